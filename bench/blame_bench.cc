@@ -176,7 +176,7 @@ bool HasGuilty(const stack::Stack& stack) {
 // Of the lag's first report.
 class BlameSink final : public watchdog::HangSink {
  public:
-  bool OnLag(const watchdog::HangEvent& event) override {
+  bool OnHang(const watchdog::HangEvent& event) override {
     std::lock_guard lock(mutex_);
     if (has_report_) return true;
     has_report_ = true;

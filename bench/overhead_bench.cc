@@ -78,7 +78,7 @@ int64_t OwnCpuNs() {
 
 class NullSink final : public watchdog::HangSink {
  public:
-  bool OnLag(const watchdog::HangEvent&) override { return true; }
+  bool OnHang(const watchdog::HangEvent&) override { return true; }
   void OnHangEnd(const base::Uuid&, int64_t) override {}
   void OnRoundDone() override {}
 };

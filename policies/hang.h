@@ -13,7 +13,7 @@ namespace lagwatch::policies {
 
 enum class HangKind : int32_t {
   kUnknown = 0,
-  kLag = 1,       // a dispatch
+  kHang = 1,      // a dispatch
   kBusyLoop = 2,  // one short dispatch after the other, without a sleep
   kWaited = 3,    // a task in the loop's queue
   kIdleHandler = 4,
@@ -24,7 +24,7 @@ enum class HangKind : int32_t {
   kCpuAverage = 8,  // and has for a while; the samples are of all its busy threads, the heaviest first
   kFrames = 9,      // a frame of the display
   kStartup = 10,    // the whole start of the program
-  kStartupLag = 11,
+  kStartupHang = 11,
   kDump = 12,  // no hang: the program or a person requested a report
   kKilledInHang = 13,
   kSlow = 14,  // a dispatch below the threshold of a hang, whose calls were recorded
@@ -32,13 +32,13 @@ enum class HangKind : int32_t {
 // Whether a loop or a start did not respond; the other kinds are about costs, frames or requests.
 constexpr bool IsHang(HangKind kind) {
   switch (kind) {
-    case HangKind::kLag:
+    case HangKind::kHang:
     case HangKind::kBusyLoop:
     case HangKind::kWaited:
     case HangKind::kIdleHandler:
     case HangKind::kInput:
     case HangKind::kScope:
-    case HangKind::kStartupLag:
+    case HangKind::kStartupHang:
     case HangKind::kKilledInHang:
       return true;
     default:
@@ -46,7 +46,7 @@ constexpr bool IsHang(HangKind kind) {
   }
 }
 
-enum class HangLevel : int32_t { kLag = 0, kAnr = 1 };  // over the first threshold, over the second one too
+enum class HangLevel : int32_t { kHang = 0, kAnr = 1 };  // over the first threshold, over the second one too
 
 enum class Completeness : int32_t {
   kComplete = 0,    // the stack ends where the thread began

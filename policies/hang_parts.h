@@ -30,7 +30,7 @@ struct HangHeader {
   Text loop = {};  // empty for a hang of the process
   Text tag = {};   // may be empty
   HangKind kind = HangKind::kUnknown;
-  HangLevel level = HangLevel::kLag;
+  HangLevel level = HangLevel::kHang;
   uint32_t threshold_ms = 0;
   int64_t start_wall_ms = 0;
   int64_t elapsed_ns = 0;

@@ -47,7 +47,7 @@ static_assert(LW_START_UNWATCHED == static_cast<int>(StartKind::kUnwatched) &&
 
 using lagwatch::report::SyncPolicy;
 static_assert(LW_SPOOL_SYNC_NEVER == static_cast<int>(SyncPolicy::kNever) &&
-              LW_SPOOL_SYNC_HANGS == static_cast<int>(SyncPolicy::kLagStartAndEnd) &&
+              LW_SPOOL_SYNC_HANGS == static_cast<int>(SyncPolicy::kHangStartAndEnd) &&
               LW_SPOOL_SYNC_ALL == static_cast<int>(SyncPolicy::kEveryRecord));
 
 // Numbers from callers are cut.
@@ -203,13 +203,13 @@ std::function<bool(MonitorOptions*)> ConfigOf(const lw_options& given) {
 using lagwatch::policies::ExitReason;
 static_assert(LW_EXIT_UNKNOWN == static_cast<int>(ExitReason::kUnknown) &&
               LW_EXIT_CLEAN == static_cast<int>(ExitReason::kCleanExit) &&
-              LW_EXIT_KILLED_IN_HANG == static_cast<int>(ExitReason::kKilledInLag) &&
+              LW_EXIT_KILLED_IN_HANG == static_cast<int>(ExitReason::kKilledInHang) &&
               LW_EXIT_OOM_KILL == static_cast<int>(ExitReason::kOomKill) &&
               LW_EXIT_UPDATE == static_cast<int>(ExitReason::kUpdate) &&
               LW_EXIT_REBOOT == static_cast<int>(ExitReason::kReboot) &&
               LW_EXIT_CRASH == static_cast<int>(ExitReason::kCrash) &&
               LW_EXIT_STOPPED == static_cast<int>(ExitReason::kStopped) &&
-              LW_EXIT_CRASH_IN_HANG == static_cast<int>(ExitReason::kCrashInLag) &&
+              LW_EXIT_CRASH_IN_HANG == static_cast<int>(ExitReason::kCrashInHang) &&
               LW_EXIT_HANG_IN_CRASH == static_cast<int>(ExitReason::kHangInCrash));
 
 template <size_t kSize>

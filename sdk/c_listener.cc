@@ -7,7 +7,7 @@ namespace {
 using policies::HangKind;
 
 // Listeners receive hangs of loops only, whose kinds have the numbers of the C ABI.
-static_assert(static_cast<int>(HangKind::kLag) == LW_KIND_HANG);
+static_assert(static_cast<int>(HangKind::kHang) == LW_KIND_HANG);
 static_assert(static_cast<int>(HangKind::kBusyLoop) == LW_KIND_BUSY_LOOP);
 static_assert(static_cast<int>(HangKind::kWaited) == LW_KIND_WAITED);
 static_assert(static_cast<int>(HangKind::kIdleHandler) == LW_KIND_IDLE_HANDLER);
@@ -32,7 +32,7 @@ lw_lag ToC(const watchdog::HangNotice& lag) {
 
 }  // namespace
 
-void CListener::OnLagBegin(const watchdog::HangNotice& lag) {
+void CListener::OnHangBegin(const watchdog::HangNotice& lag) {
   const lw_lag told = ToC(lag);
   if (callbacks_.lag_begin != nullptr) callbacks_.lag_begin(callbacks_.context, &told);
 }

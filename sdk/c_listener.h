@@ -18,7 +18,7 @@ class CListener final : public watchdog::HangListener {
            callbacks.lag_filtered != nullptr || callbacks.sensitive != nullptr;
   }
 
-  void OnLagBegin(const watchdog::HangNotice& lag) override;
+  void OnHangBegin(const watchdog::HangNotice& lag) override;
   void OnHangEnd(const watchdog::HangNotice& lag) override;
   void OnFiltered(const watchdog::HangNotice& lag, watchdog::FilterReason reason) override;
   bool WantsSensitive() const override { return callbacks_.sensitive != nullptr; }

@@ -239,7 +239,7 @@ namespace {
 // the record kept.
 bool TryTellEndOfHang(const EndedRun& run, RecordWriter* writer) {
   using Reason = policies::ExitReason;
-  constexpr Reason kEndsOfHangs[] = {Reason::kCleanExit, Reason::kCrash, Reason::kCrashInLag,
+  constexpr Reason kEndsOfHangs[] = {Reason::kCleanExit, Reason::kCrash, Reason::kCrashInHang,
                                      Reason::kHangInCrash};
   if (!run.record.was_in_lag() || std::ranges::find(kEndsOfHangs, run.reason) == std::end(kEndsOfHangs))
     return true;
@@ -247,7 +247,7 @@ bool TryTellEndOfHang(const EndedRun& run, RecordWriter* writer) {
   report::FixedBuffer buffer(bytes, sizeof bytes);
   return report::EncodeHangEnd(run.record.lag_id, run.record.lag_ns, &buffer) &&
          writer->Append(report::RecordType::kHangEnd, buffer.content(), {run.record.lag_id},
-                        {.priority = policies::ReportPriority::kLag, .is_lag_start_or_end = true});
+                        {.priority = policies::ReportPriority::kHang, .is_lag_start_or_end = true});
 }
 
 }  // namespace
@@ -270,9 +270,9 @@ void Monitor::TellHowRunsEnded(const RunFacts& now) {
     if (!TryTellEndOfHang(run, &writer)) return false;
     const base::Uuid& id = run.record.was_in_lag() ? run.record.lag_id : run.record.run.session_id;
     return writer.Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()), {id},
-                         {.priority = run.reason == policies::ExitReason::kKilledInLag
+                         {.priority = run.reason == policies::ExitReason::kKilledInHang
                                           ? policies::ReportPriority::kKilledInHang
-                                          : policies::ReportPriority::kLag});
+                                          : policies::ReportPriority::kHang});
   });
   spool_->Seal();
 }

@@ -36,7 +36,7 @@ struct MonitorOptions {
   std::string user;
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
   std::string scrub_patterns;   // policies::Scrubber's
-  report::SyncPolicy spool_sync = report::SyncPolicy::kLagStartAndEnd;
+  report::SyncPolicy spool_sync = report::SyncPolicy::kHangStartAndEnd;
   bool is_sent = false;  // a sender sends the spool while the program runs, and keeps it within its limits
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;

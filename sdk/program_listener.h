@@ -24,8 +24,8 @@ class ProgramListener final : public watchdog::HangListener {
   // False when a call does not return in time: then this object must be leaked. Context: background.
   [[nodiscard]] bool TryStop() { return caller_->TryStop(3 * base::kNsPerSecond); }
 
-  void OnLagBegin(const watchdog::HangNotice& lag) override {
-    caller_->Call([&] { listener_->OnLagBegin(lag); });
+  void OnHangBegin(const watchdog::HangNotice& lag) override {
+    caller_->Call([&] { listener_->OnHangBegin(lag); });
   }
   void OnHangEnd(const watchdog::HangNotice& lag) override {
     caller_->Call([&] { listener_->OnHangEnd(lag); });

@@ -172,7 +172,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
   HangEvent event{};
   event.id = event.lag_id = base::CreateUuidV7(wall_ms);
   event.kind = findings.kind;
-  event.level = HangLevel::kLag;
+  event.level = HangLevel::kHang;
   event.tid = busy_count_ == 0 ? 0 : static_cast<uint32_t>(busy_[0].snapshot.tid);
   event.start_wall_ms = wall_ms - findings.wall_ns / base::kNsPerMs;
   event.detected_mono_ns = now_ns;
@@ -184,7 +184,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
   event.threads = {threads, busy_count_};
   event.facts = facts.all();
   event.modules = &tools.capturer->modules();
-  (tools.sink->OnLag(event) ? tools.counters->reports : tools.counters->reports_lost).Add();
+  (tools.sink->OnHang(event) ? tools.counters->reports : tools.counters->reports_lost).Add();
 }
 
 }  // namespace lagwatch::watchdog

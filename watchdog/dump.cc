@@ -26,7 +26,7 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   event.id = base::CreateUuidV7(wall_ms);
   event.lag_id = event.id;
   event.kind = HangKind::kDump;
-  event.level = HangLevel::kLag;
+  event.level = HangLevel::kHang;
   event.loop = name;
   event.tag = request.reason;
   event.tid = static_cast<uint32_t>(tid);
@@ -53,7 +53,7 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   if (loop != nullptr)
     event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, *tools.clock, &room);
   event.modules = &tools.capturer->modules();
-  const bool is_kept = tools.sink->OnLag(event);
+  const bool is_kept = tools.sink->OnHang(event);
   (is_kept ? tools.counters->reports : tools.counters->reports_lost).Add();
   tools.counters->dumps.Add(is_kept);
   return is_kept;

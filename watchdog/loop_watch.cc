@@ -89,12 +89,12 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     if (watch.number() == 0 || IsToldByDispatch(watched)) continue;
     if (watch.IsCheckDue(now_ns)) Check(&watched, *loop, now_ns, tools);
     next_ns = std::min(next_ns, watch.NextLookNs());
-    if (watch.is_lagging()) CountLag(&watched, now_ns - watch.begin_ns(), tools);
+    if (watch.is_lagging()) CountHang(&watched, now_ns - watch.begin_ns(), tools);
   }
   is_window_open_ = std::ranges::any_of(watched_, [](const Watched& watched) {
     return watched.watch.is_window_open();
   });  // checks close theirs
-  if (keeps_thread_files_ && !is_window_open_ && !IsLagging()) {
+  if (keeps_thread_files_ && !is_window_open_ && !IsHanging()) {
     files_->ReleaseOthers(tid_);
     keeps_thread_files_ = false;
   }
@@ -104,7 +104,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
 }
 
 bool LoopWatch::IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const {
-  return (is_window_open_ || IsLagging()) && now_ns < next_whole_look_ns_ && found_since_look_.is_clean() &&
+  return (is_window_open_ || IsHanging()) && now_ns < next_whole_look_ns_ && found_since_look_.is_clean() &&
          std::ranges::all_of(watched_, [&](const Watched& watched) {
            const bool is_told_between =
                !watched.watch.is_lagging() || watched.source->IsEndToldBetweenLooks();
@@ -116,7 +116,7 @@ int64_t LoopWatch::NextLookNs(int64_t now_ns, const WatchTools& tools) const {
   int64_t next_ns = next_whole_look_ns_;
   if (is_window_open_) next_ns = std::min(next_ns, next_sample_ns_);
   // The end of a lag is to be on record soon, whatever the next check's date.
-  if (IsLagging()) next_ns = std::min(next_ns, now_ns + tools.options->sample_interval_ns);
+  if (IsHanging()) next_ns = std::min(next_ns, now_ns + tools.options->sample_interval_ns);
   return next_ns;
 }
 
@@ -150,7 +150,7 @@ bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
          std::ranges::all_of(watched_, [](const Watched& watched) { return watched.watch.number() == 0; });
 }
 
-bool LoopWatch::IsLagging() const {
+bool LoopWatch::IsHanging() const {
   return std::ranges::any_of(watched_, [](const Watched& watched) { return watched.watch.is_lagging(); });
 }
 
@@ -233,7 +233,7 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
 // them once more.
 bool LoopWatch::IsForADebugger(int64_t now_ns, const WatchTools& tools) {
   constexpr int64_t kFreshNs = 1 * base::kNsPerSecond;
-  bool is_in_lag = IsLagging();  // earlier values say nothing of the next one
+  bool is_in_lag = IsHanging();  // earlier values say nothing of the next one
   if (is_in_lag && now_ns - tracer_read_ns_ < kFreshNs) return false;
   tracer_read_ns_ = now_ns;
   bool is_left_alone = !tools.options->reports_under_debugger && stack::ReadTracer() != 0;
@@ -252,7 +252,7 @@ void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchToo
     int64_t duration_ns = tools.clock->MonoNs() - watch.begin_ns();
     int64_t measured_ns = watched->source->DurationNs(watch.number(), loop, ToSpanTools(tools));
     if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns - watch.discounted().stopped_ns);
-    CountLag(watched, duration_ns, tools);
+    CountHang(watched, duration_ns, tools);
     for (const base::Uuid& id : watch.report_ids()) tools.sink->OnHangEnd(id, duration_ns);
     if (HangListener* listener = tools.options->listener) listener->OnHangEnd(Notice(*watched, duration_ns));
   }
@@ -319,7 +319,7 @@ void LoopWatch::BeginEnded(Watched* watched, const WatchedLoop& loop,
   watch.Check(expensive.frame_count == 0 ? SpanWatch::kNoStack : expensive.FunctionHash(), end_ns,
               *tools.options);
   Report(watched, loop, samples, expensive, end_ns, tools);
-  if (HangListener* listener = tools.options->listener) listener->OnLagBegin(Notice(*watched, duration_ns));
+  if (HangListener* listener = tools.options->listener) listener->OnHangBegin(Notice(*watched, duration_ns));
 }
 
 bool LoopWatch::IsStillAsleep(const WatchedLoop& loop, const WatchTools& tools) {
@@ -357,9 +357,9 @@ void LoopWatch::CollectUsage(const WatchedLoop& loop, const WatchTools& tools) {
 }
 
 // Of the kinds that never overlap: the sum is time in which the loop did not answer.
-void LoopWatch::CountLag(Watched* watched, int64_t duration_ns, const WatchTools& tools) {
+void LoopWatch::CountHang(Watched* watched, int64_t duration_ns, const WatchTools& tools) {
   const HangKind kind = watched->source->kind();
-  if (tools.usage == nullptr || (kind != HangKind::kLag && kind != HangKind::kBusyLoop)) return;
+  if (tools.usage == nullptr || (kind != HangKind::kHang && kind != HangKind::kBusyLoop)) return;
   policies::LoopUsage* usage = tools.usage->Of(name_);
   if (watched->counted_ns == 0) {
     watched->is_background = !tools.is_foreground();
@@ -386,7 +386,7 @@ void LoopWatch::CountSuppressed(const Watched& watched, const WatchedLoop& loop,
   const HangKind kind = watched.source->kind();
   if (kind == HangKind::kBusyLoop) return;  // nothing has begun before it is found
   // It may have been over long before this look; but a timed dispatch of that length has a measure.
-  if (kind == HangKind::kLag && loop.probe.is_timed() && measured_ns == 0) return;
+  if (kind == HangKind::kHang && loop.probe.is_timed() && measured_ns == 0) return;
   if (discounted.stopped_ns != 0 && is_lag(elapsed_ns + discounted.stopped_ns))
     return counters.lags_stopped.Add();
   if (discounted.suspended_ns != 0 && is_lag(elapsed_ns + discounted.suspended_ns))
@@ -422,8 +422,8 @@ void LoopWatch::TellNote(const DispatchHistory::Dispatch& note, const WatchedLoo
   options.listener->OnSensitive({.loop_name = name_,
                                  .tag = note.tag,
                                  .tid = tid_,
-                                 .kind = HangKind::kLag,
-                                 .level = HangLevel::kLag,
+                                 .kind = HangKind::kHang,
+                                 .level = HangLevel::kHang,
                                  .threshold_ns = options.sensitive_ns,
                                  .elapsed_ns = duration_ns});
 }
@@ -489,7 +489,7 @@ bool LoopWatch::HasRing(const WatchTools& tools) {
 }
 
 void LoopWatch::GiveRingBackIfUnused(const WatchedLoop& loop, const WatchTools& tools) {
-  const bool is_used = is_window_open_ || IsLagging() ||
+  const bool is_used = is_window_open_ || IsHanging() ||
                        idle_places_.IsUnproven(watched_[0].watch.number());  // its samples are kept
   if (is_used || tools.rings == nullptr) return;
   CollectSample(loop, tools);  // an answer would be written to the ring
@@ -600,7 +600,7 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   HangListener* listener = tools.options->listener;
   if (listener == nullptr) return;
   const HangNotice notice = Notice(*watched, now_ns - watch.begin_ns());
-  if (!was_lagging || watch.level() != level_before) listener->OnLagBegin(notice);
+  if (!was_lagging || watch.level() != level_before) listener->OnHangBegin(notice);
   if (!is_kept) listener->OnFiltered(notice, ReasonOf(outcome));
 }
 
@@ -666,7 +666,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   event.verdict = Judge(*watched, loop, event.wait_outcome);
   event.modules = &tools.capturer->modules();
   event.discounted = watch.discounted();
-  if (!tools.sink->OnLag(event)) {
+  if (!tools.sink->OnHang(event)) {
     tools.counters->reports_lost.Add();
     return false;
   }

@@ -84,7 +84,7 @@ class LoopWatch {
   // the watchdog, is to be expected of this loop.
   bool IsQuiet(const WatchedLoop& loop) const;
   // Whether something of this loop is over its threshold, as far as was seen.
-  bool IsLagging() const;
+  bool IsHanging() const;
   // Finishes watched spans that are over by now. Captures nothing.
   void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
   // Reports the end of every hang that is under way: the process ends, and the loop with it.
@@ -166,7 +166,7 @@ class LoopWatch {
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
 
   // Brings the usage up to a lag's duration.
-  void CountLag(Watched* watched, int64_t duration_ns, const WatchTools& tools);
+  void CountHang(Watched* watched, int64_t duration_ns, const WatchTools& tools);
   // Counts spans that are no lags, but would have been.
   void CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools);
   void ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);

@@ -326,7 +326,7 @@ void Watchdog::DumpIfAsked() {
     if (places[i].is_in_use()) loop = &places[i];
   }
   for (uint32_t place : watches_.active()) {
-    if (!places[place].is_in_use() || !watches_.Of(place).IsLagging()) continue;
+    if (!places[place].is_in_use() || !watches_.Of(place).IsHanging()) continue;
     loop = &places[place];
     break;
   }
@@ -350,7 +350,7 @@ void Watchdog::KeepSignalNowAndThen() {
 int64_t Watchdog::FeedIfWell() {
   if (options_.service == nullptr) return INT64_MAX;
   const bool is_lagging =
-      std::ranges::any_of(watches_.active(), [&](uint32_t place) { return watches_.Of(place).IsLagging(); });
+      std::ranges::any_of(watches_.active(), [&](uint32_t place) { return watches_.Of(place).IsHanging(); });
   if (is_lagging) return INT64_MAX;
   options_.service->Feed(base::SystemClock().MonoNs());
   return options_.service->due_ns();

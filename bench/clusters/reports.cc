@@ -116,7 +116,7 @@ class ReportMaker {
     report_.loop = "ui";
     report_.tid = 1;
     report_.kind = random_.Chance(85)
-                       ? report::HangKind::kLag
+                       ? report::HangKind::kHang
                        : random_.Pick({report::HangKind::kInput, report::HangKind::kScope,
                                        report::HangKind::kWaited, report::HangKind::kBusyLoop});
     report_.verdict.word = Blur(cause_.verdict, &random_);

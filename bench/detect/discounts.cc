@@ -23,7 +23,7 @@ void SignalTaken(Stage* stage) {
   struct sigaction theirs {};
   theirs.sa_handler = [](int) { std::abort(); };
   sigaction(SIGUSR1, &theirs, &previous);
-  Lag(stage, [] { SpinMs(kThresholdMs + kTickMs); });
+  Hang(stage, [] { SpinMs(kThresholdMs + kTickMs); });
   lw_stats stats;
   lw_stats_init(&stats);
   lw_get_stats(&stats);
@@ -49,9 +49,9 @@ void StoppedInADispatch(Stage* stage) {
   });
 }
 
-void StoppedInALag(Stage* stage) {
+void StoppedInAHang(Stage* stage) {
   stage->Start();
-  Lag(stage, [&] {
+  Hang(stage, [&] {
     SleepMs(kThresholdMs + kTickMs / 2);  // between two checks, either of which may write a report
     stage->LetParent("stop 500");
     SleepMs(30);
@@ -82,7 +82,7 @@ void AfterTheDebugger(Stage* stage) {
   stage->LetParent("trace");
   RunLoop(stage, 20);
   stage->LetParent("untrace");
-  Lag(stage, SleepOver);
+  Hang(stage, SleepOver);
 }
 
 void Suspension(Stage* stage) {
@@ -107,9 +107,9 @@ void WallClockSteps(Stage* stage) {
   }
 }
 
-void WallClockStepsInALag(Stage* stage) {
+void WallClockStepsInAHang(Stage* stage) {
   stage->Start();
-  Lag(stage, [] {
+  Hang(stage, [] {
     SleepMs(30);
     Stage::StepWallClock(kHourNs);
     SleepMs(kThresholdMs);
@@ -165,9 +165,9 @@ void LateWatchdog(Stage* stage) {
   for (int i = 0; i < 10; ++i) stage->ShortDispatch("short", [] { SleepMs(60); });
 }
 
-void ForkInALag(Stage* stage) {
+void ForkInAHang(Stage* stage) {
   stage->Start();
-  Lag(stage, [] {
+  Hang(stage, [] {
     pid_t child = fork();
     if (child == 0) {  // has neither the monitor nor the lag
       SleepMs(kThresholdMs + 2 * kTickMs);
@@ -193,15 +193,15 @@ constexpr Scenario kScenarios[] = {
     {"signal_taken", "lag, captured", &SignalTaken},
     {"stopped_while_idle", "nothing", &StoppedWhileIdle},
     {"stopped_in_dispatch", "nothing", &StoppedInADispatch},
-    {"stopped_in_lag", "lag, without the stop", &StoppedInALag},
+    {"stopped_in_lag", "lag, without the stop", &StoppedInAHang},
     {"frozen_group", "nothing", &FrozenGroup},
     {"debugger", "nothing", &Debugger},
     {"after_debugger", "lag", &AfterTheDebugger},
     {"suspension", "nothing", &Suspension},
     {"wall_clock_steps", "nothing", &WallClockSteps},
-    {"clock_steps_in_lag", "lag", &WallClockStepsInALag},
+    {"clock_steps_in_lag", "lag", &WallClockStepsInAHang},
     {"late_watchdog", "nothing", &LateWatchdog},
-    {"fork_in_lag", "one lag", &ForkInALag},
+    {"fork_in_lag", "one lag", &ForkInAHang},
     {"thread_exits", "nothing", &ThreadExits},
 };
 

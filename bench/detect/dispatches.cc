@@ -19,12 +19,12 @@ uint64_t ReportsWritten() {
 
 void SleepingDispatch(Stage* stage) {
   stage->Start();
-  Lag(stage, SleepOver);
+  Hang(stage, SleepOver);
 }
 
 void SpinningDispatch(Stage* stage) {
   stage->Start();
-  Lag(stage, [] { SpinMs(kThresholdMs + kTickMs); });
+  Hang(stage, [] { SpinMs(kThresholdMs + kTickMs); });
 }
 
 void LockedDispatch(Stage* stage) {
@@ -37,7 +37,7 @@ void LockedDispatch(Stage* stage) {
     SleepMs(kThresholdMs + 2 * kTickMs);
   });
   while (!is_locked) std::this_thread::yield();
-  Lag(stage, [&] { std::lock_guard lock(mutex); });
+  Hang(stage, [&] { std::lock_guard lock(mutex); });
   owner.join();
 }
 
@@ -54,7 +54,7 @@ void CountedDispatch(Stage* stage) {
 void AfterAnIdleSpell(Stage* stage) {
   stage->Start();
   SleepMs(6 * kTickMs);  // the watchdog sleeps for good
-  Lag(stage, SleepOver);
+  Hang(stage, SleepOver);
 }
 
 void Anr(Stage* stage) {
@@ -102,7 +102,7 @@ void LoweredThreshold(Stage* stage) {
 
 void NestedDispatch(Stage* stage) {
   stage->Start();
-  Lag(stage, [&] {
+  Hang(stage, [&] {
     SleepMs(20);
     for (int i = 0; i < 4; ++i) {
       ScopedDispatch inner(stage->loop(), "inner");
@@ -120,7 +120,7 @@ void TwoLoops(Stage* stage) {
     ScopedDispatch dispatch(loop, "as long");
     SleepOver();
   });
-  Lag(stage, SleepOver);
+  Hang(stage, SleepOver);
   other.join();
   stage->Expect(LW_KIND_HANG, other_begin_ns + kThresholdNs, "as long", "other");
 }
@@ -156,7 +156,7 @@ void OverWhileCaptured(Stage* stage) {
 void OneLongFreeze(Stage* stage) {
   stage->Start();
   uint64_t reports = ReportsWritten();
-  Lag(stage, [] { SleepMs(8 * kThresholdMs); });
+  Hang(stage, [] { SleepMs(8 * kThresholdMs); });
   stage->Require(ReportsWritten() == reports + 1);
 }
 
@@ -172,7 +172,7 @@ void OneLongFreeze(Stage* stage) {
 void TwoStacks(Stage* stage) {
   stage->Start();
   uint64_t reports = ReportsWritten();
-  Lag(stage, [] {
+  Hang(stage, [] {
     OneWay();
     AnotherWay();
   });

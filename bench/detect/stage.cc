@@ -204,7 +204,7 @@ void RunLoop(Stage* stage, int64_t ms) {
   }
 }
 
-void Lag(Stage* stage, const std::function<void()>& work) {
+void Hang(Stage* stage, const std::function<void()>& work) {
   int64_t begin_ns = stage->Dispatch("long", work);
   stage->Expect(LW_KIND_HANG, begin_ns + kThresholdNs, "long");
 }

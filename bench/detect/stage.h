@@ -113,6 +113,6 @@ void SleepOver();
 // The loop "main" goes on with short dispatches for so long.
 void RunLoop(Stage* stage, int64_t ms);
 // A dispatch that is a lag, and must be reported as one.
-void Lag(Stage* stage, const std::function<void()>& work);
+void Hang(Stage* stage, const std::function<void()>& work);
 
 }  // namespace lagwatch::bench

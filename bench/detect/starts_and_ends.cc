@@ -36,7 +36,7 @@ bool ToldAs(const testing::ScopedTempDirectory& spool, lw_exit_reason reason) {
   return Victim(spool, "tell").OutputAtEnd() == "reason " + std::to_string(reason) + "\n";
 }
 
-void KilledInALag(Stage* stage) {
+void KilledInAHang(Stage* stage) {
   testing::ScopedTempDirectory spool;
   Victim victim(spool, "lag");
   stage->Require(victim.Await("lagging"));
@@ -66,7 +66,7 @@ void StartInTime(Stage* stage) {
   stage->Forbid(Stage::ReportsIn(spool.path(), "startup") != 0);
 }
 
-void ExitInALag(Stage* stage) {
+void ExitInAHang(Stage* stage) {
   testing::ScopedTempDirectory spool;
   stage->Require(Victim(spool, "exit").OutputAtEnd() == "lagging\n");
   stage->Forbid(!ToldAs(spool, LW_EXIT_CLEAN));
@@ -75,9 +75,9 @@ void ExitInALag(Stage* stage) {
 constexpr Scenario kScenarios[] = {
     {"slow_start", "start, lag in it", &SlowStart},
     {"start_in_time", "nothing", &StartInTime},
-    {"killed_in_lag", "killed in a lag", &KilledInALag},
+    {"killed_in_lag", "killed in a lag", &KilledInAHang},
     {"killed_when_well", "not killed in a lag", &KilledWhenWell},
-    {"exit_in_lag", "a clean exit", &ExitInALag},
+    {"exit_in_lag", "a clean exit", &ExitInAHang},
 };
 
 }  // namespace

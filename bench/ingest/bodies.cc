@@ -28,12 +28,12 @@ void SetBytes(int field, std::string_view bytes, std::string* encoded) {
 
 // `real` as another user has it, now.
 std::string AsAnother(std::string real, std::mt19937_64* random) {
-  constexpr int kId = 1, kSessionId = 2, kLagId = 3, kUser = 7;
+  constexpr int kId = 1, kSessionId = 2, kHangId = 3, kUser = 7;
   const int64_t now_ms = base::SystemClock().WallMs();
   const base::Uuid id = base::CreateUuidV7(now_ms);
   SetBytes(kId, id.as_bytes(), &real);
   SetBytes(kSessionId, base::CreateUuidV7(now_ms).as_bytes(), &real);
-  SetBytes(kLagId, id.as_bytes(), &real);
+  SetBytes(kHangId, id.as_bytes(), &real);
   SetBytes(kUser, "u-" + std::to_string((*random)() % 20'000), &real);
   report::AppendCause((*random)() % 500 + 1, &real);
   return real;

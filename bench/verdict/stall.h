@@ -26,7 +26,7 @@ inline void SleepMs(int64_t ms) { std::this_thread::sleep_for(std::chrono::milli
 // Of the lag's first report.
 class VerdictSink final : public watchdog::HangSink {
  public:
-  bool OnLag(const watchdog::HangEvent& event) override {
+  bool OnHang(const watchdog::HangEvent& event) override {
     std::lock_guard lock(mutex_);
     if (!verdict_) verdict_ = event.verdict;
     return true;

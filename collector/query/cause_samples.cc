@@ -71,7 +71,7 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
   if (report.kind == report::HangKind::kSlow) {
     for (const report::Sample& sample : report.samples)
       samples.push_back({sample.stack, static_cast<double>(sample.wall_ns)});
-  } else if (!IsLag(policies::HangKindName(report.kind))) {
+  } else if (!IsHang(policies::HangKindName(report.kind))) {
     for (const report::Sample& sample : report.samples)
       samples.push_back({sample.stack, static_cast<double>(std::max<int64_t>(sample.use.cpu_ns, 0))});
   } else {
@@ -87,7 +87,7 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
   }
   for (const Sample& sample : samples) total_ns += sample.ns;
   if (total_ns > 0) return samples;
-  const int64_t own_ns = IsLag(policies::HangKindName(report.kind)) ? row.hang_ns : row.cpu_process_ns;
+  const int64_t own_ns = IsHang(policies::HangKindName(report.kind)) ? row.hang_ns : row.cpu_process_ns;
   return {{report.expensive_stack, static_cast<double>(own_ns)}};
 }
 

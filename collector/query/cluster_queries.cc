@@ -186,7 +186,7 @@ Result<std::optional<StoredReport>> ClusterQueries::Representative(
   if (newest.empty()) return std::optional<StoredReport>();
   const int64_t median_ns = cause.row.sums.durations.PercentileNs(50);
   auto distance = [&](const ReportRow& report) {
-    return std::pair(!report.is_lead, std::abs(LagDurationNs(report) - median_ns));
+    return std::pair(!report.is_lead, std::abs(HangDurationNs(report) - median_ns));
   };
   const auto chosen = std::ranges::min_element(newest, {}, distance);
   return store_->FindReport(chosen->id);

@@ -7,8 +7,8 @@
 #include <string>
 #include <tuple>
 
+#include "collector/query/hang_rate.h"
 #include "collector/query/json/json_text.h"
-#include "collector/query/lag_rate.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
@@ -23,7 +23,7 @@ class UsageDays {
 
  private:
   struct Sum {
-    LagRates rates;
+    HangRates rates;
     double watched_ns = 0;
     double lagged_ns = 0;
     uint64_t lags = 0;  // stops at the most that there is: numbers come from clients

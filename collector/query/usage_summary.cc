@@ -45,14 +45,13 @@ double Rounded(double ms) {
 }
 
 double RateOf(const policies::LoopUsage& usage) {
-  return LaggedMsPerHour(static_cast<double>(usage.lagged_ns), static_cast<double>(usage.watched_ns));
+  return HangMsPerHour(static_cast<double>(usage.lagged_ns), static_cast<double>(usage.watched_ns));
 }
 
 // Null where the application never was in the background.
 Json BackgroundRate(const policies::BackgroundUsage& usage) {
   if (usage.watched_ns <= 0) return {};
-  return Rounded(
-      LaggedMsPerHour(static_cast<double>(usage.lagged_ns), static_cast<double>(usage.watched_ns)));
+  return Rounded(HangMsPerHour(static_cast<double>(usage.lagged_ns), static_cast<double>(usage.watched_ns)));
 }
 
 Json HistogramJson(const policies::DurationHistogram& histogram) {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/uuid.h"
+#include "collector/query/hang_rate.h"
 #include "collector/query/json/json_text.h"
-#include "collector/query/lag_rate.h"
 #include "collector/store/records.h"
 #include "policies/usage.h"
 #include "report/format/report.h"
@@ -30,7 +30,7 @@ struct UsageSummary {
   policies::SuppressedCounts suppressed{};
   int64_t runs = 0;
   std::map<std::string, int64_t> exits;  // number of runs by the reason that they ended for
-  LagRates rates;
+  HangRates rates;
   // Those that named themselves, with the longest lagged time first.
   std::vector<std::pair<std::string, policies::LoopUsage>> users;
   int64_t first_seen_ms = 0;

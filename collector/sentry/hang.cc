@@ -49,8 +49,8 @@ std::optional<Hang> FindHang(const json& event) {
     if (!is_anr && !IsAppHang(mechanism, type)) continue;
     const bool is_fatal = type.starts_with("Fatal App Hang");
     return Hang{.exception = &exception,
-                .kind = is_fatal ? policies::HangKind::kKilledInHang : policies::HangKind::kLag,
-                .level = is_anr || is_fatal ? policies::HangLevel::kAnr : policies::HangLevel::kLag,
+                .kind = is_fatal ? policies::HangKind::kKilledInHang : policies::HangKind::kHang,
+                .level = is_anr || is_fatal ? policies::HangLevel::kAnr : policies::HangLevel::kHang,
                 .time = TimeOf(event, exception)};
   }
   return std::nullopt;

@@ -13,8 +13,8 @@ namespace lagwatch::collector {
 
 struct Hang {
   const nlohmann::json* exception = nullptr;  // the event's, which says so
-  policies::HangKind kind = policies::HangKind::kLag;
-  policies::HangLevel level = policies::HangLevel::kLag;
+  policies::HangKind kind = policies::HangKind::kHang;
+  policies::HangLevel level = policies::HangLevel::kHang;
   HangTime time = {};
 };
 

@@ -44,7 +44,7 @@ base::Uuid FirstIdOf(int64_t day) {
   return id;
 }
 
-bool IsLag(std::string_view kind) {
+bool IsHang(std::string_view kind) {
   return kind != policies::HangKindName(report::HangKind::kCpu) &&
          kind != policies::HangKindName(report::HangKind::kCpuAverage) &&
          kind != policies::HangKindName(report::HangKind::kDump) &&

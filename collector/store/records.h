@@ -48,14 +48,14 @@ struct ReportRow {
   std::string level1_key;
   std::string level2_key;
   std::optional<int64_t> duration_ns;  // of the whole lag; absent until its end is known
-  int64_t hang_ns = 0;                 // its part of the lag (policies/lag_account.h)
+  int64_t hang_ns = 0;                 // its part of the lag (policies/hang_account.h)
   bool is_lead = false;                // the lag is counted at this report
   int64_t sample_rate_ppm = 0;         // of users, its own among them; 0: all
   int64_t cause = 0;                   // 0 when not known
 };
 
 // The duration of its lag: measured, or, if its end is unknown, its age when it was last reported.
-inline int64_t LagDurationNs(const ReportRow& report) {
+inline int64_t HangDurationNs(const ReportRow& report) {
   return report.duration_ns.value_or(report.elapsed_ns);
 }
 
@@ -182,7 +182,7 @@ int64_t DayOf(const base::Uuid& id);
 base::Uuid FirstIdOf(int64_t day);
 
 // Neither a request for a look nor CPU use is a lag, nor a dispatch that was only slow.
-bool IsLag(std::string_view kind);
+bool IsHang(std::string_view kind);
 // Whether it counts in its clusters. A dump does not: it was requested, nothing froze.
 bool IsCounted(std::string_view kind);
 // Names as a JSON array, and back. They come from clients: invalid UTF-8 is replaced.

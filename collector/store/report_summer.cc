@@ -9,7 +9,7 @@ namespace lagwatch::collector {
 Contribution ContributionOf(const ReportRow& report) {
   return {.lags = report.is_lead ? 1 : 0,
           .hang_ns = report.hang_ns,
-          .duration_ns = LagDurationNs(report),
+          .duration_ns = HangDurationNs(report),
           .weight = WeightOf(report.sample_rate_ppm),
           .seen_ms = report.start_wall_ms,
           .user = report.user};

@@ -13,7 +13,7 @@ enum class ReportPriority : int8_t {
   kSlowDispatch = -1,  // a report of Kind::kSlow, which has a quota of its own; written down as 5
   kSlow = 0,
   kCpu = 1,
-  kLag = 2,
+  kHang = 2,
   kAnr = 3,
   kKilledInHang = 4,
 };

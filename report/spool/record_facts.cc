@@ -41,7 +41,7 @@ RecordFacts FactsOfReport(const Report& report) {
 // If it ended in a lag, it belongs to the day of that lag's reports.
 RecordFacts FactsOfRunEnd(const RunEnd& end) {
   const bool was_in_lag = end.report_id != base::Uuid{};
-  const bool was_killed = was_in_lag && end.reason == policies::ExitReason::kKilledInLag;
+  const bool was_killed = was_in_lag && end.reason == policies::ExitReason::kKilledInHang;
   return {.has_origin = true,
           .origin = {end.app, end.app_version, end.user},
           .made_wall_ms = WallMsOf(was_in_lag ? end.report_id : end.session_id),
@@ -162,9 +162,9 @@ policies::ReportPriority PriorityOf(const RecordFacts& facts) {
       return policies::ReportPriority::kKilledInHang;
     case RecordType::kRunEnd:
       return facts.report_id != base::Uuid{} ? policies::ReportPriority::kKilledInHang
-                                             : policies::ReportPriority::kLag;
+                                             : policies::ReportPriority::kHang;
     case RecordType::kHangEnd:
-      return policies::ReportPriority::kLag;
+      return policies::ReportPriority::kHang;
     default:
       return facts.priority;
   }

@@ -12,7 +12,7 @@ constexpr policies::ReportPriority PriorityOf(policies::HangKind kind, policies:
   using policies::HangLevel;
   using policies::ReportPriority;
   if (kind == HangKind::kKilledInHang) return ReportPriority::kKilledInHang;
-  if (policies::IsHang(kind)) return level == HangLevel::kAnr ? ReportPriority::kAnr : ReportPriority::kLag;
+  if (policies::IsHang(kind)) return level == HangLevel::kAnr ? ReportPriority::kAnr : ReportPriority::kHang;
   if (kind == HangKind::kCpu || kind == HangKind::kCpuAverage) return ReportPriority::kCpu;
   if (kind == HangKind::kSlow) return ReportPriority::kSlowDispatch;
   return ReportPriority::kSlow;

@@ -36,7 +36,7 @@ struct SpoolLimits {
 };
 
 // The records to sync to disk at once.
-enum class SyncPolicy : uint8_t { kNever, kLagStartAndEnd, kEveryRecord };
+enum class SyncPolicy : uint8_t { kNever, kHangStartAndEnd, kEveryRecord };
 
 struct RecordNote {
   policies::ReportPriority priority = policies::ReportPriority::kSlow;

@@ -26,7 +26,7 @@ WaitingSegment::WaitingSegment(std::string stem, Segment segment)
 }
 
 void UploadGate::Decide(std::span<const WaitingSegment> segments) {
-  const std::vector<base::Uuid> killed = LagsOfKilledRuns(segments);
+  const std::vector<base::Uuid> killed = HangsOfKilledRuns(segments);
   std::vector<Candidate> candidates;
   std::vector<const WaitingSegment*> undecided;
   for (const WaitingSegment& segment : segments) {
@@ -51,7 +51,7 @@ uint32_t UploadGate::RateOf(const std::string& segment, const RecordFacts& facts
   return decision.forced.contains(facts.key) ? 0 : decision.sample_rate_ppm;
 }
 
-std::vector<base::Uuid> UploadGate::LagsOfKilledRuns(std::span<const WaitingSegment> segments) const {
+std::vector<base::Uuid> UploadGate::HangsOfKilledRuns(std::span<const WaitingSegment> segments) const {
   std::vector<base::Uuid> lags;
   for (const WaitingSegment& segment : segments) {
     for (const RecordFacts& facts : segment.facts.records) {

@@ -60,7 +60,7 @@ class UploadGate {
 
   bool IsForced(const RecordFacts& facts) const;
   uint32_t RateOf(const std::string& segment, const RecordFacts& facts) const;
-  std::vector<base::Uuid> LagsOfKilledRuns(std::span<const WaitingSegment> segments) const;
+  std::vector<base::Uuid> HangsOfKilledRuns(std::span<const WaitingSegment> segments) const;
   LossReason WhyNotSent(const RecordFacts& facts) const;
   void DecideSegment(const WaitingSegment& segment, const std::vector<base::Uuid>& killed,
                      std::vector<Candidate>* candidates);

@@ -53,7 +53,7 @@ HangEncoder::HangEncoder(const ProgramFacts* facts, const ProgramContext* words)
     : facts_(*facts), words_(words), encoded_modules_(new uint32_t[kModuleSlots]()) {}
 
 bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, report::FixedBuffer* buffer) {
-  const bool is_start_lag = is_in_start && event.kind == policies::HangKind::kLag;
+  const bool is_start_lag = is_in_start && event.kind == policies::HangKind::kHang;
   ForgetModulesFrom(0);
   report::ReportEncoder encoder(buffer);
   const policies::ScrubbedText loop = facts_.scrubber.Text(event.loop);
@@ -62,7 +62,7 @@ bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, rep
   facts_.Fill(&header);
   header.loop = loop.view();
   header.tag = tag.view();
-  if (is_start_lag) header.kind = report::HangKind::kStartupLag;
+  if (is_start_lag) header.kind = report::HangKind::kStartupHang;
   for (int64_t* ns :
        {&header.elapsed_ns, &header.cpu_window_ns, &header.cpu_thread_ns, &header.cpu_process_ns})
     *ns = WholeUs(*ns);

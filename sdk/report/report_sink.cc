@@ -37,7 +37,7 @@ void ReportSink::WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::
   registry_ = registry;
 }
 
-bool ReportSink::OnLag(const watchdog::HangEvent& event) {
+bool ReportSink::OnHang(const watchdog::HangEvent& event) {
   const int64_t begin_ns = event.detected_mono_ns - event.elapsed_ns;
   if (!encoder_.Encode(event, start_.IsInStart(begin_ns), &buffer_)) {
     too_large_.Add();
@@ -73,7 +73,7 @@ report::RecordNote ReportSink::NoteOf(const watchdog::HangEvent& event) {
 }
 
 report::RecordNote ReportSink::NoteOfEnd(const base::Uuid& event_id) const {
-  return {.priority = policies::ReportPriority::kLag,
+  return {.priority = policies::ReportPriority::kHang,
           .is_lag_start_or_end = std::ranges::find(freezes_, event_id) != freezes_.end()};
 }
 

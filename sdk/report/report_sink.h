@@ -33,7 +33,7 @@ class ReportSink final : public watchdog::HangSink {
   // all else; without it nothing is reported.
   void WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry);
 
-  bool OnLag(const watchdog::HangEvent& event) override;
+  bool OnHang(const watchdog::HangEvent& event) override;
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   void OnFrames(const watchdog::FrameEvent& event) override;
   bool OnUsage(const watchdog::UsageEvent& event) override;

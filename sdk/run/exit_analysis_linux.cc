@@ -104,8 +104,8 @@ policies::ExitEvidence EvidenceOf(const RunRecord& record, const RunFacts& now) 
   // A dispatch that was short when the crash came, and ended soon after, counts as a lag that it
   // came in, too.
   evidence.was_in_lag_at_crash =
-      record.crash_moment == CrashMoment::kInLag || (record.crash_moment == CrashMoment::kOutsideLag &&
-                                                     record.was_in_lag() && !evidence.has_hung_since_crash);
+      record.crash_moment == CrashMoment::kInHang || (record.crash_moment == CrashMoment::kOutsideHang &&
+                                                      record.was_in_lag() && !evidence.has_hung_since_crash);
   evidence.was_told_to_stop = record.was_told_to_stop;
   evidence.was_in_lag = record.was_in_lag();
   evidence.has_rebooted = IsOfOtherBoot(run, now);

@@ -109,7 +109,7 @@ uint32_t ProgressCrc32c(const RunProgress& progress) {
 uint32_t UsageCrc32c(const RunUsage& usage) { return base::Crc32c(&usage, offsetof(RunUsage, crc32c)); }
 
 bool RunRecord::has_hung_since_crash() const {
-  if (crash_signal == 0 || crash_moment != CrashMoment::kOutsideLag || !was_in_lag()) return false;
+  if (crash_signal == 0 || crash_moment != CrashMoment::kOutsideHang || !was_in_lag()) return false;
   // Trusts no number: in floating point none overflows.
   const auto before_ms = static_cast<double>(crash_wall_ms) - static_cast<double>(lag_begin_wall_ms);
   const auto since_ms = static_cast<double>(seen_wall_ms) - static_cast<double>(crash_wall_ms);
@@ -149,7 +149,7 @@ RunFile ParseRunRecord(std::string_view bytes, RunRecord* record) {
   if (marks.stop_cause == static_cast<uint32_t>(StopCause::kSeccomp))
     record->stop_cause = StopCause::kSeccomp;
   record->crash_signal = static_cast<int32_t>(std::min(marks.crash_signal, kMaxSignal));
-  if (marks.crash_moment <= static_cast<uint32_t>(CrashMoment::kInLag))
+  if (marks.crash_moment <= static_cast<uint32_t>(CrashMoment::kInHang))
     record->crash_moment = static_cast<CrashMoment>(marks.crash_moment);
   record->crash_wall_ms = marks.crash_wall_ms;
   record->seen_wall_ms = header.start_wall_ms;

@@ -95,8 +95,8 @@ enum class StopCause : uint32_t {
 // Whether a loop was frozen when the program noted its crash.
 enum class CrashMoment : uint32_t {
   kNotKnown = 0,
-  kOutsideLag = 1,
-  kInLag = 2,
+  kOutsideHang = 1,
+  kInHang = 2,
 };
 
 // Single stores, which signal handlers and ending threads make.

@@ -59,9 +59,9 @@ class RunWriter {
   void AbandonInForkedChild();
 
  private:
-  static constexpr size_t kMaxLags = 64;
+  static constexpr size_t kMaxHangs = 64;
 
-  struct Lag {
+  struct Hang {
     base::Uuid id;
     int64_t begin_mono_ns;
     int64_t lasted_ns;
@@ -71,7 +71,7 @@ class RunWriter {
 
   RunWriter(char* page, std::string path, const RunFacts& facts, const TextCell* scene,
             const policies::Scrubber& scrubber);
-  void AgeLags(int64_t mono_ns);
+  void AgeHangs(int64_t mono_ns);
   void Write(int64_t mono_ns);
   void WriteUsage(int64_t mono_ns);
 
@@ -94,7 +94,7 @@ class RunWriter {
   uint64_t usage_sequence_ = 0;
   int64_t last_usage_write_ns_ = 0;
   size_t lag_count_ = 0;
-  Lag lags_[kMaxLags];
+  Hang lags_[kMaxHangs];
 };
 
 // Notes of the program on the run that goes on, if this process has one. Context: any, signal included.

@@ -23,7 +23,7 @@ namespace {
 using base::Result;
 using base::Status;
 
-constexpr int64_t kLagRefreshNs = 50 * base::kNsPerMs;
+constexpr int64_t kHangRefreshNs = 50 * base::kNsPerMs;
 // The page goes to the disk some seconds after each: rarely, for the sake of a laptop's disk.
 constexpr int64_t kIdleRefreshNs = 60 * base::kNsPerSecond;
 constexpr int64_t kCountPeriodNs = base::kNsPerSecond;
@@ -140,10 +140,10 @@ RunWriter::~RunWriter() {
 
 void RunWriter::HangBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns) {
   auto* end = lags_ + lag_count_;
-  if (lag_count_ == kMaxLags || std::any_of(lags_, end, [&](const Lag& lag) { return lag.id == lag_id; }))
+  if (lag_count_ == kMaxHangs || std::any_of(lags_, end, [&](const Hang& lag) { return lag.id == lag_id; }))
     return;
   int64_t now_ns = base::SystemClock().MonoNs();
-  AgeLags(now_ns);
+  AgeHangs(now_ns);
   *end = {lag_id,
           now_ns - elapsed_ns,
           elapsed_ns,
@@ -156,18 +156,18 @@ void RunWriter::HangBegan(const base::Uuid& lag_id, const char* loop_name, int64
 
 void RunWriter::HangEnded(const base::Uuid& lag_id) {
   auto* end = lags_ + lag_count_;
-  auto* kept = std::remove_if(lags_, end, [&](const Lag& lag) { return lag.id == lag_id; });
+  auto* kept = std::remove_if(lags_, end, [&](const Hang& lag) { return lag.id == lag_id; });
   if (kept == end) return;
   --lag_count_;
-  AgeLags(base::SystemClock().MonoNs());
+  AgeHangs(base::SystemClock().MonoNs());
   Write(base::SystemClock().MonoNs());
 }
 
 void RunWriter::Refresh() {
   int64_t now_ns = base::SystemClock().MonoNs();
-  AgeLags(now_ns);
+  AgeHangs(now_ns);
   char scene[TextCell::kMaxBytes];
-  bool is_due = now_ns - last_write_ns_ >= (lag_count_ != 0 ? kLagRefreshNs : kIdleRefreshNs);
+  bool is_due = now_ns - last_write_ns_ >= (lag_count_ != 0 ? kHangRefreshNs : kIdleRefreshNs);
   if (is_due || scene_->Read(scene) != written_scene_) Write(now_ns);
   // A young run may be over soon: so at most a fifth of it, and a second, is not reported.
   const int64_t written_ns = usage_.id == written_usage_.id ? written_usage_.watched_ns : 0;
@@ -210,7 +210,7 @@ void RunWriter::WriteUsage(int64_t mono_ns) {
   last_usage_write_ns_ = mono_ns;
 }
 
-void RunWriter::AgeLags(int64_t mono_ns) {
+void RunWriter::AgeHangs(int64_t mono_ns) {
   int64_t passed_ns = std::min(mono_ns - last_age_ns_, kLongestRoundNs);
   for (size_t i = 0; i < lag_count_; ++i) lags_[i].lasted_ns += passed_ns;
   last_age_ns_ = mono_ns;
@@ -233,7 +233,7 @@ void RunWriter::Write(int64_t mono_ns) {
   if (!is_masked_)
     scrubber_.Text({scene, strnlen(scene, sizeof scene)}).view().copy(progress.scene, sizeof progress.scene);
   // Of several, the one that began first.
-  const Lag* lag = std::min_element(lags_, lags_ + lag_count_, [](const Lag& one, const Lag& other) {
+  const Hang* lag = std::min_element(lags_, lags_ + lag_count_, [](const Hang& one, const Hang& other) {
     return one.begin_mono_ns < other.begin_mono_ns;
   });
   g_is_in_lag.store(lag_count_ != 0);
@@ -271,7 +271,7 @@ void NoteRunStopped(StopCause cause) { Mark(offsetof(RunMarks, stop_cause), stat
 
 void NoteRunCrashed(int32_t signal_number) {
   if (!g_has_crashed.exchange(true)) {  // a handler may crash, too
-    const CrashMoment moment = g_is_in_lag.load() ? CrashMoment::kInLag : CrashMoment::kOutsideLag;
+    const CrashMoment moment = g_is_in_lag.load() ? CrashMoment::kInHang : CrashMoment::kOutsideHang;
     Mark(offsetof(RunMarks, crash_wall_ms), base::SystemClock().WallMs());
     Mark(offsetof(RunMarks, crash_moment), static_cast<uint32_t>(moment));
   }

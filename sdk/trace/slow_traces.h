@@ -28,8 +28,8 @@ class SlowTraces final : public watchdog::HangListener {
     limit_.SetInterval(watch->dump_interval_ns);
   }
 
-  void OnLagBegin(const watchdog::HangNotice& lag) override {
-    if (next_ != nullptr) next_->OnLagBegin(lag);
+  void OnHangBegin(const watchdog::HangNotice& lag) override {
+    if (next_ != nullptr) next_->OnHangBegin(lag);
   }
   void OnHangEnd(const watchdog::HangNotice& lag) override {
     if (next_ != nullptr) next_->OnHangEnd(lag);

@@ -38,7 +38,7 @@ struct TraceOptions {
   TraceOptions Normalized() const;
 };
 
-enum class TraceReason : uint8_t { kLag, kAnr, kSlow, kCpu, kFrames, kRequest, kApi, kSignal };
+enum class TraceReason : uint8_t { kHang, kAnr, kSlow, kCpu, kFrames, kRequest, kApi, kSignal };
 // As lagwatch.proto lists them.
 std::string_view TraceReasonName(TraceReason reason);
 

@@ -32,7 +32,7 @@ TraceReason ReasonOf(const watchdog::HangEvent& event) {
     default:
       break;
   }
-  return event.level == policies::HangLevel::kAnr ? TraceReason::kAnr : TraceReason::kLag;
+  return event.level == policies::HangLevel::kAnr ? TraceReason::kAnr : TraceReason::kHang;
 }
 
 TraceEvent ToTraceEvent(const watchdog::HangEvent& event, uint64_t cause) {
@@ -55,14 +55,14 @@ void TraceTriggers::OnSlow(const watchdog::SlowDispatch& dispatch) {
   if (slow_limit_.TryPass(base::SystemClock().MonoNs())) recorder_->AskForReport(dispatch);
 }
 
-bool TraceTriggers::OnLag(const watchdog::HangEvent& event) {
-  if (!sink_->OnLag(event)) return false;
+bool TraceTriggers::OnHang(const watchdog::HangEvent& event) {
+  if (!sink_->OnHang(event)) return false;
   if (!recorder_->options().is_on) return true;
   const uint64_t cause = CauseOf(event);
   if (IsOfMoment(event.kind)) {
     AskNow(ToTraceEvent(event, cause));
   } else {
-    NoteLag(event, cause);
+    NoteHang(event, cause);
   }
   return true;
 }
@@ -73,21 +73,21 @@ void TraceTriggers::Forget() {
   ready_count_ = 0;
 }
 
-void TraceTriggers::NoteLag(const watchdog::HangEvent& event, uint64_t cause) {
-  const size_t count = std::min(lag_count_, kMaxLags);
+void TraceTriggers::NoteHang(const watchdog::HangEvent& event, uint64_t cause) {
+  const size_t count = std::min(lag_count_, kMaxHangs);
   auto* const end = lags_.begin() + count;
-  Lag* lag =
-      std::find_if(lags_.begin(), end, [&](const Lag& known) { return known.event.lag_id == event.lag_id; });
+  Hang* lag =
+      std::find_if(lags_.begin(), end, [&](const Hang& known) { return known.event.lag_id == event.lag_id; });
   if (lag == end) {
     if (event.ordinal != 0) return;  // forgotten: it had its trace
-    lag = &lags_[lag_count_++ % kMaxLags];
+    lag = &lags_[lag_count_++ % kMaxHangs];
     if (lag->is_waiting) Release(lag, event.detected_mono_ns);
     *lag = {ToTraceEvent(event, cause), event.detected_mono_ns, true};
   }
   if (!lag->is_waiting) return;
   if (TakeRequest(cause)) {
     lag->event.reason = TraceReason::kRequest;
-  } else if (event.level == policies::HangLevel::kAnr && lag->event.reason == TraceReason::kLag) {
+  } else if (event.level == policies::HangLevel::kAnr && lag->event.reason == TraceReason::kHang) {
     lag->event.reason = TraceReason::kAnr;
   }
   if (event.level == policies::HangLevel::kAnr) Release(lag, event.detected_mono_ns);
@@ -95,7 +95,7 @@ void TraceTriggers::NoteLag(const watchdog::HangEvent& event, uint64_t cause) {
 
 void TraceTriggers::OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) {
   sink_->OnHangEnd(event_id, duration_ns);
-  for (Lag& lag : lags_) {
+  for (Hang& lag : lags_) {
     if (lag.is_waiting && lag.event.report_id == event_id) Release(&lag, lag.event.begin_ns + duration_ns);
   }
 }
@@ -103,19 +103,19 @@ void TraceTriggers::OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) {
 void TraceTriggers::OnRoundDone() {
   sink_->OnRoundDone();
   const int64_t now_ns = base::SystemClock().MonoNs();
-  for (Lag& lag : lags_)
+  for (Hang& lag : lags_)
     if (lag.is_waiting && now_ns - lag.detected_ns >= kLongestWaitNs) Release(&lag, now_ns);
   AskForReady();
 }
 
 void TraceTriggers::OnStop() {
   sink_->OnStop();
-  for (Lag& lag : lags_)
+  for (Hang& lag : lags_)
     if (lag.is_waiting) Release(&lag, base::SystemClock().MonoNs());
   AskForReady();
 }
 
-void TraceTriggers::Release(Lag* lag, int64_t end_ns) {
+void TraceTriggers::Release(Hang* lag, int64_t end_ns) {
   lag->is_waiting = false;
   lag->event.end_ns = std::max(end_ns, lag->event.begin_ns);
   AskNow(lag->event);

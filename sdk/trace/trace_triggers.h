@@ -29,7 +29,7 @@ class TraceTriggers final : public watchdog::HangSink {
   TraceTriggers(watchdog::HangSink* sink, FlightRecorder* recorder, int64_t slow_interval_ns = 0);
 
   void OnStart() override { sink_->OnStart(); }
-  bool OnLag(const watchdog::HangEvent& event) override;
+  bool OnHang(const watchdog::HangEvent& event) override;
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   bool WantsSlow() const override { return recorder_->options().reports_slow; }
   void OnSlow(const watchdog::SlowDispatch& dispatch) override;
@@ -42,17 +42,17 @@ class TraceTriggers final : public watchdog::HangSink {
   void Forget();
 
  private:
-  static constexpr size_t kMaxLags = 16;
+  static constexpr size_t kMaxHangs = 16;
 
   // A lag that was reported.
-  struct Lag {
+  struct Hang {
     TraceEvent event;
     int64_t detected_ns;
     bool is_waiting;  // its trace was not taken so far
   };
 
-  void NoteLag(const watchdog::HangEvent& event, uint64_t cause);
-  void Release(Lag* lag, int64_t end_ns);
+  void NoteHang(const watchdog::HangEvent& event, uint64_t cause);
+  void Release(Hang* lag, int64_t end_ns);
   void AskNow(const TraceEvent& event);
   // Whether a trace of that cause was requested; this uses up the request.
   bool TakeRequest(uint64_t cause);
@@ -62,9 +62,9 @@ class TraceTriggers final : public watchdog::HangSink {
   FlightRecorder* recorder_;
   std::vector<TraceRequest> requests_;
   policies::RateLimit slow_limit_;
-  std::array<Lag, kMaxLags> lags_{};  // the last ones
-  size_t lag_count_ = 0;              // ever
-  std::array<TraceEvent, kMaxLags> ready_{};
+  std::array<Hang, kMaxHangs> lags_{};  // the last ones
+  size_t lag_count_ = 0;                // ever
+  std::array<TraceEvent, kMaxHangs> ready_{};
   size_t ready_count_ = 0;
 };
 

@@ -22,7 +22,7 @@ constexpr size_t kKeptReports = 300;
 constexpr int64_t kDayMs = 86'400'000;
 
 std::vector<std::string> DrawBatches(uint64_t seed, int64_t begin_ms, size_t reports, Expected* expected) {
-  KillTraffic traffic(seed, begin_ms, KillTraffic::Records::kLags);
+  KillTraffic traffic(seed, begin_ms, KillTraffic::Records::kHangs);
   std::vector<std::string> batches;
   while (traffic.expected().reports.size() < reports) batches.push_back(traffic.Next().body);
   batches.push_back(traffic.Rest().body);

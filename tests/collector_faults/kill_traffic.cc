@@ -27,13 +27,13 @@ void Expected::Add(const Expected& other) {
 
 Batch KillTraffic::Next() {
   while (pending_.size() < kPendingRecords) {
-    const uint64_t kind = records_ == Records::kLags ? 2 : random_.Below(20);
+    const uint64_t kind = records_ == Records::kHangs ? 2 : random_.Below(20);
     if (kind == 0) {
       AddUsage();
     } else if (kind == 1) {
       AddLosses();
     } else {
-      AddLag();
+      AddHang();
     }
   }
   return Take(1 + random_.Below(30));
@@ -72,7 +72,7 @@ SampleReport KillTraffic::DrawReport() {
   return report;
 }
 
-void KillTraffic::AddLag() {
+void KillTraffic::AddHang() {
   now_ms_ += random_.Between(0, 3);
   const SampleReport first = DrawReport();
   std::vector<base::Uuid> ids;
@@ -97,7 +97,7 @@ void KillTraffic::AddLag() {
     for (const base::Uuid& id : ids) Insert({RecordType::kHangEnd, testing::EncodeEnd(id, duration_ns), {}});
     expected_.durations_ns[first.header.id.bytes] = duration_ns;
   } else if (records_ == Records::kAll && random_.Chance(30)) {
-    report::RunEnd end{.session_id = first.header.session_id, .reason = policies::ExitReason::kKilledInLag};
+    report::RunEnd end{.session_id = first.header.session_id, .reason = policies::ExitReason::kKilledInHang};
     end.report_id = first.header.id;
     end.lag_ns = static_cast<uint64_t>(elapsed_ns + 100);
     end.last_seen_wall_ms = static_cast<uint64_t>(now_ms_);

@@ -37,7 +37,7 @@ struct Batch {
 
 class KillTraffic {
  public:
-  enum class Records { kAll, kLags };  // kLags: reports and ends of lags alone
+  enum class Records { kAll, kHangs };  // kLags: reports and ends of lags alone
 
   // `begin_ms` is the time of the first lag.
   KillTraffic(uint64_t seed, int64_t begin_ms, Records records = Records::kAll)
@@ -57,7 +57,7 @@ class KillTraffic {
     Id report = {};  // of a report
   };
 
-  void AddLag();
+  void AddHang();
   void AddUsage();
   void AddLosses();
   testing::SampleReport DrawReport();

@@ -76,16 +76,16 @@ std::string CheckDurations(const std::vector<ReportRow>& rows, const Expected& a
 
 // A sum per lag: its parts are its duration, and it is counted once.
 std::string CheckParts(const std::vector<ReportRow>& rows) {
-  struct Lag {
+  struct Hang {
     int64_t parts_ns = 0;
     int64_t duration_ns = 0;
     int leads = 0;
   };
-  std::map<Id, Lag> lags;
+  std::map<Id, Hang> lags;
   for (const ReportRow& row : rows) {
-    Lag& lag = lags[row.lag_id.bytes];
+    Hang& lag = lags[row.lag_id.bytes];
     lag.parts_ns += row.hang_ns;
-    lag.duration_ns = std::max(lag.duration_ns, LagDurationNs(row));
+    lag.duration_ns = std::max(lag.duration_ns, HangDurationNs(row));
     lag.leads += row.is_lead ? 1 : 0;
   }
   for (const auto& [id, lag] : lags) {

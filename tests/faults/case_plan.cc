@@ -38,7 +38,7 @@ class Drawer {
     plan_.body_limit_bytes = padding_bytes_ > 0 && random_.Chance(40) ? 8192 : 1 << 20;
     plan_.has_power_cuts = random_.Chance(30);
     if (plan_.has_power_cuts || random_.Chance(10))
-      plan_.sync = random_.Pick({report::SyncPolicy::kEveryRecord, report::SyncPolicy::kLagStartAndEnd});
+      plan_.sync = random_.Pick({report::SyncPolicy::kEveryRecord, report::SyncPolicy::kHangStartAndEnd});
     plan_.limits.segment_bytes = random_.Pick<size_t>({1 << 20, 2000, 600});
     damage_percent_ = random_.Pick<uint32_t>({0, 0, 30});
     const auto runs = random_.Between(1, 5);
@@ -121,8 +121,8 @@ class Drawer {
     const int64_t made_wall_ms = wall_ms_ - (random_.Chance(10) ? random_.Between(0, 10) * kMsPerDay : 0);
     small.id = DrawId(made_wall_ms, &random_);
     small.user = random_.Chance(10) ? "" : "u-" + std::to_string(random_.Below(4));
-    small.kind = random_.Pick({HangKind::kLag, HangKind::kCpu, HangKind::kFrames, HangKind::kKilledInHang});
-    small.level = random_.Chance(30) ? HangLevel::kAnr : HangLevel::kLag;
+    small.kind = random_.Pick({HangKind::kHang, HangKind::kCpu, HangKind::kFrames, HangKind::kKilledInHang});
+    small.level = random_.Chance(30) ? HangLevel::kAnr : HangLevel::kHang;
     // Mostly of a cause of its own, so that it cannot stand for another one in the sums.
     if (random_.Chance(80)) ++functions_;
     small.function_offset = 0x1000 + 0x10 * functions_;

@@ -30,8 +30,8 @@ cmake --install "$build" --prefix "$work/prefix"
 lagwatch=$work/prefix/$bin/lagwatch
 
 build_stranger consumer "$tests/consumer" "$@"
-"$work/consumer/one_lag_cxx" "$work/spool_cxx"
-"$work/consumer/one_lag_c" "$work/spool_c"
+"$work/consumer/one_hang_cxx" "$work/spool_cxx"
+"$work/consumer/one_hang_c" "$work/spool_c"
 
 build_stranger editor "$tests/../../samples/editor" "$@"
 printf 'key\nquit\n' | "$work/editor/editor" --save "$work/text" --spool "$work/spool_editor"

@@ -80,7 +80,7 @@ class DeliveryTest : public ::testing::Test {
   std::unique_ptr<Process> collector_;
 };
 
-TEST_F(DeliveryTest, ALagArrivesWithItsNameAndItsDuration) {
+TEST_F(DeliveryTest, AHangArrivesWithItsNameAndItsDuration) {
   StartCollector();
   auto freezer = StartFreezer();
   freezer->WriteInput("freeze 500\nquit\n");
@@ -100,7 +100,7 @@ TEST_F(DeliveryTest, ALagArrivesWithItsNameAndItsDuration) {
   EXPECT_EQ(SegmentsLeft(), 0u);
 }
 
-TEST_F(DeliveryTest, ALagIsToldPerHourOfUse) {
+TEST_F(DeliveryTest, AHangIsToldPerHourOfUse) {
   StartCollector();
   for (const char* commands : {"freeze 500\nquit\n", "quit\n"}) {
     auto freezer = StartFreezer();
@@ -197,7 +197,7 @@ class RunEndTest : public DeliveryTest {
   }
 };
 
-TEST_F(RunEndTest, AProgramKilledInALagIsToldSoAtItsNextStart) {
+TEST_F(RunEndTest, AProgramKilledInAHangIsToldSoAtItsNextStart) {
   auto freezer = StartFreezer("");
   freezer->WriteInput("scene export\nhang\n");
   ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
@@ -235,7 +235,7 @@ TEST_F(RunEndTest, TheSpoolAloneTellsItToo) {
   EXPECT_EQ(SpooledReports().back()["kind"], "killed-in-hang");
 }
 
-TEST_F(RunEndTest, AProgramKilledOutsideALagVanishedForNoKnownReason) {
+TEST_F(RunEndTest, AProgramKilledOutsideAHangVanishedForNoKnownReason) {
   auto freezer = StartFreezer("");
   freezer->WriteInput("freeze 300\n");
   ASSERT_TRUE(WaitUntil([&] {
@@ -260,7 +260,7 @@ TEST_F(RunEndTest, AProgramThatEndsByItselfEndedWell) {
   EXPECT_EQ(RunRecords(), 1u);
 }
 
-TEST_F(RunEndTest, ACrashInALagIsACrashInALag) {
+TEST_F(RunEndTest, ACrashInAHangIsACrashInAHang) {
   Process freezer({LAGWATCH_FREEZER, spool_});
   freezer.WriteInput("crash 500\n");
   EXPECT_EQ(freezer.Wait(), -SIGSEGV);

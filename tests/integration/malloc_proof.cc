@@ -113,8 +113,8 @@ void Poll(const StopFlag& stop) {
 
 // One dispatch that ends once `is_reported()`.
 template <typename IsReported>
-void Lag(watchdog::WatchedLoop* loop, const char* tag, void (*stall)(const StopFlag&),
-         IsReported is_reported) {
+void Hang(watchdog::WatchedLoop* loop, const char* tag, void (*stall)(const StopFlag&),
+          IsReported is_reported) {
   StopFlag stop{false};
   std::thread watcher([&] {
     while (!is_reported()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -148,7 +148,7 @@ base::Result<std::unique_ptr<report::Sealer>> CreateSealer() {
   return report::RecordSealer::Create(report::SealKey::Create().value().ToPublicKey().value());
 }
 
-int RunLags(const char* spool, const char* plugin, bool is_sealed) {
+int RunHangs(const char* spool, const char* plugin, bool is_sealed) {
   sdk::MonitorOptions options;
   options.app = "malloc_proof";
   options.spool_directory = spool;
@@ -184,7 +184,7 @@ int RunLags(const char* spool, const char* plugin, bool is_sealed) {
                                                                       {"faults", testing::FaultPages}};
   for (const auto& [tag, stall] : stalls) {
     uint64_t before = counters.lags.value();
-    Lag(loop, tag, stall, [&] { return counters.reports.value() + counters.reports_lost.value() > before; });
+    Hang(loop, tag, stall, [&] { return counters.reports.value() + counters.reports_lost.value() > before; });
     while (counters.lags.value() == before) std::this_thread::yield();
     failures += counters.reports_lost.value() != 0;
   }
@@ -239,7 +239,7 @@ int RunCpu(const char* spool) {
 
 class AllocatingSink final : public watchdog::HangSink {
  public:
-  bool OnLag(const watchdog::HangEvent& event) override {
+  bool OnHang(const watchdog::HangEvent& event) override {
     text_ = std::make_unique<char[]>(event.threads.size() + 1);
     has_reported = true;
     return true;
@@ -259,7 +259,7 @@ int RunAllocatingSink() {
   AllocatingSink sink;
   watchdog::Watchdog dog(QuickOptions(), &registry, capturer.get(), &sink);
   if (!dog.Start().ok()) return 2;
-  Lag(registry.Add("main", gettid()), "spin", testing::Spin, [&] { return sink.has_reported.load(); });
+  Hang(registry.Add("main", gettid()), "spin", testing::Spin, [&] { return sink.has_reported.load(); });
   std::puts("survived");
   return 0;
 }
@@ -268,8 +268,8 @@ int RunAllocatingSink() {
 
 int main(int argc, char** argv) {
   std::string_view what = argc > 1 ? argv[1] : "";
-  if (what == "lags" && argc == 4) return RunLags(argv[2], argv[3], false);
-  if (what == "sealed" && argc == 4) return RunLags(argv[2], argv[3], true);
+  if (what == "lags" && argc == 4) return RunHangs(argv[2], argv[3], false);
+  if (what == "sealed" && argc == 4) return RunHangs(argv[2], argv[3], true);
   if (what == "cpu" && argc == 3) return RunCpu(argv[2]);
   if (what == "allocating-sink") return RunAllocatingSink();
   return 2;

@@ -13,14 +13,14 @@ namespace {
 
 using testing::Process;
 
-TEST(MallocProof, LagsOfEveryKindAreReportedWithoutMalloc) {
+TEST(MallocProof, HangsOfEveryKindAreReportedWithoutMalloc) {
   testing::ScopedTempDirectory directory;
   Process program({LAGWATCH_MALLOC_PROOF, "lags", directory / "spool", LAGWATCH_EMPTY_PLUGIN});
   EXPECT_EQ(program.Wait(), 0) << program.Errors();
   EXPECT_EQ(program.Output().find("watchdogs 1, reports "), 0u) << program.Output();
 }
 
-TEST(MallocProof, LagsOfEveryKindAreSealedWithoutMalloc) {
+TEST(MallocProof, HangsOfEveryKindAreSealedWithoutMalloc) {
   testing::ScopedTempDirectory directory;
   Process program({LAGWATCH_MALLOC_PROOF, "sealed", directory / "spool", LAGWATCH_EMPTY_PLUGIN});
   EXPECT_EQ(program.Wait(), 0) << program.Errors();

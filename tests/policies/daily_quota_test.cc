@@ -48,7 +48,7 @@ TEST_F(DailyQuotaTest, SendsThreeOfOneCause) {
 TEST_F(DailyQuotaTest, KeepsRoomForWhatMattersMore) {
   EXPECT_EQ(TakeMany(ReportPriority::kSlow), 10);
   EXPECT_EQ(TakeMany(ReportPriority::kCpu), 2);
-  EXPECT_EQ(TakeMany(ReportPriority::kLag), 3);
+  EXPECT_EQ(TakeMany(ReportPriority::kHang), 3);
   EXPECT_EQ(TakeMany(ReportPriority::kAnr), 3);
   EXPECT_EQ(TakeMany(ReportPriority::kKilledInHang), 2);
 }

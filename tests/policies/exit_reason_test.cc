@@ -16,7 +16,7 @@ TEST(ExitReason, EachPieceOfEvidenceAloneTellsItsReason) {
   EXPECT_EQ(ClassifyExit({.has_replaced_itself = true}), ExitReason::kCleanExit);
   EXPECT_EQ(ClassifyExit({.crash_signal = 11}), ExitReason::kCrash);
   EXPECT_EQ(ClassifyExit({.was_told_to_stop = true}), ExitReason::kStopped);
-  EXPECT_EQ(ClassifyExit({.was_in_lag = true}), ExitReason::kKilledInLag);
+  EXPECT_EQ(ClassifyExit({.was_in_lag = true}), ExitReason::kKilledInHang);
   EXPECT_EQ(ClassifyExit({.has_rebooted = true}), ExitReason::kReboot);
   EXPECT_EQ(ClassifyExit({.has_changed = true}), ExitReason::kUpdate);
   EXPECT_EQ(ClassifyExit({.oom_kills_in_group = 1}), ExitReason::kOomKill);
@@ -46,9 +46,9 @@ TEST(ExitReason, TheStrongerEvidenceWins) {
   evidence.has_rebooted = false;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kOomKill);
   evidence.oom_kills_in_group = 0;
-  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kKilledInLag);
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kKilledInHang);
   evidence.oom_kills_in_group = -1;
-  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kKilledInLag);
+  EXPECT_EQ(ClassifyExit(evidence), ExitReason::kKilledInHang);
   evidence.was_in_lag = false;
   evidence.was_told_to_stop = false;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kOomKill);
@@ -58,22 +58,22 @@ TEST(ExitReason, TheStrongerEvidenceWins) {
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kUnknown);
 }
 
-TEST(ExitReason, AFactThatTheProgramToldIsNotOverriddenByALag) {
+TEST(ExitReason, AFactThatTheProgramToldIsNotOverriddenByAHang) {
   EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_lag = true}), ExitReason::kCrash);
   EXPECT_EQ(ClassifyExit({.has_ended_cleanly = true, .was_in_lag = true}), ExitReason::kCleanExit);
 }
 
 TEST(ExitReason, ACrashInAHangAndAHangInACrashAreToldApart) {
   EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_lag = true, .was_in_lag_at_crash = true}),
-            ExitReason::kCrashInLag);
+            ExitReason::kCrashInHang);
   EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_lag = true, .has_hung_since_crash = true}),
             ExitReason::kHangInCrash);
   EXPECT_EQ(ClassifyExit({.was_in_lag = true, .was_in_lag_at_crash = true, .has_hung_since_crash = true}),
-            ExitReason::kKilledInLag);
+            ExitReason::kKilledInHang);
 }
 
-TEST(ExitReason, AFrozenProgramThatWasToldToStopWasKilledInItsLag) {
-  EXPECT_EQ(ClassifyExit({.was_told_to_stop = true, .was_in_lag = true}), ExitReason::kKilledInLag);
+TEST(ExitReason, AFrozenProgramThatWasToldToStopWasKilledInItsHang) {
+  EXPECT_EQ(ClassifyExit({.was_told_to_stop = true, .was_in_lag = true}), ExitReason::kKilledInHang);
 }
 
 TEST(ExitReason, EveryReasonHasANameOfItsOwn) {

@@ -10,7 +10,7 @@ constexpr int64_t kHourMs = 3600'000;
 constexpr int64_t kNowMs = 1'700'000'000'000;
 constexpr uint64_t kMib = 1 << 20;
 
-StoredFile File(int64_t age_hours, uint64_t mib, ReportPriority priority = ReportPriority::kLag) {
+StoredFile File(int64_t age_hours, uint64_t mib, ReportPriority priority = ReportPriority::kHang) {
   return {kNowMs - age_hours * kHourMs, mib * kMib, priority};
 }
 

@@ -43,7 +43,7 @@ class TraceGateTest : public ::testing::Test {
                                                    .cause = cause})};
   }
   // A report and its trace, in segments of their own as the SDK writes them.
-  void AddLag(uint64_t function_offset) {
+  void AddHang(uint64_t function_offset) {
     const base::Uuid id = NewId();
     spool_.Add({ReportRecord({.id = id, .function_offset = function_offset})});
     spool_.Add({TraceOf(id, function_offset)});
@@ -57,7 +57,7 @@ class TraceGateTest : public ::testing::Test {
 };
 
 TEST_F(TraceGateTest, TracesGoWithTheirReports) {
-  AddLag(0x1000);
+  AddHang(0x1000);
   spool_.Add({TraceOf({}, 0)});
   Send();
   EXPECT_THAT(collector_.reports, SizeIs(1));
@@ -68,7 +68,7 @@ TEST_F(TraceGateTest, TracesGoWithTheirReports) {
 
 TEST_F(TraceGateTest, ATraceWhoseReportIsNotSentIsNotSentNorCounted) {
   policies_.quota = {.per_day = policies::QuotaLimits::kNoLimit, .per_cluster = 1};
-  for (int i = 0; i < 3; ++i) AddLag(0x1000);
+  for (int i = 0; i < 3; ++i) AddHang(0x1000);
   Send();
   EXPECT_THAT(collector_.reports, SizeIs(1));
   EXPECT_THAT(collector_.traces, SizeIs(1));
@@ -78,7 +78,7 @@ TEST_F(TraceGateTest, ATraceWhoseReportIsNotSentIsNotSentNorCounted) {
 
 TEST_F(TraceGateTest, WhoIsNotSampledSendsNone) {
   policies_.sampling = {.rate_ppm = 0};
-  AddLag(0x1000);
+  AddHang(0x1000);
   spool_.Add({TraceOf({}, 0)});
   Send();
   EXPECT_THAT(collector_.traces, IsEmpty());
@@ -87,7 +87,7 @@ TEST_F(TraceGateTest, WhoIsNotSampledSendsNone) {
 
 TEST_F(TraceGateTest, TheRateIsTold) {
   policies_.sampling = {.rate_ppm = UserSampling::kAllPpm - 1};
-  AddLag(0x1000);
+  AddHang(0x1000);
   Send();
   ASSERT_THAT(collector_.traces, SizeIs(1));
   EXPECT_EQ(collector_.traces[0].sample_rate_ppm, UserSampling::kAllPpm - 1);
@@ -95,15 +95,15 @@ TEST_F(TraceGateTest, TheRateIsTold) {
 
 TEST_F(TraceGateTest, TracesHaveAQuotaOfTheirOwn) {
   policies_.traces = {.per_day = 3, .per_cause = 2};
-  for (int i = 0; i < 4; ++i) AddLag(0x1000);
-  for (uint64_t i = 0; i < 4; ++i) AddLag(0x2000 + i);
+  for (int i = 0; i < 4; ++i) AddHang(0x1000);
+  for (uint64_t i = 0; i < 4; ++i) AddHang(0x2000 + i);
   Send();
   EXPECT_THAT(collector_.reports, SizeIs(8));
   EXPECT_THAT(collector_.traces, SizeIs(3));
   EXPECT_EQ(collector_.LossesTold(), 0u);
   EXPECT_THAT(spool_.Files(".seg"), IsEmpty());
   clock_.now_wall_ms += kDayMs;
-  AddLag(0x1000);
+  AddHang(0x1000);
   Send();
   EXPECT_THAT(collector_.traces, SizeIs(4));
 }

@@ -53,7 +53,7 @@ TEST_F(SdkTest, MakesADumpOnDemandAndNotASecondOneSoon) {
   EXPECT_EQ(Reports().size(), 1u);
 }
 
-TEST_F(SdkTest, MakesDumpsWithoutALoopAndDuringALag) {
+TEST_F(SdkTest, MakesDumpsWithoutALoopAndDuringAHang) {
   Options options = TestOptions();
   options.dump_interval_ms = 0;
   auto monitor = Monitor::Start(options);

@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const base::Uuid kMaskedLag = base::CreateUuidV7(1'700'000'000'000);
+const base::Uuid kMaskedHang = base::CreateUuidV7(1'700'000'000'000);
 
 class MaskedRunTest : public ::testing::Test {
  protected:
@@ -38,11 +38,11 @@ class MaskedRunTest : public ::testing::Test {
       scene.Set("secret-scene");
       auto writer = std::move(RunWriter::Create(directory_.path(), facts, &scene).value());
       RunUsage usage{};
-      usage.id = kMaskedLag;
+      usage.id = kMaskedHang;
       usage.watched_ns = 7 * base::kNsPerSecond;
       std::string("secret-loop").copy(usage.loop, sizeof usage.loop);
       writer->NoteUsage(usage);
-      writer->HangBegan(kMaskedLag, "secret-loop", 3 * base::kNsPerSecond);
+      writer->HangBegan(kMaskedHang, "secret-loop", 3 * base::kNsPerSecond);
       writer->Refresh();
       static_cast<void>(writer.release());
     });
@@ -76,13 +76,13 @@ TEST_F(MaskedRunTest, TheNextStartOfTheProgramKnowsItAgain) {
   const RunFacts facts = LeaveKilledRun();
   const EndedRun run = ToldTo(testing::SomeFacts());
   EXPECT_TRUE(run.is_of_same_program);
-  EXPECT_EQ(run.reason, policies::ExitReason::kKilledInLag);
+  EXPECT_EQ(run.reason, policies::ExitReason::kKilledInHang);
   EXPECT_EQ(run.record.run.build_id, facts.build_id);
   EXPECT_EQ(run.record.run.oom_group_path, facts.oom_group_path);
-  EXPECT_EQ(run.record.usage_id, kMaskedLag);
+  EXPECT_EQ(run.record.usage_id, kMaskedHang);
   EXPECT_EQ(run.record.usage_loop, "");
   const report::RunEnd end = run.ToRunEnd();
-  EXPECT_EQ(end.report_id, kMaskedLag);
+  EXPECT_EQ(end.report_id, kMaskedHang);
   EXPECT_GE(end.lag_ns, 3'000'000'000u);
   EXPECT_EQ(end.app, "editor");
   EXPECT_EQ(end.app_version, "2.3.1");
@@ -99,7 +99,7 @@ TEST_F(MaskedRunTest, AnotherProgramTellsItWithoutItsNames) {
   EXPECT_FALSE(run.is_of_same_program);
   const report::RunEnd end = run.ToRunEnd();
   EXPECT_EQ(end.session_id, facts.session_id);
-  EXPECT_EQ(end.reason, policies::ExitReason::kKilledInLag);
+  EXPECT_EQ(end.reason, policies::ExitReason::kKilledInHang);
   EXPECT_EQ(end.app + end.app_version + end.user, "");
 }
 

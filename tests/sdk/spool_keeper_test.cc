@@ -32,7 +32,7 @@ std::string EncodedReport(const std::string& app) {
   report::ReportHeader header{};
   header.id = header.session_id = header.lag_id = base::CreateUuidV7(1);
   header.app = app;
-  header.kind = report::HangKind::kLag;
+  header.kind = report::HangKind::kHang;
   encoder.SetHeader(header);
   encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));
   return std::string(buffer.content());

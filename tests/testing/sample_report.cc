@@ -57,7 +57,7 @@ report::ReportHeader SampleReport::DefaultHeader() {
   header.tid = 4712;
   header.loop = "ui";
   header.tag = "key";
-  header.kind = report::HangKind::kLag;
+  header.kind = report::HangKind::kHang;
   header.threshold_ms = 2000;
   header.start_wall_ms = kStartWallMs;
   header.elapsed_ns = 2'000'000'000;

@@ -25,7 +25,7 @@ namespace {
 
 using base::kNsPerMs;
 using std::chrono::milliseconds;
-using testing::RecordedLag;
+using testing::RecordedHang;
 using testing::StalledThread;
 using testing::StopFlag;
 
@@ -143,9 +143,9 @@ class CpuWatchTest : public ::testing::Test {
     watchdog_ = std::make_unique<Watchdog>(options_, registry_.get(), capturer_.get(), &sink_);
     ASSERT_TRUE(watchdog_->Start().ok());
   }
-  std::vector<RecordedLag> Of(HangKind kind) const {
-    std::vector<RecordedLag> found;
-    for (const RecordedLag& lag : sink_.lags()) {
+  std::vector<RecordedHang> Of(HangKind kind) const {
+    std::vector<RecordedHang> found;
+    for (const RecordedHang& lag : sink_.lags()) {
       if (lag.kind == kind) found.push_back(lag);
     }
     return found;
@@ -170,7 +170,7 @@ TEST_F(CpuWatchTest, TellsAThreadThatSpinsByNameAndStack) {
   Start();
   StalledThread spinner([](const StopFlag& stop) { SpinAs("spinner", stop); });
   ASSERT_TRUE(WaitFor(HangKind::kCpu));
-  const RecordedLag report = Of(HangKind::kCpu)[0];
+  const RecordedHang report = Of(HangKind::kCpu)[0];
   EXPECT_EQ(report.loop, "");
   EXPECT_EQ(report.elapsed_ns, 0);
   EXPECT_EQ(report.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
@@ -219,7 +219,7 @@ TEST_F(CpuWatchTest, TellsTheAverageWithStacksThatAccountForTheTime) {
   StalledThread spinner([](const StopFlag& stop) { SpinAs("spinner", stop); });
   ASSERT_TRUE(WaitFor(HangKind::kCpuAverage));
   EXPECT_GE(base::SystemClock().MonoNs() - begin_ns, options_.cpu.window_ns / 2);
-  const RecordedLag report = Of(HangKind::kCpuAverage)[0];
+  const RecordedHang report = Of(HangKind::kCpuAverage)[0];
   EXPECT_GE(report.cpu_window_ns, options_.cpu.window_ns);
   EXPECT_EQ(report.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
   EXPECT_EQ(report.facts.at("limit_percent"), 5);
@@ -250,7 +250,7 @@ TEST_F(CpuWatchTest, DoesNotBlameWhereAThreadSleeps) {
   });
   // One that has just been woken is ready to run where it slept: on a busy machine it may be for long.
   EXPECT_TRUE(testing::WaitUntil([&] {
-    return std::ranges::any_of(Of(HangKind::kCpuAverage), [](const RecordedLag& report) {
+    return std::ranges::any_of(Of(HangKind::kCpuAverage), [](const RecordedHang& report) {
       return report.innermost_function == reinterpret_cast<uint64_t>(&Burn);
     });
   }));

@@ -38,7 +38,7 @@ class FakeClock final : public base::Clock {
 
 class RecordingListener final : public HangListener {
  public:
-  void OnLagBegin(const HangNotice& lag) override { Add("begin", lag); }
+  void OnHangBegin(const HangNotice& lag) override { Add("begin", lag); }
   void OnHangEnd(const HangNotice& lag) override { Add("end", lag); }
   void OnFiltered(const HangNotice& lag, FilterReason reason) override {
     Add("filtered " + std::to_string(static_cast<int>(reason)), lag);
@@ -124,7 +124,7 @@ TEST_F(LoopWatchTest, TakesTheRingsSamplesBeforeTheThreshold) {
   BeginDispatch("long");
   RunUntil(2 * kNsPerSecond);
   ASSERT_EQ(sink_.lags().size(), 1u);
-  testing::RecordedLag lag = sink_.lags()[0];
+  testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_EQ(lag.samples, 20u);
   EXPECT_EQ(samples_at_ms_.front(), 1000);
   EXPECT_EQ(samples_at_ms_.back(), 2000);
@@ -148,7 +148,7 @@ TEST_F(LoopWatchTest, LooksAtAnUnchangedStackInFibonacciIntervals) {
   EXPECT_EQ(unchanged_at_ms_, expected_ms);
 }
 
-TEST_F(LoopWatchTest, CapturesNothingBetweenTheWindowsOfALongLag) {
+TEST_F(LoopWatchTest, CapturesNothingBetweenTheWindowsOfALongHang) {
   BeginDispatch("long");
   RunUntil(30 * kNsPerSecond);
   EXPECT_GE(unchanged_at_ms_.size(), 5u);
@@ -234,7 +234,7 @@ TEST_F(LoopWatchTest, AThreadThatCannotBeCapturedHasNoOtherStack) {
   EXPECT_EQ(sink_.lags().size(), reports);
 }
 
-TEST_F(LoopWatchTest, TellsOfTheEndOfALagOnce) {
+TEST_F(LoopWatchTest, TellsOfTheEndOfAHangOnce) {
   BeginDispatch("long");
   RunUntil(4321 * kNsPerMs);
   EndDispatch();
@@ -246,7 +246,7 @@ TEST_F(LoopWatchTest, TellsOfTheEndOfALagOnce) {
   EXPECT_LE(sink_.ends()[0].second, (4321 + 50) * kNsPerMs);
 }
 
-TEST_F(LoopWatchTest, ReportsTheNextLagAnewAlthoughItsStackIsTheSame) {
+TEST_F(LoopWatchTest, ReportsTheNextHangAnewAlthoughItsStackIsTheSame) {
   BeginDispatch("first");
   RunUntil(3 * kNsPerSecond);
   EndDispatch();
@@ -258,7 +258,7 @@ TEST_F(LoopWatchTest, ReportsTheNextLagAnewAlthoughItsStackIsTheSame) {
   EXPECT_EQ(sink_.ends().size(), 1u);
 }
 
-TEST_F(LoopWatchTest, EndsALagWhoseLoopIsGone) {
+TEST_F(LoopWatchTest, EndsAHangWhoseLoopIsGone) {
   BeginDispatch("long");
   RunUntil(3 * kNsPerSecond);
   registry_->Remove(loop_);
@@ -281,16 +281,16 @@ TEST_F(LoopWatchTest, KeepsToTheSmallestThreshold) {
   EXPECT_EQ(samples_at_ms_.front(), 8);
 }
 
-TEST_F(LoopWatchTest, RaisesAnUnchangedLagToAnAnrOnce) {
+TEST_F(LoopWatchTest, RaisesAnUnchangedHangToAnAnrOnce) {
   options_.anr_threshold_ns = 5500 * kNsPerMs;
   BeginDispatch("long");
   RunUntil(60 * kNsPerSecond);
   ASSERT_EQ(sink_.lags().size(), 2u);
-  testing::RecordedLag lag = sink_.lags()[0];
-  testing::RecordedLag anr = sink_.lags()[1];
-  EXPECT_EQ(lag.level, HangLevel::kLag);
+  testing::RecordedHang lag = sink_.lags()[0];
+  testing::RecordedHang anr = sink_.lags()[1];
+  EXPECT_EQ(lag.level, HangLevel::kHang);
   EXPECT_EQ(anr.level, HangLevel::kAnr);
-  EXPECT_EQ(anr.kind, HangKind::kLag);
+  EXPECT_EQ(anr.kind, HangKind::kHang);
   EXPECT_EQ(anr.lag_id, lag.id);
   EXPECT_EQ(anr.ordinal, 1u);
   EXPECT_EQ(anr.elapsed_ns, 5500 * kNsPerMs);
@@ -308,7 +308,7 @@ TEST_F(LoopWatchTest, RaisesNothingThatEndsBeforeTheSecondThreshold) {
   EndDispatch();
   RunUntil(20 * kNsPerSecond);
   ASSERT_EQ(sink_.lags().size(), 1u);
-  EXPECT_EQ(sink_.lags()[0].level, HangLevel::kLag);
+  EXPECT_EQ(sink_.lags()[0].level, HangLevel::kHang);
 }
 
 TEST_F(LoopWatchTest, IsAnAnrAtOnceWhenBothThresholdsAreTheSame) {
@@ -488,7 +488,7 @@ class LoopWatchUsageTest : public LoopWatchTest {
 
   class Listener final : public HangListener {
    public:
-    void OnLagBegin(const HangNotice&) override {}
+    void OnHangBegin(const HangNotice&) override {}
     void OnHangEnd(const HangNotice&) override {}
     void OnFiltered(const HangNotice&, FilterReason) override {}
     bool WantsSensitive() const override { return true; }
@@ -509,7 +509,7 @@ TEST_F(LoopWatchUsageTest, LeavesOutTheTimeOfAStop) {
   EXPECT_EQ(ui().watched_ns, 2 * kNsPerSecond);
 }
 
-TEST_F(LoopWatchUsageTest, CountsWhatWouldBeALagButForAStop) {
+TEST_F(LoopWatchUsageTest, CountsWhatWouldBeAHangButForAStop) {
   BeginDispatch("stopped");
   Look();
   clock_.now_ns += 10 * kNsPerMs;
@@ -541,7 +541,7 @@ TEST_F(LoopWatchUsageTest, CountsWhatWouldBeALagButForAStop) {
   EXPECT_EQ(ui().lags, 0u);
 }
 
-TEST_F(LoopWatchUsageTest, CountsALagThatEndedBeforeItsCheck) {
+TEST_F(LoopWatchUsageTest, CountsAHangThatEndedBeforeItsCheck) {
   Look();
   Dispatch("over too soon", 105 * kNsPerMs);
   Look();
@@ -552,7 +552,7 @@ TEST_F(LoopWatchUsageTest, CountsALagThatEndedBeforeItsCheck) {
 }
 
 // It waited for the address space, which the dispatch was changing.
-TEST_F(LoopWatchUsageTest, ReportsALagThatEndedWhileItWasKeptWaiting) {
+TEST_F(LoopWatchUsageTest, ReportsAHangThatEndedWhileItWasKeptWaiting) {
   Look();
   loop_->probe.Begin("mprotect");
   Look();
@@ -566,7 +566,7 @@ TEST_F(LoopWatchUsageTest, ReportsALagThatEndedWhileItWasKeptWaiting) {
   watch_.Discount({.blocked_ns = 150 * kNsPerMs});
   Look();
   ASSERT_EQ(sink_.lags().size(), 1u);
-  const testing::RecordedLag lag = sink_.lags()[0];
+  const testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_GE(lag.elapsed_ns, 150 * kNsPerMs);
   EXPECT_EQ(lag.facts.at("no_stack_samples"), 1);
   EXPECT_EQ(lag.texts.at("no_stack_reason"), "address_space_locked");
@@ -596,7 +596,7 @@ TEST_F(LoopWatchUsageTest, NotesSlowDispatchesOnceAndNoneOfAStop) {
   EXPECT_EQ(ui().dispatches, 2u);
 }
 
-TEST_F(LoopWatchUsageTest, CountsALagAsFarAsItWentAndThenExactly) {
+TEST_F(LoopWatchUsageTest, CountsAHangAsFarAsItWentAndThenExactly) {
   WatchTools all = tools();
   all.usage = &usage_;
   BeginDispatch("long");

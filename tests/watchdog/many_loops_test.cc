@@ -80,7 +80,7 @@ TEST_F(ManyLoopsTest, FindsTheOneOfTwoThousandThatHangs) {
       EXPECT_TRUE(SleepsForGood());
     }
   }
-  for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.loop, "loop 1777");
+  for (const testing::RecordedHang& lag : sink_.lags()) EXPECT_EQ(lag.loop, "loop 1777");
   EXPECT_EQ(sink_.lags().size(), 3u);
 }
 

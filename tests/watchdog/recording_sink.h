@@ -13,7 +13,7 @@
 
 namespace lagwatch::testing {
 
-struct RecordedLag {
+struct RecordedHang {
   base::Uuid id;
   base::Uuid lag_id;
   uint32_t ordinal;
@@ -49,7 +49,7 @@ struct RecordedUsage {
 // Thread safety: any thread may ask.
 class RecordingSink final : public watchdog::HangSink {
  public:
-  bool OnLag(const watchdog::HangEvent& event) override {
+  bool OnHang(const watchdog::HangEvent& event) override {
     std::lock_guard lock(mutex_);
     lags_.push_back({event.id,
                      event.lag_id,
@@ -96,7 +96,7 @@ class RecordingSink final : public watchdog::HangSink {
     ++rounds_;
   }
 
-  std::vector<RecordedLag> lags() const {
+  std::vector<RecordedHang> lags() const {
     std::lock_guard lock(mutex_);
     return lags_;
   }
@@ -157,7 +157,7 @@ class RecordingSink final : public watchdog::HangSink {
   }
 
   mutable std::mutex mutex_;
-  std::vector<RecordedLag> lags_;
+  std::vector<RecordedHang> lags_;
   std::vector<std::pair<base::Uuid, int64_t>> ends_;
   std::map<std::string, policies::FrameTotals> frames_;
   std::vector<RecordedUsage> usages_;

@@ -133,7 +133,7 @@ class FeedingWatchdogTest : public ServiceFeedTest {
   std::unique_ptr<Watchdog> watchdog_;
 };
 
-TEST_F(FeedingWatchdogTest, FeedsWhileAllLoopsAreWellAndNotInALag) {
+TEST_F(FeedingWatchdogTest, FeedsWhileAllLoopsAreWellAndNotInAHang) {
   SetEnvironment(path_, "60000", "");
   feed_ = ServiceFeed::FromEnvironment();
   ASSERT_NE(feed_, nullptr);

@@ -85,7 +85,7 @@ class TimeDiscountTest : public ::testing::Test {
   WatchedLoop* loop_;
 };
 
-TEST_F(TimeDiscountTest, AStoppedProcessDoesNotLag) {
+TEST_F(TimeDiscountTest, AStoppedProcessDoesNotHang) {
   int64_t ran_ns = base::SystemClock().MonoNs();
   {
     Stopper stopper(milliseconds(10), milliseconds(1500));
@@ -103,7 +103,7 @@ TEST_F(TimeDiscountTest, AStoppedProcessDoesNotLag) {
   EXPECT_GE(watchdog_->counters().stopped_ms.value(), 500u);
 }
 
-TEST_F(TimeDiscountTest, ALagInWhichTheProcessWasStoppedIsAsLongAsItRan) {
+TEST_F(TimeDiscountTest, AHangInWhichTheProcessWasStoppedIsAsLongAsItRan) {
   int64_t begin_ns = base::SystemClock().MonoNs();
   {
     Stopper stopper(milliseconds(600), milliseconds(3000));
@@ -127,7 +127,7 @@ TEST_F(TimeDiscountTest, AReportSaysHowLongTheProcessWasStopped) {
     loop_->probe.End();
   }
   ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.lags().empty(); }));
-  testing::RecordedLag lag = sink_.lags()[0];
+  testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_GE(lag.discounted.stopped_ns, 1000 * kNsPerMs);
   EXPECT_LT(lag.elapsed_ns, base::SystemClock().MonoNs() - begin_ns - 1000 * kNsPerMs);
 }
@@ -165,7 +165,7 @@ TEST_F(TimeDiscountTest, SaysNothingUnderADebugger) {
 
 class SlowListener final : public HangListener {
  public:
-  void OnLagBegin(const HangNotice&) override {}
+  void OnHangBegin(const HangNotice&) override {}
   void OnHangEnd(const HangNotice&) override {
     is_called.store(true);
     std::this_thread::sleep_for(milliseconds(1500));

@@ -55,7 +55,7 @@ class WatchdogTest : public ::testing::Test {
       registry_->Remove(loop);
     };
   }
-  bool WaitForLags(size_t count) {
+  bool WaitForHangs(size_t count) {
     return testing::WaitUntil([&] { return sink_.lags().size() >= count; });
   }
 
@@ -73,12 +73,12 @@ TEST_F(WatchdogTest, ReportsASpinWithItsFunctionItsCpuAndItsDuration) {
   int64_t took_ns = 0;
   {
     StalledThread thread(Dispatch(testing::Spin));
-    ASSERT_TRUE(WaitForLags(1));
+    ASSERT_TRUE(WaitForHangs(1));
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
   }
   took_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
   ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
-  testing::RecordedLag lag = sink_.lags()[0];
+  testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_EQ(lag.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
   EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
   EXPECT_GT(lag.cpu_thread_ns, 0);
@@ -90,8 +90,8 @@ TEST_F(WatchdogTest, ReportsASpinWithItsFunctionItsCpuAndItsDuration) {
 TEST_F(WatchdogTest, ReportsALockWithoutCpu) {
   Start();
   StalledThread thread(Dispatch(testing::WaitForLock));
-  ASSERT_TRUE(WaitForLags(1));
-  testing::RecordedLag lag = sink_.lags()[0];
+  ASSERT_TRUE(WaitForHangs(1));
+  testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_LT(lag.cpu_thread_ns, lag.cpu_window_ns / 2);
 }
 
@@ -100,10 +100,10 @@ TEST_F(WatchdogTest, NamesTheOwnerOfALock) {
   std::mutex mutex;
   std::unique_lock held(mutex);
   StalledThread thread(Dispatch([&](const StopFlag&) { std::lock_guard lock(mutex); }));
-  EXPECT_TRUE(WaitForLags(1));
+  EXPECT_TRUE(WaitForHangs(1));
   held.unlock();
   ASSERT_FALSE(sink_.lags().empty());
-  testing::RecordedLag lag = sink_.lags()[0];
+  testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_EQ(lag.wait_outcome, WaitOutcome::kLock);
   ASSERT_GE(lag.waits.size(), 1u);
   EXPECT_EQ(lag.waits[0].address, reinterpret_cast<uint64_t>(&mutex));
@@ -114,37 +114,37 @@ TEST_F(WatchdogTest, NamesTheOwnerOfALock) {
 TEST_F(WatchdogTest, SaysNothingOfLocksWhenNoneIsWaitedFor) {
   Start();
   StalledThread thread(Dispatch(testing::Spin));
-  ASSERT_TRUE(WaitForLags(1));
+  ASSERT_TRUE(WaitForHangs(1));
   EXPECT_TRUE(sink_.lags()[0].waits.empty());
   EXPECT_EQ(sink_.lags()[0].wait_outcome, WaitOutcome::kNone);
 }
 
-TEST_F(WatchdogTest, ReportsAChangedStackAsTheSameLag) {
+TEST_F(WatchdogTest, ReportsAChangedStackAsTheSameHang) {
   Start();
   StalledThread thread(Dispatch([&](const StopFlag& stop) {
     StopFlag first_is_over{false};
     std::thread timer([&] {
-      WaitForLags(1);
+      WaitForHangs(1);
       first_is_over = true;
     });
     testing::Spin(first_is_over);
     timer.join();
     testing::FaultPages(stop);
   }));
-  ASSERT_TRUE(WaitForLags(2));
-  testing::RecordedLag second = sink_.lags()[1];
+  ASSERT_TRUE(WaitForHangs(2));
+  testing::RecordedHang second = sink_.lags()[1];
   EXPECT_EQ(second.lag_id, sink_.lags()[0].lag_id);
   EXPECT_NE(second.id, second.lag_id);
   EXPECT_EQ(second.ordinal, 1u);
 }
 
-TEST_F(WatchdogTest, RaisesALagThatPassesTheSecondThreshold) {
+TEST_F(WatchdogTest, RaisesAHangThatPassesTheSecondThreshold) {
   options_.anr_threshold_ns = 400 * kNsPerMs;
   Start();
   StalledThread thread(Dispatch(testing::Spin));
   auto is_raised = [&] { return !sink_.lags().empty() && sink_.lags().back().level == HangLevel::kAnr; };
   ASSERT_TRUE(testing::WaitUntil(is_raised));
-  testing::RecordedLag anr = sink_.lags().back();
+  testing::RecordedHang anr = sink_.lags().back();
   EXPECT_EQ(anr.lag_id, sink_.lags()[0].id);
   EXPECT_GE(anr.elapsed_ns, options_.anr_threshold_ns);
 }
@@ -162,7 +162,7 @@ TEST_F(WatchdogTest, FollowsThresholdsThatChangeWhileADispatchGoesOn) {
   ASSERT_TRUE(testing::WaitUntil([&] { return loop.load() != nullptr && sink_.rounds() > 2; }));
   EXPECT_TRUE(sink_.lags().empty());
   loop.load()->limits.SetThresholds({16 * kNsPerMs, 0});
-  EXPECT_TRUE(WaitForLags(1));
+  EXPECT_TRUE(WaitForHangs(1));
 }
 
 // Works in a function that a stack shows.
@@ -186,9 +186,9 @@ TEST_F(WatchdogTest, ReportsALoopThatIsBusyWithoutAPause) {
     while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     registry_->Remove(loop);
   });
-  ASSERT_TRUE(WaitForLags(1));
+  ASSERT_TRUE(WaitForHangs(1));
   EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
-  testing::RecordedLag lag = sink_.lags()[0];
+  testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_EQ(lag.kind, HangKind::kBusyLoop);
   EXPECT_EQ(lag.innermost_function, reinterpret_cast<uint64_t>(&ShortWork));
   EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
@@ -221,9 +221,9 @@ TEST_F(WatchdogTest, CallsALongDispatchNoBusyLoop) {
     loop->probe.End();
     registry_->Remove(loop);
   });
-  ASSERT_TRUE(WaitForLags(1));
+  ASSERT_TRUE(WaitForHangs(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kLag);
+  for (const testing::RecordedHang& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kHang);
 }
 
 TEST_F(WatchdogTest, ReportsATaskThatWaitsWhileDispatchesAreShort) {
@@ -239,9 +239,9 @@ TEST_F(WatchdogTest, ReportsATaskThatWaitsWhileDispatchesAreShort) {
     while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     registry_->Remove(loop);
   });
-  ASSERT_TRUE(WaitForLags(1));
+  ASSERT_TRUE(WaitForHangs(1));
   EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
-  testing::RecordedLag lag = sink_.lags()[0];
+  testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_EQ(lag.kind, HangKind::kWaited);
   EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
   EXPECT_EQ(lag.facts["queue_length"], 100);
@@ -273,9 +273,9 @@ TEST_F(WatchdogTest, TellsTasksBehindALongDispatchByTheDispatchAlone) {
     loop->probe.End();
     registry_->Remove(loop);
   });
-  ASSERT_TRUE(WaitForLags(1));
+  ASSERT_TRUE(WaitForHangs(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
-  for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kLag);
+  for (const testing::RecordedHang& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kHang);
 }
 
 TEST_F(WatchdogTest, ReportsAScopeOverItsOwnDeadline) {
@@ -293,8 +293,8 @@ TEST_F(WatchdogTest, ReportsAScopeOverItsOwnDeadline) {
     loop->probe.End();
     registry_->Remove(loop);
   });
-  ASSERT_TRUE(WaitForLags(1));
-  testing::RecordedLag lag = sink_.lags()[0];
+  ASSERT_TRUE(WaitForHangs(1));
+  testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_EQ(lag.kind, HangKind::kScope);
   EXPECT_EQ(lag.tag, "inner");
   EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
@@ -318,7 +318,7 @@ TEST_F(WatchdogTest, WatchesTheOuterScopeAgainAfterTheInnerOne) {
     loop->scopes.End();
     registry_->Remove(loop);
   });
-  ASSERT_TRUE(WaitForLags(1));
+  ASSERT_TRUE(WaitForHangs(1));
   EXPECT_EQ(sink_.lags()[0].tag, "outer");
   EXPECT_EQ(sink_.lags()[0].kind, HangKind::kScope);
   EXPECT_GE(sink_.lags()[0].elapsed_ns, 300 * kNsPerMs);
@@ -353,8 +353,8 @@ TEST_F(WatchdogTest, ReportsAnIdleHandlerThatTakesTooLong) {
     while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     registry_->Remove(loop);
   });
-  ASSERT_TRUE(WaitForLags(1));
-  testing::RecordedLag lag = sink_.lags()[0];
+  ASSERT_TRUE(WaitForHangs(1));
+  testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_EQ(lag.kind, HangKind::kIdleHandler);
   EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
   EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
@@ -381,8 +381,8 @@ TEST_F(WatchdogTest, ReportsASlowFrameWithItsStage) {
     }
     registry_->Remove(loop);
   });
-  ASSERT_TRUE(WaitForLags(1));
-  testing::RecordedLag lag = sink_.lags()[0];
+  ASSERT_TRUE(WaitForHangs(1));
+  testing::RecordedHang lag = sink_.lags()[0];
   EXPECT_EQ(lag.kind, HangKind::kFrames);
   EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
   EXPECT_GE(lag.samples, 1u);
@@ -405,8 +405,8 @@ TEST_F(WatchdogTest, AFrameInsideADispatchDoesNotCutTheDispatchsVerdict) {
     WatchedLoop* loop = registry_->Add("loop", gettid());
     loop->probe.Begin("dispatch");
     auto is_reported = [&] {
-      for (const testing::RecordedLag& lag : sink_.lags()) {
-        if (lag.kind == HangKind::kLag) return true;
+      for (const testing::RecordedHang& lag : sink_.lags()) {
+        if (lag.kind == HangKind::kHang) return true;
       }
       return false;
     };
@@ -421,8 +421,8 @@ TEST_F(WatchdogTest, AFrameInsideADispatchDoesNotCutTheDispatchsVerdict) {
     registry_->Remove(loop);
   });
   ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
-  for (const testing::RecordedLag& lag : sink_.lags()) {
-    if (lag.kind == HangKind::kLag) {
+  for (const testing::RecordedHang& lag : sink_.lags()) {
+    if (lag.kind == HangKind::kHang) {
       EXPECT_GE(lag.verdict.shares.wall_ns, lag.cpu_window_ns * 3 / 4);
     }
   }
@@ -466,7 +466,7 @@ TEST_F(WatchdogTest, ReportsAnInputEventThatIsNotFinished) {
   });
   auto is_raised = [&] { return !sink_.lags().empty() && sink_.lags().back().level == HangLevel::kAnr; };
   ASSERT_TRUE(testing::WaitUntil(is_raised));
-  for (const testing::RecordedLag& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kInput);
+  for (const testing::RecordedHang& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kInput);
   EXPECT_GE(sink_.lags()[0].elapsed_ns, 60 * kNsPerMs);
   EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == sink_.lags().size(); }));
 }
@@ -517,7 +517,7 @@ TEST_F(WatchdogTest, TellsWhatTheLoopDidBefore) {
   });
   auto is_stall_reported = [&] { return !sink_.lags().empty() && sink_.lags().back().tag == "stall"; };
   ASSERT_TRUE(testing::WaitUntil(is_stall_reported));
-  testing::RecordedLag lag = sink_.lags().back();
+  testing::RecordedHang lag = sink_.lags().back();
   // A tiny one may have been preempted.
   std::erase_if(lag.history,
                 [](const auto& dispatch) { return dispatch.tag == "tiny" || dispatch.tag == "short"; });
@@ -575,7 +575,7 @@ class UsageTest : public WatchdogTest {
   // Hears of long dispatches.
   class Listener final : public HangListener {
    public:
-    void OnLagBegin(const HangNotice&) override {}
+    void OnHangBegin(const HangNotice&) override {}
     void OnHangEnd(const HangNotice&) override {}
     void OnFiltered(const HangNotice&, FilterReason) override {}
     bool WantsSensitive() const override { return true; }
@@ -641,7 +641,7 @@ TEST_F(UsageTest, TellsAtTheEndWhatLoopsWereUsedFor) {
   for (size_t i = 3; i < ui.durations.counts.size(); ++i) long_count += ui.durations.counts[i];
   EXPECT_GE(long_count, 4u);
   std::set<std::string> lags;
-  for (const testing::RecordedLag& lag : sink_.lags()) lags.insert(base::ToString(lag.lag_id));
+  for (const testing::RecordedHang& lag : sink_.lags()) lags.insert(base::ToString(lag.lag_id));
   EXPECT_EQ(ui.lags, lags.size());
   int64_t lagged_ns = 0;
   for (const auto& [id, duration_ns] : sink_.ends()) {
@@ -655,7 +655,7 @@ TEST_F(UsageTest, TellsAtTheEndWhatLoopsWereUsedFor) {
   EXPECT_EQ(usage.slow.count("freeze"), 0u);
 }
 
-TEST_F(UsageTest, TellsALagThatGoesOnAsFarAsItWent) {
+TEST_F(UsageTest, TellsAHangThatGoesOnAsFarAsItWent) {
   options_.usage_period_ns = 300 * kNsPerMs;
   Start();
   {
@@ -727,7 +727,7 @@ TEST_F(UsageTest, CountsChecksWithoutAReport) {
             unchanged);
 }
 
-TEST_F(UsageTest, TellsTheListenerOfDispatchesThatAreLongButNoLags) {
+TEST_F(UsageTest, TellsTheListenerOfDispatchesThatAreLongButNoHangs) {
   options_.threshold_ns = 10'000 * kNsPerMs;
   options_.sensitive_ns = 50 * kNsPerMs;
   Start();
@@ -758,12 +758,12 @@ TEST_F(UsageTest, TellsTheListenerOfDispatchesThatAreLongButNoLags) {
   EXPECT_TRUE(sink_.lags().empty());
 }
 
-TEST_F(WatchdogTest, EndsTheLagOfAThreadThatExits) {
+TEST_F(WatchdogTest, EndsTheHangOfAThreadThatExits) {
   Start();
   std::thread thread([&] {
     WatchedLoop* loop = registry_->Add("short-lived", gettid());
     loop->probe.Begin("its last");
-    WaitForLags(1);
+    WaitForHangs(1);
     registry_->RemoveThread(gettid());
   });
   thread.join();

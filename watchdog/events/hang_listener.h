@@ -32,7 +32,7 @@ class HangListener {
  public:
   virtual ~HangListener() = default;
   // A lag was found, or one has passed its second threshold.
-  virtual void OnLagBegin(const HangNotice& lag) = 0;
+  virtual void OnHangBegin(const HangNotice& lag) = 0;
   // The lag is over. Not called for a lag under way when the watchdog stops.
   virtual void OnHangEnd(const HangNotice& lag) = 0;
   virtual void OnFiltered(const HangNotice& lag, FilterReason reason) = 0;
@@ -52,8 +52,8 @@ class TimedListener final : public HangListener {
   // In all calls so far.
   int64_t called_ns() const { return called_ns_; }
 
-  void OnLagBegin(const HangNotice& lag) override {
-    Measure([&] { listener_->OnLagBegin(lag); });
+  void OnHangBegin(const HangNotice& lag) override {
+    Measure([&] { listener_->OnHangBegin(lag); });
   }
   void OnHangEnd(const HangNotice& lag) override {
     Measure([&] { listener_->OnHangEnd(lag); });

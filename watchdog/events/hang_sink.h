@@ -121,7 +121,7 @@ class HangSink {
   // First of all calls, on the watchdog's thread: the time to open what the program may forbid later.
   virtual void OnStart() {}
   // Returns false if the event was lost; its end is then not reported.
-  virtual bool OnLag(const HangEvent& event) = 0;
+  virtual bool OnHang(const HangEvent& event) = 0;
   // The lag of `event_id` is over.
   virtual void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
   // Whether it wants to know of slow dispatches, and one that is over.

@@ -28,7 +28,7 @@ class ProbeSpans : public SpanSource {
 class DispatchSpans final : public ProbeSpans {
  public:
   DispatchSpans() : ProbeSpans(&WatchedLoop::probe) {}
-  HangKind kind() const override { return HangKind::kLag; }
+  HangKind kind() const override { return HangKind::kHang; }
   Span Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) override;
 };
 

@@ -20,7 +20,7 @@ void SpanWatch::Start(const Span& span, const WatchOptions& options) {
   begin_ns_ = span.begin_ns;
   discounted_ = {};
   put_off_to_ns_ = 0;
-  level_ = HangLevel::kLag;
+  level_ = HangLevel::kHang;
   report_count_ = 0;
   known_count_ = 0;
   recheck_interval_ = policies::RecheckInterval(options.check_period_ns, options.recheck_cap_ns);
@@ -59,18 +59,18 @@ SpanWatch::Outcome SpanWatch::Check(uint64_t stack_hash, int64_t now_ns, const W
   if (is_raised) level_ = HangLevel::kAnr;
   is_lagging_ = true;
   is_window_open_ = false;
-  if (!is_known) known_hashes_[known_count_++ % kMaxReportsPerLag] = stack_hash;
+  if (!is_known) known_hashes_[known_count_++ % kMaxReportsPerHang] = stack_hash;
   if (is_new) recheck_interval_.Reset();
   next_check_ns_ =
       NoLaterThanAnr(now_ns + (is_new ? options.check_period_ns : recheck_interval_.NextIntervalNs()));
   if (!is_new) return Outcome::kUnchanged;
   // The last place is kept for the raised level.
-  uint32_t max_count = IsAnrAhead() ? kMaxReportsPerLag - 1 : kMaxReportsPerLag;
+  uint32_t max_count = IsAnrAhead() ? kMaxReportsPerHang - 1 : kMaxReportsPerHang;
   return report_count_ < max_count ? Outcome::kReport : Outcome::kOverLimit;
 }
 
 bool SpanWatch::IsKnown(uint64_t stack_hash) const {
-  const uint64_t* end = known_hashes_ + std::min(known_count_, kMaxReportsPerLag);
+  const uint64_t* end = known_hashes_ + std::min(known_count_, kMaxReportsPerHang);
   return std::find(known_hashes_, end, stack_hash) != end;
 }
 

@@ -84,12 +84,12 @@ class SpanWatch {
   std::span<const base::Uuid> report_ids() const { return {report_ids_, report_count_}; }
 
  private:
-  static constexpr uint32_t kMaxReportsPerLag = 16;
+  static constexpr uint32_t kMaxReportsPerHang = 16;
 
   void Start(const Span& span, const WatchOptions& options);
   int64_t WindowStartNs() const { return schedule_.WindowStartNs(next_check_ns_); }
   // Whether the second threshold is still ahead.
-  bool IsAnrAhead() const { return thresholds_.anr_threshold_ns != 0 && level_ == HangLevel::kLag; }
+  bool IsAnrAhead() const { return thresholds_.anr_threshold_ns != 0 && level_ == HangLevel::kHang; }
   int64_t AnrNs() const { return begin_ns_ + thresholds_.anr_threshold_ns; }
   // `check_ns`, or earlier when the second threshold is.
   int64_t NoLaterThanAnr(int64_t check_ns) const;
@@ -108,14 +108,14 @@ class SpanWatch {
 
   // The lag, if the span has become one.
   bool is_lagging_ = false;
-  HangLevel level_ = HangLevel::kLag;
+  HangLevel level_ = HangLevel::kHang;
   policies::RecheckInterval recheck_interval_{1, 1};
   // Of the stacks that checks have found, the last ones; each is to be reported once.
   bool IsKnown(uint64_t stack_hash) const;
-  uint64_t known_hashes_[kMaxReportsPerLag];
+  uint64_t known_hashes_[kMaxReportsPerHang];
   uint32_t known_count_ = 0;
   uint32_t report_count_ = 0;
-  base::Uuid report_ids_[kMaxReportsPerLag];
+  base::Uuid report_ids_[kMaxReportsPerHang];
 };
 
 }  // namespace lagwatch::watchdog

@@ -264,7 +264,7 @@ Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& caus
           {"start_wall_ms", row.start_wall_ms},
           {"threshold_ms", row.threshold_ms},
           {"elapsed_ms", ToMs(row.elapsed_ns)},
-          {"duration_ms", ToMs(LagDurationNs(row))},
+          {"duration_ms", ToMs(HangDurationNs(row))},
           {"ended", row.duration_ns.has_value()},
           {"cpu",
            {{"window_ms", ToMs(row.cpu_window_ns)},

@@ -10,7 +10,7 @@
 
 #include "collector/store/clickhouse/insert/record_committer.h"
 #include "collector/store/clickhouse/read/cause_reader.h"
-#include "collector/store/clickhouse/read/lag_reader.h"
+#include "collector/store/clickhouse/read/hang_reader.h"
 #include "collector/store/clickhouse/read/trace_reader.h"
 #include "collector/store/clickhouse/read/usage_reader.h"
 #include "collector/store/clickhouse/row_remover.h"
@@ -109,7 +109,7 @@ class ClickHouseStore final : public Store {
   const Schema schema_;
   Connection connection_;
   NodeTables tables_{&connection_, &schema_};
-  LagReader lags_{RowSource(&connection_, &schema_), &schema_};
+  HangReader lags_{RowSource(&connection_, &schema_), &schema_};
   KnownUnits units_{RowSource(&connection_, &schema_)};
   CauseReader causes_{&connection_, &schema_, &lags_, &units_};
   TraceReader traces_{&connection_, &schema_};

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "collector/store/clickhouse/insert/record_rows.h"
-#include "collector/store/clickhouse/read/lag_reader.h"
+#include "collector/store/clickhouse/read/hang_reader.h"
 #include "collector/store/clickhouse/server/conditions.h"
 #include "collector/store/clickhouse/server/shard_nodes.h"
 #include "policies/exit_reason.h"
@@ -170,7 +170,7 @@ RowRemover::Ids RowRemover::FindInCluster(const Removal& removal, const RowSourc
   Ids ids;
   ReportFilter filter{.cluster_key = removal.subject};
   if (removal.before_day) filter.last_day = *removal.before_day - 1;
-  LagReader(rows, schema_).ForEach(filter, [&](const ReportRow& report) {
+  HangReader(rows, schema_).ForEach(filter, [&](const ReportRow& report) {
     if (ids.size() < kMostIds) ids.push_back(report.id);
   });
   Sort(&ids);
@@ -211,7 +211,7 @@ void RowRemover::PlanRunEnds(const Ids& ids, const RowSource& rows, Plan* plan) 
   rows.Select(
       "report_id", kRunEnds,
       " WHERE session_id IN (SELECT id FROM ids) AND reason = " +
-          SqlText(policies::ExitReasonName(policies::ExitReason::kKilledInLag)),
+          SqlText(policies::ExitReasonName(policies::ExitReason::kKilledInHang)),
       "u",
       [&](const Row& row) {
         if (row.Id(0) != base::Uuid{}) killed.push_back(row.Id(0));

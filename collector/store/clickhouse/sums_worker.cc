@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "collector/store/clickhouse/read/lag_reader.h"
+#include "collector/store/clickhouse/read/hang_reader.h"
 #include "collector/store/clickhouse/read/sum_row.h"
 #include "collector/store/clickhouse/server/conditions.h"
 #include "collector/store/clickhouse/server/shard_nodes.h"
@@ -31,7 +31,7 @@ constexpr size_t kMostInsertBytes = 32 << 20;
 // Marks that no batch made have these in place of a collector.
 constexpr int64_t kOfRetention = 1;
 constexpr int64_t kOfStart = 2;
-constexpr int64_t kOfFoundLags = 3;
+constexpr int64_t kOfFoundHangs = 3;
 
 std::string NewTablePrefix() { return std::string(kDaySums.name) + "_new_"; }
 
@@ -45,7 +45,7 @@ bool SumsWorker::Step() {
   const Nodes nodes = FindNodes(known);
   const RowSource rows(connection_, schema_, nodes);
   if (!known.is_marked()) return MarkAll(rows, known);
-  FindLags(rows, known);
+  FindHangs(rows, known);
   const Places places = FindPlaces(nodes);
   known.states = UnitStates::Read(rows).states;
   DropHours(known, places);
@@ -139,7 +139,7 @@ bool SumsWorker::MarkAll(const RowSource& rows, const UnitStates& known) {
 }
 
 // Marks the units of lags that were not known when ends of their reports came.
-void SumsWorker::FindLags(const RowSource& rows, const UnitStates& known) {
+void SumsWorker::FindHangs(const RowSource& rows, const UnitStates& known) {
   for (const auto& [number, marks] : known.marks) {
     const SumsUnit unit(number);
     if (!unit.is_unknown_lags()) continue;
@@ -156,8 +156,8 @@ void SumsWorker::FindLags(const RowSource& rows, const UnitStates& known) {
         " WHERE day = " + DateOf(unit.day()) + " AND id != lag_id AND id IN (SELECT id FROM ids)", "uu",
         [&](const Row& row) { homes.insert(SumsUnit::OfHour(HomeHourOf(row.Id(0), row.Id(1))).number()); },
         &external);
-    Insert(homes, kOfFoundLags + unit.day(), marks);
-    Insert({found.number()}, kOfFoundLags, marks);
+    Insert(homes, kOfFoundHangs + unit.day(), marks);
+    Insert({found.number()}, kOfFoundHangs, marks);
   }
 }
 
@@ -272,7 +272,7 @@ void SumsWorker::AddUp(SumsUnit unit, const Nodes& nodes, SumRows* sums,
     return;
   }
   const HourRange hours{unit.first_hour(), unit.end_hour()};
-  LagReader(rows, schema_).ForEachOf({&hours, 1}, [&](const ReportRow& report) {
+  HangReader(rows, schema_).ForEachOf({&hours, 1}, [&](const ReportRow& report) {
     sums->Add(report);
     on_row();
   });

@@ -46,7 +46,7 @@ class SumsWorker {
   Nodes FindNodes(const UnitStates& known);
   Places FindPlaces(const Nodes& nodes);
   bool MarkAll(const RowSource& rows, const UnitStates& known);
-  void FindLags(const RowSource& rows, const UnitStates& known);
+  void FindHangs(const RowSource& rows, const UnitStates& known);
   std::optional<SumsUnit> Next(const UnitStates& known);
   void SumUp(SumsUnit unit, int64_t marks, const Nodes& nodes, size_t to);
   std::optional<SumsUnit> NextSpan(const UnitStates& known, const std::set<int64_t>& units);

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMostKnownClusters = 200'000;
 // A lag's time is divided among so many of its reports, those stored first, and its first one; others have no
 // part of it. A client reports a lag that goes on for hours once a minute at most.
-constexpr int64_t kMostReportsOfALag = 256;
+constexpr int64_t kMostReportsOfAHang = 256;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ struct ReportWriter::Known {
   int64_t ordinal = 0;
   std::optional<int64_t> end_ns;
   std::optional<int64_t> duration_ns;
-  policies::LagShare share;
+  policies::HangShare share;
 
   // A row of LAGWATCH_KNOWN.
   static Known Read(const Statement& row) {
@@ -72,16 +72,16 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
   const int64_t level1 = ClusterId(added.clusters[0], 0);
   const int64_t level2 = ClusterId(added.clusters[1], level1);
   const std::optional<int64_t> end_ns = TakeEarlyEnd(row.id);
-  const bool is_lag = IsLag(row.kind);
-  policies::LagAccount account{.duration_ns = end_ns, .was_killed = false, .shares = {{}}};
+  const bool is_lag = IsHang(row.kind);
+  policies::HangAccount account{.duration_ns = end_ns, .was_killed = false, .shares = {{}}};
   if (is_lag) {
-    account = policies::AccountLag(std::vector<policies::HangReport>{{.elapsed_ns = row.elapsed_ns,
-                                                                      .ordinal = row.ordinal,
-                                                                      .end_ns = end_ns,
-                                                                      .killed_ns = KilledNs(row.id)}});
+    account = policies::AccountHang(std::vector<policies::HangReport>{{.elapsed_ns = row.elapsed_ns,
+                                                                       .ordinal = row.ordinal,
+                                                                       .end_ns = end_ns,
+                                                                       .killed_ns = KilledNs(row.id)}});
   }
   const bool has_part = row.lag_id == row.id || HasRoom(row.lag_id);
-  const policies::LagShare share = has_part ? account.shares.front() : policies::LagShare{};
+  const policies::HangShare share = has_part ? account.shares.front() : policies::HangShare{};
   const std::string kind(account.was_killed ? policies::HangKindName(report::HangKind::kKilledInHang)
                                             : row.kind);
   const ReportPlace place{.clusters = {level1, level2},
@@ -127,7 +127,7 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
 // Whether one more report has a part of the lag's time.
 bool ReportWriter::HasRoom(const base::Uuid& lag_id) {
   auto last = database_->Use("SELECT 1 FROM reports WHERE lag_id = ? AND lag_id != id LIMIT 1 OFFSET ?");
-  last.Bind(Blob{lag_id.as_bytes()}, kMostReportsOfALag - 1);
+  last.Bind(Blob{lag_id.as_bytes()}, kMostReportsOfAHang - 1);
   return !last.Step();
 }
 
@@ -143,7 +143,7 @@ CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
       .Bind(Blob{end.report_id.as_bytes()}, ToSigned(end.duration_ns))
       .Run();
   if (database_->changes() != 0) {
-    lags_.insert(LagOfReport(end.report_id).bytes);
+    lags_.insert(HangOfReport(end.report_id).bytes);
     return CommitOutcome::kStored;
   }
   database_
@@ -158,7 +158,7 @@ CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
   return database_->changes() != 0 ? CommitOutcome::kStored : CommitOutcome::kDuplicate;
 }
 
-void ReportWriter::NoteKilled(const base::Uuid& report_id) { lags_.insert(LagOfReport(report_id).bytes); }
+void ReportWriter::NoteKilled(const base::Uuid& report_id) { lags_.insert(HangOfReport(report_id).bytes); }
 
 void ReportWriter::NoteUnkilled(const base::Uuid& report_id) {
   NoteKilled(report_id);
@@ -240,13 +240,13 @@ std::optional<int64_t> ReportWriter::KilledNs(const base::Uuid& report_id) {
 }
 
 // Itself, as long as the report is not there: it is then the first of its lag, or waits for its own.
-base::Uuid ReportWriter::LagOfReport(const base::Uuid& report_id) {
+base::Uuid ReportWriter::HangOfReport(const base::Uuid& report_id) {
   auto lag = database_->Use("SELECT lag_id FROM reports WHERE id = ?");
   lag.Bind(Blob{report_id.as_bytes()});
   return lag.Step() ? ReadUuid(lag, 0) : report_id;
 }
 
-std::vector<ReportWriter::Known> ReportWriter::ReportsOfLag(const base::Uuid& lag_id) {
+std::vector<ReportWriter::Known> ReportWriter::ReportsOfHang(const base::Uuid& lag_id) {
   std::vector<Known> reports;
   auto rows = database_->Use(LAGWATCH_KNOWN
                              R"sql(
@@ -265,7 +265,7 @@ std::vector<ReportWriter::Known> ReportWriter::ReportsOfLag(const base::Uuid& la
                                  )
                                )
                              )sql");
-  rows.Bind(Blob{lag_id.as_bytes()}, kMostReportsOfALag);
+  rows.Bind(Blob{lag_id.as_bytes()}, kMostReportsOfAHang);
   while (rows.Step()) reports.push_back(Known::Read(rows));
   return reports;
 }
@@ -320,7 +320,7 @@ int64_t ReportWriter::Remove(const base::Uuid& id) {
     if (row.Step()) known = Known::Read(row);
   }
   if (!known) return 0;
-  lags_.insert(LagOfReport(id).bytes);
+  lags_.insert(HangOfReport(id).bytes);
   has_removed_ = true;
   TakeOut(*known);
   return 1;
@@ -417,7 +417,7 @@ int64_t ReportWriter::SegmentWithKind(int64_t segment, std::string_view kind) {
 }
 
 void ReportWriter::Account(const base::Uuid& lag_id) {
-  const std::vector<Known> known = ReportsOfLag(lag_id);
+  const std::vector<Known> known = ReportsOfHang(lag_id);
   std::vector<policies::HangReport> reports;
   for (const Known& report : known) {
     reports.push_back({.elapsed_ns = report.elapsed_ns,
@@ -425,17 +425,17 @@ void ReportWriter::Account(const base::Uuid& lag_id) {
                        .end_ns = report.end_ns,
                        .killed_ns = KilledNs(report.id)});
   }
-  const policies::LagAccount account = policies::AccountLag(reports);
+  const policies::HangAccount account = policies::AccountHang(reports);
   for (size_t i = 0; i < known.size(); ++i) Update(known[i], account, account.shares[i]);
 }
 
-void ReportWriter::Update(const Known& known, const policies::LagAccount& account,
-                          const policies::LagShare& share) {
+void ReportWriter::Update(const Known& known, const policies::HangAccount& account,
+                          const policies::HangShare& share) {
   Known updated = known;
   updated.duration_ns = account.duration_ns;
-  if (IsLag(known.kind)) updated.share = share;
+  if (IsHang(known.kind)) updated.share = share;
   const auto killed = policies::HangKindName(report::HangKind::kKilledInHang);
-  if (account.was_killed && IsLag(known.kind)) {
+  if (account.was_killed && IsHang(known.kind)) {
     updated.place.segment = SegmentWithKind(known.place.segment, killed);
   } else if (known.kind == killed) {
     // Its own end has come after all; or the end of its run, or the report that this names, was removed.

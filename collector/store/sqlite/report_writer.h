@@ -13,7 +13,7 @@
 #include "collector/store/records.h"
 #include "collector/store/sqlite/database/database.h"
 #include "collector/store/sqlite/sums_writer.h"
-#include "policies/lag_account.h"
+#include "policies/hang_account.h"
 
 namespace lagwatch::collector {
 
@@ -56,9 +56,9 @@ class ReportWriter {
   std::optional<int64_t> KilledNs(const base::Uuid& report_id);
   bool HasRoom(const base::Uuid& lag_id);
   bool HasSiblings(const ReportRow& row);
-  base::Uuid LagOfReport(const base::Uuid& report_id);
+  base::Uuid HangOfReport(const base::Uuid& report_id);
   void Account(const base::Uuid& lag_id);
-  std::vector<Known> ReportsOfLag(const base::Uuid& lag_id);
+  std::vector<Known> ReportsOfHang(const base::Uuid& lag_id);
   void TakeOut(const Known& known);
   void NoteShrunk(const ReportPlace& place);
   void NoteTotalsShrunk(const ReportPlace& place);
@@ -66,7 +66,7 @@ class ReportWriter {
   int64_t RepairTotals(int64_t limit);
   std::string KindAsReported(int64_t row);
   int64_t SegmentWithKind(int64_t segment, std::string_view kind);
-  void Update(const Known& known, const policies::LagAccount& account, const policies::LagShare& share);
+  void Update(const Known& known, const policies::HangAccount& account, const policies::HangShare& share);
 
   Database* database_;
   SumsWriter sums_;

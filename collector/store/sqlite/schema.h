@@ -109,7 +109,7 @@ CREATE TABLE reports (
   level2 INTEGER NOT NULL REFERENCES clusters (id),
   end_ns INTEGER,               -- how long the lag was, as this report's own end says
   duration_ns INTEGER,          -- … as any of its lag's says; NULL until one is known
-  hang_ns INTEGER NOT NULL,     -- its part of the lag (policies/lag_account.h)
+  hang_ns INTEGER NOT NULL,     -- its part of the lag (policies/hang_account.h)
   is_lead INTEGER NOT NULL,     -- the lag is counted here
   sample_rate_ppm INTEGER NOT NULL,  -- of users; 0: all of them
   cause INTEGER NOT NULL             -- 0 when not known

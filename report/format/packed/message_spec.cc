@@ -120,7 +120,7 @@ constexpr auto kReportFields =
                        OfTables(kNumber),
                        Of(ReportField::kId, kId),
                        Of(ReportField::kSessionId, kId),
-                       Of(ReportField::kLagId, kId),
+                       Of(ReportField::kHangId, kId),
                        Of(ReportField::kOrdinal, kNumber),
                        Of(ReportField::kApp, kText),
                        Of(ReportField::kAppVersion, kText),
@@ -159,7 +159,7 @@ constexpr MessageSpec kHangEnd = WithFields(kHangEndFields);
 constexpr auto kRunEndFields = FieldsAfter(
     kHangEnd,
     {Of(RunEndField::kSessionId, kId), Of(RunEndField::kReason, kNumber), Of(RunEndField::kSignal, kNumber),
-     Of(RunEndField::kReportId, kId), Of(RunEndField::kLagNs, kNumber), Of(RunEndField::kLoop, kText),
+     Of(RunEndField::kReportId, kId), Of(RunEndField::kHangNs, kNumber), Of(RunEndField::kLoop, kText),
      Of(RunEndField::kRunStartWallMs, kNumber, kIdTime), Of(RunEndField::kLastSeenWallMs, kNumber, kDelta),
      Of(RunEndField::kScene, kText), Of(RunEndField::kApp, kText), Of(RunEndField::kAppVersion, kText),
      Of(RunEndField::kUser, kText), Of(RunEndField::kSampleRatePpm, kNumber, kDelta)});
@@ -179,7 +179,7 @@ constexpr MessageSpec kFrameSlice = WithFields(kFrameSliceFields);
 constexpr auto kLoopUsageFields = FieldsAfter(
     kFrameSlice, {Of(LoopUsageField::kLoop, kText), Of(LoopUsageField::kWatchedNs, kNumber),
                   Of(LoopUsageField::kDispatches, kNumber), Of(LoopUsageField::kUntimedDispatches, kNumber),
-                  Of(LoopUsageField::kLags, kNumber), Of(LoopUsageField::kLaggedNs, kNumber),
+                  Of(LoopUsageField::kHangs, kNumber), Of(LoopUsageField::kHangNs, kNumber),
                   Of(LoopUsageField::kDurations, kNumbers)});
 constexpr MessageSpec kLoopUsage = WithFields(kLoopUsageFields);
 

@@ -30,7 +30,7 @@ void Note(const OwnedRecord& record, HangOutcomes* outcomes) {
       (*outcomes)[KeyOf(end->report_id)].duration_ns = end->duration_ns;
   } else if (record.type == RecordType::kRunEnd) {
     const auto end = DecodeRunEnd(record.payload);
-    if (!end.ok() || end->reason != policies::ExitReason::kKilledInLag) return;
+    if (!end.ok() || end->reason != policies::ExitReason::kKilledInHang) return;
     (*outcomes)[KeyOf(end->report_id)] = {.duration_ns = end->lag_ns, .was_killed = true};
   }
 }

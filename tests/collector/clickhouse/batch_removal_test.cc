@@ -50,7 +50,7 @@ class BatchRemoval : public ::testing::Test {
                 report::HangEnd{jane_.header.id, 5}, report::HangEnd{john_.header.id, 6},
                 LossesOf("editor", "jane"),          LossesOf("player", "john")};
     records_.push_back(report::RunEnd{.session_id = john_.header.session_id,
-                                      .reason = policies::ExitReason::kKilledInLag,
+                                      .reason = policies::ExitReason::kKilledInHang,
                                       .report_id = john_.header.id,
                                       .lag_ns = 7,
                                       .last_seen_wall_ms = uint64_t{kDay + 1} * kMsPerDay,

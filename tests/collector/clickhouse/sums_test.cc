@@ -43,7 +43,7 @@ SampleReport SampleAt(int64_t wall_ms, const std::string& leaf = "Leaf") {
   return sample;
 }
 
-TEST(SumsUnit, ReportsBelongToTheHourOfTheirLagsFirst) {
+TEST(SumsUnit, ReportsBelongToTheHourOfTheirHangsFirst) {
   const int64_t ms = kSummedDay * kMsPerDay + 5 * kMsOfAnHour;
   const base::Uuid first = base::CreateUuidV7(ms), later = base::CreateUuidV7(ms + 3 * kMsOfAnHour);
   const int64_t hour = kSummedDay * 24 + 5;
@@ -64,7 +64,7 @@ TEST(SumsUnit, NumbersTellDaysAndHoursApart) {
   EXPECT_FALSE(hour.is_day());
   EXPECT_TRUE(day.is_day());
   EXPECT_FALSE(day.is_hour());
-  EXPECT_FALSE(SumsUnit::OfUnknownLags(kSummedDay).is_hour());
+  EXPECT_FALSE(SumsUnit::OfUnknownHangs(kSummedDay).is_hour());
   EXPECT_FALSE(SumsUnit::OfStart().is_hour());
   EXPECT_EQ(hour.day(), kSummedDay);
   EXPECT_EQ(hour.end_hour(), day.end_hour());
@@ -232,7 +232,7 @@ TEST_F(Sums, WhatComesLaterIsSeenAtOnceAndSummedUp) {
 }
 
 // Its reports are of two hours of which the second is already over for its first one.
-TEST_F(Sums, ALagPastMidnightIsDividedOnce) {
+TEST_F(Sums, AHangPastMidnightIsDividedOnce) {
   const int64_t midnight_ms = kSummedDay * kMsPerDay;
   const SampleReport first = SampleAt(midnight_ms - 1000);
   SampleReport second = SampleAt(midnight_ms + 2 * kMsOfAnHour, "Other");
@@ -253,7 +253,7 @@ TEST_F(Sums, ALagPastMidnightIsDividedOnce) {
 }
 
 // As ends are that were spooled while ClickHouse was away.
-TEST_F(Sums, LagsOfEndsThatWereNotKnownAreFound) {
+TEST_F(Sums, HangsOfEndsThatWereNotKnownAreFound) {
   const SampleReport first = SampleAt(kSummedDay * kMsPerDay - 1000);
   SampleReport second = SampleAt(kSummedDay * kMsPerDay + 2 * kMsOfAnHour, "Other");
   second.header.lag_id = first.header.id;

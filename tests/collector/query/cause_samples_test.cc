@@ -96,7 +96,7 @@ TEST_F(CauseSamplesTest, AreOfReportsThatMatch) {
   EXPECT_EQ(collector_.query_api.Get(PathOf(), "limit=1001").status, 400);
 }
 
-TEST_F(CauseSamplesTest, CountTheTimeOfALagOnce) {
+TEST_F(CauseSamplesTest, CountTheTimeOfAHangOnce) {
   SampleReport first = SampledReport({{"One"}, {"Two"}}, 1'000);
   first.header.elapsed_ns = 1'000'000'000;
   // 70 ms later: of its samples, one was taken before the first report.

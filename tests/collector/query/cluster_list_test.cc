@@ -16,7 +16,7 @@ using testing::SampleReport;
 class ClusterListTest : public ::testing::Test {
  protected:
   // Of that many days ago, with the weight of `weight` users.
-  void Lag(std::vector<std::string> stack, int64_t days_ago, int64_t hang_ms, uint32_t weight = 1) {
+  void Hang(std::vector<std::string> stack, int64_t days_ago, int64_t hang_ms, uint32_t weight = 1) {
     SampleReport report{.stack = std::move(stack)};
     report.header.id = report.header.lag_id = base::CreateUuidV7(BeginOf(days_ago) + 1);
     report.header.elapsed_ns = hang_ms * 1'000'000;
@@ -38,11 +38,11 @@ class ClusterListTest : public ::testing::Test {
 };
 
 TEST_F(ClusterListTest, HasTheLastDaysOfEach) {
-  Lag({"Save", "OnSave"}, 2, 1000, 4);
-  Lag({"Save", "OnSave"}, 2, 500);
-  Lag({"Save", "OnSave"}, 5, 3000);
-  Lag({"Save", "OnSave"}, 40, 9000);
-  Lag({"Load", "OnLoad"}, 5, 100);
+  Hang({"Save", "OnSave"}, 2, 1000, 4);
+  Hang({"Save", "OnSave"}, 2, 500);
+  Hang({"Save", "OnSave"}, 5, 3000);
+  Hang({"Save", "OnSave"}, 40, 9000);
+  Hang({"Load", "OnLoad"}, 5, 100);
   const Json day2 = Day(BeginOf(2), 4500), day5 = Day(BeginOf(5), 3000), day40 = Day(BeginOf(40), 9000);
   EXPECT_EQ(DaysOf("Save", "days=20"), Json::array({day5, day2}));
   EXPECT_EQ(DaysOf("Load", "days=20"), Json::array({Day(BeginOf(5), 100)}));
@@ -54,7 +54,7 @@ TEST_F(ClusterListTest, HasTheLastDaysOfEach) {
 }
 
 TEST_F(ClusterListTest, HasNoDaysUnlessAskedFor) {
-  Lag({"Save", "OnSave"}, 2, 1000);
+  Hang({"Save", "OnSave"}, 2, 1000);
   EXPECT_FALSE(collector_.Get("/v1/clusters")[0].contains("days"));
   const Json cause = collector_.Get("/v1/clusters", "days=3")[0];
   EXPECT_FALSE(cause["children"][0].contains("days"));
@@ -64,9 +64,9 @@ TEST_F(ClusterListTest, HasNoDaysUnlessAskedFor) {
 }
 
 TEST_F(ClusterListTest, HasTheDaysOfAllThatIsMerged) {
-  Lag({"Save", "OnSave"}, 2, 1000);
-  Lag({"Load", "OnLoad"}, 2, 100);
-  Lag({"Load", "OnLoad"}, 3, 10);
+  Hang({"Save", "OnSave"}, 2, 1000);
+  Hang({"Load", "OnLoad"}, 2, 100);
+  Hang({"Load", "OnLoad"}, 3, 10);
   std::map<std::string, std::string> keys;
   for (const Json& cause : collector_.Get("/v1/clusters")) keys[cause["frames"][0]] = cause["key"];
   ASSERT_TRUE(
@@ -93,9 +93,9 @@ class ClusterSearchTest : public ClusterListTest {
 };
 
 TEST_F(ClusterSearchTest, FindsWhatIsCalledSo) {
-  Lag({"Index::Save", "OnSave"}, 2, 3000);
-  Lag({"Load", "Index::OnLoad"}, 2, 2000);
-  Lag({"Draw", "OnPaint"}, 2, 1000);
+  Hang({"Index::Save", "OnSave"}, 2, 3000);
+  Hang({"Load", "Index::OnLoad"}, 2, 2000);
+  Hang({"Draw", "OnPaint"}, 2, 1000);
   EXPECT_THAT(Found("index::"), ElementsAre("Index::Save", "Load"));
   EXPECT_THAT(Found("INDEX::ON"), ElementsAre("Load"));
   EXPECT_THAT(Found("On"), ElementsAre("Index::Save", "Load", "Draw"));
@@ -110,9 +110,9 @@ TEST_F(ClusterSearchTest, FindsWhatIsCalledSo) {
 }
 
 TEST_F(ClusterSearchTest, TakesEachCharacterForItself) {
-  Lag({"operator\"\"_km", "a%b"}, 2, 3000);
-  Lag({"path\\new", "x[1], 'y'"}, 2, 2000);
-  Lag({"\u00dcber\n", "a_b"}, 2, 1000);
+  Hang({"operator\"\"_km", "a%b"}, 2, 3000);
+  Hang({"path\\new", "x[1], 'y'"}, 2, 2000);
+  Hang({"\u00dcber\n", "a_b"}, 2, 1000);
   EXPECT_THAT(Found("\"\"_K"), ElementsAre("operator\"\"_km"));
   EXPECT_THAT(Found("\",\""), ElementsAre());
   EXPECT_THAT(Found("%"), ElementsAre("operator\"\"_km"));
@@ -156,10 +156,10 @@ TEST_F(ClusterSearchTest, FindsTheCostliestOfMany) {
 }
 
 TEST_F(ClusterSearchTest, GoesTogetherWithAFilter) {
-  Lag({"Save", "OnSave"}, 2, 3000);
-  Lag({"Load", "OnSave"}, 3, 2000);
-  Lag({"Load", "OnSave"}, 2, 100);
-  Lag({"Draw", "OnPaint"}, 2, 1000);
+  Hang({"Save", "OnSave"}, 2, 3000);
+  Hang({"Load", "OnSave"}, 3, 2000);
+  Hang({"Load", "OnSave"}, 2, 100);
+  Hang({"Draw", "OnPaint"}, 2, 1000);
   const std::string days =
       "&from_ms=" + std::to_string(BeginOf(3)) + "&to_ms=" + std::to_string(BeginOf(3) + 5);
   EXPECT_THAT(Found("onsave", "&loop=ui"), ElementsAre("Save", "Load"));
@@ -191,11 +191,11 @@ TEST_F(ClusterSearchTest, FindsWhoHoldsTheLockAndWhoCalls) {
 }
 
 TEST_F(ClusterSearchTest, FindsTitlesAndWhatIsShownElsewhere) {
-  Lag({"Save", "OnSave"}, 2, 3000);
-  Lag({"Load", "OnLoad"}, 2, 2000);
-  Lag({"Wait", "Call", "Scan", "OnScan"}, 2, 900);
-  Lag({"Wait", "Call", "Sort", "OnSort"}, 2, 800);
-  Lag({"Draw", "OnPaint"}, 2, 700);
+  Hang({"Save", "OnSave"}, 2, 3000);
+  Hang({"Load", "OnLoad"}, 2, 2000);
+  Hang({"Wait", "Call", "Scan", "OnScan"}, 2, 900);
+  Hang({"Wait", "Call", "Sort", "OnSort"}, 2, 800);
+  Hang({"Draw", "OnPaint"}, 2, 700);
   AnnotatedCauses annotated(collector_.store.get());
   const std::string save = KeyOf("Save"), load = KeyOf("Load"), wait = KeyOf("Wait"), draw = KeyOf("Draw");
   ASSERT_TRUE(annotated.Put({.key = draw, .title = "Slow picture"}).ok());

@@ -65,7 +65,7 @@ TEST(QueryApi, ListsLevel2OnItsOwn) {
   EXPECT_THAT(clusters[0]["children"], IsEmpty());
 }
 
-TEST(QueryApi, CountsALagOnceWithinACluster) {
+TEST(QueryApi, CountsAHangOnceWithinACluster) {
   MemoryCollector collector;
   SampleReport first = ReportOf({"A", "B"}, 2000);
   SampleReport second = ReportOf({"A", "B"}, 4000);
@@ -173,7 +173,7 @@ TEST(QueryApi, ShowsAClusterWithItsNewestStackAndReports) {
   EXPECT_EQ(collector.Get("/v1/clusters/" + child_key)["level"], 2);
 }
 
-TEST(QueryApi, AClusterIsShownByALagThatIsLikeMostOfItsOwn) {
+TEST(QueryApi, AClusterIsShownByAHangThatIsLikeMostOfItsOwn) {
   MemoryCollector collector;
   std::vector<SampleReport> reports;
   for (int64_t elapsed_ms : {60'000, 2000, 2100, 1900, 300})
@@ -371,7 +371,7 @@ TEST(QueryApi, MergesTheStacksOfAverageCpuUseFromTheInside) {
       << shown["power_tree"].dump();
 }
 
-TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoLag) {
+TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoHang) {
   MemoryCollector collector;
   SampleReport lag;
   SampleReport slow;
@@ -408,7 +408,7 @@ TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoLag) {
   EXPECT_EQ(collector.Get("/v1/clusters", "kind=lag").size(), 1u);
 }
 
-TEST(QueryApi, CpuUseIsNoLagInAClustersSums) {
+TEST(QueryApi, CpuUseIsNoHangInAClustersSums) {
   MemoryCollector collector;
   SampleReport lag;
   SampleReport cpu;

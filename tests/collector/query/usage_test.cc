@@ -81,7 +81,7 @@ TEST(Usage, TellsTheHangRateOfAVersionAndOfItsUsers) {
   EXPECT_EQ(editor["last_seen_ms"], 1'700'003'600'000);
 }
 
-TEST(Usage, TellsWhatLaggedInTheBackground) {
+TEST(Usage, TellsWhatHangInTheBackground) {
   MemoryCollector collector;
   report::Usage first = UsageOf("u", 2, 90);
   first.loops[0].usage.background = {.watched_ns = kHourNs, .lags = 1, .lagged_ns = 60 * kSecondNs};

@@ -121,7 +121,7 @@ TEST(BoundedWrites, AReportBesideManyCausesWithLosses) {
   EXPECT_NEAR(page.causes.front().estimated_lags, 3.0 * (kMany - 1) + 10, 1e-3);
 }
 
-SampleReport ReportOfLag(const base::Uuid& lag_id, uint32_t ordinal) {
+SampleReport ReportOfHang(const base::Uuid& lag_id, uint32_t ordinal) {
   SampleReport report;
   report.header.lag_id = lag_id;
   report.header.ordinal = ordinal;
@@ -129,7 +129,7 @@ SampleReport ReportOfLag(const base::Uuid& lag_id, uint32_t ordinal) {
   return report;
 }
 
-TEST(BoundedWrites, AReportOfALagWithManyReports) {
+TEST(BoundedWrites, AReportOfAHangWithManyReports) {
   MemoryCollector collector;
   const base::Uuid lag_id = base::CreateUuidV7(1'700'000'000'000);
   uint32_t ordinal = 1;
@@ -137,11 +137,11 @@ TEST(BoundedWrites, AReportOfALagWithManyReports) {
     while (ordinal < end) {
       std::vector<SampleReport> reports;
       for (; ordinal < end && reports.size() < 200; ++ordinal)
-        reports.push_back(ReportOfLag(lag_id, ordinal));
+        reports.push_back(ReportOfHang(lag_id, ordinal));
       collector.Submit(reports);
     }
   };
-  auto one_more = [&] { return ReportOfLag(lag_id, ordinal++).Encode(); };
+  auto one_more = [&] { return ReportOfHang(lag_id, ordinal++).Encode(); };
   submit_to(kFew);
   const double few_ms = CpuMsOfOneMore(one_more, &collector);
   submit_to(kMany);
@@ -149,11 +149,11 @@ TEST(BoundedWrites, AReportOfALagWithManyReports) {
 }
 
 // Sums of estimates stay right beside the bound.
-TEST(BoundedWrites, ALagIsCountedOnceHoweverManyReportsItHas) {
+TEST(BoundedWrites, AHangIsCountedOnceHoweverManyReportsItHas) {
   MemoryCollector collector;
   const base::Uuid lag_id = base::CreateUuidV7(1'700'000'000'000);
   std::vector<SampleReport> reports;
-  for (uint32_t ordinal = 1; ordinal <= 600; ++ordinal) reports.push_back(ReportOfLag(lag_id, ordinal));
+  for (uint32_t ordinal = 1; ordinal <= 600; ++ordinal) reports.push_back(ReportOfHang(lag_id, ordinal));
   collector.Submit(reports);
   SampleReport first;
   first.header.id = first.header.lag_id = lag_id;

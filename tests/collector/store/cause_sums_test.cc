@@ -111,7 +111,7 @@ TEST(CauseSums, DamagedSketchesAreEmpty) {
   }
 }
 
-TEST(CauseSums, AHostileLagSpoilsNoSum) {
+TEST(CauseSums, AHostileHangSpoilsNoSum) {
   CauseSums sums;
   Contribution{.lags = 1, .hang_ns = INT64_MAX, .duration_ns = INT64_MAX, .seen_ms = 1}.AddTo(&sums, 1);
   Contribution{.lags = 1, .hang_ns = 5 * kMs, .duration_ns = 5 * kMs, .seen_ms = 1}.AddTo(&sums, 1);

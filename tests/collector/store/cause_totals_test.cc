@@ -23,7 +23,7 @@ constexpr int64_t kFirstDay = 20'000;
 class Traffic {
  public:
   explicit Traffic(uint64_t seed) : random_(seed) {
-    for (int i = 0; i < LAGWATCH_TRAFFIC_HANGS; ++i) AddLag();
+    for (int i = 0; i < LAGWATCH_TRAFFIC_HANGS; ++i) AddHang();
     std::ranges::shuffle(batches_, random_);
   }
   const std::vector<std::string>& batches() const { return batches_; }
@@ -43,7 +43,7 @@ class Traffic {
     return report;
   }
 
-  void AddLag() {
+  void AddHang() {
     const SampleReport first = Report((kFirstDay + Below(4)) * kDayMs);
     std::vector<base::Uuid> ids;
     int64_t elapsed_ns = 0;
@@ -65,7 +65,7 @@ class Traffic {
       for (const base::Uuid& id : ids)
         batches_.push_back(testing::EncodeBatch({}, {EncodeEnd(id, elapsed_ns + 500'000'000)}));
     } else {
-      report::RunEnd end{.session_id = base::CreateUuidV7(1), .reason = policies::ExitReason::kKilledInLag};
+      report::RunEnd end{.session_id = base::CreateUuidV7(1), .reason = policies::ExitReason::kKilledInHang};
       end.report_id = ids.front();
       end.lag_ns = static_cast<uint64_t>(elapsed_ns + 100);
       std::string batch;
@@ -84,7 +84,7 @@ std::map<std::string, CauseSums> SumsOfReports(Store* store, int level, const Re
   auto add = [&](const ReportRow& report) {
     const Contribution contribution{.lags = report.is_lead ? 1 : 0,
                                     .hang_ns = report.hang_ns,
-                                    .duration_ns = LagDurationNs(report),
+                                    .duration_ns = HangDurationNs(report),
                                     .weight = WeightOf(report.sample_rate_ppm),
                                     .seen_ms = report.start_wall_ms,
                                     .user = report.user};
@@ -158,7 +158,7 @@ TEST(CauseTotals, AreThoseOfTheReports) {
   }
 }
 
-TEST(CauseTotals, ALagsTimeIsDividedAmongItsCausesWithoutRest) {
+TEST(CauseTotals, AHangsTimeIsDividedAmongItsCausesWithoutRest) {
   MemoryCollector collector;
   Submit(Traffic(9), &collector);
   std::map<std::string, std::pair<int64_t, int64_t>> lags;  // parts and whole
@@ -168,7 +168,7 @@ TEST(CauseTotals, ALagsTimeIsDividedAmongItsCausesWithoutRest) {
                                   [&](const ReportRow& report) {
                                     auto& [parts, whole] = lags[base::ToString(report.lag_id)];
                                     parts += report.hang_ns;
-                                    whole = std::max(whole, LagDurationNs(report));
+                                    whole = std::max(whole, HangDurationNs(report));
                                     leads[base::ToString(report.lag_id)] += report.is_lead;
                                   })
                   .ok());

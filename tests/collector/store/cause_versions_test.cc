@@ -17,8 +17,8 @@ constexpr int64_t kVersionsBeginMs = 19'700 * kMsPerDay;
 class CauseVersionsTest : public ::testing::Test {
  protected:
   // Made on the `day`th day.
-  void Lag(const std::string& innermost, const std::string& version, int day, int64_t hang_ms,
-           uint32_t sample_rate_ppm = 0) {
+  void Hang(const std::string& innermost, const std::string& version, int day, int64_t hang_ms,
+            uint32_t sample_rate_ppm = 0) {
     SampleReport report{.stack = {innermost, "Caller"}};
     report.header.id = report.header.lag_id = base::CreateUuidV7(kVersionsBeginMs + day * kMsPerDay);
     report.header.start_wall_ms = static_cast<uint64_t>(kVersionsBeginMs + day * kMsPerDay);
@@ -61,9 +61,9 @@ class CauseVersionsTest : public ::testing::Test {
 };
 
 TEST_F(CauseVersionsTest, TellWhetherACauseWasFixed) {
-  Lag("Save", "1.9", 1, 2000);
-  Lag("Save", "1.9", 3, 3000);
-  Lag("Save", "1.10", 2, 1000, 500'000);
+  Hang("Save", "1.9", 1, 2000);
+  Hang("Save", "1.9", 3, 3000);
+  Hang("Save", "1.10", 2, 1000, 500'000);
   Watch("editor", "1.8", 0, 7);  // before it was there
   Watch("editor", "1.9", 1, 3);
   Watch("editor", "1.9", 2, 1);
@@ -101,7 +101,7 @@ TEST_F(CauseVersionsTest, TellWhetherACauseWasFixed) {
 }
 
 TEST_F(CauseVersionsTest, AreThereOnlyWhenAskedFor) {
-  Lag("Save", "1.9", 1, 2000);
+  Hang("Save", "1.9", 1, 2000);
   const std::string path = "/v1/clusters/" + KeyOf("Save");
   EXPECT_FALSE(collector_.Get(path).contains("by_version"));
   EXPECT_EQ(collector_.query_api.Get(path, "by=colour").status, 400);
@@ -109,9 +109,9 @@ TEST_F(CauseVersionsTest, AreThereOnlyWhenAskedFor) {
 }
 
 TEST_F(CauseVersionsTest, OfAMergedCauseAreThoseOfAllItsParts) {
-  Lag("Save", "1.9", 1, 2000);
-  Lag("Load", "1.9", 2, 500);
-  Lag("Load", "2.0", 3, 700);
+  Hang("Save", "1.9", 1, 2000);
+  Hang("Load", "1.9", 2, 500);
+  Hang("Load", "2.0", 3, 700);
   const std::string save = KeyOf("Save"), load = KeyOf("Load");
   ASSERT_TRUE(AnnotatedCauses(collector_.store.get()).Put({.key = load, .merged_into = save}).ok());
   const Json versions = ByVersion(load);
@@ -122,9 +122,9 @@ TEST_F(CauseVersionsTest, OfAMergedCauseAreThoseOfAllItsParts) {
 }
 
 TEST_F(CauseVersionsTest, AreCountedWithinAFilter) {
-  Lag("Save", "1.9", 1, 2000);
-  Lag("Save", "1.9", 3, 3000);
-  Lag("Save", "2.0", 3, 400);
+  Hang("Save", "1.9", 1, 2000);
+  Hang("Save", "1.9", 3, 3000);
+  Hang("Save", "2.0", 3, 400);
   Watch("editor", "1.9", 1, 1);
   Watch("editor", "1.9", 3, 2);
   Watch("editor", "2.0", 3, 1);
@@ -147,8 +147,8 @@ TEST_F(CauseVersionsTest, AreCountedWithinAFilter) {
 
 // Lost reports count as in the list.
 TEST_F(CauseVersionsTest, AddUpToTheCause) {
-  Lag("Save", "1.9", 1, 2000, 250'000);
-  Lag("Save", "2.0", 2, 1000);
+  Hang("Save", "1.9", 1, 2000, 250'000);
+  Hang("Save", "2.0", 2, 1000);
   const report::Losses losses{
       .id = base::CreateUuidV7(1), .app = "editor", .losses = {{report::LossReason::kTooOld, 7, 10, 0}}};
   std::string batch;

@@ -55,7 +55,7 @@ class DeletionTraffic {
   }
 
   DeletionTraffic() {
-    for (int i = 0; i < 400; ++i) AddLag();
+    for (int i = 0; i < 400; ++i) AddHang();
     for (int i = 0; i < 150; ++i) AddOthers();
   }
 
@@ -74,7 +74,7 @@ class DeletionTraffic {
   }
 
   // With up to three reports, whose first has the largest part.
-  void AddLag() {
+  void AddHang() {
     Choose();
     const size_t reports = 1 + Draw(4) / 2;
     const base::Uuid session_id = base::CreateUuidV7(day_ms_);
@@ -123,7 +123,7 @@ class DeletionTraffic {
     const bool is_told_by_another = Draw(3) == 0;
     if (is_told_by_another) key_ = Draw(kKeys.size());
     Add(RecordType::kRunEnd, report::EncodeRunEnd({.session_id = session_id,
-                                                   .reason = policies::ExitReason::kKilledInLag,
+                                                   .reason = policies::ExitReason::kKilledInHang,
                                                    .report_id = report_id,
                                                    .lag_ns = 4'500'000'000,
                                                    .loop = "ui",

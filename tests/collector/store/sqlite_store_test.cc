@@ -54,7 +54,7 @@ TEST_F(StoreFile, ADatabaseOfEachOlderVersionLearnsWhatIsNew) {
     auto store = SqliteStore::Open(path_);
     ASSERT_TRUE(store.ok()) << store.status().message();
     const std::vector<NewRecord> records = {report::RunEnd{.session_id = report.header.session_id,
-                                                           .reason = policies::ExitReason::kKilledInLag,
+                                                           .reason = policies::ExitReason::kKilledInHang,
                                                            .report_id = report.header.id},
                                             report::FrameSlice(),
                                             NewUsage(),

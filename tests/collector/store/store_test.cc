@@ -21,7 +21,7 @@ std::optional<int64_t> DurationOf(Store* store, const base::Uuid& id) {
   return store->FindReport(id)->value().row.duration_ns;
 }
 
-TEST(Store, JoinsALagsEndThatComesAfterItsReport) {
+TEST(Store, JoinsAHangsEndThatComesAfterItsReport) {
   MemoryCollector collector;
   SampleReport report;
   collector.Submit({report});
@@ -30,7 +30,7 @@ TEST(Store, JoinsALagsEndThatComesAfterItsReport) {
   EXPECT_EQ(DurationOf(collector.store.get(), report.header.id), 4'100'000'000);
 }
 
-TEST(Store, JoinsALagsEndThatComesBeforeItsReport) {
+TEST(Store, JoinsAHangsEndThatComesBeforeItsReport) {
   MemoryCollector collector;
   SampleReport report;
   collector.Submit({}, {EncodeEnd(report.header.id, 4'100'000'000)});
@@ -38,7 +38,7 @@ TEST(Store, JoinsALagsEndThatComesBeforeItsReport) {
   EXPECT_EQ(DurationOf(collector.store.get(), report.header.id), 4'100'000'000);
 }
 
-TEST(Store, TheEndOfOneReportEndsAllReportsOfItsLag) {
+TEST(Store, TheEndOfOneReportEndsAllReportsOfItsHang) {
   MemoryCollector collector;
   SampleReport first, second, third;
   second.header.lag_id = third.header.lag_id = first.header.id;
@@ -85,12 +85,12 @@ class StoreRunEnd : public ::testing::Test {
   MemoryCollector collector_;
 };
 
-TEST_F(StoreRunEnd, TheLagThatARunWasKilledInEndsWithItsRun) {
+TEST_F(StoreRunEnd, TheHangThatARunWasKilledInEndsWithItsRun) {
   SampleReport later;
   later.header.lag_id = report_.header.id;
   later.header.ordinal = 1;
   collector_.Submit({report_, later});
-  collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kKilledInLag)});
+  collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kKilledInHang)});
   for (const SampleReport& report : {report_, later}) {
     EXPECT_EQ(DurationOf(collector_.store.get(), report.header.id), 9'000'000'000);
     EXPECT_EQ(KindOf(collector_.store.get(), report.header.id), "killed-in-hang");
@@ -98,7 +98,7 @@ TEST_F(StoreRunEnd, TheLagThatARunWasKilledInEndsWithItsRun) {
 }
 
 TEST_F(StoreRunEnd, MayComeBeforeItsReport) {
-  collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kKilledInLag)});
+  collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kKilledInHang)});
   collector_.Submit({report_});
   EXPECT_EQ(DurationOf(collector_.store.get(), report_.header.id), 9'000'000'000);
   EXPECT_EQ(KindOf(collector_.store.get(), report_.header.id), "killed-in-hang");
@@ -116,9 +116,9 @@ TEST_F(StoreRunEnd, IsStoredOnceAsItWasFirstTold) {
   EXPECT_EQ(found.user, "u-71");
 }
 
-TEST_F(StoreRunEnd, ALagThatIsKnownToHaveEndedWasNotKilled) {
+TEST_F(StoreRunEnd, AHangThatIsKnownToHaveEndedWasNotKilled) {
   collector_.Submit({report_}, {EncodeEnd(report_.header.id, 3'000'000'000)});
-  collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kKilledInLag)});
+  collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kKilledInHang)});
   EXPECT_EQ(DurationOf(collector_.store.get(), report_.header.id), 3'000'000'000);
   EXPECT_EQ(KindOf(collector_.store.get(), report_.header.id), "lag");
 }
@@ -130,15 +130,15 @@ TEST_F(StoreRunEnd, AnotherReasonLeavesTheReportAsItIs) {
   EXPECT_EQ(KindOf(collector_.store.get(), report_.header.id), "lag");
 }
 
-TEST_F(StoreRunEnd, NeverMakesALagShorterThanItsReportSays) {
-  report::RunEnd end = RunEndOf(report_, policies::ExitReason::kKilledInLag);
+TEST_F(StoreRunEnd, NeverMakesAHangShorterThanItsReportSays) {
+  report::RunEnd end = RunEndOf(report_, policies::ExitReason::kKilledInHang);
   end.lag_ns = 1;
   collector_.Submit({report_});
   collector_.SubmitRunEnds({end});
   EXPECT_EQ(DurationOf(collector_.store.get(), report_.header.id), report_.header.elapsed_ns);
 }
 
-TEST_F(StoreRunEnd, MayBeWithoutALag) {
+TEST_F(StoreRunEnd, MayBeWithoutAHang) {
   report::RunEnd end{.session_id = report_.header.session_id, .reason = policies::ExitReason::kCleanExit};
   EXPECT_EQ(collector_.SubmitRunEnds({end}).accepted, 1);
   EXPECT_EQ(FoundEnd().report_id, base::Uuid{});

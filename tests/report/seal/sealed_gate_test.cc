@@ -87,7 +87,7 @@ TEST_F(SealedGateTest, AnEndGoesTheWayOfItsReport) {
   const base::Uuid sent = NewId();
   const base::Uuid dropped = NewId();
   spool_.Add({SealedRecord({RecordType::kReport, sent, 1, Number(ReportPriority::kAnr)}),
-              SealedRecord({RecordType::kReport, dropped, 1, Number(ReportPriority::kLag)})});
+              SealedRecord({RecordType::kReport, dropped, 1, Number(ReportPriority::kHang)})});
   spool_.Add({SealedRecord({RecordType::kHangEnd, dropped, 0, 2}),
               SealedRecord({RecordType::kHangEnd, sent, 0, 2})});
   Send();
@@ -95,11 +95,11 @@ TEST_F(SealedGateTest, AnEndGoesTheWayOfItsReport) {
   EXPECT_EQ(collector_.LossesTold(LossReason::kCauseIsFull), 1u);
 }
 
-TEST_F(SealedGateTest, TheReportOfALagThatAProgramWasKilledInMattersMost) {
+TEST_F(SealedGateTest, TheReportOfAHangThatAProgramWasKilledInMattersMost) {
   policies_.quota = {.per_day = policies::QuotaLimits::kNoLimit, .per_cluster = 1};
   const base::Uuid killed = NewId();
   spool_.Add({SealedRecord({RecordType::kReport, NewId(), 1, Number(ReportPriority::kAnr)}),
-              SealedRecord({RecordType::kReport, killed, 1, Number(ReportPriority::kLag)}),
+              SealedRecord({RecordType::kReport, killed, 1, Number(ReportPriority::kHang)}),
               SealedRecord({RecordType::kRunEnd, killed, 0, Number(ReportPriority::kKilledInHang)})});
   Send();
   EXPECT_THAT(IdsStored(), ElementsAre(killed, killed));

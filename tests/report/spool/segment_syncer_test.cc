@@ -22,7 +22,7 @@ using lagwatch::testing::EnvCall;
 using lagwatch::testing::FaultEnv;
 using namespace std::chrono_literals;
 
-constexpr RecordNote kLagStart{.priority = policies::ReportPriority::kLag, .is_lag_start_or_end = true};
+constexpr RecordNote kHangStart{.priority = policies::ReportPriority::kHang, .is_lag_start_or_end = true};
 
 // Kept for ever: a thread that the disk holds may use it after its test.
 FaultEnv& NewEnv() {
@@ -48,11 +48,11 @@ class SegmentSyncerTest : public ::testing::Test {
   FaultEnv& env_ = NewEnv();
 };
 
-TEST_F(SegmentSyncerTest, ByDefaultALagsStartAndEndAreSyncedAndNothingElse) {
-  auto writer = NewWriter(SyncPolicy::kLagStartAndEnd);
+TEST_F(SegmentSyncerTest, ByDefaultAHangsStartAndEndAreSyncedAndNothingElse) {
+  auto writer = NewWriter(SyncPolicy::kHangStartAndEnd);
   EXPECT_TRUE(writer->Append(RecordType::kUsage, "not urgent"));
   writer->Seal();
-  EXPECT_TRUE(writer->Append(RecordType::kReport, "a lag", kLagStart));
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "a lag", kHangStart));
   WaitForSyncs(*writer, 1);
   EXPECT_EQ(env_.CountOf(EnvCall::kSync), 2) << "one segment and the directory";
   EXPECT_EQ(writer->counters().syncs, 1u);
@@ -69,7 +69,7 @@ TEST_F(SegmentSyncerTest, EachRecordIsSyncedWhenThatIsWanted) {
 
 TEST_F(SegmentSyncerTest, NothingIsSyncedWhenThatIsNotWanted) {
   auto writer = NewWriter(SyncPolicy::kNever);
-  EXPECT_TRUE(writer->Append(RecordType::kReport, "a lag", kLagStart));
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "a lag", kHangStart));
   writer.reset();
   EXPECT_EQ(env_.CountOf(EnvCall::kSync), 0);
 }
@@ -77,8 +77,8 @@ TEST_F(SegmentSyncerTest, NothingIsSyncedWhenThatIsNotWanted) {
 TEST_F(SegmentSyncerTest, WhatWasAskedForIsDoneBeforeTheEnd) {
   for (int round = 0; round < 20; ++round) {
     const int before = env_.CountOf(EnvCall::kSync);
-    auto writer = NewWriter(SyncPolicy::kLagStartAndEnd);
-    EXPECT_TRUE(writer->Append(RecordType::kReport, "a lag", kLagStart));
+    auto writer = NewWriter(SyncPolicy::kHangStartAndEnd);
+    EXPECT_TRUE(writer->Append(RecordType::kReport, "a lag", kHangStart));
     writer.reset();
     WaitForSyncCalls(before + 2);
   }
@@ -86,12 +86,12 @@ TEST_F(SegmentSyncerTest, WhatWasAskedForIsDoneBeforeTheEnd) {
 
 TEST_F(SegmentSyncerTest, ASegmentIsFoundUnderItsNewNameAndOneThatWasSentIsNoFailure) {
   env_.HoldSyncs();
-  auto writer = NewWriter(SyncPolicy::kLagStartAndEnd);
-  EXPECT_TRUE(writer->Append(RecordType::kReport, "0", kLagStart));
+  auto writer = NewWriter(SyncPolicy::kHangStartAndEnd);
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "0", kHangStart));
   WaitForSyncCalls(1);
   for (const char* payload : {"1", "2"}) {
     writer->Seal();
-    EXPECT_TRUE(writer->Append(RecordType::kReport, payload, kLagStart));
+    EXPECT_TRUE(writer->Append(RecordType::kReport, payload, kHangStart));
   }
   SpoolReader reader(&base::SystemEnv(), spool_.path());
   auto names = reader.List(SpoolReader::Include::kFinished);

@@ -69,9 +69,9 @@ TEST_F(SpoolPowerCut, WithoutASyncEverythingMayBeLost) {
   EXPECT_GT(lost, 0u);
 }
 
-TEST_F(SpoolPowerCut, ALagThatTheDiskWasMadeToTakeIsThere) {
+TEST_F(SpoolPowerCut, AHangThatTheDiskWasMadeToTakeIsThere) {
   for (uint32_t seed = 0; seed < 50; ++seed) {
-    auto writer = NewWriter(SyncPolicy::kLagStartAndEnd);
+    auto writer = NewWriter(SyncPolicy::kHangStartAndEnd);
     EXPECT_TRUE(writer->Append(RecordType::kReport, "lag", {.is_lag_start_or_end = true}));
     if (seed % 2 == 0) writer->Seal();
     WaitForSyncs(*writer, 1);

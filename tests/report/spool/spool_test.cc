@@ -150,13 +150,13 @@ TEST_F(Spool, WhatNobodySendsMakesRoomTheLeastImportantAndOldestFirst) {
     writer->Seal();
   };
   using policies::ReportPriority;
-  append('a', ReportPriority::kLag);
+  append('a', ReportPriority::kHang);
   append('b', ReportPriority::kSlow);
   append('c', ReportPriority::kAnr);
   append('d', ReportPriority::kSlow);
-  for (char name : {'e', 'f', 'g', 'h'}) append(name, ReportPriority::kLag);
+  for (char name : {'e', 'f', 'g', 'h'}) append(name, ReportPriority::kHang);
   EXPECT_THAT(List(Include::kFinished), SizeIs(8)) << "they just fit";
-  append('i', ReportPriority::kLag);
+  append('i', ReportPriority::kHang);
   auto first_letters = [&] {
     std::string letters;
     for (const std::string& payload : PayloadsIn(List(Include::kFinished))) letters += payload[0];

@@ -94,8 +94,8 @@ struct SmallReport {
   base::Uuid id = {};
   std::string user = "u-71";
   std::string tag = {};
-  report::HangKind kind = report::HangKind::kLag;
-  report::HangLevel level = report::HangLevel::kLag;
+  report::HangKind kind = report::HangKind::kHang;
+  report::HangLevel level = report::HangLevel::kHang;
   uint64_t function_offset = 0x1000;
   base::Uuid lag_id = {};  // zero: its own
 };

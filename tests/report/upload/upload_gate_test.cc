@@ -231,13 +231,13 @@ TEST_F(UploadGateTest, SealedSlowDispatchesHaveIt) {
   EXPECT_EQ(Counted(LossReason::kDayIsFull), 4u);
 }
 
-TEST_F(UploadGateTest, ALagThatTheRunWasKilledInMattersMost) {
+TEST_F(UploadGateTest, AHangThatTheRunWasKilledInMattersMost) {
   policies_.quota = {1, kNoLimit};
   const base::Uuid fatal = NewId();
   spool_.Add({ReportRecord({.id = NewId(), .tag = "anr", .level = HangLevel::kAnr}),
               ReportRecord({.id = fatal, .tag = "fatal"})});
   RunEnd end = lagwatch::testing::FullRunEnd();
-  end.reason = policies::ExitReason::kKilledInLag;
+  end.reason = policies::ExitReason::kKilledInHang;
   end.report_id = fatal;
   spool_.Add({{RecordType::kRunEnd, EncodeRunEnd(end)}});
   Send();
@@ -246,7 +246,7 @@ TEST_F(UploadGateTest, ALagThatTheRunWasKilledInMattersMost) {
   EXPECT_EQ(collector_.other_records, 1u);  // the run's end is outside the quota
 }
 
-TEST_F(UploadGateTest, TheEndOfALagThatIsNotSentIsNotSentEither) {
+TEST_F(UploadGateTest, TheEndOfAHangThatIsNotSentIsNotSentEither) {
   policies_.quota = {1, kNoLimit};
   const base::Uuid sent = NewId();
   const base::Uuid dropped = NewId();

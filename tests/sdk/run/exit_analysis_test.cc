@@ -26,7 +26,7 @@ using testing::RunPath;
 using testing::SomeFacts;
 using testing::WriteContent;
 
-const base::Uuid kLag = base::CreateUuidV7(1'700'000'000'000);
+const base::Uuid kHang = base::CreateUuidV7(1'700'000'000'000);
 
 class ExitAnalysis : public ::testing::Test {
  protected:
@@ -83,7 +83,7 @@ TEST_F(ExitAnalysis, NothingIsToldWhereNothingIsLeft) {
   EXPECT_TRUE(Told().empty());
 }
 
-TEST_F(ExitAnalysis, AProcessKilledInALagIsToldWithIt) {
+TEST_F(ExitAnalysis, AProcessKilledInAHangIsToldWithIt) {
   RunFacts facts = SomeFacts();
   InKilledChild([&] {
     facts.pid = static_cast<uint32_t>(getpid());
@@ -91,16 +91,16 @@ TEST_F(ExitAnalysis, AProcessKilledInALagIsToldWithIt) {
     TextCell scene;
     scene.Set("export");
     auto writer = std::move(RunWriter::Create(directory_.path(), facts, &scene).value());
-    writer->HangBegan(kLag, "ui", 3 * base::kNsPerSecond);
+    writer->HangBegan(kHang, "ui", 3 * base::kNsPerSecond);
     static_cast<void>(writer.release());
   });
   std::vector<EndedRun> runs = Told();
   ASSERT_EQ(runs.size(), 1u);
-  EXPECT_EQ(runs[0].reason, ExitReason::kKilledInLag);
+  EXPECT_EQ(runs[0].reason, ExitReason::kKilledInHang);
   EXPECT_TRUE(runs[0].is_of_same_program);
   report::RunEnd end = runs[0].ToRunEnd();
   EXPECT_EQ(end.session_id, facts.session_id);
-  EXPECT_EQ(end.report_id, kLag);
+  EXPECT_EQ(end.report_id, kHang);
   EXPECT_GE(end.lag_ns, 3'000'000'000u);
   EXPECT_EQ(end.loop, "ui");
   EXPECT_EQ(end.scene, "export");
@@ -120,7 +120,7 @@ TEST_F(ExitAnalysis, AKilledProcessIsToldWithWhatItWasUsedFor) {
     TextCell scene;
     auto writer = RunWriter::Create(directory_.path(), facts, &scene);
     RunUsage usage{};
-    usage.id = kLag;
+    usage.id = kHang;
     usage.watched_ns = 7 * base::kNsPerSecond;
     usage.dispatches = 10;
     usage.lags = 1;
@@ -134,7 +134,7 @@ TEST_F(ExitAnalysis, AKilledProcessIsToldWithWhatItWasUsedFor) {
   ASSERT_EQ(runs.size(), 1u);
   auto usage = report::DecodeUsage(runs[0].EncodeUsage());
   ASSERT_TRUE(usage.ok()) << usage.status().message();
-  EXPECT_EQ(usage->id, kLag);
+  EXPECT_EQ(usage->id, kHang);
   EXPECT_EQ(usage->session_id, facts.session_id);
   EXPECT_EQ(usage->app, "editor");
   EXPECT_EQ(usage->app_version, "2.3.1");
@@ -184,7 +184,7 @@ TEST_F(ExitAnalysis, ACrashIsTakenWithTheHangAroundItOrAfterIt) {
   parts.marks.crash_signal = SIGSEGV;
   parts.marks.crash_wall_ms = kCrashMs;
   parts.progress[0].sequence = 1;
-  parts.progress[0].lag_id = kLag;
+  parts.progress[0].lag_id = kHang;
   auto told = [&](CrashMoment moment, int64_t lag_begin_ms, int64_t seen_ms) {
     parts.marks.crash_moment = static_cast<uint32_t>(moment);
     parts.progress[0].lag_begin_wall_ms = lag_begin_ms;
@@ -193,32 +193,32 @@ TEST_F(ExitAnalysis, ACrashIsTakenWithTheHangAroundItOrAfterIt) {
     Leave(facts, parts);
     return ToldReason();
   };
-  EXPECT_EQ(told(CrashMoment::kInLag, kCrashMs - 5000, kCrashMs), ExitReason::kCrashInLag);
-  EXPECT_EQ(told(CrashMoment::kInLag, kCrashMs - 5000, kCrashMs + 60'000), ExitReason::kCrashInLag);
-  EXPECT_EQ(told(CrashMoment::kOutsideLag, kCrashMs - 50, kCrashMs + 3000), ExitReason::kHangInCrash);
-  EXPECT_EQ(told(CrashMoment::kOutsideLag, kCrashMs + 50, kCrashMs + 3000), ExitReason::kHangInCrash);
+  EXPECT_EQ(told(CrashMoment::kInHang, kCrashMs - 5000, kCrashMs), ExitReason::kCrashInHang);
+  EXPECT_EQ(told(CrashMoment::kInHang, kCrashMs - 5000, kCrashMs + 60'000), ExitReason::kCrashInHang);
+  EXPECT_EQ(told(CrashMoment::kOutsideHang, kCrashMs - 50, kCrashMs + 3000), ExitReason::kHangInCrash);
+  EXPECT_EQ(told(CrashMoment::kOutsideHang, kCrashMs + 50, kCrashMs + 3000), ExitReason::kHangInCrash);
   // It was about to be a lag when the crash came.
-  EXPECT_EQ(told(CrashMoment::kOutsideLag, kCrashMs - 1950, kCrashMs + 60), ExitReason::kCrashInLag);
+  EXPECT_EQ(told(CrashMoment::kOutsideHang, kCrashMs - 1950, kCrashMs + 60), ExitReason::kCrashInHang);
   EXPECT_EQ(told(CrashMoment::kNotKnown, kCrashMs - 5000, kCrashMs), ExitReason::kCrash);
   EXPECT_EQ(told(static_cast<CrashMoment>(99), INT64_MIN, INT64_MAX), ExitReason::kCrash);
-  EXPECT_EQ(told(CrashMoment::kOutsideLag, INT64_MIN, INT64_MAX), ExitReason::kCrashInLag);
+  EXPECT_EQ(told(CrashMoment::kOutsideHang, INT64_MIN, INT64_MAX), ExitReason::kCrashInHang);
   parts.progress[0].lag_id = {};
-  EXPECT_EQ(told(CrashMoment::kOutsideLag, 0, kCrashMs), ExitReason::kCrash);
+  EXPECT_EQ(told(CrashMoment::kOutsideHang, 0, kCrashMs), ExitReason::kCrash);
 }
 
-TEST_F(ExitAnalysis, ARunBeforeARebootIsToldWithItsLag) {
+TEST_F(ExitAnalysis, ARunBeforeARebootIsToldWithItsHang) {
   RunFacts facts = SomeFacts();  // the pid is in use again, by this process
   facts.boot_id.bytes[0] ^= 1;
   PageParts parts(facts);
   parts.progress[0].sequence = 1;
-  parts.progress[0].lag_id = kLag;
+  parts.progress[0].lag_id = kHang;
   parts.progress[0].lag_ns = 5;
   parts.FixChecksums();
   Leave(facts, parts);
   std::vector<EndedRun> runs = Told();
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].reason, ExitReason::kReboot);
-  EXPECT_EQ(runs[0].ToRunEnd().report_id, kLag);
+  EXPECT_EQ(runs[0].ToRunEnd().report_id, kHang);
   EXPECT_EQ(runs[0].ToRunEnd().lag_ns, 5u);
 }
 

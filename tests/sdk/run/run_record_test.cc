@@ -24,7 +24,7 @@ using testing::PageParts;
 using testing::RunPath;
 using testing::SomeFacts;
 
-const base::Uuid kLagOfRun = base::CreateUuidV7(1'700'000'000'000);
+const base::Uuid kHangOfRun = base::CreateUuidV7(1'700'000'000'000);
 
 std::set<int> OpenFiles() {
   std::set<int> fds;
@@ -84,12 +84,12 @@ TEST_F(RunRecordFile, TellsWhatTheRunIs) {
   EXPECT_EQ(record.crash_signal, 0);
 }
 
-TEST_F(RunRecordFile, FollowsALag) {
+TEST_F(RunRecordFile, FollowsAHang) {
   auto writer = Create();
   scene_.Set("export");
-  writer->HangBegan(kLagOfRun, "ui", 2 * base::kNsPerSecond);
+  writer->HangBegan(kHangOfRun, "ui", 2 * base::kNsPerSecond);
   RunRecord begun = Read();
-  EXPECT_EQ(begun.lag_id, kLagOfRun);
+  EXPECT_EQ(begun.lag_id, kHangOfRun);
   EXPECT_EQ(begun.lag_loop, "ui");
   EXPECT_EQ(begun.scene, "export");
   EXPECT_GE(begun.lag_ns, 2 * base::kNsPerSecond);
@@ -97,7 +97,7 @@ TEST_F(RunRecordFile, FollowsALag) {
   writer->Refresh();
   EXPECT_GE(Read().lag_ns, begun.lag_ns + 60 * base::kNsPerMs);
   EXPECT_EQ(Read().lag_begin_wall_ms, begun.lag_begin_wall_ms);
-  writer->HangEnded(kLagOfRun);
+  writer->HangEnded(kHangOfRun);
   EXPECT_FALSE(Read().was_in_lag());
 }
 
@@ -105,7 +105,7 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   auto writer = Create();
   EXPECT_EQ(Read().usage_id, base::Uuid{});
   RunUsage usage{};
-  usage.id = kLagOfRun;
+  usage.id = kHangOfRun;
   usage.begin_wall_ms = 1'700'000'000'000;
   usage.end_wall_ms = 1'700'000'002'000;
   usage.watched_ns = 2 * base::kNsPerSecond;
@@ -122,7 +122,7 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   writer->NoteUsage(usage);
   writer->Refresh();
   RunRecord record = Read();
-  EXPECT_EQ(record.usage_id, kLagOfRun);
+  EXPECT_EQ(record.usage_id, kHangOfRun);
   EXPECT_EQ(record.usage_begin_wall_ms, usage.begin_wall_ms);
   EXPECT_EQ(record.usage_end_wall_ms, usage.end_wall_ms);
   EXPECT_EQ(record.usage_loop, "ui");
@@ -149,20 +149,20 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   EXPECT_EQ(Read().usage_id, base::Uuid{});
 }
 
-TEST_F(RunRecordFile, OfSeveralLagsTellsTheOneThatBeganFirst) {
+TEST_F(RunRecordFile, OfSeveralHangsTellsTheOneThatBeganFirst) {
   auto writer = Create();
   const base::Uuid other = base::CreateUuidV7(1'700'000'000'001);
-  writer->HangBegan(kLagOfRun, "worker", 1 * base::kNsPerSecond);
+  writer->HangBegan(kHangOfRun, "worker", 1 * base::kNsPerSecond);
   writer->HangBegan(other, "ui", 5 * base::kNsPerSecond);
   writer->HangBegan(other, "ui", 6 * base::kNsPerSecond);  // its next report
   EXPECT_EQ(Read().lag_loop, "ui");
   writer->HangEnded(other);
-  EXPECT_EQ(Read().lag_id, kLagOfRun);
-  writer->HangEnded(kLagOfRun);
+  EXPECT_EQ(Read().lag_id, kHangOfRun);
+  writer->HangEnded(kHangOfRun);
   EXPECT_FALSE(Read().was_in_lag());
 }
 
-TEST_F(RunRecordFile, IsNotDisturbedByMoreLagsThanItKeeps) {
+TEST_F(RunRecordFile, IsNotDisturbedByMoreHangsThanItKeeps) {
   auto writer = Create();
   std::vector<base::Uuid> lags;
   for (int i = 0; i < 100; ++i) {
@@ -178,7 +178,7 @@ TEST_F(RunRecordFile, IsNotDisturbedByMoreLagsThanItKeeps) {
 
 TEST_F(RunRecordFile, ALongGapBetweenRoundsWasNotTheProgramsTime) {
   auto writer = Create();
-  writer->HangBegan(kLagOfRun, "ui", 2 * base::kNsPerSecond);
+  writer->HangBegan(kHangOfRun, "ui", 2 * base::kNsPerSecond);
   usleep(1'500'000);  // stopped, as far as visible from outside
   writer->Refresh();
   EXPECT_EQ(Read().lag_ns, 3 * base::kNsPerSecond);
@@ -195,10 +195,10 @@ TEST_F(RunRecordFile, OutlivesAProcessThatIsKilled) {
   InKilledChild([&] {
     facts_.pid = static_cast<uint32_t>(getpid());
     auto writer = Create();
-    writer->HangBegan(kLagOfRun, "ui", 7);
+    writer->HangBegan(kHangOfRun, "ui", 7);
     static_cast<void>(writer.release());
   });
-  EXPECT_EQ(Read().lag_id, kLagOfRun);
+  EXPECT_EQ(Read().lag_id, kHangOfRun);
   EXPECT_FALSE(IsLocked(RunPath(directory_.path(), facts_)));
 }
 
@@ -239,7 +239,7 @@ TEST_F(RunRecordFile, AForkedChildDoesNotTouchItsParentsRecord) {
   });
   InKilledChild([&] {
     writer->AbandonInForkedChild();
-    writer->HangBegan(kLagOfRun, "ui", 7);
+    writer->HangBegan(kHangOfRun, "ui", 7);
     NoteRunTold();
     writer.reset();
   });
@@ -250,7 +250,7 @@ TEST_F(RunRecordFile, AForkedChildDoesNotTouchItsParentsRecord) {
 TEST_F(RunRecordFile, AFileThatIsCutShortCostsTheRecordAndNoMore) {
   auto writer = Create();
   ASSERT_EQ(truncate(RunPath(directory_.path(), facts_).c_str(), 0), 0);
-  writer->HangBegan(kLagOfRun, "ui", 7);
+  writer->HangBegan(kHangOfRun, "ui", 7);
   writer->Refresh();
   writer->MarkEnded();
   NoteRunCrashed(11);

@@ -61,7 +61,7 @@ TEST_F(SdkTest, TellsHowTheLastRunEnded) {
   EXPECT_EQ(run_ends, 1u);
 }
 
-TEST_F(SdkTest, TellsWhatLoopsWereUsedForEvenWhenNothingLagged) {
+TEST_F(SdkTest, TellsWhatLoopsWereUsedForEvenWhenNothingHang) {
   Options options = TestOptions();
   options.threshold_ms = 60'000;
   auto monitor = Monitor::Start(options);

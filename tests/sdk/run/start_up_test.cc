@@ -100,17 +100,17 @@ TEST_F(SdkTest, SaysNothingOfTheStartUnlessItIsAskedTo) {
   lw_ready();
   monitor.Stop();
   ASSERT_EQ(Reports().size(), 1u);
-  EXPECT_EQ(Reports()[0].kind, report::HangKind::kLag);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kHang);
 }
 
-TEST_F(SdkTest, TellsApartALagBeforeTheProgramIsReady) {
+TEST_F(SdkTest, TellsApartAHangBeforeTheProgramIsReady) {
   Options options = TestOptions();
   options.start = LW_START_COLD;
   options.cold_start_ms = 3'600'000;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "load");
-  EXPECT_EQ(Reports().back().kind, report::HangKind::kStartupLag);
+  EXPECT_EQ(Reports().back().kind, report::HangKind::kStartupHang);
   {
     ScopedDeadline scope(loop, "open", 16);
     EXPECT_TRUE(WaitUntil([&] { return Reports().back().kind == report::HangKind::kScope; }));
@@ -118,7 +118,7 @@ TEST_F(SdkTest, TellsApartALagBeforeTheProgramIsReady) {
   EXPECT_EQ(FactOf(Reports().back(), "before_ready"), 1);
   lw_ready();
   FreezeUntilReported(loop, "work");
-  EXPECT_EQ(Reports().back().kind, report::HangKind::kLag);
+  EXPECT_EQ(Reports().back().kind, report::HangKind::kHang);
   EXPECT_EQ(FactOf(Reports().back(), "before_ready"), -1);
 }
 
@@ -142,7 +142,7 @@ TEST_F(SdkTest, AWithdrawnStartLeavesNoReport) {
   lw_withdraw_start();
   monitor.Stop();
   ASSERT_EQ(Reports().size(), 1u);
-  EXPECT_EQ(Reports()[0].kind, report::HangKind::kLag);
+  EXPECT_EQ(Reports()[0].kind, report::HangKind::kHang);
 }
 
 TEST_F(SdkTest, AProgramThatIsReadyCannotWithdrawItsStart) {

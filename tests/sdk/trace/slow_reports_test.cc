@@ -168,7 +168,7 @@ TEST_F(SlowReportsTest, TellFromSamplesWhatNobodyRecorded) {
   EXPECT_GT(light_ns, 50'000'000u);
 }
 
-TEST_F(SlowReportsTest, NeitherShortDispatchesNorLagsAreSlow) {
+TEST_F(SlowReportsTest, NeitherShortDispatchesNorHangsAreSlow) {
   Options options = SlowOptions();
   options.threshold_ms = 400;
   auto monitor = Monitor::Start(options);

@@ -79,7 +79,7 @@ class TracesTest : public SdkTest {
   // Until the code's unwind tables are there: before, some stacks are not whole.
   static void WarmUp() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
   // One dispatch that is slow in one place until a second after its report is on disk.
-  void LagIn(Loop loop) {
+  void HangIn(Loop loop) {
     const size_t before = Reports().size();
     ScopedDispatch dispatch(loop, "slow");
     testing::StopFlag stop{false};
@@ -112,7 +112,7 @@ const trace::Thread* ThreadOf(const trace::Trace& trace, int tid) {
   return found == trace.threads.end() ? nullptr : &*found;
 }
 
-TEST_F(TracesTest, OfALagHasWhatItDidInItsDispatch) {
+TEST_F(TracesTest, OfAHangHasWhatItDidInItsDispatch) {
   auto monitor = Monitor::Start(TracingOptions());
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   const Loop loop = monitor.WatchLoop("ui");
@@ -121,7 +121,7 @@ TEST_F(TracesTest, OfALagHasWhatItDidInItsDispatch) {
     ScopedDispatch dispatch(loop, "quick");
     QuickPartOfTraceTest();
   }
-  LagIn(loop);  // the fourth dispatch
+  HangIn(loop);  // the fourth dispatch
   ASSERT_TRUE(WaitUntil([&] { return !Traces().empty(); }));
   monitor.Stop();
 
@@ -163,14 +163,14 @@ TEST_F(TracesTest, OfALagHasWhatItDidInItsDispatch) {
 TEST_F(TracesTest, AreNotTakenUnlessAskedFor) {
   auto monitor = Monitor::Start(TestOptions());
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
-  LagIn(monitor.WatchLoop("ui"));
+  HangIn(monitor.WatchLoop("ui"));
   ASSERT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
   EXPECT_FALSE(monitor.TraceNow());
   monitor.Stop();
   EXPECT_TRUE(Traces().empty());
 }
 
-TEST_F(TracesTest, OfALagThatGoesOnWhileTheMonitorStopsIsWritten) {
+TEST_F(TracesTest, OfAHangThatGoesOnWhileTheMonitorStopsIsWritten) {
   auto monitor = Monitor::Start(TracingOptions());
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   const Loop loop = monitor.WatchLoop("ui");
@@ -246,7 +246,7 @@ TEST_F(TracesTest, ComeWithDumps) {
   EXPECT_EQ(traces[1].report_id, reports[1].id);
 }
 
-TEST_F(TracesTest, OfADispatchThatIsNoLagAreTakenIfAskedFor) {
+TEST_F(TracesTest, OfADispatchThatIsNoHangAreTakenIfAskedFor) {
   Options options = TracingOptions();
   options.threshold_ms = 60'000;
   options.trace_slow_ms = 20;

@@ -85,7 +85,7 @@ TEST(ReportText, AReportSaysItsKindAndLevelWhenTheyAreNotPlain) {
   EXPECT_THAT(text_of(plain), Not(HasSubstr("  level ")));
 }
 
-TEST(ReportText, ADumpIsListedAsOneAndIsNoCauseOfLags) {
+TEST(ReportText, ADumpIsListedAsOneAndIsNoCauseOfHangs) {
   SampleReport dump;
   dump.header.kind = report::HangKind::kDump;
   auto source = SourceOf(EncodeBatch({dump.Encode()}));
@@ -98,10 +98,10 @@ TEST(ReportText, ADumpIsListedAsOneAndIsNoCauseOfLags) {
   EXPECT_THAT(text, Not(HasSubstr("CPU      ")));
 }
 
-TEST(ReportText, ALagThatItsRunWasKilledInIsMarked) {
+TEST(ReportText, AHangThatItsRunWasKilledInIsMarked) {
   SampleReport report;
   report::RunEnd end{.session_id = report.header.session_id,
-                     .reason = policies::ExitReason::kKilledInLag,
+                     .reason = policies::ExitReason::kKilledInHang,
                      .report_id = report.header.id,
                      .lag_ns = 7'000'000'000};
   std::string batch = EncodeBatch({report.Encode()});

@@ -39,7 +39,7 @@ TEST(UsageText, CountsHowRunsEnded) {
   const report::Usage usage = SomeUsage();
   std::string batch;
   report::AppendToBatch({report::RecordType::kUsage, testing::EncodeUsage(usage)}, &batch);
-  for (const auto reason : {policies::ExitReason::kCrashInLag, policies::ExitReason::kCleanExit,
+  for (const auto reason : {policies::ExitReason::kCrashInHang, policies::ExitReason::kCleanExit,
                             policies::ExitReason::kCleanExit}) {
     const report::RunEnd end{.session_id = base::CreateUuidV7(1'700'000'000'000),
                              .reason = reason,

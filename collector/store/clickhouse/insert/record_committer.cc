@@ -104,7 +104,7 @@ RecordCommitter::RecordCommitter(Connection* connection, const Schema* schema, V
 base::Result<std::vector<CommitOutcome>> RecordCommitter::Commit(std::span<const NewRecord> records) {
   std::lock_guard lock(commit_mutex_);
   std::set<std::string> known = KeysThatAreThere(records);
-  const std::map<std::string, base::Uuid> lags = LagsOfEnded(records);
+  const std::map<std::string, base::Uuid> lags = HangsOfEnded(records);
   std::optional<int64_t> unknown_count;
   std::vector<CommitOutcome> outcomes;
   Group group(this);
@@ -140,7 +140,7 @@ Status RecordCommitter::Move(std::span<const ReportRow> reports,
 }
 
 // Of the same commit, or of those that are there.
-std::map<std::string, base::Uuid> RecordCommitter::LagsOfEnded(std::span<const NewRecord> records) {
+std::map<std::string, base::Uuid> RecordCommitter::HangsOfEnded(std::span<const NewRecord> records) {
   std::map<std::string, base::Uuid> lags;
   for (const NewRecord& record : records) {
     if (const auto* added = std::get_if<NewReport>(&record))

@@ -48,7 +48,7 @@ class RecordCommitter {
   // The clusters that were added did not reach ClickHouse.
   void ForgetClusters();
   // Of reports that have ends among these: the lags that are known.
-  std::map<std::string, base::Uuid> LagsOfEnded(std::span<const NewRecord> records);
+  std::map<std::string, base::Uuid> HangsOfEnded(std::span<const NewRecord> records);
   // Of those that ClickHouse has; of none while it does not answer.
   std::set<std::string> KeysThatAreThere(std::span<const NewRecord> records);
   void FindIds(std::span<const NewRecord> records, std::set<std::string>* keys);

@@ -139,7 +139,7 @@ void RecordRows::Add(const ClusterNote& note) {
 
 void RecordRows::MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& lag_id) {
   Mark(SumsUnit::OfHour(HomeHourOf(report_id, lag_id.value_or(report_id))));
-  if (!lag_id) Mark(SumsUnit::OfUnknownLags(HourOf(report_id) / 24));
+  if (!lag_id) Mark(SumsUnit::OfUnknownHangs(HourOf(report_id) / 24));
 }
 
 std::vector<Batch::Part> RecordRows::Take() {
@@ -196,7 +196,7 @@ std::string SenderKeyOf(const Table& table, std::string_view row) {
 std::optional<base::Uuid> EndedReportOf(const NewRecord& record) {
   if (const auto* end = std::get_if<report::HangEnd>(&record)) return end->report_id;
   const auto* run = std::get_if<report::RunEnd>(&record);
-  if (run == nullptr || run->reason != policies::ExitReason::kKilledInLag || run->report_id == base::Uuid{})
+  if (run == nullptr || run->reason != policies::ExitReason::kKilledInHang || run->report_id == base::Uuid{})
     return std::nullopt;
   return run->report_id;
 }

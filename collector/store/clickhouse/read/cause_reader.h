@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "collector/store/clickhouse/read/lag_reader.h"
+#include "collector/store/clickhouse/read/hang_reader.h"
 #include "collector/store/clickhouse/read/summed_causes.h"
 #include "collector/store/clickhouse/server/connection.h"
 #include "collector/store/clickhouse/server/schema.h"
@@ -23,7 +23,7 @@ namespace lagwatch::collector {
 class CauseReader {
  public:
   // Borrows all.
-  CauseReader(Connection* connection, const Schema* schema, LagReader* lags, KnownUnits* units)
+  CauseReader(Connection* connection, const Schema* schema, HangReader* lags, KnownUnits* units)
       : connection_(connection), schema_(schema), lags_(lags), units_(units) {}
 
   CausePage Causes(const CauseQuery& query);
@@ -47,7 +47,7 @@ class CauseReader {
 
   Connection* connection_;
   const Schema* schema_;
-  LagReader* lags_;
+  HangReader* lags_;
   KnownUnits* units_;
 };
 

@@ -41,7 +41,7 @@ std::string Equal(const char* column, const std::string& value) {
 }  // namespace
 
 std::unique_ptr<SummedCauses> SummedCauses::Open(Connection* connection, const Schema* schema,
-                                                 LagReader* lags, KnownUnits* units,
+                                                 HangReader* lags, KnownUnits* units,
                                                  const ReportFilter& filter) {
   if (!filter.user.empty() || !filter.cluster_key.empty()) return nullptr;
   const auto plan = SumsPlan::Of(*units->Get(), filter);

@@ -23,7 +23,7 @@ std::set<int64_t> MarkedDays(const UnitStates& known, const ReportFilter& filter
   for (const auto& [number, marks] : known.marks) {
     const SumsUnit unit(number);
     if (!unit.is_hour()) continue;
-    if (filter.first_day && unit.day() < *filter.first_day - kDaysOfALag) continue;
+    if (filter.first_day && unit.day() < *filter.first_day - kDaysOfAHang) continue;
     if (filter.last_day && unit.day() > *filter.last_day + 1) continue;
     days.insert(unit.day());
   }

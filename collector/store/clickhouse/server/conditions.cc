@@ -50,10 +50,10 @@ std::string DaysOf(std::span<const base::Uuid> ids) {
 
 std::string DaysAround(std::span<const base::Uuid> ids) {
   const auto [first, last] = DayRangeOf(ids);
-  return DaysBetween(first - kDaysOfALag, last + kDaysOfALag);
+  return DaysBetween(first - kDaysOfAHang, last + kDaysOfAHang);
 }
 
-std::string DaysOfLags(int64_t first, int64_t last) { return DaysBetween(first - 1, last + kDaysOfALag); }
+std::string DaysOfHangs(int64_t first, int64_t last) { return DaysBetween(first - 1, last + kDaysOfAHang); }
 
 std::string InHours(const std::string& column, const HourRange& hours) {
   // Of the first hour and of the last one are also ids that no day is known of.
@@ -91,12 +91,12 @@ std::string Conditions::OfReports() const {
   return sql;
 }
 
-std::string Conditions::OfLags() const {
+std::string Conditions::OfHangs() const {
   if (filter_ == ReportFilter()) return "1";
   std::string sql =
       "lag_id IN (SELECT lag_id FROM " + schema_.OfShard(kReports) + " WHERE " + OfReports() + ")";
-  if (filter_.first_day) sql += " AND day >= " + DateOf(*filter_.first_day - kDaysOfALag);
-  if (filter_.last_day) sql += " AND day <= " + DateOf(*filter_.last_day + kDaysOfALag);
+  if (filter_.first_day) sql += " AND day >= " + DateOf(*filter_.first_day - kDaysOfAHang);
+  if (filter_.last_day) sql += " AND day <= " + DateOf(*filter_.last_day + kDaysOfAHang);
   return sql;
 }
 

@@ -13,7 +13,7 @@
 namespace lagwatch::collector {
 
 // Longer than any lag that is believed (cause_sums.cc): so far away can reports of one lag be.
-inline constexpr int64_t kDaysOfALag = 31;
+inline constexpr int64_t kDaysOfAHang = 31;
 
 // Numbers as a list, for IN.
 std::string Listed(std::span<const int64_t> numbers);
@@ -26,7 +26,7 @@ std::string DaysAround(std::span<const base::Uuid> ids);
 // Reports with ids from `first` to `last`, both included.
 std::string Between(const base::Uuid& first, const base::Uuid& last);
 // Days of reports of lags that began from the day `first` to `last`.
-std::string DaysOfLags(int64_t first, int64_t last);
+std::string DaysOfHangs(int64_t first, int64_t last);
 // Ids in `column` that were made in these hours.
 std::string InHours(const std::string& column, const HourRange& hours);
 // Rows of that program's version, where they are named.
@@ -42,7 +42,7 @@ class Conditions {
   // Of reports that may match.
   std::string OfReports() const;
   // Of all reports of lags that have one that may match.
-  std::string OfLags() const;
+  std::string OfHangs() const;
 
   bool Match(const ReportRow& report) const;
 

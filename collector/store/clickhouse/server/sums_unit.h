@@ -31,7 +31,7 @@ class SumsUnit {
   static SumsUnit OfUsage(int64_t day) { return SumsUnit(day * kOfADay + kUsageOfADay); }
   // Marks of it say that the lags of some ends of that day's reports were not known; no reports are summed
   // up in it.
-  static SumsUnit OfUnknownLags(int64_t day) { return SumsUnit(day * kOfADay + kUnknownLags); }
+  static SumsUnit OfUnknownHangs(int64_t day) { return SumsUnit(day * kOfADay + kUnknownHangs); }
   // Marked when all that was stored before there were marks has been marked.
   static SumsUnit OfStart() { return SumsUnit(0); }
   // Marked when units of removed reports have been marked.
@@ -47,7 +47,7 @@ class SumsUnit {
   bool is_hour() const { return number_ % kOfADay < 24 && number_ >= kOfADay; }
   bool is_span() const { return number_ % kOfADay == kSpan; }
   bool is_usage() const { return number_ % kOfADay == kUsageOfADay; }
-  bool is_unknown_lags() const { return number_ % kOfADay == kUnknownLags; }
+  bool is_unknown_lags() const { return number_ % kOfADay == kUnknownHangs; }
   // Hours since 1970, not of a span; the last is the first that is not of it.
   int64_t first_hour() const { return day() * 24 + (is_day() ? 0 : number_ % kOfADay); }
   int64_t end_hour() const { return first_hour() + (is_day() ? 24 : 1); }
@@ -61,7 +61,7 @@ class SumsUnit {
   static constexpr int64_t kDay = 24;
   static constexpr int64_t kUsageOfADay = 25;
   static constexpr int64_t kSpan = 26;
-  static constexpr int64_t kUnknownLags = 31;
+  static constexpr int64_t kUnknownHangs = 31;
 
   int64_t number_;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/clickhouse/read/lag_reader.h"
+#include "collector/store/clickhouse/read/hang_reader.h"
 
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 
 #include "collector/store/clickhouse/server/conditions.h"
-#include "policies/lag_account.h"
+#include "policies/hang_account.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
@@ -61,11 +61,11 @@ std::vector<base::Uuid> IdsOf(std::span<const ReportRow> reports) {
 }
 
 // The time of the lag that these are all reports of.
-void AccountLag(std::span<const policies::HangReport> lag, std::span<ReportRow> reports) {
-  const policies::LagAccount account = policies::AccountLag(lag);
+void AccountHang(std::span<const policies::HangReport> lag, std::span<ReportRow> reports) {
+  const policies::HangAccount account = policies::AccountHang(lag);
   for (size_t i = 0; i < reports.size(); ++i) {
     reports[i].duration_ns = account.duration_ns;
-    if (!IsLag(reports[i].kind)) continue;
+    if (!IsHang(reports[i].kind)) continue;
     reports[i].hang_ns = account.shares[i].hang_ns;
     reports[i].is_lead = account.shares[i].is_lead;
     if (account.was_killed) reports[i].kind = policies::HangKindName(report::HangKind::kKilledInHang);
@@ -74,14 +74,14 @@ void AccountLag(std::span<const policies::HangReport> lag, std::span<ReportRow> 
 
 }  // namespace
 
-void LagReader::ForEach(const ReportFilter& filter, const Visit& visit) {
+void HangReader::ForEach(const ReportFilter& filter, const Visit& visit) {
   const Conditions conditions(filter, *schema_);
-  SelectLags(conditions.OfLags(), nullptr, [&](const ReportRow& report) {
+  SelectHangs(conditions.OfHangs(), nullptr, [&](const ReportRow& report) {
     if (conditions.Match(report)) visit(report);
   });
 }
 
-void LagReader::ForEachOf(std::span<const HourRange> hours, const Visit& visit) {
+void HangReader::ForEachOf(std::span<const HourRange> hours, const Visit& visit) {
   std::string condition;
   for (const HourRange& range : hours)
     condition +=
@@ -94,13 +94,14 @@ void LagReader::ForEachOf(std::span<const HourRange> hours, const Visit& visit) 
   };
   const auto first = std::ranges::min_element(hours, {}, &HourRange::first)->first;
   const auto last = std::ranges::max_element(hours, {}, &HourRange::end)->end;
-  SelectLags(condition + ") AND " + DaysOfLags(first / 24, last / 24), nullptr, [&](const ReportRow& report) {
-    if (is_of_them(report)) visit(report);
-  });
+  SelectHangs(condition + ") AND " + DaysOfHangs(first / 24, last / 24), nullptr,
+              [&](const ReportRow& report) {
+                if (is_of_them(report)) visit(report);
+              });
 }
 
-std::vector<ReportRow> LagReader::Newest(const ReportFilter& filter, int64_t limit,
-                                         const std::optional<base::Uuid>& before) {
+std::vector<ReportRow> HangReader::Newest(const ReportFilter& filter, int64_t limit,
+                                          const std::optional<base::Uuid>& before) {
   const Conditions conditions(filter, *schema_);
   std::vector<ReportRow> found;
   std::optional<base::Uuid> end = before;
@@ -132,7 +133,7 @@ std::vector<ReportRow> LagReader::Newest(const ReportFilter& filter, int64_t lim
 }
 
 // The first and the last that have reports; the last is before the first when there are none.
-std::pair<int64_t, int64_t> LagReader::Days() {
+std::pair<int64_t, int64_t> HangReader::Days() {
   std::pair<int64_t, int64_t> days(INT64_MAX, INT64_MIN);
   source_.Select("toInt64(count()), toInt64(min(day)), toInt64(max(day))", kReports, "", "iii",
                  [&](const Row& row) {
@@ -143,23 +144,23 @@ std::pair<int64_t, int64_t> LagReader::Days() {
   return days;
 }
 
-std::vector<ReportRow> LagReader::WithIds(std::span<const base::Uuid> ids) {
+std::vector<ReportRow> HangReader::WithIds(std::span<const base::Uuid> ids) {
   std::vector<ReportRow> reports;
-  const std::vector<base::Uuid> lags = LagsOf(ids);
+  const std::vector<base::Uuid> lags = HangsOf(ids);
   if (lags.empty()) return reports;
   std::vector<base::Uuid> wanted(ids.begin(), ids.end());
   std::ranges::sort(wanted, {}, &base::Uuid::bytes);
   const ExternalTable external = ExternalTable::OfIds(lags);
-  SelectLags("lag_id IN (SELECT id FROM ids) AND " + DaysAround(wanted), &external,
-             [&](const ReportRow& report) {
-               if (std::ranges::binary_search(wanted, report.id.bytes, {}, &base::Uuid::bytes))
-                 reports.push_back(report);
-             });
+  SelectHangs("lag_id IN (SELECT id FROM ids) AND " + DaysAround(wanted), &external,
+              [&](const ReportRow& report) {
+                if (std::ranges::binary_search(wanted, report.id.bytes, {}, &base::Uuid::bytes))
+                  reports.push_back(report);
+              });
   std::ranges::sort(reports, {}, [](const ReportRow& report) { return report.id.bytes; });
   return reports;
 }
 
-std::vector<StoredReport> LagReader::StoredWithIds(std::span<const base::Uuid> ids) {
+std::vector<StoredReport> HangReader::StoredWithIds(std::span<const base::Uuid> ids) {
   std::vector<StoredReport> stored;
   for (ReportRow& report : WithIds(ids)) stored.push_back({std::move(report), {}});
   if (stored.empty()) return stored;
@@ -176,7 +177,7 @@ std::vector<StoredReport> LagReader::StoredWithIds(std::span<const base::Uuid> i
   return stored;
 }
 
-std::vector<base::Uuid> LagReader::LagsOf(std::span<const base::Uuid> ids) {
+std::vector<base::Uuid> HangReader::HangsOf(std::span<const base::Uuid> ids) {
   std::vector<base::Uuid> lags;
   if (ids.empty()) return lags;
   const ExternalTable external = ExternalTable::OfIds(ids);
@@ -187,7 +188,8 @@ std::vector<base::Uuid> LagReader::LagsOf(std::span<const base::Uuid> ids) {
 }
 
 // `visit` gets reports of whole lags: some thousands are joined at a time.
-void LagReader::SelectLags(const std::string& condition, const ExternalTable* external, const Visit& visit) {
+void HangReader::SelectHangs(const std::string& condition, const ExternalTable* external,
+                             const Visit& visit) {
   std::vector<ReportRow> reports;
   const auto join = [&] {
     Join(&reports);
@@ -204,7 +206,7 @@ void LagReader::SelectLags(const std::string& condition, const ExternalTable* ex
   join();
 }
 
-void LagReader::Join(std::vector<ReportRow>* reports) {
+void HangReader::Join(std::vector<ReportRow>* reports) {
   if (reports->empty()) return;
   const std::vector<base::Uuid> ids = IdsOf(*reports);
   const ExternalTable external = ExternalTable::OfIds(ids);
@@ -213,7 +215,7 @@ void LagReader::Join(std::vector<ReportRow>* reports) {
   Account(external, days, reports);
 }
 
-void LagReader::Place(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports) {
+void HangReader::Place(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports) {
   std::unordered_map<base::Uuid, std::pair<std::string, std::string>, HashOfId> placed;
   source_.Select(
       "id, level1, level2", kPlacements,
@@ -229,7 +231,7 @@ void LagReader::Place(const ExternalTable& ids, const std::string& days, std::ve
   }
 }
 
-void LagReader::Account(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports) {
+void HangReader::Account(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports) {
   struct End {
     std::optional<int64_t> end_ns;
     std::optional<int64_t> killed_ns;
@@ -256,7 +258,7 @@ void LagReader::Account(const ExternalTable& ids, const std::string& days, std::
       lag.back().end_ns = end->second.end_ns;
       lag.back().killed_ns = end->second.killed_ns;
     }
-    AccountLag(lag, std::span(*reports).subspan(begin, lag.size()));
+    AccountHang(lag, std::span(*reports).subspan(begin, lag.size()));
   }
 }
 

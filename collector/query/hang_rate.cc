@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/lag_rate.h"
+#include "collector/query/hang_rate.h"
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +31,7 @@ double WeightedPercentile(const std::vector<RateOfUser>& sorted, double percent)
 
 }  // namespace
 
-double LaggedMsPerHour(double lagged_ns, double watched_ns) {
+double HangMsPerHour(double lagged_ns, double watched_ns) {
   constexpr double kMsInAnHour = 3'600'000;
   return watched_ns > 0 ? lagged_ns / watched_ns * kMsInAnHour : 0;
 }
@@ -41,7 +41,7 @@ std::string UsageUser(const report::Usage& usage) {
   return usage.user.empty() ? '\0' + std::string(usage.session_id.as_bytes()) : usage.user;
 }
 
-void LagRates::Add(const report::Usage& usage) {
+void HangRates::Add(const report::Usage& usage) {
   const double weight = WeightOf(usage.sample_rate_ppm);
   Times& user = users_[UsageUser(usage)];
   for (const report::LoopUsage& loop : usage.loops) {
@@ -55,20 +55,20 @@ void LagRates::Add(const report::Usage& usage) {
   }
 }
 
-size_t LagRates::users() const {
+size_t HangRates::users() const {
   return static_cast<size_t>(
       std::ranges::count_if(users_, [](const auto& user) { return user.second.watched_ns > 0; }));
 }
 
-Json LagRates::ToJson() const {
+Json HangRates::ToJson() const {
   std::vector<RateOfUser> rates;
   for (const auto& [name, user] : users_) {
     if (user.watched_ns > 0)
       rates.push_back(
-          {LaggedMsPerHour(user.lagged_ns, user.watched_ns), user.weighted_watched_ns / user.watched_ns});
+          {HangMsPerHour(user.lagged_ns, user.watched_ns), user.weighted_watched_ns / user.watched_ns});
   }
   std::ranges::sort(rates, {}, &RateOfUser::ms_per_hour);
-  const double all = LaggedMsPerHour(weighted_lagged_ns_, weighted_watched_ns_);
+  const double all = HangMsPerHour(weighted_lagged_ns_, weighted_watched_ns_);
   return {{"all", ToMs(all * kNsPerMs)},
           {"p50", ToMs(WeightedPercentile(rates, 50) * kNsPerMs)},
           {"p90", ToMs(WeightedPercentile(rates, 90) * kNsPerMs)}};

@@ -31,7 +31,7 @@ namespace {
 using report::RecordType;
 using testing::WaitUntil;
 
-TEST_F(SdkTest, PutsALagOnDiskWhileItLastsAndItsEndAfterwards) {
+TEST_F(SdkTest, PutsAHangOnDiskWhileItLastsAndItsEndAfterwards) {
   auto monitor = Monitor::Start(TestOptions());
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   auto loop = monitor.WatchLoop("ui");
@@ -44,7 +44,7 @@ TEST_F(SdkTest, PutsALagOnDiskWhileItLastsAndItsEndAfterwards) {
   EXPECT_EQ(lag.user, "u-1");
   EXPECT_EQ(lag.loop, "ui");
   EXPECT_EQ(lag.tag, "freeze");
-  EXPECT_EQ(lag.kind, report::HangKind::kLag);
+  EXPECT_EQ(lag.kind, report::HangKind::kHang);
   EXPECT_EQ(lag.threshold_ms, 100u);
   EXPECT_EQ(lag.pid, static_cast<uint32_t>(getpid()));
   EXPECT_EQ(lag.tid, static_cast<uint32_t>(gettid()));
@@ -67,7 +67,7 @@ TEST_F(SdkTest, PutsALagOnDiskWhileItLastsAndItsEndAfterwards) {
   EXPECT_GE(stats.stack_samples, lag.samples.size());
 }
 
-TEST_F(SdkTest, HasTheDiskTakeALagAtOnceUnlessToldNotTo) {
+TEST_F(SdkTest, HasTheDiskTakeAHangAtOnceUnlessToldNotTo) {
   {
     auto monitor = Monitor::Start(TestOptions());
     const uint64_t before = monitor.stats().spool_syncs;
@@ -99,14 +99,14 @@ TEST_F(SdkTest, TimesDispatchesWithoutAClockToo) {
   EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
 }
 
-TEST_F(SdkTest, RaisesALagOverTheLoopsSecondThresholdToAnAnr) {
+TEST_F(SdkTest, RaisesAHangOverTheLoopsSecondThresholdToAnAnr) {
   auto monitor = Monitor::Start(TestOptions());
   auto loop = monitor.WatchLoop("ui");
   lw_thresholds in_force = loop.SetThresholds(5, 200);
   EXPECT_EQ(in_force.threshold_ms, 16u);
   EXPECT_EQ(in_force.anr_threshold_ms, 200u);
   loop.SetWeight(3);
-  auto last_level = [&] { return Reports().empty() ? report::HangLevel::kLag : Reports().back().level; };
+  auto last_level = [&] { return Reports().empty() ? report::HangLevel::kHang : Reports().back().level; };
   {
     ScopedDispatch dispatch(loop, "long");
     EXPECT_TRUE(WaitUntil([&] { return last_level() == report::HangLevel::kAnr; }));
@@ -114,7 +114,7 @@ TEST_F(SdkTest, RaisesALagOverTheLoopsSecondThresholdToAnAnr) {
   report::Report anr = Reports().back();
   EXPECT_EQ(anr.lag_id, Reports()[0].id);
   EXPECT_EQ(anr.threshold_ms, 16u);
-  EXPECT_EQ(Reports()[0].level, report::HangLevel::kLag);
+  EXPECT_EQ(Reports()[0].level, report::HangLevel::kHang);
   EXPECT_EQ(FactOf(anr, "loop_weight"), 3);
 }
 
@@ -128,7 +128,7 @@ TEST_F(SdkTest, KnowsNoAnrWhenThatIsOff) {
     std::this_thread::sleep_for(std::chrono::milliseconds(400));
   }
   EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
-  for (const report::Report& report : Reports()) EXPECT_EQ(report.level, report::HangLevel::kLag);
+  for (const report::Report& report : Reports()) EXPECT_EQ(report.level, report::HangLevel::kHang);
 }
 
 TEST_F(SdkTest, ReportsALoopThatIsBusyWithoutAPause) {

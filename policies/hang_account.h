@@ -18,22 +18,22 @@ struct HangReport {
   std::optional<int64_t> killed_ns = {};  // … where the run was killed in it
 };
 
-struct LagShare {
+struct HangShare {
   int64_t hang_ns = 0;   // the part of the lag that was spent in this report's stack
   bool is_lead = false;  // the report that the lag is counted at: the first of those with the largest part
 
-  bool operator==(const LagShare&) const = default;
+  bool operator==(const HangShare&) const = default;
 };
 
-struct LagAccount {
+struct HangAccount {
   std::optional<int64_t> duration_ns;  // of the lag; nothing until an end is known
   bool was_killed = false;             // that end is the run's
-  std::vector<LagShare> shares;        // in the order of the reports
+  std::vector<HangShare> shares;       // in the order of the reports
 };
 
 // A stack counts from its report on up to the next report's, the first from the lag's beginning, the last to
 // its end: while the stack stays the same, no other report is made. The lag's own end counts before the
 // run's; of several the longest. A lag that has not ended lasts as long as its last report says.
-LagAccount AccountLag(std::span<const HangReport> reports);
+HangAccount AccountHang(std::span<const HangReport> reports);
 
 }  // namespace lagwatch::policies

@@ -13,7 +13,7 @@
 namespace lagwatch::collector {
 
 // In milliseconds.
-double LaggedMsPerHour(double lagged_ns, double watched_ns);
+double HangMsPerHour(double lagged_ns, double watched_ns);
 
 // The user of a usage record: a run without a user's name counts as a user of its own.
 std::string UsageUser(const report::Usage& usage);
@@ -21,7 +21,7 @@ std::string UsageUser(const report::Usage& usage);
 // Lag rates over users. Each number of a sampled user's record counts for all users that it stands for.
 // A user's own rate is the measured one; it stands for as many users as the records do, on average over
 // the watched time.
-class LagRates {
+class HangRates {
  public:
   void Add(const report::Usage& usage);
 

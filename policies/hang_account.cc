@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/lag_account.h"
+#include "policies/hang_account.h"
 
 #include <algorithm>
 #include <numeric>
@@ -22,8 +22,8 @@ std::vector<size_t> InOrderOfTime(std::span<const HangReport> reports) {
 
 }  // namespace
 
-LagAccount AccountLag(std::span<const HangReport> reports) {
-  LagAccount account;
+HangAccount AccountHang(std::span<const HangReport> reports) {
+  HangAccount account;
   account.shares.resize(reports.size());
   if (reports.empty()) return account;
   std::optional<int64_t> killed_ns;
@@ -43,7 +43,7 @@ LagAccount AccountLag(std::span<const HangReport> reports) {
   for (size_t i = 0; i < order.size(); ++i) {
     const int64_t from_ns = i == 0 ? 0 : std::min(reports[order[i]].elapsed_ns, end_ns);
     const int64_t to_ns = i + 1 == order.size() ? end_ns : std::min(reports[order[i + 1]].elapsed_ns, end_ns);
-    LagShare& share = account.shares[order[i]];
+    HangShare& share = account.shares[order[i]];
     share.hang_ns = to_ns - from_ns;
     if (share.hang_ns > account.shares[lead].hang_ns) lead = order[i];
   }

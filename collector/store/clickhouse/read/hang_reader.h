@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads reports in their present state: once each, in their clusters, with their part of the lag. The tables'
-// rows are joined here, lag by lag, and divided by the same code as everywhere (policies/lag_account.h). All
+// rows are joined here, lag by lag, and divided by the same code as everywhere (policies/hang_account.h). All
 // throw ClickHouseError. Thread-safe. Context: background.
 #pragma once
 
@@ -20,12 +20,12 @@
 
 namespace lagwatch::collector {
 
-class LagReader {
+class HangReader {
  public:
   using Visit = std::function<void(const ReportRow&)>;
 
   // Borrows `schema`.
-  LagReader(RowSource source, const Schema* schema) : source_(std::move(source)), schema_(schema) {}
+  HangReader(RowSource source, const Schema* schema) : source_(std::move(source)), schema_(schema) {}
 
   // All that match, in the order of their lags' ids.
   void ForEach(const ReportFilter& filter, const Visit& visit);
@@ -39,9 +39,9 @@ class LagReader {
   std::vector<StoredReport> StoredWithIds(std::span<const base::Uuid> ids);
 
  private:
-  void SelectLags(const std::string& condition, const ExternalTable* external, const Visit& visit);
+  void SelectHangs(const std::string& condition, const ExternalTable* external, const Visit& visit);
   std::pair<int64_t, int64_t> Days();
-  std::vector<base::Uuid> LagsOf(std::span<const base::Uuid> ids);
+  std::vector<base::Uuid> HangsOf(std::span<const base::Uuid> ids);
   // Fills in what reports do not say themselves, of whole lags.
   void Join(std::vector<ReportRow>* reports);
   void Place(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports);
