@@ -32,9 +32,9 @@ struct ExitEvidence {
   bool has_replaced_itself = false;
   int32_t crash_signal = 0;  // noted by the program; 0: none
   bool was_told_to_stop = false;
-  bool was_in_lag = false;
+  bool was_in_hang = false;
   // A loop was frozen when the program noted its crash, or froze only then. Both false if unknown.
-  bool was_in_lag_at_crash = false;
+  bool was_in_hang_at_crash = false;
   bool has_hung_since_crash = false;
   // The machine was restarted since.
   bool has_rebooted = false;

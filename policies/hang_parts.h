@@ -18,8 +18,8 @@ template <typename Text>
 struct HangHeader {
   base::Uuid id = {};
   base::Uuid session_id = {};
-  base::Uuid lag_id = {};  // the same for all reports of one hang
-  uint32_t ordinal = 0;    // 0, 1 … within the hang
+  base::Uuid hang_id = {};  // the same for all reports of one hang
+  uint32_t ordinal = 0;     // 0, 1 … within the hang
   Text app = {};
   Text app_version = {};
   Text user = {};

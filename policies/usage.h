@@ -33,7 +33,7 @@ struct DurationHistogram {
 struct BackgroundUsage {
   int64_t watched_ns = 0;
   uint64_t lags = 0;
-  int64_t lagged_ns = 0;
+  int64_t hang_ns = 0;
 
   bool operator==(const BackgroundUsage&) const = default;
 };
@@ -44,7 +44,7 @@ struct LoopUsage {
   uint64_t dispatches = 0;           // that have ended
   uint64_t untimed_dispatches = 0;   // of them, those of which only the number is known
   uint64_t lags = 0;                 // dispatches and busy stretches that were found over the threshold
-  int64_t lagged_ns = 0;             // their whole durations, as far as they were watched
+  int64_t hang_ns = 0;               // their whole durations, as far as they were watched
   DurationHistogram durations = {};  // of the timed dispatches
   BackgroundUsage background = {};   // of watched_ns, lags and lagged_ns
 

@@ -223,14 +223,14 @@ lw_last_exit ToLastExit(const lagwatch::sdk::EndedRun& run) {
   lw_last_exit_init(&last_exit);
   last_exit.reason = static_cast<int32_t>(end.reason);
   last_exit.signal = end.signal;
-  last_exit.was_in_lag = run.record.was_in_lag() ? 1 : 0;
-  last_exit.lag_ms = end.lag_ns / lagwatch::base::kNsPerMs;
+  last_exit.was_in_hang = run.record.was_in_hang() ? 1 : 0;
+  last_exit.hang_ms = end.hang_ns / lagwatch::base::kNsPerMs;
   last_exit.last_seen_wall_ms = end.last_seen_wall_ms;
   CopyText(end.loop, last_exit.loop);
   CopyText(end.scene, last_exit.scene);
   CopyText(end.app_version, last_exit.app_version);
   CopyText(lagwatch::base::ToString(end.session_id), last_exit.session_id);
-  if (run.record.was_in_lag()) CopyText(lagwatch::base::ToString(end.report_id), last_exit.report_id);
+  if (run.record.was_in_hang()) CopyText(lagwatch::base::ToString(end.report_id), last_exit.report_id);
   return last_exit;
 }
 
@@ -391,8 +391,8 @@ void lw_get_stats(lw_stats* stats) noexcept {
       .reports_over_limit = current.reports_over_limit,
       .reports_too_large = current.reports_too_large,
       .checks_under_debugger = current.checks_under_debugger,
-      .lags_stopped = current.lags_stopped,
-      .lags_ended_first = current.lags_ended_first,
+      .hangs_stopped = current.hangs_stopped,
+      .hangs_ended_first = current.hangs_ended_first,
       .slow_dispatches_lost = current.slow_dispatches_lost,
       .usage_records = current.usage_records,
       .reports_removed = current.reports_removed,

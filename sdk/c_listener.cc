@@ -19,8 +19,8 @@ static_assert(static_cast<int>(watchdog::FilterReason::kReportLimit) == LW_FILTE
 static_assert(static_cast<int>(watchdog::FilterReason::kReportLost) == LW_FILTERED_REPORT_LOST);
 static_assert(static_cast<int>(policies::HangLevel::kAnr) == LW_LEVEL_ANR);
 
-lw_lag ToC(const watchdog::HangNotice& lag) {
-  return {.struct_size_bytes = sizeof(lw_lag),
+lw_hang ToC(const watchdog::HangNotice& lag) {
+  return {.struct_size_bytes = sizeof(lw_hang),
           .loop = lag.loop_name,
           .tag = lag.tag,
           .tid = lag.tid,
@@ -33,23 +33,23 @@ lw_lag ToC(const watchdog::HangNotice& lag) {
 }  // namespace
 
 void CListener::OnHangBegin(const watchdog::HangNotice& lag) {
-  const lw_lag told = ToC(lag);
-  if (callbacks_.lag_begin != nullptr) callbacks_.lag_begin(callbacks_.context, &told);
+  const lw_hang told = ToC(lag);
+  if (callbacks_.hang_begin != nullptr) callbacks_.hang_begin(callbacks_.context, &told);
 }
 
 void CListener::OnHangEnd(const watchdog::HangNotice& lag) {
-  const lw_lag told = ToC(lag);
-  if (callbacks_.lag_end != nullptr) callbacks_.lag_end(callbacks_.context, &told);
+  const lw_hang told = ToC(lag);
+  if (callbacks_.hang_end != nullptr) callbacks_.hang_end(callbacks_.context, &told);
 }
 
 void CListener::OnFiltered(const watchdog::HangNotice& lag, watchdog::FilterReason reason) {
-  const lw_lag told = ToC(lag);
-  if (callbacks_.lag_filtered != nullptr)
-    callbacks_.lag_filtered(callbacks_.context, &told, static_cast<lw_filtered>(reason));
+  const lw_hang told = ToC(lag);
+  if (callbacks_.hang_filtered != nullptr)
+    callbacks_.hang_filtered(callbacks_.context, &told, static_cast<lw_filtered>(reason));
 }
 
 void CListener::OnSensitive(const watchdog::HangNotice& dispatch) {
-  const lw_lag told = ToC(dispatch);
+  const lw_hang told = ToC(dispatch);
   callbacks_.sensitive(callbacks_.context, &told);
 }
 

@@ -14,8 +14,8 @@ class CListener final : public watchdog::HangListener {
   explicit CListener(const lw_listener& callbacks) : callbacks_(callbacks) {}
 
   static bool IsWanted(const lw_listener& callbacks) {
-    return callbacks.lag_begin != nullptr || callbacks.lag_end != nullptr ||
-           callbacks.lag_filtered != nullptr || callbacks.sensitive != nullptr;
+    return callbacks.hang_begin != nullptr || callbacks.hang_end != nullptr ||
+           callbacks.hang_filtered != nullptr || callbacks.sensitive != nullptr;
   }
 
   void OnHangBegin(const watchdog::HangNotice& lag) override;

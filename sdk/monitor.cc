@@ -241,13 +241,13 @@ bool TryTellEndOfHang(const EndedRun& run, RecordWriter* writer) {
   using Reason = policies::ExitReason;
   constexpr Reason kEndsOfHangs[] = {Reason::kCleanExit, Reason::kCrash, Reason::kCrashInHang,
                                      Reason::kHangInCrash};
-  if (!run.record.was_in_lag() || std::ranges::find(kEndsOfHangs, run.reason) == std::end(kEndsOfHangs))
+  if (!run.record.was_in_hang() || std::ranges::find(kEndsOfHangs, run.reason) == std::end(kEndsOfHangs))
     return true;
   char bytes[report::kMaxHangEndBytes];
   report::FixedBuffer buffer(bytes, sizeof bytes);
-  return report::EncodeHangEnd(run.record.lag_id, run.record.lag_ns, &buffer) &&
-         writer->Append(report::RecordType::kHangEnd, buffer.content(), {run.record.lag_id},
-                        {.priority = policies::ReportPriority::kHang, .is_lag_start_or_end = true});
+  return report::EncodeHangEnd(run.record.hang_id, run.record.hang_ns, &buffer) &&
+         writer->Append(report::RecordType::kHangEnd, buffer.content(), {run.record.hang_id},
+                        {.priority = policies::ReportPriority::kHang, .is_hang_start_or_end = true});
 }
 
 }  // namespace
@@ -262,13 +262,13 @@ void Monitor::TellHowRunsEnded(const RunFacts& now) {
   RecordWriter writer(spool_.get(), sealer_.get());
   TellEndedRuns(spool_directory_, now, [&](const EndedRun& run) {
     if (!last_run_ && run.is_of_same_program) last_run_ = run;
-    bool is_news = run.reason != policies::ExitReason::kCleanExit || run.record.was_in_lag();
+    bool is_news = run.reason != policies::ExitReason::kCleanExit || run.record.was_in_hang();
     if (is_crowded_ && !is_news) return true;
     const std::string usage = run.EncodeUsage();
     if (!usage.empty() && !writer.Append(report::RecordType::kUsage, usage, {run.record.usage_id}))
       return false;
     if (!TryTellEndOfHang(run, &writer)) return false;
-    const base::Uuid& id = run.record.was_in_lag() ? run.record.lag_id : run.record.run.session_id;
+    const base::Uuid& id = run.record.was_in_hang() ? run.record.hang_id : run.record.run.session_id;
     return writer.Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()), {id},
                          {.priority = run.reason == policies::ExitReason::kKilledInHang
                                           ? policies::ReportPriority::kKilledInHang

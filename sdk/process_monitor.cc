@@ -71,8 +71,8 @@ MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
   reports_over_limit += other.reports_over_limit;
   reports_too_large += other.reports_too_large;
   checks_under_debugger += other.checks_under_debugger;
-  lags_stopped += other.lags_stopped;
-  lags_ended_first += other.lags_ended_first;
+  hangs_stopped += other.hangs_stopped;
+  hangs_ended_first += other.hangs_ended_first;
   slow_dispatches_lost += other.slow_dispatches_lost;
   usage_records += other.usage_records;
   reports_removed += other.reports_removed;
@@ -313,11 +313,11 @@ MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {
     stats.service_feeds_failed = service->failed_count();
   }
   stats.run_records_failed = monitor.has_run_record() ? 0 : 1;
-  stats.reports_over_limit = watch.reports_over_lag_limit.value();
+  stats.reports_over_limit = watch.reports_over_hang_limit.value();
   stats.reports_too_large = monitor.reports_too_large();
   stats.checks_under_debugger = watch.checks_under_debugger.value();
-  stats.lags_stopped = watch.lags_stopped.value() + watch.lags_suspended.value();
-  stats.lags_ended_first = watch.lags_ended_first.value();
+  stats.hangs_stopped = watch.hangs_stopped.value() + watch.hangs_suspended.value();
+  stats.hangs_ended_first = watch.hangs_ended_first.value();
   stats.slow_dispatches_lost = watch.notes_lost.value();
   stats.usage_records = watch.usage_records.value();
   const report::SpoolCounters spool = monitor.spool_counters();

@@ -63,8 +63,8 @@ struct MonitorStats {
   uint64_t reports_over_limit = 0;
   uint64_t reports_too_large = 0;
   uint64_t checks_under_debugger = 0;
-  uint64_t lags_stopped = 0;
-  uint64_t lags_ended_first = 0;
+  uint64_t hangs_stopped = 0;
+  uint64_t hangs_ended_first = 0;
   uint64_t slow_dispatches_lost = 0;
   uint64_t usage_records = 0;
   uint64_t reports_removed = 0;

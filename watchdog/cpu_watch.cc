@@ -170,7 +170,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
   }
 
   HangEvent event{};
-  event.id = event.lag_id = base::CreateUuidV7(wall_ms);
+  event.id = event.hang_id = base::CreateUuidV7(wall_ms);
   event.kind = findings.kind;
   event.level = HangLevel::kHang;
   event.tid = busy_count_ == 0 ? 0 : static_cast<uint32_t>(busy_[0].snapshot.tid);

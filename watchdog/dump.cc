@@ -24,7 +24,7 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   HangEvent event{};
   const int64_t wall_ms = tools.clock->WallMs();
   event.id = base::CreateUuidV7(wall_ms);
-  event.lag_id = event.id;
+  event.hang_id = event.id;
   event.kind = HangKind::kDump;
   event.level = HangLevel::kHang;
   event.loop = name;

@@ -89,7 +89,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     if (watch.number() == 0 || IsToldByDispatch(watched)) continue;
     if (watch.IsCheckDue(now_ns)) Check(&watched, *loop, now_ns, tools);
     next_ns = std::min(next_ns, watch.NextLookNs());
-    if (watch.is_lagging()) CountHang(&watched, now_ns - watch.begin_ns(), tools);
+    if (watch.is_hanging()) CountHang(&watched, now_ns - watch.begin_ns(), tools);
   }
   is_window_open_ = std::ranges::any_of(watched_, [](const Watched& watched) {
     return watched.watch.is_window_open();
@@ -107,7 +107,7 @@ bool LoopWatch::IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const {
   return (is_window_open_ || IsHanging()) && now_ns < next_whole_look_ns_ && found_since_look_.is_clean() &&
          std::ranges::all_of(watched_, [&](const Watched& watched) {
            const bool is_told_between =
-               !watched.watch.is_lagging() || watched.source->IsEndToldBetweenLooks();
+               !watched.watch.is_hanging() || watched.source->IsEndToldBetweenLooks();
            return watched.watch.number() == 0 || (is_told_between && watched.IsStillIn(loop));
          });
 }
@@ -151,7 +151,7 @@ bool LoopWatch::IsQuiet(const WatchedLoop& loop) const {
 }
 
 bool LoopWatch::IsHanging() const {
-  return std::ranges::any_of(watched_, [](const Watched& watched) { return watched.watch.is_lagging(); });
+  return std::ranges::any_of(watched_, [](const Watched& watched) { return watched.watch.is_hanging(); });
 }
 
 void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
@@ -164,10 +164,10 @@ void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
 void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
   CollectSample(loop, tools);
   for (Watched& watched : watched_) {
-    const bool is_unproven = watched.source == &dispatches_ && !watched.watch.is_lagging() &&
+    const bool is_unproven = watched.source == &dispatches_ && !watched.watch.is_hanging() &&
                              idle_places_.IsUnproven(watched.watch.number()) &&
                              !idle_places_.IsOutside(watched.watch.number()) && !IsStillAsleep(loop, tools);
-    if (watched.watch.is_lagging() || is_unproven) Finish(&watched, loop, tools);
+    if (watched.watch.is_hanging() || is_unproven) Finish(&watched, loop, tools);
   }
 }
 
@@ -233,8 +233,8 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
 // them once more.
 bool LoopWatch::IsForADebugger(int64_t now_ns, const WatchTools& tools) {
   constexpr int64_t kFreshNs = 1 * base::kNsPerSecond;
-  bool is_in_lag = IsHanging();  // earlier values say nothing of the next one
-  if (is_in_lag && now_ns - tracer_read_ns_ < kFreshNs) return false;
+  bool is_in_hang = IsHanging();  // earlier values say nothing of the next one
+  if (is_in_hang && now_ns - tracer_read_ns_ < kFreshNs) return false;
   tracer_read_ns_ = now_ns;
   bool is_left_alone = !tools.options->reports_under_debugger && stack::ReadTracer() != 0;
   tools.counters->checks_under_debugger.Add(is_left_alone);
@@ -244,7 +244,7 @@ bool LoopWatch::IsForADebugger(int64_t now_ns, const WatchTools& tools) {
 void LoopWatch::Finish(Watched* watched, const WatchedLoop& loop, const WatchTools& tools) {
   CollectSample(loop, tools);
   SpanWatch& watch = watched->watch;
-  if (!watch.is_lagging() && !TryReportLate(watched, loop, tools) &&
+  if (!watch.is_hanging() && !TryReportLate(watched, loop, tools) &&
       !TryReportUnproven(watched, loop, tools)) {
     CountSuppressed(*watched, loop, tools);
   } else {
@@ -369,9 +369,9 @@ void LoopWatch::CountHang(Watched* watched, int64_t duration_ns, const WatchTool
   // Less than was counted, when it was over a little before the last look.
   const int64_t added_ns =
       duration_ns - std::exchange(watched->counted_ns, std::max<int64_t>(duration_ns, 1));
-  usage->lagged_ns = std::max<int64_t>(0, usage->lagged_ns + added_ns);
+  usage->hang_ns = std::max<int64_t>(0, usage->hang_ns + added_ns);
   if (watched->is_background)
-    usage->background.lagged_ns = std::max<int64_t>(0, usage->background.lagged_ns + added_ns);
+    usage->background.hang_ns = std::max<int64_t>(0, usage->background.hang_ns + added_ns);
 }
 
 void LoopWatch::CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools) {
@@ -379,18 +379,18 @@ void LoopWatch::CountSuppressed(const Watched& watched, const WatchedLoop& loop,
   const policies::DiscountedTime& discounted = watch.discounted();
   const int64_t measured_ns = watched.source->DurationNs(watch.number(), loop, ToSpanTools(tools));
   const int64_t elapsed_ns = tools.clock->MonoNs() - watch.begin_ns();
-  auto is_lag = [&](int64_t duration_ns) { return duration_ns >= watch.threshold_ns(); };
+  auto is_hang = [&](int64_t duration_ns) { return duration_ns >= watch.threshold_ns(); };
   WatchCounters& counters = *tools.counters;
-  if (measured_ns != 0 && is_lag(std::min(measured_ns - discounted.stopped_ns, elapsed_ns)))
-    return counters.lags_ended_first.Add();
+  if (measured_ns != 0 && is_hang(std::min(measured_ns - discounted.stopped_ns, elapsed_ns)))
+    return counters.hangs_ended_first.Add();
   const HangKind kind = watched.source->kind();
   if (kind == HangKind::kBusyLoop) return;  // nothing has begun before it is found
   // It may have been over long before this look; but a timed dispatch of that length has a measure.
   if (kind == HangKind::kHang && loop.probe.is_timed() && measured_ns == 0) return;
-  if (discounted.stopped_ns != 0 && is_lag(elapsed_ns + discounted.stopped_ns))
-    return counters.lags_stopped.Add();
-  if (discounted.suspended_ns != 0 && is_lag(elapsed_ns + discounted.suspended_ns))
-    counters.lags_suspended.Add();
+  if (discounted.stopped_ns != 0 && is_hang(elapsed_ns + discounted.stopped_ns))
+    return counters.hangs_stopped.Add();
+  if (discounted.suspended_ns != 0 && is_hang(elapsed_ns + discounted.suspended_ns))
+    counters.hangs_suspended.Add();
 }
 
 void LoopWatch::ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
@@ -454,7 +454,7 @@ void LoopWatch::OpenWindow(Watched* watched, const WatchedLoop& loop, const char
   // A span around it or inside it that goes on needs the account from its own first window on.
   bool is_other_open = std::ranges::any_of(watched_, [&](const Watched& other) {
     bool is_in_window = other.watch.is_window_open() && other.IsStillIn(loop);
-    return &other != watched && (other.watch.is_lagging() || is_in_window);
+    return &other != watched && (other.watch.is_hanging() || is_in_window);
   });
   // First the reads that never wait: the program may be changing its address space.
   bool is_first = watched->watch.OpenWindow(sample_count_);
@@ -588,19 +588,19 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   const stack::Stack& expensive =
       PickExpensiveSample({samples, count}, tools.options->expensive_stack_rule).stack;
 
-  if (!watch.is_lagging()) tools.counters->lags.Add();
-  bool was_lagging = watch.is_lagging();
+  if (!watch.is_hanging()) tools.counters->lags.Add();
+  bool was_hanging = watch.is_hanging();
   HangLevel level_before = watch.level();
   const uint64_t stack_hash = expensive.frame_count == 0 ? SpanWatch::kNoStack : expensive.FunctionHash();
   const SpanWatch::Outcome outcome = watch.Check(stack_hash, now_ns, *tools.options);
   bool is_kept = outcome == SpanWatch::Outcome::kReport &&
                  Report(watched, loop, {samples, count}, expensive, now_ns, tools);
   if (outcome == SpanWatch::Outcome::kUnchanged) tools.counters->unchanged_checks.Add();
-  if (outcome == SpanWatch::Outcome::kOverLimit) tools.counters->reports_over_lag_limit.Add();
+  if (outcome == SpanWatch::Outcome::kOverLimit) tools.counters->reports_over_hang_limit.Add();
   HangListener* listener = tools.options->listener;
   if (listener == nullptr) return;
   const HangNotice notice = Notice(*watched, now_ns - watch.begin_ns());
-  if (!was_lagging || watch.level() != level_before) listener->OnHangBegin(notice);
+  if (!was_hanging || watch.level() != level_before) listener->OnHangBegin(notice);
   if (!is_kept) listener->OnFiltered(notice, ReasonOf(outcome));
 }
 
@@ -621,7 +621,7 @@ bool LoopWatch::Report(Watched* watched, const WatchedLoop& loop, std::span<cons
   int64_t wall_ms = tools.clock->WallMs();
   HangEvent event{};
   event.id = base::CreateUuidV7(wall_ms);
-  event.lag_id = watch.report_ids().empty() ? event.id : watch.report_ids().front();
+  event.hang_id = watch.report_ids().empty() ? event.id : watch.report_ids().front();
   event.ordinal = static_cast<uint32_t>(watch.report_ids().size());
   event.kind = watched->source->kind();
   event.level = watch.level();

@@ -112,7 +112,7 @@ class LoopWatch {
   int64_t NextLookNs(int64_t now_ns, const WatchTools& tools) const;
   // Whether tasks wait behind a dispatch that is a lag itself; they count again when that is over.
   bool IsToldByDispatch(const Watched& watched) const {
-    return watched.source == &tasks_ && !watched.watch.is_lagging() && watched_[0].watch.is_lagging();
+    return watched.source == &tasks_ && !watched.watch.is_hanging() && watched_[0].watch.is_hanging();
   }
   // Reads the present span and opens its window when that is due. Returns the time of the next look at a span
   // of the kind that begins now.
@@ -120,7 +120,7 @@ class LoopWatch {
   bool IsForADebugger(int64_t now_ns, const WatchTools& tools);
   // Whether a dispatch that was inferred from the thread's waits is spent idle, as far as a look shows.
   bool MayIdle(const Watched& watched, const WatchedLoop& loop) const {
-    return watched.source == &dispatches_ && !watched.watch.is_lagging() && loop.is_inferred.load();
+    return watched.source == &dispatches_ && !watched.watch.is_hanging() && loop.is_inferred.load();
   }
   // Does what an answer other than kHang asks for.
   static void Rest(SpanWatch* watch, IdlePlaces::Answer answer, int64_t now_ns, const WatchTools& tools);

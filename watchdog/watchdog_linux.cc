@@ -349,9 +349,9 @@ void Watchdog::KeepSignalNowAndThen() {
 
 int64_t Watchdog::FeedIfWell() {
   if (options_.service == nullptr) return INT64_MAX;
-  const bool is_lagging =
+  const bool is_hanging =
       std::ranges::any_of(watches_.active(), [&](uint32_t place) { return watches_.Of(place).IsHanging(); });
-  if (is_lagging) return INT64_MAX;
+  if (is_hanging) return INT64_MAX;
   options_.service->Feed(base::SystemClock().MonoNs());
   return options_.service->due_ns();
 }
@@ -430,11 +430,11 @@ policies::SuppressedCounts Watchdog::CountSuppressed() const {
   };
   using Reason = policies::SuppressedReason;
   set(Reason::kUnchangedStack, counters_.unchanged_checks.value());
-  set(Reason::kReportLimit, counters_.reports_over_lag_limit.value());
+  set(Reason::kReportLimit, counters_.reports_over_hang_limit.value());
   set(Reason::kDebugger, counters_.checks_under_debugger.value());
-  set(Reason::kStopped, counters_.lags_stopped.value());
-  set(Reason::kSuspended, counters_.lags_suspended.value());
-  set(Reason::kEndedFirst, counters_.lags_ended_first.value());
+  set(Reason::kStopped, counters_.hangs_stopped.value());
+  set(Reason::kSuspended, counters_.hangs_suspended.value());
+  set(Reason::kEndedFirst, counters_.hangs_ended_first.value());
   set(Reason::kLoopRefused, registry_->refused_count());
   set(Reason::kNoteLost, counters_.notes_lost.value());
   return counts;

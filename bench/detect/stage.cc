@@ -71,7 +71,7 @@ void Stage::Start(const std::function<void(Options*)>& change) {
       .sample_interval_ms = kSampleMs,
       .ring_size = kTickMs / kSampleMs,
       .listener = {
-          .context = this, .lag_begin = &OnBegin, .lag_end = &OnEnd, .lag_filtered = {}, .sensitive = {}}};
+          .context = this, .hang_begin = &OnBegin, .hang_end = &OnEnd, .hang_filtered = {}, .sensitive = {}}};
   if (change) change(&options);
   monitor_.emplace(Monitor::Start(options));
   if (!monitor_->is_on()) std::cerr << "the monitor is off: " << monitor_->why_off() << "\n";
@@ -182,13 +182,13 @@ bool Stage::LetParent(const std::string& action) {
 void Stage::StepWallClock(int64_t ns) { g_wall_ahead_ns = ns; }
 void Stage::PretendSuspension(int64_t ns) { g_boot_ahead_ns += ns; }
 
-void Stage::OnBegin(void* stage, const lw_lag* lag) {
+void Stage::OnBegin(void* stage, const lw_hang* lag) {
   auto* self = static_cast<Stage*>(stage);
   std::lock_guard lock(self->mutex_);
   self->begun_.push_back({lag->kind, lag->level, lag->loop, lag->tag, NowNs()});
 }
 
-void Stage::OnEnd(void* stage, const lw_lag* lag) {
+void Stage::OnEnd(void* stage, const lw_hang* lag) {
   auto* self = static_cast<Stage*>(stage);
   std::lock_guard lock(self->mutex_);
   self->ended_ns_.push_back(static_cast<int64_t>(lag->elapsed_ns));

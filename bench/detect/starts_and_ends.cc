@@ -88,14 +88,14 @@ int PlayVictim(const std::string& spool, const std::string& mode) {
   auto tell_reason = [](const lw_last_exit* last_exit, void*) {
     std::cout << "reason " << last_exit->reason << std::endl;
   };
-  auto tell_lag = [](void*, const lw_lag*) { std::cout << "lagging" << std::endl; };
+  auto tell_hang = [](void*, const lw_hang*) { std::cout << "lagging" << std::endl; };
   Options options{.app = "victim",
                   .spool_directory = spool,
                   .threshold_ms = kThresholdMs,
                   .check_period_ms = kTickMs,
                   .sample_interval_ms = kSampleMs,
                   .ring_size = kTickMs / kSampleMs};
-  options.listener.lag_begin = tell_lag;
+  options.listener.hang_begin = tell_hang;
   const bool is_start = mode == "slow_start" || mode == "start_in_time";
   if (is_start) options.start = LW_START_COLD;
   if (mode == "slow_start") options.cold_start_ms = kThresholdMs;

@@ -61,7 +61,7 @@ class Reports {
     // They come as they are made, up to six hours late.
     const int64_t start_ms =
         kFirstDayMs + static_cast<int64_t>(made_++ * ms_ / reports_) - Below(6 * 3'600'000);
-    report.id = report.lag_id = base::CreateUuidV7(start_ms);
+    report.id = report.hang_id = base::CreateUuidV7(start_ms);
     report.start_wall_ms = static_cast<uint64_t>(start_ms);
     report.elapsed_ns = static_cast<uint64_t>(std::lognormal_distribution<double>(20.5, 1)(random_));
     report.user = "u-" + std::to_string(Below(20'000));

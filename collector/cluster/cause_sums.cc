@@ -9,7 +9,7 @@ namespace {
 // A hostile client's lag; sums of more would lose what the others were.
 constexpr int64_t kLongestHangNs = int64_t{30} * 24 * 3600 * 1'000'000'000;
 
-int64_t Plausible(int64_t lag_ns) { return std::clamp<int64_t>(lag_ns, 0, kLongestHangNs); }
+int64_t Plausible(int64_t hang_ns) { return std::clamp<int64_t>(hang_ns, 0, kLongestHangNs); }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void CauseSums::Add(const CauseSums& other) {
   reports += other.reports;
   lags += other.lags;
   hang_ns += other.hang_ns;
-  weighted_lags += other.weighted_lags;
+  weighted_hangs += other.weighted_hangs;
   weighted_hang_ns += other.weighted_hang_ns;
   longest_ns = std::max(longest_ns, other.longest_ns);
   durations.Add(other.durations);
@@ -40,7 +40,7 @@ void Contribution::AddTo(CauseSums* sums, int sign) const {
   if (lags > 0) sums->durations.Add(Plausible(duration_ns), sign * lags);
   const auto hang = static_cast<double>(Plausible(hang_ns));
   sums->hang_ns += sign * hang;
-  sums->weighted_lags += sign * weight * static_cast<double>(lags);
+  sums->weighted_hangs += sign * weight * static_cast<double>(lags);
   sums->weighted_hang_ns += sign * weight * hang;
 }
 

@@ -18,7 +18,7 @@ struct CauseSums {
   // As doubles, which no client can make overflow: whole numbers up to 104 days are exact.
   double hang_ns = 0;
   // Estimates for all users, from the received reports.
-  double weighted_lags = 0;
+  double weighted_hangs = 0;
   double weighted_hang_ns = 0;
   int64_t longest_ns = 0;  // lag
   int64_t first_seen_ms = 0;

@@ -40,7 +40,7 @@ CauseSamples::CauseSamples(std::span<const ReportRow> rows, const policies::Clus
                            Symbolizer* symbolizer)
     : rules_(rules), symbolizer_(symbolizer) {
   for (const ReportRow& row : rows)
-    reports_of_lags_[std::string(row.lag_id.as_bytes())].push_back(row.elapsed_ns);
+    reports_of_hangs_[std::string(row.hang_id.as_bytes())].push_back(row.elapsed_ns);
 }
 
 bool CauseSamples::TryAdd(const ReportRow& row, const report::Report& report) {
@@ -95,8 +95,8 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
 // than any sample's.
 int64_t CauseSamples::EarlierReportOf(const ReportRow& row) const {
   int64_t earlier_ns = INT64_MIN;
-  const auto known = reports_of_lags_.find(std::string(row.lag_id.as_bytes()));
-  if (known == reports_of_lags_.end()) return earlier_ns;
+  const auto known = reports_of_hangs_.find(std::string(row.hang_id.as_bytes()));
+  if (known == reports_of_hangs_.end()) return earlier_ns;
   for (int64_t elapsed_ns : known->second) {
     if (elapsed_ns < row.elapsed_ns) earlier_ns = std::max(earlier_ns, elapsed_ns);
   }

@@ -31,9 +31,9 @@ double WeightedPercentile(const std::vector<RateOfUser>& sorted, double percent)
 
 }  // namespace
 
-double HangMsPerHour(double lagged_ns, double watched_ns) {
+double HangMsPerHour(double hang_ns, double watched_ns) {
   constexpr double kMsInAnHour = 3'600'000;
-  return watched_ns > 0 ? lagged_ns / watched_ns * kMsInAnHour : 0;
+  return watched_ns > 0 ? hang_ns / watched_ns * kMsInAnHour : 0;
 }
 
 // No user's name has a NUL in front.
@@ -46,12 +46,12 @@ void HangRates::Add(const report::Usage& usage) {
   Times& user = users_[UsageUser(usage)];
   for (const report::LoopUsage& loop : usage.loops) {
     const auto watched_ns = static_cast<double>(loop.usage.watched_ns);
-    const auto lagged_ns = static_cast<double>(loop.usage.lagged_ns);
+    const auto hang_ns = static_cast<double>(loop.usage.hang_ns);
     user.watched_ns += watched_ns;
-    user.lagged_ns += lagged_ns;
+    user.hang_ns += hang_ns;
     user.weighted_watched_ns += weight * watched_ns;
     weighted_watched_ns_ += weight * watched_ns;
-    weighted_lagged_ns_ += weight * lagged_ns;
+    weighted_hang_ns_ += weight * hang_ns;
   }
 }
 
@@ -65,10 +65,10 @@ Json HangRates::ToJson() const {
   for (const auto& [name, user] : users_) {
     if (user.watched_ns > 0)
       rates.push_back(
-          {HangMsPerHour(user.lagged_ns, user.watched_ns), user.weighted_watched_ns / user.watched_ns});
+          {HangMsPerHour(user.hang_ns, user.watched_ns), user.weighted_watched_ns / user.watched_ns});
   }
   std::ranges::sort(rates, {}, &RateOfUser::ms_per_hour);
-  const double all = HangMsPerHour(weighted_lagged_ns_, weighted_watched_ns_);
+  const double all = HangMsPerHour(weighted_hang_ns_, weighted_watched_ns_);
   return {{"all", ToMs(all * kNsPerMs)},
           {"p50", ToMs(WeightedPercentile(rates, 50) * kNsPerMs)},
           {"p90", ToMs(WeightedPercentile(rates, 90) * kNsPerMs)}};

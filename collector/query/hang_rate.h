@@ -13,7 +13,7 @@
 namespace lagwatch::collector {
 
 // In milliseconds.
-double HangMsPerHour(double lagged_ns, double watched_ns);
+double HangMsPerHour(double hang_ns, double watched_ns);
 
 // The user of a usage record: a run without a user's name counts as a user of its own.
 std::string UsageUser(const report::Usage& usage);
@@ -33,13 +33,13 @@ class HangRates {
  private:
   struct Times {
     double watched_ns = 0;
-    double lagged_ns = 0;
+    double hang_ns = 0;
     double weighted_watched_ns = 0;
   };
 
   std::map<std::string, Times> users_;
   double weighted_watched_ns_ = 0;
-  double weighted_lagged_ns_ = 0;
+  double weighted_hang_ns_ = 0;
 };
 
 }  // namespace lagwatch::collector

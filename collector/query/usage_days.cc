@@ -11,7 +11,7 @@ void UsageDays::Add(const report::Usage& usage) {
   sum.rates.Add(usage);
   for (const report::LoopUsage& loop : usage.loops) {
     sum.watched_ns += static_cast<double>(loop.usage.watched_ns);
-    sum.lagged_ns += static_cast<double>(loop.usage.lagged_ns);
+    sum.hang_ns += static_cast<double>(loop.usage.hang_ns);
     sum.lags = loop.usage.lags > UINT64_MAX - sum.lags ? UINT64_MAX : sum.lags + loop.usage.lags;
   }
 }
@@ -27,7 +27,7 @@ Json UsageDays::ToJson(size_t limit) const {
                     {"users", sum.rates.users()},
                     {"watched_ms", ToMs(sum.watched_ns)},
                     {"lags", sum.lags},
-                    {"lagged_ms", ToMs(sum.lagged_ns)},
+                    {"lagged_ms", ToMs(sum.hang_ns)},
                     {"lagged_ms_per_hour", sum.rates.ToJson()}});
   }
   return json;

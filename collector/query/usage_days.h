@@ -25,7 +25,7 @@ class UsageDays {
   struct Sum {
     HangRates rates;
     double watched_ns = 0;
-    double lagged_ns = 0;
+    double hang_ns = 0;
     uint64_t lags = 0;  // stops at the most that there is: numbers come from clients
   };
 

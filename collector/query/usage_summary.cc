@@ -25,11 +25,11 @@ void AddTo(policies::LoopUsage* sum, const policies::LoopUsage& added) {
   AddTo(&sum->dispatches, added.dispatches);
   AddTo(&sum->untimed_dispatches, added.untimed_dispatches);
   AddTo(&sum->lags, added.lags);
-  AddTo(&sum->lagged_ns, added.lagged_ns);
+  AddTo(&sum->hang_ns, added.hang_ns);
   AddTo(&sum->durations, added.durations);
   AddTo(&sum->background.watched_ns, added.background.watched_ns);
   AddTo(&sum->background.lags, added.background.lags);
-  AddTo(&sum->background.lagged_ns, added.background.lagged_ns);
+  AddTo(&sum->background.hang_ns, added.background.hang_ns);
 }
 
 void AddTo(policies::SlowDispatches* sum, const policies::SlowDispatches& added) {
@@ -45,13 +45,13 @@ double Rounded(double ms) {
 }
 
 double RateOf(const policies::LoopUsage& usage) {
-  return HangMsPerHour(static_cast<double>(usage.lagged_ns), static_cast<double>(usage.watched_ns));
+  return HangMsPerHour(static_cast<double>(usage.hang_ns), static_cast<double>(usage.watched_ns));
 }
 
 // Null where the application never was in the background.
 Json BackgroundRate(const policies::BackgroundUsage& usage) {
   if (usage.watched_ns <= 0) return {};
-  return Rounded(HangMsPerHour(static_cast<double>(usage.lagged_ns), static_cast<double>(usage.watched_ns)));
+  return Rounded(HangMsPerHour(static_cast<double>(usage.hang_ns), static_cast<double>(usage.watched_ns)));
 }
 
 Json HistogramJson(const policies::DurationHistogram& histogram) {
@@ -69,12 +69,12 @@ Json LoopUsageJson(const policies::LoopUsage& usage) {
           {"dispatches", usage.dispatches},
           {"untimed_dispatches", usage.untimed_dispatches},
           {"lags", usage.lags},
-          {"lagged_ms", ToMs(static_cast<double>(usage.lagged_ns))},
+          {"lagged_ms", ToMs(static_cast<double>(usage.hang_ns))},
           {"durations", HistogramJson(usage.durations)},
           {"background",
            {{"watched_ms", ToMs(static_cast<double>(usage.background.watched_ns))},
             {"lags", usage.background.lags},
-            {"lagged_ms", ToMs(static_cast<double>(usage.background.lagged_ns))},
+            {"lagged_ms", ToMs(static_cast<double>(usage.background.hang_ns))},
             {"lagged_ms_per_hour", BackgroundRate(usage.background)}}}};
 }
 
@@ -138,7 +138,7 @@ std::vector<UsageSummary> UsageSummaries::Take() && {
       if (!user.starts_with('\0')) summary.users.emplace_back(user, usage);
     }
     std::stable_sort(summary.users.begin(), summary.users.end(), [](const auto& one, const auto& other) {
-      return one.second.lagged_ns > other.second.lagged_ns;
+      return one.second.hang_ns > other.second.hang_ns;
     });
     taken.push_back(std::move(summary));
   }
@@ -168,7 +168,7 @@ Json UsageJson(const UsageSummary& summary) {
                                    {"watched_ms", ToMs(static_cast<double>(usage.watched_ns))},
                                    {"dispatches", usage.dispatches},
                                    {"lags", usage.lags},
-                                   {"lagged_ms", ToMs(static_cast<double>(usage.lagged_ns))},
+                                   {"lagged_ms", ToMs(static_cast<double>(usage.hang_ns))},
                                    {"lagged_ms_per_hour", Rounded(RateOf(usage))}});
   }
   json["slow"] = SlowJson(summary);

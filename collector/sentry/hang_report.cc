@@ -117,7 +117,7 @@ class HangWriter {
     std::string loop = watched_ != nullptr ? TextOf(*watched_, "name") : "";
     if (loop.empty()) loop = "main";
     report::ReportHeader header;
-    header.id = header.session_id = header.lag_id = id;
+    header.id = header.session_id = header.hang_id = id;
     header.app = release.app;
     header.app_version = release.version;
     header.user = user;

@@ -14,7 +14,7 @@ CauseSums ReadSums(const Row& row, Column first_column) {
   sums.reports = row.Int(first_column);
   sums.lags = row.Int(first_column + 1);
   sums.hang_ns = row.Real(first_column + 2);
-  sums.weighted_lags = row.Real(first_column + 3);
+  sums.weighted_hangs = row.Real(first_column + 3);
   sums.weighted_hang_ns = row.Real(first_column + 4);
   sums.longest_ns = row.Int(first_column + 5);
   sums.first_seen_ms = row.Int(first_column + 6);

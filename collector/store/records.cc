@@ -62,9 +62,9 @@ std::vector<std::string> NamesFromJson(const std::string& json) { return nlohman
 
 NewReport NewReport::Create(const report::Report& report, ClusterPath clusters, std::string_view payload) {
   // A lag's first report gives the lag its id.
-  const base::Uuid& lag_id = report.lag_id == base::Uuid{} ? report.id : report.lag_id;
+  const base::Uuid& hang_id = report.hang_id == base::Uuid{} ? report.id : report.hang_id;
   ReportRow row{.id = report.id,
-                .lag_id = lag_id,
+                .hang_id = hang_id,
                 .session_id = report.session_id,
                 .ordinal = report.ordinal,
                 .app = report.app,
@@ -96,7 +96,7 @@ NewTrace NewTrace::Create(report::TraceRecord record) {
   TraceRow row{.id = record.id,
                .session_id = record.session_id,
                .report_id = record.report_id,
-               .lag_id = record.lag_id,
+               .hang_id = record.hang_id,
                .app = std::move(record.app),
                .version = std::move(record.app_version),
                .user = std::move(record.user),

@@ -25,7 +25,7 @@ namespace lagwatch::collector {
 // A report's entry in lists. Numbers from clients are cut to int64_t.
 struct ReportRow {
   base::Uuid id;
-  base::Uuid lag_id;
+  base::Uuid hang_id;
   base::Uuid session_id;
   int64_t ordinal = 0;
   std::string app;
@@ -69,7 +69,7 @@ struct TraceRow {
   base::Uuid id;
   base::Uuid session_id;
   base::Uuid report_id;  // zero when it belongs to no report
-  base::Uuid lag_id;     // likewise
+  base::Uuid hang_id;    // likewise
   std::string app;
   std::string version;
   std::string user;
@@ -102,7 +102,7 @@ struct RunEndRow {
   std::string reason;
   int64_t signal = 0;
   base::Uuid report_id;  // zero when in no lag
-  int64_t lag_ns = 0;
+  int64_t hang_ns = 0;
   std::string loop;
   int64_t run_start_wall_ms = 0;
   int64_t last_seen_wall_ms = 0;
@@ -216,7 +216,7 @@ struct CauseRow {
   CauseSums sums;
   // Estimates for all users' lags, from the received reports: a sampled report stands for others, too, and so
   // do reports that were lost, as far as their cause is known.
-  double estimated_lags = 0;
+  double estimated_hangs = 0;
   double estimated_hang_ns = 0;
   std::vector<std::string> apps;      // sorted, those of the most hang time (cause_names.h)
   std::vector<std::string> versions;  // likewise

@@ -17,7 +17,7 @@ Contribution ContributionOf(const ReportRow& report) {
 
 void Estimate(double lost_per_report, CauseRow* cause) {
   const CauseSums& sums = cause->sums;
-  cause->estimated_lags = sums.weighted_lags + lost_per_report * static_cast<double>(sums.lags);
+  cause->estimated_hangs = sums.weighted_hangs + lost_per_report * static_cast<double>(sums.lags);
   cause->estimated_hang_ns = EstimatedHangNs(lost_per_report, sums);
 }
 

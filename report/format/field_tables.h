@@ -45,7 +45,7 @@ Signed(Number&) -> Signed<Number>;
 
 inline constexpr auto kHeaderTable = [](auto& part, auto visit) {
   using enum ReportField;
-  return visit(kId, part.id) || visit(kSessionId, part.session_id) || visit(kHangId, part.lag_id) ||
+  return visit(kId, part.id) || visit(kSessionId, part.session_id) || visit(kHangId, part.hang_id) ||
          visit(kOrdinal, part.ordinal) || visit(kApp, part.app) || visit(kAppVersion, part.app_version) ||
          visit(kUser, part.user) || visit(kOs, part.os) || visit(kMachine, part.machine) ||
          visit(kPid, part.pid) || visit(kTid, part.tid) || visit(kLoop, part.loop) || visit(kTag, part.tag) ||
@@ -161,10 +161,9 @@ inline constexpr auto kLoopUsageTable = [](auto& part, auto visit) {
   auto& usage = part.usage;
   return visit(kLoop, part.loop) || visit(kWatchedNs, usage.watched_ns) ||
          visit(kDispatches, usage.dispatches) || visit(kUntimedDispatches, usage.untimed_dispatches) ||
-         visit(kHangs, usage.lags) || visit(kHangNs, usage.lagged_ns) || visit(kDurations, usage.durations) ||
+         visit(kHangs, usage.lags) || visit(kHangNs, usage.hang_ns) || visit(kDurations, usage.durations) ||
          visit(kBackgroundWatchedNs, usage.background.watched_ns) ||
-         visit(kBackgroundHangs, usage.background.lags) ||
-         visit(kBackgroundHangNs, usage.background.lagged_ns);
+         visit(kBackgroundHangs, usage.background.lags) || visit(kBackgroundHangNs, usage.background.hang_ns);
 };
 
 inline constexpr auto kSlowTagTable = [](auto& part, auto visit) {
@@ -188,7 +187,7 @@ inline constexpr auto kHangEndTable = [](auto& part, auto visit) {
 inline constexpr auto kRunEndTable = [](auto& part, auto visit) {
   using enum RunEndField;
   return visit(kSessionId, part.session_id) || visit(kReason, part.reason) || visit(kSignal, part.signal) ||
-         visit(kReportId, part.report_id) || visit(kHangNs, part.lag_ns) || visit(kLoop, part.loop) ||
+         visit(kReportId, part.report_id) || visit(kHangNs, part.hang_ns) || visit(kLoop, part.loop) ||
          visit(kRunStartWallMs, part.run_start_wall_ms) || visit(kLastSeenWallMs, part.last_seen_wall_ms) ||
          visit(kScene, part.scene) || visit(kApp, part.app) || visit(kAppVersion, part.app_version) ||
          visit(kUser, part.user) || visit(kSampleRatePpm, part.sample_rate_ppm);
@@ -197,7 +196,7 @@ inline constexpr auto kRunEndTable = [](auto& part, auto visit) {
 inline constexpr auto kTraceRecordTable = [](auto& part, auto visit) {
   using enum TraceRecordField;
   return visit(kId, part.id) || visit(kSessionId, part.session_id) || visit(kReportId, part.report_id) ||
-         visit(kHangId, part.lag_id) || visit(kApp, part.app) || visit(kAppVersion, part.app_version) ||
+         visit(kHangId, part.hang_id) || visit(kApp, part.app) || visit(kAppVersion, part.app_version) ||
          visit(kUser, part.user) || visit(kBeginWallMs, part.begin_wall_ms) ||
          visit(kDurationNs, part.duration_ns) || visit(kReason, part.reason) || visit(kTrace, part.trace) ||
          visit(kSampleRatePpm, part.sample_rate_ppm) || visit(kCause, Fixed(part.cause));

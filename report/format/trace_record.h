@@ -16,7 +16,7 @@ struct TraceRecord {
   base::Uuid id = {};
   base::Uuid session_id = {};
   base::Uuid report_id = {};  // zero when it belongs to no report
-  base::Uuid lag_id = {};
+  base::Uuid hang_id = {};
   std::string app = {};
   std::string app_version = {};
   std::string user = {};

@@ -172,7 +172,7 @@ class EventWriter {
   Json Lagwatch() const {
     Json json = {{"threshold_ms", report_.threshold_ms},
                  {"elapsed_ms", ToMs(report_.elapsed_ns)},
-                 {"lag_id", base::ToString(report_.lag_id)},
+                 {"lag_id", base::ToString(report_.hang_id)},
                  {"samples", report_.samples.size()}};
     const policies::TimeShares& shares = report_.verdict.shares;
     const std::pair<const char*, int64_t> parts[] = {{"user_ms", shares.user_ns},

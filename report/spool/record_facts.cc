@@ -34,17 +34,17 @@ RecordFacts FactsOfReport(const Report& report) {
           .made_wall_ms = WallMsOf(report.id),
           .priority = PriorityOf(report.kind, report.level),
           .cause = CauseOf(report),
-          .lag_id = report.lag_id,
+          .hang_id = report.hang_id,
           .report_id = report.id};
 }
 
 // If it ended in a lag, it belongs to the day of that lag's reports.
 RecordFacts FactsOfRunEnd(const RunEnd& end) {
-  const bool was_in_lag = end.report_id != base::Uuid{};
-  const bool was_killed = was_in_lag && end.reason == policies::ExitReason::kKilledInHang;
+  const bool was_in_hang = end.report_id != base::Uuid{};
+  const bool was_killed = was_in_hang && end.reason == policies::ExitReason::kKilledInHang;
   return {.has_origin = true,
           .origin = {end.app, end.app_version, end.user},
-          .made_wall_ms = WallMsOf(was_in_lag ? end.report_id : end.session_id),
+          .made_wall_ms = WallMsOf(was_in_hang ? end.report_id : end.session_id),
           .report_id = was_killed ? end.report_id : base::Uuid{}};
 }
 
@@ -76,7 +76,7 @@ RecordFacts FactsOfSealed(const SealedLabel& label) {
                     .cause = label.cause};
   switch (label.type) {
     case RecordType::kReport:
-      facts.lag_id = facts.report_id = label.id;
+      facts.hang_id = facts.report_id = label.id;
       break;
     case RecordType::kTrace:
       facts.report_id = label.id;

@@ -41,7 +41,7 @@ struct RecordFacts {
   // Of a report; cause and report_id also of a trace.
   policies::ReportPriority priority = policies::ReportPriority::kSlow;
   uint64_t cause = 0;
-  base::Uuid lag_id = {};
+  base::Uuid hang_id = {};
   // A report's own id; of a lag's end, and of a run that was killed in a lag, that lag's first report; of a
   // trace, the report that it belongs to, if there is one.
   base::Uuid report_id = {};

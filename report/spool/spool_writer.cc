@@ -79,7 +79,7 @@ bool SpoolWriter::Append(RecordType type, std::string_view payload, const Record
   segment_.reports += type == RecordType::kReport || note.is_sealed_report ? 1 : 0;
   segment_.priority = std::max(segment_.priority, note.priority);
   const bool is_to_sync = sync_ == SyncPolicy::kEveryRecord ||
-                          (sync_ == SyncPolicy::kHangStartAndEnd && note.is_lag_start_or_end);
+                          (sync_ == SyncPolicy::kHangStartAndEnd && note.is_hang_start_or_end);
   if (is_to_sync && syncer_ != nullptr) syncer_->Ask(segment_.sequence);
   return true;
 }

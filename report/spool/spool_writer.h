@@ -40,7 +40,7 @@ enum class SyncPolicy : uint8_t { kNever, kHangStartAndEnd, kEveryRecord };
 
 struct RecordNote {
   policies::ReportPriority priority = policies::ReportPriority::kSlow;
-  bool is_lag_start_or_end = false;
+  bool is_hang_start_or_end = false;
   bool is_sealed_report = false;  // a report inside a sealed record
 };
 

@@ -86,7 +86,7 @@ void UploadGate::DecideSegment(const WaitingSegment& segment, const std::vector<
       // no other user.
       Drop(segment.name, facts, why, why == LossReason::kNotSampled ? RateOf(segment.name, facts) : 0);
     } else if (facts.type == RecordType::kReport && facts.has_origin) {
-      const bool was_killed = Contains(killed, facts.lag_id) || Contains(killed, facts.report_id);
+      const bool was_killed = Contains(killed, facts.hang_id) || Contains(killed, facts.report_id);
       candidates->push_back({&segment, &facts, was_killed ? ReportPriority::kKilledInHang : facts.priority});
     }
   }

@@ -53,7 +53,7 @@ HangEncoder::HangEncoder(const ProgramFacts* facts, const ProgramContext* words)
     : facts_(*facts), words_(words), encoded_modules_(new uint32_t[kModuleSlots]()) {}
 
 bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, report::FixedBuffer* buffer) {
-  const bool is_start_lag = is_in_start && event.kind == policies::HangKind::kHang;
+  const bool is_start_hang = is_in_start && event.kind == policies::HangKind::kHang;
   ForgetModulesFrom(0);
   report::ReportEncoder encoder(buffer);
   const policies::ScrubbedText loop = facts_.scrubber.Text(event.loop);
@@ -62,7 +62,7 @@ bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, rep
   facts_.Fill(&header);
   header.loop = loop.view();
   header.tag = tag.view();
-  if (is_start_lag) header.kind = report::HangKind::kStartupHang;
+  if (is_start_hang) header.kind = report::HangKind::kStartupHang;
   for (int64_t* ns :
        {&header.elapsed_ns, &header.cpu_window_ns, &header.cpu_thread_ns, &header.cpu_process_ns})
     *ns = WholeUs(*ns);
@@ -72,7 +72,7 @@ bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, rep
     fact.text == nullptr ? encoder.AddNumber(fact.name, fact.number)
                          : encoder.AddText(fact.name, facts_.scrubber.Text(fact.text).view());
   }
-  if (is_in_start && !is_start_lag) encoder.AddNumber("before_ready", 1);
+  if (is_in_start && !is_start_hang) encoder.AddNumber("before_ready", 1);
   AddProgramContext(*words_, facts_.scrubber, &encoder);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {

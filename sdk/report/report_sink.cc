@@ -51,7 +51,7 @@ bool ReportSink::OnHang(const watchdog::HangEvent& event) {
   if (!IsFreeze(event.kind)) return true;
   if (event.ordinal == 0) start_.NoteHang(begin_ns);
   if (run_ != nullptr)
-    run_->HangBegan(event.lag_id, facts_.scrubber.Text(event.loop).c_str(), event.elapsed_ns);
+    run_->HangBegan(event.hang_id, facts_.scrubber.Text(event.loop).c_str(), event.elapsed_ns);
   return true;
 }
 
@@ -69,12 +69,12 @@ void ReportSink::OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) {
 report::RecordNote ReportSink::NoteOf(const watchdog::HangEvent& event) {
   const bool begins_freeze = event.ordinal == 0 && IsFreeze(event.kind);
   if (begins_freeze) freezes_[freeze_count_++ % freezes_.size()] = event.id;
-  return {.priority = report::PriorityOf(event.kind, event.level), .is_lag_start_or_end = begins_freeze};
+  return {.priority = report::PriorityOf(event.kind, event.level), .is_hang_start_or_end = begins_freeze};
 }
 
 report::RecordNote ReportSink::NoteOfEnd(const base::Uuid& event_id) const {
   return {.priority = policies::ReportPriority::kHang,
-          .is_lag_start_or_end = std::ranges::find(freezes_, event_id) != freezes_.end()};
+          .is_hang_start_or_end = std::ranges::find(freezes_, event_id) != freezes_.end()};
 }
 
 void ReportSink::OnFrames(const watchdog::FrameEvent& event) {

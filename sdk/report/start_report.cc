@@ -27,7 +27,7 @@ bool StartReport::Encode(const base::Uuid& id, const ProgramFacts& facts, const 
   const int64_t begin_ns = plan_.process_start_ns;
   report::ReportEncoder encoder(buffer);
   report::ReportHeader header{.id = id,
-                              .lag_id = id,
+                              .hang_id = id,
                               .tid = facts.pid,
                               .tag = plan_.is_warm ? "warm start" : "cold start",
                               .kind = report::HangKind::kStartup,

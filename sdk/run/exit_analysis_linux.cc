@@ -103,11 +103,11 @@ policies::ExitEvidence EvidenceOf(const RunRecord& record, const RunFacts& now) 
   evidence.has_hung_since_crash = record.has_hung_since_crash();
   // A dispatch that was short when the crash came, and ended soon after, counts as a lag that it
   // came in, too.
-  evidence.was_in_lag_at_crash =
+  evidence.was_in_hang_at_crash =
       record.crash_moment == CrashMoment::kInHang || (record.crash_moment == CrashMoment::kOutsideHang &&
-                                                      record.was_in_lag() && !evidence.has_hung_since_crash);
+                                                      record.was_in_hang() && !evidence.has_hung_since_crash);
   evidence.was_told_to_stop = record.was_told_to_stop;
-  evidence.was_in_lag = record.was_in_lag();
+  evidence.was_in_hang = record.was_in_hang();
   evidence.has_rebooted = IsOfOtherBoot(run, now);
   evidence.has_changed = IsOfSameProgram(run, now) &&
                          (HasChanged(run.build_id, now.build_id, sizeof RunHeader::build_id) ||
@@ -129,9 +129,9 @@ report::RunEnd EndedRun::ToRunEnd() const {
   return {.session_id = record.run.session_id,
           .reason = reason,
           .signal = record.crash_signal,
-          .report_id = record.lag_id,
-          .lag_ns = record.was_in_lag() ? static_cast<uint64_t>(record.lag_ns) : 0,
-          .loop = record.lag_loop,
+          .report_id = record.hang_id,
+          .hang_ns = record.was_in_hang() ? static_cast<uint64_t>(record.hang_ns) : 0,
+          .loop = record.hang_loop,
           .run_start_wall_ms = wall_ms(record.run.start_wall_ms),
           .last_seen_wall_ms = wall_ms(record.seen_wall_ms),
           .scene = record.scene,

@@ -62,11 +62,11 @@ void ReadUsage(const RunUsage& page, RunRecord* record) {
                    .dispatches = page.dispatches,
                    .untimed_dispatches = page.untimed_dispatches,
                    .lags = page.lags,
-                   .lagged_ns = at_least_0(page.lagged_ns)};
+                   .hang_ns = at_least_0(page.hang_ns)};
   std::copy(std::begin(page.durations), std::end(page.durations), record->usage.durations.counts.begin());
   record->usage.background = {.watched_ns = page.background_watched_ms * base::kNsPerMs,
-                              .lags = page.background_lags,
-                              .lagged_ns = page.background_lagged_ms * base::kNsPerMs};
+                              .lags = page.background_hangs,
+                              .hang_ns = page.background_hang_ms * base::kNsPerMs};
   std::copy_n(page.suppressed, record->suppressed.size(), record->suppressed.begin());
 }
 
@@ -109,9 +109,9 @@ uint32_t ProgressCrc32c(const RunProgress& progress) {
 uint32_t UsageCrc32c(const RunUsage& usage) { return base::Crc32c(&usage, offsetof(RunUsage, crc32c)); }
 
 bool RunRecord::has_hung_since_crash() const {
-  if (crash_signal == 0 || crash_moment != CrashMoment::kOutsideHang || !was_in_lag()) return false;
+  if (crash_signal == 0 || crash_moment != CrashMoment::kOutsideHang || !was_in_hang()) return false;
   // Trusts no number: in floating point none overflows.
-  const auto before_ms = static_cast<double>(crash_wall_ms) - static_cast<double>(lag_begin_wall_ms);
+  const auto before_ms = static_cast<double>(crash_wall_ms) - static_cast<double>(hang_begin_wall_ms);
   const auto since_ms = static_cast<double>(seen_wall_ms) - static_cast<double>(crash_wall_ms);
   return since_ms >= before_ms;
 }
@@ -159,10 +159,10 @@ RunFile ParseRunRecord(std::string_view bytes, RunRecord* record) {
   record->seen_wall_ms = progress->seen_wall_ms;
   record->oom_kills_in_group = progress->oom_kills_in_group;
   record->oom_kills_on_machine = progress->oom_kills_on_machine;
-  record->lag_id = progress->lag_id;
-  record->lag_begin_wall_ms = progress->lag_begin_wall_ms;
-  record->lag_ns = std::max<int64_t>(progress->lag_ns, 0);
-  record->lag_loop = TextOf(progress->lag_loop);
+  record->hang_id = progress->hang_id;
+  record->hang_begin_wall_ms = progress->hang_begin_wall_ms;
+  record->hang_ns = std::max<int64_t>(progress->hang_ns, 0);
+  record->hang_loop = TextOf(progress->hang_loop);
   record->scene = TextOf(progress->scene);
   return RunFile::kRecord;
 }

@@ -54,10 +54,10 @@ struct RunProgress {
   int64_t seen_wall_ms;
   int64_t oom_kills_in_group;  // counted so far; -1: not known
   int64_t oom_kills_on_machine;
-  base::Uuid lag_id;  // the id of the lag's first report; zero when in none
-  int64_t lag_begin_wall_ms;
-  int64_t lag_ns;  // how long it had lasted at `seen_wall_ms`
-  char lag_loop[64];
+  base::Uuid hang_id;  // the id of the lag's first report; zero when in none
+  int64_t hang_begin_wall_ms;
+  int64_t hang_ns;  // how long it had lasted at `seen_wall_ms`
+  char hang_loop[64];
   char scene[TextCell::kMaxBytes];
   uint32_t unused;
   uint32_t crc32c;  // of all before it in this struct
@@ -74,14 +74,14 @@ struct RunUsage {
   uint64_t dispatches;
   uint64_t untimed_dispatches;
   uint64_t lags;
-  int64_t lagged_ns;
+  int64_t hang_ns;
   char loop[32];  // its name, when there was only one
   uint32_t durations[policies::DurationHistogram::kBuckets];
   uint32_t suppressed[13];  // by policies::SuppressedReason
   // Of watched_ns, lags and lagged_ns; zeros where an older version wrote.
   uint32_t background_watched_ms;
-  uint32_t background_lags;
-  uint32_t background_lagged_ms;
+  uint32_t background_hangs;
+  uint32_t background_hang_ms;
   uint32_t unused;
   uint32_t crc32c;  // of all before it in this struct
 };
@@ -165,10 +165,10 @@ struct RunRecord {
   int64_t seen_wall_ms = 0;
   int64_t oom_kills_in_group = -1;
   int64_t oom_kills_on_machine = -1;
-  base::Uuid lag_id;
-  int64_t lag_begin_wall_ms = 0;
-  int64_t lag_ns = 0;
-  std::string lag_loop;
+  base::Uuid hang_id;
+  int64_t hang_begin_wall_ms = 0;
+  int64_t hang_ns = 0;
+  std::string hang_loop;
   std::string scene;
   // Without an id there is nothing to report.
   base::Uuid usage_id;
@@ -178,7 +178,7 @@ struct RunRecord {
   policies::LoopUsage usage;
   policies::SuppressedCounts suppressed{};
 
-  bool was_in_lag() const { return lag_id != base::Uuid{}; }
+  bool was_in_hang() const { return hang_id != base::Uuid{}; }
   // Whether a loop froze after the crash: then most of the lag came after it.
   bool has_hung_since_crash() const;
 };

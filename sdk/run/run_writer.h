@@ -34,8 +34,8 @@ class RunWriter {
 
   // A lag was seen, `elapsed_ns` after it began. More reports of the same lag change nothing. Context:
   // watchdog, as are the next two.
-  void HangBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns);
-  void HangEnded(const base::Uuid& lag_id);
+  void HangBegan(const base::Uuid& hang_id, const char* loop_name, int64_t elapsed_ns);
+  void HangEnded(const base::Uuid& hang_id);
   // Sets the loops' usage that is left to report; sequence and checksum are ignored. An empty one:
   // nothing is left, which is written at once; other values by Refresh(), often while a run is young, and
   // then once a minute.
@@ -66,7 +66,7 @@ class RunWriter {
     int64_t begin_mono_ns;
     int64_t lasted_ns;
     int64_t begin_wall_ms;
-    char loop_name[sizeof RunProgress::lag_loop];
+    char loop_name[sizeof RunProgress::hang_loop];
   };
 
   RunWriter(char* page, std::string path, const RunFacts& facts, const TextCell* scene,
@@ -93,7 +93,7 @@ class RunWriter {
   RunUsage written_usage_{};
   uint64_t usage_sequence_ = 0;
   int64_t last_usage_write_ns_ = 0;
-  size_t lag_count_ = 0;
+  size_t hang_count_ = 0;
   Hang lags_[kMaxHangs];
 };
 

@@ -36,7 +36,7 @@ constexpr int64_t kLongestRoundNs = base::kNsPerSecond;
 std::atomic<char*> g_page{nullptr};
 std::atomic<pid_t> g_pid{0};
 // Facts about a crash, written by a signal handler.
-std::atomic<bool> g_is_in_lag{false};
+std::atomic<bool> g_is_in_hang{false};
 std::atomic<bool> g_has_crashed{false};
 // A page that no run uses any more. It stays mapped: a signal handler may still have its address.
 std::atomic<char*> g_spare_page{nullptr};
@@ -116,7 +116,7 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
   writer->Write(base::SystemClock().MonoNs());
   // A file of this name is always locked and whole.
   if (rename(new_path.c_str(), path.c_str()) != 0) return fail("cannot name ", errno);
-  g_is_in_lag.store(false);
+  g_is_in_hang.store(false);
   g_has_crashed.store(false);
   g_pid.store(getpid());
   g_page.store(page);
@@ -138,27 +138,27 @@ RunWriter::~RunWriter() {
   if (page_ != nullptr) UnmapPage(page_);
 }
 
-void RunWriter::HangBegan(const base::Uuid& lag_id, const char* loop_name, int64_t elapsed_ns) {
-  auto* end = lags_ + lag_count_;
-  if (lag_count_ == kMaxHangs || std::any_of(lags_, end, [&](const Hang& lag) { return lag.id == lag_id; }))
+void RunWriter::HangBegan(const base::Uuid& hang_id, const char* loop_name, int64_t elapsed_ns) {
+  auto* end = lags_ + hang_count_;
+  if (hang_count_ == kMaxHangs || std::any_of(lags_, end, [&](const Hang& lag) { return lag.id == hang_id; }))
     return;
   int64_t now_ns = base::SystemClock().MonoNs();
   AgeHangs(now_ns);
-  *end = {lag_id,
+  *end = {hang_id,
           now_ns - elapsed_ns,
           elapsed_ns,
           base::SystemClock().WallMs() - elapsed_ns / base::kNsPerMs,
           {}};
   if (!is_masked_) std::memcpy(end->loop_name, loop_name, strnlen(loop_name, sizeof end->loop_name));
-  ++lag_count_;
+  ++hang_count_;
   Write(now_ns);
 }
 
-void RunWriter::HangEnded(const base::Uuid& lag_id) {
-  auto* end = lags_ + lag_count_;
-  auto* kept = std::remove_if(lags_, end, [&](const Hang& lag) { return lag.id == lag_id; });
+void RunWriter::HangEnded(const base::Uuid& hang_id) {
+  auto* end = lags_ + hang_count_;
+  auto* kept = std::remove_if(lags_, end, [&](const Hang& lag) { return lag.id == hang_id; });
   if (kept == end) return;
-  --lag_count_;
+  --hang_count_;
   AgeHangs(base::SystemClock().MonoNs());
   Write(base::SystemClock().MonoNs());
 }
@@ -167,7 +167,7 @@ void RunWriter::Refresh() {
   int64_t now_ns = base::SystemClock().MonoNs();
   AgeHangs(now_ns);
   char scene[TextCell::kMaxBytes];
-  bool is_due = now_ns - last_write_ns_ >= (lag_count_ != 0 ? kHangRefreshNs : kIdleRefreshNs);
+  bool is_due = now_ns - last_write_ns_ >= (hang_count_ != 0 ? kHangRefreshNs : kIdleRefreshNs);
   if (is_due || scene_->Read(scene) != written_scene_) Write(now_ns);
   // A young run may be over soon: so at most a fifth of it, and a second, is not reported.
   const int64_t written_ns = usage_.id == written_usage_.id ? written_usage_.watched_ns : 0;
@@ -212,7 +212,7 @@ void RunWriter::WriteUsage(int64_t mono_ns) {
 
 void RunWriter::AgeHangs(int64_t mono_ns) {
   int64_t passed_ns = std::min(mono_ns - last_age_ns_, kLongestRoundNs);
-  for (size_t i = 0; i < lag_count_; ++i) lags_[i].lasted_ns += passed_ns;
+  for (size_t i = 0; i < hang_count_; ++i) lags_[i].lasted_ns += passed_ns;
   last_age_ns_ = mono_ns;
 }
 
@@ -233,15 +233,15 @@ void RunWriter::Write(int64_t mono_ns) {
   if (!is_masked_)
     scrubber_.Text({scene, strnlen(scene, sizeof scene)}).view().copy(progress.scene, sizeof progress.scene);
   // Of several, the one that began first.
-  const Hang* lag = std::min_element(lags_, lags_ + lag_count_, [](const Hang& one, const Hang& other) {
+  const Hang* lag = std::min_element(lags_, lags_ + hang_count_, [](const Hang& one, const Hang& other) {
     return one.begin_mono_ns < other.begin_mono_ns;
   });
-  g_is_in_lag.store(lag_count_ != 0);
-  if (lag_count_ != 0) {
-    progress.lag_id = lag->id;
-    progress.lag_begin_wall_ms = lag->begin_wall_ms;
-    progress.lag_ns = lag->lasted_ns;
-    std::memcpy(progress.lag_loop, lag->loop_name, sizeof progress.lag_loop);
+  g_is_in_hang.store(hang_count_ != 0);
+  if (hang_count_ != 0) {
+    progress.hang_id = lag->id;
+    progress.hang_begin_wall_ms = lag->begin_wall_ms;
+    progress.hang_ns = lag->lasted_ns;
+    std::memcpy(progress.hang_loop, lag->loop_name, sizeof progress.hang_loop);
   }
   progress.crc32c = ProgressCrc32c(progress);
   CopyToPage(page_ + RunPage::kProgressAt[sequence_ % 2], &progress, sizeof progress);
@@ -271,7 +271,7 @@ void NoteRunStopped(StopCause cause) { Mark(offsetof(RunMarks, stop_cause), stat
 
 void NoteRunCrashed(int32_t signal_number) {
   if (!g_has_crashed.exchange(true)) {  // a handler may crash, too
-    const CrashMoment moment = g_is_in_lag.load() ? CrashMoment::kInHang : CrashMoment::kOutsideHang;
+    const CrashMoment moment = g_is_in_hang.load() ? CrashMoment::kInHang : CrashMoment::kOutsideHang;
     Mark(offsetof(RunMarks, crash_wall_ms), base::SystemClock().WallMs());
     Mark(offsetof(RunMarks, crash_moment), static_cast<uint32_t>(moment));
   }

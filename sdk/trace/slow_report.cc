@@ -130,7 +130,7 @@ class SlowReportWriter {
     const policies::ScrubbedText loop = scrubber.Text(request_.loop.data());
     const policies::ScrubbedText tag = scrubber.Text(request_.tag.data());
     report::ReportHeader header{.id = id,
-                                .lag_id = id,
+                                .hang_id = id,
                                 .tid = static_cast<uint32_t>(request_.tid),
                                 .loop = loop.view(),
                                 .tag = tag.view(),

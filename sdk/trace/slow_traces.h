@@ -22,7 +22,7 @@ class SlowTraces final : public watchdog::HangListener {
       : next_(watch->listener),
         recorder_(recorder),
         next_sensitive_ns_(watch->sensitive_ns),
-        lag_ns_(watch->threshold_ns) {
+        hang_ns_(watch->threshold_ns) {
     const int64_t slow_ns = recorder->options().slow_ns;
     watch->sensitive_ns = watch->sensitive_ns == 0 ? slow_ns : std::min(watch->sensitive_ns, slow_ns);
     limit_.SetInterval(watch->dump_interval_ns);
@@ -41,7 +41,8 @@ class SlowTraces final : public watchdog::HangListener {
   void OnSensitive(const watchdog::HangNotice& dispatch) override {
     TellNext(dispatch);
     const int64_t now_ns = base::SystemClock().MonoNs();
-    const bool is_slow = dispatch.elapsed_ns > recorder_->options().slow_ns && dispatch.elapsed_ns <= lag_ns_;
+    const bool is_slow =
+        dispatch.elapsed_ns > recorder_->options().slow_ns && dispatch.elapsed_ns <= hang_ns_;
     if (!is_slow || !limit_.TryPass(now_ns)) return;
     // It has ended at some time since the last look: the recorded time before is long enough to include it.
     recorder_->Ask(
@@ -59,7 +60,7 @@ class SlowTraces final : public watchdog::HangListener {
   watchdog::HangListener* next_;  // may be null
   FlightRecorder* recorder_;
   int64_t next_sensitive_ns_;
-  int64_t lag_ns_;
+  int64_t hang_ns_;
   policies::RateLimit limit_;
 };
 

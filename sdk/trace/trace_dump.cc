@@ -56,7 +56,7 @@ std::optional<report::TraceRecord> DumpTrace(const trace::Arena& arena, const Tr
   return report::TraceRecord{.id = base::CreateUuidV7(base::SystemClock().WallMs()),
                              .session_id = facts.session_id,
                              .report_id = event.report_id,
-                             .lag_id = event.lag_id,
+                             .hang_id = event.hang_id,
                              .app = facts.app,
                              .app_version = facts.app_version,
                              .user = facts.user,

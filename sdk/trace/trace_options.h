@@ -46,7 +46,7 @@ std::string_view TraceReasonName(TraceReason reason);
 struct TraceEvent {
   TraceReason reason = TraceReason::kApi;
   base::Uuid report_id = {};  // zero when it belongs to no report
-  base::Uuid lag_id = {};
+  base::Uuid hang_id = {};
   uint64_t cause = 0;
   int64_t begin_ns = 0;  // CLOCK_MONOTONIC
   int64_t end_ns = 0;

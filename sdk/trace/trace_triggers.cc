@@ -38,7 +38,7 @@ TraceReason ReasonOf(const watchdog::HangEvent& event) {
 TraceEvent ToTraceEvent(const watchdog::HangEvent& event, uint64_t cause) {
   return {.reason = ReasonOf(event),
           .report_id = event.id,
-          .lag_id = event.lag_id,
+          .hang_id = event.hang_id,
           .cause = cause,
           .begin_ns = event.detected_mono_ns - event.elapsed_ns,
           .end_ns = event.detected_mono_ns};
@@ -68,19 +68,19 @@ bool TraceTriggers::OnHang(const watchdog::HangEvent& event) {
 }
 
 void TraceTriggers::Forget() {
-  lag_count_ = 0;
+  hang_count_ = 0;
   lags_ = {};
   ready_count_ = 0;
 }
 
 void TraceTriggers::NoteHang(const watchdog::HangEvent& event, uint64_t cause) {
-  const size_t count = std::min(lag_count_, kMaxHangs);
+  const size_t count = std::min(hang_count_, kMaxHangs);
   auto* const end = lags_.begin() + count;
-  Hang* lag =
-      std::find_if(lags_.begin(), end, [&](const Hang& known) { return known.event.lag_id == event.lag_id; });
+  Hang* lag = std::find_if(lags_.begin(), end,
+                           [&](const Hang& known) { return known.event.hang_id == event.hang_id; });
   if (lag == end) {
     if (event.ordinal != 0) return;  // forgotten: it had its trace
-    lag = &lags_[lag_count_++ % kMaxHangs];
+    lag = &lags_[hang_count_++ % kMaxHangs];
     if (lag->is_waiting) Release(lag, event.detected_mono_ns);
     *lag = {ToTraceEvent(event, cause), event.detected_mono_ns, true};
   }

@@ -63,7 +63,7 @@ class TraceTriggers final : public watchdog::HangSink {
   std::vector<TraceRequest> requests_;
   policies::RateLimit slow_limit_;
   std::array<Hang, kMaxHangs> lags_{};  // the last ones
-  size_t lag_count_ = 0;                // ever
+  size_t hang_count_ = 0;               // ever
   std::array<TraceEvent, kMaxHangs> ready_{};
   size_t ready_count_ = 0;
 };

@@ -97,7 +97,7 @@ class FullCollectorTest : public FullDiskTest {
   static std::string NewReport() {
     SampleReport report;
     const int64_t now_ms = base::SystemClock().WallMs();
-    report.header.id = report.header.lag_id = base::CreateUuidV7(now_ms);
+    report.header.id = report.header.hang_id = base::CreateUuidV7(now_ms);
     report.header.start_wall_ms = now_ms;
     return EncodeBatch({report.Encode()});
   }

@@ -132,7 +132,7 @@ TEST(Ingest, TakesSealedReportsLikeOthersAndRefusesAloneWhatItCannotOpen) {
   Ingest ingest(store.get(), Clusterer::Create("").value(), &opener);
   auto sealer = std::move(report::RecordSealer::Create(key.ToPublicKey().value())).value();
   SampleReport sample;
-  sample.header.id = sample.header.lag_id = base::CreateUuidV7(1'700'000'000'000);
+  sample.header.id = sample.header.hang_id = base::CreateUuidV7(1'700'000'000'000);
   std::string batch;
   std::string sealed;
   report::AppendToBatch(Sealed(sealer.get(), sample.header.id, sample.Encode(), &sealed), &batch);

@@ -14,7 +14,7 @@ inline std::string LargeReport(int64_t wall_ms, std::mt19937* random) {
   constexpr int kFacts = 40;
   constexpr size_t kFactBytes = 250;
   SampleReport report;
-  report.header.id = report.header.lag_id = base::CreateUuidV7(wall_ms);
+  report.header.id = report.header.hang_id = base::CreateUuidV7(wall_ms);
   report.header.start_wall_ms = static_cast<uint64_t>(wall_ms);
   for (int i = 0; i < kFacts; ++i) {
     std::string text(kFactBytes, ' ');

@@ -34,7 +34,7 @@ inline report::TraceRecord TraceOf(const base::Uuid& report_id, const trace::Tra
   return {.id = base::CreateUuidV7(wall_ms),
           .session_id = base::CreateUuidV7(wall_ms),
           .report_id = report_id,
-          .lag_id = report_id,
+          .hang_id = report_id,
           .app = "editor",
           .app_version = "2.3.1",
           .user = "u-71",

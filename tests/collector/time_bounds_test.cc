@@ -70,7 +70,7 @@ std::string ReportWith(const std::function<void(SampleReport*)>& change) {
 TEST_F(TimeBoundsTest, ReportsOfTheDaysThatAreKeptAreTaken) {
   for (int64_t wall_ms : {kNowMs, kNowMs - kDays * kMsOfADay, kNowMs + kMaxAheadMs}) {
     ExpectTaken(report::RecordType::kReport, ReportWith([&](SampleReport* report) {
-                  report->header.id = report->header.lag_id = base::CreateUuidV7(wall_ms);
+                  report->header.id = report->header.hang_id = base::CreateUuidV7(wall_ms);
                   report->header.start_wall_ms = wall_ms;
                   report->header.elapsed_ns = static_cast<int64_t>(kMaxDurationNs);
                 }));
@@ -130,7 +130,7 @@ TEST_F(TimeBoundsTest, EndsOfRunsAreChecked) {
                 "last_seen_wall_ms");
   ExpectRefused(Type::kRunEnd, with([](auto* run) { run->run_start_wall_ms = UINT64_MAX; }),
                 "run_start_wall_ms");
-  ExpectRefused(Type::kRunEnd, with([](auto* run) { run->lag_ns = UINT64_MAX; }), "lag_ns");
+  ExpectRefused(Type::kRunEnd, with([](auto* run) { run->hang_ns = UINT64_MAX; }), "lag_ns");
   ExpectRefused(Type::kRunEnd, with([](auto* run) { run->report_id = base::CreateUuidV7(kTooNewMs); }),
                 "report_id");
 }
@@ -185,7 +185,7 @@ TEST_F(TimeBoundsTest, WithoutRetentionOldReportsAreTaken) {
   const auto submit = [&](int64_t wall_ms) {
     return ingest
         .Submit(EncodeBatch({ReportWith([&](SampleReport* report) {
-          report->header.id = report->header.lag_id = base::CreateUuidV7(wall_ms);
+          report->header.id = report->header.hang_id = base::CreateUuidV7(wall_ms);
           report->header.start_wall_ms = wall_ms;
         })}))
         .value();

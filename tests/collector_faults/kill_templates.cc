@@ -58,7 +58,7 @@ void AddOlderReport(std::string_view payload, const Clusterer& clusterer, Databa
           " machine, pid, tid, threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns,"
           " cpu_process_ns, level1, level2, payload, sample_rate_ppm, cause)"
           " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .Bind(Blob{row.id.as_bytes()}, Blob{row.lag_id.as_bytes()}, Blob{row.session_id.as_bytes()},
+      .Bind(Blob{row.id.as_bytes()}, Blob{row.hang_id.as_bytes()}, Blob{row.session_id.as_bytes()},
             row.ordinal, row.app, row.version, row.user, row.kind, row.loop, row.tag, row.os, row.machine,
             row.pid, row.tid, row.threshold_ms, row.start_wall_ms, row.elapsed_ns, row.cpu_window_ns,
             row.cpu_thread_ns, row.cpu_process_ns, clusters[0].key, clusters[1].key, Blob{payload},

@@ -60,7 +60,7 @@ void KillTraffic::Insert(PendingRecord record) {
 
 SampleReport KillTraffic::DrawReport() {
   SampleReport report;
-  report.header.id = report.header.lag_id = base::CreateUuidV7(now_ms_);
+  report.header.id = report.header.hang_id = base::CreateUuidV7(now_ms_);
   report.header.session_id = base::CreateUuidV7(now_ms_);
   report.header.start_wall_ms = static_cast<uint64_t>(now_ms_);
   report.header.user = "u-" + std::to_string(random_.Below(30));
@@ -80,7 +80,7 @@ void KillTraffic::AddHang() {
   const int64_t reports = random_.Chance(70) ? 1 : random_.Between(2, 4);
   for (int64_t ordinal = 0; ordinal < reports; ++ordinal) {
     SampleReport report = ordinal == 0 ? first : DrawReport();
-    report.header.lag_id = first.header.id;
+    report.header.hang_id = first.header.id;
     report.header.session_id = first.header.session_id;
     report.header.user = first.header.user;
     report.header.ordinal = static_cast<uint32_t>(ordinal);
@@ -99,7 +99,7 @@ void KillTraffic::AddHang() {
   } else if (records_ == Records::kAll && random_.Chance(30)) {
     report::RunEnd end{.session_id = first.header.session_id, .reason = policies::ExitReason::kKilledInHang};
     end.report_id = first.header.id;
-    end.lag_ns = static_cast<uint64_t>(elapsed_ns + 100);
+    end.hang_ns = static_cast<uint64_t>(elapsed_ns + 100);
     end.last_seen_wall_ms = static_cast<uint64_t>(now_ms_);
     Insert({RecordType::kRunEnd, report::EncodeRunEnd(end), {}});
     expected_.durations_ns[first.header.id.bytes] = elapsed_ns + 100;

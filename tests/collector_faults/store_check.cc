@@ -66,9 +66,9 @@ std::string CheckReports(const std::vector<ReportRow>& rows, const StoreCheck& c
 
 std::string CheckDurations(const std::vector<ReportRow>& rows, const Expected& all) {
   for (const ReportRow& row : rows) {
-    const auto known = all.durations_ns.find(row.lag_id.bytes);
+    const auto known = all.durations_ns.find(row.hang_id.bytes);
     if (known == all.durations_ns.end() || row.duration_ns == known->second) continue;
-    return Differs("duration of the lag " + Text(row.lag_id.bytes),
+    return Differs("duration of the lag " + Text(row.hang_id.bytes),
                    static_cast<double>(row.duration_ns.value_or(-1)), static_cast<double>(known->second));
   }
   return "";
@@ -83,7 +83,7 @@ std::string CheckParts(const std::vector<ReportRow>& rows) {
   };
   std::map<Id, Hang> lags;
   for (const ReportRow& row : rows) {
-    Hang& lag = lags[row.lag_id.bytes];
+    Hang& lag = lags[row.hang_id.bytes];
     lag.parts_ns += row.hang_ns;
     lag.duration_ns = std::max(lag.duration_ns, HangDurationNs(row));
     lag.leads += row.is_lead ? 1 : 0;
@@ -103,7 +103,7 @@ std::string CheckSums(const std::string& what, const CauseSums& stored, const Ca
       {"reports", {static_cast<double>(stored.reports), static_cast<double>(right.reports)}},
       {"lags", {static_cast<double>(stored.lags), static_cast<double>(right.lags)}},
       {"hang_ns", {stored.hang_ns, right.hang_ns}},
-      {"weighted_lags", {stored.weighted_lags, right.weighted_lags}},
+      {"weighted_lags", {stored.weighted_hangs, right.weighted_hangs}},
       {"weighted_hang_ns", {stored.weighted_hang_ns, right.weighted_hang_ns}}};
   for (const auto& [name, pair] : numbers) {
     if (!IsNear(pair.first, pair.second)) return Differs(what + ": " + name, pair.first, pair.second);
@@ -184,7 +184,8 @@ std::string CheckOthers(Store* store, const std::vector<ReportRow>& rows, const 
   const auto page = store->Causes({});
   if (!page.ok()) return page.status().message() + "\n";
   const CauseSums& sums = page->all.sums;
-  const double stored = (page->all.estimated_lags - sums.weighted_lags) * static_cast<double>(sums.reports) /
+  const double stored = (page->all.estimated_hangs - sums.weighted_hangs) *
+                        static_cast<double>(sums.reports) /
                         std::max<double>(1, static_cast<double>(sums.lags));
   return std::abs(stored - estimated_lost) < 1e-3 ? ""
                                                   : Differs("lost reports of all", stored, estimated_lost);

@@ -106,9 +106,9 @@ class Drawer {
   }
 
   void Append(ProcessPlan* process) {
-    if (!open_lags_.empty() && random_.Chance(30)) {
-      const size_t report = open_lags_[random_.Below(open_lags_.size())];
-      std::erase(open_lags_, report);
+    if (!open_hangs_.empty() && random_.Chance(30)) {
+      const size_t report = open_hangs_[random_.Below(open_hangs_.size())];
+      std::erase(open_hangs_, report);
       AddEnd(report);
     } else {
       AddReport();
@@ -134,14 +134,14 @@ class Drawer {
     planned.record.payload = is_garbage ? random_.Bytes(random_.Below(300)) : Encode(small);
     planned.facts = report::FactsOf(planned.record);
     planned.note = {planned.facts.priority, /*is_lag_start_or_end=*/true};
-    if (!planned.is_bad) open_lags_.push_back(plan_.records.size());
+    if (!planned.is_bad) open_hangs_.push_back(plan_.records.size());
     plan_.records.push_back(std::move(planned));
   }
 
   void AddEnd(size_t report) {
     PlannedRecord end{.record = {RecordType::kHangEnd,
                                  lagwatch::testing::EncodeHangEndOf(plan_.records[report].facts.report_id)},
-                      .note = {.is_lag_start_or_end = true},
+                      .note = {.is_hang_start_or_end = true},
                       .ended_report = report};
     end.facts = report::FactsOf(end.record);
     plan_.records.push_back(std::move(end));
@@ -178,7 +178,7 @@ class Drawer {
   size_t padding_bytes_ = 0;
   uint32_t bad_percent_ = 0;
   uint32_t damage_percent_ = 0;
-  std::vector<size_t> open_lags_;  // records
+  std::vector<size_t> open_hangs_;  // records
 };
 
 std::string NameOf(const Step& step) {

@@ -39,8 +39,8 @@ void PrintLast(const std::optional<lw_last_exit>& last) {
     std::cout << "last none" << std::endl;
     return;
   }
-  std::cout << "last " << last->reason << " signal " << last->signal << " lag " << last->was_in_lag << " "
-            << last->lag_ms << " loop '" << last->loop << "' scene '" << last->scene << "' report "
+  std::cout << "last " << last->reason << " signal " << last->signal << " lag " << last->was_in_hang << " "
+            << last->hang_ms << " loop '" << last->loop << "' scene '" << last->scene << "' report "
             << last->report_id << std::endl;
 }
 

@@ -16,7 +16,7 @@ TEST(ExitReason, EachPieceOfEvidenceAloneTellsItsReason) {
   EXPECT_EQ(ClassifyExit({.has_replaced_itself = true}), ExitReason::kCleanExit);
   EXPECT_EQ(ClassifyExit({.crash_signal = 11}), ExitReason::kCrash);
   EXPECT_EQ(ClassifyExit({.was_told_to_stop = true}), ExitReason::kStopped);
-  EXPECT_EQ(ClassifyExit({.was_in_lag = true}), ExitReason::kKilledInHang);
+  EXPECT_EQ(ClassifyExit({.was_in_hang = true}), ExitReason::kKilledInHang);
   EXPECT_EQ(ClassifyExit({.has_rebooted = true}), ExitReason::kReboot);
   EXPECT_EQ(ClassifyExit({.has_changed = true}), ExitReason::kUpdate);
   EXPECT_EQ(ClassifyExit({.oom_kills_in_group = 1}), ExitReason::kOomKill);
@@ -29,7 +29,7 @@ TEST(ExitReason, TheStrongerEvidenceWins) {
                         .has_replaced_itself = true,
                         .crash_signal = 6,
                         .was_told_to_stop = true,
-                        .was_in_lag = false,
+                        .was_in_hang = false,
                         .has_rebooted = true,
                         .has_changed = true,
                         .oom_kills_in_group = 2,
@@ -41,7 +41,7 @@ TEST(ExitReason, TheStrongerEvidenceWins) {
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kCleanExit);
   evidence.has_replaced_itself = false;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kStopped);
-  evidence.was_in_lag = true;
+  evidence.was_in_hang = true;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kReboot);
   evidence.has_rebooted = false;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kOomKill);
@@ -49,7 +49,7 @@ TEST(ExitReason, TheStrongerEvidenceWins) {
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kKilledInHang);
   evidence.oom_kills_in_group = -1;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kKilledInHang);
-  evidence.was_in_lag = false;
+  evidence.was_in_hang = false;
   evidence.was_told_to_stop = false;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kOomKill);
   evidence.oom_kills_in_group = 0;  // another group's kill, then
@@ -59,21 +59,21 @@ TEST(ExitReason, TheStrongerEvidenceWins) {
 }
 
 TEST(ExitReason, AFactThatTheProgramToldIsNotOverriddenByAHang) {
-  EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_lag = true}), ExitReason::kCrash);
-  EXPECT_EQ(ClassifyExit({.has_ended_cleanly = true, .was_in_lag = true}), ExitReason::kCleanExit);
+  EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_hang = true}), ExitReason::kCrash);
+  EXPECT_EQ(ClassifyExit({.has_ended_cleanly = true, .was_in_hang = true}), ExitReason::kCleanExit);
 }
 
 TEST(ExitReason, ACrashInAHangAndAHangInACrashAreToldApart) {
-  EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_lag = true, .was_in_lag_at_crash = true}),
+  EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_hang = true, .was_in_hang_at_crash = true}),
             ExitReason::kCrashInHang);
-  EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_lag = true, .has_hung_since_crash = true}),
+  EXPECT_EQ(ClassifyExit({.crash_signal = 11, .was_in_hang = true, .has_hung_since_crash = true}),
             ExitReason::kHangInCrash);
-  EXPECT_EQ(ClassifyExit({.was_in_lag = true, .was_in_lag_at_crash = true, .has_hung_since_crash = true}),
+  EXPECT_EQ(ClassifyExit({.was_in_hang = true, .was_in_hang_at_crash = true, .has_hung_since_crash = true}),
             ExitReason::kKilledInHang);
 }
 
 TEST(ExitReason, AFrozenProgramThatWasToldToStopWasKilledInItsHang) {
-  EXPECT_EQ(ClassifyExit({.was_told_to_stop = true, .was_in_lag = true}), ExitReason::kKilledInHang);
+  EXPECT_EQ(ClassifyExit({.was_told_to_stop = true, .was_in_hang = true}), ExitReason::kKilledInHang);
 }
 
 TEST(ExitReason, EveryReasonHasANameOfItsOwn) {

@@ -311,8 +311,8 @@ std::string ExampleOfThePage() {
 
 TEST(PackedBatch, ThePagesExampleIsRight) {
   const std::string run_end = EncodeRunEnd({.session_id = IdOf("id-0123456789abc"), .loop = "canvas"});
-  const std::string lag_end = EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000);
-  const std::vector<OwnedRecord> records = {{RecordType::kRunEnd, run_end}, {RecordType::kHangEnd, lag_end}};
+  const std::string hang_end = EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000);
+  const std::vector<OwnedRecord> records = {{RecordType::kRunEnd, run_end}, {RecordType::kHangEnd, hang_end}};
   EXPECT_EQ(ExampleOfThePage(), PackBatch(ViewsOf(records)));
   EXPECT_EQ(UnpackBatch(ExampleOfThePage()).value(), records);
 }

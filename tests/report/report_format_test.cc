@@ -38,7 +38,7 @@ TEST(ReportFormat, DecodingYieldsWhatWasEncoded) {
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report->id, IdOf("id-0123456789abc"));
   EXPECT_EQ(report->session_id, IdOf("session-01234567"));
-  EXPECT_EQ(report->lag_id, IdOf("lag-0123456789ab"));
+  EXPECT_EQ(report->hang_id, IdOf("lag-0123456789ab"));
   EXPECT_EQ(report->ordinal, 4u);
   EXPECT_EQ(report->app + report->app_version + report->user, "editor2.3.1u-71");
   EXPECT_EQ(report->os + report->machine, "Linux 6.1x86_64");
@@ -214,7 +214,7 @@ TEST(ReportFormat, ARunEndIsReadBackAsItWasWritten) {
   EXPECT_EQ(read->reason, policies::ExitReason::kCrash);
   EXPECT_EQ(read->signal, 11);
   EXPECT_EQ(read->report_id, end.report_id);
-  EXPECT_EQ(read->lag_ns, end.lag_ns);
+  EXPECT_EQ(read->hang_ns, end.hang_ns);
   EXPECT_EQ(read->loop, "ui");
   EXPECT_EQ(read->run_start_wall_ms, end.run_start_wall_ms);
   EXPECT_EQ(read->last_seen_wall_ms, end.last_seen_wall_ms);
@@ -297,7 +297,7 @@ TEST(ReportFormat, AHostileUsageIsRefusedOrHasNoNumberBelowZero) {
     if (!usage.ok()) continue;
     for (const LoopUsage& loop : usage->loops) {
       EXPECT_GE(loop.usage.watched_ns, 0);
-      EXPECT_GE(loop.usage.lagged_ns, 0);
+      EXPECT_GE(loop.usage.hang_ns, 0);
     }
     for (const SlowTag& slow : usage->slow) EXPECT_GE(slow.dispatches.total_ns, 0);
     for (const Suppressed& suppressed : usage->suppressed)

@@ -45,7 +45,7 @@ inline report::TraceRecord FullTraceRecord() {
   return {.id = IdOf("trace-0123456789"),
           .session_id = IdOf("session-01234567"),
           .report_id = IdOf("id-0123456789abc"),
-          .lag_id = IdOf("lag-0123456789ab"),
+          .hang_id = IdOf("lag-0123456789ab"),
           .app = "editor",
           .app_version = "2.3.1",
           .user = "u-71",
@@ -67,7 +67,7 @@ inline constexpr policies::DiscountedTime kFullDiscount{
 inline void EncodeFullReport(report::ReportEncoder* encoder) {
   encoder->SetHeader({.id = IdOf("id-0123456789abc"),
                       .session_id = IdOf("session-01234567"),
-                      .lag_id = IdOf("lag-0123456789ab"),
+                      .hang_id = IdOf("lag-0123456789ab"),
                       .ordinal = 4,
                       .app = "editor",
                       .app_version = "2.3.1",
@@ -135,8 +135,8 @@ inline report::Usage FullUsage() {
                          .dispatches = 1000,
                          .untimed_dispatches = 7,
                          .lags = 2,
-                         .lagged_ns = 5'000'000'000,
-                         .background = {.watched_ns = 31, .lags = 32, .lagged_ns = 33}};
+                         .hang_ns = 5'000'000'000,
+                         .background = {.watched_ns = 31, .lags = 32, .hang_ns = 33}};
   ui.durations.counts = {900, 80, 0, 13};
   policies::SlowDispatches open{.count = 3, .total_ns = 2'700'000'000, .longest_ns = 1'100'000'000};
   open.durations.counts[10] = 2;
@@ -159,7 +159,7 @@ inline report::RunEnd FullRunEnd() {
           .reason = policies::ExitReason::kCrash,
           .signal = 11,
           .report_id = IdOf("id-0123456789abc"),
-          .lag_ns = 4'000'000'000,
+          .hang_ns = 4'000'000'000,
           .loop = "ui",
           .run_start_wall_ms = 1'700'000'000'000,
           .last_seen_wall_ms = 1'700'000'005'000,

@@ -357,9 +357,9 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
   AppendToBatch({RecordType::kLosses, EncodeLosses(losses)}, &batch);
   // The example of docs/report_format.md.
   const std::string run_end = EncodeRunEnd({.session_id = IdOf("id-0123456789abc"), .loop = "canvas"});
-  const std::string lag_end = EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000);
+  const std::string hang_end = EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000);
   const std::string packed =
-      PackBatch(std::vector<Record>{{RecordType::kRunEnd, run_end}, {RecordType::kHangEnd, lag_end}});
+      PackBatch(std::vector<Record>{{RecordType::kRunEnd, run_end}, {RecordType::kHangEnd, hang_end}});
   AppendToBatch({RecordType::kPacked, packed}, &batch);
   std::vector<char> bytes(4096);
   FixedBuffer buffer(bytes.data(), bytes.size());

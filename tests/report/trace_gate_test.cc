@@ -34,7 +34,7 @@ class TraceGateTest : public ::testing::Test {
   static OwnedRecord TraceOf(const base::Uuid& report_id, uint64_t cause, size_t size_bytes = 100) {
     return {RecordType::kTrace, EncodeTraceRecord({.id = NewId(),
                                                    .report_id = report_id,
-                                                   .lag_id = report_id,
+                                                   .hang_id = report_id,
                                                    .app = "editor",
                                                    .app_version = "2.3.1",
                                                    .user = "u-71",

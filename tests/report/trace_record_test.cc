@@ -24,7 +24,7 @@ TEST(TraceRecord, DecodingYieldsWhatWasEncoded) {
 
 TEST(TraceRecord, WithoutAReportHasNoIdOfOne) {
   TraceRecord record = FullTraceRecord();
-  record.report_id = record.lag_id = {};
+  record.report_id = record.hang_id = {};
   record.cause = 0;
   record.reason = "api";
   auto decoded = DecodeTraceRecord(EncodeTraceRecord(record));

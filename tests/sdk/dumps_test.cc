@@ -69,10 +69,10 @@ TEST_F(SdkTest, MakesDumpsWithoutALoopAndDuringAHang) {
 
   monitor.WatchLoop("idle");
   testing::StopFlag stop{false};
-  std::atomic<int> lagging_tid{0};
+  std::atomic<int> hanging_tid{0};
   std::thread lagging([&] {
     auto loop = monitor.WatchLoop("lagging");
-    lagging_tid = gettid();
+    hanging_tid = gettid();
     ScopedDispatch dispatch(loop, "spin");
     testing::Spin(stop);
   });
@@ -85,7 +85,7 @@ TEST_F(SdkTest, MakesDumpsWithoutALoopAndDuringAHang) {
   ASSERT_EQ(dumps().size(), 2u);
   report::Report dump = dumps()[1];
   EXPECT_EQ(dump.loop, "lagging");
-  EXPECT_EQ(dump.tid, static_cast<uint32_t>(lagging_tid.load()));
+  EXPECT_EQ(dump.tid, static_cast<uint32_t>(hanging_tid.load()));
   EXPECT_GE(dump.threads.size(), 2u);
   EXPECT_TRUE(WaitUntil([&] { return !Ends().empty(); }));
   for (const report::HangEnd& end : Ends()) EXPECT_NE(end.report_id, dump.id);

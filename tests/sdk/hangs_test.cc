@@ -112,7 +112,7 @@ TEST_F(SdkTest, RaisesAHangOverTheLoopsSecondThresholdToAnAnr) {
     EXPECT_TRUE(WaitUntil([&] { return last_level() == report::HangLevel::kAnr; }));
   }
   report::Report anr = Reports().back();
-  EXPECT_EQ(anr.lag_id, Reports()[0].id);
+  EXPECT_EQ(anr.hang_id, Reports()[0].id);
   EXPECT_EQ(anr.threshold_ms, 16u);
   EXPECT_EQ(Reports()[0].level, report::HangLevel::kHang);
   EXPECT_EQ(FactOf(anr, "loop_weight"), 3);
@@ -357,7 +357,7 @@ TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
   monitor.Stop();
   monitor = Monitor::Start(TestOptions());
   ASSERT_TRUE(monitor.last_exit().has_value());
-  EXPECT_EQ(monitor.last_exit()->was_in_lag, 0);
+  EXPECT_EQ(monitor.last_exit()->was_in_hang, 0);
   lw_set_foreground(1);
 }
 
@@ -372,7 +372,7 @@ TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {
   static Heard heard;  // whatever happens to this test, it stays
   Options options = TestOptions();
   options.listener.context = &heard;
-  options.listener.lag_begin = [](void* context, const lw_lag* lag) {
+  options.listener.hang_begin = [](void* context, const lw_hang* lag) {
     EXPECT_STREQ(lag->loop, "ui");
     EXPECT_STREQ(lag->tag, "freeze");
     EXPECT_EQ(lag->kind, LW_KIND_HANG);
@@ -380,11 +380,11 @@ TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {
     static_cast<Heard*>(context)->tid = gettid();
     ++static_cast<Heard*>(context)->begins;
   };
-  options.listener.lag_end = [](void* context, const lw_lag* lag) {
+  options.listener.hang_end = [](void* context, const lw_hang* lag) {
     static_cast<Heard*>(context)->duration_ns = lag->elapsed_ns;
     ++static_cast<Heard*>(context)->ends;
   };
-  options.listener.lag_filtered = [](void* context, const lw_lag*, lw_filtered why) {
+  options.listener.hang_filtered = [](void* context, const lw_hang*, lw_filtered why) {
     EXPECT_EQ(why, LW_FILTERED_UNCHANGED_STACK);
     ++static_cast<Heard*>(context)->filtered;
   };
@@ -419,7 +419,7 @@ TEST_F(SdkTest, TellsAListenerOfLongDispatchesOnTheWatchdogsThread) {
   options.threshold_ms = 60'000;
   options.sensitive_ms = 50;
   options.listener.context = &heard;
-  options.listener.sensitive = [](void* context, const lw_lag* dispatch) {
+  options.listener.sensitive = [](void* context, const lw_hang* dispatch) {
     auto& told = *static_cast<Heard*>(context);
     if (std::string(dispatch->tag) != "long") return;
     EXPECT_STREQ(dispatch->loop, "ui");

@@ -100,7 +100,7 @@ TEST_F(SdkTest, StopsWhileAListenerAsksForTheCounts) {
   static std::atomic<bool> is_listening{false};
   static std::atomic<uint64_t> lags{0};
   Options options = TestOptions();
-  options.listener.lag_begin = [](void*, const lw_lag*) {
+  options.listener.hang_begin = [](void*, const lw_hang*) {
     is_listening = true;
     EXPECT_TRUE(WaitUntil([] { return std::string_view(lw_why_off()) == "it is being stopped"; }));
     lw_stats stats;

@@ -83,7 +83,7 @@ TEST_F(MaskedRunTest, TheNextStartOfTheProgramKnowsItAgain) {
   EXPECT_EQ(run.record.usage_loop, "");
   const report::RunEnd end = run.ToRunEnd();
   EXPECT_EQ(end.report_id, kMaskedHang);
-  EXPECT_GE(end.lag_ns, 3'000'000'000u);
+  EXPECT_GE(end.hang_ns, 3'000'000'000u);
   EXPECT_EQ(end.app, "editor");
   EXPECT_EQ(end.app_version, "2.3.1");
   EXPECT_EQ(end.user + end.loop + end.scene, "");

@@ -187,7 +187,7 @@ TEST_F(OwnFiles, TheProgramsCallbacksHaveTheProgramsDescriptors) {
   Options options = TestOptions();
   options.user_rate_ppm = 1'000'000;
   options.listener.context = &host;
-  options.listener.lag_begin = [](void* context, const lw_lag*) {
+  options.listener.hang_begin = [](void* context, const lw_hang*) {
     auto* told = static_cast<Host*>(context);
     told->Write(&told->listened);
   };

@@ -30,7 +30,7 @@ std::string EncodedReport(const std::string& app) {
   report::FixedBuffer buffer(bytes.data(), bytes.size());
   report::ReportEncoder encoder(&buffer);
   report::ReportHeader header{};
-  header.id = header.session_id = header.lag_id = base::CreateUuidV7(1);
+  header.id = header.session_id = header.hang_id = base::CreateUuidV7(1);
   header.app = app;
   header.kind = report::HangKind::kHang;
   encoder.SetHeader(header);

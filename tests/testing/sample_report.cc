@@ -47,7 +47,7 @@ report::ReportHeader SampleReport::DefaultHeader() {
   report::ReportHeader header;
   header.id = base::CreateUuidV7(kStartWallMs);
   header.session_id = base::CreateUuidV7(kStartWallMs);
-  header.lag_id = header.id;
+  header.hang_id = header.id;
   header.app = "editor";
   header.app_version = "2.3.1";
   header.user = "u-71";

@@ -133,7 +133,7 @@ TEST_F(LoopWatchTest, TakesTheRingsSamplesBeforeTheThreshold) {
   EXPECT_EQ(lag.loop, "ui");
   EXPECT_EQ(lag.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
   EXPECT_EQ(lag.ordinal, 0u);
-  EXPECT_EQ(lag.id, lag.lag_id);
+  EXPECT_EQ(lag.id, lag.hang_id);
   EXPECT_GE(lag.threads, 1u);
 }
 
@@ -254,7 +254,7 @@ TEST_F(LoopWatchTest, ReportsTheNextHangAnewAlthoughItsStackIsTheSame) {
   RunUntil(9 * kNsPerSecond);
   ASSERT_EQ(sink_.lags().size(), 2u);
   EXPECT_EQ(sink_.lags()[1].tag, "second");
-  EXPECT_NE(sink_.lags()[0].lag_id, sink_.lags()[1].lag_id);
+  EXPECT_NE(sink_.lags()[0].hang_id, sink_.lags()[1].hang_id);
   EXPECT_EQ(sink_.ends().size(), 1u);
 }
 
@@ -291,7 +291,7 @@ TEST_F(LoopWatchTest, RaisesAnUnchangedHangToAnAnrOnce) {
   EXPECT_EQ(lag.level, HangLevel::kHang);
   EXPECT_EQ(anr.level, HangLevel::kAnr);
   EXPECT_EQ(anr.kind, HangKind::kHang);
-  EXPECT_EQ(anr.lag_id, lag.id);
+  EXPECT_EQ(anr.hang_id, lag.id);
   EXPECT_EQ(anr.ordinal, 1u);
   EXPECT_EQ(anr.elapsed_ns, 5500 * kNsPerMs);
   EXPECT_GE(anr.samples, 1u);
@@ -518,16 +518,16 @@ TEST_F(LoopWatchUsageTest, CountsWhatWouldBeAHangButForAStop) {
   watch_.Discount({.stopped_ns = 3 * kNsPerSecond});
   EndDispatch();
   Look();
-  EXPECT_EQ(counters_.lags_stopped.value(), 1u);
-  EXPECT_EQ(counters_.lags_suspended.value(), 0u);
-  EXPECT_EQ(counters_.lags_ended_first.value(), 0u);
+  EXPECT_EQ(counters_.hangs_stopped.value(), 1u);
+  EXPECT_EQ(counters_.hangs_suspended.value(), 0u);
+  EXPECT_EQ(counters_.hangs_ended_first.value(), 0u);
   BeginDispatch("while the machine slept");
   Look();
   clock_.now_ns += 10 * kNsPerMs;
   watch_.Discount({.suspended_ns = 3 * kNsPerSecond});
   EndDispatch();
   Look();
-  EXPECT_EQ(counters_.lags_suspended.value(), 1u);
+  EXPECT_EQ(counters_.hangs_suspended.value(), 1u);
   BeginDispatch("short");
   Look();
   EndDispatch();
@@ -537,7 +537,7 @@ TEST_F(LoopWatchUsageTest, CountsWhatWouldBeAHangButForAStop) {
   watch_.Discount({.stopped_ns = 50 * kNsPerMs});
   clock_.now_ns += 190 * kNsPerMs;
   Look();
-  EXPECT_EQ(counters_.lags_stopped.value() + counters_.lags_suspended.value(), 2u);
+  EXPECT_EQ(counters_.hangs_stopped.value() + counters_.hangs_suspended.value(), 2u);
   EXPECT_EQ(ui().lags, 0u);
 }
 
@@ -545,7 +545,7 @@ TEST_F(LoopWatchUsageTest, CountsAHangThatEndedBeforeItsCheck) {
   Look();
   Dispatch("over too soon", 105 * kNsPerMs);
   Look();
-  EXPECT_EQ(counters_.lags_ended_first.value(), 1u);
+  EXPECT_EQ(counters_.hangs_ended_first.value(), 1u);
   EXPECT_TRUE(sink_.lags().empty());
   EXPECT_TRUE(usage_.slow().empty());
   EXPECT_EQ(listener_.told, std::vector<std::string>{"over too soon"});
@@ -573,7 +573,7 @@ TEST_F(LoopWatchUsageTest, ReportsAHangThatEndedWhileItWasKeptWaiting) {
   EXPECT_EQ(lag.facts.at("watchdog_blocked_ms"), 150);
   EXPECT_EQ(sink_.ends().size(), 1u);
   EXPECT_EQ(counters_.lags.value(), 1u);
-  EXPECT_EQ(counters_.lags_ended_first.value(), 0u);
+  EXPECT_EQ(counters_.hangs_ended_first.value(), 0u);
   Look();
   EXPECT_EQ(sink_.lags().size(), 1u);
 }
@@ -605,12 +605,12 @@ TEST_F(LoopWatchUsageTest, CountsAHangAsFarAsItWentAndThenExactly) {
     clock_.now_ns += 10 * kNsPerMs;
   }
   EXPECT_EQ(ui().lags, 1u);
-  EXPECT_EQ(ui().lagged_ns, 290 * kNsPerMs);
+  EXPECT_EQ(ui().hang_ns, 290 * kNsPerMs);
   usage_.Clear();  // a new period
   EndDispatch();
   watch_.Look(loop_, all);
   EXPECT_EQ(ui().lags, 0u);
-  EXPECT_EQ(ui().lagged_ns, 10 * kNsPerMs);
+  EXPECT_EQ(ui().hang_ns, 10 * kNsPerMs);
   EXPECT_EQ(ui().untimed_dispatches, 1u);
 }
 
@@ -638,8 +638,8 @@ TEST_F(LoopWatchUsageTest, TellsTheBackgroundApart) {
   EXPECT_EQ(ui().watched_ns, 610 * kNsPerMs);
   EXPECT_EQ(ui().lags, 1u);
   EXPECT_EQ(background.lags, 1u);  // it was found there
-  EXPECT_EQ(background.lagged_ns, ui().lagged_ns);
-  EXPECT_GT(background.lagged_ns, 300 * kNsPerMs);
+  EXPECT_EQ(background.hang_ns, ui().hang_ns);
+  EXPECT_GT(background.hang_ns, 300 * kNsPerMs);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace lagwatch::testing {
 
 struct RecordedHang {
   base::Uuid id;
-  base::Uuid lag_id;
+  base::Uuid hang_id;
   uint32_t ordinal;
   policies::HangKind kind;
   policies::HangLevel level;
@@ -52,7 +52,7 @@ class RecordingSink final : public watchdog::HangSink {
   bool OnHang(const watchdog::HangEvent& event) override {
     std::lock_guard lock(mutex_);
     lags_.push_back({event.id,
-                     event.lag_id,
+                     event.hang_id,
                      event.ordinal,
                      event.kind,
                      event.level,

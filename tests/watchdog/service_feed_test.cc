@@ -153,9 +153,9 @@ TEST_F(FeedingWatchdogTest, FeedsWhileAllLoopsAreWellAndNotInAHang) {
   loop->probe.Begin("stall");
   EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.lags().empty(); }));
   // One may have been sent in the round before the lag was found.
-  const uint64_t fed_before_lag = feed_->sent_count();
+  const uint64_t fed_before_hang = feed_->sent_count();
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
-  EXPECT_EQ(feed_->sent_count(), fed_before_lag);
+  EXPECT_EQ(feed_->sent_count(), fed_before_hang);
   loop->probe.End();
   EXPECT_TRUE(is_fed(3));
   registry_->Remove(loop);

@@ -133,8 +133,8 @@ TEST_F(WatchdogTest, ReportsAChangedStackAsTheSameHang) {
   }));
   ASSERT_TRUE(WaitForHangs(2));
   testing::RecordedHang second = sink_.lags()[1];
-  EXPECT_EQ(second.lag_id, sink_.lags()[0].lag_id);
-  EXPECT_NE(second.id, second.lag_id);
+  EXPECT_EQ(second.hang_id, sink_.lags()[0].hang_id);
+  EXPECT_NE(second.id, second.hang_id);
   EXPECT_EQ(second.ordinal, 1u);
 }
 
@@ -145,7 +145,7 @@ TEST_F(WatchdogTest, RaisesAHangThatPassesTheSecondThreshold) {
   auto is_raised = [&] { return !sink_.lags().empty() && sink_.lags().back().level == HangLevel::kAnr; };
   ASSERT_TRUE(testing::WaitUntil(is_raised));
   testing::RecordedHang anr = sink_.lags().back();
-  EXPECT_EQ(anr.lag_id, sink_.lags()[0].id);
+  EXPECT_EQ(anr.hang_id, sink_.lags()[0].id);
   EXPECT_GE(anr.elapsed_ns, options_.anr_threshold_ns);
 }
 
@@ -641,13 +641,13 @@ TEST_F(UsageTest, TellsAtTheEndWhatLoopsWereUsedFor) {
   for (size_t i = 3; i < ui.durations.counts.size(); ++i) long_count += ui.durations.counts[i];
   EXPECT_GE(long_count, 4u);
   std::set<std::string> lags;
-  for (const testing::RecordedHang& lag : sink_.lags()) lags.insert(base::ToString(lag.lag_id));
+  for (const testing::RecordedHang& lag : sink_.lags()) lags.insert(base::ToString(lag.hang_id));
   EXPECT_EQ(ui.lags, lags.size());
-  int64_t lagged_ns = 0;
+  int64_t hang_ns = 0;
   for (const auto& [id, duration_ns] : sink_.ends()) {
-    if (lags.contains(base::ToString(id))) lagged_ns += duration_ns;  // its first report
+    if (lags.contains(base::ToString(id))) hang_ns += duration_ns;  // its first report
   }
-  EXPECT_EQ(ui.lagged_ns, lagged_ns);
+  EXPECT_EQ(ui.hang_ns, hang_ns);
   const policies::SlowDispatches& open = usage.slow.at("open");
   EXPECT_EQ(open.count, 2u);
   EXPECT_GE(open.total_ns, 230 * kNsPerMs / 100 * 98);
@@ -666,23 +666,23 @@ TEST_F(UsageTest, TellsAHangThatGoesOnAsFarAsItWent) {
   EXPECT_TRUE(watchdog_->TryStop());
   watchdog_.reset();
   uint64_t lags = 0;
-  int64_t lagged_ns = 0;
+  int64_t hang_ns = 0;
   int64_t watched_ns = 0;
   std::set<std::string> ids;
   for (const testing::RecordedUsage& usage : sink_.usages()) {
     ids.insert(base::ToString(usage.id));
     for (const auto& [name, loop] : usage.loops) {
-      EXPECT_LE(loop.lagged_ns, loop.watched_ns + 100 * kNsPerMs);
+      EXPECT_LE(loop.hang_ns, loop.watched_ns + 100 * kNsPerMs);
       lags += loop.lags;
-      lagged_ns += loop.lagged_ns;
+      hang_ns += loop.hang_ns;
       watched_ns += loop.watched_ns;
     }
   }
   EXPECT_EQ(ids.size(), sink_.usages().size());
   EXPECT_EQ(lags, 1u);
   // A report is not withdrawn if the duration turns out a little shorter by a better known clock.
-  EXPECT_NEAR(static_cast<double>(lagged_ns), static_cast<double>(sink_.ends()[0].second), 50.0 * kNsPerMs);
-  EXPECT_GE(watched_ns, lagged_ns / 2);  // the first look may come late
+  EXPECT_NEAR(static_cast<double>(hang_ns), static_cast<double>(sink_.ends()[0].second), 50.0 * kNsPerMs);
+  EXPECT_GE(watched_ns, hang_ns / 2);  // the first look may come late
 }
 
 TEST_F(UsageTest, TellsAgainWhatWasNotKept) {

@@ -28,9 +28,9 @@ std::string NameOf(const Json& program) {
 std::string BackgroundText(const Json& program) {
   const Json background = program.value("background", Json());  // older collectors do not return it
   if (!background.is_object() || background.at("watched_ms").get<double>() <= 0) return "";
-  auto of = [](double watched_ms, double lags, double lagged_ms) {
-    return Hours(watched_ms) + " h, " + Decimal(lags, 0) + " lags, " + Seconds(lagged_ms) + " s, " +
-           (watched_ms > 0 ? Seconds(lagged_ms / watched_ms * kMsPerHour) : "-") + " s/hour";
+  auto of = [](double watched_ms, double lags, double hang_ms) {
+    return Hours(watched_ms) + " h, " + Decimal(lags, 0) + " lags, " + Seconds(hang_ms) + " s, " +
+           (watched_ms > 0 ? Seconds(hang_ms / watched_ms * kMsPerHour) : "-") + " s/hour";
   };
   auto number = [](const Json& usage, const char* key) { return usage.at(key).get<double>(); };
   auto rest = [&](const char* key) { return number(program, key) - number(background, key); };

@@ -57,7 +57,7 @@ struct WatchCounters {
   base::Counter reports_lost;            // the sink could not keep them
   base::Counter dumps;                   // reports that were asked for
   base::Counter unchanged_checks;        // checks of a lag that found the stack unchanged
-  base::Counter reports_over_lag_limit;  // changed stacks of a lag that had its share of reports
+  base::Counter reports_over_hang_limit;  // changed stacks of a lag that had its share of reports
   base::Counter thread_stacks_reused;    // of threads that had slept since an earlier report
   base::Counter waits_changed;  // left out of a report, because they were over too soon
   base::Counter lock_layouts_unknown;  // kinds of locks whose owners are unknown with this C library
@@ -69,9 +69,9 @@ struct WatchCounters {
   base::Counter blocked_ms;   // the watchdog waited in the kernel while the process ran: DiscountedTime
   base::Counter late_wakes;   // of the watchdog, for lack of a processor
   // Spans that were no lags, but would have been.
-  base::Counter lags_stopped;      // … had the process not been stopped
-  base::Counter lags_suspended;    // … had the machine not slept
-  base::Counter lags_ended_first;  // … had they been looked at in time
+  base::Counter hangs_stopped;      // … had the process not been stopped
+  base::Counter hangs_suspended;    // … had the machine not slept
+  base::Counter hangs_ended_first;  // … had they been looked at in time
   base::Counter idle_waits;        // … had the thread not slept until some event came
   base::Counter notes_lost;        // of slow dispatches, because too many came at once
   base::Counter usage_records;     // that were kept

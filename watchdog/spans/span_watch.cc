@@ -11,7 +11,7 @@ void SpanWatch::Follow(const Span& span, const WatchOptions& options) {
   thresholds_ = span.thresholds;
   schedule_ = {thresholds_.threshold_ns, options.sample_interval_ns, options.ring_size};
   int64_t first_check_ns = std::max(begin_ns_ + thresholds_.threshold_ns, put_off_to_ns_);
-  next_check_ns_ = NoLaterThanAnr(is_lagging_ ? next_check_ns_ : first_check_ns);
+  next_check_ns_ = NoLaterThanAnr(is_hanging_ ? next_check_ns_ : first_check_ns);
 }
 
 void SpanWatch::Start(const Span& span, const WatchOptions& options) {
@@ -28,7 +28,7 @@ void SpanWatch::Start(const Span& span, const WatchOptions& options) {
 
 void SpanWatch::End() {
   number_ = 0;
-  is_lagging_ = false;
+  is_hanging_ = false;
   is_window_open_ = false;
 }
 
@@ -49,15 +49,15 @@ void SpanWatch::BeginAgain(int64_t now_ns) {
 bool SpanWatch::OpenWindow(uint64_t first_sample) {
   is_window_open_ = true;
   first_sample_ = first_sample;
-  return !is_lagging_;
+  return !is_hanging_;
 }
 
 SpanWatch::Outcome SpanWatch::Check(uint64_t stack_hash, int64_t now_ns, const WatchOptions& options) {
   bool is_raised = IsAnrAhead() && now_ns >= AnrNs();
   bool is_known = stack_hash == kNoStack || IsKnown(stack_hash);
-  bool is_new = !is_lagging_ || is_raised || !is_known;
+  bool is_new = !is_hanging_ || is_raised || !is_known;
   if (is_raised) level_ = HangLevel::kAnr;
-  is_lagging_ = true;
+  is_hanging_ = true;
   is_window_open_ = false;
   if (!is_known) known_hashes_[known_count_++ % kMaxReportsPerHang] = stack_hash;
   if (is_new) recheck_interval_.Reset();

@@ -36,7 +36,7 @@ class SpanWatch {
 
   // Of the span being watched; 0 when there is none.
   uint64_t number() const { return number_; }
-  bool is_lagging() const { return is_lagging_; }
+  bool is_hanging() const { return is_hanging_; }
   bool is_window_open() const { return is_window_open_; }
   HangLevel level() const { return level_; }
   int64_t begin_ns() const { return begin_ns_; }
@@ -107,7 +107,7 @@ class SpanWatch {
   CpuBaseline cpu_baseline_;
 
   // The lag, if the span has become one.
-  bool is_lagging_ = false;
+  bool is_hanging_ = false;
   HangLevel level_ = HangLevel::kHang;
   policies::RecheckInterval recheck_interval_{1, 1};
   // Of the stacks that checks have found, the last ones; each is to be reported once.

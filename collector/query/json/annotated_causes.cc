@@ -40,7 +40,7 @@ void AddVerdicts(const std::vector<std::pair<std::string, double>>& more,
 // The sums of both; the cluster stays that of `cause`.
 void AddCause(CauseRow more, CauseRow* cause) {
   cause->sums.Add(more.sums);
-  cause->estimated_lags += more.estimated_lags;
+  cause->estimated_hangs += more.estimated_hangs;
   cause->estimated_hang_ns += more.estimated_hang_ns;
   AddAll(more.apps, &cause->apps);
   AddAll(more.versions, &cause->versions);

@@ -54,7 +54,7 @@ Json CostJson(const CauseRow& cause, const CostOfAll& all, NameRoom* room) {
           {"lags", sums.lags},
           {"users", sums.users.Count()},
           {"hang_ms", ToMs(sums.hang_ns)},
-          {"estimated", {{"lags", cause.estimated_lags}, {"hang_ms", ToMs(cause.estimated_hang_ns)}}},
+          {"estimated", {{"lags", cause.estimated_hangs}, {"hang_ms", ToMs(cause.estimated_hang_ns)}}},
           {"share", all.hang_ns > 0 ? cause.estimated_hang_ns / all.hang_ns : 0},
           {"hang_ms_per_hour", PerHourJson(cause.estimated_hang_ns, all.watched_ns)},
           {"duration_ms", DurationsJson(sums)},

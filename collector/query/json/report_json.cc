@@ -255,7 +255,7 @@ Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& caus
           {"loop", row.loop},
           {"tag", row.tag},
           {"session_id", base::ToString(row.session_id)},
-          {"lag_id", base::ToString(row.lag_id)},
+          {"lag_id", base::ToString(row.hang_id)},
           {"ordinal", row.ordinal},
           {"os", row.os},
           {"machine", row.machine},

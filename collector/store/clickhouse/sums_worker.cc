@@ -142,7 +142,7 @@ bool SumsWorker::MarkAll(const RowSource& rows, const UnitStates& known) {
 void SumsWorker::FindHangs(const RowSource& rows, const UnitStates& known) {
   for (const auto& [number, marks] : known.marks) {
     const SumsUnit unit(number);
-    if (!unit.is_unknown_lags()) continue;
+    if (!unit.is_unknown_hangs()) continue;
     const SumsUnit found(number - 1);
     if (known.MarksOf(found) >= marks) continue;
     std::vector<base::Uuid> ended;

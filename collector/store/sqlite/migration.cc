@@ -57,7 +57,7 @@ void MoveReports(Database* database) {
     const std::string payload = rows.Bytes(24);
     const auto decoded = report::DecodeReport(payload);
     report.row = {.id = ReadUuid(rows, 0),
-                  .lag_id = ReadUuid(rows, 1),
+                  .hang_id = ReadUuid(rows, 1),
                   .session_id = ReadUuid(rows, 2),
                   .ordinal = rows.Int(3),
                   .app = rows.Text(4),

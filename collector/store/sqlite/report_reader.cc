@@ -18,7 +18,7 @@ constexpr int kPayloadColumn = 28;
 
 ReportRow ReadRow(const Statement& row) {
   return {.id = ReadUuid(row, 0),
-          .lag_id = ReadUuid(row, 1),
+          .hang_id = ReadUuid(row, 1),
           .session_id = ReadUuid(row, 2),
           .ordinal = row.Int(3),
           .app = row.Text(4),

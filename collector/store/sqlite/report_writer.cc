@@ -72,15 +72,15 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
   const int64_t level1 = ClusterId(added.clusters[0], 0);
   const int64_t level2 = ClusterId(added.clusters[1], level1);
   const std::optional<int64_t> end_ns = TakeEarlyEnd(row.id);
-  const bool is_lag = IsHang(row.kind);
+  const bool is_hang = IsHang(row.kind);
   policies::HangAccount account{.duration_ns = end_ns, .was_killed = false, .shares = {{}}};
-  if (is_lag) {
+  if (is_hang) {
     account = policies::AccountHang(std::vector<policies::HangReport>{{.elapsed_ns = row.elapsed_ns,
                                                                        .ordinal = row.ordinal,
                                                                        .end_ns = end_ns,
                                                                        .killed_ns = KilledNs(row.id)}});
   }
-  const bool has_part = row.lag_id == row.id || HasRoom(row.lag_id);
+  const bool has_part = row.hang_id == row.id || HasRoom(row.hang_id);
   const policies::HangShare share = has_part ? account.shares.front() : policies::HangShare{};
   const std::string kind(account.was_killed ? policies::HangKindName(report::HangKind::kKilledInHang)
                                             : row.kind);
@@ -97,7 +97,7 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
               cause, sender)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
           )sql")
-      .Bind(Blob{row.id.as_bytes()}, Blob{row.lag_id.as_bytes()}, Blob{row.session_id.as_bytes()},
+      .Bind(Blob{row.id.as_bytes()}, Blob{row.hang_id.as_bytes()}, Blob{row.session_id.as_bytes()},
             row.ordinal, place.segment, row.user, row.tag, row.machine, row.pid, row.tid, row.threshold_ms,
             row.start_wall_ms, row.elapsed_ns, row.cpu_window_ns, row.cpu_thread_ns, row.cpu_process_ns,
             level1, level2, end_ns, account.duration_ns, share.hang_ns, int64_t{share.is_lead},
@@ -120,19 +120,19 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                                     .user = row.user};
     sums_.Count(place, contribution, 1);
   }
-  if (is_lag && has_part && HasSiblings(row)) lags_.insert(row.lag_id.bytes);
+  if (is_hang && has_part && HasSiblings(row)) lags_.insert(row.hang_id.bytes);
   return CommitOutcome::kStored;
 }
 
 // Whether one more report has a part of the lag's time.
-bool ReportWriter::HasRoom(const base::Uuid& lag_id) {
+bool ReportWriter::HasRoom(const base::Uuid& hang_id) {
   auto last = database_->Use("SELECT 1 FROM reports WHERE lag_id = ? AND lag_id != id LIMIT 1 OFFSET ?");
-  last.Bind(Blob{lag_id.as_bytes()}, kMostReportsOfAHang - 1);
+  last.Bind(Blob{hang_id.as_bytes()}, kMostReportsOfAHang - 1);
   return !last.Step();
 }
 
 bool ReportWriter::HasSiblings(const ReportRow& row) {
-  if (row.lag_id != row.id) return true;
+  if (row.hang_id != row.id) return true;
   auto sibling = database_->Use("SELECT 1 FROM reports WHERE lag_id = ?1 AND lag_id != id LIMIT 1");
   sibling.Bind(Blob{row.id.as_bytes()});
   return sibling.Step();
@@ -246,7 +246,7 @@ base::Uuid ReportWriter::HangOfReport(const base::Uuid& report_id) {
   return lag.Step() ? ReadUuid(lag, 0) : report_id;
 }
 
-std::vector<ReportWriter::Known> ReportWriter::ReportsOfHang(const base::Uuid& lag_id) {
+std::vector<ReportWriter::Known> ReportWriter::ReportsOfHang(const base::Uuid& hang_id) {
   std::vector<Known> reports;
   auto rows = database_->Use(LAGWATCH_KNOWN
                              R"sql(
@@ -265,7 +265,7 @@ std::vector<ReportWriter::Known> ReportWriter::ReportsOfHang(const base::Uuid& l
                                  )
                                )
                              )sql");
-  rows.Bind(Blob{lag_id.as_bytes()}, kMostReportsOfAHang);
+  rows.Bind(Blob{hang_id.as_bytes()}, kMostReportsOfAHang);
   while (rows.Step()) reports.push_back(Known::Read(rows));
   return reports;
 }
@@ -416,8 +416,8 @@ int64_t ReportWriter::SegmentWithKind(int64_t segment, std::string_view kind) {
   return other.Int(0);
 }
 
-void ReportWriter::Account(const base::Uuid& lag_id) {
-  const std::vector<Known> known = ReportsOfHang(lag_id);
+void ReportWriter::Account(const base::Uuid& hang_id) {
+  const std::vector<Known> known = ReportsOfHang(hang_id);
   std::vector<policies::HangReport> reports;
   for (const Known& report : known) {
     reports.push_back({.elapsed_ns = report.elapsed_ns,

@@ -54,11 +54,11 @@ class ReportWriter {
   int64_t SegmentId(const SegmentKey& key);
   std::optional<int64_t> TakeEarlyEnd(const base::Uuid& report_id);
   std::optional<int64_t> KilledNs(const base::Uuid& report_id);
-  bool HasRoom(const base::Uuid& lag_id);
+  bool HasRoom(const base::Uuid& hang_id);
   bool HasSiblings(const ReportRow& row);
   base::Uuid HangOfReport(const base::Uuid& report_id);
-  void Account(const base::Uuid& lag_id);
-  std::vector<Known> ReportsOfHang(const base::Uuid& lag_id);
+  void Account(const base::Uuid& hang_id);
+  std::vector<Known> ReportsOfHang(const base::Uuid& hang_id);
   void TakeOut(const Known& known);
   void NoteShrunk(const ReportPlace& place);
   void NoteTotalsShrunk(const ReportPlace& place);

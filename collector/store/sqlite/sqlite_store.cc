@@ -358,7 +358,7 @@ CommitOutcome SqliteStore::Insert(Database*, int64_t, const report::HangEnd& end
 }
 
 CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::RunEnd& end) {
-  bool was_in_lag = end.report_id != base::Uuid{};
+  bool was_in_hang = end.report_id != base::Uuid{};
   database
       ->Use(
           R"sql(
@@ -367,12 +367,12 @@ CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const repo
             VALUES (?, ?, ?, NULLIF(?, x''), ?, ?, ?, ?, ?, ?, ?, ?, ?)
           )sql")
       .Bind(Blob{end.session_id.as_bytes()}, policies::ExitReasonName(end.reason), int64_t{end.signal},
-            Blob{was_in_lag ? end.report_id.as_bytes() : ""}, ToSigned(end.lag_ns), end.loop,
+            Blob{was_in_hang ? end.report_id.as_bytes() : ""}, ToSigned(end.hang_ns), end.loop,
             ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms), end.scene, end.app,
             end.app_version, end.user, sender)
       .Run();
   if (database->changes() == 0) return CommitOutcome::kDuplicate;
-  if (was_in_lag) reports_.NoteKilled(end.report_id);
+  if (was_in_hang) reports_.NoteKilled(end.report_id);
   return CommitOutcome::kStored;
 }
 
@@ -540,7 +540,7 @@ Result<std::vector<RunEndRow>> SqliteStore::RunEndsOf(std::span<const base::Uuid
                       .reason = row.Text(0),
                       .signal = row.Int(1),
                       .report_id = ReadUuid(row, 2),
-                      .lag_ns = row.Int(3),
+                      .hang_ns = row.Int(3),
                       .loop = row.Text(4),
                       .run_start_wall_ms = row.Int(5),
                       .last_seen_wall_ms = row.Int(6),

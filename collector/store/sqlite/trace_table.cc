@@ -17,7 +17,7 @@ TraceRow ReadTraceRow(const Statement& row) {
   return {.id = ReadUuid(row, 0),
           .session_id = ReadUuid(row, 1),
           .report_id = ReadUuid(row, 2),
-          .lag_id = ReadUuid(row, 3),
+          .hang_id = ReadUuid(row, 3),
           .app = row.Text(4),
           .version = row.Text(5),
           .user = row.Text(6),
@@ -41,7 +41,7 @@ bool InsertTrace(Database* database, const NewTrace& added, int64_t sender) {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
           )sql")
       .Bind(Blob{row.id.as_bytes()}, Blob{row.session_id.as_bytes()}, Blob{row.report_id.as_bytes()},
-            Blob{row.lag_id.as_bytes()}, row.app, row.version, row.user, row.begin_wall_ms, row.duration_ns,
+            Blob{row.hang_id.as_bytes()}, row.app, row.version, row.user, row.begin_wall_ms, row.duration_ns,
             row.reason, row.size_bytes, row.sample_rate_ppm, row.cause, sender)
       .Run();
   if (database->changes() == 0) return false;

@@ -31,12 +31,12 @@ void Note(const OwnedRecord& record, HangOutcomes* outcomes) {
   } else if (record.type == RecordType::kRunEnd) {
     const auto end = DecodeRunEnd(record.payload);
     if (!end.ok() || end->reason != policies::ExitReason::kKilledInHang) return;
-    (*outcomes)[KeyOf(end->report_id)] = {.duration_ns = end->lag_ns, .was_killed = true};
+    (*outcomes)[KeyOf(end->report_id)] = {.duration_ns = end->hang_ns, .was_killed = true};
   }
 }
 
 HangOutcome OutcomeOf(const Report& report, const HangOutcomes& outcomes) {
-  for (const base::Uuid& id : {report.lag_id, report.id})
+  for (const base::Uuid& id : {report.hang_id, report.id})
     if (const auto found = outcomes.find(KeyOf(id)); found != outcomes.end()) return found->second;
   return {};
 }

@@ -61,7 +61,7 @@ typedef enum lw_kind {
 typedef enum lw_level { LW_LEVEL_HANG = 0, LW_LEVEL_ANR = 1 } lw_level;
 
 /* The hang or dispatch that a listener is called for. Valid during the call only. */
-typedef struct lw_lag {
+typedef struct lw_hang {
   size_t struct_size_bytes;
   const char* loop;
   const char* tag; /* may be empty */
@@ -70,7 +70,7 @@ typedef struct lw_lag {
   lw_level level;
   uint64_t threshold_ns;
   uint64_t elapsed_ns; /* so far; in lag_end, in all */
-} lw_lag;
+} lw_hang;
 
 /* The reason why a check of a hang made no report; others may be added. */
 typedef enum lw_filtered {
@@ -86,16 +86,16 @@ typedef enum lw_filtered {
 typedef struct lw_listener {
   void* context; /* passed to each */
   /* A hang was found. Called again with LW_LEVEL_ANR when it passes the second threshold. */
-  void (*lag_begin)(void* context, const lw_lag* lag);
+  void (*hang_begin)(void* context, const lw_hang* lag);
   /* The hang is over. Called once per hang, but not for one that goes on while the monitor stops. */
-  void (*lag_end)(void* context, const lw_lag* lag);
-  void (*lag_filtered)(void* context, const lw_lag* lag, lw_filtered why);
+  void (*hang_end)(void* context, const lw_hang* lag);
+  void (*hang_filtered)(void* context, const lw_hang* lag, lw_filtered why);
   /* A dispatch longer than sensitive_ms has ended; reports its name and its duration. Called for every such
    * dispatch with a time stamp, whether it is a lag or not, in order. The loop records the dispatch when it
    * ends, in about 1.5 us; the watchdog calls at its next check, and is not woken for it: within a second by
    * default, after an idle time when the loop's next dispatch begins, at the latest in lw_stop(). If more
    * than 200 dispatches end between two checks, the oldest are lost. */
-  void (*sensitive)(void* context, const lw_lag* dispatch);
+  void (*sensitive)(void* context, const lw_hang* dispatch);
 } lw_listener;
 
 /* The stages of a frame. */
@@ -127,9 +127,9 @@ typedef struct lw_last_exit {
   size_t struct_size_bytes;
   int32_t reason;     /* an lw_exit_reason */
   int32_t signal;     /* of a crash, else 0 */
-  int32_t was_in_lag; /* a loop was frozen, whatever the reason */
+  int32_t was_in_hang; /* a loop was frozen, whatever the reason */
   int32_t unused;
-  uint64_t lag_ms; /* last known duration of that hang: a lower bound */
+  uint64_t hang_ms; /* last known duration of that hang: a lower bound */
   uint64_t last_seen_wall_ms;
   char loop[65];  /* the frozen loop; empty without one */
   char scene[65]; /* see lw_set_scene() */
@@ -318,8 +318,8 @@ typedef struct lw_stats {
   uint64_t reports_over_limit;    /* above the limit of one hang */
   uint64_t reports_too_large;     /* of reports_dropped, those that were too large to write */
   uint64_t checks_under_debugger; /* skipped, because a debugger may have caused the hang */
-  uint64_t lags_stopped;     /* long only because the process was stopped, or the machine slept */
-  uint64_t lags_ended_first; /* over the threshold, but ended before the check */
+  uint64_t hangs_stopped;     /* long only because the process was stopped, or the machine slept */
+  uint64_t hangs_ended_first; /* over the threshold, but ended before the check */
   uint64_t slow_dispatches_lost; /* too many at once: neither counted nor passed to a listener */
   uint64_t usage_records;        /* usage records written */
   uint64_t reports_removed;      /* written, but removed because 64 MiB of this run's were unsent */

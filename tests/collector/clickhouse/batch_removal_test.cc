@@ -39,8 +39,8 @@ class BatchRemoval : public ::testing::Test {
   // A report of jane's editor that came with the key "leaked", and one of john's player; each with an end.
   // Losses of both, and what killed the second run.
   BatchRemoval() {
-    jane_.header.id = jane_.header.lag_id = base::CreateUuidV7(kDay * kMsPerDay);
-    john_.header.id = john_.header.lag_id = base::CreateUuidV7((kDay + 1) * kMsPerDay);
+    jane_.header.id = jane_.header.hang_id = base::CreateUuidV7(kDay * kMsPerDay);
+    john_.header.id = john_.header.hang_id = base::CreateUuidV7((kDay + 1) * kMsPerDay);
     jane_.header.user = "jane";
     john_.header.user = "john";
     jane_.header.app = "editor";
@@ -52,7 +52,7 @@ class BatchRemoval : public ::testing::Test {
     records_.push_back(report::RunEnd{.session_id = john_.header.session_id,
                                       .reason = policies::ExitReason::kKilledInHang,
                                       .report_id = john_.header.id,
-                                      .lag_ns = 7,
+                                      .hang_ns = 7,
                                       .last_seen_wall_ms = uint64_t{kDay + 1} * kMsPerDay,
                                       .app = "player",
                                       .user = "john"});

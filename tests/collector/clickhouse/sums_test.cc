@@ -36,7 +36,7 @@ NewReport NewReportOf(const SampleReport& sample) {
 
 SampleReport SampleAt(int64_t wall_ms, const std::string& leaf = "Leaf") {
   SampleReport sample;
-  sample.header.id = sample.header.lag_id = base::CreateUuidV7(wall_ms);
+  sample.header.id = sample.header.hang_id = base::CreateUuidV7(wall_ms);
   sample.header.start_wall_ms = static_cast<uint64_t>(wall_ms);
   sample.header.elapsed_ns = 1'000'000'000;
   sample.stack[0] = leaf;
@@ -74,7 +74,7 @@ TEST(SumsUnit, NumbersTellDaysAndHoursApart) {
 TEST(SumsUnit, ASpanHasDaysThatFollowEachOther) {
   const SumsUnit span = SumsUnit::OfSpan(kSummedDay + 3);
   EXPECT_TRUE(span.is_span());
-  EXPECT_FALSE(span.is_day() || span.is_hour() || span.is_usage() || span.is_unknown_lags());
+  EXPECT_FALSE(span.is_day() || span.is_hour() || span.is_usage() || span.is_unknown_hangs());
   EXPECT_EQ(span, SumsUnit::OfSpan(span.day()));
   EXPECT_EQ(span, SumsUnit::OfSpan(span.end_day() - 1));
   EXPECT_NE(span, SumsUnit::OfSpan(span.end_day()));
@@ -236,7 +236,7 @@ TEST_F(Sums, AHangPastMidnightIsDividedOnce) {
   const int64_t midnight_ms = kSummedDay * kMsPerDay;
   const SampleReport first = SampleAt(midnight_ms - 1000);
   SampleReport second = SampleAt(midnight_ms + 2 * kMsOfAnHour, "Other");
-  second.header.lag_id = first.header.id;
+  second.header.hang_id = first.header.id;
   second.header.ordinal = 1;
   second.header.elapsed_ns = 4'000'000'000;
   Commit({NewReportOf(first)});
@@ -256,7 +256,7 @@ TEST_F(Sums, AHangPastMidnightIsDividedOnce) {
 TEST_F(Sums, HangsOfEndsThatWereNotKnownAreFound) {
   const SampleReport first = SampleAt(kSummedDay * kMsPerDay - 1000);
   SampleReport second = SampleAt(kSummedDay * kMsPerDay + 2 * kMsOfAnHour, "Other");
-  second.header.lag_id = first.header.id;
+  second.header.hang_id = first.header.id;
   second.header.ordinal = 1;
   second.header.elapsed_ns = 4'000'000'000;
   Commit({NewReportOf(first), NewReportOf(second)});
@@ -318,7 +318,7 @@ TEST_F(Sums, OfRemovedDaysGo) {
   const int64_t midnight_ms = kSummedDay * kMsPerDay;
   const SampleReport first = SampleAt(midnight_ms - 1000);
   SampleReport second = SampleAt(midnight_ms + 1000);
-  second.header.lag_id = first.header.id;
+  second.header.hang_id = first.header.id;
   second.header.ordinal = 1;
   second.header.elapsed_ns = 4'000'000'000;
   Commit({NewReportOf(SampleAt((kSummedDay - 40) * kMsPerDay)), NewReportOf(first), NewReportOf(second)});

@@ -31,7 +31,7 @@ std::string ReportOfAppAged(const char* app, int64_t age_days = 0) {
   SampleReport report;
   const int64_t wall_ms = base::SystemClock().WallMs() - age_days * kMsPerDay;
   report.header.app = app;
-  report.header.id = report.header.lag_id = base::CreateUuidV7(wall_ms);
+  report.header.id = report.header.hang_id = base::CreateUuidV7(wall_ms);
   report.header.start_wall_ms = static_cast<uint64_t>(wall_ms);
   return report.Encode();
 }

@@ -15,7 +15,7 @@ using testing::SampleReport;
 
 SampleReport SampledReport(std::vector<std::vector<std::string>> samples, int64_t wall_ms) {
   SampleReport report{.stack = {"Save", "OnSave", "main"}, .samples = std::move(samples)};
-  report.header.id = report.header.lag_id = base::CreateUuidV7(wall_ms);
+  report.header.id = report.header.hang_id = base::CreateUuidV7(wall_ms);
   return report;
 }
 
@@ -101,7 +101,7 @@ TEST_F(CauseSamplesTest, CountTheTimeOfAHangOnce) {
   first.header.elapsed_ns = 1'000'000'000;
   // 70 ms later: of its samples, one was taken before the first report.
   SampleReport second = SampledReport({{"Two"}, {"Three"}}, 1'070);
-  second.header.lag_id = first.header.id;
+  second.header.hang_id = first.header.id;
   second.header.ordinal = 1;
   second.header.elapsed_ns = 1'070'000'000;
   collector_.Submit({first, second});

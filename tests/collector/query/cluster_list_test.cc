@@ -18,7 +18,7 @@ class ClusterListTest : public ::testing::Test {
   // Of that many days ago, with the weight of `weight` users.
   void Hang(std::vector<std::string> stack, int64_t days_ago, int64_t hang_ms, uint32_t weight = 1) {
     SampleReport report{.stack = std::move(stack)};
-    report.header.id = report.header.lag_id = base::CreateUuidV7(BeginOf(days_ago) + 1);
+    report.header.id = report.header.hang_id = base::CreateUuidV7(BeginOf(days_ago) + 1);
     report.header.elapsed_ns = hang_ms * 1'000'000;
     std::string encoded = report.Encode();
     report::AppendSampleRate(report::RecordType::kReport, 1'000'000 / weight, &encoded);

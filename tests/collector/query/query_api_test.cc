@@ -69,7 +69,7 @@ TEST(QueryApi, CountsAHangOnceWithinACluster) {
   MemoryCollector collector;
   SampleReport first = ReportOf({"A", "B"}, 2000);
   SampleReport second = ReportOf({"A", "B"}, 4000);
-  second.header.lag_id = first.header.id;
+  second.header.hang_id = first.header.id;
   second.header.ordinal = 1;
   collector.Submit({first, second});
   EXPECT_EQ(collector.Get("/v1/clusters")[0]["hang_ms"], 4000);
@@ -160,7 +160,7 @@ TEST(QueryApi, ShowsAClusterWithItsNewestStackAndReports) {
   SampleReport old_report = ReportOf({"A", "B", "C"}, 2000);
   collector.Submit({old_report});
   SampleReport new_report = ReportOf({"A", "B", "D"}, 2000);
-  new_report.header.id = new_report.header.lag_id = base::CreateUuidV7(1'800'000'000'000);
+  new_report.header.id = new_report.header.hang_id = base::CreateUuidV7(1'800'000'000'000);
   collector.Submit({new_report});
   std::string key = collector.Get("/v1/clusters")[0]["key"];
   Json cluster = collector.Get("/v1/clusters/" + key);
@@ -190,7 +190,7 @@ TEST(QueryApi, AClusterHasItsHours) {
   for (uint64_t hour : {480'000, 480'002, 480'002}) {
     reports.push_back(ReportOf({"A", "B"}, 2000));
     reports.back().header.start_wall_ms = hour * kHourMs + 7;
-    reports.back().header.id = reports.back().header.lag_id =
+    reports.back().header.id = reports.back().header.hang_id =
         base::CreateUuidV7(static_cast<int64_t>(hour * kHourMs));
   }
   collector.Submit(reports);
@@ -375,7 +375,7 @@ TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoHang) {
   MemoryCollector collector;
   SampleReport lag;
   SampleReport slow;
-  slow.header.id = slow.header.lag_id = base::CreateUuidV7(1'700'000'000'001);
+  slow.header.id = slow.header.hang_id = base::CreateUuidV7(1'700'000'000'001);
   slow.header.kind = report::HangKind::kSlow;
   slow.header.elapsed_ns = 1'000'000'000;
   slow.stack = {"Parse", "Load", "OnOpen"};
@@ -385,7 +385,7 @@ TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoHang) {
                        {.wall_ns = 700'000'000, .calls = 12},
                        {.wall_ns = 200'000'000}};
   SampleReport same = slow;
-  same.header.id = same.header.lag_id = base::CreateUuidV7(1'700'000'000'002);
+  same.header.id = same.header.hang_id = base::CreateUuidV7(1'700'000'000'002);
   collector.Submit({lag, slow, same});
   const Json shown = collector.Get("/v1/reports/" + base::ToString(slow.header.id));
   EXPECT_EQ(shown["kind"], "slow");
@@ -415,7 +415,7 @@ TEST(QueryApi, CpuUseIsNoHangInAClustersSums) {
   cpu.header.kind = report::HangKind::kCpu;
   cpu.header.elapsed_ns = 0;
   SampleReport elsewhere = cpu;
-  elsewhere.header.id = elsewhere.header.lag_id = base::CreateUuidV7(1'700'000'000'001);
+  elsewhere.header.id = elsewhere.header.hang_id = base::CreateUuidV7(1'700'000'000'001);
   elsewhere.stack = {"Other", "Caller"};
   collector.Submit({lag, cpu, elsewhere});
   Json clusters = collector.Get("/v1/clusters");

@@ -22,14 +22,14 @@ std::string BatchOf(const std::vector<report::Usage>& usages) {
   return batch;
 }
 
-report::Usage UsageOf(const std::string& user, int64_t hours, int64_t lagged_s) {
+report::Usage UsageOf(const std::string& user, int64_t hours, int64_t hang_s) {
   static int64_t count = 0;
   base::Uuid id = base::CreateUuidV7(1'700'000'000'000 + ++count);
   policies::LoopUsage ui{.watched_ns = hours * kHourNs,
                          .dispatches = 1000,
                          .untimed_dispatches = 10,
-                         .lags = static_cast<uint64_t>(lagged_s != 0),
-                         .lagged_ns = lagged_s * kSecondNs};
+                         .lags = static_cast<uint64_t>(hang_s != 0),
+                         .hang_ns = hang_s * kSecondNs};
   ui.durations.counts = {980, 10};
   return {.id = id,
           .session_id = id,
@@ -84,7 +84,7 @@ TEST(Usage, TellsTheHangRateOfAVersionAndOfItsUsers) {
 TEST(Usage, TellsWhatHangInTheBackground) {
   MemoryCollector collector;
   report::Usage first = UsageOf("u", 2, 90);
-  first.loops[0].usage.background = {.watched_ns = kHourNs, .lags = 1, .lagged_ns = 60 * kSecondNs};
+  first.loops[0].usage.background = {.watched_ns = kHourNs, .lags = 1, .hang_ns = 60 * kSecondNs};
   report::Usage second = UsageOf("v", 2, 0);
   second.loops[0].usage.background = {.watched_ns = kHourNs};
   EXPECT_TRUE(collector.ingest.Submit(BatchOf({first, second})).ok());
@@ -191,8 +191,8 @@ TEST(Usage, IsToldDayByDay) {
   MemoryCollector collector;
   std::vector<report::Usage> usages;
   // The second goes on into the next day, and counts on its own.
-  for (const auto& [day, hours, lagged_s] : {std::tuple(0, 1, 0), {0, 3, 60}, {2, 1, 7}, {5, 1, 0}}) {
-    usages.push_back(UsageOf("u-" + std::to_string(usages.size()), hours, lagged_s));
+  for (const auto& [day, hours, hang_s] : {std::tuple(0, 1, 0), {0, 3, 60}, {2, 1, 7}, {5, 1, 0}}) {
+    usages.push_back(UsageOf("u-" + std::to_string(usages.size()), hours, hang_s));
     usages.back().begin_wall_ms = kFirstMs + static_cast<uint64_t>(day) * kADayMs + kADayMs - 1;
     usages.back().end_wall_ms = usages.back().begin_wall_ms + static_cast<uint64_t>(hours) * 3'600'000;
   }

@@ -21,7 +21,7 @@ constexpr int64_t kToday = 20'000;
 std::string ReportOfApp(const char* app, int64_t day) {
   SampleReport report;
   report.header.app = app;
-  report.header.id = report.header.lag_id = base::CreateUuidV7(day * kMsPerDay + 5);
+  report.header.id = report.header.hang_id = base::CreateUuidV7(day * kMsPerDay + 5);
   report.header.start_wall_ms = static_cast<uint64_t>(day * kMsPerDay + 5);
   return report.Encode();
 }

@@ -118,12 +118,12 @@ TEST(BoundedWrites, AReportBesideManyCausesWithLosses) {
   submit(kFew, kMany);
   EXPECT_LT(CpuMsOfOneMore(one_more, &collector), 4 * few_ms);
   const CausePage page = collector.store->Causes({}).value();
-  EXPECT_NEAR(page.causes.front().estimated_lags, 3.0 * (kMany - 1) + 10, 1e-3);
+  EXPECT_NEAR(page.causes.front().estimated_hangs, 3.0 * (kMany - 1) + 10, 1e-3);
 }
 
-SampleReport ReportOfHang(const base::Uuid& lag_id, uint32_t ordinal) {
+SampleReport ReportOfHang(const base::Uuid& hang_id, uint32_t ordinal) {
   SampleReport report;
-  report.header.lag_id = lag_id;
+  report.header.hang_id = hang_id;
   report.header.ordinal = ordinal;
   report.header.elapsed_ns = 1'000'000 * (ordinal + 1);
   return report;
@@ -131,17 +131,17 @@ SampleReport ReportOfHang(const base::Uuid& lag_id, uint32_t ordinal) {
 
 TEST(BoundedWrites, AReportOfAHangWithManyReports) {
   MemoryCollector collector;
-  const base::Uuid lag_id = base::CreateUuidV7(1'700'000'000'000);
+  const base::Uuid hang_id = base::CreateUuidV7(1'700'000'000'000);
   uint32_t ordinal = 1;
   auto submit_to = [&](size_t end) {
     while (ordinal < end) {
       std::vector<SampleReport> reports;
       for (; ordinal < end && reports.size() < 200; ++ordinal)
-        reports.push_back(ReportOfHang(lag_id, ordinal));
+        reports.push_back(ReportOfHang(hang_id, ordinal));
       collector.Submit(reports);
     }
   };
-  auto one_more = [&] { return ReportOfHang(lag_id, ordinal++).Encode(); };
+  auto one_more = [&] { return ReportOfHang(hang_id, ordinal++).Encode(); };
   submit_to(kFew);
   const double few_ms = CpuMsOfOneMore(one_more, &collector);
   submit_to(kMany);
@@ -151,14 +151,14 @@ TEST(BoundedWrites, AReportOfAHangWithManyReports) {
 // Sums of estimates stay right beside the bound.
 TEST(BoundedWrites, AHangIsCountedOnceHoweverManyReportsItHas) {
   MemoryCollector collector;
-  const base::Uuid lag_id = base::CreateUuidV7(1'700'000'000'000);
+  const base::Uuid hang_id = base::CreateUuidV7(1'700'000'000'000);
   std::vector<SampleReport> reports;
-  for (uint32_t ordinal = 1; ordinal <= 600; ++ordinal) reports.push_back(ReportOfHang(lag_id, ordinal));
+  for (uint32_t ordinal = 1; ordinal <= 600; ++ordinal) reports.push_back(ReportOfHang(hang_id, ordinal));
   collector.Submit(reports);
   SampleReport first;
-  first.header.id = first.header.lag_id = lag_id;
+  first.header.id = first.header.hang_id = hang_id;
   first.header.elapsed_ns = 1'000'000;
-  collector.Submit({first}, {testing::EncodeEnd(lag_id, 900'000'000)});
+  collector.Submit({first}, {testing::EncodeEnd(hang_id, 900'000'000)});
   int64_t parts_ns = 0;
   int64_t leads = 0;
   ASSERT_TRUE(collector.store
@@ -176,7 +176,7 @@ TEST(BoundedWrites, AHangIsCountedOnceHoweverManyReportsItHas) {
   EXPECT_EQ(sums.hang_ns, 900e6);
 }
 
-double LostOf(const CauseRow& cause) { return cause.estimated_lags - cause.sums.weighted_lags; }
+double LostOf(const CauseRow& cause) { return cause.estimated_hangs - cause.sums.weighted_hangs; }
 
 TEST(BoundedWrites, LossesOfACauseInTooManyClustersCountForAllReportsAlone) {
   MemoryCollector collector;

@@ -22,11 +22,11 @@ TEST(DurationSketch, IsExactForFew) {
 
 TEST(DurationSketch, IsWithinItsErrorForMany) {
   std::mt19937_64 random(7);
-  std::lognormal_distribution<double> lag_ms(6.5, 1);
+  std::lognormal_distribution<double> hang_ms(6.5, 1);
   std::vector<int64_t> lags;
   DurationSketch sketch;
   for (int i = 0; i < 20'000; ++i) {
-    lags.push_back(static_cast<int64_t>(lag_ms(random) * kMs));
+    lags.push_back(static_cast<int64_t>(hang_ms(random) * kMs));
     sketch.Add(lags.back(), 1);
   }
   std::ranges::sort(lags);

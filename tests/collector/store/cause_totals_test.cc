@@ -33,7 +33,7 @@ class Traffic {
 
   SampleReport Report(int64_t begin_ms) {
     SampleReport report;
-    report.header.id = report.header.lag_id = base::CreateUuidV7(begin_ms + Below(1000));
+    report.header.id = report.header.hang_id = base::CreateUuidV7(begin_ms + Below(1000));
     report.header.start_wall_ms = static_cast<uint64_t>(begin_ms);
     report.header.user = users_[static_cast<size_t>(Below(5))];
     report.header.app_version = Below(2) ? "1.0" : "1.1";
@@ -51,7 +51,7 @@ class Traffic {
       SampleReport report = Report(static_cast<int64_t>(first.header.start_wall_ms));
       report.header.user = first.header.user;
       if (ordinal == 0) report.header.id = first.header.id;
-      report.header.lag_id = first.header.id;
+      report.header.hang_id = first.header.id;
       report.header.ordinal = static_cast<uint32_t>(ordinal);
       report.header.elapsed_ns = static_cast<uint64_t>(elapsed_ns += 1 + Below(2'000'000'000));
       std::string encoded = report.Encode();
@@ -67,7 +67,7 @@ class Traffic {
     } else {
       report::RunEnd end{.session_id = base::CreateUuidV7(1), .reason = policies::ExitReason::kKilledInHang};
       end.report_id = ids.front();
-      end.lag_ns = static_cast<uint64_t>(elapsed_ns + 100);
+      end.hang_ns = static_cast<uint64_t>(elapsed_ns + 100);
       std::string batch;
       report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
       batches_.push_back(batch);
@@ -166,10 +166,10 @@ TEST(CauseTotals, AHangsTimeIsDividedAmongItsCausesWithoutRest) {
   ASSERT_TRUE(collector.store
                   ->ForEachReport({},
                                   [&](const ReportRow& report) {
-                                    auto& [parts, whole] = lags[base::ToString(report.lag_id)];
+                                    auto& [parts, whole] = lags[base::ToString(report.hang_id)];
                                     parts += report.hang_ns;
                                     whole = std::max(whole, HangDurationNs(report));
-                                    leads[base::ToString(report.lag_id)] += report.is_lead;
+                                    leads[base::ToString(report.hang_id)] += report.is_lead;
                                   })
                   .ok());
   double all_ns = 0;

@@ -20,7 +20,7 @@ class CauseVersionsTest : public ::testing::Test {
   void Hang(const std::string& innermost, const std::string& version, int day, int64_t hang_ms,
             uint32_t sample_rate_ppm = 0) {
     SampleReport report{.stack = {innermost, "Caller"}};
-    report.header.id = report.header.lag_id = base::CreateUuidV7(kVersionsBeginMs + day * kMsPerDay);
+    report.header.id = report.header.hang_id = base::CreateUuidV7(kVersionsBeginMs + day * kMsPerDay);
     report.header.start_wall_ms = static_cast<uint64_t>(kVersionsBeginMs + day * kMsPerDay);
     report.header.app_version = version;
     report.header.elapsed_ns = hang_ms * 1'000'000;

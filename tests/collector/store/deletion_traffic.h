@@ -78,14 +78,14 @@ class DeletionTraffic {
     Choose();
     const size_t reports = 1 + Draw(4) / 2;
     const base::Uuid session_id = base::CreateUuidV7(day_ms_);
-    base::Uuid lag_id;
+    base::Uuid hang_id;
     const int64_t first_ns = 2'000'000'000 + static_cast<int64_t>(Draw(900)) * 1'000'000;
     for (size_t i = 0; i < reports; ++i) {
       const int stack = static_cast<int>(Draw(6));
       SampleReport report;
       report.header.id = base::CreateUuidV7(day_ms_ + static_cast<int64_t>(i));
-      if (i == 0) lag_id = report.header.id;
-      report.header.lag_id = lag_id;
+      if (i == 0) hang_id = report.header.id;
+      report.header.hang_id = hang_id;
       report.header.session_id = session_id;
       report.header.ordinal = static_cast<uint32_t>(i);
       report.header.app = kApps[app_];
@@ -108,7 +108,7 @@ class DeletionTraffic {
       if (Draw(3) == 0)
         Add(RecordType::kHangEnd, testing::EncodeEnd(report.header.id, end_ns), report.header.id);
     }
-    if (Draw(6) == 0) AddRunEnd(session_id, lag_id);
+    if (Draw(6) == 0) AddRunEnd(session_id, hang_id);
   }
 
   report::TraceRecord TraceFor(const base::Uuid& report_id, const base::Uuid& session_id) {
@@ -125,7 +125,7 @@ class DeletionTraffic {
     Add(RecordType::kRunEnd, report::EncodeRunEnd({.session_id = session_id,
                                                    .reason = policies::ExitReason::kKilledInHang,
                                                    .report_id = report_id,
-                                                   .lag_ns = 4'500'000'000,
+                                                   .hang_ns = 4'500'000'000,
                                                    .loop = "ui",
                                                    .last_seen_wall_ms = static_cast<uint64_t>(day_ms_),
                                                    .app = kApps[app_],

@@ -53,7 +53,7 @@ TEST(RetentionJob, KeepsWhatIsYoungEnough) {
   std::vector<SampleReport> reports(1200);
   for (size_t i = 0; i < reports.size(); ++i) {
     const auto day = kDay - static_cast<int64_t>(i % 4);
-    reports[i].header.id = reports[i].header.lag_id = base::CreateUuidV7(day * kMsPerDay + 5);
+    reports[i].header.id = reports[i].header.hang_id = base::CreateUuidV7(day * kMsPerDay + 5);
   }
   collector.Submit(reports);
   RetentionJob all(collector.store.get(), 0, [] { return (kDay + 1000) * kMsPerDay; });

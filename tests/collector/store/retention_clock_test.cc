@@ -21,7 +21,7 @@ constexpr int64_t kNewestDay = 20'000;
 
 SampleReport ReportOfADay(int64_t day) {
   SampleReport report;
-  report.header.id = report.header.lag_id = base::CreateUuidV7(day * kMsPerDay + 5);
+  report.header.id = report.header.hang_id = base::CreateUuidV7(day * kMsPerDay + 5);
   report.header.start_wall_ms = static_cast<uint64_t>(day * kMsPerDay + 5);
   report.header.elapsed_ns = 1'000'000'000;
   return report;

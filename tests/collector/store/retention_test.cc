@@ -24,7 +24,7 @@ constexpr int64_t kLastDay = 20'000;
 // Borrows `version`.
 SampleReport ReportOfDay(int64_t day, const std::string& leaf = "Leaf", std::string_view version = "1.0") {
   SampleReport report;
-  report.header.id = report.header.lag_id = base::CreateUuidV7(day * kMsPerDay + 5);
+  report.header.id = report.header.hang_id = base::CreateUuidV7(day * kMsPerDay + 5);
   report.header.start_wall_ms = static_cast<uint64_t>(day * kMsPerDay + 5);
   report.header.elapsed_ns = 1'000'000'000;
   report.header.app_version = version;
@@ -178,7 +178,7 @@ TEST(Retention, ADatabaseOfVersion8ForgetsMadeUpLosses) {
       "PRAGMA user_version = 8");
   auto store = SqliteStore::Open(path);
   ASSERT_TRUE(store.ok()) << store.status().message();
-  EXPECT_EQ((*store)->Causes({})->causes[0].estimated_lags, 1 + kMostLostPerReport);
+  EXPECT_EQ((*store)->Causes({})->causes[0].estimated_hangs, 1 + kMostLostPerReport);
   EXPECT_EQ((*store)->Losses({})->front().count, kMostLostAtOnce);
 }
 

@@ -41,7 +41,7 @@ TEST(Store, JoinsAHangsEndThatComesBeforeItsReport) {
 TEST(Store, TheEndOfOneReportEndsAllReportsOfItsHang) {
   MemoryCollector collector;
   SampleReport first, second, third;
-  second.header.lag_id = third.header.lag_id = first.header.id;
+  second.header.hang_id = third.header.hang_id = first.header.id;
   collector.Submit({first, second});
   collector.Submit({}, {EncodeEnd(second.header.id, 5'000'000'000)});
   collector.Submit({third});
@@ -62,7 +62,7 @@ report::RunEnd RunEndOf(const SampleReport& report, policies::ExitReason reason)
   return {.session_id = report.header.session_id,
           .reason = reason,
           .report_id = report.header.id,
-          .lag_ns = 9'000'000'000,
+          .hang_ns = 9'000'000'000,
           .loop = "ui",
           .last_seen_wall_ms = 1'700'000'009'000,
           .scene = "inbox",
@@ -87,7 +87,7 @@ class StoreRunEnd : public ::testing::Test {
 
 TEST_F(StoreRunEnd, TheHangThatARunWasKilledInEndsWithItsRun) {
   SampleReport later;
-  later.header.lag_id = report_.header.id;
+  later.header.hang_id = report_.header.id;
   later.header.ordinal = 1;
   collector_.Submit({report_, later});
   collector_.SubmitRunEnds({RunEndOf(report_, policies::ExitReason::kKilledInHang)});
@@ -111,7 +111,7 @@ TEST_F(StoreRunEnd, IsStoredOnceAsItWasFirstTold) {
   EXPECT_EQ(found.session_id, report_.header.session_id);
   EXPECT_EQ(found.reason, "oom-kill");
   EXPECT_EQ(found.report_id, report_.header.id);
-  EXPECT_EQ(found.lag_ns, 9'000'000'000);
+  EXPECT_EQ(found.hang_ns, 9'000'000'000);
   EXPECT_EQ(found.scene, "inbox");
   EXPECT_EQ(found.user, "u-71");
 }
@@ -132,7 +132,7 @@ TEST_F(StoreRunEnd, AnotherReasonLeavesTheReportAsItIs) {
 
 TEST_F(StoreRunEnd, NeverMakesAHangShorterThanItsReportSays) {
   report::RunEnd end = RunEndOf(report_, policies::ExitReason::kKilledInHang);
-  end.lag_ns = 1;
+  end.hang_ns = 1;
   collector_.Submit({report_});
   collector_.SubmitRunEnds({end});
   EXPECT_EQ(DurationOf(collector_.store.get(), report_.header.id), report_.header.elapsed_ns);
@@ -154,7 +154,7 @@ TEST_F(StoreRunEnd, EveryReasonIsTold) {
     expected[policies::ExitReasonName(reason)] = value + 1;
     for (int32_t i = 0; i <= value; ++i) {
       SampleReport report;
-      report.header.id = report.header.lag_id = base::CreateUuidV7(1'700'000'000'000 + value * 100 + i);
+      report.header.id = report.header.hang_id = base::CreateUuidV7(1'700'000'000'000 + value * 100 + i);
       report.header.session_id = report.header.id;
       ends.push_back(RunEndOf(report, reason));
       reports.push_back(report);

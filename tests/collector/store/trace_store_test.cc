@@ -48,7 +48,7 @@ TEST_F(TraceStoreTest, KeepsATraceOnceAsItCame) {
   EXPECT_EQ(row.id, trace.id);
   EXPECT_EQ(row.session_id, trace.session_id);
   EXPECT_EQ(row.report_id, trace.report_id);
-  EXPECT_EQ(row.lag_id, trace.lag_id);
+  EXPECT_EQ(row.hang_id, trace.hang_id);
   EXPECT_EQ(row.app + row.version + row.user + row.reason, "editor2.3.1u-71lag");
   EXPECT_EQ(row.begin_wall_ms, 1'700'000'000'000);
   EXPECT_EQ(row.duration_ns, 40'000'000);

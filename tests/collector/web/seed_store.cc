@@ -330,7 +330,7 @@ class Seeder {
                     {.watched_ns = value,
                      .dispatches = static_cast<uint64_t>(value),
                      .lags = static_cast<uint64_t>(value),
-                     .lagged_ns = value}}};
+                     .hang_ns = value}}};
     Add(report::RecordType::kUsage, EncodeUsage(usage));
   }
 
@@ -351,7 +351,7 @@ class Seeder {
   int64_t Below(int64_t bound) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(bound)); }
 
   void StampHeader(int64_t start_ms, report::ReportHeader* header) {
-    header->id = header->lag_id = base::CreateUuidV7(start_ms);
+    header->id = header->hang_id = base::CreateUuidV7(start_ms);
     header->session_id = base::CreateUuidV7(start_ms);
     header->start_wall_ms = start_ms;
   }
@@ -362,7 +362,7 @@ class Seeder {
       const int64_t begin_ms = BeginOf(day) + Below(8 * kMsPerHour);
       const int64_t watched_ms = kMsPerHour + Below(5 * kMsPerHour);
       const bool is_better = version == "2.4.0";
-      const int64_t lagged_ms = Below(is_better ? 9'000 : 24'000) * (1 + user % 3);
+      const int64_t hang_ms = Below(is_better ? 9'000 : 24'000) * (1 + user % 3);
       report::Usage usage{.id = base::CreateUuidV7(begin_ms),
                           .session_id = base::CreateUuidV7(begin_ms),
                           .app = app,
@@ -373,11 +373,11 @@ class Seeder {
       usage.loops = {{"ui",
                       {.watched_ns = watched_ms * kNsPerMs,
                        .dispatches = 40'000,
-                       .lags = static_cast<uint64_t>(lagged_ms / 2500),
-                       .lagged_ns = lagged_ms * kNsPerMs,
+                       .lags = static_cast<uint64_t>(hang_ms / 2500),
+                       .hang_ns = hang_ms * kNsPerMs,
                        .background = {.watched_ns = watched_ms / 4 * kNsPerMs,
-                                      .lags = static_cast<uint64_t>(lagged_ms / 10'000),
-                                      .lagged_ns = lagged_ms / 3 * kNsPerMs}}}};
+                                      .lags = static_cast<uint64_t>(hang_ms / 10'000),
+                                      .hang_ns = hang_ms / 3 * kNsPerMs}}}};
       Add(report::RecordType::kUsage, EncodeUsage(usage));
     }
   }
@@ -397,7 +397,7 @@ class Seeder {
 
   void FreezeOnce(const Cause& cause, const std::string& version, int64_t start_ms) {
     const std::string user = "u-" + std::to_string(Below(12));
-    const int64_t lag_ms = cause.usual_ms * (60 + Below(120)) / 100;
+    const int64_t hang_ms = cause.usual_ms * (60 + Below(120)) / 100;
     SampleReport report;
     auto& header = report.header;
     StampHeader(start_ms, &header);
@@ -422,7 +422,7 @@ class Seeder {
     std::string encoded = report.Encode();
     report::AppendCause(std::hash<std::string>()(cause.app + cause.tag), &encoded);
     Add(report::RecordType::kReport, encoded);
-    Add(report::RecordType::kHangEnd, EncodeEnd(header.id, std::max<int64_t>(lag_ms, 2'050) * kNsPerMs));
+    Add(report::RecordType::kHangEnd, EncodeEnd(header.id, std::max<int64_t>(hang_ms, 2'050) * kNsPerMs));
     if (cause.tag == "cover") AddTrace(cause, header);
   }
 

@@ -22,7 +22,7 @@ using lagwatch::testing::EnvCall;
 using lagwatch::testing::FaultEnv;
 using namespace std::chrono_literals;
 
-constexpr RecordNote kHangStart{.priority = policies::ReportPriority::kHang, .is_lag_start_or_end = true};
+constexpr RecordNote kHangStart{.priority = policies::ReportPriority::kHang, .is_hang_start_or_end = true};
 
 // Kept for ever: a thread that the disk holds may use it after its test.
 FaultEnv& NewEnv() {

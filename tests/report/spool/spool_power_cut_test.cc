@@ -72,7 +72,7 @@ TEST_F(SpoolPowerCut, WithoutASyncEverythingMayBeLost) {
 TEST_F(SpoolPowerCut, AHangThatTheDiskWasMadeToTakeIsThere) {
   for (uint32_t seed = 0; seed < 50; ++seed) {
     auto writer = NewWriter(SyncPolicy::kHangStartAndEnd);
-    EXPECT_TRUE(writer->Append(RecordType::kReport, "lag", {.is_lag_start_or_end = true}));
+    EXPECT_TRUE(writer->Append(RecordType::kReport, "lag", {.is_hang_start_or_end = true}));
     if (seed % 2 == 0) writer->Seal();
     WaitForSyncs(*writer, 1);
     EXPECT_TRUE(writer->Append(RecordType::kUsage, "not urgent"));

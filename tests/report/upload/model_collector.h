@@ -97,7 +97,7 @@ struct SmallReport {
   report::HangKind kind = report::HangKind::kHang;
   report::HangLevel level = report::HangLevel::kHang;
   uint64_t function_offset = 0x1000;
-  base::Uuid lag_id = {};  // zero: its own
+  base::Uuid hang_id = {};  // zero: its own
 };
 
 inline std::string Encode(const SmallReport& small) {
@@ -106,7 +106,7 @@ inline std::string Encode(const SmallReport& small) {
   report::ReportEncoder encoder(&buffer);
   encoder.SetHeader({.id = small.id,
                      .session_id = IdOf("session-01234567"),
-                     .lag_id = small.lag_id == base::Uuid{} ? small.id : small.lag_id,
+                     .hang_id = small.hang_id == base::Uuid{} ? small.id : small.hang_id,
                      .app = "editor",
                      .app_version = "2.3.1",
                      .user = small.user,

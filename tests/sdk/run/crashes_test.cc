@@ -68,7 +68,7 @@ TEST_F(Crashes, ACrashInAHangIsToldAsSuchAndEndsTheHang) {
   ASSERT_TRUE(last_exit.has_value());
   EXPECT_EQ(last_exit->reason, LW_EXIT_CRASH_IN_HANG);
   EXPECT_EQ(last_exit->signal, SIGILL);
-  EXPECT_EQ(last_exit->was_in_lag, 1);
+  EXPECT_EQ(last_exit->was_in_hang, 1);
   ASSERT_EQ(Ends().size(), 1u);
   EXPECT_EQ(Ends()[0].report_id, Reports()[0].id);
 }
@@ -83,7 +83,7 @@ TEST_F(Crashes, ACrashHandlerThatHangsIsToldAsSuch) {
   ASSERT_TRUE(last_exit.has_value());
   EXPECT_EQ(last_exit->reason, LW_EXIT_HANG_IN_CRASH);
   EXPECT_EQ(last_exit->signal, SIGILL);
-  EXPECT_EQ(last_exit->was_in_lag, 1);
+  EXPECT_EQ(last_exit->was_in_hang, 1);
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST_F(ExitAnalysis, AProcessKilledInAHangIsToldWithIt) {
   report::RunEnd end = runs[0].ToRunEnd();
   EXPECT_EQ(end.session_id, facts.session_id);
   EXPECT_EQ(end.report_id, kHang);
-  EXPECT_GE(end.lag_ns, 3'000'000'000u);
+  EXPECT_GE(end.hang_ns, 3'000'000'000u);
   EXPECT_EQ(end.loop, "ui");
   EXPECT_EQ(end.scene, "export");
   EXPECT_EQ(end.app, "editor");
@@ -124,7 +124,7 @@ TEST_F(ExitAnalysis, AKilledProcessIsToldWithWhatItWasUsedFor) {
     usage.watched_ns = 7 * base::kNsPerSecond;
     usage.dispatches = 10;
     usage.lags = 1;
-    usage.lagged_ns = 2 * base::kNsPerSecond;
+    usage.hang_ns = 2 * base::kNsPerSecond;
     usage.durations[12] = 1;
     usage.suppressed[static_cast<size_t>(policies::SuppressedReason::kReportLimit)] = 3;
     (*writer)->NoteUsage(usage);
@@ -142,7 +142,7 @@ TEST_F(ExitAnalysis, AKilledProcessIsToldWithWhatItWasUsedFor) {
   ASSERT_EQ(usage->loops.size(), 1u);
   EXPECT_EQ(usage->loops[0].loop, "");
   EXPECT_EQ(usage->loops[0].usage.watched_ns, 7 * base::kNsPerSecond);
-  EXPECT_EQ(usage->loops[0].usage.lagged_ns, 2 * base::kNsPerSecond);
+  EXPECT_EQ(usage->loops[0].usage.hang_ns, 2 * base::kNsPerSecond);
   EXPECT_EQ(usage->loops[0].usage.durations.counts[12], 1u);
   ASSERT_EQ(usage->suppressed.size(), 1u);
   EXPECT_EQ(usage->suppressed[0].reason, policies::SuppressedReason::kReportLimit);
@@ -184,10 +184,10 @@ TEST_F(ExitAnalysis, ACrashIsTakenWithTheHangAroundItOrAfterIt) {
   parts.marks.crash_signal = SIGSEGV;
   parts.marks.crash_wall_ms = kCrashMs;
   parts.progress[0].sequence = 1;
-  parts.progress[0].lag_id = kHang;
-  auto told = [&](CrashMoment moment, int64_t lag_begin_ms, int64_t seen_ms) {
+  parts.progress[0].hang_id = kHang;
+  auto told = [&](CrashMoment moment, int64_t hang_begin_ms, int64_t seen_ms) {
     parts.marks.crash_moment = static_cast<uint32_t>(moment);
-    parts.progress[0].lag_begin_wall_ms = lag_begin_ms;
+    parts.progress[0].hang_begin_wall_ms = hang_begin_ms;
     parts.progress[0].seen_wall_ms = seen_ms;
     parts.FixChecksums();
     Leave(facts, parts);
@@ -202,7 +202,7 @@ TEST_F(ExitAnalysis, ACrashIsTakenWithTheHangAroundItOrAfterIt) {
   EXPECT_EQ(told(CrashMoment::kNotKnown, kCrashMs - 5000, kCrashMs), ExitReason::kCrash);
   EXPECT_EQ(told(static_cast<CrashMoment>(99), INT64_MIN, INT64_MAX), ExitReason::kCrash);
   EXPECT_EQ(told(CrashMoment::kOutsideHang, INT64_MIN, INT64_MAX), ExitReason::kCrashInHang);
-  parts.progress[0].lag_id = {};
+  parts.progress[0].hang_id = {};
   EXPECT_EQ(told(CrashMoment::kOutsideHang, 0, kCrashMs), ExitReason::kCrash);
 }
 
@@ -211,15 +211,15 @@ TEST_F(ExitAnalysis, ARunBeforeARebootIsToldWithItsHang) {
   facts.boot_id.bytes[0] ^= 1;
   PageParts parts(facts);
   parts.progress[0].sequence = 1;
-  parts.progress[0].lag_id = kHang;
-  parts.progress[0].lag_ns = 5;
+  parts.progress[0].hang_id = kHang;
+  parts.progress[0].hang_ns = 5;
   parts.FixChecksums();
   Leave(facts, parts);
   std::vector<EndedRun> runs = Told();
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_EQ(runs[0].reason, ExitReason::kReboot);
   EXPECT_EQ(runs[0].ToRunEnd().report_id, kHang);
-  EXPECT_EQ(runs[0].ToRunEnd().lag_ns, 5u);
+  EXPECT_EQ(runs[0].ToRunEnd().hang_ns, 5u);
 }
 
 TEST_F(ExitAnalysis, AnotherBuildOrVersionOfTheSameProgramIsAnUpdate) {

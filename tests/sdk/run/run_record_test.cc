@@ -79,7 +79,7 @@ TEST_F(RunRecordFile, TellsWhatTheRunIs) {
   EXPECT_EQ(record.run.build_id, facts_.build_id);
   EXPECT_EQ(record.run.oom_group_path, facts_.oom_group_path);
   EXPECT_GE(record.seen_wall_ms, facts_.start_wall_ms);
-  EXPECT_FALSE(record.was_in_lag());
+  EXPECT_FALSE(record.was_in_hang());
   EXPECT_FALSE(record.has_ended);
   EXPECT_EQ(record.crash_signal, 0);
 }
@@ -89,16 +89,16 @@ TEST_F(RunRecordFile, FollowsAHang) {
   scene_.Set("export");
   writer->HangBegan(kHangOfRun, "ui", 2 * base::kNsPerSecond);
   RunRecord begun = Read();
-  EXPECT_EQ(begun.lag_id, kHangOfRun);
-  EXPECT_EQ(begun.lag_loop, "ui");
+  EXPECT_EQ(begun.hang_id, kHangOfRun);
+  EXPECT_EQ(begun.hang_loop, "ui");
   EXPECT_EQ(begun.scene, "export");
-  EXPECT_GE(begun.lag_ns, 2 * base::kNsPerSecond);
+  EXPECT_GE(begun.hang_ns, 2 * base::kNsPerSecond);
   usleep(60'000);
   writer->Refresh();
-  EXPECT_GE(Read().lag_ns, begun.lag_ns + 60 * base::kNsPerMs);
-  EXPECT_EQ(Read().lag_begin_wall_ms, begun.lag_begin_wall_ms);
+  EXPECT_GE(Read().hang_ns, begun.hang_ns + 60 * base::kNsPerMs);
+  EXPECT_EQ(Read().hang_begin_wall_ms, begun.hang_begin_wall_ms);
   writer->HangEnded(kHangOfRun);
-  EXPECT_FALSE(Read().was_in_lag());
+  EXPECT_FALSE(Read().was_in_hang());
 }
 
 TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
@@ -112,10 +112,10 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   usage.dispatches = 10;
   usage.untimed_dispatches = 1;
   usage.lags = 2;
-  usage.lagged_ns = 3;
+  usage.hang_ns = 3;
   usage.background_watched_ms = 4;
-  usage.background_lags = 5;
-  usage.background_lagged_ms = 6;
+  usage.background_hangs = 5;
+  usage.background_hang_ms = 6;
   std::memcpy(usage.loop, "ui", 2);
   usage.durations[3] = 4;
   usage.suppressed[1] = 5;
@@ -130,10 +130,10 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   EXPECT_EQ(record.usage.dispatches, 10u);
   EXPECT_EQ(record.usage.untimed_dispatches, 1u);
   EXPECT_EQ(record.usage.lags, 2u);
-  EXPECT_EQ(record.usage.lagged_ns, 3);
+  EXPECT_EQ(record.usage.hang_ns, 3);
   EXPECT_EQ(record.usage.background.watched_ns, 4 * base::kNsPerMs);
   EXPECT_EQ(record.usage.background.lags, 5u);
-  EXPECT_EQ(record.usage.background.lagged_ns, 6 * base::kNsPerMs);
+  EXPECT_EQ(record.usage.background.hang_ns, 6 * base::kNsPerMs);
   EXPECT_EQ(record.usage.durations.counts[3], 4u);
   EXPECT_EQ(record.suppressed[1], 5u);
   // A little more is not worth a write; much more is.
@@ -155,11 +155,11 @@ TEST_F(RunRecordFile, OfSeveralHangsTellsTheOneThatBeganFirst) {
   writer->HangBegan(kHangOfRun, "worker", 1 * base::kNsPerSecond);
   writer->HangBegan(other, "ui", 5 * base::kNsPerSecond);
   writer->HangBegan(other, "ui", 6 * base::kNsPerSecond);  // its next report
-  EXPECT_EQ(Read().lag_loop, "ui");
+  EXPECT_EQ(Read().hang_loop, "ui");
   writer->HangEnded(other);
-  EXPECT_EQ(Read().lag_id, kHangOfRun);
+  EXPECT_EQ(Read().hang_id, kHangOfRun);
   writer->HangEnded(kHangOfRun);
-  EXPECT_FALSE(Read().was_in_lag());
+  EXPECT_FALSE(Read().was_in_hang());
 }
 
 TEST_F(RunRecordFile, IsNotDisturbedByMoreHangsThanItKeeps) {
@@ -170,10 +170,10 @@ TEST_F(RunRecordFile, IsNotDisturbedByMoreHangsThanItKeeps) {
     writer->HangBegan(lags.back(),
                       "a loop with a name that is longer than what the record has room for, really", 1);
   }
-  EXPECT_EQ(Read().lag_id, lags.front());
-  EXPECT_EQ(Read().lag_loop.size(), 64u);
+  EXPECT_EQ(Read().hang_id, lags.front());
+  EXPECT_EQ(Read().hang_loop.size(), 64u);
   for (const base::Uuid& lag : lags) writer->HangEnded(lag);
-  EXPECT_FALSE(Read().was_in_lag());
+  EXPECT_FALSE(Read().was_in_hang());
 }
 
 TEST_F(RunRecordFile, ALongGapBetweenRoundsWasNotTheProgramsTime) {
@@ -181,7 +181,7 @@ TEST_F(RunRecordFile, ALongGapBetweenRoundsWasNotTheProgramsTime) {
   writer->HangBegan(kHangOfRun, "ui", 2 * base::kNsPerSecond);
   usleep(1'500'000);  // stopped, as far as visible from outside
   writer->Refresh();
-  EXPECT_EQ(Read().lag_ns, 3 * base::kNsPerSecond);
+  EXPECT_EQ(Read().hang_ns, 3 * base::kNsPerSecond);
 }
 
 TEST_F(RunRecordFile, HasANewSceneAtTheNextRound) {
@@ -198,7 +198,7 @@ TEST_F(RunRecordFile, OutlivesAProcessThatIsKilled) {
     writer->HangBegan(kHangOfRun, "ui", 7);
     static_cast<void>(writer.release());
   });
-  EXPECT_EQ(Read().lag_id, kHangOfRun);
+  EXPECT_EQ(Read().hang_id, kHangOfRun);
   EXPECT_FALSE(IsLocked(RunPath(directory_.path(), facts_)));
 }
 
@@ -389,8 +389,8 @@ TEST_F(RunRecordBytes, TextsAndLengthsAreHeldToTheirFields) {
   std::memset(header.app, 'a', sizeof header.app);
   std::memset(header.oom_group_path, 'p', sizeof header.oom_group_path);
   std::memset(parts_.progress[1].scene, 's', sizeof parts_.progress[1].scene);
-  std::memset(parts_.progress[1].lag_loop, 'l', sizeof parts_.progress[1].lag_loop);
-  parts_.progress[1].lag_ns = -5;
+  std::memset(parts_.progress[1].hang_loop, 'l', sizeof parts_.progress[1].hang_loop);
+  parts_.progress[1].hang_ns = -5;
   parts_.marks.crash_signal = UINT32_MAX;
   parts_.FixChecksums();
   RunRecord record;
@@ -399,8 +399,8 @@ TEST_F(RunRecordBytes, TextsAndLengthsAreHeldToTheirFields) {
   EXPECT_EQ(record.run.app, std::string(sizeof header.app, 'a'));
   EXPECT_EQ(record.run.oom_group_path.size(), sizeof header.oom_group_path);
   EXPECT_EQ(record.scene, std::string(64, 's'));
-  EXPECT_EQ(record.lag_loop, std::string(64, 'l'));
-  EXPECT_EQ(record.lag_ns, 0);
+  EXPECT_EQ(record.hang_loop, std::string(64, 'l'));
+  EXPECT_EQ(record.hang_ns, 0);
   EXPECT_EQ(record.crash_signal, 64);
 }
 
@@ -420,7 +420,7 @@ TEST_F(RunRecordBytes, HostileBytesAreHarmless) {
     ++records;
     EXPECT_LE(record.run.build_id.size(), 32u);
     EXPECT_LE(record.scene.size(), 64u);
-    EXPECT_GE(record.lag_ns, 0);
+    EXPECT_GE(record.hang_ns, 0);
   }
   EXPECT_GT(records, 1000);
 }

@@ -46,7 +46,7 @@ TEST_F(SdkTest, TellsHowTheLastRunEnded) {
   auto second = Monitor::Start(options);
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].reason, LW_EXIT_CLEAN);
-  EXPECT_EQ(told[0].was_in_lag, 0);
+  EXPECT_EQ(told[0].was_in_hang, 0);
   EXPECT_STREQ(told[0].scene, "inbox");
   EXPECT_STREQ(told[0].app_version, "1.2.3");
   EXPECT_EQ(told[0].session_id, base::ToString(session));

@@ -131,7 +131,7 @@ TEST_F(TracesTest, OfAHangHasWhatItDidInItsDispatch) {
   ASSERT_EQ(traces.size(), 1u);
   const TraceRecord& record = traces[0];
   EXPECT_EQ(record.report_id, reports[0].id);
-  EXPECT_EQ(record.lag_id, reports[0].lag_id);
+  EXPECT_EQ(record.hang_id, reports[0].hang_id);
   EXPECT_EQ(record.session_id, reports[0].session_id);
   EXPECT_EQ(record.app, "sdk-test");
   EXPECT_EQ(record.user, "u-1");

@@ -61,7 +61,7 @@ TEST(ReportText, LossesAreATable) {
 
 TEST(ReportText, ReportsAreATable) {
   SampleReport report;
-  report.header.id = report.header.lag_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
+  report.header.id = report.header.hang_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
   auto source = SourceOf(EncodeBatch({report.Encode()}));
   EXPECT_EQ(
       ReportTable(source->Get("/v1/reports", {}).value(), 0),
@@ -103,7 +103,7 @@ TEST(ReportText, AHangThatItsRunWasKilledInIsMarked) {
   report::RunEnd end{.session_id = report.header.session_id,
                      .reason = policies::ExitReason::kKilledInHang,
                      .report_id = report.header.id,
-                     .lag_ns = 7'000'000'000};
+                     .hang_ns = 7'000'000'000};
   std::string batch = EncodeBatch({report.Encode()});
   report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
   Json reports = SourceOf(batch)->Get("/v1/reports", {}).value();
@@ -118,7 +118,7 @@ TEST(ReportText, HowItsRunEndedIsShownWithAReport) {
                      .reason = policies::ExitReason::kHangInCrash,
                      .signal = 11,
                      .report_id = report.header.id,
-                     .lag_ns = 7'000'000'000};
+                     .hang_ns = 7'000'000'000};
   std::string batch = EncodeBatch({report.Encode()});
   report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(end)}, &batch);
   auto source = SourceOf(batch);
@@ -213,7 +213,7 @@ TEST(ReportText, SharesAreShownAsPercentAndLoadsAsNumbers) {
 TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
   SampleReport report{.samples = {{"Leaf", "main"}, {"Leaf", "main"}, {"Other", "main"}},
                       .threads = {{"worker\x1b", {"Work"}}}};
-  report.header.id = report.header.lag_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
+  report.header.id = report.header.hang_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
   auto source = SourceOf(EncodeBatch({report.Encode()}, {EncodeEnd(report.header.id, 4'100'000'000)}));
   Json json = source->Get("/v1/reports/018b", {}).value();
   std::string cluster =
@@ -307,7 +307,7 @@ TEST(ReportText, AVerdictHasItsLargestShares) {
 
 TEST(ReportText, AReportOfCpuUseIsAboutTheProcess) {
   SampleReport report{.samples = {{"Hash", "Scan"}, {"Copy"}}, .sample_cpu_ns = {750'000'000, 250'000'000}};
-  report.header.id = report.header.lag_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
+  report.header.id = report.header.hang_id = *base::TryParseUuid("018bcfe5-6800-7000-8000-000000000001");
   report.header.kind = report::HangKind::kCpuAverage;
   report.header.loop = report.header.tag = "";
   report.header.elapsed_ns = 0;

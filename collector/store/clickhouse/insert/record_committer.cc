@@ -71,7 +71,7 @@ class RecordCommitter::Group {
     if (!to.named_build.empty()) rows_.AddNamed(report.id, to.named_build);
     if (report.level1_key == to.clusters[0].key && report.level2_key == to.clusters[1].key) return;
     owner_->AddNewClusters(to.clusters, &rows_);
-    rows_.AddPlacement(report.id, report.lag_id, to.clusters);
+    rows_.AddPlacement(report.id, report.hang_id, to.clusters);
   }
 
   Status Send() {
@@ -144,7 +144,7 @@ std::map<std::string, base::Uuid> RecordCommitter::HangsOfEnded(std::span<const 
   std::map<std::string, base::Uuid> lags;
   for (const NewRecord& record : records) {
     if (const auto* added = std::get_if<NewReport>(&record))
-      lags.emplace(added->row.id.as_bytes(), added->row.lag_id);
+      lags.emplace(added->row.id.as_bytes(), added->row.hang_id);
   }
   std::vector<base::Uuid> wanted;
   for (const NewRecord& record : records) {

@@ -30,10 +30,10 @@ void AddValues(RowWriter* rows, const Values&... values) {
 
 void RecordRows::Add(const NewReport& added) {
   const ReportRow& row = added.row;
-  Mark(SumsUnit::OfHour(HomeHourOf(row.id, row.lag_id)));
+  Mark(SumsUnit::OfHour(HomeHourOf(row.id, row.hang_id)));
   RowWriter& reports = Of(kReports);
   reports.Day(DayOf(row.id));
-  AddValues(&reports, row.id, row.lag_id, row.session_id, row.ordinal, row.app, row.version, row.user,
+  AddValues(&reports, row.id, row.hang_id, row.session_id, row.ordinal, row.app, row.version, row.user,
             row.kind, row.verdict, row.loop, row.tag, row.os, row.machine, row.pid, row.tid, row.threshold_ms,
             row.start_wall_ms, row.elapsed_ns, row.cpu_window_ns, row.cpu_thread_ns, row.cpu_process_ns,
             added.clusters[0].key, added.clusters[1].key, row.sample_rate_ppm, row.cause, versions_->First(),
@@ -52,11 +52,11 @@ void RecordRows::Add(const report::HangEnd& end) {
 void RecordRows::Add(const report::RunEnd& end) {
   Of(kRunEnds).Day(DayOfMs(end.last_seen_wall_ms));
   AddValues(&Of(kRunEnds), end.session_id, policies::ExitReasonName(end.reason), end.signal, end.report_id,
-            ToSigned(end.lag_ns), end.loop, ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms),
+            ToSigned(end.hang_ns), end.loop, ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms),
             end.scene, end.app, end.app_version, end.user, versions_->First());
   if (!EndedReportOf(end)) return;
   Of(kEnds).Day(DayOf(end.report_id));
-  AddValues(&Of(kEnds), end.report_id, 1, ToSigned(end.lag_ns), versions_->First());
+  AddValues(&Of(kEnds), end.report_id, 1, ToSigned(end.hang_ns), versions_->First());
 }
 
 void RecordRows::Add(const report::FrameSlice& slice) {
@@ -92,7 +92,7 @@ void RecordRows::Add(const report::Losses& losses) {
 void RecordRows::Add(const NewTrace& added) {
   const TraceRow& row = added.row;
   Of(kTraces).Day(DayOf(row.id));
-  AddValues(&Of(kTraces), row.id, row.session_id, row.report_id, row.lag_id, row.app, row.version, row.user,
+  AddValues(&Of(kTraces), row.id, row.session_id, row.report_id, row.hang_id, row.app, row.version, row.user,
             row.begin_wall_ms, row.duration_ns, row.reason, row.size_bytes, row.sample_rate_ppm, row.cause,
             versions_->First(), added.trace);
 }
@@ -108,10 +108,10 @@ void RecordRows::Add(const Cluster& cluster) {
             cluster.via, NamesToJson(cluster.held_by), versions_->First());
 }
 
-void RecordRows::AddPlacement(const base::Uuid& id, const base::Uuid& lag_id, const ClusterPath& clusters) {
-  Mark(SumsUnit::OfHour(HomeHourOf(id, lag_id)));
+void RecordRows::AddPlacement(const base::Uuid& id, const base::Uuid& hang_id, const ClusterPath& clusters) {
+  Mark(SumsUnit::OfHour(HomeHourOf(id, hang_id)));
   Of(kPlacements).Day(DayOf(id));
-  AddValues(&Of(kPlacements), id, lag_id, clusters[0].key, clusters[1].key, versions_->Newest());
+  AddValues(&Of(kPlacements), id, hang_id, clusters[0].key, clusters[1].key, versions_->Newest());
 }
 
 void RecordRows::AddSenderOf(const NewRecord& record) {
@@ -137,9 +137,9 @@ void RecordRows::Add(const ClusterNote& note) {
             int64_t{note.is_split}, note.changed_wall_ms, note.changed_by, versions_->Newest());
 }
 
-void RecordRows::MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& lag_id) {
-  Mark(SumsUnit::OfHour(HomeHourOf(report_id, lag_id.value_or(report_id))));
-  if (!lag_id) Mark(SumsUnit::OfUnknownHangs(HourOf(report_id) / 24));
+void RecordRows::MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& hang_id) {
+  Mark(SumsUnit::OfHour(HomeHourOf(report_id, hang_id.value_or(report_id))));
+  if (!hang_id) Mark(SumsUnit::OfUnknownHangs(HourOf(report_id) / 24));
 }
 
 std::vector<Batch::Part> RecordRows::Take() {

@@ -34,13 +34,13 @@ class RecordRows {
   void Add(const report::OwnedRecord& record);
   void Add(const Cluster& cluster);
   // Only where the reports are now.
-  void AddPlacement(const base::Uuid& id, const base::Uuid& lag_id, const ClusterPath& clusters);
+  void AddPlacement(const base::Uuid& id, const base::Uuid& hang_id, const ClusterPath& clusters);
   // Adds the key that sent the record, if it is known.
   void AddSenderOf(const NewRecord& record);
   void AddNamed(const base::Uuid& id, const std::string& build_id);
   void Add(const ClusterNote& note);
   // The lag of a report that an end was added of. Without that, sums_worker.h looks for it later.
-  void MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& lag_id);
+  void MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& hang_id);
   void Mark(SumsUnit unit) { marked_.insert(unit.number()); }
 
   // In the order of the schema, marks last. After it there are none. Batches are to be sent in the order in

@@ -23,7 +23,7 @@ constexpr char kKinds[] = "uuusssssssssssiiiiiiiiiii";
 
 ReportRow ReadRow(const Row& row) {
   return {.id = row.Id(0),
-          .lag_id = row.Id(1),
+          .hang_id = row.Id(1),
           .session_id = row.Id(2),
           .ordinal = row.Int(14),
           .app = row.Text(3),
@@ -89,7 +89,7 @@ void HangReader::ForEachOf(std::span<const HourRange> hours, const Visit& visit)
   if (condition.empty()) return;
   // Skips reports whose own ids are of these hours, but those of their lags are not.
   const auto is_of_them = [&](const ReportRow& report) {
-    const int64_t home = HomeHourOf(report.id, report.lag_id);
+    const int64_t home = HomeHourOf(report.id, report.hang_id);
     return std::ranges::any_of(hours, [&](const HourRange& range) { return range.Has(home); });
   };
   const auto first = std::ranges::min_element(hours, {}, &HourRange::first)->first;
@@ -198,7 +198,7 @@ void HangReader::SelectHangs(const std::string& condition, const ExternalTable* 
   };
   const auto add = [&](const Row& row) {
     if (!reports.empty() && reports.back().id == row.Id(0)) return;
-    if (reports.size() >= kReportsOfAJoin && reports.back().lag_id != row.Id(1)) join();
+    if (reports.size() >= kReportsOfAJoin && reports.back().hang_id != row.Id(1)) join();
     reports.push_back(ReadRow(row));
   };
   source_.Select(kColumns, kReports, " WHERE " + condition + " ORDER BY lag_id, id, ver DESC", kKinds, add,
@@ -250,7 +250,7 @@ void HangReader::Account(const ExternalTable& ids, const std::string& days, std:
   std::vector<policies::HangReport> lag;
   for (size_t begin = 0; begin < reports->size(); begin += lag.size()) {
     lag.clear();
-    for (size_t i = begin; i < reports->size() && (*reports)[i].lag_id == (*reports)[begin].lag_id; ++i) {
+    for (size_t i = begin; i < reports->size() && (*reports)[i].hang_id == (*reports)[begin].hang_id; ++i) {
       const ReportRow& report = (*reports)[i];
       const auto end = ends.find(report.id);
       lag.push_back({.elapsed_ns = report.elapsed_ns, .ordinal = report.ordinal});

@@ -31,7 +31,7 @@ void AppendSums(const CauseSums& sums, std::string_view sketches, RowWriter* row
   rows->Int(sums.reports);
   rows->Int(sums.lags);
   rows->Real(sums.hang_ns);
-  rows->Real(sums.weighted_lags);
+  rows->Real(sums.weighted_hangs);
   rows->Real(sums.weighted_hang_ns);
   rows->Int(sums.longest_ns);
   rows->Int(sums.first_seen_ms);

@@ -17,7 +17,7 @@ TraceRow TraceRowOf(const Row& row) {
   return {.id = row.Id(0),
           .session_id = row.Id(1),
           .report_id = row.Id(2),
-          .lag_id = row.Id(3),
+          .hang_id = row.Id(3),
           .app = row.Text(4),
           .version = row.Text(5),
           .user = row.Text(6),

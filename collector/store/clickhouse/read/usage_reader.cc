@@ -83,7 +83,7 @@ std::vector<RunEndRow> UsageReader::RunEndsOf(std::span<const base::Uuid> sessio
                         .reason = row.Text(1),
                         .signal = row.Int(2),
                         .report_id = row.Id(3),
-                        .lag_ns = row.Int(4),
+                        .hang_ns = row.Int(4),
                         .loop = row.Text(5),
                         .run_start_wall_ms = row.Int(6),
                         .last_seen_wall_ms = row.Int(7),

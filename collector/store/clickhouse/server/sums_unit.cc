@@ -33,9 +33,9 @@ base::Uuid FirstIdOfHour(int64_t hour) {
   return id;
 }
 
-int64_t HomeHourOf(const base::Uuid& id, const base::Uuid& lag_id) {
-  const int64_t after_ms = MsOf(id) - MsOf(lag_id);
-  return HourOf(after_ms >= -kBeforeMs && after_ms <= kAfterMs ? lag_id : id);
+int64_t HomeHourOf(const base::Uuid& id, const base::Uuid& hang_id) {
+  const int64_t after_ms = MsOf(id) - MsOf(hang_id);
+  return HourOf(after_ms >= -kBeforeMs && after_ms <= kAfterMs ? hang_id : id);
 }
 
 }  // namespace lagwatch::collector

@@ -16,7 +16,7 @@ namespace lagwatch::collector {
 int64_t HourOf(const base::Uuid& id);
 base::Uuid FirstIdOfHour(int64_t hour);
 // The hour that a report is summed up in. A lag's id that cannot be that of its first report does not count.
-int64_t HomeHourOf(const base::Uuid& id, const base::Uuid& lag_id);
+int64_t HomeHourOf(const base::Uuid& id, const base::Uuid& hang_id);
 
 // A unit's number in the column `unit`.
 class SumsUnit {
@@ -47,7 +47,7 @@ class SumsUnit {
   bool is_hour() const { return number_ % kOfADay < 24 && number_ >= kOfADay; }
   bool is_span() const { return number_ % kOfADay == kSpan; }
   bool is_usage() const { return number_ % kOfADay == kUsageOfADay; }
-  bool is_unknown_lags() const { return number_ % kOfADay == kUnknownHangs; }
+  bool is_unknown_hangs() const { return number_ % kOfADay == kUnknownHangs; }
   // Hours since 1970, not of a span; the last is the first that is not of it.
   int64_t first_hour() const { return day() * 24 + (is_day() ? 0 : number_ % kOfADay); }
   int64_t end_hour() const { return first_hour() + (is_day() ? 24 : 1); }
