@@ -32,7 +32,7 @@ struct DurationHistogram {
 // it was found.
 struct BackgroundUsage {
   int64_t watched_ns = 0;
-  uint64_t lags = 0;
+  uint64_t hangs = 0;
   int64_t hang_ns = 0;
 
   bool operator==(const BackgroundUsage&) const = default;
@@ -43,7 +43,7 @@ struct LoopUsage {
   int64_t watched_ns = 0;            // the loop was there, and the process was neither stopped nor suspended
   uint64_t dispatches = 0;           // that have ended
   uint64_t untimed_dispatches = 0;   // of them, those of which only the number is known
-  uint64_t lags = 0;                 // dispatches and busy stretches that were found over the threshold
+  uint64_t hangs = 0;                // dispatches and busy stretches that were found over the threshold
   int64_t hang_ns = 0;               // their whole durations, as far as they were watched
   DurationHistogram durations = {};  // of the timed dispatches
   BackgroundUsage background = {};   // of watched_ns, lags and lagged_ns

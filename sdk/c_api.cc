@@ -369,7 +369,7 @@ void lw_get_stats(lw_stats* stats) noexcept {
   auto lost = [&](LossReason reason) { return current.losses[static_cast<size_t>(reason)]; };
   const lw_stats all{
       .struct_size_bytes = std::min(stats->struct_size_bytes, sizeof(lw_stats)),
-      .lags = current.lags,
+      .hangs = current.hangs,
       .reports_written = current.reports_written,
       .reports_dropped = current.reports_dropped,
       .reports_uploaded = current.reports_uploaded,

@@ -19,31 +19,31 @@ static_assert(static_cast<int>(watchdog::FilterReason::kReportLimit) == LW_FILTE
 static_assert(static_cast<int>(watchdog::FilterReason::kReportLost) == LW_FILTERED_REPORT_LOST);
 static_assert(static_cast<int>(policies::HangLevel::kAnr) == LW_LEVEL_ANR);
 
-lw_hang ToC(const watchdog::HangNotice& lag) {
+lw_hang ToC(const watchdog::HangNotice& hang) {
   return {.struct_size_bytes = sizeof(lw_hang),
-          .loop = lag.loop_name,
-          .tag = lag.tag,
-          .tid = lag.tid,
-          .kind = static_cast<lw_kind>(lag.kind),
-          .level = static_cast<lw_level>(lag.level),
-          .threshold_ns = static_cast<uint64_t>(lag.threshold_ns),
-          .elapsed_ns = static_cast<uint64_t>(lag.elapsed_ns)};
+          .loop = hang.loop_name,
+          .tag = hang.tag,
+          .tid = hang.tid,
+          .kind = static_cast<lw_kind>(hang.kind),
+          .level = static_cast<lw_level>(hang.level),
+          .threshold_ns = static_cast<uint64_t>(hang.threshold_ns),
+          .elapsed_ns = static_cast<uint64_t>(hang.elapsed_ns)};
 }
 
 }  // namespace
 
-void CListener::OnHangBegin(const watchdog::HangNotice& lag) {
-  const lw_hang told = ToC(lag);
+void CListener::OnHangBegin(const watchdog::HangNotice& hang) {
+  const lw_hang told = ToC(hang);
   if (callbacks_.hang_begin != nullptr) callbacks_.hang_begin(callbacks_.context, &told);
 }
 
-void CListener::OnHangEnd(const watchdog::HangNotice& lag) {
-  const lw_hang told = ToC(lag);
+void CListener::OnHangEnd(const watchdog::HangNotice& hang) {
+  const lw_hang told = ToC(hang);
   if (callbacks_.hang_end != nullptr) callbacks_.hang_end(callbacks_.context, &told);
 }
 
-void CListener::OnFiltered(const watchdog::HangNotice& lag, watchdog::FilterReason reason) {
-  const lw_hang told = ToC(lag);
+void CListener::OnFiltered(const watchdog::HangNotice& hang, watchdog::FilterReason reason) {
+  const lw_hang told = ToC(hang);
   if (callbacks_.hang_filtered != nullptr)
     callbacks_.hang_filtered(callbacks_.context, &told, static_cast<lw_filtered>(reason));
 }

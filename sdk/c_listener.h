@@ -18,9 +18,9 @@ class CListener final : public watchdog::HangListener {
            callbacks.hang_filtered != nullptr || callbacks.sensitive != nullptr;
   }
 
-  void OnHangBegin(const watchdog::HangNotice& lag) override;
-  void OnHangEnd(const watchdog::HangNotice& lag) override;
-  void OnFiltered(const watchdog::HangNotice& lag, watchdog::FilterReason reason) override;
+  void OnHangBegin(const watchdog::HangNotice& hang) override;
+  void OnHangEnd(const watchdog::HangNotice& hang) override;
+  void OnFiltered(const watchdog::HangNotice& hang, watchdog::FilterReason reason) override;
   bool WantsSensitive() const override { return callbacks_.sensitive != nullptr; }
   void OnSensitive(const watchdog::HangNotice& dispatch) override;
 

@@ -51,7 +51,7 @@ bool TryLockForFork(std::mutex* mutex) {
 }  // namespace
 
 MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
-  lags += other.lags;
+  hangs += other.hangs;
   reports_written += other.reports_written;
   reports_dropped += other.reports_dropped;
   reports_uploaded += other.reports_uploaded;
@@ -295,7 +295,7 @@ MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {
   MonitorStats stats;
   const watchdog::WatchCounters& watch = monitor.watch_counters();
   const stack::CaptureCounters& capture = monitor.capture_counters();
-  stats.lags = watch.lags.value();
+  stats.hangs = watch.hangs.value();
   stats.reports_written = watch.reports.value();
   stats.reports_dropped = watch.reports_lost.value();
   stats.unchanged_checks = watch.unchanged_checks.value();

@@ -43,7 +43,7 @@ struct StartRequest {
 };
 
 struct MonitorStats {
-  uint64_t lags = 0;
+  uint64_t hangs = 0;
   uint64_t reports_written = 0;
   uint64_t reports_dropped = 0;
   uint64_t reports_uploaded = 0;

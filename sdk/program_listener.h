@@ -24,14 +24,14 @@ class ProgramListener final : public watchdog::HangListener {
   // False when a call does not return in time: then this object must be leaked. Context: background.
   [[nodiscard]] bool TryStop() { return caller_->TryStop(3 * base::kNsPerSecond); }
 
-  void OnHangBegin(const watchdog::HangNotice& lag) override {
-    caller_->Call([&] { listener_->OnHangBegin(lag); });
+  void OnHangBegin(const watchdog::HangNotice& hang) override {
+    caller_->Call([&] { listener_->OnHangBegin(hang); });
   }
-  void OnHangEnd(const watchdog::HangNotice& lag) override {
-    caller_->Call([&] { listener_->OnHangEnd(lag); });
+  void OnHangEnd(const watchdog::HangNotice& hang) override {
+    caller_->Call([&] { listener_->OnHangEnd(hang); });
   }
-  void OnFiltered(const watchdog::HangNotice& lag, watchdog::FilterReason reason) override {
-    caller_->Call([&] { listener_->OnFiltered(lag, reason); });
+  void OnFiltered(const watchdog::HangNotice& hang, watchdog::FilterReason reason) override {
+    caller_->Call([&] { listener_->OnFiltered(hang, reason); });
   }
   bool WantsSensitive() const override { return listener_->WantsSensitive(); }
   void OnSensitive(const watchdog::HangNotice& dispatch) override {

@@ -315,7 +315,7 @@ void LoopWatch::BeginEnded(Watched* watched, const WatchedLoop& loop,
   SpanWatch& watch = watched->watch;
   const stack::Stack& expensive = PickExpensiveSample(samples, tools.options->expensive_stack_rule).stack;
   const int64_t end_ns = watch.begin_ns() + duration_ns;
-  tools.counters->lags.Add();
+  tools.counters->hangs.Add();
   watch.Check(expensive.frame_count == 0 ? SpanWatch::kNoStack : expensive.FunctionHash(), end_ns,
               *tools.options);
   Report(watched, loop, samples, expensive, end_ns, tools);
@@ -363,8 +363,8 @@ void LoopWatch::CountHang(Watched* watched, int64_t duration_ns, const WatchTool
   policies::LoopUsage* usage = tools.usage->Of(name_);
   if (watched->counted_ns == 0) {
     watched->is_background = !tools.is_foreground();
-    ++usage->lags;
-    usage->background.lags += watched->is_background;
+    ++usage->hangs;
+    usage->background.hangs += watched->is_background;
   }
   // Less than was counted, when it was over a little before the last look.
   const int64_t added_ns =
@@ -588,7 +588,7 @@ void LoopWatch::Check(Watched* watched, const WatchedLoop& loop, int64_t now_ns,
   const stack::Stack& expensive =
       PickExpensiveSample({samples, count}, tools.options->expensive_stack_rule).stack;
 
-  if (!watch.is_hanging()) tools.counters->lags.Add();
+  if (!watch.is_hanging()) tools.counters->hangs.Add();
   bool was_hanging = watch.is_hanging();
   HangLevel level_before = watch.level();
   const uint64_t stack_hash = expensive.frame_count == 0 ? SpanWatch::kNoStack : expensive.FunctionHash();

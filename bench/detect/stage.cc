@@ -182,16 +182,16 @@ bool Stage::LetParent(const std::string& action) {
 void Stage::StepWallClock(int64_t ns) { g_wall_ahead_ns = ns; }
 void Stage::PretendSuspension(int64_t ns) { g_boot_ahead_ns += ns; }
 
-void Stage::OnBegin(void* stage, const lw_hang* lag) {
+void Stage::OnBegin(void* stage, const lw_hang* hang) {
   auto* self = static_cast<Stage*>(stage);
   std::lock_guard lock(self->mutex_);
-  self->begun_.push_back({lag->kind, lag->level, lag->loop, lag->tag, NowNs()});
+  self->begun_.push_back({hang->kind, hang->level, hang->loop, hang->tag, NowNs()});
 }
 
-void Stage::OnEnd(void* stage, const lw_hang* lag) {
+void Stage::OnEnd(void* stage, const lw_hang* hang) {
   auto* self = static_cast<Stage*>(stage);
   std::lock_guard lock(self->mutex_);
-  self->ended_ns_.push_back(static_cast<int64_t>(lag->elapsed_ns));
+  self->ended_ns_.push_back(static_cast<int64_t>(hang->elapsed_ns));
 }
 
 void SleepOver() { SleepMs(kThresholdMs + kTickMs); }

@@ -95,8 +95,8 @@ class Stage {
     bool is_optional = false;
   };
 
-  static void OnBegin(void* stage, const lw_hang* lag);
-  static void OnEnd(void* stage, const lw_hang* lag);
+  static void OnBegin(void* stage, const lw_hang* hang);
+  static void OnEnd(void* stage, const lw_hang* hang);
 
   Loop loop_;
   testing::ScopedTempDirectory spool_;

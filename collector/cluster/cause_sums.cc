@@ -19,7 +19,7 @@ void CauseSums::Add(const CauseSums& other) {
     last_seen_ms = std::max(last_seen_ms, other.last_seen_ms);
   }
   reports += other.reports;
-  lags += other.lags;
+  hangs += other.hangs;
   hang_ns += other.hang_ns;
   weighted_hangs += other.weighted_hangs;
   weighted_hang_ns += other.weighted_hang_ns;
@@ -33,14 +33,14 @@ void Contribution::AddTo(CauseSums* sums, int sign) const {
     sums->first_seen_ms = sums->reports > 0 ? std::min(sums->first_seen_ms, seen_ms) : seen_ms;
     sums->last_seen_ms = std::max(sums->last_seen_ms, seen_ms);
     if (!user.empty()) sums->users.Add(user);
-    if (lags > 0) sums->longest_ns = std::max(sums->longest_ns, Plausible(duration_ns));
+    if (hangs > 0) sums->longest_ns = std::max(sums->longest_ns, Plausible(duration_ns));
   }
   sums->reports += sign;
-  sums->lags += sign * lags;
-  if (lags > 0) sums->durations.Add(Plausible(duration_ns), sign * lags);
+  sums->hangs += sign * hangs;
+  if (hangs > 0) sums->durations.Add(Plausible(duration_ns), sign * hangs);
   const auto hang = static_cast<double>(Plausible(hang_ns));
   sums->hang_ns += sign * hang;
-  sums->weighted_hangs += sign * weight * static_cast<double>(lags);
+  sums->weighted_hangs += sign * weight * static_cast<double>(hangs);
   sums->weighted_hang_ns += sign * weight * hang;
 }
 

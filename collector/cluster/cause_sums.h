@@ -14,7 +14,7 @@ namespace lagwatch::collector {
 
 struct CauseSums {
   int64_t reports = 0;
-  int64_t lags = 0;  // each counted once, at one of its reports (policies/hang_account.h)
+  int64_t hangs = 0;  // each counted once, at one of its reports (policies/hang_account.h)
   // As doubles, which no client can make overflow: whole numbers up to 104 days are exact.
   double hang_ns = 0;
   // Estimates for all users, from the received reports.
@@ -31,7 +31,7 @@ struct CauseSums {
 
 // One report's part in its cause.
 struct Contribution {
-  int64_t lags = 0;  // 1 when its lag counts here
+  int64_t hangs = 0;  // 1 when its lag counts here
   int64_t hang_ns = 0;
   int64_t duration_ns = 0;  // of the lag
   double weight = 1;        // users' reports that it stands for

@@ -34,7 +34,7 @@ Json VersionJson(const CauseVersion& version, double watched_ns) {
   return {{"app", version.app},
           {"version", version.version},
           {"reports", sums.reports},
-          {"lags", sums.lags},
+          {"lags", sums.hangs},
           {"users", sums.users.Count()},
           {"hang_ms", ToMs(sums.hang_ns)},
           {"estimated", {{"hang_ms", ToMs(version.estimated_hang_ns)}}},

@@ -12,7 +12,7 @@ void UsageDays::Add(const report::Usage& usage) {
   for (const report::LoopUsage& loop : usage.loops) {
     sum.watched_ns += static_cast<double>(loop.usage.watched_ns);
     sum.hang_ns += static_cast<double>(loop.usage.hang_ns);
-    sum.lags = loop.usage.lags > UINT64_MAX - sum.lags ? UINT64_MAX : sum.lags + loop.usage.lags;
+    sum.hangs = loop.usage.hangs > UINT64_MAX - sum.hangs ? UINT64_MAX : sum.hangs + loop.usage.hangs;
   }
 }
 
@@ -26,7 +26,7 @@ Json UsageDays::ToJson(size_t limit) const {
                     {"day_ms", -minus_day * kMsPerDay},
                     {"users", sum.rates.users()},
                     {"watched_ms", ToMs(sum.watched_ns)},
-                    {"lags", sum.lags},
+                    {"lags", sum.hangs},
                     {"lagged_ms", ToMs(sum.hang_ns)},
                     {"lagged_ms_per_hour", sum.rates.ToJson()}});
   }

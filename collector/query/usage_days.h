@@ -26,7 +26,7 @@ class UsageDays {
     HangRates rates;
     double watched_ns = 0;
     double hang_ns = 0;
-    uint64_t lags = 0;  // stops at the most that there is: numbers come from clients
+    uint64_t hangs = 0;  // stops at the most that there is: numbers come from clients
   };
 
   std::map<std::tuple<int64_t, std::string, std::string>, Sum> sums_;  // by minus the day, app and version

@@ -24,11 +24,11 @@ void AddTo(policies::LoopUsage* sum, const policies::LoopUsage& added) {
   AddTo(&sum->watched_ns, added.watched_ns);
   AddTo(&sum->dispatches, added.dispatches);
   AddTo(&sum->untimed_dispatches, added.untimed_dispatches);
-  AddTo(&sum->lags, added.lags);
+  AddTo(&sum->hangs, added.hangs);
   AddTo(&sum->hang_ns, added.hang_ns);
   AddTo(&sum->durations, added.durations);
   AddTo(&sum->background.watched_ns, added.background.watched_ns);
-  AddTo(&sum->background.lags, added.background.lags);
+  AddTo(&sum->background.hangs, added.background.hangs);
   AddTo(&sum->background.hang_ns, added.background.hang_ns);
 }
 
@@ -68,12 +68,12 @@ Json LoopUsageJson(const policies::LoopUsage& usage) {
   return {{"watched_ms", ToMs(static_cast<double>(usage.watched_ns))},
           {"dispatches", usage.dispatches},
           {"untimed_dispatches", usage.untimed_dispatches},
-          {"lags", usage.lags},
+          {"lags", usage.hangs},
           {"lagged_ms", ToMs(static_cast<double>(usage.hang_ns))},
           {"durations", HistogramJson(usage.durations)},
           {"background",
            {{"watched_ms", ToMs(static_cast<double>(usage.background.watched_ns))},
-            {"lags", usage.background.lags},
+            {"lags", usage.background.hangs},
             {"lagged_ms", ToMs(static_cast<double>(usage.background.hang_ns))},
             {"lagged_ms_per_hour", BackgroundRate(usage.background)}}}};
 }
@@ -167,7 +167,7 @@ Json UsageJson(const UsageSummary& summary) {
     json["worst_users"].push_back({{"user", user},
                                    {"watched_ms", ToMs(static_cast<double>(usage.watched_ns))},
                                    {"dispatches", usage.dispatches},
-                                   {"lags", usage.lags},
+                                   {"lags", usage.hangs},
                                    {"lagged_ms", ToMs(static_cast<double>(usage.hang_ns))},
                                    {"lagged_ms_per_hour", Rounded(RateOf(usage))}});
   }

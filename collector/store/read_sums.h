@@ -12,7 +12,7 @@ template <typename Row, typename Column>
 CauseSums ReadSums(const Row& row, Column first_column) {
   CauseSums sums;
   sums.reports = row.Int(first_column);
-  sums.lags = row.Int(first_column + 1);
+  sums.hangs = row.Int(first_column + 1);
   sums.hang_ns = row.Real(first_column + 2);
   sums.weighted_hangs = row.Real(first_column + 3);
   sums.weighted_hang_ns = row.Real(first_column + 4);

@@ -7,7 +7,7 @@
 namespace lagwatch::collector {
 
 Contribution ContributionOf(const ReportRow& report) {
-  return {.lags = report.is_lead ? 1 : 0,
+  return {.hangs = report.is_lead ? 1 : 0,
           .hang_ns = report.hang_ns,
           .duration_ns = HangDurationNs(report),
           .weight = WeightOf(report.sample_rate_ppm),
@@ -17,7 +17,7 @@ Contribution ContributionOf(const ReportRow& report) {
 
 void Estimate(double lost_per_report, CauseRow* cause) {
   const CauseSums& sums = cause->sums;
-  cause->estimated_hangs = sums.weighted_hangs + lost_per_report * static_cast<double>(sums.lags);
+  cause->estimated_hangs = sums.weighted_hangs + lost_per_report * static_cast<double>(sums.hangs);
   cause->estimated_hang_ns = EstimatedHangNs(lost_per_report, sums);
 }
 

@@ -161,9 +161,10 @@ inline constexpr auto kLoopUsageTable = [](auto& part, auto visit) {
   auto& usage = part.usage;
   return visit(kLoop, part.loop) || visit(kWatchedNs, usage.watched_ns) ||
          visit(kDispatches, usage.dispatches) || visit(kUntimedDispatches, usage.untimed_dispatches) ||
-         visit(kHangs, usage.lags) || visit(kHangNs, usage.hang_ns) || visit(kDurations, usage.durations) ||
+         visit(kHangs, usage.hangs) || visit(kHangNs, usage.hang_ns) || visit(kDurations, usage.durations) ||
          visit(kBackgroundWatchedNs, usage.background.watched_ns) ||
-         visit(kBackgroundHangs, usage.background.lags) || visit(kBackgroundHangNs, usage.background.hang_ns);
+         visit(kBackgroundHangs, usage.background.hangs) ||
+         visit(kBackgroundHangNs, usage.background.hang_ns);
 };
 
 inline constexpr auto kSlowTagTable = [](auto& part, auto visit) {

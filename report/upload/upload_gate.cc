@@ -52,14 +52,14 @@ uint32_t UploadGate::RateOf(const std::string& segment, const RecordFacts& facts
 }
 
 std::vector<base::Uuid> UploadGate::HangsOfKilledRuns(std::span<const WaitingSegment> segments) const {
-  std::vector<base::Uuid> lags;
+  std::vector<base::Uuid> hangs;
   for (const WaitingSegment& segment : segments) {
     for (const RecordFacts& facts : segment.facts.records) {
       if (facts.type == RecordType::kRunEnd && facts.report_id != base::Uuid{})
-        lags.push_back(facts.report_id);
+        hangs.push_back(facts.report_id);
     }
   }
-  return lags;
+  return hangs;
 }
 
 // kUnknown when nothing is against it.

@@ -41,10 +41,10 @@ RunUsage SumOf(const watchdog::UsageEvent& event, const policies::SuppressedCoun
     sum.watched_ns += loop.usage.watched_ns;
     sum.dispatches += loop.usage.dispatches;
     sum.untimed_dispatches += loop.usage.untimed_dispatches;
-    sum.lags += loop.usage.lags;
+    sum.hangs += loop.usage.hangs;
     sum.hang_ns += loop.usage.hang_ns;
     background.watched_ns += loop.usage.background.watched_ns;
-    background.lags += loop.usage.background.lags;
+    background.hangs += loop.usage.background.hangs;
     background.hang_ns += loop.usage.background.hang_ns;
     for (size_t i = 0; i < durations.counts.size(); ++i)
       durations.counts[i] += loop.usage.durations.counts[i];
@@ -53,7 +53,7 @@ RunUsage SumOf(const watchdog::UsageEvent& event, const policies::SuppressedCoun
     return to_32(static_cast<uint64_t>(std::max<int64_t>(ns, 0) / base::kNsPerMs));
   };
   sum.background_watched_ms = to_ms(background.watched_ns);
-  sum.background_hangs = to_32(background.lags);
+  sum.background_hangs = to_32(background.hangs);
   sum.background_hang_ms = to_ms(background.hang_ns);
   std::transform(durations.counts.begin(), durations.counts.end(), sum.durations, to_32);
   std::transform(suppressed.begin(), suppressed.end(), sum.suppressed, to_32);

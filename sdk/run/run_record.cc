@@ -61,11 +61,11 @@ void ReadUsage(const RunUsage& page, RunRecord* record) {
   record->usage = {.watched_ns = at_least_0(page.watched_ns),
                    .dispatches = page.dispatches,
                    .untimed_dispatches = page.untimed_dispatches,
-                   .lags = page.lags,
+                   .hangs = page.hangs,
                    .hang_ns = at_least_0(page.hang_ns)};
   std::copy(std::begin(page.durations), std::end(page.durations), record->usage.durations.counts.begin());
   record->usage.background = {.watched_ns = page.background_watched_ms * base::kNsPerMs,
-                              .lags = page.background_hangs,
+                              .hangs = page.background_hangs,
                               .hang_ns = page.background_hang_ms * base::kNsPerMs};
   std::copy_n(page.suppressed, record->suppressed.size(), record->suppressed.begin());
 }

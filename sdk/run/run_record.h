@@ -73,7 +73,7 @@ struct RunUsage {
   int64_t watched_ns;
   uint64_t dispatches;
   uint64_t untimed_dispatches;
-  uint64_t lags;
+  uint64_t hangs;
   int64_t hang_ns;
   char loop[32];  // its name, when there was only one
   uint32_t durations[policies::DurationHistogram::kBuckets];

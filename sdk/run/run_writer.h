@@ -94,7 +94,7 @@ class RunWriter {
   uint64_t usage_sequence_ = 0;
   int64_t last_usage_write_ns_ = 0;
   size_t hang_count_ = 0;
-  Hang lags_[kMaxHangs];
+  Hang hangs_[kMaxHangs];
 };
 
 // Notes of the program on the run that goes on, if this process has one. Context: any, signal included.

@@ -139,8 +139,9 @@ RunWriter::~RunWriter() {
 }
 
 void RunWriter::HangBegan(const base::Uuid& hang_id, const char* loop_name, int64_t elapsed_ns) {
-  auto* end = lags_ + hang_count_;
-  if (hang_count_ == kMaxHangs || std::any_of(lags_, end, [&](const Hang& lag) { return lag.id == hang_id; }))
+  auto* end = hangs_ + hang_count_;
+  if (hang_count_ == kMaxHangs ||
+      std::any_of(hangs_, end, [&](const Hang& hang) { return hang.id == hang_id; }))
     return;
   int64_t now_ns = base::SystemClock().MonoNs();
   AgeHangs(now_ns);
@@ -155,8 +156,8 @@ void RunWriter::HangBegan(const base::Uuid& hang_id, const char* loop_name, int6
 }
 
 void RunWriter::HangEnded(const base::Uuid& hang_id) {
-  auto* end = lags_ + hang_count_;
-  auto* kept = std::remove_if(lags_, end, [&](const Hang& lag) { return lag.id == hang_id; });
+  auto* end = hangs_ + hang_count_;
+  auto* kept = std::remove_if(hangs_, end, [&](const Hang& hang) { return hang.id == hang_id; });
   if (kept == end) return;
   --hang_count_;
   AgeHangs(base::SystemClock().MonoNs());
@@ -212,7 +213,7 @@ void RunWriter::WriteUsage(int64_t mono_ns) {
 
 void RunWriter::AgeHangs(int64_t mono_ns) {
   int64_t passed_ns = std::min(mono_ns - last_age_ns_, kLongestRoundNs);
-  for (size_t i = 0; i < hang_count_; ++i) lags_[i].lasted_ns += passed_ns;
+  for (size_t i = 0; i < hang_count_; ++i) hangs_[i].lasted_ns += passed_ns;
   last_age_ns_ = mono_ns;
 }
 
@@ -233,15 +234,15 @@ void RunWriter::Write(int64_t mono_ns) {
   if (!is_masked_)
     scrubber_.Text({scene, strnlen(scene, sizeof scene)}).view().copy(progress.scene, sizeof progress.scene);
   // Of several, the one that began first.
-  const Hang* lag = std::min_element(lags_, lags_ + hang_count_, [](const Hang& one, const Hang& other) {
+  const Hang* hang = std::min_element(hangs_, hangs_ + hang_count_, [](const Hang& one, const Hang& other) {
     return one.begin_mono_ns < other.begin_mono_ns;
   });
   g_is_in_hang.store(hang_count_ != 0);
   if (hang_count_ != 0) {
-    progress.hang_id = lag->id;
-    progress.hang_begin_wall_ms = lag->begin_wall_ms;
-    progress.hang_ns = lag->lasted_ns;
-    std::memcpy(progress.hang_loop, lag->loop_name, sizeof progress.hang_loop);
+    progress.hang_id = hang->id;
+    progress.hang_begin_wall_ms = hang->begin_wall_ms;
+    progress.hang_ns = hang->lasted_ns;
+    std::memcpy(progress.hang_loop, hang->loop_name, sizeof progress.hang_loop);
   }
   progress.crc32c = ProgressCrc32c(progress);
   CopyToPage(page_ + RunPage::kProgressAt[sequence_ % 2], &progress, sizeof progress);

@@ -28,14 +28,14 @@ class SlowTraces final : public watchdog::HangListener {
     limit_.SetInterval(watch->dump_interval_ns);
   }
 
-  void OnHangBegin(const watchdog::HangNotice& lag) override {
-    if (next_ != nullptr) next_->OnHangBegin(lag);
+  void OnHangBegin(const watchdog::HangNotice& hang) override {
+    if (next_ != nullptr) next_->OnHangBegin(hang);
   }
-  void OnHangEnd(const watchdog::HangNotice& lag) override {
-    if (next_ != nullptr) next_->OnHangEnd(lag);
+  void OnHangEnd(const watchdog::HangNotice& hang) override {
+    if (next_ != nullptr) next_->OnHangEnd(hang);
   }
-  void OnFiltered(const watchdog::HangNotice& lag, watchdog::FilterReason reason) override {
-    if (next_ != nullptr) next_->OnFiltered(lag, reason);
+  void OnFiltered(const watchdog::HangNotice& hang, watchdog::FilterReason reason) override {
+    if (next_ != nullptr) next_->OnFiltered(hang, reason);
   }
   bool WantsSensitive() const override { return true; }
   void OnSensitive(const watchdog::HangNotice& dispatch) override {

@@ -69,56 +69,57 @@ bool TraceTriggers::OnHang(const watchdog::HangEvent& event) {
 
 void TraceTriggers::Forget() {
   hang_count_ = 0;
-  lags_ = {};
+  hangs_ = {};
   ready_count_ = 0;
 }
 
 void TraceTriggers::NoteHang(const watchdog::HangEvent& event, uint64_t cause) {
   const size_t count = std::min(hang_count_, kMaxHangs);
-  auto* const end = lags_.begin() + count;
-  Hang* lag = std::find_if(lags_.begin(), end,
-                           [&](const Hang& known) { return known.event.hang_id == event.hang_id; });
-  if (lag == end) {
+  auto* const end = hangs_.begin() + count;
+  Hang* hang = std::find_if(hangs_.begin(), end,
+                            [&](const Hang& known) { return known.event.hang_id == event.hang_id; });
+  if (hang == end) {
     if (event.ordinal != 0) return;  // forgotten: it had its trace
-    lag = &lags_[hang_count_++ % kMaxHangs];
-    if (lag->is_waiting) Release(lag, event.detected_mono_ns);
-    *lag = {ToTraceEvent(event, cause), event.detected_mono_ns, true};
+    hang = &hangs_[hang_count_++ % kMaxHangs];
+    if (hang->is_waiting) Release(hang, event.detected_mono_ns);
+    *hang = {ToTraceEvent(event, cause), event.detected_mono_ns, true};
   }
-  if (!lag->is_waiting) return;
+  if (!hang->is_waiting) return;
   if (TakeRequest(cause)) {
-    lag->event.reason = TraceReason::kRequest;
-  } else if (event.level == policies::HangLevel::kAnr && lag->event.reason == TraceReason::kHang) {
-    lag->event.reason = TraceReason::kAnr;
+    hang->event.reason = TraceReason::kRequest;
+  } else if (event.level == policies::HangLevel::kAnr && hang->event.reason == TraceReason::kHang) {
+    hang->event.reason = TraceReason::kAnr;
   }
-  if (event.level == policies::HangLevel::kAnr) Release(lag, event.detected_mono_ns);
+  if (event.level == policies::HangLevel::kAnr) Release(hang, event.detected_mono_ns);
 }
 
 void TraceTriggers::OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) {
   sink_->OnHangEnd(event_id, duration_ns);
-  for (Hang& lag : lags_) {
-    if (lag.is_waiting && lag.event.report_id == event_id) Release(&lag, lag.event.begin_ns + duration_ns);
+  for (Hang& hang : hangs_) {
+    if (hang.is_waiting && hang.event.report_id == event_id)
+      Release(&hang, hang.event.begin_ns + duration_ns);
   }
 }
 
 void TraceTriggers::OnRoundDone() {
   sink_->OnRoundDone();
   const int64_t now_ns = base::SystemClock().MonoNs();
-  for (Hang& lag : lags_)
-    if (lag.is_waiting && now_ns - lag.detected_ns >= kLongestWaitNs) Release(&lag, now_ns);
+  for (Hang& hang : hangs_)
+    if (hang.is_waiting && now_ns - hang.detected_ns >= kLongestWaitNs) Release(&hang, now_ns);
   AskForReady();
 }
 
 void TraceTriggers::OnStop() {
   sink_->OnStop();
-  for (Hang& lag : lags_)
-    if (lag.is_waiting) Release(&lag, base::SystemClock().MonoNs());
+  for (Hang& hang : hangs_)
+    if (hang.is_waiting) Release(&hang, base::SystemClock().MonoNs());
   AskForReady();
 }
 
-void TraceTriggers::Release(Hang* lag, int64_t end_ns) {
-  lag->is_waiting = false;
-  lag->event.end_ns = std::max(end_ns, lag->event.begin_ns);
-  AskNow(lag->event);
+void TraceTriggers::Release(Hang* hang, int64_t end_ns) {
+  hang->is_waiting = false;
+  hang->event.end_ns = std::max(end_ns, hang->event.begin_ns);
+  AskNow(hang->event);
 }
 
 // Not before the round is done, which finishes the report's segment.

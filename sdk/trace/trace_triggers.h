@@ -52,7 +52,7 @@ class TraceTriggers final : public watchdog::HangSink {
   };
 
   void NoteHang(const watchdog::HangEvent& event, uint64_t cause);
-  void Release(Hang* lag, int64_t end_ns);
+  void Release(Hang* hang, int64_t end_ns);
   void AskNow(const TraceEvent& event);
   // Whether a trace of that cause was requested; this uses up the request.
   bool TakeRequest(uint64_t cause);
@@ -62,8 +62,8 @@ class TraceTriggers final : public watchdog::HangSink {
   FlightRecorder* recorder_;
   std::vector<TraceRequest> requests_;
   policies::RateLimit slow_limit_;
-  std::array<Hang, kMaxHangs> lags_{};  // the last ones
-  size_t hang_count_ = 0;               // ever
+  std::array<Hang, kMaxHangs> hangs_{};  // the last ones
+  size_t hang_count_ = 0;                // ever
   std::array<TraceEvent, kMaxHangs> ready_{};
   size_t ready_count_ = 0;
 };

@@ -81,18 +81,18 @@ std::string CheckParts(const std::vector<ReportRow>& rows) {
     int64_t duration_ns = 0;
     int leads = 0;
   };
-  std::map<Id, Hang> lags;
+  std::map<Id, Hang> hangs;
   for (const ReportRow& row : rows) {
-    Hang& lag = lags[row.hang_id.bytes];
-    lag.parts_ns += row.hang_ns;
-    lag.duration_ns = std::max(lag.duration_ns, HangDurationNs(row));
-    lag.leads += row.is_lead ? 1 : 0;
+    Hang& hang = hangs[row.hang_id.bytes];
+    hang.parts_ns += row.hang_ns;
+    hang.duration_ns = std::max(hang.duration_ns, HangDurationNs(row));
+    hang.leads += row.is_lead ? 1 : 0;
   }
-  for (const auto& [id, lag] : lags) {
-    if (lag.parts_ns != lag.duration_ns)
-      return Differs("parts of the lag " + Text(id), static_cast<double>(lag.parts_ns),
-                     static_cast<double>(lag.duration_ns));
-    if (lag.leads != 1) return Differs("times that the lag " + Text(id) + " is counted", lag.leads, 1);
+  for (const auto& [id, hang] : hangs) {
+    if (hang.parts_ns != hang.duration_ns)
+      return Differs("parts of the lag " + Text(id), static_cast<double>(hang.parts_ns),
+                     static_cast<double>(hang.duration_ns));
+    if (hang.leads != 1) return Differs("times that the lag " + Text(id) + " is counted", hang.leads, 1);
   }
   return "";
 }
@@ -101,7 +101,7 @@ std::string CheckSums(const std::string& what, const CauseSums& stored, const Ca
                       bool has_users) {
   const std::pair<const char*, std::pair<double, double>> numbers[] = {
       {"reports", {static_cast<double>(stored.reports), static_cast<double>(right.reports)}},
-      {"lags", {static_cast<double>(stored.lags), static_cast<double>(right.lags)}},
+      {"lags", {static_cast<double>(stored.hangs), static_cast<double>(right.hangs)}},
       {"hang_ns", {stored.hang_ns, right.hang_ns}},
       {"weighted_lags", {stored.weighted_hangs, right.weighted_hangs}},
       {"weighted_hang_ns", {stored.weighted_hang_ns, right.weighted_hang_ns}}};
@@ -186,7 +186,7 @@ std::string CheckOthers(Store* store, const std::vector<ReportRow>& rows, const 
   const CauseSums& sums = page->all.sums;
   const double stored = (page->all.estimated_hangs - sums.weighted_hangs) *
                         static_cast<double>(sums.reports) /
-                        std::max<double>(1, static_cast<double>(sums.lags));
+                        std::max<double>(1, static_cast<double>(sums.hangs));
   return std::abs(stored - estimated_lost) < 1e-3 ? ""
                                                   : Differs("lost reports of all", stored, estimated_lost);
 }

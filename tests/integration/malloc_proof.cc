@@ -183,9 +183,9 @@ int RunHangs(const char* spool, const char* plugin, bool is_sealed) {
                                                                       {"poll", Poll},
                                                                       {"faults", testing::FaultPages}};
   for (const auto& [tag, stall] : stalls) {
-    uint64_t before = counters.lags.value();
+    uint64_t before = counters.hangs.value();
     Hang(loop, tag, stall, [&] { return counters.reports.value() + counters.reports_lost.value() > before; });
-    while (counters.lags.value() == before) std::this_thread::yield();
+    while (counters.hangs.value() == before) std::this_thread::yield();
     failures += counters.reports_lost.value() != 0;
   }
   registry.dump_requests().Ask("proof", 0);

@@ -91,9 +91,9 @@ TEST(UserSampling, GivesTotalsWithoutABias) {
   double estimate = 0;
   for (int64_t day = kDay; day < kDay + 30; ++day) {
     for (size_t i = 0; i < users.size(); ++i) {
-      const double lags = static_cast<double>(i % 100 == 0 ? 40 : i % 7);
-      truth += lags;
-      if (sampling.IsSampled(users[i], day)) estimate += lags * UserSampling::kAllPpm / sampling.rate_ppm;
+      const double hangs = static_cast<double>(i % 100 == 0 ? 40 : i % 7);
+      truth += hangs;
+      if (sampling.IsSampled(users[i], day)) estimate += hangs * UserSampling::kAllPpm / sampling.rate_ppm;
     }
   }
   EXPECT_LT(std::abs(estimate / truth - 1), 0.03);

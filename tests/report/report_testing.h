@@ -134,9 +134,9 @@ inline report::Usage FullUsage() {
   policies::LoopUsage ui{.watched_ns = 3'600'000'000'000,
                          .dispatches = 1000,
                          .untimed_dispatches = 7,
-                         .lags = 2,
+                         .hangs = 2,
                          .hang_ns = 5'000'000'000,
-                         .background = {.watched_ns = 31, .lags = 32, .hang_ns = 33}};
+                         .background = {.watched_ns = 31, .hangs = 32, .hang_ns = 33}};
   ui.durations.counts = {900, 80, 0, 13};
   policies::SlowDispatches open{.count = 3, .total_ns = 2'700'000'000, .longest_ns = 1'100'000'000};
   open.durations.counts[10] = 2;

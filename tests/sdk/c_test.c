@@ -71,7 +71,7 @@ int RunCTest(const char* spool_directory) {
   lw_dispatch_end_counted(NULL);
   lw_stats_init(&stats);
   lw_get_stats(&stats);
-  if (stats.lags != 0) return 8;
+  if (stats.hangs != 0) return 8;
   lw_last_exit_init(&last_exit);
   if (last_exit.struct_size_bytes != sizeof last_exit) return 11;
   if (lw_get_last_exit(&last_exit) != 0) return 12;

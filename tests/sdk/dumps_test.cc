@@ -47,7 +47,7 @@ TEST_F(SdkTest, MakesADumpOnDemandAndNotASecondOneSoon) {
   EXPECT_EQ(stats.dumps, 1u);
   EXPECT_EQ(stats.reports_written, 1u);
   EXPECT_EQ(stats.dumps_refused, 1u);
-  EXPECT_EQ(stats.lags, 0u);
+  EXPECT_EQ(stats.hangs, 0u);
   monitor.Stop();
   EXPECT_EQ(lw_dump_now("off again"), 0);
   EXPECT_EQ(Reports().size(), 1u);
@@ -70,18 +70,18 @@ TEST_F(SdkTest, MakesDumpsWithoutALoopAndDuringAHang) {
   monitor.WatchLoop("idle");
   testing::StopFlag stop{false};
   std::atomic<int> hanging_tid{0};
-  std::thread lagging([&] {
+  std::thread hanging([&] {
     auto loop = monitor.WatchLoop("lagging");
     hanging_tid = gettid();
     ScopedDispatch dispatch(loop, "spin");
     testing::Spin(stop);
   });
-  EXPECT_TRUE(WaitUntil([&] { return monitor.stats().lags == 1; }));
+  EXPECT_TRUE(WaitUntil([&] { return monitor.stats().hangs == 1; }));
   // A request is taken once the one before is made.
   EXPECT_TRUE(WaitUntil([&] { return monitor.DumpNow("why?"); }));
   EXPECT_TRUE(WaitUntil([&] { return dumps().size() == 2; }));
   stop = true;
-  lagging.join();
+  hanging.join();
   ASSERT_EQ(dumps().size(), 2u);
   report::Report dump = dumps()[1];
   EXPECT_EQ(dump.loop, "lagging");

@@ -19,24 +19,24 @@ TEST_F(SdkTest, ReportsTellOfTheProcessTheMachineAndTheWatchdogItself) {
   std::vector<int> files;
   for (int i = 0; i < 100; ++i) files.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
   // On a loaded machine the thread may get no processor in time to answer a capture's signal.
-  report::Report lag;
-  for (int i = 0; i < 10 && FactOf(lag, "capture_pause_us") <= 0; ++i) {
+  report::Report hang;
+  for (int i = 0; i < 10 && FactOf(hang, "capture_pause_us") <= 0; ++i) {
     FreezeUntilReported(loop, "freeze");
-    lag = Reports().back();
+    hang = Reports().back();
   }
   for (int fd : files) close(fd);
-  EXPECT_GE(FactOf(lag, "open_fds"), 100);
-  EXPECT_LT(FactOf(lag, "open_fds"), 1000);
-  EXPECT_GE(FactOf(lag, "threads"), 3);  // this one, the judge, the watchdog
-  EXPECT_GT(FactOf(lag, "rss_bytes"), 1 << 20);
-  EXPECT_GE(FactOf(lag, "load_1min_permille"), 0);
-  EXPECT_GT(FactOf(lag, "watchdog_cpu_us"), 0);
-  EXPECT_GE(FactOf(lag, "capture_signals"), 1);
-  EXPECT_GT(FactOf(lag, "capture_pause_us"), 0);
-  EXPECT_EQ(FactOf(lag, "handler_lost"), -1);
+  EXPECT_GE(FactOf(hang, "open_fds"), 100);
+  EXPECT_LT(FactOf(hang, "open_fds"), 1000);
+  EXPECT_GE(FactOf(hang, "threads"), 3);  // this one, the judge, the watchdog
+  EXPECT_GT(FactOf(hang, "rss_bytes"), 1 << 20);
+  EXPECT_GE(FactOf(hang, "load_1min_permille"), 0);
+  EXPECT_GT(FactOf(hang, "watchdog_cpu_us"), 0);
+  EXPECT_GE(FactOf(hang, "capture_signals"), 1);
+  EXPECT_GT(FactOf(hang, "capture_pause_us"), 0);
+  EXPECT_EQ(FactOf(hang, "handler_lost"), -1);
   lw_stats stats = monitor.stats();
-  EXPECT_GE(stats.watchdog_cpu_ns, static_cast<uint64_t>(FactOf(lag, "watchdog_cpu_us")) * 1000);
-  EXPECT_GE(stats.capture_pause_ns, static_cast<uint64_t>(FactOf(lag, "capture_pause_us")) * 1000);
+  EXPECT_GE(stats.watchdog_cpu_ns, static_cast<uint64_t>(FactOf(hang, "watchdog_cpu_us")) * 1000);
+  EXPECT_GE(stats.capture_pause_ns, static_cast<uint64_t>(FactOf(hang, "capture_pause_us")) * 1000);
 }
 
 TEST_F(SdkTest, ReportsWhatTheProgramSaysOfItself) {

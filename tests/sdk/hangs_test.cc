@@ -38,33 +38,33 @@ TEST_F(SdkTest, PutsAHangOnDiskWhileItLastsAndItsEndAfterwards) {
   FreezeUntilReported(loop, "freeze");
   ASSERT_TRUE(WaitUntil([&] { return Ends().size() >= Reports().size(); }));
 
-  report::Report lag = Reports()[0];
-  EXPECT_EQ(lag.app, "sdk-test");
-  EXPECT_EQ(lag.app_version, "1.2.3");
-  EXPECT_EQ(lag.user, "u-1");
-  EXPECT_EQ(lag.loop, "ui");
-  EXPECT_EQ(lag.tag, "freeze");
-  EXPECT_EQ(lag.kind, report::HangKind::kHang);
-  EXPECT_EQ(lag.threshold_ms, 100u);
-  EXPECT_EQ(lag.pid, static_cast<uint32_t>(getpid()));
-  EXPECT_EQ(lag.tid, static_cast<uint32_t>(gettid()));
-  EXPECT_FALSE(lag.os.empty());
-  EXPECT_FALSE(lag.machine.empty());
-  EXPECT_GE(lag.elapsed_ns, 100 * 1'000'000);
-  EXPECT_GE(lag.samples.size(), 1u);
-  EXPECT_GE(lag.threads.size(), 2u);
-  EXPECT_GE(lag.modules.size(), 1u);
-  EXPECT_FALSE(lag.modules[0].build_id.empty());
-  EXPECT_GE(lag.stacks[lag.expensive_stack].frames.size(), 3u);
-  EXPECT_LE(lag.stacks.size(), lag.samples.size() + lag.threads.size() + 1);
-  EXPECT_EQ(Ends()[0].report_id, lag.id);
-  EXPECT_GE(Ends()[0].duration_ns, lag.elapsed_ns);
+  report::Report hang = Reports()[0];
+  EXPECT_EQ(hang.app, "sdk-test");
+  EXPECT_EQ(hang.app_version, "1.2.3");
+  EXPECT_EQ(hang.user, "u-1");
+  EXPECT_EQ(hang.loop, "ui");
+  EXPECT_EQ(hang.tag, "freeze");
+  EXPECT_EQ(hang.kind, report::HangKind::kHang);
+  EXPECT_EQ(hang.threshold_ms, 100u);
+  EXPECT_EQ(hang.pid, static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(hang.tid, static_cast<uint32_t>(gettid()));
+  EXPECT_FALSE(hang.os.empty());
+  EXPECT_FALSE(hang.machine.empty());
+  EXPECT_GE(hang.elapsed_ns, 100 * 1'000'000);
+  EXPECT_GE(hang.samples.size(), 1u);
+  EXPECT_GE(hang.threads.size(), 2u);
+  EXPECT_GE(hang.modules.size(), 1u);
+  EXPECT_FALSE(hang.modules[0].build_id.empty());
+  EXPECT_GE(hang.stacks[hang.expensive_stack].frames.size(), 3u);
+  EXPECT_LE(hang.stacks.size(), hang.samples.size() + hang.threads.size() + 1);
+  EXPECT_EQ(Ends()[0].report_id, hang.id);
+  EXPECT_GE(Ends()[0].duration_ns, hang.elapsed_ns);
 
   lw_stats stats = monitor.stats();
-  EXPECT_GE(stats.lags, 1u);
+  EXPECT_GE(stats.hangs, 1u);
   EXPECT_GE(stats.reports_written, 1u);
   EXPECT_EQ(stats.reports_dropped, 0u);
-  EXPECT_GE(stats.stack_samples, lag.samples.size());
+  EXPECT_GE(stats.stack_samples, hang.samples.size());
 }
 
 TEST_F(SdkTest, HasTheDiskTakeAHangAtOnceUnlessToldNotTo) {
@@ -352,7 +352,7 @@ TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
     for (const report::Fact& fact : report.facts) facts.insert(fact.name);
     EXPECT_TRUE(facts.contains("busiest_1_name") && facts.contains("foreground"));
   }
-  EXPECT_EQ(monitor.stats().lags, 0u);
+  EXPECT_EQ(monitor.stats().hangs, 0u);
   // A process that computes is not frozen.
   monitor.Stop();
   monitor = Monitor::Start(TestOptions());
@@ -372,16 +372,16 @@ TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {
   static Heard heard;  // whatever happens to this test, it stays
   Options options = TestOptions();
   options.listener.context = &heard;
-  options.listener.hang_begin = [](void* context, const lw_hang* lag) {
-    EXPECT_STREQ(lag->loop, "ui");
-    EXPECT_STREQ(lag->tag, "freeze");
-    EXPECT_EQ(lag->kind, LW_KIND_HANG);
-    EXPECT_EQ(lag->level, LW_LEVEL_HANG);
+  options.listener.hang_begin = [](void* context, const lw_hang* hang) {
+    EXPECT_STREQ(hang->loop, "ui");
+    EXPECT_STREQ(hang->tag, "freeze");
+    EXPECT_EQ(hang->kind, LW_KIND_HANG);
+    EXPECT_EQ(hang->level, LW_LEVEL_HANG);
     static_cast<Heard*>(context)->tid = gettid();
     ++static_cast<Heard*>(context)->begins;
   };
-  options.listener.hang_end = [](void* context, const lw_hang* lag) {
-    static_cast<Heard*>(context)->duration_ns = lag->elapsed_ns;
+  options.listener.hang_end = [](void* context, const lw_hang* hang) {
+    static_cast<Heard*>(context)->duration_ns = hang->elapsed_ns;
     ++static_cast<Heard*>(context)->ends;
   };
   options.listener.hang_filtered = [](void* context, const lw_hang*, lw_filtered why) {

@@ -98,7 +98,7 @@ TEST_F(SdkTest, GoesOnCapturingWhenTheProgramTakesTheSignal) {
 
 TEST_F(SdkTest, StopsWhileAListenerAsksForTheCounts) {
   static std::atomic<bool> is_listening{false};
-  static std::atomic<uint64_t> lags{0};
+  static std::atomic<uint64_t> hangs{0};
   Options options = TestOptions();
   options.listener.hang_begin = [](void*, const lw_hang*) {
     is_listening = true;
@@ -106,7 +106,7 @@ TEST_F(SdkTest, StopsWhileAListenerAsksForTheCounts) {
     lw_stats stats;
     lw_stats_init(&stats);
     lw_get_stats(&stats);
-    lags = stats.lags;
+    hangs = stats.hangs;
   };
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
@@ -114,7 +114,7 @@ TEST_F(SdkTest, StopsWhileAListenerAsksForTheCounts) {
   ASSERT_TRUE(WaitUntil([] { return is_listening.load(); }));
   monitor.Stop(0);
   lw_dispatch_end(loop.handle());
-  EXPECT_EQ(lags.load(), 1u) << "the stop did not wait for its listener";
+  EXPECT_EQ(hangs.load(), 1u) << "the stop did not wait for its listener";
 }
 
 TEST_F(SdkTest, StopsWhileALoopIsInADispatchAndStartsAgain) {
@@ -193,7 +193,7 @@ TEST_F(SdkTest, IsOffInAForkedChildUntilStartedThere) {
     auto child_monitor = Monitor::Start(TestOptions());
     if (!child_monitor.is_on()) return 4;
     FreezeUntilReported(loop, "in the child");
-    return child_monitor.stats().lags >= 1 ? 0 : 5;
+    return child_monitor.stats().hangs >= 1 ? 0 : 5;
   });
   EXPECT_EQ(result, 0);
   EXPECT_GT(Reports().size(), reports);

@@ -145,8 +145,8 @@ class CpuWatchTest : public ::testing::Test {
   }
   std::vector<RecordedHang> Of(HangKind kind) const {
     std::vector<RecordedHang> found;
-    for (const RecordedHang& lag : sink_.lags()) {
-      if (lag.kind == kind) found.push_back(lag);
+    for (const RecordedHang& hang : sink_.hangs()) {
+      if (hang.kind == kind) found.push_back(hang);
     }
     return found;
   }
@@ -186,7 +186,7 @@ TEST_F(CpuWatchTest, TellsAThreadThatSpinsByNameAndStack) {
   EXPECT_GT(report.cpu_thread_ns, 0);
   EXPECT_GE(report.threads, 1u);
   EXPECT_LE(report.threads, 3u);
-  EXPECT_EQ(watchdog_->counters().lags.value(), 0u);
+  EXPECT_EQ(watchdog_->counters().hangs.value(), 0u);
 }
 
 TEST_F(CpuWatchTest, TellsASpellOnce) {
@@ -273,7 +273,7 @@ TEST_F(CpuWatchTest, InTheBackgroundLessIsTooMuch) {
   Start();
   StalledThread spinner([](const StopFlag& stop) { SpinAs("spinner", stop); });
   std::this_thread::sleep_for(milliseconds(2000));
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   const int64_t begin_ns = base::SystemClock().MonoNs();
   registry_->SetForeground(false);
   ASSERT_TRUE(WaitFor(HangKind::kCpuAverage));
@@ -310,7 +310,7 @@ TEST_F(CpuWatchTest, DoesNothingUnlessAskedTo) {
   Start();
   StalledThread spinner([](const StopFlag& stop) { SpinAs("spinner", stop); });
   std::this_thread::sleep_for(milliseconds(2000));
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   EXPECT_EQ(watchdog_->counters().samples.value(), 0u);
 }
 

@@ -254,11 +254,11 @@ class VerdictTest : public EvidenceTest {
         while (!stop.load()) usleep(1000);
         registry->Remove(loop);
       });
-      EXPECT_TRUE(testing::WaitUntil([&] { return !sink.lags().empty(); }));
+      EXPECT_TRUE(testing::WaitUntil([&] { return !sink.hangs().empty(); }));
       end_stall();
     }
     EXPECT_TRUE(watchdog.TryStop());
-    return sink.lags().empty() ? policies::Verdict{} : sink.lags()[0].verdict;
+    return sink.hangs().empty() ? policies::Verdict{} : sink.hangs()[0].verdict;
   }
 };
 

@@ -38,18 +38,18 @@ class FakeClock final : public base::Clock {
 
 class RecordingListener final : public HangListener {
  public:
-  void OnHangBegin(const HangNotice& lag) override { Add("begin", lag); }
-  void OnHangEnd(const HangNotice& lag) override { Add("end", lag); }
-  void OnFiltered(const HangNotice& lag, FilterReason reason) override {
-    Add("filtered " + std::to_string(static_cast<int>(reason)), lag);
+  void OnHangBegin(const HangNotice& hang) override { Add("begin", hang); }
+  void OnHangEnd(const HangNotice& hang) override { Add("end", hang); }
+  void OnFiltered(const HangNotice& hang, FilterReason reason) override {
+    Add("filtered " + std::to_string(static_cast<int>(reason)), hang);
   }
   std::vector<std::string> notices;
 
  private:
-  void Add(const std::string& what, const HangNotice& lag) {
-    notices.push_back(what + " " + lag.loop_name + " " + lag.tag + " " +
-                      (lag.level == HangLevel::kAnr ? "anr " : "lag ") +
-                      std::to_string(lag.elapsed_ns / kNsPerMs));
+  void Add(const std::string& what, const HangNotice& hang) {
+    notices.push_back(what + " " + hang.loop_name + " " + hang.tag + " " +
+                      (hang.level == HangLevel::kAnr ? "anr " : "lag ") +
+                      std::to_string(hang.elapsed_ns / kNsPerMs));
   }
 };
 
@@ -117,30 +117,30 @@ TEST_F(LoopWatchTest, DoesNotDisturbADispatchThatEndsBeforeItsWindow) {
   EndDispatch();
   RunUntil(5 * kNsPerSecond);
   EXPECT_EQ(capturer_->counters().captures.value(), 0u);
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
 }
 
 TEST_F(LoopWatchTest, TakesTheRingsSamplesBeforeTheThreshold) {
   BeginDispatch("long");
   RunUntil(2 * kNsPerSecond);
-  ASSERT_EQ(sink_.lags().size(), 1u);
-  testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_EQ(lag.samples, 20u);
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_EQ(hang.samples, 20u);
   EXPECT_EQ(samples_at_ms_.front(), 1000);
   EXPECT_EQ(samples_at_ms_.back(), 2000);
-  EXPECT_EQ(lag.elapsed_ns, 2 * kNsPerSecond);
-  EXPECT_EQ(lag.tag, "long");
-  EXPECT_EQ(lag.loop, "ui");
-  EXPECT_EQ(lag.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
-  EXPECT_EQ(lag.ordinal, 0u);
-  EXPECT_EQ(lag.id, lag.hang_id);
-  EXPECT_GE(lag.threads, 1u);
+  EXPECT_EQ(hang.elapsed_ns, 2 * kNsPerSecond);
+  EXPECT_EQ(hang.tag, "long");
+  EXPECT_EQ(hang.loop, "ui");
+  EXPECT_EQ(hang.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
+  EXPECT_EQ(hang.ordinal, 0u);
+  EXPECT_EQ(hang.id, hang.hang_id);
+  EXPECT_GE(hang.threads, 1u);
 }
 
 TEST_F(LoopWatchTest, LooksAtAnUnchangedStackInFibonacciIntervals) {
   BeginDispatch("long");
   RunUntil(200 * kNsPerSecond);
-  EXPECT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.hangs().size(), 1u);
   // Reported at 2 s; then after 1 s, then 1, 2, 3, 5, 8, 13, 21, 34, 55 s, then the cap of 60 s.
   std::vector<int64_t> expected_s = {3, 4, 5, 7, 10, 15, 23, 36, 57, 91, 146};
   std::vector<int64_t> expected_ms;
@@ -167,7 +167,7 @@ TEST_F(LoopWatchTest, AFreezeOfTenMinutesIsOneReport) {
   RunUntil(600 * kNsPerSecond);
   EndDispatch();
   RunUntil(601 * kNsPerSecond);
-  EXPECT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.hangs().size(), 1u);
   ASSERT_EQ(sink_.ends().size(), 1u);
   EXPECT_GE(sink_.ends()[0].second, 600 * kNsPerSecond);
   EXPECT_LE(sink_.ends()[0].second, 600 * kNsPerSecond + options_.sample_interval_ns);
@@ -205,7 +205,7 @@ TEST_F(LoopWatchTest, TwoStacksThatTakeTurnsAreTwoReports) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));  // from there into the loop
     RunUntil((10 + 30 * turn) * kNsPerSecond);
   }
-  EXPECT_EQ(sink_.lags().size(), 2u);
+  EXPECT_EQ(sink_.hangs().size(), 2u);
   EXPECT_GE(unchanged_at_ms_.size(), 10u);
 }
 
@@ -226,12 +226,12 @@ TEST_F(LoopWatchTest, AThreadThatCannotBeCapturedHasNoOtherStack) {
   loop_ = registry_->Add("unreachable", stalled.tid());
   BeginDispatch("long");
   RunUntil(3 * kNsPerSecond);
-  const size_t reports = sink_.lags().size();
+  const size_t reports = sink_.hangs().size();
   EXPECT_GE(reports, 1u);
   blocks_signals = true;
   ASSERT_TRUE(testing::WaitUntil([] { return has_blocked_signals.load(); }));
   RunUntil(30 * kNsPerSecond);
-  EXPECT_EQ(sink_.lags().size(), reports);
+  EXPECT_EQ(sink_.hangs().size(), reports);
 }
 
 TEST_F(LoopWatchTest, TellsOfTheEndOfAHangOnce) {
@@ -240,7 +240,7 @@ TEST_F(LoopWatchTest, TellsOfTheEndOfAHangOnce) {
   EndDispatch();
   RunUntil(10 * kNsPerSecond);
   ASSERT_EQ(sink_.ends().size(), 1u);
-  EXPECT_EQ(sink_.ends()[0].first, sink_.lags()[0].id);
+  EXPECT_EQ(sink_.ends()[0].first, sink_.hangs()[0].id);
   // A dispatch without time stamps is dated by when it was seen to be over: at most one look late.
   EXPECT_GE(sink_.ends()[0].second, 4321 * kNsPerMs);
   EXPECT_LE(sink_.ends()[0].second, (4321 + 50) * kNsPerMs);
@@ -252,9 +252,9 @@ TEST_F(LoopWatchTest, ReportsTheNextHangAnewAlthoughItsStackIsTheSame) {
   EndDispatch();
   BeginDispatch("second");
   RunUntil(9 * kNsPerSecond);
-  ASSERT_EQ(sink_.lags().size(), 2u);
-  EXPECT_EQ(sink_.lags()[1].tag, "second");
-  EXPECT_NE(sink_.lags()[0].hang_id, sink_.lags()[1].hang_id);
+  ASSERT_EQ(sink_.hangs().size(), 2u);
+  EXPECT_EQ(sink_.hangs()[1].tag, "second");
+  EXPECT_NE(sink_.hangs()[0].hang_id, sink_.hangs()[1].hang_id);
   EXPECT_EQ(sink_.ends().size(), 1u);
 }
 
@@ -269,15 +269,15 @@ TEST_F(LoopWatchTest, EndsAHangWhoseLoopIsGone) {
 TEST_F(LoopWatchTest, SurvivesATagThatCannotBeRead) {
   BeginDispatch(reinterpret_cast<const char*>(16));
   RunUntil(2 * kNsPerSecond);
-  ASSERT_EQ(sink_.lags().size(), 1u);
-  EXPECT_EQ(sink_.lags()[0].tag, "");
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_EQ(sink_.hangs()[0].tag, "");
 }
 
 TEST_F(LoopWatchTest, KeepsToTheSmallestThreshold) {
   options_.threshold_ns = 16 * kNsPerMs;
   BeginDispatch("short");
   RunUntil(16 * kNsPerMs);
-  ASSERT_EQ(sink_.lags().size(), 1u);
+  ASSERT_EQ(sink_.hangs().size(), 1u);
   EXPECT_EQ(samples_at_ms_.front(), 8);
 }
 
@@ -285,17 +285,17 @@ TEST_F(LoopWatchTest, RaisesAnUnchangedHangToAnAnrOnce) {
   options_.anr_threshold_ns = 5500 * kNsPerMs;
   BeginDispatch("long");
   RunUntil(60 * kNsPerSecond);
-  ASSERT_EQ(sink_.lags().size(), 2u);
-  testing::RecordedHang lag = sink_.lags()[0];
-  testing::RecordedHang anr = sink_.lags()[1];
-  EXPECT_EQ(lag.level, HangLevel::kHang);
+  ASSERT_EQ(sink_.hangs().size(), 2u);
+  testing::RecordedHang hang = sink_.hangs()[0];
+  testing::RecordedHang anr = sink_.hangs()[1];
+  EXPECT_EQ(hang.level, HangLevel::kHang);
   EXPECT_EQ(anr.level, HangLevel::kAnr);
   EXPECT_EQ(anr.kind, HangKind::kHang);
-  EXPECT_EQ(anr.hang_id, lag.id);
+  EXPECT_EQ(anr.hang_id, hang.id);
   EXPECT_EQ(anr.ordinal, 1u);
   EXPECT_EQ(anr.elapsed_ns, 5500 * kNsPerMs);
   EXPECT_GE(anr.samples, 1u);
-  EXPECT_EQ(counters_.lags.value(), 1u);
+  EXPECT_EQ(counters_.hangs.value(), 1u);
   EndDispatch();
   RunUntil(62 * kNsPerSecond);
   EXPECT_EQ(sink_.ends().size(), 2u);
@@ -307,16 +307,16 @@ TEST_F(LoopWatchTest, RaisesNothingThatEndsBeforeTheSecondThreshold) {
   RunUntil(4999 * kNsPerMs);
   EndDispatch();
   RunUntil(20 * kNsPerSecond);
-  ASSERT_EQ(sink_.lags().size(), 1u);
-  EXPECT_EQ(sink_.lags()[0].level, HangLevel::kHang);
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_EQ(sink_.hangs()[0].level, HangLevel::kHang);
 }
 
 TEST_F(LoopWatchTest, IsAnAnrAtOnceWhenBothThresholdsAreTheSame) {
   options_.anr_threshold_ns = options_.threshold_ns;
   BeginDispatch("long");
   RunUntil(20 * kNsPerSecond);
-  ASSERT_EQ(sink_.lags().size(), 1u);
-  EXPECT_EQ(sink_.lags()[0].level, HangLevel::kAnr);
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_EQ(sink_.hangs()[0].level, HangLevel::kAnr);
 }
 
 TEST_F(LoopWatchTest, KeepsTheLoopsOwnThresholds) {
@@ -324,20 +324,20 @@ TEST_F(LoopWatchTest, KeepsTheLoopsOwnThresholds) {
   loop_->limits.SetWeight(7);
   BeginDispatch("long");
   RunUntil(1500 * kNsPerMs);
-  ASSERT_EQ(sink_.lags().size(), 2u);
-  EXPECT_EQ(sink_.lags()[0].elapsed_ns, 300 * kNsPerMs);
-  EXPECT_EQ(sink_.lags()[1].elapsed_ns, 700 * kNsPerMs);
-  EXPECT_EQ(sink_.lags()[1].facts["loop_weight"], 7);
+  ASSERT_EQ(sink_.hangs().size(), 2u);
+  EXPECT_EQ(sink_.hangs()[0].elapsed_ns, 300 * kNsPerMs);
+  EXPECT_EQ(sink_.hangs()[1].elapsed_ns, 700 * kNsPerMs);
+  EXPECT_EQ(sink_.hangs()[1].facts["loop_weight"], 7);
 }
 
 TEST_F(LoopWatchTest, AppliesALoweredThresholdToTheDispatchUnderWay) {
   BeginDispatch("long");
   RunUntil(500 * kNsPerMs);
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   loop_->limits.SetThresholds({100 * kNsPerMs, 0});
   next_ns_ = clock_.now_ns;
   RunUntil(501 * kNsPerMs);
-  EXPECT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.hangs().size(), 1u);
 }
 
 TEST_F(LoopWatchTest, AppliesARaisedThresholdToTheDispatchUnderWay) {
@@ -347,10 +347,10 @@ TEST_F(LoopWatchTest, AppliesARaisedThresholdToTheDispatchUnderWay) {
   samples_at_ms_.clear();
   loop_->limits.SetThresholds({10 * kNsPerSecond, 0});
   RunUntil(8990 * kNsPerMs);
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   EXPECT_TRUE(samples_at_ms_.empty());
   RunUntil(10 * kNsPerSecond);
-  EXPECT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.hangs().size(), 1u);
 }
 
 TEST_F(LoopWatchTest, GivesTheNextLoopOfAPlaceTheOptionsThresholds) {
@@ -361,7 +361,7 @@ TEST_F(LoopWatchTest, GivesTheNextLoopOfAPlaceTheOptionsThresholds) {
   RunUntil(1500 * kNsPerMs);
   EndDispatch();
   RunUntil(3 * kNsPerSecond);
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
 }
 
 TEST_F(LoopWatchTest, TellsAListenerOfBeginRaiseFilteredCheckAndEnd) {
@@ -398,8 +398,8 @@ TEST_F(LoopWatchTest, ReportsOneSlowFrameInTenSecondsAndCountsAll) {
   }
   RunUntil(101 * kFrameNs);
   // At 0.12 s and at the first frame that is over the threshold 10 s later.
-  ASSERT_EQ(sink_.lags().size(), 2u);
-  EXPECT_EQ(sink_.lags()[0].elapsed_ns, 120 * kNsPerMs);
+  ASSERT_EQ(sink_.hangs().size(), 2u);
+  EXPECT_EQ(sink_.hangs()[0].elapsed_ns, 120 * kNsPerMs);
   EXPECT_EQ(sink_.ends().size(), 2u);
   for (const auto& end : sink_.ends()) EXPECT_EQ(end.second, kFrameNs);
   EXPECT_EQ(sink_.frames("ui").frames, 100u);
@@ -411,7 +411,7 @@ TEST_F(LoopWatchTest, LeavesSlowFramesAloneWhenThatIsOff) {
   RunUntil(5 * kNsPerSecond);
   loop_->frames.End(clock_.now_ns);
   RunUntil(7 * kNsPerSecond);
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   EXPECT_EQ(capturer_->counters().captures.value(), 0u);
   EXPECT_EQ(sink_.frames("ui").frames, 1u);
 }
@@ -538,7 +538,7 @@ TEST_F(LoopWatchUsageTest, CountsWhatWouldBeAHangButForAStop) {
   clock_.now_ns += 190 * kNsPerMs;
   Look();
   EXPECT_EQ(counters_.hangs_stopped.value() + counters_.hangs_suspended.value(), 2u);
-  EXPECT_EQ(ui().lags, 0u);
+  EXPECT_EQ(ui().hangs, 0u);
 }
 
 TEST_F(LoopWatchUsageTest, CountsAHangThatEndedBeforeItsCheck) {
@@ -546,7 +546,7 @@ TEST_F(LoopWatchUsageTest, CountsAHangThatEndedBeforeItsCheck) {
   Dispatch("over too soon", 105 * kNsPerMs);
   Look();
   EXPECT_EQ(counters_.hangs_ended_first.value(), 1u);
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   EXPECT_TRUE(usage_.slow().empty());
   EXPECT_EQ(listener_.told, std::vector<std::string>{"over too soon"});
 }
@@ -565,17 +565,17 @@ TEST_F(LoopWatchUsageTest, ReportsAHangThatEndedWhileItWasKeptWaiting) {
   clock_.now_ns += 150 * kNsPerMs;
   watch_.Discount({.blocked_ns = 150 * kNsPerMs});
   Look();
-  ASSERT_EQ(sink_.lags().size(), 1u);
-  const testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_GE(lag.elapsed_ns, 150 * kNsPerMs);
-  EXPECT_EQ(lag.facts.at("no_stack_samples"), 1);
-  EXPECT_EQ(lag.texts.at("no_stack_reason"), "address_space_locked");
-  EXPECT_EQ(lag.facts.at("watchdog_blocked_ms"), 150);
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  const testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_GE(hang.elapsed_ns, 150 * kNsPerMs);
+  EXPECT_EQ(hang.facts.at("no_stack_samples"), 1);
+  EXPECT_EQ(hang.texts.at("no_stack_reason"), "address_space_locked");
+  EXPECT_EQ(hang.facts.at("watchdog_blocked_ms"), 150);
   EXPECT_EQ(sink_.ends().size(), 1u);
-  EXPECT_EQ(counters_.lags.value(), 1u);
+  EXPECT_EQ(counters_.hangs.value(), 1u);
   EXPECT_EQ(counters_.hangs_ended_first.value(), 0u);
   Look();
-  EXPECT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.hangs().size(), 1u);
 }
 
 TEST_F(LoopWatchUsageTest, NotesSlowDispatchesOnceAndNoneOfAStop) {
@@ -604,12 +604,12 @@ TEST_F(LoopWatchUsageTest, CountsAHangAsFarAsItWentAndThenExactly) {
     watch_.Look(loop_, all);
     clock_.now_ns += 10 * kNsPerMs;
   }
-  EXPECT_EQ(ui().lags, 1u);
+  EXPECT_EQ(ui().hangs, 1u);
   EXPECT_EQ(ui().hang_ns, 290 * kNsPerMs);
   usage_.Clear();  // a new period
   EndDispatch();
   watch_.Look(loop_, all);
-  EXPECT_EQ(ui().lags, 0u);
+  EXPECT_EQ(ui().hangs, 0u);
   EXPECT_EQ(ui().hang_ns, 10 * kNsPerMs);
   EXPECT_EQ(ui().untimed_dispatches, 1u);
 }
@@ -636,8 +636,8 @@ TEST_F(LoopWatchUsageTest, TellsTheBackgroundApart) {
   const policies::BackgroundUsage background = ui().background;
   EXPECT_EQ(background.watched_ns, 310 * kNsPerMs);
   EXPECT_EQ(ui().watched_ns, 610 * kNsPerMs);
-  EXPECT_EQ(ui().lags, 1u);
-  EXPECT_EQ(background.lags, 1u);  // it was found there
+  EXPECT_EQ(ui().hangs, 1u);
+  EXPECT_EQ(background.hangs, 1u);  // it was found there
   EXPECT_EQ(background.hang_ns, ui().hang_ns);
   EXPECT_GT(background.hang_ns, 300 * kNsPerMs);
 }

@@ -73,15 +73,15 @@ TEST_F(ManyLoopsTest, FindsTheOneOfTwoThousandThatHangs) {
   for (int i = 0; i < 3; ++i) {
     const auto before = static_cast<size_t>(i);
     loop->probe.Begin("long");
-    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() > before; }, 10));
+    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.hangs().size() > before; }, 10));
     loop->probe.End();
     EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() > before; }, 10));
     if (i == 1) {
       EXPECT_TRUE(SleepsForGood());
     }
   }
-  for (const testing::RecordedHang& lag : sink_.lags()) EXPECT_EQ(lag.loop, "loop 1777");
-  EXPECT_EQ(sink_.lags().size(), 3u);
+  for (const testing::RecordedHang& hang : sink_.hangs()) EXPECT_EQ(hang.loop, "loop 1777");
+  EXPECT_EQ(sink_.hangs().size(), 3u);
 }
 
 TEST_F(ManyLoopsTest, FindsHangsOfManyAtOnce) {
@@ -89,7 +89,7 @@ TEST_F(ManyLoopsTest, FindsHangsOfManyAtOnce) {
   AddLoops(300);
   EXPECT_TRUE(SleepsForGood());
   for (WatchedLoop* loop : loops_) loop->probe.Begin("long");
-  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() >= loops_.size(); }, 60));
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.hangs().size() >= loops_.size(); }, 60));
   for (WatchedLoop* loop : loops_) loop->probe.End();
   EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() >= loops_.size(); }, 60));
 }
@@ -108,7 +108,7 @@ TEST_F(ManyLoopsTest, MissesNoDispatchOfALoopThatIsNotLookedAt) {
     });
     std::this_thread::sleep_for(milliseconds(150 + 13 * i));
     loops_[i]->probe.Begin("long");
-    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() > i; }, 10)) << i;
+    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.hangs().size() > i; }, 10)) << i;
     loops_[i]->probe.End();
     busy.join();
   }
@@ -123,9 +123,9 @@ TEST_F(ManyLoopsTest, ForgetsLoopsThatGoWhileTheyAreNotLookedAt) {
   AddLoops(200);
   EXPECT_TRUE(SleepsForGood());
   loops_[7]->probe.Begin("long");
-  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() == 1; }, 10));
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.hangs().size() == 1; }, 10));
   loops_[7]->probe.End();
-  EXPECT_EQ(sink_.lags()[0].loop, "loop 7");
+  EXPECT_EQ(sink_.hangs()[0].loop, "loop 7");
 }
 
 // While one hangs, which is sampled every 10 ms.

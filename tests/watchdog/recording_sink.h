@@ -51,27 +51,27 @@ class RecordingSink final : public watchdog::HangSink {
  public:
   bool OnHang(const watchdog::HangEvent& event) override {
     std::lock_guard lock(mutex_);
-    lags_.push_back({event.id,
-                     event.hang_id,
-                     event.ordinal,
-                     event.kind,
-                     event.level,
-                     std::string(event.loop),
-                     std::string(event.tag),
-                     event.elapsed_ns,
-                     event.cpu_window_ns,
-                     event.cpu_thread_ns,
-                     event.samples.size(),
-                     CpuOf(event.samples),
-                     event.threads.size(),
-                     WaitsOf(event),
-                     event.wait_outcome,
-                     event.verdict,
-                     FactsOf(event),
-                     TextsOf(event),
-                     HistoryOf(event),
-                     InnermostFunction(event),
-                     event.discounted});
+    hangs_.push_back({event.id,
+                      event.hang_id,
+                      event.ordinal,
+                      event.kind,
+                      event.level,
+                      std::string(event.loop),
+                      std::string(event.tag),
+                      event.elapsed_ns,
+                      event.cpu_window_ns,
+                      event.cpu_thread_ns,
+                      event.samples.size(),
+                      CpuOf(event.samples),
+                      event.threads.size(),
+                      WaitsOf(event),
+                      event.wait_outcome,
+                      event.verdict,
+                      FactsOf(event),
+                      TextsOf(event),
+                      HistoryOf(event),
+                      InnermostFunction(event),
+                      event.discounted});
     return true;
   }
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override {
@@ -96,9 +96,9 @@ class RecordingSink final : public watchdog::HangSink {
     ++rounds_;
   }
 
-  std::vector<RecordedHang> lags() const {
+  std::vector<RecordedHang> hangs() const {
     std::lock_guard lock(mutex_);
-    return lags_;
+    return hangs_;
   }
   std::vector<std::pair<base::Uuid, int64_t>> ends() const {
     std::lock_guard lock(mutex_);
@@ -157,7 +157,7 @@ class RecordingSink final : public watchdog::HangSink {
   }
 
   mutable std::mutex mutex_;
-  std::vector<RecordedHang> lags_;
+  std::vector<RecordedHang> hangs_;
   std::vector<std::pair<base::Uuid, int64_t>> ends_;
   std::map<std::string, policies::FrameTotals> frames_;
   std::vector<RecordedUsage> usages_;

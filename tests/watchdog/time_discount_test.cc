@@ -97,7 +97,7 @@ TEST_F(TimeDiscountTest, AStoppedProcessDoesNotHang) {
   std::this_thread::sleep_for(milliseconds(100));
   // On a loaded machine the other process may come so late that this is a lag without the stop, too.
   if (ran_ns < kThresholdNs / 2) {
-    EXPECT_EQ(sink_.lags().size(), 0u);
+    EXPECT_EQ(sink_.hangs().size(), 0u);
   }
   EXPECT_GE(watchdog_->counters().stops.value(), 1u);
   EXPECT_GE(watchdog_->counters().stopped_ms.value(), 500u);
@@ -126,10 +126,10 @@ TEST_F(TimeDiscountTest, AReportSaysHowLongTheProcessWasStopped) {
     Spin(milliseconds(900));
     loop_->probe.End();
   }
-  ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.lags().empty(); }));
-  testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_GE(lag.discounted.stopped_ns, 1000 * kNsPerMs);
-  EXPECT_LT(lag.elapsed_ns, base::SystemClock().MonoNs() - begin_ns - 1000 * kNsPerMs);
+  ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.hangs().empty(); }));
+  testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_GE(hang.discounted.stopped_ns, 1000 * kNsPerMs);
+  EXPECT_LT(hang.elapsed_ns, base::SystemClock().MonoNs() - begin_ns - 1000 * kNsPerMs);
 }
 
 TEST_F(TimeDiscountTest, SaysNothingUnderADebugger) {
@@ -153,7 +153,7 @@ TEST_F(TimeDiscountTest, SaysNothingUnderADebugger) {
     loop_->probe.Begin("long");
     Spin(milliseconds(900));
     loop_->probe.End();
-    EXPECT_EQ(sink_.lags().size(), 0u);
+    EXPECT_EQ(sink_.hangs().size(), 0u);
     EXPECT_GE(watchdog_->counters().checks_under_debugger.value(), 1u);
   }
   kill(tracer, SIGKILL);
@@ -184,20 +184,20 @@ TEST_F(TimeDiscountTest, AListenerThatTakesItsTimeIsNoStopOfTheProcess) {
   watchdog_ = std::make_unique<Watchdog>(options, registry_.get(), capturer_.get(), &sink_);
   ASSERT_TRUE(watchdog_->Start().ok());
   loop_->probe.Begin("first");
-  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() == 1; }, 10));
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.hangs().size() == 1; }, 10));
   loop_->probe.End();
   EXPECT_TRUE(testing::WaitUntil([&] { return listener.is_called.load(); }, 10));
   const int64_t begin_ns = base::SystemClock().MonoNs();
   loop_->probe.Begin("second");
   // A sleep: a process that computes is known not to be stopped.
-  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() == 2; }, 10));
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.hangs().size() == 2; }, 10));
   const int64_t elapsed_ns = base::SystemClock().MonoNs() - begin_ns;
   loop_->probe.End();
   EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 2; }, 10));
   EXPECT_EQ(watchdog_->counters().stops.value(), 0u);
-  EXPECT_EQ(sink_.lags()[1].discounted.stopped_ns, 0);
-  EXPECT_GE(sink_.lags()[1].elapsed_ns, 1000 * kNsPerMs);
-  EXPECT_LE(sink_.lags()[1].elapsed_ns, elapsed_ns);
+  EXPECT_EQ(sink_.hangs()[1].discounted.stopped_ns, 0);
+  EXPECT_GE(sink_.hangs()[1].elapsed_ns, 1000 * kNsPerMs);
+  EXPECT_LE(sink_.hangs()[1].elapsed_ns, elapsed_ns);
   EXPECT_GE(sink_.ends()[1].second, 1000 * kNsPerMs);
   EXPECT_TRUE(watchdog_->TryStop());  // it calls the listener
 }
@@ -214,7 +214,8 @@ TEST_F(TimeDiscountTest, SleepsForGoodWhileAllLoopsAreIdleAndIsWokenByTheNextDis
     int rounds = sink_.rounds();
     loop_->probe.Begin("after an idle spell");
     EXPECT_TRUE(testing::WaitUntil([&] { return sink_.rounds() > rounds; }, 5));
-    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() == static_cast<size_t>(spell) + 1; }, 5));
+    EXPECT_TRUE(
+        testing::WaitUntil([&] { return sink_.hangs().size() == static_cast<size_t>(spell) + 1; }, 5));
     loop_->probe.End();
     EXPECT_TRUE(testing::WaitUntil([&] { return rounds_over(milliseconds(500)) == 0; }));
   }
@@ -222,11 +223,11 @@ TEST_F(TimeDiscountTest, SleepsForGoodWhileAllLoopsAreIdleAndIsWokenByTheNextDis
 
 TEST_F(TimeDiscountTest, MissesNoDispatchThatBeginsWhileItGoesToSleep) {
   for (int i = 0; i < 8; ++i) {
-    size_t lags = sink_.lags().size();
+    size_t hangs = sink_.hangs().size();
     // The watchdog goes to sleep about two looks after the last dispatch.
     std::this_thread::sleep_for(milliseconds(370 + 12 * i));
     loop_->probe.Begin("at any time");
-    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.lags().size() == lags + 1; }, 5)) << i;
+    EXPECT_TRUE(testing::WaitUntil([&] { return sink_.hangs().size() == hangs + 1; }, 5)) << i;
     loop_->probe.End();
   }
 }

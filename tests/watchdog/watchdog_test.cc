@@ -56,7 +56,7 @@ class WatchdogTest : public ::testing::Test {
     };
   }
   bool WaitForHangs(size_t count) {
-    return testing::WaitUntil([&] { return sink_.lags().size() >= count; });
+    return testing::WaitUntil([&] { return sink_.hangs().size() >= count; });
   }
 
   WatchOptions options_;
@@ -78,12 +78,12 @@ TEST_F(WatchdogTest, ReportsASpinWithItsFunctionItsCpuAndItsDuration) {
   }
   took_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
   ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
-  testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_EQ(lag.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
-  EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
-  EXPECT_GT(lag.cpu_thread_ns, 0);
+  testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_EQ(hang.innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
+  EXPECT_GE(hang.elapsed_ns, options_.threshold_ns);
+  EXPECT_GT(hang.cpu_thread_ns, 0);
   int64_t duration_ns = sink_.ends()[0].second;
-  EXPECT_GT(duration_ns, lag.elapsed_ns);
+  EXPECT_GT(duration_ns, hang.elapsed_ns);
   EXPECT_LE(duration_ns, took_ns);
 }
 
@@ -91,8 +91,8 @@ TEST_F(WatchdogTest, ReportsALockWithoutCpu) {
   Start();
   StalledThread thread(Dispatch(testing::WaitForLock));
   ASSERT_TRUE(WaitForHangs(1));
-  testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_LT(lag.cpu_thread_ns, lag.cpu_window_ns / 2);
+  testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_LT(hang.cpu_thread_ns, hang.cpu_window_ns / 2);
 }
 
 TEST_F(WatchdogTest, NamesTheOwnerOfALock) {
@@ -102,12 +102,12 @@ TEST_F(WatchdogTest, NamesTheOwnerOfALock) {
   StalledThread thread(Dispatch([&](const StopFlag&) { std::lock_guard lock(mutex); }));
   EXPECT_TRUE(WaitForHangs(1));
   held.unlock();
-  ASSERT_FALSE(sink_.lags().empty());
-  testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_EQ(lag.wait_outcome, WaitOutcome::kLock);
-  ASSERT_GE(lag.waits.size(), 1u);
-  EXPECT_EQ(lag.waits[0].address, reinterpret_cast<uint64_t>(&mutex));
-  EXPECT_EQ(lag.waits[0].owner_tid, gettid());
+  ASSERT_FALSE(sink_.hangs().empty());
+  testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_EQ(hang.wait_outcome, WaitOutcome::kLock);
+  ASSERT_GE(hang.waits.size(), 1u);
+  EXPECT_EQ(hang.waits[0].address, reinterpret_cast<uint64_t>(&mutex));
+  EXPECT_EQ(hang.waits[0].owner_tid, gettid());
   EXPECT_EQ(watchdog_->counters().lock_layouts_unknown.value(), 0u);
 }
 
@@ -115,8 +115,8 @@ TEST_F(WatchdogTest, SaysNothingOfLocksWhenNoneIsWaitedFor) {
   Start();
   StalledThread thread(Dispatch(testing::Spin));
   ASSERT_TRUE(WaitForHangs(1));
-  EXPECT_TRUE(sink_.lags()[0].waits.empty());
-  EXPECT_EQ(sink_.lags()[0].wait_outcome, WaitOutcome::kNone);
+  EXPECT_TRUE(sink_.hangs()[0].waits.empty());
+  EXPECT_EQ(sink_.hangs()[0].wait_outcome, WaitOutcome::kNone);
 }
 
 TEST_F(WatchdogTest, ReportsAChangedStackAsTheSameHang) {
@@ -132,8 +132,8 @@ TEST_F(WatchdogTest, ReportsAChangedStackAsTheSameHang) {
     testing::FaultPages(stop);
   }));
   ASSERT_TRUE(WaitForHangs(2));
-  testing::RecordedHang second = sink_.lags()[1];
-  EXPECT_EQ(second.hang_id, sink_.lags()[0].hang_id);
+  testing::RecordedHang second = sink_.hangs()[1];
+  EXPECT_EQ(second.hang_id, sink_.hangs()[0].hang_id);
   EXPECT_NE(second.id, second.hang_id);
   EXPECT_EQ(second.ordinal, 1u);
 }
@@ -142,10 +142,10 @@ TEST_F(WatchdogTest, RaisesAHangThatPassesTheSecondThreshold) {
   options_.anr_threshold_ns = 400 * kNsPerMs;
   Start();
   StalledThread thread(Dispatch(testing::Spin));
-  auto is_raised = [&] { return !sink_.lags().empty() && sink_.lags().back().level == HangLevel::kAnr; };
+  auto is_raised = [&] { return !sink_.hangs().empty() && sink_.hangs().back().level == HangLevel::kAnr; };
   ASSERT_TRUE(testing::WaitUntil(is_raised));
-  testing::RecordedHang anr = sink_.lags().back();
-  EXPECT_EQ(anr.hang_id, sink_.lags()[0].id);
+  testing::RecordedHang anr = sink_.hangs().back();
+  EXPECT_EQ(anr.hang_id, sink_.hangs()[0].id);
   EXPECT_GE(anr.elapsed_ns, options_.anr_threshold_ns);
 }
 
@@ -160,7 +160,7 @@ TEST_F(WatchdogTest, FollowsThresholdsThatChangeWhileADispatchGoesOn) {
     registry_->Remove(loop);
   });
   ASSERT_TRUE(testing::WaitUntil([&] { return loop.load() != nullptr && sink_.rounds() > 2; }));
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   loop.load()->limits.SetThresholds({16 * kNsPerMs, 0});
   EXPECT_TRUE(WaitForHangs(1));
 }
@@ -180,7 +180,7 @@ TEST_F(WatchdogTest, ReportsALoopThatIsBusyWithoutAPause) {
   Start();
   StalledThread thread([&](const StopFlag& stop) {
     WatchedLoop* loop = registry_->Add("busy", gettid());
-    while (!stop.load() && sink_.lags().empty()) {
+    while (!stop.load() && sink_.hangs().empty()) {
       for (int i = 0; i < 100; ++i) RunShortDispatch(loop);
     }
     while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -188,13 +188,13 @@ TEST_F(WatchdogTest, ReportsALoopThatIsBusyWithoutAPause) {
   });
   ASSERT_TRUE(WaitForHangs(1));
   EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
-  testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_EQ(lag.kind, HangKind::kBusyLoop);
-  EXPECT_EQ(lag.innermost_function, reinterpret_cast<uint64_t>(&ShortWork));
-  EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
-  EXPECT_GT(lag.facts["dispatches"], 10);
-  EXPECT_EQ(sink_.lags().size(), 1u);
-  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+  testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_EQ(hang.kind, HangKind::kBusyLoop);
+  EXPECT_EQ(hang.innermost_function, reinterpret_cast<uint64_t>(&ShortWork));
+  EXPECT_GE(hang.elapsed_ns, options_.threshold_ns);
+  EXPECT_GT(hang.facts["dispatches"], 10);
+  EXPECT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_GE(sink_.ends()[0].second, hang.elapsed_ns);
 }
 
 TEST_F(WatchdogTest, SaysNothingOfABusyServerThatStillSleeps) {
@@ -206,7 +206,7 @@ TEST_F(WatchdogTest, SaysNothingOfABusyServerThatStillSleeps) {
     for (int i = 0; i < 5; ++i) RunShortDispatch(loop);
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   EXPECT_GT(sink_.rounds(), 0);
   EXPECT_TRUE(watchdog_->TryStop());
 }
@@ -223,7 +223,7 @@ TEST_F(WatchdogTest, CallsALongDispatchNoBusyLoop) {
   });
   ASSERT_TRUE(WaitForHangs(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  for (const testing::RecordedHang& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kHang);
+  for (const testing::RecordedHang& hang : sink_.hangs()) EXPECT_EQ(hang.kind, HangKind::kHang);
 }
 
 TEST_F(WatchdogTest, ReportsATaskThatWaitsWhileDispatchesAreShort) {
@@ -231,7 +231,7 @@ TEST_F(WatchdogTest, ReportsATaskThatWaitsWhileDispatchesAreShort) {
   StalledThread thread([&](const StopFlag& stop) {
     WatchedLoop* loop = registry_->Add("loop", gettid());
     for (int i = 0; i < 100; ++i) loop->tasks.NoteQueued();
-    while (!stop.load() && sink_.lags().empty()) {
+    while (!stop.load() && sink_.hangs().empty()) {
       RunShortDispatch(loop);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -241,11 +241,11 @@ TEST_F(WatchdogTest, ReportsATaskThatWaitsWhileDispatchesAreShort) {
   });
   ASSERT_TRUE(WaitForHangs(1));
   EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
-  testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_EQ(lag.kind, HangKind::kWaited);
-  EXPECT_GE(lag.elapsed_ns, options_.threshold_ns);
-  EXPECT_EQ(lag.facts["queue_length"], 100);
-  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+  testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_EQ(hang.kind, HangKind::kWaited);
+  EXPECT_GE(hang.elapsed_ns, options_.threshold_ns);
+  EXPECT_EQ(hang.facts["queue_length"], 100);
+  EXPECT_GE(sink_.ends()[0].second, hang.elapsed_ns);
 }
 
 TEST_F(WatchdogTest, SaysNothingOfALongQueueThatMoves) {
@@ -259,7 +259,7 @@ TEST_F(WatchdogTest, SaysNothingOfALongQueueThatMoves) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     loop->tasks.NoteRun();
   }
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   EXPECT_TRUE(watchdog_->TryStop());
 }
 
@@ -275,7 +275,7 @@ TEST_F(WatchdogTest, TellsTasksBehindALongDispatchByTheDispatchAlone) {
   });
   ASSERT_TRUE(WaitForHangs(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
-  for (const testing::RecordedHang& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kHang);
+  for (const testing::RecordedHang& hang : sink_.hangs()) EXPECT_EQ(hang.kind, HangKind::kHang);
 }
 
 TEST_F(WatchdogTest, ReportsAScopeOverItsOwnDeadline) {
@@ -286,7 +286,7 @@ TEST_F(WatchdogTest, ReportsAScopeOverItsOwnDeadline) {
     loop->probe.Begin("dispatch");
     loop->scopes.Begin("outer", 3600 * base::kNsPerSecond);
     loop->scopes.Begin("inner", 60 * kNsPerMs);
-    while (!stop.load() && sink_.lags().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (!stop.load() && sink_.hangs().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     loop->scopes.End();
     while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     loop->scopes.End();
@@ -294,14 +294,14 @@ TEST_F(WatchdogTest, ReportsAScopeOverItsOwnDeadline) {
     registry_->Remove(loop);
   });
   ASSERT_TRUE(WaitForHangs(1));
-  testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_EQ(lag.kind, HangKind::kScope);
-  EXPECT_EQ(lag.tag, "inner");
-  EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
+  testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_EQ(hang.kind, HangKind::kScope);
+  EXPECT_EQ(hang.tag, "inner");
+  EXPECT_GE(hang.elapsed_ns, 60 * kNsPerMs);
   EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
-  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+  EXPECT_GE(sink_.ends()[0].second, hang.elapsed_ns);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  EXPECT_EQ(sink_.lags().size(), 1u);
+  EXPECT_EQ(sink_.hangs().size(), 1u);
 }
 
 TEST_F(WatchdogTest, WatchesTheOuterScopeAgainAfterTheInnerOne) {
@@ -319,9 +319,9 @@ TEST_F(WatchdogTest, WatchesTheOuterScopeAgainAfterTheInnerOne) {
     registry_->Remove(loop);
   });
   ASSERT_TRUE(WaitForHangs(1));
-  EXPECT_EQ(sink_.lags()[0].tag, "outer");
-  EXPECT_EQ(sink_.lags()[0].kind, HangKind::kScope);
-  EXPECT_GE(sink_.lags()[0].elapsed_ns, 300 * kNsPerMs);
+  EXPECT_EQ(sink_.hangs()[0].tag, "outer");
+  EXPECT_EQ(sink_.hangs()[0].kind, HangKind::kScope);
+  EXPECT_GE(sink_.hangs()[0].elapsed_ns, 300 * kNsPerMs);
 }
 
 TEST_F(WatchdogTest, SaysNothingOfManyScopesThatKeepTheirDeadlines) {
@@ -335,7 +335,7 @@ TEST_F(WatchdogTest, SaysNothingOfManyScopesThatKeepTheirDeadlines) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     loop->scopes.End();
   }
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   EXPECT_TRUE(watchdog_->TryStop());
 }
 
@@ -347,18 +347,18 @@ TEST_F(WatchdogTest, ReportsAnIdleHandlerThatTakesTooLong) {
     WatchedLoop* loop = registry_->Add("loop", gettid());
     RunShortDispatch(loop);
     loop->idle_handler.Begin(nullptr);
-    while (!stop.load() && sink_.lags().empty()) {
+    while (!stop.load() && sink_.hangs().empty()) {
     }
     loop->idle_handler.End();
     while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     registry_->Remove(loop);
   });
   ASSERT_TRUE(WaitForHangs(1));
-  testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_EQ(lag.kind, HangKind::kIdleHandler);
-  EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
+  testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_EQ(hang.kind, HangKind::kIdleHandler);
+  EXPECT_GE(hang.elapsed_ns, 60 * kNsPerMs);
   EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
-  EXPECT_GT(sink_.ends()[0].second, lag.elapsed_ns);
+  EXPECT_GT(sink_.ends()[0].second, hang.elapsed_ns);
 }
 
 TEST_F(WatchdogTest, ReportsASlowFrameWithItsStage) {
@@ -374,7 +374,7 @@ TEST_F(WatchdogTest, ReportsASlowFrameWithItsStage) {
       loop->probe.WakeWatchdogIfAsleep();
       loop->frames.SetStage(base::SystemClock().MonoNs(), policies::FrameStage::kDraw);
       while (!stop.load() &&
-             (sink_.lags().empty() || base::SystemClock().MonoNs() < begin_ns + 100 * kNsPerMs)) {
+             (sink_.hangs().empty() || base::SystemClock().MonoNs() < begin_ns + 100 * kNsPerMs)) {
       }
       loop->frames.End(base::SystemClock().MonoNs());
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -382,14 +382,14 @@ TEST_F(WatchdogTest, ReportsASlowFrameWithItsStage) {
     registry_->Remove(loop);
   });
   ASSERT_TRUE(WaitForHangs(1));
-  testing::RecordedHang lag = sink_.lags()[0];
-  EXPECT_EQ(lag.kind, HangKind::kFrames);
-  EXPECT_GE(lag.elapsed_ns, 60 * kNsPerMs);
-  EXPECT_GE(lag.samples, 1u);
-  EXPECT_EQ(lag.facts["refresh_interval_us"], 10'000);
-  EXPECT_TRUE(lag.facts.contains("frame_stage"));
+  testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_EQ(hang.kind, HangKind::kFrames);
+  EXPECT_GE(hang.elapsed_ns, 60 * kNsPerMs);
+  EXPECT_GE(hang.samples, 1u);
+  EXPECT_EQ(hang.facts["refresh_interval_us"], 10'000);
+  EXPECT_TRUE(hang.facts.contains("frame_stage"));
   EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == 1; }));
-  EXPECT_GE(sink_.ends()[0].second, lag.elapsed_ns);
+  EXPECT_GE(sink_.ends()[0].second, hang.elapsed_ns);
   // On a loaded machine the watchdog may take a wait of its own for a stop, and not report the first.
   ASSERT_TRUE(testing::WaitUntil([&] { return sink_.frames("loop").frames >= 1; }));
   policies::FrameTotals frames = sink_.frames("loop");
@@ -405,8 +405,8 @@ TEST_F(WatchdogTest, AFrameInsideADispatchDoesNotCutTheDispatchsVerdict) {
     WatchedLoop* loop = registry_->Add("loop", gettid());
     loop->probe.Begin("dispatch");
     auto is_reported = [&] {
-      for (const testing::RecordedHang& lag : sink_.lags()) {
-        if (lag.kind == HangKind::kHang) return true;
+      for (const testing::RecordedHang& hang : sink_.hangs()) {
+        if (hang.kind == HangKind::kHang) return true;
       }
       return false;
     };
@@ -421,9 +421,9 @@ TEST_F(WatchdogTest, AFrameInsideADispatchDoesNotCutTheDispatchsVerdict) {
     registry_->Remove(loop);
   });
   ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
-  for (const testing::RecordedHang& lag : sink_.lags()) {
-    if (lag.kind == HangKind::kHang) {
-      EXPECT_GE(lag.verdict.shares.wall_ns, lag.cpu_window_ns * 3 / 4);
+  for (const testing::RecordedHang& hang : sink_.hangs()) {
+    if (hang.kind == HangKind::kHang) {
+      EXPECT_GE(hang.verdict.shares.wall_ns, hang.cpu_window_ns * 3 / 4);
     }
   }
 }
@@ -456,7 +456,7 @@ TEST_F(WatchdogTest, ReportsAnInputEventThatIsNotFinished) {
   StalledThread thread([&](const StopFlag& stop) {
     WatchedLoop* loop = registry_->Add("loop", gettid());
     loop->inputs.NoteQueued();
-    while (!stop.load() && sink_.lags().size() < 2) {
+    while (!stop.load() && sink_.hangs().size() < 2) {
       RunShortDispatch(loop);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -464,11 +464,11 @@ TEST_F(WatchdogTest, ReportsAnInputEventThatIsNotFinished) {
     while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     registry_->Remove(loop);
   });
-  auto is_raised = [&] { return !sink_.lags().empty() && sink_.lags().back().level == HangLevel::kAnr; };
+  auto is_raised = [&] { return !sink_.hangs().empty() && sink_.hangs().back().level == HangLevel::kAnr; };
   ASSERT_TRUE(testing::WaitUntil(is_raised));
-  for (const testing::RecordedHang& lag : sink_.lags()) EXPECT_EQ(lag.kind, HangKind::kInput);
-  EXPECT_GE(sink_.lags()[0].elapsed_ns, 60 * kNsPerMs);
-  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == sink_.lags().size(); }));
+  for (const testing::RecordedHang& hang : sink_.hangs()) EXPECT_EQ(hang.kind, HangKind::kInput);
+  EXPECT_GE(sink_.hangs()[0].elapsed_ns, 60 * kNsPerMs);
+  EXPECT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() == sink_.hangs().size(); }));
 }
 
 TEST_F(WatchdogTest, SaysNothingOfIdleHandlersAndInputsInTime) {
@@ -484,7 +484,7 @@ TEST_F(WatchdogTest, SaysNothingOfIdleHandlersAndInputsInTime) {
     loop->idle_handler.End();
     loop->inputs.NoteRun();
   }
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
   EXPECT_TRUE(watchdog_->TryStop());
 }
 
@@ -515,15 +515,15 @@ TEST_F(WatchdogTest, TellsWhatTheLoopDidBefore) {
     loop->probe.End();
     registry_->Remove(loop);
   });
-  auto is_stall_reported = [&] { return !sink_.lags().empty() && sink_.lags().back().tag == "stall"; };
+  auto is_stall_reported = [&] { return !sink_.hangs().empty() && sink_.hangs().back().tag == "stall"; };
   ASSERT_TRUE(testing::WaitUntil(is_stall_reported));
-  testing::RecordedHang lag = sink_.lags().back();
+  testing::RecordedHang hang = sink_.hangs().back();
   // A tiny one may have been preempted.
-  std::erase_if(lag.history,
+  std::erase_if(hang.history,
                 [](const auto& dispatch) { return dispatch.tag == "tiny" || dispatch.tag == "short"; });
-  ASSERT_EQ(lag.history.size(), 2u);
-  const auto& slept = lag.history[0];
-  const auto& computed = lag.history[1];
+  ASSERT_EQ(hang.history.size(), 2u);
+  const auto& slept = hang.history[0];
+  const auto& computed = hang.history[1];
   EXPECT_EQ(slept.tag, "sleep");
   EXPECT_EQ(computed.tag, "compute");
   EXPECT_GE(slept.wall_ns, 10 * kNsPerMs / 100 * 98);
@@ -540,7 +540,7 @@ TEST_F(WatchdogTest, FindsThatItsSignalWasTakenThoughNothingHappens) {
   watchdog_ = std::make_unique<Watchdog>(options_, registry_.get(), capturer_.get(), &sink_);
   ASSERT_TRUE(watchdog_->Start().ok());
   EXPECT_TRUE(testing::WaitUntil([&] { return capturer_->counters().handler_moved.value() == 1; }));
-  EXPECT_EQ(sink_.lags().size(), 0u);
+  EXPECT_EQ(sink_.hangs().size(), 0u);
   EXPECT_TRUE(watchdog_->TryStop());
   EXPECT_NE(capturer_->signal_number(), taken);
   signal(taken, SIG_DFL);
@@ -610,7 +610,7 @@ TEST_F(UsageTest, TellsAtTheEndWhatLoopsWereUsedFor) {
     Sleep(loop, "open", 130);
     Sleep(loop, "quick", 5);
     loop->probe.Begin("freeze");
-    testing::WaitUntil([&] { return !sink_.lags().empty(); });
+    testing::WaitUntil([&] { return !sink_.hangs().empty(); });
     loop->probe.End();
     testing::WaitUntil([&] { return !sink_.ends().empty() || stop.load(); });
     while (!stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -640,12 +640,12 @@ TEST_F(UsageTest, TellsAtTheEndWhatLoopsWereUsedFor) {
   uint64_t long_count = 0;
   for (size_t i = 3; i < ui.durations.counts.size(); ++i) long_count += ui.durations.counts[i];
   EXPECT_GE(long_count, 4u);
-  std::set<std::string> lags;
-  for (const testing::RecordedHang& lag : sink_.lags()) lags.insert(base::ToString(lag.hang_id));
-  EXPECT_EQ(ui.lags, lags.size());
+  std::set<std::string> hangs;
+  for (const testing::RecordedHang& hang : sink_.hangs()) hangs.insert(base::ToString(hang.hang_id));
+  EXPECT_EQ(ui.hangs, hangs.size());
   int64_t hang_ns = 0;
   for (const auto& [id, duration_ns] : sink_.ends()) {
-    if (lags.contains(base::ToString(id))) hang_ns += duration_ns;  // its first report
+    if (hangs.contains(base::ToString(id))) hang_ns += duration_ns;  // its first report
   }
   EXPECT_EQ(ui.hang_ns, hang_ns);
   const policies::SlowDispatches& open = usage.slow.at("open");
@@ -665,7 +665,7 @@ TEST_F(UsageTest, TellsAHangThatGoesOnAsFarAsItWent) {
   EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
   EXPECT_TRUE(watchdog_->TryStop());
   watchdog_.reset();
-  uint64_t lags = 0;
+  uint64_t hangs = 0;
   int64_t hang_ns = 0;
   int64_t watched_ns = 0;
   std::set<std::string> ids;
@@ -673,13 +673,13 @@ TEST_F(UsageTest, TellsAHangThatGoesOnAsFarAsItWent) {
     ids.insert(base::ToString(usage.id));
     for (const auto& [name, loop] : usage.loops) {
       EXPECT_LE(loop.hang_ns, loop.watched_ns + 100 * kNsPerMs);
-      lags += loop.lags;
+      hangs += loop.hangs;
       hang_ns += loop.hang_ns;
       watched_ns += loop.watched_ns;
     }
   }
   EXPECT_EQ(ids.size(), sink_.usages().size());
-  EXPECT_EQ(lags, 1u);
+  EXPECT_EQ(hangs, 1u);
   // A report is not withdrawn if the duration turns out a little shorter by a better known clock.
   EXPECT_NEAR(static_cast<double>(hang_ns), static_cast<double>(sink_.ends()[0].second), 50.0 * kNsPerMs);
   EXPECT_GE(watched_ns, hang_ns / 2);  // the first look may come late
@@ -755,7 +755,7 @@ TEST_F(UsageTest, TellsTheListenerOfDispatchesThatAreLongButNoHangs) {
   EXPECT_GE(all[1].second, 100 * kNsPerMs / 100 * 98);
   std::lock_guard lock(listener_.mutex);
   for (int tid : listener_.tids) EXPECT_NE(tid, loop_tid);
-  EXPECT_TRUE(sink_.lags().empty());
+  EXPECT_TRUE(sink_.hangs().empty());
 }
 
 TEST_F(WatchdogTest, EndsTheHangOfAThreadThatExits) {

@@ -32,10 +32,10 @@ class HangListener {
  public:
   virtual ~HangListener() = default;
   // A lag was found, or one has passed its second threshold.
-  virtual void OnHangBegin(const HangNotice& lag) = 0;
+  virtual void OnHangBegin(const HangNotice& hang) = 0;
   // The lag is over. Not called for a lag under way when the watchdog stops.
-  virtual void OnHangEnd(const HangNotice& lag) = 0;
-  virtual void OnFiltered(const HangNotice& lag, FilterReason reason) = 0;
+  virtual void OnHangEnd(const HangNotice& hang) = 0;
+  virtual void OnFiltered(const HangNotice& hang, FilterReason reason) = 0;
   // Whether to call it for long dispatches that need not be lags.
   virtual bool WantsSensitive() const { return false; }
   // One has ended, at this look or shortly before.
@@ -52,14 +52,14 @@ class TimedListener final : public HangListener {
   // In all calls so far.
   int64_t called_ns() const { return called_ns_; }
 
-  void OnHangBegin(const HangNotice& lag) override {
-    Measure([&] { listener_->OnHangBegin(lag); });
+  void OnHangBegin(const HangNotice& hang) override {
+    Measure([&] { listener_->OnHangBegin(hang); });
   }
-  void OnHangEnd(const HangNotice& lag) override {
-    Measure([&] { listener_->OnHangEnd(lag); });
+  void OnHangEnd(const HangNotice& hang) override {
+    Measure([&] { listener_->OnHangEnd(hang); });
   }
-  void OnFiltered(const HangNotice& lag, FilterReason reason) override {
-    Measure([&] { listener_->OnFiltered(lag, reason); });
+  void OnFiltered(const HangNotice& hang, FilterReason reason) override {
+    Measure([&] { listener_->OnFiltered(hang, reason); });
   }
   bool WantsSensitive() const override { return listener_->WantsSensitive(); }
   void OnSensitive(const HangNotice& dispatch) override {

@@ -57,8 +57,9 @@ void UsagePeriod::AddSlow(const char* loop, const char* tag, int64_t duration_ns
 }
 
 bool UsagePeriod::is_empty() const {
-  return std::ranges::all_of(
-      loops(), [](const NamedLoopUsage& loop) { return loop.usage.watched_ns == 0 && loop.usage.lags == 0; });
+  return std::ranges::all_of(loops(), [](const NamedLoopUsage& loop) {
+    return loop.usage.watched_ns == 0 && loop.usage.hangs == 0;
+  });
 }
 
 }  // namespace lagwatch::watchdog

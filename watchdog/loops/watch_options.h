@@ -52,7 +52,7 @@ struct WatchOptions {
 };
 
 struct WatchCounters {
-  base::Counter lags;  // of every kind
+  base::Counter hangs;  // of every kind
   base::Counter reports;
   base::Counter reports_lost;            // the sink could not keep them
   base::Counter dumps;                   // reports that were asked for

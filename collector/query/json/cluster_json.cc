@@ -51,7 +51,7 @@ Json CostJson(const CauseRow& cause, const CostOfAll& all, NameRoom* room) {
           {"via", cluster.via.empty() ? Json() : Json(Shortened(cluster.via))},
           {"held_by", Shortened(cluster.held_by)},
           {"reports", sums.reports},
-          {"lags", sums.lags},
+          {"lags", sums.hangs},
           {"users", sums.users.Count()},
           {"hang_ms", ToMs(sums.hang_ns)},
           {"estimated", {{"lags", cause.estimated_hangs}, {"hang_ms", ToMs(cause.estimated_hang_ns)}}},
@@ -103,7 +103,7 @@ Json PeriodsJson(const std::vector<CausePeriod>& periods) {
   for (const CausePeriod& period : periods) {
     json.push_back({{"begin_ms", period.begin_ms},
                     {"reports", period.sums.reports},
-                    {"lags", period.sums.lags},
+                    {"lags", period.sums.hangs},
                     {"users", period.sums.users.Count()},
                     {"hang_ms", ToMs(period.sums.hang_ns)},
                     {"weighted_hang_ms", ToMs(period.sums.weighted_hang_ns)}});

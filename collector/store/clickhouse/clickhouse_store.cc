@@ -84,24 +84,24 @@ Result<std::vector<CommitOutcome>> ClickHouseStore::Commit(std::span<const NewRe
 
 Result<std::vector<ReportRow>> ClickHouseStore::Reports(const ReportFilter& filter, int64_t limit,
                                                         const std::optional<base::Uuid>& before) {
-  return Guarded([&] { return lags_.Newest(filter, limit, before); });
+  return Guarded([&] { return hangs_.Newest(filter, limit, before); });
 }
 
 Status ClickHouseStore::ForEachReport(const ReportFilter& filter,
                                       const std::function<void(const ReportRow&)>& visit) {
-  return GuardedVoid([&] { lags_.ForEach(filter, visit); });
+  return GuardedVoid([&] { hangs_.ForEach(filter, visit); });
 }
 
 Result<std::optional<StoredReport>> ClickHouseStore::FindReport(const base::Uuid& id) {
   return Guarded([&]() -> std::optional<StoredReport> {
-    std::vector<StoredReport> found = lags_.StoredWithIds(std::span(&id, 1));
+    std::vector<StoredReport> found = hangs_.StoredWithIds(std::span(&id, 1));
     if (found.empty()) return std::nullopt;
     return std::move(found.front());
   });
 }
 
 Result<std::vector<StoredReport>> ClickHouseStore::FindReports(std::span<const base::Uuid> ids) {
-  return Guarded([&] { return lags_.StoredWithIds(ids); });
+  return Guarded([&] { return hangs_.StoredWithIds(ids); });
 }
 
 Result<std::vector<base::Uuid>> ClickHouseStore::FindIds(const base::Uuid& first, const base::Uuid& last,
@@ -111,7 +111,7 @@ Result<std::vector<base::Uuid>> ClickHouseStore::FindIds(const base::Uuid& first
 
 Result<std::vector<StoredReport>> ClickHouseStore::ReportsAfter(const base::Uuid& after, int64_t limit) {
   return Guarded([&] {
-    return lags_.StoredWithIds(
+    return hangs_.StoredWithIds(
         SelectIds("id > " + SqlId(after) + " AND day >= " + DateOf(DayOf(after)), limit));
   });
 }
@@ -192,7 +192,7 @@ Result<std::vector<StoredReport>> ClickHouseStore::ReportsWithUnnamed(const std:
     connection_.Select("SELECT id FROM " + schema_.All(kUnnamed) + " WHERE build_id = " + SqlText(build_id) +
                            " GROUP BY id HAVING max(is_named) = 0 ORDER BY id" + Limit(limit),
                        "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
-    return lags_.StoredWithIds(ids);
+    return hangs_.StoredWithIds(ids);
   });
 }
 
@@ -204,7 +204,7 @@ Status ClickHouseStore::Recluster(std::span<const Reclustered> reports) {
       moved[std::string(report.id.as_bytes())] = &report;
       ids.push_back(report.id);
     }
-    const Status sent = committer_.Move(lags_.WithIds(ids), moved);
+    const Status sent = committer_.Move(hangs_.WithIds(ids), moved);
     units_.Forget();
     if (!sent.ok()) throw ClickHouseError(sent.message());
   });

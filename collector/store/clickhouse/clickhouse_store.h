@@ -109,9 +109,9 @@ class ClickHouseStore final : public Store {
   const Schema schema_;
   Connection connection_;
   NodeTables tables_{&connection_, &schema_};
-  HangReader lags_{RowSource(&connection_, &schema_), &schema_};
+  HangReader hangs_{RowSource(&connection_, &schema_), &schema_};
   KnownUnits units_{RowSource(&connection_, &schema_)};
-  CauseReader causes_{&connection_, &schema_, &lags_, &units_};
+  CauseReader causes_{&connection_, &schema_, &hangs_, &units_};
   TraceReader traces_{&connection_, &schema_};
   UsageReader usage_{&connection_, &schema_, &units_};
   Versions versions_;

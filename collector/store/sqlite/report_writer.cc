@@ -58,7 +58,7 @@ struct ReportWriter::Known {
   }
 
   Contribution ToContribution() const {
-    return {.lags = share.is_lead ? 1 : 0,
+    return {.hangs = share.is_lead ? 1 : 0,
             .hang_ns = share.hang_ns,
             .duration_ns = duration_ns.value_or(elapsed_ns),
             .weight = WeightOf(sample_rate_ppm),
@@ -112,7 +112,7 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
         .Run();
   }
   if (IsCounted(kind)) {
-    const Contribution contribution{.lags = share.is_lead ? 1 : 0,
+    const Contribution contribution{.hangs = share.is_lead ? 1 : 0,
                                     .hang_ns = share.hang_ns,
                                     .duration_ns = account.duration_ns.value_or(row.elapsed_ns),
                                     .weight = WeightOf(row.sample_rate_ppm),
@@ -120,7 +120,7 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                                     .user = row.user};
     sums_.Count(place, contribution, 1);
   }
-  if (is_hang && has_part && HasSiblings(row)) lags_.insert(row.hang_id.bytes);
+  if (is_hang && has_part && HasSiblings(row)) hangs_.insert(row.hang_id.bytes);
   return CommitOutcome::kStored;
 }
 
@@ -143,7 +143,7 @@ CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
       .Bind(Blob{end.report_id.as_bytes()}, ToSigned(end.duration_ns))
       .Run();
   if (database_->changes() != 0) {
-    lags_.insert(HangOfReport(end.report_id).bytes);
+    hangs_.insert(HangOfReport(end.report_id).bytes);
     return CommitOutcome::kStored;
   }
   database_
@@ -158,7 +158,7 @@ CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
   return database_->changes() != 0 ? CommitOutcome::kStored : CommitOutcome::kDuplicate;
 }
 
-void ReportWriter::NoteKilled(const base::Uuid& report_id) { lags_.insert(HangOfReport(report_id).bytes); }
+void ReportWriter::NoteKilled(const base::Uuid& report_id) { hangs_.insert(HangOfReport(report_id).bytes); }
 
 void ReportWriter::NoteUnkilled(const base::Uuid& report_id) {
   NoteKilled(report_id);
@@ -166,8 +166,8 @@ void ReportWriter::NoteUnkilled(const base::Uuid& report_id) {
 }
 
 void ReportWriter::Finish() {
-  for (const auto& bytes : lags_) Account(base::Uuid{bytes});
-  lags_.clear();
+  for (const auto& bytes : hangs_) Account(base::Uuid{bytes});
+  hangs_.clear();
   has_removed_ = false;
   sums_.Write(database_);
   if (cluster_ids_.size() > kMostKnownClusters) cluster_ids_.clear();
@@ -175,7 +175,7 @@ void ReportWriter::Finish() {
 
 void ReportWriter::Forget() {
   sums_.Forget();
-  lags_.clear();
+  hangs_.clear();
   has_removed_ = false;
   ForgetIds();
 }
@@ -241,9 +241,9 @@ std::optional<int64_t> ReportWriter::KilledNs(const base::Uuid& report_id) {
 
 // Itself, as long as the report is not there: it is then the first of its lag, or waits for its own.
 base::Uuid ReportWriter::HangOfReport(const base::Uuid& report_id) {
-  auto lag = database_->Use("SELECT lag_id FROM reports WHERE id = ?");
-  lag.Bind(Blob{report_id.as_bytes()});
-  return lag.Step() ? ReadUuid(lag, 0) : report_id;
+  auto hang = database_->Use("SELECT lag_id FROM reports WHERE id = ?");
+  hang.Bind(Blob{report_id.as_bytes()});
+  return hang.Step() ? ReadUuid(hang, 0) : report_id;
 }
 
 std::vector<ReportWriter::Known> ReportWriter::ReportsOfHang(const base::Uuid& hang_id) {
@@ -320,7 +320,7 @@ int64_t ReportWriter::Remove(const base::Uuid& id) {
     if (row.Step()) known = Known::Read(row);
   }
   if (!known) return 0;
-  lags_.insert(HangOfReport(id).bytes);
+  hangs_.insert(HangOfReport(id).bytes);
   has_removed_ = true;
   TakeOut(*known);
   return 1;

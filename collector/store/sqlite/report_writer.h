@@ -70,8 +70,8 @@ class ReportWriter {
 
   Database* database_;
   SumsWriter sums_;
-  std::set<std::array<uint8_t, 16>> lags_;  // to be accounted for again
-  bool has_removed_ = false;                // records within this transaction
+  std::set<std::array<uint8_t, 16>> hangs_;  // to be accounted for again
+  bool has_removed_ = false;                 // records within this transaction
   // A cache of the database; emptied when it is large.
   std::map<std::string, int64_t, std::less<>> cluster_ids_;
   std::map<SegmentKey, int64_t> segment_ids_;

@@ -101,7 +101,7 @@ void SumsWriter::WriteSums(Database* database) const {
                   + ?6, 1)
             )sql")
         .Bind(key.cluster, key.segment, key.day, int64_t{change.level}, change.parent, sums.reports,
-              sums.lags, sums.hang_ns, sums.weighted_hangs, sums.weighted_hang_ns, sums.longest_ns,
+              sums.hangs, sums.hang_ns, sums.weighted_hangs, sums.weighted_hang_ns, sums.longest_ns,
               sums.first_seen_ms, sums.last_seen_ms, Blob{sketches})
         .Run();
     if (sums.reports >= 0) continue;

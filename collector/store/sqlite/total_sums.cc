@@ -30,7 +30,7 @@ void RepairTotal(Database* database, int64_t segment, int64_t day) {
               sketches = ?11, estimated_hang_ns = ?7 + lost_reports * ?5 / max(?3, 1)
             WHERE cluster = 0 AND segment = ?1 AND day = ?2
           )sql")
-      .Bind(segment, day, sums.reports, sums.lags, sums.hang_ns, sums.weighted_hangs, sums.weighted_hang_ns,
+      .Bind(segment, day, sums.reports, sums.hangs, sums.hang_ns, sums.weighted_hangs, sums.weighted_hang_ns,
             sums.longest_ns, sums.first_seen_ms, sums.last_seen_ms, Blob{sketches})
       .Run();
 }

@@ -86,10 +86,10 @@ typedef enum lw_filtered {
 typedef struct lw_listener {
   void* context; /* passed to each */
   /* A hang was found. Called again with LW_LEVEL_ANR when it passes the second threshold. */
-  void (*hang_begin)(void* context, const lw_hang* lag);
+  void (*hang_begin)(void* context, const lw_hang* hang);
   /* The hang is over. Called once per hang, but not for one that goes on while the monitor stops. */
-  void (*hang_end)(void* context, const lw_hang* lag);
-  void (*hang_filtered)(void* context, const lw_hang* lag, lw_filtered why);
+  void (*hang_end)(void* context, const lw_hang* hang);
+  void (*hang_filtered)(void* context, const lw_hang* hang, lw_filtered why);
   /* A dispatch longer than sensitive_ms has ended; reports its name and its duration. Called for every such
    * dispatch with a time stamp, whether it is a lag or not, in order. The loop records the dispatch when it
    * ends, in about 1.5 us; the watchdog calls at its next check, and is not woken for it: within a second by
@@ -294,7 +294,7 @@ typedef struct lw_thresholds {
 
 typedef struct lw_stats {
   size_t struct_size_bytes;
-  uint64_t lags;
+  uint64_t hangs;
   uint64_t reports_written;
   uint64_t reports_dropped; /* did not reach the disk */
   uint64_t reports_uploaded;

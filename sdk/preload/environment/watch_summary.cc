@@ -46,7 +46,7 @@ void PrintSummary(const Summary& summary) {
   const bool is_first = summary.config.run_pid == static_cast<uint32_t>(getpid());
   // Not for each command that a script runs.
   if (loops == 0 && (!is_first || g_has_forked.load() || HasHandedOn())) return;
-  const auto hangs = static_cast<unsigned long long>(ProcessMonitor::Instance().stats().lags);
+  const auto hangs = static_cast<unsigned long long>(ProcessMonitor::Instance().stats().hangs);
   char line[160];
   const int size =
       loops == 0 ? std::snprintf(line, sizeof line, "lagwatch: watched nothing: no thread waited in a loop\n")

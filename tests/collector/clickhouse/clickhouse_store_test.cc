@@ -83,7 +83,7 @@ TEST_F(ClickHouse, RowsThatAreThereTwiceCountOnce) {
 
   EXPECT_EQ(store->Reports({}, 10)->size(), 1u);
   EXPECT_EQ(store->Causes({})->all.sums.reports, 1);
-  EXPECT_EQ(store->Causes({})->all.sums.lags, 1);
+  EXPECT_EQ(store->Causes({})->all.sums.hangs, 1);
   EXPECT_EQ(store->Losses({})->at(0).count, 3);
 }
 

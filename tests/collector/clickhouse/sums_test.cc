@@ -246,7 +246,7 @@ TEST_F(Sums, AHangPastMidnightIsDividedOnce) {
   SumUp();
   ForgetReports();
   const auto page = store_->Causes({}).value();
-  EXPECT_EQ(page.all.sums.lags, 1);
+  EXPECT_EQ(page.all.sums.hangs, 1);
   EXPECT_EQ(page.all.sums.hang_ns, 10e9);
   EXPECT_EQ(Reports({.first_day = kSummedDay}), 1);
   EXPECT_EQ(Reports({.last_day = kSummedDay - 1}), 1);

@@ -43,7 +43,7 @@ std::string BatchOf(const SampleReport& report) {
       .app = "editor",
       .app_version = "1.0",
       .user = "u-1",
-      .loops = {{"ui", {.watched_ns = 3'600'000'000'000, .dispatches = 10, .lags = 1}}}};
+      .loops = {{"ui", {.watched_ns = 3'600'000'000'000, .dispatches = 10, .hangs = 1}}}};
   const report::Losses losses{.id = base::CreateUuidV7(5),
                               .app = "editor",
                               .app_version = "1.0",

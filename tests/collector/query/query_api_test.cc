@@ -373,7 +373,7 @@ TEST(QueryApi, MergesTheStacksOfAverageCpuUseFromTheInside) {
 
 TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoHang) {
   MemoryCollector collector;
-  SampleReport lag;
+  SampleReport hang;
   SampleReport slow;
   slow.header.id = slow.header.hang_id = base::CreateUuidV7(1'700'000'000'001);
   slow.header.kind = report::HangKind::kSlow;
@@ -386,7 +386,7 @@ TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoHang) {
                        {.wall_ns = 200'000'000}};
   SampleReport same = slow;
   same.header.id = same.header.hang_id = base::CreateUuidV7(1'700'000'000'002);
-  collector.Submit({lag, slow, same});
+  collector.Submit({hang, slow, same});
   const Json shown = collector.Get("/v1/reports/" + base::ToString(slow.header.id));
   EXPECT_EQ(shown["kind"], "slow");
   EXPECT_EQ(shown["samples"][2]["wall_ms"], 700);
@@ -410,14 +410,14 @@ TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoHang) {
 
 TEST(QueryApi, CpuUseIsNoHangInAClustersSums) {
   MemoryCollector collector;
-  SampleReport lag;
+  SampleReport hang;
   SampleReport cpu;
   cpu.header.kind = report::HangKind::kCpu;
   cpu.header.elapsed_ns = 0;
   SampleReport elsewhere = cpu;
   elsewhere.header.id = elsewhere.header.hang_id = base::CreateUuidV7(1'700'000'000'001);
   elsewhere.stack = {"Other", "Caller"};
-  collector.Submit({lag, cpu, elsewhere});
+  collector.Submit({hang, cpu, elsewhere});
   Json clusters = collector.Get("/v1/clusters");
   ASSERT_EQ(clusters.size(), 2u);
   EXPECT_EQ(clusters[0]["reports"], 2);

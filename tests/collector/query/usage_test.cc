@@ -28,7 +28,7 @@ report::Usage UsageOf(const std::string& user, int64_t hours, int64_t hang_s) {
   policies::LoopUsage ui{.watched_ns = hours * kHourNs,
                          .dispatches = 1000,
                          .untimed_dispatches = 10,
-                         .lags = static_cast<uint64_t>(hang_s != 0),
+                         .hangs = static_cast<uint64_t>(hang_s != 0),
                          .hang_ns = hang_s * kSecondNs};
   ui.durations.counts = {980, 10};
   return {.id = id,
@@ -84,7 +84,7 @@ TEST(Usage, TellsTheHangRateOfAVersionAndOfItsUsers) {
 TEST(Usage, TellsWhatHangInTheBackground) {
   MemoryCollector collector;
   report::Usage first = UsageOf("u", 2, 90);
-  first.loops[0].usage.background = {.watched_ns = kHourNs, .lags = 1, .hang_ns = 60 * kSecondNs};
+  first.loops[0].usage.background = {.watched_ns = kHourNs, .hangs = 1, .hang_ns = 60 * kSecondNs};
   report::Usage second = UsageOf("v", 2, 0);
   second.loops[0].usage.background = {.watched_ns = kHourNs};
   EXPECT_TRUE(collector.ingest.Submit(BatchOf({first, second})).ok());

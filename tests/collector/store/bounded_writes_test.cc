@@ -172,7 +172,7 @@ TEST(BoundedWrites, AHangIsCountedOnceHoweverManyReportsItHas) {
   EXPECT_EQ(leads, 1);
   const CauseSums sums = collector.store->Causes({})->all.sums;
   EXPECT_EQ(sums.reports, 601);
-  EXPECT_EQ(sums.lags, 1);
+  EXPECT_EQ(sums.hangs, 1);
   EXPECT_EQ(sums.hang_ns, 900e6);
 }
 

@@ -23,15 +23,15 @@ TEST(DurationSketch, IsExactForFew) {
 TEST(DurationSketch, IsWithinItsErrorForMany) {
   std::mt19937_64 random(7);
   std::lognormal_distribution<double> hang_ms(6.5, 1);
-  std::vector<int64_t> lags;
+  std::vector<int64_t> hangs;
   DurationSketch sketch;
   for (int i = 0; i < 20'000; ++i) {
-    lags.push_back(static_cast<int64_t>(hang_ms(random) * kMs));
-    sketch.Add(lags.back(), 1);
+    hangs.push_back(static_cast<int64_t>(hang_ms(random) * kMs));
+    sketch.Add(hangs.back(), 1);
   }
-  std::ranges::sort(lags);
+  std::ranges::sort(hangs);
   for (int percent : {1, 50, 95, 99}) {
-    const auto exact = static_cast<double>(lags[lags.size() * percent / 100 - 1]);
+    const auto exact = static_cast<double>(hangs[hangs.size() * percent / 100 - 1]);
     EXPECT_NEAR(static_cast<double>(sketch.PercentileNs(percent)), exact, 0.0115 * exact) << percent;
   }
 }
@@ -82,19 +82,19 @@ TEST(UserSketch, PartsAddUpToTheWhole) {
   EXPECT_EQ(odd, whole);
 }
 
-CauseSums SumsOf(int lags) {
+CauseSums SumsOf(int hangs) {
   CauseSums sums;
-  for (int i = 0; i < lags; ++i) {
+  for (int i = 0; i < hangs; ++i) {
     Contribution{
-        .lags = 1, .hang_ns = i * kMs, .duration_ns = i * kMs, .seen_ms = i, .user = std::to_string(i)}
+        .hangs = 1, .hang_ns = i * kMs, .duration_ns = i * kMs, .seen_ms = i, .user = std::to_string(i)}
         .AddTo(&sums, 1);
   }
   return sums;
 }
 
 TEST(CauseSums, SketchesSurviveTheDisk) {
-  for (int lags : {0, 1, 30, 1000}) {
-    const CauseSums sums = SumsOf(lags);
+  for (int hangs : {0, 1, 30, 1000}) {
+    const CauseSums sums = SumsOf(hangs);
     CauseSums read;
     DecodeSketches(EncodeSketches(sums), &read);
     EXPECT_EQ(read.durations, sums.durations);
@@ -113,9 +113,9 @@ TEST(CauseSums, DamagedSketchesAreEmpty) {
 
 TEST(CauseSums, AHostileHangSpoilsNoSum) {
   CauseSums sums;
-  Contribution{.lags = 1, .hang_ns = INT64_MAX, .duration_ns = INT64_MAX, .seen_ms = 1}.AddTo(&sums, 1);
-  Contribution{.lags = 1, .hang_ns = 5 * kMs, .duration_ns = 5 * kMs, .seen_ms = 1}.AddTo(&sums, 1);
-  Contribution{.lags = 1, .hang_ns = INT64_MAX, .duration_ns = INT64_MAX, .seen_ms = 1}.AddTo(&sums, -1);
+  Contribution{.hangs = 1, .hang_ns = INT64_MAX, .duration_ns = INT64_MAX, .seen_ms = 1}.AddTo(&sums, 1);
+  Contribution{.hangs = 1, .hang_ns = 5 * kMs, .duration_ns = 5 * kMs, .seen_ms = 1}.AddTo(&sums, 1);
+  Contribution{.hangs = 1, .hang_ns = INT64_MAX, .duration_ns = INT64_MAX, .seen_ms = 1}.AddTo(&sums, -1);
   EXPECT_EQ(sums.hang_ns, 5 * kMs);
 }
 

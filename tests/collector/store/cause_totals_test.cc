@@ -82,7 +82,7 @@ class Traffic {
 std::map<std::string, CauseSums> SumsOfReports(Store* store, int level, const ReportFilter& filter) {
   std::map<std::string, CauseSums> sums;
   auto add = [&](const ReportRow& report) {
-    const Contribution contribution{.lags = report.is_lead ? 1 : 0,
+    const Contribution contribution{.hangs = report.is_lead ? 1 : 0,
                                     .hang_ns = report.hang_ns,
                                     .duration_ns = HangDurationNs(report),
                                     .weight = WeightOf(report.sample_rate_ppm),
@@ -119,7 +119,7 @@ void ExpectTotals(Store* store, const ReportFilter& filter, const std::string& w
     for (const CauseRow& cause : page->causes) {
       const CauseSums& sums = expected.at(cause.cluster.key);
       EXPECT_EQ(cause.sums.reports, sums.reports);
-      EXPECT_EQ(cause.sums.lags, sums.lags);
+      EXPECT_EQ(cause.sums.hangs, sums.hangs);
       EXPECT_EQ(cause.sums.hang_ns, sums.hang_ns);
       EXPECT_NEAR(cause.sums.weighted_hang_ns, sums.weighted_hang_ns, 1);
       EXPECT_EQ(cause.sums.users.Count(), sums.users.Count());
@@ -161,26 +161,26 @@ TEST(CauseTotals, AreThoseOfTheReports) {
 TEST(CauseTotals, AHangsTimeIsDividedAmongItsCausesWithoutRest) {
   MemoryCollector collector;
   Submit(Traffic(9), &collector);
-  std::map<std::string, std::pair<int64_t, int64_t>> lags;  // parts and whole
+  std::map<std::string, std::pair<int64_t, int64_t>> hangs;  // parts and whole
   std::map<std::string, int> leads;
   ASSERT_TRUE(collector.store
                   ->ForEachReport({},
                                   [&](const ReportRow& report) {
-                                    auto& [parts, whole] = lags[base::ToString(report.hang_id)];
+                                    auto& [parts, whole] = hangs[base::ToString(report.hang_id)];
                                     parts += report.hang_ns;
                                     whole = std::max(whole, HangDurationNs(report));
                                     leads[base::ToString(report.hang_id)] += report.is_lead;
                                   })
                   .ok());
   double all_ns = 0;
-  for (const auto& [id, lag] : lags) {
-    EXPECT_EQ(lag.first, lag.second);
+  for (const auto& [id, hang] : hangs) {
+    EXPECT_EQ(hang.first, hang.second);
     EXPECT_EQ(leads[id], 1);
-    all_ns += static_cast<double>(lag.second);
+    all_ns += static_cast<double>(hang.second);
   }
   const CausePage page = collector.store->Causes({}).value();
   EXPECT_EQ(page.all.sums.hang_ns, all_ns);
-  EXPECT_EQ(page.all.sums.lags, static_cast<int64_t>(lags.size()));
+  EXPECT_EQ(page.all.sums.hangs, static_cast<int64_t>(hangs.size()));
 }
 
 ClusterPath PathOf(const std::string& leaf) {

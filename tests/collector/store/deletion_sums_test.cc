@@ -213,19 +213,19 @@ TEST_F(DeletionSums, OfACause) {
 }
 
 TEST_F(DeletionSums, OfAReport) {
-  int lags = 0;
-  for (size_t i = 0; i + 1 < AllItems().size() && lags < 3; ++i) {
+  int hangs = 0;
+  for (size_t i = 0; i + 1 < AllItems().size() && hangs < 3; ++i) {
     // The first of a lag with several.
     const Item& item = AllItems()[i];
     const auto decoded = item.type == RecordType::kReport ? report::DecodeReport(item.payload)
                                                           : base::Status(base::StatusCode::kInvalid, "");
     if (!decoded.ok() || decoded->ordinal != 0 || AllItems()[i + 1].type != RecordType::kReport) continue;
-    ++lags;
+    ++hangs;
     const base::Uuid id = item.report_id;
     Check({.by = Removal::By::kReport, .subject = base::ToString(id)},
           [&](const Item& each) { return each.type == RecordType::kReport && each.report_id == id; });
   }
-  EXPECT_EQ(lags, 3);
+  EXPECT_EQ(hangs, 3);
 }
 
 TEST_F(DeletionSums, OfWhatIsOlderThanItsProgramsRetention) {

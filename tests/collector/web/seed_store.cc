@@ -329,7 +329,7 @@ class Seeder {
     usage.loops = {{"ui",
                     {.watched_ns = value,
                      .dispatches = static_cast<uint64_t>(value),
-                     .lags = static_cast<uint64_t>(value),
+                     .hangs = static_cast<uint64_t>(value),
                      .hang_ns = value}}};
     Add(report::RecordType::kUsage, EncodeUsage(usage));
   }
@@ -373,10 +373,10 @@ class Seeder {
       usage.loops = {{"ui",
                       {.watched_ns = watched_ms * kNsPerMs,
                        .dispatches = 40'000,
-                       .lags = static_cast<uint64_t>(hang_ms / 2500),
+                       .hangs = static_cast<uint64_t>(hang_ms / 2500),
                        .hang_ns = hang_ms * kNsPerMs,
                        .background = {.watched_ns = watched_ms / 4 * kNsPerMs,
-                                      .lags = static_cast<uint64_t>(hang_ms / 10'000),
+                                      .hangs = static_cast<uint64_t>(hang_ms / 10'000),
                                       .hang_ns = hang_ms / 3 * kNsPerMs}}}};
       Add(report::RecordType::kUsage, EncodeUsage(usage));
     }

@@ -27,6 +27,6 @@ int main(int argc, char** argv) {
   lw_stop(0);
   lw_stats_init(&stats);
   lw_get_stats(&stats);
-  printf("lags: %d, reports: %d\n", (int)stats.lags, (int)stats.reports_written);
-  return stats.lags == 1 && stats.reports_written == 1 ? 0 : 1;
+  printf("lags: %d, reports: %d\n", (int)stats.hangs, (int)stats.reports_written);
+  return stats.hangs == 1 && stats.reports_written == 1 ? 0 : 1;
 }

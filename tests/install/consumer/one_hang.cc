@@ -19,7 +19,7 @@ int main(int, char** argv) {
   }
   monitor.Stop();
   lw_stats stats = monitor.stats();
-  std::printf("lags: %d, reports: %d\n", static_cast<int>(stats.lags),
+  std::printf("lags: %d, reports: %d\n", static_cast<int>(stats.hangs),
               static_cast<int>(stats.reports_written));
-  return stats.lags == 1 && stats.reports_written == 1 ? 0 : 1;
+  return stats.hangs == 1 && stats.reports_written == 1 ? 0 : 1;
 }

@@ -123,7 +123,7 @@ TEST_F(ExitAnalysis, AKilledProcessIsToldWithWhatItWasUsedFor) {
     usage.id = kHang;
     usage.watched_ns = 7 * base::kNsPerSecond;
     usage.dispatches = 10;
-    usage.lags = 1;
+    usage.hangs = 1;
     usage.hang_ns = 2 * base::kNsPerSecond;
     usage.durations[12] = 1;
     usage.suppressed[static_cast<size_t>(policies::SuppressedReason::kReportLimit)] = 3;

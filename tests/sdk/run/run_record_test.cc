@@ -111,7 +111,7 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   usage.watched_ns = 2 * base::kNsPerSecond;
   usage.dispatches = 10;
   usage.untimed_dispatches = 1;
-  usage.lags = 2;
+  usage.hangs = 2;
   usage.hang_ns = 3;
   usage.background_watched_ms = 4;
   usage.background_hangs = 5;
@@ -129,10 +129,10 @@ TEST_F(RunRecordFile, HasTheUseThatWasNotToldYet) {
   EXPECT_EQ(record.usage.watched_ns, usage.watched_ns);
   EXPECT_EQ(record.usage.dispatches, 10u);
   EXPECT_EQ(record.usage.untimed_dispatches, 1u);
-  EXPECT_EQ(record.usage.lags, 2u);
+  EXPECT_EQ(record.usage.hangs, 2u);
   EXPECT_EQ(record.usage.hang_ns, 3);
   EXPECT_EQ(record.usage.background.watched_ns, 4 * base::kNsPerMs);
-  EXPECT_EQ(record.usage.background.lags, 5u);
+  EXPECT_EQ(record.usage.background.hangs, 5u);
   EXPECT_EQ(record.usage.background.hang_ns, 6 * base::kNsPerMs);
   EXPECT_EQ(record.usage.durations.counts[3], 4u);
   EXPECT_EQ(record.suppressed[1], 5u);
@@ -164,15 +164,15 @@ TEST_F(RunRecordFile, OfSeveralHangsTellsTheOneThatBeganFirst) {
 
 TEST_F(RunRecordFile, IsNotDisturbedByMoreHangsThanItKeeps) {
   auto writer = Create();
-  std::vector<base::Uuid> lags;
+  std::vector<base::Uuid> hangs;
   for (int i = 0; i < 100; ++i) {
-    lags.push_back(base::CreateUuidV7(1'700'000'000'000 + i));
-    writer->HangBegan(lags.back(),
+    hangs.push_back(base::CreateUuidV7(1'700'000'000'000 + i));
+    writer->HangBegan(hangs.back(),
                       "a loop with a name that is longer than what the record has room for, really", 1);
   }
-  EXPECT_EQ(Read().hang_id, lags.front());
+  EXPECT_EQ(Read().hang_id, hangs.front());
   EXPECT_EQ(Read().hang_loop.size(), 64u);
-  for (const base::Uuid& lag : lags) writer->HangEnded(lag);
+  for (const base::Uuid& hang : hangs) writer->HangEnded(hang);
   EXPECT_FALSE(Read().was_in_hang());
 }
 

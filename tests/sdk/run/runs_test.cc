@@ -84,7 +84,7 @@ TEST_F(SdkTest, TellsWhatLoopsWereUsedForEvenWhenNothingHang) {
   EXPECT_GE(usage.loops[0].usage.watched_ns, 150'000'000);
   EXPECT_GE(usage.loops[0].usage.dispatches, 150u);
   EXPECT_LE(usage.loops[0].usage.dispatches, 200u);
-  EXPECT_EQ(usage.loops[0].usage.lags, 0u);
+  EXPECT_EQ(usage.loops[0].usage.hangs, 0u);
   lw_stats stats;
   lw_stats_init(&stats);
   lw_get_stats(&stats);

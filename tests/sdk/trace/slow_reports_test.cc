@@ -139,7 +139,7 @@ TEST_F(SlowReportsTest, TellWhichRecordedCallsTookTheTime) {
   ASSERT_EQ(Ends().size(), 1u);
   EXPECT_EQ(Ends()[0].report_id, report.id);
   EXPECT_EQ(Ends()[0].duration_ns, report.elapsed_ns);
-  EXPECT_EQ(monitor.stats().lags, 0u);
+  EXPECT_EQ(monitor.stats().hangs, 0u);
 }
 
 TEST_F(SlowReportsTest, TellFromSamplesWhatNobodyRecorded) {

@@ -18,14 +18,15 @@ Json UsageIn(const report::Usage& usage) {
 
 report::Usage SomeUsage() {
   base::Uuid id = base::CreateUuidV7(1'700'000'000'000);
-  return {.id = id,
-          .session_id = id,
-          .app = "editor",
-          .app_version = "2.3.1",
-          .user = "u-71",
-          .loops = {
-              {"ui",
-               {.watched_ns = 5'400'000'000'000, .dispatches = 12345, .lags = 2, .hang_ns = 7'500'000'000}}}};
+  return {
+      .id = id,
+      .session_id = id,
+      .app = "editor",
+      .app_version = "2.3.1",
+      .user = "u-71",
+      .loops = {
+          {"ui",
+           {.watched_ns = 5'400'000'000'000, .dispatches = 12345, .hangs = 2, .hang_ns = 7'500'000'000}}}};
 }
 
 TEST(UsageText, IsATableOfVersions) {
@@ -53,7 +54,7 @@ TEST(UsageText, CountsHowRunsEnded) {
 
 TEST(UsageText, TellsForegroundAndBackgroundApart) {
   report::Usage usage = SomeUsage();
-  usage.loops[0].usage.background = {.watched_ns = 3'600'000'000'000, .lags = 1, .hang_ns = 3'000'000'000};
+  usage.loops[0].usage.background = {.watched_ns = 3'600'000'000'000, .hangs = 1, .hang_ns = 3'000'000'000};
   EXPECT_THAT(UsageText(UsageIn(usage), 0),
               ::testing::EndsWith("\nOf editor 2.3.1 in the foreground: 0.50 h, 1 lags, 4.5 s, 9.0 s/hour; "
                                   "in the background: 1.00 h, 1 lags, 3.0 s, 3.0 s/hour\n"));

@@ -56,10 +56,10 @@ class RecordCommitter::Group {
   explicit Group(RecordCommitter* owner) : owner_(owner), rows_(owner->schema_, owner->versions_) {}
 
   // `lags`: by the ids of reports.
-  void Add(const NewRecord& record, const std::string& key, const std::map<std::string, base::Uuid>& lags) {
+  void Add(const NewRecord& record, const std::string& key, const std::map<std::string, base::Uuid>& hangs) {
     if (const auto ended = EndedReportOf(record)) {
-      const auto lag = lags.find(std::string(ended->as_bytes()));
-      rows_.MarkEndOf(*ended, lag == lags.end() ? std::nullopt : std::optional(lag->second));
+      const auto hang = hangs.find(std::string(ended->as_bytes()));
+      rows_.MarkEndOf(*ended, hang == hangs.end() ? std::nullopt : std::optional(hang->second));
     }
     if (const auto* added = std::get_if<NewReport>(&record)) owner_->AddNewClusters(added->clusters, &rows_);
     std::visit([&](const auto& known) { rows_.Add(known); }, record);
@@ -104,7 +104,7 @@ RecordCommitter::RecordCommitter(Connection* connection, const Schema* schema, V
 base::Result<std::vector<CommitOutcome>> RecordCommitter::Commit(std::span<const NewRecord> records) {
   std::lock_guard lock(commit_mutex_);
   std::set<std::string> known = KeysThatAreThere(records);
-  const std::map<std::string, base::Uuid> lags = HangsOfEnded(records);
+  const std::map<std::string, base::Uuid> hangs = HangsOfEnded(records);
   std::optional<int64_t> unknown_count;
   std::vector<CommitOutcome> outcomes;
   Group group(this);
@@ -119,7 +119,7 @@ base::Result<std::vector<CommitOutcome>> RecordCommitter::Commit(std::span<const
     } else {
       if (is_unknown) ++*unknown_count;
       known.insert(key);
-      group.Add(record, key, lags);
+      group.Add(record, key, hangs);
       outcomes.push_back(CommitOutcome::kStored);
     }
   }
@@ -141,27 +141,27 @@ Status RecordCommitter::Move(std::span<const ReportRow> reports,
 
 // Of the same commit, or of those that are there.
 std::map<std::string, base::Uuid> RecordCommitter::HangsOfEnded(std::span<const NewRecord> records) {
-  std::map<std::string, base::Uuid> lags;
+  std::map<std::string, base::Uuid> hangs;
   for (const NewRecord& record : records) {
     if (const auto* added = std::get_if<NewReport>(&record))
-      lags.emplace(added->row.id.as_bytes(), added->row.hang_id);
+      hangs.emplace(added->row.id.as_bytes(), added->row.hang_id);
   }
   std::vector<base::Uuid> wanted;
   for (const NewRecord& record : records) {
     const auto ended = EndedReportOf(record);
-    if (ended && !lags.contains(std::string(ended->as_bytes()))) wanted.push_back(*ended);
+    if (ended && !hangs.contains(std::string(ended->as_bytes()))) wanted.push_back(*ended);
   }
-  if (wanted.empty() || !sender_.error().empty()) return lags;
+  if (wanted.empty() || !sender_.error().empty()) return hangs;
   try {
     const ExternalTable external = ExternalTable::OfIds(wanted);
     connection_->Select(
         "SELECT id, lag_id FROM " + schema_->All(kReports) + " WHERE id IN (SELECT id FROM ids) AND " +
             DaysOf(wanted),
-        "uu", [&](const Row& row) { lags.emplace(row.Bytes(0), row.Id(1)); }, &external);
+        "uu", [&](const Row& row) { hangs.emplace(row.Bytes(0), row.Id(1)); }, &external);
   } catch (const ClickHouseError&) {
     // The worker looks for them later.
   }
-  return lags;
+  return hangs;
 }
 
 void RecordCommitter::AddNewClusters(const ClusterPath& path, RecordRows* rows) {

@@ -37,7 +37,7 @@ std::function<double(const std::string&)> OfCluster(const std::unordered_map<std
 }  // namespace
 
 std::unique_ptr<SummedCauses> CauseReader::OpenSums(const ReportFilter& filter) {
-  return SummedCauses::Open(connection_, schema_, lags_, units_, filter);
+  return SummedCauses::Open(connection_, schema_, hangs_, units_, filter);
 }
 
 CausePage CauseReader::Causes(const CauseQuery& query) {
@@ -50,7 +50,7 @@ CausePage CauseReader::Causes(const CauseQuery& query) {
     page = sums->Causes(query, wanted, lost_of);
   } else {
     ReportSummer summer(lost_of);
-    lags_->ForEach(query.filter, [&](const ReportRow& report) { summer.Add(report); });
+    hangs_->ForEach(query.filter, [&](const ReportRow& report) { summer.Add(report); });
     page = summer.ToPage(query, wanted);
   }
   Name(&page);
@@ -69,7 +69,7 @@ std::optional<CauseRow> CauseReader::FindCause(const std::string& key, const Rep
     ReportSummer summer(lost_of);
     ReportFilter of_cluster = filter;
     of_cluster.cluster_key = key;
-    lags_->ForEach(of_cluster, [&](const ReportRow& report) { summer.Add(report); });
+    hangs_->ForEach(of_cluster, [&](const ReportRow& report) { summer.Add(report); });
     page.causes = {summer.ToCause(key, cluster->level, kAllChildren)};
   }
   if (page.causes.front().sums.reports == 0) return std::nullopt;
@@ -86,7 +86,7 @@ std::vector<CauseVersion> CauseReader::Versions(const std::string& key, const Re
   } else {
     ReportFilter of_cluster = filter;
     of_cluster.cluster_key = key;
-    lags_->ForEach(of_cluster, [&](const ReportRow& report) { versions.Add(report); });
+    hangs_->ForEach(of_cluster, [&](const ReportRow& report) { versions.Add(report); });
   }
   LostPerReport lost = CountsLosses(filter) ? ReadLostPerReport() : LostPerReport();
   return std::move(versions).Take(lost[key]);
@@ -99,7 +99,7 @@ std::vector<CausePeriod> CauseReader::Days(const std::string& key) {
   if (const auto sums = OpenSums({})) {
     sums_of_days = sums->Days(*cluster);
   } else {
-    lags_->ForEach({.cluster_key = key}, [&](const ReportRow& report) {
+    hangs_->ForEach({.cluster_key = key}, [&](const ReportRow& report) {
       if (IsCounted(report.kind)) ContributionOf(report).AddTo(&sums_of_days[DayOf(report.id)], 1);
     });
   }
@@ -117,7 +117,7 @@ DaysOfCauses CauseReader::CostByDay(std::span<const std::string> keys, int64_t f
   }
   std::map<std::string, std::map<int64_t, CauseSums>> sums;
   for (const std::string& key : keys) sums[key];
-  lags_->ForEach(of_days, [&](const ReportRow& report) {
+  hangs_->ForEach(of_days, [&](const ReportRow& report) {
     if (!IsCounted(report.kind)) return;
     for (const std::string& key : {report.level1_key, report.level2_key}) {
       const auto wanted = sums.find(key);
@@ -214,7 +214,7 @@ std::vector<LossRow> CauseReader::Losses(const ReportFilter& filter) {
 SummedCauses::ReportCounts CauseReader::CountReports(const std::set<int64_t>& causes) {
   if (const auto sums = OpenSums({})) return sums->CountReports(causes);
   SummedCauses::ReportCounts counts;
-  lags_->ForEach({}, [&](const ReportRow& report) {
+  hangs_->ForEach({}, [&](const ReportRow& report) {
     if (!IsCounted(report.kind)) return;
     for (const std::string& key : {std::string(), report.level1_key, report.level2_key}) {
       ++counts.reports[key];

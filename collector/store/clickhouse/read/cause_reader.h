@@ -23,8 +23,8 @@ namespace lagwatch::collector {
 class CauseReader {
  public:
   // Borrows all.
-  CauseReader(Connection* connection, const Schema* schema, HangReader* lags, KnownUnits* units)
-      : connection_(connection), schema_(schema), lags_(lags), units_(units) {}
+  CauseReader(Connection* connection, const Schema* schema, HangReader* hangs, KnownUnits* units)
+      : connection_(connection), schema_(schema), hangs_(hangs), units_(units) {}
 
   CausePage Causes(const CauseQuery& query);
   std::optional<CauseRow> FindCause(const std::string& key, const ReportFilter& filter);
@@ -47,7 +47,7 @@ class CauseReader {
 
   Connection* connection_;
   const Schema* schema_;
-  HangReader* lags_;
+  HangReader* hangs_;
   KnownUnits* units_;
 };
 

@@ -61,8 +61,8 @@ std::vector<base::Uuid> IdsOf(std::span<const ReportRow> reports) {
 }
 
 // The time of the lag that these are all reports of.
-void AccountHang(std::span<const policies::HangReport> lag, std::span<ReportRow> reports) {
-  const policies::HangAccount account = policies::AccountHang(lag);
+void AccountHang(std::span<const policies::HangReport> hang, std::span<ReportRow> reports) {
+  const policies::HangAccount account = policies::AccountHang(hang);
   for (size_t i = 0; i < reports.size(); ++i) {
     reports[i].duration_ns = account.duration_ns;
     if (!IsHang(reports[i].kind)) continue;
@@ -146,11 +146,11 @@ std::pair<int64_t, int64_t> HangReader::Days() {
 
 std::vector<ReportRow> HangReader::WithIds(std::span<const base::Uuid> ids) {
   std::vector<ReportRow> reports;
-  const std::vector<base::Uuid> lags = HangsOf(ids);
-  if (lags.empty()) return reports;
+  const std::vector<base::Uuid> hangs = HangsOf(ids);
+  if (hangs.empty()) return reports;
   std::vector<base::Uuid> wanted(ids.begin(), ids.end());
   std::ranges::sort(wanted, {}, &base::Uuid::bytes);
-  const ExternalTable external = ExternalTable::OfIds(lags);
+  const ExternalTable external = ExternalTable::OfIds(hangs);
   SelectHangs("lag_id IN (SELECT id FROM ids) AND " + DaysAround(wanted), &external,
               [&](const ReportRow& report) {
                 if (std::ranges::binary_search(wanted, report.id.bytes, {}, &base::Uuid::bytes))
@@ -178,13 +178,13 @@ std::vector<StoredReport> HangReader::StoredWithIds(std::span<const base::Uuid> 
 }
 
 std::vector<base::Uuid> HangReader::HangsOf(std::span<const base::Uuid> ids) {
-  std::vector<base::Uuid> lags;
-  if (ids.empty()) return lags;
+  std::vector<base::Uuid> hangs;
+  if (ids.empty()) return hangs;
   const ExternalTable external = ExternalTable::OfIds(ids);
   source_.Select(
       "lag_id", kReports, " WHERE id IN (SELECT id FROM ids) AND " + DaysOf(ids) + " GROUP BY lag_id", "u",
-      [&](const Row& row) { lags.push_back(row.Id(0)); }, &external);
-  return lags;
+      [&](const Row& row) { hangs.push_back(row.Id(0)); }, &external);
+  return hangs;
 }
 
 // `visit` gets reports of whole lags: some thousands are joined at a time.
@@ -247,18 +247,18 @@ void HangReader::Account(const ExternalTable& ids, const std::string& days, std:
         (row.Int(1) == 0 ? end.end_ns : end.killed_ns) = row.Int(2);
       },
       &ids);
-  std::vector<policies::HangReport> lag;
-  for (size_t begin = 0; begin < reports->size(); begin += lag.size()) {
-    lag.clear();
+  std::vector<policies::HangReport> hang;
+  for (size_t begin = 0; begin < reports->size(); begin += hang.size()) {
+    hang.clear();
     for (size_t i = begin; i < reports->size() && (*reports)[i].hang_id == (*reports)[begin].hang_id; ++i) {
       const ReportRow& report = (*reports)[i];
       const auto end = ends.find(report.id);
-      lag.push_back({.elapsed_ns = report.elapsed_ns, .ordinal = report.ordinal});
+      hang.push_back({.elapsed_ns = report.elapsed_ns, .ordinal = report.ordinal});
       if (end == ends.end()) continue;
-      lag.back().end_ns = end->second.end_ns;
-      lag.back().killed_ns = end->second.killed_ns;
+      hang.back().end_ns = end->second.end_ns;
+      hang.back().killed_ns = end->second.killed_ns;
     }
-    AccountHang(lag, std::span(*reports).subspan(begin, lag.size()));
+    AccountHang(hang, std::span(*reports).subspan(begin, hang.size()));
   }
 }
 

@@ -29,7 +29,7 @@ SumRow RowAbout(const Row& row) {
 
 void AppendSums(const CauseSums& sums, std::string_view sketches, RowWriter* rows) {
   rows->Int(sums.reports);
-  rows->Int(sums.lags);
+  rows->Int(sums.hangs);
   rows->Real(sums.hang_ns);
   rows->Real(sums.weighted_hangs);
   rows->Real(sums.weighted_hang_ns);
@@ -139,7 +139,7 @@ void AppendState(int64_t unit, const SumState& state, RowWriter* rows) {
   rows->Bytes(SumRows::KeyOf(SumScope::kState, 0, "", "", 0, {}, state.last_day));
   CauseSums sums;
   sums.reports = state.reports;
-  sums.lags = state.marks;
+  sums.hangs = state.marks;
   sums.first_seen_ms = state.made_ms;
   sums.last_seen_ms = state.took_ms;
   AppendSums(sums, "", rows);

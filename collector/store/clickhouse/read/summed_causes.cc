@@ -41,7 +41,7 @@ std::string Equal(const char* column, const std::string& value) {
 }  // namespace
 
 std::unique_ptr<SummedCauses> SummedCauses::Open(Connection* connection, const Schema* schema,
-                                                 HangReader* lags, KnownUnits* units,
+                                                 HangReader* hangs, KnownUnits* units,
                                                  const ReportFilter& filter) {
   if (!filter.user.empty() || !filter.cluster_key.empty()) return nullptr;
   const auto plan = SumsPlan::Of(*units->Get(), filter);
@@ -51,7 +51,7 @@ std::unique_ptr<SummedCauses> SummedCauses::Open(Connection* connection, const S
   causes->days_ = Listed(plan->days);
   const Conditions conditions(causes->filter_, *schema);
   SumRows tail;
-  lags->ForEachOf(plan->others, [&](const ReportRow& report) {
+  hangs->ForEachOf(plan->others, [&](const ReportRow& report) {
     if (conditions.Match(report)) tail.Add(report);
   });
   tail.ForEach([&](const SumRow& row) { causes->tail_.push_back(row); });

@@ -30,7 +30,7 @@ class SummedCauses {
   using LostPerReport = std::function<double(const std::string& key)>;
 
   // Null when the filter asks for what sums do not say, or when there are none. Borrows all but the filter.
-  static std::unique_ptr<SummedCauses> Open(Connection* connection, const Schema* schema, HangReader* lags,
+  static std::unique_ptr<SummedCauses> Open(Connection* connection, const Schema* schema, HangReader* hangs,
                                             KnownUnits* units, const ReportFilter& filter);
 
   // Of `wanted` clusters (null: all). Of its clusters, only the keys are known.
