@@ -173,7 +173,7 @@ bool HasGuilty(const stack::Stack& stack) {
                              [&](const stack::Frame& frame) { return frame.function_offset == guilty; });
 }
 
-// Of the lag's first report.
+// Of the hang's first report.
 class BlameSink final : public watchdog::HangSink {
  public:
   bool OnHang(const watchdog::HangEvent& event) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether each kind of lag is found, in time and as what it is, and nothing else: scenarios with a known
+// Whether each kind of hang is found, in time and as what it is, and nothing else: scenarios with a known
 // truth (bench/detect/), played again and again with the real monitor at thresholds of a tenth.
 //
 //   bench_detect [RUNS [NAME…]]

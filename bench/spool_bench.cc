@@ -96,7 +96,7 @@ std::string RandomPayload() {
 struct AppendFigures {
   std::vector<double> append_us;
   std::vector<double> write_us;
-  std::vector<double> whole_segment_us;  // a record in a segment of its own: what a lag's report costs
+  std::vector<double> whole_segment_us;  // a record in a segment of its own: what a hang's report costs
 };
 
 void MeasureAppends(const std::string& payload, AppendFigures* figures) {

@@ -73,7 +73,7 @@ int PlaySession(const std::string& spool, int number) {
   std::mt19937 random(static_cast<unsigned>(number));
   std::shuffle(stalls.begin(), stalls.end(), random);
   const char* tags[] = {"key", "paint", "timer", "mouse-move", "socket"};
-  // A machine that is busy with other things can make a lag end before it is looked at.
+  // A machine that is busy with other things can make a hang end before it is looked at.
   for (size_t i = 0; i < 2 * kReportsOfSession && monitor.stats().reports_written < kReportsOfSession; ++i) {
     lw_set_scene(i % 8 < 5 ? "inbox" : "composer");
     for (int turn = 0; turn < kTurnsBetween; ++turn) {

@@ -9,7 +9,7 @@
 namespace lagwatch::policies {
 
 struct CheckSchedule {
-  int64_t threshold_ns;        // a dispatch longer than this is a lag
+  int64_t threshold_ns;        // a dispatch longer than this is a hang
   int64_t sample_interval_ns;  // between two stack samples inside the window
   int32_t ring_size;           // samples that a check looks at
 

@@ -47,17 +47,18 @@ struct ExitEvidence {
 };
 
 // Returns the first that applies, from certain to probable:
-//   1. crash      noted by the program; its handler may have called exit() after that. In a lag, or
+//   1. crash      noted by the program; its handler may have called exit() after that. In a hang, or
 //                 with a hang after it, it has reasons of its own
 //   2. clean exit noted, too
-//   3. stopped    was asked to end outside a lag: a later event, such as a reboot, explains the end no better
+//   3. stopped    was asked to end outside a hang: a later event, such as a reboot, explains the end no
+//   better
 //   4. reboot     ended every process, frozen or not
 //   5. OOM kill   in its own control group
-//   6. killed in a lag   which includes a frozen program that was asked to end and could not
+//   6. killed in a hang   which includes a frozen program that was asked to end and could not
 //   7. OOM kill   somewhere on the machine, if the group's own count is not known: weaker
 //   8. update     weakest: the program may have been gone long before it was replaced
 //   9. unknown
-// A lag stays a fact beside all of them.
+// A hang stays a fact beside all of them.
 ExitReason ClassifyExit(const ExitEvidence& evidence);
 
 }  // namespace lagwatch::policies

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides a lag's time among its reports, so that sums over causes are exact: a lag is one, however many
+// Divides a hang's time among its reports, so that sums over causes are exact: a hang is one, however many
 // reports it has, and each moment of it belongs to one stack. Context: background; pure.
 #pragma once
 
@@ -10,30 +10,30 @@
 
 namespace lagwatch::policies {
 
-// A report's data on its lag.
+// A report's data on its hang.
 struct HangReport {
-  int64_t elapsed_ns = 0;                 // age of the lag when the report was made
-  int64_t ordinal = 0;                    // of the lag's reports
-  std::optional<int64_t> end_ns = {};     // the lag's whole duration, where this report's end has come
+  int64_t elapsed_ns = 0;                 // age of the hang when the report was made
+  int64_t ordinal = 0;                    // of the hang's reports
+  std::optional<int64_t> end_ns = {};     // the hang's whole duration, where this report's end has come
   std::optional<int64_t> killed_ns = {};  // … where the run was killed in it
 };
 
 struct HangShare {
-  int64_t hang_ns = 0;   // the part of the lag that was spent in this report's stack
-  bool is_lead = false;  // the report that the lag is counted at: the first of those with the largest part
+  int64_t hang_ns = 0;   // the part of the hang that was spent in this report's stack
+  bool is_lead = false;  // the report that the hang is counted at: the first of those with the largest part
 
   bool operator==(const HangShare&) const = default;
 };
 
 struct HangAccount {
-  std::optional<int64_t> duration_ns;  // of the lag; nothing until an end is known
+  std::optional<int64_t> duration_ns;  // of the hang; nothing until an end is known
   bool was_killed = false;             // that end is the run's
   std::vector<HangShare> shares;       // in the order of the reports
 };
 
-// A stack counts from its report on up to the next report's, the first from the lag's beginning, the last to
-// its end: while the stack stays the same, no other report is made. The lag's own end counts before the
-// run's; of several the longest. A lag that has not ended lasts as long as its last report says.
+// A stack counts from its report on up to the next report's, the first from the hang's beginning, the last to
+// its end: while the stack stays the same, no other report is made. The hang's own end counts before the
+// run's; of several the longest. A hang that has not ended lasts as long as its last report says.
 HangAccount AccountHang(std::span<const HangReport> reports);
 
 }  // namespace lagwatch::policies

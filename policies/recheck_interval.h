@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interval until a lag that goes on with an unchanged stack is looked at again: longer each time.
+// The interval until a hang that goes on with an unchanged stack is looked at again: longer each time.
 // The interval grows as Fibonacci numbers times the check period (1, 1, 2, 3, 5, 8 …), as Matrix's iOS
 // monitor does, but with a cap. Context: watchdog; pure.
 #pragma once

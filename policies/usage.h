@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watched time of a program, and its lags: the parts of hang rates. Context: any; pure.
+// The watched time of a program, and its hangs: the parts of hang rates. Context: any; pure.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct DurationHistogram {
   bool operator==(const DurationHistogram&) const = default;
 };
 
-// Of a loop's use, the part in which the application was in the background. A lag is there where
+// Of a loop's use, the part in which the application was in the background. A hang is there where
 // it was found.
 struct BackgroundUsage {
   int64_t watched_ns = 0;
@@ -46,12 +46,12 @@ struct LoopUsage {
   uint64_t hangs = 0;                // dispatches and busy stretches that were found over the threshold
   int64_t hang_ns = 0;               // their whole durations, as far as they were watched
   DurationHistogram durations = {};  // of the timed dispatches
-  BackgroundUsage background = {};   // of watched_ns, lags and lagged_ns
+  BackgroundUsage background = {};   // of watched_ns, hangs and hang_ns
 
   bool operator==(const LoopUsage&) const = default;
 };
 
-// Dispatches of one tag that were slow, but no lags.
+// Dispatches of one tag that were slow, but no hangs.
 struct SlowDispatches {
   uint64_t count = 0;
   int64_t total_ns = 0;
@@ -64,9 +64,9 @@ struct SlowDispatches {
 // The reason why a hang was not reported. Persisted: numbers are never reused.
 enum class SuppressedReason : uint8_t {
   kUnknown = 0,
-  kUnchangedStack = 1,  // a check of a lag that was reported with this stack
-  kReportLimit = 2,     // the lag has as many reports as one may have
-  kDebugger = 3,        // a check that was left out, because a debugger may have made the lag
+  kUnchangedStack = 1,  // a check of a hang that was reported with this stack
+  kReportLimit = 2,     // the hang has as many reports as one may have
+  kDebugger = 3,        // a check that was left out, because a debugger may have made the hang
   kStopped = 4,         // it took so long only because the process was stopped
   kSuspended = 5,       // … because the machine slept
   kEndedFirst = 6,      // it was over the threshold, and over before it could be looked at

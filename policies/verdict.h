@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summarizes why a lag took so long: the shares of the watched thread's time, and one word for them.
+// Summarizes why a hang took so long: the shares of the watched thread's time, and one word for them.
 // docs/detection.md explains the words for people. Context: watchdog; pure.
 #pragma once
 
@@ -178,8 +178,8 @@ class TimeAccount {
 // The word for `shares`; the first rule that applies:
 //   1. `is_deadlock`: kDeadlock.
 //   2. More than half of the time in the queue: kStarved, or kThrottled if a quota was the cause of at
-//      least a quarter of that. (The kernel reports a period without quota only when it is over, so a quarter is
-//      enough.) A busy machine makes all programs wait a little: less than half is no evidence.
+//      least a quarter of that. (The kernel reports a period without quota only when it is over, so a quarter
+//      is enough.) A busy machine makes all programs wait a little: less than half is no evidence.
 //   3. The largest of lock, disk, memory, network, process, pipe, display, service, name lookup, sleep,
 //      stopped, and CPU as the sum of both kinds; of equal ones the first in this order, because a wait is
 //      easier to do something about.

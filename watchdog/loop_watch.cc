@@ -115,7 +115,7 @@ bool LoopWatch::IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const {
 int64_t LoopWatch::NextLookNs(int64_t now_ns, const WatchTools& tools) const {
   int64_t next_ns = next_whole_look_ns_;
   if (is_window_open_) next_ns = std::min(next_ns, next_sample_ns_);
-  // The end of a lag is to be on record soon, whatever the next check's date.
+  // The end of a hang is to be on record soon, whatever the next check's date.
   if (IsHanging()) next_ns = std::min(next_ns, now_ns + tools.options->sample_interval_ns);
   return next_ns;
 }
@@ -229,7 +229,7 @@ int64_t LoopWatch::Follow(Watched* watched, const WatchedLoop& loop, int64_t now
   return next_read_ns;
 }
 
-// A debugger stops threads one by one, which looks like a lag; and each of our signals would stop
+// A debugger stops threads one by one, which looks like a hang; and each of our signals would stop
 // them once more.
 bool LoopWatch::IsForADebugger(int64_t now_ns, const WatchTools& tools) {
   constexpr int64_t kFreshNs = 1 * base::kNsPerSecond;

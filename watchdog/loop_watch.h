@@ -99,8 +99,8 @@ class LoopWatch {
   struct Watched {
     SpanSource* source;
     SpanWatch watch;
-    int64_t counted_ns = 0;      // of its lag, counted by now
-    bool is_background = false;  // that lag was found while the application was there
+    int64_t counted_ns = 0;      // of its hang, counted by now
+    bool is_background = false;  // that hang was found while the application was there
 
     bool IsStillIn(const WatchedLoop& loop) const {
       return watch.number() != 0 && source->IsStillIn(watch.number(), loop);
@@ -110,7 +110,7 @@ class LoopWatch {
   // Nothing is due at this look except a sample: watched spans still go on.
   bool IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const;
   int64_t NextLookNs(int64_t now_ns, const WatchTools& tools) const;
-  // Whether tasks wait behind a dispatch that is a lag itself; they count again when that is over.
+  // Whether tasks wait behind a dispatch that is a hang itself; they count again when that is over.
   bool IsToldByDispatch(const Watched& watched) const {
     return watched.source == &tasks_ && !watched.watch.is_hanging() && watched_[0].watch.is_hanging();
   }
@@ -165,9 +165,9 @@ class LoopWatch {
   bool Report(Watched* watched, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
               const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
 
-  // Brings the usage up to a lag's duration.
+  // Brings the usage up to a hang's duration.
   void CountHang(Watched* watched, int64_t duration_ns, const WatchTools& tools);
-  // Counts spans that are no lags, but would have been.
+  // Counts spans that are no hangs, but would have been.
   void CountSuppressed(const Watched& watched, const WatchedLoop& loop, const WatchTools& tools);
   void ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void TellNote(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t now_ns,

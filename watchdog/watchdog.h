@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The watchdog's thread: looks at every loop when that can matter, samples a loop that is stuck, and passes
-// each lag to the sink once per different stack.
+// each hang to the sink once per different stack.
 #pragma once
 
 #include <atomic>
@@ -85,8 +85,8 @@ class Watchdog {
   void DumpIfAsked();
   // The program may replace the capture signal's handler at any time.
   void KeepSignalNowAndThen();
-  // Notifies the service manager, while no loop is in a lag. Returns the time of the next notification; while
-  // a loop is, the next look decides.
+  // Notifies the service manager, while no loop is in a hang. Returns the time of the next notification;
+  // while a loop is, the next look decides.
   int64_t FeedIfWell();
   void CountPauses();
   // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch (or CPU use is to

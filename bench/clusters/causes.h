@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causes of lags, described as a program's author would: by the calls and by the functions that
+// Causes of hangs, described as a program's author would: by the calls and by the functions that
 // take the time.
 //
 // A file of causes has these lines, and comments after a first `#`; a path is functions joined by " >

@@ -71,7 +71,7 @@ class ReportWriter {
   std::map<std::string, uint64_t> offsets_;
 };
 
-// A verdict is mostly right. A busy machine may starve any program, and a few lags are too short to judge.
+// A verdict is mostly right. A busy machine may starve any program, and a few hangs are too short to judge.
 VerdictWord Blur(VerdictWord word, Random* random) {
   uint64_t draw = random->Below(100);
   if (draw < 3) return VerdictWord::kStarved;

@@ -169,7 +169,7 @@ void ForkInAHang(Stage* stage) {
   stage->Start();
   Hang(stage, [] {
     pid_t child = fork();
-    if (child == 0) {  // has neither the monitor nor the lag
+    if (child == 0) {  // has neither the monitor nor the hang
       SleepMs(kThresholdMs + 2 * kTickMs);
       _exit(0);
     }

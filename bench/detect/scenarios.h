@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scenarios of `scripts/bench detect`: each kind of lag, near misses, and cases that are not lags.
+// The scenarios of `scripts/bench detect`: each kind of hang, near misses, and cases that are not hangs.
 #pragma once
 
 #include <span>
@@ -18,9 +18,9 @@ struct Scenario {
 
 std::span<const Scenario> Dispatches();
 std::span<const Scenario> OtherKinds();
-// Cases that are no lags, or only partly.
+// Cases that are no hangs, or only partly.
 std::span<const Scenario> Discounts();
-// Programs that start, and that end in a lag or not.
+// Programs that start, and that end in a hang or not.
 std::span<const Scenario> StartsAndEnds();
 
 // The part of a program that ends in several ways and is started again: `spool MODE`. Its exit code.

@@ -70,7 +70,7 @@ class Stage {
   int ReportsOfKind(const std::string& kind) const { return ReportsIn(spool_.path(), kind); }
   static int ReportsIn(const std::string& spool, const std::string& kind);
 
-  // The durations of the lags that are over by now, as the listener received them.
+  // The durations of the hangs that are over by now, as the listener received them.
   std::vector<int64_t> EndedNs() const;
   size_t begun_count() const;
 
@@ -112,7 +112,7 @@ class Stage {
 void SleepOver();
 // The loop "main" goes on with short dispatches for so long.
 void RunLoop(Stage* stage, int64_t ms);
-// A dispatch that is a lag, and must be reported as one.
+// A dispatch that is a hang, and must be reported as one.
 void Hang(Stage* stage, const std::function<void()>& work);
 
 }  // namespace lagwatch::bench

@@ -23,7 +23,7 @@ inline int64_t NowNs() { return base::SystemClock().MonoNs(); }
 
 inline void SleepMs(int64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-// Of the lag's first report.
+// Of the hang's first report.
 class VerdictSink final : public watchdog::HangSink {
  public:
   bool OnHang(const watchdog::HangEvent& event) override {

@@ -6,7 +6,7 @@
 namespace lagwatch::collector {
 namespace {
 
-// A hostile client's lag; sums of more would lose what the others were.
+// A hostile client's hang; sums of more would lose what the others were.
 constexpr int64_t kLongestHangNs = int64_t{30} * 24 * 3600 * 1'000'000'000;
 
 int64_t Plausible(int64_t hang_ns) { return std::clamp<int64_t>(hang_ns, 0, kLongestHangNs); }

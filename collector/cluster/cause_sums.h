@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sums of one cause's reports. Sums of parts add up to those of the whole; a report's contribution can be
-// subtracted again, except for its user, its times and the longest lag. Context: background.
+// subtracted again, except for its user, its times and the longest hang. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct CauseSums {
   // Estimates for all users, from the received reports.
   double weighted_hangs = 0;
   double weighted_hang_ns = 0;
-  int64_t longest_ns = 0;  // lag
+  int64_t longest_ns = 0;  // hang
   int64_t first_seen_ms = 0;
   int64_t last_seen_ms = 0;
-  DurationSketch durations;  // of lags
+  DurationSketch durations;  // of hangs
   UserSketch users;          // those that clients named
 
   void Add(const CauseSums& other);
@@ -31,9 +31,9 @@ struct CauseSums {
 
 // One report's part in its cause.
 struct Contribution {
-  int64_t hangs = 0;  // 1 when its lag counts here
+  int64_t hangs = 0;  // 1 when its hang counts here
   int64_t hang_ns = 0;
-  int64_t duration_ns = 0;  // of the lag
+  int64_t duration_ns = 0;  // of the hang
   double weight = 1;        // users' reports that it stands for
   int64_t seen_ms = 0;
   std::string_view user = {};  // borrowed

@@ -20,8 +20,8 @@ class NamedStacks {
   NamedStacks(const report::Report& report, const FrameNamer& namer, const policies::ClusterRules& rules)
       : report_(report), namer_(namer), rules_(rules) {}
 
-  // The significant names of the lag, innermost first: of its expensive stack those that its samples
-  // agree on. Of a lag whose expensive stack has none, because it could not be unwound far enough, those
+  // The significant names of the hang, innermost first: of its expensive stack those that its samples
+  // agree on. Of a hang whose expensive stack has none, because it could not be unwound far enough, those
   // of its samples.
   std::vector<std::string> CauseNames() const;
   // The names of the stack of the thread that holds the lock at the end of the chain that the watched thread
@@ -32,7 +32,7 @@ class NamedStacks {
   // stack of only these, its innermost function. Empty without a stack.
   std::string PlaceOf(const report::Stack& stack) const;
 
-  // When no name of `cause` is a symbol's, the innermost of the lag's own callers that has one, as people
+  // When no name of `cause` is a symbol's, the innermost of the hang's own callers that has one, as people
   // read it; else empty.
   std::string FindVia(const std::vector<std::string>& cause) const;
 
@@ -63,7 +63,7 @@ class NamedStacks {
   const report::Report& report_;
   const FrameNamer& namer_;
   const policies::ClusterRules& rules_;
-  // By module and offset: most frames are in all of a lag's samples.
+  // By module and offset: most frames are in all of a hang's samples.
   mutable std::map<std::pair<uint32_t, uint64_t>, NamedFrame> named_;
 };
 

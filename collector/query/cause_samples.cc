@@ -91,8 +91,8 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
   return {{report.expensive_stack, static_cast<double>(own_ns)}};
 }
 
-// The lag's age when the report before this one was made, which has the samples until then; without one, less
-// than any sample's.
+// The hang's age when the report before this one was made, which has the samples until then; without one,
+// less than any sample's.
 int64_t CauseSamples::EarlierReportOf(const ReportRow& row) const {
   int64_t earlier_ns = INT64_MIN;
   const auto known = reports_of_hangs_.find(std::string(row.hang_id.as_bytes()));

@@ -180,7 +180,7 @@ Result<Json> ClusterQueries::Versions(const ShownCause& cause, const ReportFilte
   return CauseVersionsJson(std::move(*versions), *watched);
 }
 
-// Of the newest, the one whose lag is counted here and lasted about as long as most of the cause's do.
+// Of the newest, the one whose hang is counted here and lasted about as long as most of the cause's do.
 Result<std::optional<StoredReport>> ClusterQueries::Representative(
     const ShownCause& cause, const std::vector<ReportRow>& newest) const {
   if (newest.empty()) return std::optional<StoredReport>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lagged time per watched hour, over users; a sampled user stands for others, too. Context: background;
+// The hang time per watched hour, over users; a sampled user stands for others, too. Context: background;
 // pure. Not thread-safe.
 #pragma once
 
@@ -18,7 +18,7 @@ double HangMsPerHour(double hang_ns, double watched_ns);
 // The user of a usage record: a run without a user's name counts as a user of its own.
 std::string UsageUser(const report::Usage& usage);
 
-// Lag rates over users. Each number of a sampled user's record counts for all users that it stands for.
+// Hang rates over users. Each number of a sampled user's record counts for all users that it stands for.
 // A user's own rate is the measured one; it stands for as many users as the records do, on average over
 // the watched time.
 class HangRates {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums up the usage of programs, by program and version: the denominators of their lags. Context:
+// Sums up the usage of programs, by program and version: the denominators of their hangs. Context:
 // background. Not thread-safe.
 #pragma once
 
@@ -31,7 +31,7 @@ struct UsageSummary {
   int64_t runs = 0;
   std::map<std::string, int64_t> exits;  // number of runs by the reason that they ended for
   HangRates rates;
-  // Those that named themselves, with the longest lagged time first.
+  // Those that named themselves, with the longest hang time first.
   std::vector<std::pair<std::string, policies::LoopUsage>> users;
   int64_t first_seen_ms = 0;
   int64_t last_seen_ms = 0;

@@ -13,7 +13,7 @@
 
 namespace lagwatch::collector {
 
-// Appends a Report and, when the hang is over, a LagEnd to a batch under construction. `project` is the
+// Appends a Report and, when the hang is over, a HangEnd to a batch under construction. `project` is the
 // DSN's. Errors: kInvalid when the event has no time; kTooLarge when it does not fit a report.
 base::Status AppendHang(const nlohmann::json& event, const Hang& hang, const base::Uuid& event_id,
                         std::string_view project, std::string* batch);

@@ -6,8 +6,8 @@
 
 namespace lagwatch::collector {
 
-// Reads the columns of sums, from `first_column` on: reports, lags, hang_ns, weighted_lags, weighted_hang_ns,
-// longest_ns, first_seen_ms, last_seen_ms and the sketches. Throws what the row throws.
+// Reads the columns of sums, from `first_column` on: reports, hangs, hang_ns, weighted_hangs,
+// weighted_hang_ns, longest_ns, first_seen_ms, last_seen_ms and the sketches. Throws what the row throws.
 template <typename Row, typename Column>
 CauseSums ReadSums(const Row& row, Column first_column) {
   CauseSums sums;

@@ -61,7 +61,7 @@ std::string NamesToJson(const std::vector<std::string>& names) {
 std::vector<std::string> NamesFromJson(const std::string& json) { return nlohmann::json::parse(json); }
 
 NewReport NewReport::Create(const report::Report& report, ClusterPath clusters, std::string_view payload) {
-  // A lag's first report gives the lag its id.
+  // A hang's first report gives the hang its id.
   const base::Uuid& hang_id = report.hang_id == base::Uuid{} ? report.id : report.hang_id;
   ReportRow row{.id = report.id,
                 .hang_id = hang_id,

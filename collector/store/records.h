@@ -47,14 +47,14 @@ struct ReportRow {
   int64_t cpu_process_ns = 0;
   std::string level1_key;
   std::string level2_key;
-  std::optional<int64_t> duration_ns;  // of the whole lag; absent until its end is known
-  int64_t hang_ns = 0;                 // its part of the lag (policies/hang_account.h)
-  bool is_lead = false;                // the lag is counted at this report
+  std::optional<int64_t> duration_ns;  // of the whole hang; absent until its end is known
+  int64_t hang_ns = 0;                 // its part of the hang (policies/hang_account.h)
+  bool is_lead = false;                // the hang is counted at this report
   int64_t sample_rate_ppm = 0;         // of users, its own among them; 0: all
   int64_t cause = 0;                   // 0 when not known
 };
 
-// The duration of its lag: measured, or, if its end is unknown, its age when it was last reported.
+// The duration of its hang: measured, or, if its end is unknown, its age when it was last reported.
 inline int64_t HangDurationNs(const ReportRow& report) {
   return report.duration_ns.value_or(report.elapsed_ns);
 }
@@ -101,7 +101,7 @@ struct RunEndRow {
   base::Uuid session_id;
   std::string reason;
   int64_t signal = 0;
-  base::Uuid report_id;  // zero when in no lag
+  base::Uuid report_id;  // zero when in no hang
   int64_t hang_ns = 0;
   std::string loop;
   int64_t run_start_wall_ms = 0;
@@ -133,7 +133,7 @@ struct FrameSummary {
   policies::FrameTotals frames;
 };
 
-// A report on its way into the store. The row's clusters, duration and part of the lag are the store's.
+// A report on its way into the store. The row's clusters, duration and part of the hang are the store's.
 struct NewReport {
   ReportRow row;
   ClusterPath clusters;
@@ -181,7 +181,7 @@ int64_t DayOf(const base::Uuid& id);
 // The first id that can be made on that day.
 base::Uuid FirstIdOf(int64_t day);
 
-// Neither a request for a look nor CPU use is a lag, nor a dispatch that was only slow.
+// Neither a request for a look nor CPU use is a hang, nor a dispatch that was only slow.
 bool IsHang(std::string_view kind);
 // Whether it counts in its clusters. A dump does not: it was requested, nothing froze.
 bool IsCounted(std::string_view kind);
@@ -203,7 +203,7 @@ struct ReportFilter {
   std::string os = {};
   std::string user = {};
   std::string cluster_key = {};  // of either level
-  // Days since 1970 UTC in which lags began, both included.
+  // Days since 1970 UTC in which hangs began, both included.
   std::optional<int64_t> first_day = std::nullopt;
   std::optional<int64_t> last_day = std::nullopt;
 
@@ -214,8 +214,8 @@ struct ReportFilter {
 struct CauseRow {
   Cluster cluster;
   CauseSums sums;
-  // Estimates for all users' lags, from the received reports: a sampled report stands for others, too, and so
-  // do reports that were lost, as far as their cause is known.
+  // Estimates for all users' hangs, from the received reports: a sampled report stands for others, too, and
+  // so do reports that were lost, as far as their cause is known.
   double estimated_hangs = 0;
   double estimated_hang_ns = 0;
   std::vector<std::string> apps;      // sorted, those of the most hang time (cause_names.h)

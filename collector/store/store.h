@@ -27,9 +27,9 @@ class Store {
 
   static constexpr int64_t kMaxUnknownRecords = 10'000;
 
-  // All or nothing, and durable when it returns: the outcome of each, in their order. A lag's end, or its
-  // run's, may come before its report; it then waits for it. The reports of a lag that its run was killed in
-  // become of kind "killed-in-hang" and end with the known duration, unless the lag's own end is known.
+  // All or nothing, and durable when it returns: the outcome of each, in their order. A hang's end, or its
+  // run's, may come before its report; it then waits for it. The reports of a hang that its run was killed in
+  // become of kind "killed-in-hang" and end with the known duration, unless the hang's own end is known.
   virtual base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) = 0;
   // As Commit, but a power cut may undo it until Sync has returned. Queries see the records at once.
   virtual base::Result<std::vector<CommitOutcome>> CommitUnsynced(std::span<const NewRecord> records) {
@@ -95,7 +95,7 @@ class Store {
   // The day of the oldest report, trace, loss, use or frames: RemoveBefore the next one removes something.
   // Nothing of an empty store, or of a kind of store that does not know.
   virtual base::Result<std::optional<int64_t>> OldestDay() { return std::optional<int64_t>(); }
-  // Puts right what taking reports out of sums leaves behind (users, first and last times, longest lags), of
+  // Puts right what taking reports out of sums leaves behind (users, first and last times, longest hangs), of
   // up to `limit` clusters, then of all reports; returns how many sums it did.
   virtual base::Result<int64_t> RepairSums(int64_t limit) = 0;
   // Gives some of the space back that removed reports have left; whether there is more to give back.

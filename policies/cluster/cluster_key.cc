@@ -9,7 +9,7 @@
 namespace lagwatch::policies {
 namespace {
 
-// Of a lag's samples, in percent, that its cause is in.
+// Of a hang's samples, in percent, that its cause is in.
 constexpr size_t kSteadyPercent = 90;
 
 bool Has(std::span<const std::string_view> names, std::string_view name) {

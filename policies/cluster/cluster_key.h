@@ -36,13 +36,13 @@ std::vector<std::string_view> SignificantNames(std::span<const ClusterFrame> sta
 // The name of a stack without significant frames: its innermost end or, without an end, its innermost frame.
 std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFrame> stack);
 
-// A stack that samples of one lag have, and how many one after the other.
+// A stack that samples of one hang have, and how many one after the other.
 struct SeenNames {
   std::vector<std::string_view> names;
   size_t count = 1;
 };
 // Returns `names` without those at the inner end that are in too few of `samples` (oldest first): helpers
-// that the lag was in by chance. A helper that took most of the time in one call stays. Returns all if
+// that the hang was in by chance. A helper that took most of the time in one call stays. Returns all if
 // nothing would be left. Samples without names do not count.
 std::vector<std::string_view> WithoutPassingNames(std::vector<std::string_view> names,
                                                   std::span<const SeenNames> samples);

@@ -75,9 +75,9 @@ struct RunEnd {
   base::Uuid session_id = {};
   policies::ExitReason reason = policies::ExitReason::kUnknown;
   int32_t signal = 0;
-  base::Uuid report_id = {};  // the first report of the lag that the run was in; zero when in none
+  base::Uuid report_id = {};  // the first report of the hang that the run was in; zero when in none
   uint64_t hang_ns = 0;       // how long that had lasted when it was last seen
-  std::string loop = {};      // whose lag it was
+  std::string loop = {};      // whose hang it was
   uint64_t run_start_wall_ms = 0;
   uint64_t last_seen_wall_ms = 0;
   std::string scene = {};

@@ -80,9 +80,9 @@ class ReportEncoder {
   std::array<uint64_t, kMaxStacks> stack_hashes_;  // equal hashes are taken as equal stacks
 };
 
-// The size of a buffer in which every LagEnd record fits.
+// The size of a buffer in which every HangEnd record fits.
 inline constexpr size_t kMaxHangEndBytes = 128;
-// Writes a LagEnd record. False when it does not fit.
+// Writes a HangEnd record. False when it does not fit.
 bool EncodeHangEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer);
 
 // Writes a FrameSlice record. False when it does not fit.

@@ -22,7 +22,7 @@ inline constexpr size_t kSealTagBytes = 16;
 // The readable part of a sealed record. The collector notices a change.
 struct SealedLabel {
   RecordType type{};  // of the record inside
-  // Of a report, its own; of a lag's end, that report's; of a run's end, the report of the lag that the run
+  // Of a report, its own; of a hang's end, that report's; of a run's end, the report of the hang that the run
   // was in, else its session's; of other records, their own.
   base::Uuid id = {};
   uint64_t cause = 0;

@@ -11,7 +11,7 @@
 
 namespace lagwatch::report {
 
-// The lag of a report according to other records.
+// The hang of a report according to other records.
 struct HangOutcome {
   std::optional<int64_t> duration_ns = std::nullopt;  // once it is over
   bool was_killed = false;                            // the process ended in it

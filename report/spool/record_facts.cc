@@ -38,7 +38,7 @@ RecordFacts FactsOfReport(const Report& report) {
           .report_id = report.id};
 }
 
-// If it ended in a lag, it belongs to the day of that lag's reports.
+// If it ended in a hang, it belongs to the day of that hang's reports.
 RecordFacts FactsOfRunEnd(const RunEnd& end) {
   const bool was_in_hang = end.report_id != base::Uuid{};
   const bool was_killed = was_in_hang && end.reason == policies::ExitReason::kKilledInHang;

@@ -31,7 +31,7 @@ struct RecordFacts {
   bool is_sealed = false;
   // A sealed record does not say whose it is: its origin is empty, as is that of a program without a name.
   // False for what cannot be decoded and for types that are not known here: to judge those is the collector's
-  // business. A lag's end has none either; only its `report_id` is known. False for losses too, which are
+  // business. A hang's end has none either; only its `report_id` is known. False for losses too, which are
   // always sent.
   bool has_origin = false;
   Origin origin = {};
@@ -42,8 +42,8 @@ struct RecordFacts {
   policies::ReportPriority priority = policies::ReportPriority::kSlow;
   uint64_t cause = 0;
   base::Uuid hang_id = {};
-  // A report's own id; of a lag's end, and of a run that was killed in a lag, that lag's first report; of a
-  // trace, the report that it belongs to, if there is one.
+  // A report's own id; of a hang's end, and of a run that was killed in a hang, that hang's first report; of
+  // a trace, the report that it belongs to, if there is one.
   base::Uuid report_id = {};
   std::shared_ptr<const Losses> losses = {};  // the decoded record, of a record of losses
 };

@@ -159,7 +159,7 @@ void UploadGate::DecideTraces(const WaitingSegment& segment) {
   }
 }
 
-// The ends of lags have to wait until all reports are decided about.
+// The ends of hangs have to wait until all reports are decided about.
 void UploadGate::MarkDone(const WaitingSegment& segment) {
   bool is_any_sent = false;
   for (const RecordFacts& facts : segment.facts.records)
@@ -213,7 +213,7 @@ void UploadGate::CountRecord(const RecordFacts& facts, LossReason reason, uint32
     for (const Loss& loss : facts.losses->losses) ledger_->CountLoss(facts.origin, loss, now_wall_ms_);
   }
   if (facts.type != RecordType::kReport) return;
-  // By their causes lost reports are estimated to be lags, which a slow dispatch is not.
+  // By their causes lost reports are estimated to be hangs, which a slow dispatch is not.
   const uint64_t cause = facts.priority == ReportPriority::kSlowDispatch ? 0 : facts.cause;
   Count(facts.origin, {reason, cause, 1, rate_ppm});
   if (facts.has_origin) ledger_->NoteDropped(facts.report_id);

@@ -24,7 +24,7 @@ namespace lagwatch::report {
 // Holds as long as the segment's file is there.
 struct SegmentDecision {
   uint32_t sample_rate_ppm = 0;     // of users; 0: all
-  std::set<uint64_t> dropped = {};  // RecordFacts::key of each record that is not sent, except ends of lags
+  std::set<uint64_t> dropped = {};  // RecordFacts::key of each record that is not sent, except ends of hangs
   std::set<uint64_t> forced = {};   // and of each that is sent past the sampling
   // Nothing of it is to be sent any more, and its losses are counted: only the file is left to be removed.
   bool is_done = false;

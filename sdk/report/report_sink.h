@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins watchdog and report: turns lag events into records of the spool.
+// Joins watchdog and report: turns hang events into records of the spool.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace lagwatch::sdk {
 class ReportSink final : public watchdog::HangSink {
  public:
   // `spool`, `words`, `run` and `sealer`, of which the last two may be null, are borrowed. With `saves_files`
-  // only lags create files.
+  // only hangs create files.
   ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const ProgramContext* words,
              bool saves_files = false, report::Sealer* sealer = nullptr);
   // False when there is no memory for its records: then it may not be used.
@@ -56,7 +56,7 @@ class ReportSink final : public watchdog::HangSink {
 
   // Appends the record that was encoded last; returns false if it was dropped.
   bool Append(report::RecordType type, const OutsideFacts& outside, const report::RecordNote& note = {});
-  // The spool's note on a report, or on a lag's end.
+  // The spool's note on a report, or on a hang's end.
   report::RecordNote NoteOf(const watchdog::HangEvent& event);
   report::RecordNote NoteOfEnd(const base::Uuid& event_id) const;
   // Reports that did not reach the disk, or had to make room there.

@@ -120,7 +120,7 @@ class LossWriter final : public report::SweepVisitor {
   void Count(const report::RecordFacts& facts, report::LossReason reason, Counted* counted) const {
     if (facts.losses != nullptr) counted->Add(*facts.losses);
     if (facts.type != RecordType::kReport || !facts.has_origin) return;
-    // By their causes lost reports are estimated to be lags, which a slow dispatch is not. Only a sealed
+    // By their causes lost reports are estimated to be hangs, which a slow dispatch is not. Only a sealed
     // report names its cause before it is sent.
     const bool has_cause = facts.is_sealed && facts.priority != ReportPriority::kSlowDispatch;
     const uint64_t cause = has_cause ? facts.cause : 0;

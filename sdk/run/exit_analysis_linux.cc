@@ -101,7 +101,7 @@ policies::ExitEvidence EvidenceOf(const RunRecord& record, const RunFacts& now) 
   evidence.has_replaced_itself = IsOwnProcess(run, now);
   evidence.crash_signal = record.crash_signal;
   evidence.has_hung_since_crash = record.has_hung_since_crash();
-  // A dispatch that was short when the crash came, and ended soon after, counts as a lag that it
+  // A dispatch that was short when the crash came, and ended soon after, counts as a hang that it
   // came in, too.
   evidence.was_in_hang_at_crash =
       record.crash_moment == CrashMoment::kInHang || (record.crash_moment == CrashMoment::kOutsideHang &&

@@ -54,7 +54,7 @@ struct RunProgress {
   int64_t seen_wall_ms;
   int64_t oom_kills_in_group;  // counted so far; -1: not known
   int64_t oom_kills_on_machine;
-  base::Uuid hang_id;  // the id of the lag's first report; zero when in none
+  base::Uuid hang_id;  // the id of the hang's first report; zero when in none
   int64_t hang_begin_wall_ms;
   int64_t hang_ns;  // how long it had lasted at `seen_wall_ms`
   char hang_loop[64];
@@ -78,7 +78,7 @@ struct RunUsage {
   char loop[32];  // its name, when there was only one
   uint32_t durations[policies::DurationHistogram::kBuckets];
   uint32_t suppressed[13];  // by policies::SuppressedReason
-  // Of watched_ns, lags and lagged_ns; zeros where an older version wrote.
+  // Of watched_ns, hangs and hang_ns; zeros where an older version wrote.
   uint32_t background_watched_ms;
   uint32_t background_hangs;
   uint32_t background_hang_ms;
@@ -179,7 +179,7 @@ struct RunRecord {
   policies::SuppressedCounts suppressed{};
 
   bool was_in_hang() const { return hang_id != base::Uuid{}; }
-  // Whether a loop froze after the crash: then most of the lag came after it.
+  // Whether a loop froze after the crash: then most of the hang came after it.
   bool has_hung_since_crash() const;
 };
 

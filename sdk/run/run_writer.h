@@ -32,7 +32,7 @@ class RunWriter {
   RunWriter(const RunWriter&) = delete;
   RunWriter& operator=(const RunWriter&) = delete;
 
-  // A lag was seen, `elapsed_ns` after it began. More reports of the same lag change nothing. Context:
+  // A hang was seen, `elapsed_ns` after it began. More reports of the same hang change nothing. Context:
   // watchdog, as are the next two.
   void HangBegan(const base::Uuid& hang_id, const char* loop_name, int64_t elapsed_ns);
   void HangEnded(const base::Uuid& hang_id);
@@ -84,7 +84,7 @@ class RunWriter {
   uint32_t dumps_taken_ = 0;
   uint64_t sequence_ = 0;
   uint64_t written_scene_ = 0;
-  int64_t last_age_ns_ = 0;  // when the lags were last aged
+  int64_t last_age_ns_ = 0;  // when the hangs were last aged
   int64_t last_write_ns_ = 0;
   int64_t last_count_ns_ = 0;
   int64_t oom_kills_in_group_ = -1;

@@ -28,7 +28,7 @@ constexpr int64_t kHangRefreshNs = 50 * base::kNsPerMs;
 constexpr int64_t kIdleRefreshNs = 60 * base::kNsPerSecond;
 constexpr int64_t kCountPeriodNs = base::kNsPerSecond;
 
-// Rounds during a lag follow each other closely. A longer gap was not the program's time: it was
+// Rounds during a hang follow each other closely. A longer gap was not the program's time: it was
 // stopped, for example.
 constexpr int64_t kLongestRoundNs = base::kNsPerSecond;
 

@@ -42,7 +42,7 @@ struct SlowReport {
   base::Uuid id;
   uint64_t cause = 0;
   std::string payload;  // a Report
-  std::string end;      // its LagEnd
+  std::string end;      // its HangEnd
 };
 
 // The tree is of the calls that were recorded in the dispatch, where these make up half of it or more; else

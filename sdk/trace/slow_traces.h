@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests traces of dispatches that are slow, but no lags: a listener in front of the program's own.
+// Requests traces of dispatches that are slow, but no hangs: a listener in front of the program's own.
 #pragma once
 
 #include <algorithm>

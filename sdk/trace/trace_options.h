@@ -12,7 +12,7 @@
 
 namespace lagwatch::sdk {
 
-// A trace is wanted the next time that a lag has this cause.
+// A trace is wanted the next time that a hang has this cause.
 struct TraceRequest {
   uint64_t cause = 0;
   int64_t interval_ns = 0;  // between two looks, as long as it is not granted
@@ -23,10 +23,10 @@ struct TraceOptions {
   bool reports_slow = false;                    // slow dispatches are reported, from the recording
   int64_t interval_ns = 10 * base::kNsPerMs;    // between two looks at a thread: 1 to 100 ms
   bool has_hooks = false;                       // captures in hooked calls, too
-  int64_t before_ns = 10 * base::kNsPerSecond;  // recorded time before a lag: 0 to 10 minutes
+  int64_t before_ns = 10 * base::kNsPerSecond;  // recorded time before a hang: 0 to 10 minutes
   uint64_t buffer_bytes = uint64_t{8} << 20;    // of the flight recorder: 1 to 256 MiB
   uint64_t max_bytes = uint64_t{256} << 10;     // of one trace: 4 to 900 KiB, packed
-  int64_t slow_ns = 0;  // a longer dispatch gets a trace, too, if it is no lag; 0: none does
+  int64_t slow_ns = 0;  // a longer dispatch gets a trace, too, if it is no hang; 0: none does
   // Calls of functions built with -fpatchable-function-entry are recorded in these modules: file
   // names or patterns, separated by commas. Calls of functions that a compiler instrumented, and
   // named parts, always are.

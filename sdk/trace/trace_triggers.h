@@ -2,7 +2,7 @@
 // Stands between the watchdog and the sink: requests a trace of each reported event, once, and a report of
 // each slow dispatch.
 //
-// A lag's trace is taken when the lag is over; when it becomes an ANR at once, because people kill programs
+// A hang's trace is taken when the hang is over; when it becomes an ANR at once, because people kill programs
 // that freeze for long; and after kLongestWaitNs in any case. Its report is on disk, and its segment
 // finished, before the trace is requested.
 #pragma once
@@ -44,7 +44,7 @@ class TraceTriggers final : public watchdog::HangSink {
  private:
   static constexpr size_t kMaxHangs = 16;
 
-  // A lag that was reported.
+  // A hang that was reported.
   struct Hang {
     TraceEvent event;
     int64_t detected_ns;

@@ -20,7 +20,7 @@ TEST(SystemClock, MonoNsIsTheClockOfSleepsAndNeverGoesBack) {
 }
 
 TEST(SystemClock, WallMsIsSinceTheEpoch) {
-  int64_t before_s = time(nullptr) - 1;  // time() may lag behind by the kernel's tick
+  int64_t before_s = time(nullptr) - 1;  // time() may hang behind by the kernel's tick
   int64_t wall_ms = SystemClock().WallMs();
   EXPECT_GE(wall_ms, before_s * 1000);
   EXPECT_LE(wall_ms, (time(nullptr) + 2) * 1000);

@@ -26,7 +26,7 @@ class KillClient {
 
   // Reports that the collector has acknowledged so far.
   std::set<Id> Acknowledged() const;
-  // Sends what is left of lags that began; then returns. The problem that it saw, or nothing.
+  // Sends what is left of hangs that began; then returns. The problem that it saw, or nothing.
   std::string Finish();
 
   // After Finish:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of one client, drawn from a seed: lags with one report or several, ends before and after their
+// The records of one client, drawn from a seed: hangs with one report or several, ends before and after their
 // reports, runs that were killed, usage and losses.
 #pragma once
 
@@ -22,7 +22,7 @@ using Id = std::array<uint8_t, 16>;
 // The expected contents of a store with all these records.
 struct Expected {
   std::set<Id> reports;
-  std::map<Id, int64_t> durations_ns;  // by lag, of those that ended
+  std::map<Id, int64_t> durations_ns;  // by hang, of those that ended
   std::map<uint64_t, int64_t> lost;    // reports, by cause
   double watched_ns = 0;
 
@@ -37,17 +37,17 @@ struct Batch {
 
 class KillTraffic {
  public:
-  enum class Records { kAll, kHangs };  // kLags: reports and ends of lags alone
+  enum class Records { kAll, kHangs };  // kHangs: reports and ends of hangs alone
 
-  // `begin_ms` is the time of the first lag.
+  // `begin_ms` is the time of the first hang.
   KillTraffic(uint64_t seed, int64_t begin_ms, Records records = Records::kAll)
       : random_(seed), now_ms_(begin_ms), records_(records) {}
 
   // The next batch, of 1 to 30 records.
   Batch Next();
-  // A batch of what is left of lags that began.
+  // A batch of what is left of hangs that began.
   Batch Rest();
-  // Of the lags that began so far.
+  // Of the hangs that began so far.
   const Expected& expected() const { return expected_; }
 
  private:

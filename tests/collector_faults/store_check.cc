@@ -74,7 +74,7 @@ std::string CheckDurations(const std::vector<ReportRow>& rows, const Expected& a
   return "";
 }
 
-// A sum per lag: its parts are its duration, and it is counted once.
+// A sum per hang: its parts are its duration, and it is counted once.
 std::string CheckParts(const std::vector<ReportRow>& rows) {
   struct Hang {
     int64_t parts_ns = 0;

@@ -133,7 +133,7 @@ class Drawer {
     if (planned.is_bad && !is_garbage) small.tag = random_.Letters(1100);  // longer than a collector keeps
     planned.record.payload = is_garbage ? random_.Bytes(random_.Below(300)) : Encode(small);
     planned.facts = report::FactsOf(planned.record);
-    planned.note = {planned.facts.priority, /*is_lag_start_or_end=*/true};
+    planned.note = {planned.facts.priority, /*is_hang_start_or_end=*/true};
     if (!planned.is_bad) open_hangs_.push_back(plan_.records.size());
     plan_.records.push_back(std::move(planned));
   }

@@ -24,7 +24,7 @@ struct PlannedRecord {
   report::OwnedRecord record;
   report::RecordNote note = {};
   report::RecordFacts facts = {};           // of a report and of its end
-  std::optional<size_t> ended_report = {};  // of a lag's end: which record is its report
+  std::optional<size_t> ended_report = {};  // of a hang's end: which record is its report
   bool is_bad = false;                      // the collector will never take it
 
   bool is_report() const { return record.type == report::RecordType::kReport; }

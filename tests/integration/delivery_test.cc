@@ -203,7 +203,7 @@ TEST_F(RunEndTest, AProgramKilledInAHangIsToldSoAtItsNextStart) {
   ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
   std::string id = SpooledReports().back()["lag_id"];
   double age_ms = SpooledReports().back()["duration_ms"];
-  usleep(500'000);  // the lag goes on, its stack is the same
+  usleep(500'000);  // the hang goes on, its stack is the same
   freezer->Signal(SIGKILL);
   EXPECT_EQ(freezer->Wait(), -SIGKILL);
   EXPECT_EQ(SpooledReports().back()["kind"], "lag");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program in which the watchdog's thread cannot allocate: its malloc and free abort on that thread. Runs
-// real lags, frames and a slow start, and says how many reports the lags made.
+// real hangs, frames and a slow start, and says how many reports the hangs made.
 //
-//   malloc_proof lags SPOOL PLUGIN     the SDK's own monitor
+//   malloc_proof hangs SPOOL PLUGIN     the SDK's own monitor
 //   malloc_proof sealed SPOOL PLUGIN   the same, with sealed reports
 //   malloc_proof cpu SPOOL             the same, with reports of CPU use
 //   malloc_proof allocating-sink       a watchdog whose sink allocates, which must not survive

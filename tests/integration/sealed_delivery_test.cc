@@ -143,7 +143,7 @@ TEST_F(SealedDeliveryTest, NothingOnDiskCanBeReadAndTheCollectorReadsItAll) {
     has_end = has_end || report["ended"] == true;
   }
   EXPECT_TRUE(has_end);
-  // The end of the run that was killed in its second lag.
+  // The end of the run that was killed in its second hang.
   EXPECT_TRUE(
       std::ranges::any_of(reports, [](const json& report) { return report["kind"] == "killed-in-hang"; }));
   EXPECT_GE(Collected({"clusters"}).size(), 1u);

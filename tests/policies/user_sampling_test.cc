@@ -83,7 +83,7 @@ TEST(UserSampling, KeepsAUserOfASmallShareInALargerOne) {
   }
 }
 
-// Totals that are weighted by the rate are right, though users with more lags are sampled no more often.
+// Totals that are weighted by the rate are right, though users with more hangs are sampled no more often.
 TEST(UserSampling, GivesTotalsWithoutABias) {
   const std::vector<std::string> users = Users(100'000);
   const UserSampling sampling;

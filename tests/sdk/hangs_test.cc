@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lags as a program sees them: each kind is reported, with its tag, its end and the history before it.
+// Hangs as a program sees them: each kind is reported, with its tag, its end and the history before it.
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>
 #include <lagwatch/queue_ping.h>

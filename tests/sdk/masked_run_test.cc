@@ -27,7 +27,7 @@ const base::Uuid kMaskedHang = base::CreateUuidV7(1'700'000'000'000);
 
 class MaskedRunTest : public ::testing::Test {
  protected:
-  // Of a run that was killed in a lag.
+  // Of a run that was killed in a hang.
   RunFacts LeaveKilledRun() {
     RunFacts facts = testing::SomeFacts();
     facts.is_masked = true;

@@ -23,10 +23,10 @@ struct SampleWait {
 // Describes a report in a few words. Every function of a stack gets a place of its own in one module, and its
 // name as a symbol unless it is of the form "@0x1f", which is a place without a name.
 struct SampleReport {
-  // As a client fills it; the id and the lag's id are new ones unless set.
+  // As a client fills it; the id and the hang's id are new ones unless set.
   report::ReportHeader header = DefaultHeader();
   std::string module_path = "/usr/bin/editor";
-  std::vector<std::string> stack = {"Leaf", "Caller", "Loop", "main"};  // of the lag; innermost first
+  std::vector<std::string> stack = {"Leaf", "Caller", "Loop", "main"};  // of the hang; innermost first
   std::vector<std::vector<std::string>> samples = {};  // oldest first; `stack` once when empty
   std::vector<int64_t> sample_cpu_ns = {};             // of each sample; 0 where there is none
   std::vector<report::Sample> sample_costs = {};       // likewise
@@ -45,7 +45,7 @@ struct SampleReport {
   static report::ReportHeader DefaultHeader();
 };
 
-// An encoded lagwatch.LagEnd.
+// An encoded lagwatch.HangEnd.
 std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns);
 
 // An encoded lagwatch.FrameSlice.

@@ -152,7 +152,7 @@ TEST_F(FeedingWatchdogTest, FeedsWhileAllLoopsAreWellAndNotInAHang) {
   EXPECT_TRUE(is_fed(10));
   loop->probe.Begin("stall");
   EXPECT_TRUE(testing::WaitUntil([&] { return !sink_.hangs().empty(); }));
-  // One may have been sent in the round before the lag was found.
+  // One may have been sent in the round before the hang was found.
   const uint64_t fed_before_hang = feed_->sent_count();
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
   EXPECT_EQ(feed_->sent_count(), fed_before_hang);

@@ -95,7 +95,7 @@ TEST_F(TimeDiscountTest, AStoppedProcessDoesNotHang) {
     ran_ns = base::SystemClock().MonoNs() - ran_ns - stopper.stopped_ns();
   }
   std::this_thread::sleep_for(milliseconds(100));
-  // On a loaded machine the other process may come so late that this is a lag without the stop, too.
+  // On a loaded machine the other process may come so late that this is a hang without the stop, too.
   if (ran_ns < kThresholdNs / 2) {
     EXPECT_EQ(sink_.hangs().size(), 0u);
   }

@@ -23,9 +23,9 @@ inline std::string Text(const Json& object, const char* key) { return object.at(
 bool IsDump(const Json& report);
 // Whether the report is about the process's use of CPU: no loop hangs, and nothing has lasted.
 bool IsOfCpu(const Json& report);
-// Whether the report is about a dispatch that was slow, but no lag.
+// Whether the report is about a dispatch that was slow, but no hang.
 bool IsSlow(const Json& report);
-// A lag whose end is not known lasted at least as long as it was seen; so did one that ended with its
+// A hang whose end is not known lasted at least as long as it was seen; so did one that ended with its
 // process.
 std::string Duration(const Json& report);
 // "crash-in-lag, signal 11"; empty while that is not known, and from older collectors.

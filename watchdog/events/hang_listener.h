@@ -17,13 +17,13 @@ struct HangNotice {
   HangKind kind;
   HangLevel level;
   int64_t threshold_ns;
-  int64_t elapsed_ns;  // so far; of a lag that is over, in all
+  int64_t elapsed_ns;  // so far; of a hang that is over, in all
 };
 
-// The reason that a check which found a lag in progress made no report. Part of the C ABI.
+// The reason that a check which found a hang in progress made no report. Part of the C ABI.
 enum class FilterReason : uint8_t {
   kUnchangedStack = 1,  // it was reported with this stack
-  kReportLimit = 2,     // it has as many reports as a lag may have
+  kReportLimit = 2,     // it has as many reports as a hang may have
   kReportLost = 3,      // the report could not be kept
 };
 
@@ -31,12 +31,12 @@ enum class FilterReason : uint8_t {
 class HangListener {
  public:
   virtual ~HangListener() = default;
-  // A lag was found, or one has passed its second threshold.
+  // A hang was found, or one has passed its second threshold.
   virtual void OnHangBegin(const HangNotice& hang) = 0;
-  // The lag is over. Not called for a lag under way when the watchdog stops.
+  // The hang is over. Not called for a hang under way when the watchdog stops.
   virtual void OnHangEnd(const HangNotice& hang) = 0;
   virtual void OnFiltered(const HangNotice& hang, FilterReason reason) = 0;
-  // Whether to call it for long dispatches that need not be lags.
+  // Whether to call it for long dispatches that need not be hangs.
   virtual bool WantsSensitive() const { return false; }
   // One has ended, at this look or shortly before.
   virtual void OnSensitive(const HangNotice&) {}

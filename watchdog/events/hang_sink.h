@@ -69,7 +69,7 @@ struct Fact {
   const char* text = nullptr;  // instead of the number
 };
 
-// A lag at the moment of a check that found it with a new stack, or over its second threshold. Everything is
+// A hang at the moment of a check that found it with a new stack, or over its second threshold. Everything is
 // borrowed for the call. The header says what the watchdog knows: nothing of the program.
 struct HangEvent : policies::HangHeader<std::string_view> {
   int64_t detected_mono_ns;
@@ -83,7 +83,7 @@ struct HangEvent : policies::HangHeader<std::string_view> {
   std::span<const Fact> facts;
   std::span<const policies::PastDispatchOf<std::string_view>>
       history;                // what the loop did before, oldest first
-  policies::Verdict verdict;  // of the time from the opening of the lag's first window on
+  policies::Verdict verdict;  // of the time from the opening of the hang's first window on
   const stack::ModuleMap* modules;
   policies::DiscountedTime discounted;  // since the dispatch began
 };
@@ -101,7 +101,7 @@ struct FrameEvent {
   policies::FrameTotals frames;
 };
 
-// A dispatch that took longer than WatchOptions::slow_dispatch_ns, was no lag, and is over. Borrowed
+// A dispatch that took longer than WatchOptions::slow_dispatch_ns, was no hang, and is over. Borrowed
 // for the call.
 struct SlowDispatch {
   const char* loop_name;
@@ -122,7 +122,7 @@ class HangSink {
   virtual void OnStart() {}
   // Returns false if the event was lost; its end is then not reported.
   virtual bool OnHang(const HangEvent& event) = 0;
-  // The lag of `event_id` is over.
+  // The hang of `event_id` is over.
   virtual void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
   // Whether it wants to know of slow dispatches, and one that is over.
   virtual bool WantsSlow() const { return false; }

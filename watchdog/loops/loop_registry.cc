@@ -131,7 +131,7 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   loop->tid.store(0);
   loop->generation.store(generation + 1);
   lowest_free_ = std::min<size_t>(lowest_free_, loop->probe.place());
-  woken_probes_.Add(&loop->probe, WokenProbes::kAtOnce);  // the loop may have been in a lag
+  woken_probes_.Add(&loop->probe, WokenProbes::kAtOnce);  // the loop may have been in a hang
 }
 
 }  // namespace lagwatch::watchdog

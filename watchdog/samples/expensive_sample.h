@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects the sample of a lag that represents its time best. Context: watchdog; pure.
+// Selects the sample of a hang that represents its time best. Context: watchdog; pure.
 #pragma once
 
 #include <span>

@@ -50,7 +50,7 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
   const int64_t deadline_ns = NowNs() + kBudgetNs;
   if (Record* watched = List(watched_tid)) {
     watched->snapshot.stack.CopyFrom(watched_stack);
-    watched->is_stack_kept = false;  // it is the lag's most expensive one, not its last
+    watched->is_stack_kept = false;  // it is the hang's most expensive one, not its last
     if (watched_stack.frame_count == 0) ReadWaitChannelOf(watched);
   }
   const int32_t own_tid = gettid();

@@ -9,7 +9,7 @@ namespace lagwatch::watchdog {
 namespace {
 
 // A little under the threshold, because ticks and nanoseconds are converted with a small error and the
-// duration of a dispatch that was called a lag must be on record.
+// duration of a dispatch that was called a hang must be on record.
 uint64_t SlowTicks(int64_t threshold_ns, const SpanTools& tools) {
   constexpr int64_t kPercent = 98;
   return tools.tick_scale->ToTicks(threshold_ns / 100 * kPercent);

@@ -2,7 +2,7 @@
 // Schedules the checks of one span, a thing that must be over in time, and decides which of its
 // reports are made.
 //
-//   none ──begun──▶ watching ──not over at the threshold──▶ lagging ──over──▶ none
+//   none ──begun──▶ watching ──not over at the threshold──▶ hanging ──over──▶ none
 //                                       └──at the second threshold: raised to ANR
 //
 // It decides and remembers; LoopWatch captures.
@@ -69,7 +69,7 @@ class SpanWatch {
   int64_t NextLookNs() const { return is_window_open_ ? next_check_ns_ : WindowStartNs(); }
 
   // Opens the window before the next check: captures from sample number `first_sample` on belong to it.
-  // Returns true if it is the first of the span or lag, from which on CPU use is reported.
+  // Returns true if it is the first of the span or hang, from which on CPU use is reported.
   bool OpenWindow(uint64_t first_sample);
   void SetCpuBaseline(const CpuBaseline& baseline) { cpu_baseline_ = baseline; }
   void SetTag(const char (&tag)[kMaxTagBytes]) { std::memcpy(tag_, tag, sizeof tag_); }
@@ -79,7 +79,7 @@ class SpanWatch {
   enum class Outcome { kReport, kUnchanged, kOverLimit };
   Outcome Check(uint64_t stack_hash, int64_t now_ns, const WatchOptions& options);
 
-  // The reports of this lag that were kept; the first names it.
+  // The reports of this hang that were kept; the first names it.
   void AddReport(const base::Uuid& id) { report_ids_[report_count_++] = id; }
   std::span<const base::Uuid> report_ids() const { return {report_ids_, report_count_}; }
 
@@ -106,7 +106,7 @@ class SpanWatch {
   char tag_[kMaxTagBytes] = {};
   CpuBaseline cpu_baseline_;
 
-  // The lag, if the span has become one.
+  // The hang, if the span has become one.
   bool is_hanging_ = false;
   HangLevel level_ = HangLevel::kHang;
   policies::RecheckInterval recheck_interval_{1, 1};

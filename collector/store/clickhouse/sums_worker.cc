@@ -138,7 +138,7 @@ bool SumsWorker::MarkAll(const RowSource& rows, const UnitStates& known) {
   return true;
 }
 
-// Marks the units of lags that were not known when ends of their reports came.
+// Marks the units of hangs that were not known when ends of their reports came.
 void SumsWorker::FindHangs(const RowSource& rows, const UnitStates& known) {
   for (const auto& [number, marks] : known.marks) {
     const SumsUnit unit(number);

@@ -11,8 +11,8 @@ namespace lagwatch::collector {
 namespace {
 
 constexpr size_t kMostKnownClusters = 200'000;
-// A lag's time is divided among so many of its reports, those stored first, and its first one; others have no
-// part of it. A client reports a lag that goes on for hours once a minute at most.
+// A hang's time is divided among so many of its reports, those stored first, and its first one; others have
+// no part of it. A client reports a hang that goes on for hours once a minute at most.
 constexpr int64_t kMostReportsOfAHang = 256;
 
 }  // namespace
@@ -124,7 +124,7 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
   return CommitOutcome::kStored;
 }
 
-// Whether one more report has a part of the lag's time.
+// Whether one more report has a part of the hang's time.
 bool ReportWriter::HasRoom(const base::Uuid& hang_id) {
   auto last = database_->Use("SELECT 1 FROM reports WHERE lag_id = ? AND lag_id != id LIMIT 1 OFFSET ?");
   last.Bind(Blob{hang_id.as_bytes()}, kMostReportsOfAHang - 1);
@@ -239,7 +239,7 @@ std::optional<int64_t> ReportWriter::KilledNs(const base::Uuid& report_id) {
   return killed.Step() ? std::optional(killed.Int(0)) : std::nullopt;
 }
 
-// Itself, as long as the report is not there: it is then the first of its lag, or waits for its own.
+// Itself, as long as the report is not there: it is then the first of its hang, or waits for its own.
 base::Uuid ReportWriter::HangOfReport(const base::Uuid& report_id) {
   auto hang = database_->Use("SELECT lag_id FROM reports WHERE id = ?");
   hang.Bind(Blob{report_id.as_bytes()});

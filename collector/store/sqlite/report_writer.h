@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes reports and the ends of their lags, and keeps the sums of clusters right. Context:
+// Writes reports and the ends of their hangs, and keeps the sums of clusters right. Context:
 // background. Not thread-safe.
 #pragma once
 
@@ -26,15 +26,16 @@ class ReportWriter {
   // the report (schema.h).
   CommitOutcome Insert(const NewReport& added, int64_t sender = 0);
   CommitOutcome Insert(const report::HangEnd& end);
-  // A run was killed in the lag of that report.
+  // A run was killed in the hang of that report.
   void NoteKilled(const base::Uuid& report_id);
-  // The end of a run that was killed in the lag of that report was removed.
+  // The end of a run that was killed in the hang of that report was removed.
   void NoteUnkilled(const base::Uuid& report_id);
   // Moves a report, when it is there, to its clusters.
   void Move(const Reclustered& moved);
   // Up to `limit` reports with ids before `end`; returns how many.
   int64_t RemoveBefore(const base::Uuid& end, int64_t limit);
-  // Removes a report; those of the same lag that stay divide the lag among them. Returns how many it removed.
+  // Removes a report; those of the same hang that stay divide the hang among them. Returns how many it
+  // removed.
   int64_t Remove(const base::Uuid& id);
   // The sums of up to `limit` clusters that reports were taken out of, then those of all; returns how many.
   int64_t Repair(int64_t limit);
@@ -48,7 +49,7 @@ class ReportWriter {
 
  private:
   using SegmentKey = std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
-  struct Known;  // a report of a lag, as the database has it
+  struct Known;  // a report of a hang, as the database has it
 
   int64_t ClusterId(const Cluster& cluster, int64_t parent);
   int64_t SegmentId(const SegmentKey& key);

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// By lags' ids.
+// By hangs' ids.
 using HangOutcomes = std::map<std::string, HangOutcome>;
 
 std::string KeyOf(const base::Uuid& id) { return std::string(id.as_bytes()); }

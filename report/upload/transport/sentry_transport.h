@@ -15,7 +15,7 @@ namespace lagwatch::report {
 inline constexpr std::string_view kSentryScheme = "sentry:";
 
 // `options.endpoint` begins with kSentryScheme; its key is the DSN's. Refused, so that they are set aside and
-// counted, are reports that are sealed or of no hang; ends of lags add to the events of their batch, and all
+// counted, are reports that are sealed or of no hang; ends of hangs add to the events of their batch, and all
 // other records are dropped. A batch that is sent again has the same events. Errors: kInvalid.
 base::Result<std::unique_ptr<Transport>> CreateSentryTransport(const HttpOptions& options);
 

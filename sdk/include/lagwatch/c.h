@@ -69,13 +69,13 @@ typedef struct lw_hang {
   lw_kind kind;
   lw_level level;
   uint64_t threshold_ns;
-  uint64_t elapsed_ns; /* so far; in lag_end, in all */
+  uint64_t elapsed_ns; /* so far; in hang_end, in all */
 } lw_hang;
 
 /* The reason why a check of a hang made no report; others may be added. */
 typedef enum lw_filtered {
-  LW_FILTERED_UNCHANGED_STACK = 1, /* the lag was reported with this stack */
-  LW_FILTERED_REPORT_LIMIT = 2,    /* the lag has as many reports as one may have */
+  LW_FILTERED_UNCHANGED_STACK = 1, /* the hang was reported with this stack */
+  LW_FILTERED_REPORT_LIMIT = 2,    /* the hang has as many reports as one may have */
   LW_FILTERED_REPORT_LOST = 3      /* the report did not reach the disk */
 } lw_filtered;
 
@@ -91,7 +91,7 @@ typedef struct lw_listener {
   void (*hang_end)(void* context, const lw_hang* hang);
   void (*hang_filtered)(void* context, const lw_hang* hang, lw_filtered why);
   /* A dispatch longer than sensitive_ms has ended; reports its name and its duration. Called for every such
-   * dispatch with a time stamp, whether it is a lag or not, in order. The loop records the dispatch when it
+   * dispatch with a time stamp, whether it is a hang or not, in order. The loop records the dispatch when it
    * ends, in about 1.5 us; the watchdog calls at its next check, and is not woken for it: within a second by
    * default, after an idle time when the loop's next dispatch begins, at the latest in lw_stop(). If more
    * than 200 dispatches end between two checks, the oldest are lost. */
@@ -195,15 +195,15 @@ typedef struct lw_options {
    * one with an endpoint also sends the reports of the others. The monitor stays off if the directory is a
    * symbolic link, belongs to another user or is writable by others. */
   const char* spool_directory;
-  uint32_t threshold_ms;       /* a dispatch longer than this is a lag: 16 to 3600000, default 2000 */
-  uint32_t check_period_ms;    /* between two checks of one lag, before they become rarer: default 1000 */
+  uint32_t threshold_ms;       /* a dispatch longer than this is a hang: 16 to 3600000, default 2000 */
+  uint32_t check_period_ms;    /* between two checks of one hang, before they become rarer: default 1000 */
   uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
   uint32_t ring_size;          /* samples per check: 1 to 100, default 20 */
   /* A signal number, or 0 for an unused real-time signal. If the program replaces its handler later, lagwatch
    * uses another signal. */
   int32_t capture_signal;
   /* 16 to 3600000; 0 turns the second threshold off. */
-  uint32_t anr_threshold_ms;          /* a longer lag is an ANR: default 5000 */
+  uint32_t anr_threshold_ms;          /* a longer hang is an ANR: default 5000 */
   uint32_t idle_handler_threshold_ms; /* a longer idle handler is reported: default 2000 */
   uint32_t input_threshold_ms;        /* a longer input event is reported: default 2000 */
   uint32_t slow_dispatch_ms; /* a longer dispatch has its CPU time recorded; see slow_reports: default 700 */
@@ -242,7 +242,7 @@ typedef struct lw_options {
    * to the built-in ones (docs/privacy.md): up to 8 patterns of up to 63 bytes, one per line; '*' matches any
    * run without blanks, '?' any byte. Default: empty. */
   const char* scrub_tags;
-  uint32_t spool_sync; /* an lw_spool_sync: default LW_SPOOL_SYNC_LAGS */
+  uint32_t spool_sync; /* an lw_spool_sync: default LW_SPOOL_SYNC_HANGS */
   /* The key that reports are sealed with (`lagwatch-collector --print-seal-key`): 64 hexadecimal digits. Only
    * that collector can then read what is written and sent; docs/design/sealing.md lists the costs. Default:
    * empty, nothing is sealed. If it is invalid, the monitor stays off and nothing is written. */
@@ -263,7 +263,7 @@ typedef struct lw_options {
    * all modules are rewritten. Default: 0. */
   uint32_t trace_hooks;
   uint32_t trace_before_s; /* length of a trace before the hang: 0 to 600, default 10 */
-  uint32_t trace_slow_ms; /* a longer dispatch gets a trace, even if it is no lag: from 16; default 0: off */
+  uint32_t trace_slow_ms; /* a longer dispatch gets a trace, even if it is no hang: from 16; default 0: off */
   uint32_t trace_buffer_kib; /* size of the ring: 1024 to 262144, default 8192 */
   uint32_t trace_max_kib;    /* a larger trace is shortened: 4 to 900, default 256 */
   uint32_t traces_per_day;   /* traces sent per user, with their reports: default 5; UINT32_MAX: all */
@@ -279,7 +279,7 @@ typedef struct lw_options {
    * while the program runs. Default: empty, none. Calls of functions built with -finstrument-functions, and
    * parts named by lw_trace_begin(), are recorded in any case. */
   const char* trace_patch;
-  /* Not 0: reports each dispatch that took longer than slow_dispatch_ms and was no lag, kind "slow", with a
+  /* Not 0: reports each dispatch that took longer than slow_dispatch_ms and was no hang, kind "slow", with a
    * tree of the calls that took its time: recorded calls (lw_trace_begin(), instrumented functions) or else
    * samples of its thread. At most one per dump_interval_ms. Records as `trace` does, with its interval,
    * buffer and hooks, even if `trace` is off. Default: 0. */
@@ -298,7 +298,7 @@ typedef struct lw_stats {
   uint64_t reports_written;
   uint64_t reports_dropped; /* did not reach the disk */
   uint64_t reports_uploaded;
-  uint64_t unchanged_checks; /* checks of a lag that found the stack unchanged */
+  uint64_t unchanged_checks; /* checks of a hang that found the stack unchanged */
   uint64_t stack_samples;
   uint64_t capture_signals_sent;
   uint64_t capture_timeouts;
@@ -407,8 +407,8 @@ LW_API void lw_set_foreground(int is_foreground) LW_NOEXCEPT;
 /* The program is ready to be used. With the option `start`, a start that took longer than its threshold is
  * reported, kind "startup", as "cold start" or "warm start", without stacks but with its milestones as facts,
  * in ms since the process began (as the kernel reports it, to 10 ms; an exec() is not a new process):
- * library_load_ms, monitor_start_ms, first_dispatch_ms, first_frame_ms, ready_ms; lags_before_ready, their
- * number; and start, "cold" or "warm". A dispatch that is a lag and began before this call is reported as a
+ * library_load_ms, monitor_start_ms, first_dispatch_ms, first_frame_ms, ready_ms; hangs_before_ready, their
+ * number; and start, "cold" or "warm". A dispatch that is a hang and began before this call is reported as a
  * "startup-lag"; other kinds have the fact before_ready. A program that never calls this is never reported as
  * a slow start. Only the first call in a process counts. Any thread; not for signal handlers. */
 LW_API void lw_ready(void) LW_NOEXCEPT;
@@ -473,8 +473,8 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
 
 /* "Usage" is sent to the collector even without hangs, so that hangs can be counted per hour of use: for each
  * loop the time that it was watched, its dispatches with a histogram of their durations (in powers of two,
- * from 1 ms on), the number and the total duration of its lags; for each tag (64 at most) the dispatches
- * longer than slow_dispatch_ms that were no lags; and the hangs without a report, by reason. It is written
+ * from 1 ms on), the number and the total duration of its hangs; for each tag (64 at most) the dispatches
+ * longer than slow_dispatch_ms that were no hangs; and the hangs without a report, by reason. It is written
  * every usage_period_s, along with a report if the last time was a minute ago, and by lw_stop(). The watchdog
  * never wakes up for it. If a program is killed, or ends without lw_stop(), its next start sends the rest,
  * short by a minute at most. */
@@ -484,7 +484,7 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * reads of the tick counter per pair. */
 LW_API void lw_dispatch_begin(lw_loop* loop, const char* tag) LW_NOEXCEPT;
 LW_API void lw_dispatch_end(lw_loop* loop) LW_NOEXCEPT;
-/* The same without reading the clock, for loops of millions of dispatches per second: a lag's start and
+/* The same without reading the clock, for loops of millions of dispatches per second: a hang's start and
  * duration are then known to about the check period. Inline, because the call would cost more than the work.
  * Hot. */
 LW_API void lw_wake_watchdog(lw_loop* loop) LW_NOEXCEPT; /* for the next function only */

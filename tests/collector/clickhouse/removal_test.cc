@@ -119,7 +119,7 @@ class RemovedTraffic : public InOwnDatabase {
     const std::string path_of_fresh = directory / "collector.db";
     TrafficCollector fresh(std::move(SqliteStore::Open(path_of_fresh).value()));
     fresh.SubmitAll([this](const TrafficItem& item) { return IsGoneAlready(item); });
-    // Longest lags of sums that grew report by report depend on their order: these are of what is there.
+    // Longest hangs of sums that grew report by report depend on their order: these are of what is there.
     Database(path_of_fresh).Execute("INSERT OR IGNORE INTO shrunk_clusters SELECT id FROM clusters");
     while (fresh.store()->RepairSums(100).value() > 0) continue;
     for (const auto& [path, query] : {std::pair("/v1/reports", "limit=1000"),
@@ -152,7 +152,7 @@ TEST_F(RemovedTraffic, IsAsIfItHadNeverCome) {
   for (const Json& each : Json::parse(collector_.Answer("/v1/clusters")))
     if (each["frames"][0] == "Work3") cause = each["key"];
   const auto& items = DeletionTraffic::Items();
-  // The first report of a lag that has several.
+  // The first report of a hang that has several.
   const auto first = std::ranges::adjacent_find(items, [](const TrafficItem& item, const TrafficItem& next) {
     return item.type == RecordType::kReport && next.type == RecordType::kReport &&
            report::DecodeReport(next.payload)->ordinal == 1 && item.stack != 3 && item.user != "u-0";

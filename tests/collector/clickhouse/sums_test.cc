@@ -49,7 +49,7 @@ TEST(SumsUnit, ReportsBelongToTheHourOfTheirHangsFirst) {
   const int64_t hour = kSummedDay * 24 + 5;
   EXPECT_EQ(HomeHourOf(first, first), hour);
   EXPECT_EQ(HomeHourOf(later, first), hour);
-  // A report that cannot be its lag's first one does not count.
+  // A report that cannot be its hang's first one does not count.
   EXPECT_EQ(HomeHourOf(first, base::CreateUuidV7(ms + 3 * kMsOfAnHour)), hour);
   EXPECT_EQ(HomeHourOf(first, base::CreateUuidV7(ms - 40 * kMsPerDay)), hour);
   EXPECT_EQ(HomeHourOf(first, base::Uuid{}), hour);
@@ -326,7 +326,7 @@ TEST_F(Sums, OfRemovedDaysGo) {
   EXPECT_EQ(Reports(), 3);
   EXPECT_EQ(store_->RemoveBefore(kSummedDay, 10).value(), 2);
   SumUp();
-  // The lag that lasted past midnight is divided again among its remaining reports.
+  // The hang that lasted past midnight is divided again among its remaining reports.
   EXPECT_EQ(Reports(), 1);
   EXPECT_EQ(HangMs(), 4000);
   EXPECT_EQ(States().StateOf(SumsUnit::OfDay(kSummedDay - 40)), nullptr);

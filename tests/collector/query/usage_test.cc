@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a client's usage records to the rates of lags.
+// From a client's usage records to the rates of hangs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ report::Usage UsageOf(const std::string& user, int64_t hours, int64_t hang_s) {
 TEST(Usage, TellsTheHangRateOfAVersionAndOfItsUsers) {
   MemoryCollector collector;
   std::vector<report::Usage> usages;
-  // Nine users without a lag, one of many; half a minute in three hours of the one between.
+  // Nine users without a hang, one of many; half a minute in three hours of the one between.
   for (int i = 0; i < 8; ++i) usages.push_back(UsageOf("quiet " + std::to_string(i), 1, 0));
   usages.push_back(UsageOf("between", 2, 10));
   usages.push_back(UsageOf("between", 1, 20));
@@ -162,7 +162,7 @@ std::string SampledBatchOf(const std::vector<std::pair<report::Usage, uint32_t>>
   return batch;
 }
 
-// By hand: hours and lagged seconds of each, and for how many they stand.
+// By hand: hours and hang seconds of each, and for how many they stand.
 //   a  1 h   0 s  x 1     b  1 h  10 s  x 20    c  2 h  60 s  x 4    d  1 h  90 s  x 1, and 1 h  0 s  x 5
 // All: 0 + 200 + 240 + 90 + 0 = 530 s in 1 + 20 + 8 + 1 + 5 = 35 h, or 15.142857 s an hour.
 // Users: a 0 x 1, b 10 x 20, c 30 x 4, d 45 x 3 (1 and 5 in as many hours): 28. Up to b they are 21, and the

@@ -41,7 +41,7 @@ TEST(DurationSketch, WhatIsTakenOutLeavesNothing) {
   for (int64_t i = 1; i <= 100; ++i) sketch.Add(i * kMs, 1);
   for (int64_t i = 1; i <= 100; ++i) sketch.Add(i * kMs, -1);
   EXPECT_EQ(sketch.PercentileNs(50), 0);
-  DurationSketch change;  // one lag became longer
+  DurationSketch change;  // one hang became longer
   change.Add(5 * kMs, -1);
   change.Add(9 * kMs, 1);
   many.Add(5 * kMs, 1);

@@ -19,7 +19,7 @@ using testing::SampleReport;
 constexpr int64_t kDayMs = 86'400'000;
 constexpr int64_t kFirstDay = 20'000;
 
-// Reports of lags in random order, some with several reports, ends, kills and repetitions.
+// Reports of hangs in random order, some with several reports, ends, kills and repetitions.
 class Traffic {
  public:
   explicit Traffic(uint64_t seed) : random_(seed) {

@@ -163,7 +163,7 @@ class DeletionSums : public ::testing::Test {
     ExpectSame(sums, as_they_came, fresh.Sums());
   }
 
-  // Sums that nothing was taken out of are as they came, where a lag's longest report may have been another
+  // Sums that nothing was taken out of are as they came, where a hang's longest report may have been another
   // for a time; all others are those of the reports.
   static void ExpectSame(const std::map<std::string, std::string>& sums,
                          const std::map<std::string, std::string>& as_they_came,
@@ -215,7 +215,7 @@ TEST_F(DeletionSums, OfACause) {
 TEST_F(DeletionSums, OfAReport) {
   int hangs = 0;
   for (size_t i = 0; i + 1 < AllItems().size() && hangs < 3; ++i) {
-    // The first of a lag with several.
+    // The first of a hang with several.
     const Item& item = AllItems()[i];
     const auto decoded = item.type == RecordType::kReport ? report::DecodeReport(item.payload)
                                                           : base::Status(base::StatusCode::kInvalid, "");

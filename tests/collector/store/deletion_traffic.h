@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of three programs that deletions take some of: reports, several of one lag among them, ends, killed
-// runs, traces, usage, losses and frames.
+// Records of three programs that deletions take some of: reports, several of one hang among them, ends,
+// killed runs, traces, usage, losses and frames.
 #pragma once
 
 #include <array>

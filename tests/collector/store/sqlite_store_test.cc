@@ -27,7 +27,7 @@ class StoreFile : public ::testing::Test {
   std::string path_ = directory_ / "collector.db";
 };
 
-// As lagwatch made it when `version` was its newest, with one report of a lag.
+// As lagwatch made it when `version` was its newest, with one report of a hang.
 void MakeDatabaseOf(int version, const std::string& path, const base::Uuid& report_id) {
   constexpr const char* kAddedBy[] = {kSchemaOfReports, kSchemaOfRunEnds, kSchemaOfFrameSlices,
                                       kSchemaOfUsage, kSchemaOfSampling};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same in C: exits 0 when a dispatch of 200 ms is one lag, reported once. Usage: one_lag SPOOL */
+/* The same in C: exits 0 when a dispatch of 200 ms is one hang, reported once. Usage: one_hang SPOOL */
 #define _POSIX_C_SOURCE 200809L
 #include <lagwatch/c.h>
 #include <stdio.h>

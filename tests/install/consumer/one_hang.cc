@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One dispatch of 200 ms with a threshold of 50 ms: exits 0 when that is one lag, reported once.
-// Usage: one_lag SPOOL
+// One dispatch of 200 ms with a threshold of 50 ms: exits 0 when that is one hang, reported once.
+// Usage: one_hang SPOOL
 #include <lagwatch/lagwatch.h>
 
 #include <chrono>

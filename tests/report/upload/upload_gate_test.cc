@@ -209,7 +209,7 @@ TEST_F(UploadGateTest, SlowDispatchesHaveAQuotaOfTheirOwn) {
   Send();
   EXPECT_EQ(TagsStored("same"), 2u);
   EXPECT_EQ(collector_.LossesTold(LossReason::kCauseIsFull), 8u);
-  // Lost reports of a cause are taken for lags of it.
+  // Lost reports of a cause are taken for hangs of it.
   for (const auto& [id, losses] : collector_.losses) {
     for (const Loss& loss : losses.losses) {
       if (loss.reason == LossReason::kCauseIsFull) {

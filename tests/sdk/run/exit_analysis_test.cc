@@ -197,7 +197,7 @@ TEST_F(ExitAnalysis, ACrashIsTakenWithTheHangAroundItOrAfterIt) {
   EXPECT_EQ(told(CrashMoment::kInHang, kCrashMs - 5000, kCrashMs + 60'000), ExitReason::kCrashInHang);
   EXPECT_EQ(told(CrashMoment::kOutsideHang, kCrashMs - 50, kCrashMs + 3000), ExitReason::kHangInCrash);
   EXPECT_EQ(told(CrashMoment::kOutsideHang, kCrashMs + 50, kCrashMs + 3000), ExitReason::kHangInCrash);
-  // It was about to be a lag when the crash came.
+  // It was about to be a hang when the crash came.
   EXPECT_EQ(told(CrashMoment::kOutsideHang, kCrashMs - 1950, kCrashMs + 60), ExitReason::kCrashInHang);
   EXPECT_EQ(told(CrashMoment::kNotKnown, kCrashMs - 5000, kCrashMs), ExitReason::kCrash);
   EXPECT_EQ(told(static_cast<CrashMoment>(99), INT64_MIN, INT64_MAX), ExitReason::kCrash);

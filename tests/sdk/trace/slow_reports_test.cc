@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of dispatches that were slow, but no lags.
+// Reports of dispatches that were slow, but no hangs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that has itself recorded: what led to a lag is in the spool, too.
+// A program that has itself recorded: what led to a hang is in the spool, too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <lagwatch/lagwatch.h>

@@ -47,7 +47,7 @@ class RecordCommitter {
   void AddNewClusters(const ClusterPath& path, RecordRows* rows);
   // The clusters that were added did not reach ClickHouse.
   void ForgetClusters();
-  // Of reports that have ends among these: the lags that are known.
+  // Of reports that have ends among these: the hangs that are known.
   std::map<std::string, base::Uuid> HangsOfEnded(std::span<const NewRecord> records);
   // Of those that ClickHouse has; of none while it does not answer.
   std::set<std::string> KeysThatAreThere(std::span<const NewRecord> records);

@@ -39,7 +39,7 @@ class RecordRows {
   void AddSenderOf(const NewRecord& record);
   void AddNamed(const base::Uuid& id, const std::string& build_id);
   void Add(const ClusterNote& note);
-  // The lag of a report that an end was added of. Without that, sums_worker.h looks for it later.
+  // The hang of a report that an end was added of. Without that, sums_worker.h looks for it later.
   void MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& hang_id);
   void Mark(SumsUnit unit) { marked_.insert(unit.number()); }
 

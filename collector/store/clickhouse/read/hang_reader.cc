@@ -60,7 +60,7 @@ std::vector<base::Uuid> IdsOf(std::span<const ReportRow> reports) {
   return ids;
 }
 
-// The time of the lag that these are all reports of.
+// The time of the hang that these are all reports of.
 void AccountHang(std::span<const policies::HangReport> hang, std::span<ReportRow> reports) {
   const policies::HangAccount account = policies::AccountHang(hang);
   for (size_t i = 0; i < reports.size(); ++i) {
@@ -87,7 +87,7 @@ void HangReader::ForEachOf(std::span<const HourRange> hours, const Visit& visit)
     condition +=
         (condition.empty() ? "(" : " OR ") + InHours("lag_id", range) + " OR " + InHours("id", range);
   if (condition.empty()) return;
-  // Skips reports whose own ids are of these hours, but those of their lags are not.
+  // Skips reports whose own ids are of these hours, but those of their hangs are not.
   const auto is_of_them = [&](const ReportRow& report) {
     const int64_t home = HomeHourOf(report.id, report.hang_id);
     return std::ranges::any_of(hours, [&](const HourRange& range) { return range.Has(home); });
@@ -187,7 +187,7 @@ std::vector<base::Uuid> HangReader::HangsOf(std::span<const base::Uuid> ids) {
   return hangs;
 }
 
-// `visit` gets reports of whole lags: some thousands are joined at a time.
+// `visit` gets reports of whole hangs: some thousands are joined at a time.
 void HangReader::SelectHangs(const std::string& condition, const ExternalTable* external,
                              const Visit& visit) {
   std::vector<ReportRow> reports;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads reports in their present state: once each, in their clusters, with their part of the lag. The tables'
-// rows are joined here, lag by lag, and divided by the same code as everywhere (policies/hang_account.h). All
-// throw ClickHouseError. Thread-safe. Context: background.
+// Reads reports in their present state: once each, in their clusters, with their part of the hang. The
+// tables' rows are joined here, hang by hang, and divided by the same code as everywhere
+// (policies/hang_account.h). All throw ClickHouseError. Thread-safe. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class HangReader {
   // Borrows `schema`.
   HangReader(RowSource source, const Schema* schema) : source_(std::move(source)), schema_(schema) {}
 
-  // All that match, in the order of their lags' ids.
+  // All that match, in the order of their hangs' ids.
   void ForEach(const ReportFilter& filter, const Visit& visit);
   // All that are summed up in these hours (sums_unit.h).
   void ForEachOf(std::span<const HourRange> hours, const Visit& visit);
@@ -42,7 +42,7 @@ class HangReader {
   void SelectHangs(const std::string& condition, const ExternalTable* external, const Visit& visit);
   std::pair<int64_t, int64_t> Days();
   std::vector<base::Uuid> HangsOf(std::span<const base::Uuid> ids);
-  // Fills in what reports do not say themselves, of whole lags.
+  // Fills in what reports do not say themselves, of whole hangs.
   void Join(std::vector<ReportRow>* reports);
   void Place(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports);
   void Account(const ExternalTable& ids, const std::string& days, std::vector<ReportRow>* reports);

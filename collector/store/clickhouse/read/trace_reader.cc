@@ -31,7 +31,7 @@ TraceRow TraceRowOf(const Row& row) {
 
 }  // namespace
 
-// A trace is made with its report, or as long after it as a lag may last.
+// A trace is made with its report, or as long after it as a hang may last.
 std::vector<TraceRow> TraceReader::TracesOf(std::span<const base::Uuid> report_ids) {
   std::vector<TraceRow> traces;
   if (report_ids.empty()) return traces;

@@ -75,7 +75,7 @@ std::string OfProgram(const ReportFilter& filter) {
 std::string Conditions::OfReports() const {
   std::string sql = OfProgram(filter_) + Equal("verdict", filter_.verdict) + Equal("loop", filter_.loop) +
                     Equal("os", filter_.os) + Equal("user", filter_.user);
-  // Of a lag that was killed, its end says so.
+  // Of a hang that was killed, its end says so.
   if (!IsKilled(filter_.kind)) sql += Equal("kind", filter_.kind);
   if (filter_.first_day)
     sql += " AND id >= " + SqlId(FirstIdOf(*filter_.first_day)) + " AND day >= " + DateOf(*filter_.first_day);

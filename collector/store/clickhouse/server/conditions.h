@@ -12,20 +12,20 @@
 
 namespace lagwatch::collector {
 
-// Longer than any lag that is believed (cause_sums.cc): so far away can reports of one lag be.
+// Longer than any hang that is believed (cause_sums.cc): so far away can reports of one hang be.
 inline constexpr int64_t kDaysOfAHang = 31;
 
 // Numbers as a list, for IN.
 std::string Listed(std::span<const int64_t> numbers);
 // A day as a Date.
 std::string DateOf(int64_t day);
-// Conditions on `day`, of rows about these ids; and of all that can be of their lags. There is one
+// Conditions on `day`, of rows about these ids; and of all that can be of their hangs. There is one
 // id at least.
 std::string DaysOf(std::span<const base::Uuid> ids);
 std::string DaysAround(std::span<const base::Uuid> ids);
 // Reports with ids from `first` to `last`, both included.
 std::string Between(const base::Uuid& first, const base::Uuid& last);
-// Days of reports of lags that began from the day `first` to `last`.
+// Days of reports of hangs that began from the day `first` to `last`.
 std::string DaysOfHangs(int64_t first, int64_t last);
 // Ids in `column` that were made in these hours.
 std::string InHours(const std::string& column, const HourRange& hours);
@@ -41,7 +41,7 @@ class Conditions {
 
   // Of reports that may match.
   std::string OfReports() const;
-  // Of all reports of lags that have one that may match.
+  // Of all reports of hangs that have one that may match.
   std::string OfHangs() const;
 
   bool Match(const ReportRow& report) const;

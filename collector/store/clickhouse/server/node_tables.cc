@@ -68,7 +68,7 @@ void NodeTables::DropAt(size_t node, int64_t day, const Table* only) {
       find(table, "partition < toString(" + DateOf(day) + ")");
   }
   if (only == nullptr && day > kDaysOfAHang) {
-    // Lags that began earlier may have reports that stay.
+    // Hangs that began earlier may have reports that stay.
     const int64_t first_day = day - kDaysOfAHang;
     find(kMarks, "partition < toString(" + DateOf(first_day) + ") AND partition > toString(toDate(1))");
     find(kDaySums, "toInt64(partition) < " + std::to_string(SumsUnit::OfHour(first_day * 24).number()));

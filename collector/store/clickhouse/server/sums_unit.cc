@@ -9,8 +9,8 @@ namespace lagwatch::collector {
 namespace {
 
 constexpr int64_t kMsPerHour = 3'600'000;
-// The longest plausible time between a report and its lag's first report, before and after: clocks are set
-// back, and no longer lag is plausible (cause_sums.cc).
+// The longest plausible time between a report and its hang's first report, before and after: clocks are set
+// back, and no longer hang is plausible (cause_sums.cc).
 constexpr int64_t kBeforeMs = kMsPerHour;
 constexpr int64_t kAfterMs = 31 * kMsPerDay;
 

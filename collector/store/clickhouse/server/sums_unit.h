@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Units of time whose reports are summed up together: an hour of a day that is not over, or a day. A report
-// belongs to the hour of its lag's first report, so that all reports of a lag are divided within one unit.
+// belongs to the hour of its hang's first report, so that all reports of a hang are divided within one unit.
 // A span is made of the sums of its days: lists read one of it instead of each day's.
 // Context: background; pure.
 #pragma once
@@ -15,7 +15,7 @@ namespace lagwatch::collector {
 // Since 1970 UTC, of ids; an id of a later time than ClickHouse's last day belongs to the last hour.
 int64_t HourOf(const base::Uuid& id);
 base::Uuid FirstIdOfHour(int64_t hour);
-// The hour that a report is summed up in. A lag's id that cannot be that of its first report does not count.
+// The hour that a report is summed up in. A hang's id that cannot be that of its first report does not count.
 int64_t HomeHourOf(const base::Uuid& id, const base::Uuid& hang_id);
 
 // A unit's number in the column `unit`.
@@ -29,7 +29,7 @@ class SumsUnit {
   }
   // The watched time of loops, from records that ended on that day.
   static SumsUnit OfUsage(int64_t day) { return SumsUnit(day * kOfADay + kUsageOfADay); }
-  // Marks of it say that the lags of some ends of that day's reports were not known; no reports are summed
+  // Marks of it say that the hangs of some ends of that day's reports were not known; no reports are summed
   // up in it.
   static SumsUnit OfUnknownHangs(int64_t day) { return SumsUnit(day * kOfADay + kUnknownHangs); }
   // Marked when all that was stored before there were marks has been marked.
