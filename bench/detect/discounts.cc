@@ -190,18 +190,18 @@ void ThreadExits(Stage* stage) {
 }
 
 constexpr Scenario kScenarios[] = {
-    {"signal_taken", "lag, captured", &SignalTaken},
+    {"signal_taken", "hang, captured", &SignalTaken},
     {"stopped_while_idle", "nothing", &StoppedWhileIdle},
     {"stopped_in_dispatch", "nothing", &StoppedInADispatch},
-    {"stopped_in_lag", "lag, without the stop", &StoppedInAHang},
+    {"stopped_in_hang", "hang, without the stop", &StoppedInAHang},
     {"frozen_group", "nothing", &FrozenGroup},
     {"debugger", "nothing", &Debugger},
     {"after_debugger", "lag", &AfterTheDebugger},
     {"suspension", "nothing", &Suspension},
     {"wall_clock_steps", "nothing", &WallClockSteps},
-    {"clock_steps_in_lag", "lag", &WallClockStepsInAHang},
+    {"clock_steps_in_hang", "lag", &WallClockStepsInAHang},
     {"late_watchdog", "nothing", &LateWatchdog},
-    {"fork_in_lag", "one lag", &ForkInAHang},
+    {"fork_in_hang", "one hang", &ForkInAHang},
     {"thread_exits", "nothing", &ThreadExits},
 };
 

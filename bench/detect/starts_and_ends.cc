@@ -73,11 +73,11 @@ void ExitInAHang(Stage* stage) {
 }
 
 constexpr Scenario kScenarios[] = {
-    {"slow_start", "start, lag in it", &SlowStart},
+    {"slow_start", "start, hang in it", &SlowStart},
     {"start_in_time", "nothing", &StartInTime},
-    {"killed_in_lag", "killed in a lag", &KilledInAHang},
-    {"killed_when_well", "not killed in a lag", &KilledWhenWell},
-    {"exit_in_lag", "a clean exit", &ExitInAHang},
+    {"killed_in_hang", "killed in a hang", &KilledInAHang},
+    {"killed_when_well", "not killed in a hang", &KilledWhenWell},
+    {"exit_in_hang", "a clean exit", &ExitInAHang},
 };
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace lagwatch::report {
 using protozero::pbf_message;
 
 base::Result<HangEnd> DecodeHangEnd(std::string_view bytes) {
-  return Guarded("the lag's end", [&] {
+  return Guarded("the hang's end", [&] {
     HangEnd end;
     ReadFields(kHangEndTable, pbf_message<HangEndField>(bytes.data(), bytes.size()), &end);
     if (end.report_id == base::Uuid{}) throw SchemaError{"it names no report"};

@@ -83,7 +83,7 @@ TEST(Ingest, TellsWhatBecameOfEachRecordInOrder) {
   for (const RecordResult& record : result->records) kinds.push_back(record.kind);
   EXPECT_THAT(kinds, ElementsAre(kRejected, kDuplicate, kStored, kStored, kRejected));
   EXPECT_THAT(result->records[0].why, HasSubstr("the report"));
-  EXPECT_THAT(result->records[4].why, HasSubstr("the lag's end"));
+  EXPECT_THAT(result->records[4].why, HasSubstr("the hang's end"));
   EXPECT_EQ(result->rejected, 2);
 }
 

@@ -68,7 +68,7 @@ std::string CheckDurations(const std::vector<ReportRow>& rows, const Expected& a
   for (const ReportRow& row : rows) {
     const auto known = all.durations_ns.find(row.hang_id.bytes);
     if (known == all.durations_ns.end() || row.duration_ns == known->second) continue;
-    return Differs("duration of the lag " + Text(row.hang_id.bytes),
+    return Differs("duration of the hang " + Text(row.hang_id.bytes),
                    static_cast<double>(row.duration_ns.value_or(-1)), static_cast<double>(known->second));
   }
   return "";
@@ -90,9 +90,9 @@ std::string CheckParts(const std::vector<ReportRow>& rows) {
   }
   for (const auto& [id, hang] : hangs) {
     if (hang.parts_ns != hang.duration_ns)
-      return Differs("parts of the lag " + Text(id), static_cast<double>(hang.parts_ns),
+      return Differs("parts of the hang " + Text(id), static_cast<double>(hang.parts_ns),
                      static_cast<double>(hang.duration_ns));
-    if (hang.leads != 1) return Differs("times that the lag " + Text(id) + " is counted", hang.leads, 1);
+    if (hang.leads != 1) return Differs("times that the hang " + Text(id) + " is counted", hang.leads, 1);
   }
   return "";
 }

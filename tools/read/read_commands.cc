@@ -139,7 +139,7 @@ int ShowClusters(const Flags& flags) {
   query.Set("state", flags.state);
   query.Set("limit", std::to_string(flags.limit));
   query.Set("app", flags.app);
-  return Show(flags, "/v1/clusters", query, "no lags were reported",
+  return Show(flags, "/v1/clusters", query, "no hangs were reported",
               [&](const Json& clusters) { return ClusterTable(clusters, flags.level, TerminalWidth()); });
 }
 

@@ -29,7 +29,7 @@ std::string BackgroundText(const Json& program) {
   const Json background = program.value("background", Json());  // older collectors do not return it
   if (!background.is_object() || background.at("watched_ms").get<double>() <= 0) return "";
   auto of = [](double watched_ms, double hangs, double hang_ms) {
-    return Hours(watched_ms) + " h, " + Decimal(hangs, 0) + " lags, " + Seconds(hang_ms) + " s, " +
+    return Hours(watched_ms) + " h, " + Decimal(hangs, 0) + " hangs, " + Seconds(hang_ms) + " s, " +
            (watched_ms > 0 ? Seconds(hang_ms / watched_ms * kMsPerHour) : "-") + " s/hour";
   };
   auto number = [](const Json& usage, const char* key) { return usage.at(key).get<double>(); };

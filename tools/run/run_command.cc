@@ -167,7 +167,7 @@ void AddTraceOptions(CLI::App* run, sdk::PreloadConfig* config) {
                             {"--trace-before-s", "LAGWATCH_TRACE_BEFORE_S", &config->traces_before_s, 0, 600,
                              "Length of a trace before the hang"},
                             {"--trace-slow-ms", "LAGWATCH_TRACE_SLOW_MS", &config->traces_slow_ms, 0, 3600000,
-                             "Dispatches longer than this get a trace even if they are no lags; 0: off"},
+                             "Dispatches longer than this get a trace even if they are no hangs; 0: off"},
                             {"--trace-buffer-kib", "LAGWATCH_TRACE_BUFFER_KIB", &config->traces_buffer_kib,
                              1024, 262144, "Memory for the recording"},
                             {"--trace-max-kib", "LAGWATCH_TRACE_MAX_KIB", &config->traces_max_kib, 4, 900,
@@ -199,7 +199,7 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       ->envname("LAGWATCH_APP");
   run->add_option("--app-version", config.app_version, "Its version")->envname("LAGWATCH_APP_VERSION");
   run->add_option("--user", config.user, "The affected user, as a pseudonym")->envname("LAGWATCH_USER");
-  run->add_option("--threshold-ms", config.threshold_ms, "A dispatch longer than this is a lag")
+  run->add_option("--threshold-ms", config.threshold_ms, "A dispatch longer than this is a hang")
       ->envname("LAGWATCH_THRESHOLD_MS")
       ->check(CLI::Range(16, 3600000))
       ->capture_default_str();

@@ -27,7 +27,7 @@ test("refuses what is out of its range, and shows what would change before it is
   assert.ok(await lookAtChanges().isDisabled());
   await rate.fill("100000");
   await page.getByText("10 %").waitFor();
-  await page.getByLabel("A dispatch is a lag after").fill("700");
+  await page.getByLabel("A dispatch is a hang after").fill("700");
   await lookAtChanges().click();
   const added = (await page.locator(".diff .added").allTextContents()).join("");
   assert.match(added, /\+ {3}"user_rate_ppm": 100000/);
@@ -42,7 +42,7 @@ test("refuses what is out of its range, and shows what would change before it is
 
 test("goes back to an earlier version, which the audit log tells", async () => {
   await page.go("/settings");
-  await page.getByLabel("A dispatch is a lag after").fill("900");
+  await page.getByLabel("A dispatch is a hang after").fill("900");
   await save();
   assert.equal((await config()).threshold_ms, 900);
   await page.getByRole("button", { name: "Restore" }).first().click();

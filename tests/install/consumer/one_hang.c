@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
 
   (void)argc;
   lw_options_init(&options);
-  options.app = "one-lag";
+  options.app = "one-hang";
   options.spool_directory = argv[1];
   options.threshold_ms = 50;
   if (lw_start(&options) != LW_OK) {
@@ -27,6 +27,6 @@ int main(int argc, char** argv) {
   lw_stop(0);
   lw_stats_init(&stats);
   lw_get_stats(&stats);
-  printf("lags: %d, reports: %d\n", (int)stats.hangs, (int)stats.reports_written);
+  printf("hangs: %d, reports: %d\n", (int)stats.hangs, (int)stats.reports_written);
   return stats.hangs == 1 && stats.reports_written == 1 ? 0 : 1;
 }

@@ -8,7 +8,7 @@
 #include <thread>
 
 int main(int, char** argv) {
-  auto monitor = lagwatch::Monitor::Start({.app = "one-lag", .spool_directory = argv[1], .threshold_ms = 50});
+  auto monitor = lagwatch::Monitor::Start({.app = "one-hang", .spool_directory = argv[1], .threshold_ms = 50});
   if (!monitor.is_on()) {
     std::fprintf(stderr, "lagwatch is off: %s\n", monitor.why_off().c_str());
     return 1;
@@ -19,7 +19,7 @@ int main(int, char** argv) {
   }
   monitor.Stop();
   lw_stats stats = monitor.stats();
-  std::printf("lags: %d, reports: %d\n", static_cast<int>(stats.hangs),
+  std::printf("hangs: %d, reports: %d\n", static_cast<int>(stats.hangs),
               static_cast<int>(stats.reports_written));
   return stats.hangs == 1 && stats.reports_written == 1 ? 0 : 1;
 }

@@ -52,7 +52,7 @@ TEST_F(SegmentSyncerTest, ByDefaultAHangsStartAndEndAreSyncedAndNothingElse) {
   auto writer = NewWriter(SyncPolicy::kHangStartAndEnd);
   EXPECT_TRUE(writer->Append(RecordType::kUsage, "not urgent"));
   writer->Seal();
-  EXPECT_TRUE(writer->Append(RecordType::kReport, "a lag", kHangStart));
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "a hang", kHangStart));
   WaitForSyncs(*writer, 1);
   EXPECT_EQ(env_.CountOf(EnvCall::kSync), 2) << "one segment and the directory";
   EXPECT_EQ(writer->counters().syncs, 1u);
@@ -69,7 +69,7 @@ TEST_F(SegmentSyncerTest, EachRecordIsSyncedWhenThatIsWanted) {
 
 TEST_F(SegmentSyncerTest, NothingIsSyncedWhenThatIsNotWanted) {
   auto writer = NewWriter(SyncPolicy::kNever);
-  EXPECT_TRUE(writer->Append(RecordType::kReport, "a lag", kHangStart));
+  EXPECT_TRUE(writer->Append(RecordType::kReport, "a hang", kHangStart));
   writer.reset();
   EXPECT_EQ(env_.CountOf(EnvCall::kSync), 0);
 }
@@ -78,7 +78,7 @@ TEST_F(SegmentSyncerTest, WhatWasAskedForIsDoneBeforeTheEnd) {
   for (int round = 0; round < 20; ++round) {
     const int before = env_.CountOf(EnvCall::kSync);
     auto writer = NewWriter(SyncPolicy::kHangStartAndEnd);
-    EXPECT_TRUE(writer->Append(RecordType::kReport, "a lag", kHangStart));
+    EXPECT_TRUE(writer->Append(RecordType::kReport, "a hang", kHangStart));
     writer.reset();
     WaitForSyncCalls(before + 2);
   }

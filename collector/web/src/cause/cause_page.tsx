@@ -31,7 +31,7 @@ function Figures({ cause }: { cause: ClusterDetails }) {
     ],
     ["Per hour of use", rate(cause.hang_ms_per_hour), "in the programs concerned"],
     [
-      "Lags",
+      "Hangs",
       count(cause.estimated.lags),
       `${plural(cause.reports, "report")} received (${plural(cause.lags, "hang")})`,
     ],

@@ -38,7 +38,7 @@ export function Versions({ cause }: { cause: ClusterDetails }) {
         columns={[
           "Version",
           "Hang time per hour of use",
-          { number: "Lags" },
+          { number: "Hangs" },
           { number: "Users" },
           { number: "Watched" },
         ]}

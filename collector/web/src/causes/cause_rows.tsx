@@ -228,12 +228,12 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
         <span role="columnheader">Verdict</span>
         <span role="columnheader">{kSparklineDays} days</span>
         <span role="columnheader" class="number">
-          Lags
+          Hangs
         </span>
         <span role="columnheader" class="number">
           Users
         </span>
-        <span role="columnheader" class="number" title="One lag in twenty lasted longer">
+        <span role="columnheader" class="number" title="One hang in twenty lasted longer">
           p95
         </span>
         <span role="columnheader">Versions</span>

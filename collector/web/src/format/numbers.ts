@@ -51,7 +51,7 @@ export function bytes(value: number): string {
   return `${threeDigits(value)} ${units[unit]}`;
 }
 
-// The lagged time per hour of use.
+// The hang time per hour of use.
 export function rate(msPerHour: number | null | undefined): string {
   return msPerHour === null || msPerHour === undefined ? kNone : `${duration(msPerHour)}/h`;
 }

@@ -21,7 +21,7 @@ export function Sparkline({ days, shown, lastMs }: { days: readonly Day[]; shown
     return `M${i * kStep} ${kHeight}v${-height.toFixed(1)}h4V${kHeight}z`;
   });
   const width = shown * kStep;
-  const lagged = values.filter((value) => value > 0).length;
+  const withHangs = values.filter((value) => value > 0).length;
   return (
     <svg
       class="sparkline"
@@ -29,7 +29,7 @@ export function Sparkline({ days, shown, lastMs }: { days: readonly Day[]; shown
       width={width}
       height={kHeight}
       role="img"
-      aria-label={`${plural(lagged, "day")} of the last ${shown} with it, ${duration(most)} on the worst`}
+      aria-label={`${plural(withHangs, "day")} of the last ${shown} with it, ${duration(most)} on the worst`}
     >
       <path d={`M0 ${kHeight - 0.5}h${width}`} class="base" />
       <path d={bars.join("")} class="bars" />

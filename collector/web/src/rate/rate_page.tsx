@@ -26,7 +26,7 @@ const kColors = [
 
 type Measure = keyof Usage["lagged_ms_per_hour"];
 const kMeasures: readonly [Measure, string, string][] = [
-  ["all", "All users", "all lagged time by all watched time"],
+  ["all", "All users", "all hang time by all watched time"],
   ["p50", "Median user", "half of the users have less"],
   ["p90", "90th percentile", "one user in ten has more"],
 ];
@@ -62,7 +62,7 @@ function Trend({ app, days }: { app: string; days: number }) {
   return (
     <section class="card">
       <div class="title">
-        <h2>Lagged time per hour of use, by day</h2>
+        <h2>Hang time per hour of use, by day</h2>
         <div class="switch" role="group" aria-label="Users">
           {kMeasures.map(([each, name, meaning]) => (
             <button
@@ -106,8 +106,8 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
           { number: "Median user" },
           { number: "90th percentile" },
           { number: "In the background" },
-          { number: "Lags" },
-          { number: "Lagged" },
+          { number: "Hangs" },
+          { number: "Hang time" },
           { number: "Watched" },
           { number: "Users" },
           "Runs ended by",
@@ -137,7 +137,7 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
         ))}
       </Table>
       <p class="muted small">
-        Rates are estimates for all users: a sampled user stands for others, too. Lags and times are those
+        Rates are estimates for all users: a sampled user stands for others, too. Hangs and times are those
         received. Time in the background counts in all of them, and has a rate of its own.
       </p>
     </section>

@@ -74,7 +74,7 @@ export function Context({ report }: { report: Report }) {
     ["System", `${report.os}, ${report.machine}`],
     ["Process, thread", `${report.pid}, ${report.tid}`],
     ["Session", report.session_id],
-    ["Lag", `${report.lag_id}, report ${report.ordinal + 1} of it`],
+    ["Hang", `${report.lag_id}, report ${report.ordinal + 1} of it`],
     ["Began", moment(report.start_wall_ms)],
     ["Threshold", duration(report.threshold_ms)],
     ["Run ended", report.exit ? exitText(report.exit) : "not reported yet"],

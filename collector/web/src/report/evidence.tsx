@@ -100,7 +100,7 @@ export function Evidence({ report }: { report: Report }) {
           </dd>
         </div>
       </dl>
-      {others.length > 0 && <p class="muted small">Not part of the lag: {others.join("; ")}.</p>}
+      {others.length > 0 && <p class="muted small">Not part of the hang: {others.join("; ")}.</p>}
     </>
   );
 }

@@ -21,7 +21,7 @@ import { VerdictWord } from "../parts/verdict";
 import { Context, Modules } from "./context";
 import { Evidence } from "./evidence";
 import { asText, reportCollapsed, reportSpeedscope, whatHappened } from "./exports";
-import { LagTimeline } from "./lag_timeline";
+import { HangTimeline } from "./hang_timeline";
 import { hasLag, isOfCpu, isSlow, timedStacks } from "./report_times";
 import { Threads } from "./threads";
 import { TracePanel } from "./trace_panel";
@@ -81,7 +81,7 @@ function Heading({ report }: { report: Report }) {
 function samplesTitle(report: Report): string {
   if (isSlow(report)) return "Flame graph";
   if (report.samples.length <= 1) return "Most expensive stack";
-  return `Samples of the ${isOfCpu(report) ? "window" : "lag"} (${report.samples.length})`;
+  return `Samples of the ${isOfCpu(report) ? "window" : "hang"} (${report.samples.length})`;
 }
 
 function Whole({ report }: { report: Report }) {
@@ -94,7 +94,7 @@ function Whole({ report }: { report: Report }) {
       </Boundary>
       {hasLag(report) && (
         <Boundary what="the time line">
-          <LagTimeline report={report} />
+          <HangTimeline report={report} />
         </Boundary>
       )}
       <div class="columns">

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report's moments on one scale: milliseconds from the lag's beginning.
+// A report's moments on one scale: milliseconds from the hang's beginning.
 import type { Report } from "../api/types";
 import type { TimedStack } from "../parts/flame_tree";
 
-// About the process and what it computes: nothing lagged.
+// About the process and what it computes: nothing hung.
 export const isOfCpu = (report: Pick<Report, "kind">): boolean =>
   report.kind === "cpu" || report.kind === "cpu-average";
 
-// One dispatch that was slow, but no lag: its samples are a tree of calls with their times.
+// One dispatch that was slow, but no hang: its samples are a tree of calls with their times.
 export const isSlow = (report: Pick<Report, "kind">): boolean => report.kind === "slow";
 
 // A dump is not a hang either: it was requested.
@@ -17,18 +17,18 @@ export const hasLag = (report: Pick<Report, "kind">): boolean =>
 export interface Timeline {
   readonly fromMs: number;
   readonly toMs: number;
-  readonly lagMs: number;
+  readonly hangMs: number;
   readonly reportedMs: number;
   readonly dispatches: readonly { readonly tag: string; readonly fromMs: number; readonly wallMs: number }[];
   readonly samples: readonly { readonly atMs: number; readonly untilMs: number; readonly index: number }[];
 }
 
-// The most room that the time before the lag gets, however long it is.
+// The most room that the time before the hang gets, however long it is.
 const kShareBefore = 0.35;
 
 export function timelineOf(report: Report): Timeline {
   const reportedMs = report.elapsed_ms;
-  const lagMs = Math.max(report.duration_ms, reportedMs);
+  const hangMs = Math.max(report.duration_ms, reportedMs);
   const dispatches = report.history.map((each) => ({
     tag: each.tag,
     fromMs: reportedMs - each.age_ms,
@@ -43,9 +43,9 @@ export function timelineOf(report: Report): Timeline {
     0,
   );
   return {
-    fromMs: Math.max(earliest, -Math.max(lagMs * kShareBefore, 1)),
-    toMs: lagMs,
-    lagMs,
+    fromMs: Math.max(earliest, -Math.max(hangMs * kShareBefore, 1)),
+    toMs: hangMs,
+    hangMs,
     reportedMs,
     dispatches,
     samples,

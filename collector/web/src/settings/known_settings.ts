@@ -77,7 +77,7 @@ export const kKnownSettings: readonly {
     settings: [
       {
         name: "threshold_ms",
-        label: "A dispatch is a lag after",
+        label: "A dispatch is a hang after",
         unit: "ms",
         whenUnset: "the program's",
         help: "",
@@ -85,7 +85,7 @@ export const kKnownSettings: readonly {
       },
       {
         name: "anr_threshold_ms",
-        label: "A lag is an ANR after",
+        label: "A hang is an ANR after",
         unit: "ms",
         whenUnset: "the program's",
         help: "0: off.",
@@ -93,7 +93,7 @@ export const kKnownSettings: readonly {
       },
       {
         name: "check_period_ms",
-        label: "Time between two checks of a lag",
+        label: "Time between two checks of a hang",
         unit: "ms",
         whenUnset: "the program's",
         help: "",

@@ -6,7 +6,7 @@ import { marked } from "../../../../collector/web/src/format/marks";
 import { factText } from "../../../../collector/web/src/report/context";
 import { oddHeader, oddNumbers } from "../../../../collector/web/src/format/plausible";
 import { ago, day, isoMoment, moment } from "../../../../collector/web/src/format/times";
-import { tickStep } from "../../../../collector/web/src/report/lag_timeline";
+import { tickStep } from "../../../../collector/web/src/report/hang_timeline";
 
 describe("a duration", () => {
   test.each([

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { flameTree, frameHue, type FlameNode } from "../../../../collector/web/src/parts/flame_tree";
 import { collapsed, speedscope } from "../../../../collector/web/src/report/exports";
-import { tickStep } from "../../../../collector/web/src/report/lag_timeline";
+import { tickStep } from "../../../../collector/web/src/report/hang_timeline";
 import { timelineOf } from "../../../../collector/web/src/report/report_times";
 
 const stack = (names: string, ms: number) => ({

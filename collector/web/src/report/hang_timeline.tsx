@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lag from its beginning, its samples, and the dispatches before it.
+// The hang from its beginning, its samples, and the dispatches before it.
 import type { Report } from "../api/types";
 import { shortName } from "../format/frames";
 import { duration, plural } from "../format/numbers";
@@ -31,7 +31,7 @@ function sampleFrame(report: Report, index: number) {
   return stack.find((frame) => frameHue(frame) !== null) ?? stack[0];
 }
 
-export function LagTimeline({ report }: { report: Report }) {
+export function HangTimeline({ report }: { report: Report }) {
   const line = timelineOf(report);
   const span = line.toMs - line.fromMs;
   const left = (ms: number): string => `${(100 * (Math.max(ms, line.fromMs) - line.fromMs)) / span}%`;
@@ -56,11 +56,11 @@ export function LagTimeline({ report }: { report: Report }) {
                 />
               ))}
             <i
-              class="lag"
-              style={{ left: left(0), width: width(0, line.lagMs) }}
-              title={`${report.tag || "this dispatch"}: ${duration(line.lagMs)}`}
+              class="hang"
+              style={{ left: left(0), width: width(0, line.hangMs) }}
+              title={`${report.tag || "this dispatch"}: ${duration(line.hangMs)}`}
             >
-              <span>{report.tag || "lag"}</span>
+              <span>{report.tag || "hang"}</span>
             </i>
           </div>
         </div>
@@ -110,8 +110,9 @@ export function LagTimeline({ report }: { report: Report }) {
       </div>
       <p class="muted small">
         Began at 0; over the threshold at {duration(report.threshold_ms)}; reported at{" "}
-        {duration(line.reportedMs)}; {report.ended ? `over at ${duration(line.lagMs)}` : "its end is unknown"}
-        .{hidden > 0 && ` ${plural(hidden, "earlier dispatch", "earlier dispatches")} not shown.`}
+        {duration(line.reportedMs)};{" "}
+        {report.ended ? `over at ${duration(line.hangMs)}` : "its end is unknown"}.
+        {hidden > 0 && ` ${plural(hidden, "earlier dispatch", "earlier dispatches")} not shown.`}
       </p>
       <details>
         <summary>
@@ -120,7 +121,7 @@ export function LagTimeline({ report }: { report: Report }) {
         </summary>
         <div class="tables">
           <Table
-            label="Dispatches before the lag"
+            label="Dispatches before the hang"
             columns={[
               "Dispatch",
               { number: "Began" },
@@ -140,7 +141,7 @@ export function LagTimeline({ report }: { report: Report }) {
             ))}
           </Table>
           <Table
-            label="Samples of the lag"
+            label="Samples of the hang"
             columns={[{ number: "At" }, { number: "CPU since" }, "Innermost function"]}
           >
             {line.samples.map((each) => (
