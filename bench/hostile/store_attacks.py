@@ -55,7 +55,7 @@ def many_causes(collector, seconds):
 
 
 def one_lag(collector, seconds):
-    """Reports of one lag, without end."""
+    """Reports of one hang, without end."""
     complaints = []
     lag = wire.uuid7()
 

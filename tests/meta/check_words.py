@@ -42,6 +42,7 @@ WORDS = [
     ("lest save there hence hither", r"lest|save for|thereof|therein|whence|thence|hitherto|henceforth",
      "so that … not, except, of it, from where"),
     ("like", r"and (?:its|their) likes?", "and similar ones"),
+    ("lag", r"(?<!, )(?:lag|lags|lagged|lagging)(?! Int64)", "hang, which is the word of the C API and the page"),
     ("shel desk wish", r"shelf|shelves|desks?|wish|wishes", "no metaphors: cache, table, slots, request"),
 ]  # fmt: skip
 OPENING = (r"What|How|Where|Who|Whose|Whom|Why|Which", "open with a noun or a verb: 'Decides …', 'Number of …'")

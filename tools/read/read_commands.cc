@@ -296,7 +296,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
                            "Only causes in these states: all, or new, known, regressed, fixed, ignored, "
                            "separated by commas (default: all except fixed and ignored)");
   clusters.app->footer(
-      "HANG-S (seconds) and LAGS are estimates for all users, also those whose reports are not sent;\n"
+      "HANG-S (seconds) and HANGS are estimates for all users, also those whose reports are not sent;\n"
       "--json also has the numbers received.");
 
   Command reports =

@@ -33,7 +33,7 @@ std::string CauseOf(const Json& cluster) {
 std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
   std::string cause_title = "CAUSE (innermost " + std::to_string(policies::FramesOfLevel(level)) + ")";
   Table table({{"HANG-S", Table::Align::kRight},
-               {"LAGS", Table::Align::kRight},
+               {"HANGS", Table::Align::kRight},
                {"USERS", Table::Align::kRight},
                {"P95", Table::Align::kRight},
                {cause_title, Table::Align::kLeft, /*is_elastic=*/true},

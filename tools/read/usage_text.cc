@@ -49,8 +49,8 @@ std::string UsageText(const Json& usage, size_t max_width) {
                {"USERS", Table::Align::kRight},
                {"HOURS", Table::Align::kRight},
                {"DISPATCHES", Table::Align::kRight},
-               {"LAGS", Table::Align::kRight},
-               {"LAGGED S", Table::Align::kRight},
+               {"HANGS", Table::Align::kRight},
+               {"HANG S", Table::Align::kRight},
                {"S/HOUR", Table::Align::kRight},
                {"MEDIAN", Table::Align::kRight},
                {"P90", Table::Align::kRight}});

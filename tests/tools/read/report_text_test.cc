@@ -30,8 +30,8 @@ TEST(ReportText, ClustersAreATable) {
   Json clusters = source->Get("/v1/clusters", {}).value();
   std::string key = clusters[0]["key"];
   EXPECT_EQ(ClusterTable(clusters, 1, 0),
-            "HANG-S  LAGS  USERS    P95  CAUSE (innermost 2)                    VERSIONS  KEY\n"
-            "   4.1     1      1  4.1 s  editor+0x4000 < editor+0x5000 via Run  2.3.1     " +
+            "HANG-S  HANGS  USERS    P95  CAUSE (innermost 2)                    VERSIONS  KEY\n"
+            "   4.1      1      1  4.1 s  editor+0x4000 < editor+0x5000 via Run  2.3.1     " +
                 key + "\n");
 }
 

@@ -31,8 +31,8 @@ report::Usage SomeUsage() {
 
 TEST(UsageText, IsATableOfVersions) {
   EXPECT_EQ(UsageText(UsageIn(SomeUsage()), 0),
-            "PROGRAM  VERSION  USERS  HOURS  DISPATCHES  LAGS  LAGGED S  S/HOUR  MEDIAN  P90\n"
-            "editor   2.3.1        1   1.50       12345     2       7.5     5.0     5.0  5.0\n");
+            "PROGRAM  VERSION  USERS  HOURS  DISPATCHES  HANGS  HANG S  S/HOUR  MEDIAN  P90\n"
+            "editor   2.3.1        1   1.50       12345      2     7.5     5.0     5.0  5.0\n");
 }
 
 TEST(UsageText, CountsHowRunsEnded) {
