@@ -2,6 +2,9 @@
 #include "collector/ingest/report_limits.h"
 
 #include <string>
+#include <type_traits>
+
+#include "report/format/field_tables.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -26,12 +29,13 @@ size_t ShownFrames(const report::Report& report) {
 }  // namespace
 
 Status CheckLimits(const report::Report& report) {
-  for (const std::string* text : {&report.app, &report.app_version, &report.user, &report.os, &report.machine,
-                                  &report.loop, &report.tag}) {
-    if (text->size() > kMaxTextBytes) {
-      return {StatusCode::kInvalid,
-              "the report has a header text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
-    }
+  const bool has_long_text = report::kHeaderTable(report, [](auto, const auto& field) {
+    if constexpr (std::is_same_v<decltype(field), const std::string&>) return field.size() > kMaxTextBytes;
+    return false;
+  });
+  if (has_long_text) {
+    return {StatusCode::kInvalid,
+            "the report has a header text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
   }
   const struct {
     size_t count;

@@ -2,27 +2,20 @@
 // The facts of the program that every report of a run has.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
-#include "base/uuid.h"
+#include "policies/hang_parts.h"
 #include "policies/scrubbing.h"
 #include "report/format/report_encoder.h"
 #include "sdk/report/program_context.h"
 
 namespace lagwatch::sdk {
 
-struct ProgramFacts {
-  std::string app;
-  std::string app_version;
-  std::string user;
-  std::string os;
-  std::string machine;
-  uint32_t pid = 0;
-  base::Uuid session_id;
+// Of the header those fields are set that are the same in all reports.
+struct ProgramFacts : policies::HangHeader<std::string> {
   policies::Scrubber scrubber{};  // scrubs all other texts
 
-  // Fills in what is the same in all reports.
+  // Fills in these fields; their texts stay with this object.
   void Fill(report::ReportHeader* header) const;
 };
 
