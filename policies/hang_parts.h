@@ -25,6 +25,7 @@ struct HangHeader {
   Text user = {};
   Text os = {};
   Text machine = {};
+  Text distribution = {};  // of the operating system; empty where it is not known
   uint32_t pid = 0;
   uint32_t tid = 0;
   Text loop = {};  // empty for a hang of the process

@@ -50,7 +50,8 @@ inline constexpr auto kHeaderTable = [](auto& part, auto visit) {
          visit(kUser, part.user) || visit(kOs, part.os) || visit(kMachine, part.machine) ||
          visit(kPid, part.pid) || visit(kTid, part.tid) || visit(kLoop, part.loop) || visit(kTag, part.tag) ||
          visit(kKind, part.kind) || visit(kLevel, part.level) || visit(kThresholdMs, part.threshold_ms) ||
-         visit(kStartWallMs, part.start_wall_ms) || visit(kElapsedNs, part.elapsed_ns);
+         visit(kStartWallMs, part.start_wall_ms) || visit(kElapsedNs, part.elapsed_ns) ||
+         visit(kDistribution, part.distribution);
 };
 
 inline constexpr auto kCpuTable = [](auto& part, auto visit) {

@@ -44,6 +44,7 @@ enum class ReportField : pbf_tag_type {
   kFacts = 32,
   kSampleRatePpm = 33,
   kCause = 34,
+  kDistribution = 35,
 };
 enum class ModuleField : pbf_tag_type { kPath = 1, kBuildId = 2, kLoadBias = 3 };
 enum class StackField : pbf_tag_type {

@@ -42,6 +42,7 @@ TEST(ReportFormat, DecodingYieldsWhatWasEncoded) {
   EXPECT_EQ(report->ordinal, 4u);
   EXPECT_EQ(report->app + report->app_version + report->user, "editor2.3.1u-71");
   EXPECT_EQ(report->os + report->machine, "Linux 6.1x86_64");
+  EXPECT_EQ(report->distribution, "Debian GNU/Linux 12");
   EXPECT_EQ(report->pid, 10u);
   EXPECT_EQ(report->tid, 11u);
   EXPECT_EQ(report->loop + report->tag, "uikey-press");

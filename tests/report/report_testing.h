@@ -74,6 +74,7 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
                       .user = "u-71",
                       .os = "Linux 6.1",
                       .machine = "x86_64",
+                      .distribution = "Debian GNU/Linux 12",
                       .pid = 10,
                       .tid = 11,
                       .loop = "ui",

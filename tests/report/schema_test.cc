@@ -172,6 +172,7 @@ constexpr char kExpectedBatch[] = R"(reports {
   }
   sample_rate_ppm: 50000
   cause: 77
+  distribution: "Debian GNU/Linux 12"
 }
 ends {
   report_id: "id-0123456789abc"

@@ -50,6 +50,9 @@ TEST_F(SdkTest, PutsAHangOnDiskWhileItLastsAndItsEndAfterwards) {
   EXPECT_EQ(hang.tid, static_cast<uint32_t>(gettid()));
   EXPECT_FALSE(hang.os.empty());
   EXPECT_FALSE(hang.machine.empty());
+  testing::Process shell({"/bin/sh", "-c", ". /etc/os-release; echo \"$PRETTY_NAME\""});
+  ASSERT_EQ(shell.Wait(), 0);
+  EXPECT_EQ(hang.distribution + "\n", shell.Output());
   EXPECT_GE(hang.elapsed_ns, 100 * 1'000'000);
   EXPECT_GE(hang.samples.size(), 1u);
   EXPECT_GE(hang.threads.size(), 2u);

@@ -308,6 +308,7 @@ void AddWaits(const report::Report& report, const SymbolNamer& namer, const poli
 
 void AddCircumstances(const report::Report& report, Json* json) {
   (*json)["level"] = policies::HangLevelName(report.level);
+  (*json)["distribution"] = report.distribution;
   (*json)["verdict"] = VerdictJson(report.verdict);
   (*json)["guard"] = {{"suspended_ms", ToMs(report.discounted.suspended_ns)},
                       {"stopped_ms", ToMs(report.discounted.stopped_ns)},

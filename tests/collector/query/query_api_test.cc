@@ -330,6 +330,7 @@ TEST(QueryApi, ShowsTheCircumstances) {
   SampleReport report;
   report.header.level = report::HangLevel::kAnr;
   report.header.kind = report::HangKind::kBusyLoop;
+  report.header.distribution = "Debian GNU/Linux 12";
   report.verdict = {.word = policies::VerdictWord::kDisk,
                     .shares = {.wall_ns = 2'000'000'000, .disk_ns = 1'900'000'000}};
   report.verdict.use.cpu_ns = 5'000'000;
@@ -339,6 +340,7 @@ TEST(QueryApi, ShowsTheCircumstances) {
   collector.Submit({report});
   Json shown = collector.Get("/v1/reports/" + base::ToString(report.header.id));
   EXPECT_EQ(shown["kind"], "busy-loop");
+  EXPECT_EQ(shown["distribution"], "Debian GNU/Linux 12");
   EXPECT_EQ(shown["level"], "anr");
   EXPECT_EQ(shown["verdict"]["word"], "disk");
   EXPECT_EQ(shown["verdict"]["disk_ms"], 1900);

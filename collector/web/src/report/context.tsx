@@ -71,7 +71,7 @@ export function Context({ report }: { report: Report }) {
     ["Report", report.id],
     ["Program", `${report.app} ${report.version}`],
     ["User", report.user || "not named"],
-    ["System", `${report.os}, ${report.machine}`],
+    ["System", [report.distribution, report.os, report.machine].filter(Boolean).join(", ")],
     ["Process, thread", `${report.pid}, ${report.tid}`],
     ["Session", report.session_id],
     ["Hang", `${report.lag_id}, report ${report.ordinal + 1} of it`],
