@@ -2,7 +2,7 @@
 // A report on request: the stacks of all threads, whether or not a loop hangs.
 #pragma once
 
-#include "watchdog/loop_watch.h"
+#include "watchdog/watch_tools.h"
 #include "watchdog/loops/dump_requests.h"
 
 namespace lagwatch::watchdog {

@@ -31,25 +31,9 @@
 #include "watchdog/spans/queue_spans.h"
 #include "watchdog/spans/scope_spans.h"
 #include "watchdog/spans/span_watch.h"
+#include "watchdog/watch_tools.h"
 
 namespace lagwatch::watchdog {
-
-// The parts that all loops' watches share. Borrowed.
-struct WatchTools {
-  const WatchOptions* options;
-  const base::TickScale* tick_scale;
-  const base::Clock* clock;
-  stack::StackCapturer* capturer;
-  ThreadLister* threads;
-  WaitChain* waits;
-  HangSink* sink;
-  WatchCounters* counters;
-  UsagePeriod* usage = nullptr;            // null: what loops are used for is not counted
-  const LoopRegistry* registry = nullptr;  // null: the application is in the foreground
-  SampleRings* rings = nullptr;            // null: each watch has a ring of its own
-
-  bool is_foreground() const { return registry == nullptr || registry->is_foreground(); }
-};
 
 // Context: watchdog; not thread-safe.
 class LoopWatch {

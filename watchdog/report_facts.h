@@ -3,7 +3,7 @@
 // watchdog's own cost so far: docs/detection.md has the list.
 #pragma once
 
-#include "watchdog/loop_watch.h"
+#include "watchdog/watch_tools.h"
 
 namespace lagwatch::watchdog {
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/thread_time.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "policies/time_discount.h"
+#include "watchdog/evidence/evidence.h"
+
+namespace lagwatch::watchdog {
+
+ThreadTime::Activity ThreadTime::ActivityNow() const {
+  const int64_t cpu_ns = base::ThreadCpuNs(thread_->tid);
+  const int64_t queued_ns = stack::ReadRunQueueNs(thread_->tid, thread_->files);
+  if (cpu_ns < 0 || queued_ns < 0) return {};
+  return {base::SystemClock().MonoNs(), cpu_ns + queued_ns};
+}
+
+bool ThreadTime::HasBeenActive(int64_t stopped_ns) const {
+  const Activity now = ActivityNow();
+  const int64_t wall_ns = now.mono_ns - activity_.mono_ns;
+  if (activity_.mono_ns == 0 || now.mono_ns == 0 || stopped_ns > wall_ns) return false;
+  constexpr int64_t kOneThread = 1;
+  return !policies::CanHaveBeenStopped(stopped_ns, wall_ns, now.active_ns - activity_.active_ns, kOneThread);
+}
+
+void ThreadTime::OpenAccount(const WatchedLoop& loop) {
+  is_open_ = false;
+  policies::ThreadLook look;
+  const int32_t tid = loop.tid.load();
+  if (LookAtThread(tid, nullptr, &look, thread_->files)) Add(tid, look);
+  is_fresh_ = true;
+}
+
+ThreadTime::Moment ThreadTime::ReadMoment(int32_t tid) {
+  Moment moment{};
+  policies::ThreadLook& look = moment.look;
+  // Not by a look of a moment ago, since when the thread can have run, and be about to sleep.
+  const bool is_fresh = std::exchange(is_fresh_, false);
+  moment.has_run_on = is_open_ && !is_fresh && HasRunThroughout(tid, account_.last_look(), &look);
+  moment.is_known = moment.has_run_on ||
+                    LookAtThread(tid, is_open_ ? &account_.last_look() : nullptr, &look, thread_->files);
+  activity_ = moment.is_known ? Activity{look.mono_ns, look.use.cpu_ns + look.run_queue_ns} : Activity{};
+  return moment;
+}
+
+policies::ThreadUse ThreadTime::Add(int32_t tid, const policies::ThreadLook& look) {
+  if (is_open_) return account_.Add(look);
+  is_open_ = true;
+  account_.Open(look);
+  throttle_begin_ = stack::ReadThrottleCounters(tid);
+  return {};
+}
+
+policies::ThreadUse ThreadTime::AddNow() {
+  policies::ThreadLook look;
+  if (!is_open_ || !LookAtThread(thread_->tid, &account_.last_look(), &look, thread_->files)) return {};
+  return account_.Add(look);
+}
+
+policies::Verdict ThreadTime::Judge(const WatchedSpan& span, const WatchedLoop& loop, WaitOutcome outcome) {
+  if (!is_open_) return {};
+  const int32_t tid = loop.tid.load();
+  policies::ThreadLook look;
+  if (LookAtThread(tid, &account_.last_look(), &look, thread_->files) && span.IsStillIn(loop))
+    account_.Add(look);
+  policies::Verdict verdict;
+  const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
+  int64_t throttled_ns = throttle.throttled_ns - throttle_begin_.throttled_ns;
+  // Its first time without quota is not over, so the kernel reports no duration yet.
+  if (throttled_ns == 0 && throttle.times != throttle_begin_.times) throttled_ns = INT64_MAX;
+  verdict.shares = account_.Shares(throttled_ns);
+  verdict.use = account_.use();
+  verdict.word = policies::Judge(verdict.shares, outcome == WaitOutcome::kDeadlock);
+  return verdict;
+}
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of a loop's thread: the evidence for a hang's verdict (docs/detection.md), and for whether the
+// process was stopped.
+#pragma once
+
+#include <cstdint>
+
+#include "policies/verdict.h"
+#include "stack/threads/thread_counters.h"
+#include "stack/threads/thread_state.h"
+#include "watchdog/events/hang_sink.h"
+#include "watchdog/spans/watched_spans.h"
+#include "watchdog/watch_tools.h"
+
+namespace lagwatch::watchdog {
+
+// The account begins with the first window of a span and lasts as long as any span that needs it.
+// Context: watchdog; not thread-safe.
+class ThreadTime {
+ public:
+  // `thread` is borrowed.
+  explicit ThreadTime(const LoopThread* thread) : thread_(thread) {}
+
+  // Notes the thread's time on processors and waiting for one so far. To be called at each look.
+  void ReadActivity() { activity_ = ActivityNow(); }
+  // Whether the thread was active while the process is said to have been stopped for the last `stopped_ns`:
+  // then the watchdog alone has waited.
+  bool HasBeenActive(int64_t stopped_ns) const;
+
+  // Begins a new account, with a look at the loop's thread.
+  void OpenAccount(const WatchedLoop& loop);
+
+  // The thread at one moment.
+  struct Moment {
+    bool is_known;    // false: the thread is gone, or cannot be read
+    bool has_run_on;  // … all the time since the last moment of the account
+    policies::ThreadLook look;
+  };
+  // Looks at thread `tid`, and notes its activity.
+  Moment ReadMoment(int32_t tid);
+  // Adds a look to the account, or opens it with that. Returns the use since the look before.
+  policies::ThreadUse Add(int32_t tid, const policies::ThreadLook& look);
+  // Adds a look of now, if there is an account and the thread can be read.
+  policies::ThreadUse AddNow();
+  // The verdict on `span`, from all of the account.
+  policies::Verdict Judge(const WatchedSpan& span, const WatchedLoop& loop, WaitOutcome outcome);
+
+ private:
+  // Distinguishes a stop of the process, in which both of its parts stand still, from a wait of the
+  // watchdog's own.
+  struct Activity {
+    int64_t mono_ns = 0;  // 0: nothing is known
+    int64_t active_ns = 0;
+  };
+  Activity ActivityNow() const;
+
+  const LoopThread* thread_;
+  Activity activity_;
+  bool is_open_ = false;
+  bool is_fresh_ = false;  // opened since the last ReadMoment()
+  policies::TimeAccount account_;
+  stack::ThrottleCounters throttle_begin_;
+};
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collects the use of one loop: its watched time, its dispatches, its slow ones, and the time of its hangs.
+#pragma once
+
+#include <cstdint>
+
+#include "watchdog/loops/dispatch_history.h"
+#include "watchdog/samples/usage_reader.h"
+#include "watchdog/spans/watched_spans.h"
+#include "watchdog/watch_tools.h"
+
+namespace lagwatch::watchdog {
+
+// Context: watchdog; not thread-safe.
+class UsageCollector {
+ public:
+  // `thread` is borrowed.
+  explicit UsageCollector(const LoopThread* thread) : thread_(thread) {}
+
+  // Skips the present counts of the loop's place, which were made before it was watched.
+  void Skip(const WatchedLoop& loop) { reader_.Skip(loop.probe); }
+  // Leaves out a stop of the process, for a loop that is not looked at.
+  void Discount(int64_t stopped_ns) {
+    if (last_ns_ != 0) last_ns_ += stopped_ns;
+  }
+  // Adds the usage since the last call, and reports slow dispatches. For `stopped_ns` since the last look,
+  // which was at `last_look_ns`, the process was stopped.
+  void Collect(const WatchedLoop& loop, int64_t stopped_ns, int64_t last_look_ns, const WatchTools& tools);
+  // Brings the usage up to the duration of a hang.
+  void CountHang(WatchedSpan* span, int64_t duration_ns, const WatchTools& tools) const;
+  // Whether the application was in the background at the last Collect().
+  bool was_background() const { return was_background_; }
+  // The loop's place is empty, or was taken by another loop.
+  void Forget() { last_ns_ = 0; }
+
+ private:
+  void ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
+  void ReportNote(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t now_ns,
+                  const WatchTools& tools) const;
+  void ReportSlow(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t end_ns,
+                  int64_t duration_ns, const WatchTools& tools) const;
+
+  const LoopThread* thread_;
+  UsageReader reader_;
+  int64_t last_ns_ = 0;  // earlier usage is collected; 0: nothing is
+  bool was_background_ = false;
+  // The last stop of the process, somewhere between two looks.
+  struct {
+    int64_t from_ns = 0;
+    int64_t to_ns = 0;
+    int64_t lasted_ns = 0;
+  } last_stop_;
+};
+
+}  // namespace lagwatch::watchdog

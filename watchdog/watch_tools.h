@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts that the watchdog's watches share, and the identity of the loop that a watch belongs to.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/ticks.h"
+#include "stack/stack_capturer.h"
+#include "watchdog/events/hang_sink.h"
+#include "watchdog/events/usage_period.h"
+#include "watchdog/loops/loop_registry.h"
+#include "watchdog/loops/watch_options.h"
+#include "watchdog/samples/sample_rings.h"
+#include "watchdog/samples/thread_lister.h"
+#include "watchdog/samples/wait_chain.h"
+#include "watchdog/spans/span_source.h"
+
+namespace lagwatch::watchdog {
+
+// The parts that all loops' watches share. Borrowed.
+struct WatchTools {
+  const WatchOptions* options;
+  const base::TickScale* tick_scale;
+  const base::Clock* clock;
+  stack::StackCapturer* capturer;
+  ThreadLister* threads;
+  WaitChain* waits;
+  HangSink* sink;
+  WatchCounters* counters;
+  UsagePeriod* usage = nullptr;            // null: loops' usage is not counted
+  const LoopRegistry* registry = nullptr;  // null: the application is in the foreground
+  SampleRings* rings = nullptr;            // null: each watch has a ring of its own
+
+  bool is_foreground() const { return registry == nullptr || registry->is_foreground(); }
+  SpanTools span_tools(int64_t last_look_ns = 0) const { return {options, tick_scale, clock, last_look_ns}; }
+};
+
+// A loop's name and thread, copied at the watch's first look at it.
+struct LoopThread {
+  char loop_name[WatchedLoop::kMaxNameBytes] = {};
+  int32_t tid = 0;
+  stack::ThreadFiles* files = nullptr;  // null before the first loop
+};
+
+}  // namespace lagwatch::watchdog
