@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/hang_reporter.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/uuid.h"
+#include "policies/fact_names.h"
+#include "watchdog/report_facts.h"
+#include "watchdog/samples/expensive_sample.h"
+#include "watchdog/samples/past_dispatches.h"
+#include "watchdog/spans/awaited.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+// The reason why a check ended without a report that is kept.
+FilterReason ReasonOf(SpanWatch::Outcome outcome) {
+  switch (outcome) {
+    case SpanWatch::Outcome::kUnchanged:
+      return FilterReason::kUnchangedStack;
+    case SpanWatch::Outcome::kOverLimit:
+      return FilterReason::kReportLimit;
+    case SpanWatch::Outcome::kReport:
+      break;
+  }
+  return FilterReason::kReportLost;
+}
+
+uint64_t HashOf(const stack::Stack& stack) {
+  return stack.frame_count == 0 ? SpanWatch::kNoStack : stack.FunctionHash();
+}
+
+// From the first window on.
+void SetCpuTimes(const CpuBaseline& before, int32_t tid, int64_t now_ns, HangEvent* event) {
+  event->cpu_window_ns = now_ns - before.mono_ns;
+  event->cpu_thread_ns = base::ThreadCpuNs(tid) - before.thread_cpu_ns;
+  event->cpu_process_ns = base::ProcessCpuNs() - before.process_cpu_ns;
+}
+
+}  // namespace
+
+void HangReporter::ReportCheck(WatchedSpan* span, const WatchedLoop& loop,
+                               std::span<const LoopSample* const> samples, int64_t now_ns,
+                               const WatchTools& tools) {
+  SpanWatch& watch = span->watch;
+  const stack::Stack& expensive = PickExpensiveSample(samples, tools.options->expensive_stack_rule).stack;
+  const bool was_hanging = watch.is_hanging();
+  const HangLevel level_before = watch.level();
+  if (!was_hanging) tools.counters->hangs.Add();
+  const SpanWatch::Outcome outcome = watch.Check(HashOf(expensive), now_ns, *tools.options);
+  bool is_kept =
+      outcome == SpanWatch::Outcome::kReport && Report(span, loop, samples, expensive, now_ns, tools);
+  if (outcome == SpanWatch::Outcome::kUnchanged) tools.counters->unchanged_checks.Add();
+  if (outcome == SpanWatch::Outcome::kOverLimit) tools.counters->reports_over_hang_limit.Add();
+  HangListener* listener = tools.options->listener;
+  if (listener == nullptr) return;
+  const HangNotice notice = Notice(*span, now_ns - watch.begin_ns());
+  if (!was_hanging || watch.level() != level_before) listener->OnHangBegin(notice);
+  if (!is_kept) listener->OnFiltered(notice, ReasonOf(outcome));
+}
+
+void HangReporter::ReportEnded(WatchedSpan* span, const WatchedLoop& loop,
+                               std::span<const LoopSample* const> samples, int64_t duration_ns,
+                               const WatchTools& tools) {
+  const stack::Stack& expensive = PickExpensiveSample(samples, tools.options->expensive_stack_rule).stack;
+  const int64_t end_ns = span->watch.begin_ns() + duration_ns;
+  tools.counters->hangs.Add();
+  span->watch.Check(HashOf(expensive), end_ns, *tools.options);
+  Report(span, loop, samples, expensive, end_ns, tools);
+  if (HangListener* listener = tools.options->listener) listener->OnHangBegin(Notice(*span, duration_ns));
+}
+
+void HangReporter::ReportEnd(const WatchedSpan& span, int64_t duration_ns, const WatchTools& tools) const {
+  for (const base::Uuid& id : span.watch.report_ids()) tools.sink->OnHangEnd(id, duration_ns);
+  if (HangListener* listener = tools.options->listener) listener->OnHangEnd(Notice(span, duration_ns));
+}
+
+void HangReporter::CountSuppressed(const WatchedSpan& span, const WatchedLoop& loop,
+                                   const WatchTools& tools) const {
+  const SpanWatch& watch = span.watch;
+  const policies::DiscountedTime& discounted = watch.discounted();
+  const int64_t measured_ns = span.MeasuredNs(loop, tools.span_tools());
+  const int64_t elapsed_ns = tools.clock->MonoNs() - watch.begin_ns();
+  auto is_hang = [&](int64_t duration_ns) { return duration_ns >= watch.threshold_ns(); };
+  WatchCounters& counters = *tools.counters;
+  if (measured_ns != 0 && is_hang(std::min(measured_ns - discounted.stopped_ns, elapsed_ns)))
+    return counters.hangs_ended_first.Add();
+  const HangKind kind = span.kind();
+  if (kind == HangKind::kBusyLoop) return;  // nothing has begun before it is found
+  // It may have been over long before this look; but a timed dispatch of that length has a measure.
+  if (kind == HangKind::kHang && loop.probe.is_timed() && measured_ns == 0) return;
+  if (discounted.stopped_ns != 0 && is_hang(elapsed_ns + discounted.stopped_ns))
+    return counters.hangs_stopped.Add();
+  if (discounted.suspended_ns != 0 && is_hang(elapsed_ns + discounted.suspended_ns))
+    counters.hangs_suspended.Add();
+}
+
+HangNotice HangReporter::Notice(const WatchedSpan& span, int64_t elapsed_ns) const {
+  return {.loop_name = thread_->loop_name,
+          .tag = span.watch.tag(),
+          .tid = thread_->tid,
+          .kind = span.kind(),
+          .level = span.watch.level(),
+          .threshold_ns = span.watch.threshold_ns(),
+          .elapsed_ns = elapsed_ns};
+}
+
+bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
+                          std::span<const LoopSample* const> samples, const stack::Stack& expensive,
+                          int64_t now_ns, const WatchTools& tools) {
+  SpanWatch& watch = span->watch;
+  int32_t tid = loop.tid.load();
+  int64_t wall_ms = tools.clock->WallMs();
+  HangEvent event{};
+  event.id = base::CreateUuidV7(wall_ms);
+  event.hang_id = watch.report_ids().empty() ? event.id : watch.report_ids().front();
+  event.ordinal = static_cast<uint32_t>(watch.report_ids().size());
+  event.kind = span->kind();
+  event.level = watch.level();
+  event.loop = thread_->loop_name;
+  event.tag = watch.tag();
+  event.tid = static_cast<uint32_t>(tid);
+  event.threshold_ms = static_cast<uint32_t>(watch.threshold_ns() / base::kNsPerMs);
+  event.elapsed_ns = now_ns - watch.begin_ns();
+  event.start_wall_ms = wall_ms - event.elapsed_ns / base::kNsPerMs;
+  event.detected_mono_ns = now_ns;
+  SetCpuTimes(watch.cpu_baseline(), tid, now_ns, &event);
+  tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
+  Awaited awaited = FindAwaited(tid, &tools.capturer->thread_files());
+  if (!span->IsStillIn(loop)) {  // it waits for something else by now
+    tools.waits->Clear();
+    awaited = {};
+  }
+  tools.threads->Capture(tid, expensive, tools.capturer);
+  tools.counters->thread_stacks_reused.Add(tools.threads->reused_count());
+  event.samples = samples;
+  event.expensive_stack = &expensive;
+  event.threads = tools.threads->threads();
+  event.threads_dropped = tools.threads->dropped_count();
+  event.waits = tools.waits->waits();
+  event.wait_outcome = tools.waits->outcome();
+  FactList facts;
+  if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
+  span->source->AddFacts(loop, &facts);
+  AddNoStackFacts(samples, &facts);
+  AddAwaitedFacts(awaited, &facts);
+  if (watch.discounted().blocked_ns != 0)
+    facts.Add("watchdog_blocked_ms", watch.discounted().blocked_ns / base::kNsPerMs);
+  facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());
+  AddThreadFacts(tid, tools, &facts);
+  AddProcessFacts(tools, &facts);
+  event.facts = facts.all();
+  PastDispatchRoom room;
+  event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, &room);
+  event.verdict = time_->Judge(*span, loop, event.wait_outcome);
+  event.modules = &tools.capturer->modules();
+  event.discounted = watch.discounted();
+  if (!tools.sink->OnHang(event)) {
+    tools.counters->reports_lost.Add();
+    return false;
+  }
+  watch.AddReport(event.id);
+  tools.counters->reports.Add();
+  return true;
+}
+
+}  // namespace lagwatch::watchdog
