@@ -8,33 +8,19 @@
 
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "stack/unwind/table_unwinder.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
-#include "tests/watchdog/recording_sink.h"
+#include "tests/watchdog/loop_watch_testing.h"
 
 namespace lagwatch::watchdog {
 namespace {
 
 using base::kNsPerMs;
 using base::kNsPerSecond;
-
-class FakeClock final : public base::Clock {
- public:
-  int64_t MonoNs() const override {
-    const uint64_t ticks = follows_from_ticks == 0 ? 0 : base::ReadTicks() - follows_from_ticks;
-    return now_ns + static_cast<int64_t>(ticks);
-  }
-  int64_t BootNs() const override { return MonoNs(); }
-  int64_t WallMs() const override { return 1'700'000'000'000 + MonoNs() / kNsPerMs; }
-  int64_t now_ns = 1000 * kNsPerSecond;
-  uint64_t follows_from_ticks = 0;  // unless 0: goes on with the tick counter, a tick a nanosecond
-};
 
 class RecordingListener final : public HangListener {
  public:
@@ -51,64 +37,6 @@ class RecordingListener final : public HangListener {
                       (hang.level == HangLevel::kAnr ? "anr " : "lag ") +
                       std::to_string(hang.elapsed_ns / kNsPerMs));
   }
-};
-
-class LoopWatchTest : public ::testing::Test {
- protected:
-  LoopWatchTest() {
-    options_.anr_threshold_ns = 0;
-    capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value().release();
-    owned_capturer_.reset(capturer_);
-    tick_scale_.Anchor({0, 0});
-    tick_scale_.Update({1000, 1000});
-    ring_.reset(new LoopSample[static_cast<size_t>(options_.ring_size)]);
-    watch_.SetRing(ring_.get());
-    loop_ = registry_->Add("ui", stalled_.tid());
-  }
-
-  WatchTools tools() {
-    return {&options_, &tick_scale_, &clock_, capturer_, &threads_, &waits_, &sink_, &counters_};
-  }
-  // Begins a dispatch without a time stamp, so that only the fake clock counts.
-  void BeginDispatch(const char* tag) {
-    auto* words = reinterpret_cast<LoopWords*>(&loop_->probe);
-    words->begin_ticks = LoopProbe::kUntimed;
-    words->tag = tag;
-    ++words->begun;
-  }
-  void EndDispatch() { ++reinterpret_cast<LoopWords*>(&loop_->probe)->ended; }
-  // Turns the clock from look to look, as the watchdog does, up to `until_ns` from the start.
-  void RunUntil(int64_t until_ns) {
-    while (next_ns_ <= start_ns_ + until_ns) {
-      clock_.now_ns = std::max(clock_.now_ns, next_ns_);
-      uint64_t unchanged = counters_.unchanged_checks.value();
-      const uint64_t captures = capturer_->counters().captures.value();
-      next_ns_ = watch_.Look(loop_, tools());
-      int64_t at_ms = (clock_.now_ns - start_ns_) / kNsPerMs;
-      if (counters_.unchanged_checks.value() != unchanged) unchanged_at_ms_.push_back(at_ms);
-      if (capturer_->counters().captures.value() != captures) samples_at_ms_.push_back(at_ms);
-    }
-    clock_.now_ns = start_ns_ + until_ns;
-  }
-
-  WatchOptions options_;
-  testing::StalledThread stalled_{testing::Spin};
-  std::unique_ptr<LoopRegistry> registry_ = std::make_unique<LoopRegistry>();
-  stack::StackCapturer* capturer_;
-  std::unique_ptr<stack::StackCapturer> owned_capturer_;
-  base::TickScale tick_scale_;
-  FakeClock clock_;
-  ThreadLister threads_{8};
-  WaitChain waits_;
-  testing::RecordingSink sink_;
-  WatchCounters counters_;
-  std::unique_ptr<LoopSample[]> ring_;
-  LoopWatch watch_;
-  WatchedLoop* loop_;
-  int64_t start_ns_ = clock_.now_ns;
-  int64_t next_ns_ = clock_.now_ns;
-  std::vector<int64_t> unchanged_at_ms_;
-  std::vector<int64_t> samples_at_ms_;
 };
 
 TEST_F(LoopWatchTest, DoesNotDisturbADispatchThatEndsBeforeItsWindow) {
@@ -457,189 +385,6 @@ TEST_F(LoopWatchTest, IsQuietSomeTimeAfterTheLastFrame) {
   EXPECT_FALSE(watch_.IsQuiet(*loop_));
   RunUntil(20 * kNsPerSecond);
   EXPECT_TRUE(watch_.IsQuiet(*loop_));
-}
-
-// Counts of usage: the tick counter is real, its scale and the clock are the test's.
-class LoopWatchUsageTest : public LoopWatchTest {
- protected:
-  LoopWatchUsageTest() {
-    options_.threshold_ns = 100 * kNsPerMs;
-    options_.slow_dispatch_ns = 20 * kNsPerMs;
-    options_.sensitive_ns = 20 * kNsPerMs;
-    options_.listener = &listener_;
-  }
-  void Look() {
-    WatchTools all = tools();
-    all.usage = &usage_;
-    watch_.Look(loop_, all);
-  }
-  // A dispatch of at least that length, by the tick counter and by the clock, without a look in it.
-  void Dispatch(const char* tag, int64_t duration_ns) {
-    loop_->probe.Begin(tag);
-    const uint64_t begin_ticks = base::ReadTicks();
-    Look();
-    while (tick_scale_.ToNs(base::ReadTicks() - begin_ticks) < duration_ns) {
-    }
-    loop_->probe.End();
-    clock_.now_ns = clock_.MonoNs() + duration_ns;
-    clock_.follows_from_ticks = base::ReadTicks();  // however long it takes until the next look
-  }
-  const policies::LoopUsage& ui() { return *usage_.Of("ui"); }
-
-  class Listener final : public HangListener {
-   public:
-    void OnHangBegin(const HangNotice&) override {}
-    void OnHangEnd(const HangNotice&) override {}
-    void OnFiltered(const HangNotice&, FilterReason) override {}
-    bool WantsSensitive() const override { return true; }
-    void OnSensitive(const HangNotice& dispatch) override { told.emplace_back(dispatch.tag); }
-    std::vector<std::string> told;
-  };
-  Listener listener_;
-  UsagePeriod usage_;
-};
-
-TEST_F(LoopWatchUsageTest, LeavesOutTheTimeOfAStop) {
-  Look();
-  clock_.now_ns += 5 * kNsPerSecond;
-  watch_.Discount({.stopped_ns = 3 * kNsPerSecond});
-  Look();
-  EXPECT_EQ(ui().watched_ns, 2 * kNsPerSecond);
-  Look();
-  EXPECT_EQ(ui().watched_ns, 2 * kNsPerSecond);
-}
-
-TEST_F(LoopWatchUsageTest, CountsWhatWouldBeAHangButForAStop) {
-  BeginDispatch("stopped");
-  Look();
-  clock_.now_ns += 10 * kNsPerMs;
-  Look();
-  clock_.now_ns += 3 * kNsPerSecond;
-  watch_.Discount({.stopped_ns = 3 * kNsPerSecond});
-  EndDispatch();
-  Look();
-  EXPECT_EQ(counters_.hangs_stopped.value(), 1u);
-  EXPECT_EQ(counters_.hangs_suspended.value(), 0u);
-  EXPECT_EQ(counters_.hangs_ended_first.value(), 0u);
-  BeginDispatch("while the machine slept");
-  Look();
-  clock_.now_ns += 10 * kNsPerMs;
-  watch_.Discount({.suspended_ns = 3 * kNsPerSecond});
-  EndDispatch();
-  Look();
-  EXPECT_EQ(counters_.hangs_suspended.value(), 1u);
-  BeginDispatch("short");
-  Look();
-  EndDispatch();
-  Look();
-  // A stop in a dispatch that was over long before the next look.
-  Dispatch("short and timed", 1 * kNsPerMs);
-  watch_.Discount({.stopped_ns = 50 * kNsPerMs});
-  clock_.now_ns += 190 * kNsPerMs;
-  Look();
-  EXPECT_EQ(counters_.hangs_stopped.value() + counters_.hangs_suspended.value(), 2u);
-  EXPECT_EQ(ui().hangs, 0u);
-}
-
-TEST_F(LoopWatchUsageTest, CountsAHangThatEndedBeforeItsCheck) {
-  Look();
-  Dispatch("over too soon", 105 * kNsPerMs);
-  Look();
-  EXPECT_EQ(counters_.hangs_ended_first.value(), 1u);
-  EXPECT_TRUE(sink_.hangs().empty());
-  EXPECT_TRUE(usage_.slow().empty());
-  EXPECT_EQ(listener_.told, std::vector<std::string>{"over too soon"});
-}
-
-// It waited for the address space, which the dispatch was changing.
-TEST_F(LoopWatchUsageTest, ReportsAHangThatEndedWhileItWasKeptWaiting) {
-  Look();
-  loop_->probe.Begin("mprotect");
-  Look();
-  clock_.now_ns = clock_.MonoNs() + 60 * kNsPerMs;
-  Look();  // opens the window
-  const uint64_t begin_ticks = base::ReadTicks();
-  while (tick_scale_.ToNs(base::ReadTicks() - begin_ticks) < 150 * kNsPerMs) {
-  }
-  loop_->probe.End();
-  clock_.now_ns += 150 * kNsPerMs;
-  watch_.Discount({.blocked_ns = 150 * kNsPerMs});
-  Look();
-  ASSERT_EQ(sink_.hangs().size(), 1u);
-  const testing::RecordedHang hang = sink_.hangs()[0];
-  EXPECT_GE(hang.elapsed_ns, 150 * kNsPerMs);
-  EXPECT_EQ(hang.facts.at("no_stack_samples"), 1);
-  EXPECT_EQ(hang.texts.at("no_stack_reason"), "address_space_locked");
-  EXPECT_EQ(hang.facts.at("watchdog_blocked_ms"), 150);
-  EXPECT_EQ(sink_.ends().size(), 1u);
-  EXPECT_EQ(counters_.hangs.value(), 1u);
-  EXPECT_EQ(counters_.hangs_ended_first.value(), 0u);
-  Look();
-  EXPECT_EQ(sink_.hangs().size(), 1u);
-}
-
-TEST_F(LoopWatchUsageTest, NotesSlowDispatchesOnceAndNoneOfAStop) {
-  options_.threshold_ns = 100 * kNsPerSecond;
-  Look();
-  Dispatch("slow", 30 * kNsPerMs);
-  Look();
-  Look();
-  EXPECT_EQ(listener_.told, std::vector<std::string>{"slow"});
-  ASSERT_EQ(usage_.slow().size(), 1u);
-  EXPECT_STREQ(usage_.slow()[0].loop, "ui");
-  EXPECT_STREQ(usage_.slow()[0].tag, "slow");
-  EXPECT_EQ(usage_.slow()[0].dispatches.count, 1u);
-  Dispatch("stopped", 30 * kNsPerMs);
-  watch_.Discount({.stopped_ns = 100 * kNsPerSecond});
-  Look();
-  EXPECT_EQ(listener_.told.size(), 1u);
-  EXPECT_EQ(ui().dispatches, 2u);
-}
-
-TEST_F(LoopWatchUsageTest, CountsAHangAsFarAsItWentAndThenExactly) {
-  WatchTools all = tools();
-  all.usage = &usage_;
-  BeginDispatch("long");
-  for (int i = 0; i < 30; ++i) {
-    watch_.Look(loop_, all);
-    clock_.now_ns += 10 * kNsPerMs;
-  }
-  EXPECT_EQ(ui().hangs, 1u);
-  EXPECT_EQ(ui().hang_ns, 290 * kNsPerMs);
-  usage_.Clear();  // a new period
-  EndDispatch();
-  watch_.Look(loop_, all);
-  EXPECT_EQ(ui().hangs, 0u);
-  EXPECT_EQ(ui().hang_ns, 10 * kNsPerMs);
-  EXPECT_EQ(ui().untimed_dispatches, 1u);
-}
-
-TEST_F(LoopWatchUsageTest, TellsTheBackgroundApart) {
-  const auto registry = std::make_unique<LoopRegistry>();
-  WatchTools all = tools();
-  all.usage = &usage_;
-  all.registry = registry.get();
-  auto watch_for = [&](int looks) {
-    for (int i = 0; i < looks; ++i) {
-      watch_.Look(loop_, all);
-      clock_.now_ns += 10 * kNsPerMs;
-    }
-  };
-  watch_for(10);
-  registry->SetForeground(false);
-  BeginDispatch("long");
-  watch_for(31);
-  registry->SetForeground(true);
-  watch_for(10);
-  EndDispatch();
-  watch_for(11);
-  const policies::BackgroundUsage background = ui().background;
-  EXPECT_EQ(background.watched_ns, 310 * kNsPerMs);
-  EXPECT_EQ(ui().watched_ns, 610 * kNsPerMs);
-  EXPECT_EQ(ui().hangs, 1u);
-  EXPECT_EQ(background.hangs, 1u);  // it was found there
-  EXPECT_EQ(background.hang_ns, ui().hang_ns);
-  EXPECT_GT(background.hang_ns, 300 * kNsPerMs);
 }
 
 }  // namespace
