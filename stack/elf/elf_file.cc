@@ -25,9 +25,10 @@ constexpr unsigned char kHostByteOrder =
 
 // "ROOT/.build-id/ab/cdef….debug"
 std::string DebugFilePath(const std::string& root, std::string_view build_id) {
-  std::string digits = base::ToHex(build_id);
-  if (digits.size() > 2) digits.insert(2, "/");
-  return root + "/.build-id/" + digits + ".debug";
+  const std::string digits = base::ToHex(build_id);
+  std::string path = root + "/.build-id/" + digits.substr(0, 2);
+  if (digits.size() > 2) path += "/" + digits.substr(2);
+  return path + ".debug";
 }
 
 // A compressed section begins with a header that says how, and how large it was.
