@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/unwind/table_unwinder.h"
 
-#include "base/process/mapped_array.h"
-#include "stack/code/page_cache.h"
 #include "stack/unwind/code_reader.h"
-#include "stack/unwind/eh_frame_search.h"
 #include "stack/unwind/expression.h"
 #include "stack/unwind/frame_list.h"
 #include "stack/unwind/frame_pointer_search.h"
+#include "stack/unwind/rule_cache.h"
 #include "stack/unwind/stack_memory.h"
 
 namespace lagwatch::stack {
@@ -72,28 +70,16 @@ enum class Step : uint8_t {
   kNeedsFramePointer,  // it could, if the frame pointer were known
 };
 
-// Everything about one address of code that a walk asks for.
-struct alignas(64) CachedRule {
-  uint64_t key;      // the byte after the address, or NoKey() where the answer holds for once only
-  uint64_t address;  // a byte of the instruction whose rule this is: of a caller, the last one of its call
-  uint64_t offset;
-  FoundRule found;
-  uint32_t module;
-  bool is_usual;
-};
-
 class TableUnwinder final : public Unwinder {
  public:
-  explicit TableUnwinder(TableLibrary* tables) : tables_(tables) {
-    if (rules_.Resize(kCachedRules)) TableUnwinder::OnModulesChanged();
-  }
+  explicit TableUnwinder(TableLibrary* tables) : rules_(tables) {}
   // False when there was no memory for it: then it is of no use.
-  bool ok() const { return !rules_.empty(); }
+  bool ok() const { return rules_.ok(); }
 
   void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
     modules_ = &modules;
     StackMemory memory(raw);
-    CodeReader code(&pages_, modules_);
+    CodeReader code(rules_.pages(), modules_);
     memory_ = &memory;
     code_ = &code;
     frames_.Begin(stack);
@@ -112,25 +98,13 @@ class TableUnwinder final : public Unwinder {
     return {cached.module, cached.offset, cached.found.function_offset};
   }
 
-  TableLibrary* tables() override { return tables_; }
-
-  void OnModulesChanged() override {
-    pages_.Clear();
-    // Zero is no key, except in the first slot; unused slots are not touched, so that they cost no memory.
-    for (CachedRule& rule : rules_) {
-      if (rule.key != 0) rule.key = 0;
-    }
-    rules_[0].key = NoKey(0);
-  }
+  TableLibrary* tables() override { return rules_.tables(); }
+  void OnModulesChanged() override { rules_.Clear(); }
 
  private:
-  static constexpr size_t kCachedRules = 4096;
   static constexpr uint64_t kMaxSteps = 1 << 20;  // more than the largest copy has room for
   // Signal handlers on stacks of their own; a damaged stack may lead from one to the other for ever.
   static constexpr int kMaxStackChanges = 16;
-
-  // A key that belongs into another slot.
-  static uint64_t NoKey(uint64_t end_of_call) { return end_of_call ^ 1; }
 
   // Adds the frame of `cursor` and those of its callers, as far as they can be found. `cursor` is left at the
   // outermost of them.
@@ -150,13 +124,6 @@ class TableUnwinder final : public Unwinder {
       at = *cursor;
     }
     return Step::kIncomplete;
-  }
-
-  // Whether a rule is one of those that nearly all code has.
-  static bool IsUsual(const UnwindRule& rule) {
-    auto is_near = [](Saved where) { return where == Saved::kSame || where == Saved::kAtCfa; };
-    return (rule.cfa == Cfa::kStackPointer || rule.cfa == Cfa::kFramePointer) && !rule.is_signal_frame &&
-           rule.return_address == Saved::kAtCfa && is_near(rule.frame_pointer) && is_near(rule.base_pointer);
   }
 
   // As StepFrom(), for a usual rule; returns false, and changes nothing, if something else is unusual.
@@ -217,31 +184,7 @@ class TableUnwinder final : public Unwinder {
     return Step::kIncomplete;
   }
 
-  // The walk waits for this at each frame: nothing but a mask is between a return address and its rule.
-  const CachedRule& Lookup(uint64_t end_of_call) {
-    CachedRule& cached = rules_[end_of_call % kCachedRules];
-    if (cached.key != end_of_call) [[unlikely]]
-      Fill(end_of_call, &cached);
-    return cached;
-  }
-
-  [[gnu::noinline]] void Fill(uint64_t end_of_call, CachedRule* cached) {
-    const uint64_t address = end_of_call - 1;
-    const ModuleMap::CodeRange* range = modules_->FindRange(address);
-    *cached = CachedRule{end_of_call, address, address, FoundRule{}, kNoModule, false};
-    if (range == nullptr || range->module == kNoModule) return;
-    cached->module = range->module;
-    const Module& module = modules_->module(cached->module);
-    cached->offset = address - range->load_bias;
-    const UnwindTable* table = tables_->Find(cached->module);
-    bool is_found = table != nullptr ? table->Find(cached->offset, &cached->found)
-                                     : search_.Find(module, cached->offset, &pages_, &cached->found);
-    if (!is_found) cached->found = FoundRule{};
-    cached->is_usual = IsUsual(cached->found.rule);
-    // The table may know more than the search.
-    if (table == nullptr && !is_found) cached->key = NoKey(end_of_call);
-    if (table == nullptr) tables_->Request(cached->module, module);
-  }
+  const CachedRule& Lookup(uint64_t end_of_call) { return rules_.Lookup(end_of_call, *modules_); }
 
   // Returns false if there is no code, where only a damaged stack can lead. Code outside of modules becomes
   // one frame, however many frames it has.
@@ -487,10 +430,7 @@ class TableUnwinder final : public Unwinder {
     return GoToCaller(return_address, record + 2 * sizeof saved, false, cursor);
   }
 
-  TableLibrary* tables_;
-  PageCache pages_;
-  EhFrameSearch search_;
-  base::MappedArray<CachedRule> rules_;  // direct-mapped by address
+  RuleCache rules_;
   FrameList frames_;
   Registers interrupted_{};  // by the signal whose frame was stepped over last
   // Of the stack being unwound.
