@@ -73,7 +73,7 @@ base::Result<std::unique_ptr<OwnStackWalker>> OwnStackWalker::Create(std::shared
 OwnStackWalker::OwnStackWalker(std::shared_ptr<CodeMap> code)
     : code_(std::move(code)), tables_(code_->tables()), thread_block_(FindThreadBlockLayout()) {}
 
-size_t OwnStackWalker::Walk(const OwnFrame& from, uint64_t* program_counters, size_t capacity,
+size_t OwnStackWalker::Walk(const CallRegisters& from, uint64_t* program_counters, size_t capacity,
                             bool* is_complete) const {
   const OwnCursor cursor{from.program_counter, from.stack_pointer, from.frame_pointer, from.base_pointer,
                          nullptr};
@@ -86,8 +86,8 @@ size_t OwnStackWalker::Walk(const OwnFrame& from, uint64_t* program_counters, si
   return WalkFrom(cursor, false, program_counters, capacity, is_complete);
 }
 
-size_t OwnStackWalker::WalkCallersOf(const OwnFrame& function, uint64_t* program_counters, size_t capacity,
-                                     bool* is_complete) const {
+size_t OwnStackWalker::WalkCallersOf(const CallRegisters& function, uint64_t* program_counters,
+                                     size_t capacity, bool* is_complete) const {
   const OwnCursor cursor{function.program_counter, function.stack_pointer, function.frame_pointer,
                          function.base_pointer, nullptr};
   *is_complete = false;

@@ -10,7 +10,7 @@
 #include "base/process/mapped_array.h"
 #include "base/status.h"
 #include "stack/code_map.h"
-#include "stack/frames/own_frame.h"
+#include "stack/frames/call_registers.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/signal/thread_block.h"
 #include "stack/unwind/compact_rule.h"
@@ -42,16 +42,17 @@ class OwnStackWalker {
   // they reach the place where the thread began. Where tables are not compiled yet they are asked for, and
   // where code is unknown the next CodeMap::RefreshIfDue() looks. The function that `from` is of must not
   // have returned. Context: hot, signal.
-  size_t Walk(const OwnFrame& from, uint64_t* program_counters, size_t capacity, bool* is_complete) const;
+  size_t Walk(const CallRegisters& from, uint64_t* program_counters, size_t capacity,
+              bool* is_complete) const;
 
   // The same for the callers of the function that this is written in.
   [[gnu::always_inline]] inline size_t WalkCallers(uint64_t* program_counters, size_t capacity,
                                                    bool* is_complete) const {
-    const size_t count = WalkCallersOf(OwnFrame::Here(), program_counters, capacity, is_complete);
+    const size_t count = WalkCallersOf(CallRegisters::Here(), program_counters, capacity, is_complete);
     asm volatile("" ::: "memory");  // not a tail call, which would take the frame away
     return count;
   }
-  size_t WalkCallersOf(const OwnFrame& function, uint64_t* program_counters, size_t capacity,
+  size_t WalkCallersOf(const CallRegisters& function, uint64_t* program_counters, size_t capacity,
                        bool* is_complete) const;
 
  private:

@@ -72,7 +72,7 @@ SYSTEM_SPECIFIC_NAME = re.compile(r"_(linux|darwin|none|x86_64|aarch64)\.(h|cc)$
 SYSTEM_SPECIFIC_FILES = [
     "base/ticks.h",
     "sdk/include/lagwatch/c.h",
-    "stack/frames/own_frame.h",
+    "stack/frames/call_registers.h",
     "stack/frames/raw_stack.h",
     "tools/run/target_check.cc",
 ]

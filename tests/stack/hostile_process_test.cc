@@ -436,7 +436,7 @@ void WalkInHandler(int) {
   auto* begin = g_walk->bytes.data();
   const size_t room = frame - reinterpret_cast<uint64_t>(begin);
   for (size_t i = 0; i < room; ++i) begin[i] = WalkOnAlternateStack::kPaint;
-  const OwnFrame here = OwnFrame::Here();
+  const CallRegisters here = CallRegisters::Here();
   g_walk->count = g_walk->walker->Walk(here, program_counters, 64, &is_complete);
   size_t untouched = 0;
   while (untouched < room && begin[untouched] == WalkOnAlternateStack::kPaint) ++untouched;

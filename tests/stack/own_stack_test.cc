@@ -191,15 +191,16 @@ TEST_F(OwnStackTest, EndsAtWhatIsNoStack) {
   bool is_complete = true;
   ExpectEqualViews([&] { LookHere(&view_); });
   for (uint64_t stack_pointer :
-       {uint64_t{0}, uint64_t{8}, ~uint64_t{0} - 7, OwnFrame::Here().stack_pointer}) {
-    for (uint64_t frame_pointer : {uint64_t{0}, ~uint64_t{0} - 15, OwnFrame::Here().stack_pointer - 8}) {
-      OwnFrame frame = OwnFrame::Here();
+       {uint64_t{0}, uint64_t{8}, ~uint64_t{0} - 7, CallRegisters::Here().stack_pointer}) {
+    for (uint64_t frame_pointer : {uint64_t{0}, ~uint64_t{0} - 15, CallRegisters::Here().stack_pointer - 8}) {
+      CallRegisters frame = CallRegisters::Here();
       frame.stack_pointer = stack_pointer;
       frame.frame_pointer = frame_pointer;
       EXPECT_GE(walker_->Walk(frame, addresses.data(), addresses.size(), &is_complete), 1u);
     }
   }
-  EXPECT_EQ(walker_->Walk({1, OwnFrame::Here().stack_pointer, 0}, addresses.data(), 4, &is_complete), 1u);
+  EXPECT_EQ(walker_->Walk({1, CallRegisters::Here().stack_pointer, 0}, addresses.data(), 4, &is_complete),
+            1u);
   EXPECT_FALSE(is_complete);
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/ticks.h"
 #include "trace/hooks/capture_threads.h"
-#include "trace/hooks/own_frame.h"
+#include "trace/hooks/frame_pointer_walk.h"
 #include "trace/hooks/waiter_table.h"
 #include "trace/model/trace.h"
 
@@ -73,7 +73,7 @@ struct CaptureCall {
 
 // Captures the calling thread's stack, from `from` outwards. Returns false without a capture if nothing is
 // recorded, if the thread is capturing already, or if there is no room. Keeps errno.
-bool Capture(const OwnFrame& from, const CaptureCall& call);
+bool Capture(const CallRegisters& from, const CaptureCall& call);
 
 inline bool IsRecording() { return g_capture.is_recording.load(std::memory_order_relaxed); }
 
@@ -88,32 +88,32 @@ inline bool IsDue(uint64_t now_ticks) {
 }
 
 // For calls that return at once and are made at some moments only.
-inline void CapturePointAt(const OwnFrame& from, CallKind call, uint64_t object, uint64_t now_ticks) {
+inline void CapturePointAt(const CallRegisters& from, CallKind call, uint64_t object, uint64_t now_ticks) {
   if (IsDue(now_ticks)) Capture(from, {RunKind::kCaptured, call, object, now_ticks, now_ticks});
 }
 
 // For calls that programs make so often that to read the clock in each would cost more than the call: skips
 // more of them the faster they come, but never so many that the interval would be missed by much.
-void LookAtClock(const OwnFrame& from, CallKind call);
+void LookAtClock(const CallRegisters& from, CallKind call);
 [[gnu::always_inline]] inline void CaptureOften(CallKind call) {
   if (t_slot.calls_to_skip != 0) {
     --t_slot.calls_to_skip;
     return;
   }
-  LookAtClock(CallersFrame(), call);
+  LookAtClock(CallersRegisters(), call);
 }
 
 // At the end of a call that may have waited since `begin_ticks`. Returns when that is.
-uint64_t CaptureAfter(const OwnFrame& from, CallKind call, uint64_t object, uint64_t begin_ticks);
+uint64_t CaptureAfter(const CallRegisters& from, CallKind call, uint64_t object, uint64_t begin_ticks);
 
 // To be called at the end of a poll that began at `begin_ticks`. One that ends a long turn of a loop is
 // recorded as a wait, however short it was: the calls on the stack before have ended, even if they are
 // there again afterwards.
-void CaptureAfterPoll(const OwnFrame& from, uint64_t begin_ticks);
+void CaptureAfterPoll(const CallRegisters& from, uint64_t begin_ticks);
 
 // Records that the calling thread, since `begin_ticks`, woke a thread that waited for `object`: the moment
 // lies between the two times of the record.
-inline void CaptureWake(const OwnFrame& from, CallKind call, uint64_t object, uint64_t begin_ticks,
+inline void CaptureWake(const CallRegisters& from, CallKind call, uint64_t object, uint64_t begin_ticks,
                         bool is_for_all = false) {
   Capture(from, {RunKind::kWoke, call, object, begin_ticks, base::ReadTicks(), is_for_all});
 }
@@ -124,7 +124,7 @@ class ReleaseWatch {
       : object_(object), begin_ticks_(base::ReadTicks()), watch_(g_waiters.BeforeRelease(object)) {}
 
   // The call is made, and let go.
-  void CaptureAfter(const OwnFrame& from, CallKind call, bool is_for_all = false) const {
+  void CaptureAfter(const CallRegisters& from, CallKind call, bool is_for_all = false) const {
     if (g_waiters.AfterRelease(object_, watch_)) [[unlikely]] {
       CaptureWake(from, call, object_, begin_ticks_, is_for_all);
     } else {
@@ -141,15 +141,15 @@ class ReleaseWatch {
 
 // The wait that a signal handler has interrupted, whose wait begins at `from`. One that was left
 // is taken back.
-ThreadSlot::Wait InterruptedWait(const OwnFrame& from);
-ThreadSlot::Wait EnterWait(const OwnFrame& from, uint64_t object);
+ThreadSlot::Wait InterruptedWait(const CallRegisters& from);
+ThreadSlot::Wait EnterWait(const CallRegisters& from, uint64_t object);
 // While it lives, the thread is known to wait for an object. A wait may also be left by pthread_cancel(), by
 // a jump or by an exception, which run no destructor here: then the next wait of the thread, or its end,
 // takes its entry back.
 class ScopedWaiter {
  public:
   // `from`: the caller of the hook.
-  ScopedWaiter(const OwnFrame& from, uint64_t object)
+  ScopedWaiter(const CallRegisters& from, uint64_t object)
       : outer_(InterruptedWait(from)), own_(EnterWait(from, object)) {
     t_slot.wait = own_;
   }

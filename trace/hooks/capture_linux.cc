@@ -34,7 +34,7 @@ void LeaveWait() {
 
 // Whether the hook that the thread waits in is known to be no longer on the stack. Where the call instruction
 // stores the return address, later calls overwrite it. The stack may be gone, as a coroutine's.
-bool WasLeft(const ThreadSlot::Wait& wait, const OwnFrame& from) {
+bool WasLeft(const ThreadSlot::Wait& wait, const CallRegisters& from) {
   if (from.stack_pointer == wait.stack_pointer) return true;
 #if defined(__x86_64__)
   const int saved_errno = errno;
@@ -52,7 +52,7 @@ void EndThread(void*) {
   LeaveWait();  // was cancelled while it waited
   const auto self = static_cast<uint64_t>(pthread_self());
   const uint64_t now_ticks = base::ReadTicks();
-  if (g_waiters.HasWaiter(self)) CaptureWake(CallersFrame(), CallKind::kJoin, self, now_ticks);
+  if (g_waiters.HasWaiter(self)) CaptureWake(CallersRegisters(), CallKind::kJoin, self, now_ticks);
 }
 
 CaptureThread* OwnEntry(ThreadSlot* slot) {
@@ -96,7 +96,8 @@ void ReadTotals(const ThreadSlot& slot, Totals* totals) {
   totals->involuntary_switches = static_cast<uint64_t>(usage.ru_nivcsw);
 }
 
-bool Write(const ThreadSlot& slot, CaptureThread* thread, const OwnFrame& from, const CaptureCall& call) {
+bool Write(const ThreadSlot& slot, CaptureThread* thread, const CallRegisters& from,
+           const CaptureCall& call) {
   // Also when there is no room: not again at each call.
   thread->last_capture_ticks.store(call.end_ticks, std::memory_order_relaxed);  // orders nothing
   CaptureRecord* record = thread->ring->Reserve();
@@ -125,19 +126,19 @@ bool Write(const ThreadSlot& slot, CaptureThread* thread, const OwnFrame& from, 
 
 }  // namespace
 
-ThreadSlot::Wait InterruptedWait(const OwnFrame& from) {
+ThreadSlot::Wait InterruptedWait(const CallRegisters& from) {
   if (t_slot.wait.cell != nullptr && WasLeft(t_slot.wait, from)) LeaveWait();
   return t_slot.wait;
 }
 
-ThreadSlot::Wait EnterWait(const OwnFrame& from, uint64_t object) {
+ThreadSlot::Wait EnterWait(const CallRegisters& from, uint64_t object) {
   // The entry of a thread that is cancelled in its first wait goes at its end.
   if (t_slot.thread == nullptr && g_has_end_key.load(std::memory_order_acquire))
     pthread_setspecific(g_end_key, &t_slot);
   return {g_waiters.Enter(object), from.stack_pointer, from.program_counter};
 }
 
-bool Capture(const OwnFrame& from, const CaptureCall& call) {
+bool Capture(const CallRegisters& from, const CaptureCall& call) {
   ThreadSlot& slot = t_slot;
   if (slot.is_busy || slot.is_left_out || !IsRecording()) {
     if (slot.is_busy && slot.thread != nullptr) CaptureThread::Count(&slot.thread->nested);
@@ -159,7 +160,7 @@ bool Capture(const OwnFrame& from, const CaptureCall& call) {
   return is_written;
 }
 
-void LookAtClock(const OwnFrame& from, CallKind call) {
+void LookAtClock(const CallRegisters& from, CallKind call) {
   ThreadSlot& slot = t_slot;
   if (slot.is_busy) return;  // a call that capturing makes, where our own are hooked, too
   const uint64_t now_ticks = base::ReadTicks();
@@ -172,7 +173,7 @@ void LookAtClock(const OwnFrame& from, CallKind call) {
   slot.clock_ticks = now_ticks;
 }
 
-uint64_t CaptureAfter(const OwnFrame& from, CallKind call, uint64_t object, uint64_t begin_ticks) {
+uint64_t CaptureAfter(const CallRegisters& from, CallKind call, uint64_t object, uint64_t begin_ticks) {
   const uint64_t end_ticks = base::ReadTicks();
   const auto waited_ticks = static_cast<int64_t>(end_ticks - begin_ticks);
   if (waited_ticks < g_capture.wait_ticks.load(std::memory_order_relaxed)) {  // a number
@@ -183,7 +184,7 @@ uint64_t CaptureAfter(const OwnFrame& from, CallKind call, uint64_t object, uint
   return end_ticks;
 }
 
-void CaptureAfterPoll(const OwnFrame& from, uint64_t begin_ticks) {
+void CaptureAfterPoll(const CallRegisters& from, uint64_t begin_ticks) {
   uint64_t& turn_ticks = t_slot.turn_ticks;
   const auto ran_ticks = static_cast<int64_t>(begin_ticks - turn_ticks);
   const bool was_long =

@@ -77,7 +77,7 @@ int64_t HookRecorder::ToTicks(int64_t ns) const {
 bool CaptureHere(bool is_forced) {
   const uint64_t now_ticks = base::ReadTicks();
   if (!is_forced && !IsDue(now_ticks)) return false;
-  return Capture(CallersFrame(), {RunKind::kCaptured, CallKind::kUser, 0, now_ticks, now_ticks});
+  return Capture(CallersRegisters(), {RunKind::kCaptured, CallKind::kUser, 0, now_ticks, now_ticks});
 }
 
 }  // namespace lagwatch::trace

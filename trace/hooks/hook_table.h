@@ -117,7 +117,7 @@ struct TimedHook<kName, kCall, R(A...)> {
     if (!IsRecording()) return real(arguments...);
     const uint64_t begin_ticks = base::ReadTicks();
     R result = real(arguments...);
-    CaptureAfter(CallersFrame(), kCall, 0, begin_ticks);
+    CaptureAfter(CallersRegisters(), kCall, 0, begin_ticks);
     return result;
   }
 };
@@ -138,7 +138,7 @@ struct PollHook<kName, R(A...)> {
     if (!IsRecording()) return real(arguments...);
     const uint64_t begin_ticks = base::ReadTicks();
     R result = real(arguments...);
-    CaptureAfterPoll(CallersFrame(), begin_ticks);
+    CaptureAfterPoll(CallersRegisters(), begin_ticks);
     return result;
   }
 };

@@ -30,9 +30,9 @@ itimerspec Every(int64_t interval_ns) {
 void LookAtOneself(const stack::Registers& registers) {
   const uint64_t now_ticks = base::ReadTicks();
   // As if the instruction were a call's: rules are looked up by the byte before a return address.
-  const OwnFrame here{registers.program_counter() + 1, registers.stack_pointer(),
-                      registers.value[stack::Registers::kFramePointer],
-                      registers.value[stack::Registers::kBasePointer]};
+  const CallRegisters here{registers.program_counter() + 1, registers.stack_pointer(),
+                           registers.value[stack::Registers::kFramePointer],
+                           registers.value[stack::Registers::kBasePointer]};
   Capture(here, {RunKind::kSampled, CallKind::kNone, 0, now_ticks, now_ticks});
 }
 

@@ -13,8 +13,8 @@
 namespace lagwatch::trace {
 namespace {
 
-size_t WalkByTables(const void* walker, const OwnFrame& from, uint64_t* program_counters, size_t capacity,
-                    bool* is_complete) {
+size_t WalkByTables(const void* walker, const CallRegisters& from, uint64_t* program_counters,
+                    size_t capacity, bool* is_complete) {
   return static_cast<const stack::OwnStackWalker*>(walker)->Walk(from, program_counters, capacity,
                                                                  is_complete);
 }

@@ -12,13 +12,13 @@ namespace {
 jmp_buf g_outside;
 
 [[gnu::noinline]] void LeaveWait(uint64_t object) {
-  const ScopedWaiter waiter(CallersFrame(), object);
+  const ScopedWaiter waiter(CallersRegisters(), object);
   EXPECT_TRUE(g_waiters.HasWaiter(object));
   longjmp(g_outside, 1);  // as a signal handler's
 }
 
 [[gnu::noinline]] bool IsThereInWait(uint64_t object, uint64_t left_object) {
-  const ScopedWaiter waiter(CallersFrame(), object);
+  const ScopedWaiter waiter(CallersRegisters(), object);
   const bool is_there = g_waiters.HasWaiter(left_object);
   asm volatile("");
   return is_there;
@@ -32,7 +32,7 @@ jmp_buf g_outside;
 }
 
 [[gnu::noinline]] bool IsThereBeside(uint64_t object, uint64_t inner_object) {
-  const ScopedWaiter waiter(CallersFrame(), object);
+  const ScopedWaiter waiter(CallersRegisters(), object);
   const bool is_inner_there = IsThereInWait(inner_object, object);  // as a signal handler's
   return is_inner_there && g_waiters.HasWaiter(object) && !g_waiters.HasWaiter(inner_object);
 }

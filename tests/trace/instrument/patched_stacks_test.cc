@@ -124,9 +124,9 @@ std::atomic<bool> g_is_complete;
 void WalkInterrupted(int, siginfo_t*, void* context) {
   stack::Registers registers;
   stack::ReadContext(context, &registers);
-  const stack::OwnFrame here{registers.program_counter() + 1, registers.stack_pointer(),
-                             registers.value[stack::Registers::kFramePointer],
-                             registers.value[stack::Registers::kBasePointer]};
+  const stack::CallRegisters here{registers.program_counter() + 1, registers.stack_pointer(),
+                                  registers.value[stack::Registers::kFramePointer],
+                                  registers.value[stack::Registers::kBasePointer]};
   bool is_complete = false;
   const size_t count = g_walker->Walk(here, g_addresses.data(), g_addresses.size(), &is_complete);
   g_is_complete = is_complete;

@@ -20,7 +20,7 @@ constinit RealFunction<int(pthread_cond_t*)> real_cond_broadcast;
 // The wait releases the mutex where no hook sees it: the release is recorded before the wait if a waiter for
 // the mutex is known, else afterwards, when the wait is over.
 template <typename Wait>
-int WaitForCondition(const OwnFrame& from, const void* condition, const void* mutex, Wait wait) {
+int WaitForCondition(const CallRegisters& from, const void* condition, const void* mutex, Wait wait) {
   const uint64_t mutex_object = ObjectOf(mutex);
   const uint64_t begin_ticks = base::ReadTicks();
   const WaiterTable::Watch watch = g_waiters.BeforeRelease(mutex_object);
@@ -44,19 +44,20 @@ int WaitForCondition(const OwnFrame& from, const void* condition, const void* mu
 
 int HookCondWait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   if (!IsRecording()) return real_cond_wait(condition, mutex);
-  return WaitForCondition(CallersFrame(), condition, mutex, [=] { return real_cond_wait(condition, mutex); });
+  return WaitForCondition(CallersRegisters(), condition, mutex,
+                          [=] { return real_cond_wait(condition, mutex); });
 }
 
 int HookCondTimedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
   if (!IsRecording()) return real_cond_timedwait(condition, mutex, until);
-  return WaitForCondition(CallersFrame(), condition, mutex,
+  return WaitForCondition(CallersRegisters(), condition, mutex,
                           [=] { return real_cond_timedwait(condition, mutex, until); });
 }
 
 int HookCondClockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                       const timespec* until) {
   if (!IsRecording()) return real_cond_clockwait(condition, mutex, clock, until);
-  return WaitForCondition(CallersFrame(), condition, mutex,
+  return WaitForCondition(CallersRegisters(), condition, mutex,
                           [=] { return real_cond_clockwait(condition, mutex, clock, until); });
 }
 

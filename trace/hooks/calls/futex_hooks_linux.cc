@@ -12,7 +12,7 @@ namespace {
 constinit RealFunction<long(long, long, long, long, long, long, long)> real_syscall;
 
 template <typename Call>
-long WaitForFutex(const OwnFrame& from, uint64_t object, Call call) {
+long WaitForFutex(const CallRegisters& from, uint64_t object, Call call) {
   const uint64_t begin_ticks = base::ReadTicks();
   long result;
   {
@@ -24,7 +24,7 @@ long WaitForFutex(const OwnFrame& from, uint64_t object, Call call) {
 }
 
 template <typename Call>
-long WakeFutex(const OwnFrame& from, uint64_t object, Call call) {
+long WakeFutex(const CallRegisters& from, uint64_t object, Call call) {
   const ReleaseWatch watch(object);
   const long woken = call();
   if (woken > 0) watch.CaptureAfter(from, CallKind::kFutex);
@@ -37,13 +37,13 @@ long HookSyscall(long number, long a, long b, long c, long d, long e, long f) {
   switch (b & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
-      return WaitForFutex(CallersFrame(), static_cast<uint64_t>(a), call);
+      return WaitForFutex(CallersRegisters(), static_cast<uint64_t>(a), call);
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET:
     case FUTEX_WAKE_OP:
     case FUTEX_CMP_REQUEUE:
     case FUTEX_REQUEUE:
-      return WakeFutex(CallersFrame(), static_cast<uint64_t>(a), call);
+      return WakeFutex(CallersRegisters(), static_cast<uint64_t>(a), call);
     default:
       return call();
   }

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "trace/hooks/own_frame.h"
+#include "trace/hooks/frame_pointer_walk.h"
 
 // The hook, written in assembler: asks LagwatchLoadTarget with the same arguments, which stay as they are,
 // and jumps there.

@@ -14,7 +14,7 @@ inline uint64_t ObjectOf(const void* object) { return reinterpret_cast<uint64_t>
 
 // The lock was found taken. `try_lock` and `lock` return 0 or an error as the C library has them.
 template <typename TryLock, typename Lock>
-int WaitForLock(const OwnFrame& from, CallKind call, uint64_t object, TryLock try_lock, Lock lock) {
+int WaitForLock(const CallRegisters& from, CallKind call, uint64_t object, TryLock try_lock, Lock lock) {
   const uint64_t begin_ticks = base::ReadTicks();
   int error;
   {
@@ -36,7 +36,7 @@ template <typename TryLock, typename Lock>
   const int error = try_lock();
   if (error != EBUSY) [[likely]]
     return error;
-  return WaitForLock(CallersFrame(), call, ObjectOf(object), try_lock, lock);
+  return WaitForLock(CallersRegisters(), call, ObjectOf(object), try_lock, lock);
 }
 
 template <typename TryLock>
@@ -52,7 +52,7 @@ template <typename Release>
   if (!IsRecording()) return release();
   const ReleaseWatch watch(ObjectOf(object));
   const int error = release();
-  if (error == 0) watch.CaptureAfter(CallersFrame(), call, is_for_all);
+  if (error == 0) watch.CaptureAfter(CallersRegisters(), call, is_for_all);
   return error;
 }
 

@@ -26,7 +26,7 @@ bool TrySemaphore(sem_t* semaphore) {
 }
 
 template <typename Wait>
-int WaitForSemaphore(const OwnFrame& from, sem_t* semaphore, Wait wait) {
+int WaitForSemaphore(const CallRegisters& from, sem_t* semaphore, Wait wait) {
   const uint64_t object = ObjectOf(semaphore);
   const uint64_t begin_ticks = base::ReadTicks();
   int result;
@@ -44,7 +44,7 @@ template <typename Wait>
   if (!IsRecording()) return wait();
   if (TrySemaphore(semaphore)) [[likely]]
     return 0;
-  return WaitForSemaphore(CallersFrame(), semaphore, wait);
+  return WaitForSemaphore(CallersRegisters(), semaphore, wait);
 }
 
 int HookSemWait(sem_t* semaphore) {

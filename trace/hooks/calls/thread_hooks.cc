@@ -16,10 +16,10 @@ int HookJoin(pthread_t thread, void** result) {
   const uint64_t begin_ticks = base::ReadTicks();
   int error;
   {
-    ScopedWaiter waiter(CallersFrame(), object);
+    ScopedWaiter waiter(CallersRegisters(), object);
     error = real_join(thread, result);
   }
-  CaptureAfter(CallersFrame(), CallKind::kJoin, object, begin_ticks);
+  CaptureAfter(CallersRegisters(), CallKind::kJoin, object, begin_ticks);
   return error;
 }
 
@@ -29,9 +29,9 @@ int HookBarrierWait(pthread_barrier_t* barrier) {
   const int result = real_barrier_wait(barrier);
   // The C library identifies so the thread that came last, and woke the others.
   if (result == PTHREAD_BARRIER_SERIAL_THREAD) {
-    CaptureWake(CallersFrame(), CallKind::kBarrier, ObjectOf(barrier), begin_ticks);
+    CaptureWake(CallersRegisters(), CallKind::kBarrier, ObjectOf(barrier), begin_ticks);
   } else {
-    CaptureAfter(CallersFrame(), CallKind::kBarrier, ObjectOf(barrier), begin_ticks);
+    CaptureAfter(CallersRegisters(), CallKind::kBarrier, ObjectOf(barrier), begin_ticks);
   }
   return result;
 }

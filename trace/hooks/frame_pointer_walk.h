@@ -5,14 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "stack/frames/own_frame.h"
+#include "stack/frames/call_registers.h"
 
 namespace lagwatch::trace {
 
-using stack::OwnFrame;
+using stack::CallRegisters;
 
-// Of the caller of the function that this is written in.
-[[gnu::always_inline]] inline OwnFrame CallersFrame() {
+// The registers of the call that led into the function in which this is written.
+[[gnu::always_inline]] inline CallRegisters CallersRegisters() {
   const auto* frame = static_cast<const uint64_t*>(__builtin_frame_address(0));
   return {reinterpret_cast<uint64_t>(__builtin_extract_return_addr(__builtin_return_address(0))),
           reinterpret_cast<uint64_t>(__builtin_dwarf_cfa()), frame[0]};
@@ -21,11 +21,11 @@ using stack::OwnFrame;
 // Writes the program counters from `from.program_counter` outwards, at most `capacity`, and returns their
 // number: at least one. `is_complete`: the outermost frame is among them. Neither faults nor allocates.
 // `context` is the walker's own.
-using StackWalker = size_t (*)(const void* context, const OwnFrame& from, uint64_t* pcs, size_t capacity,
+using StackWalker = size_t (*)(const void* context, const CallRegisters& from, uint64_t* pcs, size_t capacity,
                                bool* is_complete);
 
 // Follows frame pointers, inside the thread's own stack only.
-size_t WalkFramePointers(const void*, const OwnFrame& from, uint64_t* pcs, size_t capacity,
+size_t WalkFramePointers(const void*, const CallRegisters& from, uint64_t* pcs, size_t capacity,
                          bool* is_complete);
 
 // To be called once before the first walk. Context: background (starts a thread).

@@ -6,7 +6,7 @@
 #include "stack/signal/context.h"
 #include "stack/signal/replaced_returns.h"
 #include "stack/thread_block_layout.h"
-#include "trace/hooks/own_frame.h"
+#include "trace/hooks/frame_pointer_walk.h"
 
 // The loader's note of where the main thread's stack began.
 extern "C" [[gnu::weak]] void* __libc_stack_end;
@@ -49,7 +49,7 @@ void FindOwnStacks() {
 
 __attribute__((no_sanitize("address"), no_sanitize("thread")))  // it reads others' frames
 size_t
-WalkFramePointers(const void*, const OwnFrame& from, uint64_t* pcs, size_t capacity, bool* is_complete) {
+WalkFramePointers(const void*, const CallRegisters& from, uint64_t* pcs, size_t capacity, bool* is_complete) {
   const stack::ReplacedReturns replaced = stack::CurrentReplacedReturns();
   *is_complete = false;
   pcs[0] = replaced.Original(from.program_counter);
