@@ -18,7 +18,7 @@ LAYERS = {
     "stack": ["policies/hang.h", "policies/hang_parts.h", "base"],
     "stack/signal": ["stack/frames/raw_stack.h", "base"],
     "trace": ["stack", "base"],
-    "trace/model": ["base"],
+    "trace/model": ["stack/frames/frame.h", "base"],
     "trace/export": ["trace/model", "base"],
     "trace/format": ["trace/model", "report/format/guarded_read.h", "report/format/protozero_checked.h", "base"],
     "watchdog": ["stack", "trace", "policies", "base"],

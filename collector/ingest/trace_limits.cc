@@ -20,7 +20,7 @@ struct Shown {
   size_t frames = 0;
   size_t name_bytes = 0;
 
-  Shown With(const trace::Frame& frame) const { return {frames + 1, name_bytes + frame.name.size()}; }
+  Shown With(const trace::NamedFrame& frame) const { return {frames + 1, name_bytes + frame.name.size()}; }
 };
 
 // Adds up the expanded size of stacks.

@@ -185,7 +185,7 @@ class SlowReportWriter {
   uint32_t AddPath(std::span<const uint32_t> path) {
     std::vector<report::Frame> frames;
     for (auto index = path.rbegin(); index != path.rend(); ++index) {
-      const trace::Frame& frame = trace_.frames[*index];
+      const trace::NamedFrame& frame = trace_.frames[*index];
       // A part that the program named is where its name is.
       const bool is_named = !frame.name.empty();
       const uint32_t module = ModuleOf(frame);
@@ -196,7 +196,7 @@ class SlowReportWriter {
     return encoder_.AddStack(frames, completeness);
   }
 
-  uint32_t ModuleOf(const trace::Frame& frame) {
+  uint32_t ModuleOf(const trace::NamedFrame& frame) {
     if (frame.module == trace::kNoIndex) return report::kNoModule;
     uint32_t& encoded = modules_[frame.module];
     const trace::Module& module = trace_.modules[frame.module];
@@ -206,7 +206,7 @@ class SlowReportWriter {
     return encoded;
   }
 
-  void AddSymbol(uint32_t module, const trace::Frame& frame) {
+  void AddSymbol(uint32_t module, const trace::NamedFrame& frame) {
     auto is_it = [&](const report::Symbol& symbol) {
       return symbol.module == module && symbol.function_offset == frame.offset;
     };
@@ -217,7 +217,7 @@ class SlowReportWriter {
   uint64_t CauseOf(std::span<const uint32_t> path) const {
     std::vector<policies::CauseFrame> frames;
     for (auto index = path.rbegin(); index != path.rend(); ++index) {
-      const trace::Frame& frame = trace_.frames[*index];
+      const trace::NamedFrame& frame = trace_.frames[*index];
       policies::CauseFrame& cause = frames.emplace_back();
       if (frame.module == trace::kNoIndex) continue;
       const trace::Module& module = trace_.modules[frame.module];

@@ -12,7 +12,7 @@ namespace {
 void ScrubTexts(const policies::Scrubber& scrubber, trace::Trace* trace) {
   trace->process_name = scrubber.Text(trace->process_name).view();
   for (trace::Module& module : trace->modules) module.path = scrubber.Path(module.path).view();
-  for (trace::Frame& frame : trace->frames) frame.name = scrubber.Text(frame.name).view();
+  for (trace::NamedFrame& frame : trace->frames) frame.name = scrubber.Text(frame.name).view();
   for (trace::Thread& thread : trace->threads) {
     thread.name = scrubber.Text(thread.name).view();
     for (trace::Dispatch& dispatch : thread.dispatches) dispatch.tag = scrubber.Text(dispatch.tag).view();

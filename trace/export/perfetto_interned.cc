@@ -115,7 +115,7 @@ class InternedWriter {
   }
 
   void AddFrame(InternedBuilder* data, uint32_t index) {
-    const Frame& frame = trace_.frames[index];
+    const NamedFrame& frame = trace_.frames[index];
     const uint64_t source_iid = frame.file.empty() ? 0 : SourceIid(data, frame.file);
     ProtoWriter<PerfettoFrameField> entry(*data, InternedField::kFrame);
     entry.add_uint64(PerfettoFrameField::kIid, uint64_t{index} + 1);

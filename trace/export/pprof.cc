@@ -116,7 +116,7 @@ class ProfileWriter {
     std::vector<uint64_t> limits(trace_.modules.size());
     std::vector<bool> has_names(trace_.modules.size()), has_files(trace_.modules.size());
     for (size_t i = 0; i < trace_.frames.size(); ++i) {
-      const Frame& frame = trace_.frames[i];
+      const NamedFrame& frame = trace_.frames[i];
       if (!is_used_[i] || frame.module >= limits.size()) continue;
       limits[frame.module] = std::max(limits[frame.module], frame.offset + 1);
       if (!frame.name.empty()) has_names[frame.module] = true;
@@ -144,7 +144,7 @@ class ProfileWriter {
     std::vector<bool> is_written(names.size());
     for (size_t i = 0; i < trace_.frames.size(); ++i) {
       if (!is_used_[i]) continue;
-      const Frame& frame = trace_.frames[i];
+      const NamedFrame& frame = trace_.frames[i];
       AddLocation(i + 1, frame, functions[i]);
       if (is_written[functions[i]]) continue;
       is_written[functions[i]] = true;
@@ -156,7 +156,7 @@ class ProfileWriter {
     }
   }
 
-  void AddLocation(uint64_t id, const Frame& frame, uint32_t function) {
+  void AddLocation(uint64_t id, const NamedFrame& frame, uint32_t function) {
     const bool has_module = frame.module < trace_.modules.size();
     ProtoWriter<LocationField> location(profile_, ProfileField::kLocation);
     location.add_uint64(LocationField::kId, id);

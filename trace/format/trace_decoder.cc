@@ -135,7 +135,7 @@ Module ReadModule(protozero::data_view bytes, const Parts& parts) {
   return module;
 }
 
-std::vector<Frame> ReadFrames(const Parts& parts, size_t module_count) {
+std::vector<NamedFrame> ReadFrames(const Parts& parts, size_t module_count) {
   Column modules, offsets, functions, names, files, lines;
   pbf_message<FramesField> message(parts.frames);
   while (message.next()) {
@@ -165,7 +165,7 @@ std::vector<Frame> ReadFrames(const Parts& parts, size_t module_count) {
   RequireLength(modules.size(), offsets, functions);
   if (!names.empty()) RequireLength(modules.size(), names, files, lines);
   parts.room->TakeElements(modules.size());
-  std::vector<Frame> frames(modules.size());
+  std::vector<NamedFrame> frames(modules.size());
   for (size_t i = 0; i < frames.size(); ++i) {
     frames[i].module = IndexFromOne(modules[i], module_count);
     frames[i].offset = offsets[i];

@@ -57,7 +57,7 @@ std::string EncodeFrames(const Trace& trace, TextNumbers* texts) {
   std::vector<uint64_t> modules, functions, names, files, lines;
   Deltas offsets;
   bool has_names = false;
-  for (const Frame& frame : trace.frames) {
+  for (const NamedFrame& frame : trace.frames) {
     modules.push_back(frame.module == kNoIndex ? 0 : uint64_t{frame.module} + 1);
     offsets.Add(static_cast<int64_t>(frame.offset));
     functions.push_back(frame.function_offset);

@@ -12,7 +12,7 @@ std::vector<uint32_t> FunctionNumbers(const Trace& trace) {
   std::map<std::tuple<uint32_t, uint64_t, std::string_view>, uint32_t> numbers;
   std::vector<uint32_t> functions;
   functions.reserve(trace.frames.size());
-  for (const Frame& frame : trace.frames) {
+  for (const NamedFrame& frame : trace.frames) {
     uint64_t start = frame.function_offset;
     if (start == 0 && frame.name.empty()) start = frame.offset;
     const auto number = static_cast<uint32_t>(numbers.size());

@@ -16,7 +16,7 @@ std::string_view NameOf(CallKind call) {
   return index < kNames.size() ? kNames[index] : std::string_view();
 }
 
-std::string DisplayName(const Trace& trace, const Frame& frame) {
+std::string DisplayName(const Trace& trace, const NamedFrame& frame) {
   if (!frame.name.empty()) return frame.name;
   char offset[2 + 16 + 1];
   std::snprintf(

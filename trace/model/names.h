@@ -13,6 +13,6 @@ namespace lagwatch::trace {
 std::string_view NameOf(CallKind call);
 
 // The function's name, or "module+0xoffset" as long as there is none.
-std::string DisplayName(const Trace& trace, const Frame& frame);
+std::string DisplayName(const Trace& trace, const NamedFrame& frame);
 
 }  // namespace lagwatch::trace

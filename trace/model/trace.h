@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "stack/frames/frame.h"
 
 namespace lagwatch::trace {
 
-inline constexpr uint32_t kNoIndex = UINT32_MAX;
+inline constexpr uint32_t kNoIndex = stack::kNoModule;  // one "none" for modules and all else
 
 struct Module {
   std::string path;
@@ -18,14 +21,15 @@ struct Module {
   uint64_t load_bias = 0;  // address = load_bias + offset
 };
 
-// A place in code, or a part of a function that the program named itself.
-struct Frame {
-  uint32_t module = kNoIndex;    // index into Trace::modules
-  uint64_t offset = 0;           // in the module's own address space; the address itself without a module
-  uint64_t function_offset = 0;  // of the function's start; 0 if it is not known
-  std::string name;              // demangled; empty until it was looked up
-  std::string file;              // of the source; may be empty
-  uint32_t line = 0;
+// A place in code with its name, or a part of a function that the program named itself.
+struct NamedFrame : stack::Frame {  // its module is an index into Trace::modules
+  NamedFrame(const stack::Frame& place = {kNoIndex, 0, 0}, std::string text = {}, std::string source = {},
+             uint32_t source_line = 0)
+      : stack::Frame(place), name(std::move(text)), file(std::move(source)), line(source_line) {}
+
+  std::string name;  // demangled; empty until it was looked up
+  std::string file;  // of the source; may be empty
+  uint32_t line;
 };
 
 // A stack is the path from a node to its root. Parents come before their children.
@@ -133,7 +137,7 @@ struct Trace {
   int64_t boot_minus_mono_ns = 0;  // CLOCK_BOOTTIME less CLOCK_MONOTONIC
   int64_t sample_interval_ns = 0;  // of the samplers, the longest; 0 when there were none
   std::vector<Module> modules;
-  std::vector<Frame> frames;
+  std::vector<NamedFrame> frames;
   std::vector<StackNode> nodes;
   std::vector<Thread> threads;
   std::vector<Loss> losses;

@@ -106,7 +106,7 @@ class CodeReader {
   }
 
   uint32_t FrameOf(const StackNodeBytes& node) {
-    Frame frame;
+    NamedFrame frame;
     if (node.flags == StackNodeBytes::kAddress) {
       frame.offset = node.offset | uint64_t{node.function_offset} << 32;
     } else {

@@ -32,8 +32,8 @@ class CallReader {
   }
 
  private:
-  Frame MakeFrame(const CallRecord& record) {
-    Frame frame;
+  NamedFrame MakeFrame(const CallRecord& record) {
+    NamedFrame frame;
     const std::optional<uint32_t> module = FindModule(record.address);
     frame.offset = record.address;
     if (!module) return frame;

@@ -29,7 +29,7 @@ class FunctionFrames {
   Json ToJson() && { return std::move(frames_); }
 
  private:
-  Json FrameJson(const trace::Frame& frame) const {
+  Json FrameJson(const trace::NamedFrame& frame) const {
     const bool has_module = frame.module != trace::kNoIndex;
     return {{"function", trace::DisplayName(trace_, frame)},
             {"module", has_module ? trace_.modules[frame.module].path : ""},

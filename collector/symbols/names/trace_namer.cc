@@ -17,13 +17,13 @@ namespace {
 std::map<uint32_t, std::vector<uint32_t>> FramesToName(const trace::Trace& trace) {
   std::map<uint32_t, std::vector<uint32_t>> frames;
   for (uint32_t i = 0; i < trace.frames.size(); ++i) {
-    const trace::Frame& frame = trace.frames[i];
+    const trace::NamedFrame& frame = trace.frames[i];
     if (frame.name.empty() && frame.module != trace::kNoIndex) frames[frame.module].push_back(i);
   }
   return frames;
 }
 
-void NameBy(const std::vector<SourceFrame>& sources, trace::Frame* frame) {
+void NameBy(const std::vector<SourceFrame>& sources, trace::NamedFrame* frame) {
   if (sources.empty() || sources.back().function.empty()) return;
   frame->name = Remembered<ReadableFunctionName>(sources.back().function);
   frame->file = sources.back().file;
@@ -50,7 +50,7 @@ bool NameModule(Symbolizer* symbolizer, const std::vector<uint32_t>& unnamed, tr
 }  // namespace
 
 bool NameFrames(Symbolizer* symbolizer, std::chrono::nanoseconds most, trace::Trace* trace) {
-  for (trace::Frame& frame : trace->frames) {
+  for (trace::NamedFrame& frame : trace->frames) {
     if (!frame.name.empty()) frame.name = Remembered<ReadableFunctionName>(frame.name);
   }
   if (symbolizer == nullptr) return true;

@@ -68,7 +68,7 @@ class TraceCallsTest : public SdkTest {
   }
   static std::string NameOf(const trace::Trace& trace, uint32_t index) {
     static stack::LocalSymbols symbols;
-    const trace::Frame& frame = trace.frames[index];
+    const trace::NamedFrame& frame = trace.frames[index];
     if (!frame.name.empty() || frame.module == trace::kNoIndex) return frame.name;
     const trace::Module& module = trace.modules[frame.module];
     return symbols.NameOf(module.path, module.build_id, frame.offset).value_or("");

@@ -91,7 +91,7 @@ bool IsNamed(const trace::Trace& trace, uint32_t frame, const std::string& part)
   static stack::LocalSymbols symbols;
   static std::map<uint32_t, std::string> names;
   const auto [place, is_new] = names.try_emplace(frame);
-  const trace::Frame& facts = trace.frames[frame];
+  const trace::NamedFrame& facts = trace.frames[frame];
   if (is_new && facts.module != trace::kNoIndex) {
     const trace::Module& module = trace.modules[facts.module];
     place->second = symbols.NameOf(module.path, module.build_id, facts.offset).value_or("");

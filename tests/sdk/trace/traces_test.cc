@@ -98,7 +98,7 @@ class TracesTest : public SdkTest {
 bool IsIn(const trace::Trace& trace, const trace::Run& run, const std::string& part) {
   static stack::LocalSymbols symbols;
   for (uint32_t node = run.stack; node != trace::kNoIndex; node = trace.nodes[node].parent) {
-    const trace::Frame& frame = trace.frames[trace.nodes[node].frame];
+    const trace::NamedFrame& frame = trace.frames[trace.nodes[node].frame];
     if (frame.module == trace::kNoIndex) continue;
     const trace::Module& module = trace.modules[frame.module];
     const auto name = symbols.NameOf(module.path, module.build_id, frame.offset);

@@ -27,9 +27,9 @@ Trace SampleTrace() {
   trace.sample_interval_ns = 10'000'000;
   trace.modules = {{"/usr/bin/editor", std::string("\x01\x00\xff", 3), 0x5555'0000},
                    {"/lib/libc.so.6", "", 0}};
-  trace.frames = {{0, 0x110, 0x100, "main", "main.cc", 12},
-                  {1, 0x90, 0, "", "", 0},
-                  {kNoIndex, 0x7fff'0000'1234, 0, "", "", 0}};
+  trace.frames = {{{0, 0x110, 0x100}, "main", "main.cc", 12},
+                  {{1, 0x90, 0}, "", "", 0},
+                  {{kNoIndex, 0x7fff'0000'1234, 0}, "", "", 0}};
   trace.nodes = {{kNoIndex, 0}, {0, 1}, {0, 2}, {kNoIndex, 2}};
   Thread main{4711, "editor", {}, {}, {}};
   Run sampled;

@@ -23,9 +23,7 @@ Trace SmallTrace() {
   trace.end_ns = 50'000'000;
   trace.sample_interval_ns = 10'000'000;
   trace.modules = {{.path = "/bin/m", .build_id = "id", .load_bias = 0x1000}};
-  trace.frames = {
-      {.module = 0, .offset = 0x20, .function_offset = 0x10, .name = {}, .file = {}, .line = 0},
-      {.module = kNoIndex, .offset = 0, .function_offset = 0, .name = "F", .file = "f.c", .line = 7}};
+  trace.frames = {{{0, 0x20, 0x10}}, {{kNoIndex, 0, 0}, "F", "f.c", 7}};
   trace.nodes = {{.parent = kNoIndex, .frame = 0}, {.parent = 0, .frame = 1}};
   Thread& thread = trace.threads.emplace_back();
   thread.tid = 1;

@@ -34,7 +34,7 @@ class RandomTrace {
   uint32_t Index(int64_t limit) { return static_cast<uint32_t>(Below(limit)); }
 
   void AddFrame(uint32_t number) {
-    Frame& frame = trace.frames.emplace_back();
+    NamedFrame& frame = trace.frames.emplace_back();
     frame.offset = 16 + number;
     if (Below(2) != 0) frame.name = "f" + std::to_string(number);
   }

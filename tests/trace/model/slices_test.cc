@@ -199,7 +199,7 @@ TEST(Slices, GetTheTotalsThatLieInThem) {
 TEST(Slices, TellFunctionsApartWithoutNames) {
   TraceBuilder builder;
   const auto add = [&](uint32_t module, uint64_t offset, uint64_t function_offset, const char* name) {
-    Frame& frame = builder.trace.frames.emplace_back();
+    NamedFrame& frame = builder.trace.frames.emplace_back();
     frame.module = module;
     frame.offset = offset;
     frame.function_offset = function_offset;

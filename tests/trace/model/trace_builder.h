@@ -38,12 +38,7 @@ class TraceBuilder {
     const auto [found, is_new] = frames_.try_emplace(name, number);
     if (is_new) {
       const uint64_t start = 0x1000 + 0x100 * uint64_t{number};
-      trace.frames.push_back({.module = 0,
-                              .offset = start + 8,
-                              .function_offset = start,
-                              .name = name,
-                              .file = "editor.cc",
-                              .line = number + 1});
+      trace.frames.push_back({{0, start + 8, start}, name, "editor.cc", number + 1});
     }
     return found->second;
   }

@@ -18,7 +18,7 @@ void FrameNamer::Name(trace::Trace* trace, const std::function<void(size_t, size
   size_t done = 0;
   for (uint32_t i : order) {
     if (progress) progress(++done, order.size());
-    trace::Frame& frame = trace->frames[i];
+    trace::NamedFrame& frame = trace->frames[i];
     if (!frame.name.empty() || frame.module >= trace->modules.size()) continue;
     frame.name = NameOf(trace->modules[frame.module],
                         frame.function_offset != 0 ? frame.function_offset : frame.offset);

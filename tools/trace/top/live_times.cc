@@ -90,7 +90,7 @@ TimeTable LiveTimes::TableOf(const trace::Trace& trace, const trace::StackWeight
   return table;
 }
 
-uint32_t LiveTimes::FunctionOf(const trace::Trace& trace, const trace::Frame& frame) {
+uint32_t LiveTimes::FunctionOf(const trace::Trace& trace, const trace::NamedFrame& frame) {
   const std::string path = frame.module < trace.modules.size() ? trace.modules[frame.module].path : "";
   uint64_t start = frame.function_offset;
   if (start == 0 && frame.name.empty()) start = frame.offset;

@@ -76,7 +76,7 @@ class LiveTimes {
  private:
   void BeginAnew();
   TimeTable TableOf(const trace::Trace& trace, const trace::StackWeights& weights);
-  uint32_t FunctionOf(const trace::Trace& trace, const trace::Frame& frame);
+  uint32_t FunctionOf(const trace::Trace& trace, const trace::NamedFrame& frame);
   void TakeFigures(const trace::Trace& trace, int64_t until_ns, const trace::StackWeights& weights);
 
   const trace::Arena& arena_;
