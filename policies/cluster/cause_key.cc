@@ -9,19 +9,7 @@
 namespace lagwatch::policies {
 namespace {
 
-constexpr size_t kFrames = 2;
-
 std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-uint64_t HashFrame(const CauseFrame& frame, uint64_t hash) {
-  // An address outside all modules is another one at each start.
-  const bool is_in_module =
-      (!frame.module_path.empty() && frame.module_path != kGeneratedCodeModule) || !frame.build_id.empty();
-  std::string_view module = frame.build_id;
-  if (module.empty() && is_in_module) module = FileName(frame.module_path);
-  hash = base::HashBytes(module, base::HashWord(module.size(), hash));
-  return base::HashWord(is_in_module ? frame.function_offset : 0, hash);
-}
 
 }  // namespace
 
@@ -32,14 +20,29 @@ bool IsCLibrary(std::string_view module_path) {
   return std::ranges::any_of(kBeginnings, [&](std::string_view start) { return name.starts_with(start); });
 }
 
-uint64_t CauseKey(std::span<const CauseFrame> frames) {
-  if (frames.empty()) return 0;
-  const auto first = std::ranges::find_if_not(frames, IsCLibrary, &CauseFrame::module_path);
-  std::span<const CauseFrame> significant = first == frames.end() ? frames : std::span(first, frames.end());
-  significant = significant.first(std::min(kFrames, significant.size()));
-  uint64_t hash = base::kFnvOffsetBasis;
-  for (const CauseFrame& frame : significant) hash = HashFrame(frame, hash);
-  return hash == 0 ? 1 : hash;
+void CauseKey::Innermost::Add(std::string_view module_path, std::string_view build_id,
+                              uint64_t function_offset) {
+  if (count == kFrames) return;
+  ++count;
+  // An address outside all modules is another one at each start.
+  const bool is_in_module =
+      (!module_path.empty() && module_path != kGeneratedCodeModule) || !build_id.empty();
+  std::string_view module = build_id;
+  if (module.empty() && is_in_module) module = FileName(module_path);
+  hash = base::HashBytes(module, base::HashWord(module.size(), hash));
+  hash = base::HashWord(is_in_module ? function_offset : 0, hash);
+}
+
+void CauseKey::Add(std::string_view module_path, std::string_view build_id, uint64_t function_offset) {
+  all_.Add(module_path, build_id, function_offset);
+  if (significant_.count != 0 || !IsCLibrary(module_path))
+    significant_.Add(module_path, build_id, function_offset);
+}
+
+uint64_t CauseKey::value() const {
+  const Innermost& innermost = significant_.count != 0 ? significant_ : all_;
+  if (innermost.count == 0) return 0;
+  return innermost.hash == 0 ? 1 : innermost.hash;
 }
 
 }  // namespace lagwatch::policies

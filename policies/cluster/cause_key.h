@@ -8,9 +8,11 @@
 // A key of 0 becomes 1; a stack without frames has the key 0, "not known". Context: background; pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
+
+#include "base/hash.h"
 
 namespace lagwatch::policies {
 
@@ -18,14 +20,31 @@ namespace lagwatch::policies {
 // addresses, which differ in each run: no key and no name contains them.
 inline constexpr std::string_view kGeneratedCodeModule = "[jit]";
 
-struct CauseFrame {
-  std::string_view module_path;  // empty, or kGeneratedCodeModule, when the address is in no module
-  std::string_view build_id;     // raw bytes; where it is empty, the file's name stands for it
-  uint64_t function_offset = 0;  // where the function is not known, the frame's own
-};
+// Computes the key of a stack. Part of the wire format: the same frames have the same key in every version.
+class CauseKey {
+ public:
+  // Adds the next frame, from the innermost one on. `module_path` is empty, or kGeneratedCodeModule, when the
+  // address is in no module; where `build_id` (raw bytes) is empty, the file's name stands for it. Where the
+  // function is not known, its offset is the frame's own.
+  void Add(std::string_view module_path, std::string_view build_id, uint64_t function_offset);
+  void AddOutsideModules() { Add({}, {}, 0); }
+  // Whether further frames cannot change the key.
+  bool is_complete() const { return significant_.count == kFrames; }
+  uint64_t value() const;
 
-// Part of the wire format: the same frames have the same key in every version. `frames` are innermost first.
-uint64_t CauseKey(std::span<const CauseFrame> frames);
+ private:
+  static constexpr size_t kFrames = 2;
+
+  // The innermost frames of some.
+  struct Innermost {
+    size_t count = 0;
+    uint64_t hash = base::kFnvOffsetBasis;
+
+    void Add(std::string_view module_path, std::string_view build_id, uint64_t function_offset);
+  };
+  Innermost all_;
+  Innermost significant_;  // from the first on that is not of the C library
+};
 
 // Whether that file is the C library or the loader, by its name: libc, libpthread, ld-linux,
 // ld-musl, the vDSO.

@@ -16,16 +16,17 @@ namespace {
 uint64_t CauseOf(const Report& report) {
   if (report.cause != 0) return report.cause;
   if (report.expensive_stack >= report.stacks.size()) return 0;
-  std::vector<policies::CauseFrame> frames;
+  policies::CauseKey key;
   for (const Frame& frame : report.stacks[report.expensive_stack].frames) {
+    if (key.is_complete()) break;
     if (frame.module == kNoModule) {
-      frames.push_back({});
+      key.AddOutsideModules();
     } else {
       const Module& module = report.modules[frame.module];
-      frames.push_back({module.path, module.build_id, frame.symbol_offset()});
+      key.Add(module.path, module.build_id, frame.symbol_offset());
     }
   }
-  return policies::CauseKey(frames);
+  return key.value();
 }
 
 RecordFacts FactsOfReport(const Report& report) {

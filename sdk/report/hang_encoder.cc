@@ -39,14 +39,17 @@ constexpr uint32_t kModuleSlots = kGeneratedCodeSlot + 1;
 
 uint64_t CauseOf(const watchdog::HangEvent& event) {
   const stack::Stack& stack = *event.expensive_stack;
-  std::array<policies::CauseFrame, stack::kMaxFrames> frames;
-  for (uint32_t i = 0; i < stack.frame_count; ++i) {
-    const stack::Frame& frame = stack.frames[i];
-    if (frame.module == stack::kNoModule) continue;
-    const stack::Module& module = event.modules->module(frame.module);
-    frames[i] = {module.path_view(), module.build_id_view(), frame.symbol_offset()};
+  policies::CauseKey key;
+  for (const stack::Frame& frame : stack.view()) {
+    if (key.is_complete()) break;
+    if (frame.module == stack::kNoModule) {
+      key.AddOutsideModules();
+    } else {
+      const stack::Module& module = event.modules->module(frame.module);
+      key.Add(module.path_view(), module.build_id_view(), frame.symbol_offset());
+    }
   }
-  return policies::CauseKey({frames.data(), stack.frame_count});
+  return key.value();
 }
 
 HangEncoder::HangEncoder(const ProgramFacts* facts, const ProgramContext* words)

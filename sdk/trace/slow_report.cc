@@ -215,16 +215,17 @@ class SlowReportWriter {
   }
 
   uint64_t CauseOf(std::span<const uint32_t> path) const {
-    std::vector<policies::CauseFrame> frames;
-    for (auto index = path.rbegin(); index != path.rend(); ++index) {
+    policies::CauseKey key;
+    for (auto index = path.rbegin(); index != path.rend() && !key.is_complete(); ++index) {
       const trace::NamedFrame& frame = trace_.frames[*index];
-      policies::CauseFrame& cause = frames.emplace_back();
-      if (frame.module == trace::kNoIndex) continue;
-      const trace::Module& module = trace_.modules[frame.module];
-      cause = {module.path, module.build_id,
-               frame.function_offset != 0 ? frame.function_offset : frame.offset};
+      if (frame.module == trace::kNoIndex) {
+        key.AddOutsideModules();
+      } else {
+        const trace::Module& module = trace_.modules[frame.module];
+        key.Add(module.path, module.build_id, frame.symbol_offset());
+      }
     }
-    return policies::CauseKey(frames);
+    return key.value();
   }
 
   const Trace& trace_;

@@ -3,18 +3,29 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
 #include <vector>
 
 namespace lagwatch::policies {
 namespace {
 
-const CauseFrame kWait{"/usr/lib/x86_64-linux-gnu/libc.so.6", "libc's id", 0x1000};
-const CauseFrame kThread{"/lib/x86_64-linux-gnu/libpthread-2.31.so", "pthread's id", 0x1000};
-const CauseFrame kFind{"/opt/editor", "editor's id", 0x2000};
-const CauseFrame kOnKey{"/opt/editor", "editor's id", 0x3000};
-const CauseFrame kMain{"/opt/editor", "editor's id", 0x4000};
+struct Place {
+  std::string_view module_path;
+  std::string_view build_id;
+  uint64_t function_offset = 0;
+};
 
-uint64_t KeyOf(const std::vector<CauseFrame>& frames) { return CauseKey(frames); }
+const Place kWait{"/usr/lib/x86_64-linux-gnu/libc.so.6", "libc's id", 0x1000};
+const Place kThread{"/lib/x86_64-linux-gnu/libpthread-2.31.so", "pthread's id", 0x1000};
+const Place kFind{"/opt/editor", "editor's id", 0x2000};
+const Place kOnKey{"/opt/editor", "editor's id", 0x3000};
+const Place kMain{"/opt/editor", "editor's id", 0x4000};
+
+uint64_t KeyOf(const std::vector<Place>& frames) {
+  CauseKey key;
+  for (const Place& frame : frames) key.Add(frame.module_path, frame.build_id, frame.function_offset);
+  return key.value();
+}
 
 // On the wire: a change would tear old reports from new ones.
 TEST(CauseKey, IsTheSameInEveryVersion) {
@@ -37,10 +48,10 @@ TEST(CauseKey, SkipsTheCLibraryAtTheInnermostEndOnly) {
 }
 
 TEST(CauseKey, DoesNotDependOnWhereTheProgramLies) {
-  CauseFrame elsewhere = kFind;
+  Place elsewhere = kFind;
   elsewhere.module_path = "/home/somebody/editor";
   EXPECT_EQ(KeyOf({elsewhere}), KeyOf({kFind}));
-  const CauseFrame without_id{"/a/plugin.so", "", 0x10};
+  const Place without_id{"/a/plugin.so", "", 0x10};
   EXPECT_EQ(KeyOf({without_id}), KeyOf({{"/b/plugin.so", "", 0x10}}));
   EXPECT_NE(KeyOf({without_id}), KeyOf({{"/a/other.so", "", 0x10}}));
   // Outside all modules the address says nothing.
@@ -49,6 +60,16 @@ TEST(CauseKey, DoesNotDependOnWhereTheProgramLies) {
 }
 
 TEST(CauseKey, OfNoFramesIsNotKnown) { EXPECT_EQ(KeyOf({}), 0u); }
+
+TEST(CauseKey, IsCompleteAsSoonAsNoFurtherFrameCounts) {
+  CauseKey key;
+  for (const Place& frame : {kWait, kThread, kFind}) {
+    key.Add(frame.module_path, frame.build_id, frame.function_offset);
+    EXPECT_FALSE(key.is_complete());
+  }
+  key.Add(kOnKey.module_path, kOnKey.build_id, kOnKey.function_offset);
+  EXPECT_TRUE(key.is_complete());
+}
 
 TEST(CauseKey, KnowsTheCLibrariesByName) {
   for (const char* path :

@@ -34,9 +34,10 @@ TEST_F(UploadGateTest, WithoutPoliciesAllIsSentAsItIs) {
 TEST_F(UploadGateTest, AReportGoesWithItsCause) {
   Add(1, {.function_offset = 0x1234});
   Send();
-  const policies::CauseFrame frame{"/opt/editor", "build-one", 0x1234};
+  policies::CauseKey key;
+  key.Add("/opt/editor", "build-one", 0x1234);
   ASSERT_EQ(collector_.reports.size(), 1u);
-  EXPECT_EQ(collector_.reports.begin()->second.cause, policies::CauseKey({&frame, 1}));
+  EXPECT_EQ(collector_.reports.begin()->second.cause, key.value());
 }
 
 TEST_F(UploadGateTest, OfUsersAShareIsSentAndTheRestIsCounted) {
@@ -118,8 +119,9 @@ TEST_F(UploadGateTest, OneCauseCannotEatTheDay) {
   EXPECT_EQ(TagsStored("hot"), 3u);
   EXPECT_EQ(TagsStored("rare"), 2u);
   ASSERT_EQ(collector_.LossesTold(LossReason::kCauseIsFull), 7u);
-  const policies::CauseFrame frame{"/opt/editor", "build-one", 0x7777};
-  EXPECT_EQ(collector_.losses.begin()->second.losses.at(0).cause, policies::CauseKey({&frame, 1}));
+  policies::CauseKey key;
+  key.Add("/opt/editor", "build-one", 0x7777);
+  EXPECT_EQ(collector_.losses.begin()->second.losses.at(0).cause, key.value());
 }
 
 TEST_F(UploadGateTest, AnotherUserAndAnotherAppHaveTheirOwnQuota) {
