@@ -63,16 +63,18 @@ const std::map<std::string, std::string>& OlderNames() {
 
 bool IsMangled(const std::string& symbol) { return symbol.starts_with("_Z") || symbol.starts_with("_R"); }
 
-RawFrame UnnamedAt(const std::string& module, uint64_t draw) { return {module, "", 0x1000 + draw % 0x80000}; }
+ClientFrame UnnamedAt(const std::string& module, uint64_t draw) {
+  return {module, "", 0x1000 + draw % 0x80000};
+}
 
 // A frame of the C library or the compiler's run-time; no module when there is none on this machine.
-RawFrame LibraryFrame(const Build& build, const std::string& symbol) {
+ClientFrame LibraryFrame(const Build& build, const std::string& symbol) {
   if (symbol == "??") return UnnamedAt("libgcc_s.so.1", base::HashWord(build.libraries, 1));
   if (symbol.starts_with("_Z")) return {"libstdc++.so.6", symbol};
   if (build.libc == Libc::kOlder) {
     auto older = OlderNames().find(symbol);
     if (older == OlderNames().end()) return {"libc.so.6", symbol};
-    return older->second.empty() ? RawFrame{} : RawFrame{"libc.so.6", older->second};
+    return older->second.empty() ? ClientFrame{} : ClientFrame{"libc.so.6", older->second};
   }
   if (build.libc == Libc::kStripped) {
     auto exported = ExportedNames().find(symbol);
@@ -125,7 +127,9 @@ std::string Renderer::CloneSuffix(const std::string& symbol) const {
   return draw < 26 ? ".cold" : "";
 }
 
-RawFrame Renderer::Own(const std::string& symbol) const { return {program_, symbol + CloneSuffix(symbol)}; }
+ClientFrame Renderer::Own(const std::string& symbol) const {
+  return {program_, symbol + CloneSuffix(symbol)};
+}
 
 std::string Renderer::FunctionSymbol(const Function& function) const {
   std::string name = function.name;
@@ -140,7 +144,7 @@ std::string Renderer::FunctionSymbol(const Function& function) const {
   return is_c ? name : MangleCpp(name) + suffix;
 }
 
-void Renderer::AppendLambda(const Function& function, RawStack* outermost_first) const {
+void Renderer::AppendLambda(const Function& function, ClientStack* outermost_first) const {
   LambdaSymbols symbols = MangleLambda(function.name, function.lambda + build_.lambda_shift, build_.compiler);
   if (!build_.is_optimized) outermost_first->push_back({program_, symbols.function});
   outermost_first->push_back({program_, symbols.handler});
@@ -149,7 +153,7 @@ void Renderer::AppendLambda(const Function& function, RawStack* outermost_first)
   if (has_call) outermost_first->push_back(Own(symbols.call));
 }
 
-void Renderer::AppendFunction(const Function& function, Random* random, RawStack* outermost_first) const {
+void Renderer::AppendFunction(const Function& function, Random* random, ClientStack* outermost_first) const {
   // A library calls through a pointer.
   const bool has_own_caller = !outermost_first->empty() && outermost_first->back().module == program_;
   if (has_own_caller && IsInlined(function)) {
@@ -167,33 +171,33 @@ void Renderer::AppendFunction(const Function& function, Random* random, RawStack
   }
   if (function.lambda != 0) return AppendLambda(function, outermost_first);
   if (function.module == "libc.so.6") {
-    RawFrame frame = LibraryFrame(build_, function.name);
+    ClientFrame frame = LibraryFrame(build_, function.name);
     if (!frame.module.empty()) outermost_first->push_back(frame);
     return;
   }
   int64_t depth = function.depth == 1 ? 1 : random->Between(1, function.depth);
   for (int64_t i = 0; i < depth; ++i) {
     std::string symbol = FunctionSymbol(function);
-    outermost_first->push_back(function.module.empty() ? Own(symbol) : RawFrame{function.module, symbol});
+    outermost_first->push_back(function.module.empty() ? Own(symbol) : ClientFrame{function.module, symbol});
   }
 }
 
 void Renderer::AppendTail(const std::string& library, bool is_rust, Random* random,
-                          RawStack* outermost_first) const {
+                          ClientStack* outermost_first) const {
   std::string flavour = build_.compiler == Compiler::kGcc ? "gcc" : "clang";
   flavour += build_.is_optimized ? "-O2" : "-O0";
   if (is_rust) flavour = !build_.is_optimized ? "rust-debug" : build_.has_v0 ? "rust-v0" : "rust-legacy";
   const auto& tails = tails_.Of(library, flavour);
   const Tails::Symbols& tail = tails[random->Below(tails.size())];
   for (auto symbol = tail.rbegin(); symbol != tail.rend(); ++symbol) {
-    RawFrame frame = LibraryFrame(build_, *symbol);
+    ClientFrame frame = LibraryFrame(build_, *symbol);
     if (!frame.module.empty())
-      outermost_first->push_back(IsMangled(*symbol) ? RawFrame{program_, *symbol} : frame);
+      outermost_first->push_back(IsMangled(*symbol) ? ClientFrame{program_, *symbol} : frame);
   }
 }
 
-RawStack Renderer::Sample(const Place& place, size_t path, Random* random) const {
-  RawStack stack;
+ClientStack Renderer::Sample(const Place& place, size_t path, Random* random) const {
+  ClientStack stack;
   const Path& functions = place.paths[path];
   for (const Function& function : functions) AppendFunction(function, random, &stack);
   int total = 0;

@@ -13,15 +13,15 @@
 namespace lagwatch::clusters {
 
 // A frame as a client sees it: a symbol of the symbol table, or a place alone.
-struct RawFrame {
+struct ClientFrame {
   std::string module;
   std::string symbol;  // empty when the module has none there
   uint64_t offset = 0;
   std::vector<std::string> inlined = {};  // symbols of the functions inlined there, innermost first
 
-  bool operator==(const RawFrame&) const = default;
+  bool operator==(const ClientFrame&) const = default;
 };
-using RawStack = std::vector<RawFrame>;  // innermost first
+using ClientStack = std::vector<ClientFrame>;  // innermost first
 
 enum class Compiler { kGcc, kClang };
 // The C library: with debug symbols, an older one with debug symbols, one with exported names only.
@@ -53,18 +53,18 @@ class Renderer {
         tails_(tails) {}
 
   // A sample of a thread at one of the place's endings, on its path number `path`.
-  RawStack Sample(const Place& place, size_t path, faults::Random* random) const;
+  ClientStack Sample(const Place& place, size_t path, faults::Random* random) const;
 
  private:
   bool IsInlined(const Function& function) const;
   std::string CloneSuffix(const std::string& symbol) const;
   uint64_t Draw(const std::string& what) const;
   std::string FunctionSymbol(const Function& function) const;
-  RawFrame Own(const std::string& symbol) const;
-  void AppendFunction(const Function& function, faults::Random* random, RawStack* outermost_first) const;
-  void AppendLambda(const Function& function, RawStack* outermost_first) const;
+  ClientFrame Own(const std::string& symbol) const;
+  void AppendFunction(const Function& function, faults::Random* random, ClientStack* outermost_first) const;
+  void AppendLambda(const Function& function, ClientStack* outermost_first) const;
   void AppendTail(const std::string& library, bool is_rust, faults::Random* random,
-                  RawStack* outermost_first) const;
+                  ClientStack* outermost_first) const;
 
   const Build& build_;
   std::string program_;

@@ -26,16 +26,16 @@ class ReportWriter {
       : build_(build), seed_(seed), report_(known->report), inlined_(known->inlined) {}
 
   // Returns the index of the stack.
-  uint32_t Add(const RawStack& raw, report::Completeness completeness) {
+  uint32_t Add(const ClientStack& raw, report::Completeness completeness) {
     report::Stack stack;
     stack.completeness = completeness;
-    for (const RawFrame& frame : raw) stack.frames.push_back(ToFrame(frame));
+    for (const ClientFrame& frame : raw) stack.frames.push_back(ToFrame(frame));
     report_.stacks.push_back(std::move(stack));
     return static_cast<uint32_t>(report_.stacks.size() - 1);
   }
 
  private:
-  report::Frame ToFrame(const RawFrame& raw) {
+  report::Frame ToFrame(const ClientFrame& raw) {
     uint32_t module = ModuleOf(raw.module);
     if (raw.symbol.empty()) return {module, raw.offset + 7, raw.offset};
     auto [known, is_new] = offsets_.try_emplace(raw.module + "!" + raw.symbol);
@@ -91,7 +91,7 @@ VerdictWord Blur(VerdictWord word, Random* random) {
 }
 
 // A stack may be cut at its outer end because it is deep, or because unwinding failed there.
-report::Completeness Cut(RawStack* stack, Random* random) {
+report::Completeness Cut(ClientStack* stack, Random* random) {
   uint64_t draw = random->Below(100);
   size_t kept = draw < 10   ? static_cast<size_t>(random->Between(10, 24))
                 : draw < 13 ? static_cast<size_t>(random->Between(4, 8))
@@ -126,7 +126,7 @@ class ReportMaker {
   }
 
  private:
-  static uint64_t HashFrame(const RawFrame& frame) {
+  static uint64_t HashFrame(const ClientFrame& frame) {
     return base::HashBytes(frame.module + frame.symbol, frame.offset);
   }
 
@@ -134,7 +134,7 @@ class ReportMaker {
   void AddSamples() {
     const size_t path = random_.Below(cause_.place.paths.size());
     const int64_t count = random_.Chance(70) ? 20 : random_.Between(1, 19);
-    std::vector<RawStack> stacks;
+    std::vector<ClientStack> stacks;
     std::vector<uint64_t> innermost;
     for (int64_t i = 0; i < count; ++i) {
       stacks.push_back(renderer_.Sample(cause_.place, path, &random_));
@@ -144,12 +144,12 @@ class ReportMaker {
     std::iota(samples.begin(), samples.end(), size_t{0});
     const size_t expensive =
         policies::PickExpensivePath(samples, innermost, [&](size_t sample, size_t depth) -> uint64_t {
-          const RawStack& stack = stacks[sample];
+          const ClientStack& stack = stacks[sample];
           return depth < stack.size() ? HashFrame(stack[stack.size() - 1 - depth]) : 0;
         });
-    std::vector<RawStack> known;
+    std::vector<ClientStack> known;
     for (size_t i = 0; i < stacks.size(); ++i) {
-      RawStack stack = stacks[i];
+      ClientStack stack = stacks[i];
       report::Completeness completeness = Cut(&stack, &random_);
       auto same = std::find(known.begin(), known.end(), stack);
       uint32_t index = static_cast<uint32_t>(same - known.begin());
@@ -188,7 +188,7 @@ class ReportMaker {
   }
 
   uint32_t AddOwnersStack() {
-    RawStack stack = renderer_.Sample(cause_.owner, 0, &random_);
+    ClientStack stack = renderer_.Sample(cause_.owner, 0, &random_);
     report::Completeness completeness = Cut(&stack, &random_);
     return writer_.Add(stack, completeness);
   }

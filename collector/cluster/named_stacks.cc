@@ -59,8 +59,8 @@ const NamedStacks::NamedFrame& NamedStacks::Named(const report::Frame& frame) co
 
 // From the outermost frame on, so that a library's function without a name counts as the named one of that
 // library that called it; where there is none, as the library.
-std::vector<policies::ClusterFrame> NamedStacks::FramesOf(const report::Stack& stack) const {
-  std::vector<policies::ClusterFrame> frames;
+std::vector<policies::ClusterFunction> NamedStacks::FramesOf(const report::Stack& stack) const {
+  std::vector<policies::ClusterFunction> frames;
   frames.reserve(stack.frames.size());
   std::string_view caller_file;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {

@@ -52,7 +52,7 @@ class NamedStacks {
 
   const NamedFrame& Named(const report::Frame& frame) const;
   CauseFrame ToCauseFrame(FrameName name, std::string_view file) const;
-  std::vector<policies::ClusterFrame> FramesOf(const report::Stack& stack) const;
+  std::vector<policies::ClusterFunction> FramesOf(const report::Stack& stack) const;
   // These borrow from `named_`.
   std::vector<std::string_view> SignificantNamesOf(const report::Stack& stack) const;
   // Of all samples, oldest first.

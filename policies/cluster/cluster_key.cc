@@ -38,8 +38,8 @@ bool TookTheTime(std::string_view name, std::span<const SeenNames> samples) {
   return is_phase || with * 100 >= all * kSteadyPercent;
 }
 
-auto FindEnd(std::span<const ClusterFrame> stack) {
-  return std::ranges::find(stack, FrameRole::kEnd, &ClusterFrame::role);
+auto FindEnd(std::span<const ClusterFunction> stack) {
+  return std::ranges::find(stack, FrameRole::kEnd, &ClusterFunction::role);
 }
 
 uint64_t HashFrames(std::span<const std::string> frames, uint64_t hash) {
@@ -49,7 +49,7 @@ uint64_t HashFrames(std::span<const std::string> frames, uint64_t hash) {
 
 }  // namespace
 
-std::vector<std::string_view> SignificantNames(std::span<const ClusterFrame> stack) {
+std::vector<std::string_view> SignificantNames(std::span<const ClusterFunction> stack) {
   const auto within = stack.first(static_cast<size_t>(FindEnd(stack) - stack.begin()));
   std::vector<std::string_view> names;
   for (auto frame = within.rbegin(); frame != within.rend(); ++frame) {
@@ -59,7 +59,7 @@ std::vector<std::string_view> SignificantNames(std::span<const ClusterFrame> sta
   return names;
 }
 
-std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFrame> stack) {
+std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFunction> stack) {
   if (stack.empty()) return {};
   auto end = FindEnd(stack);
   return {end != stack.end() ? end->name : stack.front().name};

@@ -23,7 +23,8 @@ enum class ClusterBy : uint64_t {
 // Frames of a cluster at `level` 1 or 2.
 constexpr size_t FramesOfLevel(int level) { return level == 1 ? 2 : 4; }
 
-struct ClusterFrame {
+// A function of a stack, as the clustering sees it.
+struct ClusterFunction {
   std::string_view name;  // normalized for clustering; borrowed, as the names below are
   FrameRole role;
 };
@@ -31,10 +32,10 @@ struct ClusterFrame {
 // The names of the significant frames of a stack, innermost first, each once: of functions that call each
 // other again and again, where they were entered first. Nothing from the innermost end on counts. None when
 // the stack has none.
-std::vector<std::string_view> SignificantNames(std::span<const ClusterFrame> stack);
+std::vector<std::string_view> SignificantNames(std::span<const ClusterFunction> stack);
 
 // The name of a stack without significant frames: its innermost end or, without an end, its innermost frame.
-std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFrame> stack);
+std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFunction> stack);
 
 // A stack that samples of one hang have, and how many one after the other.
 struct SeenNames {

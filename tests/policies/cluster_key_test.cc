@@ -22,8 +22,8 @@ ClusterRules Rules() {
   return rules;
 }
 
-std::vector<ClusterFrame> Stack(const Frames& names) {
-  std::vector<ClusterFrame> stack;
+std::vector<ClusterFunction> Stack(const Frames& names) {
+  std::vector<ClusterFunction> stack;
   for (const std::string& name : names)
     stack.push_back({name, Rules().RoleOf(name, name.starts_with("c_") ? "libc.so.6" : "app")});
   return stack;

@@ -21,7 +21,7 @@ std::string CollapsedStacks(const Trace& trace, const SliceOptions& options) {
   const StackWeights weights = WeighStacks(trace, options);
   std::map<std::string, int64_t> time_by_line;
   std::vector<uint32_t> path;
-  for (const WeightedStack& weighted : weights.stacks) {
+  for (const StackTime& weighted : weights.stacks) {
     if (weighted.time_ns <= 0) continue;
     std::string line = ThreadName(trace.threads[weighted.thread]);
     std::replace(line.begin(), line.end(), ';', ',');

@@ -59,7 +59,7 @@ class ProfileWriter {
   std::string Write() {
     AddValueType(ProfileField::kSampleType, "samples", "count");
     AddValueType(ProfileField::kSampleType, "time", "nanoseconds");
-    for (const WeightedStack& weighted : weights_.stacks) AddSample(weighted);
+    for (const StackTime& weighted : weights_.stacks) AddSample(weighted);
     AddMappings();
     AddLocations();
     profile_.add_int64(ProfileField::kTimeNanos, trace_.begin_ns + trace_.wall_minus_mono_ns);
@@ -88,7 +88,7 @@ class ProfileWriter {
     value_type.add_int64(ValueTypeField::kUnit, Text(unit));
   }
 
-  void AddSample(const WeightedStack& weighted) {
+  void AddSample(const StackTime& weighted) {
     FindPath(weights_.nodes, trace_.frames.size(), weighted.stack, &path_);
     locations_.clear();
     for (size_t i = path_.size(); i > 0; --i) {

@@ -97,11 +97,11 @@ class SpeedscopeWriter {
 
   void AddSampled(const StackWeights& weights) {
     int64_t total_ns = 0;
-    for (const WeightedStack& weighted : weights.stacks) total_ns += std::max<int64_t>(weighted.time_ns, 0);
+    for (const StackTime& weighted : weights.stacks) total_ns += std::max<int64_t>(weighted.time_ns, 0);
     BeginProfile("sampled", "all threads, by time", 0, total_ns);
     json_ += ",\"samples\":[";
     std::vector<uint32_t> path;
-    for (const WeightedStack& weighted : weights.stacks) {
+    for (const StackTime& weighted : weights.stacks) {
       if (weighted.time_ns <= 0) continue;
       Separate();
       json_ += '[';
@@ -114,7 +114,7 @@ class SpeedscopeWriter {
       json_ += ']';
     }
     json_ += "],\"weights\":[";
-    for (const WeightedStack& weighted : weights.stacks) {
+    for (const StackTime& weighted : weights.stacks) {
       if (weighted.time_ns <= 0) continue;
       Separate();
       AppendNumber(weighted.time_ns, &json_);

@@ -18,7 +18,7 @@ std::vector<FunctionTime> FindFunctionTimes(const Trace& trace, const StackWeigh
   std::vector<size_t> counted_in(trace.frames.size(), 0);
   for (uint32_t frame = 0; frame < functions.size(); ++frame) times[functions[frame]].frame = frame;
   for (size_t i = 0; i < weights.stacks.size(); ++i) {
-    const WeightedStack& weighted = weights.stacks[i];
+    const StackTime& weighted = weights.stacks[i];
     for (uint32_t node = weighted.stack; node != kNoIndex; node = weights.nodes[node].parent) {
       const uint32_t function = functions[weights.nodes[node].frame];
       FunctionTime& time = times[function];

@@ -12,7 +12,8 @@
 
 namespace lagwatch::trace {
 
-struct WeightedStack {
+// The time that a thread spent with a stack.
+struct StackTime {
   uint32_t thread = 0;        // index into Trace::threads
   uint32_t stack = kNoIndex;  // index into StackWeights::nodes
   int64_t time_ns = 0;        // with exactly this stack
@@ -21,8 +22,8 @@ struct WeightedStack {
 };
 
 struct StackWeights {
-  std::vector<StackNode> nodes;       // the trace's, and behind them those of instrumented calls
-  std::vector<WeightedStack> stacks;  // by thread, then by stack, each once
+  std::vector<StackNode> nodes;   // the trace's, and behind them those of instrumented calls
+  std::vector<StackTime> stacks;  // by thread, then by stack, each once
 };
 
 // A thread whose stacks were never sampled is weighed by its instrumented calls.

@@ -45,7 +45,7 @@ class FunctionFrames {
 
 Json ThreadsJson(const trace::Trace& trace, const trace::StackWeights& weights) {
   std::vector<int64_t> times_ns(trace.threads.size());
-  for (const trace::WeightedStack& stack : weights.stacks) times_ns[stack.thread] += stack.time_ns;
+  for (const trace::StackTime& stack : weights.stacks) times_ns[stack.thread] += stack.time_ns;
   Json threads = Json::array();
   for (size_t i = 0; i < trace.threads.size(); ++i) {
     const trace::Thread& thread = trace.threads[i];
@@ -64,13 +64,13 @@ Json LossesJson(const trace::Trace& trace) {
   return losses;
 }
 
-std::vector<trace::WeightedStack> LongestOf(const trace::Trace& trace, const trace::StackWeights& weights,
-                                            int32_t tid) {
-  std::vector<trace::WeightedStack> stacks;
-  for (const trace::WeightedStack& stack : weights.stacks) {
+std::vector<trace::StackTime> LongestOf(const trace::Trace& trace, const trace::StackWeights& weights,
+                                        int32_t tid) {
+  std::vector<trace::StackTime> stacks;
+  for (const trace::StackTime& stack : weights.stacks) {
     if (stack.time_ns > 0 && trace.threads[stack.thread].tid == tid) stacks.push_back(stack);
   }
-  std::ranges::stable_sort(stacks, std::greater(), &trace::WeightedStack::time_ns);
+  std::ranges::stable_sort(stacks, std::greater(), &trace::StackTime::time_ns);
   if (stacks.size() > kMaxTraceStacks) stacks.resize(kMaxTraceStacks);
   return stacks;
 }
@@ -95,7 +95,7 @@ void AddFlame(const trace::Trace& trace, int32_t tid, Json* json) {
   FunctionFrames frames(trace);
   Json stacks = Json::array();
   std::vector<uint32_t> path;
-  for (const trace::WeightedStack& weighted : LongestOf(trace, weights, tid)) {
+  for (const trace::StackTime& weighted : LongestOf(trace, weights, tid)) {
     trace::FindPath(weights.nodes, trace.frames.size(), weighted.stack, &path);
     Json stack = Json::array();
     for (auto node = path.rbegin(); node != path.rend(); ++node)

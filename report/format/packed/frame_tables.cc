@@ -168,7 +168,7 @@ Message FrameTables::ToMessage() const {
     function.text(function_place::kName) = told.name;
   }
   size_t functions_seen = 0;
-  for (const TableFrame& told : frames_) {
+  for (const TablePlace& told : frames_) {
     Message& frame = add(tables_place::kFrames);
     frame.number(frame_place::kFunction) = BackTo(told.function, &functions_seen);
     frame.number(frame_place::kDistance) = told.distance;
@@ -235,7 +235,7 @@ void FrameTables::RestoreStack(Message* stack, size_t* frames_left) const {
   const uint64_t innermost = stack->number(stack_place::kNode);
   if (innermost > nodes_.size()) throw SchemaError{"a stack is not there"};
   for (size_t node = innermost - 1; node != SIZE_MAX; node = nodes_[node].parent) {
-    const TableFrame& frame = frames_[nodes_[node].frame];
+    const TablePlace& frame = frames_[nodes_[node].frame];
     const TableFunction& function = functions_[frame.function];
     const uint64_t local = local_modules_[function.module];
     if (function.module != 0 && local == 0) throw SchemaError{"a stack's module is not the report's"};

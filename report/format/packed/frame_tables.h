@@ -36,7 +36,8 @@ struct TableFunction {
   std::string_view name = {};
   size_t symbol = SIZE_MAX;  // one for all with this module and start: a Symbol does not distinguish them
 };
-struct TableFrame {
+// The place of a frame in its function.
+struct TablePlace {
   size_t function = 0;
   uint64_t distance = 0;
 };
@@ -78,7 +79,7 @@ class FrameTables {
 
   std::vector<ModuleKey> modules_;
   std::vector<TableFunction> functions_;
-  std::vector<TableFrame> frames_;
+  std::vector<TablePlace> frames_;
   std::vector<TableNode> nodes_;
   std::map<std::pair<uint64_t, uint64_t>, size_t> symbol_places_;  // by a function's module and start
 

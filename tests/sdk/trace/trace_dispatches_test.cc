@@ -109,7 +109,7 @@ int64_t TotalOfSlices(const trace::Trace& trace, const trace::Track& track, cons
 int64_t TotalOfWeights(const trace::Trace& trace, const std::string& function) {
   int64_t total_ns = 0;
   const trace::StackWeights weights = trace::WeighStacks(trace);
-  for (const trace::WeightedStack& weighted : weights.stacks) {
+  for (const trace::StackTime& weighted : weights.stacks) {
     bool is_in = false;
     for (uint32_t node = weighted.stack; node != trace::kNoIndex; node = weights.nodes[node].parent)
       is_in |= IsNamed(trace, weights.nodes[node].frame, function);

@@ -207,7 +207,7 @@ TEST(RandomSlices, LastAsLongAsTheStacksWeigh) {
         slices_ns[i] += extra_ns;
       }
     }
-    for (const WeightedStack& weighted : WeighStacks(random.trace).stacks) {
+    for (const StackTime& weighted : WeighStacks(random.trace).stacks) {
       ASSERT_GE(weighted.time_ns, 0) << seed;
       weights_ns[weighted.thread] += weighted.time_ns;
     }

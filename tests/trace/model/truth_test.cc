@@ -75,7 +75,7 @@ std::map<std::string, int64_t> TotalsOfSlices(const Trace& trace) {
 std::map<std::string, int64_t> TotalsOfWeights(const Trace& trace) {
   std::map<std::string, int64_t> totals_ns;
   const StackWeights weights = WeighStacks(trace);
-  for (const WeightedStack& weighted : weights.stacks)
+  for (const StackTime& weighted : weights.stacks)
     for (uint32_t node = weighted.stack; node != kNoIndex; node = weights.nodes[node].parent)
       totals_ns[trace.frames[weights.nodes[node].frame].name] += weighted.time_ns;
   return totals_ns;

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 std::vector<std::string> Told(const TraceBuilder& builder) {
   const StackWeights weights = WeighStacks(builder.trace);
   std::vector<std::string> told;
-  for (const WeightedStack& weighted : weights.stacks) {
+  for (const StackTime& weighted : weights.stacks) {
     std::string names;
     for (uint32_t node = weighted.stack; node != kNoIndex; node = weights.nodes[node].parent)
       names = builder.trace.frames[weights.nodes[node].frame].name + (names.empty() ? "" : ";") + names;
@@ -64,7 +64,7 @@ std::vector<std::string> ToldWithin(const TraceBuilder& builder, int64_t from_ms
   std::vector<std::string> told;
   const StackWeights weights =
       WeighRunningAndWaits(builder.trace, from_ms * kMs, until_ms * kMs, {10 * kMs, 10 * kMs});
-  for (const WeightedStack& weighted : weights.stacks) {
+  for (const StackTime& weighted : weights.stacks) {
     const std::string name = builder.trace.frames[weights.nodes[weighted.stack].frame].name;
     told.push_back(name + " " + std::to_string(weighted.time_ns / kMs) + " ms" +
                    (weighted.waited_ns != 0 ? " (waits)" : ""));
@@ -82,7 +82,7 @@ TEST(Weights, OfThreadsThatLookAtThemselvesInCallsAreShapedByTheirTimers) {
   builder.Wait(0, 4000, 5000, "main;Rest;nanosleep");
   std::map<std::string, int64_t> total_ms;
   const StackWeights weights = WeighStacks(builder.trace);
-  for (const WeightedStack& weighted : weights.stacks)
+  for (const StackTime& weighted : weights.stacks)
     total_ms[builder.trace.frames[weights.nodes[weighted.stack].frame].name] += weighted.time_ns / kMs;
   EXPECT_EQ(total_ms["Work"], 3000);
   EXPECT_EQ(total_ms["Rare"], 1000);

@@ -58,7 +58,7 @@ bool LiveTimes::Refresh(bool is_over) {
       trace, until_ns_, until_ns, {header.main_interval_ns.load(), header.worker_interval_ns.load()});
   TakeFigures(trace, until_ns, weights);
   now_.last.with_waits = TableOf(trace, weights);
-  std::erase_if(weights.stacks, [](const trace::WeightedStack& stack) { return stack.waited_ns != 0; });
+  std::erase_if(weights.stacks, [](const trace::StackTime& stack) { return stack.waited_ns != 0; });
   now_.last.running = TableOf(trace, weights);
   Add(now_.last.with_waits, &now_.since_begin.with_waits);
   Add(now_.last.running, &now_.since_begin.running);
@@ -103,7 +103,7 @@ uint32_t LiveTimes::FunctionOf(const trace::Trace& trace, const trace::NamedFram
 void LiveTimes::TakeFigures(const trace::Trace& trace, int64_t until_ns, const trace::StackWeights& weights) {
   const trace::RecordCounters& counters = arena_.header().counters;
   std::set<uint32_t> threads;
-  for (const trace::WeightedStack& weighted : weights.stacks) threads.insert(weighted.thread);
+  for (const trace::StackTime& weighted : weights.stacks) threads.insert(weighted.thread);
   const uint64_t samples = counters.samples.value() + counters.captures.value();
   const int64_t cpu_ns = ProcessCpuNs(trace.pid);
   const int64_t now_ns = base::SystemClock().MonoNs();
