@@ -14,10 +14,10 @@
 
 #include "policies/cpu_load.h"
 #include "watchdog/events/hang_sink.h"
-#include "watchdog/watch_tools.h"
 #include "watchdog/loops/watch_options.h"
 #include "watchdog/samples/power_samples.h"
 #include "watchdog/samples/thread_loads.h"
+#include "watchdog/watch_tools.h"
 
 namespace lagwatch::watchdog {
 

@@ -16,13 +16,15 @@
 #include "policies/time_discount.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/cpu_watch.h"
-#include "watchdog/dump.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/events/usage_period.h"
 #include "watchdog/loop_watches.h"
+#include "watchdog/loops/dump_requests.h"
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/loops/watch_options.h"
+#include "watchdog/samples/thread_lister.h"
 #include "watchdog/samples/wait_chain.h"
+#include "watchdog/watch_tools.h"
 
 namespace lagwatch::watchdog {
 
@@ -83,6 +85,10 @@ class Watchdog {
   int64_t RunRound();
   // Makes the dump that was asked for, if one was.
   void DumpIfAsked();
+  // Captures all threads and passes them to the sink, whether or not a loop hangs, as a report of kind kDump
+  // whose tag is the request's reason. It is the report of `loop`'s thread, or of the program's first thread
+  // if that is null: that thread's stack is the expensive one, and its wait chain is included.
+  void MakeDump(const DumpRequest& request, const WatchedLoop* loop);
   // The program may replace the capture signal's handler at any time.
   void KeepSignalNowAndThen();
   // Notifies the service manager, while no loop is in a hang. Returns the time of the next notification;

@@ -331,7 +331,7 @@ void Watchdog::DumpIfAsked() {
     break;
   }
   if (options_.reports_under_debugger || stack::ReadTracer() == 0) {
-    MakeDump(request, loop, dump_sample_.get(), tools_);
+    MakeDump(request, loop);
     DiscountForeignTime(kAnyWait);  // for the disk
   } else {
     counters_.checks_under_debugger.Add();

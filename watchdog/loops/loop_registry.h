@@ -18,9 +18,29 @@
 #include "watchdog/loops/loop_limits.h"
 #include "watchdog/loops/loop_probe.h"
 #include "watchdog/loops/loop_scopes.h"
-#include "watchdog/loops/task_counts.h"
 
 namespace lagwatch::watchdog {
+
+// The application's counts of a queue, from which the watchdog computes the age (policies/queue_age.h).
+//
+// Thread safety: all from any thread. Context: hot; wait-free, no clock is read.
+class alignas(64) TaskCounts {
+ public:
+  // Relaxed throughout: the counts order nothing.
+  void NoteQueued() { queued_.fetch_add(1, std::memory_order_relaxed); }
+  void NoteRun() { run_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t queued() const { return queued_.load(std::memory_order_relaxed); }
+  uint64_t run() const { return run_.load(std::memory_order_relaxed); }
+  // Nothing was queued yet.
+  void Reset() {
+    queued_.store(0, std::memory_order_relaxed);
+    run_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<uint64_t> queued_{0};
+  std::atomic<uint64_t> run_{0};
+};
 
 // One watched loop. The probe comes first: it is what the hot path touches.
 struct WatchedLoop {

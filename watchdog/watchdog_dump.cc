@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/dump.h"
-
 #include <unistd.h>
 
 #include "policies/fact_names.h"
 #include "watchdog/report_facts.h"
 #include "watchdog/samples/past_dispatches.h"
+#include "watchdog/watchdog.h"
 
 namespace lagwatch::watchdog {
 
-bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* sample,
-              const WatchTools& tools) {
+void Watchdog::MakeDump(const DumpRequest& request, const WatchedLoop* loop) {
+  const WatchTools& tools = tools_;
+  LoopSample* sample = dump_sample_.get();
   const int32_t tid = loop != nullptr ? loop->tid.load() : getpid();
   char name[WatchedLoop::kMaxNameBytes] = {};
   if (loop != nullptr) loop->CopyName(name);
@@ -56,7 +56,6 @@ bool MakeDump(const DumpRequest& request, const WatchedLoop* loop, LoopSample* s
   const bool is_kept = tools.sink->OnHang(event);
   (is_kept ? tools.counters->reports : tools.counters->reports_lost).Add();
   tools.counters->dumps.Add(is_kept);
-  return is_kept;
 }
 
 }  // namespace lagwatch::watchdog
