@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Discounts calls through the C ABI that may allocate, wait or reach a cancellation point.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "base/process/run_guarded.h"
+
+namespace lagwatch::sdk {
+
+// Makes the call: lets no exception out, for which `otherwise` is returned, and is no cancellation point of
+// the caller's.
+template <typename Result, typename Call>
+Result Guarded(Result otherwise, Call call) noexcept {
+  int state = PTHREAD_CANCEL_ENABLE;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  try {
+    otherwise = call();
+  } catch (...) {                                                 // no memory
+    base::failure_count.fetch_add(1, std::memory_order_relaxed);  // a statistic
+  }
+  pthread_setcancelstate(state, nullptr);
+  return otherwise;
+}
+template <typename Call>
+void Guarded(Call call) noexcept {
+  Guarded(0, [&call] {
+    call();
+    return 0;
+  });
+}
+
+}  // namespace lagwatch::sdk
