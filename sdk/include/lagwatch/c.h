@@ -10,6 +10,7 @@
 #ifndef LAGWATCH_C_H_
 #define LAGWATCH_C_H_
 
+#include <lagwatch/c_options.h>
 #include <lagwatch/c_types.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,112 +26,6 @@ extern "C" {
 #else
 #define LW_NOEXCEPT
 #endif
-
-typedef struct lw_options {
-  size_t struct_size_bytes;
-  const char* app;         /* default: the program's file name */
-  const char* app_version; /* default: empty */
-  const char* user;        /* the affected user, as a pseudonym; default: empty */
-  /* The collector, "https://host:port"; or "file:///directory", one file per batch; or "sentry:" and the DSN
-   * of a Sentry project, which receives one event per hang. Default: empty, reports stay on disk. */
-  const char* endpoint;
-  const char* key; /* the collector's key for this project */
-  /* The spool directory; created if it does not exist. Default: lagwatch/spool in $XDG_STATE_HOME or
-   * ~/.local/state; without a home directory /tmp/lagwatch-UID. All programs of the user share the default:
-   * one with an endpoint also sends the reports of the others. The monitor stays off if the directory is a
-   * symbolic link, belongs to another user or is writable by others. */
-  const char* spool_directory;
-  uint32_t threshold_ms;       /* a dispatch longer than this is a hang: 16 to 3600000, default 2000 */
-  uint32_t check_period_ms;    /* between two checks of one hang, before they become rarer: default 1000 */
-  uint32_t sample_interval_ms; /* between two stack samples of a busy loop: default 50 */
-  uint32_t ring_size;          /* samples per check: 1 to 100, default 20 */
-  /* A signal number, or 0 for an unused real-time signal. If the program replaces its handler later, lagwatch
-   * uses another signal. */
-  int32_t capture_signal;
-  /* 16 to 3600000; 0 turns the second threshold off. */
-  uint32_t anr_threshold_ms;          /* a longer hang is an ANR: default 5000 */
-  uint32_t idle_handler_threshold_ms; /* a longer idle handler is reported: default 2000 */
-  uint32_t input_threshold_ms;        /* a longer input event is reported: default 2000 */
-  uint32_t slow_dispatch_ms; /* a longer dispatch has its CPU time recorded; see slow_reports: default 700 */
-  lw_listener listener; /* context and callbacks must stay until lw_stop() has returned; default: none */
-  /* Called once by lw_start, on its thread, if the last run left a record. */
-  lw_on_last_exit on_last_exit;
-  void* on_last_exit_context;
-  /* A signal that makes a dump, as lw_dump_now() does; default: 0, none. The program's own handler for it is
-   * called, too; without one, the signal has no other effect. SIGKILL, SIGSTOP and signals that a program
-   * must not continue after (SIGSEGV and similar ones) are treated as 0. */
-  int32_t dump_signal;
-  uint32_t dump_interval_ms; /* shortest time between two dumps: 0 to 3600000, default 10000 */
-  /* Not 0: notifies the service manager (sd_notify's "WATCHDOG=1") twice in the unit's WatchdogSec= while no
-   * loop hangs, in place of the program. systemd then restarts a program that stays frozen for WatchdogSec=,
-   * which should be well above the thresholds; it also does so after lw_stop(), or when the spool's disk
-   * hangs. Uses NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of the environment; without them nothing is
-   * sent, and an idle program is never woken for it. Default: 0. */
-  int32_t feed_systemd;
-  /* Reports of kind "cpu" and "cpu-average", described below. Percentages: 1 to 100; 0: off. */
-  uint32_t watch_cpu;              /* not 0: on; default: off */
-  uint32_t cpu_percent;            /* limit for one second: default 80 */
-  uint32_t cpu_average_percent;    /* limit for the average over a window: default 80 */
-  uint32_t cpu_background_percent; /* the same for a window in the background: default 20 */
-  uint32_t cpu_window_ms;          /* 1000 to 3600000, default 60000 */
-  uint32_t slow_frame_ms;          /* a longer frame is reported: 16 to 3600000, default 120; 0: off */
-  uint32_t start;                  /* an lw_start_kind: default LW_START_UNWATCHED */
-  uint32_t cold_start_ms;          /* a longer cold start is reported: 16 to 3600000, default 10000 */
-  uint32_t warm_start_ms;          /* a longer warm start is reported: default 4000 */
-  uint32_t sensitive_ms;           /* see lw_listener: 16 to 3600000, default 250; 0: never */
-  uint32_t usage_period_s;         /* see "usage" below: 60 to 86400, default 3600; 0: never */
-  uint32_t consent;                /* an lw_consent: default LW_CONSENT_GIVEN; see lw_set_consent() */
-  /* The public key that signs the collector's config (`lagwatch-collector --print-public-key`): 64
-   * hexadecimal digits. Default: empty, no remote config. If it is invalid, nothing is sent. */
-  const char* config_key;
-  /* Patterns of text to remove from tags, thread names and other texts before they are written, in addition
-   * to the built-in ones (docs/privacy.md): up to 8 patterns of up to 63 bytes, one per line; '*' matches any
-   * run without blanks, '?' any byte. Default: empty. */
-  const char* scrub_tags;
-  uint32_t spool_sync; /* an lw_spool_sync: default LW_SPOOL_SYNC_HANGS */
-  /* The key that reports are sealed with (`lagwatch-collector --print-seal-key`): 64 hexadecimal digits. Only
-   * that collector can then read what is written and sent; docs/design/sealing.md lists the costs. Default:
-   * empty, nothing is sealed. If it is invalid, the monitor stays off and nothing is written. */
-  const char* seal_key;
-  /* Limits of what is sent. The rest is counted, and the counts are sent. */
-  uint32_t user_rate_ppm;     /* parts per million of users that send on a day: default 50000, 5 % */
-  uint32_t reports_per_day;   /* per user, the last ones for important reports: default 20; UINT32_MAX: all */
-  uint32_t reports_per_cause; /* of these, per cause: default 3; UINT32_MAX: all */
-  uint32_t unmetered_only;    /* not 0: sends nothing on a metered network, see lw_set_network(); default 0 */
-  const char* ca_file; /* PEM: certificates that the server's must be signed by; default: the system's */
-  const char* proxy;   /* "http://host:port"; default: from the environment (https_proxy, no_proxy, …) */
-  lw_transport transport; /* used in place of `endpoint`; default: none */
-  /* Not 0: records the stacks of all threads continuously, in a ring, and attaches a trace of the time before
-   * a hang to its report. Default: 0, off. */
-  uint32_t trace;
-  uint32_t trace_interval_ms; /* between two samples of a running thread: 1 to 100, default 10 */
-  /* Not 0: also captures stacks inside hooked calls (malloc, locks, I/O, …), for which the import tables of
-   * all modules are rewritten. Default: 0. */
-  uint32_t trace_hooks;
-  uint32_t trace_before_s; /* length of a trace before the hang: 0 to 600, default 10 */
-  uint32_t trace_slow_ms; /* a longer dispatch gets a trace, even if it is no hang: from 16; default 0: off */
-  uint32_t trace_buffer_kib; /* size of the ring: 1024 to 262144, default 8192 */
-  uint32_t trace_max_kib;    /* a larger trace is shortened: 4 to 900, default 256 */
-  uint32_t traces_per_day;   /* traces sent per user, with their reports: default 5; UINT32_MAX: all */
-  /* Not 0: each seccomp filter that confines the program, now or later, allows the system calls that
-   * docs/configuration.md lists. Default: 0; then lw_start() leaves the monitor off in a confined program,
-   * except where the first process of the pid namespace has as many filters, as in a container; and a program
-   * that confines itself must call lw_stop() first. */
-  uint32_t seccomp_allows_lagwatch;
-  /* Selects the sample of a busy loop that is shown as the expensive stack: default LW_EXPENSIVE_PATH. */
-  uint32_t expensive; /* an lw_expensive */
-  /* With `trace`: modules whose function calls are recorded, too, if they were built with
-   * -fpatchable-function-entry; file names or patterns ('*', '?'), separated by commas. Their code is patched
-   * while the program runs. Default: empty, none. Calls of functions built with -finstrument-functions, and
-   * parts named by lw_trace_begin(), are recorded in any case. */
-  const char* trace_patch;
-  /* Not 0: reports each dispatch that took longer than slow_dispatch_ms and was no hang, kind "slow", with a
-   * tree of the calls that took its time: recorded calls (lw_trace_begin(), instrumented functions) or else
-   * samples of its thread. At most one per dump_interval_ms. Records as `trace` does, with its interval,
-   * buffer and hooks, even if `trace` is off. Default: 0. */
-  uint32_t slow_reports;
-  uint32_t slow_reports_per_day; /* sent per user and day: default 5; UINT32_MAX: all */
-} lw_options;
 
 /* Fills in sizes and defaults. */
 LW_API void lw_options_init(lw_options* options) LW_NOEXCEPT;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes what is made from the table of options (policies/options/options.def): the public headers' structs
+// and the tables of docs/configuration.md. Or checks that they are up to date. For lagwatch's own developers.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "tools/options/documents.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Read(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view mode = argc == 3 ? argv[1] : "";
+  if (mode != "--write" && mode != "--check") {
+    std::cerr << "usage: lagwatch-options --write|--check REPOSITORY\n";
+    return 2;
+  }
+  bool is_stale = false;
+  for (const auto& document : lagwatch::tools::OptionDocuments()) {
+    const fs::path path = fs::path(argv[2]) / document.path;
+    const std::string before = Read(path);
+    const std::string text = document.make(before);
+    if (text == before) continue;
+    if (mode == "--write") {
+      std::ofstream(path) << text;
+    } else {
+      std::cerr << path.string()
+                << " differs from policies/options/options.def: lagwatch-options --write .\n";
+      is_stale = true;
+    }
+  }
+  return is_stale ? 1 : 0;
+}
