@@ -58,11 +58,11 @@ int PlaySession(const std::string& spool, int number) {
                                  .spool_directory = spool,
                                  .threshold_ms = kThresholdMs,
                                  .anr_threshold_ms = 0,
-                                 .slow_dispatch_ms = 35,
-                                 .check_period_ms = kThresholdMs,
-                                 .sample_interval_ms = kSampleIntervalMs,
-                                 .ring_size = kRingSize,
-                                 .usage_period_s = 0});
+                                 .detection = {.check_period_ms = kThresholdMs,
+                                               .sample_interval_ms = kSampleIntervalMs,
+                                               .ring_size = kRingSize,
+                                               .usage_period_s = 0},
+                                 .slow = {.dispatch_ms = 35}});
   if (!monitor.is_on()) {
     std::cerr << "the monitor is off: " << monitor.why_off() << "\n";
     return 1;

@@ -17,6 +17,8 @@
 #include "sdk/c_listener.h"
 #include "sdk/config_keeper.h"
 #include "sdk/consent.h"
+#include "sdk/monitor_options.h"
+#include "sdk/options/option_values.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run/run_writer.h"
 #include "sdk/run/text_cell.h"
@@ -24,21 +26,11 @@
 
 namespace {
 
+using lagwatch::Options;
 using lagwatch::sdk::CListener;
 using lagwatch::sdk::Guarded;
 using lagwatch::sdk::MonitorOptions;
 using lagwatch::sdk::ProcessMonitor;
-
-using lagwatch::sdk::StartKind;
-static_assert(LW_START_UNWATCHED == static_cast<int>(StartKind::kUnwatched) &&
-              LW_START_WATCHED == static_cast<int>(StartKind::kWatched) &&
-              LW_START_COLD == static_cast<int>(StartKind::kCold) &&
-              LW_START_WARM == static_cast<int>(StartKind::kWarm));
-
-using lagwatch::report::SyncPolicy;
-static_assert(LW_SPOOL_SYNC_NEVER == static_cast<int>(SyncPolicy::kNever) &&
-              LW_SPOOL_SYNC_HANGS == static_cast<int>(SyncPolicy::kHangStartAndEnd) &&
-              LW_SPOOL_SYNC_ALL == static_cast<int>(SyncPolicy::kEveryRecord));
 
 using lagwatch::sdk::Network;
 static_assert(LW_NETWORK_UNMETERED == static_cast<int>(Network::kUnmetered) &&
@@ -49,16 +41,6 @@ constexpr size_t kMaxReasonBytes = 512;
 // Of what a host's transport hands over of the collector's answer.
 constexpr size_t kMaxHostAnswerBytes = 64 << 10;
 
-std::string ToString(const char* text) { return text == nullptr ? std::string() : std::string(text); }
-
-// A caller built against an older header has a shorter struct; missing members keep their defaults.
-lw_options WithDefaults(const lw_options* given) {
-  lw_options options;
-  lw_options_init(&options);
-  if (given != nullptr) std::memcpy(&options, given, std::min(given->struct_size_bytes, sizeof options));
-  return options;
-}
-
 lagwatch::base::Result<std::unique_ptr<lagwatch::report::Sealer>> CreateSealer(const std::string& seal_key) {
   const auto key = lagwatch::report::ParsePublicKey(seal_key);
   auto sealer = key.ok() ? lagwatch::report::RecordSealer::Create(key.value()) : key.status();
@@ -68,64 +50,12 @@ lagwatch::base::Result<std::unique_ptr<lagwatch::report::Sealer>> CreateSealer(c
       "seal_key is not a collector's seal key, so nothing is written: " + sealer.status().message());
 }
 
-lagwatch::sdk::TraceOptions ToTraceOptions(const lw_options& given) {
-  lagwatch::sdk::TraceOptions options;
-  options.is_on = given.trace != 0;
-  options.reports_slow = given.slow_reports != 0;
-  options.interval_ns = given.trace_interval_ms * lagwatch::base::kNsPerMs;
-  options.has_hooks = given.trace_hooks != 0;
-  options.before_ns = given.trace_before_s * lagwatch::base::kNsPerSecond;
-  options.slow_ns = given.trace_slow_ms * lagwatch::base::kNsPerMs;
-  options.buffer_bytes = uint64_t{given.trace_buffer_kib} << 10;
-  options.max_bytes = uint64_t{given.trace_max_kib} << 10;
-  options.patched_modules = ToString(given.trace_patch);
-  return options;
-}
-
-MonitorOptions ToMonitorOptions(const lw_options& given) {
-  using lagwatch::base::kNsPerMs;
-  MonitorOptions options;
-  options.app = ToString(given.app);
-  options.app_version = ToString(given.app_version);
-  options.user = ToString(given.user);
-  options.spool_directory = ToString(given.spool_directory);
-  options.scrub_patterns = ToString(given.scrub_tags);
-  options.watch.threshold_ns = given.threshold_ms * kNsPerMs;
-  options.watch.anr_threshold_ns = given.anr_threshold_ms * kNsPerMs;
-  options.watch.idle_handler_threshold_ns = given.idle_handler_threshold_ms * kNsPerMs;
-  options.watch.input_threshold_ns = given.input_threshold_ms * kNsPerMs;
-  options.watch.slow_frame_ns = given.slow_frame_ms * kNsPerMs;
-  options.watch.slow_dispatch_ns = given.slow_dispatch_ms * kNsPerMs;
-  options.watch.sensitive_ns = given.sensitive_ms * kNsPerMs;
-  options.watch.usage_period_ns = given.usage_period_s * lagwatch::base::kNsPerSecond;
-  options.watch.check_period_ns = given.check_period_ms * kNsPerMs;
-  options.watch.sample_interval_ns = given.sample_interval_ms * kNsPerMs;
-  options.watch.ring_size = static_cast<int32_t>(std::min<uint32_t>(given.ring_size, INT32_MAX));
-  if (given.expensive == LW_EXPENSIVE_LEAF)
-    options.watch.expensive_stack_rule = lagwatch::policies::ExpensiveStackRule::kLeaf;
-  auto percent = [](uint32_t given_percent) {
-    return static_cast<int32_t>(std::min<uint32_t>(given_percent, 100));
-  };
-  options.watch.cpu.is_watched = given.watch_cpu != 0;
-  options.watch.cpu.percent = percent(given.cpu_percent);
-  options.watch.cpu.average_percent = percent(given.cpu_average_percent);
-  options.watch.cpu.background_percent = percent(given.cpu_background_percent);
-  options.watch.cpu.window_ns = given.cpu_window_ms * kNsPerMs;
-  options.capture.signal_number = given.capture_signal;
-  options.trace = ToTraceOptions(given);
-  options.seccomp_is_allowed = given.seccomp_allows_lagwatch != 0;
-  options.dump_signal = given.dump_signal;
-  options.watch.dump_interval_ns = given.dump_interval_ms * kNsPerMs;
-  options.feeds_service = given.feed_systemd != 0;
-  if (given.start <= LW_START_WARM) options.start.kind = static_cast<StartKind>(given.start);
-  options.start.cold_threshold_ns = given.cold_start_ms * kNsPerMs;
-  options.start.warm_threshold_ns = given.warm_start_ms * kNsPerMs;
-  options.is_sent = !ToString(given.endpoint).empty() || given.transport.post != nullptr;
-  if (given.spool_sync <= LW_SPOOL_SYNC_ALL) options.spool_sync = static_cast<SyncPolicy>(given.spool_sync);
-  if (const std::string seal_key = ToString(given.seal_key); !seal_key.empty())
-    options.create_sealer = [seal_key] { return CreateSealer(seal_key); };
-  if (CListener::IsWanted(given.listener)) options.listener = std::make_shared<CListener>(given.listener);
-  return options;
+MonitorOptions MonitorOptionsOf(const Options& options) {
+  MonitorOptions monitor = lagwatch::sdk::ToMonitorOptions(options);
+  if (const std::string& seal_key = options.privacy.seal_key; !seal_key.empty())
+    monitor.create_sealer = [seal_key] { return CreateSealer(seal_key); };
+  if (CListener::IsWanted(options.listener)) monitor.listener = std::make_shared<CListener>(options.listener);
+  return monitor;
 }
 
 lagwatch::report::HostPost ToHostPost(const lw_transport& transport) {
@@ -140,26 +70,27 @@ lagwatch::report::HostPost ToHostPost(const lw_transport& transport) {
   };
 }
 
-lagwatch::sdk::UploadServiceOptions ToUploadOptions(const lw_options& given, const MonitorOptions& monitor) {
-  lagwatch::sdk::UploadServiceOptions options{.http = {.endpoint = ToString(given.endpoint),
-                                                       .key = ToString(given.key),
-                                                       .ca_file = ToString(given.ca_file),
-                                                       .proxy = ToString(given.proxy)},
-                                              .post = ToHostPost(given.transport),
-                                              .policies = lagwatch::sdk::DefaultUploadPolicies(),
-                                              .unmetered_only = given.unmetered_only != 0,
-                                              .config_key = ToString(given.config_key)};
+lagwatch::sdk::UploadServiceOptions ToUploadOptions(const Options& options, const MonitorOptions& monitor) {
+  const lagwatch::UploadOptions& given = options.upload;
+  lagwatch::sdk::UploadServiceOptions upload{.http = {.endpoint = options.endpoint,
+                                                      .key = options.key,
+                                                      .ca_file = given.ca_file,
+                                                      .proxy = given.proxy},
+                                             .post = ToHostPost(given.transport),
+                                             .policies = lagwatch::sdk::DefaultUploadPolicies(),
+                                             .unmetered_only = given.unmetered_only,
+                                             .config_key = given.config_key};
   const MonitorOptions normal = monitor.Normalized();
-  options.audience = {normal.app, normal.user};
-  options.app_version = normal.app_version;
-  options.policies.sampling.rate_ppm = given.user_rate_ppm;
-  options.policies.quota = {.per_day = given.reports_per_day, .per_cluster = given.reports_per_cause};
-  options.policies.traces.per_day = given.traces_per_day;
-  options.policies.slow.per_day = given.slow_reports_per_day;
-  return options;
+  upload.audience = {normal.app, normal.user};
+  upload.app_version = normal.app_version;
+  upload.policies.sampling.rate_ppm = given.user_rate_ppm;
+  upload.policies.quota = {.per_day = given.reports_per_day, .per_cluster = given.reports_per_cause};
+  upload.policies.traces.per_day = given.traces_per_day;
+  upload.policies.slow.per_day = given.slow_reports_per_day;
+  return upload;
 }
 
-lagwatch::sdk::CreateUpload UploadTo(const lw_options& given, const MonitorOptions& monitor) {
+lagwatch::sdk::CreateUpload UploadTo(const Options& given, const MonitorOptions& monitor) {
   const lagwatch::sdk::UploadServiceOptions options = ToUploadOptions(given, monitor);
   if (!options.has_destination()) return {};
   using lagwatch::sdk::BackgroundUpload;
@@ -172,8 +103,8 @@ lagwatch::sdk::CreateUpload UploadTo(const lw_options& given, const MonitorOptio
       };
 }
 
-std::function<bool(MonitorOptions*)> ConfigOf(const lw_options& given) {
-  auto key = lagwatch::report::ParsePublicKey(ToString(given.config_key));
+std::function<bool(MonitorOptions*)> ConfigOf(const Options& given) {
+  auto key = lagwatch::report::ParsePublicKey(given.upload.config_key);
   if (!key.ok()) return {};
   return [key = *key](MonitorOptions* options) { return lagwatch::sdk::ApplyStoredConfig(key, options); };
 }
@@ -238,38 +169,7 @@ lw_status ToStatus(ProcessMonitor::StartResult result) {
 
 extern "C" {
 
-void lw_options_init(lw_options* options) noexcept {
-  std::memset(options, 0, sizeof *options);
-  options->struct_size_bytes = sizeof *options;
-  options->threshold_ms = 2000;
-  options->anr_threshold_ms = 5000;
-  options->idle_handler_threshold_ms = 2000;
-  options->input_threshold_ms = 2000;
-  options->slow_dispatch_ms = 700;
-  options->slow_frame_ms = 120;
-  options->cold_start_ms = 10000;
-  options->warm_start_ms = 4000;
-  options->sensitive_ms = 250;
-  options->usage_period_s = 3600;
-  options->spool_sync = LW_SPOOL_SYNC_HANGS;
-  options->check_period_ms = 1000;
-  options->sample_interval_ms = 50;
-  options->ring_size = 20;
-  options->dump_interval_ms = 10000;
-  options->cpu_percent = 80;
-  options->cpu_average_percent = 80;
-  options->cpu_background_percent = 20;
-  options->cpu_window_ms = 60000;
-  options->user_rate_ppm = 50000;
-  options->reports_per_day = 20;
-  options->reports_per_cause = 3;
-  options->trace_interval_ms = 10;
-  options->trace_before_s = 10;
-  options->trace_buffer_kib = 8192;
-  options->trace_max_kib = 256;
-  options->traces_per_day = 5;
-  options->slow_reports_per_day = 5;
-}
+void lw_options_init(lw_options* options) noexcept { lagwatch::sdk::SetDefaults(options); }
 
 void lw_stats_init(lw_stats* stats) noexcept {
   std::memset(stats, 0, sizeof *stats);
@@ -283,15 +183,15 @@ void lw_last_exit_init(lw_last_exit* last_exit) noexcept {
 
 lw_status lw_start(const lw_options* options) noexcept {
   return Guarded(LW_OFF, [options] {
-    const lw_options given = WithDefaults(options);
-    const MonitorOptions monitor_options = ToMonitorOptions(given);
+    const Options given = lagwatch::sdk::ToOptions(options);
+    const MonitorOptions monitor_options = MonitorOptionsOf(given);
     return ToStatus(ProcessMonitor::Instance().Start(
         {.options = monitor_options,
          .create_upload = UploadTo(given, monitor_options),
          .apply_config = ConfigOf(given),
-         .on_started = TellLastExitTo(given.on_last_exit, given.on_last_exit_context),
+         .on_started = TellLastExitTo(given.process.on_last_exit, given.process.on_last_exit_context),
          .erase_kept = &lagwatch::sdk::EraseWhatIsKept,
-         .has_consent = given.consent == LW_CONSENT_GIVEN}));
+         .has_consent = given.privacy.consent == LW_CONSENT_GIVEN}));
   });
 }
 

@@ -64,12 +64,12 @@ void Stage::Start(const std::function<void(Options*)>& change) {
       .spool_directory = spool_.path(),
       .threshold_ms = kThresholdMs,
       .anr_threshold_ms = 0,
-      .idle_handler_threshold_ms = kThresholdMs,
-      .input_threshold_ms = kThresholdMs,
-      .slow_dispatch_ms = kThresholdMs / 2,
-      .check_period_ms = kTickMs,
-      .sample_interval_ms = kSampleMs,
-      .ring_size = kTickMs / kSampleMs,
+      .detection = {.idle_handler_threshold_ms = kThresholdMs,
+                    .input_threshold_ms = kThresholdMs,
+                    .check_period_ms = kTickMs,
+                    .sample_interval_ms = kSampleMs,
+                    .ring_size = kTickMs / kSampleMs},
+      .slow = {.dispatch_ms = kThresholdMs / 2},
       .listener = {
           .context = this, .hang_begin = &OnBegin, .hang_end = &OnEnd, .hang_filtered = {}, .sensitive = {}}};
   if (change) change(&options);

@@ -89,17 +89,17 @@ int PlayVictim(const std::string& spool, const std::string& mode) {
     std::cout << "reason " << last_exit->reason << std::endl;
   };
   auto tell_hang = [](void*, const lw_hang*) { std::cout << "lagging" << std::endl; };
-  Options options{.app = "victim",
-                  .spool_directory = spool,
-                  .threshold_ms = kThresholdMs,
-                  .check_period_ms = kTickMs,
-                  .sample_interval_ms = kSampleMs,
-                  .ring_size = kTickMs / kSampleMs};
+  Options options{
+      .app = "victim",
+      .spool_directory = spool,
+      .threshold_ms = kThresholdMs,
+      .detection = {
+          .check_period_ms = kTickMs, .sample_interval_ms = kSampleMs, .ring_size = kTickMs / kSampleMs}};
   options.listener.hang_begin = tell_hang;
   const bool is_start = mode == "slow_start" || mode == "start_in_time";
-  if (is_start) options.start = LW_START_COLD;
-  if (mode == "slow_start") options.cold_start_ms = kThresholdMs;
-  if (mode == "tell") options.on_last_exit = tell_reason;
+  if (is_start) options.start.kind = LW_START_COLD;
+  if (mode == "slow_start") options.start.cold_ms = kThresholdMs;
+  if (mode == "tell") options.process.on_last_exit = tell_reason;
   Monitor monitor = Monitor::Start(options);
   if (mode == "tell") return 0;
   Loop loop = monitor.WatchLoop("main");

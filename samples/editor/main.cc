@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   // A real program keeps the default of 5 %, enough for estimates with many users. Here there is one user.
-  settings.lagwatch.user_rate_ppm = 1'000'000;
+  settings.lagwatch.upload.user_rate_ppm = 1'000'000;
   auto monitor = lagwatch::Monitor::Start(settings.lagwatch);
   if (!monitor.is_on()) std::fprintf(stderr, "editor: lagwatch is off: %s\n", monitor.why_off().c_str());
   auto loop = monitor.WatchLoop("ui");

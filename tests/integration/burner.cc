@@ -28,11 +28,11 @@ int main(int argc, char** argv) {
   lw_set_foreground(0);
   auto monitor = lagwatch::Monitor::Start({.app = "burner",
                                            .spool_directory = argv[1],
-                                           .watch_cpu = true,
-                                           .cpu_percent = 1,
-                                           .cpu_average_percent = 0,
-                                           .cpu_background_percent = 1,
-                                           .cpu_window_ms = 2000});
+                                           .cpu = {.is_watched = true,
+                                                   .percent = 1,
+                                                   .average_percent = 0,
+                                                   .background_percent = 1,
+                                                   .window_ms = 2000}});
   if (!monitor.is_on()) return 1;
   std::atomic<bool> is_over{false};
   std::thread burner([&] {

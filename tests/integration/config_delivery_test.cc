@@ -36,10 +36,9 @@ class ConfigDeliveryTest : public ::testing::Test {
             .user = "u-1",
             .spool_directory = spool_,
             .threshold_ms = 100,
-            .check_period_ms = 50,
-            .sample_interval_ms = 10,
-            .config_key = config_key_.empty() ? collector_.config_key() : config_key_,
-            .user_rate_ppm = 1'000'000};
+            .detection = {.check_period_ms = 50, .sample_interval_ms = 10},
+            .upload = {.user_rate_ppm = 1'000'000,
+                       .config_key = config_key_.empty() ? collector_.config_key() : config_key_}};
   }
   // Empty when there is none.
   std::string StoredConfig() const {

@@ -74,22 +74,18 @@ int main(int argc, char** argv) {
   std::signal(SIGSEGV, TellAndDie);
   int calls = 0;
   const char* seal_key = std::getenv("FREEZER_SEAL_KEY");
-  auto monitor =
-      lagwatch::Monitor::Start({.app = "freezer",
-                                .app_version = "1",
-                                .endpoint = argc > 2 ? argv[2] : "",
-                                .key = argc > 3 ? argv[3] : "",
-                                .user = seal_key == nullptr ? "u-1" : "user-who-is-nobodys-business",
-                                .spool_directory = argv[1],
-                                .threshold_ms = 100,
-                                .check_period_ms = 100,
-                                .sample_interval_ms = 10,
-                                .on_last_exit = CountCall,
-                                .on_last_exit_context = &calls,
-                                .seal_key = seal_key == nullptr ? "" : seal_key,
-                                .user_rate_ppm = 1'000'000,
-                                .reports_per_day = UINT32_MAX,
-                                .reports_per_cause = UINT32_MAX});
+  auto monitor = lagwatch::Monitor::Start(
+      {.app = "freezer",
+       .app_version = "1",
+       .endpoint = argc > 2 ? argv[2] : "",
+       .key = argc > 3 ? argv[3] : "",
+       .user = seal_key == nullptr ? "u-1" : "user-who-is-nobodys-business",
+       .spool_directory = argv[1],
+       .threshold_ms = 100,
+       .detection = {.check_period_ms = 100, .sample_interval_ms = 10},
+       .upload = {.user_rate_ppm = 1'000'000, .reports_per_day = UINT32_MAX, .reports_per_cause = UINT32_MAX},
+       .privacy = {.seal_key = seal_key == nullptr ? "" : seal_key},
+       .process = {.on_last_exit = CountCall, .on_last_exit_context = &calls}});
   if (calls != (monitor.last_exit() ? 1 : 0)) return 3;
   if (!monitor.is_on()) {
     std::cerr << monitor.why_off() << "\n";

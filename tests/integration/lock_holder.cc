@@ -141,9 +141,8 @@ int main(int argc, char** argv) {
                                            .app_version = "1",
                                            .spool_directory = argv[1],
                                            .threshold_ms = 100,
-                                           .check_period_ms = 100,
-                                           .sample_interval_ms = 10,
-                                           .seal_key = seal_key == nullptr ? "" : seal_key});
+                                           .detection = {.check_period_ms = 100, .sample_interval_ms = 10},
+                                           .privacy = {.seal_key = seal_key == nullptr ? "" : seal_key}});
   if (!monitor.is_on()) return 1;
   if (name == "fork-first") pthread_atfork(HoldInFork, nullptr, nullptr);
   auto loop = monitor.WatchLoop("main");

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
                                            .user = "u-1",
                                            .spool_directory = argv[1],
                                            .threshold_ms = 200,
-                                           .user_rate_ppm = 1'000'000});
+                                           .upload = {.user_rate_ppm = 1'000'000}});
   auto loop = monitor.WatchLoop("ui");
   {
     lagwatch::ScopedDispatch dispatch(loop, "index");

@@ -38,9 +38,8 @@ class ConsentTest : public ::testing::Test {
     return {.app = "consent-test",
             .spool_directory = spool_,
             .threshold_ms = 100,
-            .check_period_ms = 50,
-            .sample_interval_ms = 10,
-            .consent = consent};
+            .detection = {.check_period_ms = 50, .sample_interval_ms = 10},
+            .privacy = {.consent = consent}};
   }
   // One dispatch that spins until its report is on disk.
   void FreezeUntilReported(const Monitor& monitor) const {
@@ -128,8 +127,8 @@ class ConsentTest : public ::testing::Test {
 TEST_F(ConsentTest, TellsHowTheLastRunEndedWhenItStartsLater) {
   int calls = 0;
   Options options = OptionsWith(LW_CONSENT_NOT_GIVEN);
-  options.on_last_exit = [](const lw_last_exit*, void* context) { ++*static_cast<int*>(context); };
-  options.on_last_exit_context = &calls;
+  options.process.on_last_exit = [](const lw_last_exit*, void* context) { ++*static_cast<int*>(context); };
+  options.process.on_last_exit_context = &calls;
   {
     auto monitor = Monitor::Start(OptionsWith(LW_CONSENT_GIVEN));
     ASSERT_TRUE(monitor.is_on());

@@ -55,7 +55,7 @@ TEST_F(SdkTest, MakesADumpOnDemandAndNotASecondOneSoon) {
 
 TEST_F(SdkTest, MakesDumpsWithoutALoopAndDuringAHang) {
   Options options = TestOptions();
-  options.dump_interval_ms = 0;
+  options.dump.interval_ms = 0;
   auto monitor = Monitor::Start(options);
   auto dumps = [&] {
     std::vector<report::Report> found = Reports();
@@ -98,7 +98,7 @@ TEST_F(SdkTest, MakesADumpWhenASignalAsksAndCallsTheProgramsHandler) {
   own.sa_handler = [](int) { ++g_own_signals; };
   sigaction(SIGUSR2, &own, nullptr);
   Options options = TestOptions();
-  options.dump_signal = SIGUSR2;
+  options.dump.signal = SIGUSR2;
   auto monitor = Monitor::Start(options);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   kill(getpid(), SIGUSR2);
@@ -118,7 +118,7 @@ TEST_F(SdkTest, MakesADumpWhenASignalAsksAndCallsTheProgramsHandler) {
 
 TEST_F(SdkTest, SharesOneSignalBetweenDumpsAndCaptures) {
   Options options = TestOptions();
-  options.dump_signal = options.capture_signal = SIGUSR2;
+  options.dump.signal = options.process.capture_signal = SIGUSR2;
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   kill(getpid(), SIGUSR2);
@@ -135,7 +135,7 @@ TEST_F(SdkTest, TakesNoSignalForDumpsThatAProgramMustNotJustGoOnAfter) {
     struct sigaction before {};
     const bool is_signal = sigaction(signal_number, nullptr, &before) == 0;
     Options options = TestOptions();
-    options.dump_signal = signal_number;
+    options.dump.signal = signal_number;
     auto monitor = Monitor::Start(options);
     EXPECT_TRUE(monitor.is_on()) << signal_number;
     struct sigaction now {};
@@ -147,7 +147,7 @@ TEST_F(SdkTest, TakesNoSignalForDumpsThatAProgramMustNotJustGoOnAfter) {
 
 TEST_F(SdkTest, LeavesTheDumpSignalToAForkedChild) {
   Options options = TestOptions();
-  options.dump_signal = SIGUSR2;
+  options.dump.signal = SIGUSR2;
   auto monitor = Monitor::Start(options);
   pid_t child = fork();
   if (child == 0) {
@@ -168,8 +168,8 @@ std::atomic<int> g_top_signals{0};
 
 TEST_F(SdkTest, LivesWithAHandlerOnTopOfItsDumpSignal) {
   Options options = TestOptions();
-  options.dump_signal = SIGUSR2;
-  options.dump_interval_ms = 0;
+  options.dump.signal = SIGUSR2;
+  options.dump.interval_ms = 0;
   auto monitor = Monitor::Start(options);
   struct sigaction top {};
   top.sa_flags = SA_SIGINFO;

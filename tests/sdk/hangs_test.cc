@@ -79,7 +79,7 @@ TEST_F(SdkTest, HasTheDiskTakeAHangAtOnceUnlessToldNotTo) {
     EXPECT_EQ(monitor.stats().spool_syncs_failed, 0u);
   }
   Options options = TestOptions();
-  options.spool_sync = LW_SPOOL_SYNC_NEVER;
+  options.process.spool_sync = LW_SPOOL_SYNC_NEVER;
   auto monitor = Monitor::Start(options);
   const uint64_t before = monitor.stats().spool_syncs;
   FreezeUntilReported(monitor.WatchLoop("ui"), "freeze");
@@ -215,8 +215,8 @@ TEST_F(SdkTest, SurvivesAnExecutorThatRefusesPings) {
 TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
   Options options = TestOptions();
   options.threshold_ms = 3'600'000;
-  options.idle_handler_threshold_ms = 60;
-  options.input_threshold_ms = 60;
+  options.detection.idle_handler_threshold_ms = 60;
+  options.detection.input_threshold_ms = 60;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   auto wait_for_kind = [&](size_t count, report::HangKind kind) {
@@ -242,7 +242,7 @@ TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
 TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
   Options options = TestOptions();
   options.threshold_ms = 3'600'000;
-  options.slow_frame_ms = 60;
+  options.detection.slow_frame_ms = 60;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   loop.SetRefreshInterval(10'000'000);
@@ -324,11 +324,11 @@ TEST_F(SdkTest, TellsHowLongTasksOfPastDispatchesHadWaited) {
 
 TEST_F(SdkTest, ReportsTooMuchCpuNowAndOnAverage) {
   Options options = TestOptions();
-  options.watch_cpu = true;
-  options.cpu_percent = 1;
-  options.cpu_average_percent = 0;
-  options.cpu_background_percent = 1;
-  options.cpu_window_ms = 1000;
+  options.cpu.is_watched = true;
+  options.cpu.percent = 1;
+  options.cpu.average_percent = 0;
+  options.cpu.background_percent = 1;
+  options.cpu.window_ms = 1000;
   lw_set_foreground(0);
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
@@ -420,7 +420,7 @@ TEST_F(SdkTest, TellsAListenerOfLongDispatchesOnTheWatchdogsThread) {
   static Heard heard;  // whatever happens to this test, it stays
   Options options = TestOptions();
   options.threshold_ms = 60'000;
-  options.sensitive_ms = 50;
+  options.detection.sensitive_ms = 50;
   options.listener.context = &heard;
   options.listener.sensitive = [](void* context, const lw_hang* dispatch) {
     auto& told = *static_cast<Heard*>(context);

@@ -57,9 +57,9 @@ TEST_F(SdkTest, StaysOffAndSaysWhyWhenTheSpoolCannotBeMade) {
 TEST_F(SdkTest, BringsOptionsIntoTheirRanges) {
   Options options = TestOptions();
   options.threshold_ms = 0;
-  options.check_period_ms = 0;
-  options.sample_interval_ms = UINT32_MAX;
-  options.ring_size = UINT32_MAX;
+  options.detection.check_period_ms = 0;
+  options.detection.sample_interval_ms = UINT32_MAX;
+  options.detection.ring_size = UINT32_MAX;
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on());
   auto loop = monitor.WatchLoop("ui");
@@ -71,7 +71,7 @@ std::atomic<int> g_host_signals{0};
 
 TEST_F(SdkTest, GoesOnCapturingWhenTheProgramTakesTheSignal) {
   Options options = TestOptions();
-  options.capture_signal = SIGUSR2;
+  options.process.capture_signal = SIGUSR2;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "before");
@@ -205,7 +205,7 @@ TEST_F(SdkTest, IsOffInAForkedChildUntilStartedThere) {
 TEST_F(SdkTest, SurvivesForksWhileItCaptures) {
   Options options = TestOptions();
   options.threshold_ms = 16;
-  options.sample_interval_ms = 1;
+  options.detection.sample_interval_ms = 1;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   ScopedDispatch dispatch(loop, "forks all the time");
@@ -261,7 +261,7 @@ TEST_F(SdkTest, FeedsTheServiceManagerOnlyWhenTold) {
     EXPECT_EQ(monitor.stats().service_feeds, 0u);
     EXPECT_EQ(manager.Receive(), "");
   }
-  options.feed_systemd = true;
+  options.process.feed_systemd = true;
   auto monitor = Monitor::Start(options);
   EXPECT_TRUE(WaitUntil([&] { return manager.Receive() == "WATCHDOG=1"; }));
   EXPECT_TRUE(WaitUntil([&] { return manager.Receive() == "WATCHDOG=1"; }));

@@ -119,10 +119,10 @@ class OwnFiles : public SdkTest {
 
 TEST_F(OwnFiles, TheProgramsDescriptorsAreItsOwnDuringHangsAndUploads) {
   Options options = TestOptions();
-  options.user_rate_ppm = 1'000'000;
+  options.upload.user_rate_ppm = 1'000'000;
   options.endpoint = "http://127.0.0.1:1";  // where no server answers: sockets come and go
-  options.trace = true;
-  options.trace_hooks = true;
+  options.trace.is_on = true;
+  options.trace.has_hooks = true;
   const std::set<int> before = Descriptors();
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
@@ -185,14 +185,14 @@ TEST_F(OwnFiles, TheProgramsCallbacksHaveTheProgramsDescriptors) {
   const int log = open((directory_ / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   Host host{.fd = log};
   Options options = TestOptions();
-  options.user_rate_ppm = 1'000'000;
+  options.upload.user_rate_ppm = 1'000'000;
   options.listener.context = &host;
   options.listener.hang_begin = [](void* context, const lw_hang*) {
     auto* told = static_cast<Host*>(context);
     told->Write(&told->listened);
   };
-  options.transport.context = &host;
-  options.transport.post = [](void* context, const void*, size_t, char*, size_t* answer_size_bytes) {
+  options.upload.transport.context = &host;
+  options.upload.transport.post = [](void* context, const void*, size_t, char*, size_t* answer_size_bytes) {
     auto* told = static_cast<Host*>(context);
     told->Write(&told->posted);
     *answer_size_bytes = 0;

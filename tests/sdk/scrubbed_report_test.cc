@@ -39,9 +39,8 @@ TEST(ScrubbedReport, HoldsNoNamesNumbersHomesNorWhatThePatternsFind) {
   auto monitor = Monitor::Start({.app = "scrub-test",
                                  .spool_directory = spool,
                                  .threshold_ms = 100,
-                                 .check_period_ms = 50,
-                                 .sample_interval_ms = 10,
-                                 .scrub_tags = "token=*"});
+                                 .detection = {.check_period_ms = 50, .sample_interval_ms = 10},
+                                 .privacy = {.scrub_tags = "token=*"}});
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   lw_set_scene("mail from jane@example.org");
   lw_set_value("account", "4929 and 004917012345678");

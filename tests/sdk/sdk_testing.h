@@ -43,8 +43,7 @@ class SdkTest : public ::testing::Test {
             .user = "u-1",
             .spool_directory = directory_ / "spool",
             .threshold_ms = 100,
-            .check_period_ms = 50,
-            .sample_interval_ms = 10};
+            .detection = {.check_period_ms = 50, .sample_interval_ms = 10}};
   }
 
   std::vector<report::OwnedRecord> ReadSpool() const {

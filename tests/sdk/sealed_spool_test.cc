@@ -43,9 +43,8 @@ class SealedSpoolTest : public ::testing::Test {
     return {.app = "sealed-spool-test",
             .spool_directory = spool_,
             .threshold_ms = 100,
-            .check_period_ms = 50,
-            .sample_interval_ms = 10,
-            .seal_key = base::ToHex(key_.ToPublicKey().value())};
+            .detection = {.check_period_ms = 50, .sample_interval_ms = 10},
+            .privacy = {.seal_key = base::ToHex(key_.ToPublicKey().value())}};
   }
   std::vector<report::OwnedRecord> Records() const {
     const report::SpoolReader reader(&base::SystemEnv(), spool_);
@@ -121,8 +120,8 @@ TEST_F(SealedSpoolTest, WhatIsOutsideIsWhatIsInside) {
 TEST_F(SealedSpoolTest, AWithdrawnStartLeavesNoReport) {
   Monitor::Start(SealedOptions()).Stop();
   Options options = SealedOptions();
-  options.start = LW_START_COLD;
-  options.cold_start_ms = 3'600'000;
+  options.start.kind = LW_START_COLD;
+  options.start.cold_ms = 3'600'000;
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on());
   FreezeUntilReported(monitor);
@@ -174,7 +173,7 @@ TEST_F(SealedSpoolTest, AForkedChildBeginsASessionOfItsOwn) {
 TEST_F(SealedSpoolTest, WithAKeyThatIsNoneItIsOffAndSaysWhy) {
   for (const std::string& key : {std::string("no key"), std::string(63, 'a'), std::string(64, '0')}) {
     Options options = SealedOptions();
-    options.seal_key = key;
+    options.privacy.seal_key = key;
     auto monitor = Monitor::Start(options);
     EXPECT_FALSE(monitor.is_on());
     EXPECT_THAT(monitor.why_off(), ::testing::HasSubstr("seal_key"));

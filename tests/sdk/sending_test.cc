@@ -54,8 +54,8 @@ class OwnTransport {
 TEST_F(SdkTest, TheProgramSendsWhatItIsGiven) {
   OwnTransport transport;
   Options options = TestOptions();
-  options.user_rate_ppm = 1'000'000;
-  options.transport = transport.ToC();
+  options.upload.user_rate_ppm = 1'000'000;
+  options.upload.transport = transport.ToC();
   auto monitor = Monitor::Start(options);
   {
     auto loop = monitor.WatchLoop("ui");
@@ -70,8 +70,8 @@ TEST_F(SdkTest, TheProgramSendsWhatItIsGiven) {
 TEST_F(SdkTest, WhatIsNotSentIsCounted) {
   OwnTransport transport;
   Options options = TestOptions();
-  options.user_rate_ppm = 0;
-  options.transport = transport.ToC();
+  options.upload.user_rate_ppm = 0;
+  options.upload.transport = transport.ToC();
   auto monitor = Monitor::Start(options);
   {
     auto loop = monitor.WatchLoop("ui");
@@ -85,9 +85,9 @@ TEST_F(SdkTest, WhatIsNotSentIsCounted) {
 TEST_F(SdkTest, WithoutANetworkNothingIsTried) {
   OwnTransport transport;
   Options options = TestOptions();
-  options.user_rate_ppm = 1'000'000;
-  options.unmetered_only = true;
-  options.transport = transport.ToC();
+  options.upload.user_rate_ppm = 1'000'000;
+  options.upload.unmetered_only = true;
+  options.upload.transport = transport.ToC();
   for (lw_network network : {LW_NETWORK_NONE, LW_NETWORK_METERED}) {
     lw_set_network(network);
     auto monitor = Monitor::Start(options);
@@ -122,8 +122,8 @@ struct ForkingTransport {
 TEST_F(SdkTest, ForksDuringAStopDoNotWaitForIt) {
   ForkingTransport transport;
   Options options = TestOptions();
-  options.user_rate_ppm = 1'000'000;
-  options.transport = {.context = &transport, .post = &ForkingTransport::Post};
+  options.upload.user_rate_ppm = 1'000'000;
+  options.upload.transport = {.context = &transport, .post = &ForkingTransport::Post};
   auto monitor = Monitor::Start(options);
   FreezeUntilReported(monitor.WatchLoop("ui"), "sent by a function that forks");
   ASSERT_TRUE(WaitUntil([&] { return transport.is_inside.load(); }));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// lagwatch for C++: header-only wrappers of c.h, which describes every function and option in full.
+// lagwatch for C++: header-only wrappers of c.h, which describes every function in full. Options are in
+// options.h.
 //
 //   lagwatch::Options options{.app = "editor", .app_version = "2.3.1", .endpoint = "https://lag.example.com",
 //                             .key = "k_…", .user = "u-71"};
@@ -12,6 +13,7 @@
 #pragma once
 
 #include <lagwatch/c.h>
+#include <lagwatch/options.h>
 
 #include <chrono>
 #include <cstdint>
@@ -20,67 +22,6 @@
 #include <utility>
 
 namespace lagwatch {
-
-// lw_options has the meanings and ranges. An empty string selects the default.
-struct Options {
-  std::string app = {};
-  std::string app_version = {};
-  std::string endpoint = {};
-  std::string key = {};
-  std::string user = {};
-  std::string spool_directory = {};
-  uint32_t threshold_ms = 2000;
-  uint32_t anr_threshold_ms = 5000;
-  uint32_t idle_handler_threshold_ms = 2000;
-  uint32_t input_threshold_ms = 2000;
-  uint32_t slow_dispatch_ms = 700;
-  uint32_t check_period_ms = 1000;
-  uint32_t sample_interval_ms = 50;
-  uint32_t ring_size = 20;
-  int32_t capture_signal = 0;
-  lw_listener listener = {};
-  lw_on_last_exit on_last_exit = nullptr;
-  void* on_last_exit_context = nullptr;
-  int32_t dump_signal = 0;
-  uint32_t dump_interval_ms = 10000;
-  bool feed_systemd = false;
-  bool watch_cpu = false;
-  uint32_t cpu_percent = 80;
-  uint32_t cpu_average_percent = 80;
-  uint32_t cpu_background_percent = 20;
-  uint32_t cpu_window_ms = 60000;
-  uint32_t slow_frame_ms = 120;
-  lw_start_kind start = LW_START_UNWATCHED;
-  uint32_t cold_start_ms = 10000;
-  uint32_t warm_start_ms = 4000;
-  uint32_t sensitive_ms = 250;
-  uint32_t usage_period_s = 3600;
-  lw_consent consent = LW_CONSENT_GIVEN;
-  std::string config_key = {};
-  std::string scrub_tags = {};
-  lw_spool_sync spool_sync = LW_SPOOL_SYNC_HANGS;
-  std::string seal_key = {};
-  uint32_t user_rate_ppm = 50000;
-  uint32_t reports_per_day = 20;
-  uint32_t reports_per_cause = 3;
-  bool unmetered_only = false;
-  std::string ca_file = {};
-  std::string proxy = {};
-  lw_transport transport = {};
-  bool trace = false;
-  uint32_t trace_interval_ms = 10;
-  bool trace_hooks = false;
-  uint32_t trace_before_s = 10;
-  uint32_t trace_slow_ms = 0;
-  uint32_t trace_buffer_kib = 8192;
-  uint32_t trace_max_kib = 256;
-  uint32_t traces_per_day = 5;
-  bool seccomp_allows_lagwatch = false;
-  lw_expensive expensive = LW_EXPENSIVE_PATH;
-  std::string trace_patch = {};
-  bool slow_reports = false;
-  uint32_t slow_reports_per_day = 5;
-};
 
 // A watched loop of the thread that called WatchLoop. A plain handle: copying it copies the handle.
 class Loop {
@@ -196,65 +137,7 @@ class Monitor {
  public:
   // Never fails the program: see is_on() and why_off().
   static Monitor Start(const Options& options) noexcept {
-    lw_options raw;
-    lw_options_init(&raw);
-    raw.app = options.app.c_str();
-    raw.app_version = options.app_version.c_str();
-    raw.endpoint = options.endpoint.c_str();
-    raw.key = options.key.c_str();
-    raw.user = options.user.c_str();
-    raw.spool_directory = options.spool_directory.c_str();
-    raw.threshold_ms = options.threshold_ms;
-    raw.anr_threshold_ms = options.anr_threshold_ms;
-    raw.idle_handler_threshold_ms = options.idle_handler_threshold_ms;
-    raw.input_threshold_ms = options.input_threshold_ms;
-    raw.slow_dispatch_ms = options.slow_dispatch_ms;
-    raw.check_period_ms = options.check_period_ms;
-    raw.sample_interval_ms = options.sample_interval_ms;
-    raw.ring_size = options.ring_size;
-    raw.capture_signal = options.capture_signal;
-    raw.listener = options.listener;
-    raw.on_last_exit = options.on_last_exit;
-    raw.on_last_exit_context = options.on_last_exit_context;
-    raw.dump_signal = options.dump_signal;
-    raw.dump_interval_ms = options.dump_interval_ms;
-    raw.feed_systemd = options.feed_systemd ? 1 : 0;
-    raw.watch_cpu = options.watch_cpu ? 1 : 0;
-    raw.cpu_percent = options.cpu_percent;
-    raw.cpu_average_percent = options.cpu_average_percent;
-    raw.cpu_background_percent = options.cpu_background_percent;
-    raw.cpu_window_ms = options.cpu_window_ms;
-    raw.slow_frame_ms = options.slow_frame_ms;
-    raw.start = options.start;
-    raw.cold_start_ms = options.cold_start_ms;
-    raw.warm_start_ms = options.warm_start_ms;
-    raw.sensitive_ms = options.sensitive_ms;
-    raw.usage_period_s = options.usage_period_s;
-    raw.consent = options.consent;
-    raw.config_key = options.config_key.c_str();
-    raw.scrub_tags = options.scrub_tags.c_str();
-    raw.spool_sync = options.spool_sync;
-    raw.seal_key = options.seal_key.c_str();
-    raw.user_rate_ppm = options.user_rate_ppm;
-    raw.reports_per_day = options.reports_per_day;
-    raw.reports_per_cause = options.reports_per_cause;
-    raw.unmetered_only = options.unmetered_only ? 1 : 0;
-    raw.ca_file = options.ca_file.c_str();
-    raw.proxy = options.proxy.c_str();
-    raw.expensive = options.expensive;
-    raw.trace = options.trace ? 1 : 0;
-    raw.trace_interval_ms = options.trace_interval_ms;
-    raw.trace_hooks = options.trace_hooks ? 1 : 0;
-    raw.trace_before_s = options.trace_before_s;
-    raw.trace_slow_ms = options.trace_slow_ms;
-    raw.trace_buffer_kib = options.trace_buffer_kib;
-    raw.trace_max_kib = options.trace_max_kib;
-    raw.traces_per_day = options.traces_per_day;
-    raw.trace_patch = options.trace_patch.c_str();
-    raw.slow_reports = options.slow_reports ? 1 : 0;
-    raw.slow_reports_per_day = options.slow_reports_per_day;
-    raw.seccomp_allows_lagwatch = options.seccomp_allows_lagwatch ? 1 : 0;
-    raw.transport = options.transport;
+    const lw_options raw = ToRaw(options);
     return Monitor(lw_start(&raw));
   }
   Monitor(Monitor&& other) noexcept : status_(std::exchange(other.status_, LW_OFF)) {}
@@ -289,7 +172,7 @@ class Monitor {
   }
   // Requests a report with the stacks of all threads. Returns false if none will be made. From any thread.
   bool DumpNow(const char* reason) const noexcept { return lw_dump_now(reason) != 0; }
-  // With Options::trace: requests a trace of the last seconds. Returns false if none will be made.
+  // With Options::trace.is_on: requests a trace of the last seconds. Returns false if none will be made.
   // From any thread.
   bool TraceNow() const noexcept { return lw_trace_now() != 0; }
   lw_stats stats() const noexcept {

@@ -23,7 +23,7 @@ using report::RecordType;
 TEST_F(SdkTest, TellsHowTheLastRunEnded) {
   std::vector<lw_last_exit> told;
   Options options = TestOptions();
-  options.on_last_exit = [](const lw_last_exit* last_exit, void* context) {
+  options.process.on_last_exit = [](const lw_last_exit* last_exit, void* context) {
     // Any function may be called from here.
     lw_last_exit same;
     lw_last_exit_init(&same);
@@ -31,7 +31,7 @@ TEST_F(SdkTest, TellsHowTheLastRunEnded) {
     EXPECT_STREQ(same.session_id, last_exit->session_id);
     static_cast<std::vector<lw_last_exit>*>(context)->push_back(*last_exit);
   };
-  options.on_last_exit_context = &told;
+  options.process.on_last_exit_context = &told;
   auto first = Monitor::Start(options);
   EXPECT_FALSE(first.last_exit().has_value());
   EXPECT_TRUE(told.empty());
@@ -97,7 +97,7 @@ TEST_F(SdkTest, TellsWhatLoopsWereUsedForEvenWhenNothingHang) {
 
 TEST_F(SdkTest, TellsNothingOfUseWhenThatIsOff) {
   Options options = TestOptions();
-  options.usage_period_s = 0;
+  options.detection.usage_period_s = 0;
   auto monitor = Monitor::Start(options);
   FreezeUntilReported(monitor.WatchLoop("ui"), "freeze");
   monitor.Stop();

@@ -21,8 +21,8 @@ using testing::WaitUntil;
 
 TEST_F(SdkTest, ReportsASlowStartWithItsMilestones) {
   Options options = TestOptions();
-  options.start = LW_START_COLD;
-  options.cold_start_ms = 16;
+  options.start.kind = LW_START_COLD;
+  options.start.cold_ms = 16;
   options.threshold_ms = 3'600'000;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
@@ -68,9 +68,9 @@ TEST_F(SdkTest, ReportsASlowStartWithItsMilestones) {
 TEST_F(SdkTest, AStartAfterTheSameBuildRanIsWarm) {
   Options options = TestOptions();
   Monitor::Start(options).Stop();
-  options.start = LW_START_WATCHED;
-  options.cold_start_ms = 3'600'000;
-  options.warm_start_ms = 16;
+  options.start.kind = LW_START_WATCHED;
+  options.start.cold_ms = 3'600'000;
+  options.start.warm_ms = 16;
   auto monitor = Monitor::Start(options);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   lw_ready();
@@ -81,9 +81,9 @@ TEST_F(SdkTest, AStartAfterTheSameBuildRanIsWarm) {
 
 TEST_F(SdkTest, AFirstStartIsCold) {
   Options options = TestOptions();
-  options.start = LW_START_WATCHED;
-  options.cold_start_ms = 3'600'000;
-  options.warm_start_ms = 16;
+  options.start.kind = LW_START_WATCHED;
+  options.start.cold_ms = 3'600'000;
+  options.start.warm_ms = 16;
   auto monitor = Monitor::Start(options);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   lw_ready();
@@ -93,7 +93,7 @@ TEST_F(SdkTest, AFirstStartIsCold) {
 
 TEST_F(SdkTest, SaysNothingOfTheStartUnlessItIsAskedTo) {
   Options options = TestOptions();
-  options.cold_start_ms = options.warm_start_ms = 16;
+  options.start.cold_ms = options.start.warm_ms = 16;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "freeze");
@@ -105,8 +105,8 @@ TEST_F(SdkTest, SaysNothingOfTheStartUnlessItIsAskedTo) {
 
 TEST_F(SdkTest, TellsApartAHangBeforeTheProgramIsReady) {
   Options options = TestOptions();
-  options.start = LW_START_COLD;
-  options.cold_start_ms = 3'600'000;
+  options.start.kind = LW_START_COLD;
+  options.start.cold_ms = 3'600'000;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "load");
@@ -125,8 +125,8 @@ TEST_F(SdkTest, TellsApartAHangBeforeTheProgramIsReady) {
 TEST_F(SdkTest, AWithdrawnStartLeavesNoReport) {
   Monitor::Start(TestOptions()).Stop();
   Options options = TestOptions();
-  options.start = LW_START_COLD;
-  options.cold_start_ms = 16;
+  options.start.kind = LW_START_COLD;
+  options.start.cold_ms = 16;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "load");
@@ -147,8 +147,8 @@ TEST_F(SdkTest, AWithdrawnStartLeavesNoReport) {
 
 TEST_F(SdkTest, AProgramThatIsReadyCannotWithdrawItsStart) {
   Options options = TestOptions();
-  options.start = LW_START_COLD;
-  options.cold_start_ms = 16;
+  options.start.kind = LW_START_COLD;
+  options.start.cold_ms = 16;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
   FreezeUntilReported(loop, "load");

@@ -44,9 +44,9 @@ class SlowReportsTest : public SdkTest {
     Options options = TestOptions();
     options.threshold_ms = 10'000;
     options.anr_threshold_ms = 0;
-    options.slow_dispatch_ms = 150;
-    options.dump_interval_ms = 0;
-    options.slow_reports = true;
+    options.slow.dispatch_ms = 150;
+    options.dump.interval_ms = 0;
+    options.slow.is_reported = true;
     return options;
   }
   std::vector<report::Report> SlowReports() const {
@@ -193,7 +193,7 @@ TEST_F(SlowReportsTest, NeitherShortDispatchesNorHangsAreSlow) {
 
 TEST_F(SlowReportsTest, OneAtATimeAndNoneUnasked) {
   Options options = SlowOptions();
-  options.dump_interval_ms = 3'600'000;
+  options.dump.interval_ms = 3'600'000;
   {
     auto monitor = Monitor::Start(options);
     const Loop loop = monitor.WatchLoop("ui");
@@ -205,8 +205,8 @@ TEST_F(SlowReportsTest, OneAtATimeAndNoneUnasked) {
     EXPECT_EQ(TheReport().tag, "first");
   }
   EXPECT_EQ(SlowReports().size(), 1u);
-  options.slow_reports = false;
-  options.trace = true;
+  options.slow.is_reported = false;
+  options.trace.is_on = true;
   {
     auto monitor = Monitor::Start(options);
     const Loop loop = monitor.WatchLoop("ui");

@@ -28,7 +28,7 @@ class TraceCallsTest : public SdkTest {
  protected:
   Options TracingOptions() const {
     Options options = TestOptions();
-    options.trace = true;
+    options.trace.is_on = true;
     return options;
   }
 
@@ -104,7 +104,7 @@ TEST_F(TraceCallsTest, PatchedFunctionsAreInTheTraceOfTheirHangIfAskedFor) {
   GTEST_SKIP() << "code is patched on x86-64 only";
 #endif
   Options options = TracingOptions();
-  options.trace_patch = "no-such-module,sdk_test*";
+  options.trace.patch = "no-such-module,sdk_test*";
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   const trace::Trace trace = TraceOf(monitor, &patchable_work);

@@ -146,9 +146,9 @@ double ErrorOf(int64_t found_ns, int64_t true_ns) {
 
 TEST_F(TraceDispatchesTest, AreThoseThatTheProgramKnows) {
   Options options = TestOptions();
-  options.trace = true;
-  options.trace_interval_ms = 10;
-  options.trace_before_s = 60;
+  options.trace.is_on = true;
+  options.trace.interval_ms = 10;
+  options.trace.before_s = 60;
   options.threshold_ms = 60'000;
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();

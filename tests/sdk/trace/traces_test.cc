@@ -62,8 +62,8 @@ class TracesTest : public SdkTest {
  protected:
   Options TracingOptions() const {
     Options options = TestOptions();
-    options.trace = true;
-    options.trace_interval_ms = 5;
+    options.trace.is_on = true;
+    options.trace.interval_ms = 5;
     return options;
   }
   std::vector<TraceRecord> Traces() const {
@@ -227,8 +227,8 @@ TEST_F(TracesTest, CanBeAskedForWithoutAReport) {
 
 TEST_F(TracesTest, ComeWithDumps) {
   Options options = TracingOptions();
-  options.dump_signal = SIGUSR2;
-  options.dump_interval_ms = 0;
+  options.dump.signal = SIGUSR2;
+  options.dump.interval_ms = 0;
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   QuickPartOfTraceTest();
@@ -249,7 +249,7 @@ TEST_F(TracesTest, ComeWithDumps) {
 TEST_F(TracesTest, OfADispatchThatIsNoHangAreTakenIfAskedFor) {
   Options options = TracingOptions();
   options.threshold_ms = 60'000;
-  options.trace_slow_ms = 20;
+  options.trace.slow_ms = 20;
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   const Loop loop = monitor.WatchLoop("ui");
@@ -270,8 +270,8 @@ TEST_F(TracesTest, ThatAreTooLargeAreMadeShorter) {
       << "it delays signals until their stacks are gone, or loses what a handler acquired in a sleep";
 #endif
   Options options = TracingOptions();
-  options.trace_interval_ms = 1;
-  options.trace_max_kib = 4;
+  options.trace.interval_ms = 1;
+  options.trace.max_kib = 4;
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   // Threads of many different stacks.
