@@ -59,19 +59,21 @@ Stage::~Stage() {
 }
 
 void Stage::Start(const std::function<void(Options*)>& change) {
-  Options options{
-      .app = "bench_detect",
-      .spool_directory = spool_.path(),
-      .threshold_ms = kThresholdMs,
-      .anr_threshold_ms = 0,
-      .detection = {.idle_handler_threshold_ms = kThresholdMs,
-                    .input_threshold_ms = kThresholdMs,
-                    .check_period_ms = kTickMs,
-                    .sample_interval_ms = kSampleMs,
-                    .ring_size = kTickMs / kSampleMs},
-      .slow = {.dispatch_ms = kThresholdMs / 2},
-      .listener = {
-          .context = this, .hang_begin = &OnBegin, .hang_end = &OnEnd, .hang_filtered = {}, .sensitive = {}}};
+  Options options{.app = "bench_detect",
+                  .spool_directory = spool_.path(),
+                  .threshold_ms = kThresholdMs,
+                  .anr_threshold_ms = 0,
+                  .listener = {.context = this,
+                               .hang_begin = &OnBegin,
+                               .hang_end = &OnEnd,
+                               .hang_filtered = {},
+                               .sensitive = {}},
+                  .detection = {.idle_handler_threshold_ms = kThresholdMs,
+                                .input_threshold_ms = kThresholdMs,
+                                .check_period_ms = kTickMs,
+                                .sample_interval_ms = kSampleMs,
+                                .ring_size = kTickMs / kSampleMs},
+                  .slow = {.dispatch_ms = kThresholdMs / 2}};
   if (change) change(&options);
   monitor_.emplace(Monitor::Start(options));
   if (!monitor_->is_on()) std::cerr << "the monitor is off: " << monitor_->why_off() << "\n";
