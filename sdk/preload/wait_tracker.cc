@@ -15,6 +15,7 @@
 #include "base/process/own_threads.h"
 #include "base/process/run_guarded.h"
 #include "base/process/seccomp.h"
+#include "sdk/monitor_options.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/environment/fresh_stack.h"
 #include "sdk/preload/environment/preload_config.h"
@@ -53,7 +54,7 @@ class Preload {
   }
 
   bool is_wanted() const { return is_wanted_; }
-  bool is_seccomp_allowed() const { return config_.seccomp_is_allowed != 0; }
+  bool is_seccomp_allowed() const { return config_.options.process.seccomp_allows_lagwatch; }
 
   // Whether other threads are watched when the main thread runs no loop.
   bool IsAuto() const { return config_.threads == "auto"; }
@@ -83,35 +84,15 @@ class Preload {
   }
 
   void StartMonitor() {
-    MonitorOptions options;
+    Options options = config_.options;
     options.app = AppName(config_);
-    options.app_version = config_.app_version;
-    options.user = config_.user;
-    options.spool_directory = config_.spool_directory;
-    auto set = [](uint32_t value_ms, int64_t* option_ns) {
-      if (value_ms != PreloadConfig::kUnset) *option_ns = value_ms * base::kNsPerMs;
-    };
-    set(config_.threshold_ms, &options.watch.threshold_ns);
-    set(config_.anr_threshold_ms, &options.watch.anr_threshold_ns);
-    set(config_.check_period_ms, &options.watch.check_period_ns);
-    set(config_.sample_interval_ms, &options.watch.sample_interval_ns);
-    if (config_.expensive == "leaf") options.watch.expensive_stack_rule = policies::ExpensiveStackRule::kLeaf;
-    options.is_sent = config_.is_sent != 0;
-    options.seccomp_is_allowed = true;  // MayRun() has looked
-    options.dump_signal = static_cast<int>(config_.dump_signal);
+    options.process.seccomp_allows_lagwatch = true;  // MayRun() has looked
     // One recording at a time.
-    options.trace.is_on = config_.has_traces != 0 && config_.trace_arena.empty();
-    options.trace.reports_slow = config_.reports_slow != 0 && config_.trace_arena.empty();
-    options.watch.slow_dispatch_ns = config_.slow_dispatch_ms * base::kNsPerMs;
-    options.trace.interval_ns = config_.traces_interval_ms * base::kNsPerMs;
-    options.trace.has_hooks = config_.traces_hooks != 0;
-    options.trace.before_ns = config_.traces_before_s * base::kNsPerSecond;
-    options.trace.slow_ns = config_.traces_slow_ms * base::kNsPerMs;
-    options.trace.buffer_bytes = uint64_t{config_.traces_buffer_kib} << 10;
-    options.trace.max_bytes = uint64_t{config_.traces_max_kib} << 10;
-    options.trace.patched_modules = config_.traces_patched_modules;
+    if (!config_.trace_arena.empty()) options.trace.is_on = options.slow.is_reported = false;
+    MonitorOptions monitor_options = ToMonitorOptions(options);
+    monitor_options.is_sent = config_.is_sent != 0;
     ProcessMonitor& monitor = ProcessMonitor::Instance();
-    if (monitor.Start({.options = options}) == ProcessMonitor::StartResult::kOff)
+    if (monitor.Start({.options = monitor_options}) == ProcessMonitor::StartResult::kOff)
       NoteUnwatched(monitor.why_off().c_str());
   }
 

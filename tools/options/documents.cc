@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/options/flag_names.h"
 #include "tools/options/rows.h"
 
 namespace lagwatch::tools {
@@ -186,16 +187,20 @@ std::string OptionTables() {
   return text;
 }
 
+// A flag has the last word of an enumerator: "path" for LW_EXPENSIVE_PATH.
+std::string FlagValue(const std::string& standard) {
+  if (!standard.starts_with("LW_")) return standard;
+  std::string word = standard.substr(standard.rfind('_') + 1);
+  std::ranges::transform(word, word.begin(), [](unsigned char c) { return std::tolower(c); });
+  return "`" + word + "`";
+}
+
 std::string RunTable() {
   std::string text = "| Flag | Variable | Default | Meaning |\n|---|---|---|---|\n";
   for (const OptionRow& row : OptionRows()) {
     if (!row.run_default) continue;
-    std::string flag = row.name == "spool_directory" ? "spool" : row.name;
-    std::string variable = "LAGWATCH_" + flag;
-    std::ranges::replace(flag, '_', '-');
-    std::ranges::transform(variable, variable.begin(), [](unsigned char c) { return std::toupper(c); });
-    text += "| `--" + flag + "` | `" + variable + (row.is_switch ? "`: 1" : "`") + " | " +
-            CodeIfNamed(*row.run_default) + " | " + Escaped(row.HelpLine()) + " |\n";
+    text += "| `" + FlagName(row.name) + "` | `" + FlagVariable(row.name) + (row.is_switch ? "`: 1" : "`") +
+            " | " + FlagValue(*row.run_default) + " | " + Escaped(HelpLine(row.help)) + "." + " |\n";
   }
   return text + "\n";
 }

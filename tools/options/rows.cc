@@ -61,11 +61,6 @@ std::vector<OptionGroup> EmptyGroups() {
 
 }  // namespace
 
-std::string OptionRow::HelpLine() const {
-  const size_t end = help.find(". ");
-  return end == std::string::npos ? help : help.substr(0, end + 1);
-}
-
 std::vector<OptionRow> OptionRows() {
   return {
 #define OPTION_TEXT(name, path, flag, standard, range, help) \

@@ -25,8 +25,6 @@ struct OptionRow {
     return path.substr(0, path.find('.') == std::string::npos ? 0 : path.find('.'));
   }
   std::string member() const { return path.substr(path.rfind('.') + 1); }
-  // The first sentence of the help.
-  std::string HelpLine() const;
 };
 
 struct OptionGroup {

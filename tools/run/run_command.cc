@@ -10,14 +10,19 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "policies/options/option_flag.h"
 #include "report/config/signed_document.h"
 #include "sdk/config_keeper.h"
+#include "sdk/monitor_options.h"
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
 #include "tools/dump/dump_command.h"
+#include "tools/options/flag_names.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
 #include "tools/run/spool_check.h"
@@ -28,9 +33,10 @@ namespace {
 namespace fs = std::filesystem;
 
 struct RunOptions {
-  sdk::PreloadConfig config;
+  Options options;
   std::string dump_signal;
-  SidecarOptions sidecar;
+  std::string expensive = "path";
+  sdk::PreloadConfig config;
   bool is_quiet = false;
   std::vector<std::string> command;
 };
@@ -41,143 +47,120 @@ int Refuse(const std::string& message) {
 }
 
 // Takes the config that an earlier run received from the collector. Returns false if it turns watching off.
-bool TakeStoredConfig(const report::PublicKey& key, const std::string& app, sdk::PreloadConfig* config) {
-  sdk::MonitorOptions options;
-  options.app = app;
-  options.user = config->user;
-  options.spool_directory = config->spool_directory;
-  options.watch.threshold_ns = config->threshold_ms * base::kNsPerMs;
-  const bool is_wanted = sdk::ApplyStoredConfig(key, &options);
+bool TakeStoredConfig(const report::PublicKey& key, const std::string& app, Options* options) {
+  sdk::MonitorOptions monitor = sdk::ToMonitorOptions(*options);
+  monitor.app = app;
+  const bool is_wanted = sdk::ApplyStoredConfig(key, &monitor);
   auto to_ms = [](int64_t ns) { return static_cast<uint32_t>(ns / base::kNsPerMs); };
-  config->threshold_ms = to_ms(options.watch.threshold_ns);
-  config->anr_threshold_ms = to_ms(options.watch.anr_threshold_ns);
-  config->check_period_ms = to_ms(options.watch.check_period_ns);
-  config->sample_interval_ms = to_ms(options.watch.sample_interval_ns);
+  options->threshold_ms = to_ms(monitor.watch.threshold_ns);
+  options->anr_threshold_ms = to_ms(monitor.watch.anr_threshold_ns);
+  options->detection.check_period_ms = to_ms(monitor.watch.check_period_ns);
+  options->detection.sample_interval_ms = to_ms(monitor.watch.sample_interval_ns);
   return is_wanted;
 }
 
-int Run(RunOptions options) {
-  if (options.command.empty()) return Refuse("run: no program given; try: lagwatch run -- PROGRAM ARGUMENTS");
-  auto program = FindWatchableProgram(options.command.front());
+// The configuration of the program, which sends nothing itself.
+sdk::PreloadConfig ConfigFor(const RunOptions& run) {
+  sdk::PreloadConfig config = run.config;
+  config.options = run.options;
+  config.options.endpoint.clear();
+  config.options.key.clear();
+  config.options.upload = {};
+  config.is_sent = run.options.endpoint.empty() ? 0 : 1;
+  config.run_pid = static_cast<uint32_t>(getpid());
+  return config;
+}
+
+int Run(RunOptions run) {
+  if (run.command.empty()) return Refuse("run: no program given; try: lagwatch run -- PROGRAM ARGUMENTS");
+  auto program = FindWatchableProgram(run.command.front());
   if (!program.ok() && program.status().code() == base::StatusCode::kNotFound) {
     std::cerr << "lagwatch: " << program.status().message() << "\n";
     return 127;  // as a shell says it
   }
   if (!program.ok()) return Refuse(program.status().message());
 
-  sdk::PreloadConfig& config = options.config;
-  if (!options.dump_signal.empty()) {
-    config.dump_signal = static_cast<uint32_t>(SignalNumber(options.dump_signal));
-    if (config.dump_signal == 0) return Refuse("run: '" + options.dump_signal + "' is not a signal");
+  Options& options = run.options;
+  if (run.expensive == "leaf") options.detection.expensive = LW_EXPENSIVE_LEAF;
+  if (!run.dump_signal.empty()) {
+    options.dump.signal = SignalNumber(run.dump_signal);
+    if (options.dump.signal == 0) return Refuse("run: '" + run.dump_signal + "' is not a signal");
   }
   // Without the option, each program that is followed has a name of its own.
   const std::string app =
-      config.app.empty() ? fs::path(options.command.front()).filename().string() : config.app;
-  if (config.spool_directory.empty()) config.spool_directory = sdk::DefaultSpoolDirectory();
-  config.spool_directory = fs::absolute(config.spool_directory);
+      options.app.empty() ? fs::path(run.command.front()).filename().string() : options.app;
+  if (options.spool_directory.empty()) options.spool_directory = sdk::DefaultSpoolDirectory();
+  options.spool_directory = fs::absolute(options.spool_directory);
 
   bool is_watched = true;
-  if (!options.sidecar.config_key.empty()) {
-    auto key = report::ParsePublicKey(options.sidecar.config_key);
+  if (!options.upload.config_key.empty()) {
+    auto key = report::ParsePublicKey(options.upload.config_key);
     if (!key.ok()) return Refuse("run: --config-key: " + key.status().message());
-    is_watched = TakeStoredConfig(*key, app, &config);
+    is_watched = TakeStoredConfig(*key, app, &options);
   }
-  config.run_pid = static_cast<uint32_t>(getpid());
-  auto environment = PreparePreload(config);
+  auto environment = PreparePreload(ConfigFor(run));
   if (!environment.ok()) return Refuse("run: " + environment.status().message());
-  if (base::Status spool = CheckCanKeepReports(config.spool_directory);
-      is_watched && !spool.ok() && !options.is_quiet) {
+  if (base::Status spool = CheckCanKeepReports(options.spool_directory);
+      is_watched && !spool.ok() && !run.is_quiet) {
     std::cerr << "lagwatch: " << app << " runs unwatched: " << spool.message()
               << " (--quiet hides this line)\n";
   }
-  if (!options.sidecar.endpoint.empty()) {
-    config.is_sent = 1;
-    options.sidecar.spool_directory = config.spool_directory;
-    options.sidecar.app = app;
-    options.sidecar.app_version = config.app_version;
-    options.sidecar.user = config.user;
-    base::Status status = StartSidecar(OwnProgram(), options.sidecar);
-    if (!status.ok() && !options.is_quiet)
-      std::cerr << "lagwatch: reports stay in " << config.spool_directory << ": " << status.message() << "\n";
+  if (!options.endpoint.empty()) {
+    options.app = app;
+    base::Status status = StartSidecar(OwnProgram(), options);
+    if (!status.ok() && !run.is_quiet)
+      std::cerr << "lagwatch: reports stay in " << options.spool_directory << ": " << status.message()
+                << "\n";
   }
   if (is_watched) environment->Set();
-  return BecomeProgram(*program, std::move(options.command));
+  return BecomeProgram(*program, std::move(run.command));
 }
 
-void AddUploadOptions(CLI::App* run, SidecarOptions* options) {
-  run->add_option("--endpoint", options->endpoint, "The collector's URL, or sentry: and a DSN")
-      ->envname("LAGWATCH_ENDPOINT");
-  run->add_option("--key", options->key, "The collector's project key")->envname("LAGWATCH_KEY");
-  run->add_option("--ca-file", options->ca_file,
-                  "PEM: trust only a collector with a certificate signed by one of these")
-      ->envname("LAGWATCH_CA_FILE");
-  run->add_option(
-         "--config-key", options->config_key,
-         "Take the collector's config, which this key signs: `lagwatch-collector --print-public-key`")
-      ->envname("LAGWATCH_CONFIG_KEY");
-  run->add_option("--user-rate-ppm", options->user_rate_ppm,
-                  "Fraction of users who send reports on a given day, in parts per million")
-      ->envname("LAGWATCH_USER_RATE_PPM")
-      ->check(CLI::Range(0, 1'000'000))
-      ->capture_default_str();
-  run->add_option("--reports-per-day", options->reports_per_day, "Reports to send per user and day")
-      ->envname("LAGWATCH_REPORTS_PER_DAY")
-      ->capture_default_str();
-  run->add_option("--reports-per-cause", options->reports_per_cause, "Of these, reports to send per cause")
-      ->envname("LAGWATCH_REPORTS_PER_CAUSE")
-      ->capture_default_str();
-  run->add_option("--slow-reports-per-day", options->slow_reports_per_day,
-                  "Reports of slow dispatches to send per user and day")
-      ->envname("LAGWATCH_SLOW_REPORTS_PER_DAY")
-      ->capture_default_str();
-  run->add_option("--traces-per-day", options->traces_per_day, "Traces to send per user and day")
-      ->envname("LAGWATCH_TRACES_PER_DAY")
-      ->capture_default_str();
-}
+// Adds the flags of the options that have one.
+struct FlagAdder {
+  CLI::App* run;
 
-void AddTraceOptions(CLI::App* run, sdk::PreloadConfig* config) {
-  run->add_flag("--trace", config->has_traces,
-                "Record the program continuously, and attach a trace to each report")
-      ->envname("LAGWATCH_TRACE");
-  run->add_flag("--slow-reports", config->reports_slow,
-                "Report dispatches over --slow-dispatch-ms, too, with a tree of the calls that took the time")
-      ->envname("LAGWATCH_SLOW_REPORTS");
-  run->add_option("--slow-dispatch-ms", config->slow_dispatch_ms, "A dispatch longer than this is slow")
-      ->envname("LAGWATCH_SLOW_DISPATCH_MS")
-      ->check(CLI::Range(1, 3600000))
-      ->capture_default_str();
-  run->add_flag("--trace-hooks", config->traces_hooks,
-                "Also capture stacks inside hooked calls (malloc, locks, I/O)")
-      ->envname("LAGWATCH_TRACE_HOOKS");
-  run->add_option(
-         "--trace-patch", config->traces_patched_modules,
-         "Record the calls of functions built with -fpatchable-function-entry, too, in these modules: file "
-         "names or patterns, separated by commas")
-      ->envname("LAGWATCH_TRACE_PATCH");
-  struct Number {
-    const char* flag;
-    const char* variable;
-    uint32_t* value;
-    uint32_t least;
-    uint32_t most;
-    const char* meaning;
-  };
-  const Number numbers[] = {{"--trace-interval-ms", "LAGWATCH_TRACE_INTERVAL_MS", &config->traces_interval_ms,
-                             1, 100, "Time between two samples of a thread"},
-                            {"--trace-before-s", "LAGWATCH_TRACE_BEFORE_S", &config->traces_before_s, 0, 600,
-                             "Length of a trace before the hang"},
-                            {"--trace-slow-ms", "LAGWATCH_TRACE_SLOW_MS", &config->traces_slow_ms, 0, 3600000,
-                             "Dispatches longer than this get a trace even if they are no hangs; 0: off"},
-                            {"--trace-buffer-kib", "LAGWATCH_TRACE_BUFFER_KIB", &config->traces_buffer_kib,
-                             1024, 262144, "Memory for the recording"},
-                            {"--trace-max-kib", "LAGWATCH_TRACE_MAX_KIB", &config->traces_max_kib, 4, 900,
-                             "A larger trace is shortened"}};
-  for (const Number& number : numbers) {
-    run->add_option(number.flag, *number.value, number.meaning)
-        ->envname(number.variable)
-        ->check(CLI::Range(number.least, number.most))
+  void Text(const char* name, policies::OptionFlag flag, std::string standard, const char* help,
+            std::string* value) const {
+    if (!flag.is_flag) return;
+    std::erase(standard, '`');
+    const std::string shown =
+        standard.empty() || standard.starts_with("empty") ? "" : " (default: " + standard + ")";
+    run->add_option(FlagName(name), *value, HelpLine(help) + shown)->envname(FlagVariable(name));
+  }
+  void Number(const char* name, policies::OptionFlag flag, uint32_t least, uint32_t most,
+              std::string_view special, const char* help, uint32_t* value) const {
+    if (!flag.is_flag) return;
+    if (flag.has_default) *value = flag.standard;
+    const std::string shown = special.empty() ? "" : "; " + std::string(special);
+    run->add_option(FlagName(name), *value, HelpLine(help) + shown)
+        ->envname(FlagVariable(name))
+        ->check(CLI::Range(special.starts_with("0:") ? 0 : least, most))
         ->capture_default_str();
   }
+  void Switch(const char* name, policies::OptionFlag flag, const char* help, bool* value) const {
+    if (flag.is_flag) run->add_flag(FlagName(name), *value, HelpLine(help))->envname(FlagVariable(name));
+  }
+};
+
+void AddOptions(CLI::App* run, RunOptions* values) {
+  const FlagAdder adder{run};
+  Options& options = values->options;
+  using policies::FlagWith;
+  using policies::kFlag;
+  using policies::kNoFlag;
+  // Signals and choices are given by name; one of each has a flag.
+#define OPTION_TEXT(name, path, flag, standard, range, help) \
+  adder.Text(#name, flag, standard, help, &options.path);
+#define OPTION_NUMBER(name, path, flag, standard, least, most, special, help) \
+  adder.Number(#name, flag, least, most, special, help, &options.path);
+#define OPTION_SWITCH(name, path, flag, help) adder.Switch(#name, flag, help, &options.path);
+#define OPTION_SIGNAL(name, path, flag, special, range, help) \
+  adder.Text(#name, flag, "", help, &values->dump_signal);
+#define OPTION_CHOICE(name, path, flag, type, standard, last, help) \
+  adder.Text(#name, flag, "", help, &values->expensive);
+#include "policies/options/options.def"
+  run->get_option("--expensive")->check(CLI::IsMember({"path", "leaf"}))->capture_default_str();
 }
 
 }  // namespace
@@ -193,19 +176,7 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       "  lagwatch run -- redis-server --port 6380\n"
       "  lagwatch clusters");
   sdk::PreloadConfig& config = options->config;
-  AddUploadOptions(run, &options->sidecar);
-  AddTraceOptions(run, &config);
-  run->add_option("--app", config.app, "The program's name in reports (default: its file name)")
-      ->envname("LAGWATCH_APP");
-  run->add_option("--app-version", config.app_version, "Its version")->envname("LAGWATCH_APP_VERSION");
-  run->add_option("--user", config.user, "The affected user, as a pseudonym")->envname("LAGWATCH_USER");
-  run->add_option("--threshold-ms", config.threshold_ms, "A dispatch longer than this is a hang")
-      ->envname("LAGWATCH_THRESHOLD_MS")
-      ->check(CLI::Range(16, 3600000))
-      ->capture_default_str();
-  run->add_option("--spool", config.spool_directory,
-                  "The spool directory, where reports wait (default: " + sdk::DefaultSpoolDirectory() + ")")
-      ->envname("LAGWATCH_SPOOL");
+  AddOptions(run, options.get());
   run->add_option("--threads", config.threads,
                   "Threads whose loops to watch: auto (the main thread, or other threads while it has no "
                   "loop), main, all, or a thread's name")
@@ -218,25 +189,11 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       ->envname("LAGWATCH_CHILDREN")
       ->check(CLI::IsMember({"none", "exec", "all"}))
       ->capture_default_str();
-  run->add_option(
-         "--expensive", config.expensive,
-         "The sample that represents a busy loop: path (the newest on the heaviest path from the outermost "
-         "call inwards) or leaf (of the innermost function seen most often)")
-      ->envname("LAGWATCH_EXPENSIVE")
-      ->check(CLI::IsMember({"path", "leaf"}))
-      ->capture_default_str();
   run->add_flag("--quiet", options->is_quiet, "Print no message if the program cannot be watched")
       ->envname("LAGWATCH_QUIET");
   run->add_flag("--verbose", config.is_verbose,
                 "At the program's end, print the numbers of watched loops and of hangs on stderr")
       ->envname("LAGWATCH_VERBOSE");
-  run->add_flag(
-         "--seccomp-allows-lagwatch", config.seccomp_is_allowed,
-         "The program's seccomp filters allow lagwatch's system calls: continue when it confines itself")
-      ->envname("LAGWATCH_SECCOMP_ALLOWS_LAGWATCH");
-  run->add_option("--dump-signal", options->dump_signal,
-                  "A signal (such as USR2) that requests a dump; see `lagwatch dump`")
-      ->envname("LAGWATCH_DUMP_SIGNAL");
   run->add_option("command", options->command, "The program and its arguments, after --")->required();
   run->positionals_at_end();
   run->callback([options, exit_code] { *exit_code = Run(*options); });

@@ -19,7 +19,7 @@ namespace {
 constexpr int kFollowedFd = 3;
 
 [[noreturn]] void BecomeSidecar(const std::filesystem::path& own_program, int followed_fd, pid_t followed_run,
-                                const SidecarOptions& options) {
+                                const Options& options) {
   int null = open("/dev/null", O_RDWR);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
   if (followed_fd == kFollowedFd) {
@@ -29,7 +29,7 @@ constexpr int kFollowedFd = 3;
   }
   close_range(kFollowedFd + 1, ~0U, 0);
   setenv("LAGWATCH_KEY", options.key.c_str(), 1);  // not among the arguments, which all users can read
-  setenv("LAGWATCH_CA_FILE", options.ca_file.c_str(), 1);
+  setenv("LAGWATCH_CA_FILE", options.upload.ca_file.c_str(), 1);
   std::vector<std::string> arguments = {
       "lagwatch",
       "upload",
@@ -37,16 +37,16 @@ constexpr int kFollowedFd = 3;
       "--endpoint=" + options.endpoint,
       "--follow-fd=" + std::to_string(kFollowedFd),
       "--follow-run=" + std::to_string(followed_run),
-      "--user-rate-ppm=" + std::to_string(options.user_rate_ppm),
-      "--reports-per-day=" + std::to_string(options.reports_per_day),
-      "--reports-per-cause=" + std::to_string(options.reports_per_cause),
-      "--traces-per-day=" + std::to_string(options.traces_per_day),
-      "--slow-reports-per-day=" + std::to_string(options.slow_reports_per_day)};
+      "--user-rate-ppm=" + std::to_string(options.upload.user_rate_ppm),
+      "--reports-per-day=" + std::to_string(options.upload.reports_per_day),
+      "--reports-per-cause=" + std::to_string(options.upload.reports_per_cause),
+      "--traces-per-day=" + std::to_string(options.upload.traces_per_day),
+      "--slow-reports-per-day=" + std::to_string(options.upload.slow_reports_per_day)};
   // An empty value would be taken from the next argument.
   auto add = [&](const std::string& flag, const std::string& value) {
     if (!value.empty()) arguments.push_back(flag + "=" + value);
   };
-  add("--config-key", options.config_key);
+  add("--config-key", options.upload.config_key);
   add("--app", options.app);
   add("--app-version", options.app_version);
   add("--user", options.user);
@@ -59,7 +59,7 @@ constexpr int kFollowedFd = 3;
 
 }  // namespace
 
-base::Status StartSidecar(const std::filesystem::path& own_program, const SidecarOptions& options) {
+base::Status StartSidecar(const std::filesystem::path& own_program, const Options& options) {
   int followed_fd = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
   if (followed_fd < 0) return base::IoError("cannot follow the program (Linux 5.3 is needed)", errno);
   const pid_t followed_run = getpid();

@@ -59,10 +59,10 @@ typedef struct lw_options {
   uint32_t usage_period_s;
 
   /* -- Slow dispatches that are no hangs. */
-  /* Not 0: reports dispatches over slow_dispatch_ms, too, with a tree of the calls that took the time. The
-   * report's kind is slow, its tree made of recorded calls (lw_trace_begin(), instrumented functions) or
-   * else of samples; see docs/detection.md. At most one per dump_interval_ms. Records as trace does, with
-   * its interval, buffer and hooks, even if trace is off. */
+  /* Not 0: reports slow dispatches, too, with a tree of the calls that took their time. The report's kind
+   * is slow, its tree made of recorded calls (lw_trace_begin(), instrumented functions) or else of
+   * samples; see docs/detection.md. At most one per dump_interval_ms. Records as trace does, with its
+   * interval, buffer and hooks, even if trace is off. */
   uint32_t slow_reports;
   /* A dispatch longer than this is slow. It is listed in the history with its CPU time. Default: 700; 1 to
    * 3600000. */
@@ -179,10 +179,10 @@ typedef struct lw_options {
    * NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID of the environment; without them nothing is sent, and an
    * idle program is never woken for it. */
   uint32_t feed_systemd;
-  /* Not 0: the program's seccomp filters, now and later, allow lagwatch's system calls: see
-   * docs/configuration.md. Otherwise lw_start() leaves the monitor off in a confined program, except where
-   * the first process of the pid namespace has as many filters, as in a container; and a program that
-   * confines itself must call lw_stop() first. */
+  /* Not 0: the program's seccomp filters, now and later, allow lagwatch's system calls.
+   * docs/configuration.md lists them. Otherwise lw_start() leaves the monitor off in a confined program,
+   * except where the first process of the pid namespace has as many filters, as in a container; and a
+   * program that confines itself must call lw_stop() first. */
   uint32_t seccomp_allows_lagwatch;
   /* Called once by lw_start(), on its thread, if the last run left a record. Default: none. */
   lw_on_last_exit on_last_exit;

@@ -5,19 +5,15 @@
 #include <cstdlib>
 #include <utility>
 
+#include "sdk/options/option_values.h"
+
 namespace lagwatch::sdk {
 namespace {
 
 constexpr std::pair<std::string_view, std::string PreloadConfig::*> kTexts[] = {
-    {"app", &PreloadConfig::app},
     {"script", &PreloadConfig::script},
-    {"app_version", &PreloadConfig::app_version},
-    {"user", &PreloadConfig::user},
-    {"spool", &PreloadConfig::spool_directory},
     {"threads", &PreloadConfig::threads},
     {"children", &PreloadConfig::children},
-    {"expensive", &PreloadConfig::expensive},
-    {"traces_patched_modules", &PreloadConfig::traces_patched_modules},
     {"trace_arena", &PreloadConfig::trace_arena},
     {"trace_patched_modules", &PreloadConfig::trace_patched_modules},
     {"trace_patched_functions", &PreloadConfig::trace_patched_functions},
@@ -25,26 +21,11 @@ constexpr std::pair<std::string_view, std::string PreloadConfig::*> kTexts[] = {
 };
 
 constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
-    {"threshold_ms", &PreloadConfig::threshold_ms},
-    {"anr_threshold_ms", &PreloadConfig::anr_threshold_ms},
-    {"check_period_ms", &PreloadConfig::check_period_ms},
-    {"sample_interval_ms", &PreloadConfig::sample_interval_ms},
-    {"dump_signal", &PreloadConfig::dump_signal},
     {"is_sent", &PreloadConfig::is_sent},
     {"is_watched", &PreloadConfig::is_watched},
     {"seccomp_filters", &PreloadConfig::seccomp_filters},
-    {"seccomp_is_allowed", &PreloadConfig::seccomp_is_allowed},
     {"is_verbose", &PreloadConfig::is_verbose},
     {"run_pid", &PreloadConfig::run_pid},
-    {"has_traces", &PreloadConfig::has_traces},
-    {"traces_interval_ms", &PreloadConfig::traces_interval_ms},
-    {"traces_hooks", &PreloadConfig::traces_hooks},
-    {"traces_before_s", &PreloadConfig::traces_before_s},
-    {"traces_slow_ms", &PreloadConfig::traces_slow_ms},
-    {"traces_buffer_kib", &PreloadConfig::traces_buffer_kib},
-    {"traces_max_kib", &PreloadConfig::traces_max_kib},
-    {"reports_slow", &PreloadConfig::reports_slow},
-    {"slow_dispatch_ms", &PreloadConfig::slow_dispatch_ms},
     {"trace_pid", &PreloadConfig::trace_pid},
     {"trace_main_interval_us", &PreloadConfig::trace_main_interval_us},
     {"trace_worker_interval_us", &PreloadConfig::trace_worker_interval_us},
@@ -53,6 +34,24 @@ constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
     {"trace_hook_interval_us", &PreloadConfig::trace_hook_interval_us},
 };
 
+uint32_t ToNumber(const std::string& value) {
+  return static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
+}
+
+void TakeOption(std::string_view given, const std::string& value, Options* options) {
+#define OPTION_TEXT(name, path, ...) \
+  if (given == #name) options->path = value;
+#define OPTION_NUMBER(name, path, ...) \
+  if (given == #name) options->path = ToNumber(value);
+#define OPTION_SWITCH(name, path, ...) \
+  if (given == #name) options->path = ToNumber(value) != 0;
+#define OPTION_SIGNAL(name, path, ...) \
+  if (given == #name) options->path = static_cast<int32_t>(ToNumber(value));
+#define OPTION_CHOICE(name, path, flag, type, ...) \
+  if (given == #name) options->path = static_cast<type>(ToNumber(value));
+#include "policies/options/options.def"
+}
+
 }  // namespace
 
 std::string PreloadConfig::ToText() const {
@@ -60,6 +59,15 @@ std::string PreloadConfig::ToText() const {
   auto add = [&](std::string_view name, std::string_view value) {
     text.append(name).append("=").append(value).append("\n");
   };
+  const Options standard;
+#define OPTION_TEXT(name, path, ...) \
+  if (options.path != standard.path) add(#name, options.path);
+#define OPTION_NUMBER(name, path, ...) \
+  if (options.path != standard.path) add(#name, std::to_string(options.path));
+#define OPTION_SWITCH OPTION_NUMBER
+#define OPTION_SIGNAL OPTION_NUMBER
+#define OPTION_CHOICE OPTION_NUMBER
+#include "policies/options/options.def"
   for (const auto& [name, member] : kTexts) add(name, this->*member);
   for (const auto& [name, member] : kNumbers) add(name, std::to_string(this->*member));
   if (had_preload) text.append(kPreviousPreloadName).append(previous_preload).append("\n");
@@ -75,18 +83,19 @@ PreloadConfig PreloadConfig::Parse(std::string_view text) {
     if (equals == std::string_view::npos) continue;
     std::string_view name = line.substr(0, equals);
     std::string value(line.substr(equals + 1));
+    TakeOption(name, value, &config.options);
     for (const auto& [text_name, member] : kTexts) {
       if (name == text_name) config.*member = value;
     }
     for (const auto& [number_name, member] : kNumbers) {
-      if (name == number_name)
-        config.*member = static_cast<uint32_t>(std::strtoul(value.c_str(), nullptr, 10));
+      if (name == number_name) config.*member = ToNumber(value);
     }
     if (name == "preload") {
       config.had_preload = true;
       config.previous_preload = value;
     }
   }
+  config.options = Clamped(std::move(config.options));
   return config;
 }
 
@@ -96,8 +105,11 @@ ChildrenFollowed PreloadConfig::children_followed() const {
 }
 
 bool PreloadConfig::HasLineEnd() const {
-  return previous_preload.find('\n') != std::string::npos ||
-         std::ranges::any_of(kTexts, [this](const auto& text) {
+  bool has_line_end = previous_preload.find('\n') != std::string::npos;
+#define OPTION_TEXT(name, path, ...) \
+  has_line_end = has_line_end || options.path.find('\n') != std::string::npos;
+#include "policies/options/options.def"
+  return has_line_end || std::ranges::any_of(kTexts, [this](const auto& text) {
            return (this->*text.second).find('\n') != std::string::npos;
          });
 }

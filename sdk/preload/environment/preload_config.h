@@ -3,6 +3,8 @@
 // library removes before the program's main() runs.
 #pragma once
 
+#include <lagwatch/options.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,38 +22,15 @@ enum class ChildrenFollowed : uint8_t {
 
 // Strings must not hold line ends.
 struct PreloadConfig {
-  static constexpr uint32_t kUnset = UINT32_MAX;  // as the library has it
-
-  std::string app;     // empty: the file name of each program
-  std::string script;  // the same for the next program alone: env(1) runs a script's interpreter
-  std::string app_version;
-  std::string user;
-  std::string spool_directory;
-  std::string threads = "auto";    // "auto", "main", "all", or the name of the threads to watch
-  std::string children = "exec";   // ChildrenFollowed, by its name
-  std::string expensive = "path";  // or "leaf": policies::ExpensiveStackRule
-  uint32_t threshold_ms = 2000;
-  uint32_t anr_threshold_ms = kUnset;
-  uint32_t check_period_ms = kUnset;
-  uint32_t sample_interval_ms = kUnset;
-  uint32_t dump_signal = 0;         // 0: none
-  uint32_t is_sent = 0;             // 1: MonitorOptions::is_sent
-  uint32_t is_watched = 1;          // 0: no loop is
-  uint32_t is_verbose = 0;          // 1: print on stderr at the end what was watched
-  uint32_t run_pid = 0;             // the process that `lagwatch run` became; 0: unknown
-  uint32_t seccomp_filters = 0;     // that `lagwatch run` itself is confined by
-  uint32_t seccomp_is_allowed = 0;  // 1: filters let all pass that docs/configuration.md lists
-  // MonitorOptions::trace: reports come with traces.
-  uint32_t has_traces = 0;
-  uint32_t traces_interval_ms = 10;
-  uint32_t traces_hooks = 0;
-  uint32_t traces_before_s = 10;
-  uint32_t traces_slow_ms = 0;
-  uint32_t traces_buffer_kib = 8192;
-  uint32_t traces_max_kib = 256;
-  std::string traces_patched_modules;
-  uint32_t reports_slow = 0;  // MonitorOptions::trace.reports_slow
-  uint32_t slow_dispatch_ms = 700;
+  Options options;                // of the monitor; app: empty for the file name of each program
+  std::string script;             // the name of the next program alone: env(1) runs a script's interpreter
+  std::string threads = "auto";   // "auto", "main", "all", or the name of the threads to watch
+  std::string children = "exec";  // ChildrenFollowed, by its name
+  uint32_t is_sent = 0;           // 1: MonitorOptions::is_sent
+  uint32_t is_watched = 1;        // 0: no loop is
+  uint32_t is_verbose = 0;        // 1: print on stderr at the end what was watched
+  uint32_t run_pid = 0;           // the process that `lagwatch run` became; 0: unknown
+  uint32_t seccomp_filters = 0;   // that `lagwatch run` itself is confined by
   // The file of the trace::Arena that process `trace_pid` is recorded into; empty: it is not recorded. The
   // rest is for that case.
   std::string trace_arena;
@@ -72,7 +51,8 @@ struct PreloadConfig {
   bool HasLineEnd() const;
   // The line that says what LD_PRELOAD was before follows all others and begins so.
   static constexpr std::string_view kPreviousPreloadName = "preload=";
-  // One "name=value" a line. Names that Parse does not know are skipped.
+  // One "name=value" a line; options only if they differ from their defaults. Names that Parse does not know
+  // are skipped, numbers of options brought into their range.
   std::string ToText() const;
   static PreloadConfig Parse(std::string_view text);
 };

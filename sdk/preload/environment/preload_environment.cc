@@ -40,7 +40,7 @@ std::string RestoreEnvironment(const PreloadConfig& config) {
 
 std::string AppName(const PreloadConfig& config) {
   constexpr std::string_view kDescriptors = "/dev/fd/";  // of fexecve(3)
-  if (!config.app.empty()) return config.app;
+  if (!config.options.app.empty()) return config.options.app;
   if (!config.script.empty()) return config.script;
   const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   const std::string_view path = started == nullptr ? "" : started;

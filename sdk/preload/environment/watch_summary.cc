@@ -73,10 +73,10 @@ void BeginSummary(const PreloadConfig& config) {
 void NoteUnwatched(const char* why) {
   if (g_summary == nullptr || g_is_noted.exchange(true)) return;
   try {
-    AddUnwatchedNote(g_summary->config.spool_directory, {.wall_ms = base::SystemClock().WallMs(),
-                                                         .pid = static_cast<uint32_t>(getpid()),
-                                                         .app = AppName(g_summary->config),
-                                                         .why = why});
+    AddUnwatchedNote(g_summary->config.options.spool_directory, {.wall_ms = base::SystemClock().WallMs(),
+                                                                 .pid = static_cast<uint32_t>(getpid()),
+                                                                 .app = AppName(g_summary->config),
+                                                                 .why = why});
   } catch (const std::exception&) {  // no memory
   }
 }
@@ -89,7 +89,7 @@ void ResumeSummary() {
   g_is_abandoned.store(false);
   if (g_summary == nullptr || !g_is_noted.exchange(false)) return;
   try {
-    RemoveUnwatchedNote(g_summary->config.spool_directory, static_cast<uint32_t>(getpid()));
+    RemoveUnwatchedNote(g_summary->config.options.spool_directory, static_cast<uint32_t>(getpid()));
   } catch (const std::exception&) {  // no memory: the note stays
   }
 }
