@@ -12,19 +12,9 @@ using base::Status;
 using base::StatusCode;
 using nlohmann::json;
 
-constexpr uint32_t kHourMs = 3'600'000;
 constexpr NumberKey kNumbers[] = {
-    {"user_rate_ppm", &RemoteConfig::user_rate_ppm, 0, 1'000'000},
-    {"sampling_salt", &RemoteConfig::sampling_salt, 0, UINT32_MAX},
-    {"reports_per_day", &RemoteConfig::reports_per_day, 0, 10'000},
-    {"reports_per_cluster", &RemoteConfig::reports_per_cluster, 0, 10'000},
-    {"slow_reports_per_day", &RemoteConfig::slow_reports_per_day, 0, 10'000},
-    {"retention_hours", &RemoteConfig::retention_hours, 1, 24 * 90},
-    {"retention_mib", &RemoteConfig::retention_mib, 1, 4096},
-    {"threshold_ms", &RemoteConfig::threshold_ms, 16, kHourMs},
-    {"anr_threshold_ms", &RemoteConfig::anr_threshold_ms, 0, kHourMs},
-    {"check_period_ms", &RemoteConfig::check_period_ms, 16, kHourMs},
-    {"sample_interval_ms", &RemoteConfig::sample_interval_ms, 1, 1'000},
+#define REMOTE_NUMBER(name, standard, least, most, when, help) {#name, &RemoteConfig::name, least, most},
+#include "policies/options/remote_keys.def"
 };
 
 Status WrongType(const std::string& name, const char* wanted) {

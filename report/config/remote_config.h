@@ -32,17 +32,9 @@ struct RemoteConfig {
   std::string user;
   bool is_killed = false;  // nothing is watched, kept or sent
   bool is_forced = false;  // this user's reports are all sent, at once
-  std::optional<uint32_t> user_rate_ppm;
-  std::optional<uint32_t> sampling_salt;
-  std::optional<uint32_t> reports_per_day;
-  std::optional<uint32_t> reports_per_cluster;
-  std::optional<uint32_t> slow_reports_per_day;
-  std::optional<uint32_t> retention_hours;
-  std::optional<uint32_t> retention_mib;
-  std::optional<uint32_t> threshold_ms;
-  std::optional<uint32_t> anr_threshold_ms;
-  std::optional<uint32_t> check_period_ms;
-  std::optional<uint32_t> sample_interval_ms;
+  // A member for each number in the table.
+#define REMOTE_NUMBER(name, ...) std::optional<uint32_t> name;
+#include "policies/options/remote_keys.def"
   std::vector<CaptureRequest> capture_requests;
 
   bool IsExpired(int64_t now_wall_ms) const { return now_wall_ms >= expires_wall_ms; }

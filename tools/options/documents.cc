@@ -205,6 +205,19 @@ std::string RunTable() {
   return text + "\n";
 }
 
+std::string RemoteTable() {
+  std::string text = "| Key | Default | Range | Takes effect | Meaning |\n|---|---|---|---|---|\n";
+  const auto add = [&](const std::string& name, const std::string& standard, const std::string& range,
+                       const std::string& when, const std::string& help) {
+    text += "| `" + name + "` | " + standard + " | " + range + " | " + when + " | " + Escaped(help) + " |\n";
+  };
+#define REMOTE_NUMBER(name, standard, least, most, when, help) \
+  add(#name, standard, #least " to " #most, when, help);
+#define REMOTE_OTHER(name, standard, range, when, help) add(#name, standard, range, when, help);
+#include "policies/options/remote_keys.def"
+  return text + "\n";
+}
+
 // Replaces what stands between the two comments that name the table.
 std::string WithTable(const std::string& page, const std::string& name, const std::string& table) {
   const std::string begin = "<!-- " + name + " -->\n";
@@ -217,7 +230,9 @@ std::string WithTable(const std::string& page, const std::string& name, const st
 }
 
 std::string ConfigurationPage(const std::string& before) {
-  return WithTable(WithTable(before, "options", OptionTables()), "flags", RunTable());
+  std::string page = WithTable(before, "options", OptionTables());
+  page = WithTable(page, "flags", RunTable());
+  return WithTable(page, "keys", RemoteTable());
 }
 
 }  // namespace
