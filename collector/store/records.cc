@@ -61,51 +61,16 @@ std::string NamesToJson(const std::vector<std::string>& names) {
 std::vector<std::string> NamesFromJson(const std::string& json) { return nlohmann::json::parse(json); }
 
 NewReport NewReport::Create(const report::Report& report, ClusterPath clusters, std::string_view payload) {
-  // A hang's first report gives the hang its id.
-  const base::Uuid& hang_id = report.hang_id == base::Uuid{} ? report.id : report.hang_id;
-  ReportRow row{.id = report.id,
-                .hang_id = hang_id,
-                .session_id = report.session_id,
-                .ordinal = report.ordinal,
-                .app = report.app,
-                .version = report.app_version,
-                .user = report.user,
-                .kind = std::string(policies::HangKindName(report.kind)),
-                .verdict = policies::VerdictName(report.verdict.word),
-                .loop = report.loop,
-                .tag = report.tag,
-                .os = report.os,
-                .machine = report.machine,
-                .pid = report.pid,
-                .tid = report.tid,
-                .threshold_ms = report.threshold_ms,
-                .start_wall_ms = report.start_wall_ms,
-                .elapsed_ns = report.elapsed_ns,
-                .cpu_window_ns = report.cpu_window_ns,
-                .cpu_thread_ns = report.cpu_thread_ns,
-                .cpu_process_ns = report.cpu_process_ns,
-                .level1_key = clusters[0].key,
-                .level2_key = clusters[1].key,
-                .duration_ns = std::nullopt,
-                .sample_rate_ppm = report.sample_rate_ppm,
-                .cause = static_cast<int64_t>(report.cause)};
+  ReportRow row;
+  SetColumns(kReportColumns, report, &row);
+  row.level1_key = clusters[0].key;
+  row.level2_key = clusters[1].key;
   return {std::move(row), std::move(clusters), std::string(payload), UnnamedBuildsOf(report)};
 }
 
 NewTrace NewTrace::Create(report::TraceRecord record) {
-  TraceRow row{.id = record.id,
-               .session_id = record.session_id,
-               .report_id = record.report_id,
-               .hang_id = record.hang_id,
-               .app = std::move(record.app),
-               .version = std::move(record.app_version),
-               .user = std::move(record.user),
-               .begin_wall_ms = ToSigned(record.begin_wall_ms),
-               .duration_ns = ToSigned(record.duration_ns),
-               .reason = std::move(record.reason),
-               .size_bytes = static_cast<int64_t>(record.trace.size()),
-               .sample_rate_ppm = record.sample_rate_ppm,
-               .cause = static_cast<int64_t>(record.cause)};
+  TraceRow row;
+  SetColumns(kTraceColumns, record, &row);
   return {std::move(row), std::move(record.trace)};
 }
 

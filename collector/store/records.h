@@ -2,7 +2,6 @@
 // The records that a store takes and returns. Context: background.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,69 +15,17 @@
 #include "base/uuid.h"
 #include "collector/cluster/cause_sums.h"
 #include "collector/cluster/clusterer.h"
+#include "collector/store/report_row.h"
+#include "collector/store/trace_row.h"
 #include "report/format/losses.h"
 #include "report/format/report.h"
 #include "report/format/trace_record.h"
 
 namespace lagwatch::collector {
 
-// A report's entry in lists. Numbers from clients are cut to int64_t.
-struct ReportRow {
-  base::Uuid id;
-  base::Uuid hang_id;
-  base::Uuid session_id;
-  int64_t ordinal = 0;
-  std::string app;
-  std::string version;
-  std::string user;
-  std::string kind;
-  std::string verdict;
-  std::string loop;
-  std::string tag;
-  std::string os;
-  std::string machine;
-  int64_t pid = 0;
-  int64_t tid = 0;
-  int64_t threshold_ms = 0;
-  int64_t start_wall_ms = 0;
-  int64_t elapsed_ns = 0;
-  int64_t cpu_window_ns = 0;
-  int64_t cpu_thread_ns = 0;
-  int64_t cpu_process_ns = 0;
-  std::string level1_key;
-  std::string level2_key;
-  std::optional<int64_t> duration_ns;  // of the whole hang; absent until its end is known
-  int64_t hang_ns = 0;                 // its part of the hang (policies/hang_account.h)
-  bool is_lead = false;                // the hang is counted at this report
-  int64_t sample_rate_ppm = 0;         // of users, its own among them; 0: all
-  int64_t cause = 0;                   // 0 when not known
-};
-
-// The duration of its hang: measured, or, if its end is unknown, its age when it was last reported.
-inline int64_t HangDurationNs(const ReportRow& report) {
-  return report.duration_ns.value_or(report.elapsed_ns);
-}
-
 struct StoredReport {
   ReportRow row;
   std::string payload;
-};
-
-// A trace's header. Numbers from clients are cut to int64_t.
-struct TraceRow {
-  base::Uuid id;
-  base::Uuid session_id;
-  base::Uuid report_id;  // zero when it belongs to no report
-  base::Uuid hang_id;    // likewise
-  std::string app;
-  std::string version;
-  std::string user;
-  int64_t begin_wall_ms = 0;
-  int64_t duration_ns = 0;
-  std::string reason;
-  int64_t size_bytes = 0;  // as it is stored
-  int64_t sample_rate_ppm = 0;
-  int64_t cause = 0;
 };
 
 struct StoredTrace {
@@ -188,11 +135,6 @@ bool IsCounted(std::string_view kind);
 // Names as a JSON array, and back. They come from clients: invalid UTF-8 is replaced.
 std::string NamesToJson(const std::vector<std::string>& names);
 std::vector<std::string> NamesFromJson(const std::string& json);
-// Numbers from clients, cut to int64_t.
-inline int64_t ToSigned(uint64_t number) {
-  return static_cast<int64_t>(std::min<uint64_t>(number, INT64_MAX));
-}
-
 // Empty fields match all reports.
 struct ReportFilter {
   std::string app = {};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/query/json/json_text.h"
 
+#include <cinttypes>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 
 #include "collector/query/json/bounded_json.h"
 
@@ -17,5 +19,12 @@ Json ParseJson(std::string_view text) {
 }
 
 double ToMs(double ns) { return std::round(ns / 1000) / 1000; }
+
+Json CauseKeyJson(int64_t cause) {
+  if (cause == 0) return {};
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016" PRIx64, static_cast<uint64_t>(cause));
+  return digits;
+}
 
 }  // namespace lagwatch::collector

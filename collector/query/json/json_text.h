@@ -22,4 +22,7 @@ Json ParseJson(std::string_view text);
 // A duration in milliseconds with three decimals at most.
 double ToMs(double ns);
 
+// 16 hexadecimal digits; null when the cause is not known.
+Json CauseKeyJson(int64_t cause);
+
 }  // namespace lagwatch::collector

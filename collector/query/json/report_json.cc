@@ -2,13 +2,12 @@
 #include "collector/query/json/report_json.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <map>
 
 #include "base/process/own_names.h"
 #include "base/text.h"
 #include "collector/cluster/named_stacks.h"
+#include "collector/query/json/columns_json.h"
 #include "collector/symbols/names/frame_names.h"
 
 namespace lagwatch::collector {
@@ -217,14 +216,6 @@ class StackWriter {
   const SymbolNamer& namer_;
 };
 
-// 16 hexadecimal digits, null when it is not known.
-Json CauseKeyJson(int64_t cause) {
-  if (cause == 0) return {};
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016" PRIx64, static_cast<uint64_t>(cause));
-  return digits;
-}
-
 }  // namespace
 
 base::Result<report::Report> DecodeStored(const StoredReport& stored) {
@@ -247,33 +238,11 @@ Json ExitJson(const RunEndRow& end) {
 }
 
 Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& cause) {
-  return {{"id", base::ToString(row.id)},
-          {"app", row.app},
-          {"version", row.version},
-          {"user", row.user},
-          {"kind", row.kind},
-          {"loop", row.loop},
-          {"tag", row.tag},
-          {"session_id", base::ToString(row.session_id)},
-          {"lag_id", base::ToString(row.hang_id)},
-          {"ordinal", row.ordinal},
-          {"os", row.os},
-          {"machine", row.machine},
-          {"pid", row.pid},
-          {"tid", row.tid},
-          {"start_wall_ms", row.start_wall_ms},
-          {"threshold_ms", row.threshold_ms},
-          {"elapsed_ms", ToMs(row.elapsed_ns)},
-          {"duration_ms", ToMs(HangDurationNs(row))},
-          {"ended", row.duration_ns.has_value()},
-          {"cpu",
-           {{"window_ms", ToMs(row.cpu_window_ns)},
-            {"thread_ms", ToMs(row.cpu_thread_ns)},
-            {"process_ms", ToMs(row.cpu_process_ns)}}},
-          {"cluster", {{"level1", row.level1_key}, {"level2", row.level2_key}}},
-          {"cause", cause},
-          {"cause_key", CauseKeyJson(row.cause)},
-          {"sample_rate_ppm", row.sample_rate_ppm == 0 ? Json() : Json(row.sample_rate_ppm)}};
+  Json json = ColumnsJson(row, kReportColumns);
+  json["duration_ms"] = ToMs(HangDurationNs(row));
+  json["ended"] = row.duration_ns.has_value();
+  json["cause"] = cause;
+  return json;
 }
 
 std::string ReportText(const Json& rest, const report::Report& report, const SymbolNamer& namer) {

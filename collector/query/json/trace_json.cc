@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "collector/query/json/columns_json.h"
 #include "trace/model/functions.h"
 #include "trace/model/names.h"
 #include "trace/model/weights.h"
@@ -77,18 +78,7 @@ std::vector<trace::StackTime> LongestOf(const trace::Trace& trace, const trace::
 
 }  // namespace
 
-Json TraceHeaderJson(const TraceRow& row) {
-  return {{"id", base::ToString(row.id)},
-          {"report_id", row.report_id == base::Uuid{} ? Json() : Json(base::ToString(row.report_id))},
-          {"session_id", base::ToString(row.session_id)},
-          {"app", row.app},
-          {"version", row.version},
-          {"user", row.user},
-          {"begin_wall_ms", row.begin_wall_ms},
-          {"duration_ms", ToMs(static_cast<double>(row.duration_ns))},
-          {"reason", row.reason},
-          {"size_bytes", row.size_bytes}};
-}
+Json TraceHeaderJson(const TraceRow& row) { return ColumnsJson(row, kTraceColumns); }
 
 void AddFlame(const trace::Trace& trace, int32_t tid, Json* json) {
   const trace::StackWeights weights = trace::WeighStacks(trace);

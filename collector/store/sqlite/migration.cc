@@ -4,10 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <type_traits>
 
+#include "collector/store/sqlite/columns.h"
 #include "collector/store/sqlite/loss_table.h"
 #include "collector/store/sqlite/older_schemas.h"
-#include "collector/store/sqlite/report_reader.h"
 #include "collector/store/sqlite/report_writer.h"
 #include "collector/store/sqlite/schema.h"
 #include "collector/store/sqlite/usage_sums.h"
@@ -56,9 +57,9 @@ void MoveReports(Database* database) {
     NewReport report;
     const std::string payload = rows.Bytes(24);
     const auto decoded = report::DecodeReport(payload);
-    report.row = {.id = ReadUuid(rows, 0),
-                  .hang_id = ReadUuid(rows, 1),
-                  .session_id = ReadUuid(rows, 2),
+    report.row = {.id = rows.Id(0),
+                  .hang_id = rows.Id(1),
+                  .session_id = rows.Id(2),
                   .ordinal = rows.Int(3),
                   .app = rows.Text(4),
                   .version = rows.Text(5),
@@ -158,6 +159,23 @@ void BoundLosses(Database* database) {
   writer.Finish();
 }
 
+// Columns of a report that were added since: a collector that does not know them leaves them at their
+// defaults, so no version is theirs.
+void AddMissingColumns(Database* database) {
+  std::set<std::string> known;
+  {
+    Statement names = database->Use("SELECT name FROM pragma_table_info('reports')");
+    while (names.Step()) known.insert(names.Text(0));
+  }
+  ForEachColumn(kReportColumns, [&](const auto& column) {
+    using Value = typename std::remove_cvref_t<decltype(column)>::ValueType;
+    if (!IsWritten(column.place) || known.contains(std::string(column.name))) return;
+    std::string sql("ALTER TABLE reports ADD COLUMN ");
+    sql.append(column.name).append(" ").append(AddedTypeOf<Value>());
+    database->Execute(sql.c_str());
+  });
+}
+
 }  // namespace
 
 base::Status Migrate(Database* database) {
@@ -182,6 +200,7 @@ base::Status Migrate(Database* database) {
   if (version <= 6) database->Execute(kSumsOfSegmentsIndex);
   if (version <= 7) database->Execute(kSchemaOfTraces);
   if (version <= 9) database->Execute(kSchemaOfSenders);
+  AddMissingColumns(database);
   if (version > 0 && version <= kLastOlderVersion) MoveFromLastOlder(database);
   if (version != 0 && version <= 8) BoundLosses(database);
   if (version != kSchemaVersion) {

@@ -2,49 +2,35 @@
 #include "collector/store/sqlite/report_reader.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
-#define LAGWATCH_REPORT_COLUMNS                                                                         \
-  "reports.id, lag_id, session_id, ordinal, app, version, user, kind, verdict, loop, tag, os, machine," \
-  " pid, tid, threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns,"   \
-  " one.key, two.key, duration_ns, hang_ns, is_lead, sample_rate_ppm, cause"
-#define LAGWATCH_JOINS                                                                                   \
-  " JOIN segments ON segments.id = segment JOIN clusters AS one ON one.id = level1 JOIN clusters AS two" \
-  " ON two.id = level2"
+#include "collector/store/sqlite/columns.h"
 
 namespace lagwatch::collector {
 namespace {
 
-constexpr int kPayloadColumn = 28;
+constexpr char kJoins[] = R"sql(
+  JOIN segments ON segments.id = segment
+  JOIN clusters AS one ON one.id = level1
+  JOIN clusters AS two ON two.id = level2
+)sql";
 
-ReportRow ReadRow(const Statement& row) {
-  return {.id = ReadUuid(row, 0),
-          .hang_id = ReadUuid(row, 1),
-          .session_id = ReadUuid(row, 2),
-          .ordinal = row.Int(3),
-          .app = row.Text(4),
-          .version = row.Text(5),
-          .user = row.Text(6),
-          .kind = row.Text(7),
-          .verdict = row.Text(8),
-          .loop = row.Text(9),
-          .tag = row.Text(10),
-          .os = row.Text(11),
-          .machine = row.Text(12),
-          .pid = row.Int(13),
-          .tid = row.Int(14),
-          .threshold_ms = row.Int(15),
-          .start_wall_ms = row.Int(16),
-          .elapsed_ns = row.Int(17),
-          .cpu_window_ns = row.Int(18),
-          .cpu_thread_ns = row.Int(19),
-          .cpu_process_ns = row.Int(20),
-          .level1_key = row.Text(21),
-          .level2_key = row.Text(22),
-          .duration_ns = row.OptionalInt(23),
-          .hang_ns = row.Int(24),
-          .is_lead = row.Int(25) != 0,
-          .sample_rate_ppm = row.Int(26),
-          .cause = row.Int(27)};
+ReportRow ReadRow(const Statement& row) { return ReadRecord<ReportRow>(row, kReportColumns); }
+
+// Reads a row of SelectWithPayload().
+StoredReport ReadStored(const Statement& row) {
+  constexpr int kPayloadColumn = kColumnCount<decltype(kReportColumns)>;
+  return {ReadRow(row), row.Bytes(kPayloadColumn)};
+}
+
+// Selects from `reports`, which is a table or a subquery of this name; `rest` comes after all joins.
+std::string Select(const std::string& reports, const std::string& rest) {
+  return "SELECT " + SelectedColumns("reports", kReportColumns) + " FROM " + reports + kJoins + rest;
+}
+std::string SelectWithPayload(const std::string& reports, const std::string& rest) {
+  return "SELECT " + SelectedColumns("reports", kReportColumns) + ", payload FROM " + reports + kJoins +
+         " JOIN payloads ON payloads.row = reports.row " + rest;
 }
 
 // The access path with the fewest reports to skip. All have the ids in order.
@@ -85,43 +71,56 @@ std::optional<Plan> PlanFor(Database* database, const ReportFilter& filter,
 
 // Parameters: 1 segments, 2 whether they count, 3 user, 4 cluster, 5 and 6 first id and that after the last,
 // 7 limit. A unary plus keeps SQLite off an index.
-#define LAGWATCH_BETWEEN " reports.id >= ?5 AND reports.id < ?6"
-#define LAGWATCH_SELECT(condition)                                                                          \
-  "SELECT " LAGWATCH_REPORT_COLUMNS " FROM (SELECT * FROM reports WHERE " condition " AND" LAGWATCH_BETWEEN \
-  " AND (NOT ?2 OR +segment IN (SELECT value FROM json_each(?1))) AND (?3 = '' OR +user = ?3)"              \
-  " ORDER BY reports.id DESC LIMIT ?7) AS reports" LAGWATCH_JOINS " ORDER BY reports.id DESC"
+std::string SelectWhere(const std::string& condition) {
+  return Select("(SELECT * FROM reports WHERE " + condition +
+                    R"sql(
+                      AND reports.id >= ?5 AND reports.id < ?6
+                      AND (NOT ?2 OR +segment IN (SELECT value FROM json_each(?1)))
+                      AND (?3 = '' OR +user = ?3)
+                      ORDER BY reports.id DESC
+                      LIMIT ?7
+                    ) AS reports
+                    )sql",
+                "ORDER BY reports.id DESC");
+}
+
+// The newest of each segment; SQLite merges these ordered lists.
+constexpr char kNewestOfSegments[] = R"sql(
+  (
+    SELECT reports.*
+    FROM json_each(?1)
+    JOIN reports ON reports.row IN (
+      SELECT row
+      FROM reports AS own
+      WHERE own.segment = json_each.value AND own.id >= ?5 AND own.id < ?6
+        AND (?3 = '' OR own.user = ?3) AND ?2 AND ?4 = ?4
+      ORDER BY own.id DESC
+      LIMIT ?7
+    )
+    ORDER BY reports.id DESC
+    LIMIT ?7
+  ) AS reports
+)sql";
 
 const char* SqlOf(Way way) {
+  static const std::string by_id = SelectWhere("?4 = ?4");
+  static const std::string by_user = SelectWhere("user = ?3 AND user != '' AND ?4 = ?4");
+  static const std::string by_level1 = SelectWhere("level1 = ?4");
+  static const std::string by_level2 = SelectWhere("level2 = ?4");
+  static const std::string by_segments = Select(kNewestOfSegments, "ORDER BY reports.id DESC");
   switch (way) {
     case Way::kById:
-      return LAGWATCH_SELECT("?4 = ?4");
+      return by_id.c_str();
     case Way::kByUser:
-      return LAGWATCH_SELECT("user = ?3 AND user != '' AND ?4 = ?4");
+      return by_user.c_str();
     case Way::kByLevel1:
-      return LAGWATCH_SELECT("level1 = ?4");
+      return by_level1.c_str();
     case Way::kByLevel2:
-      return LAGWATCH_SELECT("level2 = ?4");
+      return by_level2.c_str();
     case Way::kBySegments:
       break;
   }
-  // The newest of each segment; SQLite merges these ordered lists.
-  return "SELECT " LAGWATCH_REPORT_COLUMNS
-         R"sql(
-           FROM (
-             SELECT reports.*
-             FROM json_each(?1)
-             JOIN reports ON reports.row IN (
-               SELECT row
-               FROM reports AS own
-               WHERE own.segment = json_each.value AND own.id >= ?5 AND own.id < ?6
-                 AND (?3 = '' OR own.user = ?3) AND ?2 AND ?4 = ?4
-               ORDER BY own.id DESC
-               LIMIT ?7
-             )
-             ORDER BY reports.id DESC
-             LIMIT ?7
-           ) AS reports
-         )sql" LAGWATCH_JOINS " ORDER BY reports.id DESC";
+  return by_segments.c_str();
 }
 
 void Visit(Database* database, const ReportFilter& filter, int64_t limit,
@@ -129,16 +128,12 @@ void Visit(Database* database, const ReportFilter& filter, int64_t limit,
   const auto plan = PlanFor(database, filter, before);
   if (!plan) return;
   Statement rows = database->Use(SqlOf(plan->way));
-  rows.Bind(plan->segments, int64_t{plan->has_segments}, filter.user, plan->cluster,
-            Blob{plan->first.as_bytes()}, Blob{plan->last.as_bytes()}, limit);
+  rows.Bind(plan->segments, int64_t{plan->has_segments}, filter.user, plan->cluster, plan->first, plan->last,
+            limit);
   while (rows.Step()) visit(ReadRow(rows));
 }
 
 }  // namespace
-
-base::Uuid ReadUuid(const Statement& row, int column) {
-  return base::TryUuidFromBytes(row.Bytes(column)).value_or(base::Uuid{});
-}
 
 std::optional<std::string> SegmentsOf(Database* database, const ReportFilter& filter) {
   if (filter.app.empty() && filter.version.empty() && filter.kind.empty() && filter.verdict.empty() &&
@@ -179,39 +174,36 @@ std::vector<StoredReport> ReadReportsWithIds(Database* database, std::span<const
 }
 
 std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid& after, int64_t limit) {
+  static const std::string sql =
+      SelectWithPayload("reports", "WHERE reports.id > ? ORDER BY reports.id LIMIT ?");
   std::vector<StoredReport> reports;
-  Statement rows = database->Use("SELECT " LAGWATCH_REPORT_COLUMNS ", payload FROM reports" LAGWATCH_JOINS
-                                 R"sql(
-                                   JOIN payloads ON payloads.row = reports.row
-                                   WHERE reports.id > ?
-                                   ORDER BY reports.id
-                                   LIMIT ?
-                                 )sql");
-  rows.Bind(Blob{after.as_bytes()}, limit);
-  while (rows.Step()) reports.push_back({ReadRow(rows), rows.Bytes(kPayloadColumn)});
+  Statement rows = database->Use(sql.c_str());
+  rows.Bind(after, limit);
+  while (rows.Step()) reports.push_back(ReadStored(rows));
   return reports;
 }
 
 std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::string& build_id,
                                                  int64_t limit) {
+  static const std::string sql = SelectWithPayload(
+      R"sql(
+        (SELECT row AS unnamed_row FROM unnamed_builds WHERE build_id = ? LIMIT ?)
+        JOIN reports ON reports.row = unnamed_row
+      )sql",
+      "");
   std::vector<StoredReport> reports;
-  Statement rows = database->Use("SELECT " LAGWATCH_REPORT_COLUMNS
-                                 R"sql(
-                                   , payload
-                                   FROM (SELECT row AS unnamed_row FROM unnamed_builds WHERE build_id = ? LIMIT ?)
-                                   JOIN reports ON reports.row = unnamed_row
-                                 )sql" LAGWATCH_JOINS " JOIN payloads ON payloads.row = reports.row");
+  Statement rows = database->Use(sql.c_str());
   rows.Bind(Blob{build_id}, limit);
-  while (rows.Step()) reports.push_back({ReadRow(rows), rows.Bytes(kPayloadColumn)});
+  while (rows.Step()) reports.push_back(ReadStored(rows));
   return reports;
 }
 
 std::optional<StoredReport> ReadReport(Database* database, const base::Uuid& id) {
-  Statement row = database->Use("SELECT " LAGWATCH_REPORT_COLUMNS ", payload FROM reports" LAGWATCH_JOINS
-                                " JOIN payloads ON payloads.row = reports.row WHERE reports.id = ?");
-  row.Bind(Blob{id.as_bytes()});
+  static const std::string sql = SelectWithPayload("reports", "WHERE reports.id = ?");
+  Statement row = database->Use(sql.c_str());
+  row.Bind(id);
   if (!row.Step()) return std::nullopt;
-  return StoredReport{ReadRow(row), row.Bytes(kPayloadColumn)};
+  return ReadStored(row);
 }
 
 }  // namespace lagwatch::collector

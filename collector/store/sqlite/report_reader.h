@@ -31,6 +31,4 @@ std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid&
 std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::string& build_id,
                                                  int64_t limit);
 
-base::Uuid ReadUuid(const Statement& row, int column);
-
 }  // namespace lagwatch::collector

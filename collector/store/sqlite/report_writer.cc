@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "collector/store/sqlite/report_reader.h"
+#include "collector/store/sqlite/columns.h"
 #include "collector/store/sqlite/total_sums.h"
 #include "report/format/report.h"
 
@@ -40,7 +40,7 @@ struct ReportWriter::Known {
   static Known Read(const Statement& row) {
     Known known;
     known.row = row.Int(0);
-    known.id = ReadUuid(row, 1);
+    known.id = row.Id(1);
     known.place = {.clusters = {row.Int(2), row.Int(3)},
                    .segment = row.Int(4),
                    .day = DayOf(known.id),
@@ -88,21 +88,16 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                           .segment = SegmentId({row.app, row.version, kind, row.verdict, row.loop, row.os}),
                           .day = DayOf(row.id),
                           .cause = row.cause};
-  database_
-      ->Use(
-          R"sql(
-            INSERT OR IGNORE INTO reports (id, lag_id, session_id, ordinal, segment, user, tag, machine,
-              pid, tid, threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns,
-              cpu_process_ns, level1, level2, end_ns, duration_ns, hang_ns, is_lead, sample_rate_ppm,
-              cause, sender)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-          )sql")
-      .Bind(Blob{row.id.as_bytes()}, Blob{row.hang_id.as_bytes()}, Blob{row.session_id.as_bytes()},
-            row.ordinal, place.segment, row.user, row.tag, row.machine, row.pid, row.tid, row.threshold_ms,
-            row.start_wall_ms, row.elapsed_ns, row.cpu_window_ns, row.cpu_thread_ns, row.cpu_process_ns,
-            level1, level2, end_ns, account.duration_ns, share.hang_ns, int64_t{share.is_lead},
-            row.sample_rate_ppm, row.cause, sender)
-      .Run();
+  static const std::string sql = InsertOrIgnore(
+      "reports", kReportColumns, "segment, level1, level2, end_ns, duration_ns, hang_ns, is_lead, sender");
+  {
+    Statement added_row = database_->Use(sql.c_str());
+    BindRecord(row, kReportColumns, &added_row);
+    added_row
+        .Bind(place.segment, level1, level2, end_ns, account.duration_ns, share.hang_ns,
+              int64_t{share.is_lead}, sender)
+        .Run();
+  }
   if (database_->changes() == 0) return CommitOutcome::kDuplicate;
   const int64_t report = database_->last_row();
   database_->Use("INSERT INTO payloads (row, payload) VALUES (?, ?)").Bind(report, Blob{added.payload}).Run();
@@ -127,20 +122,20 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
 // Whether one more report has a part of the hang's time.
 bool ReportWriter::HasRoom(const base::Uuid& hang_id) {
   auto last = database_->Use("SELECT 1 FROM reports WHERE lag_id = ? AND lag_id != id LIMIT 1 OFFSET ?");
-  last.Bind(Blob{hang_id.as_bytes()}, kMostReportsOfAHang - 1);
+  last.Bind(hang_id, kMostReportsOfAHang - 1);
   return !last.Step();
 }
 
 bool ReportWriter::HasSiblings(const ReportRow& row) {
   if (row.hang_id != row.id) return true;
   auto sibling = database_->Use("SELECT 1 FROM reports WHERE lag_id = ?1 AND lag_id != id LIMIT 1");
-  sibling.Bind(Blob{row.id.as_bytes()});
+  sibling.Bind(row.id);
   return sibling.Step();
 }
 
 CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
   database_->Use("UPDATE reports SET end_ns = ?2 WHERE id = ?1 AND end_ns IS NULL")
-      .Bind(Blob{end.report_id.as_bytes()}, ToSigned(end.duration_ns))
+      .Bind(end.report_id, ToSigned(end.duration_ns))
       .Run();
   if (database_->changes() != 0) {
     hangs_.insert(HangOfReport(end.report_id).bytes);
@@ -153,7 +148,7 @@ CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
             SELECT ?1, ?2
             WHERE NOT EXISTS (SELECT 1 FROM reports WHERE id = ?1)
           )sql")
-      .Bind(Blob{end.report_id.as_bytes()}, ToSigned(end.duration_ns))
+      .Bind(end.report_id, ToSigned(end.duration_ns))
       .Run();
   return database_->changes() != 0 ? CommitOutcome::kStored : CommitOutcome::kDuplicate;
 }
@@ -225,7 +220,7 @@ int64_t ReportWriter::SegmentId(const SegmentKey& key) {
 
 std::optional<int64_t> ReportWriter::TakeEarlyEnd(const base::Uuid& report_id) {
   auto taken = database_->Use("DELETE FROM early_ends WHERE report_id = ? RETURNING duration_ns");
-  taken.Bind(Blob{report_id.as_bytes()});
+  taken.Bind(report_id);
   if (!taken.Step()) return std::nullopt;
   const int64_t duration_ns = taken.Int(0);
   taken.Run();
@@ -235,15 +230,15 @@ std::optional<int64_t> ReportWriter::TakeEarlyEnd(const base::Uuid& report_id) {
 std::optional<int64_t> ReportWriter::KilledNs(const base::Uuid& report_id) {
   auto killed =
       database_->Use("SELECT lag_ns FROM run_ends WHERE report_id = ? AND reason = 'killed-in-lag'");
-  killed.Bind(Blob{report_id.as_bytes()});
+  killed.Bind(report_id);
   return killed.Step() ? std::optional(killed.Int(0)) : std::nullopt;
 }
 
 // Itself, as long as the report is not there: it is then the first of its hang, or waits for its own.
 base::Uuid ReportWriter::HangOfReport(const base::Uuid& report_id) {
   auto hang = database_->Use("SELECT lag_id FROM reports WHERE id = ?");
-  hang.Bind(Blob{report_id.as_bytes()});
-  return hang.Step() ? ReadUuid(hang, 0) : report_id;
+  hang.Bind(report_id);
+  return hang.Step() ? hang.Id(0) : report_id;
 }
 
 std::vector<ReportWriter::Known> ReportWriter::ReportsOfHang(const base::Uuid& hang_id) {
@@ -265,7 +260,7 @@ std::vector<ReportWriter::Known> ReportWriter::ReportsOfHang(const base::Uuid& h
                                  )
                                )
                              )sql");
-  rows.Bind(Blob{hang_id.as_bytes()}, kMostReportsOfAHang);
+  rows.Bind(hang_id, kMostReportsOfAHang);
   while (rows.Step()) reports.push_back(Known::Read(rows));
   return reports;
 }
@@ -274,7 +269,7 @@ void ReportWriter::Move(const Reclustered& moved) {
   std::optional<Known> known;
   {
     auto row = database_->Use(LAGWATCH_KNOWN " WHERE reports.id = ?");
-    row.Bind(Blob{moved.id.as_bytes()});
+    row.Bind(moved.id);
     if (row.Step()) known = Known::Read(row);
   }
   if (!known) return;
@@ -305,7 +300,7 @@ int64_t ReportWriter::RemoveBefore(const base::Uuid& end, int64_t limit) {
   std::vector<Known> reports;
   {
     auto rows = database_->Use(LAGWATCH_KNOWN " WHERE reports.id < ? ORDER BY reports.id LIMIT ?");
-    rows.Bind(Blob{end.as_bytes()}, limit);
+    rows.Bind(end, limit);
     while (rows.Step()) reports.push_back(Known::Read(rows));
   }
   for (const Known& report : reports) TakeOut(report);
@@ -316,7 +311,7 @@ int64_t ReportWriter::Remove(const base::Uuid& id) {
   std::optional<Known> known;
   {
     auto row = database_->Use(LAGWATCH_KNOWN " WHERE reports.id = ?");
-    row.Bind(Blob{id.as_bytes()});
+    row.Bind(id);
     if (row.Step()) known = Known::Read(row);
   }
   if (!known) return 0;

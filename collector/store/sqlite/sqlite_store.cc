@@ -231,7 +231,7 @@ Result<std::optional<int64_t>> SqliteStore::OldestDay() {
 void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
   const int64_t end_ms = day * kMsPerDay;
   const base::Uuid end_id = FirstIdOf(day);
-  database->Use("DELETE FROM early_ends WHERE report_id < ?").Bind(Blob{end_id.as_bytes()}).Run();
+  database->Use("DELETE FROM early_ends WHERE report_id < ?").Bind(end_id).Run();
   database->Use("DELETE FROM run_ends WHERE last_seen_wall_ms < ?").Bind(end_ms).Run();
   database->Use("DELETE FROM frame_slices WHERE begin_wall_ms < ?").Bind(end_ms).Run();
   database->Use("DELETE FROM usage WHERE end_wall_ms < ?").Bind(end_ms).Run();
@@ -366,7 +366,7 @@ CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const repo
               run_start_wall_ms, last_seen_wall_ms, scene, app, version, user, sender)
             VALUES (?, ?, ?, NULLIF(?, x''), ?, ?, ?, ?, ?, ?, ?, ?, ?)
           )sql")
-      .Bind(Blob{end.session_id.as_bytes()}, policies::ExitReasonName(end.reason), int64_t{end.signal},
+      .Bind(end.session_id, policies::ExitReasonName(end.reason), int64_t{end.signal},
             Blob{was_in_hang ? end.report_id.as_bytes() : ""}, ToSigned(end.hang_ns), end.loop,
             ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms), end.scene, end.app,
             end.app_version, end.user, sender)
@@ -388,12 +388,12 @@ CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const repo
               high, frozen, other_ns, input_ns, animation_ns, layout_ns, draw_ns, submit_ns, sender)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
           )sql")
-      .Bind(Blob{slice.id.as_bytes()}, Blob{slice.session_id.as_bytes()}, slice.app, slice.app_version,
-            slice.user, slice.loop, slice.scene, ToSigned(slice.begin_wall_ms), ToSigned(slice.duration_ns),
-            ToSigned(slice.refresh_interval_ns), ToSigned(slice.frames.frames),
-            ToSigned(slice.frames.dropped), ToSigned(levels[0]), ToSigned(levels[1]), ToSigned(levels[2]),
-            ToSigned(levels[3]), ToSigned(levels[4]), ToSigned(stages[0]), ToSigned(stages[1]),
-            ToSigned(stages[2]), ToSigned(stages[3]), ToSigned(stages[4]), ToSigned(stages[5]), sender)
+      .Bind(slice.id, slice.session_id, slice.app, slice.app_version, slice.user, slice.loop, slice.scene,
+            ToSigned(slice.begin_wall_ms), ToSigned(slice.duration_ns), ToSigned(slice.refresh_interval_ns),
+            ToSigned(slice.frames.frames), ToSigned(slice.frames.dropped), ToSigned(levels[0]),
+            ToSigned(levels[1]), ToSigned(levels[2]), ToSigned(levels[3]), ToSigned(levels[4]),
+            ToSigned(stages[0]), ToSigned(stages[1]), ToSigned(stages[2]), ToSigned(stages[3]),
+            ToSigned(stages[4]), ToSigned(stages[5]), sender)
       .Run();
   return OutcomeOf(database->changes() != 0);
 }
@@ -407,9 +407,8 @@ CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewU
               payload, sender)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
           )sql")
-      .Bind(Blob{usage.id.as_bytes()}, Blob{usage.session_id.as_bytes()}, usage.app, usage.app_version,
-            usage.user, ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload},
-            sender)
+      .Bind(usage.id, usage.session_id, usage.app, usage.app_version, usage.user,
+            ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload}, sender)
       .Run();
   if (database->changes() == 0) return CommitOutcome::kDuplicate;
   AddToUsageSums(database, usage);
@@ -534,12 +533,12 @@ Result<std::vector<RunEndRow>> SqliteStore::RunEndsOf(std::span<const base::Uuid
             FROM run_ends
             WHERE session_id = ?
           )sql");
-      row.Bind(Blob{session_id.as_bytes()});
+      row.Bind(session_id);
       if (!row.Step()) continue;
       ends.push_back({.session_id = session_id,
                       .reason = row.Text(0),
                       .signal = row.Int(1),
-                      .report_id = ReadUuid(row, 2),
+                      .report_id = row.Id(2),
                       .hang_ns = row.Int(3),
                       .loop = row.Text(4),
                       .run_start_wall_ms = row.Int(5),
@@ -653,8 +652,8 @@ Result<std::vector<base::Uuid>> SqliteStore::FindIds(const base::Uuid& first, co
     std::vector<base::Uuid> ids;
     Connections::Reader reader(&connections_);
     Statement rows = reader->Use("SELECT id FROM reports WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?");
-    rows.Bind(Blob{first.as_bytes()}, Blob{last.as_bytes()}, limit);
-    while (rows.Step()) ids.push_back(ReadUuid(rows, 0));
+    rows.Bind(first, last, limit);
+    while (rows.Step()) ids.push_back(rows.Id(0));
     return ids;
   });
 }

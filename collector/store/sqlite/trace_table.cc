@@ -2,48 +2,28 @@
 #include "collector/store/sqlite/trace_table.h"
 
 #include <algorithm>
+#include <string>
 
-#include "collector/store/sqlite/report_reader.h"
+#include "collector/store/sqlite/columns.h"
 
 namespace lagwatch::collector {
 namespace {
 
-#define LAGWATCH_TRACE                                                                                \
-  "traces.id, session_id, report_id, lag_id, app, version, user, begin_wall_ms, duration_ns, reason," \
-  " size_bytes, sample_rate_ppm, cause"
-
-// The columns of LAGWATCH_TRACE.
-TraceRow ReadTraceRow(const Statement& row) {
-  return {.id = ReadUuid(row, 0),
-          .session_id = ReadUuid(row, 1),
-          .report_id = ReadUuid(row, 2),
-          .hang_id = ReadUuid(row, 3),
-          .app = row.Text(4),
-          .version = row.Text(5),
-          .user = row.Text(6),
-          .begin_wall_ms = row.Int(7),
-          .duration_ns = row.Int(8),
-          .reason = row.Text(9),
-          .size_bytes = row.Int(10),
-          .sample_rate_ppm = row.Int(11),
-          .cause = row.Int(12)};
+std::string Select(const std::string& rest) {
+  return "SELECT " + SelectedColumns("traces", kTraceColumns) + rest;
 }
+
+TraceRow ReadRow(const Statement& row) { return ReadRecord<TraceRow>(row, kTraceColumns); }
 
 }  // namespace
 
 bool InsertTrace(Database* database, const NewTrace& added, int64_t sender) {
-  const TraceRow& row = added.row;
-  database
-      ->Use(
-          R"sql(
-            INSERT OR IGNORE INTO traces (id, session_id, report_id, lag_id, app, version, user,
-              begin_wall_ms, duration_ns, reason, size_bytes, sample_rate_ppm, cause, sender)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-          )sql")
-      .Bind(Blob{row.id.as_bytes()}, Blob{row.session_id.as_bytes()}, Blob{row.report_id.as_bytes()},
-            Blob{row.hang_id.as_bytes()}, row.app, row.version, row.user, row.begin_wall_ms, row.duration_ns,
-            row.reason, row.size_bytes, row.sample_rate_ppm, row.cause, sender)
-      .Run();
+  static const std::string sql = InsertOrIgnore("traces", kTraceColumns, "sender");
+  {
+    Statement row = database->Use(sql.c_str());
+    BindRecord(added.row, kTraceColumns, &row);
+    row.Bind(sender).Run();
+  }
   if (database->changes() == 0) return false;
   database->Use("INSERT INTO packed_traces (row, trace) VALUES (?, ?)")
       .Bind(database->last_row(), Blob{added.trace})
@@ -55,7 +35,7 @@ int64_t RemoveTraces(Database* database, const base::Uuid& end, int64_t limit) {
   std::vector<int64_t> removed;
   {
     Statement rows = database->Use("SELECT row FROM traces WHERE id < ? ORDER BY id LIMIT ?");
-    rows.Bind(Blob{end.as_bytes()}, limit);
+    rows.Bind(end, limit);
     while (rows.Step()) removed.push_back(rows.Int(0));
   }
   for (const int64_t row : removed) {
@@ -66,11 +46,12 @@ int64_t RemoveTraces(Database* database, const base::Uuid& end, int64_t limit) {
 }
 
 std::vector<TraceRow> ReadTracesOf(Database* database, std::span<const base::Uuid> report_ids) {
+  static const std::string sql = Select(" FROM traces WHERE report_id = ? ORDER BY id");
   std::vector<TraceRow> traces;
   for (const base::Uuid& id : report_ids) {
-    Statement rows = database->Use("SELECT " LAGWATCH_TRACE " FROM traces WHERE report_id = ? ORDER BY id");
-    rows.Bind(Blob{id.as_bytes()});
-    while (rows.Step()) traces.push_back(ReadTraceRow(rows));
+    Statement rows = database->Use(sql.c_str());
+    rows.Bind(id);
+    while (rows.Step()) traces.push_back(ReadRow(rows));
   }
   std::ranges::sort(traces, {}, [](const TraceRow& trace) { return trace.id.bytes; });
   return traces;
@@ -81,26 +62,27 @@ std::vector<TraceRow> ListTracesIn(Database* database, const ReportFilter& filte
   base::Uuid end;
   end.bytes.fill(0xff);
   const base::Uuid beyond = before.value_or(end);
-  Statement rows = database->Use("SELECT " LAGWATCH_TRACE
-                                 R"sql(
-                                   FROM traces
-                                   WHERE id < ?1 AND (?2 = '' OR app = ?2) AND (?3 = '' OR version = ?3)
-                                     AND (?4 = '' OR user = ?4)
-                                   ORDER BY id DESC
-                                   LIMIT ?5
-                                 )sql");
-  rows.Bind(Blob{beyond.as_bytes()}, filter.app, filter.version, filter.user, limit);
+  static const std::string sql = Select(R"sql(
+    FROM traces
+    WHERE id < ?1 AND (?2 = '' OR app = ?2) AND (?3 = '' OR version = ?3) AND (?4 = '' OR user = ?4)
+    ORDER BY id DESC
+    LIMIT ?5
+  )sql");
+  Statement rows = database->Use(sql.c_str());
+  rows.Bind(beyond, filter.app, filter.version, filter.user, limit);
   std::vector<TraceRow> traces;
-  while (rows.Step()) traces.push_back(ReadTraceRow(rows));
+  while (rows.Step()) traces.push_back(ReadRow(rows));
   return traces;
 }
 
 std::optional<StoredTrace> ReadTrace(Database* database, const base::Uuid& id) {
-  Statement row = database->Use("SELECT " LAGWATCH_TRACE
-                                ", trace FROM traces JOIN packed_traces USING (row) WHERE traces.id = ?");
-  row.Bind(Blob{id.as_bytes()});
+  constexpr int kTraceColumn = kColumnCount<decltype(kTraceColumns)>;
+  static const std::string sql =
+      Select(", trace FROM traces JOIN packed_traces USING (row) WHERE traces.id = ?");
+  Statement row = database->Use(sql.c_str());
+  row.Bind(id);
   if (!row.Step()) return std::nullopt;
-  return StoredTrace{ReadTraceRow(row), row.Bytes(13)};
+  return StoredTrace{ReadRow(row), row.Bytes(kTraceColumn)};
 }
 
 }  // namespace lagwatch::collector

@@ -84,6 +84,24 @@ TEST_F(StoreFile, ADatabaseOfVersion6IsAskedLikeANewOne) {
   EXPECT_EQ(page->causes.size(), 1u);
 }
 
+TEST_F(StoreFile, ATableOfReportsGetsTheColumnsThatItLacks) {
+  SampleReport report;
+  const std::string payload = report.Encode();
+  const report::Report decoded = report::DecodeReport(payload).value();
+  const std::vector<NewRecord> records = {
+      NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload)};
+  ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(records).ok());
+  Database(path_).Execute(
+      "ALTER TABLE reports DROP COLUMN machine; ALTER TABLE reports DROP COLUMN threshold_ms");
+
+  auto store = SqliteStore::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  const auto row = (*store)->FindReport(report.header.id)->value().row;
+  EXPECT_EQ(row.machine, "");
+  EXPECT_EQ(row.threshold_ms, 0);
+  EXPECT_EQ(row.elapsed_ns, decoded.elapsed_ns);
+}
+
 TEST_F(StoreFile, ADatabaseOfVersion9LearnsWhichKeyBringsARecord) {
   const auto reports_of = [](const SampleReport& report, const std::string& sender) {
     const std::string payload = report.Encode();

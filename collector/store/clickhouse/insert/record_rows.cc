@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "collector/keys/key_record.h"
 #include "collector/store/clickhouse/insert/batch_rows.h"
+#include "collector/store/clickhouse/server/columns.h"
 #include "policies/exit_reason.h"
 
 namespace lagwatch::collector {
@@ -15,15 +16,7 @@ int64_t DayOfMs(uint64_t wall_ms) { return ToSigned(wall_ms) / kMsPerDay; }
 
 template <typename... Values>
 void AddValues(RowWriter* rows, const Values&... values) {
-  (..., [&](const auto& value) {
-    if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) {
-      rows->Int(static_cast<int64_t>(value));
-    } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, base::Uuid>) {
-      rows->Id(value);
-    } else {
-      rows->Text(value);
-    }
-  }(values));
+  (..., AddValue(values, rows));
 }
 
 }  // namespace
@@ -33,11 +26,8 @@ void RecordRows::Add(const NewReport& added) {
   Mark(SumsUnit::OfHour(HomeHourOf(row.id, row.hang_id)));
   RowWriter& reports = Of(kReports);
   reports.Day(DayOf(row.id));
-  AddValues(&reports, row.id, row.hang_id, row.session_id, row.ordinal, row.app, row.version, row.user,
-            row.kind, row.verdict, row.loop, row.tag, row.os, row.machine, row.pid, row.tid, row.threshold_ms,
-            row.start_wall_ms, row.elapsed_ns, row.cpu_window_ns, row.cpu_thread_ns, row.cpu_process_ns,
-            added.clusters[0].key, added.clusters[1].key, row.sample_rate_ppm, row.cause, versions_->First(),
-            added.payload);
+  AddRecord(row, kReportColumns, &reports);
+  AddValues(&reports, versions_->First(), added.payload);
   for (const std::string& build_id : added.unnamed_builds) {
     Of(kUnnamed).Day(DayOf(row.id));
     AddValues(&Of(kUnnamed), build_id, row.id, 0, versions_->First());
@@ -92,9 +82,8 @@ void RecordRows::Add(const report::Losses& losses) {
 void RecordRows::Add(const NewTrace& added) {
   const TraceRow& row = added.row;
   Of(kTraces).Day(DayOf(row.id));
-  AddValues(&Of(kTraces), row.id, row.session_id, row.report_id, row.hang_id, row.app, row.version, row.user,
-            row.begin_wall_ms, row.duration_ns, row.reason, row.size_bytes, row.sample_rate_ppm, row.cause,
-            versions_->First(), added.trace);
+  AddRecord(row, kTraceColumns, &Of(kTraces));
+  AddValues(&Of(kTraces), versions_->First(), added.trace);
 }
 
 void RecordRows::Add(const report::OwnedRecord& record) {

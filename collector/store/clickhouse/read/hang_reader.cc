@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "collector/store/clickhouse/server/columns.h"
 #include "collector/store/clickhouse/server/conditions.h"
 #include "policies/hang_account.h"
 #include "report/format/report.h"
@@ -14,42 +15,6 @@ namespace {
 
 constexpr size_t kReportsOfAJoin = 20'000;
 
-constexpr char kColumns[] =
-    "id, lag_id, session_id, app, version, user, kind, verdict, loop, tag, os, machine, level1, level2, "
-    "ordinal,"
-    " pid, tid, threshold_ms, start_wall_ms, elapsed_ns, cpu_window_ns, cpu_thread_ns, cpu_process_ns,"
-    " sample_rate_ppm, cause";
-constexpr char kKinds[] = "uuusssssssssssiiiiiiiiiii";
-
-ReportRow ReadRow(const Row& row) {
-  return {.id = row.Id(0),
-          .hang_id = row.Id(1),
-          .session_id = row.Id(2),
-          .ordinal = row.Int(14),
-          .app = row.Text(3),
-          .version = row.Text(4),
-          .user = row.Text(5),
-          .kind = row.Text(6),
-          .verdict = row.Text(7),
-          .loop = row.Text(8),
-          .tag = row.Text(9),
-          .os = row.Text(10),
-          .machine = row.Text(11),
-          .pid = row.Int(15),
-          .tid = row.Int(16),
-          .threshold_ms = row.Int(17),
-          .start_wall_ms = row.Int(18),
-          .elapsed_ns = row.Int(19),
-          .cpu_window_ns = row.Int(20),
-          .cpu_thread_ns = row.Int(21),
-          .cpu_process_ns = row.Int(22),
-          .level1_key = row.Text(12),
-          .level2_key = row.Text(13),
-          .duration_ns = std::nullopt,
-          .sample_rate_ppm = row.Int(23),
-          .cause = row.Int(24)};
-}
-
 struct HashOfId {
   size_t operator()(const base::Uuid& id) const { return std::hash<std::string_view>()(id.as_bytes()); }
 };
@@ -58,6 +23,20 @@ std::vector<base::Uuid> IdsOf(std::span<const ReportRow> reports) {
   std::vector<base::Uuid> ids;
   for (const ReportRow& report : reports) ids.push_back(report.id);
   return ids;
+}
+
+// Reads the columns that ClickHouse's table lacks.
+void ReadLaterColumns(const std::string& payload, ReportRow* row) {
+  constexpr auto later = [] {
+    bool has_later = false;
+    ForEachColumn(kReportColumns,
+                  [&](const auto& column) { has_later |= column.place == ColumnPlace::kLater; });
+    return has_later;
+  };
+  if constexpr (later()) {
+    if (const auto report = report::DecodeReport(payload); report.ok())
+      SetColumns(kReportColumns, *report, row, ColumnPlace::kLater);
+  }
 }
 
 // The time of the hang that these are all reports of.
@@ -171,7 +150,9 @@ std::vector<StoredReport> HangReader::StoredWithIds(std::span<const base::Uuid> 
       " WHERE id IN (SELECT id FROM ids) AND " + DaysOf(ids) + " ORDER BY id, ver DESC LIMIT 1 BY id", "us",
       [&](const Row& row) {
         while (next != stored.end() && next->row.id.bytes < row.Id(0).bytes) ++next;
-        if (next != stored.end() && next->row.id == row.Id(0)) next->payload = row.Text(1);
+        if (next == stored.end() || next->row.id != row.Id(0)) return;
+        next->payload = row.Text(1);
+        ReadLaterColumns(next->payload, &next->row);
       },
       &external);
   return stored;
@@ -199,9 +180,10 @@ void HangReader::SelectHangs(const std::string& condition, const ExternalTable* 
   const auto add = [&](const Row& row) {
     if (!reports.empty() && reports.back().id == row.Id(0)) return;
     if (reports.size() >= kReportsOfAJoin && reports.back().hang_id != row.Id(1)) join();
-    reports.push_back(ReadRow(row));
+    reports.push_back(ReadRecord<ReportRow>(row, kReportColumns));
   };
-  source_.Select(kColumns, kReports, " WHERE " + condition + " ORDER BY lag_id, id, ver DESC", kKinds, add,
+  source_.Select(ColumnNames(kReportColumns), kReports,
+                 " WHERE " + condition + " ORDER BY lag_id, id, ver DESC", ColumnKinds(kReportColumns), add,
                  external);
   join();
 }

@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "collector/store/clickhouse/server/clickhouse_url.h"
+#include "collector/store/clickhouse/server/columns.h"
+#include "collector/store/report_row.h"
+#include "collector/store/trace_row.h"
 
 namespace lagwatch::collector {
 
@@ -25,18 +28,14 @@ struct Table {
   bool is_sums = false;       // divided by `unit`, and replaced unit by unit (sums_worker.h)
 };
 
-#define LAGWATCH_ID "FixedString(16)"
-
 // `ver` is the time of the row's making, for rows of which the newest counts, or its reverse, for those of
 // which the first does (versions.h).
-inline constexpr Table kReports{
-    "reports_v1",
-    "day Date, id " LAGWATCH_ID ", lag_id " LAGWATCH_ID ", session_id " LAGWATCH_ID
-    ", ordinal Int64, app String, version String, user String, kind String, verdict String, loop String,"
-    " tag String, os String, machine String, pid Int64, tid Int64, threshold_ms Int64, start_wall_ms Int64,"
-    " elapsed_ns Int64, cpu_window_ns Int64, cpu_thread_ns Int64, cpu_process_ns Int64, level1 String,"
-    " level2 String, sample_rate_ppm Int64, cause Int64, ver UInt64, payload String",
-    "id", "lag_id"};
+inline constexpr Table kReports{"reports_v1", ConstText<[](auto add) {
+                                  add("day Date, ");
+                                  AddTypedColumns(kReportColumns, add);
+                                  add(", ver UInt64, payload String");
+                                }>::view(),
+                                "id", "lag_id"};
 // The present clusters of reports that were moved.
 inline constexpr Table kPlacements{"placements_v1",
                                    "day Date, id " LAGWATCH_ID ", lag_id " LAGWATCH_ID
@@ -73,12 +72,12 @@ inline constexpr Table kLosses{"losses_v1",
 inline constexpr Table kUnknown{"unknown_v1",
                                 "day Date, type Int64, payload String, received_wall_ms Int64, ver UInt64",
                                 "(type, payload)", "payload"};
-inline constexpr Table kTraces{
-    "traces_v1",
-    "day Date, id " LAGWATCH_ID ", session_id " LAGWATCH_ID ", report_id " LAGWATCH_ID ", lag_id " LAGWATCH_ID
-    ", app String, version String, user String, begin_wall_ms Int64, duration_ns Int64, reason String,"
-    " size_bytes Int64, sample_rate_ppm Int64, cause Int64, ver UInt64, trace String",
-    "id", "id"};
+inline constexpr Table kTraces{"traces_v1", ConstText<[](auto add) {
+                                 add("day Date, ");
+                                 AddTypedColumns(kTraceColumns, add);
+                                 add(", ver UInt64, trace String");
+                               }>::view(),
+                               "id", "id"};
 inline constexpr Table kClusters{
     "clusters_v1",
     "key String, level Int64, parent String, frames String, via String, held_by String, ver UInt64",

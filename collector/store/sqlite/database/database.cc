@@ -51,6 +51,10 @@ std::string Statement::Bytes(int column) const {
   return {static_cast<const char*>(bytes), static_cast<size_t>(sqlite3_column_bytes(handle_, column))};
 }
 
+base::Uuid Statement::Id(int column) const {
+  return base::TryUuidFromBytes(Bytes(column)).value_or(base::Uuid{});
+}
+
 void Statement::BindAt(int index, int64_t value) {
   CheckBound(sqlite3_bind_int64(handle_, index, value), handle_);
 }

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/uuid.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -35,11 +37,10 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // Binds all parameters in order. Texts and blobs are borrowed until the statement's end.
+  // Binds the next parameters in order. Texts, ids and blobs are borrowed until the statement's end.
   template <typename... Values>
   Statement& Bind(const Values&... values) {
-    int index = 0;
-    (BindAt(++index, values), ...);
+    (BindAt(++bound_, values), ...);
     return *this;
   }
   // True when there is a row to read.
@@ -55,15 +56,18 @@ class Statement {
   std::optional<int64_t> OptionalInt(int column) const;
   std::string Text(int column) const;
   std::string Bytes(int column) const;
+  base::Uuid Id(int column) const;  // zero for other bytes than an id
 
  private:
   void BindAt(int index, int64_t value);
   void BindAt(int index, double value);
   void BindAt(int index, const std::optional<int64_t>& value);
   void BindAt(int index, std::string_view text);
+  void BindAt(int index, const base::Uuid& id) { BindAt(index, Blob{id.as_bytes()}); }
   void BindAt(int index, Blob blob);
 
   sqlite3_stmt* handle_;
+  int bound_ = 0;  // parameters so far
 };
 
 class Database {
