@@ -96,7 +96,7 @@ FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```|^(?: {4}|\t)[^\n]*$|^\s*<!--.*?-->
 MARKDOWN_OPENING = re.compile(r"^[ \t]*(?:[-*>]|\d+\.|#+)[ \t]+|\|[ \t]+|\A|\n[ \t]*\n", re.MULTILINE)
 
 TOKENS = {
-    ".h": C_TOKENS, ".cc": C_TOKENS, ".c": C_TOKENS, ".cpp": C_TOKENS, ".S": C_TOKENS, ".proto": C_TOKENS,
+    ".h": C_TOKENS, ".cc": C_TOKENS, ".c": C_TOKENS, ".cpp": C_TOKENS, ".def": C_TOKENS, ".S": C_TOKENS, ".proto": C_TOKENS,
     ".ts": SCRIPT_TOKENS, ".tsx": SCRIPT_TOKENS, ".mjs": SCRIPT_TOKENS, ".css": SCRIPT_TOKENS,
     ".py": PYTHON_TOKENS, ".sh": SHELL_TOKENS, ".cmake": SHELL_TOKENS, ".map": SHELL_TOKENS, ".yml": SHELL_TOKENS,
     ".service": UNIT_TOKENS, ".md": None,
