@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kHourNs = 3600'000 * kMs;
 
 void SignalTaken(Stage* stage) {
-  stage->Start([](Options* options) { options->capture_signal = SIGUSR1; });
+  stage->Start([](Options* options) { options->process.capture_signal = SIGUSR1; });
   struct sigaction previous {};
   struct sigaction theirs {};
   theirs.sa_handler = [](int) { std::abort(); };

@@ -176,7 +176,7 @@ void OuterScope(Stage* stage) {
 }
 
 void SlowFrame(Stage* stage) {
-  stage->Start([](Options* options) { options->slow_frame_ms = kDeadlineMs; });
+  stage->Start([](Options* options) { options->detection.slow_frame_ms = kDeadlineMs; });
   for (int i = 0; i < 5; ++i) {
     ScopedFrame frame(stage->loop());
     SleepMs(10);
@@ -190,7 +190,7 @@ void SlowFrame(Stage* stage) {
 }
 
 void FramesInTime(Stage* stage) {
-  stage->Start([](Options* options) { options->slow_frame_ms = kDeadlineMs; });
+  stage->Start([](Options* options) { options->detection.slow_frame_ms = kDeadlineMs; });
   for (int i = 0; i < 20; ++i) {
     int64_t begin_ns = NowNs();
     {
@@ -202,29 +202,29 @@ void FramesInTime(Stage* stage) {
 }
 
 void DumpOnDemand(Stage* stage) {
-  stage->Start([](Options* options) { options->dump_interval_ms = 0; });
+  stage->Start([](Options* options) { options->dump.interval_ms = 0; });
   stage->Require(lw_dump_now("asked") == 1);
   stage->Require(testing::WaitUntil([&] { return stage->ReportsOfKind("dump") == 1; }));
 }
 
 void DumpBySignal(Stage* stage) {
   stage->Start([](Options* options) {
-    options->dump_interval_ms = 0;
-    options->dump_signal = SIGUSR2;
+    options->dump.interval_ms = 0;
+    options->dump.signal = SIGUSR2;
   });
   raise(SIGUSR2);
   stage->Require(testing::WaitUntil([&] { return stage->ReportsOfKind("dump") == 1; }));
 }
 
 void WatchCpu(Options* options) {
-  options->watch_cpu = true;
-  options->cpu_window_ms = 1000;
+  options->cpu.is_watched = true;
+  options->cpu.window_ms = 1000;
 }
 
 void BusyThread(Stage* stage) {
   stage->Start([](Options* options) {
     WatchCpu(options);
-    options->cpu_average_percent = 0;
+    options->cpu.average_percent = 0;
   });
   std::atomic<bool> is_over{false};
   std::thread spinner([&] {
@@ -241,7 +241,7 @@ void BusyInTheBackground(Stage* stage) {
   lw_set_foreground(0);
   stage->Start([](Options* options) {
     WatchCpu(options);
-    options->cpu_percent = 0;
+    options->cpu.percent = 0;
   });
   std::atomic<bool> is_over{false};
   std::thread spinner([&] {
