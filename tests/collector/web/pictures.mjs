@@ -29,7 +29,12 @@ async function ofTheDemo() {
     async (page) => {
       await causes(page);
       const shown = (await page.locator(".cause .what").allTextContents()).join("\n");
-      for (const name of ["Index::Lookup", "SaveFile", "ParseOutline", "lua_pcall"])
+      for (const name of [
+        "Index::Lookup",
+        "SaveFile",
+        "ParseOutline",
+        "sortCompare|pqsort|sortCommandGeneric",
+      ])
         assert.match(shown, new RegExp(name), `the page does not show ${name}`);
     },
     { size: { width: 1280, height: 480 } },
