@@ -22,7 +22,7 @@
 #include "base/process/proc_file.h"
 #include "base/process/sleeper.h"
 #include "base/ticks.h"
-#include "stack/signal/capture_signal.h"
+#include "stack/signal/signal_handler.h"
 #include "stack/unwind/table_unwinder.h"
 #include "watchdog/watchdog.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "stack/signal/capture_signal.h"
+#include "stack/signal/signal_handler.h"
 
 namespace lagwatch::stack {
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
-#include "stack/signal/capture_signal.h"
+#include "stack/signal/signal_handler.h"
 #include "stack/signal_stacks.h"
 
 #ifndef AT_MINSIGSTKSZ

@@ -21,7 +21,7 @@
 #include "stack/code/unwinder.h"
 #include "stack/code_map.h"
 #include "stack/frames/stack.h"
-#include "stack/signal/capture_signal.h"
+#include "stack/signal/signal_handler.h"
 #include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {

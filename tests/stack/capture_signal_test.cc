@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/signal/capture_signal.h"
-
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -14,6 +12,7 @@
 #include <memory>
 #include <span>
 
+#include "stack/signal/signal_handler.h"
 #include "stack/stack_capturer.h"
 #include "stack/thread_block_layout.h"
 #include "stack/unwind/table_unwinder.h"

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/ticks.h"
-#include "stack/signal/capture_signal.h"
+#include "stack/signal/signal_handler.h"
 #include "stack/signal_stacks.h"
 #include "trace/hooks/capture.h"
 #include "trace/record/cpu_timers.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/signal/capture_signal.h"
+#include "stack/signal/signal_handler.h"
 
 #include <ucontext.h>
 
