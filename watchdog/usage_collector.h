@@ -23,8 +23,8 @@ class UsageCollector {
   void Discount(int64_t stopped_ns) {
     if (last_ns_ != 0) last_ns_ += stopped_ns;
   }
-  // Adds the usage since the last call, and reports slow dispatches. For `stopped_ns` since the last look,
-  // which was at `last_look_ns`, the process was stopped.
+  // Adds the usage since the last call, and reports slow dispatches. The last look was at
+  // `last_look_ns`; the process was stopped for `stopped_ns` since then.
   void Collect(const WatchedLoop& loop, int64_t stopped_ns, int64_t last_look_ns, const WatchTools& tools);
   // Brings the usage up to the duration of a hang.
   void CountHang(WatchedSpan* span, int64_t duration_ns, const WatchTools& tools) const;

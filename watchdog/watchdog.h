@@ -85,9 +85,9 @@ class Watchdog {
   int64_t RunRound();
   // Makes the dump that was asked for, if one was.
   void DumpIfAsked();
-  // Captures all threads and passes them to the sink, whether or not a loop hangs, as a report of kind kDump
-  // whose tag is the request's reason. It is the report of `loop`'s thread, or of the program's first thread
-  // if that is null: that thread's stack is the expensive one, and its wait chain is included.
+  // Captures all threads and passes them to the sink, whether or not a loop hangs, as a report of kind kDump.
+  // Its tag is the request's reason. It is the report of `loop`'s thread, or of the program's first thread
+  // if `loop` is null: that thread's stack is the expensive one, and its wait chain is included.
   void MakeDump(const DumpRequest& request, const WatchedLoop* loop);
   // The program may replace the capture signal's handler at any time.
   void KeepSignalNowAndThen();

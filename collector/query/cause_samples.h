@@ -65,7 +65,7 @@ class CauseSamples {
 
   const policies::ClusterRules& rules_;
   Symbolizer* const symbolizer_;
-  std::map<std::string, std::vector<int64_t>> reports_of_hangs_;  // how old hangs were at each, by their ids
+  std::map<std::string, std::vector<int64_t>> reports_of_hangs_;  // ages of a hang at its reports, by hang_id
   FrameTable table_;
   std::vector<std::vector<Sample>> samples_;  // of each report, the newest first
   size_t sample_count_ = 0;

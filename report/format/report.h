@@ -76,8 +76,8 @@ struct RunEnd {
   policies::ExitReason reason = policies::ExitReason::kUnknown;
   int32_t signal = 0;
   base::Uuid report_id = {};  // the first report of the hang that the run was in; zero when in none
-  uint64_t hang_ns = 0;       // how long that had lasted when it was last seen
-  std::string loop = {};      // whose hang it was
+  uint64_t hang_ns = 0;       // age of that hang when it was last seen
+  std::string loop = {};      // the loop that hung
   uint64_t run_start_wall_ms = 0;
   uint64_t last_seen_wall_ms = 0;
   std::string scene = {};

@@ -56,7 +56,7 @@ struct RunProgress {
   int64_t oom_kills_on_machine;
   base::Uuid hang_id;  // the id of the hang's first report; zero when in none
   int64_t hang_begin_wall_ms;
-  int64_t hang_ns;  // how long it had lasted at `seen_wall_ms`
+  int64_t hang_ns;  // its age at `seen_wall_ms`
   char hang_loop[64];
   char scene[TextCell::kMaxBytes];
   uint32_t unused;

@@ -8,7 +8,8 @@
 #include <thread>
 
 int main(int, char** argv) {
-  auto monitor = lagwatch::Monitor::Start({.app = "one-hang", .spool_directory = argv[1], .threshold_ms = 50});
+  auto monitor =
+      lagwatch::Monitor::Start({.app = "one-hang", .spool_directory = argv[1], .threshold_ms = 50});
   if (!monitor.is_on()) {
     std::fprintf(stderr, "lagwatch is off: %s\n", monitor.why_off().c_str());
     return 1;

@@ -111,7 +111,7 @@ TEST_F(UploadGateTest, LossesThatTheProgramCountedAreNotLost) {
   spool_.Add({record});
   Send();
   EXPECT_EQ(collector_.LossesTold(LossReason::kTooMuch), 5u);
-  policies_.is_turned_off = true;  // which drops the record, and not what it counts
+  policies_.is_turned_off = true;  // drops the record, but not its count
   spool_.Add({record});
   Send();
   policies_.is_turned_off = false;
