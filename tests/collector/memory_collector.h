@@ -20,6 +20,13 @@ inline std::unique_ptr<collector::Store> (*open_store)() = []() -> std::unique_p
   return std::move(collector::SqliteStore::Open(":memory:").value());
 };
 
+// In their order.
+inline std::vector<std::string> KeysOf(const collector::Json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
 class MemoryCollector {
  public:
   // The result of a batch of `reports` and `ends`.
