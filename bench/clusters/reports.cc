@@ -204,11 +204,11 @@ class ReportMaker {
 
 }  // namespace
 
-std::vector<collector::FrameName> DebugNamer::NamesOf(const report::Frame& frame) const {
-  std::vector<collector::FrameName> names;
+std::vector<collector::NamedFrame> DebugNamer::NamesOf(const report::Frame& frame) const {
+  std::vector<collector::NamedFrame> names;
   if (auto inlined = inlined_.find({frame.module, frame.offset}); inlined != inlined_.end()) {
     for (const std::string& symbol : inlined->second)
-      names.push_back({collector::ReadableFunctionName(symbol), true});
+      names.push_back({.function = collector::ReadableFunctionName(symbol)});
   }
   names.push_back(symbols_.NamesOf(frame).front());
   return names;

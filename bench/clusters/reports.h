@@ -30,7 +30,7 @@ class DebugNamer final : public collector::FrameNamer {
   // Borrows `known`.
   explicit DebugNamer(const KnownReport& known) : inlined_(known.inlined), symbols_(known.report) {}
 
-  std::vector<collector::FrameName> NamesOf(const report::Frame& frame) const override;
+  std::vector<collector::NamedFrame> NamesOf(const report::Frame& frame) const override;
 
  private:
   const InlinedSymbols& inlined_;

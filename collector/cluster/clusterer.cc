@@ -30,10 +30,10 @@ Names First(const Names& names, size_t count) {
 // `frames` is the stack from the cluster's first frame on.
 std::string FindVia(std::span<const report::Frame> frames, size_t cluster_size, const FrameNamer& namer) {
   auto name = [&](const report::Frame& frame) { return namer.NamesOf(frame).front(); };
-  auto named =
-      std::find_if(frames.begin(), frames.end(), [&](const auto& each) { return name(each).is_symbol; });
+  auto named = std::find_if(frames.begin(), frames.end(),
+                            [&](const auto& each) { return name(each).origin != NameOrigin::kPlace; });
   bool is_beyond = named != frames.end() && static_cast<size_t>(named - frames.begin()) >= cluster_size;
-  return is_beyond ? name(*named).text : "";
+  return is_beyond ? name(*named).function : "";
 }
 
 ClusterPath PathOf(ClusterBy by, const Names& names, const Names& held_by) {
@@ -67,7 +67,7 @@ ClusterPath AssignRaw(const report::Report& report, const FrameNamer& namer,
                       const policies::WaitFrames& wait_frames) {
   std::span<const report::Frame> frames = report.stacks[report.expensive_stack].frames;
   Names functions;
-  for (const report::Frame& frame : frames) functions.push_back(namer.NamesOf(frame).front().text);
+  for (const report::Frame& frame : frames) functions.push_back(namer.NamesOf(frame).front().function);
   const Names names = policies::InnermostSignificant(functions, functions.size(), wait_frames);
   ClusterPath path = PathOf(ClusterBy::kRaw, names, {});
   for (Cluster& cluster : path)

@@ -32,29 +32,30 @@ bool IsOneDispatch(report::HangKind kind) {
 
 }  // namespace
 
-NamedStacks::CauseFrame NamedStacks::ToCauseFrame(FrameName name, std::string_view file) const {
-  CauseFrame frame{.name = name.text,
-                   .readable = std::move(name.text),
-                   .is_symbol = name.is_symbol,
-                   .is_inside_library = !name.is_symbol && IsLibrary(file),
-                   .role = {}};
-  if (frame.is_symbol) frame.name = Remembered<CauseName>(frame.readable);
-  if (frame.is_inside_library) frame.name = CauseModule(file);
-  frame.role = rules_.RoleOf(frame.name, file);
-  return frame;
+NamedStacks::Function NamedStacks::ToFunction(NamedFrame named, std::string_view file) const {
+  const bool is_symbol = named.origin != NameOrigin::kPlace;
+  Function function{.name = named.function,
+                    .readable = std::move(named.function),
+                    .is_symbol = is_symbol,
+                    .is_inside_library = !is_symbol && IsLibrary(file),
+                    .role = {}};
+  if (is_symbol) function.name = Remembered<CauseName>(function.readable);
+  if (function.is_inside_library) function.name = CauseModule(file);
+  function.role = rules_.RoleOf(function.name, file);
+  return function;
 }
 
-const NamedStacks::NamedFrame& NamedStacks::Named(const report::Frame& frame) const {
+const NamedStacks::Functions& NamedStacks::FunctionsOf(const report::Frame& frame) const {
   auto [known, is_new] = named_.try_emplace({frame.module, frame.offset});
-  NamedFrame& named = known->second;
+  Functions& functions = known->second;
   if (is_new) {
-    if (frame.module != report::kNoModule) named.file = BaseName(report_.modules[frame.module].path);
-    for (FrameName& name : namer_.NamesOf(frame)) {
-      if (!base::IsOwnFunctionName(name.text))
-        named.functions.push_back(ToCauseFrame(std::move(name), named.file));
+    if (frame.module != report::kNoModule) functions.file = BaseName(report_.modules[frame.module].path);
+    for (NamedFrame& named : namer_.NamesOf(frame)) {
+      if (!base::IsOwnFunctionName(named.function))
+        functions.innermost_first.push_back(ToFunction(std::move(named), functions.file));
     }
   }
-  return named;
+  return functions;
 }
 
 // From the outermost frame on, so that a library's function without a name counts as the named one of that
@@ -64,8 +65,8 @@ std::vector<policies::ClusterFunction> NamedStacks::FramesOf(const report::Stack
   frames.reserve(stack.frames.size());
   std::string_view caller_file;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
-    const NamedFrame& named = Named(*frame);
-    for (auto name = named.functions.rbegin(); name != named.functions.rend(); ++name) {
+    const Functions& named = FunctionsOf(*frame);
+    for (auto name = named.innermost_first.rbegin(); name != named.innermost_first.rend(); ++name) {
       if (name->is_inside_library && named.file == caller_file) continue;
       frames.push_back({name->name, name->role});
       caller_file = named.file;
@@ -125,7 +126,7 @@ std::vector<std::string> NamedStacks::CauseNames() const {
 std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
   std::string via;
   for (const report::Frame& frame : report_.stacks[report_.expensive_stack].frames) {
-    for (const CauseFrame& name : Named(frame).functions) {
+    for (const Function& name : FunctionsOf(frame).innermost_first) {
       if (!name.is_symbol) continue;
       if (std::ranges::find(cause, name.name) != cause.end()) return "";
       if (via.empty() && name.role != policies::FrameRole::kSkipped) via = name.readable;
@@ -136,12 +137,13 @@ std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
 
 std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
   for (const report::Frame& frame : stack.frames) {
-    for (const CauseFrame& name : Named(frame).functions) {
+    for (const Function& name : FunctionsOf(frame).innermost_first) {
       if (!name.is_inside_library && name.role != policies::FrameRole::kSkipped) return name.readable;
     }
   }
   for (const report::Frame& frame : stack.frames) {
-    if (!Named(frame).functions.empty()) return Named(frame).functions.front().readable;
+    const Functions& named = FunctionsOf(frame);
+    if (!named.innermost_first.empty()) return named.innermost_first.front().readable;
   }
   return "";
 }

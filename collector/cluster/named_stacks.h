@@ -37,7 +37,7 @@ class NamedStacks {
   std::string FindVia(const std::vector<std::string>& cause) const;
 
  private:
-  struct CauseFrame {
+  struct Function {
     std::string name;  // normalized for clustering
     std::string readable;
     bool is_symbol;
@@ -45,13 +45,14 @@ class NamedStacks {
     policies::FrameRole role;
   };
 
-  struct NamedFrame {
+  // The functions of a frame.
+  struct Functions {
     std::string_view file;
-    std::vector<CauseFrame> functions;  // the innermost inlined one first
+    std::vector<Function> innermost_first;  // inlined ones included
   };
 
-  const NamedFrame& Named(const report::Frame& frame) const;
-  CauseFrame ToCauseFrame(FrameName name, std::string_view file) const;
+  const Functions& FunctionsOf(const report::Frame& frame) const;
+  Function ToFunction(NamedFrame named, std::string_view file) const;
   std::vector<policies::ClusterFunction> FramesOf(const report::Stack& stack) const;
   // These borrow from `named_`.
   std::vector<std::string_view> SignificantNamesOf(const report::Stack& stack) const;
@@ -64,7 +65,7 @@ class NamedStacks {
   const FrameNamer& namer_;
   const policies::ClusterRules& rules_;
   // By module and offset: most frames are in all of a hang's samples.
-  mutable std::map<std::pair<uint32_t, uint64_t>, NamedFrame> named_;
+  mutable std::map<std::pair<uint32_t, uint64_t>, Functions> named_;
 };
 
 }  // namespace lagwatch::collector

@@ -5,9 +5,9 @@ namespace lagwatch::collector {
 namespace {
 
 // The size of an answer, with its share of the map and the list, approximately.
-size_t SizeOf(const BuildId& build_id, const std::vector<SourceFrame>& frames) {
+size_t SizeOf(const BuildId& build_id, const std::vector<NamedFrame>& frames) {
   size_t size_bytes = 192 + build_id.bytes().size();
-  for (const SourceFrame& frame : frames) {
+  for (const NamedFrame& frame : frames) {
     size_bytes += sizeof frame + frame.function.capacity() + frame.file.capacity();
   }
   return size_bytes;
@@ -15,14 +15,14 @@ size_t SizeOf(const BuildId& build_id, const std::vector<SourceFrame>& frames) {
 
 }  // namespace
 
-const std::vector<SourceFrame>* AnswerCache::Find(const BuildId& build_id, uint64_t offset) {
+const std::vector<NamedFrame>* AnswerCache::Find(const BuildId& build_id, uint64_t offset) {
   auto answer = answers_.find({build_id, offset});
   if (answer == answers_.end()) return nullptr;
   order_.splice(order_.begin(), order_, answer->second.place);
   return &answer->second.frames;
 }
 
-void AnswerCache::Add(const BuildId& build_id, uint64_t offset, std::vector<SourceFrame> frames) {
+void AnswerCache::Add(const BuildId& build_id, uint64_t offset, std::vector<NamedFrame> frames) {
   const size_t size_bytes = SizeOf(build_id, frames);
   auto [answer, is_new] = answers_.try_emplace({build_id, offset});
   if (!is_new) return;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collector/symbols/elf/build_id.h"
-#include "collector/symbols/elf/source_frame.h"
+#include "collector/symbols/elf/named_frame.h"
 
 namespace lagwatch::collector {
 
@@ -19,8 +19,8 @@ class AnswerCache {
   explicit AnswerCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Null when it has none. Valid until the next call of another method.
-  const std::vector<SourceFrame>* Find(const BuildId& build_id, uint64_t offset);
-  void Add(const BuildId& build_id, uint64_t offset, std::vector<SourceFrame> frames);
+  const std::vector<NamedFrame>* Find(const BuildId& build_id, uint64_t offset);
+  void Add(const BuildId& build_id, uint64_t offset, std::vector<NamedFrame> frames);
   // All of a build id.
   void Drop(const BuildId& build_id);
 
@@ -29,7 +29,7 @@ class AnswerCache {
  private:
   using Key = std::pair<BuildId, uint64_t>;
   struct Answer {
-    std::vector<SourceFrame> frames;
+    std::vector<NamedFrame> frames;
     size_t size_bytes;
     std::list<const Key*>::iterator place;
   };

@@ -41,7 +41,7 @@ Result<SymbolizedFrames> FileSymbolizer::Symbolize(std::string_view build_id,
                                                    std::span<const uint64_t> offsets) {
   auto id = BuildId::FromBytes(build_id);
   if (!id) return Status(StatusCode::kNotFound, "the module has no build id to find files by");
-  std::map<uint64_t, std::vector<SourceFrame>> frames;
+  std::map<uint64_t, std::vector<NamedFrame>> frames;
   std::vector<uint64_t> unknown = FindKnown(*id, offsets, &frames);
   if (!unknown.empty()) {
     auto answers = Ask(*id, unknown);
@@ -57,7 +57,7 @@ std::optional<Result<SymbolizedFrames>> FileSymbolizer::TryFind(std::string_view
                                                                 std::span<const uint64_t> offsets) {
   const auto id = BuildId::FromBytes(build_id);
   if (!id) return Symbolize(build_id, offsets);
-  std::map<uint64_t, std::vector<SourceFrame>> frames;
+  std::map<uint64_t, std::vector<NamedFrame>> frames;
   if (!FindKnown(*id, offsets, &frames).empty()) {
     Status known = KnownProblem(*id);
     return known.ok() ? std::nullopt : std::optional(Result<SymbolizedFrames>(std::move(known)));
@@ -68,13 +68,13 @@ std::optional<Result<SymbolizedFrames>> FileSymbolizer::TryFind(std::string_view
 }
 
 std::vector<uint64_t> FileSymbolizer::FindKnown(const BuildId& build_id, std::span<const uint64_t> offsets,
-                                                std::map<uint64_t, std::vector<SourceFrame>>* frames) {
+                                                std::map<uint64_t, std::vector<NamedFrame>>* frames) {
   std::vector<uint64_t> unknown(offsets.begin(), offsets.end());
   std::sort(unknown.begin(), unknown.end());
   unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
   std::lock_guard lock(mutex_);
   std::erase_if(unknown, [&](uint64_t offset) {
-    const std::vector<SourceFrame>* known = cache_.Find(build_id, offset);
+    const std::vector<NamedFrame>* known = cache_.Find(build_id, offset);
     if (known != nullptr) frames->emplace(offset, *known);
     return known != nullptr;
   });

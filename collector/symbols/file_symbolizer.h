@@ -50,7 +50,7 @@ class FileSymbolizer final : public Symbolizer {
 
   // The answers that the cache has, and the offsets that it lacks.
   std::vector<uint64_t> FindKnown(const BuildId& build_id, std::span<const uint64_t> offsets,
-                                  std::map<uint64_t, std::vector<SourceFrame>>* frames);
+                                  std::map<uint64_t, std::vector<NamedFrame>>* frames);
   base::Result<SymbolizedFrames> Ask(const BuildId& build_id, const std::vector<uint64_t>& offsets);
   base::Result<WorkerAnswer> AskPool(const BuildId& build_id, const ModuleFiles& files,
                                      std::span<const uint64_t> offsets);

@@ -119,8 +119,8 @@ TEST(Clusterer, ClustersByTheRawFramesWhenAskedTo) {
 
 class InliningNamer final : public FrameNamer {
  public:
-  std::vector<FrameName> NamesOf(const report::Frame&) const override {
-    return {{"Inner", true}, {"Outer", true}};
+  std::vector<NamedFrame> NamesOf(const report::Frame&) const override {
+    return {{.function = "Inner"}, {.function = "Outer"}};
   }
 };
 

@@ -14,29 +14,23 @@ FrameTable::Stack FrameTable::Add(const report::Report& report, const SymbolName
   for (const report::Frame& frame : stack.frames) {
     const std::string& module =
         frame.module == report::kNoModule ? kUnknown : report.modules[frame.module].path;
-    const std::vector<SourceFrame>& sources = namer.SourcesOf(frame);
-    const std::vector<FrameName> names = namer.NamesOf(frame);
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (base::IsOwnFunctionName(names[i].text)) continue;
-      numbers.push_back(NumberOf(names[i].text, module, i < sources.size() ? &sources[i] : nullptr));
+    for (const NamedFrame& named : namer.NamesOf(frame)) {
+      if (!base::IsOwnFunctionName(named.function)) numbers.push_back(NumberOf(named, module));
     }
   }
   return numbers;
 }
 
-uint32_t FrameTable::NumberOf(const std::string& function, const std::string& module,
-                              const SourceFrame* source) {
-  std::string known = function + '\0' + module;
-  if (source != nullptr) known += '\0' + source->file + '\0' + std::to_string(source->line);
+uint32_t FrameTable::NumberOf(const NamedFrame& named, const std::string& module) {
+  std::string known = named.function + '\0' + module;
+  if (named.origin == NameOrigin::kSymbolFile) known += '\0' + named.file + '\0' + std::to_string(named.line);
   const auto [number, is_new] = numbers_.try_emplace(std::move(known), static_cast<uint32_t>(frames_.size()));
   if (is_new) {
     size_bytes_ += 2 * number->first.size();
-    const bool has_file = source != nullptr && !source->file.empty();
-    const bool has_line = source != nullptr && source->line != 0;
-    frames_.push_back({{"function", function},
+    frames_.push_back({{"function", named.function},
                        {"module", module},
-                       {"file", has_file ? Json(source->file) : Json()},
-                       {"line", has_line ? Json(source->line) : Json()}});
+                       {"file", named.file.empty() ? Json() : Json(named.file)},
+                       {"line", named.line == 0 ? Json() : Json(named.line)}});
   }
   return number->second;
 }

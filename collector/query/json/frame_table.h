@@ -31,7 +31,7 @@ class FrameTable {
   size_t size_bytes() const { return size_bytes_; }
 
  private:
-  uint32_t NumberOf(const std::string& function, const std::string& module, const SourceFrame* source);
+  uint32_t NumberOf(const NamedFrame& named, const std::string& module);
 
   Json frames_ = Json::array();
   std::unordered_map<std::string, uint32_t> numbers_;  // of frames, by all that is known of each

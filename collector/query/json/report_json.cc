@@ -84,7 +84,7 @@ class CostTree {
       const bool is_past_gap =
           stack.gap_frames != 0 && (is_slow_ ? index < stack.gap_at : index >= stack.gap_at);
       if (is_past_gap) continue;
-      Node& node = by_function[names_.NameOf(stack.frames[index]).text];
+      Node& node = by_function[names_.NameOf(stack.frames[index]).function];
       node.cost_ns += CostNs(*sample);
       if (depth + 1 == stack.frames.size()) node.calls += sample->calls;
       node.samples.push_back(sample);
@@ -175,19 +175,17 @@ class StackWriter {
     static const report::Module kUnknown;
     const report::Module& module =
         frame.module == report::kNoModule ? kUnknown : report_.modules[frame.module];
-    const std::vector<SourceFrame>& sources = namer_.SourcesOf(frame);
-    const std::vector<FrameName> names = namer_.NamesOf(frame);
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (base::IsOwnFunctionName(names[i].text)) continue;  // named since it was stored
+    for (const NamedFrame& named : namer_.NamesOf(frame)) {
+      if (base::IsOwnFunctionName(named.function)) continue;  // named since it was stored
       frames->push_back({{"module", module.path},
                          {"build_id", base::ToHex(module.build_id)},
                          {"offset", HexNumber(frame.offset)},
-                         {"function", names[i].text}});
-      if (i >= sources.size()) continue;
+                         {"function", named.function}});
+      if (named.origin != NameOrigin::kSymbolFile) continue;
       Json& json = frames->back();
-      json["file"] = sources[i].file.empty() ? Json() : Json(sources[i].file);
-      json["line"] = sources[i].line == 0 ? Json() : Json(sources[i].line);
-      json["inlined"] = sources[i].is_inlined;
+      json["file"] = named.file.empty() ? Json() : Json(named.file);
+      json["line"] = named.line == 0 ? Json() : Json(named.line);
+      json["inlined"] = named.is_inlined;
     }
   }
 

@@ -216,8 +216,8 @@ std::string DwarfLines::QualifiedName(Dwarf_Die* function) {
   return prefix.empty() ? name : prefix + "::" + name;
 }
 
-std::vector<SourceFrame> DwarfLines::FramesAt(uint64_t offset) {
-  std::vector<SourceFrame> frames;
+std::vector<NamedFrame> DwarfLines::FramesAt(uint64_t offset) {
+  std::vector<NamedFrame> frames;
   const Dwarf_Off* found = dwarf_ ? unit_ranges_.Find(offset) : nullptr;
   Dwarf_Die unit;
   if (found == nullptr || dwarf_offdie(dwarf_.get(), *found, &unit) == nullptr) return frames;

@@ -13,7 +13,7 @@
 #include "collector/symbols/elf/elf_handles.h"
 #include "collector/symbols/elf/function_symbols.h"
 #include "collector/symbols/elf/interval_map.h"
-#include "collector/symbols/elf/source_frame.h"
+#include "collector/symbols/elf/named_frame.h"
 
 namespace lagwatch::collector {
 
@@ -24,7 +24,7 @@ class DwarfLines {
   DwarfLines(Elf* elf, Dwarf* alt, const FunctionSymbols* symbols);
 
   // The frames at an offset in the module's own address space, innermost first; none when no unit has it.
-  std::vector<SourceFrame> FramesAt(uint64_t offset);
+  std::vector<NamedFrame> FramesAt(uint64_t offset);
 
  private:
   using Ranges = IntervalMap<Dwarf_Off>;  // DIEs by where their code is

@@ -43,9 +43,9 @@ void ModuleSymbols::LoadDwarf(int alt_fd) {
   for (ElfHandle& elf : elfs_) dwarfs_.emplace_back(elf.get(), alt_.get(), &symbols_);
 }
 
-std::vector<SourceFrame> ModuleSymbols::FramesAt(uint64_t offset) {
+std::vector<NamedFrame> ModuleSymbols::FramesAt(uint64_t offset) {
   for (DwarfLines& dwarf : dwarfs_) {
-    std::vector<SourceFrame> frames = dwarf.FramesAt(offset);
+    std::vector<NamedFrame> frames = dwarf.FramesAt(offset);
     if (!frames.empty()) return frames;
   }
   std::string name = symbols_.NameAt(offset);

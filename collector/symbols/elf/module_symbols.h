@@ -14,7 +14,7 @@
 #include "collector/symbols/elf/dwarf_lines.h"
 #include "collector/symbols/elf/elf_handles.h"
 #include "collector/symbols/elf/function_symbols.h"
-#include "collector/symbols/elf/source_frame.h"
+#include "collector/symbols/elf/named_frame.h"
 
 namespace lagwatch::collector {
 
@@ -28,7 +28,7 @@ class ModuleSymbols {
   // The frames at an offset in the module's own address space, as in its symbol table; innermost first.
   // The offset is taken as it is: reports have a caller's as the byte before its return address already.
   // Without DWARF one frame with a function's name; none when nothing is known of the place.
-  std::vector<SourceFrame> FramesAt(uint64_t offset);
+  std::vector<NamedFrame> FramesAt(uint64_t offset);
 
   // Of the dwz file that is wanted and was not given, raw bytes; empty when there is none.
   const std::string& missing_alt_build_id() const { return missing_alt_build_id_; }

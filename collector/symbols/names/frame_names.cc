@@ -3,6 +3,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <utility>
 
 #include "collector/symbols/names/function_name.h"
 #include "collector/symbols/names/remembered.h"
@@ -16,15 +17,18 @@ FrameNames::FrameNames(const report::Report& report) : report_(report) {
   }
 }
 
-FrameName FrameNames::NameOf(const report::Frame& frame) const {
+NamedFrame FrameNames::NameOf(const report::Frame& frame) const {
   const uint64_t offset = frame.symbol_offset();
   const auto symbol = symbols_.find({frame.module, offset});
   if (symbol != symbols_.end() && !symbol->second->empty())
-    return {Remembered<ReadableFunctionName>(*symbol->second), true};
-  if (frame.module == report::kNoModule) return {HexNumber(offset), false};
+    return {.function = Remembered<ReadableFunctionName>(*symbol->second), .origin = NameOrigin::kClient};
+  const auto of_place = [](std::string text) {
+    return NamedFrame{.function = std::move(text), .origin = NameOrigin::kPlace};
+  };
+  if (frame.module == report::kNoModule) return of_place(HexNumber(offset));
   const std::string& path = report_.modules[frame.module].path;
-  if (path == policies::kGeneratedCodeModule) return {path, false};
-  return {std::string(BaseName(path)) + "+" + HexNumber(offset), false};
+  if (path == policies::kGeneratedCodeModule) return of_place(path);
+  return of_place(std::string(BaseName(path)) + "+" + HexNumber(offset));
 }
 
 std::string HexNumber(uint64_t number) {

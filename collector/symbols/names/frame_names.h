@@ -9,14 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "collector/symbols/elf/named_frame.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
-
-struct FrameName {
-  std::string text;
-  bool is_symbol = false;  // false when it is only a place: `module+0xoffset`
-};
 
 class FrameNames {
  public:
@@ -25,7 +21,7 @@ class FrameNames {
 
   // The function's readable name where the client knew it; else `module+0xoffset` with the function's start
   // when that is known, so that two places in one function are one frame; `0xaddress` outside all modules.
-  FrameName NameOf(const report::Frame& frame) const;
+  NamedFrame NameOf(const report::Frame& frame) const;
 
  private:
   using Place = std::pair<uint32_t, uint64_t>;  // a frame's module and symbol_offset()
@@ -38,8 +34,9 @@ class FrameNames {
 class FrameNamer {
  public:
   virtual ~FrameNamer() = default;
-  // The functions that `frame` of the report at hand is in, the innermost inlined one first; at least one.
-  virtual std::vector<FrameName> NamesOf(const report::Frame& frame) const = 0;
+  // The functions that `frame` of the report at hand is in, by their readable names, the innermost inlined
+  // one first; at least one.
+  virtual std::vector<NamedFrame> NamesOf(const report::Frame& frame) const = 0;
 };
 
 // By the symbols that the client knew, one for each frame.
@@ -48,7 +45,9 @@ class ReportNamer final : public FrameNamer {
   // Borrows `report`, which must outlive this.
   explicit ReportNamer(const report::Report& report) : names_(report) {}
 
-  std::vector<FrameName> NamesOf(const report::Frame& frame) const override { return {names_.NameOf(frame)}; }
+  std::vector<NamedFrame> NamesOf(const report::Frame& frame) const override {
+    return {names_.NameOf(frame)};
+  }
 
  private:
   FrameNames names_;

@@ -26,24 +26,18 @@ SymbolNamer::SymbolNamer(const report::Report& report, Symbolizer* symbolizer)
     is_unavailable_ |= frames.status().code() == base::StatusCode::kUnavailable;
     if (!frames.ok()) continue;
     for (size_t i = 0; i < offsets.size(); ++i) {
-      std::erase_if((*frames)[i], [](const SourceFrame& source) { return source.function.empty(); });
+      std::erase_if((*frames)[i], [](const NamedFrame& source) { return source.function.empty(); });
       if (!(*frames)[i].empty()) sources_[{module, offsets[i]}] = std::move((*frames)[i]);
     }
   }
 }
 
-std::vector<FrameName> SymbolNamer::NamesOf(const report::Frame& frame) const {
-  std::vector<FrameName> names;
-  for (const SourceFrame& source : SourcesOf(frame))
-    names.push_back({Remembered<ReadableFunctionName>(source.function), true});
-  if (names.empty()) names.push_back(names_.NameOf(frame));
-  return names;
-}
-
-const std::vector<SourceFrame>& SymbolNamer::SourcesOf(const report::Frame& frame) const {
-  static const std::vector<SourceFrame> kNone;
+std::vector<NamedFrame> SymbolNamer::NamesOf(const report::Frame& frame) const {
   const auto known = sources_.find({frame.module, frame.offset});
-  return known == sources_.end() ? kNone : known->second;
+  if (known == sources_.end()) return {names_.NameOf(frame)};
+  std::vector<NamedFrame> names = known->second;
+  for (NamedFrame& name : names) name.function = Remembered<ReadableFunctionName>(name.function);
+  return names;
 }
 
 }  // namespace lagwatch::collector

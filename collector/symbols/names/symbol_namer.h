@@ -20,10 +20,7 @@ class SymbolNamer final : public FrameNamer {
   // keep the client's names. Borrows `report`, which must outlive this; `symbolizer` may be null.
   SymbolNamer(const report::Report& report, Symbolizer* symbolizer);
 
-  // The innermost inlined function first; at least one.
-  std::vector<FrameName> NamesOf(const report::Frame& frame) const override;
-  // The same with files and lines; none if no file has the frame.
-  const std::vector<SourceFrame>& SourcesOf(const report::Frame& frame) const;
+  std::vector<NamedFrame> NamesOf(const report::Frame& frame) const override;
 
   // Some module could not be looked up now, but may be later.
   bool is_unavailable() const { return is_unavailable_; }
@@ -33,7 +30,7 @@ class SymbolNamer final : public FrameNamer {
 
   const report::Report& report_;
   FrameNames names_;
-  std::map<Place, std::vector<SourceFrame>> sources_;
+  std::map<Place, std::vector<NamedFrame>> sources_;
   bool is_unavailable_ = false;
 };
 

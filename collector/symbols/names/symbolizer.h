@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/symbols/elf/source_frame.h"
+#include "collector/symbols/elf/named_frame.h"
 
 namespace lagwatch::collector {
 
 // Of each offset, innermost first; none where nothing is known of it.
-using SymbolizedFrames = std::vector<std::vector<SourceFrame>>;
+using SymbolizedFrames = std::vector<std::vector<NamedFrame>>;
 
 class Symbolizer {
  public:

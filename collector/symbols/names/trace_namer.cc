@@ -23,7 +23,7 @@ std::map<uint32_t, std::vector<uint32_t>> FramesToName(const trace::Trace& trace
   return frames;
 }
 
-void NameBy(const std::vector<SourceFrame>& sources, trace::NamedFrame* frame) {
+void NameBy(const std::vector<NamedFrame>& sources, trace::NamedFrame* frame) {
   if (sources.empty() || sources.back().function.empty()) return;
   frame->name = Remembered<ReadableFunctionName>(sources.back().function);
   frame->file = sources.back().file;

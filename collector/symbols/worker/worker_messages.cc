@@ -19,9 +19,9 @@ enum class AnswerField : protozero::pbf_tag_type {
 enum class PlaceField : protozero::pbf_tag_type { kFrame = 1 };
 enum class FrameField : protozero::pbf_tag_type { kFunction = 1, kFile = 2, kLine = 3, kIsInlined = 4 };
 
-void Write(const std::vector<SourceFrame>& frames, std::string* bytes) {
+void Write(const std::vector<NamedFrame>& frames, std::string* bytes) {
   protozero::pbf_builder<PlaceField> place(*bytes);
-  for (const SourceFrame& frame : frames) {
+  for (const NamedFrame& frame : frames) {
     protozero::pbf_builder<FrameField> writer(place, PlaceField::kFrame);
     writer.add_string(FrameField::kFunction, frame.function);
     writer.add_string(FrameField::kFile, frame.file);
@@ -30,8 +30,8 @@ void Write(const std::vector<SourceFrame>& frames, std::string* bytes) {
   }
 }
 
-SourceFrame ReadFrame(protozero::pbf_message<FrameField> reader) {
-  SourceFrame frame;
+NamedFrame ReadFrame(protozero::pbf_message<FrameField> reader) {
+  NamedFrame frame;
   while (reader.next()) {
     switch (reader.tag()) {
       case FrameField::kFunction:
@@ -53,8 +53,8 @@ SourceFrame ReadFrame(protozero::pbf_message<FrameField> reader) {
   return frame;
 }
 
-std::vector<SourceFrame> ReadPlace(protozero::pbf_message<PlaceField> reader) {
-  std::vector<SourceFrame> frames;
+std::vector<NamedFrame> ReadPlace(protozero::pbf_message<PlaceField> reader) {
+  std::vector<NamedFrame> frames;
   while (reader.next(PlaceField::kFrame, protozero::pbf_wire_type::length_delimited)) {
     frames.push_back(ReadFrame(reader.get_message()));
   }

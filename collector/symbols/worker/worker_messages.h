@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/symbols/elf/source_frame.h"
+#include "collector/symbols/elf/named_frame.h"
 
 namespace lagwatch::collector {
 
@@ -21,11 +21,11 @@ struct WorkerRequest {
 };
 
 struct WorkerAnswer {
-  std::string error;                                  // empty when it is an answer
-  std::string build_id;                               // of the first file, raw bytes
-  std::string missing_alt_build_id;                   // wanted and not given; raw bytes
-  bool has_symbols = false;                           // or DWARF
-  std::vector<std::vector<SourceFrame>> frames = {};  // of each offset
+  std::string error;                                 // empty when it is an answer
+  std::string build_id;                              // of the first file, raw bytes
+  std::string missing_alt_build_id;                  // wanted and not given; raw bytes
+  bool has_symbols = false;                          // or DWARF
+  std::vector<std::vector<NamedFrame>> frames = {};  // of each offset
 };
 
 std::string Encode(const WorkerRequest& request);

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/symbols/elf/source_frame.h"
+#include "collector/symbols/elf/named_frame.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::testing {
@@ -31,8 +31,8 @@ inline std::string NormalPath(const std::string& path) {
   return std::filesystem::path(path).lexically_normal().string();
 }
 
-inline collector::SourceFrame ParsedFrame(const std::string& function, std::string place) {
-  collector::SourceFrame frame;
+inline collector::NamedFrame ParsedFrame(const std::string& function, std::string place) {
+  collector::NamedFrame frame;
   if (function != "??") frame.function = function;
   place = place.substr(0, place.find(" (discriminator"));
   size_t colon = place.rfind(':');
@@ -42,15 +42,15 @@ inline collector::SourceFrame ParsedFrame(const std::string& function, std::stri
 }
 
 // For each of `offsets` its frames, innermost first; a place of which nothing is known has one empty frame.
-inline std::vector<std::vector<collector::SourceFrame>> FramesByAddr2line(const std::string& path,
-                                                                          std::span<const uint64_t> offsets) {
+inline std::vector<std::vector<collector::NamedFrame>> FramesByAddr2line(const std::string& path,
+                                                                         std::span<const uint64_t> offsets) {
   ScopedTempDirectory directory;
   {
     std::ofstream input(directory / "offsets");
     for (uint64_t offset : offsets) input << std::hex << "0x" << offset << "\n";
   }
   std::istringstream lines(OutputOf("addr2line -a -i -f -e '" + path + "' <" + directory / "offsets"));
-  std::vector<std::vector<collector::SourceFrame>> all;
+  std::vector<std::vector<collector::NamedFrame>> all;
   std::string line;
   std::string place;
   while (std::getline(lines, line)) {

@@ -64,14 +64,14 @@ struct Agreement {
   size_t offsets = 0, all = 0, depth = 0, functions = 0, files = 0, lines = 0;
 };
 
-std::vector<SourceFrame> AtLeastOne(std::vector<SourceFrame> frames) {
+std::vector<NamedFrame> AtLeastOne(std::vector<NamedFrame> frames) {
   if (frames.empty()) frames.emplace_back();
   return frames;
 }
 
 // If DWARF has no linkage name, we have the symbol's or the namespaces; addr2line has the bare name, or at
 // the innermost frame the symbol of the function that everything is inlined into.
-bool IsSameFunction(const std::vector<SourceFrame>& ours, const std::vector<SourceFrame>& theirs, size_t i) {
+bool IsSameFunction(const std::vector<NamedFrame>& ours, const std::vector<NamedFrame>& theirs, size_t i) {
   const std::string& name = ours[i].function;
   const std::string& their_name = theirs[i].function;
   if (name == their_name || name.ends_with("::" + their_name)) return true;
@@ -81,15 +81,15 @@ bool IsSameFunction(const std::vector<SourceFrame>& ours, const std::vector<Sour
 }
 
 template <typename IsSame>
-bool AllFrames(const std::vector<SourceFrame>& ours, const std::vector<SourceFrame>& theirs, IsSame is_same) {
+bool AllFrames(const std::vector<NamedFrame>& ours, const std::vector<NamedFrame>& theirs, IsSame is_same) {
   bool all = ours.size() == theirs.size();
   for (size_t i = 0; all && i < ours.size(); ++i) all = is_same(i);
   return all;
 }
 
-std::string TextOf(const std::vector<SourceFrame>& frames) {
+std::string TextOf(const std::vector<NamedFrame>& frames) {
   std::ostringstream text;
-  for (const SourceFrame& frame : frames) {
+  for (const NamedFrame& frame : frames) {
     text << "    " << frame.function << " " << frame.file << ":" << frame.line
          << (frame.is_inlined ? " (inlined)\n" : "\n");
   }

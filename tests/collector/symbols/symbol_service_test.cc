@@ -316,7 +316,7 @@ TEST(CacheDirectory, KeepsWhatWasUsedLast) {
 TEST(AnswerCache, KeepsTheLastUsedAnswers) {
   AnswerCache cache(10'000);
   const BuildId id = *BuildId::FromHex("01234567");
-  const std::vector<SourceFrame> frames = {{.function = std::string(500, 'f'), .line = 1}};
+  const std::vector<NamedFrame> frames = {{.function = std::string(500, 'f'), .line = 1}};
   for (uint64_t offset = 0; offset < 100; ++offset) {
     cache.Add(id, offset, frames);
     EXPECT_NE(cache.Find(id, 0), nullptr);  // used each time

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source location of a place in a module's code. Context: any.
+// A frame with its name, and its place in the source where a symbol file has it. Context: any.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,21 @@
 
 namespace lagwatch::collector {
 
-struct SourceFrame {
+// The source of a frame's name.
+enum class NameOrigin {
+  kSymbolFile,
+  kClient,  // the report has it
+  kPlace,   // none: the name is only a place, `module+0xoffset`
+};
+
+struct NamedFrame {
   std::string function = {};  // as linkers know it (_ZN… in C++), else with its namespaces; empty: not known
   std::string file = {};      // with its directory, as the compiler had it; empty: not known
   uint32_t line = 0;          // 0: not known
   bool is_inlined = false;
+  NameOrigin origin = NameOrigin::kSymbolFile;
 
-  bool operator==(const SourceFrame&) const = default;
+  bool operator==(const NamedFrame&) const = default;
 };
 
 }  // namespace lagwatch::collector
