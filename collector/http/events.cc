@@ -39,7 +39,7 @@ std::string EventTexts::Next(const ReportFilter& filter, uint64_t* seen) {
   auto event = std::ranges::upper_bound(events_, *seen, {}, &Event::number);
   for (; event != events_.end() && texts.size() < kMaxBytesAtOnce; ++event) {
     *seen = event->number;
-    if (Matches(filter, event->row)) texts += event->text;
+    if (TextsMatch(filter, event->row)) texts += event->text;
   }
   return texts;
 }

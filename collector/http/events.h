@@ -9,8 +9,8 @@
 #include <string>
 
 #include "collector/http/server/request.h"
+#include "collector/query/filter_parser.h"
 #include "collector/query/report_feed.h"
-#include "collector/query/report_filter.h"
 
 namespace lagwatch::collector {
 

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "collector/query/filter_parser.h"
 #include "collector/query/json/csv_text.h"
 #include "collector/query/json/report_json.h"
-#include "collector/query/report_filter.h"
 #include "collector/query/usage_days.h"
 #include "collector/query/usage_summary.h"
 

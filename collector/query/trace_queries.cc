@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "collector/ingest/trace_limits.h"
+#include "collector/query/filter_parser.h"
 #include "collector/query/json/trace_json.h"
-#include "collector/query/report_filter.h"
 #include "collector/symbols/names/trace_namer.h"
 #include "trace/export/export.h"
 #include "trace/format/trace_codec.h"

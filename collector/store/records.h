@@ -15,8 +15,11 @@
 #include "base/uuid.h"
 #include "collector/cluster/cause_sums.h"
 #include "collector/cluster/clusterer.h"
-#include "collector/store/report_row.h"
-#include "collector/store/trace_row.h"
+#include "collector/store/report_filter.h"
+#include "collector/store/rows/note_row.h"
+#include "collector/store/rows/report_row.h"
+#include "collector/store/rows/run_end_row.h"
+#include "collector/store/rows/trace_row.h"
 #include "report/format/losses.h"
 #include "report/format/report.h"
 #include "report/format/trace_record.h"
@@ -41,22 +44,6 @@ struct LossRow {
   int64_t cause = 0;
   int64_t count = 0;
   double weighted_count = 0;  // of all users, where the losses are a sample's
-};
-
-// The end of a run, by its session.
-struct RunEndRow {
-  base::Uuid session_id;
-  std::string reason;
-  int64_t signal = 0;
-  base::Uuid report_id;  // zero when in no hang
-  int64_t hang_ns = 0;
-  std::string loop;
-  int64_t run_start_wall_ms = 0;
-  int64_t last_seen_wall_ms = 0;
-  std::string scene;
-  std::string app;
-  std::string version;
-  std::string user;
 };
 
 // Number of runs of one program version that ended for one reason.
@@ -135,23 +122,6 @@ bool IsCounted(std::string_view kind);
 // Names as a JSON array, and back. They come from clients: invalid UTF-8 is replaced.
 std::string NamesToJson(const std::vector<std::string>& names);
 std::vector<std::string> NamesFromJson(const std::string& json);
-// Empty fields match all reports.
-struct ReportFilter {
-  std::string app = {};
-  std::string version = {};
-  std::string kind = {};
-  std::string verdict = {};
-  std::string loop = {};
-  std::string os = {};
-  std::string user = {};
-  std::string cluster_key = {};  // of either level
-  // Days since 1970 UTC in which hangs began, both included.
-  std::optional<int64_t> first_day = std::nullopt;
-  std::optional<int64_t> last_day = std::nullopt;
-
-  bool operator==(const ReportFilter&) const = default;
-};
-
 // A cluster, and what its reports come to.
 struct CauseRow {
   Cluster cluster;
@@ -197,21 +167,6 @@ struct Reclustered {
 struct UnnamedBuild {
   std::string build_id;  // raw bytes
   int64_t reports = 0;
-};
-
-// The annotation of a cluster. `key` is as it was computed.
-struct ClusterNote {
-  std::string key;
-  std::string title = {};        // shown instead of its frames; empty: none
-  std::string link = {};         // to a tracker
-  std::string state = {};        // "new", "known", "fixed", "ignored"; empty: new
-  std::string fixed_in = {};     // the version that has no such reports any more
-  std::string merged_into = {};  // the key of the cluster that its reports are shown in; empty: its own
-  bool is_split = false;         // of level 1: its reports are shown in its level-2 clusters
-  int64_t changed_wall_ms = 0;
-  std::string changed_by = {};
-
-  bool operator==(const ClusterNote&) const = default;
 };
 
 // The estimates of a cause for one day.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a record as JSON by its table of columns (store/column.h). Context: background; pure.
+// Writes a record as JSON by its table of columns (store/rows/column.h). Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "base/uuid.h"
 #include "collector/query/json/json_text.h"
-#include "collector/store/column.h"
+#include "collector/store/rows/column.h"
 
 namespace lagwatch::collector {
 

@@ -7,27 +7,20 @@
 #include "base/clock.h"
 #include "base/process/env.h"
 #include "collector/store/clickhouse/batch_removal.h"
+#include "collector/store/clickhouse/server/columns.h"
 #include "collector/store/clickhouse/server/conditions.h"
-#include "collector/store/query_limit.h"
+#include "collector/store/frame_sums.h"
+#include "collector/store/guarded.h"
 
 namespace lagwatch::collector {
 namespace {
 
 using base::Result;
 using base::Status;
-using base::StatusCode;
 
-// Runs `work`, which may throw what ClickHouse says.
 template <typename Work>
-auto Guarded(Work work) -> Result<decltype(work())> {
-  const QueryLimit* limit = QueryLimit::OfThisThread();
-  if (limit != nullptr && limit->IsOver()) return limit->ToStatus();
-  try {
-    return work();
-  } catch (const ClickHouseError& error) {
-    if (limit != nullptr && limit->IsOver()) return limit->ToStatus();
-    return Status(StatusCode::kUnavailable, error.what());
-  }
+auto Guarded(Work work) {
+  return GuardedFrom<ClickHouseError>("", std::move(work));
 }
 
 template <typename Work>
@@ -225,13 +218,10 @@ void ClickHouseStore::InsertNow(RecordRows* rows) {
 Result<std::vector<ClusterNote>> ClickHouseStore::Notes() {
   return Guarded([&] {
     std::vector<ClusterNote> notes;
-    connection_.Select(
-        "SELECT key, title, link, state, fixed_in, merged_into, is_split, changed_wall_ms, changed_by FROM " +
-            schema_.All(kNotes) + " ORDER BY key, ver DESC LIMIT 1 BY key",
-        "ssssssiis", [&](const Row& row) {
-          notes.push_back({row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5),
-                           row.Int(6) != 0, row.Int(7), row.Text(8)});
-        });
+    connection_.Select("SELECT " + ColumnNames(kNoteColumns) + " FROM " + schema_.All(kNotes) +
+                           " ORDER BY key, ver DESC LIMIT 1 BY key",
+                       ColumnKinds(kNoteColumns),
+                       [&](const Row& row) { notes.push_back(ReadRecord<ClusterNote>(row, kNoteColumns)); });
     return notes;
   });
 }
@@ -318,11 +308,9 @@ Result<int64_t> ClickHouseStore::RepairSums(int64_t limit) {
 
 Result<std::vector<FrameSummary>> ClickHouseStore::Frames(const ReportFilter& filter, int64_t limit) {
   // As floating point, which no client can make overflow.
-  constexpr const char* kSums[] = {"frames",    "dropped", "best",     "normal",   "middle",
-                                   "high",      "frozen",  "other_ns", "input_ns", "animation_ns",
-                                   "layout_ns", "draw_ns", "submit_ns"};
   std::string sums;
-  for (const char* column : kSums) sums += ", sum(toFloat64(" + std::string(column) + ")) AS sum_" + column;
+  for (const char* column : kFrameColumns)
+    sums += ", sum(toFloat64(" + std::string(column) + ")) AS sum_" + column;
   return Guarded([&] {
     std::vector<FrameSummary> summaries;
     connection_.Select(
@@ -333,23 +321,9 @@ Result<std::vector<FrameSummary>> ClickHouseStore::Frames(const ReportFilter& fi
             " ORDER BY sum_dropped DESC, sum_frames DESC, app, version, loop, scene" +
             Limit(limit),
         "ssssiiidddddddddddddd", [&](const Row& row) {
-          FrameSummary summary{.app = row.Text(0),
-                               .version = row.Text(1),
-                               .loop = row.Text(2),
-                               .scene = row.Text(3),
-                               .slices = row.Int(4),
-                               .users = row.Int(5),
-                               .last_seen_ms = row.Int(6),
-                               .refresh_interval_ns = WholeNumber(row.Real(7) / std::max(row.Real(8), 1.0)),
-                               .frames = {}};
-          const auto sum = [&](size_t column) {
-            return static_cast<uint64_t>(WholeNumber(row.Real(column)));
-          };
-          summary.frames.frames = sum(8);
-          summary.frames.dropped = sum(9);
-          for (size_t i = 0; i < policies::kFrameLevels; ++i) summary.frames.by_level[i] = sum(10 + i);
-          for (size_t i = 0; i < policies::kFrameStages; ++i) summary.frames.by_stage_ns[i] = sum(15 + i);
-          summaries.push_back(std::move(summary));
+          const auto read = [&](int column) { return WholeNumber(row.Real(static_cast<size_t>(column))); };
+          const int64_t refresh_ns = WholeNumber(row.Real(7) / std::max(row.Real(8), 1.0));
+          summaries.push_back(ReadFrameSummary(row, refresh_ns, read));
         });
     return summaries;
   });

@@ -6,12 +6,12 @@
 #include <string>
 #include <type_traits>
 
-#include "collector/store/sqlite/columns.h"
-#include "collector/store/sqlite/loss_table.h"
+#include "collector/store/sqlite/database/columns.h"
 #include "collector/store/sqlite/older_schemas.h"
 #include "collector/store/sqlite/report_writer.h"
 #include "collector/store/sqlite/schema.h"
-#include "collector/store/sqlite/usage_sums.h"
+#include "collector/store/sqlite/tables/loss_table.h"
+#include "collector/store/sqlite/tables/usage_table.h"
 
 namespace lagwatch::collector {
 namespace {

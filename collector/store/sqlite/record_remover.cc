@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "collector/store/records.h"
-#include "collector/store/sqlite/loss_table.h"
-#include "collector/store/sqlite/usage_sums.h"
+#include "collector/store/sqlite/tables/loss_table.h"
+#include "collector/store/sqlite/tables/usage_table.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "collector/store/sqlite/columns.h"
+#include "collector/store/sqlite/database/columns.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -136,18 +136,23 @@ void Visit(Database* database, const ReportFilter& filter, int64_t limit,
 }  // namespace
 
 std::optional<std::string> SegmentsOf(Database* database, const ReportFilter& filter) {
-  if (filter.app.empty() && filter.version.empty() && filter.kind.empty() && filter.verdict.empty() &&
-      filter.loop.empty() && filter.os.empty()) {
-    return std::nullopt;
+  static const std::string sql = [] {
+    std::string conditions;
+    for (const FilterText& text : kFilterTexts) {
+      if (!text.is_of_segment) continue;
+      conditions += conditions.empty() ? " WHERE" : " AND";
+      conditions.append(" ? IN ('', ").append(text.name).append(")");
+    }
+    return "SELECT json_group_array(id) FROM segments" + conditions;
+  }();
+  bool has_any = false;
+  Statement matching = database->Use(sql.c_str());
+  for (const FilterText& text : kFilterTexts) {
+    if (!text.is_of_segment) continue;
+    matching.Bind(filter.*text.wanted);
+    has_any |= !(filter.*text.wanted).empty();
   }
-  auto matching = database->Use(
-      R"sql(
-        SELECT json_group_array(id)
-        FROM segments
-        WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2) AND (?3 = '' OR kind = ?3)
-          AND (?4 = '' OR verdict = ?4) AND (?5 = '' OR loop = ?5) AND (?6 = '' OR os = ?6)
-      )sql");
-  matching.Bind(filter.app, filter.version, filter.kind, filter.verdict, filter.loop, filter.os);
+  if (!has_any) return std::nullopt;
   matching.Step();
   return matching.Text(0);
 }
@@ -162,6 +167,27 @@ std::vector<ReportRow> ReadReports(Database* database, const ReportFilter& filte
 void ReadEachReport(Database* database, const ReportFilter& filter,
                     const std::function<void(const ReportRow&)>& visit) {
   Visit(database, filter, INT64_MAX, std::nullopt, visit);
+}
+
+std::vector<base::Uuid> ReadIds(Database* database, const base::Uuid& first, const base::Uuid& last,
+                                int64_t limit) {
+  std::vector<base::Uuid> ids;
+  Statement rows = database->Use("SELECT id FROM reports WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?");
+  rows.Bind(first, last, limit);
+  while (rows.Step()) ids.push_back(rows.Id(0));
+  return ids;
+}
+
+std::optional<int64_t> ReadNewestDay(Database* database) {
+  std::optional<int64_t> newest;
+  for (const char* sql : {"SELECT max(id) FROM reports", "SELECT max(id) FROM usage",
+                          "SELECT max(id) FROM losses", "SELECT max(id) FROM traces"}) {
+    Statement row = database->Use(sql);
+    if (!row.Step()) continue;
+    const auto id = base::TryUuidFromBytes(row.Bytes(0));
+    if (id) newest = std::max(newest.value_or(0), DayOf(*id));
+  }
+  return newest;
 }
 
 std::vector<StoredReport> ReadReportsWithIds(Database* database, std::span<const base::Uuid> ids) {
@@ -181,6 +207,15 @@ std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid&
   rows.Bind(after, limit);
   while (rows.Step()) reports.push_back(ReadStored(rows));
   return reports;
+}
+
+std::vector<UnnamedBuild> ReadUnnamedBuilds(Database* database, int64_t limit) {
+  std::vector<UnnamedBuild> builds;
+  Statement rows = database->Use(
+      "SELECT build_id, count(*) FROM unnamed_builds GROUP BY build_id ORDER BY 2 DESC LIMIT ?");
+  rows.Bind(limit);
+  while (rows.Step()) builds.push_back({rows.Bytes(0), rows.Int(1)});
+  return builds;
 }
 
 std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::string& build_id,

@@ -23,11 +23,19 @@ void ReadEachReport(Database* database, const ReportFilter& filter,
                     const std::function<void(const ReportRow&)>& visit);
 std::optional<StoredReport> ReadReport(Database* database, const base::Uuid& id);
 
+// Up to `limit` ids from `first` to `last`, both included.
+std::vector<base::Uuid> ReadIds(Database* database, const base::Uuid& first, const base::Uuid& last,
+                                int64_t limit);
+// The day of the newest report, record of usage, loss or trace.
+std::optional<int64_t> ReadNewestDay(Database* database);
+
 // In the order of ids.
 std::vector<StoredReport> ReadReportsWithIds(Database* database, std::span<const base::Uuid> ids);
 
 std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid& after, int64_t limit);
 
+// Those of the most reports first.
+std::vector<UnnamedBuild> ReadUnnamedBuilds(Database* database, int64_t limit);
 std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::string& build_id,
                                                  int64_t limit);
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "collector/store/sqlite/columns.h"
+#include "collector/store/sqlite/database/columns.h"
 #include "collector/store/sqlite/total_sums.h"
 #include "report/format/report.h"
 
@@ -88,8 +88,9 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                           .segment = SegmentId({row.app, row.version, kind, row.verdict, row.loop, row.os}),
                           .day = DayOf(row.id),
                           .cause = row.cause};
-  static const std::string sql = InsertOrIgnore(
-      "reports", kReportColumns, "segment, level1, level2, end_ns, duration_ns, hang_ns, is_lead, sender");
+  static const std::string sql =
+      InsertColumns("INSERT OR IGNORE INTO reports", kReportColumns,
+                    "segment, level1, level2, end_ns, duration_ns, hang_ns, is_lead, sender");
   {
     Statement added_row = database_->Use(sql.c_str());
     BindRecord(row, kReportColumns, &added_row);

@@ -14,6 +14,7 @@
 #include "collector/store/sqlite/database/log_sync.h"
 #include "collector/store/sqlite/database/unused_rows.h"
 #include "collector/store/sqlite/report_writer.h"
+#include "collector/store/sqlite/tables/unknown_table.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {
@@ -88,6 +89,11 @@ class SqliteStore final : public Store {
  private:
   SqliteStore(const std::string& path, LogSync::SyncFile sync_file);
 
+  // Returns the result of `work`, which reads.
+  template <typename Work>
+  auto Read(Work work) -> base::Result<decltype(work(nullptr))>;
+  template <typename Visit>
+  base::Status ReadEach(Visit visit);
   // Returns the result of `work`, a transaction, once it is on disk.
   template <typename Work>
   auto Write(Work work) -> base::Result<decltype(work(nullptr))>;
@@ -108,8 +114,6 @@ class SqliteStore final : public Store {
   CommitOutcome Insert(Database* database, int64_t sender, const NewTrace& added);
   CommitOutcome Insert(Database* database, int64_t sender, const report::OwnedRecord& record);
   int64_t SenderId(Database* database, const std::string& name);
-  int64_t CountUnknownRecords(Database* database);
-  bool HasUnknownRecord(Database* database, const report::OwnedRecord& record);
 
   const std::string path_;
   Connections connections_;
@@ -117,8 +121,8 @@ class SqliteStore final : public Store {
   // All used with the writer held.
   ReportWriter reports_;
   UnusedRows unused_;
-  std::optional<int64_t> unknown_record_count_;  // known within a commit that needs it
-  std::map<std::string, int64_t> sender_ids_;    // what the database has, of keys that were used
+  UnknownTable unknown_;
+  std::map<std::string, int64_t> sender_ids_;  // what the database has, of keys that were used
   // Of the last commit.
   std::atomic<int64_t> page_size_{0};
   std::atomic<int64_t> pages_{0};

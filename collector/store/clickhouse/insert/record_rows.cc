@@ -7,6 +7,7 @@
 #include "collector/keys/key_record.h"
 #include "collector/store/clickhouse/insert/batch_rows.h"
 #include "collector/store/clickhouse/server/columns.h"
+#include "collector/store/frame_sums.h"
 #include "policies/exit_reason.h"
 
 namespace lagwatch::collector {
@@ -41,9 +42,10 @@ void RecordRows::Add(const report::HangEnd& end) {
 
 void RecordRows::Add(const report::RunEnd& end) {
   Of(kRunEnds).Day(DayOfMs(end.last_seen_wall_ms));
-  AddValues(&Of(kRunEnds), end.session_id, policies::ExitReasonName(end.reason), end.signal, end.report_id,
-            ToSigned(end.hang_ns), end.loop, ToSigned(end.run_start_wall_ms), ToSigned(end.last_seen_wall_ms),
-            end.scene, end.app, end.app_version, end.user, versions_->First());
+  RunEndRow row;
+  SetColumns(kRunEndColumns, end, &row);
+  AddRecord(row, kRunEndColumns, &Of(kRunEnds));
+  AddValues(&Of(kRunEnds), versions_->First());
   if (!EndedReportOf(end)) return;
   Of(kEnds).Day(DayOf(end.report_id));
   AddValues(&Of(kEnds), end.report_id, 1, ToSigned(end.hang_ns), versions_->First());
@@ -53,11 +55,8 @@ void RecordRows::Add(const report::FrameSlice& slice) {
   RowWriter& frames = Of(kFrames);
   frames.Day(DayOfMs(slice.begin_wall_ms));
   AddValues(&frames, slice.id, slice.app, slice.app_version, slice.user, slice.loop, slice.scene,
-            ToSigned(slice.begin_wall_ms), ToSigned(slice.duration_ns), ToSigned(slice.refresh_interval_ns),
-            ToSigned(slice.frames.frames), ToSigned(slice.frames.dropped));
-  static_assert(policies::kFrameLevels == 5 && policies::kFrameStages == 6);
-  for (uint64_t frames_of_level : slice.frames.by_level) frames.Int(ToSigned(frames_of_level));
-  for (uint64_t stage_ns : slice.frames.by_stage_ns) frames.Int(ToSigned(stage_ns));
+            ToSigned(slice.begin_wall_ms), ToSigned(slice.duration_ns), ToSigned(slice.refresh_interval_ns));
+  ForEachFrameNumber(slice.frames, [&](uint64_t number) { frames.Int(ToSigned(number)); });
   frames.Int(versions_->First());
 }
 
@@ -122,8 +121,8 @@ void RecordRows::AddNamed(const base::Uuid& id, const std::string& build_id) {
 }
 
 void RecordRows::Add(const ClusterNote& note) {
-  AddValues(&Of(kNotes), note.key, note.title, note.link, note.state, note.fixed_in, note.merged_into,
-            int64_t{note.is_split}, note.changed_wall_ms, note.changed_by, versions_->Newest());
+  AddRecord(note, kNoteColumns, &Of(kNotes));
+  AddValues(&Of(kNotes), versions_->Newest());
 }
 
 void RecordRows::MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& hang_id) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "collector/store/clickhouse/server/columns.h"
 #include "collector/store/clickhouse/server/conditions.h"
 
 namespace lagwatch::collector {
@@ -73,26 +74,10 @@ std::vector<RunEndRow> UsageReader::RunEndsOf(std::span<const base::Uuid> sessio
   if (session_ids.empty()) return ends;
   const ExternalTable external = ExternalTable::OfIds(session_ids);
   connection_->Select(
-      "SELECT session_id, reason, signal, report_id, lag_ns, loop, run_start_wall_ms, last_seen_wall_ms, "
-      "scene,"
-      " app, version, user FROM " +
-          schema_->All(kRunEnds) + " WHERE session_id IN (SELECT id FROM ids)" + kOnceOfRun,
-      "usiuisiissss",
-      [&](const Row& row) {
-        ends.push_back({.session_id = row.Id(0),
-                        .reason = row.Text(1),
-                        .signal = row.Int(2),
-                        .report_id = row.Id(3),
-                        .hang_ns = row.Int(4),
-                        .loop = row.Text(5),
-                        .run_start_wall_ms = row.Int(6),
-                        .last_seen_wall_ms = row.Int(7),
-                        .scene = row.Text(8),
-                        .app = row.Text(9),
-                        .version = row.Text(10),
-                        .user = row.Text(11)});
-      },
-      &external);
+      "SELECT " + ColumnNames(kRunEndColumns) + " FROM " + schema_->All(kRunEnds) +
+          " WHERE session_id IN (SELECT id FROM ids)" + kOnceOfRun,
+      ColumnKinds(kRunEndColumns),
+      [&](const Row& row) { ends.push_back(ReadRecord<RunEndRow>(row, kRunEndColumns)); }, &external);
   return ends;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes and reads the columns of a table of columns (store/column.h) in ClickHouse. Context: background.
+// Writes and reads the columns of a table of columns (store/rows/column.h) in ClickHouse. Context:
+// background.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 #include "base/uuid.h"
 #include "collector/store/clickhouse/server/row_binary.h"
-#include "collector/store/column.h"
+#include "collector/store/rows/column.h"
 
 #define LAGWATCH_ID "FixedString(16)"
 
@@ -27,6 +28,7 @@ void AddValue(const Value& value, RowWriter* rows) {
 }
 
 inline void ReadValue(const Row& row, size_t column, int64_t* value) { *value = row.Int(column); }
+inline void ReadValue(const Row& row, size_t column, bool* value) { *value = row.Int(column) != 0; }
 inline void ReadValue(const Row& row, size_t column, std::string* value) { *value = row.Text(column); }
 inline void ReadValue(const Row& row, size_t column, base::Uuid* value) { *value = row.Id(column); }
 
@@ -39,8 +41,8 @@ template <typename Columns, typename Visit>
 constexpr void ForEachStored(const Columns& columns, Visit visit) {
   ForEachColumn(columns, [&](const auto& column) {
     using Value = typename std::remove_cvref_t<decltype(column)>::ValueType;
-    constexpr bool can_be_stored = std::is_same_v<Value, int64_t> || std::is_same_v<Value, std::string> ||
-                                   std::is_same_v<Value, base::Uuid>;
+    constexpr bool can_be_stored =
+        std::is_integral_v<Value> || std::is_same_v<Value, std::string> || std::is_same_v<Value, base::Uuid>;
     if constexpr (can_be_stored) {
       if (IsInClickHouse(column.place)) visit(column, static_cast<Value*>(nullptr));
     }
@@ -56,7 +58,7 @@ constexpr void AddTypedColumns(const Columns& columns, Add add) {
     is_first = false;
     add(column.name);
     add(std::is_same_v<Value, base::Uuid> ? " " LAGWATCH_ID
-        : std::is_same_v<Value, int64_t>  ? " Int64"
+        : std::is_integral_v<Value>       ? " Int64"
                                           : " String");
   });
 }
@@ -74,7 +76,7 @@ template <typename Columns>
 std::string ColumnKinds(const Columns& columns) {
   std::string kinds;
   ForEachStored(columns, [&]<typename Value>(const auto&, Value*) {
-    kinds += std::is_same_v<Value, base::Uuid> ? 'u' : std::is_same_v<Value, int64_t> ? 'i' : 's';
+    kinds += std::is_same_v<Value, base::Uuid> ? 'u' : std::is_integral_v<Value> ? 'i' : 's';
   });
   return kinds;
 }

@@ -27,10 +27,6 @@ std::string Equal(std::string_view column, const std::string& value) {
   return value.empty() ? "" : " AND " + std::string(column) + " = " + SqlText(value);
 }
 
-bool Matches(const std::string& wanted, const std::string& value) {
-  return wanted.empty() || wanted == value;
-}
-
 }  // namespace
 
 std::string Listed(std::span<const int64_t> numbers) {
@@ -73,10 +69,11 @@ std::string OfProgram(const ReportFilter& filter) {
 }
 
 std::string Conditions::OfReports() const {
-  std::string sql = OfProgram(filter_) + Equal("verdict", filter_.verdict) + Equal("loop", filter_.loop) +
-                    Equal("os", filter_.os) + Equal("user", filter_.user);
-  // Of a hang that was killed, its end says so.
-  if (!IsKilled(filter_.kind)) sql += Equal("kind", filter_.kind);
+  std::string sql = "1";
+  for (const FilterText& text : kFilterTexts) {
+    // Of a hang that was killed, its end says so.
+    if (text.name != "kind" || !IsKilled(filter_.kind)) sql += Equal(text.name, filter_.*text.wanted);
+  }
   if (filter_.first_day)
     sql += " AND id >= " + SqlId(FirstIdOf(*filter_.first_day)) + " AND day >= " + DateOf(*filter_.first_day);
   if (filter_.last_day)
@@ -101,10 +98,7 @@ std::string Conditions::OfHangs() const {
 }
 
 bool Conditions::Match(const ReportRow& report) const {
-  return Matches(filter_.app, report.app) && Matches(filter_.version, report.version) &&
-         Matches(filter_.kind, report.kind) && Matches(filter_.verdict, report.verdict) &&
-         Matches(filter_.loop, report.loop) && Matches(filter_.os, report.os) &&
-         Matches(filter_.user, report.user) &&
+  return TextsMatch(filter_, report) &&
          (filter_.cluster_key.empty() || filter_.cluster_key == report.level1_key ||
           filter_.cluster_key == report.level2_key) &&
          (!filter_.first_day || report.id.bytes >= FirstIdOf(*filter_.first_day).bytes) &&

@@ -12,8 +12,10 @@
 
 #include "collector/store/clickhouse/server/clickhouse_url.h"
 #include "collector/store/clickhouse/server/columns.h"
-#include "collector/store/report_row.h"
-#include "collector/store/trace_row.h"
+#include "collector/store/rows/note_row.h"
+#include "collector/store/rows/report_row.h"
+#include "collector/store/rows/run_end_row.h"
+#include "collector/store/rows/trace_row.h"
 
 namespace lagwatch::collector {
 
@@ -45,12 +47,12 @@ inline constexpr Table kPlacements{"placements_v1",
 inline constexpr Table kEnds{
     "ends_v1", "day Date, report_id " LAGWATCH_ID ", of_run Int64, duration_ns Int64, ver UInt64",
     "(report_id, of_run)", "report_id"};
-inline constexpr Table kRunEnds{
-    "run_ends_v1",
-    "day Date, session_id " LAGWATCH_ID ", reason String, signal Int64, report_id " LAGWATCH_ID
-    ", lag_ns Int64, loop String, run_start_wall_ms Int64, last_seen_wall_ms Int64, scene String, app String,"
-    " version String, user String, ver UInt64",
-    "session_id", "session_id"};
+inline constexpr Table kRunEnds{"run_ends_v1", ConstText<[](auto add) {
+                                  add("day Date, ");
+                                  AddTypedColumns(kRunEndColumns, add);
+                                  add(", ver UInt64");
+                                }>::view(),
+                                "session_id", "session_id"};
 inline constexpr Table kFrames{
     "frames_v1",
     "day Date, id " LAGWATCH_ID
@@ -85,14 +87,15 @@ inline constexpr Table kClusters{
     "key",
     false,
     true};
-inline constexpr Table kNotes{
-    "notes_v1",
-    "key String, title String, link String, state String, fixed_in String, merged_into String,"
-    " is_split Int64, changed_wall_ms Int64, changed_by String, ver UInt64",
-    "key",
-    "key",
-    false,
-    true};
+inline constexpr Table kNotes{"notes_v1",
+                              ConstText<[](auto add) {
+                                AddTypedColumns(kNoteColumns, add);
+                                add(", ver UInt64");
+                              }>::view(),
+                              "key",
+                              "key",
+                              false,
+                              true};
 // Modules that a report has frames without names of; with `is_named` 1, it has been looked at for names.
 inline constexpr Table kUnnamed{"unnamed_v1",
                                 "day Date, build_id String, id " LAGWATCH_ID ", is_named Int64, ver UInt64",

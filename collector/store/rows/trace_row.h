@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "base/uuid.h"
-#include "collector/store/column.h"
+#include "collector/store/rows/column.h"
 #include "report/format/trace_record.h"
 
 namespace lagwatch::collector {

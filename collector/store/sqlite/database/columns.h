@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes and reads the columns of a table of columns (store/column.h) in SQLite. Context: background.
+// Writes and reads the columns of a table of columns (store/rows/column.h) in SQLite. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "base/uuid.h"
-#include "collector/store/column.h"
+#include "collector/store/rows/column.h"
 #include "collector/store/sqlite/database/database.h"
 
 namespace lagwatch::collector {
@@ -72,9 +72,11 @@ Record ReadRecord(const Statement& row, const Columns& columns) {
   return record;
 }
 
-// "INSERT OR IGNORE" of the columns that are written, and of `others` after them.
+// A statement that inserts the columns that are written, and `others` after them; `insert_into` is its
+// beginning.
 template <typename Columns>
-std::string InsertOrIgnore(std::string_view table, const Columns& columns, std::string_view others) {
+std::string InsertColumns(std::string_view insert_into, const Columns& columns,
+                          std::string_view others = {}) {
   std::string names;
   std::string values;
   const auto add = [&](std::string_view name) {
@@ -89,7 +91,7 @@ std::string InsertOrIgnore(std::string_view table, const Columns& columns, std::
     add(others.substr(0, end));
     others.remove_prefix(end == std::string_view::npos ? others.size() : end + 2);
   }
-  return std::string("INSERT OR IGNORE INTO ").append(table) + " (" + names + ") VALUES (" + values + ")";
+  return std::string(insert_into) + " (" + names + ") VALUES (" + values + ")";
 }
 
 // Binds the columns that are written.

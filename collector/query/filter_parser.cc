@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/report_filter.h"
+#include "collector/query/filter_parser.h"
 
 #include <optional>
 
@@ -19,14 +19,8 @@ Result<std::optional<int64_t>> DayAt(const QueryString& query, std::string_view 
 }  // namespace
 
 Result<ReportFilter> ParseFilter(const QueryString& query) {
-  ReportFilter filter{.app = query.Get("app"),
-                      .version = query.Get("version"),
-                      .kind = query.Get("kind"),
-                      .verdict = query.Get("verdict"),
-                      .loop = query.Get("loop"),
-                      .os = query.Get("os"),
-                      .user = query.Get("user"),
-                      .cluster_key = query.Get("cluster")};
+  ReportFilter filter{.cluster_key = query.Get("cluster")};
+  for (const FilterText& text : kFilterTexts) filter.*text.wanted = query.Get(text.name);
   auto first_day = DayAt(query, "from_ms");
   if (!first_day.ok()) return first_day.status();
   auto last_day = DayAt(query, "to_ms");
@@ -42,15 +36,6 @@ Result<std::optional<base::Uuid>> ParseBefore(const QueryString& query) {
   const auto before = base::TryParseUuid(id);
   if (!before) return base::Status(base::StatusCode::kInvalid, "before must be an id from the list");
   return before;
-}
-
-bool Matches(const ReportFilter& filter, const ReportRow& report) {
-  auto is_as = [](const std::string& wanted, const std::string& text) {
-    return wanted.empty() || wanted == text;
-  };
-  return is_as(filter.app, report.app) && is_as(filter.version, report.version) &&
-         is_as(filter.kind, report.kind) && is_as(filter.verdict, report.verdict) &&
-         is_as(filter.loop, report.loop) && is_as(filter.os, report.os) && is_as(filter.user, report.user);
 }
 
 }  // namespace lagwatch::collector

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/trace_table.h"
+#include "collector/store/sqlite/tables/trace_table.h"
 
 #include <algorithm>
 #include <string>
 
-#include "collector/store/sqlite/columns.h"
+#include "collector/store/sqlite/database/columns.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -18,7 +18,7 @@ TraceRow ReadRow(const Statement& row) { return ReadRecord<TraceRow>(row, kTrace
 }  // namespace
 
 bool InsertTrace(Database* database, const NewTrace& added, int64_t sender) {
-  static const std::string sql = InsertOrIgnore("traces", kTraceColumns, "sender");
+  static const std::string sql = InsertColumns("INSERT OR IGNORE INTO traces", kTraceColumns, "sender");
   {
     Statement row = database->Use(sql.c_str());
     BindRecord(added.row, kTraceColumns, &row);

@@ -17,7 +17,4 @@ base::Result<ReportFilter> ParseFilter(const QueryString& query);
 // `before`: only entries with a smaller id. Errors: kInvalid for an invalid id.
 base::Result<std::optional<base::Uuid>> ParseBefore(const QueryString& query);
 
-// Whether a report is one of them, by all but its cluster and days.
-bool Matches(const ReportFilter& filter, const ReportRow& report);
-
 }  // namespace lagwatch::collector

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/loss_table.h"
+#include "collector/store/sqlite/tables/loss_table.h"
 
 #include <map>
 #include <string>

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/usage_sums.h"
+#include "collector/store/sqlite/tables/usage_table.h"
 
 #include <algorithm>
 #include <string>
-
-#include "collector/store/records.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -37,10 +35,32 @@ void TakeOutOfSums(Database* database, int64_t end_wall_ms, const std::string& a
       .Run();
 }
 
+// The beginning of the filter's days.
+int64_t FirstMsOf(const ReportFilter& filter) {
+  return std::min(filter.first_day.value_or(0), INT64_MAX / kMsPerDay) * kMsPerDay;
+}
+
 }  // namespace
 
+bool InsertUsage(Database* database, const NewUsage& added, int64_t sender) {
+  const report::Usage& usage = added.usage;
+  database
+      ->Use(
+          R"sql(
+            INSERT OR IGNORE INTO usage (id, session_id, app, version, user, begin_wall_ms, end_wall_ms,
+              payload, sender)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+          )sql")
+      .Bind(usage.id, usage.session_id, usage.app, usage.app_version, usage.user,
+            ToSigned(usage.begin_wall_ms), ToSigned(usage.end_wall_ms), Blob{added.payload}, sender)
+      .Run();
+  if (database->changes() == 0) return false;
+  AddToUsageSums(database, usage);
+  return true;
+}
+
 void AddToUsageSums(Database* database, const report::Usage& usage) {
-  const auto end_wall_ms = static_cast<int64_t>(std::min<uint64_t>(usage.end_wall_ms, INT64_MAX));
+  const int64_t end_wall_ms = ToSigned(usage.end_wall_ms);
   database
       ->Use(
           R"sql(
@@ -70,6 +90,19 @@ void RemoveUsage(Database* database, std::span<const int64_t> rows) {
     const auto usage = report::DecodeUsage(payload);
     TakeOutOfSums(database, end_wall_ms, app, version, usage.ok() ? WatchedNsOf(*usage) : 0);
   }
+}
+
+void ReadEachUsage(Database* database, const ReportFilter& filter,
+                   const std::function<void(std::string_view payload)>& visit) {
+  Statement rows = database->Use(
+      R"sql(
+        SELECT payload
+        FROM usage
+        WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2) AND (?3 = '' OR user = ?3)
+          AND end_wall_ms >= ?4
+      )sql");
+  rows.Bind(filter.app, filter.version, filter.user, FirstMsOf(filter));
+  while (rows.Step()) visit(rows.Bytes(0));
 }
 
 double ReadWatchedNs(Database* database, const ReportFilter& filter) {

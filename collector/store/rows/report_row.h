@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "base/uuid.h"
-#include "collector/store/column.h"
+#include "collector/store/rows/column.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
