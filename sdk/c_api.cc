@@ -55,6 +55,7 @@ MonitorOptions MonitorOptionsOf(const Options& options) {
   if (const std::string& seal_key = options.privacy.seal_key; !seal_key.empty())
     monitor.create_sealer = [seal_key] { return CreateSealer(seal_key); };
   if (CListener::IsWanted(options.listener)) monitor.listener = std::make_shared<CListener>(options.listener);
+  monitor.scripts = options.process.scripts;
   return monitor;
 }
 

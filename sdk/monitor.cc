@@ -140,9 +140,12 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
     if (run.ok()) monitor->run_ = std::move(run).value();
   }));
   registry->watchdog_sleeper().SetSharedWord(monitor->run_ != nullptr ? monitor->run_->call_word() : nullptr);
-  if (base::Status status = monitor->StartListener(&normal.watch); !status.ok()) {
+  base::Status callers = monitor->StartListener(&normal.watch);
+  if (callers.ok()) callers = monitor->StartScripts(normal.scripts);
+  if (!callers.ok()) {
     if (monitor->run_ != nullptr) monitor->run_->Discard();
-    return status;
+    if (!monitor->TryStopCallers()) static_cast<void>(monitor.release());
+    return callers;
   }
   monitor->StartFlightRecorder(normal, facts, registry);
   monitor->sink_ =
@@ -168,7 +171,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (status.ok()) return monitor;
   if (monitor->run_ != nullptr) monitor->run_->Discard();
   const bool is_stopped = monitor->TryStopFlightRecorder();
-  if (!monitor->TryStopListener() || !is_stopped) static_cast<void>(monitor.release());
+  if (!monitor->TryStopCallers() || !is_stopped) static_cast<void>(monitor.release());
   return status;
 }
 
@@ -190,6 +193,15 @@ base::Status Monitor::StartListener(watchdog::WatchOptions* watch) {
   if (!listener.ok()) return listener.status();
   program_listener_ = std::move(listener).value();
   watch->listener = program_listener_.get();
+  return {};
+}
+
+base::Status Monitor::StartScripts(const lw_scripts& scripts) {
+  if (scripts.read_stack == nullptr) return {};
+  auto reader = ProgramScripts::Start(scripts);
+  if (!reader.ok()) return reader.status();
+  program_scripts_ = std::move(reader).value();
+  capturer_->SetScripts(program_scripts_.get());
   return {};
 }
 
@@ -224,7 +236,7 @@ void Monitor::Stop(std::unique_ptr<Monitor> monitor, watchdog::StopReason reason
   bool is_stopped = is_own && monitor->watchdog_->TryStop(reason);
   // Also when the watchdog hangs: or threads would be looked at for ever.
   is_stopped = is_own && monitor->TryStopFlightRecorder() && is_stopped;
-  is_stopped = is_stopped && monitor->TryStopListener();  // a watchdog that goes on may call it
+  is_stopped = is_stopped && monitor->TryStopCallers();  // a watchdog that goes on may call it
   if (look) look(*monitor);
   if (!is_stopped) {
     static_cast<void>(monitor.release());

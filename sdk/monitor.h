@@ -13,6 +13,7 @@
 #include "report/spool/spool_writer.h"
 #include "sdk/dump_signal.h"
 #include "sdk/program_listener.h"
+#include "sdk/program_scripts.h"
 #include "sdk/report/report_sink.h"
 #include "sdk/run/exit_analysis.h"
 #include "sdk/run/run_writer.h"
@@ -46,6 +47,7 @@ struct MonitorOptions {
   bool feeds_service = false;       // the service manager's watchdog, if the environment names one
   StartOptions start;
   std::shared_ptr<watchdog::HangListener> listener;  // may be null; kept as long as the monitor
+  lw_scripts scripts = {};                           // borrowed for as long as the monitor runs
   // When set, all that is written is sealed; if it fails, nothing is written.
   std::function<base::Result<std::unique_ptr<report::Sealer>>()> create_sealer;
 
@@ -106,7 +108,13 @@ class Monitor {
   base::Status OpenSpool(const MonitorOptions& options, const RunFacts& run_facts);
   // Takes the place of the options' listener, if there is one.
   base::Status StartListener(watchdog::WatchOptions* watch);
-  bool TryStopListener() { return program_listener_ == nullptr || program_listener_->TryStop(); }
+  // Lets the capturer call the program's reader of stacks, if there is one.
+  base::Status StartScripts(const lw_scripts& scripts);
+  // The threads that call functions of the program.
+  bool TryStopCallers() {
+    const bool is_stopped = program_listener_ == nullptr || program_listener_->TryStop();
+    return (program_scripts_ == nullptr || program_scripts_->TryStop()) && is_stopped;
+  }
   // Without `spool`, only segments that hold nothing but reports.
   void RemoveReports(report::SpoolWriter* spool);
   void TryRemoveReports(report::SpoolWriter* spool);
@@ -121,6 +129,7 @@ class Monitor {
   bool is_crowded_ = false;
   std::shared_ptr<watchdog::HangListener> listener_;
   std::unique_ptr<ProgramListener> program_listener_;  // may be null
+  std::unique_ptr<ProgramScripts> program_scripts_;    // may be null
   std::unique_ptr<DumpSignal> dump_signal_;  // may be null; under the capturer's, if they are the same
   std::unique_ptr<watchdog::ServiceFeed> service_;
   std::unique_ptr<stack::StackCapturer> capturer_;

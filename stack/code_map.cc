@@ -88,6 +88,11 @@ Module CodeMap::CopyModule(uint32_t index) const {
   return modules_.module(index);
 }
 
+uint32_t CodeMap::AddLanguage(std::string_view path) {
+  std::lock_guard lock(mutex_);
+  return modules_.AddLanguage(path);
+}
+
 uint32_t CodeMap::module_count() const {
   std::lock_guard lock(mutex_);
   return modules_.module_count();

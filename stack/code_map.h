@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "base/status.h"
 #include "stack/code/code_snapshot.h"
@@ -15,6 +16,7 @@
 #include "stack/elf/frame_section_file.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
+#include "stack/scripts/script_functions.h"
 #include "stack/unwind/table_library.h"
 
 namespace lagwatch::stack {
@@ -57,6 +59,11 @@ class CodeMap final : private ModuleSource {
   // Only while held; module(index) also later, for an index from a stack of this map.
   const ModuleMap& modules() const { return modules_; }
 
+  // See ModuleMap::AddLanguage(). Context: watchdog.
+  uint32_t AddLanguage(std::string_view path);
+  // The functions that frames of languages are in. Context: watchdog.
+  ScriptFunctions& script_functions() { return script_functions_; }
+
   // For readers that must not wait.
   const CodeSnapshot& snapshot() const { return snapshot_; }
   // Null when the unwinder has none.
@@ -74,6 +81,7 @@ class CodeMap final : private ModuleSource {
   mutable std::mutex mutex_;
   ModuleMap modules_;
   std::unique_ptr<Unwinder> unwinder_;
+  ScriptFunctions script_functions_;
   CodeSnapshot snapshot_;
   std::atomic<uint32_t> refresh_count_{0};
   std::atomic<int64_t> refreshed_ns_{0};

@@ -21,6 +21,7 @@
 #include "stack/code/unwinder.h"
 #include "stack/code_map.h"
 #include "stack/frames/stack.h"
+#include "stack/scripts/script_stacks.h"
 #include "stack/signal/signal_handler.h"
 #include "stack/threads/thread_state.h"
 
@@ -88,6 +89,10 @@ class StackCapturer {
   // a pause for long by that; then a question to /proc is saved. Context: watchdog.
   void Capture(int tid, Stack* stack, int64_t cpu_ns = kUnread);
 
+  // From now on, captured stacks get the script frames that `scripts` knows. Borrowed; null: none.
+  // Context: background, before captures.
+  void SetScripts(ScriptStacks* scripts) { scripts_ = scripts; }
+
   // Asks a thread that has run without a pause for long for its stack, and does not wait for the answer:
   // the next call of Collect(), or of any capture, writes it to `stack` and `no_stack_reason`, which must
   // live until then. Falls back to Capture() if the thread does not run any more. `cpu_ns` as for
@@ -128,8 +133,8 @@ class StackCapturer {
   // False when the thread changed between running and sleeping meanwhile: then it is worth another try.
   // `was_asleep` becomes true once it was seen to sleep, after which it gets no signal.
   bool TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack);
-  // Counts how a capture ended.
-  void FinishCapture(const Stack& stack);
+  // Adds what is no native frame, and counts how the capture ended.
+  void FinishCapture(int tid, Stack* stack);
   // Unwinds what the handler has copied.
   void TakeAnswer(Stack* stack);
   bool TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd = -1);
@@ -161,6 +166,7 @@ class StackCapturer {
 
   int64_t signal_timeout_ns_;
   std::shared_ptr<CodeMap> code_;
+  ScriptStacks* scripts_ = nullptr;
   CaptureSlot* slot_;
   uint32_t regions_refresh_ = 0;       // which refresh of the code map they are of
   CaptureSignalOwner::Signal signal_;  // of the capture under way

@@ -96,16 +96,17 @@ void StackCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
     cpu_ns = kUnread;
     Pause(kPauseNs);
   }
-  FinishCapture(*stack);
+  FinishCapture(tid, stack);
 }
 
-void StackCapturer::FinishCapture(const Stack& stack) {
-  if (stack.frame_count != 0) {
+void StackCapturer::FinishCapture(int tid, Stack* stack) {
+  if (scripts_ != nullptr) scripts_->AddTo(tid, code_.get(), stack);
+  if (stack->frame_count != 0) {
     no_stack_reason_ = NoStackReason::kNone;
   } else if (no_stack_reason_ == NoStackReason::kNone) {
     no_stack_reason_ = NoStackReason::kUnsteady;
   }
-  counters_.incomplete_stacks.Add(stack.completeness >= Completeness::kIncomplete);
+  counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
 }
 
 bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack) {
@@ -158,6 +159,7 @@ bool StackCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
     return false;
   no_stack_reason_ = NoStackReason::kNone;
   code_->Unwind(blocked_stack_[0], stack);
+  if (scripts_ != nullptr) scripts_->AddTo(tid, code_.get(), stack);
   counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
   return true;
 }

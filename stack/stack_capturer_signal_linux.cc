@@ -41,7 +41,7 @@ void StackCapturer::BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackR
     Capture(tid, stack);
   } else {
     counters_.captures.Add();
-    FinishCapture(*stack);
+    FinishCapture(tid, stack);
   }
   *no_stack_reason = no_stack_reason_;
 }
@@ -53,7 +53,7 @@ void StackCapturer::Collect() {
   no_stack_reason_ = NoStackReason::kNone;
   const bool is_new = waited_ns < kSpinNs;  // it is taken for another capture
   if (TakeOutcome(outstanding.tid, is_new, signal_timeout_ns_ - waited_ns)) TakeAnswer(outstanding.stack);
-  FinishCapture(*outstanding.stack);
+  FinishCapture(outstanding.tid, outstanding.stack);
   *outstanding.no_stack_reason = no_stack_reason_;
 }
 

@@ -184,6 +184,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
   event.threads = {threads, busy_count_};
   event.facts = facts.all();
   event.modules = &tools.capturer->modules();
+  event.script_functions = &tools.capturer->code().script_functions();
   (tools.sink->OnHang(event) ? tools.counters->reports : tools.counters->reports_lost).Add();
 }
 

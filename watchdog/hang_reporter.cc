@@ -155,6 +155,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, &room);
   event.verdict = time_->Judge(*span, loop, event.wait_outcome);
   event.modules = &tools.capturer->modules();
+  event.script_functions = &tools.capturer->code().script_functions();
   event.discounted = watch.discounted();
   if (!tools.sink->OnHang(event)) {
     tools.counters->reports_lost.Add();

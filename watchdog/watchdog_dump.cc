@@ -53,6 +53,7 @@ void Watchdog::MakeDump(const DumpRequest& request, const WatchedLoop* loop) {
   if (loop != nullptr)
     event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, *tools.clock, &room);
   event.modules = &tools.capturer->modules();
+  event.script_functions = &tools.capturer->code().script_functions();
   const bool is_kept = tools.sink->OnHang(event);
   (is_kept ? tools.counters->reports : tools.counters->reports_lost).Add();
   tools.counters->dumps.Add(is_kept);

@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "base/clock.h"
 #include "base/process/own_threads.h"
 
 namespace lagwatch::base {
@@ -24,6 +25,20 @@ void ProgramCaller::Call(void (*function)(void*), void* context) {
   is_called_.store(true);
   called_.Wake();
   while (is_called_.load()) done_.SleepUntil(Sleeper::kForever);
+}
+
+bool ProgramCaller::TryCall(void (*function)(void*), void* context, int64_t timeout_ns) {
+  if (is_called_.load()) return false;
+  function_ = function;
+  context_ = context;
+  const int64_t end_ns = SystemClock().MonoNs() + timeout_ns;
+  is_called_.store(true);
+  called_.Wake();
+  while (is_called_.load()) {
+    if (SystemClock().MonoNs() >= end_ns) return false;
+    done_.SleepUntil(end_ns);
+  }
+  return true;
 }
 
 bool ProgramCaller::TryStop(int64_t timeout_ns) {

@@ -31,6 +31,9 @@ class ProgramCaller {
     const Function* place = &function;
     Call([](void* called) { (**static_cast<const Function**>(called))(); }, static_cast<void*>(&place));
   }
+  // The same, but waits for `timeout_ns` at most. Returns false if the call is not done by then: it goes on, and
+  // no other is made until it is done. `context` must live as long. Context: watchdog.
+  [[nodiscard]] bool TryCall(void (*function)(void*), void* context, int64_t timeout_ns);
   // Ends the thread. False when a call does not return in time: then this object must be
   // leaked. Context: background.
   [[nodiscard]] bool TryStop(int64_t timeout_ns);

@@ -65,6 +65,13 @@ uint32_t ReportEncoder::AddStack(std::span<const Frame> frames, Completeness com
   return stack_count_++;
 }
 
+void ReportEncoder::AddSymbol(uint32_t module, uint64_t function_offset, std::string_view name) {
+  FixedWriter symbol(writer_, Number(ReportField::kSymbols));
+  Put(&symbol, Number(SymbolField::kModule), module + 1);
+  Put(&symbol, Number(SymbolField::kFunctionOffset), function_offset);
+  Put(&symbol, Number(SymbolField::kName), name);
+}
+
 void ReportEncoder::AddSample(const Sample& sample) {
   FixedWriter writer(writer_, Number(ReportField::kSamples));
   WriteFields(kSampleTable, sample, &writer);

@@ -44,6 +44,8 @@ class ReportEncoder {
   // `frames` name modules by what AddModule returned. Returns the stack's index, or kNoStack when a report
   // can hold no more distinct stacks.
   uint32_t AddStack(std::span<const Frame> frames, Completeness completeness, StackGap gap = {});
+  // Names the function of frames in a module that was added. The caller adds each once.
+  void AddSymbol(uint32_t module, uint64_t function_offset, std::string_view name);
   void AddSample(const Sample& sample);
   void SetExpensiveStack(uint32_t stack);
   void AddThread(const ThreadView& thread);

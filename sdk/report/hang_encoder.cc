@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/report/hang_encoder.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "policies/cluster/cause_key.h"
 
@@ -58,6 +60,7 @@ HangEncoder::HangEncoder(const ProgramFacts* facts, const ProgramContext* words)
 bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, report::FixedBuffer* buffer) {
   const bool is_start_hang = is_in_start && event.kind == policies::HangKind::kHang;
   ForgetModulesFrom(0);
+  named_count_ = 0;
   report::ReportEncoder encoder(buffer);
   const policies::ScrubbedText loop = facts_.scrubber.Text(event.loop);
   const policies::ScrubbedText tag = facts_.scrubber.Text(event.tag);
@@ -77,10 +80,10 @@ bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, rep
   }
   if (is_in_start && !is_start_hang) encoder.AddNumber("before_ready", 1);
   AddProgramContext(*words_, facts_.scrubber, &encoder);
-  encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, *event.modules, &encoder));
+  encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, event, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     encoder.AddSample({.age_ns = WholeUs(event.detected_mono_ns - sample->mono_ns),
-                       .stack = EncodeStack(sample->stack, *event.modules, &encoder),
+                       .stack = EncodeStack(sample->stack, event, &encoder),
                        .use = WholeUs(sample->use)});
   }
   if (!encoder.ok()) return false;
@@ -92,19 +95,18 @@ bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, rep
 }
 
 void HangEncoder::EncodeWaits(const watchdog::HangEvent& event, report::ReportEncoder* encoder) {
-  report::ReportEncoder::Mark before = encoder->mark();
+  const Encoded before = Note(*encoder);
   for (const watchdog::Wait& wait : event.waits) {
     const policies::ScrubbedText owner_name = facts_.scrubber.Text(wait.owner_name);
     report::WaitView told = wait;
-    told.stack = EncodeOptionalStack(wait.frames, *event.modules, encoder);
+    told.stack = EncodeOptionalStack(wait.frames, event, encoder);
     told.owner_name = owner_name.view();
-    told.owner_stack = EncodeOptionalStack(wait.owner_frames, *event.modules, encoder);
+    told.owner_stack = EncodeOptionalStack(wait.owner_frames, event, encoder);
     encoder->AddWait(told);
   }
   encoder->SetWaitOutcome(event.wait_outcome);
   if (encoder->ok()) return;
-  encoder->RewindTo(before);
-  ForgetModulesFrom(before.module_count);
+  RewindTo(before, encoder);
 }
 
 void HangEncoder::EncodeHistory(const watchdog::HangEvent& event, report::ReportEncoder* encoder) {
@@ -120,37 +122,57 @@ void HangEncoder::EncodeHistory(const watchdog::HangEvent& event, report::Report
 void HangEncoder::EncodeThreads(const watchdog::HangEvent& event, report::ReportEncoder* encoder) {
   uint32_t dropped = event.threads_dropped;
   for (const watchdog::ThreadSnapshot* snapshot : event.threads) {
-    report::ReportEncoder::Mark before = encoder->mark();
+    const Encoded before = Note(*encoder);
     const policies::ScrubbedText name = facts_.scrubber.Text(snapshot->name);
     report::ThreadView thread = snapshot->View();
     thread.name = name.view();
-    thread.stack = EncodeOptionalStack(&snapshot->stack, *event.modules, encoder);
+    thread.stack = EncodeOptionalStack(&snapshot->stack, event, encoder);
     thread.cpu_ns = WholeUs(thread.cpu_ns);
     encoder->AddThread(thread);
     if (encoder->ok()) continue;
     // Later threads may have shorter stacks.
-    encoder->RewindTo(before);
-    ForgetModulesFrom(before.module_count);
+    RewindTo(before, encoder);
     ++dropped;
   }
   encoder->SetThreadsDropped(dropped);
 }
 
-uint32_t HangEncoder::EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
+uint32_t HangEncoder::EncodeStack(const stack::Stack& stack, const watchdog::HangEvent& event,
                                   report::ReportEncoder* encoder) {
   std::array<report::Frame, stack::kMaxFrames> frames;
   for (uint32_t i = 0; i < stack.frame_count; ++i) {
     const stack::Frame& frame = stack.frames[i];
-    frames[i] = {EncodedModule(frame.module, modules, encoder), frame.offset, frame.function_offset};
+    frames[i] = {EncodedModule(frame.module, *event.modules, encoder), frame.offset, frame.function_offset};
+    if (frame.module != stack::kNoModule && event.modules->module(frame.module).is_language)
+      NameScriptFunction(frames[i].module, frame.function_offset, *event.script_functions, encoder);
   }
   return encoder->AddStack({frames.data(), stack.frame_count}, stack.completeness,
                            {stack.gap_at, stack.gap_frame_count});
 }
 
-uint32_t HangEncoder::EncodeOptionalStack(const stack::Stack* stack, const stack::ModuleMap& modules,
+uint32_t HangEncoder::EncodeOptionalStack(const stack::Stack* stack, const watchdog::HangEvent& event,
                                           report::ReportEncoder* encoder) {
   bool is_empty = stack == nullptr || stack->frame_count == 0;
-  return is_empty ? report::kNoStack : EncodeStack(*stack, modules, encoder);
+  return is_empty ? report::kNoStack : EncodeStack(*stack, event, encoder);
+}
+
+void HangEncoder::NameScriptFunction(uint32_t module, uint64_t number,
+                                     const stack::ScriptFunctions& functions,
+                                     report::ReportEncoder* encoder) {
+  const auto named_end = named_.begin() + named_count_;
+  if (named_count_ == kMaxNamed || std::find(named_.begin(), named_end, number) != named_end) return;
+  const stack::ScriptFunction function = functions.Find(number);
+  if (function.name.empty()) return;
+  named_[named_count_++] = number;
+  constexpr size_t kMaxBytes = 2 * stack::ScriptFunctions::kMaxNameBytes + 3;
+  char name[kMaxBytes];
+  size_t size = function.name.copy(name, function.name.size());
+  if (!function.file.empty()) {
+    size += std::string_view(" (").copy(name + size, 2);
+    size += function.file.copy(name + size, function.file.size());
+    name[size++] = ')';
+  }
+  encoder->AddSymbol(module, number, facts_.scrubber.Text({name, size}).view());
 }
 
 uint32_t HangEncoder::EncodedModule(uint32_t module, const stack::ModuleMap& modules,
@@ -166,6 +188,12 @@ uint32_t HangEncoder::EncodedModule(uint32_t module, const stack::ModuleMap& mod
               1;
   }
   return encoded - 1;
+}
+
+void HangEncoder::RewindTo(const Encoded& encoded, report::ReportEncoder* encoder) {
+  encoder->RewindTo(encoded.mark);
+  ForgetModulesFrom(encoded.mark.module_count);
+  named_count_ = encoded.named_count;
 }
 
 void HangEncoder::ForgetModulesFrom(uint32_t first_encoded_index) {

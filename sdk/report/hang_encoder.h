@@ -2,6 +2,8 @@
 // Encodes what the watchdog found as a report.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -29,17 +31,30 @@ class HangEncoder {
   void EncodeWaits(const watchdog::HangEvent& event, report::ReportEncoder* encoder);
   void EncodeHistory(const watchdog::HangEvent& event, report::ReportEncoder* encoder);
   void EncodeThreads(const watchdog::HangEvent& event, report::ReportEncoder* encoder);
-  uint32_t EncodeStack(const stack::Stack& stack, const stack::ModuleMap& modules,
+  uint32_t EncodeStack(const stack::Stack& stack, const watchdog::HangEvent& event,
                        report::ReportEncoder* encoder);
   // The same for a stack that may be missing or empty: report::kNoStack.
-  uint32_t EncodeOptionalStack(const stack::Stack* stack, const stack::ModuleMap& modules,
+  uint32_t EncodeOptionalStack(const stack::Stack* stack, const watchdog::HangEvent& event,
                                report::ReportEncoder* encoder);
+  // Names the function of a script's frame, unless it is named already. `module` is the encoded one.
+  void NameScriptFunction(uint32_t module, uint64_t number, const stack::ScriptFunctions& functions,
+                          report::ReportEncoder* encoder);
   uint32_t EncodedModule(uint32_t module, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
+  // Goes back to what had been encoded at `mark`.
+  struct Encoded {
+    report::ReportEncoder::Mark mark;
+    size_t named_count;
+  };
+  Encoded Note(const report::ReportEncoder& encoder) const { return {encoder.mark(), named_count_}; }
+  void RewindTo(const Encoded& encoded, report::ReportEncoder* encoder);
   void ForgetModulesFrom(uint32_t first_encoded_index);
 
   const ProgramFacts& facts_;
   const ProgramContext* words_;
   std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0
+  static constexpr size_t kMaxNamed = 1024;
+  size_t named_count_ = 0;
+  std::array<uint64_t, kMaxNamed> named_;  // the script functions that the report names
 };
 
 }  // namespace lagwatch::sdk

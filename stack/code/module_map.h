@@ -30,7 +30,8 @@ struct Module {
   uint16_t path_size;
   uint16_t build_id_size;
   uint16_t code_segment_count;
-  bool is_own;  // one of lagwatch's libraries
+  bool is_own;       // one of lagwatch's libraries
+  bool is_language;  // stands for a language's code: see AddLanguage()
   CodeSegment code_segments[ElfHeaders::kMaxCodeSegments];
   char path[kMaxPathBytes];
   unsigned char build_id[kMaxBuildIdBytes];
@@ -71,6 +72,10 @@ class ModuleMap {
   // unloaded, so stacks unwound earlier stay meaningful. Returns whether anything that is
   // executable changed. Context: watchdog.
   bool Refresh();
+
+  // Adds a module for the code of a language, with a path such as "[java]"; it has no memory. Returns its
+  // index; kNoModule if there is no room. The caller adds each once. Context: watchdog.
+  uint32_t AddLanguage(std::string_view path);
 
   // The index of the module whose code is at `address`, or kNoModule. Context: watchdog.
   uint32_t FindCode(uint64_t address) const {

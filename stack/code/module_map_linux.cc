@@ -227,6 +227,16 @@ uint32_t ModuleMap::FindOrAddModule(const Image& image) {
   return module_count_++;
 }
 
+uint32_t ModuleMap::AddLanguage(std::string_view path) {
+  if (!ok() || module_count_ == kMaxModules) return kNoModule;
+  Module& module = modules_[module_count_];  // zeros so far
+  module.is_language = true;
+  module.path_size = static_cast<uint16_t>(std::min(path.size(), Module::kMaxPathBytes));
+  std::memcpy(module.path, path.data(), module.path_size);
+  last_seen_[module_count_] = refresh_count_;
+  return module_count_++;
+}
+
 uint64_t Module::LoadBiasAt(uint64_t address, uint64_t file_offset) const {
   uint64_t other_bias = load_bias;
   for (const CodeSegment& segment : std::span(code_segments, code_segment_count)) {

@@ -14,6 +14,7 @@
 #include "policies/verdict.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/stack.h"
+#include "stack/scripts/script_functions.h"
 #include "stack/threads/lock_owner.h"
 #include "watchdog/events/usage_period.h"
 
@@ -85,6 +86,7 @@ struct HangEvent : policies::HangHeader<std::string_view> {
       history;                // what the loop did before, oldest first
   policies::Verdict verdict;  // of the time from the opening of the hang's first window on
   const stack::ModuleMap* modules;
+  const stack::ScriptFunctions* script_functions;
   policies::DiscountedTime discounted;  // since the dispatch began
 };
 

@@ -188,6 +188,8 @@ typedef struct lw_options {
   lw_on_last_exit on_last_exit;
   /* Passed to on_last_exit. Default: none. */
   void* on_last_exit_context;
+  /* The program's own function that reads stacks of managed code, such as Java's. Default: none. */
+  lw_scripts scripts;
 } lw_options;
 
 #endif /* LAGWATCH_C_OPTIONS_H_ */

@@ -162,6 +162,29 @@ typedef struct lw_transport {
               size_t* answer_size_bytes);
 } lw_transport;
 
+/* A frame of managed code or of a script. */
+typedef struct lw_script_frame {
+  const char* function; /* its full name, such as "com.example.Importer.run" */
+  const char* file;     /* NULL or empty: not known */
+  uint32_t line;        /* 0: not known */
+} lw_script_frame;
+
+/* The program's own reader of the stacks of managed code, which native unwinding cannot see. All of it must
+ * stay until lw_stop() has returned. */
+typedef struct lw_scripts {
+  void* context;        /* passed to `read_stack` */
+  const char* language; /* "java": the frames' module in reports is "[java]" */
+  /* The beginnings of the file names of the run time's own modules, separated by commas: "libart.so". From the
+   * innermost frame of these on, or of code made at run time, a thread's frames are replaced. */
+  const char* runtime_modules;
+  /* Writes the frames of thread `tid`, innermost first, and returns their number, at most `capacity`; 0 leaves
+   * the native stack as it is. The texts must stay until the next call. Called on a thread of the library, with
+   * every signal blocked, only while a hang or a dump is examined. A call that takes longer than 100 ms loses its
+   * frames, and there is no other until it returns; it must not throw, nor start or stop the monitor. NULL: not
+   * used. */
+  size_t (*read_stack)(void* context, int32_t tid, lw_script_frame* frames, size_t capacity);
+} lw_scripts;
+
 /* See lw_set_network(). */
 typedef enum lw_network { LW_NETWORK_UNMETERED = 0, LW_NETWORK_METERED = 1, LW_NETWORK_NONE = 2 } lw_network;
 

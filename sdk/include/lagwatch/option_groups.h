@@ -92,6 +92,7 @@ struct ProcessOptions {
   bool seccomp_allows_lagwatch = false;
   lw_on_last_exit on_last_exit = {};
   void* on_last_exit_context = {};
+  lw_scripts scripts = {};
 };
 
 }  // namespace lagwatch

@@ -94,6 +94,7 @@ inline lw_options ToRaw(const Options& options) noexcept {
   raw.seccomp_allows_lagwatch = options.process.seccomp_allows_lagwatch ? 1 : 0;
   raw.on_last_exit = options.process.on_last_exit;
   raw.on_last_exit_context = options.process.on_last_exit_context;
+  raw.scripts = options.process.scripts;
   return raw;
 }
 
