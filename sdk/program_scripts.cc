@@ -69,7 +69,8 @@ bool ProgramScripts::IsRuntime(const stack::Module& module) const {
   while (!names.empty()) {
     const std::string_view name = base::Trimmed(names.substr(0, names.find(',')));
     if (!name.empty() && file.starts_with(name)) return true;
-    names.remove_prefix(std::min(names.size(), names.find(',') == names.npos ? names.size() : names.find(',') + 1));
+    names.remove_prefix(
+        std::min(names.size(), names.find(',') == names.npos ? names.size() : names.find(',') + 1));
   }
   return false;
 }

@@ -18,8 +18,8 @@
 
 namespace lagwatch::sdk {
 
-// Context: watchdog, except for Start and TryStop. A function that takes too long does not stop the watchdog: it
-// goes on without these frames.
+// Context: watchdog, except for Start and TryStop. A function that takes too long does not stop the watchdog:
+// it goes on without these frames.
 class ProgramScripts final : public stack::ScriptStacks {
  public:
   // What `scripts` points to must outlive this. Errors: those of base::ProgramCaller. Context: background.

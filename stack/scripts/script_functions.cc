@@ -15,7 +15,8 @@ constexpr size_t kPlaces = 2 * ScriptFunctions::kMaxFunctions;
 // Numbers of 48 bits are short on the wire; two of 4,096 functions are equal once in 30 million programs.
 uint64_t NumberOf(const ScriptFunction& function) {
   const uint64_t hash = base::HashBytes(
-      function.file, base::HashWord(function.name.size(), base::HashBytes(function.name, base::kFnvOffsetBasis)));
+      function.file,
+      base::HashWord(function.name.size(), base::HashBytes(function.name, base::kFnvOffsetBasis)));
   return std::max<uint64_t>(hash >> 16, 1);
 }
 

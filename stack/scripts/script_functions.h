@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of scripts and of managed code that frames are in. Such code has no addresses that mean the
-// same in the next run: a frame of it has its language's module (ModuleMap::AddLanguage), the line in its file
-// as `offset` and, as `function_offset`, a number made of the function's name and file.
+// same in the next run: a frame of it has its language's module (ModuleMap::AddLanguage), the line in its
+// file as `offset` and, as `function_offset`, a number made of the function's name and file.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ class ScriptFunctions {
   // Longer texts are cut.
   static constexpr size_t kMaxNameBytes = 256;
 
-  // Returns the number of the function, the same in every run; never 0. Remembers the texts if there is memory.
+  // Returns the number of the function, the same in every run; never 0. Remembers the texts if there is
+  // memory.
   uint64_t Add(const ScriptFunction& function);
   // An empty name if it is not known.
   ScriptFunction Find(uint64_t number) const;

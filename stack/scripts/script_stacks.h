@@ -12,8 +12,8 @@ class CodeMap;
 class ScriptStacks {
  public:
   virtual ~ScriptStacks() = default;
-  // Puts the script frames of thread `tid` into `stack`, its native stack as it was just captured, in place of
-  // the frames of the language's run time. Leaves `stack` as it is if the thread has none.
+  // Puts the script frames of thread `tid` into `stack`, its native stack as it was just captured, in place
+  // of the frames of the language's run time. Leaves `stack` as it is if the thread has none.
   virtual void AddTo(int tid, CodeMap* code, Stack* stack) = 0;
 };
 
