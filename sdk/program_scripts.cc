@@ -46,7 +46,7 @@ void ProgramScripts::AddTo(int tid, stack::CodeMap* code, stack::Stack* stack) {
       break;
     }
     const uint64_t function = code->script_functions().Add({OrEmpty(frame.function), OrEmpty(frame.file)});
-    stack->frames[stack->frame_count++] = {language_, frame.line, function};
+    stack->frames[stack->frame_count++] = {language_, function + frame.line, function};
   }
 }
 

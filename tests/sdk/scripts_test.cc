@@ -67,7 +67,7 @@ class ScriptsTest : public SdkTest {
       text = text.substr(text.rfind('/') + 1);
       for (const report::Symbol& symbol : report.symbols) {
         if (symbol.module == frame.module && symbol.function_offset == frame.symbol_offset())
-          text += " " + symbol.name + ":" + std::to_string(frame.offset);
+          text += " " + symbol.name + ":" + std::to_string(frame.offset - frame.function_offset);
       }
       texts.push_back(text);
     }

@@ -173,7 +173,8 @@ typedef struct lw_script_frame {
  * stay until lw_stop() has returned. */
 typedef struct lw_scripts {
   void* context;        /* passed to `read_stack` */
-  const char* language; /* "java": the frames' module in reports is "[java]" */
+  /* "java", "javascript", "lua", "perl", "php", "python" or "ruby": the frames' module in reports is "[java]". */
+  const char* language;
   /* The beginnings of the file names of the run time's own modules, separated by commas: "libart.so". From the
    * innermost frame of these on, or of code made at run time, a thread's frames are replaced. */
   const char* runtime_modules;
