@@ -34,12 +34,13 @@ bool IsOneDispatch(report::HangKind kind) {
 
 NamedStacks::Function NamedStacks::ToFunction(NamedFrame named, std::string_view file) const {
   const bool is_symbol = named.origin != NameOrigin::kPlace;
+  const bool is_script = named.origin == NameOrigin::kScript;
   Function function{.name = named.function,
                     .readable = std::move(named.function),
                     .is_symbol = is_symbol,
                     .is_inside_library = !is_symbol && IsLibrary(file),
                     .role = {}};
-  if (is_symbol) function.name = Remembered<CauseName>(function.readable);
+  if (is_symbol && !is_script) function.name = Remembered<CauseName>(function.readable);
   if (function.is_inside_library) function.name = CauseModule(file);
   function.role = rules_.RoleOf(function.name, file);
   return function;

@@ -20,6 +20,12 @@ bool IsCLibrary(std::string_view module_path) {
   return std::ranges::any_of(kBeginnings, [&](std::string_view start) { return name.starts_with(start); });
 }
 
+bool IsLanguageModule(std::string_view module_path) {
+  constexpr std::array<std::string_view, 7> kLanguages = {
+      "[java]", "[javascript]", "[lua]", "[perl]", "[php]", "[python]", "[ruby]"};
+  return std::ranges::find(kLanguages, module_path) != kLanguages.end();
+}
+
 void CauseKey::Innermost::Add(std::string_view module_path, std::string_view build_id,
                               uint64_t function_offset) {
   if (count == kFrames) return;

@@ -57,6 +57,39 @@ TEST(Clusterer, TakesTheSamplesWhereTheExpensiveStackSaysNothing) {
   EXPECT_EQ(Assign(sample)[0].key, Assign(saving)[0].key);
 }
 
+// Frames of managed code below two native ones.
+report::Report JavaReport(uint64_t line) {
+  constexpr uint64_t kTotal = 0x1000'0000;
+  constexpr uint64_t kMain = 0x2000'0000;
+  report::Report report;
+  report.modules = {{.path = "/lib/libc.so.6"}, {.path = "[java]"}};
+  report.stacks = {{.frames = {{0, 16, 16}, {1, kTotal + line, kTotal}, {1, kMain, kMain}}}};
+  report.samples = {{.stack = 0}};
+  report.symbols = {{0, 16, "clock_nanosleep"},
+                    {1, kTotal, "shop.Cart.total(int) (Cart.java)"},
+                    {1, kMain, "shop.Main.main"}};
+  return report;
+}
+
+TEST(Clusterer, TakesFunctionAndFileOfManagedCodeButNotTheLine) {
+  const auto clusterer = Clusterer::Create("", policies::ClusterBy::kSignificant);
+  const ClusterPath path = clusterer->Assign(JavaReport(42));
+  EXPECT_THAT(path[0].frames, ElementsAre("shop.Cart.total(int) (Cart.java)", "shop.Main.main"));
+  EXPECT_EQ(clusterer->Assign(JavaReport(43))[0].key, path[0].key);
+}
+
+TEST(Clusterer, NamesFileAndLineOfManagedCode) {
+  const report::Report report = JavaReport(42);
+  const FrameNames names(report);
+  const NamedFrame total = names.NameOf(report.stacks[0].frames[1]);
+  EXPECT_EQ(total.file, "Cart.java");
+  EXPECT_EQ(total.line, 42u);
+  const NamedFrame main = names.NameOf(report.stacks[0].frames[2]);
+  EXPECT_EQ(main.function, "shop.Main.main");
+  EXPECT_EQ(main.file, "");
+  EXPECT_EQ(main.line, 0u);
+}
+
 SampleReport WaitingFor(const Frames& owner_stack) {
   SampleReport sample{.stack = {"pthread_mutex_lock", "Lookup", "OnFind", "main"}};
   SampleWait wait{.fields = {}, .stack = sample.stack, .owner_stack = owner_stack};

@@ -34,7 +34,16 @@ std::string FileName(const std::string& path) { return path.substr(path.rfind('/
 
 // Whether a frame's name is its place already. Addresses of code made at run time mean nothing later.
 bool HasPlace(const std::string& function) {
-  return function.find("+0x") != std::string::npos || function == policies::kGeneratedCodeModule;
+  return function.find("+0x") != std::string::npos || function == policies::kGeneratedCodeModule ||
+         policies::IsLanguageModule(function);
+}
+
+// The place of a frame: its line in a script, else its address in its module.
+std::string PlaceOf(const Json& frame) {
+  if (!policies::IsLanguageModule(Text(frame, "module")))
+    return FileName(Text(frame, "module")) + "+" + Text(frame, "offset");
+  const auto line = frame.find("line");
+  return line == frame.end() || line->is_null() ? Text(frame, "module") : "line " + line->dump();
 }
 
 std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent) {
@@ -43,8 +52,7 @@ std::string StackLines(const Json& stack, const std::string& completeness, const
     if (auto gap = frame.find("left_out_before"); gap != frame.end())
       lines += indent + "… (" + gap->dump() + " frames left out)\n";
     std::string function = Text(frame, "function");
-    std::string place = FileName(Text(frame, "module")) + "+" + Text(frame, "offset");
-    lines += indent + function + (HasPlace(function) ? "" : "  (" + place + ")") + "\n";
+    lines += indent + function + (HasPlace(function) ? "" : "  (" + PlaceOf(frame) + ")") + "\n";
   }
   if (completeness == "none") lines += indent + "(could not be captured)\n";
   if (completeness == "cut" || completeness == "incomplete")

@@ -23,7 +23,7 @@ FrameTable::Stack FrameTable::Add(const report::Report& report, const SymbolName
 
 uint32_t FrameTable::NumberOf(const NamedFrame& named, const std::string& module) {
   std::string known = named.function + '\0' + module;
-  if (named.origin == NameOrigin::kSymbolFile) known += '\0' + named.file + '\0' + std::to_string(named.line);
+  if (named.has_place()) known += '\0' + named.file + '\0' + std::to_string(named.line);
   const auto [number, is_new] = numbers_.try_emplace(std::move(known), static_cast<uint32_t>(frames_.size()));
   if (is_new) {
     size_bytes_ += 2 * number->first.size();

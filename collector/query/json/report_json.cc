@@ -181,7 +181,7 @@ class StackWriter {
                          {"build_id", base::ToHex(module.build_id)},
                          {"offset", HexNumber(frame.offset)},
                          {"function", named.function}});
-      if (named.origin != NameOrigin::kSymbolFile) continue;
+      if (!named.has_place()) continue;
       Json& json = frames->back();
       json["file"] = named.file.empty() ? Json() : Json(named.file);
       json["line"] = named.line == 0 ? Json() : Json(named.line);

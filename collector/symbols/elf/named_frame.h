@@ -11,6 +11,7 @@ namespace lagwatch::collector {
 enum class NameOrigin {
   kSymbolFile,
   kClient,  // the report has it
+  kScript,  // the report has it: a function of a script or of managed code, "NAME (FILE)", as it is
   kPlace,   // none: the name is only a place, `module+0xoffset`
 };
 
@@ -21,6 +22,8 @@ struct NamedFrame {
   bool is_inlined = false;
   NameOrigin origin = NameOrigin::kSymbolFile;
 
+  // Whether file and line may be known.
+  bool has_place() const { return origin == NameOrigin::kSymbolFile || origin == NameOrigin::kScript; }
   bool operator==(const NamedFrame&) const = default;
 };
 
