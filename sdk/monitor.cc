@@ -197,11 +197,12 @@ base::Status Monitor::StartListener(watchdog::WatchOptions* watch) {
 }
 
 base::Status Monitor::StartScripts(const lw_scripts& scripts) {
+  capturer_->SetScripts(&interpreters_);
   if (scripts.read_stack == nullptr) return {};
   auto reader = ProgramScripts::Start(scripts);
   if (!reader.ok()) return reader.status();
   program_scripts_ = std::move(reader).value();
-  capturer_->SetScripts(program_scripts_.get());
+  interpreters_.SetNext(program_scripts_.get());
   return {};
 }
 

@@ -22,6 +22,7 @@
 #include "sdk/trace/slow_traces.h"
 #include "sdk/trace/trace_options.h"
 #include "sdk/trace/trace_triggers.h"
+#include "stack/interpreters/interpreter_stacks.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/events/hang_listener.h"
 #include "watchdog/loops/loop_registry.h"
@@ -108,7 +109,7 @@ class Monitor {
   base::Status OpenSpool(const MonitorOptions& options, const RunFacts& run_facts);
   // Takes the place of the options' listener, if there is one.
   base::Status StartListener(watchdog::WatchOptions* watch);
-  // Lets the capturer call the program's reader of stacks, if there is one.
+  // Adds frames of scripts to captured stacks, also by the program's reader, if there is one.
   base::Status StartScripts(const lw_scripts& scripts);
   // The threads that call functions of the program.
   bool TryStopCallers() {
@@ -130,6 +131,7 @@ class Monitor {
   std::shared_ptr<watchdog::HangListener> listener_;
   std::unique_ptr<ProgramListener> program_listener_;  // may be null
   std::unique_ptr<ProgramScripts> program_scripts_;    // may be null
+  stack::InterpreterStacks interpreters_;
   std::unique_ptr<DumpSignal> dump_signal_;  // may be null; under the capturer's, if they are the same
   std::unique_ptr<watchdog::ServiceFeed> service_;
   std::unique_ptr<stack::StackCapturer> capturer_;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where CPython keeps a thread's frames, by version. Source: the structures of CPython's headers
+// (Include/cpython, Include/internal) on 64-bit systems; from 3.13 on the offsets that _PyRuntime itself
+// begins with (Include/internal/pycore_debug_offsets.h). Context: any (plain data).
+#pragma once
+
+#include <cstdint>
+
+#include "stack/interpreters/memory.h"
+
+namespace lagwatch::stack::python {
+
+inline constexpr uint16_t kNone = UINT16_MAX;  // this version has no such member
+
+// How a code object says which line an instruction is of.
+enum class LineTable : uint8_t {
+  kLnotab,     // until 3.9
+  kLineTable,  // 3.10
+  kLocations,  // since 3.11
+};
+
+// Offsets in bytes.
+struct Layout {
+  uint16_t interpreters;  // in _PyRuntime: the first interpreter
+  uint16_t next_interpreter;
+  uint16_t threads;  // in an interpreter: its first thread's state
+  uint16_t next_thread;
+  uint16_t interpreter;       // in a thread's state, as all until `frame`
+  uint16_t pthread;           // its pthread_t, where it has no native id
+  uint16_t native_thread_id;  // kNone until 3.10
+  uint16_t frame;             // the current frame, or what leads there
+  uint16_t frame_in_cframe;   // the current frame in the C frame that `frame` points to; kNone: `frame` is it
+  uint16_t caller;            // in a frame, as all until `owner`
+  uint16_t code;
+  uint16_t instruction;
+  uint16_t is_entry;   // 3.11: the first frame of its call of the evaluation function
+  uint16_t owner;      // since 3.12: kOwnedByC for a frame that stands for such a call
+  uint16_t file_name;  // in a code object, as all until `bytecode`
+  uint16_t name;       // its qualified name, where there is one
+  uint16_t first_line;
+  uint16_t line_table;
+  uint16_t bytecode;  // kNone: the instruction is an index
+  uint16_t ascii_text;
+  uint16_t wide_text;
+  LineTable lines;
+};
+
+inline constexpr uint8_t kOwnedByC = 3;
+
+// The layout of a version as Py_Version has it, or, where that is missing, of `minor_hint` (0: not known).
+// `runtime` is the address of _PyRuntime. False for versions that are not known.
+bool FindLayout(Memory* memory, uint64_t runtime, uint32_t version, int minor_hint, Layout* layout);
+
+}  // namespace lagwatch::stack::python

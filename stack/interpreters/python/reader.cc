@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/interpreters/python/reader.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "stack/interpreters/python/lines.h"
+
+namespace lagwatch::stack::python {
+namespace {
+
+constexpr uint64_t kTypeOffset = 8;          // in an object
+constexpr uint64_t kLengthOffset = 16;       // in a text and in bytes
+constexpr uint64_t kTextStateOffset = 32;    // in a text
+constexpr uint64_t kBytesOffset = 32;        // of the content, in bytes
+constexpr uint64_t kGlibcTidOffset = 0x2d0;  // in what a pthread_t points to; checked by its value
+
+// The part of a file's path that is the same on all machines: below a directory of libraries, else its name.
+std::string_view StablePath(std::string_view path) {
+  for (std::string_view directory : {"site-packages/", "dist-packages/"}) {
+    if (const size_t at = path.rfind(directory); at != path.npos) return path.substr(at + directory.size());
+  }
+  if (const size_t at = path.rfind("/lib/python3"); at != path.npos) {
+    const size_t slash = path.find('/', at + 12);
+    if (slash != path.npos) return path.substr(slash + 1);
+  }
+  return path.substr(path.rfind('/') + 1);
+}
+
+void AppendUtf8(uint32_t point, char* text, size_t size_bytes, size_t* size) {
+  char bytes[4];
+  size_t count = 0;
+  if (point < 0x80) {
+    bytes[count++] = static_cast<char>(point < 0x20 ? '?' : point);
+  } else if (point < 0x800) {
+    bytes[count++] = static_cast<char>(0xc0 | point >> 6);
+    bytes[count++] = static_cast<char>(0x80 | (point & 0x3f));
+  } else if (point < 0x10000) {
+    bytes[count++] = static_cast<char>(0xe0 | point >> 12);
+    bytes[count++] = static_cast<char>(0x80 | (point >> 6 & 0x3f));
+    bytes[count++] = static_cast<char>(0x80 | (point & 0x3f));
+  } else {
+    bytes[count++] = static_cast<char>(0xf0 | (point >> 18 & 7));
+    bytes[count++] = static_cast<char>(0x80 | (point >> 12 & 0x3f));
+    bytes[count++] = static_cast<char>(0x80 | (point >> 6 & 0x3f));
+    bytes[count++] = static_cast<char>(0x80 | (point & 0x3f));
+  }
+  if (*size + count > size_bytes) return;
+  std::copy_n(bytes, count, text + *size);
+  *size += count;
+}
+
+}  // namespace
+
+bool Reader::Attach(Memory* memory, const ExportedSymbols& exports, int minor_hint) {
+  const uint64_t runtime = exports.Find("_PyRuntime");
+  code_type_ = exports.Find("PyCode_Type");
+  text_type_ = exports.Find("PyUnicode_Type");
+  bytes_type_ = exports.Find("PyBytes_Type");
+  if (runtime == 0 || code_type_ == 0 || text_type_ == 0 || bytes_type_ == 0) return false;
+  uint32_t version = 0;
+  if (const uint64_t at = exports.Find("Py_Version"); at != 0 && !memory->Read(at, &version)) return false;
+  if (!FindLayout(memory, runtime, version, minor_hint, &layout_)) return false;
+  memory_ = memory;
+  runtime_ = runtime;
+  known_.fill({});
+  return true;
+}
+
+bool Reader::Read(int tid, ScriptFunctions* functions, Frames* frames) {
+  for (int i = 0; i < kTries; ++i) {
+    frames->count = 0;
+    frames->is_cut = false;
+    uint64_t place = 0;
+    const uint64_t frame = FindFrame(tid, &place);
+    if (frame == 0) return false;
+    uint64_t after = 0;
+    if (Walk(frame, functions, frames) == Outcome::kDone && memory_->Read(place, &after) && after == frame)
+      return frames->count != 0;
+  }
+  return false;
+}
+
+uint64_t Reader::FindFrame(int tid, uint64_t* place) {
+  uint64_t interpreter = 0;
+  memory_->Read(runtime_ + layout_.interpreters, &interpreter);
+  for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
+    uint64_t state = 0;
+    memory_->Read(interpreter + layout_.threads, &state);
+    for (int j = 0; state != 0 && j < kMostThreads; ++j) {
+      if (IsThread(state, tid)) {
+        *place = state + layout_.frame;
+        uint64_t frame = 0;
+        if (!memory_->Read(*place, &frame) || frame == 0) return 0;
+        if (layout_.frame_in_cframe == kNone) return frame;
+        *place = frame + layout_.frame_in_cframe;
+        return memory_->Read(*place, &frame) ? frame : 0;
+      }
+      if (!memory_->Read(state + layout_.next_thread, &state)) return 0;
+    }
+    if (!memory_->Read(interpreter + layout_.next_interpreter, &interpreter)) return 0;
+  }
+  return 0;
+}
+
+bool Reader::IsThread(uint64_t state, int tid) {
+  uint64_t id = 0;
+  if (layout_.native_thread_id != kNone)
+    return memory_->Read(state + layout_.native_thread_id, &id) && id == static_cast<uint64_t>(tid);
+  int32_t thread_id = 0;
+  return memory_->Read(state + layout_.pthread, &id) && id != 0 &&
+         memory_->Read(id + kGlibcTidOffset, &thread_id) && thread_id == tid;
+}
+
+Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, Frames* frames) {
+  uint64_t next = frame;
+  while (next != 0) {
+    std::array<uint8_t, 128> bytes;
+    const uint64_t at = next;
+    // One read of all members of the frame.
+    if (!memory_->Read(at, bytes.data(), bytes.size())) return Outcome::kChanged;
+    const auto word = [&](uint16_t offset) {
+      uint64_t value = 0;
+      if (offset + sizeof value <= bytes.size())
+        std::copy_n(&bytes[offset], sizeof value, reinterpret_cast<uint8_t*>(&value));
+      return value;
+    };
+    next = word(layout_.caller);
+    if (layout_.owner != kNone && bytes[layout_.owner] == kOwnedByC) {
+      if (frames->count != 0) frames->frames[frames->count - 1].ends_call = true;
+      continue;
+    }
+    if (frames->count == Frames::kMost) {
+      frames->is_cut = true;
+      return Outcome::kDone;
+    }
+    const uint64_t code = word(layout_.code);
+    uint64_t function = 0;
+    if (!IsOfType(code, code_type_) || !ReadFunction(code, functions, &function)) return Outcome::kChanged;
+    uint64_t instruction = word(layout_.instruction);
+    if (layout_.bytecode == kNone) {
+      constexpr uint64_t kUnitBytes = 2;  // of an index in 3.10
+      instruction = (instruction & UINT32_MAX) * (layout_.lines == LineTable::kLineTable ? kUnitBytes : 1);
+    } else {
+      instruction -= code + layout_.bytecode;
+    }
+    const bool is_entry = layout_.is_entry != kNone && bytes[layout_.is_entry] != 0;
+    const bool is_own_call = layout_.is_entry == kNone && layout_.owner == kNone;
+    frames->frames[frames->count++] = {function, ReadLine(code, instruction),
+                                       is_entry || is_own_call || next == 0};
+  }
+  return Outcome::kDone;
+}
+
+bool Reader::ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function) {
+  Known now{.code = code};
+  if (!memory_->Read(code + layout_.file_name, &now.file_name) ||
+      !memory_->Read(code + layout_.name, &now.name))
+    return false;
+  Known& known = known_[(code >> 4) % known_.size()];
+  const bool is_known = known.code == now.code && known.file_name == now.file_name && known.name == now.name;
+  if (is_known && !functions->Find(known.function).name.empty()) {
+    *function = known.function;
+    return true;
+  }
+  char name[ScriptFunctions::kMaxNameBytes];
+  char file[1024];
+  const size_t name_size = ReadText(now.name, name, sizeof name);
+  const size_t file_size = ReadText(now.file_name, file, sizeof file);
+  if (name_size == 0) return false;
+  now.function = functions->Add({{name, name_size}, StablePath({file, file_size})});
+  known = now;
+  *function = now.function;
+  return true;
+}
+
+uint32_t Reader::ReadLine(uint64_t code, uint64_t instruction) {
+  constexpr uint64_t kMostCodeBytes = 1 << 24;
+  int32_t first_line = 0;
+  uint64_t table = 0;
+  int64_t size = 0;
+  if (!memory_->Read(code + layout_.first_line, &first_line) || first_line < 0) return 0;
+  if (instruction >= kMostCodeBytes) return static_cast<uint32_t>(first_line);  // it has not begun
+  if (!memory_->Read(code + layout_.line_table, &table) || !IsOfType(table, bytes_type_) ||
+      !memory_->Read(table + kLengthOffset, &size) || size <= 0)
+    return 0;
+  const size_t bytes = std::min<size_t>(static_cast<size_t>(size), table_.size());
+  if (!memory_->Read(table + kBytesOffset, table_.data(), bytes)) return 0;
+  return LineOf(layout_.lines, {table_.data(), bytes}, static_cast<uint32_t>(first_line),
+                static_cast<uint32_t>(instruction));
+}
+
+bool Reader::IsOfType(uint64_t object, uint64_t type) {
+  uint64_t found = 0;
+  return object != 0 && object % 8 == 0 && memory_->Read(object + kTypeOffset, &found) && found == type;
+}
+
+size_t Reader::ReadText(uint64_t object, char* text, size_t size_bytes) {
+  constexpr int64_t kMostLetters = 4096;
+  constexpr uint32_t kIsCompact = 1 << 5;
+  constexpr uint32_t kIsAscii = 1 << 6;
+  int64_t length = 0;
+  uint32_t state = 0;
+  if (!IsOfType(object, text_type_) || !memory_->Read(object + kLengthOffset, &length) ||
+      !memory_->Read(object + kTextStateOffset, &state))
+    return 0;
+  if (length <= 0 || length > kMostLetters || (state & kIsCompact) == 0) return 0;
+  const uint32_t letter_bytes = state >> 2 & 7;
+  if (letter_bytes != 1 && letter_bytes != 2 && letter_bytes != 4) return 0;
+  const uint64_t begin = object + ((state & kIsAscii) != 0 ? layout_.ascii_text : layout_.wide_text);
+  // The end of a path says more than its beginning.
+  const auto letters = static_cast<uint64_t>(length);
+  const uint64_t kept = std::min<uint64_t>(letters, size_bytes);
+  std::array<uint8_t, 4096> raw;
+  const uint64_t kept_bytes =
+      std::min<uint64_t>(kept * letter_bytes, raw.size()) / letter_bytes * letter_bytes;
+  if (!memory_->Read(begin + letters * letter_bytes - kept_bytes, raw.data(), kept_bytes)) return 0;
+  size_t size = 0;
+  for (uint64_t i = 0; i < kept_bytes; i += letter_bytes) {
+    uint32_t point = 0;
+    for (uint32_t byte = 0; byte < letter_bytes; ++byte) point |= uint32_t{raw[i + byte]} << (8 * byte);
+    AppendUtf8(point, text, size_bytes, &size);
+  }
+  return size;
+}
+
+}  // namespace lagwatch::stack::python

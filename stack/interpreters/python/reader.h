@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the Python frames of a thread from CPython's own data.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "stack/interpreters/exported_symbols.h"
+#include "stack/interpreters/memory.h"
+#include "stack/interpreters/python/layout.h"
+#include "stack/scripts/script_functions.h"
+
+namespace lagwatch::stack::python {
+
+struct Frame {
+  uint64_t function;  // in ScriptFunctions
+  uint32_t line;      // 0: not known
+  bool ends_call;     // the outermost one that its native call of the evaluation function runs
+};
+
+// The frames, innermost first.
+struct Frames {
+  static constexpr size_t kMost = 128;
+
+  size_t count = 0;
+  bool is_cut = false;  // there are more
+  std::array<Frame, kMost> frames;
+};
+
+// One interpreter in one process. Reads only; every address and every type is checked, because the
+// interpreter goes on while it is read. Context: watchdog; not thread-safe. Large: not for the stack.
+class Reader {
+ public:
+  // Whether the module with these exports is an interpreter whose layout is known. `minor_hint`: as for
+  // FindLayout. `memory` is borrowed.
+  bool Attach(Memory* memory, const ExportedSymbols& exports, int minor_hint);
+  bool is_attached() const { return runtime_ != 0; }
+
+  // Reads the frames of thread `tid`, and adds their functions to `functions`. False if the thread runs no
+  // Python code, or if its frames changed meanwhile and could not be read.
+  bool Read(int tid, ScriptFunctions* functions, Frames* frames);
+
+ private:
+  static constexpr int kTries = 3;
+  static constexpr int kMostInterpreters = 64;
+  static constexpr int kMostThreads = 4096;
+  static constexpr size_t kMostTableBytes = 16 << 10;
+
+  // A function that was read, by the addresses of its code object and of its texts.
+  struct Known {
+    uint64_t code = 0;
+    uint64_t file_name = 0;
+    uint64_t name = 0;
+    uint64_t function = 0;
+  };
+  // The current frame of thread `tid` and where its address is kept; 0 if there is none.
+  uint64_t FindFrame(int tid, uint64_t* place);
+  bool IsThread(uint64_t state, int tid);
+  enum class Outcome { kDone, kChanged };
+  Outcome Walk(uint64_t frame, ScriptFunctions* functions, Frames* frames);
+  bool ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function);
+  uint32_t ReadLine(uint64_t code, uint64_t instruction);
+  bool IsOfType(uint64_t object, uint64_t type);
+  // Returns the size in UTF-8, cut to fit; 0 if it is no text.
+  size_t ReadText(uint64_t object, char* text, size_t size_bytes);
+
+  Memory* memory_ = nullptr;
+  uint64_t runtime_ = 0;
+  uint64_t code_type_ = 0;
+  uint64_t text_type_ = 0;
+  uint64_t bytes_type_ = 0;
+  Layout layout_{};
+  std::array<Known, 512> known_{};
+  std::array<uint8_t, kMostTableBytes> table_;
+};
+
+}  // namespace lagwatch::stack::python
