@@ -213,7 +213,17 @@ bool WaitHome::IsAround(const Place& place) const {
          place.frame - home_->frame < kDeepestStackBytes;
 }
 
+bool WaitHome::IsHandlersSleep(const WaitCall& call, const Place& sleep) const {
+  return std::ranges::any_of(places_, [&](const Place& loop) {
+    const bool is_deeper =
+        call.frame + kHelperBytes < loop.frame && loop.frame - call.frame < kDeepestStackBytes;
+    return loop.key_count != 0 && loop.long_waits != 0 && is_deeper &&
+           sleep.long_waits <= 2 * loop.long_waits + 3;
+  });
+}
+
 bool WaitHome::IsForeign(const WaitCall& call, const Place& place, std::span<const int> descriptors) {
+  if (home_ == nullptr && descriptors.empty()) return IsHandlersSleep(call, place);
   if (home_ == nullptr || &place == home_ || HoldsAll(descriptors, home_->key_view())) return false;
   // Of a handler that the loop has called. On another stack a coroutine runs: nothing is known then.
   const uintptr_t begin = home_->frame + kHelperBytes;

@@ -102,6 +102,9 @@ class WaitHome {
   std::span<const int> Copy(const WaitSet& set, int* descriptors) const;
   Place* FindOrAdd(const WaitCall& call, std::span<const int> descriptors);
   bool IsAround(const Place& place) const;
+  // Whether a wait for no descriptors, a sleep, is of a handler although there is no home: deeper than the
+  // wait of a loop, and not so frequent that it is a loop itself.
+  bool IsHandlersSleep(const WaitCall& call, const Place& sleep) const;
   bool IsForeign(const WaitCall& call, const Place& place, std::span<const int> descriptors);
   bool IsNewHome(Place* place, int64_t now_ns) const;
 

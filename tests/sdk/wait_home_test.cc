@@ -110,6 +110,23 @@ TEST_F(WaitHomeTest, ALoopThatOnlyWaitsToBeWokenUpHasAHome) {
   EXPECT_FALSE(Poll({Open()}, kOtherSite, kDeeper));
 }
 
+// select(2) and poll(2) without descriptors, as in older Pythons' time.sleep().
+TEST_F(WaitHomeTest, ASleepBelowALoopOfOneDescriptorIsItsHandlers) {
+  const int socket = Open();
+  EXPECT_TRUE(Poll({}, kOtherSite, kDeeper));  // nothing is known yet
+  EXPECT_TRUE(Poll({socket}));
+  EXPECT_FALSE(Poll({}, kOtherSite, kDeeper));
+  EXPECT_TRUE(Poll({socket}));
+  EXPECT_TRUE(Poll({}, kOtherSite, kFrame));  // beside the loop
+}
+
+TEST_F(WaitHomeTest, SleepsThatOutnumberTheLoopsWaitsAreALoop) {
+  const int display = Open();
+  EXPECT_TRUE(Poll({display}));  // while it connects
+  for (int i = 0; i < 6; ++i) Poll({}, kOtherSite, kDeeper);
+  EXPECT_TRUE(Poll({}, kOtherSite, kDeeper));
+}
+
 TEST_F(WaitHomeTest, AWaitOnAShallowerStackIsOfAnotherLoop) {
   const int home = Open();
   for (int i = 0; i < 3; ++i) Epoll(home);
