@@ -215,8 +215,7 @@ bool WaitHome::IsAround(const Place& place) const {
 
 bool WaitHome::IsHandlersSleep(const WaitCall& call, const Place& sleep) const {
   return std::ranges::any_of(places_, [&](const Place& loop) {
-    const bool is_deeper =
-        call.frame + kHelperBytes < loop.frame && loop.frame - call.frame < kDeepestStackBytes;
+    const bool is_deeper = call.frame < loop.frame && loop.frame - call.frame < kDeepestStackBytes;
     return loop.key_count != 0 && loop.long_waits != 0 && is_deeper &&
            sleep.long_waits <= 2 * loop.long_waits + 3;
   });

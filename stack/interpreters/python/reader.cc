@@ -68,7 +68,8 @@ bool Reader::Attach(Memory* memory, const ExportedSymbols& exports, int minor_hi
 }
 
 bool Reader::Read(int tid, ScriptFunctions* functions, Frames* frames) {
-  for (int i = 0; i < kTries; ++i) {
+  last_read_ = memory_->read_count() + kMostReads;
+  for (int i = 0; i < kTries && !IsOverBudget(); ++i) {
     frames->count = 0;
     frames->is_cut = false;
     uint64_t place = 0;
@@ -87,7 +88,7 @@ uint64_t Reader::FindFrame(int tid, uint64_t* place) {
   for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
     uint64_t state = 0;
     memory_->Read(interpreter + layout_.threads, &state);
-    for (int j = 0; state != 0 && j < kMostThreads; ++j) {
+    for (int j = 0; state != 0 && j < kMostThreads && !IsOverBudget(); ++j) {
       if (IsThread(state, tid)) {
         *place = state + layout_.frame;
         uint64_t frame = 0;
@@ -115,6 +116,7 @@ bool Reader::IsThread(uint64_t state, int tid) {
 Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, Frames* frames) {
   uint64_t next = frame;
   while (next != 0) {
+    if (IsOverBudget()) return Outcome::kChanged;
     std::array<uint8_t, 128> bytes;
     const uint64_t at = next;
     // One read of all members of the frame.
@@ -182,10 +184,10 @@ uint32_t Reader::ReadLine(uint64_t code, uint64_t instruction) {
   if (!memory_->Read(code + layout_.first_line, &first_line) || first_line < 0) return 0;
   if (instruction >= kMostCodeBytes) return static_cast<uint32_t>(first_line);  // it has not begun
   if (!memory_->Read(code + layout_.line_table, &table) || !IsOfType(table, bytes_type_) ||
-      !memory_->Read(table + kLengthOffset, &size) || size <= 0)
+      !memory_->Read(table + kLengthOffset, &size) || size < 0)
     return 0;
   const size_t bytes = std::min<size_t>(static_cast<size_t>(size), table_.size());
-  if (!memory_->Read(table + kBytesOffset, table_.data(), bytes)) return 0;
+  if (bytes != 0 && !memory_->Read(table + kBytesOffset, table_.data(), bytes)) return 0;
   return LineOf(layout_.lines, {table_.data(), bytes}, static_cast<uint32_t>(first_line),
                 static_cast<uint32_t>(instruction));
 }

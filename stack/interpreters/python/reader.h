@@ -43,6 +43,7 @@ class Reader {
 
  private:
   static constexpr int kTries = 3;
+  static constexpr uint64_t kMostReads = 6000;  // for one stack: a few milliseconds
   static constexpr int kMostInterpreters = 64;
   static constexpr int kMostThreads = 4096;
   static constexpr size_t kMostTableBytes = 16 << 10;
@@ -54,6 +55,7 @@ class Reader {
     uint64_t name = 0;
     uint64_t function = 0;
   };
+  bool IsOverBudget() const { return memory_->read_count() >= last_read_; }
   // The current frame of thread `tid` and where its address is kept; 0 if there is none.
   uint64_t FindFrame(int tid, uint64_t* place);
   bool IsThread(uint64_t state, int tid);
@@ -71,6 +73,7 @@ class Reader {
   uint64_t text_type_ = 0;
   uint64_t bytes_type_ = 0;
   Layout layout_{};
+  uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
   std::array<Known, 512> known_{};
   std::array<uint8_t, kMostTableBytes> table_;
 };

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Freezes its loop in the way that the argument names, and prints the stack that Python itself sees there."""
+import os
+import re
+import select
+import sys
+import threading
+import time
+
+SECONDS = 1.0
+
+
+def tell():
+    """Prints "NAME (FILE):LINE" of each caller, innermost first. Called on the line that then freezes."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        name = getattr(code, "co_qualname", code.co_name)
+        print(f"{name} ({os.path.basename(code.co_filename)}):{frame.f_lineno}")
+        frame = frame.f_back
+    sys.stdout.flush()
+
+
+class Handler:
+    def sleep(self):
+        tell(); time.sleep(SECONDS)
+
+    def spin(self):
+        end = time.monotonic() + SECONDS
+        tell(); [None for _ in iter(lambda: time.monotonic() < end, False)]
+
+    def sort(self):
+        def key(value):
+            if value == 3:
+                tell(); time.sleep(SECONDS)
+            return value
+        sorted(range(4), key=key)
+
+    def regex(self):
+        tell(); re.match(r"(a+)+$", "a" * 25 + "b")
+
+    def generator(self):
+        def numbers():
+            yield 1
+            tell(); time.sleep(SECONDS)
+            yield 2
+        list(numbers())
+
+    def lock(self):
+        lock = threading.Lock()
+        lock.acquire()
+        tell(); lock.acquire(timeout=SECONDS)
+
+    def gil(self):
+        # A thread that keeps the interpreter's lock for longer than the others wait for it.
+        thread = threading.Thread(target=lambda: sum(range(40_000_000)))
+        tell(); thread.start(); thread.join()
+
+    def comprehension(self):
+        tell(); return [time.sleep(SECONDS) for _ in range(1)]
+
+    def größe(self):
+        tell(); time.sleep(SECONDS)
+
+
+def main():
+    reader, writer = os.pipe()
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+
+    def drive():
+        for byte in b"....x.":
+            time.sleep(0.05)
+            os.write(writer, bytes([byte]))
+        os.write(writer, b"q")
+    threading.Thread(target=drive, daemon=True).start()
+    while True:
+        poll.poll()
+        byte = os.read(reader, 1)
+        if byte == b"x":
+            getattr(Handler(), sys.argv[1])()
+        elif byte == b"q":
+            return
+
+
+main()
