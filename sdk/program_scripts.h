@@ -22,7 +22,7 @@ namespace lagwatch::sdk {
 // it goes on without these frames.
 class ProgramScripts final : public stack::ScriptStacks {
  public:
-  // What `scripts` points to must outlive this. Errors: those of base::ProgramCaller. Context: background.
+  // Borrows all that `scripts` points to. Errors: those of base::ProgramCaller. Context: background.
   static base::Result<std::unique_ptr<ProgramScripts>> Start(const lw_scripts& scripts);
   // False when a call does not return in time: then this object must be leaked. Context: background.
   [[nodiscard]] bool TryStop() { return caller_->TryStop(3 * base::kNsPerSecond); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where CPython keeps a thread's frames, by version. Source: the structures of CPython's headers
+// The places of a thread's frames in CPython's memory, by version. Source: the structures of CPython's headers
 // (Include/cpython, Include/internal) on 64-bit systems; from 3.13 on the offsets that _PyRuntime itself
 // begins with (Include/internal/pycore_debug_offsets.h). Context: any (plain data).
 #pragma once
@@ -12,7 +12,7 @@ namespace lagwatch::stack::python {
 
 inline constexpr uint16_t kNone = UINT16_MAX;  // this version has no such member
 
-// How a code object says which line an instruction is of.
+// The format of a code object's table of lines.
 enum class LineTable : uint8_t {
   kLnotab,     // until 3.9
   kLineTable,  // 3.10

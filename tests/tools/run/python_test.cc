@@ -43,7 +43,7 @@ TEST_P(PythonTest, ReportsNameTheLinesThatPythonItselfSees) {
     const json report = Ask({"report", reports.back().at("id")});  // the first one
     const Frames frames = PythonFramesOf(report.at("expensive_stack"));
     ASSERT_GE(frames.size(), expected.size());
-    // What the freezing line calls may have frames of its own.
+    // The freezing line may have called further functions.
     EXPECT_EQ(Frames(frames.end() - static_cast<ptrdiff_t>(expected.size()), frames.end()), expected);
     for (const json& frame : report.at("expensive_stack"))
       EXPECT_EQ(frame.at("function").get<std::string>().find("_PyEval"), std::string::npos) << frame;

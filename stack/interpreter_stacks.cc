@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/interpreter_stacks.h"
+#include "stack/interpreter_stacks.h"
 
 #include <algorithm>
 #include <string_view>
