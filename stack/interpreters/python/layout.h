@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of a thread's frames in CPython's memory, by version. Source: the structures of CPython's headers
-// (Include/cpython, Include/internal) on 64-bit systems; from 3.13 on the offsets that _PyRuntime itself
-// begins with (Include/internal/pycore_debug_offsets.h). Context: any (plain data).
+// The places of a thread's frames in CPython's memory, by version. Source: the structures of CPython's
+// headers (Include/cpython, Include/internal) on 64-bit systems; from 3.13 on the offsets that _PyRuntime
+// itself begins with (Include/internal/pycore_debug_offsets.h). Context: any (plain data).
 #pragma once
 
 #include <cstdint>

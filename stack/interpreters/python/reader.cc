@@ -83,20 +83,25 @@ bool Reader::Read(int tid, ScriptFunctions* functions, Frames* frames) {
 }
 
 uint64_t Reader::FindFrame(int tid, uint64_t* place) {
+  ThreadState& hint = states_[static_cast<uint32_t>(tid) % states_.size()];
+  if (hint.tid != tid || !IsThread(hint.state, tid)) hint = {tid, FindState(tid)};
+  if (hint.state == 0) return 0;
+  *place = hint.state + layout_.frame;
+  uint64_t frame = 0;
+  if (!memory_->Read(*place, &frame) || frame == 0) return 0;
+  if (layout_.frame_in_cframe == kNone) return frame;
+  *place = frame + layout_.frame_in_cframe;
+  return memory_->Read(*place, &frame) ? frame : 0;
+}
+
+uint64_t Reader::FindState(int tid) {
   uint64_t interpreter = 0;
   memory_->Read(runtime_ + layout_.interpreters, &interpreter);
   for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
     uint64_t state = 0;
     memory_->Read(interpreter + layout_.threads, &state);
     for (int j = 0; state != 0 && j < kMostThreads && !IsOverBudget(); ++j) {
-      if (IsThread(state, tid)) {
-        *place = state + layout_.frame;
-        uint64_t frame = 0;
-        if (!memory_->Read(*place, &frame) || frame == 0) return 0;
-        if (layout_.frame_in_cframe == kNone) return frame;
-        *place = frame + layout_.frame_in_cframe;
-        return memory_->Read(*place, &frame) ? frame : 0;
-      }
+      if (IsThread(state, tid)) return state;
       if (!memory_->Read(state + layout_.next_thread, &state)) return 0;
     }
     if (!memory_->Read(interpreter + layout_.next_interpreter, &interpreter)) return 0;
@@ -106,6 +111,7 @@ uint64_t Reader::FindFrame(int tid, uint64_t* place) {
 
 bool Reader::IsThread(uint64_t state, int tid) {
   uint64_t id = 0;
+  if (state == 0) return false;
   if (layout_.native_thread_id != kNone)
     return memory_->Read(state + layout_.native_thread_id, &id) && id == static_cast<uint64_t>(tid);
   int32_t thread_id = 0;

@@ -55,9 +55,16 @@ class Reader {
     uint64_t name = 0;
     uint64_t function = 0;
   };
+  // A thread's state, by its id; a hint, since the thread may have ended.
+  struct ThreadState {
+    int tid = 0;
+    uint64_t state = 0;
+  };
   bool IsOverBudget() const { return memory_->read_count() >= last_read_; }
   // The current frame of thread `tid` and where its address is kept; 0 if there is none.
   uint64_t FindFrame(int tid, uint64_t* place);
+  // The thread's state; 0 if it has none.
+  uint64_t FindState(int tid);
   bool IsThread(uint64_t state, int tid);
   enum class Outcome { kDone, kChanged };
   Outcome Walk(uint64_t frame, ScriptFunctions* functions, Frames* frames);
@@ -75,6 +82,7 @@ class Reader {
   Layout layout_{};
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
   std::array<Known, 512> known_{};
+  std::array<ThreadState, 256> states_{};
   std::array<uint8_t, kMostTableBytes> table_;
 };
 
