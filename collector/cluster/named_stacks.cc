@@ -43,6 +43,9 @@ NamedStacks::Function NamedStacks::ToFunction(NamedFrame named, std::string_view
   if (is_symbol && !is_script) function.name = Remembered<CauseName>(function.readable);
   if (function.is_inside_library) function.name = CauseModule(file);
   function.role = rules_.RoleOf(function.name, file);
+  // Rules name a method by its class alone, or a function by its file.
+  if (is_script && function.role == policies::FrameRole::kSignificant)
+    function.role = rules_.RoleOf(function.name.substr(0, function.name.rfind(" (")), file);
   return function;
 }
 

@@ -90,6 +90,40 @@ TEST(Clusterer, NamesFileAndLineOfManagedCode) {
   EXPECT_EQ(main.line, 0u);
 }
 
+// A report of scripts' frames, innermost first, of one language.
+report::Report ScriptReport(const std::string& language, const std::vector<std::string>& names) {
+  report::Report report;
+  report.modules = {{.path = language}};
+  report.stacks = {{}};
+  report.samples = {{.stack = 0}};
+  for (const std::string& name : names) {
+    const uint64_t function = 0x1000'0000 * (report.symbols.size() + 1);
+    report.symbols.push_back({0, function, name});
+    report.stacks[0].frames.push_back({0, function + 7, function});
+  }
+  return report;
+}
+
+TEST(Clusterer, SkipsTheStandardLibraryOfALanguage) {
+  const auto clusterer = Clusterer::Create("", policies::ClusterBy::kSignificant);
+  EXPECT_THAT(
+      clusterer
+          ->Assign(ScriptReport("[python]", {"Condition.wait (threading.py)", "Event.wait (threading.py)",
+                                             "JSONDecoder.decode (json/decoder.py)", "load (orders.py)",
+                                             "import_orders (orders.py)", "Handle._run (asyncio/events.py)",
+                                             "BaseEventLoop._run_once (asyncio/base_events.py)"}))[1]
+          .frames,
+      ElementsAre("load (orders.py)", "import_orders (orders.py)"));
+  EXPECT_THAT(
+      clusterer
+          ->Assign(ScriptReport(
+              "[java]", {"java.util.ArrayList.sort (ArrayList.java)", "shop.Cart.total (Cart.java)",
+                         "shop.Cart.onClick (Cart.java)", "android.os.Handler.handleCallback (Handler.java)",
+                         "android.app.ActivityThread.main (ActivityThread.java)"}))[1]
+          .frames,
+      ElementsAre("shop.Cart.total (Cart.java)", "shop.Cart.onClick (Cart.java)"));
+}
+
 SampleReport WaitingFor(const Frames& owner_stack) {
   SampleReport sample{.stack = {"pthread_mutex_lock", "Lookup", "OnFind", "main"}};
   SampleWait wait{.fields = {}, .stack = sample.stack, .owner_stack = owner_stack};
