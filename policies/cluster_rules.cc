@@ -23,10 +23,24 @@ std::string_view TakeLine(std::string_view* text) {
 
 }  // namespace
 
+void PrefixSet::Add(std::string_view prefix) {
+  if (HasPrefixOf(prefix)) return;
+  std::erase_if(prefixes_, [&](const std::string& longer) { return longer.starts_with(prefix); });
+  prefixes_.insert(std::lower_bound(prefixes_.begin(), prefixes_.end(), prefix), std::string(prefix));
+}
+
+// Only the last that is not greater than the text can be its.
+bool PrefixSet::HasPrefixOf(std::string_view text) const {
+  const auto greater = std::upper_bound(prefixes_.begin(), prefixes_.end(), text);
+  return greater != prefixes_.begin() && text.starts_with(*std::prev(greater));
+}
+
 void FrameList::Add(std::string_view pattern) {
   const size_t star = pattern.find('*');
   if (pattern.ends_with('*')) {
-    AddPrefix(pattern.substr(0, pattern.size() - 1));
+    prefixes_.Add(pattern.substr(0, star));
+  } else if (star == 0) {
+    reversed_suffixes_.Add(std::string(pattern.rbegin(), pattern.rend() - 1));
   } else if (star != pattern.npos) {
     ends_.push_back({std::string(pattern.substr(0, star)), std::string(pattern.substr(star + 1))});
   } else {
@@ -34,24 +48,14 @@ void FrameList::Add(std::string_view pattern) {
   }
 }
 
-void FrameList::AddPrefix(std::string_view prefix) {
-  if (HasPrefixOf(prefix)) return;
-  std::erase_if(prefixes_, [&](const std::string& longer) { return longer.starts_with(prefix); });
-  prefixes_.insert(std::lower_bound(prefixes_.begin(), prefixes_.end(), prefix), std::string(prefix));
-}
-
-// None of the prefixes begins with another, so only the last that is not greater than the name can be its.
-bool FrameList::HasPrefixOf(std::string_view name) const {
-  const auto greater = std::upper_bound(prefixes_.begin(), prefixes_.end(), name);
-  return greater != prefixes_.begin() && name.starts_with(*std::prev(greater));
-}
-
 bool FrameList::Contains(std::string_view name) const {
   auto has_ends = [name](const Ends& ends) {
     return name.size() >= ends.prefix.size() + ends.suffix.size() && name.starts_with(ends.prefix) &&
            name.ends_with(ends.suffix);
   };
-  return std::binary_search(names_.begin(), names_.end(), name) || HasPrefixOf(name) ||
+  return std::binary_search(names_.begin(), names_.end(), name) || prefixes_.HasPrefixOf(name) ||
+         (!reversed_suffixes_.empty() &&
+          reversed_suffixes_.HasPrefixOf(std::string(name.rbegin(), name.rend()))) ||
          std::ranges::any_of(ends_, has_ends);
 }
 
@@ -76,8 +80,8 @@ base::Status ClusterRules::Add(std::string_view text) {
       continue;
     }
     if (list == nullptr) return Wrong(line_number, "a name needs a heading above it, such as [waits]");
-    if (line.front() == '*' || std::ranges::count(line, '*') > 1)
-      return Wrong(line_number, "'*' may stand once in a name, and not at its begin");
+    if (line == "*" || std::ranges::count(line, '*') > 1)
+      return Wrong(line_number, "'*' may stand once in a name, beside something else");
     list->Add(line);
   }
   return {};

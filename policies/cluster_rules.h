@@ -11,18 +11,27 @@
 
 namespace lagwatch::policies {
 
-// Names of functions or files. `*` at the end of one matches any ending, `*` inside of one anything there.
+// Beginnings of texts, of which none begins with another.
+class PrefixSet {
+ public:
+  void Add(std::string_view prefix);
+  bool HasPrefixOf(std::string_view text) const;
+  bool empty() const { return prefixes_.empty(); }
+
+ private:
+  std::vector<std::string> prefixes_;  // sorted
+};
+
+// Names of functions or files. `*` matches any text where it stands, once in a name.
 class FrameList {
  public:
   void Add(std::string_view pattern);
   bool Contains(std::string_view name) const;
 
  private:
-  void AddPrefix(std::string_view prefix);
-  bool HasPrefixOf(std::string_view name) const;
-
-  std::vector<std::string> names_;     // sorted
-  std::vector<std::string> prefixes_;  // sorted
+  std::vector<std::string> names_;  // sorted
+  PrefixSet prefixes_;
+  PrefixSet reversed_suffixes_;  // of the patterns that begin with `*`
   struct Ends {
     std::string prefix;
     std::string suffix;

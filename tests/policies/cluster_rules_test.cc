@@ -42,6 +42,16 @@ TEST(FrameList, MatchesNamesByBothTheirEnds) {
   EXPECT_FALSE(frames.Contains("Builtins_Hand"));
 }
 
+TEST(FrameList, MatchesNamesByTheirEnd) {
+  FrameList list;
+  for (const char* pattern : {"* (queue.py)", "*wait (threading.py)", "*_wait (threading.py)"})
+    list.Add(pattern);
+  for (const char* name : {"get (queue.py)", "Event.wait (threading.py)", "wait (threading.py)"})
+    EXPECT_TRUE(list.Contains(name)) << name;
+  for (const char* name : {"get (myqueue.py)", "run (threading.py)", "(queue.py)", ""})
+    EXPECT_FALSE(list.Contains(name)) << name;
+}
+
 TEST(FrameList, FindsNamesWhateverTheirOrder) {
   WaitFrames frames = Waits("c\na\nb\na\n");
   for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(frames.Contains(name)) << name;
@@ -70,7 +80,7 @@ TEST(ClusterRules, GiveAFrameARoleByItsHeading) {
 }
 
 TEST(ClusterRules, NameTheWrongLine) {
-  for (const char* line : {"*", "*lock", "std::*::*lock", "lock**", "[wait]"}) {
+  for (const char* line : {"*", "*lock*", "std::*::*lock", "lock**", "[wait]"}) {
     ClusterRules rules;
     base::Status added = rules.Add(std::string("[waits]\nread\n").append(line));
     EXPECT_EQ(added.code(), base::StatusCode::kInvalid) << line;
