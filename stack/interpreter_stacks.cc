@@ -2,6 +2,7 @@
 #include "stack/interpreter_stacks.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <string_view>
 #include <utility>
 
@@ -44,11 +45,21 @@ void InterpreterStacks::LookAtNewModules(CodeMap* code) {
     const uint64_t evaluation = exports.Find("_PyEval_EvalFrameDefault");
     if (evaluation == 0) continue;
     auto python = base::MapBlock<Python>(1);
-    if (python == nullptr || !python[0].reader.Attach(&memory_, exports, MinorVersionOf(module.path_view())))
+    if (python == nullptr) continue;
+    const int minor = MinorVersionOf(module.path_view());
+    if (!python[0].reader.Attach(&memory_, exports, minor)) {
+      NotePython(python[0].reader.version(), minor);
       continue;
+    }
     python[0].place = {seen_modules_, evaluation - module.load_bias, code->AddLanguage("[python]")};
     if (python[0].place.language != kNoModule) python_ = std::move(python);
   }
+}
+
+// `version` as Py_Version has it, 0 where it is missing.
+void InterpreterStacks::NotePython(uint32_t version, int minor_hint) {
+  const uint32_t minor = version != 0 ? version >> 16 & 0xff : static_cast<uint32_t>(minor_hint);
+  std::snprintf(unreadable_, sizeof unreadable_, minor == 0 ? "python" : "python 3.%u", minor);
 }
 
 }  // namespace lagwatch::stack

@@ -19,6 +19,7 @@ class InterpreterStacks final : public ScriptStacks {
   void SetNext(ScriptStacks* next) { next_ = next; }
 
   void AddTo(int tid, CodeMap* code, Stack* stack) override;
+  const char* unreadable() const override { return unreadable_; }
 
  private:
   struct Python {
@@ -27,10 +28,13 @@ class InterpreterStacks final : public ScriptStacks {
     python::Frames frames;
   };
   void LookAtNewModules(CodeMap* code);
+  // Notes an interpreter whose layout is not known.
+  void NotePython(uint32_t version, int minor_hint);
 
   OwnMemory memory_;
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
+  char unreadable_[32] = "";
   base::MappedBlock<Python> python_;  // one; null while there is none
 };
 

@@ -92,6 +92,8 @@ class StackCapturer {
   // From now on, captured stacks get the script frames that `scripts` knows. Borrowed; null: none.
   // Context: background, before captures.
   void SetScripts(ScriptStacks* scripts) { scripts_ = scripts; }
+  // See ScriptStacks::unreadable().
+  const char* unreadable_scripts() const { return scripts_ == nullptr ? "" : scripts_->unreadable(); }
 
   // Asks a thread that has run without a pause for long for its stack, and does not wait for the answer:
   // the next call of Collect(), or of any capture, writes it to `stack` and `no_stack_reason`, which must

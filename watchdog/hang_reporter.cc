@@ -144,6 +144,8 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
   span->source->AddFacts(loop, &facts);
   AddNoStackFacts(samples, &facts);
+  if (const char* runtime = tools.capturer->unreadable_scripts(); *runtime != '\0')
+    facts.AddText("unreadable_frames", runtime);
   AddAwaitedFacts(awaited, &facts);
   if (watch.discounted().blocked_ns != 0)
     facts.Add("watchdog_blocked_ms", watch.discounted().blocked_ns / base::kNsPerMs);

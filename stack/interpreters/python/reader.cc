@@ -58,9 +58,8 @@ bool Reader::Attach(Memory* memory, const ExportedSymbols& exports, int minor_hi
   text_type_ = exports.Find("PyUnicode_Type");
   bytes_type_ = exports.Find("PyBytes_Type");
   if (runtime == 0 || code_type_ == 0 || text_type_ == 0 || bytes_type_ == 0) return false;
-  uint32_t version = 0;
-  if (const uint64_t at = exports.Find("Py_Version"); at != 0 && !memory->Read(at, &version)) return false;
-  if (!FindLayout(memory, runtime, version, minor_hint, &layout_)) return false;
+  if (const uint64_t at = exports.Find("Py_Version"); at != 0 && !memory->Read(at, &version_)) return false;
+  if (!FindLayout(memory, runtime, version_, minor_hint, &layout_)) return false;
   memory_ = memory;
   runtime_ = runtime;
   known_.fill({});

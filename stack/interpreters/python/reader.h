@@ -35,7 +35,8 @@ class Reader {
   // Whether the module with these exports is an interpreter whose layout is known. `minor_hint`: as for
   // FindLayout. `memory` is borrowed.
   bool Attach(Memory* memory, const ExportedSymbols& exports, int minor_hint);
-  bool is_attached() const { return runtime_ != 0; }
+  // As Py_Version has it; 0 where it is missing, as until 3.10.
+  uint32_t version() const { return version_; }
 
   // Reads the frames of thread `tid`, and adds their functions to `functions`. False if the thread runs no
   // Python code, or if its frames changed meanwhile and could not be read.
@@ -76,6 +77,7 @@ class Reader {
 
   Memory* memory_ = nullptr;
   uint64_t runtime_ = 0;
+  uint32_t version_ = 0;
   uint64_t code_type_ = 0;
   uint64_t text_type_ = 0;
   uint64_t bytes_type_ = 0;
