@@ -61,3 +61,12 @@ class [[nodiscard]] Result {
 };
 
 }  // namespace lagwatch::base
+
+// The value of an expression that is a Result; without one, the enclosing function returns the Result's
+// Status. Two in one statement must not be nested.
+#define LAGWATCH_TRY(...)                                 \
+  ({                                                      \
+    auto tried_result = (__VA_ARGS__);                    \
+    if (!tried_result.ok()) return tried_result.status(); \
+    std::move(tried_result).value();                      \
+  })

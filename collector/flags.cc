@@ -48,13 +48,12 @@ constexpr double kMostStoreGib = 1 << 20;
 // Options that only a store in SQLite has.
 base::Status CheckStoreOptions(const Flags& flags) {
   using base::StatusCode;
-  const auto retention = ParseAppOption(kAppRetention, flags.app_retention_days);
-  if (!retention.ok()) return retention.status();
+  const auto retention = LAGWATCH_TRY(ParseAppOption(kAppRetention, flags.app_retention_days));
   if (flags.store_gib && !(*flags.store_gib >= kLeastStoreGib && *flags.store_gib <= kMostStoreGib))
     return {StatusCode::kInvalid,
             "--store-gib is a number from 0.0625 to 1048576; leave it out for a store without a limit"};
   if (!flags.HasClickHouse()) return {};
-  if (!retention->empty())
+  if (!retention.empty())
     return {StatusCode::kInvalid,
             "--app-retention-days needs --store sqlite: a store in ClickHouse removes whole days of all "
             "programs"};

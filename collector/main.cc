@@ -61,11 +61,9 @@ Status CreateDataDirectory(const Flags& flags) {
 template <typename Key>
 Status PrintPublicHalf(const Flags& flags, const std::string& path) {
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
-  auto key = LoadOrCreateKey<Key>(path);
-  if (!key.ok()) return key.status();
-  auto public_key = key->ToPublicKey();
-  if (!public_key.ok()) return public_key.status();
-  std::printf("%s\n", base::ToHex(*public_key).c_str());
+  auto key = LAGWATCH_TRY(LoadOrCreateKey<Key>(path));
+  auto public_key = LAGWATCH_TRY(key.ToPublicKey());
+  std::printf("%s\n", base::ToHex(public_key).c_str());
   return {};
 }
 
@@ -116,9 +114,7 @@ base::Result<std::unique_ptr<Store>> OpenStore(const Flags& flags) {
     if (!store.ok()) return store.status();
     return std::unique_ptr<Store>(std::move(store).value());
   }
-  auto store = SqliteStore::Open(flags.data + "/collector.db");
-  if (!store.ok()) return store.status();
-  return std::unique_ptr<Store>(std::move(store).value());
+  return std::unique_ptr<Store>(LAGWATCH_TRY(SqliteStore::Open(flags.data + "/collector.db")));
 }
 
 // Asks the store what costs it nothing.
@@ -181,61 +177,55 @@ base::Result<std::unique_ptr<StoreQuota>> CreateStoreQuota(const Flags& flags, S
 Status Serve(const Flags& flags, const ListenAddress& listen) {
   const sigset_t signals = BlockSignals();
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
-  const auto data_lock = DataLock::Take(flags.data);
-  if (!data_lock.ok()) return data_lock.status();
-  auto clusterer = Clusterer::Create(flags.cluster_rules, flags.cluster_by);
-  if (!clusterer.ok()) return clusterer.status();
+  const auto data_lock = LAGWATCH_TRY(DataLock::Take(flags.data));
+  auto clusterer = LAGWATCH_TRY(Clusterer::Create(flags.cluster_rules, flags.cluster_by));
   const KeyFile key_file(flags.KeyFilePath());
   if (Status prepared = PrepareKeys(flags, key_file); !prepared.ok()) return prepared;
   KeyRing keys(GivenKeys(flags), key_file);
-  auto signing_key = LoadOrCreateKey<report::SigningKey>(flags.SigningKeyPath());
-  if (!signing_key.ok()) return signing_key.status();
-  auto seal_key = LoadOrCreateKey<report::SealKey>(flags.SealKeyPath());
-  if (!seal_key.ok()) return seal_key.status();
-  const report::RecordOpener opener(*seal_key);
-  ConfigService config(flags.ConfigPath(), flags.data + "/config-version", *signing_key);
-  auto symbols = SymbolService::Open({.data_directory = flags.data,
-                                      .directories = flags.symbol_directories,
-                                      .debuginfod_urls = flags.debuginfod_urls,
-                                      .limits = {.total_bytes = flags.symbols_gib << 30},
-                                      .debuginfod_limits = {.total_bytes = flags.debuginfod_gib << 30}});
-  if (!symbols.ok()) return symbols.status();
-  auto store = OpenStore(flags);
-  if (!store.ok()) return store.status();
+  auto signing_key = LAGWATCH_TRY(LoadOrCreateKey<report::SigningKey>(flags.SigningKeyPath()));
+  auto seal_key = LAGWATCH_TRY(LoadOrCreateKey<report::SealKey>(flags.SealKeyPath()));
+  const report::RecordOpener opener(seal_key);
+  ConfigService config(flags.ConfigPath(), flags.data + "/config-version", signing_key);
+  auto symbols =
+      LAGWATCH_TRY(SymbolService::Open({.data_directory = flags.data,
+                                        .directories = flags.symbol_directories,
+                                        .debuginfod_urls = flags.debuginfod_urls,
+                                        .limits = {.total_bytes = flags.symbols_gib << 30},
+                                        .debuginfod_limits = {.total_bytes = flags.debuginfod_gib << 30}}));
+  auto store = LAGWATCH_TRY(OpenStore(flags));
   AuditLog audit(flags.AuditPath());
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
-  const AnnotatedCauses causes(store->get());
+  const AnnotatedCauses causes(store.get());
   Metrics metrics;
   AppQuota app_quota(flags.ToAppQuotas());
-  QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->reader_symbolizer(), &app_quota);
-  SymbolizeJob symbolize(store->get(), *clusterer, (*symbols)->symbolizer());
-  ReclusterJob recluster(store->get(), *clusterer, (*symbols)->symbolizer(), flags.data + "/clustering");
+  QueryApi query_api(store.get(), clusterer.rules(), symbols->reader_symbolizer(), &app_quota);
+  SymbolizeJob symbolize(store.get(), clusterer, symbols->symbolizer());
+  ReclusterJob recluster(store.get(), clusterer, symbols->symbolizer(), flags.data + "/clustering");
   const auto wall_ms = [] { return base::SystemClock().WallMs(); };
-  const RetentionOfStore retention = CreateRetention(flags, store->get());
-  const auto store_quota = CreateStoreQuota(flags, store->get(), &metrics);
-  if (!store_quota.ok()) return store_quota.status();
+  const RetentionOfStore retention = CreateRetention(flags, store.get());
+  const auto store_quota = LAGWATCH_TRY(CreateStoreQuota(flags, store.get(), &metrics));
   TraceRetentionJob trace_retention(
-      store->get(), flags.trace_retention_days, wall_ms,
+      store.get(), flags.trace_retention_days, wall_ms,
       {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()});
-  Deletions deletions(store->get(), flags.data + "/deletions.json");
-  UnusedNamesJob unused_names(store->get());
-  RepairJob repair(store->get());
-  CompactJob compact(store->get());
+  Deletions deletions(store.get(), flags.data + "/deletions.json");
+  UnusedNamesJob unused_names(store.get());
+  RepairJob repair(store.get());
+  CompactJob compact(store.get());
   const auto log_error = [](const auto& job, const Status& error) {
     spdlog::error("{}: {}", job, error.message());
   };
   std::vector<MaintenanceJob*> jobs = {retention.job.get(), &trace_retention, &deletions,
                                        &unused_names,       &repair,          &compact};
-  if (*store_quota) jobs.push_back(store_quota->get());
+  if (store_quota) jobs.push_back(store_quota.get());
   Maintenance maintenance(std::move(jobs), kMaintenancePause, log_error);
   // Apart: servers of symbols may be slow.
   Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error);
-  (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
-  Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces, TimesToTake(flags), {},
+  symbols->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
+  Ingest ingest(store.get(), std::move(clusterer), &opener, {}, flags.traces, TimesToTake(flags), {},
                 &app_quota);
   ReportFeed feed;
-  GroupCommit commits(store->get(),
-                      [&feed, &maintenance, quota = store_quota->get()](auto records, auto outcomes) {
+  GroupCommit commits(store.get(),
+                      [&feed, &maintenance, quota = store_quota.get()](auto records, auto outcomes) {
                         feed.Publish(records, outcomes);
                         if (quota != nullptr && quota->IsDue()) maintenance.Wake();
                       });
@@ -251,36 +241,35 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .config_admin = &config_admin,
                                           .audit = &audit,
                                           .recluster = &recluster,
-                                          .store = store->get(),
+                                          .store = store.get(),
                                           .deletions = &deletions,
                                           .wake_maintenance = [&] { maintenance.Wake(); },
                                           .retention = retention.state,
-                                          .symbols = (*symbols)->api(),
+                                          .symbols = symbols->api(),
                                           .metrics = &metrics,
                                           .disk = &disk,
-                                          .store_quota = store_quota->get(),
+                                          .store_quota = store_quota.get(),
                                           .app_quota = &app_quota,
-                                          .check_store = [&] { return CheckStore(store->get()); },
+                                          .check_store = [&] { return CheckStore(store.get()); },
                                           .page = PageFiles()},
                                          flags.limits),
                       &keys);
-  auto server = HttpServer::Start({.listen = listen,
-                                   .threads = flags.threads,
-                                   .limits = flags.http,
-                                   .tls = flags.tls,
-                                   .metrics = &metrics},
-                                  &router);
-  if (!server.ok()) return server.status();
+  auto server = LAGWATCH_TRY(HttpServer::Start({.listen = listen,
+                                                .threads = flags.threads,
+                                                .limits = flags.http,
+                                                .tls = flags.tls,
+                                                .metrics = &metrics},
+                                               &router));
 
-  ListenAddress bound{listen.ip, (*server)->port()};
+  ListenAddress bound{listen.ip, server->port()};
   const bool is_tls = !flags.tls.certificate.empty();
   std::printf("lagwatch-collector listening on %s://%s\n", is_tls ? "https" : "http", bound.ToText().c_str());
   std::fflush(stdout);
   if (!is_tls && !listen.IsLoopback())
     spdlog::warn("keys and reports cross the network unencrypted: use --tls-cert, or a proxy with TLS");
-  spdlog::info("stopping on signal {}", WaitForStop(signals, server->get()));
-  (*server)->Stop();
-  (*symbols)->Stop();
+  spdlog::info("stopping on signal {}", WaitForStop(signals, server.get()));
+  server->Stop();
+  symbols->Stop();
   return {};
 }
 

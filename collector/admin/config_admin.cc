@@ -145,8 +145,7 @@ Status ConfigAdmin::KeepVersion() {
 }
 
 Status ConfigAdmin::Replace(const std::string& content) {
-  auto file = ConfigFile::Parse(content);
-  if (!file.ok()) return file.status();
+  auto file = LAGWATCH_TRY(ConfigFile::Parse(content));
   if (Status kept = KeepVersion(); !kept.ok()) return kept;
   if (Status written = ReplaceFile(config_path_, content); !written.ok()) return written;
   return KeepVersion();

@@ -52,17 +52,13 @@ Status Resolve(Store* store, const AnnotatedCauses& causes, Deletion* deletion) 
   if (deletion->kind == "report") {
     const auto id = base::TryParseUuid(deletion->subject);
     if (!id) return Unfitting("\"subject\" is no id of a report");
-    const auto report = store->FindReport(*id);
-    if (!report.ok()) return report.status();
-    if (!*report) return {StatusCode::kNotFound, "there is no such report; /v1/reports lists them all"};
+    const auto report = LAGWATCH_TRY(store->FindReport(*id));
+    if (!report) return {StatusCode::kNotFound, "there is no such report; /v1/reports lists them all"};
   }
   if (deletion->kind == "cluster") {
-    const auto cluster = store->FindCluster(deletion->subject);
-    if (!cluster.ok()) return cluster.status();
-    if (!*cluster) return {StatusCode::kNotFound, "there is no such cluster; /v1/clusters lists them all"};
-    auto keys = causes.MemberKeys(deletion->subject);
-    if (!keys.ok()) return keys.status();
-    deletion->subjects = std::move(*keys);
+    const auto cluster = LAGWATCH_TRY(store->FindCluster(deletion->subject));
+    if (!cluster) return {StatusCode::kNotFound, "there is no such cluster; /v1/clusters lists them all"};
+    deletion->subjects = LAGWATCH_TRY(causes.MemberKeys(deletion->subject));
   }
   // Nothing keeps the name of a user who is deleted.
   if (deletion->kind == "user") deletion->subject = SubjectDigest(deletion->subject);

@@ -168,9 +168,7 @@ Result<bool> Deletions::StepOf(const Deletion& deletion) {
     progress_ = {.reports = progress_.reports, .traces = progress_.traces, .others = progress_.others};
     return true;
   }
-  const auto repaired = store_->RepairSums(kRepairedInAStep);
-  if (!repaired.ok()) return repaired.status();
-  return *repaired > 0;
+  return LAGWATCH_TRY(store_->RepairSums(kRepairedInAStep)) > 0;
 }
 
 // The counts that people see while the deletion goes on.

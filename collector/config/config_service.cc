@@ -71,9 +71,8 @@ Result<std::optional<SignedConfig>> ConfigService::Find(const ConfigClient& clie
   }
   SignedConfig config{.etag = '"' + base::ToHex(base::HashBytes(text)) + '"', .envelope = {}};
   if (config.etag == known_etag) return std::optional(std::move(config));
-  auto envelope = key_.Seal(text);
-  if (!envelope.ok()) return envelope.status();
-  config.envelope = std::move(envelope).value();
+  auto envelope = LAGWATCH_TRY(key_.Seal(text));
+  config.envelope = std::move(envelope);
   return std::optional(std::move(config));
 }
 

@@ -81,9 +81,8 @@ Status CheckTrace(const report::TraceRecord& record, const TraceLimits& limits) 
     return {StatusCode::kTooLarge,
             "the trace has more than " + std::to_string(limits.packed_bytes) + " bytes"};
   }
-  const auto trace = OpenTrace(record.trace, limits.unpacked_bytes);
-  if (!trace.ok()) return trace.status();
-  if (UnfoldsTooMuch(*trace))
+  const auto trace = LAGWATCH_TRY(OpenTrace(record.trace, limits.unpacked_bytes));
+  if (UnfoldsTooMuch(trace))
     return {StatusCode::kTooLarge, "the trace has stacks that are too deep, or too many of them"};
   return {};
 }

@@ -121,10 +121,9 @@ Status KeyFile::Apply(const Change& change) const {
   if (lock.error() == EWOULDBLOCK)
     return {StatusCode::kUnavailable, "another program is changing " + path_ + "; try again"};
   if (lock.error() != 0) return base::IoError("cannot lock " + path_ + ".lock", lock.error());
-  auto records = Read();
-  if (!records.ok()) return records.status();
-  if (Status changed = change(&*records); !changed.ok()) return changed;
-  return Write(*records);
+  auto records = LAGWATCH_TRY(Read());
+  if (Status changed = change(&records); !changed.ok()) return changed;
+  return Write(records);
 }
 
 Status KeyFile::Write(const std::vector<KeyRecord>& records) const {

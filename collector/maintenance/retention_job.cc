@@ -34,12 +34,9 @@ RetentionJob::RetentionJob(Store* store, int64_t days, std::function<int64_t()> 
 
 base::Result<bool> RetentionJob::Step() {
   if (days_ == 0) return false;
-  const auto cutoff = guard_.Cutoff();
-  if (!cutoff.ok()) return cutoff.status();
-  const auto removed = store_->RemoveBefore(*cutoff, kRemovedInAStep);
-  if (!removed.ok()) return removed.status();
-  if (*removed >= kRemovedInAStep) return true;
-  if (base::Status noted = guard_.NoteReached(*cutoff); !noted.ok()) return noted;
+  const auto cutoff = LAGWATCH_TRY(guard_.Cutoff());
+  if (LAGWATCH_TRY(store_->RemoveBefore(cutoff, kRemovedInAStep)) >= kRemovedInAStep) return true;
+  if (base::Status noted = guard_.NoteReached(cutoff); !noted.ok()) return noted;
   base::Status notice = notice_.Check(guard_.state(), base::SystemClock().MonoNs());
   return notice.ok() ? base::Result<bool>(false) : notice;
 }
@@ -50,21 +47,16 @@ TraceRetentionJob::TraceRetentionJob(Store* store, int64_t days, std::function<i
 
 base::Result<bool> TraceRetentionJob::Step() {
   if (days_ == 0) return false;
-  const auto cutoff = guard_.Cutoff();
-  if (!cutoff.ok()) return cutoff.status();
-  const auto has_more = store_->RemoveTracesBefore(*cutoff, kTracesOfAStep);
+  const auto cutoff = LAGWATCH_TRY(guard_.Cutoff());
+  const auto has_more = store_->RemoveTracesBefore(cutoff, kTracesOfAStep);
   if (!has_more.ok() || *has_more) return has_more;
-  if (base::Status noted = guard_.NoteReached(*cutoff); !noted.ok()) return noted;
+  if (base::Status noted = guard_.NoteReached(cutoff); !noted.ok()) return noted;
   base::Status notice = notice_.Check(guard_.state(), base::SystemClock().MonoNs());
   return notice.ok() ? base::Result<bool>(false) : notice;
 }
 
 base::Result<bool> UnusedNamesJob::Step() { return store_->RemoveUnused(kNamesOfAStep); }
 
-base::Result<bool> RepairJob::Step() {
-  const auto repaired = store_->RepairSums(kClustersOfAStep);
-  if (!repaired.ok()) return repaired.status();
-  return *repaired > 0;
-}
+base::Result<bool> RepairJob::Step() { return LAGWATCH_TRY(store_->RepairSums(kClustersOfAStep)) > 0; }
 
 }  // namespace lagwatch::collector

@@ -31,17 +31,16 @@ std::string KnownType(const std::string& type) {
 
 // `intake` may have an event id already, the envelope's.
 Status Take(std::string_view payload, std::string_view project, SentryIntake* intake) {
-  const auto event = ParseBoundedJson(payload);
-  if (!event.ok()) return event.status();
-  if (std::string own = TextOf(*event, "event_id"); !own.empty()) intake->event_id = std::move(own);
-  const auto hang = FindHang(*event);
+  const auto event = LAGWATCH_TRY(ParseBoundedJson(payload));
+  if (std::string own = TextOf(event, "event_id"); !own.empty()) intake->event_id = std::move(own);
+  const auto hang = FindHang(event);
   if (!hang) {
     ++intake->dropped[std::string(kEvent)];
     return {};
   }
   const auto id = ParseEventId(intake->event_id);
   if (!id) return {StatusCode::kInvalid, "the event has no event_id of 32 hexadecimal digits"};
-  return AppendHang(*event, *hang, *id, project, &intake->batch);
+  return AppendHang(event, *hang, *id, project, &intake->batch);
 }
 
 }  // namespace

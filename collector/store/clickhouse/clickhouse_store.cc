@@ -39,13 +39,10 @@ std::string Limit(int64_t limit) { return " LIMIT " + std::to_string(limit); }
 Result<std::unique_ptr<ClickHouseStore>> ClickHouseStore::Open(const std::string& url,
                                                                const std::string& spool_directory,
                                                                LogLine log) {
-  const auto parsed = ClickHouseUrl::Parse(url);
-  if (!parsed.ok()) return parsed.status();
-  auto spool = BatchSpool::Open(&base::SystemEnv(), spool_directory);
-  if (!spool.ok()) return spool.status();
+  const auto parsed = LAGWATCH_TRY(ClickHouseUrl::Parse(url));
+  auto spool = LAGWATCH_TRY(BatchSpool::Open(&base::SystemEnv(), spool_directory));
   return Guarded([&] {
-    std::unique_ptr<ClickHouseStore> store(
-        new ClickHouseStore(*parsed, std::move(spool).value(), std::move(log)));
+    std::unique_ptr<ClickHouseStore> store(new ClickHouseStore(parsed, std::move(spool), std::move(log)));
     store->tables_.Make();
     return store;
   });
