@@ -3,13 +3,9 @@
 
 #include <charconv>
 #include <optional>
-#include <utility>
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Status;
-using base::StatusCode;
 
 // A file of the data directory may be named after a program.
 constexpr size_t kMostAppBytes = 64;

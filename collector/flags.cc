@@ -3,8 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
-#include <string>
 #include <thread>
 
 #include "collector/app_options.h"

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <ctime>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +40,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Status;
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;

@@ -16,9 +16,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr size_t kMaxTextBytes = 500;
 
 struct TextKey {

@@ -19,10 +19,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 constexpr std::string_view kSuffix = ".json";
 
 Result<Json> ParseBody(std::string_view body) {

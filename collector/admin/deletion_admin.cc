@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/admin/deletion_admin.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,10 +9,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 constexpr size_t kMaxSubjectBytes = 1024;  // as texts of a report's header may have
 

@@ -15,10 +15,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 // A step delays uploads.
 constexpr int64_t kRemovedInAStep = 200;
 constexpr int64_t kRepairedInAStep = 10;

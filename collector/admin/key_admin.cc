@@ -2,7 +2,6 @@
 #include "collector/admin/key_admin.h"
 
 #include <cmath>
-#include <utility>
 
 #include "base/clock.h"
 #include "collector/admin/unfitting.h"
@@ -10,10 +9,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 constexpr int64_t kMaxSeconds = int64_t{100} * 366 * 86'400;
 

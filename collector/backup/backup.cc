@@ -10,8 +10,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
 namespace fs = std::filesystem;
 
 constexpr char kDatabase[] = "collector.db";

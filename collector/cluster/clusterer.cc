@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "base/hash.h"

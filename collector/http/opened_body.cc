@@ -2,14 +2,10 @@
 #include "collector/http/opened_body.h"
 
 #include <string>
-#include <utility>
 
 #include "collector/ingest/inflate.h"
 
 namespace lagwatch::collector {
-
-using base::Status;
-using base::StatusCode;
 
 Status OpenBody(const BodyLimits& limits, Request* request) {
   if (request->is_gzip) {

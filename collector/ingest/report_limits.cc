@@ -9,9 +9,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 size_t ShownFrames(const report::Report& report) {
   size_t frames = report.stacks[report.expensive_stack].frames.size();
   for (const report::Sample& sample : report.samples) frames += report.stacks[sample.stack].frames.size();

@@ -9,9 +9,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr uint64_t kMaxDurationMs = kMaxDurationNs / 1'000'000;
 
 // Collects the first field that is out of bounds.

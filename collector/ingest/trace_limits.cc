@@ -12,9 +12,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 // Frames of a stack, or of calls within calls, and the bytes of their names.
 struct Shown {
   size_t frames = 0;

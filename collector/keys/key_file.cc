@@ -14,9 +14,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
 using Json = nlohmann::ordered_json;
 
 // Keeps other processes out, and other threads of this one, which the file's lock does not.

@@ -5,7 +5,6 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -13,9 +12,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxNameBytes = 64;

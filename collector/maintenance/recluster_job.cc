@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/maintenance/recluster_job.h"
 
-#include <cstdio>
 #include <utility>
 #include <vector>
 

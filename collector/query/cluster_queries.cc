@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <utility>
 
 #include "base/clock.h"
 #include "collector/query/cause_samples.h"
@@ -16,10 +15,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 constexpr int64_t kMsPerHour = 3'600'000;
 constexpr int64_t kMaxOffset = 1'000'000;
@@ -88,15 +83,9 @@ Result<Json> ClusterQueries::One(const std::string& key, const QueryString& quer
   auto all = LAGWATCH_TRY(CostOf(filter));
   NameRoom room;
   Json answer = ClusterJson(cause, all, &room);
-  auto days = LAGWATCH_TRY(annotated_.Days(cause));
-  answer["days"] = PeriodsJson(days);
-  if (query.Get("trend") == "hour") {
-    auto hours = LAGWATCH_TRY(Hours(cause, filter));
-    answer["hours"] = std::move(hours);
-  }
-  if (by == "version") {
-    answer["by_version"] = LAGWATCH_TRY(Versions(cause, filter));
-  }
+  answer["days"] = PeriodsJson(LAGWATCH_TRY(annotated_.Days(cause)));
+  if (query.Get("trend") == "hour") answer["hours"] = LAGWATCH_TRY(Hours(cause, filter));
+  if (by == "version") answer["by_version"] = LAGWATCH_TRY(Versions(cause, filter));
   Status added = AddReports(cause, filter, &answer);
   return added.ok() ? Result<Json>(std::move(answer)) : added;
 }

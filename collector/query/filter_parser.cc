@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/query/filter_parser.h"
 
-#include <optional>
-
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
 
 // The day that holds that time, or nothing without it.
 Result<std::optional<int64_t>> DayAt(const QueryString& query, std::string_view name) {
@@ -19,10 +15,8 @@ Result<std::optional<int64_t>> DayAt(const QueryString& query, std::string_view 
 Result<ReportFilter> ParseFilter(const QueryString& query) {
   ReportFilter filter{.cluster_key = query.Get("cluster")};
   for (const FilterText& text : kFilterTexts) filter.*text.wanted = query.Get(text.name);
-  auto first_day = LAGWATCH_TRY(DayAt(query, "from_ms"));
-  auto last_day = LAGWATCH_TRY(DayAt(query, "to_ms"));
-  filter.first_day = first_day;
-  filter.last_day = last_day;
+  filter.first_day = LAGWATCH_TRY(DayAt(query, "from_ms"));
+  filter.last_day = LAGWATCH_TRY(DayAt(query, "to_ms"));
   return filter;
 }
 

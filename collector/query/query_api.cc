@@ -17,10 +17,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 constexpr std::string_view kClusters = "/v1/clusters";
 constexpr std::string_view kSamples = "/samples";  // of a cluster
 constexpr std::string_view kReports = "/v1/reports";

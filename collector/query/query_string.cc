@@ -9,10 +9,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 // Takes the text before `separator`, and the separator, off the front of `text`.
 std::string_view TakeUntil(char separator, std::string_view* text) {
   size_t end = std::min(text->find(separator), text->size());

@@ -8,10 +8,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 Status Invalid(const char* message) { return {StatusCode::kInvalid, message}; }
 
 struct PutParameters {

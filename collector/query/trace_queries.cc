@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,9 +16,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Status;
-using base::StatusCode;
 
 constexpr std::string_view kFlame = "/flame";
 constexpr std::string_view kOwnFormat = "lwtrace";

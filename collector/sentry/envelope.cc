@@ -2,7 +2,6 @@
 #include "collector/sentry/envelope.h"
 
 #include <optional>
-#include <utility>
 
 #include "collector/query/json/bounded_json.h"
 #include "collector/sentry/json_fields.h"
@@ -10,9 +9,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
 using nlohmann::json;
 
 constexpr JsonLimits kHeaderLimits{.size_bytes = kMaxEnvelopeHeaderBytes, .depth = 16, .values = 1000};

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/sentry/hang_report.h"
 
-#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
-#include <optional>
 
 #include "base/hash.h"
 #include "collector/sentry/event_identity.h"
@@ -18,8 +16,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
 using nlohmann::json;
 
 constexpr size_t kReportBytes = 4 << 20;

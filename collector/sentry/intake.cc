@@ -13,9 +13,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr std::string_view kEvent = "event";
 // A fixed set, so that clients cannot add types.
 constexpr std::string_view kKnownTypes[] = {

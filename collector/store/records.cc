@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <utility>
 
 namespace lagwatch::collector {
 namespace {

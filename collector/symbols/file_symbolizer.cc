@@ -8,10 +8,6 @@
 
 namespace lagwatch::collector {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 namespace {
 
 constexpr size_t kBatchOffsets = 1000;

@@ -3,9 +3,6 @@
 
 namespace lagwatch::collector {
 
-using base::Status;
-using base::StatusCode;
-
 base::Result<std::unique_ptr<SymbolService>> SymbolService::Open(const SymbolOptions& options) {
   std::unique_ptr<SymbolService> service(new SymbolService(options.workers));
   if (Status opened = service->OpenFiles(options); !opened.ok()) return opened;

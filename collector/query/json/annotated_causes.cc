@@ -2,7 +2,6 @@
 #include "collector/query/json/annotated_causes.h"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -12,10 +11,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 Status NoSuchCluster(const std::string& key) {
   return {StatusCode::kNotFound, "no such cluster: " + key + "; /v1/clusters lists them all"};

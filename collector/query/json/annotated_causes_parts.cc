@@ -9,8 +9,6 @@
 
 namespace lagwatch::collector {
 
-using base::Result;
-
 Result<CauseStates> ParseStates(std::string_view text) {
   constexpr std::string_view kAll = "new,known,regressed,fixed,ignored";
   if (text == "all") return CauseStates();

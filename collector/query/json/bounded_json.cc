@@ -6,8 +6,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
 using nlohmann::json;
 
 // Looks through a text without keeping anything of it: false ends the parsing.

@@ -3,7 +3,6 @@
 
 #include <cinttypes>
 #include <cmath>
-#include <cstdint>
 #include <cstdio>
 
 #include "collector/query/json/bounded_json.h"

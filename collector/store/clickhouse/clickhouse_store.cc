@@ -15,9 +15,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-
 template <typename Work>
 auto Guarded(Work work) {
   return GuardedFrom<ClickHouseError>("", std::move(work));

@@ -2,7 +2,6 @@
 #include "collector/store/sqlite/report_reader.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "collector/store/sqlite/database/columns.h"

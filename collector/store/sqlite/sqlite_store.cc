@@ -9,7 +9,6 @@
 
 #include "collector/store/guarded.h"
 #include "collector/store/sqlite/cause_reader.h"
-#include "collector/store/sqlite/database/database_extent.h"
 #include "collector/store/sqlite/migration.h"
 #include "collector/store/sqlite/record_remover.h"
 #include "collector/store/sqlite/report_reader.h"
@@ -22,10 +21,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 CommitOutcome OutcomeOf(bool is_new) { return is_new ? CommitOutcome::kStored : CommitOutcome::kDuplicate; }
 

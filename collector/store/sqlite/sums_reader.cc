@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <utility>
 
 #include "collector/store/cause_names.h"
 #include "collector/store/report_summer.h"

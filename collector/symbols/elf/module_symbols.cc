@@ -5,8 +5,6 @@
 
 namespace lagwatch::collector {
 
-using base::Status;
-
 base::Result<std::unique_ptr<ModuleSymbols>> ModuleSymbols::Open(std::span<const int> fds, int alt_fd) {
   std::unique_ptr<ModuleSymbols> symbols(new ModuleSymbols);
   for (int fd : fds) {

@@ -16,9 +16,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
 namespace fs = std::filesystem;
 
 constexpr std::string_view kHashSuffix = ".sha256";

@@ -22,10 +22,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 constexpr size_t kMaxOpenModules = 4;
 constexpr size_t kMaxOpenBytes = 512 << 20;  // of memory, with more than one module
 // Those of the modules, of a request, and the socket with the standard streams.

@@ -2,13 +2,8 @@
 #include "collector/symbols/worker/worker_pool.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace lagwatch::collector {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 Result<WorkerAnswer> WorkerPool::Inspect(int fd) {
   return Ask("", {}, std::span(&fd, 1), options_.inspect_timeout);

@@ -2,7 +2,6 @@
 #include "collector/store/clickhouse/insert/record_committer.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -10,9 +9,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Status;
-using base::StatusCode;
 
 constexpr uint64_t kMostSpoolBytes = uint64_t{1} << 30;
 // Of a batch, but that one record may be more: larger files of the spool could not be read back at once.

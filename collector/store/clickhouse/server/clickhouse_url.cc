@@ -10,9 +10,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr std::string_view kDefaultPort = ":8123";
 
 // Takes the text before `separator`, and the separator; all of it without one.

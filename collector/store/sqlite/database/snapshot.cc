@@ -5,9 +5,6 @@
 
 namespace lagwatch::collector {
 
-using base::Status;
-using base::StatusCode;
-
 Status SnapshotDatabase(const std::string& from, const std::string& to) {
   try {
     Database database(from);

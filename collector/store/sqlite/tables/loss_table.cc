@@ -2,9 +2,7 @@
 #include "collector/store/sqlite/tables/loss_table.h"
 
 #include <map>
-#include <string>
 #include <string_view>
-#include <tuple>
 
 #include "collector/store/loss_weights.h"
 
