@@ -87,13 +87,12 @@ Response NoteResponse(const ClusterNote& note) {
 
 }  // namespace
 
-Response GetCluster(const AnnotatedCauses& annotated, std::string_view key) {
-  auto note = annotated.Note(std::string(key));
-  return note.ok() ? NoteResponse(*note) : ErrorResponse(note.status());
+Result<Response> GetCluster(const AnnotatedCauses& annotated, std::string_view key) {
+  return NoteResponse(LAGWATCH_TRY(annotated.Note(std::string(key))));
 }
 
-Response PatchCluster(const AnnotatedCauses& annotated, std::string_view key, std::string_view body,
-                      std::string_view by, AuditLog* audit, std::string_view if_match) {
+Result<Response> PatchCluster(const AnnotatedCauses& annotated, std::string_view key, std::string_view body,
+                              std::string_view by, AuditLog* audit, std::string_view if_match) {
   Json changes;
   std::optional<Response> refusal;
   const auto changed = annotated.Change(std::string(key), [&](ClusterNote* note) -> Status {
@@ -109,7 +108,7 @@ Response PatchCluster(const AnnotatedCauses& annotated, std::string_view key, st
     return {};
   });
   if (refusal) return std::move(*refusal);
-  if (!changed.ok()) return ErrorResponse(changed.status());
+  if (!changed.ok()) return changed.status();
   audit->Add(by, "cluster.change", key, changes);
   return NoteResponse(*changed);
 }

@@ -11,10 +11,11 @@
 namespace lagwatch::collector {
 
 // {"key", "title", "link", "state", "fixed_in", "merged_into", "is_split"}, with an entity tag.
-Response GetCluster(const AnnotatedCauses& annotated, std::string_view key);
+base::Result<Response> GetCluster(const AnnotatedCauses& annotated, std::string_view key);
 // `body` is any of these except the key: they are changed, "" or null being none. Answers as GetCluster.
 // `if_match` is the If-Match header: 412 when another has changed them since.
-Response PatchCluster(const AnnotatedCauses& annotated, std::string_view key, std::string_view body,
-                      std::string_view by, AuditLog* audit, std::string_view if_match = {});
+base::Result<Response> PatchCluster(const AnnotatedCauses& annotated, std::string_view key,
+                                    std::string_view body, std::string_view by, AuditLog* audit,
+                                    std::string_view if_match = {});
 
 }  // namespace lagwatch::collector

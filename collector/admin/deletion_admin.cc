@@ -62,24 +62,21 @@ Status Resolve(Store* store, const AnnotatedCauses& causes, Deletion* deletion) 
 
 }  // namespace
 
-Response ListDeletions(Deletions* deletions) {
-  const auto all = deletions->All();
-  if (!all.ok()) return ErrorResponse(all.status());
+Result<Response> ListDeletions(Deletions* deletions) {
+  const auto all = LAGWATCH_TRY(deletions->All());
   Json list = Json::array();
-  for (const Deletion& deletion : *all) list.push_back(DeletionJson(deletion));
-  return {200, JsonText(list)};
+  for (const Deletion& deletion : all) list.push_back(DeletionJson(deletion));
+  return Response{200, JsonText(list)};
 }
 
-Response BeginDeletion(Deletions* deletions, Store* store, const AnnotatedCauses& causes,
-                       std::string_view body, std::string_view by, AuditLog* audit) {
-  auto deletion = ParseDeletion(body);
-  if (!deletion.ok()) return ErrorResponse(deletion.status());
-  if (Status resolved = Resolve(store, causes, &*deletion); !resolved.ok()) return ErrorResponse(resolved);
-  deletion->by = by;
-  const auto begun = deletions->Begin(std::move(*deletion));
-  if (!begun.ok()) return ErrorResponse(begun.status());
-  audit->Add(by, "deletion.begin", begun->kind + " " + begun->subject, {{"id", begun->id}});
-  return {202, JsonText(DeletionJson(*begun))};
+Result<Response> BeginDeletion(Deletions* deletions, Store* store, const AnnotatedCauses& causes,
+                               std::string_view body, std::string_view by, AuditLog* audit) {
+  auto deletion = LAGWATCH_TRY(ParseDeletion(body));
+  if (Status resolved = Resolve(store, causes, &deletion); !resolved.ok()) return resolved;
+  deletion.by = by;
+  const auto begun = LAGWATCH_TRY(deletions->Begin(std::move(deletion)));
+  audit->Add(by, "deletion.begin", begun.kind + " " + begun.subject, {{"id", begun.id}});
+  return Response{202, JsonText(DeletionJson(begun))};
 }
 
 }  // namespace lagwatch::collector

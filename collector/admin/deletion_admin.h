@@ -14,9 +14,9 @@ namespace lagwatch::collector {
 
 // The newest first: [{"id", "kind", "subject", "by", "begun_wall_ms", "ended_wall_ms", "reports", "traces",
 // "others", "error"}].
-Response ListDeletions(Deletions* deletions);
+base::Result<Response> ListDeletions(Deletions* deletions);
 // `body` is {"kind", "subject"}. Answers 202 and the deletion as in the list.
-Response BeginDeletion(Deletions* deletions, Store* store, const AnnotatedCauses& causes,
-                       std::string_view body, std::string_view by, AuditLog* audit);
+base::Result<Response> BeginDeletion(Deletions* deletions, Store* store, const AnnotatedCauses& causes,
+                                     std::string_view body, std::string_view by, AuditLog* audit);
 
 }  // namespace lagwatch::collector

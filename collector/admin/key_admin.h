@@ -11,10 +11,12 @@
 namespace lagwatch::collector {
 
 // All keys, without their texts.
-Response ListKeys(const KeyFile& keys);
+base::Result<Response> ListKeys(const KeyFile& keys);
 // `body` is {"name", "access", "expires_in_s", "reports_per_s", "bytes_per_day", "replaces", "overlap_s"}, of
 // which the first two must be there. The answer is the only place that ever has the key's text.
-Response AddKey(const KeyFile& keys, std::string_view body, std::string_view by, AuditLog* audit);
-Response RevokeKey(const KeyFile& keys, std::string_view name, std::string_view by, AuditLog* audit);
+base::Result<Response> AddKey(const KeyFile& keys, std::string_view body, std::string_view by,
+                              AuditLog* audit);
+base::Result<Response> RevokeKey(const KeyFile& keys, std::string_view name, std::string_view by,
+                                 AuditLog* audit);
 
 }  // namespace lagwatch::collector
