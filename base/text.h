@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,16 @@ inline std::string_view Trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+// A time in UTC, as strftime(3) writes it by `format`.
+inline std::string UtcText(int64_t wall_ms, const char* format) {
+  const std::time_t seconds = wall_ms / 1000;
+  std::tm utc{};
+  char text[64] = "";
+  gmtime_r(&seconds, &utc);
+  std::strftime(text, sizeof text, format, &utc);
+  return text;
 }
 
 }  // namespace lagwatch::base

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // lagwatch-collector: takes reports over HTTP, keeps them in one directory and answers what froze.
+#include <spdlog/formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
@@ -14,7 +16,7 @@
 #include "base/clock.h"
 #include "base/process/env.h"
 #include "base/text.h"
-#include "collector/backup/backup_command.h"
+#include "collector/commands/commands.h"
 #include "collector/config/config_service.h"
 #include "collector/files/data_lock.h"
 #include "collector/files/disk_space.h"
@@ -22,15 +24,13 @@
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
 #include "collector/keys/first_keys.h"
-#include "collector/keys/keys_command.h"
 #include "collector/keys/secret_file.h"
-#include "collector/log_format.h"
 #include "collector/maintenance/app_retention_job.h"
 #include "collector/maintenance/maintenance.h"
-#include "collector/maintenance/retention_command.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/maintenance/store_quota.h"
 #include "collector/maintenance/symbolize_job.h"
+#include "collector/query/json/json_text.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "collector/symbols/symbol_service.h"
@@ -45,6 +45,35 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 // New reports wait for so long, at most, for names from symbol files.
 constexpr std::chrono::seconds kMaintenancePause{10};
+
+std::string TimeText(spdlog::log_clock::time_point time) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  char text[8];
+  std::snprintf(text, sizeof text, ".%03dZ", static_cast<int>(ms % 1000));
+  return base::UtcText(ms, "%Y-%m-%dT%H:%M:%S") + text;
+}
+
+class JsonFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
+    const auto level = spdlog::level::to_string_view(message.level);
+    const std::string text =
+        JsonText({{"time", TimeText(message.time)},
+                  {"level", std::string(level.data(), level.size())},
+                  {"message", std::string(message.payload.data(), message.payload.size())}}) +
+        "\n";
+    line.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
+};
+
+// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"}.
+void SetUpLog(bool is_json) {
+  auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  auto logger = std::make_shared<spdlog::logger>("collector", std::move(sink));
+  if (is_json) logger->set_formatter(std::make_unique<JsonFormatter>());
+  spdlog::set_default_logger(std::move(logger));
+}
 
 Status CreateDataDirectory(const Flags& flags) {
   if (int error = base::SystemEnv().CreateDirectories(flags.data)) {
@@ -147,14 +176,9 @@ RetentionOfStore CreateRetention(const Flags& flags, Store* store) {
 }
 
 void LogRemovedDay(int64_t day, int64_t reports, const SqliteStore& store) {
-  const std::time_t seconds = day * kMsPerDay / 1000;
-  std::tm utc{};
-  char text[16] = "";
-  gmtime_r(&seconds, &utc);
-  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
   const StoreSize size = store.Size();
   spdlog::warn("store quota: removed the records of {}, {} reports among them; the store's size is {} MiB",
-               text, reports, (size.used_bytes + size.log_bytes) >> 20);
+               base::UtcText(day * kMsPerDay, "%Y-%m-%d"), reports, (size.used_bytes + size.log_bytes) >> 20);
 }
 
 // Nothing when the store may be as large as it likes.
@@ -201,13 +225,14 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   const auto wall_ms = [] { return base::SystemClock().WallMs(); };
   const RetentionOfStore retention = CreateRetention(flags, store.get());
   const auto store_quota = LAGWATCH_TRY(CreateStoreQuota(flags, store.get(), &metrics));
-  TraceRetentionJob trace_retention(
+  RetentionJob trace_retention(
       store.get(), flags.trace_retention_days, wall_ms,
-      {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()});
+      {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()},
+      RetentionJob::Of::kTracesOnly);
   Deletions deletions(store.get(), flags.data + "/deletions.json");
-  UnusedNamesJob unused_names(store.get());
-  RepairJob repair(store.get());
-  CompactJob compact(store.get());
+  StepJob unused_names = CreateUnusedNamesJob(store.get());
+  StepJob repair = CreateRepairJob(store.get());
+  StepJob compact = CreateCompactJob(store.get());
   const auto log_error = [](const auto& job, const Status& error) {
     spdlog::error("{}: {}", job, error.message());
   };
@@ -272,7 +297,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
 
 int Main(int argc, char** argv) {
   umask(077);
-  SetUpLog(LogFormat::kText);
+  SetUpLog(/*is_json=*/false);
   Flags flags;
   CLI::App app("Collects lagwatch's reports and groups them into causes.", "lagwatch-collector");
   Declare(&flags, &app);
@@ -290,7 +315,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (command_exit_code >= 0) return command_exit_code;
-  SetUpLog(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
+  SetUpLog(flags.log_format == "json");
   auto listen = ListenAddress::Parse(flags.listen);
   if (!listen.ok()) {
     std::fprintf(stderr, "lagwatch-collector: --listen: %s\n", listen.status().message().c_str());
