@@ -9,8 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "collector/admin/if_match.h"
-#include "collector/admin/unfitting.h"
+#include "collector/admin/refusals.h"
 #include "collector/keys/key_record.h"
 
 namespace lagwatch::collector {

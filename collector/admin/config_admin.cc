@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "base/process/env.h"
-#include "collector/admin/if_match.h"
-#include "collector/admin/unfitting.h"
+#include "collector/admin/refusals.h"
 #include "collector/config/config_file.h"
 #include "collector/files/replace_file.h"
 #include "collector/query/query_string.h"

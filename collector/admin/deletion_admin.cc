@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "collector/admin/unfitting.h"
+#include "collector/admin/refusals.h"
 #include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {

@@ -69,11 +69,10 @@ base::Result<trace::Trace> OpenTrace(std::string_view packed, size_t unpacked_by
 }
 
 Status CheckTrace(const report::TraceRecord& record, const TraceLimits& limits) {
-  for (const std::string* text : {&record.app, &record.app_version, &record.user, &record.reason}) {
-    if (text->size() > kMaxTextBytes)
-      return {StatusCode::kInvalid,
-              "the trace has a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
-  }
+  if (Status texts =
+          CheckTexts("the trace has", {record.app, record.app_version, record.user, record.reason});
+      !texts.ok())
+    return texts;
   if (record.trace.size() > limits.packed_bytes) {
     return {StatusCode::kTooLarge,
             "the trace has more than " + std::to_string(limits.packed_bytes) + " bytes"};

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "collector/query/json/bounded_json.h"
+#include "collector/query/json/json_text.h"
 #include "collector/sentry/json_fields.h"
 
 namespace lagwatch::collector {

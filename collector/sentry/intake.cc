@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "collector/query/json/bounded_json.h"
+#include "collector/query/json/json_text.h"
 #include "collector/sentry/event_identity.h"
 #include "collector/sentry/hang.h"
 #include "collector/sentry/hang_report.h"

@@ -12,11 +12,7 @@
 #include "collector/store/sqlite/migration.h"
 #include "collector/store/sqlite/record_remover.h"
 #include "collector/store/sqlite/report_reader.h"
-#include "collector/store/sqlite/tables/frame_table.h"
 #include "collector/store/sqlite/tables/loss_table.h"
-#include "collector/store/sqlite/tables/note_table.h"
-#include "collector/store/sqlite/tables/run_end_table.h"
-#include "collector/store/sqlite/tables/trace_table.h"
 #include "collector/store/sqlite/tables/usage_table.h"
 
 namespace lagwatch::collector {

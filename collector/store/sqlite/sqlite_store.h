@@ -14,7 +14,7 @@
 #include "collector/store/sqlite/database/log_sync.h"
 #include "collector/store/sqlite/database/unused_rows.h"
 #include "collector/store/sqlite/report_writer.h"
-#include "collector/store/sqlite/tables/unknown_table.h"
+#include "collector/store/sqlite/tables/record_tables.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {

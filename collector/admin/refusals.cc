@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/admin/if_match.h"
+#include "collector/admin/refusals.h"
 
 #include <algorithm>
 #include <utility>
