@@ -5,22 +5,22 @@
 #include <map>
 #include <utility>
 
+#include "base/text.h"
 #include "collector/query/json/annotated_causes.h"
 
 namespace lagwatch::collector {
 
 Result<CauseStates> ParseStates(std::string_view text) {
-  constexpr std::string_view kAll = "new,known,regressed,fixed,ignored";
+  constexpr std::string_view kAll[] = {"new", "known", "regressed", "fixed", "ignored"};
   if (text == "all") return CauseStates();
   if (text.empty()) text = "new,known,regressed";
   CauseStates states;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string state(text.substr(begin, end - begin));
-    if (state.empty() || ("," + std::string(kAll) + ",").find("," + state + ",") == std::string::npos)
-      return base::Status(base::StatusCode::kInvalid, "state must be all, or some of " + std::string(kAll));
-    states.insert(state);
-    begin = end + 1;
+  while (!text.empty()) {
+    const bool ends_in_none = text.ends_with(',');
+    const std::string_view state = base::TakeUntil(',', &text);
+    if (ends_in_none || std::ranges::find(kAll, state) == std::end(kAll))
+      return Status(StatusCode::kInvalid, "state must be all, or some of new,known,regressed,fixed,ignored");
+    states.emplace(state);
   }
   return states;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/query/json/json_text.h"
 
-#include <cinttypes>
 #include <cmath>
-#include <cstdio>
+
+#include "base/text.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -73,10 +73,7 @@ Json ParseJson(std::string_view text) {
 double ToMs(double ns) { return std::round(ns / 1000) / 1000; }
 
 Json CauseKeyJson(int64_t cause) {
-  if (cause == 0) return {};
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016" PRIx64, static_cast<uint64_t>(cause));
-  return digits;
+  return cause == 0 ? Json() : Json(base::ToHex(static_cast<uint64_t>(cause)));
 }
 
 }  // namespace lagwatch::collector
