@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/admin/cluster_admin.h"
+#include "collector/admin/admin_requests.h"
 
 #include <array>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/admin/deletion_admin.h"
+#include "collector/admin/admin_requests.h"
 
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/admin/key_admin.h"
+#include "collector/admin/admin_requests.h"
 
 #include <cmath>
 

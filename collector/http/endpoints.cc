@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "collector/admin/cluster_admin.h"
-#include "collector/admin/deletion_admin.h"
-#include "collector/admin/key_admin.h"
+#include "collector/admin/admin_requests.h"
 #include "collector/http/events.h"
 #include "collector/http/page.h"
 #include "collector/http/sentry_upload.h"
