@@ -165,14 +165,13 @@ RetentionOfStore CreateRetention(const Flags& flags, Store* store) {
   const auto wall_ms = [] { return base::SystemClock().WallMs(); };
   const RetentionOptions options{.state_path = flags.data + "/retention",
                                  .confirmed_path = flags.ConfirmedClockPath()};
-  if (flags.app_retention_days.empty()) {
-    auto job = std::make_unique<RetentionJob>(store, flags.retention_days, wall_ms, options);
-    auto state = [job = job.get()] { return job->state(); };
+  const auto with_state = [](auto job) -> RetentionOfStore {
+    auto state = [made = job.get()] { return made->state(); };
     return {std::move(job), std::move(state)};
-  }
-  auto job = std::make_unique<AppRetentionJob>(store, flags.ToRetention(), wall_ms, options);
-  auto state = [job = job.get()] { return job->state(); };
-  return {std::move(job), std::move(state)};
+  };
+  if (!flags.app_retention_days.empty())
+    return with_state(std::make_unique<AppRetentionJob>(store, flags.ToRetention(), wall_ms, options));
+  return with_state(std::make_unique<RetentionJob>(store, flags.retention_days, wall_ms, options));
 }
 
 void LogRemovedDay(int64_t day, int64_t reports, const SqliteStore& store) {
