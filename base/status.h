@@ -61,3 +61,22 @@ class [[nodiscard]] Result {
 };
 
 }  // namespace lagwatch::base
+
+namespace lagwatch {
+
+// Without `base::` in all layers.
+using base::IoError;
+using base::Result;
+using base::Status;
+using base::StatusCode;
+
+}  // namespace lagwatch
+
+// The value of an expression that is a Result; without one, the enclosing function returns the Result's
+// Status. Two in one statement must not be nested.
+#define LAGWATCH_TRY(...)                                 \
+  ({                                                      \
+    auto tried_result = (__VA_ARGS__);                    \
+    if (!tried_result.ok()) return tried_result.status(); \
+    std::move(tried_result).value();                      \
+  })

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,12 +30,44 @@ inline std::string ToHex(uint64_t number) {
   return hex;
 }
 
+// The bytes of digits of either case; nothing when the text is something else.
+inline std::optional<std::string> FromHex(std::string_view hex) {
+  const auto value_of = [](char digit) {
+    return kHexDigits.find(digit >= 'A' && digit <= 'F' ? static_cast<char>(digit - 'A' + 'a') : digit);
+  };
+  std::string bytes;
+  for (size_t i = 0; i < hex.size(); i += 2) {
+    const size_t low = i + 1 < hex.size() ? value_of(hex[i + 1]) : std::string_view::npos;
+    if (value_of(hex[i]) == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+    bytes += static_cast<char>(value_of(hex[i]) << 4 | low);
+  }
+  return bytes;
+}
+
+// Takes the text before `separator`, and the separator, off the front of `text`; all of it without one.
+inline std::string_view TakeUntil(char separator, std::string_view* text) {
+  const size_t end = text->find(separator);
+  const std::string_view taken = text->substr(0, end);
+  text->remove_prefix(end == std::string_view::npos ? text->size() : end + 1);
+  return taken;
+}
+
 // `text` without blanks and line ends around it.
 inline std::string_view Trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+// A time in UTC, as strftime(3) writes it by `format`.
+inline std::string UtcText(int64_t wall_ms, const char* format) {
+  const std::time_t seconds = wall_ms / 1000;
+  std::tm utc{};
+  char text[64] = "";
+  gmtime_r(&seconds, &utc);
+  std::strftime(text, sizeof text, format, &utc);
+  return text;
 }
 
 }  // namespace lagwatch::base

@@ -3,11 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
-#include <string>
+#include <charconv>
 #include <thread>
 
-#include "collector/app_options.h"
 #include "collector/store/clickhouse/server/clickhouse_url.h"
 
 namespace lagwatch::collector {
@@ -40,6 +38,47 @@ Examples:
 The HTTP API, keys and limits: collector/API.md.
 )";
 
+// An option that gives programs a number each: APP=NUMBER, several times.
+struct AppOption {
+  const char* name;  // of the option
+  const char* unit;  // of the number, as the help calls it
+  int64_t most;      // 1 is the least
+};
+
+// A file of the data directory may be named after a program.
+constexpr size_t kMostAppBytes = 64;
+
+std::optional<int64_t> NumberIn(const std::string& text) {
+  int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
+}
+
+// Numbers by program. Errors: kInvalid, for a person.
+base::Result<std::map<std::string, int64_t, std::less<>>> ParseAppOption(
+    const AppOption& option, const std::vector<std::string>& texts) {
+  std::map<std::string, int64_t, std::less<>> numbers;
+  const std::string unit = option.unit;
+  const auto wrong = [&](const std::string& text, const std::string& why) {
+    return Status(StatusCode::kInvalid, std::string(option.name) + " '" + text + "': " + why);
+  };
+  for (const std::string& text : texts) {
+    const size_t mark = text.rfind('=');
+    if (mark == std::string::npos || mark == 0)
+      return wrong(text, "give it as APP=" + unit + ", such as editor=30");
+    const std::string app = text.substr(0, mark);
+    const auto number = NumberIn(text.substr(mark + 1));
+    if (app.size() > kMostAppBytes)
+      return wrong(text, "APP has at most " + std::to_string(kMostAppBytes) + " bytes");
+    if (!number || *number < 1 || *number > option.most)
+      return wrong(text, unit + " is a number from 1 to " + std::to_string(option.most));
+    if (!numbers.emplace(app, *number).second)
+      return wrong(text, "the program " + app + " has a number already");
+  }
+  return numbers;
+}
+
 constexpr AppOption kAppRetention{.name = "--app-retention-days", .unit = "DAYS", .most = 36'500};
 constexpr AppOption kAppQuota{.name = "--app-quota", .unit = "REPORTS", .most = 1'000'000'000};
 constexpr double kLeastStoreGib = 0.0625;
@@ -48,13 +87,12 @@ constexpr double kMostStoreGib = 1 << 20;
 // Options that only a store in SQLite has.
 base::Status CheckStoreOptions(const Flags& flags) {
   using base::StatusCode;
-  const auto retention = ParseAppOption(kAppRetention, flags.app_retention_days);
-  if (!retention.ok()) return retention.status();
+  const auto retention = LAGWATCH_TRY(ParseAppOption(kAppRetention, flags.app_retention_days));
   if (flags.store_gib && !(*flags.store_gib >= kLeastStoreGib && *flags.store_gib <= kMostStoreGib))
     return {StatusCode::kInvalid,
             "--store-gib is a number from 0.0625 to 1048576; leave it out for a store without a limit"};
   if (!flags.HasClickHouse()) return {};
-  if (!retention->empty())
+  if (!retention.empty())
     return {StatusCode::kInvalid,
             "--app-retention-days needs --store sqlite: a store in ClickHouse removes whole days of all "
             "programs"};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // lagwatch-collector: takes reports over HTTP, keeps them in one directory and answers what froze.
+#include <spdlog/formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
@@ -8,14 +10,13 @@
 #include <cstdio>
 #include <ctime>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/process/env.h"
 #include "base/text.h"
-#include "collector/backup/backup_command.h"
+#include "collector/commands/commands.h"
 #include "collector/config/config_service.h"
 #include "collector/files/data_lock.h"
 #include "collector/files/disk_space.h"
@@ -23,15 +24,13 @@
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
 #include "collector/keys/first_keys.h"
-#include "collector/keys/keys_command.h"
 #include "collector/keys/secret_file.h"
-#include "collector/log_format.h"
 #include "collector/maintenance/app_retention_job.h"
 #include "collector/maintenance/maintenance.h"
-#include "collector/maintenance/retention_command.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/maintenance/store_quota.h"
 #include "collector/maintenance/symbolize_job.h"
+#include "collector/query/json/json_text.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "collector/symbols/symbol_service.h"
@@ -42,12 +41,39 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 // New reports wait for so long, at most, for names from symbol files.
 constexpr std::chrono::seconds kMaintenancePause{10};
+
+std::string TimeText(spdlog::log_clock::time_point time) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  char text[8];
+  std::snprintf(text, sizeof text, ".%03dZ", static_cast<int>(ms % 1000));
+  return base::UtcText(ms, "%Y-%m-%dT%H:%M:%S") + text;
+}
+
+class JsonFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
+    const auto level = spdlog::level::to_string_view(message.level);
+    const std::string text =
+        JsonText({{"time", TimeText(message.time)},
+                  {"level", std::string(level.data(), level.size())},
+                  {"message", std::string(message.payload.data(), message.payload.size())}}) +
+        "\n";
+    line.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
+};
+
+// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"}.
+void SetUpLog(bool is_json) {
+  auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  auto logger = std::make_shared<spdlog::logger>("collector", std::move(sink));
+  if (is_json) logger->set_formatter(std::make_unique<JsonFormatter>());
+  spdlog::set_default_logger(std::move(logger));
+}
 
 Status CreateDataDirectory(const Flags& flags) {
   if (int error = base::SystemEnv().CreateDirectories(flags.data)) {
@@ -61,11 +87,9 @@ Status CreateDataDirectory(const Flags& flags) {
 template <typename Key>
 Status PrintPublicHalf(const Flags& flags, const std::string& path) {
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
-  auto key = LoadOrCreateKey<Key>(path);
-  if (!key.ok()) return key.status();
-  auto public_key = key->ToPublicKey();
-  if (!public_key.ok()) return public_key.status();
-  std::printf("%s\n", base::ToHex(*public_key).c_str());
+  auto key = LAGWATCH_TRY(LoadOrCreateKey<Key>(path));
+  auto public_key = LAGWATCH_TRY(key.ToPublicKey());
+  std::printf("%s\n", base::ToHex(public_key).c_str());
   return {};
 }
 
@@ -116,9 +140,7 @@ base::Result<std::unique_ptr<Store>> OpenStore(const Flags& flags) {
     if (!store.ok()) return store.status();
     return std::unique_ptr<Store>(std::move(store).value());
   }
-  auto store = SqliteStore::Open(flags.data + "/collector.db");
-  if (!store.ok()) return store.status();
-  return std::unique_ptr<Store>(std::move(store).value());
+  return std::unique_ptr<Store>(LAGWATCH_TRY(SqliteStore::Open(flags.data + "/collector.db")));
 }
 
 // Asks the store what costs it nothing.
@@ -143,25 +165,19 @@ RetentionOfStore CreateRetention(const Flags& flags, Store* store) {
   const auto wall_ms = [] { return base::SystemClock().WallMs(); };
   const RetentionOptions options{.state_path = flags.data + "/retention",
                                  .confirmed_path = flags.ConfirmedClockPath()};
-  if (flags.app_retention_days.empty()) {
-    auto job = std::make_unique<RetentionJob>(store, flags.retention_days, wall_ms, options);
-    auto state = [job = job.get()] { return job->state(); };
+  const auto with_state = [](auto job) -> RetentionOfStore {
+    auto state = [made = job.get()] { return made->state(); };
     return {std::move(job), std::move(state)};
-  }
-  auto job = std::make_unique<AppRetentionJob>(store, flags.ToRetention(), wall_ms, options);
-  auto state = [job = job.get()] { return job->state(); };
-  return {std::move(job), std::move(state)};
+  };
+  if (!flags.app_retention_days.empty())
+    return with_state(std::make_unique<AppRetentionJob>(store, flags.ToRetention(), wall_ms, options));
+  return with_state(std::make_unique<RetentionJob>(store, flags.retention_days, wall_ms, options));
 }
 
 void LogRemovedDay(int64_t day, int64_t reports, const SqliteStore& store) {
-  const std::time_t seconds = day * kMsPerDay / 1000;
-  std::tm utc{};
-  char text[16] = "";
-  gmtime_r(&seconds, &utc);
-  std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
   const StoreSize size = store.Size();
   spdlog::warn("store quota: removed the records of {}, {} reports among them; the store's size is {} MiB",
-               text, reports, (size.used_bytes + size.log_bytes) >> 20);
+               base::UtcText(day * kMsPerDay, "%Y-%m-%d"), reports, (size.used_bytes + size.log_bytes) >> 20);
 }
 
 // Nothing when the store may be as large as it likes.
@@ -181,61 +197,56 @@ base::Result<std::unique_ptr<StoreQuota>> CreateStoreQuota(const Flags& flags, S
 Status Serve(const Flags& flags, const ListenAddress& listen) {
   const sigset_t signals = BlockSignals();
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
-  const auto data_lock = DataLock::Take(flags.data);
-  if (!data_lock.ok()) return data_lock.status();
-  auto clusterer = Clusterer::Create(flags.cluster_rules, flags.cluster_by);
-  if (!clusterer.ok()) return clusterer.status();
+  const auto data_lock = LAGWATCH_TRY(DataLock::Take(flags.data));
+  auto clusterer = LAGWATCH_TRY(Clusterer::Create(flags.cluster_rules, flags.cluster_by));
   const KeyFile key_file(flags.KeyFilePath());
   if (Status prepared = PrepareKeys(flags, key_file); !prepared.ok()) return prepared;
   KeyRing keys(GivenKeys(flags), key_file);
-  auto signing_key = LoadOrCreateKey<report::SigningKey>(flags.SigningKeyPath());
-  if (!signing_key.ok()) return signing_key.status();
-  auto seal_key = LoadOrCreateKey<report::SealKey>(flags.SealKeyPath());
-  if (!seal_key.ok()) return seal_key.status();
-  const report::RecordOpener opener(*seal_key);
-  ConfigService config(flags.ConfigPath(), flags.data + "/config-version", *signing_key);
-  auto symbols = SymbolService::Open({.data_directory = flags.data,
-                                      .directories = flags.symbol_directories,
-                                      .debuginfod_urls = flags.debuginfod_urls,
-                                      .limits = {.total_bytes = flags.symbols_gib << 30},
-                                      .debuginfod_limits = {.total_bytes = flags.debuginfod_gib << 30}});
-  if (!symbols.ok()) return symbols.status();
-  auto store = OpenStore(flags);
-  if (!store.ok()) return store.status();
+  auto signing_key = LAGWATCH_TRY(LoadOrCreateKey<report::SigningKey>(flags.SigningKeyPath()));
+  auto seal_key = LAGWATCH_TRY(LoadOrCreateKey<report::SealKey>(flags.SealKeyPath()));
+  const report::RecordOpener opener(seal_key);
+  ConfigService config(flags.ConfigPath(), flags.data + "/config-version", signing_key);
+  auto symbols =
+      LAGWATCH_TRY(SymbolService::Open({.data_directory = flags.data,
+                                        .directories = flags.symbol_directories,
+                                        .debuginfod_urls = flags.debuginfod_urls,
+                                        .limits = {.total_bytes = flags.symbols_gib << 30},
+                                        .debuginfod_limits = {.total_bytes = flags.debuginfod_gib << 30}}));
+  auto store = LAGWATCH_TRY(OpenStore(flags));
   AuditLog audit(flags.AuditPath());
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
-  const AnnotatedCauses causes(store->get());
+  const AnnotatedCauses causes(store.get());
   Metrics metrics;
   AppQuota app_quota(flags.ToAppQuotas());
-  QueryApi query_api(store->get(), clusterer->rules(), (*symbols)->reader_symbolizer(), &app_quota);
-  SymbolizeJob symbolize(store->get(), *clusterer, (*symbols)->symbolizer());
-  ReclusterJob recluster(store->get(), *clusterer, (*symbols)->symbolizer(), flags.data + "/clustering");
+  QueryApi query_api(store.get(), clusterer.rules(), symbols->reader_symbolizer(), &app_quota);
+  SymbolizeJob symbolize(store.get(), clusterer, symbols->symbolizer());
+  ReclusterJob recluster(store.get(), clusterer, symbols->symbolizer(), flags.data + "/clustering");
   const auto wall_ms = [] { return base::SystemClock().WallMs(); };
-  const RetentionOfStore retention = CreateRetention(flags, store->get());
-  const auto store_quota = CreateStoreQuota(flags, store->get(), &metrics);
-  if (!store_quota.ok()) return store_quota.status();
-  TraceRetentionJob trace_retention(
-      store->get(), flags.trace_retention_days, wall_ms,
-      {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()});
-  Deletions deletions(store->get(), flags.data + "/deletions.json");
-  UnusedNamesJob unused_names(store->get());
-  RepairJob repair(store->get());
-  CompactJob compact(store->get());
+  const RetentionOfStore retention = CreateRetention(flags, store.get());
+  const auto store_quota = LAGWATCH_TRY(CreateStoreQuota(flags, store.get(), &metrics));
+  RetentionJob trace_retention(
+      store.get(), flags.trace_retention_days, wall_ms,
+      {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()},
+      RetentionJob::Of::kTracesOnly);
+  Deletions deletions(store.get(), flags.data + "/deletions.json");
+  StepJob unused_names = CreateUnusedNamesJob(store.get());
+  StepJob repair = CreateRepairJob(store.get());
+  StepJob compact = CreateCompactJob(store.get());
   const auto log_error = [](const auto& job, const Status& error) {
     spdlog::error("{}: {}", job, error.message());
   };
   std::vector<MaintenanceJob*> jobs = {retention.job.get(), &trace_retention, &deletions,
                                        &unused_names,       &repair,          &compact};
-  if (*store_quota) jobs.push_back(store_quota->get());
+  if (store_quota) jobs.push_back(store_quota.get());
   Maintenance maintenance(std::move(jobs), kMaintenancePause, log_error);
   // Apart: servers of symbols may be slow.
   Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error);
-  (*symbols)->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
-  Ingest ingest(store->get(), std::move(*clusterer), &opener, {}, flags.traces, TimesToTake(flags), {},
+  symbols->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
+  Ingest ingest(store.get(), std::move(clusterer), &opener, {}, flags.traces, TimesToTake(flags), {},
                 &app_quota);
   ReportFeed feed;
-  GroupCommit commits(store->get(),
-                      [&feed, &maintenance, quota = store_quota->get()](auto records, auto outcomes) {
+  GroupCommit commits(store.get(),
+                      [&feed, &maintenance, quota = store_quota.get()](auto records, auto outcomes) {
                         feed.Publish(records, outcomes);
                         if (quota != nullptr && quota->IsDue()) maintenance.Wake();
                       });
@@ -251,42 +262,41 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .config_admin = &config_admin,
                                           .audit = &audit,
                                           .recluster = &recluster,
-                                          .store = store->get(),
+                                          .store = store.get(),
                                           .deletions = &deletions,
                                           .wake_maintenance = [&] { maintenance.Wake(); },
                                           .retention = retention.state,
-                                          .symbols = (*symbols)->api(),
+                                          .symbols = symbols->api(),
                                           .metrics = &metrics,
                                           .disk = &disk,
-                                          .store_quota = store_quota->get(),
+                                          .store_quota = store_quota.get(),
                                           .app_quota = &app_quota,
-                                          .check_store = [&] { return CheckStore(store->get()); },
+                                          .check_store = [&] { return CheckStore(store.get()); },
                                           .page = PageFiles()},
                                          flags.limits),
                       &keys);
-  auto server = HttpServer::Start({.listen = listen,
-                                   .threads = flags.threads,
-                                   .limits = flags.http,
-                                   .tls = flags.tls,
-                                   .metrics = &metrics},
-                                  &router);
-  if (!server.ok()) return server.status();
+  auto server = LAGWATCH_TRY(HttpServer::Start({.listen = listen,
+                                                .threads = flags.threads,
+                                                .limits = flags.http,
+                                                .tls = flags.tls,
+                                                .metrics = &metrics},
+                                               &router));
 
-  ListenAddress bound{listen.ip, (*server)->port()};
+  ListenAddress bound{listen.ip, server->port()};
   const bool is_tls = !flags.tls.certificate.empty();
   std::printf("lagwatch-collector listening on %s://%s\n", is_tls ? "https" : "http", bound.ToText().c_str());
   std::fflush(stdout);
   if (!is_tls && !listen.IsLoopback())
     spdlog::warn("keys and reports cross the network unencrypted: use --tls-cert, or a proxy with TLS");
-  spdlog::info("stopping on signal {}", WaitForStop(signals, server->get()));
-  (*server)->Stop();
-  (*symbols)->Stop();
+  spdlog::info("stopping on signal {}", WaitForStop(signals, server.get()));
+  server->Stop();
+  symbols->Stop();
   return {};
 }
 
 int Main(int argc, char** argv) {
   umask(077);
-  SetUpLog(LogFormat::kText);
+  SetUpLog(/*is_json=*/false);
   Flags flags;
   CLI::App app("Collects lagwatch's reports and groups them into causes.", "lagwatch-collector");
   Declare(&flags, &app);
@@ -304,7 +314,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (command_exit_code >= 0) return command_exit_code;
-  SetUpLog(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText);
+  SetUpLog(flags.log_format == "json");
   auto listen = ListenAddress::Parse(flags.listen);
   if (!listen.ok()) {
     std::fprintf(stderr, "lagwatch-collector: --listen: %s\n", listen.status().message().c_str());

@@ -44,8 +44,7 @@ EXCEPT = {
 
 # The folders and files that may include a library's headers.
 LIBRARIES = {
-    "CLI/": ["collector/backup/backup_command.cc", "collector/flags.cc", "collector/keys/keys_command.cc", "collector/main.cc",
-             "collector/maintenance/retention_command.cc", "tools"],
+    "CLI/": ["collector/commands", "collector/flags.cc", "collector/main.cc", "tools"],
     "boost/": ["collector/http"],
     "curl/": ["collector/store/clickhouse", "report/upload", "tools/admin", "tools/read", "tools/symbols"],
     "dwarf.h": ["collector/symbols"],
@@ -59,7 +58,7 @@ LIBRARIES = {
     "openssl/": ["collector/http", "collector/keys", "collector/symbols/files/sha256.cc", "report/config", "report/seal"],
     "protozero/": ["report/format", "trace/export/proto.h"],
     "prometheus/": ["collector/http"],
-    "spdlog/": ["collector/files/audit_log.cc", "collector/config", "collector/http", "collector/keys", "collector/log_format.cc",
+    "spdlog/": ["collector/files/audit_log.cc", "collector/config", "collector/http", "collector/keys",
                 "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
     "zlib.h": ["base/gzip", "collector/ingest", "report/seal", "stack/elf/decompress.cc"],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/admin/cluster_admin.h"
+#include "collector/admin/admin_requests.h"
 
 #include <array>
 #include <optional>
@@ -9,15 +9,11 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "collector/admin/if_match.h"
-#include "collector/admin/unfitting.h"
+#include "collector/admin/refusals.h"
 #include "collector/keys/key_record.h"
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Status;
-using base::StatusCode;
 
 constexpr size_t kMaxTextBytes = 500;
 
@@ -90,13 +86,12 @@ Response NoteResponse(const ClusterNote& note) {
 
 }  // namespace
 
-Response GetCluster(const AnnotatedCauses& annotated, std::string_view key) {
-  auto note = annotated.Note(std::string(key));
-  return note.ok() ? NoteResponse(*note) : ErrorResponse(note.status());
+Result<Response> GetCluster(const AnnotatedCauses& annotated, std::string_view key) {
+  return NoteResponse(LAGWATCH_TRY(annotated.Note(std::string(key))));
 }
 
-Response PatchCluster(const AnnotatedCauses& annotated, std::string_view key, std::string_view body,
-                      std::string_view by, AuditLog* audit, std::string_view if_match) {
+Result<Response> PatchCluster(const AnnotatedCauses& annotated, std::string_view key, std::string_view body,
+                              std::string_view by, AuditLog* audit, std::string_view if_match) {
   Json changes;
   std::optional<Response> refusal;
   const auto changed = annotated.Change(std::string(key), [&](ClusterNote* note) -> Status {
@@ -112,7 +107,7 @@ Response PatchCluster(const AnnotatedCauses& annotated, std::string_view key, st
     return {};
   });
   if (refusal) return std::move(*refusal);
-  if (!changed.ok()) return ErrorResponse(changed.status());
+  if (!changed.ok()) return changed.status();
   audit->Add(by, "cluster.change", key, changes);
   return NoteResponse(*changed);
 }

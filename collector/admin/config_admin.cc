@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "base/process/env.h"
-#include "collector/admin/if_match.h"
-#include "collector/admin/unfitting.h"
+#include "collector/admin/refusals.h"
 #include "collector/config/config_file.h"
 #include "collector/files/replace_file.h"
 #include "collector/query/query_string.h"
@@ -18,10 +17,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 constexpr std::string_view kSuffix = ".json";
 
@@ -63,9 +58,8 @@ Json SettingsJson() {
   return settings;
 }
 
-Response NoSuchVersion() {
-  return ErrorResponse(Status(StatusCode::kNotFound,
-                              "there is no such version of the config; GET /v1/admin/config lists them"));
+Status NoSuchVersion() {
+  return {StatusCode::kNotFound, "there is no such version of the config; GET /v1/admin/config lists them"};
 }
 
 std::string EtagOfVersion(uint64_t version) { return '"' + std::to_string(version) + '"'; }
@@ -98,10 +92,9 @@ Result<Json> ConfigAdmin::Read() const {
   return json;
 }
 
-Response ConfigAdmin::Get() const {
+Result<Response> ConfigAdmin::Get() const {
   std::lock_guard lock(mutex_);
-  auto config = Read();
-  if (!config.ok()) return ErrorResponse(config.status());
+  auto config = LAGWATCH_TRY(Read());
   std::vector<std::string> names;
   base::SystemEnv().List(history_directory_, &names);
   std::vector<std::pair<uint64_t, int64_t>> versions;
@@ -116,21 +109,20 @@ Response ConfigAdmin::Get() const {
   for (const auto& [version, wall_ms] : versions)
     history.push_back({{"version", version}, {"wall_ms", wall_ms}});
   const uint64_t version = service_->CurrentVersion();
-  return {.status = 200,
-          .body = JsonText({{"version", version},
-                            {"config", std::move(*config)},
-                            {"history", std::move(history)},
-                            {"settings", SettingsJson()}}),
-          .etag = EtagOfVersion(version)};
+  return Response{.status = 200,
+                  .body = JsonText({{"version", version},
+                                    {"config", std::move(config)},
+                                    {"history", std::move(history)},
+                                    {"settings", SettingsJson()}}),
+                  .etag = EtagOfVersion(version)};
 }
 
-Response ConfigAdmin::GetVersion(std::string_view version) const {
+Result<Response> ConfigAdmin::GetVersion(std::string_view version) const {
   const auto number = VersionOf(std::string(version) + std::string(kSuffix));
   std::string content;
   if (!number || base::SystemEnv().ReadAll(HistoryPath(*number), &content) != 0) return NoSuchVersion();
-  auto config = ParseConfig(content);
-  if (!config.ok()) return ErrorResponse(config.status());
-  return {200, JsonText({{"version", *number}, {"config", std::move(*config)}})};
+  auto config = LAGWATCH_TRY(ParseConfig(content));
+  return Response{200, JsonText({{"version", *number}, {"config", std::move(config)}})};
 }
 
 // A version that was edited by hand is kept at the first change after it.
@@ -145,69 +137,65 @@ Status ConfigAdmin::KeepVersion() {
 }
 
 Status ConfigAdmin::Replace(const std::string& content) {
-  auto file = ConfigFile::Parse(content);
-  if (!file.ok()) return file.status();
+  auto file = LAGWATCH_TRY(ConfigFile::Parse(content));
   if (Status kept = KeepVersion(); !kept.ok()) return kept;
   if (Status written = ReplaceFile(config_path_, content); !written.ok()) return written;
   return KeepVersion();
 }
 
-Response ConfigAdmin::Put(std::string_view body, std::string_view query_text, std::string_view by,
-                          std::string_view if_match) {
-  auto query = QueryString::Parse(query_text);
-  if (!query.ok()) return ErrorResponse(query.status());
+Result<Response> ConfigAdmin::Put(std::string_view body, std::string_view query_text, std::string_view by,
+                                  std::string_view if_match) {
+  auto query = LAGWATCH_TRY(QueryString::Parse(query_text));
   std::lock_guard lock(mutex_);
-  const std::string known = query->Get("if_version");
+  const std::string known = query.Get("if_version");
   const uint64_t version = service_->CurrentVersion();
   if (!known.empty() && known != std::to_string(version)) {
     return ErrorResponse(409, "conflict",
                          "the config is of version " + std::to_string(version) + " by now; look at it again");
   }
   if (!IfMatchHolds(if_match, EtagOfVersion(version))) return PreconditionFailed(EtagOfVersion(version));
-  if (Status replaced = Replace(std::string(body)); !replaced.ok()) return ErrorResponse(replaced);
+  if (Status replaced = Replace(std::string(body)); !replaced.ok()) return replaced;
   audit_->Add(by, "config.put", std::to_string(service_->CurrentVersion()), {{"before", version}});
   return VersionResponse(service_->CurrentVersion());
 }
 
-Response ConfigAdmin::Rollback(std::string_view body, std::string_view by, std::string_view if_match) {
-  auto json = ParseBody(body);
-  if (!json.ok()) return ErrorResponse(json.status());
-  const Json wanted = json->value("version", Json());
-  if (!wanted.is_number_unsigned())
-    return ErrorResponse(Unfitting(R"("version" is no version of the config's history)"));
+Result<Response> ConfigAdmin::Rollback(std::string_view body, std::string_view by,
+                                       std::string_view if_match) {
+  auto json = LAGWATCH_TRY(ParseBody(body));
+  const Json wanted = json.value("version", Json());
+  if (!wanted.is_number_unsigned()) return Unfitting(R"("version" is no version of the config's history)");
   std::lock_guard lock(mutex_);
   if (const std::string etag = EtagOfVersion(service_->CurrentVersion()); !IfMatchHolds(if_match, etag))
     return PreconditionFailed(etag);
   std::string content;
   if (base::SystemEnv().ReadAll(HistoryPath(wanted.get<uint64_t>()), &content) != 0) return NoSuchVersion();
-  if (Status replaced = Replace(content); !replaced.ok()) return ErrorResponse(replaced);
+  if (Status replaced = Replace(content); !replaced.ok()) return replaced;
   audit_->Add(by, "config.rollback", std::to_string(service_->CurrentVersion()), {{"to", wanted}});
   return VersionResponse(service_->CurrentVersion());
 }
 
-Response ConfigAdmin::Change(const Edit& edit, std::string_view action, std::string_view subject,
-                             std::string_view by, std::string_view if_match) {
+Result<Response> ConfigAdmin::Change(const Edit& edit, std::string_view action, std::string_view subject,
+                                     std::string_view by, std::string_view if_match) {
   std::lock_guard lock(mutex_);
   if (const std::string etag = EtagOfVersion(service_->CurrentVersion()); !IfMatchHolds(if_match, etag))
     return PreconditionFailed(etag);
-  auto config = Read();
-  if (!config.ok()) return ErrorResponse(config.status());
-  if (config->is_null()) *config = Json::object();
-  const Json before = *config;
-  if (Status edited = edit(&*config); !edited.ok()) return ErrorResponse(edited);
-  if (*config == before) return VersionResponse(service_->CurrentVersion());
-  if (Status replaced = Replace(config->dump(2) + "\n"); !replaced.ok()) return ErrorResponse(replaced);
+  auto config = LAGWATCH_TRY(Read());
+  if (config.is_null()) config = Json::object();
+  const Json before = config;
+  if (Status edited = edit(&config); !edited.ok()) return edited;
+  if (config == before) return VersionResponse(service_->CurrentVersion());
+  if (Status replaced = Replace(config.dump(2) + "\n"); !replaced.ok()) return replaced;
   audit_->Add(by, action, subject, {{"version", service_->CurrentVersion()}});
   return VersionResponse(service_->CurrentVersion());
 }
 
-Response ConfigAdmin::PutAllowlist(std::string_view body, std::string_view by, std::string_view if_match) {
-  auto json = ParseBody(body);
-  if (!json.ok()) return ErrorResponse(json.status());
-  const std::string user = TextOf(*json, "user");
-  const Json is_forced = json->value("is_forced", Json(true));
+Result<Response> ConfigAdmin::PutAllowlist(std::string_view body, std::string_view by,
+                                           std::string_view if_match) {
+  auto json = LAGWATCH_TRY(ParseBody(body));
+  const std::string user = TextOf(json, "user");
+  const Json is_forced = json.value("is_forced", Json(true));
   if (user.empty() || !is_forced.is_boolean())
-    return ErrorResponse(Unfitting(R"(the body must be {"user": TEXT, "is_forced": true or false})"));
+    return Unfitting(R"(the body must be {"user": TEXT, "is_forced": true or false})");
   auto edit = [&](Json* config) -> Status {
     Json& allowlist = (*config)["allowlist"];
     if (allowlist.is_null()) allowlist = Json::array();
@@ -220,27 +208,26 @@ Response ConfigAdmin::PutAllowlist(std::string_view body, std::string_view by, s
   return Change(edit, is_forced.get<bool>() ? "allowlist.add" : "allowlist.remove", user, by, if_match);
 }
 
-Response ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view by,
-                                        std::string_view if_match) {
-  auto json = ParseBody(body);
-  if (!json.ok()) return ErrorResponse(json.status());
+Result<Response> ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view by,
+                                                std::string_view if_match) {
+  auto json = LAGWATCH_TRY(ParseBody(body));
   auto edit = [&](Json* config) -> Status {
     Json& requests = (*config)["capture_requests"];
     if (requests.is_null()) requests = Json::array();
     if (!requests.is_array()) return Unfitting(R"("capture_requests" of the config is no array)");
-    const std::string cluster = TextOf(*json, "cluster");
-    const std::string app_version = TextOf(*json, "app_version");
+    const std::string cluster = TextOf(json, "cluster");
+    const std::string app_version = TextOf(json, "app_version");
     const auto same = std::ranges::find_if(
         requests, [&](const Json& request) { return IsFor(request, cluster, app_version); });
     if (same != requests.end()) requests.erase(same);
-    requests.push_back(*json);
+    requests.push_back(json);
     return {};  // what is wrong with it, the config's parser says
   };
-  return Change(edit, "capture.add", TextOf(*json, "cluster"), by, if_match);
+  return Change(edit, "capture.add", TextOf(json, "cluster"), by, if_match);
 }
 
-Response ConfigAdmin::RemoveCaptureRequest(std::string_view cluster, std::string_view by,
-                                           std::string_view if_match) {
+Result<Response> ConfigAdmin::RemoveCaptureRequest(std::string_view cluster, std::string_view by,
+                                                   std::string_view if_match) {
   auto edit = [&](Json* config) -> Status {
     Json kept = Json::array();
     const Json requests = config->value("capture_requests", Json::array());

@@ -26,29 +26,31 @@ class ConfigAdmin {
 
   // {"version", "config", "history": [{"version", "wall_ms"}], the newest first, "settings": [{"name",
   // "least", "most"}], its numbers}; "config" is null without one.
-  Response Get() const;
+  base::Result<Response> Get() const;
   // {"version", "config"} of one of the history.
-  Response GetVersion(std::string_view version) const;
+  base::Result<Response> GetVersion(std::string_view version) const;
   // `body` becomes the config when it is a good one. `query` may have "if_version": the version that the
   // caller knows; 409 when it is another by now.
-  Response Put(std::string_view body, std::string_view query, std::string_view by,
-               std::string_view if_match = {});
+  base::Result<Response> Put(std::string_view body, std::string_view query, std::string_view by,
+                             std::string_view if_match = {});
   // `body` is {"version"}: that one's content becomes the config, as a new version.
-  Response Rollback(std::string_view body, std::string_view by, std::string_view if_match = {});
+  base::Result<Response> Rollback(std::string_view body, std::string_view by, std::string_view if_match = {});
 
   // `body` is {"user", "is_forced"}.
-  Response PutAllowlist(std::string_view body, std::string_view by, std::string_view if_match = {});
+  base::Result<Response> PutAllowlist(std::string_view body, std::string_view by,
+                                      std::string_view if_match = {});
   // `body` is {"cluster", "app_version", "interval_us"}, of which only the first must be there. Replaces an
   // earlier request for the same cluster and version.
-  Response AddCaptureRequest(std::string_view body, std::string_view by, std::string_view if_match = {});
-  Response RemoveCaptureRequest(std::string_view cluster, std::string_view by,
-                                std::string_view if_match = {});
+  base::Result<Response> AddCaptureRequest(std::string_view body, std::string_view by,
+                                           std::string_view if_match = {});
+  base::Result<Response> RemoveCaptureRequest(std::string_view cluster, std::string_view by,
+                                              std::string_view if_match = {});
 
  private:
   using Edit = std::function<base::Status(Json* config)>;
 
-  Response Change(const Edit& edit, std::string_view action, std::string_view subject, std::string_view by,
-                  std::string_view if_match);
+  base::Result<Response> Change(const Edit& edit, std::string_view action, std::string_view subject,
+                                std::string_view by, std::string_view if_match);
   base::Status Replace(const std::string& content);
   base::Status KeepVersion();
   base::Result<Json> Read() const;

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/admin/deletion_admin.h"
+#include "collector/admin/admin_requests.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
-#include "collector/admin/unfitting.h"
+#include "collector/admin/refusals.h"
 #include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 constexpr size_t kMaxSubjectBytes = 1024;  // as texts of a report's header may have
 
@@ -52,17 +47,13 @@ Status Resolve(Store* store, const AnnotatedCauses& causes, Deletion* deletion) 
   if (deletion->kind == "report") {
     const auto id = base::TryParseUuid(deletion->subject);
     if (!id) return Unfitting("\"subject\" is no id of a report");
-    const auto report = store->FindReport(*id);
-    if (!report.ok()) return report.status();
-    if (!*report) return {StatusCode::kNotFound, "there is no such report; /v1/reports lists them all"};
+    const auto report = LAGWATCH_TRY(store->FindReport(*id));
+    if (!report) return {StatusCode::kNotFound, "there is no such report; /v1/reports lists them all"};
   }
   if (deletion->kind == "cluster") {
-    const auto cluster = store->FindCluster(deletion->subject);
-    if (!cluster.ok()) return cluster.status();
-    if (!*cluster) return {StatusCode::kNotFound, "there is no such cluster; /v1/clusters lists them all"};
-    auto keys = causes.MemberKeys(deletion->subject);
-    if (!keys.ok()) return keys.status();
-    deletion->subjects = std::move(*keys);
+    const auto cluster = LAGWATCH_TRY(store->FindCluster(deletion->subject));
+    if (!cluster) return {StatusCode::kNotFound, "there is no such cluster; /v1/clusters lists them all"};
+    deletion->subjects = LAGWATCH_TRY(causes.MemberKeys(deletion->subject));
   }
   // Nothing keeps the name of a user who is deleted.
   if (deletion->kind == "user") deletion->subject = SubjectDigest(deletion->subject);
@@ -71,24 +62,21 @@ Status Resolve(Store* store, const AnnotatedCauses& causes, Deletion* deletion) 
 
 }  // namespace
 
-Response ListDeletions(Deletions* deletions) {
-  const auto all = deletions->All();
-  if (!all.ok()) return ErrorResponse(all.status());
+Result<Response> ListDeletions(Deletions* deletions) {
+  const auto all = LAGWATCH_TRY(deletions->All());
   Json list = Json::array();
-  for (const Deletion& deletion : *all) list.push_back(DeletionJson(deletion));
-  return {200, JsonText(list)};
+  for (const Deletion& deletion : all) list.push_back(DeletionJson(deletion));
+  return Response{200, JsonText(list)};
 }
 
-Response BeginDeletion(Deletions* deletions, Store* store, const AnnotatedCauses& causes,
-                       std::string_view body, std::string_view by, AuditLog* audit) {
-  auto deletion = ParseDeletion(body);
-  if (!deletion.ok()) return ErrorResponse(deletion.status());
-  if (Status resolved = Resolve(store, causes, &*deletion); !resolved.ok()) return ErrorResponse(resolved);
-  deletion->by = by;
-  const auto begun = deletions->Begin(std::move(*deletion));
-  if (!begun.ok()) return ErrorResponse(begun.status());
-  audit->Add(by, "deletion.begin", begun->kind + " " + begun->subject, {{"id", begun->id}});
-  return {202, JsonText(DeletionJson(*begun))};
+Result<Response> BeginDeletion(Deletions* deletions, Store* store, const AnnotatedCauses& causes,
+                               std::string_view body, std::string_view by, AuditLog* audit) {
+  auto deletion = LAGWATCH_TRY(ParseDeletion(body));
+  if (Status resolved = Resolve(store, causes, &deletion); !resolved.ok()) return resolved;
+  deletion.by = by;
+  const auto begun = LAGWATCH_TRY(deletions->Begin(std::move(deletion)));
+  audit->Add(by, "deletion.begin", begun.kind + " " + begun.subject, {{"id", begun.id}});
+  return Response{202, JsonText(DeletionJson(begun))};
 }
 
 }  // namespace lagwatch::collector

@@ -15,10 +15,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 // A step delays uploads.
 constexpr int64_t kRemovedInAStep = 200;
 constexpr int64_t kRepairedInAStep = 10;
@@ -168,9 +164,7 @@ Result<bool> Deletions::StepOf(const Deletion& deletion) {
     progress_ = {.reports = progress_.reports, .traces = progress_.traces, .others = progress_.others};
     return true;
   }
-  const auto repaired = store_->RepairSums(kRepairedInAStep);
-  if (!repaired.ok()) return repaired.status();
-  return *repaired > 0;
+  return LAGWATCH_TRY(store_->RepairSums(kRepairedInAStep)) > 0;
 }
 
 // The counts that people see while the deletion goes on.

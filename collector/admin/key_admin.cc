@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/admin/key_admin.h"
+#include "collector/admin/admin_requests.h"
 
 #include <cmath>
-#include <utility>
 
 #include "base/clock.h"
-#include "collector/admin/unfitting.h"
+#include "collector/admin/refusals.h"
 #include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 constexpr int64_t kMaxSeconds = int64_t{100} * 366 * 86'400;
 
@@ -49,27 +44,24 @@ Result<NewKey> ParseNewKey(std::string_view body) {
 
 }  // namespace
 
-Response ListKeys(const KeyFile& keys) {
-  auto records = keys.Read();
-  if (!records.ok()) return ErrorResponse(records.status());
+Result<Response> ListKeys(const KeyFile& keys) {
+  auto records = LAGWATCH_TRY(keys.Read());
   Json list = Json::array();
-  for (const KeyRecord& record : *records) list.push_back(Describe(record));
-  return {200, JsonText(list)};
+  for (const KeyRecord& record : records) list.push_back(Describe(record));
+  return Response{200, JsonText(list)};
 }
 
-Response AddKey(const KeyFile& keys, std::string_view body, std::string_view by, AuditLog* audit) {
-  auto key = ParseNewKey(body);
-  if (!key.ok()) return ErrorResponse(key.status());
-  auto text = keys.Add(*key, base::SystemClock().WallMs());
-  if (!text.ok()) return ErrorResponse(text.status());
-  audit->Add(by, "key.add", key->name, {{"access", NameOf(key->access)}});
-  return {201, JsonText({{"name", key->name}, {"access", NameOf(key->access)}, {"key", *text}})};
+Result<Response> AddKey(const KeyFile& keys, std::string_view body, std::string_view by, AuditLog* audit) {
+  auto key = LAGWATCH_TRY(ParseNewKey(body));
+  auto text = LAGWATCH_TRY(keys.Add(key, base::SystemClock().WallMs()));
+  audit->Add(by, "key.add", key.name, {{"access", NameOf(key.access)}});
+  return Response{201, JsonText({{"name", key.name}, {"access", NameOf(key.access)}, {"key", text}})};
 }
 
-Response RevokeKey(const KeyFile& keys, std::string_view name, std::string_view by, AuditLog* audit) {
-  if (Status revoked = keys.Revoke(name); !revoked.ok()) return ErrorResponse(revoked);
+Result<Response> RevokeKey(const KeyFile& keys, std::string_view name, std::string_view by, AuditLog* audit) {
+  if (Status revoked = keys.Revoke(name); !revoked.ok()) return revoked;
   audit->Add(by, "key.revoke", name);
-  return {200, JsonText({{"revoked", name}})};
+  return Response{200, JsonText({{"revoked", name}})};
 }
 
 }  // namespace lagwatch::collector

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "base/hash.h"
@@ -108,15 +107,13 @@ base::Result<Clusterer> Clusterer::Create(const std::string& rules_path, Cluster
     if (base::Status added = rules.Add(DefaultClusterRules()); !added.ok()) return added;
     return Clusterer(std::move(rules), by, VersionOf(by, DefaultClusterRules()));
   }
-  auto files = RuleFiles(rules_path);
-  if (!files.ok()) return files.status();
+  auto files = LAGWATCH_TRY(RuleFiles(rules_path));
   std::string all;
-  for (const std::filesystem::path& file : *files) {
-    auto text = ReadRules(file);
-    if (!text.ok()) return text.status();
-    if (base::Status added = rules.Add(*text); !added.ok())
+  for (const std::filesystem::path& file : files) {
+    auto text = LAGWATCH_TRY(ReadRules(file));
+    if (base::Status added = rules.Add(text); !added.ok())
       return base::Status(added.code(), "cluster rules " + file.string() + ", " + added.message());
-    all += *text;
+    all += text;
   }
   return Clusterer(std::move(rules), by, VersionOf(by, all));
 }

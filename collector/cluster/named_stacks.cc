@@ -2,9 +2,6 @@
 #include "collector/cluster/named_stacks.h"
 
 #include <algorithm>
-#include <functional>
-#include <map>
-#include <utility>
 
 #include "base/process/own_names.h"
 #include "collector/cluster/cause_name.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers in Protocol Buffers' variable-length encoding, for sketches on disk. Context: background; pure.
+// Numbers in Protocol Buffers' variable-length encoding, for sketches on disk and the sizes of texts in
+// RowBinary. Context: background; pure.
 #pragma once
 
 #include <cstdint>

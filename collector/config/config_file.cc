@@ -9,9 +9,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
 using report::CaptureRequest;
 
 constexpr int64_t kHourMs = 3'600'000;

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <ctime>
 #include <utility>
 
 #include "base/hash.h"
@@ -16,10 +14,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 // So that the document, and with it the ETag, stays the same for a while: the expiry is put off four times in
 // its own length.
@@ -71,9 +65,7 @@ Result<std::optional<SignedConfig>> ConfigService::Find(const ConfigClient& clie
   }
   SignedConfig config{.etag = '"' + base::ToHex(base::HashBytes(text)) + '"', .envelope = {}};
   if (config.etag == known_etag) return std::optional(std::move(config));
-  auto envelope = key_.Seal(text);
-  if (!envelope.ok()) return envelope.status();
-  config.envelope = std::move(envelope).value();
+  config.envelope = LAGWATCH_TRY(key_.Seal(text));
   return std::optional(std::move(config));
 }
 

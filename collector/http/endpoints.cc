@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "collector/admin/cluster_admin.h"
-#include "collector/admin/deletion_admin.h"
-#include "collector/admin/key_admin.h"
+#include "collector/admin/admin_requests.h"
 #include "collector/http/events.h"
 #include "collector/http/page.h"
 #include "collector/http/sentry_upload.h"
@@ -20,48 +18,56 @@
 namespace lagwatch::collector {
 namespace {
 
-Response GetConfig(ConfigService* service, const Request& request) {
-  auto query = QueryString::Parse(request.query);
-  if (!query.ok()) return ErrorResponse(query.status());
+Result<Response> GetConfig(ConfigService* service, const Request& request) {
+  const auto query = LAGWATCH_TRY(QueryString::Parse(request.query));
   const ConfigClient client{
-      .app = query->Get("app"), .app_version = query->Get("version"), .user = query->Get("user")};
-  base::Result<std::optional<SignedConfig>> config = std::optional<SignedConfig>();
-  if (service != nullptr) config = service->Find(client, request.if_none_match, base::SystemClock().WallMs());
-  if (!config.ok()) return ErrorResponse(config.status());
-  if (!*config) return ErrorResponse(404, "not_found", "this collector has no config for clients");
-  const int status = (*config)->envelope.empty() ? 304 : 200;
-  return {.status = status, .body = std::move((*config)->envelope), .etag = std::move((*config)->etag)};
+      .app = query.Get("app"), .app_version = query.Get("version"), .user = query.Get("user")};
+  std::optional<SignedConfig> config;
+  if (service != nullptr)
+    config = LAGWATCH_TRY(service->Find(client, request.if_none_match, base::SystemClock().WallMs()));
+  if (!config) return Status(StatusCode::kNotFound, "this collector has no config for clients");
+  const int status = config->envelope.empty() ? 304 : 200;
+  return Response{.status = status, .body = std::move(config->envelope), .etag = std::move(config->etag)};
+}
+
+Response ToResponse(Response response) { return response; }
+Response ToResponse(Result<Response> response) {
+  return response.ok() ? std::move(response).value() : ErrorResponse(response.status());
 }
 
 // A handler that has its answer at once.
 template <typename Answer>
 Handler Answering(Answer answer) {
-  return [answer](const Request& request, const Respond& respond) { respond(answer(request)); };
+  return [answer](const Request& request, const Respond& respond) { respond(ToResponse(answer(request))); };
+}
+
+// An endpoint that only answers.
+template <typename Answer>
+Endpoint Getting(std::string_view path, AccessMask access, Answer answer, RunsOn runs_on = RunsOn::kQueries) {
+  return {.method = "GET",
+          .path = path,
+          .access = access,
+          .runs_on = runs_on,
+          .handler = Answering(std::move(answer))};
 }
 
 // Returns the rights of the request's own key.
 void AddOwnKey(std::vector<Endpoint>* endpoints) {
-  endpoints->push_back(
-      {.method = "GET",
-       .path = "/v1/key",
-       .access = kAnyKey,
-       .runs_on = RunsOn::kIo,
-       .handler = Answering([](const Request& request) {
-         return Response{200, JsonText({{"name", request.key.name}, {"access", NameOf(request.key.access)}})};
-       })});
+  endpoints->push_back(Getting(
+      "/v1/key", kAnyKey,
+      [](const Request& request) {
+        return Response{200, JsonText({{"name", request.key.name}, {"access", NameOf(request.key.access)}})};
+      },
+      RunsOn::kIo));
 }
 
 void AddQueries(const QueryApi* query_api, std::vector<Endpoint>* endpoints) {
   for (const char* path : {"/v1/clusters", "/v1/clusters/{key}", "/v1/clusters/{key}/samples", "/v1/reports",
                            "/v1/reports/{id}", "/v1/traces", "/v1/traces/{id}", "/v1/traces/{id}/flame",
                            "/v1/frames", "/v1/usage", "/v1/losses", "/v1/missing-symbols"}) {
-    endpoints->push_back({.method = "GET",
-                          .path = path,
-                          .access = kReaders,
-                          .runs_on = RunsOn::kQueries,
-                          .handler = Answering([query_api](const Request& request) {
-                            return query_api->Get(request.path, request.query);
-                          })});
+    endpoints->push_back(Getting(path, kReaders, [query_api](const Request& request) {
+      return query_api->Get(request.path, request.query);
+    }));
   }
 }
 
@@ -106,96 +112,81 @@ Response MetricsText(const Services& services) {
 // For operators. Readiness is answered by the queries' threads: while too many wait, the collector
 // is not ready.
 void AddOperations(const Services& services, std::vector<Endpoint>* endpoints) {
-  endpoints->push_back({.method = "GET",
-                        .path = "/healthz",
-                        .access = kEverybody,
-                        .runs_on = RunsOn::kIo,
-                        .handler = Answering([](const Request&) {
-                          return Response{200, JsonText({{"status", "ok"}})};
-                        })});
-  endpoints->push_back({.method = "GET",
-                        .path = "/readyz",
-                        .access = kEverybody,
-                        .runs_on = RunsOn::kQueries,
-                        .handler = Answering([services](const Request&) { return Ready(services); })});
+  endpoints->push_back(Getting(
+      "/healthz", kEverybody,
+      [](const Request&) {
+        return Response{200, JsonText({{"status", "ok"}})};
+      },
+      RunsOn::kIo));
+  endpoints->push_back(
+      Getting("/readyz", kEverybody, [services](const Request&) { return Ready(services); }));
   if (services.metrics == nullptr) return;
-  endpoints->push_back({.method = "GET",
-                        .path = "/metrics",
-                        .access = kReaders,
-                        .runs_on = RunsOn::kIo,
-                        .handler = Answering([services](const Request&) { return MetricsText(services); })});
+  endpoints->push_back(Getting(
+      "/metrics", kReaders, [services](const Request&) { return MetricsText(services); }, RunsOn::kIo));
 }
 
 constexpr uint64_t kMaxAdminBodyBytes = 4096;
 constexpr uint64_t kMaxConfigBytes = 1 << 20;
 
 // An endpoint that changes something, with a JSON object as its body.
-Endpoint Changing(std::string_view method, std::string_view path, Handler handler,
+template <typename Answer>
+Endpoint Changing(std::string_view method, std::string_view path, Answer answer,
                   uint64_t body_limit = kMaxAdminBodyBytes) {
   return {.method = method,
           .path = path,
           .access = kAdmins,
-          .handler = std::move(handler),
+          .handler = Answering(std::move(answer)),
           .body_limit = body_limit,
           .body_type = body_limit == 0 ? "" : "application/json"};
 }
 
 void AddKeyAdmin(const KeyFile* keys, AuditLog* audit, std::vector<Endpoint>* endpoints) {
-  endpoints->push_back({.method = "GET",
-                        .path = "/v1/admin/keys",
-                        .access = kAdmins,
-                        .handler = Answering([keys](const Request&) { return ListKeys(*keys); })});
-  endpoints->push_back(Changing("POST", "/v1/admin/keys", Answering([keys, audit](const Request& request) {
-                                  return AddKey(*keys, request.body, request.key.name, audit);
-                                })));
-  endpoints->push_back(Changing("DELETE", "/v1/admin/keys/{name}",
-                                Answering([keys, audit](const Request& request) {
-                                  return RevokeKey(*keys, request.item, request.key.name, audit);
-                                }),
-                                0));
+  endpoints->push_back(
+      Getting("/v1/admin/keys", kAdmins, [keys](const Request&) { return ListKeys(*keys); }));
+  endpoints->push_back(Changing("POST", "/v1/admin/keys", [keys, audit](const Request& request) {
+    return AddKey(*keys, request.body, request.key.name, audit);
+  }));
+  endpoints->push_back(Changing(
+      "DELETE", "/v1/admin/keys/{name}",
+      [keys, audit](const Request& request) {
+        return RevokeKey(*keys, request.item, request.key.name, audit);
+      },
+      0));
 }
 
 void AddConfigAdmin(ConfigAdmin* config, std::vector<Endpoint>* endpoints) {
-  endpoints->push_back({.method = "GET",
-                        .path = "/v1/admin/config",
-                        .access = kAdmins,
-                        .handler = Answering([config](const Request&) { return config->Get(); })});
   endpoints->push_back(
-      {.method = "GET",
-       .path = "/v1/admin/config/{version}",
-       .access = kAdmins,
-       .handler = Answering([config](const Request& request) { return config->GetVersion(request.item); })});
-  endpoints->push_back(Changing("PUT", "/v1/admin/config", Answering([config](const Request& request) {
-                                  return config->Put(request.body, request.query, request.key.name,
-                                                     request.if_match);
-                                }),
-                                kMaxConfigBytes));
-  endpoints->push_back(
-      Changing("POST", "/v1/admin/config/rollback", Answering([config](const Request& request) {
-                 return config->Rollback(request.body, request.key.name, request.if_match);
-               })));
-  endpoints->push_back(Changing("POST", "/v1/admin/allowlist", Answering([config](const Request& request) {
-                                  return config->PutAllowlist(request.body, request.key.name,
-                                                              request.if_match);
-                                })));
-  endpoints->push_back(
-      Changing("POST", "/v1/admin/capture-requests", Answering([config](const Request& request) {
-                 return config->AddCaptureRequest(request.body, request.key.name, request.if_match);
-               })));
-  endpoints->push_back(
-      Changing("DELETE", "/v1/admin/capture-requests/{cluster}", Answering([config](const Request& request) {
-                 return config->RemoveCaptureRequest(request.item, request.key.name, request.if_match);
-               }),
-               0));
+      Getting("/v1/admin/config", kAdmins, [config](const Request&) { return config->Get(); }));
+  endpoints->push_back(Getting("/v1/admin/config/{version}", kAdmins, [config](const Request& request) {
+    return config->GetVersion(request.item);
+  }));
+  endpoints->push_back(Changing(
+      "PUT", "/v1/admin/config",
+      [config](const Request& request) {
+        return config->Put(request.body, request.query, request.key.name, request.if_match);
+      },
+      kMaxConfigBytes));
+  endpoints->push_back(Changing("POST", "/v1/admin/config/rollback", [config](const Request& request) {
+    return config->Rollback(request.body, request.key.name, request.if_match);
+  }));
+  endpoints->push_back(Changing("POST", "/v1/admin/allowlist", [config](const Request& request) {
+    return config->PutAllowlist(request.body, request.key.name, request.if_match);
+  }));
+  endpoints->push_back(Changing("POST", "/v1/admin/capture-requests", [config](const Request& request) {
+    return config->AddCaptureRequest(request.body, request.key.name, request.if_match);
+  }));
+  endpoints->push_back(Changing(
+      "DELETE", "/v1/admin/capture-requests/{cluster}",
+      [config](const Request& request) {
+        return config->RemoveCaptureRequest(request.item, request.key.name, request.if_match);
+      },
+      0));
 }
 
-Response AuditEntries(const AuditLog& audit, const Request& request) {
-  auto query = QueryString::Parse(request.query);
-  if (!query.ok()) return ErrorResponse(query.status());
-  auto limit = query->GetInt("limit", 100, 1, 10'000);
-  if (!limit.ok()) return ErrorResponse(limit.status());
-  auto entries = audit.Newest(*limit);
-  return entries.ok() ? Response{200, JsonText(*entries)} : ErrorResponse(entries.status());
+Result<Response> AuditEntries(const AuditLog& audit, const Request& request) {
+  const auto query = LAGWATCH_TRY(QueryString::Parse(request.query));
+  const auto limit = LAGWATCH_TRY(query.GetInt("limit", 100, 1, 10'000));
+  return Response{200, JsonText(LAGWATCH_TRY(audit.Newest(limit)))};
 }
 
 Response Jobs(const ReclusterJob& recluster, const std::function<RetentionState()>& retention) {
@@ -212,20 +203,17 @@ Response Jobs(const ReclusterJob& recluster, const std::function<RetentionState(
 }
 
 void AddDeletions(const Services& services, std::vector<Endpoint>* endpoints) {
-  endpoints->push_back({.method = "GET",
-                        .path = "/v1/admin/deletions",
-                        .access = kAdmins,
-                        .handler = Answering([deletions = services.deletions](const Request&) {
-                          return ListDeletions(deletions);
-                        })});
-  endpoints->push_back(Changing(
-      "POST", "/v1/admin/deletions",
-      Answering([deletions = services.deletions, store = services.store, causes = services.causes,
-                 audit = services.audit, wake = services.wake_maintenance](const Request& request) {
-        Response begun = BeginDeletion(deletions, store, *causes, request.body, request.key.name, audit);
-        if (wake) wake();
-        return begun;
-      })));
+  endpoints->push_back(
+      Getting("/v1/admin/deletions", kAdmins,
+              [deletions = services.deletions](const Request&) { return ListDeletions(deletions); }));
+  endpoints->push_back(
+      Changing("POST", "/v1/admin/deletions",
+               [deletions = services.deletions, store = services.store, causes = services.causes,
+                audit = services.audit, wake = services.wake_maintenance](const Request& request) {
+                 auto begun = BeginDeletion(deletions, store, *causes, request.body, request.key.name, audit);
+                 if (wake) wake();
+                 return begun;
+               }));
 }
 
 void AddAdmin(const Services& services, std::vector<Endpoint>* endpoints) {
@@ -234,52 +222,36 @@ void AddAdmin(const Services& services, std::vector<Endpoint>* endpoints) {
   if (services.key_file != nullptr) AddKeyAdmin(services.key_file, services.audit, endpoints);
   if (services.config_admin != nullptr) AddConfigAdmin(services.config_admin, endpoints);
   if (services.causes != nullptr) {
-    endpoints->push_back({.method = "GET",
-                          .path = "/v1/admin/clusters/{key}",
-                          .access = kAdmins,
-                          .handler = Answering([causes = services.causes](const Request& request) {
-                            return GetCluster(*causes, request.item);
-                          })});
-    endpoints->push_back(Changing(
-        "PATCH", "/v1/admin/clusters/{key}",
-        Answering([causes = services.causes, audit = services.audit](const Request& request) {
-          return PatchCluster(*causes, request.item, request.body, request.key.name, audit, request.if_match);
-        })));
+    endpoints->push_back(Getting(
+        "/v1/admin/clusters/{key}", kAdmins,
+        [causes = services.causes](const Request& request) { return GetCluster(*causes, request.item); }));
+    endpoints->push_back(Changing("PATCH", "/v1/admin/clusters/{key}",
+                                  [causes = services.causes, audit = services.audit](const Request& request) {
+                                    return PatchCluster(*causes, request.item, request.body, request.key.name,
+                                                        audit, request.if_match);
+                                  }));
   }
   if (services.recluster != nullptr) {
-    endpoints->push_back(
-        {.method = "GET",
-         .path = "/v1/admin/jobs",
-         .access = kAdmins,
-         .handler = Answering([recluster = services.recluster, retention = services.retention](
-                                  const Request&) { return Jobs(*recluster, retention); })});
+    endpoints->push_back(Getting("/v1/admin/jobs", kAdmins,
+                                 [recluster = services.recluster, retention = services.retention](
+                                     const Request&) { return Jobs(*recluster, retention); }));
   }
-  endpoints->push_back({.method = "GET",
-                        .path = "/v1/admin/audit",
-                        .access = kAdmins,
-                        .handler = Answering([audit = services.audit](const Request& request) {
-                          return AuditEntries(*audit, request);
-                        })});
+  endpoints->push_back(Getting("/v1/admin/audit", kAdmins, [audit = services.audit](const Request& request) {
+    return AuditEntries(*audit, request);
+  }));
 }
 
-Response PutSymbols(SymbolsApi* symbols, const Request& request, uint64_t inflated_limit) {
+Result<Response> PutSymbols(SymbolsApi* symbols, const Request& request, uint64_t inflated_limit) {
   if (!request.is_gzip) return symbols->Put(request.item, request.query, request.body);
-  auto inflated = InflateGzip(request.body, inflated_limit);
-  return inflated.ok() ? symbols->Put(request.item, request.query, *inflated)
-                       : ErrorResponse(inflated.status());
+  return symbols->Put(request.item, request.query, LAGWATCH_TRY(InflateGzip(request.body, inflated_limit)));
 }
 
 void AddSymbols(SymbolsApi* symbols, const BodyLimits& limits, std::vector<Endpoint>* endpoints) {
-  endpoints->push_back({.method = "GET",
-                        .path = "/v1/symbols",
-                        .access = kReaders,
-                        .handler = Answering([symbols](const Request&) { return symbols->List(); })});
-  endpoints->push_back({.method = "GET",
-                        .path = "/v1/symbols/{build_id}",
-                        .access = kAdmins,
-                        .handler = Answering([symbols](const Request& request) {
-                          return symbols->Progress(request.item, request.query);
-                        })});
+  endpoints->push_back(
+      Getting("/v1/symbols", kReaders, [symbols](const Request&) { return symbols->List(); }));
+  endpoints->push_back(Getting("/v1/symbols/{build_id}", kAdmins, [symbols](const Request& request) {
+    return symbols->Progress(request.item, request.query);
+  }));
   endpoints->push_back({.method = "PUT",
                         .path = "/v1/symbols/{build_id}",
                         .access = kAdmins,
@@ -346,33 +318,27 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                        .body_type = "application/x-protobuf",
                        .takes_gzip = true,
                        .is_metered = true});
-  endpoints.push_back({.method = "GET",
-                       .path = "/v1/config",
-                       .access = kAnyKey,
-                       .runs_on = RunsOn::kIo,
-                       .handler = Answering([config = services.config](const Request& request) {
-                         return GetConfig(config, request);
-                       })});
+  endpoints.push_back(Getting(
+      "/v1/config", kAnyKey,
+      [config = services.config](const Request& request) { return GetConfig(config, request); },
+      RunsOn::kIo));
   AddSentry(services, limits, &endpoints);
   AddOwnKey(&endpoints);
   AddQueries(services.query_api, &endpoints);
-  endpoints.push_back({.method = "GET",
-                       .path = "/v1/openapi.json",
-                       .access = kReaders,
-                       .runs_on = RunsOn::kIo,
-                       .handler = Answering([](const Request&) {
-                         return Response{200, std::string(OpenApiText())};
-                       })});
+  endpoints.push_back(Getting(
+      "/v1/openapi.json", kReaders,
+      [](const Request&) {
+        return Response{200, std::string(OpenApiText())};
+      },
+      RunsOn::kIo));
   if (services.symbols != nullptr) AddSymbols(services.symbols, limits, &endpoints);
   if (services.feed != nullptr) {
-    endpoints.push_back(
-        {.method = "GET",
-         .path = "/v1/events",
-         .access = kReaders,
-         .runs_on = RunsOn::kIo,
-         .handler = Answering([texts = std::make_shared<EventTexts>(services.feed)](const Request& request) {
-           return StreamReports(texts, request);
-         })});
+    endpoints.push_back(Getting(
+        "/v1/events", kReaders,
+        [texts = std::make_shared<EventTexts>(services.feed)](const Request& request) {
+          return StreamReports(texts, request);
+        },
+        RunsOn::kIo));
   }
   AddAdmin(services, &endpoints);
   if (services.audit != nullptr) ChangeOnlyWithAudit(services.audit, &endpoints);

@@ -44,24 +44,22 @@ std::string EventTexts::Next(const ReportFilter& filter, uint64_t* seen) {
   return texts;
 }
 
-Response StreamReports(const std::shared_ptr<EventTexts>& texts, const Request& request) {
-  auto query = QueryString::Parse(request.query);
-  if (!query.ok()) return ErrorResponse(query.status());
-  auto filter = ParseFilter(*query);
-  if (!filter.ok()) return ErrorResponse(filter.status());
+Result<Response> StreamReports(const std::shared_ptr<EventTexts>& texts, const Request& request) {
+  const auto query = LAGWATCH_TRY(QueryString::Parse(request.query));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
   const ReportFeed& feed = texts->feed();
   std::shared_ptr<void> place = feed.TryListen();
   if (place == nullptr)
     return ErrorResponse(503, "unavailable", "too many listeners; poll /v1/reports instead");
   const auto last = base::TryParseUuid(request.last_event_id);
   uint64_t seen = last ? feed.CountAt(*last).value_or(feed.count()) : feed.count();
-  auto next_events = [texts, seen, place, filter = std::move(*filter)]() mutable {
+  auto next_events = [texts, seen, place, filter = std::move(filter)]() mutable {
     return texts->Next(filter, &seen);
   };
-  return {.status = 200,
-          .body = {},
-          .content_type = "text/event-stream; charset=utf-8",
-          .next_events = std::move(next_events)};
+  return Response{.status = 200,
+                  .body = {},
+                  .content_type = "text/event-stream; charset=utf-8",
+                  .next_events = std::move(next_events)};
 }
 
 }  // namespace lagwatch::collector

@@ -49,6 +49,6 @@ class EventTexts {
 
 // Answers with a stream of reports that match the query's FILTER, from now on, or from the one after
 // Last-Event-ID while that is kept. The feed of `texts` must outlive the stream.
-Response StreamReports(const std::shared_ptr<EventTexts>& texts, const Request& request);
+base::Result<Response> StreamReports(const std::shared_ptr<EventTexts>& texts, const Request& request);
 
 }  // namespace lagwatch::collector

@@ -2,20 +2,14 @@
 #include "collector/http/opened_body.h"
 
 #include <string>
-#include <utility>
 
 #include "collector/ingest/inflate.h"
 
 namespace lagwatch::collector {
 
-using base::Status;
-using base::StatusCode;
-
 Status OpenBody(const BodyLimits& limits, Request* request) {
   if (request->is_gzip) {
-    auto inflated = InflateGzip(request->body, limits.inflated_bytes);
-    if (!inflated.ok()) return inflated.status();
-    request->body = std::move(*inflated);
+    request->body = LAGWATCH_TRY(InflateGzip(request->body, limits.inflated_bytes));
   } else if (request->body.size() > limits.inflated_bytes) {
     return {StatusCode::kTooLarge, "the body has more than " + std::to_string(limits.inflated_bytes) +
                                        " bytes; send fewer reports in one request"};

@@ -15,9 +15,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-
 // The whole answer: SDKs need nothing else, and log unknown fields.
 Response Answer(const std::string& event_id) {
   Json answer = Json::object();

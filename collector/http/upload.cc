@@ -2,8 +2,6 @@
 #include "collector/http/upload.h"
 
 #include <algorithm>
-#include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -12,9 +10,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
 
 // Stored records are left out.
 Json ResultsJson(const std::vector<RecordResult>& records) {

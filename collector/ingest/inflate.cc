@@ -9,9 +9,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr int kGzipOnly = 16 + MAX_WBITS;
 
 // Appends within the limit, and grows so that the last step reserves the limit exactly: halves of it before.

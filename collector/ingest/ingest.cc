@@ -94,9 +94,8 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
     case report::RecordType::kLosses:
       return checked(report::DecodeLosses(payload), as_is);
     case report::RecordType::kTrace: {
-      auto record = report::DecodeTraceRecord(payload);
-      if (!record.ok()) return record.status();
-      return ReadTrace(std::move(*record), project, all);
+      auto record = LAGWATCH_TRY(report::DecodeTraceRecord(payload));
+      return ReadTrace(std::move(record), project, all);
     }
     default:
       break;
@@ -164,13 +163,12 @@ bool Ingest::BoundNames(std::string_view project, NewRecord* record) const {
 }
 
 base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std::string_view project) const {
-  auto records = report::ReadBatch(batch, limits_);
-  if (!records.ok()) return records.status();
+  auto records = LAGWATCH_TRY(report::ReadBatch(batch, limits_));
 
   ReadRecords all;
   all.bounds = TimeBounds::Of(times_);
   OpenedRecords opened(opener_);
-  for (const report::OwnedRecord& listed : *records) {
+  for (const report::OwnedRecord& listed : records) {
     auto record = opened.Open(listed);
     if (!record.ok() && record.status().code() != base::StatusCode::kInvalid) {
       GiveBack(all.counted, project, record.status());
@@ -203,12 +201,11 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
 }
 
 base::Result<IngestResult> Ingest::Submit(std::string_view batch, std::string_view project) const {
-  auto records = ReadBatch(batch, project);
-  if (!records.ok()) return records.status();
-  if (records->valid.empty()) return ResultOf(records->results, std::vector<CommitOutcome>(), 0);
-  const auto outcomes = store_->Commit(records->valid);
-  GiveBack(records->counted, project, outcomes);
-  return ResultOf(records->results, outcomes, records->folded);
+  auto records = LAGWATCH_TRY(ReadBatch(batch, project));
+  if (records.valid.empty()) return ResultOf(records.results, std::vector<CommitOutcome>(), 0);
+  const auto outcomes = store_->Commit(records.valid);
+  GiveBack(records.counted, project, outcomes);
+  return ResultOf(records.results, outcomes, records.folded);
 }
 
 void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, std::string_view project) const {

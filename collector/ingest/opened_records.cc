@@ -5,9 +5,6 @@
 
 namespace lagwatch::collector {
 
-using base::Status;
-using base::StatusCode;
-
 base::Result<report::Record> OpenedRecords::Open(const report::Record& record) {
   if (record.type != report::RecordType::kSealed) return record;
   if (opener_ == nullptr)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/ingest/report_limits.h"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
@@ -8,9 +9,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Status;
-using base::StatusCode;
 
 size_t ShownFrames(const report::Report& report) {
   size_t frames = report.stacks[report.expensive_stack].frames.size();
@@ -27,6 +25,13 @@ size_t ShownFrames(const report::Report& report) {
 }
 
 }  // namespace
+
+Status CheckTexts(const char* has, std::initializer_list<std::string_view> texts) {
+  if (std::ranges::all_of(texts, [](std::string_view text) { return text.size() <= kMaxTextBytes; }))
+    return {};
+  return {StatusCode::kInvalid,
+          std::string(has) + " a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
+}
 
 Status CheckLimits(const report::Report& report) {
   const bool has_long_text = report::kHeaderTable(report, [](auto, const auto& field) {
@@ -57,23 +62,12 @@ Status CheckLimits(const report::Report& report) {
 }
 
 Status CheckLimits(const report::RunEnd& end) {
-  for (const std::string* text : {&end.loop, &end.scene, &end.app, &end.app_version, &end.user}) {
-    if (text->size() > kMaxTextBytes) {
-      return {StatusCode::kInvalid,
-              "the run's end has a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
-    }
-  }
-  return {};
+  return CheckTexts("the run's end has", {end.loop, end.scene, end.app, end.app_version, end.user});
 }
 
 Status CheckLimits(const report::FrameSlice& slice) {
-  for (const std::string* text : {&slice.loop, &slice.scene, &slice.app, &slice.app_version, &slice.user}) {
-    if (text->size() > kMaxTextBytes) {
-      return {StatusCode::kInvalid,
-              "the frames' record has a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
-    }
-  }
-  return {};
+  return CheckTexts("the frames' record has",
+                    {slice.loop, slice.scene, slice.app, slice.app_version, slice.user});
 }
 
 Status CheckLimits(const report::Usage& usage) {
@@ -93,12 +87,9 @@ Status CheckLimits(const report::Usage& usage) {
 }
 
 Status CheckLimits(const report::Losses& losses) {
-  for (const std::string* text : {&losses.app, &losses.app_version, &losses.user}) {
-    if (text->size() > kMaxTextBytes) {
-      return {StatusCode::kInvalid,
-              "the losses have a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
-    }
-  }
+  if (Status texts = CheckTexts("the losses have", {losses.app, losses.app_version, losses.user});
+      !texts.ok())
+    return texts;
   if (losses.losses.size() > kMaxLosses)
     return {StatusCode::kInvalid, "the record has more than " + std::to_string(kMaxLosses) + " losses"};
   return {};

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
+#include <string_view>
 
 #include "base/status.h"
 #include "report/format/losses.h"
@@ -22,12 +24,14 @@ inline constexpr size_t kMaxLosses = 1000;            // of a record of losses
 inline constexpr size_t kMaxUnknownBytes = 64 << 10;  // of a record of a type that is not known here
 inline constexpr size_t kMaxTextBytes = 1024;         // of each text of the header
 
-// Errors: kInvalid, with the limit that the report is over.
+// Errors of all: kInvalid, with the limit that the record is over.
 base::Status CheckLimits(const report::Report& report);
 inline base::Status CheckLimits(const report::HangEnd&) { return {}; }
 base::Status CheckLimits(const report::RunEnd& end);
 base::Status CheckLimits(const report::FrameSlice& slice);
 base::Status CheckLimits(const report::Usage& usage);
 base::Status CheckLimits(const report::Losses& losses);
+// `has` is the beginning of the error: "the trace has".
+base::Status CheckTexts(const char* has, std::initializer_list<std::string_view> texts);
 
 }  // namespace lagwatch::collector

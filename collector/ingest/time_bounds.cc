@@ -9,9 +9,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr uint64_t kMaxDurationMs = kMaxDurationNs / 1'000'000;
 
 // Collects the first field that is out of bounds.
@@ -21,9 +18,7 @@ class TimeCheck {
 
   // The time in a UUID of version 7 decides in which day the store puts the record.
   TimeCheck& Id(const char* name, const base::Uuid& id) {
-    uint64_t wall_ms = 0;
-    for (int i = 0; i < 6; ++i) wall_ms = wall_ms << 8 | id.bytes[static_cast<size_t>(i)];
-    return Moment(name, wall_ms);
+    return Moment(name, static_cast<uint64_t>(WallMsOf(id)));
   }
   TimeCheck& Moment(const char* name, uint64_t wall_ms) {
     if (wall_ms < bounds_.earliest_ms) Fail(name, "is before the days that are kept");

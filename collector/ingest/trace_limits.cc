@@ -12,9 +12,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 // Frames of a stack, or of calls within calls, and the bytes of their names.
 struct Shown {
   size_t frames = 0;
@@ -72,18 +69,16 @@ base::Result<trace::Trace> OpenTrace(std::string_view packed, size_t unpacked_by
 }
 
 Status CheckTrace(const report::TraceRecord& record, const TraceLimits& limits) {
-  for (const std::string* text : {&record.app, &record.app_version, &record.user, &record.reason}) {
-    if (text->size() > kMaxTextBytes)
-      return {StatusCode::kInvalid,
-              "the trace has a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
-  }
+  if (Status texts =
+          CheckTexts("the trace has", {record.app, record.app_version, record.user, record.reason});
+      !texts.ok())
+    return texts;
   if (record.trace.size() > limits.packed_bytes) {
     return {StatusCode::kTooLarge,
             "the trace has more than " + std::to_string(limits.packed_bytes) + " bytes"};
   }
-  const auto trace = OpenTrace(record.trace, limits.unpacked_bytes);
-  if (!trace.ok()) return trace.status();
-  if (UnfoldsTooMuch(*trace))
+  const auto trace = LAGWATCH_TRY(OpenTrace(record.trace, limits.unpacked_bytes));
+  if (UnfoldsTooMuch(trace))
     return {StatusCode::kTooLarge, "the trace has stacks that are too deep, or too many of them"};
   return {};
 }

@@ -26,10 +26,9 @@ base::Status Create(const KeyFile& keys, const FirstKey& key) {
 
 base::Status CreateFirstKeys(const KeyFile& keys, const std::vector<FirstKey>& wanted) {
   const bool has_keys = Exists(keys.path());
-  auto records = keys.Read();
-  if (!records.ok()) return records.status();
+  auto records = LAGWATCH_TRY(keys.Read());
   for (const FirstKey& key : wanted) {
-    if (std::ranges::count(*records, key.access, &KeyRecord::access) > 0) continue;
+    if (std::ranges::count(records, key.access, &KeyRecord::access) > 0) continue;
     if (has_keys && Exists(key.text_path)) {
       spdlog::warn(
           "no valid {} key: the one in {} was revoked; `lagwatch-collector keys add` creates another",

@@ -14,9 +14,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
 using Json = nlohmann::ordered_json;
 
 // Keeps other processes out, and other threads of this one, which the file's lock does not.
@@ -121,10 +118,9 @@ Status KeyFile::Apply(const Change& change) const {
   if (lock.error() == EWOULDBLOCK)
     return {StatusCode::kUnavailable, "another program is changing " + path_ + "; try again"};
   if (lock.error() != 0) return base::IoError("cannot lock " + path_ + ".lock", lock.error());
-  auto records = Read();
-  if (!records.ok()) return records.status();
-  if (Status changed = change(&*records); !changed.ok()) return changed;
-  return Write(*records);
+  auto records = LAGWATCH_TRY(Read());
+  if (Status changed = change(&records); !changed.ok()) return changed;
+  return Write(records);
 }
 
 Status KeyFile::Write(const std::vector<KeyRecord>& records) const {

@@ -5,7 +5,6 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -13,9 +12,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxNameBytes = 64;
@@ -23,14 +19,10 @@ constexpr std::pair<Access, std::string_view> kNames[] = {
     {Access::kProject, "project"}, {Access::kRead, "read"}, {Access::kAdmin, "admin"}};
 
 std::optional<KeyDigest> ParseDigest(const std::string& hex) {
+  const std::optional<std::string> bytes = base::FromHex(hex);
   KeyDigest digest;
-  if (hex.size() != 2 * digest.size()) return std::nullopt;
-  for (size_t i = 0; i < digest.size(); ++i) {
-    const size_t high = base::kHexDigits.find(hex[2 * i]);
-    const size_t low = base::kHexDigits.find(hex[2 * i + 1]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    digest[i] = static_cast<uint8_t>(high << 4 | low);
-  }
+  if (!bytes || bytes->size() != digest.size()) return std::nullopt;
+  std::ranges::copy(*bytes, digest.begin());
   return digest;
 }
 

@@ -5,14 +5,12 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "collector/files/file_stamp.h"
 #include "collector/keys/key_file.h"
 #include "collector/keys/token_bucket.h"

@@ -2,17 +2,12 @@
 #include "collector/keys/secret_file.h"
 
 #include <cerrno>
-#include <string_view>
 
 #include "base/process/env.h"
 #include "base/text.h"
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 Status WriteNewFile(const std::string& path, const std::string& content) {
   base::Env& env = base::SystemEnv();

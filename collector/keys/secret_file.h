@@ -18,11 +18,8 @@ base::Result<std::string> LoadOrCreateSecret(const std::string& path,
 // Errors: also kInvalid when the file is damaged.
 template <typename Key>
 base::Result<Key> LoadOrCreateKey(const std::string& path) {
-  auto text = LoadOrCreateSecret(path, []() -> base::Result<std::string> {
-    auto key = Key::Create();
-    if (!key.ok()) return key.status();
-    return key->ToText();
-  });
+  auto text = LoadOrCreateSecret(
+      path, []() -> base::Result<std::string> { return LAGWATCH_TRY(Key::Create()).ToText(); });
   if (!text.ok()) return text.status();
   auto key = Key::Parse(*text);
   if (key.ok()) return key;

@@ -64,10 +64,9 @@ base::Result<bool> AppRetentionJob::Step() {
 
 base::Result<bool> AppRetentionJob::StepOf(Part* part) {
   if (!part->is_under_way) {
-    const auto cutoff = part->guard.Cutoff();
-    if (!cutoff.ok()) return cutoff.status();
-    if (part->done_day != *cutoff) {
-      part->removal.before_day = *cutoff;
+    const auto cutoff = LAGWATCH_TRY(part->guard.Cutoff());
+    if (part->done_day != cutoff) {
+      part->removal.before_day = cutoff;
       part->progress = {};
       part->is_under_way = true;
     }
@@ -91,9 +90,7 @@ base::Result<bool> AppRetentionJob::RemoveRest() {
     day = std::min(day, *part->done_day);
   }
   if (rest_day_ == day) return false;
-  const auto removed = store_->RemoveBefore(day, kRecordsOfAStep);
-  if (!removed.ok()) return removed.status();
-  if (*removed >= kRecordsOfAStep) return true;
+  if (LAGWATCH_TRY(store_->RemoveBefore(day, kRecordsOfAStep)) >= kRecordsOfAStep) return true;
   rest_day_ = day;
   return false;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/maintenance/recluster_job.h"
 
-#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -51,10 +50,9 @@ base::Status ReclusterJob::Begin() {
   State state = ReadState();
   if (state.version != clusterer_.version()) state = {clusterer_.version(), base::Uuid{}};
   if (state.done_until) {
-    auto all = store_->Causes({.limit = 0});
-    if (!all.ok()) return all.status();
+    auto all = LAGWATCH_TRY(store_->Causes({.limit = 0}));
     std::lock_guard lock(mutex_);
-    progress_ = {.is_running = true, .done = 0, .total = all->all.sums.reports};
+    progress_ = {.is_running = true, .done = 0, .total = all.all.sums.reports};
   }
   return WriteState(state);
 }
@@ -64,10 +62,9 @@ base::Result<bool> ReclusterJob::Step() {
     if (base::Status begun = Begin(); !begun.ok()) return begun;
   }
   if (!state_->done_until) return false;
-  const auto reports = store_->ReportsAfter(*state_->done_until, kReclusteredInAStep);
-  if (!reports.ok()) return reports.status();
+  const auto reports = LAGWATCH_TRY(store_->ReportsAfter(*state_->done_until, kReclusteredInAStep));
   std::vector<Reclustered> moved;
-  for (const StoredReport& stored : *reports) {
+  for (const StoredReport& stored : reports) {
     const auto report = report::DecodeReport(stored.payload);
     if (!report.ok()) continue;  // it stays where it is
     const SymbolNamer namer(*report, symbolizer_);
@@ -76,11 +73,11 @@ base::Result<bool> ReclusterJob::Step() {
     moved.push_back({stored.row.id, clusterer_.Assign(*report, namer), {}});
   }
   if (base::Status status = store_->Recluster(moved); !status.ok()) return status;
-  const bool is_done = static_cast<int64_t>(reports->size()) < kReclusteredInAStep;
-  const auto until = is_done ? std::nullopt : std::optional(reports->back().row.id);
+  const bool is_done = static_cast<int64_t>(reports.size()) < kReclusteredInAStep;
+  const auto until = is_done ? std::nullopt : std::optional(reports.back().row.id);
   if (base::Status written = WriteState({clusterer_.version(), until}); !written.ok()) return written;
   std::lock_guard lock(mutex_);
-  progress_.done += static_cast<int64_t>(reports->size());
+  progress_.done += static_cast<int64_t>(reports.size());
   progress_.is_running = !is_done;
   return !is_done;
 }

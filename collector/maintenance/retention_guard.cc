@@ -31,20 +31,18 @@ RetentionGuard::RetentionGuard(Store* store, int64_t days, std::function<int64_t
 base::Result<int64_t> RetentionGuard::Cutoff() {
   const int64_t today = wall_ms_() / kMsPerDay;
   const int64_t wanted = today - days_;
-  const auto reached = ReachedDay(wanted);
-  if (!reached.ok()) return reached.status();
+  const auto reached = LAGWATCH_TRY(ReachedDay(wanted));
   int64_t cutoff = wanted;
   bool is_held = false;
-  if (wanted > *reached + 1 && !IsConfirmed(today)) {
-    const auto newest = store_->NewestDay();
-    if (!newest.ok()) return newest.status();
+  if (wanted > reached + 1 && !IsConfirmed(today)) {
+    const auto newest = LAGWATCH_TRY(store_->NewestDay());
     // Programs' clocks are independent of this one: their newest records show whether this one is right.
-    is_held = *newest && **newest + 1 < today;
+    is_held = newest && *newest + 1 < today;
     const bool is_pausing = advanced_mono_ns_ && options_.mono_ns() - *advanced_mono_ns_ < kPauseNs;
-    if (*newest) cutoff = is_held || is_pausing ? *reached : *reached + 1;
+    if (newest) cutoff = is_held || is_pausing ? reached : reached + 1;
   }
   std::lock_guard lock(mutex_);
-  state_ = {.is_held = is_held, .reached_day = *reached, .wanted_day = wanted};
+  state_ = {.is_held = is_held, .reached_day = reached, .wanted_day = wanted};
   return cutoff;
 }
 
@@ -69,13 +67,11 @@ RetentionState RetentionGuard::state() const {
 base::Result<int64_t> RetentionGuard::ReachedDay(int64_t wanted_day) {
   if (!reached_day_) reached_day_ = ReadNumber(options_.state_path);
   if (reached_day_) return *reached_day_;
-  const auto newest = store_->NewestDay();
-  if (!newest.ok()) return newest.status();
-  int64_t reached = *newest ? std::min(wanted_day, **newest - days_) : wanted_day;
+  const auto newest = LAGWATCH_TRY(store_->NewestDay());
+  int64_t reached = newest ? std::min(wanted_day, *newest - days_) : wanted_day;
   if (options_.begins_at_oldest) {
-    const auto oldest = store_->OldestDay();
-    if (!oldest.ok()) return oldest.status();
-    if (*oldest) reached = std::min(reached, **oldest);
+    const auto oldest = LAGWATCH_TRY(store_->OldestDay());
+    if (oldest) reached = std::min(reached, *oldest);
   }
   if (base::Status noted = NoteReached(reached); !noted.ok()) return noted;
   return reached;

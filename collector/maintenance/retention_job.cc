@@ -28,43 +28,31 @@ base::Status HoldNotice::Check(const RetentionState& state, int64_t mono_ns) {
               "confirm it: lagwatch-collector retention confirm-clock"};
 }
 
-RetentionJob::RetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms,
-                           RetentionOptions options)
-    : store_(store), days_(days), guard_(store, days, std::move(wall_ms), std::move(options)) {}
-
-base::Result<bool> RetentionJob::Step() {
-  if (days_ == 0) return false;
-  const auto cutoff = guard_.Cutoff();
-  if (!cutoff.ok()) return cutoff.status();
-  const auto removed = store_->RemoveBefore(*cutoff, kRemovedInAStep);
-  if (!removed.ok()) return removed.status();
-  if (*removed >= kRemovedInAStep) return true;
-  if (base::Status noted = guard_.NoteReached(*cutoff); !noted.ok()) return noted;
-  base::Status notice = notice_.Check(guard_.state(), base::SystemClock().MonoNs());
-  return notice.ok() ? base::Result<bool>(false) : notice;
+Result<bool> RetentionJob::RemoveSome(int64_t day) {
+  if (of_ == Of::kTracesOnly) return store_->RemoveTracesBefore(day, kTracesOfAStep);
+  return LAGWATCH_TRY(store_->RemoveBefore(day, kRemovedInAStep)) >= kRemovedInAStep;
 }
 
-TraceRetentionJob::TraceRetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms,
-                                     RetentionOptions options)
-    : store_(store), days_(days), guard_(store, days, std::move(wall_ms), std::move(options)) {}
-
-base::Result<bool> TraceRetentionJob::Step() {
+Result<bool> RetentionJob::Step() {
   if (days_ == 0) return false;
-  const auto cutoff = guard_.Cutoff();
-  if (!cutoff.ok()) return cutoff.status();
-  const auto has_more = store_->RemoveTracesBefore(*cutoff, kTracesOfAStep);
-  if (!has_more.ok() || *has_more) return has_more;
-  if (base::Status noted = guard_.NoteReached(*cutoff); !noted.ok()) return noted;
-  base::Status notice = notice_.Check(guard_.state(), base::SystemClock().MonoNs());
-  return notice.ok() ? base::Result<bool>(false) : notice;
+  const auto cutoff = LAGWATCH_TRY(guard_.Cutoff());
+  if (LAGWATCH_TRY(RemoveSome(cutoff))) return true;
+  if (Status noted = guard_.NoteReached(cutoff); !noted.ok()) return noted;
+  Status notice = notice_.Check(guard_.state(), base::SystemClock().MonoNs());
+  return notice.ok() ? Result<bool>(false) : notice;
 }
 
-base::Result<bool> UnusedNamesJob::Step() { return store_->RemoveUnused(kNamesOfAStep); }
+StepJob CreateUnusedNamesJob(Store* store) {
+  return {"removal of unused names", [store] { return store->RemoveUnused(kNamesOfAStep); }};
+}
 
-base::Result<bool> RepairJob::Step() {
-  const auto repaired = store_->RepairSums(kClustersOfAStep);
-  if (!repaired.ok()) return repaired.status();
-  return *repaired > 0;
+StepJob CreateRepairJob(Store* store) {
+  return {"repair of sums",
+          [store]() -> Result<bool> { return LAGWATCH_TRY(store->RepairSums(kClustersOfAStep)) > 0; }};
+}
+
+StepJob CreateCompactJob(Store* store) {
+  return {"vacuum", [store] { return store->Compact(); }};
 }
 
 }  // namespace lagwatch::collector

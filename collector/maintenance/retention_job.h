@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "collector/maintenance/maintenance.h"
 #include "collector/maintenance/retention_guard.h"
@@ -25,75 +26,47 @@ class HoldNotice {
 
 class RetentionJob final : public MaintenanceJob {
  public:
-  // Keeps today and the `days` before it; 0: all. Borrows `store`. `wall_ms` returns the time.
-  RetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms, RetentionOptions options = {});
+  // Traces take more room than other records, and are asked for sooner.
+  enum class Of { kAllRecords, kTracesOnly };
 
-  std::string name() const override { return "retention"; }
+  // Keeps today and the `days` before it; 0: all. Borrows `store`. `wall_ms` returns the time.
+  RetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms, RetentionOptions options = {},
+               Of of = Of::kAllRecords)
+      : store_(store), days_(days), of_(of), guard_(store, days, std::move(wall_ms), std::move(options)) {}
+
+  std::string name() const override { return of_ == Of::kTracesOnly ? "retention of traces" : "retention"; }
   // An error, once in an hour, while the clock is in doubt.
   base::Result<bool> Step() override;
-
   // Thread-safe.
   RetentionState state() const { return guard_.state(); }
 
  private:
+  // Removes some records of days before that one; whether there may be more.
+  base::Result<bool> RemoveSome(int64_t day);
+
   Store* store_;
   int64_t days_;
+  Of of_;
   RetentionGuard guard_;
   HoldNotice notice_;
 };
 
-// The same of traces alone, which take more room and are asked for sooner.
-class TraceRetentionJob final : public MaintenanceJob {
+// A job that is one function.
+class StepJob final : public MaintenanceJob {
  public:
-  // As RetentionJob.
-  TraceRetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms,
-                    RetentionOptions options = {});
-
-  std::string name() const override { return "retention of traces"; }
-  base::Result<bool> Step() override;
+  StepJob(std::string name, std::function<base::Result<bool>()> step)
+      : name_(std::move(name)), step_(std::move(step)) {}
+  std::string name() const override { return name_; }
+  base::Result<bool> Step() override { return step_(); }
 
  private:
-  Store* store_;
-  int64_t days_;
-  RetentionGuard guard_;
-  HoldNotice notice_;
+  const std::string name_;
+  const std::function<base::Result<bool>()> step_;
 };
 
-// Removes programs' versions and clusters that no report has any more.
-class UnusedNamesJob final : public MaintenanceJob {
- public:
-  // Borrows `store`.
-  explicit UnusedNamesJob(Store* store) : store_(store) {}
-
-  std::string name() const override { return "removal of unused names"; }
-  base::Result<bool> Step() override;
-
- private:
-  Store* store_;
-};
-
-class RepairJob final : public MaintenanceJob {
- public:
-  // Borrows `store`.
-  explicit RepairJob(Store* store) : store_(store) {}
-
-  std::string name() const override { return "repair of sums"; }
-  base::Result<bool> Step() override;
-
- private:
-  Store* store_;
-};
-
-class CompactJob final : public MaintenanceJob {
- public:
-  // Borrows `store`.
-  explicit CompactJob(Store* store) : store_(store) {}
-
-  std::string name() const override { return "vacuum"; }
-  base::Result<bool> Step() override { return store_->Compact(); }
-
- private:
-  Store* store_;
-};
+// All borrow `store`. Removes programs' versions and clusters that no report has any more.
+StepJob CreateUnusedNamesJob(Store* store);
+StepJob CreateRepairJob(Store* store);
+StepJob CreateCompactJob(Store* store);
 
 }  // namespace lagwatch::collector

@@ -63,14 +63,12 @@ base::Result<bool> StoreQuota::StepOnce() {
 
 base::Result<bool> StoreQuota::BeginDay() {
   if (!IsOver()) return Check().ok() ? base::Result<bool>(false) : CutLog();
-  const auto oldest = store_->OldestDay();
-  if (!oldest.ok()) return oldest.status();
-  const auto newest = store_->NewestDay();
-  if (!newest.ok()) return newest.status();
+  const auto oldest = LAGWATCH_TRY(store_->OldestDay());
+  const auto newest = LAGWATCH_TRY(store_->NewestDay());
   const int64_t today = options_.wall_ms() / kMsPerDay;
-  if (!*oldest || **oldest >= std::min(today, newest->value_or(today))) return Hold();
+  if (!oldest || *oldest >= std::min(today, newest.value_or(today))) return Hold();
   is_held_ = false;
-  day_ = **oldest;
+  day_ = *oldest;
   phase_ = Phase::kTraces;
   removed_reports_ = 0;
   return true;
@@ -84,10 +82,9 @@ base::Result<bool> StoreQuota::RemoveSome() {
     if (!*has_more) phase_ = Phase::kReports;
     return true;
   }
-  const auto removed = store_->RemoveBefore(*day_ + 1, kReportsAtOnce);
-  if (!removed.ok()) return removed.status();
-  removed_reports_ += *removed;
-  if (*removed >= kReportsAtOnce) return true;
+  const auto removed = LAGWATCH_TRY(store_->RemoveBefore(*day_ + 1, kReportsAtOnce));
+  removed_reports_ += removed;
+  if (removed >= kReportsAtOnce) return true;
   phase_ = Phase::kRepair;
   if (options_.on_removed) options_.on_removed(*day_, removed_reports_);
   return true;
@@ -97,9 +94,7 @@ base::Result<bool> StoreQuota::RemoveSome() {
 // reports are refused.
 base::Result<bool> StoreQuota::Repair() {
   if (Check().ok()) {
-    const auto repaired = store_->RepairSums(kClustersAtOnce);
-    if (!repaired.ok()) return repaired.status();
-    if (*repaired > 0) return true;
+    if (LAGWATCH_TRY(store_->RepairSums(kClustersAtOnce)) > 0) return true;
   }
   day_.reset();
   return true;
@@ -107,8 +102,7 @@ base::Result<bool> StoreQuota::Repair() {
 
 // The log alone is too large, after a reader that took long: without a write it would stay so.
 base::Result<bool> StoreQuota::CutLog() {
-  const auto is_cut = store_->TruncateLog();
-  if (!is_cut.ok()) return is_cut.status();
+  if (Status cut = store_->TruncateLog().status(); !cut.ok()) return cut;
   return false;
 }
 

@@ -18,33 +18,28 @@ constexpr std::chrono::seconds kTimeOfAStep{10};
 }  // namespace
 
 base::Result<bool> SymbolizeJob::Step() {
-  const auto builds = store_->UnnamedBuilds(kBuildsOfAStep);
-  if (!builds.ok()) return builds.status();
+  const auto builds = LAGWATCH_TRY(store_->UnnamedBuilds(kBuildsOfAStep));
   bool has_more = false;
   const auto end = std::chrono::steady_clock::now() + kTimeOfAStep;
-  for (const UnnamedBuild& build : *builds) {
+  for (const UnnamedBuild& build : builds) {
     // A place that is in no function asks whether there is a file, and costs nothing else.
     const uint64_t nowhere[] = {0};
     const bool has_file = symbolizer_->Symbolize(build.build_id, nowhere).ok();
     if (std::chrono::steady_clock::now() >= end) return true;
     if (!has_file) continue;
-    const auto named = NameSome(build.build_id);
-    if (!named.ok()) return named.status();
-    has_more |= *named;
+    has_more |= LAGWATCH_TRY(NameSome(build.build_id));
   }
   return has_more;
 }
 
 base::Result<bool> SymbolizeJob::NameSome(const std::string& build_id) {
-  const auto reports = store_->ReportsWithUnnamed(build_id, kNamedInAStep);
-  if (!reports.ok()) return reports.status();
+  const auto reports = LAGWATCH_TRY(store_->ReportsWithUnnamed(build_id, kNamedInAStep));
   std::vector<Reclustered> moved;
-  for (const StoredReport& stored : *reports) {
-    const auto report = report::DecodeReport(stored.payload);
-    if (!report.ok()) return report.status();
-    const SymbolNamer namer(*report, symbolizer_);
+  for (const StoredReport& stored : reports) {
+    const auto report = LAGWATCH_TRY(report::DecodeReport(stored.payload));
+    const SymbolNamer namer(report, symbolizer_);
     if (namer.is_unavailable()) continue;
-    moved.push_back({stored.row.id, clusterer_.Assign(*report, namer), build_id});
+    moved.push_back({stored.row.id, clusterer_.Assign(report, namer), build_id});
   }
   if (base::Status status = store_->Recluster(moved); !status.ok()) return status;
   return static_cast<int64_t>(moved.size()) == kNamedInAStep;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <utility>
 
 #include "base/clock.h"
 #include "collector/query/cause_samples.h"
@@ -17,10 +16,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 constexpr int64_t kMsPerHour = 3'600'000;
 constexpr int64_t kMaxOffset = 1'000'000;
 constexpr int64_t kMaxDays = 90;
@@ -32,47 +27,35 @@ Status NoSuchCluster() { return {StatusCode::kNotFound, "no such cluster; /v1/cl
 }  // namespace
 
 Result<Json> ClusterQueries::List(const QueryString& query) const {
-  auto level = query.GetInt("level", 1, 1, 2);
-  if (!level.ok()) return level.status();
-  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
-  if (!limit.ok()) return limit.status();
-  auto offset = query.GetInt("offset", 0, 0, kMaxOffset);
-  if (!offset.ok()) return offset.status();
-  auto days = query.GetInt("days", 0, 0, kMaxDays);
-  if (!days.ok()) return days.status();
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
-  filter->cluster_key.clear();
+  auto level = LAGWATCH_TRY(query.GetInt("level", 1, 1, 2));
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
+  auto offset = LAGWATCH_TRY(query.GetInt("offset", 0, 0, kMaxOffset));
+  auto days = LAGWATCH_TRY(query.GetInt("days", 0, 0, kMaxDays));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  filter.cluster_key.clear();
   const std::string text = query.Get("q");
   if (text.size() > kMaxTextSearched)
     return Status(StatusCode::kInvalid,
                   "q may have " + std::to_string(kMaxTextSearched) + " bytes, not more");
-  auto states = ParseStates(query.Get("state"));
-  if (!states.ok()) return states.status();
-  auto page = annotated_.Causes({.filter = *filter,
-                                 .level = static_cast<int>(*level),
-                                 .limit = *limit,
-                                 .offset = *offset,
-                                 .text = text},
-                                *states);
-  if (!page.ok()) return page.status();
-  auto watched_ns = WatchedNs(*filter);
-  if (!watched_ns.ok()) return watched_ns.status();
+  auto states = LAGWATCH_TRY(ParseStates(query.Get("state")));
+  auto page = LAGWATCH_TRY(annotated_.Causes(
+      {.filter = filter, .level = static_cast<int>(level), .limit = limit, .offset = offset, .text = text},
+      states));
+  auto watched_ns = LAGWATCH_TRY(WatchedNs(filter));
   Json answer = Json::array();
   NameRoom room;
-  for (const ShownCause& cause : page->causes)
-    answer.push_back(ClusterJson(cause, {page->all.estimated_hang_ns, *watched_ns}, &room));
-  Status added = *days == 0 ? Status() : AddDays(page->causes, *days, &answer);
+  for (const ShownCause& cause : page.causes)
+    answer.push_back(ClusterJson(cause, {page.all.estimated_hang_ns, watched_ns}, &room));
+  Status added = days == 0 ? Status() : AddDays(page.causes, days, &answer);
   return added.ok() ? Result<Json>(std::move(answer)) : added;
 }
 
 Status ClusterQueries::AddDays(const std::vector<ShownCause>& causes, int64_t count, Json* list) const {
   const int64_t today = base::SystemClock().WallMs() / kMsPerDay;
-  auto costs = annotated_.CostByDay(causes, today - count + 1, today);
-  if (!costs.ok()) return costs.status();
-  for (size_t i = 0; i < costs->size(); ++i) {
+  auto costs = LAGWATCH_TRY(annotated_.CostByDay(causes, today - count + 1, today));
+  for (size_t i = 0; i < costs.size(); ++i) {
     Json days = Json::array();
-    for (const CauseDay& day : (*costs)[i])
+    for (const CauseDay& day : costs[i])
       days.push_back({{"begin_ms", day.day * kMsPerDay}, {"hang_ms", ToMs(day.weighted_hang_ns)}});
     (*list)[i]["days"] = std::move(days);
   }
@@ -85,65 +68,44 @@ Result<double> ClusterQueries::WatchedNs(const ReportFilter& filter) const {
 }
 
 Result<CostOfAll> ClusterQueries::CostOf(const ReportFilter& filter) const {
-  auto all = store_->Causes({.filter = filter, .limit = 0});
-  if (!all.ok()) return all.status();
-  auto watched_ns = WatchedNs(filter);
-  if (!watched_ns.ok()) return watched_ns.status();
-  return CostOfAll{all->all.estimated_hang_ns, *watched_ns};
+  auto all = LAGWATCH_TRY(store_->Causes({.filter = filter, .limit = 0}));
+  auto watched_ns = LAGWATCH_TRY(WatchedNs(filter));
+  return CostOfAll{all.all.estimated_hang_ns, watched_ns};
 }
 
 Result<Json> ClusterQueries::One(const std::string& key, const QueryString& query) const {
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
   const std::string by = query.Get("by");
   if (!by.empty() && by != "version") return Status(StatusCode::kInvalid, "by must be version");
-  auto found = annotated_.Find(key, *filter);
-  if (!found.ok()) return found.status();
-  if (!*found) return NoSuchCluster();
-  const ShownCause& cause = **found;
-  auto all = CostOf(*filter);
-  if (!all.ok()) return all.status();
+  auto found = LAGWATCH_TRY(annotated_.Find(key, filter));
+  if (!found) return NoSuchCluster();
+  const ShownCause& cause = *found;
+  auto all = LAGWATCH_TRY(CostOf(filter));
   NameRoom room;
-  Json answer = ClusterJson(cause, *all, &room);
-  auto days = annotated_.Days(cause);
-  if (!days.ok()) return days.status();
-  answer["days"] = PeriodsJson(*days);
-  if (query.Get("trend") == "hour") {
-    auto hours = Hours(cause, *filter);
-    if (!hours.ok()) return hours.status();
-    answer["hours"] = std::move(*hours);
-  }
-  if (by == "version") {
-    auto versions = Versions(cause, *filter);
-    if (!versions.ok()) return versions.status();
-    answer["by_version"] = std::move(*versions);
-  }
-  Status added = AddReports(cause, *filter, &answer);
+  Json answer = ClusterJson(cause, all, &room);
+  answer["days"] = PeriodsJson(LAGWATCH_TRY(annotated_.Days(cause)));
+  if (query.Get("trend") == "hour") answer["hours"] = LAGWATCH_TRY(Hours(cause, filter));
+  if (by == "version") answer["by_version"] = LAGWATCH_TRY(Versions(cause, filter));
+  Status added = AddReports(cause, filter, &answer);
   return added.ok() ? Result<Json>(std::move(answer)) : added;
 }
 
 // Some at a time: the last ones may not be needed.
 Result<Json> ClusterQueries::Samples(const std::string& key, const QueryString& query) const {
   constexpr size_t kAtOnce = 50;
-  auto limit = query.GetInt("limit", kDefaultSampledReports, 1, kMaxLimit);
-  if (!limit.ok()) return limit.status();
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
-  auto shown_key = annotated_.ShownKey(key);
-  if (!shown_key.ok()) return shown_key.status();
-  filter->cluster_key = *shown_key;
-  auto rows = annotated_.Reports(*filter, *limit);
-  if (!rows.ok()) return rows.status();
-  std::erase_if(*rows, [](const ReportRow& row) { return !IsCounted(row.kind); });
-  if (rows->empty()) return NoSuchCluster();
-  CauseSamples samples(*rows, rules_, symbolizer_);
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultSampledReports, 1, kMaxLimit));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  filter.cluster_key = LAGWATCH_TRY(annotated_.ShownKey(key));
+  auto rows = LAGWATCH_TRY(annotated_.Reports(filter, limit));
+  std::erase_if(rows, [](const ReportRow& row) { return !IsCounted(row.kind); });
+  if (rows.empty()) return NoSuchCluster();
+  CauseSamples samples(rows, rules_, symbolizer_);
   bool has_room = true;
-  for (size_t begin = 0; begin < rows->size() && has_room; begin += kAtOnce) {
+  for (size_t begin = 0; begin < rows.size() && has_room; begin += kAtOnce) {
     std::vector<base::Uuid> ids;
-    for (size_t i = begin; i < std::min(begin + kAtOnce, rows->size()); ++i) ids.push_back((*rows)[i].id);
-    auto stored = store_->FindReports(ids);
-    if (!stored.ok()) return stored.status();
-    for (auto each = stored->rbegin(); each != stored->rend() && has_room; ++each) {
+    for (size_t i = begin; i < std::min(begin + kAtOnce, rows.size()); ++i) ids.push_back(rows[i].id);
+    auto stored = LAGWATCH_TRY(store_->FindReports(ids));
+    for (auto each = stored.rbegin(); each != stored.rend() && has_room; ++each) {
       const auto report = DecodeStored(*each);
       if (report.ok()) has_room = samples.TryAdd(each->row, *report);
     }
@@ -154,30 +116,26 @@ Result<Json> ClusterQueries::Samples(const std::string& key, const QueryString& 
 // One of them in full, and what the newest are called.
 Status ClusterQueries::AddReports(const ShownCause& cause, ReportFilter filter, Json* answer) const {
   filter.cluster_key = cause.row.cluster.key;
-  auto reports = annotated_.Reports(filter, kDefaultLimit);
-  if (!reports.ok()) return reports.status();
-  auto chosen = Representative(cause, *reports);
-  if (!chosen.ok()) return chosen.status();
-  if (!*chosen) return NoSuchCluster();
-  auto decoded = DecodeStored(**chosen);
-  if (!decoded.ok()) return decoded.status();
-  (*answer)["representative"] = base::ToString((*chosen)->row.id);
-  const SymbolNamer namer(*decoded, symbolizer_);
-  (*answer)["stack"] = ExpensiveStackJson(*decoded, namer);
+  auto reports = LAGWATCH_TRY(annotated_.Reports(filter, kDefaultLimit));
+  auto chosen = LAGWATCH_TRY(Representative(cause, reports));
+  if (!chosen) return NoSuchCluster();
+  auto decoded = LAGWATCH_TRY(DecodeStored(*chosen));
+  (*answer)["representative"] = base::ToString(chosen->row.id);
+  const SymbolNamer namer(decoded, symbolizer_);
+  (*answer)["stack"] = ExpensiveStackJson(decoded, namer);
   (*answer)["names_pending"] = namer.is_unavailable();
   (*answer)["report_ids"] = Json::array();
-  for (const ReportRow& report : *reports) (*answer)["report_ids"].push_back(base::ToString(report.id));
+  for (const ReportRow& report : reports) (*answer)["report_ids"].push_back(base::ToString(report.id));
   return {};
 }
 
 // The watched time of one user's versions is unknown.
 Result<Json> ClusterQueries::Versions(const ShownCause& cause, const ReportFilter& filter) const {
-  auto versions = annotated_.Versions(cause, filter);
-  if (!versions.ok()) return versions.status();
+  auto versions = LAGWATCH_TRY(annotated_.Versions(cause, filter));
   Result<std::vector<WatchedVersion>> watched = std::vector<WatchedVersion>();
   if (filter.user.empty()) watched = store_->WatchedVersions(filter);
   if (!watched.ok()) return watched.status();
-  return CauseVersionsJson(std::move(*versions), *watched);
+  return CauseVersionsJson(std::move(versions), *watched);
 }
 
 // Of the newest, the one whose hang is counted here and lasted about as long as most of the cause's do.

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/query/filter_parser.h"
 
-#include <optional>
-
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
 
 // The day that holds that time, or nothing without it.
 Result<std::optional<int64_t>> DayAt(const QueryString& query, std::string_view name) {
   if (query.Get(name).empty()) return std::optional<int64_t>();
-  auto wall_ms = query.GetInt(name, 0, 0, INT64_MAX);
-  if (!wall_ms.ok()) return wall_ms.status();
-  return std::optional(*wall_ms / kMsPerDay);
+  return std::optional(LAGWATCH_TRY(query.GetInt(name, 0, 0, INT64_MAX)) / kMsPerDay);
 }
 
 }  // namespace
@@ -21,12 +15,8 @@ Result<std::optional<int64_t>> DayAt(const QueryString& query, std::string_view 
 Result<ReportFilter> ParseFilter(const QueryString& query) {
   ReportFilter filter{.cluster_key = query.Get("cluster")};
   for (const FilterText& text : kFilterTexts) filter.*text.wanted = query.Get(text.name);
-  auto first_day = DayAt(query, "from_ms");
-  if (!first_day.ok()) return first_day.status();
-  auto last_day = DayAt(query, "to_ms");
-  if (!last_day.ok()) return last_day.status();
-  filter.first_day = *first_day;
-  filter.last_day = *last_day;
+  filter.first_day = LAGWATCH_TRY(DayAt(query, "from_ms"));
+  filter.last_day = LAGWATCH_TRY(DayAt(query, "to_ms"));
   return filter;
 }
 

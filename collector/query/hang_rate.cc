@@ -2,7 +2,6 @@
 #include "collector/query/hang_rate.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "collector/cluster/cause_sums.h"

@@ -17,10 +17,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 constexpr std::string_view kClusters = "/v1/clusters";
 constexpr std::string_view kSamples = "/samples";  // of a cluster
 constexpr std::string_view kReports = "/v1/reports";
@@ -96,41 +92,33 @@ QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& qu
 }
 
 QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
-  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
-  if (!limit.ok()) return limit.status();
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
-  auto before = ParseBefore(query);
-  if (!before.ok()) return before.status();
-  auto reports = annotated_.Reports(*filter, *limit, *before);
-  if (!reports.ok()) return reports.status();
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  auto before = LAGWATCH_TRY(ParseBefore(query));
+  auto reports = LAGWATCH_TRY(annotated_.Reports(filter, limit, before));
   std::map<std::string, Cluster> clusters;
   Json answer = Json::array();
   std::vector<base::Uuid> ids;
-  for (const ReportRow& report : *reports) {
+  for (const ReportRow& report : reports) {
     ids.push_back(report.id);
     auto known = clusters.find(report.level1_key);
     if (known == clusters.end()) {
-      auto found = store_->FindCluster(report.level1_key);
-      if (!found.ok()) return found.status();
-      known = clusters.emplace(report.level1_key, found->value_or(Cluster{})).first;
+      auto found = LAGWATCH_TRY(store_->FindCluster(report.level1_key));
+      known = clusters.emplace(report.level1_key, found.value_or(Cluster{})).first;
     }
     answer.push_back(ReportHeaderJson(report, known->second.frames));
   }
   if (Status added = traces_.AddTraceCounts(ids, &answer); !added.ok()) return added;
-  if (Status added = AddExits(*reports, answer); !added.ok()) return added;
+  if (Status added = AddExits(reports, answer); !added.ok()) return added;
   return answer;
 }
 
 QueryApi::Answer QueryApi::Frames(const QueryString& query) const {
-  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
-  if (!limit.ok()) return limit.status();
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
-  auto summaries = store_->Frames(*filter, *limit);
-  if (!summaries.ok()) return summaries.status();
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  auto summaries = LAGWATCH_TRY(store_->Frames(filter, limit));
   Json answer = Json::array();
-  for (const FrameSummary& summary : *summaries) answer.push_back(FramesJson(summary));
+  for (const FrameSummary& summary : summaries) answer.push_back(FramesJson(summary));
   return answer;
 }
 
@@ -138,22 +126,19 @@ QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
   const std::string by = query.Get("by");
   if (by == "day") return UsageByDay(query);
   if (!by.empty()) return Status(StatusCode::kInvalid, "by must be day");
-  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
-  if (!limit.ok()) return limit.status();
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
   UsageSummaries summaries;
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
-  filter->first_day = filter->last_day = std::nullopt;
-  Status visited = store_->ForEachUsage(*filter, [&](std::string_view payload) {
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  filter.first_day = filter.last_day = std::nullopt;
+  Status visited = store_->ForEachUsage(filter, [&](std::string_view payload) {
     if (auto usage = report::DecodeUsage(payload); usage.ok()) summaries.Add(*usage);
   });
   if (!visited.ok()) return visited;
-  auto exits = store_->CountExits(*filter);
-  if (!exits.ok()) return exits.status();
-  for (const ExitCount& exit : *exits) summaries.Add(exit);
+  auto exits = LAGWATCH_TRY(store_->CountExits(filter));
+  for (const ExitCount& exit : exits) summaries.Add(exit);
   Json answer = Json::array();
   for (const UsageSummary& summary : std::move(summaries).Take()) {
-    if (static_cast<int64_t>(answer.size()) == *limit) break;
+    if (static_cast<int64_t>(answer.size()) == limit) break;
     answer.push_back(UsageJson(summary));
   }
   AddQuotas(&answer);
@@ -173,31 +158,26 @@ void QueryApi::AddQuotas(Json* usage) const {
 }
 
 QueryApi::Answer QueryApi::UsageByDay(const QueryString& query) const {
-  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxUsageDays);
-  if (!limit.ok()) return limit.status();
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxUsageDays));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
   UsageDays days;
-  Status visited = store_->ForEachUsage(*filter, [&](std::string_view payload) {
+  Status visited = store_->ForEachUsage(filter, [&](std::string_view payload) {
     const auto usage = report::DecodeUsage(payload);
     if (!usage.ok()) return;
     const int64_t day = ToSigned(usage->begin_wall_ms) / kMsPerDay;
-    if (day >= filter->first_day.value_or(0) && day <= filter->last_day.value_or(INT64_MAX)) days.Add(*usage);
+    if (day >= filter.first_day.value_or(0) && day <= filter.last_day.value_or(INT64_MAX)) days.Add(*usage);
   });
   if (!visited.ok()) return visited;
-  return days.ToJson(static_cast<size_t>(*limit));
+  return days.ToJson(static_cast<size_t>(limit));
 }
 
 QueryApi::Answer QueryApi::Losses(const QueryString& query) const {
-  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
-  if (!limit.ok()) return limit.status();
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
-  auto losses = store_->Losses(*filter);
-  if (!losses.ok()) return losses.status();
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  auto losses = LAGWATCH_TRY(store_->Losses(filter));
   Json answer = Json::array();
-  for (const LossRow& loss : *losses) {
-    if (static_cast<int64_t>(answer.size()) == *limit) break;
+  for (const LossRow& loss : losses) {
+    if (static_cast<int64_t>(answer.size()) == limit) break;
     answer.push_back(LossJson(loss));
   }
   return answer;
@@ -205,43 +185,36 @@ QueryApi::Answer QueryApi::Losses(const QueryString& query) const {
 
 // The file's name is that of one report; others may have it elsewhere.
 QueryApi::Answer QueryApi::MissingSymbols(const QueryString& query) const {
-  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
-  if (!limit.ok()) return limit.status();
-  auto builds = store_->UnnamedBuilds(*limit);
-  if (!builds.ok()) return builds.status();
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
+  auto builds = LAGWATCH_TRY(store_->UnnamedBuilds(limit));
   Json answer = Json::array();
-  for (const UnnamedBuild& build : *builds) {
-    auto reports = store_->ReportsWithUnnamed(build.build_id, 1);
-    if (!reports.ok()) return reports.status();
+  for (const UnnamedBuild& build : builds) {
+    auto reports = LAGWATCH_TRY(store_->ReportsWithUnnamed(build.build_id, 1));
     answer.push_back({{"build_id", base::ToHex(build.build_id)},
-                      {"module", reports->empty() ? "" : ModuleOf(reports->front(), build.build_id)},
+                      {"module", reports.empty() ? "" : ModuleOf(reports.front(), build.build_id)},
                       {"reports", build.reports}});
   }
   return answer;
 }
 
 Result<std::string> QueryApi::OneReport(std::string_view id) const {
-  auto resolved = ResolveId(id);
-  if (!resolved.ok()) return resolved.status();
-  auto stored = store_->FindReport(*resolved);
-  if (!stored.ok()) return stored.status();
-  if (!*stored) return NoSuchReport();
-  auto report = DecodeStored(**stored);
-  if (!report.ok()) return report.status();
-  const ReportRow& row = (*stored)->row;
-  auto cluster = store_->FindCluster(row.level1_key);
-  if (!cluster.ok()) return cluster.status();
-  Json answers = Json::array({ReportHeaderJson(row, cluster->value_or(Cluster{}).frames)});
+  auto resolved = LAGWATCH_TRY(ResolveId(id));
+  auto stored = LAGWATCH_TRY(store_->FindReport(resolved));
+  if (!stored) return NoSuchReport();
+  auto report = LAGWATCH_TRY(DecodeStored(*stored));
+  const ReportRow& row = stored->row;
+  auto cluster = LAGWATCH_TRY(store_->FindCluster(row.level1_key));
+  Json answers = Json::array({ReportHeaderJson(row, cluster.value_or(Cluster{}).frames)});
   if (Status added = AddExits({&row, 1}, answers); !added.ok()) return added;
   Json answer = std::move(answers.front());
-  const SymbolNamer namer(*report, symbolizer_);
+  const SymbolNamer namer(report, symbolizer_);
   answer["names_pending"] = namer.is_unavailable();
-  AddStacks(*report, namer, &answer);
-  AddWaits(*report, namer, rules_, &answer);
-  AddCircumstances(*report, &answer);
-  AddCostTree(*report, &answer);
+  AddStacks(report, namer, &answer);
+  AddWaits(report, namer, rules_, &answer);
+  AddCircumstances(report, &answer);
+  AddCostTree(report, &answer);
   if (Status added = traces_.AddTraces(row.id, &answer); !added.ok()) return added;
-  return ReportText(answer, *report, namer);
+  return ReportText(answer, report, namer);
 }
 
 // Adds how the runs of the reports ended, as the next starts reported it.
@@ -251,10 +224,9 @@ Status QueryApi::AddExits(std::span<const ReportRow> reports, Json& answer) cons
   for (const ReportRow& report : reports) {
     if (seen.insert(base::ToString(report.session_id)).second) sessions.push_back(report.session_id);
   }
-  auto ends = store_->RunEndsOf(sessions);
-  if (!ends.ok()) return ends.status();
+  auto ends = LAGWATCH_TRY(store_->RunEndsOf(sessions));
   std::map<std::string, Json> exits;
-  for (const RunEndRow& end : *ends) exits.emplace(base::ToString(end.session_id), ExitJson(end));
+  for (const RunEndRow& end : ends) exits.emplace(base::ToString(end.session_id), ExitJson(end));
   for (size_t i = 0; i < reports.size(); ++i) {
     const auto found = exits.find(base::ToString(reports[i].session_id));
     answer[i]["exit"] = found == exits.end() ? Json() : found->second;
@@ -271,12 +243,11 @@ Result<base::Uuid> QueryApi::ResolveId(std::string_view id) const {
   if (!first || !last) {
     return Status(StatusCode::kInvalid, "a report's id looks like 01932d5c-7a4e-7cc0-98c4-dc0c0c07398f");
   }
-  auto ids = store_->FindIds(*first, *last, 2);
-  if (!ids.ok()) return ids.status();
-  if (ids->empty()) return NoSuchReport();
-  if (ids->size() > 1)
+  auto ids = LAGWATCH_TRY(store_->FindIds(*first, *last, 2));
+  if (ids.empty()) return NoSuchReport();
+  if (ids.size() > 1)
     return Status(StatusCode::kInvalid, "several reports' ids begin with this; give more digits");
-  return ids->front();
+  return ids.front();
 }
 
 }  // namespace lagwatch::collector

@@ -6,20 +6,10 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/text.h"
+
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
-// Takes the text before `separator`, and the separator, off the front of `text`.
-std::string_view TakeUntil(char separator, std::string_view* text) {
-  size_t end = std::min(text->find(separator), text->size());
-  std::string_view head = text->substr(0, end);
-  text->remove_prefix(std::min(end + 1, text->size()));
-  return head;
-}
 
 std::optional<std::string> TryDecode(std::string_view text) {
   std::string decoded;
@@ -60,8 +50,8 @@ std::string Encode(std::string_view text) {
 Result<QueryString> QueryString::Parse(std::string_view text) {
   QueryString query;
   while (!text.empty()) {
-    std::string_view value = TakeUntil('&', &text);
-    auto name = TryDecode(TakeUntil('=', &value));
+    std::string_view value = base::TakeUntil('&', &text);
+    auto name = TryDecode(base::TakeUntil('=', &value));
     auto decoded = TryDecode(value);
     if (!name || !decoded) {
       return Status(StatusCode::kInvalid, "the query has a '%' without two hexadecimal digits after it");

@@ -5,8 +5,6 @@
 
 namespace lagwatch::collector {
 
-using base::StatusCode;
-
 Response ErrorResponse(int http_status, std::string_view code, std::string_view message) {
   return {http_status, JsonText({{"error", {{"code", code}, {"message", message}}}})};
 }

@@ -8,10 +8,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 Status Invalid(const char* message) { return {StatusCode::kInvalid, message}; }
 
 struct PutParameters {
@@ -35,16 +31,14 @@ Result<SymbolUpload> ReadUpload(std::string_view build_id, const QueryString& qu
 }
 
 Result<PutParameters> ReadPut(std::string_view build_id, std::string_view text) {
-  auto query = QueryString::Parse(text);
-  if (!query.ok()) return query.status();
-  auto upload = ReadUpload(build_id, *query);
-  if (!upload.ok()) return upload.status();
-  auto size = query->GetInt("size", 0, 1, INT64_MAX);
+  auto query = LAGWATCH_TRY(QueryString::Parse(text));
+  auto upload = LAGWATCH_TRY(ReadUpload(build_id, query));
+  auto size = query.GetInt("size", 0, 1, INT64_MAX);
   if (!size.ok() || *size == 0) return Invalid("size is the whole file's size in bytes");
-  auto offset = query->GetInt("offset", 0, 0, INT64_MAX);
+  auto offset = query.GetInt("offset", 0, 0, INT64_MAX);
   if (!offset.ok()) return Invalid("offset is where in the file the body begins, in bytes");
-  upload->size_bytes = static_cast<uint64_t>(*size);
-  return PutParameters{*std::move(upload), static_cast<uint64_t>(*offset)};
+  upload.size_bytes = static_cast<uint64_t>(*size);
+  return PutParameters{std::move(upload), static_cast<uint64_t>(*offset)};
 }
 
 Response ProgressResponse(const UploadProgress& progress) {

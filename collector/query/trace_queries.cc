@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,9 +17,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr std::string_view kFlame = "/flame";
 constexpr std::string_view kOwnFormat = "lwtrace";
 // A download of a trace does not wait longer for names.
@@ -30,14 +26,13 @@ Status NoSuchTrace() { return {StatusCode::kNotFound, "no such trace (any more);
 
 // The thread that the query asks for; else the main one, else the first.
 base::Result<int32_t> ThreadOf(const trace::Trace& trace, const QueryString& query) {
-  auto wanted = query.GetInt("tid", 0, 0, INT32_MAX);
-  if (!wanted.ok()) return wanted.status();
+  auto wanted = LAGWATCH_TRY(query.GetInt("tid", 0, 0, INT32_MAX));
   const auto has = [&](int64_t tid) {
     return std::ranges::any_of(trace.threads, [&](const trace::Thread& each) { return each.tid == tid; });
   };
-  if (*wanted != 0) {
-    if (!has(*wanted)) return Status(StatusCode::kNotFound, "the trace has no such thread");
-    return static_cast<int32_t>(*wanted);
+  if (wanted != 0) {
+    if (!has(wanted)) return Status(StatusCode::kNotFound, "the trace has no such thread");
+    return static_cast<int32_t>(wanted);
   }
   if (trace.threads.empty()) return Status(StatusCode::kNotFound, "the trace has no threads");
   return has(trace.pid) ? trace.pid : trace.threads.front().tid;
@@ -64,16 +59,12 @@ Response TraceQueries::Get(std::string_view item, const QueryString& query) cons
 }
 
 base::Result<Json> TraceQueries::List(const QueryString& query) const {
-  auto limit = query.GetInt("limit", kDefaultLimit, 1, kMaxLimit);
-  if (!limit.ok()) return limit.status();
-  auto filter = ParseFilter(query);
-  if (!filter.ok()) return filter.status();
-  auto before = ParseBefore(query);
-  if (!before.ok()) return before.status();
-  const auto traces = store_->ListTraces(*filter, *limit, *before);
-  if (!traces.ok()) return traces.status();
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  auto before = LAGWATCH_TRY(ParseBefore(query));
+  const auto traces = LAGWATCH_TRY(store_->ListTraces(filter, limit, before));
   Json list = Json::array();
-  for (const TraceRow& trace : *traces) list.push_back(TraceHeaderJson(trace));
+  for (const TraceRow& trace : traces) list.push_back(TraceHeaderJson(trace));
   return list;
 }
 
@@ -81,14 +72,13 @@ base::Result<TraceQueries::Opened> TraceQueries::Open(std::string_view id) const
   const auto parsed = base::TryParseUuid(std::string(id));
   if (!parsed)
     return Status(StatusCode::kInvalid, "a trace's id looks like 01932d5c-7a4e-7cc0-98c4-dc0c0c07398f");
-  auto stored = store_->FindTrace(*parsed);
-  if (!stored.ok()) return stored.status();
-  if (!*stored) return NoSuchTrace();
+  auto stored = LAGWATCH_TRY(store_->FindTrace(*parsed));
+  if (!stored) return NoSuchTrace();
   // It was within the limits that held when it came.
-  auto trace = OpenTrace((*stored)->trace, size_t{1} << 30);
+  auto trace = OpenTrace(stored->trace, size_t{1} << 30);
   if (!trace.ok()) return Status(StatusCode::kInternal, "the trace is damaged: " + trace.status().message());
   const bool is_complete = NameFrames(symbolizer_, kMostForNames, &*trace);
-  return Opened{std::move((*stored)->row), std::move(*trace), !is_complete};
+  return Opened{std::move(stored->row), std::move(*trace), !is_complete};
 }
 
 Response TraceQueries::File(std::string_view id, const QueryString& query) const {
@@ -129,19 +119,17 @@ Response TraceQueries::Flame(std::string_view id, const QueryString& query) cons
 }
 
 Status TraceQueries::AddTraces(const base::Uuid& report_id, Json* report) const {
-  const auto traces = store_->TracesOf(std::span(&report_id, 1));
-  if (!traces.ok()) return traces.status();
+  const auto traces = LAGWATCH_TRY(store_->TracesOf(std::span(&report_id, 1)));
   Json list = Json::array();
-  for (const TraceRow& trace : *traces) list.push_back(TraceHeaderJson(trace));
+  for (const TraceRow& trace : traces) list.push_back(TraceHeaderJson(trace));
   (*report)["traces"] = std::move(list);
   return {};
 }
 
 Status TraceQueries::AddTraceCounts(std::span<const base::Uuid> report_ids, Json* reports) const {
-  const auto traces = store_->TracesOf(report_ids);
-  if (!traces.ok()) return traces.status();
+  const auto traces = LAGWATCH_TRY(store_->TracesOf(report_ids));
   std::map<std::string, int64_t> counts;
-  for (const TraceRow& trace : *traces) ++counts[base::ToString(trace.report_id)];
+  for (const TraceRow& trace : traces) ++counts[base::ToString(trace.report_id)];
   for (Json& report : *reports) {
     const auto found = counts.find(report["id"].get<std::string>());
     report["trace_count"] = found == counts.end() ? 0 : found->second;

@@ -7,11 +7,9 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/uuid.h"
 #include "collector/query/hang_rate.h"
 #include "collector/query/json/json_text.h"
 #include "collector/store/records.h"

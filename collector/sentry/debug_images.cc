@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "collector/sentry/json_fields.h"
 
 namespace lagwatch::collector {
@@ -15,25 +16,10 @@ using nlohmann::json;
 constexpr size_t kMaxIdBytes = 64;
 constexpr size_t kGuidBytes = 16;
 
-int DigitOf(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // The bytes that hexadecimal digits say; empty when they are none. Hyphens do not count.
 std::string BytesOf(std::string hex) {
   std::erase(hex, '-');
-  if (hex.size() % 2 != 0 || hex.size() > 2 * kMaxIdBytes) return "";
-  std::string bytes;
-  for (size_t i = 0; i < hex.size(); i += 2) {
-    const int high = DigitOf(hex[i]);
-    const int low = DigitOf(hex[i + 1]);
-    if (high < 0 || low < 0) return "";
-    bytes += static_cast<char>(high << 4 | low);
-  }
-  return bytes;
+  return hex.size() <= 2 * kMaxIdBytes ? base::FromHex(hex).value_or("") : "";
 }
 
 // An ELF file's debug id is the beginning of its build id, as a GUID with its first three

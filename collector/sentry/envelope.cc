@@ -2,17 +2,13 @@
 #include "collector/sentry/envelope.h"
 
 #include <optional>
-#include <utility>
 
-#include "collector/query/json/bounded_json.h"
+#include "collector/query/json/json_text.h"
 #include "collector/sentry/json_fields.h"
 
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
 using nlohmann::json;
 
 constexpr JsonLimits kHeaderLimits{.size_bytes = kMaxEnvelopeHeaderBytes, .depth = 16, .values = 1000};
@@ -50,19 +46,17 @@ void SkipBlankLines(std::string_view* rest) {
 }  // namespace
 
 Result<Envelope> ParseEnvelope(std::string_view body) {
-  const auto headers = TakeHeaders(&body);
-  if (!headers.ok()) return headers.status();
-  Envelope envelope{.event_id = TextOf(*headers, "event_id"), .dsn = TextOf(*headers, "dsn"), .items = {}};
+  const auto headers = LAGWATCH_TRY(TakeHeaders(&body));
+  Envelope envelope{.event_id = TextOf(headers, "event_id"), .dsn = TextOf(headers, "dsn"), .items = {}};
   for (SkipBlankLines(&body); !body.empty(); SkipBlankLines(&body)) {
     if (envelope.items.size() == kMaxEnvelopeItems) {
       return Status(StatusCode::kTooLarge,
                     "the envelope has more than " + std::to_string(kMaxEnvelopeItems) + " items");
     }
-    const auto item = TakeHeaders(&body);
-    if (!item.ok()) return item.status();
-    const auto payload = TakePayload(*item, &body);
+    const auto item = LAGWATCH_TRY(TakeHeaders(&body));
+    const auto payload = TakePayload(item, &body);
     if (!payload) return Status(StatusCode::kInvalid, "an item's payload is not as long as its header says");
-    envelope.items.push_back({TextOf(*item, "type"), *payload});
+    envelope.items.push_back({TextOf(item, "type"), *payload});
   }
   return envelope;
 }

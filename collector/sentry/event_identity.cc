@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <string>
@@ -15,7 +14,7 @@ namespace {
 
 constexpr double kMaxWallS = 253'402'300'800;  // the year 10000
 
-std::optional<int64_t> ToMs(double seconds) {
+std::optional<int64_t> WholeMs(double seconds) {
   if (!(seconds > 0 && seconds < kMaxWallS)) return std::nullopt;
   return std::llround(seconds * 1000);
 }
@@ -38,14 +37,14 @@ std::optional<int64_t> ParseTime(const std::string& text) {
   }
   utc.tm_year -= 1900;
   utc.tm_mon -= 1;
-  return ToMs(static_cast<double>(timegm(&utc)) + fraction);
+  return WholeMs(static_cast<double>(timegm(&utc)) + fraction);
 }
 
 }  // namespace
 
 std::optional<int64_t> EventWallMs(const nlohmann::json& event) {
   const nlohmann::json& timestamp = Child(event, "timestamp");
-  if (timestamp.is_number()) return ToMs(timestamp.get<double>());
+  if (timestamp.is_number()) return WholeMs(timestamp.get<double>());
   return timestamp.is_string() ? ParseTime(TextOf(event, "timestamp")) : std::nullopt;
 }
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/sentry/hang_report.h"
 
-#include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <memory>
-#include <optional>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "collector/sentry/event_identity.h"
 #include "collector/sentry/json_fields.h"
 #include "collector/sentry/stack_writer.h"
@@ -18,8 +15,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
 using nlohmann::json;
 
 constexpr size_t kReportBytes = 4 << 20;
@@ -48,10 +43,7 @@ std::string UserOf(const json& event) {
   const json& id = Child(Child(event, "user"), "id");
   if (id.is_number_integer()) return id.dump();
   std::string text = TextOf(Child(event, "user"), "id");
-  if (text.find('@') == std::string::npos) return text;
-  char hash[17];
-  std::snprintf(hash, sizeof hash, "%016" PRIx64, base::HashBytes(text));
-  return hash;
+  return text.find('@') == std::string::npos ? text : base::ToHex(base::HashBytes(text));
 }
 
 std::string OsOf(const json& event) {

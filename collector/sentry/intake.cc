@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "collector/query/json/bounded_json.h"
+#include "collector/query/json/json_text.h"
 #include "collector/sentry/event_identity.h"
 #include "collector/sentry/hang.h"
 #include "collector/sentry/hang_report.h"
@@ -12,9 +12,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Status;
-using base::StatusCode;
 
 constexpr std::string_view kEvent = "event";
 // A fixed set, so that clients cannot add types.
@@ -31,17 +28,16 @@ std::string KnownType(const std::string& type) {
 
 // `intake` may have an event id already, the envelope's.
 Status Take(std::string_view payload, std::string_view project, SentryIntake* intake) {
-  const auto event = ParseBoundedJson(payload);
-  if (!event.ok()) return event.status();
-  if (std::string own = TextOf(*event, "event_id"); !own.empty()) intake->event_id = std::move(own);
-  const auto hang = FindHang(*event);
+  const auto event = LAGWATCH_TRY(ParseBoundedJson(payload));
+  if (std::string own = TextOf(event, "event_id"); !own.empty()) intake->event_id = std::move(own);
+  const auto hang = FindHang(event);
   if (!hang) {
     ++intake->dropped[std::string(kEvent)];
     return {};
   }
   const auto id = ParseEventId(intake->event_id);
   if (!id) return {StatusCode::kInvalid, "the event has no event_id of 32 hexadecimal digits"};
-  return AppendHang(*event, *hang, *id, project, &intake->batch);
+  return AppendHang(event, *hang, *id, project, &intake->batch);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "collector/sentry/stack_writer.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "base/hash.h"

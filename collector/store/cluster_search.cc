@@ -2,7 +2,6 @@
 #include "collector/store/cluster_search.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "collector/store/records.h"
 

@@ -4,23 +4,33 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 
 #include "base/status.h"
 #include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {
 
+// A Result, or a Status of what returns nothing.
+template <typename Value>
+using ResultOf = std::conditional_t<std::is_void_v<Value>, Status, Result<Value>>;
+
 // Returns what `work` does; what it throws of `Error` becomes kUnavailable, `prefix` before its text. The
 // thread's limit applies.
 template <typename Error, typename Work>
-auto GuardedFrom(const char* prefix, Work work) -> base::Result<decltype(work())> {
+auto GuardedFrom(const char* prefix, Work work) -> ResultOf<decltype(work())> {
   const QueryLimit* limit = QueryLimit::OfThisThread();
   if (limit != nullptr && limit->IsOver()) return limit->ToStatus();
   try {
-    return work();
+    if constexpr (std::is_void_v<decltype(work())>) {
+      work();
+      return Status();
+    } else {
+      return work();
+    }
   } catch (const Error& error) {
     if (limit != nullptr && limit->IsOver()) return limit->ToStatus();
-    return base::Status(base::StatusCode::kUnavailable, std::string(prefix) + error.what());
+    return Status(StatusCode::kUnavailable, std::string(prefix) + error.what());
   }
 }
 

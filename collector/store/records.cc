@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <utility>
 
 namespace lagwatch::collector {
 namespace {
@@ -30,18 +29,24 @@ double WatchedNsOf(const report::Usage& usage) {
   return watched_ns * WeightOf(usage.sample_rate_ppm);
 }
 
-int64_t DayOf(const base::Uuid& id) {
+int64_t WallMsOf(const base::Uuid& id) {
   uint64_t wall_ms = 0;
-  for (int i = 0; i < 6; ++i) wall_ms = wall_ms << 8 | id.bytes[i];
-  return std::max<int64_t>(static_cast<int64_t>(wall_ms) / kMsPerDay, 1);
+  for (size_t i = 0; i < 6; ++i) wall_ms = wall_ms << 8 | id.bytes[i];
+  return static_cast<int64_t>(wall_ms);
 }
 
-base::Uuid FirstIdOf(int64_t day) {
+base::Uuid FirstIdAt(int64_t wall_ms) {
   base::Uuid id;
-  constexpr int64_t kLastDay = ((int64_t{1} << 48) - 1) / kMsPerDay;
-  const int64_t wall_ms = std::clamp<int64_t>(day, 0, kLastDay) * kMsPerDay;
-  for (int i = 0; i < 6; ++i) id.bytes[i] = static_cast<uint8_t>(wall_ms >> (40 - 8 * i));
+  for (size_t i = 0; i < 6; ++i)
+    id.bytes[i] = static_cast<uint8_t>(static_cast<uint64_t>(wall_ms) >> (40 - 8 * i));
   return id;
+}
+
+int64_t DayOf(const base::Uuid& id) { return std::max<int64_t>(WallMsOf(id) / kMsPerDay, 1); }
+
+base::Uuid FirstIdOf(int64_t day) {
+  constexpr int64_t kLastDay = ((int64_t{1} << 48) - 1) / kMsPerDay;
+  return FirstIdAt(std::clamp<int64_t>(day, 0, kLastDay) * kMsPerDay);
 }
 
 bool IsHang(std::string_view kind) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -110,6 +109,9 @@ enum class CommitOutcome {
 
 using base::kMsPerDay;
 
+// The time in an id of version 7, and the first id of a time.
+int64_t WallMsOf(const base::Uuid& id);
+base::Uuid FirstIdAt(int64_t wall_ms);
 // The day that an id was made on, since 1970 UTC; 1 at least.
 int64_t DayOf(const base::Uuid& id);
 // The first id that can be made on that day.

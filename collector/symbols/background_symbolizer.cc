@@ -6,9 +6,6 @@
 
 namespace lagwatch::collector {
 
-using base::Status;
-using base::StatusCode;
-
 BackgroundSymbolizer::BackgroundSymbolizer(FileSymbolizer* files, BackgroundSymbolizerLimits limits)
     : files_(files), limits_(limits), thread_([this] { Run(); }) {}
 

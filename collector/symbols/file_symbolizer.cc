@@ -8,10 +8,6 @@
 
 namespace lagwatch::collector {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 namespace {
 
 constexpr size_t kBatchOffsets = 1000;
@@ -44,9 +40,8 @@ Result<SymbolizedFrames> FileSymbolizer::Symbolize(std::string_view build_id,
   std::map<uint64_t, std::vector<NamedFrame>> frames;
   std::vector<uint64_t> unknown = FindKnown(*id, offsets, &frames);
   if (!unknown.empty()) {
-    auto answers = Ask(*id, unknown);
-    if (!answers.ok()) return answers.status();
-    for (size_t i = 0; i < unknown.size(); ++i) frames[unknown[i]] = std::move((*answers)[i]);
+    auto answers = LAGWATCH_TRY(Ask(*id, unknown));
+    for (size_t i = 0; i < unknown.size(); ++i) frames[unknown[i]] = std::move(answers[i]);
   }
   SymbolizedFrames in_order;
   for (uint64_t offset : offsets) in_order.push_back(frames[offset]);

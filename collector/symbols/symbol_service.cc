@@ -3,9 +3,6 @@
 
 namespace lagwatch::collector {
 
-using base::Status;
-using base::StatusCode;
-
 base::Result<std::unique_ptr<SymbolService>> SymbolService::Open(const SymbolOptions& options) {
   std::unique_ptr<SymbolService> service(new SymbolService(options.workers));
   if (Status opened = service->OpenFiles(options); !opened.ok()) return opened;
@@ -31,18 +28,15 @@ Status SymbolService::OpenFiles(const SymbolOptions& options) {
 
 Status SymbolService::OpenSources(const SymbolOptions& options) {
   for (const std::string& path : options.directories) {
-    auto directory = SymbolDirectory::Open(path, &pool_);
-    if (!directory.ok()) return directory.status();
-    sources_.push_back(std::move(*directory));
+    sources_.push_back(LAGWATCH_TRY(SymbolDirectory::Open(path, &pool_)));
   }
   if (options.debuginfod_urls.empty()) return {};
   std::string urls;
   for (const std::string& url : options.debuginfod_urls) urls += url + " ";
-  auto servers =
-      DebuginfodServers::Create(urls, options.data_directory + "/debuginfod", options.debuginfod_limits);
-  if (!servers.ok()) return servers.status();
-  debuginfod_ = servers->get();
-  sources_.push_back(std::move(*servers));
+  auto servers = LAGWATCH_TRY(
+      DebuginfodServers::Create(urls, options.data_directory + "/debuginfod", options.debuginfod_limits));
+  debuginfod_ = servers.get();
+  sources_.push_back(std::move(servers));
   return {};
 }
 
@@ -51,14 +45,13 @@ void SymbolService::Stop() {
 }
 
 Status SymbolService::CheckFile(int fd, const BuildId& build_id) {
-  auto facts = pool_.Inspect(fd);
-  if (!facts.ok()) return facts.status();
-  auto own = BuildId::FromBytes(facts->build_id);
+  auto facts = LAGWATCH_TRY(pool_.Inspect(fd));
+  auto own = BuildId::FromBytes(facts.build_id);
   if (own != build_id) {
     return {StatusCode::kInvalid,
             "the file's own build id is " + (own ? own->hex() : "none") + ", not " + build_id.hex()};
   }
-  if (facts->has_symbols) return {};
+  if (facts.has_symbols) return {};
   return {StatusCode::kInvalid,
           "the file has neither debug information nor a symbol table; send the unstripped file"};
 }

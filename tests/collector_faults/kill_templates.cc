@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "collector/ingest/ingest.h"
 #include "collector/store/sqlite/database/database.h"
-#include "collector/store/sqlite/older_schemas.h"
+#include "tests/collector/store/older_schemas.h"
 #include "collector/store/sqlite/sqlite_store.h"
 
 namespace lagwatch::faults {

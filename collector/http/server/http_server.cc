@@ -22,7 +22,6 @@
 
 #include "collector/http/server/budget.h"
 #include "collector/http/server/limited_log.h"
-#include "collector/http/server/peer.h"
 #include "collector/http/server/query_threads.h"
 #include "collector/http/server/session.h"
 
@@ -33,6 +32,19 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 using Strand = asio::strand<asio::io_context::executor_type>;
+
+// The peer that a connection is counted for: an IPv4 address, or the /64 that an IPv6 address lies in, because
+// one site has all of that.
+std::string PeerOf(const asio::ip::address& address) {
+  namespace ip = asio::ip;
+  const auto text = [](const auto& bytes, size_t size) {
+    return std::string(bytes.begin(), bytes.begin() + size);
+  };
+  if (address.is_v4()) return text(address.to_v4().to_bytes(), 4);
+  if (address.to_v6().is_v4_mapped())
+    return text(ip::make_address_v4(ip::v4_mapped, address.to_v6()).to_bytes(), 4);
+  return text(address.to_v6().to_bytes(), 8);
+}
 
 // The limit of open files, less those of the store and others.
 uint64_t MostConnections() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/http/server/message.h"
 
-#include <string>
 #include <string_view>
 #include <utility>
 

@@ -19,84 +19,54 @@ const prometheus::Histogram::BucketBoundaries kSeconds = {0.001, 0.0025, 0.005, 
 
 struct Metrics::Impl {
   prometheus::Registry registry;
-  prometheus::Family<prometheus::Counter>& answers = prometheus::BuildCounter()
-                                                         .Name("lagwatch_http_answers_total")
-                                                         .Help("Answers by endpoint and HTTP status")
-                                                         .Register(registry);
+  prometheus::Family<prometheus::Counter>& answers =
+      Counters("lagwatch_http_answers_total", "Answers by endpoint and HTTP status");
   prometheus::Family<prometheus::Histogram>& times =
       prometheus::BuildHistogram()
           .Name("lagwatch_http_seconds")
           .Help("Time from a whole request to its answer, by endpoint")
           .Register(registry);
-  prometheus::Family<prometheus::Counter>& records = prometheus::BuildCounter()
-                                                         .Name("lagwatch_records_total")
-                                                         .Help("Records of uploads by result")
-                                                         .Register(registry);
+  prometheus::Family<prometheus::Counter>& records =
+      Counters("lagwatch_records_total", "Records of uploads by result");
   prometheus::Family<prometheus::Counter>& sentry_drops =
-      prometheus::BuildCounter()
-          .Name("lagwatch_sentry_items_dropped_total")
-          .Help("Items of Sentry's envelopes without a hang, by type")
-          .Register(registry);
-  prometheus::Counter& refused_connections = prometheus::BuildCounter()
-                                                 .Name("lagwatch_connections_refused_total")
-                                                 .Help("Connections closed because there were too many")
-                                                 .Register(registry)
-                                                 .Add({});
-  prometheus::Gauge& connections = prometheus::BuildGauge()
-                                       .Name("lagwatch_connections")
-                                       .Help("Connections that are open")
-                                       .Register(registry)
-                                       .Add({});
-  prometheus::Gauge& bytes_in_flight = prometheus::BuildGauge()
-                                           .Name("lagwatch_bytes_in_flight")
-                                           .Help("Bytes of bodies that are being read or stored")
-                                           .Register(registry)
-                                           .Add({});
-  prometheus::Gauge& keyless_bytes_in_flight = prometheus::BuildGauge()
-                                                   .Name("lagwatch_keyless_bytes_in_flight")
-                                                   .Help("The same of bodies whose key is not in the head")
-                                                   .Register(registry)
-                                                   .Add({});
-  prometheus::Gauge& disk_free_bytes = prometheus::BuildGauge()
-                                           .Name("lagwatch_disk_free_bytes")
-                                           .Help("Free bytes of the data directory's file system")
-                                           .Register(registry)
-                                           .Add({});
-  prometheus::Counter& refused_batches = prometheus::BuildCounter()
-                                             .Name("lagwatch_refused_batches_total")
-                                             .Help("Batches of which ClickHouse refused rows permanently")
-                                             .Register(registry)
+      Counters("lagwatch_sentry_items_dropped_total", "Items of Sentry's envelopes without a hang, by type");
+  prometheus::Counter& refused_connections =
+      Counters("lagwatch_connections_refused_total", "Connections closed because there were too many")
+          .Add({});
+  prometheus::Gauge& connections = Gauges("lagwatch_connections", "Connections that are open").Add({});
+  prometheus::Gauge& bytes_in_flight =
+      Gauges("lagwatch_bytes_in_flight", "Bytes of bodies that are being read or stored").Add({});
+  prometheus::Gauge& keyless_bytes_in_flight =
+      Gauges("lagwatch_keyless_bytes_in_flight", "The same of bodies whose key is not in the head").Add({});
+  prometheus::Gauge& disk_free_bytes =
+      Gauges("lagwatch_disk_free_bytes", "Free bytes of the data directory's file system").Add({});
+  prometheus::Counter& refused_batches =
+      Counters("lagwatch_refused_batches_total", "Batches of which ClickHouse refused rows permanently")
+          .Add({});
+  prometheus::Counter& dropped_batches = Counters("lagwatch_refused_batches_dropped_total",
+                                                  "Refused batches removed because there were too many")
                                              .Add({});
-  prometheus::Counter& dropped_batches = prometheus::BuildCounter()
-                                             .Name("lagwatch_refused_batches_dropped_total")
-                                             .Help("Refused batches removed because there were too many")
-                                             .Register(registry)
-                                             .Add({});
-  prometheus::Gauge& kept_batches = prometheus::BuildGauge()
-                                        .Name("lagwatch_refused_batches")
-                                        .Help("Refused batches that wait for an operator")
-                                        .Register(registry)
-                                        .Add({});
-  prometheus::Gauge& kept_bytes = prometheus::BuildGauge()
-                                      .Name("lagwatch_refused_batches_bytes")
-                                      .Help("Size of the refused batches that wait for an operator")
-                                      .Register(registry)
-                                      .Add({});
+  prometheus::Gauge& kept_batches =
+      Gauges("lagwatch_refused_batches", "Refused batches that wait for an operator").Add({});
+  prometheus::Gauge& kept_bytes =
+      Gauges("lagwatch_refused_batches_bytes", "Size of the refused batches that wait for an operator")
+          .Add({});
   prometheus::Family<prometheus::Gauge>& app_quotas =
-      prometheus::BuildGauge()
-          .Name("lagwatch_app_quota_reports")
-          .Help("Reports of programs with a quota: the quota, and those stored and refused today")
-          .Register(registry);
+      Gauges("lagwatch_app_quota_reports",
+             "Reports of programs with a quota: the quota, and those stored and refused today");
   prometheus::Family<prometheus::Gauge>& store_bytes =
-      prometheus::BuildGauge()
-          .Name("lagwatch_store_bytes")
-          .Help("Size of a store with a limit: records, free pages, log and limit")
-          .Register(registry);
+      Gauges("lagwatch_store_bytes", "Size of a store with a limit: records, free pages, log and limit");
   prometheus::Family<prometheus::Counter>& store_removed =
-      prometheus::BuildCounter()
-          .Name("lagwatch_store_quota_removed_total")
-          .Help("Days, and reports of these, that were removed because the store was too large")
-          .Register(registry);
+      Counters("lagwatch_store_quota_removed_total",
+               "Days, and reports of these, that were removed because the store was too large");
+
+ private:
+  prometheus::Family<prometheus::Counter>& Counters(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+  }
+  prometheus::Family<prometheus::Gauge>& Gauges(const char* name, const char* help) {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+  }
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}

@@ -12,13 +12,11 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/ssl.hpp>
 #include <chrono>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
-#include "collector/http/server/await_response.h"
 #include "collector/http/server/message.h"
 #include "collector/store/query_limit.h"
 

@@ -2,7 +2,6 @@
 #include "collector/query/json/annotated_causes.h"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -12,10 +11,6 @@
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 Status NoSuchCluster(const std::string& key) {
   return {StatusCode::kNotFound, "no such cluster: " + key + "; /v1/clusters lists them all"};
@@ -81,10 +76,9 @@ ClusterNote AnnotatedCauses::Annotations::NoteOf(const std::string& key) const {
 }
 
 Result<AnnotatedCauses::Annotations> AnnotatedCauses::Open() const {
-  auto notes = store_->Notes();
-  if (!notes.ok()) return notes.status();
+  auto notes = LAGWATCH_TRY(store_->Notes());
   Annotations annotations;
-  for (ClusterNote& note : *notes) {
+  for (ClusterNote& note : notes) {
     // Put lets in nothing that could be refused here.
     if (!note.merged_into.empty()) std::ignore = annotations.edits.Merge(note.key, note.merged_into);
     if (note.is_split) annotations.edits.Split(note.key);
@@ -94,16 +88,15 @@ Result<AnnotatedCauses::Annotations> AnnotatedCauses::Open() const {
 }
 
 Result<ShownPage> AnnotatedCauses::Causes(const CauseQuery& query, const CauseStates& states) const {
-  auto annotations = Open();
-  if (!annotations.ok()) return annotations.status();
-  if (!states.empty() && !states.contains(kNewState)) return NotedCauses(*annotations, query, states);
+  auto annotations = LAGWATCH_TRY(Open());
+  if (!states.empty() && !states.contains(kNewState)) return NotedCauses(annotations, query, states);
   const bool is_edited =
-      query.level == 1 && !(annotations->edits.merges().empty() && annotations->edits.splits().empty());
+      query.level == 1 && !(annotations.edits.merges().empty() && annotations.edits.splits().empty());
   const auto edited =
-      static_cast<int64_t>(annotations->edits.merges().size() * 2 + annotations->edits.splits().size());
+      static_cast<int64_t>(annotations.edits.merges().size() * 2 + annotations.edits.splits().size());
   const int64_t left_out =
       (is_edited ? edited : 0) +
-      (states.empty() ? 0 : std::ranges::count_if(annotations->notes, [](const auto& note) {
+      (states.empty() ? 0 : std::ranges::count_if(annotations.notes, [](const auto& note) {
         return !note.second.state.empty() && note.second.state != kNewState;
       }));
   CauseQuery raw = query;
@@ -112,18 +105,17 @@ Result<ShownPage> AnnotatedCauses::Causes(const CauseQuery& query, const CauseSt
     raw.offset = 0;
   }
   const ClusterSearch search(query.text);
-  for (const auto& [key, note] : annotations->notes) {
+  for (const auto& [key, note] : annotations.notes) {
     if (!query.text.empty() && search.IsIn(note.title)) raw.titled_keys.push_back(key);
   }
-  auto page = store_->Causes(raw);
-  if (!page.ok()) return page.status();
-  ShownPage shown{.causes = {}, .all = std::move(page->all)};
-  for (CauseRow& cause : page->causes) {
-    ClusterNote note = annotations->NoteOf(cause.cluster.key);
+  auto page = LAGWATCH_TRY(store_->Causes(raw));
+  ShownPage shown{.causes = {}, .all = std::move(page.all)};
+  for (CauseRow& cause : page.causes) {
+    ClusterNote note = annotations.NoteOf(cause.cluster.key);
     shown.causes.push_back({std::move(cause), std::move(note), {}});
   }
   if (is_edited) {
-    if (Status added = AddEdited(*annotations, query, &shown.causes); !added.ok()) return added;
+    if (Status added = AddEdited(annotations, query, &shown.causes); !added.ok()) return added;
     std::ranges::sort(shown.causes, CostsMore, &ShownCause::row);
   }
   if (!states.empty())
@@ -137,24 +129,21 @@ Result<ShownPage> AnnotatedCauses::NotedCauses(const Annotations& annotations, c
                                                const CauseStates& states) const {
   CauseQuery of_all = query;
   of_all.limit = of_all.offset = 0;
-  auto page = store_->Causes(of_all);
-  if (!page.ok()) return page.status();
-  ShownPage shown{.causes = {}, .all = std::move(page->all)};
+  auto page = LAGWATCH_TRY(store_->Causes(of_all));
+  ShownPage shown{.causes = {}, .all = std::move(page.all)};
   for (const auto& [key, note] : annotations.notes) {
     if (note.state.empty() || note.state == kNewState || annotations.edits.merges().contains(key)) continue;
-    auto cluster = store_->FindCluster(key);
-    if (!cluster.ok()) return cluster.status();
-    auto is_shown =
-        query.level == 2 ? Result<bool>(*cluster && (*cluster)->level == 2) : IsShown(annotations, key);
-    if (!is_shown.ok()) return is_shown.status();
-    if (!*is_shown) continue;
-    auto cause = query.level == 1 ? SumUp(annotations, key, query.filter, query.child_limit)
-                                  : SumUp({.notes = annotations.notes, .edits = {}}, key, query.filter, 0);
-    if (!cause.ok()) return cause.status();
-    if (!*cause || !states.contains(StateOf(**cause))) continue;
-    auto is_wanted = query.text.empty() ? Result<bool>(true) : IsCalled(annotations, query.text, **cause);
-    if (!is_wanted.ok()) return is_wanted.status();
-    if (*is_wanted) shown.causes.push_back(std::move(**cause));
+    auto cluster = LAGWATCH_TRY(store_->FindCluster(key));
+    auto is_shown = LAGWATCH_TRY(query.level == 2 ? Result<bool>(cluster && cluster->level == 2)
+                                                  : IsShown(annotations, key));
+    if (!is_shown) continue;
+    auto cause = LAGWATCH_TRY(query.level == 1
+                                  ? SumUp(annotations, key, query.filter, query.child_limit)
+                                  : SumUp({.notes = annotations.notes, .edits = {}}, key, query.filter, 0));
+    if (!cause || !states.contains(StateOf(*cause))) continue;
+    auto is_wanted =
+        LAGWATCH_TRY(query.text.empty() ? Result<bool>(true) : IsCalled(annotations, query.text, *cause));
+    if (is_wanted) shown.causes.push_back(std::move(*cause));
   }
   std::ranges::sort(shown.causes, CostsMore, &ShownCause::row);
   Cut(query.offset, query.limit, &shown.causes);
@@ -168,10 +157,9 @@ Status AnnotatedCauses::AddEdited(const Annotations& annotations, const CauseQue
   for (const auto& [key, into] : annotations.edits.merges())
     shown_keys.insert(annotations.edits.ShownKey(key, key));
   for (const std::string& key : annotations.edits.splits()) {
-    auto whole = store_->FindCause(key, query.filter);
-    if (!whole.ok()) return whole.status();
-    if (!*whole) continue;
-    for (const CauseRow& child : (*whole)->children)
+    auto whole = LAGWATCH_TRY(store_->FindCause(key, query.filter));
+    if (!whole) continue;
+    for (const CauseRow& child : whole->children)
       shown_keys.insert(annotations.edits.ShownKey(key, child.cluster.key));
   }
   std::erase_if(*causes, [&](const ShownCause& cause) {
@@ -180,12 +168,11 @@ Status AnnotatedCauses::AddEdited(const Annotations& annotations, const CauseQue
            annotations.edits.splits().contains(key);
   });
   for (const std::string& key : shown_keys) {
-    auto cause = SumUp(annotations, key, query.filter, query.child_limit);
-    if (!cause.ok()) return cause.status();
-    if (!*cause) continue;
-    auto is_wanted = query.text.empty() ? Result<bool>(true) : IsCalled(annotations, query.text, **cause);
-    if (!is_wanted.ok()) return is_wanted.status();
-    if (*is_wanted) causes->push_back(std::move(**cause));
+    auto cause = LAGWATCH_TRY(SumUp(annotations, key, query.filter, query.child_limit));
+    if (!cause) continue;
+    auto is_wanted =
+        LAGWATCH_TRY(query.text.empty() ? Result<bool>(true) : IsCalled(annotations, query.text, *cause));
+    if (is_wanted) causes->push_back(std::move(*cause));
   }
   return {};
 }
@@ -197,9 +184,8 @@ Result<bool> AnnotatedCauses::IsCalled(const Annotations& annotations, const std
   if (search.IsIn(cause.row.cluster)) return true;
   for (const std::string& key : cause.keys()) {
     if (search.IsIn(annotations.NoteOf(key).title)) return true;
-    auto cluster = store_->FindCluster(key);
-    if (!cluster.ok()) return cluster.status();
-    if (*cluster && search.IsIn(**cluster)) return true;
+    auto cluster = LAGWATCH_TRY(store_->FindCluster(key));
+    if (cluster && search.IsIn(*cluster)) return true;
   }
   return false;
 }
@@ -207,10 +193,9 @@ Result<bool> AnnotatedCauses::IsCalled(const Annotations& annotations, const std
 // Level-2 clusters are shown alone only when theirs of level 1 was split.
 Result<bool> AnnotatedCauses::IsShown(const Annotations& annotations, const std::string& key) const {
   if (annotations.edits.splits().contains(key)) return false;
-  auto cluster = store_->FindCluster(key);
-  if (!cluster.ok()) return cluster.status();
-  if (!*cluster) return false;
-  return (*cluster)->level == 1 || annotations.edits.splits().contains((*cluster)->parent_key);
+  auto cluster = LAGWATCH_TRY(store_->FindCluster(key));
+  if (!cluster) return false;
+  return cluster->level == 1 || annotations.edits.splits().contains(cluster->parent_key);
 }
 
 Result<std::vector<std::string>> AnnotatedCauses::MembersOf(const Annotations& annotations,
@@ -222,9 +207,7 @@ Result<std::vector<std::string>> AnnotatedCauses::MembersOf(const Annotations& a
   if (members.size() == 1) return members;
   std::vector<std::string> shown;
   for (std::string& key : members) {
-    auto is_shown = IsShown(annotations, key);
-    if (!is_shown.ok()) return is_shown.status();
-    if (*is_shown) shown.push_back(std::move(key));
+    if (LAGWATCH_TRY(IsShown(annotations, key))) shown.push_back(std::move(key));
   }
   return shown;
 }
@@ -233,17 +216,15 @@ Result<std::optional<ShownCause>> AnnotatedCauses::SumUp(const Annotations& anno
                                                          const std::string& shown_key,
                                                          const ReportFilter& filter,
                                                          int64_t child_limit) const {
-  auto members = MembersOf(annotations, shown_key);
-  if (!members.ok()) return members.status();
+  auto members = LAGWATCH_TRY(MembersOf(annotations, shown_key));
   ShownCause cause{.row = {}, .note = annotations.NoteOf(shown_key), .merged_keys = {}};
   bool has_reports = false;
-  for (const std::string& key : *members) {
+  for (const std::string& key : members) {
     if (key != shown_key) cause.merged_keys.push_back(key);
-    auto part = store_->FindCause(key, filter);
-    if (!part.ok()) return part.status();
-    if (!*part) continue;
-    if (!has_reports || key == shown_key) cause.row.cluster = (*part)->cluster;
-    AddCause(std::move(**part), &cause.row);
+    auto part = LAGWATCH_TRY(store_->FindCause(key, filter));
+    if (!part) continue;
+    if (!has_reports || key == shown_key) cause.row.cluster = part->cluster;
+    AddCause(std::move(*part), &cause.row);
     has_reports = true;
   }
   if (!has_reports) return std::optional<ShownCause>();
@@ -251,9 +232,8 @@ Result<std::optional<ShownCause>> AnnotatedCauses::SumUp(const Annotations& anno
   std::ranges::sort(cause.row.children, CostsMore);
   Cut(0, child_limit, &cause.row.children);
   if (cause.row.cluster.key != shown_key) {
-    auto cluster = store_->FindCluster(shown_key);
-    if (!cluster.ok()) return cluster.status();
-    if (*cluster) cause.row.cluster = std::move(**cluster);
+    auto cluster = LAGWATCH_TRY(store_->FindCluster(shown_key));
+    if (cluster) cause.row.cluster = std::move(*cluster);
   }
   return std::optional(std::move(cause));
 }
@@ -263,38 +243,31 @@ std::string AnnotatedCauses::Annotations::ShownKey(const std::string& key) const
 }
 
 Result<std::string> AnnotatedCauses::ShownKey(const std::string& key) const {
-  auto annotations = Open();
-  if (!annotations.ok()) return annotations.status();
-  return annotations->ShownKey(key);
+  return LAGWATCH_TRY(Open()).ShownKey(key);
 }
 
 Result<std::vector<std::string>> AnnotatedCauses::MemberKeys(const std::string& key) const {
-  auto annotations = Open();
-  if (!annotations.ok()) return annotations.status();
-  return MembersOf(*annotations, annotations->ShownKey(key));
+  auto annotations = LAGWATCH_TRY(Open());
+  return MembersOf(annotations, annotations.ShownKey(key));
 }
 
 Result<std::optional<ShownCause>> AnnotatedCauses::Find(const std::string& key,
                                                         const ReportFilter& filter) const {
-  auto annotations = Open();
-  if (!annotations.ok()) return annotations.status();
-  return SumUp(*annotations, annotations->ShownKey(key), filter, kAllChildren);
+  auto annotations = LAGWATCH_TRY(Open());
+  return SumUp(annotations, annotations.ShownKey(key), filter, kAllChildren);
 }
 
 Result<std::vector<ReportRow>> AnnotatedCauses::Reports(const ReportFilter& filter, int64_t limit,
                                                         const std::optional<base::Uuid>& before) const {
   if (filter.cluster_key.empty()) return store_->Reports(filter, limit, before);
-  auto annotations = Open();
-  if (!annotations.ok()) return annotations.status();
-  auto members = MembersOf(*annotations, filter.cluster_key);
-  if (!members.ok()) return members.status();
+  auto annotations = LAGWATCH_TRY(Open());
+  auto members = LAGWATCH_TRY(MembersOf(annotations, filter.cluster_key));
   std::vector<ReportRow> reports;
-  for (const std::string& key : *members) {
+  for (const std::string& key : members) {
     ReportFilter part = filter;
     part.cluster_key = key;
-    auto rows = store_->Reports(part, limit, before);
-    if (!rows.ok()) return rows.status();
-    std::ranges::move(*rows, std::back_inserter(reports));
+    auto rows = LAGWATCH_TRY(store_->Reports(part, limit, before));
+    std::ranges::move(rows, std::back_inserter(reports));
   }
   std::ranges::sort(reports,
                     [](const ReportRow& a, const ReportRow& b) { return a.id.as_bytes() > b.id.as_bytes(); });
@@ -303,12 +276,8 @@ Result<std::vector<ReportRow>> AnnotatedCauses::Reports(const ReportFilter& filt
 }
 
 Result<ClusterNote> AnnotatedCauses::Note(const std::string& key) const {
-  auto cluster = store_->FindCluster(key);
-  if (!cluster.ok()) return cluster.status();
-  if (!*cluster) return NoSuchCluster(key);
-  auto annotations = Open();
-  if (!annotations.ok()) return annotations.status();
-  return annotations->NoteOf(key);
+  if (!LAGWATCH_TRY(store_->FindCluster(key))) return NoSuchCluster(key);
+  return LAGWATCH_TRY(Open()).NoteOf(key);
 }
 
 Result<ClusterNote> AnnotatedCauses::Change(const std::string& key,
@@ -327,27 +296,24 @@ Status AnnotatedCauses::Put(const ClusterNote& note) const {
 }
 
 Status AnnotatedCauses::CheckEdits(const ClusterNote& note) const {
-  auto annotations = Open();
-  if (!annotations.ok()) return annotations.status();
-  auto cluster = store_->FindCluster(note.key);
-  if (!cluster.ok()) return cluster.status();
-  if (!*cluster) return NoSuchCluster(note.key);
-  if (note.is_split && (*cluster)->level != 1)
+  auto annotations = LAGWATCH_TRY(Open());
+  auto cluster = LAGWATCH_TRY(store_->FindCluster(note.key));
+  if (!cluster) return NoSuchCluster(note.key);
+  if (note.is_split && cluster->level != 1)
     return {StatusCode::kInvalid, "cluster " + note.key + " is of level 2 and cannot be split further"};
   if (note.merged_into.empty()) return {};
   if (note.is_split)
     return {StatusCode::kInvalid, "a cluster is either merged into another or split, not both"};
   for (const std::string& key : {note.key, note.merged_into}) {
-    auto found = store_->FindCluster(key);
-    if (!found.ok()) return found.status();
-    if (!*found) return NoSuchCluster(key);
-    if ((*found)->level == 2 && !annotations->edits.splits().contains((*found)->parent_key)) {
-      return {StatusCode::kInvalid, "cluster " + key + " is shown within " + (*found)->parent_key +
+    auto found = LAGWATCH_TRY(store_->FindCluster(key));
+    if (!found) return NoSuchCluster(key);
+    if (found->level == 2 && !annotations.edits.splits().contains(found->parent_key)) {
+      return {StatusCode::kInvalid, "cluster " + key + " is shown within " + found->parent_key +
                                         ": split that one first, or merge it instead"};
     }
   }
   if (note.merged_into == note.key) return {StatusCode::kInvalid, "a cluster cannot be merged into itself"};
-  return annotations->edits.Merge(note.key, note.merged_into);
+  return annotations.edits.Merge(note.key, note.merged_into);
 }
 
 }  // namespace lagwatch::collector

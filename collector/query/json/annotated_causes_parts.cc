@@ -5,24 +5,22 @@
 #include <map>
 #include <utility>
 
+#include "base/text.h"
 #include "collector/query/json/annotated_causes.h"
 
 namespace lagwatch::collector {
 
-using base::Result;
-
 Result<CauseStates> ParseStates(std::string_view text) {
-  constexpr std::string_view kAll = "new,known,regressed,fixed,ignored";
+  constexpr std::string_view kAll[] = {"new", "known", "regressed", "fixed", "ignored"};
   if (text == "all") return CauseStates();
   if (text.empty()) text = "new,known,regressed";
   CauseStates states;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    const std::string state(text.substr(begin, end - begin));
-    if (state.empty() || ("," + std::string(kAll) + ",").find("," + state + ",") == std::string::npos)
-      return base::Status(base::StatusCode::kInvalid, "state must be all, or some of " + std::string(kAll));
-    states.insert(state);
-    begin = end + 1;
+  while (!text.empty()) {
+    const bool ends_in_none = text.ends_with(',');
+    const std::string_view state = base::TakeUntil(',', &text);
+    if (ends_in_none || std::ranges::find(kAll, state) == std::end(kAll))
+      return Status(StatusCode::kInvalid, "state must be all, or some of new,known,regressed,fixed,ignored");
+    states.emplace(state);
   }
   return states;
 }
@@ -37,9 +35,8 @@ Result<std::vector<CauseVersion>> AnnotatedCauses::Versions(const ShownCause& ca
                                                             const ReportFilter& filter) const {
   std::map<std::pair<std::string, std::string>, CauseVersion> versions;
   for (const std::string& key : cause.keys()) {
-    auto part = store_->CauseVersions(key, filter);
-    if (!part.ok()) return part.status();
-    for (CauseVersion& version : *part) {
+    auto part = LAGWATCH_TRY(store_->CauseVersions(key, filter));
+    for (CauseVersion& version : part) {
       CauseVersion& sum = versions[{version.app, version.version}];
       sum.sums.Add(version.sums);
       sum.estimated_hang_ns += version.estimated_hang_ns;
@@ -54,9 +51,8 @@ Result<std::vector<CauseVersion>> AnnotatedCauses::Versions(const ShownCause& ca
 Result<std::vector<CausePeriod>> AnnotatedCauses::Days(const ShownCause& cause) const {
   std::map<int64_t, CauseSums> days;
   for (const std::string& key : cause.keys()) {
-    auto part = store_->CauseDays(key);
-    if (!part.ok()) return part.status();
-    for (const CausePeriod& day : *part) days[day.begin_ms].Add(day.sums);
+    auto part = LAGWATCH_TRY(store_->CauseDays(key));
+    for (const CausePeriod& day : part) days[day.begin_ms].Add(day.sums);
   }
   std::vector<CausePeriod> periods;
   for (auto& [begin_ms, sums] : days) periods.push_back({begin_ms, std::move(sums)});
@@ -68,13 +64,12 @@ Result<std::vector<std::vector<CauseDay>>> AnnotatedCauses::CostByDay(const std:
                                                                       int64_t last_day) const {
   std::vector<std::string> keys;
   for (const ShownCause& cause : causes) std::ranges::move(cause.keys(), std::back_inserter(keys));
-  auto days = store_->CostByDay(keys, first_day, last_day);
-  if (!days.ok()) return days.status();
+  auto days = LAGWATCH_TRY(store_->CostByDay(keys, first_day, last_day));
   std::vector<std::vector<CauseDay>> shown;
   for (const ShownCause& cause : causes) {
     std::map<int64_t, double> sums;
     for (const std::string& key : cause.keys()) {
-      for (const CauseDay& day : (*days)[key]) sums[day.day] += day.weighted_hang_ns;
+      for (const CauseDay& day : days[key]) sums[day.day] += day.weighted_hang_ns;
     }
     shown.emplace_back();
     for (const auto& [day, hang_ns] : sums) shown.back().push_back({day, hang_ns});

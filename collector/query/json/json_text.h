@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the API's JSON. Context: background; pure.
+// Writes the API's JSON, and parses JSON from outside within limits of memory and of the stack.
+// Context: background; pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+
+#include "base/status.h"
 
 namespace lagwatch::collector {
 
@@ -14,9 +18,18 @@ using Json = nlohmann::ordered_json;
 // Texts from clients may be invalid UTF-8, which is replaced by U+FFFD.
 std::string JsonText(const Json& value);
 
-// Parses JSON from outside, comments allowed; a discarded value when it is malformed, has more than 64
-// levels or a million values. Keys come sorted: to keep their order takes Json a time that grows with the
-// square of their number.
+struct JsonLimits {
+  size_t size_bytes = 1 << 20;
+  size_t depth = 64;          // objects and arrays in each other
+  size_t values = 250'000;    // in all, keys too
+  bool has_comments = false;  // are allowed
+};
+
+// Errors: kInvalid when it is no JSON in UTF-8; kTooLarge over a limit.
+base::Result<nlohmann::json> ParseBoundedJson(std::string_view text, const JsonLimits& limits = {});
+
+// The same with comments; a discarded value when it is malformed, has more than 64 levels or a million values.
+// Keys come sorted: to keep their order takes Json a time that grows with the square of their number.
 Json ParseJson(std::string_view text);
 
 // A duration in milliseconds with three decimals at most.

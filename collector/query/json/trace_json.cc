@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 

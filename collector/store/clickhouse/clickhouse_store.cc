@@ -15,21 +15,9 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-
 template <typename Work>
 auto Guarded(Work work) {
   return GuardedFrom<ClickHouseError>("", std::move(work));
-}
-
-template <typename Work>
-Status GuardedVoid(Work work) {
-  return Guarded([&] {
-           work();
-           return true;
-         })
-      .status();
 }
 
 std::string Limit(int64_t limit) { return " LIMIT " + std::to_string(limit); }
@@ -39,13 +27,10 @@ std::string Limit(int64_t limit) { return " LIMIT " + std::to_string(limit); }
 Result<std::unique_ptr<ClickHouseStore>> ClickHouseStore::Open(const std::string& url,
                                                                const std::string& spool_directory,
                                                                LogLine log) {
-  const auto parsed = ClickHouseUrl::Parse(url);
-  if (!parsed.ok()) return parsed.status();
-  auto spool = BatchSpool::Open(&base::SystemEnv(), spool_directory);
-  if (!spool.ok()) return spool.status();
+  const auto parsed = LAGWATCH_TRY(ClickHouseUrl::Parse(url));
+  auto spool = LAGWATCH_TRY(BatchSpool::Open(&base::SystemEnv(), spool_directory));
   return Guarded([&] {
-    std::unique_ptr<ClickHouseStore> store(
-        new ClickHouseStore(*parsed, std::move(spool).value(), std::move(log)));
+    std::unique_ptr<ClickHouseStore> store(new ClickHouseStore(parsed, std::move(spool), std::move(log)));
     store->tables_.Make();
     return store;
   });
@@ -59,7 +44,7 @@ ClickHouseStore::ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<Batch
       committer_(&connection_, &schema_, &versions_, std::move(spool), std::move(log)) {}
 
 Status ClickHouseStore::SumUpForTest() {
-  return GuardedVoid([&] { SumUp(); });
+  return Guarded([&] { SumUp(); });
 }
 
 void ClickHouseStore::SumUp() {
@@ -82,7 +67,7 @@ Result<std::vector<ReportRow>> ClickHouseStore::Reports(const ReportFilter& filt
 
 Status ClickHouseStore::ForEachReport(const ReportFilter& filter,
                                       const std::function<void(const ReportRow&)>& visit) {
-  return GuardedVoid([&] { hangs_.ForEach(filter, visit); });
+  return Guarded([&] { hangs_.ForEach(filter, visit); });
 }
 
 Result<std::optional<StoredReport>> ClickHouseStore::FindReport(const base::Uuid& id) {
@@ -110,49 +95,40 @@ Result<std::vector<StoredReport>> ClickHouseStore::ReportsAfter(const base::Uuid
 }
 
 std::vector<base::Uuid> ClickHouseStore::SelectIds(const std::string& condition, int64_t limit) {
-  std::vector<base::Uuid> ids;
-  connection_.Select("SELECT id FROM " + schema_.All(kReports) + " WHERE " + condition +
-                         " ORDER BY id LIMIT 1 BY id" + Limit(limit),
-                     "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
-  return ids;
+  return connection_.All("SELECT id FROM " + schema_.All(kReports) + " WHERE " + condition +
+                             " ORDER BY id LIMIT 1 BY id" + Limit(limit),
+                         "u", [](const Row& row) { return row.Id(0); });
+}
+
+template <typename Work>
+auto ClickHouseStore::Answer(Work work) {
+  return Guarded([&] {
+    if (sums_up_before_answers_) SumUp();
+    return work();
+  });
 }
 
 Result<CausePage> ClickHouseStore::Causes(const CauseQuery& query) {
-  return Guarded([&] {
-    BeforeAnswer();
-    return causes_.Causes(query);
-  });
+  return Answer([&] { return causes_.Causes(query); });
 }
 
 Result<std::optional<CauseRow>> ClickHouseStore::FindCause(const std::string& key,
                                                            const ReportFilter& filter) {
-  return Guarded([&] {
-    BeforeAnswer();
-    return causes_.FindCause(key, filter);
-  });
+  return Answer([&] { return causes_.FindCause(key, filter); });
 }
 
 Result<std::vector<CauseVersion>> ClickHouseStore::CauseVersions(const std::string& key,
                                                                  const ReportFilter& filter) {
-  return Guarded([&] {
-    BeforeAnswer();
-    return causes_.Versions(key, filter);
-  });
+  return Answer([&] { return causes_.Versions(key, filter); });
 }
 
 Result<std::vector<CausePeriod>> ClickHouseStore::CauseDays(const std::string& key) {
-  return Guarded([&] {
-    BeforeAnswer();
-    return causes_.Days(key);
-  });
+  return Answer([&] { return causes_.Days(key); });
 }
 
 Result<DaysOfCauses> ClickHouseStore::CostByDay(std::span<const std::string> keys, int64_t first_day,
                                                 int64_t last_day) {
-  return Guarded([&] {
-    BeforeAnswer();
-    return causes_.CostByDay(keys, first_day, last_day);
-  });
+  return Answer([&] { return causes_.CostByDay(keys, first_day, last_day); });
 }
 
 Result<std::optional<Cluster>> ClickHouseStore::FindCluster(const std::string& key) {
@@ -165,32 +141,29 @@ Result<std::vector<LossRow>> ClickHouseStore::Losses(const ReportFilter& filter)
 
 Result<std::vector<UnnamedBuild>> ClickHouseStore::UnnamedBuilds(int64_t limit) {
   return Guarded([&] {
-    std::vector<UnnamedBuild> builds;
-    connection_.Select("SELECT build_id, toInt64(count()) AS reports FROM (SELECT build_id, id FROM " +
-                           schema_.All(kUnnamed) +
-                           " GROUP BY build_id, id HAVING max(is_named) = 0) GROUP BY build_id"
-                           " ORDER BY reports DESC, build_id" +
-                           Limit(limit),
-                       "si", [&](const Row& row) {
-                         builds.push_back({row.Text(0), row.Int(1)});
-                       });
-    return builds;
+    return connection_.All("SELECT build_id, toInt64(count()) AS reports FROM (SELECT build_id, id FROM " +
+                               schema_.All(kUnnamed) +
+                               " GROUP BY build_id, id HAVING max(is_named) = 0) GROUP BY build_id"
+                               " ORDER BY reports DESC, build_id" +
+                               Limit(limit),
+                           "si", [](const Row& row) {
+                             return UnnamedBuild{row.Text(0), row.Int(1)};
+                           });
   });
 }
 
 Result<std::vector<StoredReport>> ClickHouseStore::ReportsWithUnnamed(const std::string& build_id,
                                                                       int64_t limit) {
   return Guarded([&] {
-    std::vector<base::Uuid> ids;
-    connection_.Select("SELECT id FROM " + schema_.All(kUnnamed) + " WHERE build_id = " + SqlText(build_id) +
-                           " GROUP BY id HAVING max(is_named) = 0 ORDER BY id" + Limit(limit),
-                       "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
-    return hangs_.StoredWithIds(ids);
+    return hangs_.StoredWithIds(
+        connection_.All("SELECT id FROM " + schema_.All(kUnnamed) + " WHERE build_id = " + SqlText(build_id) +
+                            " GROUP BY id HAVING max(is_named) = 0 ORDER BY id" + Limit(limit),
+                        "u", [](const Row& row) { return row.Id(0); }));
   });
 }
 
 Status ClickHouseStore::Recluster(std::span<const Reclustered> reports) {
-  return GuardedVoid([&] {
+  return Guarded([&] {
     std::map<std::string, const Reclustered*> moved;  // by id; the last counts
     std::vector<base::Uuid> ids;
     for (const Reclustered& report : reports) {
@@ -204,7 +177,7 @@ Status ClickHouseStore::Recluster(std::span<const Reclustered> reports) {
 }
 
 Status ClickHouseStore::PutNote(const ClusterNote& note) {
-  return GuardedVoid([&] {
+  return Guarded([&] {
     RecordRows rows(&schema_, &versions_);
     rows.Add(note);
     InsertNow(&rows);
@@ -217,12 +190,10 @@ void ClickHouseStore::InsertNow(RecordRows* rows) {
 
 Result<std::vector<ClusterNote>> ClickHouseStore::Notes() {
   return Guarded([&] {
-    std::vector<ClusterNote> notes;
-    connection_.Select("SELECT " + ColumnNames(kNoteColumns) + " FROM " + schema_.All(kNotes) +
-                           " ORDER BY key, ver DESC LIMIT 1 BY key",
-                       ColumnKinds(kNoteColumns),
-                       [&](const Row& row) { notes.push_back(ReadRecord<ClusterNote>(row, kNoteColumns)); });
-    return notes;
+    return connection_.All("SELECT " + ColumnNames(kNoteColumns) + " FROM " + schema_.All(kNotes) +
+                               " ORDER BY key, ver DESC LIMIT 1 BY key",
+                           ColumnKinds(kNoteColumns),
+                           [](const Row& row) { return ReadRecord<ClusterNote>(row, kNoteColumns); });
   });
 }
 
@@ -312,20 +283,18 @@ Result<std::vector<FrameSummary>> ClickHouseStore::Frames(const ReportFilter& fi
   for (const char* column : kFrameColumns)
     sums += ", sum(toFloat64(" + std::string(column) + ")) AS sum_" + column;
   return Guarded([&] {
-    std::vector<FrameSummary> summaries;
-    connection_.Select(
+    return connection_.All(
         "SELECT app, version, loop, scene, toInt64(count()), toInt64(uniqExactIf(user, user != '')),"
         " max(begin_wall_ms + intDiv(duration_ns, 1000000)), sum(toFloat64(refresh_interval_ns) * frames)" +
             sums + " FROM (SELECT * FROM " + schema_.All(kFrames) + " WHERE " + OfProgram(filter) +
             " ORDER BY id, ver DESC LIMIT 1 BY id) GROUP BY app, version, loop, scene"
             " ORDER BY sum_dropped DESC, sum_frames DESC, app, version, loop, scene" +
             Limit(limit),
-        "ssssiiidddddddddddddd", [&](const Row& row) {
+        "ssssiiidddddddddddddd", [](const Row& row) {
           const auto read = [&](int column) { return WholeNumber(row.Real(static_cast<size_t>(column))); };
           const int64_t refresh_ns = WholeNumber(row.Real(7) / std::max(row.Real(8), 1.0));
-          summaries.push_back(ReadFrameSummary(row, refresh_ns, read));
+          return ReadFrameSummary(row, refresh_ns, read);
         });
-    return summaries;
   });
 }
 
@@ -347,12 +316,12 @@ Result<std::vector<WatchedVersion>> ClickHouseStore::WatchedVersions(const Repor
 
 Status ClickHouseStore::ForEachUsage(const ReportFilter& filter,
                                      const std::function<void(std::string_view payload)>& visit) {
-  return GuardedVoid([&] { usage_.ForEach(filter, visit); });
+  return Guarded([&] { usage_.ForEach(filter, visit); });
 }
 
 Status ClickHouseStore::ForEachUnknownRecord(
     const std::function<void(const report::OwnedRecord& record)>& visit) {
-  return GuardedVoid([&] {
+  return Guarded([&] {
     connection_.Select("SELECT type, payload FROM " + schema_.All(kUnknown) +
                            " ORDER BY received_wall_ms, type, payload LIMIT 1 BY type, payload",
                        "is", [&](const Row& row) {

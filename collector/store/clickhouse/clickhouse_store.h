@@ -101,10 +101,9 @@ class ClickHouseStore final : public Store {
   std::vector<base::Uuid> SelectIds(const std::string& condition, int64_t limit);
   void InsertNow(RecordRows* rows);
   void SumUp();
-  // A hook before an answer about causes, for tests.
-  void BeforeAnswer() {
-    if (sums_up_before_answers_) SumUp();
-  }
+  // Returns the result of `work`, an answer about causes: tests may have the sums right before it.
+  template <typename Work>
+  auto Answer(Work work);
 
   const Schema schema_;
   Connection connection_;

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "base/text.h"
-#include "collector/store/clickhouse/insert/record_rows.h"
 #include "collector/store/clickhouse/read/hang_reader.h"
 #include "collector/store/clickhouse/server/conditions.h"
 #include "collector/store/clickhouse/server/shard_nodes.h"
@@ -62,13 +61,6 @@ std::string Hex(const base::Uuid& id) {
 
 }  // namespace
 
-// Records of one kind: their tables, and the columns that identify one.
-struct RowRemover::Kind {
-  char letter;  // as in KeyOf()
-  const Table* table;
-  const char* id;
-};
-
 // Rows of a table, by their days and ids, in order.
 struct RowRemover::Rows {
   const Table* table;
@@ -85,12 +77,7 @@ struct RowRemover::Plan {
 };
 
 bool RowRemover::Step(const Removal& removal, const OnFound& on_found, RemovalProgress* progress) {
-  static constexpr Kind kReportKind{'r', &kReports, "id"};
-  static constexpr Kind kTraceKind{'c', &kTraces, "id"};
-  static constexpr Kind kRunEndKind{'s', &kRunEnds, "session_id"};
-  static const Kind kUnknownKind{'t', &kUnknown, kUnknownRecordIdSql};
-  static constexpr std::array kOtherKinds = {Kind{'u', &kUsage, "id"}, Kind{'l', &kLosses, "id"},
-                                             Kind{'f', &kFrames, "id"}};
+  static const RecordKind kUnknownKind{'t', &kUnknown, kUnknownRecordIdSql};
   AwaitMutations();
   // Rows that a replica lacks are not found there, and would stay.
   const std::vector<size_t> nodes = ShardNodes(connection_, schema_).FindComplete(kTablesOfRemovals, true);
@@ -103,7 +90,8 @@ bool RowRemover::Step(const Removal& removal, const OnFound& on_found, RemovalPr
   Ids traces;
   if (removal.by != By::kReport && removal.by != By::kCluster) {
     traces = FindIds(removal, kTraceKind, rows);
-    for (const Kind& kind : kOtherKinds) PlanOthers(kind, FindIds(removal, kind, rows), rows, &plan);
+    for (const RecordKind& kind : {kUsageKind, kLossesKind, kFramesKind})
+      PlanOthers(kind, FindIds(removal, kind, rows), rows, &plan);
     PlanRunEnds(FindIds(removal, kRunEndKind, rows), rows, &plan);
     if (removal.by == By::kKey) PlanOthers(kUnknownKind, FindIds(removal, kUnknownKind, rows), rows, &plan);
   }
@@ -141,7 +129,7 @@ void RowRemover::AwaitMutations() {
 }
 
 // Those of reports in a cluster are more than a condition: they may have been moved.
-RowRemover::Ids RowRemover::FindIds(const Removal& removal, const Kind& kind, const RowSource& rows) {
+RowRemover::Ids RowRemover::FindIds(const Removal& removal, const RecordKind& kind, const RowSource& rows) {
   if (removal.by == By::kReport) return {base::TryParseUuid(removal.subject).value_or(base::Uuid{})};
   if (removal.by == By::kCluster) return FindInCluster(removal, rows);
   Ids ids;
@@ -195,7 +183,7 @@ void RowRemover::PlanSenders(const RowSource& rows, Plan* plan) {
     Add(kRecordSenders, "id", " AND kind = '" + std::string(1, kind) + "'", ids, rows, plan);
 }
 
-void RowRemover::PlanOthers(const Kind& kind, const Ids& ids, const RowSource& rows, Plan* plan) {
+void RowRemover::PlanOthers(const RecordKind& kind, const Ids& ids, const RowSource& rows, Plan* plan) {
   plan->senders.emplace_back(kind.letter, ids);
   const int64_t found = Add(*kind.table, kind.id, "", ids, rows, plan);
   plan->removed.others += found;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/uuid.h"
+#include "collector/store/clickhouse/insert/record_rows.h"
 #include "collector/store/clickhouse/server/connection.h"
 #include "collector/store/clickhouse/server/row_source.h"
 #include "collector/store/clickhouse/server/schema.h"
@@ -37,16 +38,15 @@ class RowRemover {
 
  private:
   using Ids = std::vector<base::Uuid>;
-  struct Kind;
   struct Rows;
   struct Plan;
 
   void AwaitMutations();
-  Ids FindIds(const Removal& removal, const Kind& kind, const RowSource& rows);
+  Ids FindIds(const Removal& removal, const RecordKind& kind, const RowSource& rows);
   Ids FindInCluster(const Removal& removal, const RowSource& rows);
   void PlanReports(const Ids& ids, const RowSource& rows, Plan* plan);
   void PlanSenders(const RowSource& rows, Plan* plan);
-  void PlanOthers(const Kind& kind, const Ids& ids, const RowSource& rows, Plan* plan);
+  void PlanOthers(const RecordKind& kind, const Ids& ids, const RowSource& rows, Plan* plan);
   void PlanRunEnds(const Ids& ids, const RowSource& rows, Plan* plan);
   int64_t Add(const Table& table, const std::string& id, const std::string& where, const Ids& ids,
               const RowSource& rows, Plan* plan);

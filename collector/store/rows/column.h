@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -24,14 +23,11 @@ inline int64_t ToSigned(uint64_t number) {
 struct NoSource {};
 
 enum class ColumnPlace {
-  kTable,     // in the table of its records
+  kTable,     // in the table of its records; a new column needs the next version of ClickHouse's table
   kSegments,  // SQLite: of the segments
   kLevel1,    // SQLite: of the clusters, as the next one
   kLevel2,
   kAccount,  // of SQLite's table; ClickHouse's reader computes it (hang_reader.h)
-  // As kTable, but newer than ClickHouse's table, which is never altered: there, only a record that is read
-  // with its payload has it. A column that is added is of this kind.
-  kLater,
 };
 
 enum class JsonForm {
@@ -77,12 +73,10 @@ constexpr void ForEachColumn(const Columns& columns, Visit&& visit) {
   std::apply([&](const auto&... column) { (visit(column), ...); }, columns);
 }
 
-// Sets the columns that have a source from a decoded record: all, or those of one place.
+// Sets the columns that have a source from a decoded record.
 template <typename Columns, typename Decoded, typename Record>
-void SetColumns(const Columns& columns, const Decoded& decoded, Record* record,
-                std::optional<ColumnPlace> place = std::nullopt) {
+void SetColumns(const Columns& columns, const Decoded& decoded, Record* record) {
   ForEachColumn(columns, [&](const auto& column) {
-    if (place && column.place != *place) return;
     if constexpr (!std::is_same_v<decltype(column.source), NoSource>) {
       using Value = typename std::remove_cvref_t<decltype(column)>::ValueType;
       record->*column.member = static_cast<Value>(std::invoke(column.source, decoded));

@@ -126,9 +126,8 @@ std::vector<CauseVersion> ReadCauseVersions(Database* database, const std::strin
 }
 
 std::vector<CausePeriod> ReadCauseDays(Database* database, const std::string& key) {
-  std::vector<CausePeriod> days;
   const auto cluster = IdOf(database, key);
-  if (!cluster) return days;
+  if (!cluster) return {};
   Statement rows = database->Use("SELECT day, " LAGWATCH_SUMS
                                  R"sql(
                                    FROM cluster_sums
@@ -136,8 +135,7 @@ std::vector<CausePeriod> ReadCauseDays(Database* database, const std::string& ke
                                    ORDER BY day
                                  )sql");
   rows.Bind(*cluster);
-  while (rows.Step()) days.push_back({rows.Int(0) * kMsPerDay, ReadSums(rows, 1)});
-  return days;
+  return rows.All([](const Statement& row) { return CausePeriod{row.Int(0) * kMsPerDay, ReadSums(row, 1)}; });
 }
 
 DaysOfCauses ReadCostByDay(Database* database, std::span<const std::string> keys, int64_t first_day,

@@ -52,9 +52,7 @@ std::vector<LossSharer::Share> LossSharer::ReadShares(int64_t cause, int64_t lim
   auto rows = database->Use(
       "SELECT cluster, reports, lost_reports FROM cause_reports WHERE cause = ? ORDER BY cluster LIMIT ?");
   rows.Bind(cause, limit);
-  std::vector<Share> shares;
-  while (rows.Step()) shares.push_back({rows.Int(0), rows.Int(1), rows.Real(2)});
-  return shares;
+  return rows.All([](const Statement& row) { return Share{row.Int(0), row.Int(1), row.Real(2)}; });
 }
 
 // Adds the difference to the cluster's sum: adding up its causes would read all of them for cluster 0.

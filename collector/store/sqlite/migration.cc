@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "collector/store/sqlite/database/columns.h"
-#include "collector/store/sqlite/older_schemas.h"
 #include "collector/store/sqlite/report_writer.h"
 #include "collector/store/sqlite/schema.h"
 #include "collector/store/sqlite/tables/loss_table.h"
@@ -18,19 +17,19 @@ namespace {
 
 constexpr int kLastOlderVersion = 5;
 
+// The tables of those versions.
+constexpr struct {
+  const char* name;
+  int since;        // the version that added it
+  bool is_as_ever;  // version 6 has the same columns
+} kOlderTables[] = {{"reports", 1, false}, {"clusters", 1, false},      {"lag_ends", 1, false},
+                    {"run_ends", 2, true}, {"frame_slices", 3, true},   {"usage", 4, true},
+                    {"losses", 5, true},   {"unknown_records", 5, true}};
+
 int64_t SchemaVersion(Database* database) {
   Statement version = database->Use("PRAGMA user_version");
   version.Step();
   return version.Int(0);
-}
-
-// Step by step, to what version 5 had.
-void MigrateToLastOlder(int64_t version, Database* database) {
-  if (version <= 1) database->Execute(kSchemaOfRunEnds);
-  if (version <= 2) database->Execute(kSchemaOfFrameSlices);
-  if (version <= 3) database->Execute(kSchemaOfUsage);
-  if (version <= 4) database->Execute(kSchemaOfSampling);
-  if (version <= 4) database->Execute(kSchemaOfUnknownRecords);
 }
 
 Cluster ReadOlderCluster(Database* database, const std::string& key) {
@@ -102,23 +101,26 @@ void SumUpUsage(Database* database) {
 
 // Version 6 made the tables strict and keeps sums of clusters. Reports and their sums come later, when all
 // that they are written to is there.
-void CopyFromLastOlder(Database* database) {
-  constexpr const char* kTables[] = {"clusters",     "reports", "lag_ends", "run_ends",
-                                     "frame_slices", "usage",   "losses",   "unknown_records"};
+void CopyFromOlder(int64_t version, Database* database) {
   constexpr const char* kIndexes[] = {"reports_by_lag",     "reports_by_level1",     "reports_by_level2",
                                       "run_ends_by_report", "frame_slices_by_scene", "usage_by_version"};
   auto execute = [&](const std::string& sql) { database->Execute(sql.c_str()); };
-  for (const std::string table : kTables) execute("ALTER TABLE " + table + " RENAME TO older_" + table);
-  for (const std::string index : kIndexes) execute("DROP INDEX " + index);
+  if (version < 5) {
+    execute("ALTER TABLE reports ADD COLUMN sample_rate_ppm INTEGER NOT NULL DEFAULT 0");
+    execute("ALTER TABLE reports ADD COLUMN cause INTEGER NOT NULL DEFAULT 0");
+  }
+  for (const auto& [name, since, is_as_ever] : kOlderTables) {
+    if (since <= version) execute("ALTER TABLE " + std::string(name) + " RENAME TO older_" + name);
+  }
+  for (const std::string index : kIndexes) execute("DROP INDEX IF EXISTS " + index);
   database->Execute(kSchema);
+  for (const auto& [name, since, is_as_ever] : kOlderTables) {
+    if (since <= version && is_as_ever)
+      execute("INSERT INTO " + std::string(name) + " SELECT * FROM older_" + name);
+  }
   database->Execute(
       R"sql(
         INSERT INTO early_ends SELECT report_id, duration_ns FROM older_lag_ends;
-        INSERT INTO run_ends SELECT * FROM older_run_ends;
-        INSERT INTO frame_slices SELECT * FROM older_frame_slices;
-        INSERT INTO usage SELECT * FROM older_usage;
-        INSERT INTO losses SELECT * FROM older_losses;
-        INSERT INTO unknown_records SELECT * FROM older_unknown_records;
         INSERT INTO loss_sums
         SELECT app, version, reason, cause, total(count),
           total(count * iif(sample_rate_ppm = 0 OR reason = 'not-sampled', 1, max(1, 1e6 /
@@ -128,12 +130,11 @@ void CopyFromLastOlder(Database* database) {
       )sql");
 }
 
-void MoveFromLastOlder(Database* database) {
+void MoveFromOlder(int64_t version, Database* database) {
   MoveReports(database);
   SumUpUsage(database);
-  for (const char* table : {"reports", "clusters", "lag_ends", "run_ends", "frame_slices", "usage", "losses",
-                            "unknown_records"}) {
-    database->Execute((std::string("DROP TABLE older_") + table).c_str());
+  for (const auto& [name, since, is_as_ever] : kOlderTables) {
+    if (since <= version) database->Execute((std::string("DROP TABLE older_") + name).c_str());
   }
 }
 
@@ -169,7 +170,7 @@ void AddMissingColumns(Database* database) {
   }
   ForEachColumn(kReportColumns, [&](const auto& column) {
     using Value = typename std::remove_cvref_t<decltype(column)>::ValueType;
-    if (!IsWritten(column.place) || known.contains(std::string(column.name))) return;
+    if (column.place != ColumnPlace::kTable || known.contains(std::string(column.name))) return;
     std::string sql("ALTER TABLE reports ADD COLUMN ");
     sql.append(column.name).append(" ").append(AddedTypeOf<Value>());
     database->Execute(sql.c_str());
@@ -194,14 +195,13 @@ base::Status Migrate(Database* database) {
   if (version == 0) {
     database->Execute(kSchema);
   } else if (version <= kLastOlderVersion) {
-    MigrateToLastOlder(version, database);
-    CopyFromLastOlder(database);
+    CopyFromOlder(version, database);
   }
   if (version <= 6) database->Execute(kSumsOfSegmentsIndex);
   if (version <= 7) database->Execute(kSchemaOfTraces);
   if (version <= 9) database->Execute(kSchemaOfSenders);
   AddMissingColumns(database);
-  if (version > 0 && version <= kLastOlderVersion) MoveFromLastOlder(database);
+  if (version > 0 && version <= kLastOlderVersion) MoveFromOlder(version, database);
   if (version != 0 && version <= 8) BoundLosses(database);
   if (version != kSchemaVersion) {
     database->Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());

@@ -2,7 +2,6 @@
 #include "collector/store/sqlite/report_reader.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "collector/store/sqlite/database/columns.h"
@@ -171,11 +170,9 @@ void ReadEachReport(Database* database, const ReportFilter& filter,
 
 std::vector<base::Uuid> ReadIds(Database* database, const base::Uuid& first, const base::Uuid& last,
                                 int64_t limit) {
-  std::vector<base::Uuid> ids;
-  Statement rows = database->Use("SELECT id FROM reports WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?");
-  rows.Bind(first, last, limit);
-  while (rows.Step()) ids.push_back(rows.Id(0));
-  return ids;
+  return database->Use("SELECT id FROM reports WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?")
+      .Bind(first, last, limit)
+      .All([](const Statement& row) { return row.Id(0); });
 }
 
 std::optional<int64_t> ReadNewestDay(Database* database) {
@@ -202,20 +199,16 @@ std::vector<StoredReport> ReadReportsWithIds(Database* database, std::span<const
 std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid& after, int64_t limit) {
   static const std::string sql =
       SelectWithPayload("reports", "WHERE reports.id > ? ORDER BY reports.id LIMIT ?");
-  std::vector<StoredReport> reports;
-  Statement rows = database->Use(sql.c_str());
-  rows.Bind(after, limit);
-  while (rows.Step()) reports.push_back(ReadStored(rows));
-  return reports;
+  return database->Use(sql.c_str()).Bind(after, limit).All(ReadStored);
 }
 
 std::vector<UnnamedBuild> ReadUnnamedBuilds(Database* database, int64_t limit) {
-  std::vector<UnnamedBuild> builds;
-  Statement rows = database->Use(
-      "SELECT build_id, count(*) FROM unnamed_builds GROUP BY build_id ORDER BY 2 DESC LIMIT ?");
-  rows.Bind(limit);
-  while (rows.Step()) builds.push_back({rows.Bytes(0), rows.Int(1)});
-  return builds;
+  return database
+      ->Use("SELECT build_id, count(*) FROM unnamed_builds GROUP BY build_id ORDER BY 2 DESC LIMIT ?")
+      .Bind(limit)
+      .All([](const Statement& row) -> UnnamedBuild {
+        return {row.Bytes(0), row.Int(1)};
+      });
 }
 
 std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::string& build_id,
@@ -226,11 +219,7 @@ std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::
         JOIN reports ON reports.row = unnamed_row
       )sql",
       "");
-  std::vector<StoredReport> reports;
-  Statement rows = database->Use(sql.c_str());
-  rows.Bind(Blob{build_id}, limit);
-  while (rows.Step()) reports.push_back(ReadStored(rows));
-  return reports;
+  return database->Use(sql.c_str()).Bind(Blob{build_id}, limit).All(ReadStored);
 }
 
 std::optional<StoredReport> ReadReport(Database* database, const base::Uuid& id) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "collector/store/sqlite/database/columns.h"
-#include "collector/store/sqlite/total_sums.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
@@ -298,12 +297,10 @@ void ReportWriter::NoteShrunk(const ReportPlace& place) {
 }
 
 int64_t ReportWriter::RemoveBefore(const base::Uuid& end, int64_t limit) {
-  std::vector<Known> reports;
-  {
-    auto rows = database_->Use(LAGWATCH_KNOWN " WHERE reports.id < ? ORDER BY reports.id LIMIT ?");
-    rows.Bind(end, limit);
-    while (rows.Step()) reports.push_back(Known::Read(rows));
-  }
+  const std::vector<Known> reports =
+      database_->Use(LAGWATCH_KNOWN " WHERE reports.id < ? ORDER BY reports.id LIMIT ?")
+          .Bind(end, limit)
+          .All(Known::Read);
   for (const Known& report : reports) TakeOut(report);
   return static_cast<int64_t>(reports.size());
 }

@@ -7,25 +7,15 @@
 #include <set>
 #include <utility>
 
-#include "collector/store/guarded.h"
 #include "collector/store/sqlite/cause_reader.h"
-#include "collector/store/sqlite/database/database_extent.h"
 #include "collector/store/sqlite/migration.h"
 #include "collector/store/sqlite/record_remover.h"
 #include "collector/store/sqlite/report_reader.h"
-#include "collector/store/sqlite/tables/frame_table.h"
 #include "collector/store/sqlite/tables/loss_table.h"
-#include "collector/store/sqlite/tables/note_table.h"
-#include "collector/store/sqlite/tables/run_end_table.h"
-#include "collector/store/sqlite/tables/trace_table.h"
 #include "collector/store/sqlite/tables/usage_table.h"
 
 namespace lagwatch::collector {
 namespace {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 CommitOutcome OutcomeOf(bool is_new) { return is_new ? CommitOutcome::kStored : CommitOutcome::kDuplicate; }
 
@@ -36,15 +26,6 @@ constexpr uint64_t kMostLogBytes = 64 << 20;
 template <typename Work>
 auto Guarded(Work work) {
   return GuardedFrom<SqliteError>("the database refuses: ", std::move(work));
-}
-
-template <typename Work>
-Status GuardedVoid(Work work) {
-  return Guarded([&] {
-           work();
-           return true;
-         })
-      .status();
 }
 
 }  // namespace
@@ -78,20 +59,11 @@ SqliteStore::SqliteStore(const std::string& path, LogSync::SyncFile sync_file)
       reports_(Connections::Writer(&connections_).get()) {}
 
 template <typename Work>
-auto SqliteStore::Read(Work work) -> Result<decltype(work(nullptr))> {
+auto SqliteStore::Read(Work work) -> ResultOf<decltype(work(nullptr))> {
   return Guarded([&] {
     Connections::Reader reader(&connections_);
     return work(reader.get());
   });
-}
-
-template <typename Visit>
-Status SqliteStore::ReadEach(Visit visit) {
-  return Read([&](Database* database) {
-           visit(database);
-           return true;
-         })
-      .status();
 }
 
 template <typename Work>
@@ -118,7 +90,7 @@ StoreSize SqliteStore::Size() const {
 
 Status SqliteStore::SetMostBytes(uint64_t most_bytes) {
   most_bytes_ = most_bytes;
-  return GuardedVoid([&] {
+  return Guarded([&] {
     Connections::Writer writer(&connections_);
     BoundLog(writer.get(), std::min(most_bytes / kLogPart, kMostLogBytes));
   });
@@ -335,7 +307,7 @@ Result<std::vector<StoredReport>> SqliteStore::ReportsAfter(const base::Uuid& af
 
 Status SqliteStore::ForEachUnknownRecord(
     const std::function<void(const report::OwnedRecord& record)>& visit) {
-  return ReadEach([&](Database* database) { ReadUnknown(database, visit); });
+  return Read([&](Database* database) { ReadUnknown(database, visit); });
 }
 
 Result<std::vector<TraceRow>> SqliteStore::TracesOf(std::span<const base::Uuid> report_ids) {
@@ -369,7 +341,7 @@ Result<std::vector<WatchedVersion>> SqliteStore::WatchedVersions(const ReportFil
 
 Status SqliteStore::ForEachUsage(const ReportFilter& filter,
                                  const std::function<void(std::string_view payload)>& visit) {
-  return ReadEach([&](Database* database) { ReadEachUsage(database, filter, visit); });
+  return Read([&](Database* database) { ReadEachUsage(database, filter, visit); });
 }
 
 Result<std::vector<RunEndRow>> SqliteStore::RunEndsOf(std::span<const base::Uuid> session_ids) {
@@ -391,7 +363,7 @@ Result<std::vector<ReportRow>> SqliteStore::Reports(const ReportFilter& filter, 
 
 Status SqliteStore::ForEachReport(const ReportFilter& filter,
                                   const std::function<void(const ReportRow&)>& visit) {
-  return ReadEach([&](Database* database) { ReadEachReport(database, filter, visit); });
+  return Read([&](Database* database) { ReadEachReport(database, filter, visit); });
 }
 
 Result<std::optional<StoredReport>> SqliteStore::FindReport(const base::Uuid& id) {

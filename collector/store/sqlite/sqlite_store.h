@@ -9,12 +9,13 @@
 #include <memory>
 #include <string>
 
+#include "collector/store/guarded.h"
 #include "collector/store/sqlite/database/connections.h"
 #include "collector/store/sqlite/database/database_extent.h"
 #include "collector/store/sqlite/database/log_sync.h"
 #include "collector/store/sqlite/database/unused_rows.h"
 #include "collector/store/sqlite/report_writer.h"
-#include "collector/store/sqlite/tables/unknown_table.h"
+#include "collector/store/sqlite/tables/record_tables.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {
@@ -91,9 +92,7 @@ class SqliteStore final : public Store {
 
   // Returns the result of `work`, which reads.
   template <typename Work>
-  auto Read(Work work) -> base::Result<decltype(work(nullptr))>;
-  template <typename Visit>
-  base::Status ReadEach(Visit visit);
+  auto Read(Work work) -> ResultOf<decltype(work(nullptr))>;
   // Returns the result of `work`, a transaction, once it is on disk.
   template <typename Work>
   auto Write(Work work) -> base::Result<decltype(work(nullptr))>;

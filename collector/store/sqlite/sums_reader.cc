@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <utility>
 
 #include "collector/store/cause_names.h"
 #include "collector/store/report_summer.h"
@@ -204,9 +202,7 @@ std::vector<SumsReader::SegmentSum> SumsReader::SegmentsOfCluster(int64_t cluste
         WHERE cluster = ? AND segment > 0 AND reports > 0
       )sql");
   rows.Bind(cluster);
-  std::vector<SegmentSum> sums;
-  while (rows.Step()) sums.push_back({rows.Int(0), rows.Real(1), rows.Real(2)});
-  return sums;
+  return rows.All([](const Statement& row) { return SegmentSum{row.Int(0), row.Real(1), row.Real(2)}; });
 }
 
 // Whether the scope leaves out none of its reports: most clusters are of one program.

@@ -68,7 +68,11 @@ class SumsWriter {
   LossSharer loss_sharer_;
 };
 
-// Registers the SQL functions that its statements use.
+// Rebuilds one sum of cluster 0 (schema.h), of all reports, from those of their clusters: of all (segment and
+// day 0), of a segment or of a day. Throws SqliteError.
+void RepairTotal(Database* database, int64_t segment, int64_t day);
+
+// Registers the SQL functions that these statements use.
 void RegisterSumsFunctions(Database* database);
 
 }  // namespace lagwatch::collector

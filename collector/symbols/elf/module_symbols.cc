@@ -5,8 +5,6 @@
 
 namespace lagwatch::collector {
 
-using base::Status;
-
 base::Result<std::unique_ptr<ModuleSymbols>> ModuleSymbols::Open(std::span<const int> fds, int alt_fd) {
   std::unique_ptr<ModuleSymbols> symbols(new ModuleSymbols);
   for (int fd : fds) {
@@ -18,10 +16,9 @@ base::Result<std::unique_ptr<ModuleSymbols>> ModuleSymbols::Open(std::span<const
 }
 
 Status ModuleSymbols::AddFile(int fd) {
-  auto facts = ReadElfFacts(fd);
-  if (!facts.ok()) return facts.status();
+  auto facts = LAGWATCH_TRY(ReadElfFacts(fd));
   elfs_.push_back(OpenElf(fd));
-  if (!facts->alt_build_id.empty()) missing_alt_build_id_ = facts->alt_build_id;
+  if (!facts.alt_build_id.empty()) missing_alt_build_id_ = facts.alt_build_id;
   return {};
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <cerrno>
-#include <cstdlib>
 
 #include "base/clock.h"
 #include "collector/symbols/files/symbol_source.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 
-#include <cerrno>
 #include <filesystem>
 
 #include "collector/symbols/files/symbol_source.h"
@@ -9,8 +8,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
 namespace fs = std::filesystem;
 
 // O_NONBLOCK, because a path may name a pipe.

@@ -16,9 +16,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
 namespace fs = std::filesystem;
 
 constexpr std::string_view kHashSuffix = ".sha256";
@@ -179,10 +176,9 @@ Result<UploadProgress> SymbolFiles::Append(const SymbolUpload& upload, uint64_t 
 }
 
 Status SymbolFiles::Store(const SymbolUpload& upload, int part_fd, const std::string& part_path) {
-  auto sha256 = Sha256OfFile(part_fd);
-  if (!sha256.ok()) return sha256.status();
+  auto sha256 = LAGWATCH_TRY(Sha256OfFile(part_fd));
   base::OwnedFd readable(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
-  Status checked = *sha256 == upload.sha256
+  Status checked = sha256 == upload.sha256
                        ? check_file_(readable.get(), upload.build_id)
                        : Status(StatusCode::kInvalid, "the received file has another SHA-256; send it again");
   if (!checked.ok()) {

@@ -3,7 +3,6 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <utility>
 
 #include "collector/symbols/names/function_name.h"
 #include "collector/symbols/names/remembered.h"

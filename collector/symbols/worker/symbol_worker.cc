@@ -22,10 +22,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 constexpr size_t kMaxOpenModules = 4;
 constexpr size_t kMaxOpenBytes = 512 << 20;  // of memory, with more than one module
 // Those of the modules, of a request, and the socket with the standard streams.
@@ -80,19 +76,17 @@ class Worker {
   };
 
   static Status Inspect(const Files& files, WorkerAnswer* answer) {
-    auto facts = ReadElfFacts(files.fds()[0]);
-    if (!facts.ok()) return facts.status();
-    answer->build_id = facts->build_id;
-    answer->missing_alt_build_id = facts->alt_build_id;
-    answer->has_symbols = facts->has_dwarf || facts->has_symbols;
+    auto facts = LAGWATCH_TRY(ReadElfFacts(files.fds()[0]));
+    answer->build_id = facts.build_id;
+    answer->missing_alt_build_id = facts.alt_build_id;
+    answer->has_symbols = facts.has_dwarf || facts.has_symbols;
     return {};
   }
 
   Status Symbolize(const WorkerRequest& request, Files files, WorkerAnswer* answer) {
-    auto module = OpenModule(request, std::move(files));
-    if (!module.ok()) return module.status();
-    answer->missing_alt_build_id = (*module)->missing_alt_build_id();
-    for (uint64_t offset : request.offsets) answer->frames.push_back((*module)->FramesAt(offset));
+    auto module = LAGWATCH_TRY(OpenModule(request, std::move(files)));
+    answer->missing_alt_build_id = module->missing_alt_build_id();
+    for (uint64_t offset : request.offsets) answer->frames.push_back(module->FramesAt(offset));
     return {};
   }
 
@@ -106,9 +100,9 @@ class Worker {
     DropOldModules();
     std::span<const int> fds = files.fds();
     const int alt_fd = request.has_alt ? fds.back() : -1;
-    auto symbols = ModuleSymbols::Open(request.has_alt ? fds.first(fds.size() - 1) : fds, alt_fd);
-    if (!symbols.ok()) return symbols.status();
-    modules_.push_front({std::move(key), std::move(files), std::move(*symbols)});
+    auto symbols =
+        LAGWATCH_TRY(ModuleSymbols::Open(request.has_alt ? fds.first(fds.size() - 1) : fds, alt_fd));
+    modules_.push_front({std::move(key), std::move(files), std::move(symbols)});
     return modules_.front().symbols.get();
   }
 

@@ -12,9 +12,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr size_t kPieceBytes = 1 << 20;
 
 union ControlBuffer {

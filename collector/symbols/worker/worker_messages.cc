@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/symbols/worker/worker_messages.h"
 
-#include "report/format/guarded_read.h"
+#include "report/format/field_codec.h"
 
 namespace lagwatch::collector {
 namespace {
 
-using report::Guarded;
+using protozero::pbf_message;
+using Writer = report::Writer<std::string>;
 
 enum class RequestField : protozero::pbf_tag_type { kHasAlt = 1, kOffsets = 2 };
 enum class AnswerField : protozero::pbf_tag_type {
@@ -19,86 +20,57 @@ enum class AnswerField : protozero::pbf_tag_type {
 enum class PlaceField : protozero::pbf_tag_type { kFrame = 1 };
 enum class FrameField : protozero::pbf_tag_type { kFunction = 1, kFile = 2, kLine = 3, kIsInlined = 4 };
 
+constexpr auto kAnswerTable = [](auto& part, auto visit) {
+  using enum AnswerField;
+  return visit(kError, part.error) || visit(kBuildId, part.build_id) ||
+         visit(kMissingAlt, part.missing_alt_build_id) || visit(kHasSymbols, part.has_symbols);
+};
+
+constexpr auto kFrameTable = [](auto& part, auto visit) {
+  using enum FrameField;
+  return visit(kFunction, part.function) || visit(kFile, part.file) || visit(kLine, part.line) ||
+         visit(kIsInlined, part.is_inlined);
+};
+
+// Places and frames are written even when they are empty.
 void Write(const std::vector<NamedFrame>& frames, std::string* bytes) {
-  protozero::pbf_builder<PlaceField> place(*bytes);
+  Writer place(*bytes);
   for (const NamedFrame& frame : frames) {
-    protozero::pbf_builder<FrameField> writer(place, PlaceField::kFrame);
-    writer.add_string(FrameField::kFunction, frame.function);
-    writer.add_string(FrameField::kFile, frame.file);
-    writer.add_uint32(FrameField::kLine, frame.line);
-    writer.add_bool(FrameField::kIsInlined, frame.is_inlined);
+    std::string encoded;
+    Writer writer(encoded);
+    report::WriteFields(kFrameTable, frame, &writer);
+    place.add_message(report::Number(PlaceField::kFrame), encoded);
   }
 }
 
-NamedFrame ReadFrame(protozero::pbf_message<FrameField> reader) {
-  NamedFrame frame;
-  while (reader.next()) {
-    switch (reader.tag()) {
-      case FrameField::kFunction:
-        frame.function = reader.get_string();
-        break;
-      case FrameField::kFile:
-        frame.file = reader.get_string();
-        break;
-      case FrameField::kLine:
-        frame.line = reader.get_uint32();
-        break;
-      case FrameField::kIsInlined:
-        frame.is_inlined = reader.get_bool();
-        break;
-      default:
-        reader.skip();
-    }
-  }
-  return frame;
-}
-
-std::vector<NamedFrame> ReadPlace(protozero::pbf_message<PlaceField> reader) {
+std::vector<NamedFrame> ReadPlace(pbf_message<PlaceField> reader) {
   std::vector<NamedFrame> frames;
-  while (reader.next(PlaceField::kFrame, protozero::pbf_wire_type::length_delimited)) {
-    frames.push_back(ReadFrame(reader.get_message()));
-  }
+  while (reader.next(PlaceField::kFrame, protozero::pbf_wire_type::length_delimited))
+    report::ReadFields<FrameField>(kFrameTable, reader.get_message(), &frames.emplace_back());
   return frames;
 }
 
-WorkerAnswer ReadAnswer(protozero::pbf_message<AnswerField> reader) {
+WorkerAnswer ReadAnswer(pbf_message<AnswerField> reader) {
   WorkerAnswer answer;
   while (reader.next()) {
-    switch (reader.tag()) {
-      case AnswerField::kError:
-        answer.error = reader.get_string();
-        break;
-      case AnswerField::kBuildId:
-        answer.build_id = reader.get_bytes();
-        break;
-      case AnswerField::kMissingAlt:
-        answer.missing_alt_build_id = reader.get_bytes();
-        break;
-      case AnswerField::kHasSymbols:
-        answer.has_symbols = reader.get_bool();
-        break;
-      case AnswerField::kPlace:
-        answer.frames.push_back(ReadPlace(reader.get_message()));
-        break;
-      default:
-        reader.skip();
+    if (reader.tag() == AnswerField::kPlace) {
+      answer.frames.push_back(ReadPlace(reader.get_message()));
+    } else if (!report::TryReadField(kAnswerTable, &reader, &answer)) {
+      reader.skip();
     }
   }
   return answer;
 }
 
-WorkerRequest ReadRequest(protozero::pbf_message<RequestField> reader) {
+WorkerRequest ReadRequest(pbf_message<RequestField> reader) {
   WorkerRequest request;
   while (reader.next()) {
-    switch (reader.tag()) {
-      case RequestField::kHasAlt:
-        request.has_alt = reader.get_bool();
-        break;
-      case RequestField::kOffsets:
-        for (uint64_t offset : reader.get_packed_uint64()) request.offsets.push_back(offset);
-        break;
-      default:
-        reader.skip();
+    if (reader.tag() == RequestField::kHasAlt) {
+      request.has_alt = reader.get_bool();
+    } else if (reader.tag() == RequestField::kOffsets) {
+      for (uint64_t offset : reader.get_packed_uint64()) request.offsets.push_back(offset);
+    } else {
+      reader.skip();
     }
   }
   return request;
@@ -116,28 +88,25 @@ std::string Encode(const WorkerRequest& request) {
 
 std::string Encode(const WorkerAnswer& answer) {
   std::string bytes;
-  protozero::pbf_builder<AnswerField> writer(bytes);
-  writer.add_string(AnswerField::kError, answer.error);
-  writer.add_bytes(AnswerField::kBuildId, answer.build_id);
-  writer.add_bytes(AnswerField::kMissingAlt, answer.missing_alt_build_id);
-  writer.add_bool(AnswerField::kHasSymbols, answer.has_symbols);
+  Writer writer(bytes);
+  report::WriteFields(kAnswerTable, answer, &writer);
   for (const auto& frames : answer.frames) {
     std::string place;
     Write(frames, &place);
-    writer.add_message(AnswerField::kPlace, place);
+    writer.add_message(report::Number(AnswerField::kPlace), place);
   }
   return bytes;
 }
 
 base::Result<WorkerRequest> DecodeWorkerRequest(std::string_view bytes) {
-  return Guarded("the worker's request", [bytes] {
-    return ReadRequest(protozero::pbf_message<RequestField>(bytes.data(), bytes.size()));
+  return report::Guarded("the worker's request", [bytes] {
+    return ReadRequest(pbf_message<RequestField>(bytes.data(), bytes.size()));
   });
 }
 
 base::Result<WorkerAnswer> DecodeWorkerAnswer(std::string_view bytes) {
-  return Guarded("the worker's answer", [bytes] {
-    return ReadAnswer(protozero::pbf_message<AnswerField>(bytes.data(), bytes.size()));
+  return report::Guarded("the worker's answer", [bytes] {
+    return ReadAnswer(pbf_message<AnswerField>(bytes.data(), bytes.size()));
   });
 }
 

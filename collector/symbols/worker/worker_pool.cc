@@ -2,13 +2,8 @@
 #include "collector/symbols/worker/worker_pool.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace lagwatch::collector {
-
-using base::Result;
-using base::Status;
-using base::StatusCode;
 
 Result<WorkerAnswer> WorkerPool::Inspect(int fd) {
   return Ask("", {}, std::span(&fd, 1), options_.inspect_timeout);
@@ -28,19 +23,18 @@ Result<WorkerAnswer> WorkerPool::Ask(const std::string& key, const WorkerRequest
                                      std::span<const int> fds, std::chrono::milliseconds timeout) {
   const std::string encoded = Encode(request);
   for (;;) {
-    auto worker = Take(key);
-    if (!worker.ok()) return worker.status();
-    auto bytes = worker->process->Ask(encoded, fds, timeout);
+    auto worker = LAGWATCH_TRY(Take(key));
+    auto bytes = worker.process->Ask(encoded, fds, timeout);
     if (bytes.ok()) {
-      Return(std::move(*worker));
+      Return(std::move(worker));
       auto answer = DecodeWorkerAnswer(*bytes);
       if (answer.ok() && !answer->error.empty()) return Status(StatusCode::kInvalid, answer->error);
       return answer;
     }
     // If the worker had other files open, those may have killed it: a new worker finds out.
     const bool may_be_another =
-        bytes.status().code() == StatusCode::kUnavailable && worker->process->has_answered();
-    worker->process.reset();
+        bytes.status().code() == StatusCode::kUnavailable && worker.process->has_answered();
+    worker.process.reset();
     ForgetOne();
     if (!may_be_another) {
       return Status(StatusCode::kInvalid, bytes.status().code() == StatusCode::kUnavailable

@@ -16,9 +16,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 // The child inherits only its socket and the standard error stream: no other descriptor, no blocked signal.
 // It has a process group of its own, so that only the collector handles a terminal's Ctrl-C.
 class SpawnSettings {

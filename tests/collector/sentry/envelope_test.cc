@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collector/query/json/bounded_json.h"
+#include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -70,7 +70,7 @@ class FileCollector {
     Repair();
   }
   void Repair() {
-    RepairJob repair(store_.get());
+    StepJob repair = CreateRepairJob(store_.get());
     while (repair.Step().value()) {
     }
   }

@@ -62,7 +62,7 @@ TEST(RetentionJob, KeepsWhatIsYoungEnough) {
   EXPECT_TRUE(job.Step().value());
   EXPECT_FALSE(job.Step().value());
   EXPECT_EQ(collector.store->Causes({})->all.sums.reports, 600);
-  RepairJob repair(collector.store.get());
+  StepJob repair = CreateRepairJob(collector.store.get());
   while (repair.Step().value()) {
   }
   EXPECT_EQ(collector.store->Causes({})->causes.front().sums.reports, 600);
@@ -79,7 +79,7 @@ TEST(CompactJob, GivesTheSpaceOfRemovedReportsBack) {
       reports.push_back(SampleReport{.module_path = std::string(4000, 'm')}.Encode());
     ASSERT_EQ(ingest.Submit(testing::EncodeBatch(reports))->accepted, 100);
   }
-  CompactJob job(store.get());
+  StepJob job = CreateCompactJob(store.get());
   EXPECT_FALSE(job.Step().value());
   ASSERT_EQ(store->RemoveBefore(100'000, 10'000).value(), 1500);
   int steps = 0;

@@ -8,7 +8,7 @@
 
 #include <fstream>
 
-#include "collector/store/sqlite/older_schemas.h"
+#include "tests/collector/store/older_schemas.h"
 #include "collector/store/sqlite/schema.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/collector/store/older_database.h"

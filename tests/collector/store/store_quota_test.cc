@@ -88,7 +88,7 @@ TEST_F(StoreQuotaTest, TheOldestDaysGoAndIngestGoesOn) {
   EXPECT_EQ(KeptOf(last), 0u);
   for (int64_t day = last + 1; day <= kQuotaDay; ++day) EXPECT_EQ(KeptOf(day), 100u) << day;
   // Sums are those of what is left.
-  RepairJob repair(store_.get());
+  StepJob repair = CreateRepairJob(store_.get());
   while (repair.Step().value()) {
   }
   EXPECT_EQ(store_->Causes({})->all.sums.reports, (kQuotaDay - last) * 100);

@@ -104,10 +104,10 @@ TEST_F(TraceStoreTest, OldTracesGoBeforeTheirReportsAndWithThem) {
   const report::TraceRecord young = TraceOfDay(kTraceDay - 10);
   Commit({old, young, TraceOfDay(kTraceDay)});  // the last says that the clock is right
   const auto now_ms = [] { return kTraceDay * kMsPerDay + 7; };
-  TraceRetentionJob all(store_.get(), 0, now_ms);
+  RetentionJob all(store_.get(), 0, now_ms, {}, RetentionJob::Of::kTracesOnly);
   EXPECT_FALSE(all.Step().value());
   EXPECT_TRUE(store_->FindTrace(old.id)->has_value());
-  TraceRetentionJob job(store_.get(), 30, now_ms);
+  RetentionJob job(store_.get(), 30, now_ms, {}, RetentionJob::Of::kTracesOnly);
   while (job.Step().value()) {
   }
   EXPECT_FALSE(store_->FindTrace(old.id)->has_value());

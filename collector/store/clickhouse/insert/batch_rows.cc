@@ -2,10 +2,7 @@
 #include "collector/store/clickhouse/insert/batch_rows.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include "collector/store/clickhouse/server/row_binary.h"
 

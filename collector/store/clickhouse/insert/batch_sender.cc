@@ -47,13 +47,11 @@ base::Status BatchSender::Send(const Batch& batch) {
   if (spool_->size_bytes() >= most_bytes_)
     return {base::StatusCode::kUnavailable,
             "ClickHouse does not answer, and what waits for it is as much as may"};
-  const auto number = spool_->Append(batch);
-  if (!number.ok()) return number.status();
+  const auto number = LAGWATCH_TRY(spool_->Append(batch));
   keys_.insert(batch.keys.begin(), batch.keys.end());
   changed_.notify_all();
   changed_.wait_for(lock, kLongestWait, [&] {
-    return !error_.empty() || is_stopping_ || spool_->numbers().empty() ||
-           spool_->numbers().front() > *number;
+    return !error_.empty() || is_stopping_ || spool_->numbers().empty() || spool_->numbers().front() > number;
   });
   return {};
 }
@@ -144,10 +142,9 @@ bool BatchSender::MayPass(uint64_t number) const {
 // Before the batch leaves the spool: what is set aside is on disk by then.
 base::Status BatchSender::SetAside(const Delivery& delivery) {
   if (delivery.refused.parts.empty()) return {};
-  const auto path = refused_.Add(delivery.refused);
-  if (!path.ok()) return path.status();
+  const auto path = LAGWATCH_TRY(refused_.Add(delivery.refused));
   log_("ClickHouse refused " + std::to_string(delivery.refused_rows) +
-       " rows for good; they are set aside in " + *path + ": " + delivery.reason);
+       " rows for good; they are set aside in " + path + ": " + delivery.reason);
   return {};
 }
 

@@ -11,10 +11,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::IoError;
-using base::Status;
-using base::StatusCode;
-
 constexpr std::string_view kSuffix = ".batch";
 constexpr std::string_view kUnfinished = ".new";
 constexpr char kPart = 'p';

@@ -2,7 +2,6 @@
 #include "collector/store/clickhouse/insert/record_committer.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -11,25 +10,10 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr uint64_t kMostSpoolBytes = uint64_t{1} << 30;
 // Of a batch, but that one record may be more: larger files of the spool could not be read back at once.
 constexpr size_t kMostBatchBytes = 16 << 20;
 constexpr size_t kMostKnownClusters = 200'000;
-
-// The columns that hold the ids of records of a kind, the first letter of their keys.
-struct IdColumn {
-  char kind;
-  const Table* table;
-  const char* column;
-  bool has_its_day;  // the id says of which day the row is; else the record does
-};
-constexpr IdColumn kIdColumns[] = {
-    {'r', &kReports, "id", true}, {'e', &kEnds, "report_id", true}, {'s', &kRunEnds, "session_id", false},
-    {'f', &kFrames, "id", false}, {'u', &kUsage, "id", false},      {'l', &kLosses, "id", false},
-    {'c', &kTraces, "id", true}};
 
 // Ids of one kind that are looked for.
 struct Wanted {
@@ -199,17 +183,18 @@ void RecordCommitter::FindIds(std::span<const NewRecord> records, std::set<std::
     wanted_of[key[0]].ids.push_back(*id);
     wanted_of[key[0]].dates.insert(DateOf(DayOfRecord(record)));
   }
-  for (const IdColumn& of : kIdColumns) {
-    const auto wanted = wanted_of.find(of.kind);
+  for (const RecordKind& of :
+       {kReportKind, kEndKind, kRunEndKind, kFramesKind, kUsageKind, kLossesKind, kTraceKind}) {
+    const auto wanted = wanted_of.find(of.letter);
     if (wanted == wanted_of.end()) continue;
     const auto& [ids, dates] = wanted->second;
     const ExternalTable external = ExternalTable::OfIds(ids);
-    const std::string column = of.column;
+    const std::string column = of.id;
     connection_->Select(
         "SELECT " + column + " FROM " + schema_->All(*of.table) + " WHERE " + column +
-            " IN (SELECT id FROM ids)" + (of.kind == 'e' ? " AND of_run = 0" : "") + " AND " +
+            " IN (SELECT id FROM ids)" + (of.table == &kEnds ? " AND of_run = 0" : "") + " AND " +
             (of.has_its_day ? DaysOf(ids) : OneOf(dates)),
-        "u", [&](const Row& row) { keys->insert(of.kind + row.Text(0)); }, &external);
+        "u", [&](const Row& row) { keys->insert(of.letter + row.Text(0)); }, &external);
   }
 }
 

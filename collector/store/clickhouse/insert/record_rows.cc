@@ -173,10 +173,8 @@ std::string SenderKeyOf(const Table& table, std::string_view row) {
         UnknownRecordId(std::to_string(type.Int(0)) + ":" + std::string(*FieldOf(table, row, "payload")));
     return 't' + std::string(id.as_bytes());
   }
-  if (table.name == kRunEnds.name) return 's' + std::string(*FieldOf(table, row, "session_id"));
-  for (const auto& [of, kind] :
-       {std::pair(&kReports, 'r'), {&kTraces, 'c'}, {&kUsage, 'u'}, {&kLosses, 'l'}, {&kFrames, 'f'}}) {
-    if (table.name == of->name) return kind + std::string(*FieldOf(table, row, "id"));
+  for (const RecordKind& of : {kRunEndKind, kReportKind, kTraceKind, kUsageKind, kLossesKind, kFramesKind}) {
+    if (table.name == of.table->name) return of.letter + std::string(*FieldOf(table, row, of.id));
   }
   return {};
 }

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +55,21 @@ class RecordRows {
   std::map<std::string_view, RowWriter> rows_;  // by table
   std::set<int64_t> marked_;                    // units whose reports these rows change
 };
+
+// A kind of records that have ids: the first letter of their keys, their table, and what identifies a row.
+struct RecordKind {
+  char letter;
+  const Table* table;
+  const char* id;
+  bool has_its_day = false;  // the id says of which day the row is; else the record does
+};
+inline constexpr RecordKind kReportKind{'r', &kReports, "id", true};
+inline constexpr RecordKind kEndKind{'e', &kEnds, "report_id", true};
+inline constexpr RecordKind kTraceKind{'c', &kTraces, "id", true};
+inline constexpr RecordKind kRunEndKind{'s', &kRunEnds, "session_id"};
+inline constexpr RecordKind kUsageKind{'u', &kUsage, "id"};
+inline constexpr RecordKind kLossesKind{'l', &kLosses, "id"};
+inline constexpr RecordKind kFramesKind{'f', &kFrames, "id"};
 
 // The identity of a record: the text is unique among all kinds.
 std::string KeyOf(const NewRecord& record);

@@ -10,9 +10,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::IoError;
-using base::Status;
-
 constexpr std::string_view kBatchSuffix = ".batch";
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <utility>
 
 #include "collector/store/clickhouse/server/columns.h"
 #include "collector/store/clickhouse/server/conditions.h"
@@ -23,20 +22,6 @@ std::vector<base::Uuid> IdsOf(std::span<const ReportRow> reports) {
   std::vector<base::Uuid> ids;
   for (const ReportRow& report : reports) ids.push_back(report.id);
   return ids;
-}
-
-// Reads the columns that ClickHouse's table lacks.
-void ReadLaterColumns(const std::string& payload, ReportRow* row) {
-  constexpr auto later = [] {
-    bool has_later = false;
-    ForEachColumn(kReportColumns,
-                  [&](const auto& column) { has_later |= column.place == ColumnPlace::kLater; });
-    return has_later;
-  };
-  if constexpr (later()) {
-    if (const auto report = report::DecodeReport(payload); report.ok())
-      SetColumns(kReportColumns, *report, row, ColumnPlace::kLater);
-  }
 }
 
 // The time of the hang that these are all reports of.
@@ -152,7 +137,6 @@ std::vector<StoredReport> HangReader::StoredWithIds(std::span<const base::Uuid> 
         while (next != stored.end() && next->row.id.bytes < row.Id(0).bytes) ++next;
         if (next == stored.end() || next->row.id != row.Id(0)) return;
         next->payload = row.Text(1);
-        ReadLaterColumns(next->payload, &next->row);
       },
       &external);
   return stored;

@@ -2,7 +2,6 @@
 #include "collector/store/clickhouse/read/sum_row.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "collector/store/report_summer.h"
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "collector/store/clickhouse/server/conditions.h"
 #include "collector/store/clickhouse/server/unit_marks.h"

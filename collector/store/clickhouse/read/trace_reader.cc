@@ -17,14 +17,12 @@ TraceRow ReadRow(const Row& row) { return ReadRecord<TraceRow>(row, kTraceColumn
 
 // A trace is made with its report, or as long after it as a hang may last.
 std::vector<TraceRow> TraceReader::TracesOf(std::span<const base::Uuid> report_ids) {
-  std::vector<TraceRow> traces;
-  if (report_ids.empty()) return traces;
+  if (report_ids.empty()) return {};
   const ExternalTable external = ExternalTable::OfIds(report_ids);
-  connection_->Select(
+  return connection_->All(
       Select(" FROM " + schema_->All(kTraces) + " WHERE report_id IN (SELECT id FROM ids) AND " +
              DaysAround(report_ids) + " ORDER BY id, ver DESC LIMIT 1 BY id"),
-      ColumnKinds(kTraceColumns), [&](const Row& row) { traces.push_back(ReadRow(row)); }, &external);
-  return traces;
+      ColumnKinds(kTraceColumns), ReadRow, &external);
 }
 
 std::vector<TraceRow> TraceReader::List(const ReportFilter& filter, int64_t limit,
@@ -32,11 +30,9 @@ std::vector<TraceRow> TraceReader::List(const ReportFilter& filter, int64_t limi
   std::string where = OfProgram(filter);
   if (!filter.user.empty()) where += " AND user = " + SqlText(filter.user);
   if (before) where += " AND id < " + SqlId(*before);
-  std::vector<TraceRow> traces;
-  connection_->Select(Select(" FROM " + schema_->All(kTraces) + " WHERE " + where +
-                             " ORDER BY id DESC, ver DESC LIMIT 1 BY id LIMIT " + std::to_string(limit)),
-                      ColumnKinds(kTraceColumns), [&](const Row& row) { traces.push_back(ReadRow(row)); });
-  return traces;
+  return connection_->All(Select(" FROM " + schema_->All(kTraces) + " WHERE " + where +
+                                 " ORDER BY id DESC, ver DESC LIMIT 1 BY id LIMIT " + std::to_string(limit)),
+                          ColumnKinds(kTraceColumns), ReadRow);
 }
 
 std::optional<StoredTrace> TraceReader::Find(const base::Uuid& id) {

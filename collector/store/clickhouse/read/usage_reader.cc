@@ -70,27 +70,23 @@ std::vector<WatchedVersion> UsageReader::WatchedVersions(const ReportFilter& fil
 }
 
 std::vector<RunEndRow> UsageReader::RunEndsOf(std::span<const base::Uuid> session_ids) {
-  std::vector<RunEndRow> ends;
-  if (session_ids.empty()) return ends;
+  if (session_ids.empty()) return {};
   const ExternalTable external = ExternalTable::OfIds(session_ids);
-  connection_->Select(
+  return connection_->All(
       "SELECT " + ColumnNames(kRunEndColumns) + " FROM " + schema_->All(kRunEnds) +
           " WHERE session_id IN (SELECT id FROM ids)" + kOnceOfRun,
-      ColumnKinds(kRunEndColumns),
-      [&](const Row& row) { ends.push_back(ReadRecord<RunEndRow>(row, kRunEndColumns)); }, &external);
-  return ends;
+      ColumnKinds(kRunEndColumns), [](const Row& row) { return ReadRecord<RunEndRow>(row, kRunEndColumns); },
+      &external);
 }
 
 std::vector<ExitCount> UsageReader::CountExits(const ReportFilter& filter) {
-  std::vector<ExitCount> counts;
-  connection_->Select(
+  return connection_->All(
       "SELECT app, version, reason, toInt64(count()) FROM (SELECT app, version, reason FROM " +
           schema_->All(kRunEnds) + " WHERE " + OfProgram(filter) + kOnceOfRun +
           ") GROUP BY app, version, reason ORDER BY app, version, reason",
-      "sssi", [&](const Row& row) {
-        counts.push_back({row.Text(0), row.Text(1), row.Text(2), row.Int(3)});
+      "sssi", [](const Row& row) {
+        return ExitCount{row.Text(0), row.Text(1), row.Text(2), row.Int(3)};
       });
-  return counts;
 }
 
 void UsageReader::ForEach(const ReportFilter& filter,

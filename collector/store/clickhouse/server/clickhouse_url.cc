@@ -7,21 +7,12 @@
 #include <cctype>
 #include <memory>
 
+#include "base/text.h"
+
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr std::string_view kDefaultPort = ":8123";
-
-// Takes the text before `separator`, and the separator; all of it without one.
-std::string_view TakeUntil(char separator, std::string_view* rest) {
-  const size_t end = rest->find(separator);
-  const std::string_view taken = rest->substr(0, end);
-  rest->remove_prefix(end == std::string_view::npos ? rest->size() : end + 1);
-  return taken;
-}
 
 // It stands between backquotes and in the paths of ZooKeeper.
 bool IsName(std::string_view text) {
@@ -42,7 +33,7 @@ std::string PercentDecoded(std::string_view text) {
 
 Status ParseNodes(std::string_view text, ClickHouseUrl* url) {
   while (!text.empty()) {
-    const std::string_view node = TakeUntil(',', &text);
+    const std::string_view node = base::TakeUntil(',', &text);
     if (node.empty()) return Invalid("has a node without a name");
     const bool has_port =
         node.find(':', node.starts_with('[') ? node.find(']') : 0) != std::string_view::npos;
@@ -58,11 +49,11 @@ base::Result<ClickHouseUrl> ClickHouseUrl::Parse(std::string_view text) {
   text.remove_prefix(kClickHouseScheme.size());
   ClickHouseUrl url;
   std::string_view parameters = text;
-  std::string_view path = TakeUntil('?', &parameters);
-  std::string_view authority = TakeUntil('/', &path);
+  std::string_view path = base::TakeUntil('?', &parameters);
+  std::string_view authority = base::TakeUntil('/', &path);
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
     std::string_view password = authority.substr(0, at);
-    url.user = PercentDecoded(TakeUntil(':', &password));
+    url.user = PercentDecoded(base::TakeUntil(':', &password));
     url.password = PercentDecoded(password);
     authority.remove_prefix(at + 1);
   }

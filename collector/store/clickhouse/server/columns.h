@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <type_traits>
 
 #include "base/uuid.h"
@@ -32,10 +31,6 @@ inline void ReadValue(const Row& row, size_t column, bool* value) { *value = row
 inline void ReadValue(const Row& row, size_t column, std::string* value) { *value = row.Text(column); }
 inline void ReadValue(const Row& row, size_t column, base::Uuid* value) { *value = row.Id(column); }
 
-constexpr bool IsInClickHouse(ColumnPlace place) {
-  return place != ColumnPlace::kAccount && place != ColumnPlace::kLater;
-}
-
 // Calls `visit` for each column that ClickHouse's table has.
 template <typename Columns, typename Visit>
 constexpr void ForEachStored(const Columns& columns, Visit visit) {
@@ -44,7 +39,7 @@ constexpr void ForEachStored(const Columns& columns, Visit visit) {
     constexpr bool can_be_stored =
         std::is_integral_v<Value> || std::is_same_v<Value, std::string> || std::is_same_v<Value, base::Uuid>;
     if constexpr (can_be_stored) {
-      if (IsInClickHouse(column.place)) visit(column, static_cast<Value*>(nullptr));
+      if (column.place != ColumnPlace::kAccount) visit(column, static_cast<Value*>(nullptr));
     }
   });
 }

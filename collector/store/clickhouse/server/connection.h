@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/uuid.h"
@@ -59,6 +60,15 @@ class Connection {
   // middle of an answer is an error. `visit` may ask for other things. The thread's QueryLimit ends it.
   void Select(const std::string& sql, std::string_view kinds, const std::function<void(const Row&)>& visit,
               const ExternalTable* external = nullptr);
+  // Lists what `read` returns for each row.
+  template <typename Read>
+  auto All(const std::string& sql, std::string_view kinds, Read read, const ExternalTable* external = nullptr)
+      -> std::vector<decltype(read(std::declval<const Row&>()))> {
+    std::vector<decltype(read(std::declval<const Row&>()))> all;
+    Select(
+        sql, kinds, [&](const Row& row) { all.push_back(read(row)); }, external);
+    return all;
+  }
   // Returns when each shard has the rows. The same bytes may be inserted again: they are there once.
   void Insert(const std::string& table_and_columns, std::string_view rows);
   // At that node alone.

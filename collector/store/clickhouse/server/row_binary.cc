@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "collector/cluster/varint.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -25,19 +27,6 @@ Number NumberAt(std::string_view bytes) {
   return number;
 }
 
-// A text's size, in groups of seven bits, the lowest first. False when it is not whole.
-bool TakeSize(std::string_view* bytes, size_t* size) {
-  *size = 0;
-  for (size_t i = 0; i < bytes->size() && i < 9; ++i) {
-    const auto byte = static_cast<uint8_t>((*bytes)[i]);
-    *size |= static_cast<size_t>(byte & 0x7f) << (7 * i);
-    if (byte >= 0x80) continue;
-    bytes->remove_prefix(i + 1);
-    return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void RowWriter::Int(int64_t value) { AppendNumber(value, &bytes_); }
@@ -47,17 +36,15 @@ void RowWriter::Day(int64_t day) {
 }
 void RowWriter::Id(const base::Uuid& id) { bytes_.append(id.as_bytes()); }
 void RowWriter::Text(std::string_view text) {
-  size_t size = text.size();
-  for (; size >= 0x80; size >>= 7) bytes_.push_back(static_cast<char>(size | 0x80));
-  bytes_.push_back(static_cast<char>(size));
+  AppendVarint(text.size(), &bytes_);
   bytes_.append(text);
 }
 
 bool Row::Take(std::string_view kinds, std::string_view* bytes) {
   std::string_view rest = *bytes;
   for (size_t i = 0; i < kinds.size(); ++i) {
-    size_t size = kinds[i] == 'u' ? kIdSize : kNumberSize;
-    if (kinds[i] == 's' && !TakeSize(&rest, &size)) return false;
+    uint64_t size = kinds[i] == 'u' ? kIdSize : kNumberSize;
+    if (kinds[i] == 's' && !TakeVarint(&rest, &size)) return false;
     if (rest.size() < size) return false;
     columns_[i] = rest.substr(0, size);
     rest.remove_prefix(size);

@@ -31,11 +31,6 @@ constexpr std::string_view AddedTypeOf() {
   return "INTEGER NOT NULL DEFAULT 0";
 }
 
-// Whether a record's writer gives the column its value: it is not computed, and not in another table.
-constexpr bool IsWritten(ColumnPlace place) {
-  return place == ColumnPlace::kTable || place == ColumnPlace::kLater;
-}
-
 // All columns, for SELECT: of `table`, of the segments, and of the clusters `one` and `two`.
 template <typename Columns>
 std::string SelectedColumns(std::string_view table, const Columns& columns) {
@@ -54,7 +49,6 @@ std::string SelectedColumns(std::string_view table, const Columns& columns) {
         break;
       case ColumnPlace::kTable:
       case ColumnPlace::kAccount:
-      case ColumnPlace::kLater:
         sql.append(table).append(".");
         break;
     }
@@ -72,8 +66,8 @@ Record ReadRecord(const Statement& row, const Columns& columns) {
   return record;
 }
 
-// A statement that inserts the columns that are written, and `others` after them; `insert_into` is its
-// beginning.
+// A statement that inserts the columns of the table that a record has by itself, and `others` after them;
+// `insert_into` is its beginning.
 template <typename Columns>
 std::string InsertColumns(std::string_view insert_into, const Columns& columns,
                           std::string_view others = {}) {
@@ -84,7 +78,7 @@ std::string InsertColumns(std::string_view insert_into, const Columns& columns,
     values += values.empty() ? "?" : ", ?";
   };
   ForEachColumn(columns, [&](const auto& column) {
-    if (IsWritten(column.place)) add(column.name);
+    if (column.place == ColumnPlace::kTable) add(column.name);
   });
   while (!others.empty()) {
     const size_t end = others.find(", ");
@@ -94,12 +88,12 @@ std::string InsertColumns(std::string_view insert_into, const Columns& columns,
   return std::string(insert_into) + " (" + names + ") VALUES (" + values + ")";
 }
 
-// Binds the columns that are written.
+// Binds the same columns.
 template <typename Record, typename Columns>
 void BindRecord(const Record& record, const Columns& columns, Statement* statement) {
   ForEachColumn(columns, [&](const auto& column) {
     using Value = typename std::remove_cvref_t<decltype(column)>::ValueType;
-    if (!IsWritten(column.place)) return;
+    if (column.place != ColumnPlace::kTable) return;
     if constexpr (std::is_same_v<Value, bool>) {
       statement->Bind(int64_t{record.*column.member});
     } else {

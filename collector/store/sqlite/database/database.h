@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/uuid.h"
 
@@ -48,6 +50,13 @@ class Statement {
   void Run() {
     while (Step()) {
     }
+  }
+  // Lists what `read` returns for each row.
+  template <typename Read>
+  auto All(Read read) -> std::vector<decltype(read(std::declval<const Statement&>()))> {
+    std::vector<decltype(read(std::declval<const Statement&>()))> all;
+    while (Step()) all.push_back(read(*this));
+    return all;
   }
 
   // Columns count from 0.

@@ -12,9 +12,6 @@
 namespace lagwatch::collector {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 Status Unavailable(const std::string& path) {
   return {StatusCode::kUnavailable, "cannot sync " + path + ": " + std::strerror(errno)};
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/sqlite/database/unused_rows.h"
 
-#include <algorithm>
-#include <utility>
 #include <vector>
 
 namespace lagwatch::collector {

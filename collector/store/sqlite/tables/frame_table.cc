@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/tables/frame_table.h"
-
 #include <string>
 #include <string_view>
 
 #include "collector/store/frame_sums.h"
+#include "collector/store/sqlite/tables/record_tables.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -55,12 +54,9 @@ std::vector<FrameSummary> ReadFrames(Database* database, const ReportFilter& fil
         ORDER BY total(dropped) DESC, total(frames) DESC
         LIMIT ?3
       )sql";
-  std::vector<FrameSummary> summaries;
-  Statement rows = database->Use(sql.c_str());
-  rows.Bind(filter.app, filter.version, limit);
-  while (rows.Step())
-    summaries.push_back(ReadFrameSummary(rows, rows.Int(7), [&](int column) { return rows.Int(column); }));
-  return summaries;
+  return database->Use(sql.c_str()).Bind(filter.app, filter.version, limit).All([](const Statement& row) {
+    return ReadFrameSummary(row, row.Int(7), [&](int column) { return row.Int(column); });
+  });
 }
 
 }  // namespace lagwatch::collector

@@ -2,9 +2,7 @@
 #include "collector/store/sqlite/tables/loss_table.h"
 
 #include <map>
-#include <string>
 #include <string_view>
-#include <tuple>
 
 #include "collector/store/loss_weights.h"
 
@@ -142,7 +140,6 @@ void RebuildLossSums(Database* database, std::set<int64_t>* causes) {
 }
 
 std::vector<LossRow> ReadLosses(Database* database, const ReportFilter& filter) {
-  std::vector<LossRow> losses;
   Statement rows = database->Use(
       R"sql(
         SELECT app, version, reason, cause, CAST(reports AS INTEGER), weighted_reports
@@ -151,15 +148,14 @@ std::vector<LossRow> ReadLosses(Database* database, const ReportFilter& filter) 
         ORDER BY weighted_reports DESC
       )sql");
   rows.Bind(filter.app, filter.version);
-  while (rows.Step()) {
-    losses.push_back({.app = rows.Text(0),
-                      .version = rows.Text(1),
-                      .reason = rows.Text(2),
-                      .cause = rows.Int(3),
-                      .count = rows.Int(4),
-                      .weighted_count = rows.Real(5)});
-  }
-  return losses;
+  return rows.All([](const Statement& row) {
+    return LossRow{.app = row.Text(0),
+                   .version = row.Text(1),
+                   .reason = row.Text(2),
+                   .cause = row.Int(3),
+                   .count = row.Int(4),
+                   .weighted_count = row.Real(5)};
+  });
 }
 
 }  // namespace lagwatch::collector

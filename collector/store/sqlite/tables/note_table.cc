@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/tables/note_table.h"
-
 #include <string>
 
 #include "collector/store/sqlite/database/columns.h"
+#include "collector/store/sqlite/tables/record_tables.h"
 
 namespace lagwatch::collector {
 
@@ -17,10 +16,9 @@ void PutNote(Database* database, const ClusterNote& note) {
 std::vector<ClusterNote> ReadNotes(Database* database) {
   static const std::string sql =
       "SELECT " + SelectedColumns("cluster_notes", kNoteColumns) + " FROM cluster_notes ORDER BY key";
-  std::vector<ClusterNote> notes;
-  Statement rows = database->Use(sql.c_str());
-  while (rows.Step()) notes.push_back(ReadRecord<ClusterNote>(rows, kNoteColumns));
-  return notes;
+  return database->Use(sql.c_str()).All([](const Statement& row) {
+    return ReadRecord<ClusterNote>(row, kNoteColumns);
+  });
 }
 
 }  // namespace lagwatch::collector

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/tables/run_end_table.h"
-
 #include <string>
 
 #include "collector/store/sqlite/database/columns.h"
+#include "collector/store/sqlite/tables/record_tables.h"
 
 namespace lagwatch::collector {
 
@@ -37,17 +36,18 @@ std::vector<RunEndRow> ReadRunEnds(Database* database, std::span<const base::Uui
 }
 
 std::vector<ExitCount> CountExits(Database* database, const ReportFilter& filter) {
-  std::vector<ExitCount> counts;
-  Statement rows = database->Use(
-      R"sql(
+  return database
+      ->Use(
+          R"sql(
         SELECT app, version, reason, count(*)
         FROM run_ends
         WHERE (?1 = '' OR app = ?1) AND (?2 = '' OR version = ?2)
         GROUP BY app, version, reason
-      )sql");
-  rows.Bind(filter.app, filter.version);
-  while (rows.Step()) counts.push_back({rows.Text(0), rows.Text(1), rows.Text(2), rows.Int(3)});
-  return counts;
+      )sql")
+      .Bind(filter.app, filter.version)
+      .All([](const Statement& row) -> ExitCount {
+        return {row.Text(0), row.Text(1), row.Text(2), row.Int(3)};
+      });
 }
 
 }  // namespace lagwatch::collector

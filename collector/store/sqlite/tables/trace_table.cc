@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/tables/trace_table.h"
-
 #include <algorithm>
 #include <string>
 
 #include "collector/store/sqlite/database/columns.h"
+#include "collector/store/sqlite/tables/record_tables.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -32,12 +31,10 @@ bool InsertTrace(Database* database, const NewTrace& added, int64_t sender) {
 }
 
 int64_t RemoveTraces(Database* database, const base::Uuid& end, int64_t limit) {
-  std::vector<int64_t> removed;
-  {
-    Statement rows = database->Use("SELECT row FROM traces WHERE id < ? ORDER BY id LIMIT ?");
-    rows.Bind(end, limit);
-    while (rows.Step()) removed.push_back(rows.Int(0));
-  }
+  const std::vector<int64_t> removed =
+      database->Use("SELECT row FROM traces WHERE id < ? ORDER BY id LIMIT ?")
+          .Bind(end, limit)
+          .All([](const Statement& row) { return row.Int(0); });
   for (const int64_t row : removed) {
     database->Use("DELETE FROM packed_traces WHERE row = ?").Bind(row).Run();
     database->Use("DELETE FROM traces WHERE row = ?").Bind(row).Run();
@@ -68,11 +65,7 @@ std::vector<TraceRow> ListTracesIn(Database* database, const ReportFilter& filte
     ORDER BY id DESC
     LIMIT ?5
   )sql");
-  Statement rows = database->Use(sql.c_str());
-  rows.Bind(beyond, filter.app, filter.version, filter.user, limit);
-  std::vector<TraceRow> traces;
-  while (rows.Step()) traces.push_back(ReadRow(rows));
-  return traces;
+  return database->Use(sql.c_str()).Bind(beyond, filter.app, filter.version, filter.user, limit).All(ReadRow);
 }
 
 std::optional<StoredTrace> ReadTrace(Database* database, const base::Uuid& id) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/tables/unknown_table.h"
-
 #include "base/clock.h"
+#include "collector/store/sqlite/tables/record_tables.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {

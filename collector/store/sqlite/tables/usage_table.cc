@@ -118,7 +118,6 @@ double ReadWatchedNs(Database* database, const ReportFilter& filter) {
 }
 
 std::vector<WatchedVersion> ReadWatchedVersions(Database* database, const ReportFilter& filter) {
-  std::vector<WatchedVersion> versions;
   Statement rows = database->Use(
       R"sql(
         SELECT app, version, total(watched_ns), min(day), max(day)
@@ -128,9 +127,9 @@ std::vector<WatchedVersion> ReadWatchedVersions(Database* database, const Report
         ORDER BY app, version
       )sql");
   rows.Bind(filter.first_day.value_or(0), filter.last_day.value_or(INT64_MAX), filter.app, filter.version);
-  while (rows.Step())
-    versions.push_back({rows.Text(0), rows.Text(1), rows.Real(2), rows.Int(3), rows.Int(4)});
-  return versions;
+  return rows.All([](const Statement& row) {
+    return WatchedVersion{row.Text(0), row.Text(1), row.Real(2), row.Int(3), row.Int(4)};
+  });
 }
 
 }  // namespace lagwatch::collector

@@ -1,35 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/keys/keys_command.h"
 
 #include <pwd.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <ctime>
 #include <map>
 #include <memory>
 
 #include "base/clock.h"
+#include "base/text.h"
+#include "collector/commands/commands.h"
 #include "collector/files/audit_log.h"
 #include "collector/keys/key_file.h"
 
 namespace lagwatch::collector {
 namespace {
 
-int Fail(const base::Status& status) {
-  std::fprintf(stderr, "lagwatch-collector: %s\n", status.message().c_str());
-  return 1;
-}
-
 std::string DateOf(int64_t wall_ms, const char* none) {
-  if (wall_ms == 0) return none;
-  const std::time_t seconds = wall_ms / 1000;
-  std::tm utc{};
-  char text[32] = "";
-  gmtime_r(&seconds, &utc);
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%MZ", &utc);
-  return text;
+  return wall_ms == 0 ? none : base::UtcText(wall_ms, "%Y-%m-%d %H:%MZ");
 }
 
 std::string TextOf(const Quota& quota) {

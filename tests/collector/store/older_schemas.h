@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of older versions' databases, which migration.cc migrates. Never changed.
+// The tables of older versions' databases, which the SQLite store migrates. Never changed.
 #pragma once
 
 namespace lagwatch::collector {

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/backup/backup_command.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "collector/backup/backup.h"
+#include "collector/commands/commands.h"
 
 namespace lagwatch::collector {
 namespace {
 
-int Finish(const base::Status& status, const std::string& done) {
-  if (status.ok()) {
-    std::printf("%s\n", done.c_str());
-    return 0;
-  }
-  std::fprintf(stderr, "lagwatch-collector: %s\n", status.message().c_str());
-  return 1;
+int Finish(const Status& status, const std::string& done) {
+  if (!status.ok()) return Fail(status);
+  std::printf("%s\n", done.c_str());
+  return 0;
 }
 
 }  // namespace
+
+int Fail(const Status& status) {
+  std::fprintf(stderr, "lagwatch-collector: %s\n", status.message().c_str());
+  return 1;
+}
 
 void AddBackupCommands(CLI::App* app, const std::function<std::string()>& data, int* exit_code) {
   struct Given {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/maintenance/retention_command.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <ctime>
 
 #include "base/clock.h"
+#include "base/text.h"
+#include "collector/commands/commands.h"
 #include "collector/maintenance/retention_guard.h"
 
 namespace lagwatch::collector {
@@ -13,16 +13,9 @@ namespace {
 
 int Confirm(const std::string& path) {
   const int64_t now_ms = base::SystemClock().WallMs();
-  if (base::Status confirmed = ConfirmClock(path, now_ms); !confirmed.ok()) {
-    std::fprintf(stderr, "lagwatch-collector: %s\n", confirmed.message().c_str());
-    return 1;
-  }
-  const std::time_t seconds = now_ms / 1000;
-  std::tm utc{};
-  char text[32] = "";
-  gmtime_r(&seconds, &utc);
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%MZ", &utc);
-  std::printf("clock confirmed: it is %s; records that are too old by it are removed now\n", text);
+  if (Status confirmed = ConfirmClock(path, now_ms); !confirmed.ok()) return Fail(confirmed);
+  std::printf("clock confirmed: it is %s; records that are too old by it are removed now\n",
+              base::UtcText(now_ms, "%Y-%m-%d %H:%MZ").c_str());
   return 0;
 }
 

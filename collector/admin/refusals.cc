@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/admin/if_match.h"
+#include "collector/admin/refusals.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "base/text.h"
 
 namespace lagwatch::collector {
 
 bool IfMatchHolds(std::string_view if_match, std::string_view etag) {
   if (if_match.empty()) return true;
-  for (size_t begin = 0; begin <= if_match.size();) {
-    const size_t end = std::min(if_match.find(',', begin), if_match.size());
-    std::string_view tag = if_match.substr(begin, end - begin);
-    tag.remove_prefix(std::min(tag.find_first_not_of(" \t"), tag.size()));
-    tag = tag.substr(0, tag.find_last_not_of(" \t") + 1);
+  while (!if_match.empty()) {
+    const std::string_view tag = base::Trimmed(base::TakeUntil(',', &if_match));
     if (tag == "*" || tag == etag) return true;
-    begin = end + 1;
   }
   return false;
 }
