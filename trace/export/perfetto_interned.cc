@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "trace/export/text.h"
+#include "trace/export/timeline.h"
 #include "trace/model/functions.h"
 
 namespace lagwatch::trace {
