@@ -2,10 +2,12 @@
 // Small text operations. Context: any for those that do not allocate.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lagwatch::base {
 
@@ -26,6 +28,17 @@ inline std::string ToHex(uint64_t number) {
   std::string hex;
   for (int shift = 60; shift >= 0; shift -= 4) hex += kHexDigits[number >> shift & 15];
   return hex;
+}
+
+// The parts of a list that commas separate, without empty ones.
+inline std::vector<std::string> SplitAtCommas(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const std::string_view part = list.substr(0, list.find(','));
+    if (!part.empty()) parts.emplace_back(part);
+    list.remove_prefix(std::min(part.size() + 1, list.size()));
+  }
+  return parts;
 }
 
 // `text` without blanks and line ends around it.

@@ -3,6 +3,8 @@
 // and does no more; uploading is another part, or another process.
 #pragma once
 
+#include <lagwatch/options.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,6 +32,7 @@
 
 namespace lagwatch::sdk {
 
+// Every number is in the range that the table of options has for it.
 struct MonitorOptions {
   std::string app;  // empty: the program's file name
   std::string app_version;
@@ -49,9 +52,12 @@ struct MonitorOptions {
   // When set, all that is written is sealed; if it fails, nothing is written.
   std::function<base::Result<std::unique_ptr<report::Sealer>>()> create_sealer;
 
-  // Every number brought into its range, every empty string that has a default replaced by it.
+  // The second threshold is not below the first, and empty strings that have a default are replaced by it.
   MonitorOptions Normalized() const;
 };
+
+// Without the program's callbacks and the sealer.
+MonitorOptions ToMonitorOptions(const Options& options);
 
 // At most one in a process at a time: it owns the capture signal. Context: background.
 class Monitor {

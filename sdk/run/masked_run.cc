@@ -2,6 +2,7 @@
 #include "sdk/run/masked_run.h"
 
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -9,10 +10,7 @@ namespace {
 // As hexadecimal digits, so that it holds no NUL.
 std::string FingerprintOf(const base::Uuid& session_id, const std::string& text) {
   if (text.empty()) return {};
-  const uint64_t hash = base::HashBytes(text, base::HashBytes(session_id.as_bytes()));
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[hash >> shift & 15];
-  return digits;
+  return base::ToHex(base::HashBytes(text, base::HashBytes(session_id.as_bytes())));
 }
 
 bool IsOf(const std::string& fingerprint, const base::Uuid& session_id, const std::string& text) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/process/env.h"
+#include "base/text.h"
 #include "sdk/report/writing_switch.h"
 #include "sdk/trace/trace_dump.h"
 #include "stack/code_map.h"
@@ -27,22 +28,11 @@ trace::Arena::Sizes SizesOf(uint64_t buffer_bytes) {
           .stack_bytes = buffer_bytes / 2};
 }
 
-// Names separated by commas.
-std::vector<std::string> Split(std::string_view list) {
-  std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::string_view part = list.substr(0, list.find(','));
-    if (!part.empty()) parts.emplace_back(part);
-    list.remove_prefix(std::min(part.size() + 1, list.size()));
-  }
-  return parts;
-}
-
 trace::CallOptions CallsOf(const TraceOptions& options) {
   trace::CallOptions calls;
   calls.are_recorded = true;
   calls.are_required = false;
-  calls.filter.allow_modules = Split(options.patched_modules);
+  calls.filter.allow_modules = base::SplitAtCommas(options.patched_modules);
   calls.are_patched = !calls.filter.allow_modules.empty();
   return calls;
 }
@@ -55,20 +45,6 @@ int64_t ShortestWanted(const TraceOptions& options) {
 }
 
 }  // namespace
-
-TraceOptions TraceOptions::Normalized() const {
-  constexpr int64_t kLongestIntervalNs = 100 * base::kNsPerMs;
-  TraceOptions normal = *this;
-  normal.interval_ns = std::clamp(interval_ns, base::kNsPerMs, kLongestIntervalNs);
-  normal.before_ns = std::clamp(before_ns, int64_t{0}, 600 * base::kNsPerSecond);
-  normal.buffer_bytes = std::clamp(buffer_bytes, uint64_t{1} << 20, uint64_t{256} << 20);
-  normal.max_bytes = std::clamp(max_bytes, uint64_t{4} << 10, uint64_t{900} << 10);
-  constexpr int64_t kLongestSlowNs = 3600 * base::kNsPerSecond;
-  if (slow_ns != 0) normal.slow_ns = std::clamp(slow_ns, 16 * base::kNsPerMs, kLongestSlowNs);
-  for (TraceRequest& request : normal.requests)
-    request.interval_ns = std::clamp(request.interval_ns, base::kNsPerMs, kLongestIntervalNs);
-  return normal;
-}
 
 std::string_view TraceReasonName(TraceReason reason) {
   constexpr std::array<std::string_view, 8> kNames = {"lag",    "anr",     "slow", "cpu",
