@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 #include "trace/export/export.h"
-#include "trace/export/perfetto_interned.h"
 #include "trace/export/perfetto_packets.h"
 #include "trace/export/timeline.h"
 #include "trace/model/functions.h"

@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/export/proto.h"
+#include "trace/export/timeline.h"
 #include "trace/model/trace.h"
 
 namespace lagwatch::trace {
@@ -137,5 +139,34 @@ class PacketWriter {
   ProtoWriter<TraceField> root_;
   uint32_t sequence_id_;
 };
+
+// The interned names of a trace, which its packets refer to by number.
+enum class Category : uint64_t { kEstimated = 1, kExact, kDispatch, kWake, kSample, kLoss };
+
+enum class Annotation : uint64_t {
+  kCount = 1,
+  kGapNs,
+  kCpuNs,
+  kAllocations,
+  kAllocatedBytes,
+  kMinorFaults,
+  kMajorFaults,
+  kVoluntarySwitches,
+  kInvoluntarySwitches,
+  kCall,
+  kObject,
+  kDispatch,
+  kEstimated,
+  kUnfinished,
+  kThread,
+  kRemedy,
+};
+
+// Of a function as a slice's name, and of a stack that ends in `node`.
+inline uint64_t EventNameIid(uint32_t function) { return uint64_t{function} + 1; }
+inline uint64_t CallstackIid(uint32_t node) { return uint64_t{node} + 1; }
+
+// All of the above; of functions those that slices have, of stacks those in `stacks`, each once.
+void AddInternedData(const Timeline& timeline, const std::vector<uint32_t>& stacks, PacketWriter* packets);
 
 }  // namespace lagwatch::trace
