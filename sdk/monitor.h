@@ -95,7 +95,6 @@ class Monitor {
   const std::optional<EndedRun>& last_run() const { return last_run_; }
   // CPU time of the watchdog's thread.
   int64_t WatchdogCpuNs() const { return watchdog_->CpuNs(); }
-  int watchdog_tid() const { return watchdog_->tid(); }
   // Null if no service manager is notified.
   const watchdog::ServiceFeed* service() const { return service_.get(); }
   // False if it could not be written, for example for lack of space: then the end of this run will

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/process/capabilities.h"
 #include "base/process/seccomp.h"
-#include "sdk/report/program_context.h"
+#include "sdk/report/program_facts.h"
 #include "sdk/report/writing_switch.h"
 #include "stack/signal_stacks.h"
 #include "stack/stack_capturer.h"
