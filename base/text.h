@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lagwatch::base {
 
@@ -50,6 +51,15 @@ inline std::string_view TakeUntil(char separator, std::string_view* text) {
   const std::string_view taken = text->substr(0, end);
   text->remove_prefix(end == std::string_view::npos ? text->size() : end + 1);
   return taken;
+}
+
+// The parts of a list that commas separate, without empty ones.
+inline std::vector<std::string> SplitAtCommas(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    if (const std::string_view part = TakeUntil(',', &list); !part.empty()) parts.emplace_back(part);
+  }
+  return parts;
 }
 
 // `text` without blanks and line ends around it.

@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "stack/stack_capturer.h"
 #include "stack/unwind/table_unwinder.h"
-#include "watchdog/samples/expensive_sample.h"
+#include "watchdog/sample_ring.h"
 #include "watchdog/watchdog.h"
 
 namespace {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules the looks at a loop: never before one can matter. A dispatch that ends before its sampling window
-// opens is not disturbed at all. Context: watchdog; pure.
+// Schedules the looks at a loop, before a hang and while one goes on. Context: watchdog; pure.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +7,8 @@
 
 namespace lagwatch::policies {
 
+// The looks before a hang: never before one can matter. A dispatch that ends before its sampling window opens
+// is not disturbed at all.
 struct CheckSchedule {
   int64_t threshold_ns;        // a dispatch longer than this is a hang
   int64_t sample_interval_ns;  // between two stack samples inside the window
@@ -23,6 +24,38 @@ struct CheckSchedule {
 
   // When the samples for a check at `check_ns` begin.
   int64_t WindowStartNs(int64_t check_ns) const { return check_ns - window_ns(); }
+};
+
+// The interval until a hang that goes on with an unchanged stack is looked at again: longer each time.
+// The interval grows as Fibonacci numbers times the check period (1, 1, 2, 3, 5, 8 …), as Matrix's iOS
+// monitor does, but with a cap.
+class RecheckInterval {
+ public:
+  // `period_ns` > 0 is the first interval; no interval is longer than `cap_ns`.
+  RecheckInterval(int64_t period_ns, int64_t cap_ns) : period_ns_(period_ns), cap_ns_(cap_ns) {}
+
+  // Back to the first interval: the loop recovered, or its stack changed.
+  void Reset() {
+    current_ = 1;
+    next_ = 1;
+  }
+
+  // The time until the next check, after one that found the stack unchanged.
+  int64_t NextIntervalNs() {
+    int64_t interval_ns = std::min(period_ns_ * current_, cap_ns_);
+    if (interval_ns < cap_ns_) {
+      int64_t sum = current_ + next_;
+      current_ = next_;
+      next_ = sum;
+    }
+    return interval_ns;
+  }
+
+ private:
+  int64_t period_ns_;
+  int64_t cap_ns_;
+  int64_t current_ = 1;
+  int64_t next_ = 1;
 };
 
 }  // namespace lagwatch::policies

@@ -14,32 +14,79 @@
 #include "base/process/run_guarded.h"
 #include "report/seal/record_sealer.h"
 #include "sdk/c_guarded.h"
-#include "sdk/c_listener.h"
 #include "sdk/config_keeper.h"
 #include "sdk/consent.h"
-#include "sdk/monitor_options.h"
+#include "sdk/monitor.h"
 #include "sdk/options/option_values.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run/run_writer.h"
 #include "sdk/run/text_cell.h"
 #include "sdk/upload_service.h"
+#include "watchdog/events/hang_listener.h"
 
 namespace {
 
+namespace policies = lagwatch::policies;
+namespace watchdog = lagwatch::watchdog;
 using lagwatch::Options;
-using lagwatch::sdk::CListener;
 using lagwatch::sdk::Guarded;
 using lagwatch::sdk::MonitorOptions;
 using lagwatch::sdk::ProcessMonitor;
 
-using lagwatch::sdk::Network;
-static_assert(LW_NETWORK_UNMETERED == static_cast<int>(Network::kUnmetered) &&
-              LW_NETWORK_METERED == static_cast<int>(Network::kMetered) &&
-              LW_NETWORK_NONE == static_cast<int>(Network::kNone));
-
 constexpr size_t kMaxReasonBytes = 512;
 // Of what a host's transport hands over of the collector's answer.
 constexpr size_t kMaxHostAnswerBytes = 64 << 10;
+
+using policies::HangKind;
+// Listeners receive hangs of loops only, whose kinds have the numbers of the C ABI.
+static_assert(static_cast<int>(HangKind::kHang) == LW_KIND_HANG);
+static_assert(static_cast<int>(HangKind::kBusyLoop) == LW_KIND_BUSY_LOOP);
+static_assert(static_cast<int>(HangKind::kWaited) == LW_KIND_WAITED);
+static_assert(static_cast<int>(HangKind::kIdleHandler) == LW_KIND_IDLE_HANDLER);
+static_assert(static_cast<int>(HangKind::kInput) == LW_KIND_INPUT);
+static_assert(static_cast<int>(HangKind::kScope) == LW_KIND_SCOPE);
+static_assert(static_cast<int>(HangKind::kFrames) == LW_KIND_FRAME);
+static_assert(static_cast<int>(watchdog::FilterReason::kUnchangedStack) == LW_FILTERED_UNCHANGED_STACK);
+static_assert(static_cast<int>(watchdog::FilterReason::kReportLimit) == LW_FILTERED_REPORT_LIMIT);
+static_assert(static_cast<int>(watchdog::FilterReason::kReportLost) == LW_FILTERED_REPORT_LOST);
+static_assert(static_cast<int>(policies::HangLevel::kAnr) == LW_LEVEL_ANR);
+
+// The application's callbacks as the watchdog's listener. Context: watchdog.
+class CListener final : public watchdog::HangListener {
+ public:
+  explicit CListener(const lw_listener& callbacks) : callbacks_(callbacks) {}
+
+  static bool IsWanted(const lw_listener& callbacks) {
+    return callbacks.hang_begin != nullptr || callbacks.hang_end != nullptr ||
+           callbacks.hang_filtered != nullptr || callbacks.sensitive != nullptr;
+  }
+
+  void OnHangBegin(const watchdog::HangNotice& hang) override { Call(callbacks_.hang_begin, hang); }
+  void OnHangEnd(const watchdog::HangNotice& hang) override { Call(callbacks_.hang_end, hang); }
+  void OnFiltered(const watchdog::HangNotice& hang, watchdog::FilterReason reason) override {
+    Call(callbacks_.hang_filtered, hang, static_cast<lw_filtered>(reason));
+  }
+  bool WantsSensitive() const override { return callbacks_.sensitive != nullptr; }
+  void OnSensitive(const watchdog::HangNotice& dispatch) override { Call(callbacks_.sensitive, dispatch); }
+
+ private:
+  template <typename... More>
+  void Call(void (*callback)(void*, const lw_hang*, More...), const watchdog::HangNotice& hang,
+            More... more) const {
+    if (callback == nullptr) return;
+    const lw_hang told = {.struct_size_bytes = sizeof(lw_hang),
+                          .loop = hang.loop_name,
+                          .tag = hang.tag,
+                          .tid = hang.tid,
+                          .kind = static_cast<lw_kind>(hang.kind),
+                          .level = static_cast<lw_level>(hang.level),
+                          .threshold_ns = static_cast<uint64_t>(hang.threshold_ns),
+                          .elapsed_ns = static_cast<uint64_t>(hang.elapsed_ns)};
+    callback(callbacks_.context, &told, more...);
+  }
+
+  const lw_listener callbacks_;
+};
 
 lagwatch::base::Result<std::unique_ptr<lagwatch::report::Sealer>> CreateSealer(const std::string& seal_key) {
   const auto key = lagwatch::report::ParsePublicKey(seal_key);
@@ -208,7 +255,7 @@ lw_status lw_set_consent(lw_consent consent) noexcept {
 
 void lw_set_network(lw_network network) noexcept {
   const bool is_known = network >= LW_NETWORK_UNMETERED && network <= LW_NETWORK_NONE;
-  lagwatch::sdk::SetNetwork(is_known ? static_cast<Network>(network) : Network::kUnmetered);
+  lagwatch::sdk::SetNetwork(is_known ? network : LW_NETWORK_UNMETERED);
 }
 
 const char* lw_why_off(void) noexcept {
@@ -220,57 +267,11 @@ const char* lw_why_off(void) noexcept {
 }
 
 void lw_get_stats(lw_stats* stats) noexcept {
-  using lagwatch::report::LossReason;
-  const auto current =
-      Guarded(lagwatch::sdk::MonitorStats(), [] { return ProcessMonitor::Instance().stats(); });
-  auto lost = [&](LossReason reason) { return current.losses[static_cast<size_t>(reason)]; };
-  const lw_stats all{
-      .struct_size_bytes = std::min(stats->struct_size_bytes, sizeof(lw_stats)),
-      .hangs = current.hangs,
-      .reports_written = current.reports_written,
-      .reports_dropped = current.reports_dropped,
-      .reports_uploaded = current.reports_uploaded,
-      .unchanged_checks = current.unchanged_checks,
-      .stack_samples = current.stack_samples,
-      .capture_signals_sent = current.capture_signals_sent,
-      .capture_timeouts = current.capture_timeouts,
-      .stacks_incomplete = current.stacks_incomplete,
-      .loops_refused = Guarded(uint64_t{0}, [] { return ProcessMonitor::Instance().loops_refused(); }),
-      .run_records_failed = current.run_records_failed,
-      .dumps = current.dumps,
-      .dumps_refused = Guarded(uint64_t{0}, [] { return ProcessMonitor::Instance().dumps_refused(); }),
-      .watchdog_cpu_ns = current.watchdog_cpu_ns,
-      .capture_pause_ns = current.capture_pause_ns,
-      .handler_lost = current.handler_lost,
-      .handler_moved = current.handler_moved,
-      .service_feeds = current.service_feeds,
-      .service_feeds_failed = current.service_feeds_failed,
-      .reports_over_limit = current.reports_over_limit,
-      .reports_too_large = current.reports_too_large,
-      .checks_under_debugger = current.checks_under_debugger,
-      .hangs_stopped = current.hangs_stopped,
-      .hangs_ended_first = current.hangs_ended_first,
-      .slow_dispatches_lost = current.slow_dispatches_lost,
-      .usage_records = current.usage_records,
-      .reports_removed = current.reports_removed,
-      .spool_no_space = current.spool_no_space,
-      .spool_forbidden = current.spool_forbidden,
-      .spool_io_errors = current.spool_io_errors,
-      .spool_other_errors = current.spool_other_errors,
-      .spool_syncs = current.spool_syncs,
-      .spool_syncs_failed = current.spool_syncs_failed,
-      .reports_not_sampled = lost(LossReason::kNotSampled),
-      .reports_past_day_quota = lost(LossReason::kDayIsFull),
-      .reports_past_cause_quota = lost(LossReason::kCauseIsFull),
-      .reports_too_old = lost(LossReason::kTooOld),
-      .reports_past_disk_limit = lost(LossReason::kTooMuch),
-      .reports_refused = lost(LossReason::kRefused),
-      .reports_damaged = lost(LossReason::kDamaged),
-      .reports_turned_off = lost(LossReason::kTurnedOff),
-      .traces_written = current.traces_written,
-      .traces_dropped = current.traces_dropped,
-      .memory_failures = lagwatch::base::failure_count.load(),
-  };
+  lw_stats all = Guarded(lw_stats(), [] { return ProcessMonitor::Instance().stats(); });
+  all.struct_size_bytes = std::min(stats->struct_size_bytes, sizeof all);
+  all.loops_refused = Guarded(uint64_t{0}, [] { return ProcessMonitor::Instance().loops_refused(); });
+  all.dumps_refused = Guarded(uint64_t{0}, [] { return ProcessMonitor::Instance().dumps_refused(); });
+  all.memory_failures = lagwatch::base::failure_count.load();
   std::memcpy(stats, &all, all.struct_size_bytes);
 }
 

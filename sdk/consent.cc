@@ -13,7 +13,7 @@
 #include "report/spool/record_facts.h"
 #include "report/spool/spool_directory.h"
 #include "report/upload/ledger_file.h"
-#include "sdk/no_file_size_signal.h"
+#include "sdk/host_limits.h"
 #include "sdk/run/exit_analysis.h"
 #include "sdk/run/run_facts.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether the process's limits leave room for a monitor.
+// The process's limits: whether they leave room for a monitor, and the signal of the file size limit.
 #pragma once
+
+#include <csignal>
+#include <ctime>
 
 #include "base/status.h"
 
@@ -11,5 +14,31 @@ namespace lagwatch::sdk {
 // process and may not know our system calls. A filter that also confines the first process of the pid
 // namespace is a container's. Context: background.
 base::Status CheckCanRunHere(bool is_traced, bool seccomp_is_allowed);
+
+// Past RLIMIT_FSIZE the kernel sends this thread SIGXFSZ, which would end the program. Held back and dropped
+// here; one that was there before stays.
+class ScopedNoFileSizeSignal {
+ public:
+  ScopedNoFileSizeSignal() {
+    sigset_t pending;
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &signal_, &mask_before_);
+  }
+  ~ScopedNoFileSizeSignal() {
+    const timespec at_once{};
+    while (!was_pending_ && sigtimedwait(&signal_, nullptr, &at_once) == SIGXFSZ) {
+    }
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+  ScopedNoFileSizeSignal(const ScopedNoFileSizeSignal&) = delete;
+  ScopedNoFileSizeSignal& operator=(const ScopedNoFileSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_;
+  sigset_t mask_before_;
+  bool was_pending_ = false;
+};
 
 }  // namespace lagwatch::sdk

@@ -21,21 +21,11 @@ constexpr uint64_t kAddressBytes = uint64_t{192} << 20;
 constexpr uint64_t kDataBytes = uint64_t{64} << 20;
 constexpr uint64_t kTraceBytes = uint64_t{160} << 20;  // in addition, of both
 
-// Of a line "NAME:  NUMBER kB" of /proc/self/status; 0 where there is none.
-uint64_t ReadBytes(std::string_view status, std::string_view line_start) {
-  const size_t at = status.find(line_start);
-  uint64_t kib = 0;
-  if (at == std::string_view::npos) return 0;
-  status.remove_prefix(at + line_start.size());
-  while (!status.empty() && status.front() == '\t') status.remove_prefix(1);
-  return base::ConsumeDecimal(&status, &kib) ? kib << 10 : 0;
-}
-
-bool LeavesRoom(int resource, uint64_t needed_bytes, std::string_view status, std::string_view line_start) {
+bool LeavesRoom(int resource, uint64_t needed_bytes, std::string_view status, std::string_view key) {
   rlimit limit{};
   if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
     return true;
-  const uint64_t used_bytes = ReadBytes(status, line_start);
+  const uint64_t used_bytes = base::NumberInLine(status, key).value_or(0) << 10;  // "VmSize:\t 7 kB"
   return used_bytes + needed_bytes <= limit.rlim_cur;
 }
 
@@ -43,8 +33,8 @@ Status CheckMemory(bool is_traced) {
   const uint64_t more_bytes = is_traced ? kTraceBytes : 0;
   char buffer[8192];
   const std::string_view status = base::ReadSmallFile("/proc/self/status", buffer, sizeof buffer);
-  if (LeavesRoom(RLIMIT_AS, kAddressBytes + more_bytes, status, "\nVmSize:") &&
-      LeavesRoom(RLIMIT_DATA, kDataBytes + more_bytes, status, "\nVmData:"))
+  if (LeavesRoom(RLIMIT_AS, kAddressBytes + more_bytes, status, "VmSize:") &&
+      LeavesRoom(RLIMIT_DATA, kDataBytes + more_bytes, status, "VmData:"))
     return {};
   return Status(StatusCode::kUnavailable,
                 "too little memory is left under the process's limits (RLIMIT_AS, RLIMIT_DATA)");

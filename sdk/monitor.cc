@@ -11,7 +11,6 @@
 #include "base/process/quiet_thread.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/host_limits.h"
-#include "sdk/no_file_size_signal.h"
 #include "sdk/report/spool_keeper.h"
 #include "sdk/run/default_paths.h"
 #include "sdk/run/run_facts.h"
@@ -53,39 +52,14 @@ RunFacts RunFactsOf(const ProgramFacts& facts, bool is_masked) {
 }  // namespace
 
 MonitorOptions MonitorOptions::Normalized() const {
-  constexpr int64_t kShortestNs = 1 * base::kNsPerMs;
-  constexpr int64_t kLongestNs = 3600 * base::kNsPerSecond;
   MonitorOptions normal = *this;
-  watchdog::WatchOptions& in = normal.watch;
-  const watchdog::Thresholds thresholds = in.thresholds().InRange();
-  in.threshold_ns = thresholds.threshold_ns;
-  in.anr_threshold_ns = thresholds.anr_threshold_ns;
-  in.idle_handler_threshold_ns =
-      std::clamp(in.idle_handler_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
-  in.input_threshold_ns = std::clamp(in.input_threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
-  if (in.slow_frame_ns != 0)
-    in.slow_frame_ns = std::clamp(in.slow_frame_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
-  in.slow_dispatch_ns = std::clamp(in.slow_dispatch_ns, kShortestNs, kLongestNs);
-  if (in.sensitive_ns != 0)
-    in.sensitive_ns = std::clamp(in.sensitive_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
-  if (in.usage_period_ns != 0)
-    in.usage_period_ns = std::clamp(in.usage_period_ns, 60 * base::kNsPerSecond, 24 * kLongestNs);
-  in.check_period_ns = std::clamp(in.check_period_ns, kShortestNs, kLongestNs);
-  in.recheck_cap_ns =
-      std::clamp(in.recheck_cap_ns, in.check_period_ns, std::max(kLongestNs, in.check_period_ns));
-  for (int64_t* threshold_ns : {&normal.start.cold_threshold_ns, &normal.start.warm_threshold_ns})
-    *threshold_ns = std::clamp(*threshold_ns, watchdog::Thresholds::kShortestNs, kLongestNs);
-  in.sample_interval_ns = std::clamp(in.sample_interval_ns, kShortestNs, kLongestNs);
-  in.ring_size = std::clamp(in.ring_size, 1, watchdog::WatchOptions::kMaxRingSize);
-  in.dump_interval_ns = std::clamp(in.dump_interval_ns, int64_t{0}, kLongestNs);
-  in.max_threads = std::clamp(in.max_threads, 1, 512);
-  for (int32_t* percent : {&in.cpu.percent, &in.cpu.average_percent, &in.cpu.background_percent})
-    *percent = std::clamp(*percent, 0, 100);
-  in.cpu.window_ns = std::clamp(in.cpu.window_ns, watchdog::CpuOptions::kShortestWindowNs, kLongestNs);
-  normal.trace = trace.Normalized();
-  in.listener = normal.listener.get();
-  if (normal.app.empty()) normal.app = ProgramName();
-  if (normal.spool_directory.empty()) normal.spool_directory = DefaultSpoolDirectory();
+  const watchdog::Thresholds thresholds = watch.thresholds().InRange();
+  normal.watch.threshold_ns = thresholds.threshold_ns;
+  normal.watch.anr_threshold_ns = thresholds.anr_threshold_ns;
+  normal.watch.recheck_cap_ns = std::max(watch.recheck_cap_ns, watch.check_period_ns);
+  normal.watch.listener = listener.get();
+  if (app.empty()) normal.app = ProgramName();
+  if (spool_directory.empty()) normal.spool_directory = DefaultSpoolDirectory();
   return normal;
 }
 

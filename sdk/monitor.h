@@ -3,6 +3,8 @@
 // and does no more; uploading is another part, or another process.
 #pragma once
 
+#include <lagwatch/options.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,6 +34,7 @@
 
 namespace lagwatch::sdk {
 
+// Every number is in the range that the table of options has for it.
 struct MonitorOptions {
   std::string app;  // empty: the program's file name
   std::string app_version;
@@ -52,9 +55,12 @@ struct MonitorOptions {
   // When set, all that is written is sealed; if it fails, nothing is written.
   std::function<base::Result<std::unique_ptr<report::Sealer>>()> create_sealer;
 
-  // Every number brought into its range, every empty string that has a default replaced by it.
+  // The second threshold is not below the first, and empty strings that have a default are replaced by it.
   MonitorOptions Normalized() const;
 };
+
+// Without the program's callbacks and the sealer.
+MonitorOptions ToMonitorOptions(const Options& options);
 
 // At most one in a process at a time: it owns the capture signal. Context: background.
 class Monitor {
@@ -92,7 +98,6 @@ class Monitor {
   const std::optional<EndedRun>& last_run() const { return last_run_; }
   // CPU time of the watchdog's thread.
   int64_t WatchdogCpuNs() const { return watchdog_->CpuNs(); }
-  int watchdog_tid() const { return watchdog_->tid(); }
   // Null if no service manager is notified.
   const watchdog::ServiceFeed* service() const { return service_.get(); }
   // False if it could not be written, for example for lack of space: then the end of this run will

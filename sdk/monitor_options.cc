@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/monitor_options.h"
-
 #include <cstdint>
 
 #include "base/clock.h"
 #include "policies/expensive_stack.h"
 #include "report/spool/spool_writer.h"
+#include "sdk/monitor.h"
 #include "sdk/run/start_up.h"
 #include "sdk/trace/trace_options.h"
 #include "watchdog/loops/watch_options.h"
@@ -15,11 +14,6 @@ namespace {
 
 using base::kNsPerMs;
 using base::kNsPerSecond;
-
-static_assert(LW_START_UNWATCHED == static_cast<int>(StartKind::kUnwatched) &&
-              LW_START_WATCHED == static_cast<int>(StartKind::kWatched) &&
-              LW_START_COLD == static_cast<int>(StartKind::kCold) &&
-              LW_START_WARM == static_cast<int>(StartKind::kWarm));
 
 using report::SyncPolicy;
 static_assert(LW_SPOOL_SYNC_NEVER == static_cast<int>(SyncPolicy::kNever) &&
@@ -91,7 +85,7 @@ MonitorOptions ToMonitorOptions(const Options& options) {
   monitor.seccomp_is_allowed = options.process.seccomp_allows_lagwatch;
   monitor.dump_signal = options.dump.signal;
   monitor.feeds_service = options.process.feed_systemd;
-  monitor.start = {.kind = static_cast<StartKind>(options.start.kind),
+  monitor.start = {.kind = options.start.kind,
                    .cold_threshold_ns = options.start.cold_ms * kNsPerMs,
                    .warm_threshold_ns = options.start.warm_ms * kNsPerMs};
   return monitor;

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <array>
+#include <bit>
 #include <cstdlib>
 #include <ctime>
 #include <new>
@@ -12,7 +14,7 @@
 #include "base/clock.h"
 #include "base/process/capabilities.h"
 #include "base/process/seccomp.h"
-#include "sdk/report/program_context.h"
+#include "sdk/report/program_facts.h"
 #include "sdk/report/writing_switch.h"
 #include "stack/signal_stacks.h"
 #include "stack/stack_capturer.h"
@@ -48,45 +50,15 @@ bool TryLockForFork(std::mutex* mutex) {
   return mutex->try_lock();
 }
 
-}  // namespace
-
-MonitorStats& MonitorStats::operator+=(const MonitorStats& other) {
-  hangs += other.hangs;
-  reports_written += other.reports_written;
-  reports_dropped += other.reports_dropped;
-  reports_uploaded += other.reports_uploaded;
-  unchanged_checks += other.unchanged_checks;
-  stack_samples += other.stack_samples;
-  capture_signals_sent += other.capture_signals_sent;
-  capture_timeouts += other.capture_timeouts;
-  stacks_incomplete += other.stacks_incomplete;
-  run_records_failed += other.run_records_failed;
-  dumps += other.dumps;
-  watchdog_cpu_ns += other.watchdog_cpu_ns;
-  capture_pause_ns += other.capture_pause_ns;
-  handler_lost += other.handler_lost;
-  handler_moved += other.handler_moved;
-  service_feeds += other.service_feeds;
-  service_feeds_failed += other.service_feeds_failed;
-  reports_over_limit += other.reports_over_limit;
-  reports_too_large += other.reports_too_large;
-  checks_under_debugger += other.checks_under_debugger;
-  hangs_stopped += other.hangs_stopped;
-  hangs_ended_first += other.hangs_ended_first;
-  slow_dispatches_lost += other.slow_dispatches_lost;
-  usage_records += other.usage_records;
-  reports_removed += other.reports_removed;
-  spool_no_space += other.spool_no_space;
-  spool_forbidden += other.spool_forbidden;
-  spool_io_errors += other.spool_io_errors;
-  spool_other_errors += other.spool_other_errors;
-  spool_syncs += other.spool_syncs;
-  spool_syncs_failed += other.spool_syncs_failed;
-  traces_written += other.traces_written;
-  traces_dropped += other.traces_dropped;
-  for (size_t reason = 0; reason < losses.size(); ++reason) losses[reason] += other.losses[reason];
-  return *this;
+void Add(const lw_stats& other, lw_stats* sum) {
+  using Words = std::array<uint64_t, sizeof(lw_stats) / sizeof(uint64_t)>;
+  auto words = std::bit_cast<Words>(*sum);
+  const auto others = std::bit_cast<Words>(other);
+  for (size_t i = 1; i < words.size(); ++i) words[i] += others[i];  // the first one is the struct's size
+  *sum = std::bit_cast<lw_stats>(words);
 }
+
+}  // namespace
 
 ProcessMonitor& ProcessMonitor::Instance() {
   // Never destroyed, and not from malloc, so that calls into lagwatch work where there is no memory.
@@ -210,7 +182,7 @@ void ProcessMonitor::StopAll(int64_t flush_timeout_ms, watchdog::StopReason reas
     upload = std::move(upload_);
     why_off_ = kIsBeingStopped;
   }
-  MonitorStats stats;
+  lw_stats stats{};
   if (monitor != nullptr)
     Monitor::Stop(std::move(monitor), reason, [&](const Monitor& stopped) { stats = StatsOf(stopped); });
   if (upload != nullptr) {
@@ -220,7 +192,7 @@ void ProcessMonitor::StopAll(int64_t flush_timeout_ms, watchdog::StopReason reas
   }
   std::lock_guard lock(mutex_);
   stopping_stats_ = {};
-  ended_stats_ += stats;
+  Add(stats, &ended_stats_);
   why_off_ = kWasStopped;
 }
 
@@ -272,27 +244,38 @@ std::optional<EndedRun> ProcessMonitor::last_run() {
   return last_run_;
 }
 
-MonitorStats ProcessMonitor::stats() {
+lw_stats ProcessMonitor::stats() {
   std::lock_guard lock(mutex_);
-  MonitorStats stats = CurrentStats();
-  stats += stopping_stats_;
-  return stats += ended_stats_;
+  lw_stats stats = CurrentStats();
+  Add(stopping_stats_, &stats);
+  Add(ended_stats_, &stats);
+  return stats;
 }
 
-MonitorStats ProcessMonitor::CurrentStats() const {
+lw_stats ProcessMonitor::CurrentStats() const {
   if (monitor_ == nullptr) return {};
-  MonitorStats stats = StatsOf(*monitor_);
+  lw_stats stats = StatsOf(*monitor_);
   if (upload_ != nullptr) AddUpload(*upload_, &stats);
   return stats;
 }
 
-void ProcessMonitor::AddUpload(const BackgroundUpload& upload, MonitorStats* stats) {
+void ProcessMonitor::AddUpload(const BackgroundUpload& upload, lw_stats* stats) {
+  using report::LossReason;
+  const report::LossCounts losses = upload.losses();
+  auto lost = [&](LossReason reason) { return losses[static_cast<size_t>(reason)]; };
   stats->reports_uploaded = upload.reports_delivered();
-  stats->losses = upload.losses();
+  stats->reports_not_sampled = lost(LossReason::kNotSampled);
+  stats->reports_past_day_quota = lost(LossReason::kDayIsFull);
+  stats->reports_past_cause_quota = lost(LossReason::kCauseIsFull);
+  stats->reports_too_old = lost(LossReason::kTooOld);
+  stats->reports_past_disk_limit = lost(LossReason::kTooMuch);
+  stats->reports_refused = lost(LossReason::kRefused);
+  stats->reports_damaged = lost(LossReason::kDamaged);
+  stats->reports_turned_off = lost(LossReason::kTurnedOff);
 }
 
-MonitorStats ProcessMonitor::StatsOf(const Monitor& monitor) {
-  MonitorStats stats;
+lw_stats ProcessMonitor::StatsOf(const Monitor& monitor) {
+  lw_stats stats{};
   const watchdog::WatchCounters& watch = monitor.watch_counters();
   const stack::CaptureCounters& capture = monitor.capture_counters();
   stats.hangs = watch.hangs.value();
@@ -377,8 +360,8 @@ void ProcessMonitor::FinishForkInChild() {
   if (self.has_thread_end_key_ && pthread_getspecific(self.thread_end_key_) != nullptr)
     pthread_setspecific(self.thread_end_key_, reinterpret_cast<void*>(static_cast<intptr_t>(tid)));
   if (!t_fork.is_locked) self.ForgetUnknownState();
-  self.ended_stats_ += self.forking_stats_;
-  self.ended_stats_ += self.stopping_stats_;  // of a stop that only the parent goes on with
+  Add(self.forking_stats_, &self.ended_stats_);
+  Add(self.stopping_stats_, &self.ended_stats_);  // of a stop that only the parent goes on with
   self.forking_stats_ = self.stopping_stats_ = {};
   static_cast<void>(self.upload_.release());  // its thread stayed in the parent
   self.is_wanted_ = false;

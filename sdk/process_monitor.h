@@ -3,6 +3,8 @@
 // threads that end and forks.
 #pragma once
 
+#include <lagwatch/c_types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,45 +42,6 @@ struct StartRequest {
   // Consent was withdrawn: removes stored data.
   std::function<void(const MonitorOptions&)> erase_kept{};
   bool has_consent = true;  // until SetConsent() says so or otherwise
-};
-
-struct MonitorStats {
-  uint64_t hangs = 0;
-  uint64_t reports_written = 0;
-  uint64_t reports_dropped = 0;
-  uint64_t reports_uploaded = 0;
-  uint64_t unchanged_checks = 0;
-  uint64_t stack_samples = 0;
-  uint64_t capture_signals_sent = 0;
-  uint64_t capture_timeouts = 0;
-  uint64_t stacks_incomplete = 0;
-  uint64_t run_records_failed = 0;
-  uint64_t dumps = 0;
-  uint64_t watchdog_cpu_ns = 0;
-  uint64_t capture_pause_ns = 0;
-  uint64_t handler_lost = 0;
-  uint64_t handler_moved = 0;
-  uint64_t service_feeds = 0;
-  uint64_t service_feeds_failed = 0;
-  uint64_t reports_over_limit = 0;
-  uint64_t reports_too_large = 0;
-  uint64_t checks_under_debugger = 0;
-  uint64_t hangs_stopped = 0;
-  uint64_t hangs_ended_first = 0;
-  uint64_t slow_dispatches_lost = 0;
-  uint64_t usage_records = 0;
-  uint64_t reports_removed = 0;
-  uint64_t spool_no_space = 0;
-  uint64_t spool_forbidden = 0;
-  uint64_t spool_io_errors = 0;
-  uint64_t spool_other_errors = 0;
-  uint64_t spool_syncs = 0;
-  uint64_t spool_syncs_failed = 0;
-  uint64_t traces_written = 0;
-  uint64_t traces_dropped = 0;
-  report::LossCounts losses{};  // reports that were not sent, and why
-
-  MonitorStats& operator+=(const MonitorStats& other);
 };
 
 // Thread safety: all methods from any thread. Context: background.
@@ -127,8 +90,8 @@ class ProcessMonitor {
   // The end of the program's last run when the monitor was last started; none if no run left a record.
   std::optional<EndedRun> last_run();
 
-  // Sums over all monitors of this process.
-  MonitorStats stats();
+  // Sums over all monitors of this process, without the struct's size, memory_failures and the next two.
+  lw_stats stats();
   uint64_t loops_refused() const { return registry_.refused_count(); }
   uint64_t dumps_refused() { return registry_.dump_requests().refused_count(); }
 
@@ -140,8 +103,8 @@ class ProcessMonitor {
   static void FinishForkInParent();
   static void FinishForkInChild();
   void ForgetUnknownState();
-  static MonitorStats StatsOf(const Monitor& monitor);
-  static void AddUpload(const BackgroundUpload& upload, MonitorStats* stats);
+  static lw_stats StatsOf(const Monitor& monitor);
+  static void AddUpload(const BackgroundUpload& upload, lw_stats* stats);
   bool is_on();
   // With life_mutex_ held, as the next ones.
   StartResult TryStart();
@@ -149,7 +112,7 @@ class ProcessMonitor {
   StartResult StayOff(const char* why);
   void StopAll(int64_t flush_timeout_ms, watchdog::StopReason reason);
   std::unique_ptr<BackgroundUpload> StartUpload(const std::string& spool_directory) const;
-  MonitorStats CurrentStats() const;
+  lw_stats CurrentStats() const;
 
   watchdog::LoopRegistry registry_;
   pthread_key_t thread_end_key_{};
@@ -167,9 +130,9 @@ class ProcessMonitor {
   std::unique_ptr<BackgroundUpload> upload_;
   std::optional<EndedRun> last_run_;
   std::string why_off_;
-  MonitorStats ended_stats_;     // of monitors that were stopped
-  MonitorStats stopping_stats_;  // of the one that is being stopped, when that began
-  MonitorStats forking_stats_;   // of the monitor that a forked child does not have
+  lw_stats ended_stats_{};     // of monitors that were stopped
+  lw_stats stopping_stats_{};  // of the one that is being stopped, when that began
+  lw_stats forking_stats_{};   // of the monitor that a forked child does not have
 };
 
 }  // namespace lagwatch::sdk

@@ -67,10 +67,8 @@ bool ProgramScripts::IsRuntime(const stack::Module& module) const {
   const std::string_view file = path.substr(path.rfind('/') + 1);
   std::string_view names = OrEmpty(scripts_.runtime_modules);
   while (!names.empty()) {
-    const std::string_view name = base::Trimmed(names.substr(0, names.find(',')));
+    const std::string_view name = base::Trimmed(base::TakeUntil(',', &names));
     if (!name.empty() && file.starts_with(name)) return true;
-    names.remove_prefix(
-        std::min(names.size(), names.find(',') == names.npos ? names.size() : names.find(',') + 1));
   }
   return false;
 }

@@ -61,24 +61,25 @@ class LocalFrameNamer final : public report::FrameNamer {
   std::map<std::string, std::string> expanded_;
 };
 
-std::atomic<Network> current_network{Network::kUnmetered};
+std::atomic<lw_network> current_network{LW_NETWORK_UNMETERED};
 
 }  // namespace
 
 std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer() { return std::make_unique<LocalFrameNamer>(); }
 
-void SetNetwork(Network network) { current_network.store(network, std::memory_order_relaxed); }
+void SetNetwork(lw_network network) { current_network.store(network, std::memory_order_relaxed); }
 
 bool MaySendNow(bool unmetered_only) {
-  const Network network = current_network.load(std::memory_order_relaxed);
-  return network == Network::kUnmetered || (network == Network::kMetered && !unmetered_only);
+  const lw_network network = current_network.load(std::memory_order_relaxed);
+  return network == LW_NETWORK_UNMETERED || (network == LW_NETWORK_METERED && !unmetered_only);
 }
 
 report::UploadPolicies DefaultUploadPolicies() {
+  using policies::OptionTable;
   return {.sampling = {},
           .quota = {},
-          .traces = {.per_day = 5, .per_cause = 2, .kib_per_day = 4096},
-          .slow = {.per_day = 5, .per_cause = 2},
+          .traces = {.per_day = OptionTable::traces_per_day.standard, .per_cause = 2, .kib_per_day = 4096},
+          .slow = {.per_day = OptionTable::slow_reports_per_day.standard, .per_cause = 2},
           .retention = {}};
 }
 

@@ -2,6 +2,8 @@
 // The sending half of the SDK, put together: spool, gate, local symbols, transport.
 #pragma once
 
+#include <lagwatch/c_types.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,12 +28,11 @@ namespace lagwatch::sdk {
 std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer();
 
 // The network, as the program reports it. Any thread; wait-free.
-enum class Network { kUnmetered = 0, kMetered = 1, kNone = 2 };
-void SetNetwork(Network network);
+void SetNetwork(lw_network network);
 bool MaySendNow(bool unmetered_only);
 
-// The default policies of a program: 5 % of users, 20 reports a day, 3 of one cause, none that waited for a
-// week; 5 traces a day, 2 of one cause, 4 MiB of them.
+// The default policies of a program: the defaults of the table of options; no report that waited for a week;
+// of the traces of a day 2 of one cause and 4 MiB in all.
 report::UploadPolicies DefaultUploadPolicies();
 // The collector's values take precedence over the program's.
 report::UploadPolicies With(report::UploadPolicies policies, const report::RemoteConfig& config);

@@ -7,7 +7,7 @@
 #include "base/uuid.h"
 #include "policies/fact_names.h"
 #include "watchdog/report_facts.h"
-#include "watchdog/samples/expensive_sample.h"
+#include "watchdog/sample_ring.h"
 #include "watchdog/samples/past_dispatches.h"
 #include "watchdog/spans/awaited.h"
 

@@ -31,11 +31,8 @@ int64_t NumberOf(std::string_view text) {
 
 // Of the line of `lines` that begins with `key`.
 int64_t NumberAfter(std::string_view lines, std::string_view key) {
-  while (!lines.empty()) {
-    if (lines.starts_with(key)) return NumberOf(lines.substr(key.size()));
-    lines.remove_prefix(std::min(lines.find('\n'), lines.size() - 1) + 1);
-  }
-  return kNotKnown;
+  const auto number = base::NumberInLine(lines, key);
+  return number ? static_cast<int64_t>(*number) : kNotKnown;
 }
 
 // "12.34" is 12340 with a `scale` of 1000: so many make 1.

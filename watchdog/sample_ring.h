@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "policies/expensive_stack.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/spans/watched_spans.h"
 #include "watchdog/thread_time.h"
@@ -75,5 +76,11 @@ class SampleRing {
   int64_t next_sample_ns_ = 0;
   bool is_outstanding_ = false;
 };
+
+// Selects the sample of a hang that represents its time best: of `samples`, oldest first, 1 to
+// WatchOptions::kMaxRingSize. Those without a stack do not count: a failure must not win by repeating. Where
+// none has a stack, the newest.
+const LoopSample& PickExpensiveSample(std::span<const LoopSample* const> samples,
+                                      policies::ExpensiveStackRule rule);
 
 }  // namespace lagwatch::watchdog

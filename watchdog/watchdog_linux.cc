@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <utility>
 
 #include "base/process/proc_file.h"
-#include "base/thread_fence.h"
 #include "stack/threads/thread_counters.h"
 #include "watchdog/samples/thread_loads.h"
 #include "watchdog/service_feed.h"
@@ -34,6 +35,17 @@ int64_t CountParallelThreads() {
     return true;
   });
   return std::clamp<int64_t>(threads, 1, CountUsableCores());
+}
+
+// A fence for two threads that only one of them pays for: a rare caller sees the stores and loads of a hot
+// path in their order, although the hot path has no fence. Every other running thread of the process has
+// passed a full memory barrier since the call: its stores from before are visible, its loads from after see
+// ours. False when the kernel cannot (membarrier(2), Linux 4.14).
+bool FenceAllThreads() {
+  if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return true;
+  // Each process must register before it uses the call.
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 }  // namespace
@@ -272,7 +284,7 @@ bool Watchdog::ParkQuietLoops() {
     is_any_asked = true;
   }
   if (!is_any_asked) return watches_.active().empty();
-  const bool is_fenced = base::FenceAllThreads();
+  const bool is_fenced = FenceAllThreads();
   watches_.DeactivateIf([&](uint32_t place) {
     WatchedLoop& loop = places[place];
     const bool is_asleep = is_fenced && loop.is_in_use() && loop.probe.is_asked_for_wake() &&

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace lagwatch::base {
@@ -21,24 +22,33 @@ class TaskPath {
 // The file's first `size_bytes` bytes; an empty view when it cannot be opened. Context: watchdog.
 std::string_view ReadSmallFile(const char* path, char* buffer, size_t size_bytes);
 
+// Calls `visit(number)` for each entry of the folder that is a number, until it returns false. Context:
+// watchdog.
+template <typename Visit>
+void ForEachNumberIn(const char* folder, Visit visit);
 // Calls `visit(tid)` for every thread of this process until it returns false. Context: watchdog.
 template <typename Visit>
-void ForEachThread(Visit visit);
+void ForEachThread(Visit visit) {
+  ForEachNumberIn("/proc/self/task", visit);
+}
 
 // Takes a number off the front of `text` (leading blanks skipped); false when there is
 // none. Context: watchdog.
 bool ConsumeHex(std::string_view* text, uint64_t* value);
 bool ConsumeDecimal(std::string_view* text, uint64_t* value);
 
+// The number in the line that begins with `key`, behind blanks and tabs: "Threads:\t2". Context: watchdog.
+std::optional<uint64_t> NumberInLine(std::string_view lines, std::string_view key);
+
 namespace internal {
-using ThreadVisitor = bool (*)(int tid, void* context);
-void ForEachThread(ThreadVisitor visit, void* context);
+using NumberVisitor = bool (*)(int number, void* context);
+void ForEachNumberIn(const char* folder, NumberVisitor visit, void* context);
 }  // namespace internal
 
 template <typename Visit>
-void ForEachThread(Visit visit) {
-  internal::ForEachThread([](int tid, void* context) { return (*static_cast<Visit*>(context))(tid); },
-                          &visit);
+void ForEachNumberIn(const char* folder, Visit visit) {
+  internal::ForEachNumberIn(
+      folder, [](int number, void* context) { return (*static_cast<Visit*>(context))(number); }, &visit);
 }
 
 }  // namespace lagwatch::base

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -53,10 +54,20 @@ std::string_view ReadSmallFile(const char* path, char* buffer, size_t size_bytes
 bool ConsumeHex(std::string_view* text, uint64_t* value) { return Consume(text, value, 16); }
 bool ConsumeDecimal(std::string_view* text, uint64_t* value) { return Consume(text, value, 10); }
 
+std::optional<uint64_t> NumberInLine(std::string_view lines, std::string_view key) {
+  while (!lines.empty() && !lines.starts_with(key))
+    lines.remove_prefix(std::min(lines.find('\n'), lines.size() - 1) + 1);
+  if (lines.empty()) return std::nullopt;
+  lines.remove_prefix(key.size());
+  lines.remove_prefix(std::min(lines.find_first_not_of(" \t"), lines.size()));
+  uint64_t number = 0;
+  return ConsumeDecimal(&lines, &number) ? std::optional(number) : std::nullopt;
+}
+
 namespace internal {
 
-void ForEachThread(ThreadVisitor visit, void* context) {
-  int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+void ForEachNumberIn(const char* folder, NumberVisitor visit, void* context) {
+  int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
   // getdents64 itself, because opendir allocates.
   alignas(dirent64) char entries[4096];
@@ -67,9 +78,9 @@ void ForEachThread(ThreadVisitor visit, void* context) {
     for (long at = 0; at < size && go_on;) {
       const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
       at += entry->d_reclen;
-      uint64_t tid = 0;
+      uint64_t number = 0;
       std::string_view name = entry->d_name;
-      if (ConsumeDecimal(&name, &tid)) go_on = visit(static_cast<int>(tid), context);
+      if (ConsumeDecimal(&name, &number) && name.empty()) go_on = visit(static_cast<int>(number), context);
     }
   }
   close(fd);

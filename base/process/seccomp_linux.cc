@@ -14,15 +14,6 @@ constexpr size_t kStatusBytes = 8192;
 std::atomic<bool> g_is_confined{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "not signal-safe");
 
-// The number after "\nNAME:"; false when the line is not there.
-bool FindNumber(std::string_view text, std::string_view line_start, uint64_t* value) {
-  const size_t at = text.find(line_start);
-  if (at == std::string_view::npos) return false;
-  text.remove_prefix(at + line_start.size());
-  while (!text.empty() && (text.front() == '\t' || text.front() == ' ')) text.remove_prefix(1);
-  return ConsumeDecimal(&text, value);
-}
-
 }  // namespace
 
 SeccompState ReadSeccomp() { return ReadSeccompOf("/proc/thread-self/status"); }
@@ -30,11 +21,10 @@ SeccompState ReadSeccomp() { return ReadSeccompOf("/proc/thread-self/status"); }
 SeccompState ReadSeccompOf(const char* status_path) {
   char buffer[kStatusBytes];
   const std::string_view status = ReadSmallFile(status_path, buffer, sizeof buffer);
-  uint64_t mode = 0;
-  uint64_t filters = 0;
-  if (!FindNumber(status, "\nSeccomp:", &mode)) return {};
-  FindNumber(status, "\nSeccomp_filters:", &filters);  // from Linux 5.9 on
-  if (mode != 0) filters = std::max<uint64_t>(filters, 1);
+  const auto mode = NumberInLine(status, "Seccomp:");
+  if (!mode) return {};
+  uint64_t filters = NumberInLine(status, "Seccomp_filters:").value_or(0);  // from Linux 5.9 on
+  if (*mode != 0) filters = std::max<uint64_t>(filters, 1);
   return {true, static_cast<uint32_t>(filters)};
 }
 

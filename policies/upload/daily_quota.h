@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "policies/options/option_table.h"
 #include "policies/upload/report_priority.h"
 
 namespace lagwatch::policies {
@@ -15,8 +16,8 @@ namespace lagwatch::policies {
 struct QuotaLimits {
   static constexpr uint32_t kNoLimit = UINT32_MAX;
 
-  uint32_t per_day = 20;
-  uint32_t per_cluster = 3;  // of these
+  uint32_t per_day = OptionTable::reports_per_day.standard;
+  uint32_t per_cluster = OptionTable::reports_per_cause.standard;  // of these
 
   // Of per_day, what reports of that priority may use up together with all others.
   uint32_t RoomFor(ReportPriority priority) const {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "policies/options/option_table.h"
 
 namespace lagwatch::policies {
 
@@ -19,8 +20,9 @@ constexpr int64_t DayOf(int64_t wall_ms) {
 struct UserSampling {
   static constexpr uint32_t kAllPpm = 1'000'000;
 
-  uint32_t rate_ppm = 50'000;  // of users; a report of one of them stands for kAllPpm / rate_ppm
-  uint64_t salt = 0;           // another one draws other users
+  // Of users; a report of one of them stands for kAllPpm / rate_ppm.
+  uint32_t rate_ppm = OptionTable::user_rate_ppm.standard;
+  uint64_t salt = 0;  // another one draws other users
 
   // `user` identifies a user, and is not empty.
   bool IsSampled(std::string_view user, int64_t day) const {

@@ -5,18 +5,16 @@
 // calling thread and for those that it starts, so the monitor starts before them. unshare(2) and setns(2)
 // refuse some changes to a process with several threads: ours end for the call. Compiled without
 // exceptions: see thread_waits.h.
-#include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <optional>
 
+#include "sdk/preload/next_function.h"
 #include "sdk/preload/raw_syscall.h"
 #include "sdk/preload/wait_tracker.h"
 
@@ -24,38 +22,13 @@ namespace {
 
 using lagwatch::sdk::Confinement;
 using lagwatch::sdk::MonitorPause;
-
-// The next definition of a function after ours.
-template <typename Function>
-class Real {
- public:
-  explicit constexpr Real(const char* name) : name_(name) {}
-
-  // Null in an older C library.
-  Function* Find() {
-    void* function = function_.load(std::memory_order_relaxed);  // the same value for every thread
-    if (function == nullptr) {
-      function = dlsym(RTLD_NEXT, name_);
-      function_.store(function, std::memory_order_relaxed);
-    }
-    return reinterpret_cast<Function*>(function);
-  }
-  // Null before Find() was called. Context: signal.
-  Function* found() const {
-    return reinterpret_cast<Function*>(
-        function_.load(std::memory_order_relaxed));  // the same for every thread
-  }
-
- private:
-  const char* name_;
-  std::atomic<void*> function_{nullptr};
-};
+using lagwatch::sdk::NextFunction;
 
 using Word = long;  // an argument of a system call
-constinit Real<int(int, Word, Word, Word, Word)> g_prctl("prctl");
-constinit Real<long(Word, Word, Word, Word, Word, Word, Word)> g_syscall("syscall");
-constinit Real<int(int)> g_unshare("unshare");
-constinit Real<int(int, int)> g_setns("setns");
+constinit NextFunction<int(int, Word, Word, Word, Word)> g_prctl("prctl");
+constinit NextFunction<long(Word, Word, Word, Word, Word, Word, Word)> g_syscall("syscall");
+constinit NextFunction<int(int)> g_unshare("unshare");
+constinit NextFunction<int(int, int)> g_setns("setns");
 
 // Calls with a null pointer only find out what the kernel knows.
 std::optional<Confinement> ConfinementByFilter(bool is_strict, Word program) {

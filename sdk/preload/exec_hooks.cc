@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/exec_hooks.h"
-
+// The functions by which a process starts another program, put in front of the C library's own, so that
+// programs are followed as exec_environment.h decides.
 #include <alloca.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <utility>
@@ -16,39 +14,21 @@
 #include "base/process/mapped_memory.h"
 #include "base/process/seccomp.h"
 #include "sdk/preload/environment/exec_environment.h"
+#include "sdk/preload/next_function.h"
 #include "sdk/preload/wait_tracker.h"
 
 namespace lagwatch::sdk {
 namespace {
 
-// The next definition after ours.
-template <typename Function>
-class Next {
- public:
-  explicit constexpr Next(const char* name) : name_(name) {}
-
-  Function* get() {
-    Function* function = function_.load(std::memory_order_relaxed);  // the same value for every thread
-    if (function != nullptr) return function;
-    function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
-    function_.store(function, std::memory_order_relaxed);
-    return function;
-  }
-
- private:
-  const char* name_;
-  std::atomic<Function*> function_{nullptr};
-};
-
 using Argv = char* const*;
-constinit Next<int(const char*, Argv, Argv)> g_execve("execve");
-constinit Next<int(const char*, Argv, Argv)> g_execvpe("execvpe");
-constinit Next<int(int, Argv, Argv)> g_fexecve("fexecve");
-constinit Next<int(int, const char*, Argv, Argv, int)> g_execveat("execveat");
+constinit NextFunction<int(const char*, Argv, Argv)> g_execve("execve");
+constinit NextFunction<int(const char*, Argv, Argv)> g_execvpe("execvpe");
+constinit NextFunction<int(int, Argv, Argv)> g_fexecve("fexecve");
+constinit NextFunction<int(int, const char*, Argv, Argv, int)> g_execveat("execveat");
 using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, Argv,
                   Argv);
-constinit Next<Spawn> g_spawn("posix_spawn");
-constinit Next<Spawn> g_spawnp("posix_spawnp");
+constinit NextFunction<Spawn> g_spawn("posix_spawn");
+constinit NextFunction<Spawn> g_spawnp("posix_spawnp");
 
 // Calls `start` with the environment that the target is to have.
 template <typename Start>
@@ -85,7 +65,7 @@ template <typename Start>
 int Execve(const char* path, Argv arguments, Argv environment) {
   const ExecTarget target{AT_FDCWD, path, /*is_searched=*/false, /*is_child=*/false};
   return Follow(target, environment, [&](Argv next) {
-    auto* function = g_execve.get();
+    auto* function = g_execve.Find();
     if (function != nullptr) return function(path, arguments, next);
     return static_cast<int>(syscall(SYS_execve, path, arguments, next));
   });
@@ -93,12 +73,7 @@ int Execve(const char* path, Argv arguments, Argv environment) {
 
 int Execvpe(const char* file, Argv arguments, Argv environment) {
   const ExecTarget target{AT_FDCWD, file, /*is_searched=*/true, /*is_child=*/false};
-  return Follow(target, environment, [&](Argv next) {
-    auto* function = g_execvpe.get();
-    if (function != nullptr) return function(file, arguments, next);
-    errno = ENOSYS;
-    return -1;
-  });
+  return Follow(target, environment, [&](Argv next) { return g_execvpe(file, arguments, next); });
 }
 
 // The arguments of execl and similar calls, as an array; the argument after them, for execle.
@@ -117,12 +92,12 @@ char* const* TakeArguments(const char* first, va_list list, char** array) {
 }  // namespace
 
 void FindExecFunctions() {
-  g_execve.get();
-  g_execvpe.get();
-  g_fexecve.get();
-  g_execveat.get();
-  g_spawn.get();
-  g_spawnp.get();
+  g_execve.Find();
+  g_execvpe.Find();
+  g_fexecve.Find();
+  g_execveat.Find();
+  g_spawn.Find();
+  g_spawnp.Find();
 }
 
 }  // namespace lagwatch::sdk
@@ -181,19 +156,15 @@ LAGWATCH_EXEC int execle(const char* path, const char* first, ...) noexcept {
 
 LAGWATCH_EXEC int fexecve(int fd, Argv arguments, Argv environment) noexcept {
   const ExecTarget target{fd, "", /*is_searched=*/false, /*is_child=*/false};
-  return Follow(target, environment, [&](Argv next) {
-    auto* function = lagwatch::sdk::g_fexecve.get();
-    if (function != nullptr) return function(fd, arguments, next);
-    errno = ENOSYS;
-    return -1;
-  });
+  return Follow(target, environment,
+                [&](Argv next) { return lagwatch::sdk::g_fexecve(fd, arguments, next); });
 }
 
 LAGWATCH_EXEC int execveat(int directory_fd, const char* path, Argv arguments, Argv environment,
                            int flags) noexcept {
   const ExecTarget target{directory_fd, path, /*is_searched=*/false, /*is_child=*/false};
   return Follow(target, environment, [&](Argv next) {
-    auto* function = lagwatch::sdk::g_execveat.get();  // none before glibc 2.34
+    auto* function = lagwatch::sdk::g_execveat.Find();  // none before glibc 2.34
     if (function != nullptr) return function(directory_fd, path, arguments, next, flags);
     return static_cast<int>(syscall(SYS_execveat, directory_fd, path, arguments, next, flags));
   });
@@ -203,7 +174,7 @@ LAGWATCH_EXEC int posix_spawn(pid_t* pid, const char* path, const posix_spawn_fi
                               const posix_spawnattr_t* attributes, Argv arguments, Argv environment) {
   const ExecTarget target{AT_FDCWD, path, /*is_searched=*/false, /*is_child=*/true};
   return Follow(target, environment, [&](Argv next) {
-    auto* function = lagwatch::sdk::g_spawn.get();
+    auto* function = lagwatch::sdk::g_spawn.Find();
     return function == nullptr ? ENOSYS : function(pid, path, actions, attributes, arguments, next);
   });
 }
@@ -212,7 +183,7 @@ LAGWATCH_EXEC int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_f
                                const posix_spawnattr_t* attributes, Argv arguments, Argv environment) {
   const ExecTarget target{AT_FDCWD, file, /*is_searched=*/true, /*is_child=*/true};
   return Follow(target, environment, [&](Argv next) {
-    auto* function = lagwatch::sdk::g_spawnp.get();
+    auto* function = lagwatch::sdk::g_spawnp.Find();
     return function == nullptr ? ENOSYS : function(pid, file, actions, attributes, arguments, next);
   });
 }

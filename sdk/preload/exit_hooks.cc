@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks the run's record when the program ends without exit(), so that an end in a hang is not taken
 // for a kill.
-#include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
 #include <utility>
 
+#include "sdk/preload/next_function.h"
 #include "sdk/preload/thread_waits.h"
 #include "sdk/run/run_writer.h"
 
@@ -16,28 +14,22 @@
 
 namespace {
 
-using Exit = void (*)(int);
-using Daemon = int (*)(int, int);
+using lagwatch::sdk::NextFunction;
 
 // Looked up before main(): _exit() is called in signal handlers and in children of vfork(), where dlsym(3)
 // must not be.
-std::atomic<Exit> g_next_exit{nullptr};
-std::atomic<Exit> g_next_exit_c{nullptr};
-std::atomic<Daemon> g_next_daemon{nullptr};
-
-template <typename Function>
-void Find(const char* name, std::atomic<Function>* next) {
-  next->store(reinterpret_cast<Function>(dlsym(RTLD_NEXT, name)), std::memory_order_relaxed);
-}
+constinit NextFunction<void(int)> g_next_exit("_exit");
+constinit NextFunction<void(int)> g_next_exit_c("_Exit");
+constinit NextFunction<int(int, int)> g_next_daemon("daemon");
 
 __attribute__((constructor)) void FindNextFunctions() {
-  Find("_exit", &g_next_exit);
-  Find("_Exit", &g_next_exit_c);
-  Find("daemon", &g_next_daemon);
+  g_next_exit.Find();
+  g_next_exit_c.Find();
+  g_next_daemon.Find();
 }
 
 // A child of vfork() shares this memory but not the record: NoteRunEnded() compares the process id.
-[[noreturn]] void End(Exit next, int status) {
+[[noreturn]] void End(void (*next)(int), int status) {
   // Back to false: a child of vfork() sets its parent's.
   if (!std::exchange(lagwatch::sdk::t_waits.is_in_confined_child, false)) lagwatch::sdk::NoteRunEnded();
   if (next != nullptr) next(status);
@@ -48,23 +40,14 @@ __attribute__((constructor)) void FindNextFunctions() {
 
 extern "C" {
 
-LAGWATCH_HOOK [[noreturn]] void _exit(int status) {
-  End(g_next_exit.load(std::memory_order_relaxed), status);  // set once, before main()
-}
+LAGWATCH_HOOK [[noreturn]] void _exit(int status) { End(g_next_exit.found(), status); }
 
-LAGWATCH_HOOK [[noreturn]] void _Exit(int status) {
-  End(g_next_exit_c.load(std::memory_order_relaxed), status);  // likewise
-}
+LAGWATCH_HOOK [[noreturn]] void _Exit(int status) { End(g_next_exit_c.found(), status); }
 
 // The C library's daemon() ends the parent by a call of its own that no hook sees.
 LAGWATCH_HOOK int daemon(int keep_directory, int keep_files) {
-  Daemon next = g_next_daemon.load(std::memory_order_relaxed);  // set once, before main()
-  if (next == nullptr) {                                        // a C library without it
-    errno = ENOSYS;
-    return -1;
-  }
   lagwatch::sdk::NoteRunEnded();
-  const int result = next(keep_directory, keep_files);
+  const int result = g_next_daemon(keep_directory, keep_files);
   lagwatch::sdk::NoteRunGoesOn();  // the parent returns only if it could not fork; the child has no record
   return result;
 }

@@ -3,65 +3,37 @@
 // The monitor starts before them: afterwards the process could not open the spool directory any more. The C
 // library makes most of them on all threads, and ends the process when they succeed on some only: so
 // lagwatch's threads end for the call if their capabilities are others than the calling thread's.
-#include <dlfcn.h>
 #include <grp.h>
 #include <sys/fsuid.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
-
 #include "base/process/seccomp.h"
+#include "sdk/preload/next_function.h"
 #include "sdk/preload/wait_tracker.h"
 
 namespace {
 
 using lagwatch::sdk::MonitorPause;
+using lagwatch::sdk::NextFunction;
 using lagwatch::sdk::PauseIfThreadsDiffer;
 using lagwatch::sdk::ResumeMonitor;
 using lagwatch::sdk::StartBeforeUserChange;
 using lagwatch::sdk::StartMonitorEarly;
 
-// The next definition after ours.
-template <typename... Arguments>
-class Next {
- public:
-  using Function = int (*)(Arguments...);
-  explicit constexpr Next(const char* name) : name_(name) {}
+constinit NextFunction<int(uid_t)> g_setuid("setuid");
+constinit NextFunction<int(uid_t)> g_seteuid("seteuid");
+constinit NextFunction<int(uid_t, uid_t)> g_setreuid("setreuid");
+constinit NextFunction<int(uid_t, uid_t, uid_t)> g_setresuid("setresuid");
+constinit NextFunction<int(uid_t)> g_setfsuid("setfsuid");
+constinit NextFunction<int(gid_t)> g_setgid("setgid");
+constinit NextFunction<int(gid_t)> g_setegid("setegid");
+constinit NextFunction<int(gid_t, gid_t)> g_setregid("setregid");
+constinit NextFunction<int(gid_t, gid_t, gid_t)> g_setresgid("setresgid");
+constinit NextFunction<int(size_t, const gid_t*)> g_setgroups("setgroups");
+constinit NextFunction<int(const char*, gid_t)> g_initgroups("initgroups");
+constinit NextFunction<int(const char*)> g_chroot("chroot");
 
-  Function Find() {
-    const auto function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name_));
-    function_.store(function, std::memory_order_relaxed);
-    return function;
-  }
-  int operator()(Arguments... arguments) {
-    Function function = function_.load(std::memory_order_relaxed);  // the same value for every thread
-    if (function == nullptr) [[unlikely]]                           // in another library's constructor
-      function = Find();
-    if (function != nullptr) return function(arguments...);
-    errno = ENOSYS;
-    return -1;
-  }
-
- private:
-  const char* name_;
-  std::atomic<Function> function_{nullptr};
-};
-
-constinit Next<uid_t> g_setuid("setuid");
-constinit Next<uid_t> g_seteuid("seteuid");
-constinit Next<uid_t, uid_t> g_setreuid("setreuid");
-constinit Next<uid_t, uid_t, uid_t> g_setresuid("setresuid");
-constinit Next<uid_t> g_setfsuid("setfsuid");
-constinit Next<gid_t> g_setgid("setgid");
-constinit Next<gid_t> g_setegid("setegid");
-constinit Next<gid_t, gid_t> g_setregid("setregid");
-constinit Next<gid_t, gid_t, gid_t> g_setresgid("setresgid");
-constinit Next<size_t, const gid_t*> g_setgroups("setgroups");
-constinit Next<const char*, gid_t> g_initgroups("initgroups");
-constinit Next<const char*> g_chroot("chroot");
-
-// Before main(): dlsym(3) waits for a thread that loads a library, and is not for a child of vfork().
+// Before main(): see NextFunction.
 [[gnu::constructor]] void FindPrivilegeCalls() {
   g_setuid.Find();
   g_seteuid.Find();

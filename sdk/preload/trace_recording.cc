@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/process/quiet_thread.h"
+#include "base/text.h"
 #include "sdk/preload/thread_waits.h"
 #include "sdk/trace/shared_calls.h"
 #include "stack/code_map.h"
@@ -23,16 +24,6 @@
 
 namespace lagwatch::sdk {
 namespace {
-
-std::vector<std::string> Split(std::string_view list) {
-  std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::string_view part = list.substr(0, list.find(','));
-    if (!part.empty()) parts.emplace_back(part);
-    list.remove_prefix(std::min(part.size() + 1, list.size()));
-  }
-  return parts;
-}
 
 trace::RecorderOptions OptionsOf(const PreloadConfig& config) {
   trace::RecorderOptions options;
@@ -44,9 +35,9 @@ trace::RecorderOptions OptionsOf(const PreloadConfig& config) {
   options.calls.are_recorded = config.trace_calls != 0;
   options.calls.clock = config.trace_calls == 2 ? trace::CallClock::kCoarse : trace::CallClock::kPrecise;
   options.calls.are_patched = !config.trace_patched_modules.empty();
-  options.calls.filter.allow_modules = Split(config.trace_patched_modules);
-  options.calls.filter.allow_functions = Split(config.trace_patched_functions);
-  options.calls.filter.deny_functions = Split(config.trace_unpatched_functions);
+  options.calls.filter.allow_modules = base::SplitAtCommas(config.trace_patched_modules);
+  options.calls.filter.allow_functions = base::SplitAtCommas(config.trace_patched_functions);
+  options.calls.filter.deny_functions = base::SplitAtCommas(config.trace_unpatched_functions);
   return options;
 }
 

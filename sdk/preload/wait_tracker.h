@@ -54,6 +54,11 @@ void StartBeforeUserChange(uid_t user);
 // errno. Context: background.
 MonitorPause PauseIfThreadsDiffer();
 
+// Looks up the C library's functions that start a program, for the hooks in front of them: in a child of
+// vfork() or fork() it would be too late, because the loader's lock may be held there. Context: background,
+// in the library's constructor.
+void FindExecFunctions();
+
 // False in a child that shares its parent's memory or was made without fork handlers. Context: any, signal.
 bool OwnsMemory();
 

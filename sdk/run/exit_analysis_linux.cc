@@ -13,7 +13,6 @@
 #include "base/owned_fd.h"
 #include "report/format/usage_encoder.h"
 #include "sdk/run/exit_analysis.h"
-#include "sdk/run/masked_run.h"
 #include "sdk/run/run_facts.h"
 
 namespace lagwatch::sdk {

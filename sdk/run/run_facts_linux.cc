@@ -25,17 +25,10 @@ std::string_view TrimmedFile(const char* path, char* buffer, size_t size_bytes) 
   return text.substr(0, text.find('\n'));
 }
 
-// The number after `key` in a file of lines "key number"; -1 when there is none.
-int64_t NumberOf(std::string_view key, std::string_view lines) {
-  while (!lines.empty()) {
-    std::string_view line = lines.substr(0, lines.find('\n'));
-    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-    if (!line.starts_with(key) || line.size() == key.size() || line[key.size()] != ' ') continue;
-    line.remove_prefix(key.size());
-    uint64_t number = 0;
-    return base::ConsumeDecimal(&line, &number) ? static_cast<int64_t>(number) : -1;
-  }
-  return -1;
+// -1 when there is none.
+int64_t OomKillsIn(std::string_view lines) {
+  const auto number = base::NumberInLine(lines, "oom_kill ");
+  return number ? static_cast<int64_t>(*number) : -1;
 }
 
 uint64_t InodeOf(const char* path) {
@@ -134,12 +127,12 @@ std::optional<uint64_t> ProcessStartTicks(uint32_t pid) {
 
 int64_t OomKillsInGroup(const char* path) {
   char buffer[1024];
-  return path[0] == '\0' ? -1 : NumberOf("oom_kill", base::ReadSmallFile(path, buffer, sizeof buffer));
+  return path[0] == '\0' ? -1 : OomKillsIn(base::ReadSmallFile(path, buffer, sizeof buffer));
 }
 
 int64_t OomKillsOnMachine() {
   char buffer[16384];
-  return NumberOf("oom_kill", base::ReadSmallFile("/proc/vmstat", buffer, sizeof buffer));
+  return OomKillsIn(base::ReadSmallFile("/proc/vmstat", buffer, sizeof buffer));
 }
 
 uint64_t OomGroupInode(const std::string& path) {

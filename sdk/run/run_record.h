@@ -23,7 +23,7 @@ inline constexpr std::string_view kNewRunSuffix = ".new";  // while it is being 
 
 inline constexpr uint32_t kRunMagic = 0x3152574c;  // "LWR1"
 inline constexpr uint32_t kRunVersion = 1;
-inline constexpr uint32_t kMaskedRunVersion = 2;  // the same, but texts as in masked_run.h
+inline constexpr uint32_t kMaskedRunVersion = 2;  // the same, but texts as MaskRun() makes them
 
 // The constant part of a run. Texts are cut to their arrays and end at the first NUL, if there is one.
 struct RunHeader {
@@ -135,7 +135,7 @@ static_assert(policies::kSuppressedReasons <= std::size(RunUsage{}.suppressed));
 
 // A run, as background code handles it.
 struct RunFacts {
-  bool is_masked = false;  // its record is kept, or was, as in masked_run.h
+  bool is_masked = false;  // its record is kept, or was, as MaskRun() makes it
   base::Uuid session_id;
   base::Uuid boot_id;
   uint64_t machine = 0;  // a hash of the machine's id; 0: not known
@@ -195,5 +195,16 @@ uint32_t ProgressCrc32c(const RunProgress& progress);
 uint32_t UsageCrc32c(const RunUsage& usage);
 // Trusts no byte. `record` is set for kRecord only.
 RunFile ParseRunRecord(std::string_view bytes, RunRecord* record);
+
+// The record of a run whose reports are sealed: nothing in it is readable on this machine. Of app, version,
+// program, build and control group it holds fingerprints (64 bits, different in each session), so that the
+// program's next start recognizes its own; of user, loops and scenes nothing. A fingerprint cannot be read,
+// but a guessed name can be confirmed.
+
+// As they are kept.
+RunFacts MaskRun(const RunFacts& facts);
+// Restores the names of a masked run that are also those of `now`. The others become empty, except a
+// different build: that stays a fingerprint.
+void UnmaskRun(const RunFacts& now, RunFacts* run);
 
 }  // namespace lagwatch::sdk

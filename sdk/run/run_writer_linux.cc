@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/owned_fd.h"
 #include "base/process/safe_memory.h"
-#include "sdk/run/masked_run.h"
 #include "sdk/run/run_facts.h"
 #include "sdk/run/run_writer.h"
 

@@ -2,27 +2,22 @@
 // The start of this process: its milestones, and whether it counts.
 #pragma once
 
+#include <lagwatch/c_types.h>
+
 #include <atomic>
 #include <cstdint>
 
 #include "base/clock.h"
+#include "policies/options/option_table.h"
 #include "sdk/run/run_facts.h"
 #include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {
 
-// As in lw_start_kind.
-enum class StartKind : uint32_t {
-  kUnwatched = 0,  // the program never says that it is ready
-  kWatched = 1,    // it does; the last run decides whether the start is warm
-  kCold = 2,
-  kWarm = 3,
-};
-
 struct StartOptions {
-  StartKind kind = StartKind::kUnwatched;
-  int64_t cold_threshold_ns = 10 * base::kNsPerSecond;
-  int64_t warm_threshold_ns = 4 * base::kNsPerSecond;
+  lw_start_kind kind = LW_START_UNWATCHED;
+  int64_t cold_threshold_ns = policies::OptionTable::cold_start_ms.standard * base::kNsPerMs;
+  int64_t warm_threshold_ns = policies::OptionTable::warm_start_ms.standard * base::kNsPerMs;
 };
 
 // The monitor's knowledge of the start when it begins. Times are CLOCK_MONOTONIC.

@@ -23,7 +23,7 @@ int64_t ProcessStartNs(uint64_t start_ticks) {
 }
 
 bool IsWarm(const StartOptions& options, const RunFacts& now, const RunRecord* last_run) {
-  if (options.kind != StartKind::kWatched) return options.kind == StartKind::kWarm;
+  if (options.kind != LW_START_WATCHED) return options.kind == LW_START_WARM;
   if (last_run == nullptr) return false;
   const RunFacts& then = last_run->run;
   return policies::IsWarmStart({.is_same_boot = then.boot_id == now.boot_id && now.boot_id != base::Uuid{},
@@ -49,7 +49,7 @@ StartUp& ProcessStartUp() { return g_start_up; }
 
 StartPlan PlanStart(const StartOptions& options, const RunFacts& now, const RunRecord* last_run) {
   StartPlan plan;
-  if (options.kind == StartKind::kUnwatched || now.start_ticks == 0) return plan;
+  if (options.kind == LW_START_UNWATCHED || now.start_ticks == 0) return plan;
   plan.is_warm = IsWarm(options, now, last_run);
   plan.threshold_ns = plan.is_warm ? options.warm_threshold_ns : options.cold_threshold_ns;
   plan.process_start_ns = ProcessStartNs(now.start_ticks);

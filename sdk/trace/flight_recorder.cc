@@ -2,13 +2,17 @@
 #include "sdk/trace/flight_recorder.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/process/env.h"
+#include "base/text.h"
+#include "report/format/trace_record.h"
 #include "sdk/report/writing_switch.h"
-#include "sdk/trace/trace_dump.h"
 #include "stack/code_map.h"
+#include "trace/format/trace_codec.h"
 #include "trace/hooks/hook_recorder.h"
+#include "trace/record/arena_reader.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -27,22 +31,11 @@ trace::Arena::Sizes SizesOf(uint64_t buffer_bytes) {
           .stack_bytes = buffer_bytes / 2};
 }
 
-// Names separated by commas.
-std::vector<std::string> Split(std::string_view list) {
-  std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::string_view part = list.substr(0, list.find(','));
-    if (!part.empty()) parts.emplace_back(part);
-    list.remove_prefix(std::min(part.size() + 1, list.size()));
-  }
-  return parts;
-}
-
 trace::CallOptions CallsOf(const TraceOptions& options) {
   trace::CallOptions calls;
   calls.are_recorded = true;
   calls.are_required = false;
-  calls.filter.allow_modules = Split(options.patched_modules);
+  calls.filter.allow_modules = base::SplitAtCommas(options.patched_modules);
   calls.are_patched = !calls.filter.allow_modules.empty();
   return calls;
 }
@@ -54,21 +47,69 @@ int64_t ShortestWanted(const TraceOptions& options) {
   return interval_ns;
 }
 
-}  // namespace
+// So long after an event a trace goes on, and the recorder is waited for.
+constexpr int64_t kTraceAfterNs = 250 * base::kNsPerMs;
 
-TraceOptions TraceOptions::Normalized() const {
-  constexpr int64_t kLongestIntervalNs = 100 * base::kNsPerMs;
-  TraceOptions normal = *this;
-  normal.interval_ns = std::clamp(interval_ns, base::kNsPerMs, kLongestIntervalNs);
-  normal.before_ns = std::clamp(before_ns, int64_t{0}, 600 * base::kNsPerSecond);
-  normal.buffer_bytes = std::clamp(buffer_bytes, uint64_t{1} << 20, uint64_t{256} << 20);
-  normal.max_bytes = std::clamp(max_bytes, uint64_t{4} << 10, uint64_t{900} << 10);
-  constexpr int64_t kLongestSlowNs = 3600 * base::kNsPerSecond;
-  if (slow_ns != 0) normal.slow_ns = std::clamp(slow_ns, 16 * base::kNsPerMs, kLongestSlowNs);
-  for (TraceRequest& request : normal.requests)
-    request.interval_ns = std::clamp(request.interval_ns, base::kNsPerMs, kLongestIntervalNs);
-  return normal;
+void ScrubTexts(const policies::Scrubber& scrubber, trace::Trace* trace) {
+  trace->process_name = scrubber.Text(trace->process_name).view();
+  for (trace::Module& module : trace->modules) module.path = scrubber.Path(module.path).view();
+  for (trace::NamedFrame& frame : trace->frames) frame.name = scrubber.Text(frame.name).view();
+  for (trace::Thread& thread : trace->threads) {
+    thread.name = scrubber.Text(thread.name).view();
+    for (trace::Dispatch& dispatch : thread.dispatches) dispatch.tag = scrubber.Text(dispatch.tag).view();
+  }
 }
+
+struct Packed {
+  trace::Trace trace;
+  std::string bytes;
+};
+
+Packed PackWindow(const trace::Arena& arena, const trace::Window& window, int64_t left_out_ns,
+                  const policies::Scrubber& scrubber) {
+  Packed packed{trace::ReadArena(arena, window), {}};
+  ScrubTexts(scrubber, &packed.trace);
+  if (left_out_ns != 0) {
+    packed.trace.losses.push_back({"milliseconds at the begin, because all was too large",
+                                   static_cast<uint64_t>(left_out_ns / base::kNsPerMs), "trace_max_kib"});
+  }
+  packed.bytes = trace::PackTrace(packed.trace);
+  return packed;
+}
+
+// Cuts the time around an event out of the recording. None if the recorder has nothing of that time. A trace
+// larger than `options.max_bytes` is shortened, from its begin, and says so. Texts are scrubbed as those of
+// reports.
+std::optional<report::TraceRecord> DumpTrace(const trace::Arena& arena, const TraceEvent& event,
+                                             const TraceOptions& options, const ProgramFacts& facts) {
+  constexpr int64_t kShortestNs = 10 * base::kNsPerMs;
+  trace::Window window{event.begin_ns - options.before_ns, event.end_ns + kTraceAfterNs};
+  Packed packed = PackWindow(arena, window, 0, facts.scrubber);
+  const int64_t whole_begin_ns = packed.trace.begin_ns;
+  while (packed.bytes.size() > options.max_bytes) {
+    const int64_t length_ns = packed.trace.end_ns - packed.trace.begin_ns;
+    if (length_ns < kShortestNs) return std::nullopt;
+    window = {packed.trace.end_ns - length_ns / 2, packed.trace.end_ns};
+    packed = PackWindow(arena, window, window.begin_ns - whole_begin_ns, facts.scrubber);
+  }
+  const trace::Trace& trace = packed.trace;
+  if (trace.threads.empty()) return std::nullopt;
+  const int64_t begin_wall_ms = (trace.begin_ns + trace.wall_minus_mono_ns) / base::kNsPerMs;
+  return report::TraceRecord{.id = base::CreateUuidV7(base::SystemClock().WallMs()),
+                             .session_id = facts.session_id,
+                             .report_id = event.report_id,
+                             .hang_id = event.hang_id,
+                             .app = facts.app,
+                             .app_version = facts.app_version,
+                             .user = facts.user,
+                             .begin_wall_ms = static_cast<uint64_t>(std::max<int64_t>(begin_wall_ms, 0)),
+                             .duration_ns = static_cast<uint64_t>(trace.end_ns - trace.begin_ns),
+                             .reason = std::string(TraceReasonName(event.reason)),
+                             .trace = std::move(packed.bytes),
+                             .cause = event.cause};
+}
+
+}  // namespace
 
 std::string_view TraceReasonName(TraceReason reason) {
   constexpr std::array<std::string_view, 8> kNames = {"lag",    "anr",     "slow", "cpu",

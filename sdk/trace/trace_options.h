@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "policies/options/option_table.h"
 
 namespace lagwatch::sdk {
 
@@ -18,15 +19,18 @@ struct TraceRequest {
   int64_t interval_ns = 0;  // between two looks, as long as it is not granted
 };
 
+// The meanings of the options are in their table, policies/options/options.def.
 struct TraceOptions {
-  bool is_on = false;                           // reports come with traces
-  bool reports_slow = false;                    // slow dispatches are reported, from the recording
-  int64_t interval_ns = 10 * base::kNsPerMs;    // between two looks at a thread: 1 to 100 ms
-  bool has_hooks = false;                       // captures in hooked calls, too
-  int64_t before_ns = 10 * base::kNsPerSecond;  // recorded time before a hang: 0 to 10 minutes
-  uint64_t buffer_bytes = uint64_t{8} << 20;    // of the flight recorder: 1 to 256 MiB
-  uint64_t max_bytes = uint64_t{256} << 10;     // of one trace: 4 to 900 KiB, packed
-  int64_t slow_ns = 0;  // a longer dispatch gets a trace, too, if it is no hang; 0: none does
+  using Table = policies::OptionTable;
+
+  bool is_on = false;         // reports come with traces
+  bool reports_slow = false;  // slow dispatches are reported, from the recording
+  int64_t interval_ns = Table::trace_interval_ms.standard * base::kNsPerMs;
+  bool has_hooks = false;  // captures in hooked calls, too
+  int64_t before_ns = Table::trace_before_s.standard * base::kNsPerSecond;
+  uint64_t buffer_bytes = Table::trace_buffer_kib.standard << 10;
+  uint64_t max_bytes = Table::trace_max_kib.standard << 10;  // packed
+  int64_t slow_ns = Table::trace_slow_ms.standard * base::kNsPerMs;
   // Calls of functions built with -fpatchable-function-entry are recorded in these modules: file
   // names or patterns, separated by commas. Calls of functions that a compiler instrumented, and
   // named parts, always are.
@@ -34,8 +38,6 @@ struct TraceOptions {
   std::vector<TraceRequest> requests = {};
 
   bool records() const { return is_on || reports_slow; }
-  // Every number brought into its range.
-  TraceOptions Normalized() const;
 };
 
 enum class TraceReason : uint8_t { kHang, kAnr, kSlow, kCpu, kFrames, kRequest, kApi, kSignal };

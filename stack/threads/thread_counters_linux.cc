@@ -15,23 +15,9 @@ namespace {
 constexpr size_t kMaxPathBytes = 512;
 constexpr int kMaxGroupLevels = 16;
 
-// Whether a number stands behind `name`.
-bool FindNumber(std::string_view text, std::string_view name, int64_t* found) {
-  size_t at = text.find(name);
-  if (at == std::string_view::npos) return false;
-  text.remove_prefix(at + name.size());
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  uint64_t number = 0;
-  if (!base::ConsumeDecimal(&text, &number)) return false;
-  *found = static_cast<int64_t>(number);
-  return true;
-}
-
 // 0 when there is none.
-int64_t NumberAfter(std::string_view text, std::string_view name) {
-  int64_t number = 0;
-  FindNumber(text, name, &number);
-  return number;
+int64_t NumberAfter(std::string_view lines, std::string_view key) {
+  return static_cast<int64_t>(base::NumberInLine(lines, key).value_or(0));
 }
 
 // Takes a field off the front, up to the next blank.
@@ -144,8 +130,11 @@ bool ReadSchedulerCounters(int tid, SchedulerCounters* counters, const ThreadFil
   *counters = {.run_queue_ns = std::max<int64_t>(ReadRunQueueNs(tid, files), 0)};
   char buffer[4096];
   const std::string_view text = ReadThreadFile(tid, ThreadFile::kStatus, files, buffer, sizeof buffer);
-  return FindNumber(text, "\nvoluntary_ctxt_switches:", &counters->voluntary_switches) &&
-         FindNumber(text, "\nnonvoluntary_ctxt_switches:", &counters->involuntary_switches);
+  const auto voluntary = base::NumberInLine(text, "voluntary_ctxt_switches:");
+  const auto involuntary = base::NumberInLine(text, "nonvoluntary_ctxt_switches:");
+  counters->voluntary_switches = static_cast<int64_t>(voluntary.value_or(0));
+  counters->involuntary_switches = static_cast<int64_t>(involuntary.value_or(0));
+  return voluntary && involuntary;
 }
 
 ThrottleCounters ReadThrottleCounters(int tid) {

@@ -162,13 +162,8 @@ std::string_view FunctionOfChannel(std::string_view channel) { return channel.su
 
 int ReadTracer() {
   char buffer[1024];
-  std::string_view text = base::ReadSmallFile("/proc/self/status", buffer, sizeof buffer);
-  constexpr std::string_view kField = "\nTracerPid:\t";
-  size_t at = text.find(kField);
-  if (at == std::string_view::npos) return 0;
-  text.remove_prefix(at + kField.size());
-  uint64_t pid;
-  return base::ConsumeDecimal(&text, &pid) ? static_cast<int>(pid) : 0;
+  const std::string_view text = base::ReadSmallFile("/proc/self/status", buffer, sizeof buffer);
+  return static_cast<int>(base::NumberInLine(text, "TracerPid:").value_or(0));
 }
 
 void ReadThreadName(int tid, char* name, uint64_t size_bytes) {

@@ -150,5 +150,15 @@ TEST(ConsumeDecimal, TakesDecimalDigitsOnly) {
   EXPECT_FALSE(ConsumeDecimal(&text, &value)) << "2^64 does not fit";
 }
 
+TEST(NumberInLine, IsThatOfTheLineThatBeginsWithTheKey) {
+  constexpr std::string_view kLines = "pos:\t0\nnonvoluntary:\t7\nvoluntary:\t 42\nkind:\tx\n";
+  EXPECT_EQ(NumberInLine(kLines, "pos:"), 0u);
+  EXPECT_EQ(NumberInLine(kLines, "voluntary:"), 42u);
+  EXPECT_EQ(NumberInLine(kLines, "kind:"), std::nullopt);
+  EXPECT_EQ(NumberInLine(kLines, "none:"), std::nullopt);
+  EXPECT_EQ(NumberInLine("high 7", "high "), 7u);
+  EXPECT_EQ(NumberInLine("", "high "), std::nullopt);
+}
+
 }  // namespace
 }  // namespace lagwatch::base

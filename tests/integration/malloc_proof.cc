@@ -158,7 +158,7 @@ int RunHangs(const char* spool, const char* plugin, bool is_sealed) {
   options.feeds_service = true;
   setenv("NOTIFY_SOCKET", "@lagwatch-malloc-proof", 1);
   setenv("WATCHDOG_USEC", "50000", 1);
-  options.start = {.kind = sdk::StartKind::kCold, .cold_threshold_ns = 16 * base::kNsPerMs};
+  options.start = {.kind = LW_START_COLD, .cold_threshold_ns = 16 * base::kNsPerMs};
   watchdog::LoopRegistry registry;
   auto monitor = sdk::Monitor::Start(options, &registry);
   if (!monitor.ok()) return 2;

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "policies/upload/refresh_interval.h"
 #include "tests/policies/milliseconds.h"
 
 namespace lagwatch::policies {

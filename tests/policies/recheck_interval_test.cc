@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/recheck_interval.h"
+#include "policies/check_schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

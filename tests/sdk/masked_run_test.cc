@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The record of a run whose reports are sealed: what it says to others, and what to the program's next start.
-#include "sdk/run/masked_run.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +11,7 @@
 #include "base/clock.h"
 #include "sdk/run/exit_analysis.h"
 #include "sdk/run/run_facts.h"
+#include "sdk/run/run_record.h"
 #include "sdk/run/run_writer.h"
 #include "tests/sdk/run/run_testing.h"
 #include "tests/testing/temp_directory.h"

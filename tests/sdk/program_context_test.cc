@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/report/program_context.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +6,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "sdk/report/program_facts.h"
 
 namespace lagwatch::sdk {
 namespace {

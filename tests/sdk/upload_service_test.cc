@@ -56,12 +56,12 @@ TEST(UploadPolicies, TheCollectorHasTheLastWord) {
 
 TEST(Network, DecidesWhetherAnythingIsSent) {
   EXPECT_TRUE(MaySendNow(false) && MaySendNow(true));
-  SetNetwork(Network::kMetered);
+  SetNetwork(LW_NETWORK_METERED);
   EXPECT_TRUE(MaySendNow(false));
   EXPECT_FALSE(MaySendNow(true));
-  SetNetwork(Network::kNone);
+  SetNetwork(LW_NETWORK_NONE);
   EXPECT_FALSE(MaySendNow(false) || MaySendNow(true));
-  SetNetwork(Network::kUnmetered);
+  SetNetwork(LW_NETWORK_UNMETERED);
 }
 
 class UploadServiceTest : public ::testing::Test {

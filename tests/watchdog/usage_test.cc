@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "watchdog/events/usage_period.h"
-#include "watchdog/samples/usage_reader.h"
+#include "watchdog/usage_collector.h"
 
 namespace lagwatch::watchdog {
 namespace {

@@ -18,7 +18,7 @@
 #include "policies/options/option_flag.h"
 #include "report/config/signed_document.h"
 #include "sdk/config_keeper.h"
-#include "sdk/monitor_options.h"
+#include "sdk/monitor.h"
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
 #include "tools/dump/dump_command.h"

@@ -11,9 +11,9 @@
 #include "tools/read/table.h"
 #include "tools/trace/data/name_frames.h"
 #include "tools/trace/data/trace_file.h"
-#include "trace/model/function_times.h"
-#include "trace/model/names.h"
+#include "trace/model/functions.h"
 #include "trace/model/wakes.h"
+#include "trace/model/weights.h"
 
 namespace lagwatch::tools {
 namespace {

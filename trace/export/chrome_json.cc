@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/export/chrome_json.h"
-
 #include <string_view>
 #include <vector>
 
-#include "trace/export/text.h"
+#include "trace/export/export.h"
 #include "trace/export/timeline.h"
-#include "trace/model/names.h"
+#include "trace/model/functions.h"
 #include "trace/model/wakes.h"
 
 namespace lagwatch::trace {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/export/collapsed.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
 
-#include "trace/export/text.h"
+#include "trace/export/export.h"
 #include "trace/export/timeline.h"
 #include "trace/model/functions.h"
 #include "trace/model/weights.h"

@@ -4,13 +4,6 @@
 #include <algorithm>
 #include <exception>
 
-#include "trace/export/chrome_json.h"
-#include "trace/export/collapsed.h"
-#include "trace/export/nanoscope.h"
-#include "trace/export/perfetto.h"
-#include "trace/export/pprof.h"
-#include "trace/export/speedscope.h"
-
 namespace lagwatch::trace {
 namespace {
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/export/nanoscope.h"
-
-#include "trace/export/text.h"
+#include "trace/export/export.h"
 #include "trace/export/timeline.h"
 
 namespace lagwatch::trace {

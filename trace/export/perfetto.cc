@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/export/perfetto.h"
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/hash.h"
-#include "trace/export/perfetto_interned.h"
+#include "trace/export/export.h"
 #include "trace/export/perfetto_packets.h"
-#include "trace/export/text.h"
 #include "trace/export/timeline.h"
-#include "trace/model/names.h"
+#include "trace/model/functions.h"
 #include "trace/model/wakes.h"
 
 namespace lagwatch::trace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/export/pprof.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
@@ -8,8 +6,8 @@
 
 #include "base/gzip/gzip.h"
 #include "base/text.h"
+#include "trace/export/export.h"
 #include "trace/export/proto.h"
-#include "trace/export/text.h"
 #include "trace/export/timeline.h"
 #include "trace/model/functions.h"
 #include "trace/model/weights.h"

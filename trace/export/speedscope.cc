@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/export/speedscope.h"
-
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
-#include "trace/export/text.h"
+#include "trace/export/export.h"
 #include "trace/export/timeline.h"
 #include "trace/model/functions.h"
 #include "trace/model/weights.h"

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/gzip/gzip.h"
 #include "report/format/guarded_read.h"
 #include "trace/format/trace_codec.h"
 #include "trace/format/trace_fields.h"
@@ -471,6 +472,17 @@ base::Result<Trace> DecodeTrace(std::string_view bytes, const DecodeLimits& limi
       trace.threads.push_back(ReadThread(thread, trace, parts));
     return trace;
   });
+}
+
+base::Result<Trace> UnpackTrace(std::string_view gzip, size_t limit_bytes) {
+  const auto bytes = base::Gunzip(gzip, limit_bytes);
+  if (bytes.ok()) return DecodeTrace(*bytes);
+  if (bytes.status().code() == base::StatusCode::kTooLarge) {
+    return base::Status(base::StatusCode::kTooLarge,
+                        "the trace is larger than " + std::to_string(limit_bytes) + " bytes");
+  }
+  return base::Status(base::StatusCode::kInvalid,
+                      "this is not a trace of lagwatch (*.lwtrace), or it is cut short");
 }
 
 }  // namespace lagwatch::trace

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/gzip/gzip.h"
 #include "report/format/protozero_checked.h"
 #include "trace/format/trace_codec.h"
 #include "trace/format/trace_fields.h"
@@ -242,5 +243,7 @@ std::string EncodeTrace(const Trace& trace) {
   for (const std::string* text : texts.texts()) message.add_string(TraceMessageField::kTexts, *text);
   return bytes;
 }
+
+std::string PackTrace(const Trace& trace) { return base::Gzip(EncodeTrace(trace)); }
 
 }  // namespace lagwatch::trace

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <new>
 
 #include "trace/hooks/capture_threads.h"
 
@@ -110,5 +112,13 @@ void CaptureThreads::Free(CaptureThread* thread) {
   CaptureRing::Destroy(thread->ring);
   thread->state.store(CaptureThread::kFree, std::memory_order_release);  // pairs with the next Register
 }
+
+CaptureRing* CaptureRing::Create() {
+  void* memory =
+      mmap(nullptr, sizeof(CaptureRing), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : new (memory) CaptureRing;
+}
+
+void CaptureRing::Destroy(CaptureRing* ring) { munmap(ring, sizeof *ring); }
 
 }  // namespace lagwatch::trace

@@ -169,11 +169,7 @@ void AddOften(HookTable* table, HookFamily family) {
 
 // All hooks that there are.
 void AddAllocationHooks(HookTable* table);
-void AddMutexHooks(HookTable* table);
-void AddReadWriteLockHooks(HookTable* table);
-void AddConditionHooks(HookTable* table);
-void AddSemaphoreHooks(HookTable* table);
-void AddThreadHooks(HookTable* table);
+void AddLockHooks(HookTable* table);
 void AddFutexHooks(HookTable* table);
 void AddFileHooks(HookTable* table);
 void AddSocketHooks(HookTable* table);

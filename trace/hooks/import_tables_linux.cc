@@ -86,8 +86,7 @@ ImportTables& ImportTables::Shared() {
 }
 
 ImportTables::ImportTables() : program_name_(ProgramName()) {
-  for (auto* add : {AddAllocationHooks, AddMutexHooks, AddReadWriteLockHooks, AddConditionHooks,
-                    AddSemaphoreHooks, AddThreadHooks, AddFutexHooks, AddFileHooks, AddSocketHooks,
+  for (auto* add : {AddAllocationHooks, AddLockHooks, AddFutexHooks, AddFileHooks, AddSocketHooks,
                     AddWaitHooks, AddClockHooks, AddLoadHooks, AddSignalHooks})
     add(&hooks_);
   for (const Hook& hook : hooks_) stack::NoteOwnFunction(hook.replacement);

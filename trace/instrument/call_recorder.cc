@@ -195,8 +195,6 @@ void StopCalls() {
   pthread_mutex_unlock(&g_control);
 }
 
-bool IsRecordingCalls() { return __atomic_load_n(&g_call_state, __ATOMIC_RELAXED) != 0; }  // one word
-
 const uint64_t* CallSwitch() { return &g_call_state; }
 
 CallStats CallRecorderStats() {
@@ -206,8 +204,6 @@ CallStats CallRecorderStats() {
           .blocks_abandoned = read(&g_blocks_abandoned)};
 }
 
-LAGWATCH_UNTRACED void RecordEnter(uint64_t function) { RecordCall(function, CallEventWord::kIsEnter); }
-LAGWATCH_UNTRACED void RecordExit(uint64_t function) { RecordCall(function, 0); }
 LAGWATCH_UNTRACED void RecordNameBegin(const char* name) {
   RecordCall(reinterpret_cast<uint64_t>(name), CallEventWord::kIsEnter | CallEventWord::kIsName);
 }

@@ -29,17 +29,14 @@ bool StartCalls(BlockPoolHeader* pool, CallClock clock);
 // Stops recording; threads stop at their next event. The records stay in the pool, in blocks of which some
 // are open until their thread ends or records again. Context: background.
 void StopCalls();
-bool IsRecordingCalls();
 // A word that is 0 exactly while there is no recording, so that callers can look without a call.
 const uint64_t* CallSwitch();
 // Since the process began. Context: any.
 CallStats CallRecorderStats();
 
-// Records that the calling thread enters or leaves a function (its address), or a part that it names (the
-// address of a string with static storage). Wait-free, except for the claim of a block every 2,000 events.
-// Calls of a signal handler that interrupts one of these are not recorded. Context: hot, signal.
-void RecordEnter(uint64_t function);
-void RecordExit(uint64_t function);
+// Records that the calling thread enters or leaves a part that it names (the address of a string with static
+// storage). Wait-free, except for the claim of a block every 2,000 events. Calls of a signal handler that
+// interrupts one of these are not recorded. Context: hot, signal.
 void RecordNameBegin(const char* name);
 void RecordNameEnd(const char* name);
 

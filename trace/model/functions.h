@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups frames by function, with or without names. Context: background.
+// The names of a trace's calls and frames, and the frames' functions, with or without names. Context:
+// background.
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/model/trace.h"
 
 namespace lagwatch::trace {
+
+// "mutex", "file" …; empty for kNone.
+std::string_view NameOf(CallKind call);
+
+// The function's name, or "module+0xoffset" as long as there is none.
+std::string DisplayName(const Trace& trace, const NamedFrame& frame);
 
 // A number for each of trace.frames, equal where the function is: the same start in the same module, else the
 // same name, else the same place. Functions inlined at one place have names of their own, and numbers.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums the time of each stack, for flame graphs and profiles. Agrees with the slices, which come from the
-// same spans, except for dispatches that are too short to be sampled, and for the time between captures
-// inside hooked calls. Context: background.
+// Sums the time of each stack and of each function, for flame graphs and profiles. Agrees with the slices,
+// which come from the same spans, except for dispatches that are too short to be sampled, and for the time
+// between captures inside hooked calls. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -40,5 +40,18 @@ struct CpuIntervals {
 // thread take no more than the rest of its time. A stack may occur twice: once as running, once as waiting.
 StackWeights WeighRunningAndWaits(const Trace& trace, int64_t from_ns, int64_t until_ns,
                                   const CpuIntervals& intervals);
+
+struct FunctionTime {
+  uint32_t frame = 0;     // index into Trace::frames, one of the function's
+  int64_t self_ns = 0;    // it was the innermost one
+  int64_t total_ns = 0;   // it was anywhere on the stack, once however often it stood there
+  int64_t waited_ns = 0;  // of total_ns, without a processor, as far as that is known
+  uint64_t count = 0;     // looks or calls that saw it
+};
+
+// Of all threads together, the most self time first.
+std::vector<FunctionTime> FindFunctionTimes(const Trace& trace, const SliceOptions& options = {});
+// The same of `weights`, which are the trace's.
+std::vector<FunctionTime> FindFunctionTimes(const Trace& trace, const StackWeights& weights);
 
 }  // namespace lagwatch::trace

@@ -12,8 +12,9 @@
 #include <memory>
 #include <string>
 
+#include "base/counter.h"
 #include "base/status.h"
-#include "trace/record/counters.h"
+#include "base/unsynchronized_copy.h"
 #include "trace/record/pool/block_pool.h"
 
 namespace lagwatch::trace {
@@ -75,6 +76,28 @@ struct ArenaLayout {
   uint64_t main_blocks;     // of each pool
   uint64_t worker_blocks;
   uint64_t call_blocks;
+};
+
+// The recorder's counters, which other processes can read. Each drop has its own, and a reader names the
+// option that would have avoided it.
+struct RecordCounters {
+  base::Counter looks;               // checks of threads, by samplers
+  base::Counter samples;             // stacks captured or extended
+  base::Counter extended;            // of these, of threads that had not run since
+  base::Counter captures;            // of threads by themselves, in hooked calls
+  base::Counter raw_bytes;           // size of the samples with all their program counters
+  base::Counter run_bytes;           // their encoded size
+  base::Counter no_answer;           // captures that yielded no stack
+  base::Counter timers_refused;      // threads that are not sampled while they run
+  base::Counter between_dispatches;  // samples during which a dispatch began or ended
+  base::Counter late_ticks;          // of a sampler that came an interval or more too late
+  base::Counter stacks_refused;      // that did not fit the call-stack table
+  base::Counter stack_generations;   // times that older stacks were discarded
+  base::Counter runs_refused;        // that found no block
+  base::Counter threads_refused;     // that found no place
+  base::Counter modules_refused;
+  base::Counter captures_dropped;    // of threads by themselves, whose ring was full
+  base::Counter dispatches_refused;  // whose times found no block, or were not taken over in time
 };
 
 enum class ArenaState : uint32_t { kEmpty, kRecording, kStopped };
@@ -150,6 +173,44 @@ class Arena {
   void* memory_;
   size_t size_bytes_;
   ArenaLayout layout_;
+};
+
+// Converts times of the processor's counter, from two moments that are known on both clocks. Context: any.
+class ArenaClock {
+ public:
+  // As `ticks` stands now; not known where a recorder was killed while it wrote it. Context: any; waits while
+  // the recorder writes it.
+  explicit ArenaClock(const ArenaTicks& ticks) {
+    constexpr int kTries = 1'000'000;
+    for (int i = 0; i < kTries; ++i) {
+      const uint32_t version = ticks.version.load(std::memory_order_acquire);  // pairs with its store
+      base::CopyUnsynchronized(&ticks.last_ticks, &ticks_, sizeof ticks_);
+      base::CopyUnsynchronized(&ticks.last_mono_ns, &mono_ns_, sizeof mono_ns_);
+      const uint64_t passed_ticks = ticks_ - ticks.first_ticks;
+      const int64_t passed_ns = mono_ns_ - ticks.first_mono_ns;
+      std::atomic_thread_fence(std::memory_order_acquire);
+      const bool is_whole = version % 2 == 0 &&
+                            ticks.version.load(std::memory_order_relaxed) == version;  // ordered by the fence
+      if (!is_whole) continue;
+      if (passed_ticks != 0)
+        ns_per_tick_ = static_cast<double>(passed_ns) / static_cast<double>(passed_ticks);
+      return;
+    }
+  }
+
+  bool is_known() const { return ns_per_tick_ > 0; }
+  int64_t ToMonoNs(uint64_t ticks) const {
+    return mono_ns_ +
+           static_cast<int64_t>(static_cast<double>(static_cast<int64_t>(ticks - ticks_)) * ns_per_tick_);
+  }
+  // When `ticks` stood so.
+  int64_t NowNs() const { return mono_ns_; }
+  uint64_t TicksPerMs() const { return is_known() ? static_cast<uint64_t>(1e6 / ns_per_tick_) : 0; }
+
+ private:
+  uint64_t ticks_ = 0;
+  int64_t mono_ns_ = 0;
+  double ns_per_tick_ = 0;
 };
 
 }  // namespace lagwatch::trace

@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "trace/model/names.h"
+#include "trace/model/functions.h"
 #include "trace/record/call_reader.h"
-#include "trace/record/dispatch_joiner.h"
 #include "trace/record/run_codec.h"
 #include "trace/record/stack_table.h"
 #include "trace/record/thread_places.h"
@@ -21,6 +21,43 @@ namespace lagwatch::trace {
 namespace {
 
 constexpr uint32_t kIndexMask = (1U << kStackIndexBits) - 1;
+
+// Joins the begins and the ends of dispatches, which a recording has separately.
+class DispatchJoiner {
+ public:
+  // In any order.
+  void Add(const RunRecord& record) {
+    if (record.end_ns < record.begin_ns) return;  // damaged
+    Entry entry{{record.dispatch, record.begin_ns, record.end_ns, std::string(record.tag)},
+                record.is_complete};
+    const auto [place, is_new] = entries_[record.tid].try_emplace(record.dispatch, entry);
+    if (!is_new && entry.has_ended) place->second = std::move(entry);
+  }
+  // All dispatches, each once, by thread and ascending. One without an end lasts until the next one of its
+  // thread begins, or until `end_ns`.
+  std::map<int32_t, std::vector<Dispatch>> Take(int64_t end_ns) const {
+    std::map<int32_t, std::vector<Dispatch>> all;
+    for (const auto& [tid, entries] : entries_) {
+      std::vector<Entry> sorted;
+      for (const auto& [id, entry] : entries) sorted.push_back(entry);
+      std::ranges::stable_sort(sorted, {}, [](const Entry& entry) { return entry.dispatch.begin_ns; });
+      for (size_t i = 0; i < sorted.size(); ++i) {
+        Dispatch& dispatch = sorted[i].dispatch;
+        const int64_t next_ns = i + 1 < sorted.size() ? sorted[i + 1].dispatch.begin_ns : end_ns;
+        if (!sorted[i].has_ended) dispatch.end_ns = std::max(next_ns, dispatch.begin_ns);
+        all[tid].push_back(dispatch);
+      }
+    }
+    return all;
+  }
+
+ private:
+  struct Entry {
+    Dispatch dispatch;
+    bool has_ended;
+  };
+  std::map<int32_t, std::map<uint32_t, Entry>> entries_;  // by thread, then by id
+};
 
 // Gives modules, frames and stacks of the arena their places in the trace, as they are needed.
 class CodeReader {
@@ -244,16 +281,7 @@ class ArenaReader {
     run.is_for_all = record.is_for_all;
     run.is_running = record.is_running;
     run.is_complete = record.is_complete;
-    if (record.has_totals) {
-      const RunTotals& totals = record.totals;
-      run.totals = {static_cast<int64_t>(totals.cpu_ns),
-                    totals.allocations,
-                    totals.allocated_bytes,
-                    totals.minor_faults,
-                    totals.major_faults,
-                    totals.voluntary_switches,
-                    totals.involuntary_switches};
-    }
+    if (record.has_totals) run.totals = record.totals;
     trace_.end_ns = std::max(trace_.end_ns, std::min(run.end_ns, window_.end_ns));
     ThreadOf(record.tid).runs.push_back(run);
   }

@@ -10,7 +10,7 @@
 
 #include "stack/elf/elf_file.h"
 #include "trace/instrument/call_decoder.h"
-#include "trace/record/arena_clock.h"
+#include "trace/record/arena.h"
 
 namespace lagwatch::trace {
 namespace {

@@ -15,6 +15,7 @@
 #include "base/process/proc_file.h"
 #include "base/ticks.h"
 #include "stack/threads/thread_state.h"
+#include "trace/instrument/function_patcher.h"
 
 namespace lagwatch::trace {
 namespace {
@@ -31,7 +32,37 @@ bool IsGone(pid_t owner) { return owner > 0 && kill(owner, 0) != 0 && errno == E
 
 base::Status NoMemory() { return {base::StatusCode::kUnavailable, "no memory to record a trace with"}; }
 
+// The process has one code. Never destroyed, as patched functions may be under way at its end.
+FunctionPatcher& Patcher() {
+  static auto* patcher = new FunctionPatcher;
+  return *patcher;
+}
+
 }  // namespace
+
+base::Status CallRecording::Start(Arena* arena, const CallOptions& options) {
+  if (!options.are_recorded) return {};
+  if (!StartCalls(arena->call_pool().mutable_header(), options.clock)) {
+    if (!options.are_required) return {};
+    return {base::StatusCode::kUnavailable,
+            "calls are being recorded already, there is no thread for it, or the program has taken the first "
+            "32 thread-specific keys"};
+  }
+  is_on_ = true;
+  options_ = options;
+  LookAtModules();
+  return {};
+}
+
+void CallRecording::LookAtModules() {
+  if (is_on_ && options_.are_patched) Patcher().Apply(options_.filter);
+}
+
+void CallRecording::Stop() {
+  if (!std::exchange(is_on_, false)) return;
+  if (options_.are_patched) Patcher().Clear();
+  StopCalls();
+}
 
 base::Result<std::unique_ptr<Recorder>> Recorder::Start(Arena* arena, std::shared_ptr<stack::CodeMap> code,
                                                         const RecorderOptions& options) {

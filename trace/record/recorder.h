@@ -15,11 +15,22 @@
 #include "base/process/sleeper.h"
 #include "base/status.h"
 #include "stack/code_map.h"
-#include "trace/record/call_recording.h"
+#include "trace/instrument/call_recorder.h"
+#include "trace/instrument/function_filter.h"
+#include "trace/record/arena.h"
 #include "trace/record/sampler.h"
 #include "trace/record/self_captures.h"
 
 namespace lagwatch::trace {
+
+struct CallOptions {
+  bool are_recorded = false;  // of instrumented functions, and of parts that the program names
+  bool are_required = true;   // false: a recorder that cannot record calls records the rest
+  CallClock clock = CallClock::kPrecise;
+  bool are_patched =
+      false;  // also of functions built with -fpatchable-function-entry, which `filter` chooses
+  FunctionFilter filter = {};
+};
 
 struct RecorderOptions {
   int64_t main_interval_ns = 10'000'000;    // how often the main thread is looked at: 1 to 100 ms
@@ -31,6 +42,26 @@ struct RecorderOptions {
   CallOptions calls;
   DispatchSource* dispatches = nullptr;  // borrowed; null: no thread has a loop
   stack::CaptureOptions capture;
+};
+
+// The recording of calls. Thread safety: one thread at a time. Context: background.
+class CallRecording {
+ public:
+  CallRecording() = default;
+  ~CallRecording() { Stop(); }
+  CallRecording(const CallRecording&) = delete;
+  CallRecording& operator=(const CallRecording&) = delete;
+
+  // Into the pool of `arena`, which must stay mapped for ever after. Errors: kUnavailable when there is such
+  // a recording already.
+  base::Status Start(Arena* arena, const CallOptions& options);
+  // Patches modules loaded since. Does nothing if nothing is patched.
+  void LookAtModules();
+  void Stop();
+
+ private:
+  bool is_on_ = false;
+  CallOptions options_;
 };
 
 // Thread safety: Start and TryStop from one thread at a time.

@@ -2,6 +2,7 @@
 #include "trace/record/run_codec.h"
 
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace lagwatch::trace {
@@ -20,6 +21,10 @@ enum RunFlag : uint8_t {
 constexpr uint8_t kIsForAll = 0x80;  // with the call
 constexpr uint8_t kSameTag = 0xff;   // as the last dispatch; else the tag's length
 constexpr uint8_t kSample = 0;       // the kind
+
+// The members of Totals, one after the other.
+using TotalsWords = uint64_t[sizeof(Totals) / sizeof(uint64_t)];
+static_assert(std::has_unique_object_representations_v<Totals>);
 
 uint64_t ZigZag(int64_t value) {
   return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
@@ -127,8 +132,7 @@ size_t EncodeRun(const RunRecord& run, RunCodecState* state, char* bytes) {
     at = PutVarint(run.object, at);
   }
   if (run.has_totals && run.kind != kSample) {
-    uint64_t totals[RunTotals::kCount];
-    static_assert(sizeof totals == sizeof run.totals);
+    TotalsWords totals;
     std::memcpy(totals, &run.totals, sizeof totals);
     for (uint64_t total : totals) at = PutVarint(total, at);
   }
@@ -167,7 +171,7 @@ size_t DecodeRun(const char* bytes, size_t size_bytes, RunCodecState* state, Run
   }
   run->totals = {};
   if (run->has_totals) {
-    uint64_t totals[RunTotals::kCount];
+    TotalsWords totals;
     for (uint64_t& total : totals) total = reader.Take();
     std::memcpy(&run->totals, totals, sizeof totals);
   }

@@ -8,22 +8,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "trace/model/trace.h"
 #include "trace/record/pool/block_pool.h"
 
 namespace lagwatch::trace {
-
-// A thread's use of resources since it began; the same members as the model's Totals.
-struct RunTotals {
-  uint64_t cpu_ns;
-  uint64_t allocations;
-  uint64_t allocated_bytes;
-  uint64_t minor_faults;
-  uint64_t major_faults;
-  uint64_t voluntary_switches;
-  uint64_t involuntary_switches;
-
-  static constexpr size_t kCount = 7;
-};
 
 // A run of one thread, as it is recorded; or a dispatch, which is a run of nothing: seen 0 times.
 struct RunRecord {
@@ -40,7 +28,7 @@ struct RunRecord {
   bool is_running;  // a sample's: the thread had a processor
   bool has_totals;  // never of samples
   uint64_t object;
-  RunTotals totals;
+  Totals totals;
   // A dispatch's: at most kMaxTagBytes; decoded ones lie in the block. It goes on where it is not complete.
   std::string_view tag;
 

@@ -22,7 +22,7 @@ size_t WalkByTables(const void* walker, const CallRegisters& from, uint64_t* pro
 // Whether the thread had a processor nearly all the time between two samples: then it did nothing else.
 bool HasRunOn(const RunRecord& last, const RunRecord& next) {
   const int64_t passed_ns = next.begin_ns - last.end_ns;
-  const auto used_ns = static_cast<int64_t>(next.totals.cpu_ns - last.totals.cpu_ns);
+  const int64_t used_ns = next.totals.cpu_ns - last.totals.cpu_ns;
   return used_ns > passed_ns - passed_ns / 8;
 }
 
@@ -100,13 +100,7 @@ void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_
   run.is_for_all = record.is_for_all;
   run.is_complete = record.is_complete;
   run.object = record.object;
-  run.totals = {static_cast<uint64_t>(record.totals.cpu_ns),
-                record.totals.allocations,
-                record.totals.allocated_bytes,
-                record.totals.minor_faults,
-                record.totals.major_faults,
-                record.totals.voluntary_switches,
-                record.totals.involuntary_switches};
+  run.totals = record.totals;
   counters_->raw_bytes.Add(kRawSampleBytes + record.depth * sizeof(uint64_t));
   if (record.run == RunKind::kSampled) {
     counters_->samples.Add();

@@ -11,7 +11,7 @@
 #include "stack/code_map.h"
 #include "stack/own_stack.h"
 #include "trace/hooks/hook_recorder.h"
-#include "trace/record/arena_clock.h"
+#include "trace/record/arena.h"
 #include "trace/record/dispatch_source.h"
 #include "trace/record/recorder_state.h"
 #include "trace/record/run_writer.h"

@@ -7,6 +7,7 @@
 
 #include "base/process/proc_file.h"
 #include "watchdog/evidence/file_locks.h"
+#include "watchdog/evidence/wait_peer.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -53,21 +54,6 @@ void ForEachLine(std::string_view text, Visit visit) {
   }
 }
 
-// 0 if the kernel does not report it (before Linux 5.14).
-uint64_t InodeOf(int32_t tid, int descriptor) {
-  char leaf[24];
-  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", descriptor);
-  char buffer[1024];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer);
-  constexpr std::string_view kField = "\nino:\t";
-  const size_t at = text.find(kField);
-  if (at == std::string_view::npos) return 0;
-  text.remove_prefix(at + kField.size());
-  uint64_t inode = 0;
-  base::ConsumeDecimal(&text, &inode);
-  return inode;
-}
-
 }  // namespace
 
 FileLock FindAwaitedLock(std::string_view locks, int32_t pid, uint64_t inode) {
@@ -92,7 +78,9 @@ FileLock FindAwaitedLock(std::string_view locks, int32_t pid, uint64_t inode) {
 FileLock ReadAwaitedLock(int32_t tid, int descriptor) {
   char buffer[32 * 1024];
   const std::string_view locks = base::ReadSmallFile("/proc/locks", buffer, sizeof buffer);
-  return FindAwaitedLock(locks, getpid(), InodeOf(tid, descriptor));
+  // Not before Linux 5.14.
+  const uint64_t inode = NumberInFdInfo(tid, descriptor, "ino:").value_or(0);
+  return FindAwaitedLock(locks, getpid(), inode);
 }
 
 }  // namespace lagwatch::watchdog

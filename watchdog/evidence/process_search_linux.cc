@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,27 +11,6 @@
 
 namespace lagwatch::watchdog {
 namespace {
-
-// Calls `visit(number)` for each entry of a folder that is a number, until it returns false. By getdents64
-// itself, because opendir allocates.
-template <typename Visit>
-void ForEachNumberIn(const char* folder, Visit visit) {
-  const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  alignas(dirent64) char entries[4096];
-  for (bool goes_on = true; goes_on;) {
-    const long size = syscall(SYS_getdents64, fd, entries, sizeof entries);
-    if (size <= 0) break;
-    for (long at = 0; at < size && goes_on;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
-      at += entry->d_reclen;
-      std::string_view name = entry->d_name;
-      uint64_t number = 0;
-      if (base::ConsumeDecimal(&name, &number) && name.empty()) goes_on = visit(static_cast<int>(number));
-    }
-  }
-  close(fd);
-}
 
 uint32_t ReadChildrenOf(int32_t tid, int32_t* last_pid) {
   char buffer[4096];
@@ -60,7 +36,7 @@ int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns)
     bool is_found = false;
     char folder[32];
     std::snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
-    ForEachNumberIn(folder, [&](int descriptor) {
+    base::ForEachNumberIn(folder, [&](int descriptor) {
       char path[48];
       char target[64];
       std::snprintf(path, sizeof path, "%s/%d", folder, descriptor);
@@ -75,7 +51,7 @@ int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns)
   const int32_t own_pid = getpid();
   if (has_open(own_pid)) return 0;
   int32_t found = 0;
-  ForEachNumberIn("/proc", [&](int pid) {
+  base::ForEachNumberIn("/proc", [&](int pid) {
     if (pid != own_pid && has_open(pid)) found = pid;
     return found == 0 && clock.MonoNs() < deadline_ns;
   });

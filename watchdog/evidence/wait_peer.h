@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "policies/verdict.h"
 
@@ -32,6 +34,10 @@ struct SocketPeer {
 };
 // Asks the kernel. `inode` is the socket's own.
 SocketPeer AskAboutSocket(int32_t tid, uint64_t inode);
+
+// The number in the line of /proc's fdinfo of thread `tid`'s descriptor that begins with `key`, as "Pid:".
+// None if the kernel does not report it.
+std::optional<uint64_t> NumberInFdInfo(int32_t tid, int descriptor, std::string_view key);
 
 // The number in the link of thread `tid`'s descriptor, as in "socket:[7]": `kind` is the text before the
 // brackets. 0 if the descriptor is of another kind.

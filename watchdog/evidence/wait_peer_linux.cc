@@ -244,6 +244,14 @@ class Sum {
 
 }  // namespace
 
+std::optional<uint64_t> NumberInFdInfo(int32_t tid, int descriptor, std::string_view key) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", descriptor);
+  char buffer[1024];
+  return base::NumberInLine(base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer),
+                            key);
+}
+
 uint64_t InodeOfDescriptor(int32_t tid, int descriptor, const char* kind) {
   char target[64];
   std::string_view name = ReadLink(tid, descriptor, target);

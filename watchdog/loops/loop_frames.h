@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "policies/cluster/frame_levels.h"
-#include "policies/upload/refresh_interval.h"
 
 namespace lagwatch::watchdog {
 

@@ -6,13 +6,14 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "policies/options/option_table.h"
 
 namespace lagwatch::watchdog {
 
 // The permitted durations. Whole milliseconds.
 struct Thresholds {
-  static constexpr int64_t kShortestNs = 16 * base::kNsPerMs;
-  static constexpr int64_t kLongestNs = 3600 * base::kNsPerSecond;
+  static constexpr int64_t kShortestNs = policies::OptionTable::threshold_ms.least * base::kNsPerMs;
+  static constexpr int64_t kLongestNs = policies::OptionTable::threshold_ms.most * base::kNsPerMs;
 
   int64_t threshold_ns = 0;
   int64_t anr_threshold_ns = 0;  // the second one, which raises the level; 0: there is none

@@ -159,7 +159,7 @@ class alignas(64) LoopProbe {
 
   // Asks the loop to add itself to the woken ones with its next dispatch, until CancelWake(): one that begins
   // then is to be looked at within `look_within_ns`. A dispatch that has not seen this is one that Read()
-  // sees after base::FenceAllThreads(). Context: watchdog.
+  // sees after membarrier(2). Context: watchdog.
   void AskForWake(int64_t look_within_ns) {
     look_within_ns_.store(look_within_ns, std::memory_order_relaxed);  // published by the next store
     words_.is_watchdog_asleep.store(1, std::memory_order_release);

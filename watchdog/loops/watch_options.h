@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "policies/expensive_stack.h"
+#include "policies/options/option_table.h"
 #include "watchdog/loops/loop_limits.h"
 
 namespace lagwatch::watchdog {
@@ -13,39 +14,40 @@ namespace lagwatch::watchdog {
 class HangListener;
 class ServiceFeed;
 
-// Percentages as in policies/cpu_load.h; 0: nothing is too much.
-struct CpuOptions {
-  static constexpr int64_t kShortestWindowNs = 1 * base::kNsPerSecond;
+using policies::OptionTable;
 
+// Percentages as in policies/cpu_load.h; 0: nothing is too much. The window is the cool-down after a report, too.
+struct CpuOptions {
   bool is_watched = false;
-  int32_t percent = 80;  // more than this between two looks is reported; so is one thread that uses it
-  int32_t average_percent = 80;                  // more than this over a window is reported
-  int32_t background_percent = 20;               // the same while the application is in the background
-  int64_t window_ns = 60 * base::kNsPerSecond;   // as long is the cool-down after a report
+  int32_t percent = OptionTable::cpu_percent.standard;
+  int32_t average_percent = OptionTable::cpu_average_percent.standard;
+  int32_t background_percent = OptionTable::cpu_background_percent.standard;
+  int64_t window_ns = OptionTable::cpu_window_ms.standard * base::kNsPerMs;
   int64_t interval_ns = 1 * base::kNsPerSecond;  // between two looks, while something runs
 };
 
+// The meanings of the options are in their table, policies/options/options.def.
 struct WatchOptions {
-  static constexpr int32_t kMaxRingSize = 100;
+  static constexpr int32_t kMaxRingSize = OptionTable::ring_size.most;
 
-  int64_t threshold_ns = 2 * base::kNsPerSecond;      // a dispatch longer than this is a hang
-  int64_t anr_threshold_ns = 5 * base::kNsPerSecond;  // … and longer than this an ANR; 0: never
-  int64_t idle_handler_threshold_ns = 2 * base::kNsPerSecond;
-  int64_t input_threshold_ns = 2 * base::kNsPerSecond;  // from an event's receipt to its end
-  int64_t slow_frame_ns = 120 * base::kNsPerMs;         // a longer frame is reported; 0: none is
-  int64_t slow_dispatch_ns = 700 * base::kNsPerMs;      // a longer one is recorded with its CPU time
-  int64_t sensitive_ns = 250 * base::kNsPerMs;  // the listener is called for a longer one; 0: none
-  int64_t usage_period_ns = 3600 * base::kNsPerSecond;  // the interval of usage reports; 0: never
-  int64_t check_period_ns = 1 * base::kNsPerSecond;     // between the first checks of a hang with an unchanged stack
+  int64_t threshold_ns = OptionTable::threshold_ms.standard * base::kNsPerMs;
+  int64_t anr_threshold_ns = OptionTable::anr_threshold_ms.standard * base::kNsPerMs;
+  int64_t idle_handler_threshold_ns = OptionTable::idle_handler_threshold_ms.standard * base::kNsPerMs;
+  int64_t input_threshold_ns = OptionTable::input_threshold_ms.standard * base::kNsPerMs;  // from an event's receipt
+  int64_t slow_frame_ns = OptionTable::slow_frame_ms.standard * base::kNsPerMs;
+  int64_t slow_dispatch_ns = OptionTable::slow_dispatch_ms.standard * base::kNsPerMs;
+  int64_t sensitive_ns = OptionTable::sensitive_ms.standard * base::kNsPerMs;
+  int64_t usage_period_ns = OptionTable::usage_period_s.standard * base::kNsPerSecond;
+  int64_t check_period_ns = OptionTable::check_period_ms.standard * base::kNsPerMs;
   int64_t recheck_cap_ns = 60 * base::kNsPerSecond;
-  int64_t sample_interval_ns = 50 * base::kNsPerMs;
-  int32_t ring_size = 20;            // samples that a check looks at; at most kMaxRingSize
+  int64_t sample_interval_ns = OptionTable::sample_interval_ms.standard * base::kNsPerMs;
+  int32_t ring_size = OptionTable::ring_size.standard;  // at most kMaxRingSize
   policies::ExpensiveStackRule expensive_stack_rule = policies::ExpensiveStackRule::kPath;
   int32_t max_threads = 512;         // whose stacks go into a report
   HangListener* listener = nullptr;  // borrowed; null: none
   ServiceFeed* service = nullptr;    // borrowed; null: no service manager
   bool reports_under_debugger = false;
-  int64_t dump_interval_ns = 10 * base::kNsPerSecond;  // between two dumps on demand, at least
+  int64_t dump_interval_ns = OptionTable::dump_interval_ms.standard * base::kNsPerMs;
   CpuOptions cpu;
 
   Thresholds thresholds() const { return {threshold_ns, anr_threshold_ns}; }

@@ -15,13 +15,8 @@ constexpr int kTries = 3;
 // The number of times that the thread has gone to sleep; none if it is gone.
 std::optional<uint64_t> ReadSwitches(int32_t tid) {
   char buffer[16 * 1024];  // on a large machine, much of the file is about processors
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "status").c_str(), buffer, sizeof buffer);
-  constexpr std::string_view kField = "\nvoluntary_ctxt_switches:\t";
-  size_t at = text.find(kField);
-  if (at == std::string_view::npos) return std::nullopt;
-  text.remove_prefix(at + kField.size());
-  uint64_t switches;
-  return base::ConsumeDecimal(&text, &switches) ? std::optional(switches) : std::nullopt;
+  return base::NumberInLine(base::ReadSmallFile(base::TaskPath(tid, "status").c_str(), buffer, sizeof buffer),
+                            "voluntary_ctxt_switches:");
 }
 
 }  // namespace

@@ -43,17 +43,9 @@ VerdictWord WordOf(Doing doing) {
   }
 }
 
+// 0 if it is none, or once the process is gone.
 int32_t PidOfPidfd(int32_t tid, int descriptor) {
-  char leaf[24];
-  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", descriptor);
-  char buffer[512];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer);
-  constexpr std::string_view kField = "\nPid:\t";
-  const size_t at = text.find(kField);
-  if (at == std::string_view::npos) return 0;
-  text.remove_prefix(at + kField.size());
-  uint64_t pid = 0;  // -1 once it is gone
-  return base::ConsumeDecimal(&text, &pid) ? static_cast<int32_t>(pid) : 0;
+  return static_cast<int32_t>(NumberInFdInfo(tid, descriptor, "Pid:").value_or(0));
 }
 
 void FindChild(int32_t tid, int32_t pid, Awaited* awaited) {

@@ -14,7 +14,6 @@
 
 #include "base/uuid.h"
 #include "policies/check_schedule.h"
-#include "policies/recheck_interval.h"
 #include "policies/time_discount.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/loops/watch_options.h"

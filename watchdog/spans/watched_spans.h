@@ -6,11 +6,8 @@
 #include <array>
 #include <cstdint>
 
-#include "watchdog/spans/busy_spans.h"
 #include "watchdog/spans/frame_spans.h"
-#include "watchdog/spans/probe_spans.h"
-#include "watchdog/spans/queue_spans.h"
-#include "watchdog/spans/scope_spans.h"
+#include "watchdog/spans/loop_spans.h"
 #include "watchdog/spans/span_watch.h"
 
 namespace lagwatch::watchdog {

@@ -9,7 +9,6 @@
 
 #include "collector/query/json/columns_json.h"
 #include "trace/model/functions.h"
-#include "trace/model/names.h"
 #include "trace/model/weights.h"
 
 namespace lagwatch::collector {

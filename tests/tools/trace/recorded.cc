@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "trace/format/trace_codec.h"
-#include "trace/model/function_times.h"
-#include "trace/model/names.h"
+#include "trace/model/functions.h"
+#include "trace/model/weights.h"
 
 namespace lagwatch::testing {
 

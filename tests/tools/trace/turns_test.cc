@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/tools/trace/recorded.h"
-#include "trace/model/names.h"
+#include "trace/model/functions.h"
 #include "trace/model/slices.h"
 
 namespace lagwatch::tools {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/export/perfetto.h"
-
 #include <gmock/gmock.h>
 
 #include <map>
@@ -8,6 +6,7 @@
 
 #include "tests/trace/export/decoded.h"
 #include "tests/trace/export/sample_trace.h"
+#include "trace/export/export.h"
 
 namespace lagwatch::trace {
 namespace {

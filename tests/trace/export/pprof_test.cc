@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/export/pprof.h"
-
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -9,6 +7,7 @@
 #include "tests/testing/temp_directory.h"
 #include "tests/trace/export/decoded.h"
 #include "tests/trace/export/sample_trace.h"
+#include "trace/export/export.h"
 
 namespace lagwatch::trace {
 namespace {

@@ -8,11 +8,8 @@
 #include <sstream>
 
 #include "tests/trace/export/sample_trace.h"
-#include "trace/export/chrome_json.h"
-#include "trace/export/collapsed.h"
-#include "trace/export/nanoscope.h"
-#include "trace/export/speedscope.h"
-#include "trace/export/text.h"
+#include "trace/export/export.h"
+#include "trace/export/timeline.h"
 
 namespace lagwatch::trace {
 namespace {

@@ -13,6 +13,7 @@
 
 #include "base/ticks.h"
 #include "tests/trace/instrument/recording.h"
+#include "trace/instrument/call_writer.h"
 
 namespace lagwatch::trace {
 namespace {
@@ -21,6 +22,9 @@ constexpr uint64_t kProgram = 0x5555'5555'0000;
 constexpr uint64_t kLibrary = 0x7fff'f700'0000;
 constexpr uint64_t kOther = 0x1'0000'0000;
 constexpr size_t kEventsPerBlock = Block::kRoomBytes / 8;
+
+void RecordEnter(uint64_t function) { RecordCall(function, CallEventWord::kIsEnter); }
+void RecordExit(uint64_t function) { RecordCall(function, 0); }
 
 void CallOnce(uint64_t function) {
   RecordEnter(function);
@@ -109,7 +113,7 @@ TEST(CallRecorder, AForkedChildLeavesTheParentsBlocksAlone) {
   CallOnce(kProgram);
   const pid_t child = fork();
   if (child == 0) {
-    const bool was_on = IsRecordingCalls();
+    const bool was_on = __atomic_load_n(CallSwitch(), __ATOMIC_RELAXED) != 0;
     for (int i = 0; i < 3000; ++i) CallOnce(kOther);
     const bool can_start = StartCalls(CreatePool(4), CallClock::kCoarse);
     CallOnce(kOther);

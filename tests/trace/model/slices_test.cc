@@ -5,7 +5,6 @@
 
 #include "tests/trace/model/trace_builder.h"
 #include "trace/model/functions.h"
-#include "trace/model/names.h"
 
 namespace lagwatch::trace {
 namespace {

@@ -46,7 +46,8 @@ RunRecord RandomRun(std::mt19937_64* random) {
   run.is_running = run.kind == 0 && number(1) != 0;
   run.has_totals = run.kind != 0 && number(1) != 0;
   run.object = number(UINT64_MAX);
-  if (run.has_totals) run.totals = {number(UINT64_MAX), 1, 2, 3, 4, 5, number(UINT64_MAX)};
+  if (run.has_totals)
+    run.totals = {static_cast<int64_t>(number(UINT64_MAX)), 1, 2, 3, 4, 5, number(UINT64_MAX)};
   return run;
 }
 

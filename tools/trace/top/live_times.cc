@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/clock.h"
-#include "trace/model/names.h"
+#include "trace/model/functions.h"
 
 namespace lagwatch::tools {
 namespace {

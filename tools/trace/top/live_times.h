@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tools/trace/data/name_frames.h"
-#include "trace/model/function_times.h"
 #include "trace/model/trace.h"
+#include "trace/model/weights.h"
 #include "trace/record/arena.h"
 #include "trace/record/arena_reader.h"
 

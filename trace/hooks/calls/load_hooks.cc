@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/hooks/calls/load_hooks.h"
-
+// The hook of dlopen, which uses its caller's search path. So the hook jumps to the real function with the
+// original caller wherever that may matter; only a library named by its path is opened, and timed, from
+// here. Context: hot.
 #include <cstring>
 
 #include "trace/hooks/hook_table.h"
+
+// The hook, written in assembler (load_hooks_x86_64.cc, load_hooks_aarch64.cc): asks LagwatchLoadTarget with
+// the same arguments, which stay as they are, and jumps there.
+extern "C" void LagwatchLoadHook();
+// The function for dlopen(file, mode): TimedLoad or the real one.
+extern "C" void* LagwatchLoadTarget(const char* file, int mode);
 
 namespace lagwatch::trace {
 namespace {

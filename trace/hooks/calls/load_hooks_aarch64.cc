@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/hooks/calls/load_hooks.h"
+// LagwatchLoadHook: see load_hooks.cc.
 
 asm(R"(
   .pushsection .text

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/spans/probe_spans.h"
+#include "watchdog/spans/loop_spans.h"
 
 #include <algorithm>
 
+#include "base/clock.h"
+#include "stack/threads/thread_counters.h"
 #include "watchdog/events/hang_listener.h"
 
 namespace lagwatch::watchdog {
@@ -69,6 +71,74 @@ Span DispatchSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTool
 Span IdleHandlerSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) {
   if (loop.idle_handler.begun() == 0) return {};
   return ReadProbe(loop, now_ns, {tools.options->idle_handler_threshold_ns, 0}, tools);
+}
+
+Span QueueSpans::ReadCounts(const TaskCounts& counts, int64_t now_ns, const Thresholds& thresholds) {
+  // First the tasks run: tasks queued later do not matter yet.
+  uint64_t run = counts.run();
+  uint64_t queued = counts.queued();
+  age_.Observe(now_ns, queued, run, thresholds.threshold_ns);
+  return {.number = age_.number(),
+          .begin_ns = age_.begin_ns(),
+          .thresholds = thresholds,
+          .read_again_within_ns = thresholds.threshold_ns / 5 * 2};
+}
+
+void QueueSpans::AddFacts(const WatchedLoop&, FactList* facts) const {
+  facts->Add("queue_length", static_cast<int64_t>(age_.length()));
+}
+
+Span TaskSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) {
+  return ReadCounts(loop.tasks, now_ns, loop.limits.ThresholdsOr(tools.options->thresholds()));
+}
+
+Span InputSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) {
+  int64_t anr_ns = loop.limits.ThresholdsOr(tools.options->thresholds()).anr_threshold_ns;
+  const Thresholds thresholds{tools.options->input_threshold_ns, anr_ns};
+  return ReadCounts(loop.inputs, now_ns, thresholds.InRange());
+}
+
+Span ScopeSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) {
+  int64_t shortest_ns = loop.scopes.shortest_deadline_ns();
+  Span first;
+  if (shortest_ns == INT64_MAX) return first;
+  first.thresholds.threshold_ns = shortest_ns;
+  for (size_t depth = 0; depth < LoopScopes::kMaxDepth; ++depth) {
+    const LoopScopes::Scope scope = loop.scopes.Read(depth);
+    if (scope.number == 0) continue;
+    int64_t begin_ns = tools.BeginNs(scope.begin_ticks, now_ns);
+    bool is_first =
+        first.number == 0 || begin_ns + scope.deadline_ns < first.begin_ns + first.thresholds.threshold_ns;
+    if (is_first)
+      first = {
+          .number = scope.number, .begin_ns = begin_ns, .thresholds = {scope.deadline_ns}, .tag = scope.name};
+  }
+  first.read_again_within_ns = shortest_ns / 2;  // a shorter one may begin inside it
+  return first;
+}
+
+Span BusySpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) {
+  Span span;
+  span.thresholds.threshold_ns = loop.limits.ThresholdsOr(tools.options->thresholds()).threshold_ns;
+  uint64_t dispatches = loop.probe.begun();
+  if (!busy_.IsWorthReading(now_ns, dispatches, span.thresholds.threshold_ns)) return span;
+  const int32_t tid = loop.tid.load();
+  const int64_t cpu_ns = base::ThreadCpuNs(tid);
+  stack::SchedulerCounters scheduler;
+  if (cpu_ns >= 0 && stack::ReadSchedulerCounters(tid, &scheduler)) {
+    busy_.Observe({now_ns, dispatches, cpu_ns + scheduler.run_queue_ns, scheduler.voluntary_switches},
+                  span.thresholds.threshold_ns);
+  } else {
+    busy_.Rest();
+  }
+  span.number = busy_.number();
+  span.begin_ns = busy_.begin_ns();
+  span.read_again_within_ns = span.thresholds.threshold_ns / 5 * 2;
+  return span;
+}
+
+void BusySpans::AddFacts(const WatchedLoop&, FactList* facts) const {
+  facts->Add("dispatches", static_cast<int64_t>(busy_.dispatches()));
 }
 
 }  // namespace lagwatch::watchdog
