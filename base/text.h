@@ -2,12 +2,14 @@
 // Small text operations. Context: any for those that do not allocate.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <ctime>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace lagwatch::base {
@@ -62,6 +64,23 @@ inline std::vector<std::string> SplitAtCommas(std::string_view list) {
   return parts;
 }
 
+// As one part of a URL's path or query: all but the unreserved characters of RFC 3986 as %XX.
+inline std::string EscapedForUrl(std::string_view text) {
+  constexpr std::string_view kUnreserved =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string escaped;
+  for (const char byte : text) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (kUnreserved.find(byte) != std::string_view::npos) {
+      escaped += byte;
+    } else {
+      escaped.append({'%', kDigits[code >> 4], kDigits[code & 15]});
+    }
+  }
+  return escaped;
+}
+
 // `text` without blanks and line ends around it.
 inline std::string_view Trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
@@ -70,14 +89,23 @@ inline std::string_view Trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// A time in UTC, as strftime(3) writes it by `format`.
+// The number that `text` is; none if it is anything else, or too large.
+template <typename Number>
+std::optional<Number> ParseNumber(std::string_view text, int radix = 10) {
+  Number number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number, radix);
+  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
+
+// A time in UTC, as strftime(3) writes `format`; "?" if that is impossible.
 inline std::string UtcText(int64_t wall_ms, const char* format) {
-  const std::time_t seconds = wall_ms / 1000;
+  const std::time_t seconds = wall_ms / 1'000;
   std::tm utc{};
-  char text[64] = "";
-  gmtime_r(&seconds, &utc);
-  std::strftime(text, sizeof text, format, &utc);
-  return text;
+  char text[64];
+  const bool is_written =
+      gmtime_r(&seconds, &utc) != nullptr && std::strftime(text, sizeof text, format, &utc) != 0;
+  return is_written ? text : "?";
 }
 
 }  // namespace lagwatch::base

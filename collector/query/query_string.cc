@@ -2,8 +2,6 @@
 #include "collector/query/query_string.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <optional>
 
 #include "base/text.h"
@@ -18,31 +16,13 @@ std::optional<std::string> TryDecode(std::string_view text) {
       decoded += text[at] == '+' ? ' ' : text[at];
       continue;
     }
-    unsigned char byte = 0;
-    std::string_view digits = text.substr(at + 1, 2);
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    if (digits.size() != 2 || end != digits.data() + 2 || error != std::errc()) return std::nullopt;
-    decoded += static_cast<char>(byte);
+    const std::string_view digits = text.substr(at + 1, 2);
+    const auto byte = base::ParseNumber<unsigned char>(digits, 16);
+    if (digits.size() != 2 || !byte) return std::nullopt;
+    decoded += static_cast<char>(*byte);
     at += 2;
   }
   return decoded;
-}
-
-// The unreserved characters of RFC 3986 stay.
-std::string Encode(std::string_view text) {
-  constexpr std::string_view kUnreserved =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-  std::string encoded;
-  for (char byte : text) {
-    if (kUnreserved.find(byte) != std::string_view::npos) {
-      encoded += byte;
-    } else {
-      char escape[4];
-      std::snprintf(escape, sizeof escape, "%%%02X", static_cast<unsigned>(static_cast<unsigned char>(byte)));
-      encoded += escape;
-    }
-  }
-  return encoded;
 }
 
 }  // namespace
@@ -70,13 +50,12 @@ Result<int64_t> QueryString::GetInt(std::string_view name, int64_t fallback, int
                                     int64_t last) const {
   std::string text = Get(name);
   if (text.empty()) return fallback;
-  int64_t number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < first || number > last) {
+  const auto number = base::ParseNumber<int64_t>(text);
+  if (!number || *number < first || *number > last) {
     return Status(StatusCode::kInvalid, std::string(name) + " must be a number from " +
                                             std::to_string(first) + " to " + std::to_string(last));
   }
-  return number;
+  return *number;
 }
 
 std::string QueryString::ToText() const {
@@ -84,7 +63,7 @@ std::string QueryString::ToText() const {
   for (const auto& [name, value] : values_) {
     if (value.empty()) continue;
     if (!text.empty()) text += '&';
-    text += Encode(name) + '=' + Encode(value);
+    text += base::EscapedForUrl(name) + '=' + base::EscapedForUrl(value);
   }
   return text;
 }

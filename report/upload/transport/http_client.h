@@ -64,9 +64,6 @@ class HttpClient {
   virtual void Disconnect() = 0;
 };
 
-// As it may stand behind the '?' of a path.
-std::string EscapedForUrl(std::string_view text);
-
 // A header's value, a number of seconds or a date; 0 if it is neither, a day if it is longer.
 int64_t ParseRetryAfter(std::string_view value, int64_t now_wall_s);
 

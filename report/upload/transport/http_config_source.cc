@@ -4,6 +4,8 @@
 #include <atomic>
 #include <utility>
 
+#include "base/text.h"
+
 namespace lagwatch::report {
 namespace {
 
@@ -12,8 +14,8 @@ class HttpConfigSource final : public ConfigSource {
   HttpConfigSource(std::shared_ptr<HttpClient> client, const ConfigAudience& audience,
                    const std::string& app_version)
       : client_(std::move(client)),
-        path_("/v1/config?app=" + EscapedForUrl(audience.app) + "&version=" + EscapedForUrl(app_version) +
-              "&user=" + EscapedForUrl(audience.user)) {}
+        path_("/v1/config?app=" + base::EscapedForUrl(audience.app) +
+              "&version=" + base::EscapedForUrl(app_version) + "&user=" + base::EscapedForUrl(audience.user)) {}
 
   ConfigAnswer Fetch(const std::string& etag) override;
   void Abort() override { is_aborted_ = true; }

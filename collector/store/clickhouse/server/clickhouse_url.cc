@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/clickhouse/server/clickhouse_url.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cctype>
-#include <memory>
+
+#include "base/curl_handle.h"
 
 #include "base/text.h"
 
@@ -26,8 +25,8 @@ Status Invalid(const std::string& what) { return {StatusCode::kInvalid, "a Click
 std::string PercentDecoded(std::string_view text) {
   if (text.empty()) return {};
   int size = 0;
-  const std::unique_ptr<char, decltype(&curl_free)> decoded(
-      curl_easy_unescape(nullptr, text.data(), static_cast<int>(text.size()), &size), &curl_free);
+  const base::CurlText decoded(
+      curl_easy_unescape(nullptr, text.data(), static_cast<int>(text.size()), &size));
   return decoded ? std::string(decoded.get(), static_cast<size_t>(size)) : std::string();
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/store/clickhouse/server/connection.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <charconv>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/curl_handle.h"
+#include "base/text.h"
 #include "collector/store/clickhouse/server/refusals.h"
 #include "collector/store/query_limit.h"
 
@@ -22,17 +22,6 @@ constexpr long kSelectStallS = 300;
 constexpr long kKillMs = 2000;
 constexpr size_t kMostErrorBytes = 2000;
 
-template <auto kFree>
-struct FreeWith {
-  template <typename T>
-  void operator()(T* pointer) const {
-    kFree(pointer);
-  }
-};
-using EasyHandle = std::unique_ptr<CURL, FreeWith<curl_easy_cleanup>>;
-using HeaderList = std::unique_ptr<curl_slist, FreeWith<curl_slist_free_all>>;
-using Mime = std::unique_ptr<curl_mime, FreeWith<curl_mime_free>>;
-
 // Faults of a node, of its connections to others, or of ZooKeeper: another node may do.
 bool IsOfOneNode(int code) {
   static constexpr int kCodes[] = {3,   32,  74,  76,  95,  96,  159, 173, 198, 202, 203, 209, 210, 225,
@@ -46,12 +35,6 @@ int CodeOf(std::string_view body) {
   int code = 0;
   if (body.starts_with(kCode)) std::from_chars(body.data() + kCode.size(), body.data() + body.size(), code);
   return code;
-}
-
-std::string Escaped(std::string_view text) {
-  const std::unique_ptr<char, FreeWith<curl_free>> escaped(
-      curl_easy_escape(nullptr, text.data(), static_cast<int>(text.size())));
-  return escaped ? escaped.get() : "";
 }
 
 // Of one node alone; `may_do_elsewhere` when another may do better.
@@ -79,19 +62,14 @@ struct Connection::Request {
 
 // The answer of one node.
 struct Connection::Answer {
-  CURL* easy;
   const Request& request;
+  long status = 0;
   bool has_taken = false;
   std::string error = {};  // its text, when the status says so
   std::exception_ptr thrown = {};
 
-  long status() const {
-    long status = 0;
-    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-    return status;
-  }
   void Take(std::string_view bytes) {
-    if (status() != 200) {
+    if (status != 200) {
       error.append(bytes.substr(0, kMostErrorBytes - std::min(kMostErrorBytes, error.size())));
     } else if (request.take) {
       has_taken = true;
@@ -102,68 +80,55 @@ struct Connection::Answer {
   static int OnProgress(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
     return static_cast<const Answer*>(data)->request.IsOver() ? 1 : 0;
   }
-  // For libcurl, which no exception may pass through.
-  static size_t OnBytes(char* bytes, size_t, size_t size, void* data) {
-    auto* answer = static_cast<Answer*>(data);
-    try {
-      answer->Take({bytes, size});
-      return size;
-    } catch (...) {
-      answer->thrown = std::current_exception();
-      return CURL_WRITEFUNC_ERROR;
-    }
-  }
 };
 
 struct Connection::Handle {
-  EasyHandle easy{curl_easy_init()};
-  char error[CURL_ERROR_SIZE] = {};
-
-  template <typename Value>
-  void Set(CURLoption option, Value value) {
-    curl_easy_setopt(easy.get(), option, value);
-  }
+  base::CurlHandle curl;
 
   CURLcode Post(const std::string& address, const ClickHouseUrl& url, Answer* answer) {
-    if (!easy) return CURLE_FAILED_INIT;
+    if (!curl) return CURLE_FAILED_INIT;
     const Request& request = answer->request;
-    curl_easy_reset(easy.get());
-    error[0] = '\0';
-    HeaderList headers(curl_slist_append(nullptr, ("X-ClickHouse-User: " + url.user).c_str()));
-    curl_slist_append(headers.get(), ("X-ClickHouse-Key: " + url.password).c_str());
-    curl_slist_append(headers.get(), "Expect:");
-    const Mime mime = request.external != nullptr ? PartOf(*request.external) : nullptr;
+    curl.Reset();
+    curl.SetUrl(address);
+    curl.AddHeader("X-ClickHouse-User: " + url.user);
+    curl.AddHeader("X-ClickHouse-Key: " + url.password);
+    curl.AddHeader("Expect:");
+    const base::CurlMime mime = request.external != nullptr ? PartOf(*request.external) : nullptr;
     if (mime) {
-      Set(CURLOPT_MIMEPOST, mime.get());
+      curl.Set(CURLOPT_MIMEPOST, mime.get());
     } else {
-      Set(CURLOPT_POST, 1L);
-      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-      Set(CURLOPT_POSTFIELDS, request.body.data());
+      curl.SetBody(request.body);
     }
-    Set(CURLOPT_URL, address.c_str());
-    Set(CURLOPT_HTTPHEADER, headers.get());
-    Set(CURLOPT_NOSIGNAL, 1L);
-    Set(CURLOPT_PROXY, "");
-    Set(CURLOPT_ERRORBUFFER, error);
-    Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectMs);
-    Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-    Set(CURLOPT_LOW_SPEED_TIME, request.take ? kSelectStallS : request.stall_s);
-    Set(CURLOPT_WRITEFUNCTION, &Answer::OnBytes);
-    Set(CURLOPT_WRITEDATA, answer);
-    if (request.most_ms > 0) Set(CURLOPT_TIMEOUT_MS, request.most_ms);
+    curl.Set(CURLOPT_PROXY, "");
+    curl.Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectMs);
+    curl.Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl.Set(CURLOPT_LOW_SPEED_TIME, request.take ? kSelectStallS : request.stall_s);
+    // No exception may pass through libcurl.
+    curl.OnBody([&](std::string_view bytes) {
+      try {
+        answer->status = curl.HttpStatus();
+        answer->Take(bytes);
+        return true;
+      } catch (...) {
+        answer->thrown = std::current_exception();
+        return false;
+      }
+    });
+    if (request.most_ms > 0) curl.Set(CURLOPT_TIMEOUT_MS, request.most_ms);
     if (request.limit != nullptr) {
-      Set(CURLOPT_NOPROGRESS, 0L);
-      Set(CURLOPT_XFERINFOFUNCTION, &Answer::OnProgress);
-      Set(CURLOPT_XFERINFODATA, answer);
+      curl.Set(CURLOPT_NOPROGRESS, 0L);
+      curl.Set(CURLOPT_XFERINFOFUNCTION, &Answer::OnProgress);
+      curl.Set(CURLOPT_XFERINFODATA, answer);
     }
-    const CURLcode code = curl_easy_perform(easy.get());
-    Set(CURLOPT_MIMEPOST, static_cast<curl_mime*>(nullptr));
+    const CURLcode code = curl.Perform();
+    answer->status = curl.HttpStatus();
+    curl.Set(CURLOPT_MIMEPOST, static_cast<curl_mime*>(nullptr));
     return code;
   }
 
   // With a file's name, ClickHouse takes it for a table.
-  Mime PartOf(const ExternalTable& table) {
-    Mime mime(curl_mime_init(easy.get()));
+  base::CurlMime PartOf(const ExternalTable& table) {
+    base::CurlMime mime(curl_mime_init(curl.get()));
     curl_mimepart* part = curl_mime_addpart(mime.get());
     curl_mime_name(part, table.name.c_str());
     curl_mime_filename(part, table.name.c_str());
@@ -222,9 +187,7 @@ std::string SqlId(const base::Uuid& id) {
   return "toFixedString(unhex('" + hex + "'), 16)";
 }
 
-Connection::Connection(const ClickHouseUrl& url) : url_(url) {
-  [[maybe_unused]] static const CURLcode global = curl_global_init(CURL_GLOBAL_DEFAULT);
-}
+Connection::Connection(const ClickHouseUrl& url) : url_(url) {}
 
 Connection::~Connection() = default;
 
@@ -265,7 +228,8 @@ std::string ParametersOf(const std::string& statement, const ExternalTable* exte
   std::string parameters = "&wait_end_of_query=1&max_bytes_before_external_sort=500000000";
   if (external != nullptr) {
     parameters += "&" + external->name + "_format=RowBinary&" + external->name +
-                  "_structure=" + Escaped(external->structure) + "&query=" + Escaped(statement);
+                  "_structure=" + base::EscapedForUrl(external->structure) +
+                  "&query=" + base::EscapedForUrl(statement);
   }
   return parameters;
 }
@@ -314,13 +278,14 @@ void Connection::SelectAt(size_t node, const std::string& sql, std::string_view 
 void Connection::InsertAt(size_t node, const std::string& table, std::string_view rows) {
   const ScopedHandle handle(this);
   AskNode(node,
-          {.parameters = "query=" + Escaped("INSERT INTO " + table + " FORMAT RowBinary"), .body = rows},
+          {.parameters = "query=" + base::EscapedForUrl("INSERT INTO " + table + " FORMAT RowBinary"),
+           .body = rows},
           handle.get());
 }
 
 void Connection::Insert(const std::string& table_and_columns, std::string_view rows) {
-  Ask({.parameters =
-           InsertSettings() + "&query=" + Escaped("INSERT INTO " + table_and_columns + " FORMAT RowBinary"),
+  Ask({.parameters = InsertSettings() + "&query=" +
+                     base::EscapedForUrl("INSERT INTO " + table_and_columns + " FORMAT RowBinary"),
        .body = rows});
 }
 
@@ -377,17 +342,15 @@ void Connection::Kill(size_t node, const Request& request, Handle* handle) {
 
 void Connection::AskNode(size_t node, const Request& request, Handle* handle) {
   const std::string name = "ClickHouse at " + url_.nodes[node];
-  Answer answer{handle->easy.get(), request};
+  Answer answer{request};
   const CURLcode code = handle->Post("http://" + url_.nodes[node] + "/?" + request.parameters, url_, &answer);
   request.has_taken |= answer.has_taken;
   if (answer.thrown) std::rethrow_exception(answer.thrown);
-  if (code != CURLE_OK)
-    throw NodeError(name + ": " + (handle->error[0] != '\0' ? handle->error : curl_easy_strerror(code)),
-                    true);
-  if (answer.status() == 200) return;
+  if (code != CURLE_OK) throw NodeError(name + ": " + handle->curl.ErrorText(code), true);
+  if (answer.status == 200) return;
   const int server_code = CodeOf(answer.error);
   throw NodeError(name + ": " + answer.error, IsOfOneNode(server_code),
-                  IsRefusalForGood(answer.status(), server_code));
+                  IsRefusalForGood(answer.status, server_code));
 }
 
 }  // namespace lagwatch::collector
