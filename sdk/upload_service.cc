@@ -9,10 +9,8 @@
 
 #include "base/process/env.h"
 #include "policies/scrubbing.h"
-#include "report/upload/transport/file_transport.h"
-#include "report/upload/transport/http_config_source.h"
 #include "report/upload/transport/http_transport.h"
-#include "report/upload/transport/sentry_transport.h"
+#include "report/upload/transport/transport.h"
 #include "sdk/run/default_paths.h"
 #include "stack/elf/local_symbols.h"
 

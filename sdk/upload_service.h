@@ -14,7 +14,6 @@
 #include "report/config/config_file_name.h"
 #include "report/config/remote_config.h"
 #include "report/upload/spool_sender.h"
-#include "report/upload/transport/host_transport.h"
 #include "report/upload/transport/http_client.h"
 #include "report/upload/transport/transport.h"
 #include "report/upload/upload_policies.h"

@@ -27,7 +27,7 @@ LAYERS = {
                       "stack/frames/frame.h", "base"],
     "report/spool": ["report/format", "policies", "base"],
     "report/config": ["policies", "base"],
-    "report/seal": ["report/config/signed_document.h", "report/format", "base"],
+    "report/seal": ["report/config/secret_key.h", "report/config/signed_document.h", "report/format", "base"],
     "report/sentry": ["report/format", "policies/cluster/cause_key.h", "policies/verdict.h", "base"],
     "report/upload": ["report/config", "report/format", "report/sentry", "report/spool", "policies", "base"],
     "sdk": ["watchdog", "stack", "trace", "policies", "report", "base"],

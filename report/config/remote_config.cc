@@ -2,8 +2,9 @@
 #include "report/config/remote_config.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
+
+#include "base/text.h"
 
 namespace lagwatch::report {
 namespace {
@@ -51,10 +52,9 @@ Status ReadRequest(const json& item, CaptureRequest* request) {
   if (!item.is_object()) return WrongType("capture_requests", "an array of objects");
   const std::string cluster =
       item.value("cluster", json()).is_string() ? item["cluster"].get<std::string>() : "";
-  const auto [end, error] =
-      std::from_chars(cluster.data(), cluster.data() + cluster.size(), request->cluster, 16);
-  if (cluster.empty() || error != std::errc{} || end != cluster.data() + cluster.size())
-    return WrongType("capture_requests.cluster", "a hexadecimal number");
+  const auto key = base::ParseNumber<uint64_t>(cluster, 16);
+  if (!key) return WrongType("capture_requests.cluster", "a hexadecimal number");
+  request->cluster = *key;
   if (Status status = ReadText(item, "app_version", &request->app_version); !status.ok()) return status;
   if (const auto interval = item.find("interval_us"); interval != item.end()) {
     const std::optional<uint64_t> number = ToNumber(*interval);

@@ -2,11 +2,13 @@
 #include "report/config/signed_document.h"
 
 #include <openssl/evp.h>
+#include <openssl/rand.h>
 
-#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+
+#include "base/text.h"
 
 namespace lagwatch::report {
 namespace {
@@ -51,14 +53,20 @@ bool IsSignedBy(const PublicKey& key, std::string_view text, std::string_view si
 
 base::Result<PublicKey> ParsePublicKey(std::string_view hex) {
   PublicKey key;
-  if (hex.size() != 2 * key.size())
-    return Status(StatusCode::kInvalid, "a public key has 64 hexadecimal digits");
+  const Status invalid(StatusCode::kInvalid, "a public key has 64 hexadecimal digits");
+  if (hex.size() != 2 * key.size()) return invalid;
   for (size_t i = 0; i < key.size(); ++i) {
-    const char* begin = hex.data() + 2 * i;
-    const auto [end, error] = std::from_chars(begin, begin + 2, key[i], 16);
-    if (error != std::errc{} || end != begin + 2)
-      return Status(StatusCode::kInvalid, "a public key has 64 hexadecimal digits");
+    const auto byte = base::ParseNumber<unsigned char>(hex.substr(2 * i, 2), 16);
+    if (!byte) return invalid;
+    key[i] = *byte;
   }
+  return key;
+}
+
+base::Result<SecretKey> CreateSecretKey() {
+  SecretKey key;
+  if (RAND_priv_bytes(key.data(), static_cast<int>(key.size())) != 1)
+    return Status(StatusCode::kInternal, "cannot create a key: no random bytes");
   return key;
 }
 

@@ -16,6 +16,8 @@ using SecretKey = std::array<unsigned char, 32>;
 
 // From 64 hexadecimal digits. Errors: kInvalid.
 base::Result<PublicKey> ParsePublicKey(std::string_view hex);
+// Random bytes. Errors: kInternal when there are none.
+base::Result<SecretKey> CreateSecretKey();
 
 // Returns the text. Errors: kInvalid if it is malformed, kUnauthorized if the key's owner did not sign it.
 base::Result<std::string> OpenSigned(std::string_view envelope, const PublicKey& key);

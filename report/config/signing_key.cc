@@ -2,12 +2,9 @@
 #include "report/config/signing_key.h"
 
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
-
-#include "base/text.h"
 
 namespace lagwatch::report {
 namespace {
@@ -32,23 +29,6 @@ std::string ToBase64(std::string_view bytes) {
 }
 
 }  // namespace
-
-Result<SigningKey> SigningKey::Create() {
-  SigningKey key;
-  if (RAND_bytes(key.secret_.data(), static_cast<int>(key.secret_.size())) != 1)
-    return Status(StatusCode::kInternal, "cannot create a signing key: no random bytes");
-  return key;
-}
-
-Result<SigningKey> SigningKey::Parse(std::string_view text) {
-  const auto secret = ParsePublicKey(text);  // as long, and written the same way
-  if (!secret.ok()) return Status(StatusCode::kInvalid, "a signing key has 64 hexadecimal digits");
-  SigningKey key;
-  key.secret_ = *secret;
-  return key;
-}
-
-std::string SigningKey::ToText() const { return base::ToHex(secret_); }
 
 Result<PublicKey> SigningKey::ToPublicKey() const {
   const Key key = ToKey(secret_);

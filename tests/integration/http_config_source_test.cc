@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/transport/http_config_source.h"
-
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -13,6 +11,7 @@
 #include <thread>
 
 #include "report/config/signed_document.h"
+#include "report/upload/transport/http_transport.h"
 #include "tests/testing/configured_collector.h"
 #include "tests/testing/temp_directory.h"
 

@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/transport/file_transport.h"
-
 #include <cstdio>
-#include <ctime>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/uuid.h"
+#include "report/upload/transport/transport.h"
 
 namespace lagwatch::report {
 namespace {
 
 // "20261121T191542.123Z"
 std::string TimeText(int64_t wall_ms) {
-  const time_t seconds = static_cast<time_t>(wall_ms / 1'000);
-  tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  const size_t size = strftime(text, sizeof text, "%Y%m%dT%H%M%S", &utc);
   char milliseconds[8];
   std::snprintf(milliseconds, sizeof milliseconds, ".%03dZ", static_cast<int>(wall_ms % 1'000));
-  return std::string(text, size) + milliseconds;
+  return base::UtcText(wall_ms, "%Y%m%dT%H%M%S") + milliseconds;
 }
 
 class FileTransport final : public Transport {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/transport/host_transport.h"
-
 #include <atomic>
 #include <utility>
+
+#include "report/upload/transport/transport.h"
 
 namespace lagwatch::report {
 namespace {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/upload/transport/http_transport.h"
 
+#include <atomic>
 #include <utility>
+
+#include "base/text.h"
 
 namespace lagwatch::report {
 namespace {
@@ -28,10 +31,45 @@ class HttpTransport final : public Transport {
   std::shared_ptr<HttpClient> client_;
 };
 
+class HttpConfigSource final : public ConfigSource {
+ public:
+  HttpConfigSource(std::shared_ptr<HttpClient> client, const ConfigAudience& audience,
+                   const std::string& app_version)
+      : client_(std::move(client)),
+        path_("/v1/config?app=" + base::EscapedForUrl(audience.app) + "&version=" +
+              base::EscapedForUrl(app_version) + "&user=" + base::EscapedForUrl(audience.user)) {}
+
+  ConfigAnswer Fetch(const std::string& etag) override;
+  void Abort() override { is_aborted_ = true; }
+
+ private:
+  std::shared_ptr<HttpClient> client_;
+  std::string path_;
+  std::atomic<bool> is_aborted_{false};
+};
+
+ConfigAnswer HttpConfigSource::Fetch(const std::string& etag) {
+  HttpRequest request{.path = path_, .is_cancelled = &is_aborted_};
+  if (!etag.empty()) request.headers.push_back("If-None-Match: " + etag);
+  HttpAnswer got = client_->Ask(request);
+  ConfigAnswer answer{
+      .envelope = std::move(got.body), .etag = std::move(got.etag), .retry_after_s = got.retry_after_s};
+  if (got.status == 200) answer.kind = ConfigAnswer::Kind::kDocument;
+  if (got.status == 304) answer.kind = ConfigAnswer::Kind::kNotModified;
+  if (got.status == 404) answer.kind = ConfigAnswer::Kind::kNone;
+  return answer;
+}
+
 }  // namespace
 
 std::unique_ptr<Transport> CreateHttpTransport(std::shared_ptr<HttpClient> client) {
   return std::make_unique<HttpTransport>(std::move(client));
+}
+
+std::unique_ptr<ConfigSource> CreateHttpConfigSource(std::shared_ptr<HttpClient> client,
+                                                     const ConfigAudience& audience,
+                                                     const std::string& app_version) {
+  return std::make_unique<HttpConfigSource>(std::move(client), audience, app_version);
 }
 
 }  // namespace lagwatch::report

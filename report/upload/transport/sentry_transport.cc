@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/upload/transport/sentry_transport.h"
-
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "report/sentry/dsn.h"
 #include "report/sentry/event.h"
 #include "report/upload/transport/gzip.h"
+#include "report/upload/transport/http_transport.h"
 
 namespace lagwatch::report {
 namespace {

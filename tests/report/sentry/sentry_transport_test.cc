@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // To our own collector, which takes what Sentry's SDKs send.
-#include "report/upload/transport/sentry_transport.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include "collector/http/server/http_server.h"
 #include "report/sentry/event.h"
 #include "report/upload/transport/gzip.h"
+#include "report/upload/transport/http_transport.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/testing/temp_directory.h"
 

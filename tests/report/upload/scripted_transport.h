@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "report/format/packed_batch.h"
-#include "report/upload/frame_namer.h"
+#include "report/upload/name_frames.h"
 #include "report/upload/transport/transport.h"
 
 namespace lagwatch::testing {

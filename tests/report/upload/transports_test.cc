@@ -6,9 +6,8 @@
 #include <cerrno>
 #include <string>
 
-#include "report/upload/transport/file_transport.h"
 #include "report/upload/transport/gzip.h"
-#include "report/upload/transport/host_transport.h"
+#include "report/upload/transport/transport.h"
 #include "tests/report/report_testing.h"
 #include "tests/report/upload/scripted_transport.h"
 #include "tests/testing/fault_env.h"
