@@ -42,7 +42,8 @@ void AppendColumn(const std::vector<uint64_t>& numbers, bool is_signed, std::str
   bytes->push_back(static_cast<char>(best + 1));
   for (uint64_t number : numbers) {
     const uint64_t divided = Divided(number, kUnits[best], is_signed);
-    protozero::add_varint_to_buffer(bytes, is_signed ? ZigZag(divided) : divided);
+    protozero::add_varint_to_buffer(
+        bytes, is_signed ? protozero::encode_zigzag64(static_cast<int64_t>(divided)) : divided);
   }
 }
 
@@ -57,7 +58,8 @@ ColumnReader::ColumnReader(size_t count, bool is_signed, std::string_view* bytes
   const char* at = bytes->data();
   for (size_t i = 0; i < count; ++i) {
     const uint64_t number = protozero::decode_varint(&at, bytes->data() + bytes->size());
-    numbers_.push_back((is_signed ? UnZigZag(number) : number) * kUnits[unit - 1]);
+    const uint64_t divided = is_signed ? static_cast<uint64_t>(protozero::decode_zigzag64(number)) : number;
+    numbers_.push_back(divided * kUnits[unit - 1]);
   }
   bytes->remove_prefix(static_cast<size_t>(at - bytes->data()));
 }

@@ -15,9 +15,6 @@
 
 namespace lagwatch::report::packed {
 
-inline uint64_t ZigZag(uint64_t difference) { return difference << 1 ^ (0 - (difference >> 63)); }
-inline uint64_t UnZigZag(uint64_t number) { return number >> 1 ^ (0 - (number & 1)); }
-
 // With the largest unit that divides all.
 void AppendColumn(const std::vector<uint64_t>& numbers, bool is_signed, std::string* bytes);
 
