@@ -46,7 +46,7 @@ EXCEPT = {
 LIBRARIES = {
     "CLI/": ["collector/commands", "collector/flags.cc", "collector/main.cc", "tools"],
     "boost/": ["collector/http"],
-    "curl/": ["base/curl_handle.h", "tools/admin", "tools/read", "tools/symbols"],
+    "curl/": ["base/curl_handle.h"],
     "dwarf.h": ["collector/symbols"],
     "elfutils/": ["collector/symbols"],
     "gelf.h": ["collector/symbols"],

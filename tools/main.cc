@@ -4,15 +4,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
-#include "tools/admin/cause_command.h"
-#include "tools/admin/delete_command.h"
-#include "tools/dump/dump_command.h"
-#include "tools/read/read_commands.h"
-#include "tools/run/run_command.h"
+#include "tools/commands.h"
 #include "tools/spool_records.h"
-#include "tools/symbols/symbols_command.h"
-#include "tools/trace/trace_command.h"
-#include "tools/upload/upload_command.h"
 
 int main(int argc, char** argv) {
   constexpr int kUsageError = 2;

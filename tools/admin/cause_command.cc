@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/admin/cause_command.h"
-
 #include <CLI/CLI.hpp>
 #include <array>
-#include <cstdio>
 #include <memory>
 #include <string>
 
-#include "tools/admin/admin_client.h"
+#include "tools/commands.h"
+#include "tools/read/endpoint.h"
+#include "tools/read/output.h"
+#include "tools/read/report_parts.h"
 #include "tools/read/table.h"
 
 namespace lagwatch::tools {
@@ -32,35 +32,25 @@ constexpr std::array<CauseOption, 4> kCauseOptions = {
      {"--state", "state", &CauseFlags::state, "new, known, fixed or ignored"},
      {"--fixed-in", "fixed_in", &CauseFlags::fixed_in, "The version that fixes it"}}};
 
-int FailCause(const std::string& message) {
-  std::fprintf(stderr, "lagwatch: %s\n", Printable(message).c_str());
-  return 1;
-}
-
 int PrintCause(const CauseFlags& flags, const Json& note) {
-  if (flags.json) {
-    std::printf("%s\n", note.dump(2).c_str());
-  } else {
-    for (const CauseOption& option : kCauseOptions) {
-      const Json& text = note.at(option.name);
-      if (text.is_string()) std::printf("%-9s %s\n", option.name, Printable(text.get<std::string>()).c_str());
-    }
+  if (flags.json) return Print(note.dump(2) + "\n");
+  std::string text;
+  for (const CauseOption& option : kCauseOptions) {
+    const Json& value = note.at(option.name);
+    if (value.is_string()) text += Format("%-9s ", option.name) + Printable(value.get<std::string>()) + "\n";
   }
-  return std::fflush(stdout) == 0 ? 0 : FailCause("cannot write to stdout");
+  return Print(text);
 }
 
 // Changes the cause as it was read; fails if it was changed in the meantime.
 int ChangeCause(const CauseFlags& flags, const Json& changes) {
-  AdminClient client(flags.endpoint);
+  EndpointClient client(flags.endpoint);
   const std::string path = "/v1/admin/clusters/" + flags.key;
-  try {
-    auto reply = client.Send("GET", path);
-    if (reply.ok() && !changes.empty()) reply = client.Send("PATCH", path, changes, reply->etag);
-    return reply.ok() ? PrintCause(flags, reply->json) : FailCause(reply.status().message());
-  } catch (const nlohmann::json::exception& error) {
-    return FailCause(std::string("the collector's answer has an unknown format; update lagwatch: ") +
-                     error.what());
-  }
+  return ShowAnswer([&] {
+    auto reply = client.AskJson("GET", path);
+    if (reply.ok() && !changes.empty()) reply = client.AskJson("PATCH", path, changes, reply->etag);
+    return reply.ok() ? PrintCause(flags, reply->json) : Fail(reply.status().message());
+  });
 }
 
 // As CLI11 expects: an error message, or an empty text.

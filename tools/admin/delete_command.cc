@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/admin/delete_command.h"
-
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,7 +10,9 @@
 #include <string>
 #include <thread>
 
-#include "tools/admin/admin_client.h"
+#include "tools/commands.h"
+#include "tools/read/endpoint.h"
+#include "tools/read/output.h"
 #include "tools/read/table.h"
 
 namespace lagwatch::tools {
@@ -29,11 +29,6 @@ struct DeleteFlags {
   bool json = false;
 };
 
-int FailDelete(const std::string& message) {
-  std::fprintf(stderr, "lagwatch: %s\n", Printable(message).c_str());
-  return 1;
-}
-
 bool IsConfirmed(const DeleteFlags& flags) {
   if (flags.is_confirmed) return true;
   if (isatty(STDIN_FILENO) != 1) return false;
@@ -45,50 +40,41 @@ bool IsConfirmed(const DeleteFlags& flags) {
 }
 
 int PrintDeletion(const DeleteFlags& flags, const Json& deletion) {
-  if (flags.json) {
-    std::printf("%s\n", deletion.dump(2).c_str());
-  } else {
-    const bool is_done = !deletion.at("ended_wall_ms").is_null();
-    std::printf("%s: %lld reports, %lld traces, %lld other records\n", is_done ? "deleted" : "being deleted",
-                deletion.at("reports").get<long long>(), deletion.at("traces").get<long long>(),
-                deletion.at("others").get<long long>());
-  }
-  return std::fflush(stdout) == 0 ? 0 : FailDelete("cannot write to stdout");
+  if (flags.json) return Print(deletion.dump(2) + "\n");
+  const auto count = [&](const char* key) { return std::to_string(deletion.at(key).get<long long>()); };
+  const bool is_done = !deletion.at("ended_wall_ms").is_null();
+  return Print((is_done ? "deleted: " : "being deleted: ") + count("reports") + " reports, " +
+               count("traces") + " traces, " + count("others") + " other records\n");
 }
 
 // Asks until it is done, more and more seldom.
-base::Result<Json> WaitForEnd(AdminClient* client, const Json& begun) {
+base::Result<Json> WaitForEnd(EndpointClient* client, const Json& begun) {
   auto pause = std::chrono::milliseconds(100);
   for (;;) {
-    auto reply = client->Send("GET", kPath);
+    auto reply = client->AskJson("GET", kPath);
     if (!reply.ok()) return reply.status();
     const auto found =
         std::ranges::find_if(reply->json, [&](const Json& each) { return each.at("id") == begun.at("id"); });
     if (found == reply->json.end()) return begun;
     if (!found->at("ended_wall_ms").is_null()) return *found;
-    if (found->at("error").is_string())
-      std::fprintf(stderr, "lagwatch: not yet: %s\n",
-                   Printable(found->at("error").get<std::string>()).c_str());
+    if (found->at("error").is_string()) Fail("not yet: " + found->at("error").get<std::string>());
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::milliseconds(2000));
   }
 }
 
 int Delete(const DeleteFlags& flags) {
-  if (!IsConfirmed(flags)) return FailDelete("nothing was deleted; --yes deletes without confirmation");
-  AdminClient client(flags.endpoint);
-  try {
-    auto begun = client.Send("POST", kPath, {{"kind", flags.kind}, {"subject", flags.subject}});
-    if (!begun.ok()) return FailDelete(begun.status().message());
+  if (!IsConfirmed(flags)) return Fail("nothing was deleted; --yes deletes without confirmation");
+  EndpointClient client(flags.endpoint);
+  return ShowAnswer([&] {
+    auto begun = client.AskJson("POST", kPath, {{"kind", flags.kind}, {"subject", flags.subject}});
+    if (!begun.ok()) return Fail(begun.status().message());
     if (flags.is_not_awaited) return PrintDeletion(flags, begun->json);
     auto ended = WaitForEnd(&client, begun->json);
-    if (!ended.ok()) return FailDelete(ended.status().message() + "; the collector continues");
-    if (ended->at("error").is_string()) return FailDelete(ended->at("error").get<std::string>());
+    if (!ended.ok()) return Fail(ended.status().message() + "; the collector continues");
+    if (ended->at("error").is_string()) return Fail(ended->at("error").get<std::string>());
     return PrintDeletion(flags, *ended);
-  } catch (const nlohmann::json::exception& error) {
-    return FailDelete(std::string("the collector's answer has an unknown format; update lagwatch: ") +
-                      error.what());
-  }
+  });
 }
 
 }  // namespace

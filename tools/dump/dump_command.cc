@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/dump/dump_command.h"
-
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -9,11 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <climits>
 #include <cstddef>
@@ -26,7 +24,10 @@
 #include <string>
 #include <thread>
 
+#include "base/text.h"
 #include "sdk/run/run_record.h"
+#include "tools/commands.h"
+#include "tools/read/output.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -37,11 +38,6 @@ struct DumpOptions {
   pid_t pid = 0;
   std::string signal;  // deprecated: no signal is sent
 };
-
-int Fail(const std::string& message) {
-  std::cerr << "lagwatch: " << message << "\n";
-  return 1;
-}
 
 std::string LineIn(const fs::path& path) {
   std::ifstream file(path);
@@ -145,12 +141,9 @@ int Dump(const DumpOptions& options) {
 }  // namespace
 
 int SignalNumber(const std::string& text) {
-  int number = 0;
-  const char* end = text.data() + text.size();
-  auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && rest == end) return number > 0 && number < NSIG ? number : 0;
-  const std::string name = text.rfind("SIG", 0) == 0 ? text.substr(3) : text;
-  for (number = 1; number < NSIG; ++number) {
+  if (const auto number = base::ParseNumber<int>(text)) return *number > 0 && *number < NSIG ? *number : 0;
+  const std::string name = text.starts_with("SIG") ? text.substr(3) : text;
+  for (int number = 1; number < NSIG; ++number) {
     const char* abbreviation = sigabbrev_np(number);
     if (abbreviation != nullptr && name == abbreviation) return number;
   }

@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/read/read_commands.h"
-
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -12,10 +7,12 @@
 
 #include "base/clock.h"
 #include "sdk/preload/environment/unwatched_notes.h"
+#include "tools/commands.h"
+#include "tools/read/output.h"
 #include "tools/read/report_lists.h"
+#include "tools/read/report_source.h"
 #include "tools/read/report_text.h"
 #include "tools/read/table.h"
-#include "tools/read/usage_text.h"
 #include "trace/export/export.h"
 
 namespace lagwatch::tools {
@@ -71,17 +68,6 @@ base::Result<std::unique_ptr<ReportSource>> OpenSource(const Flags& flags) {
   return OpenSpool(SpoolOf(flags), flags.load_records);
 }
 
-// Characters in a line of the terminal; 0 when stdout is none.
-size_t TerminalWidth() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
-int Fail(const std::string& message) {
-  std::fprintf(stderr, "lagwatch: %s\n", message.c_str());
-  return 1;
-}
-
 // Asks, then prints: JSON as it came, a table or text otherwise. `none` is said of an empty list.
 template <typename ToText>
 int Show(const Flags& flags, const std::string& path, const QueryString& query, const char* none,
@@ -90,20 +76,24 @@ int Show(const Flags& flags, const std::string& path, const QueryString& query, 
   if (!source.ok()) return Fail(source.status().message());
   auto answer = (*source)->Get(path, query);
   if (!answer.ok()) return Fail(answer.status().message());
-  try {
-    if (answer->empty()) std::fprintf(stderr, "lagwatch: %s\n", none);
-    std::string text = flags.json ? answer->dump(2) + "\n" : answer->empty() ? "" : to_text(*answer);
-    std::fputs(text.c_str(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : Fail("cannot write to stdout");
-  } catch (const nlohmann::json::exception& error) {
-    return Fail(std::string("the collector's answer has an unknown format; update lagwatch: ") +
-                error.what());
-  }
+  return ShowAnswer([&] {
+    if (answer->empty()) Fail(none);
+    if (flags.json) return Print(answer->dump(2) + "\n");
+    return answer->empty() ? 0 : Print(to_text(*answer));
+  });
+}
+
+// The query of a list.
+QueryString ListQuery(const Flags& flags) {
+  QueryString query;
+  query.Set("limit", std::to_string(flags.limit));
+  query.Set("app", flags.app);
+  return query;
 }
 
 // Prints on stderr which programs were to be watched in the last week and were not. Only a spool knows that.
 void PrintUnwatched(const Flags& flags) {
-  constexpr int64_t kShownMs = int64_t{7} * 24 * 3600 * 1000;
+  constexpr int64_t kShownMs = 7 * base::kMsPerDay;
   if (!EndpointOf(flags).empty()) return;
   const int64_t from_wall_ms = base::SystemClock().WallMs() - kShownMs;
   for (const sdk::UnwatchedNote& note : sdk::ReadUnwatchedNotes(SpoolOf(flags), from_wall_ms)) {
@@ -118,10 +108,7 @@ void PrintUnwatched(const Flags& flags) {
 void PrintWatched(const Flags& flags) {
   auto source = OpenSource(flags);
   if (!source.ok()) return;
-  QueryString query;
-  query.Set("limit", std::to_string(flags.limit));
-  query.Set("app", flags.app);
-  const auto usage = (*source)->Get("/v1/usage", query);
+  const auto usage = (*source)->Get("/v1/usage", ListQuery(flags));
   if (!usage.ok() || !usage->is_array()) return;
   for (const Json& program : *usage) {
     const std::string version = program.value("version", "");
@@ -134,19 +121,15 @@ void PrintWatched(const Flags& flags) {
 }
 
 int ShowClusters(const Flags& flags) {
-  QueryString query;
+  QueryString query = ListQuery(flags);
   query.Set("level", std::to_string(flags.level));
   query.Set("state", flags.state);
-  query.Set("limit", std::to_string(flags.limit));
-  query.Set("app", flags.app);
   return Show(flags, "/v1/clusters", query, "no hangs were reported",
               [&](const Json& clusters) { return ClusterTable(clusters, flags.level, TerminalWidth()); });
 }
 
 int ShowReports(const Flags& flags) {
-  QueryString query;
-  query.Set("limit", std::to_string(flags.limit));
-  query.Set("app", flags.app);
+  QueryString query = ListQuery(flags);
   query.Set("cluster", flags.cluster);
   const int exit_code = Show(flags, "/v1/reports", query, "no reports match",
                              [](const Json& reports) { return ReportTable(reports, TerminalWidth()); });
@@ -156,10 +139,7 @@ int ShowReports(const Flags& flags) {
 }
 
 int ShowFrames(const Flags& flags) {
-  QueryString query;
-  query.Set("limit", std::to_string(flags.limit));
-  query.Set("app", flags.app);
-  return Show(flags, "/v1/frames", query, "no frames were reported",
+  return Show(flags, "/v1/frames", ListQuery(flags), "no frames were reported",
               [](const Json& frames) { return FrameTable(frames, TerminalWidth()); });
 }
 
@@ -197,10 +177,7 @@ int SaveTrace(const Flags& flags, FindId find_id) {
 
 int ShowTraces(const Flags& flags) {
   if (!flags.id.empty()) return SaveTrace(flags, [&](ReportSource*) { return flags.id; });
-  QueryString query;
-  query.Set("limit", std::to_string(flags.limit));
-  query.Set("app", flags.app);
-  return Show(flags, "/v1/traces", query, "no traces match",
+  return Show(flags, "/v1/traces", ListQuery(flags), "no traces match",
               [](const Json& traces) { return TraceTable(traces, TerminalWidth()); });
 }
 
@@ -212,19 +189,14 @@ int ShowReport(const Flags& flags) {
 }
 
 int ShowUsage(const Flags& flags) {
-  QueryString query;
-  query.Set("limit", std::to_string(flags.limit));
-  query.Set("app", flags.app);
+  QueryString query = ListQuery(flags);
   query.Set("user", flags.user);
   return Show(flags, "/v1/usage", query, "no usage was reported yet",
               [](const Json& usage) { return UsageText(usage, TerminalWidth()); });
 }
 
 int ShowLosses(const Flags& flags) {
-  QueryString query;
-  query.Set("limit", std::to_string(flags.limit));
-  query.Set("app", flags.app);
-  const int exit_code = Show(flags, "/v1/losses", query, "no reports were lost or held back",
+  const int exit_code = Show(flags, "/v1/losses", ListQuery(flags), "no reports were lost or held back",
                              [](const Json& losses) { return LossTable(losses, TerminalWidth()); });
   PrintUnwatched(flags);
   return exit_code;

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "tools/read/report_source.h"
+#include "tools/read/endpoint.h"
 
 namespace lagwatch::tools {
 
@@ -18,5 +18,7 @@ std::string FrameTable(const Json& frames, size_t max_width);
 std::string LossTable(const Json& losses, size_t max_width);
 std::string ReportTable(const Json& reports, size_t max_width);
 std::string TraceTable(const Json& traces, size_t max_width);
+// A line for each version of a program, then slow tags and suppressed hangs for each, if any.
+std::string UsageText(const Json& usage, size_t max_width);
 
 }  // namespace lagwatch::tools

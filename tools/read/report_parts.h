@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "tools/read/report_source.h"
+#include "tools/read/endpoint.h"
 
 namespace lagwatch::tools {
 

@@ -6,25 +6,19 @@
 namespace lagwatch::tools {
 namespace {
 
-using base::Status;
-using base::StatusCode;
+class EndpointSource final : public ReportSource {
+ public:
+  explicit EndpointSource(Endpoint endpoint) : client_(std::move(endpoint)) {}
 
-StatusCode CodeOf(int http_status) {
-  switch (http_status) {
-    case 400:
-      return StatusCode::kInvalid;
-    case 401:
-      return StatusCode::kUnauthorized;
-    case 404:
-      return StatusCode::kNotFound;
-    case 413:
-      return StatusCode::kTooLarge;
-    case 503:
-      return StatusCode::kUnavailable;
-    default:
-      return StatusCode::kInternal;
+  base::Result<Answer> Ask(const std::string& path, const collector::QueryString& query) override {
+    auto reply = client_.Ask({.target = path + "?" + query.ToText()});
+    if (!reply.ok()) return reply.status();
+    return Answer{reply->http_status, std::move(reply->body)};
   }
-}
+
+ private:
+  EndpointClient client_;
+};
 
 }  // namespace
 
@@ -42,15 +36,8 @@ base::Result<std::string> ReportSource::GetFile(const std::string& path,
   return ReadAnswer(answer->http_status, answer->body).status();
 }
 
-base::Result<Json> ReadAnswer(int http_status, const std::string& text) {
-  Json answer = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (http_status / 100 == 2 && !answer.is_discarded()) return answer;
-  static const Json::json_pointer kMessage("/error/message");
-  if (answer.is_object() && answer.contains(kMessage) && answer[kMessage].is_string()) {
-    return Status(CodeOf(http_status), answer[kMessage].get<std::string>());
-  }
-  return Status(StatusCode::kInternal, "the answer (HTTP status " + std::to_string(http_status) +
-                                           ") is not a lagwatch collector's; check the endpoint");
+std::unique_ptr<ReportSource> OpenEndpoint(Endpoint endpoint) {
+  return std::make_unique<EndpointSource>(std::move(endpoint));
 }
 
 }  // namespace lagwatch::tools

@@ -3,17 +3,15 @@
 // server. Context: background.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/status.h"
 #include "collector/query/query_string.h"
+#include "tools/commands.h"
+#include "tools/read/endpoint.h"
 
 namespace lagwatch::tools {
-
-using Json = nlohmann::ordered_json;
 
 class ReportSource {
  public:
@@ -33,22 +31,9 @@ class ReportSource {
   virtual base::Result<Answer> Ask(const std::string& path, const collector::QueryString& query) = 0;
 };
 
-// Reads a spool directory's records, with names for frames as far as this machine has them, as
-// an encoded lagwatch.Batch.
-using LoadRecords = std::function<base::Result<std::string>(const std::string& spool_directory)>;
-
-struct Endpoint {
-  std::string url;  // "http://127.0.0.1:8790"
-  std::string token;
-  std::string ca_file;  // PEM: certificates that the server's must be signed by; empty: the system's
-};
-
 std::unique_ptr<ReportSource> OpenEndpoint(Endpoint endpoint);
 // Loads the whole spool. Records that cannot be read are counted on stderr.
 base::Result<std::unique_ptr<ReportSource>> OpenSpool(const std::string& directory,
                                                       const LoadRecords& load_records);
-
-// Parses an answer of the API. Errors: the API's; kInternal if the text is not an answer of the API.
-base::Result<Json> ReadAnswer(int http_status, const std::string& text);
 
 }  // namespace lagwatch::tools

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "tools/read/report_source.h"
+#include "tools/read/endpoint.h"
 
 namespace lagwatch::tools {
 

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <numeric>
+
+#include "base/text.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -83,13 +84,7 @@ std::string ShortDuration(double ms) {
   return text;
 }
 
-std::string UtcTime(int64_t wall_ms) {
-  std::time_t seconds = wall_ms / 1000;
-  std::tm parts{};
-  char text[64];
-  if (!gmtime_r(&seconds, &parts) || !std::strftime(text, sizeof text, "%F %T", &parts)) return "?";
-  return text;
-}
+std::string UtcTime(int64_t wall_ms) { return base::UtcText(wall_ms, "%F %T"); }
 
 void Table::AddRow(const std::vector<std::string>& cells) {
   std::vector<std::string>& row = rows_.emplace_back();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/read/usage_text.h"
-
 #include <cstdio>
 
+#include "tools/read/report_lists.h"
 #include "tools/read/table.h"
 
 namespace lagwatch::tools {

@@ -1,20 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/glibc_version.h"
-
+// The versions of the GNU C library that a library needs and that a program's own C library offers.
 #include <elf.h>
 #include <link.h>
 
 #include <algorithm>
 #include <charconv>
+#include <compare>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <string_view>
+
+#include "tools/run/checks.h"
 
 namespace lagwatch::tools {
 namespace {
 
 namespace fs = std::filesystem;
+
+struct GlibcVersion {
+  int major = 0;
+  int minor = 0;
+
+  auto operator<=>(const GlibcVersion&) const = default;
+  std::string ToText() const { return std::to_string(major) + "." + std::to_string(minor); }
+};
 
 // An ELF file in memory. Reads nothing outside of it.
 class ElfImage {
@@ -87,8 +100,7 @@ fs::path LibraryOf(const fs::path& loader) {
   return fs::exists(library, error) ? library : fs::path();
 }
 
-}  // namespace
-
+// The highest version GLIBC_x.y that the ELF file needs; none when it names no version or cannot be read.
 std::optional<GlibcVersion> NeededGlibc(const fs::path& file) {
   const ElfImage image(file);
   const ElfW(Shdr) needs = image.SectionOfType(SHT_GNU_verneed);
@@ -104,6 +116,7 @@ std::optional<GlibcVersion> NeededGlibc(const fs::path& file) {
   return highest;
 }
 
+// Likewise the highest that it defines.
 std::optional<GlibcVersion> DefinedGlibc(const fs::path& file) {
   const ElfImage image(file);
   const ElfW(Shdr) definitions = image.SectionOfType(SHT_GNU_verdef);
@@ -116,6 +129,8 @@ std::optional<GlibcVersion> DefinedGlibc(const fs::path& file) {
                         });
   return highest;
 }
+
+}  // namespace
 
 base::Status CheckGlibc(const fs::path& loader, const fs::path& library) {
   const fs::path offering = LibraryOf(loader);

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/process/seccomp.h"
-#include "tools/run/target_check.h"
+#include "tools/run/checks.h"
 
 namespace lagwatch::tools {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/run_command.h"
-
 #include <unistd.h>
 
+#include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdlib>
@@ -21,11 +20,11 @@
 #include "sdk/monitor.h"
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
-#include "tools/dump/dump_command.h"
+#include "tools/commands.h"
 #include "tools/options/flag_names.h"
+#include "tools/run/checks.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
-#include "tools/run/spool_check.h"
 
 namespace lagwatch::tools {
 namespace {

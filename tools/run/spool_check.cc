@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/spool_check.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include "base/process/env.h"
 #include "report/spool/spool_directory.h"
 #include "sdk/run/run_record.h"
+#include "tools/run/checks.h"
 
 namespace lagwatch::tools {
 namespace {

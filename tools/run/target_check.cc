@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/target_check.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +9,7 @@
 #include <sstream>
 
 #include "sdk/preload/environment/program_file.h"
-#include "tools/run/glibc_version.h"
+#include "tools/run/checks.h"
 
 namespace lagwatch::tools {
 namespace {

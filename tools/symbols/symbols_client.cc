@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/symbols/symbols_client.h"
 
-#include <curl/curl.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "base/owned_fd.h"
 #include "collector/symbols/files/sha256.h"
@@ -21,24 +21,8 @@ using base::Status;
 using base::StatusCode;
 
 constexpr size_t kPieceBytes = 1 << 20;  // the most that a collector takes in a body
-constexpr long kConnectTimeoutS = 10;
 constexpr long kTimeoutS = 180;  // the last piece of a large file is answered when all of it was checked
 constexpr int kTries = 4;
-
-size_t AppendAnswer(char* data, size_t size, size_t count, void* context) {
-  static_cast<std::string*>(context)->append(data, size * count);
-  return size * count;
-}
-
-using Headers = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
-
-Headers HeadersOf(const std::string& token, bool is_gzip) {
-  curl_slist* list = curl_slist_append(nullptr, ("Authorization: Bearer " + token).c_str());
-  list = curl_slist_append(list, "Content-Type: application/octet-stream");
-  list = curl_slist_append(list, "Expect:");
-  if (is_gzip) list = curl_slist_append(list, "Content-Encoding: gzip");
-  return {list, &curl_slist_free_all};
-}
 
 Result<std::string> ReadPiece(int fd, uint64_t offset, const std::string& path) {
   std::string piece(kPieceBytes, '\0');
@@ -48,65 +32,34 @@ Result<std::string> ReadPiece(int fd, uint64_t offset, const std::string& path) 
   return piece;
 }
 
-struct Progress {
+struct FileProgress {
   bool is_complete;
   uint64_t received_bytes;
 };
 
-Result<Progress> ReadProgress(const Result<Json>& answer) {
+Result<FileProgress> ReadProgress(const Result<Json>& answer) {
   if (!answer.ok()) return answer.status();
   const bool is_progress = answer->is_object() && answer->contains("complete");
   if (!is_progress)
     return Status(StatusCode::kInternal, "the collector's answer has an unknown format; update lagwatch");
-  return Progress{answer->value("complete", false), answer->value("received_bytes", uint64_t{0})};
+  return FileProgress{answer->value("complete", false), answer->value("received_bytes", uint64_t{0})};
 }
 
 }  // namespace
 
-class SymbolsClient::Connection {
- public:
-  CURL* get() { return curl_.get(); }
-
- private:
-  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl_{curl_easy_init(), &curl_easy_cleanup};
-};
-
-SymbolsClient::SymbolsClient(Endpoint endpoint)
-    : endpoint_(std::move(endpoint)), connection_(std::make_unique<Connection>()) {
-  while (endpoint_.url.ends_with('/')) endpoint_.url.pop_back();
-}
-
-SymbolsClient::~SymbolsClient() = default;
+SymbolsClient::SymbolsClient(Endpoint endpoint) : client_(std::move(endpoint)) {}
 
 Result<Json> SymbolsClient::List() { return Ask("/v1/symbols", nullptr, false); }
 
 Result<Json> SymbolsClient::Ask(const std::string& target, const std::string* body, bool is_gzip) {
-  CURL* curl = connection_->get();
-  curl_easy_reset(curl);
-  const std::string url = endpoint_.url + target;
-  std::string answer;
-  Headers headers = HeadersOf(endpoint_.token, is_gzip);
-  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectTimeoutS);
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT, kTimeoutS);
-  if (!endpoint_.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, endpoint_.ca_file.c_str());
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &AppendAnswer);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
+  EndpointRequest request{.target = target, .body = body, .timeout_s = kTimeoutS};
   if (body != nullptr) {
-    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, "PUT");
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body->data());
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body->size()));
+    request.method = "PUT";
+    request.headers = {"Content-Type: application/octet-stream", "Expect:"};
   }
-  if (CURLcode code = curl_easy_perform(curl); code != CURLE_OK) {
-    return Status(StatusCode::kUnavailable, "cannot reach the collector at " + endpoint_.url + ": " +
-                                                curl_easy_strerror(code) + "; check --endpoint");
-  }
-  long http_status = 0;
-  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http_status);
-  return ReadAnswer(static_cast<int>(http_status), answer);
+  if (is_gzip) request.headers.push_back("Content-Encoding: gzip");
+  const auto reply = client_.Ask(request);
+  return reply.ok() ? ReadAnswer(reply->http_status, reply->body) : reply.status();
 }
 
 Result<Json> SymbolsClient::AskPatiently(const std::string& target, const std::string* body, bool is_gzip,

@@ -6,12 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
-#include <string_view>
 
 #include "base/status.h"
-#include "tools/read/report_source.h"
+#include "tools/read/endpoint.h"
 #include "tools/symbols/symbol_scan.h"
 
 namespace lagwatch::tools {
@@ -19,7 +17,6 @@ namespace lagwatch::tools {
 class SymbolsClient {
  public:
   explicit SymbolsClient(Endpoint endpoint);
-  ~SymbolsClient();
 
   // The answer to GET /v1/symbols.
   base::Result<Json> List();
@@ -32,16 +29,13 @@ class SymbolsClient {
                                const std::atomic<bool>& is_stopped);
 
  private:
-  class Connection;
-
   base::Result<Json> Ask(const std::string& target, const std::string* body, bool is_gzip);
   base::Result<Json> AskPatiently(const std::string& target, const std::string* body, bool is_gzip,
                                   const std::atomic<bool>& is_stopped);
   base::Result<Json> SendPiece(const std::string& target, std::string piece,
                                const std::atomic<bool>& is_stopped);
 
-  Endpoint endpoint_;
-  std::unique_ptr<Connection> connection_;
+  EndpointClient client_;
 };
 
 }  // namespace lagwatch::tools

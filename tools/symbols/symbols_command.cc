@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/symbols/symbols_command.h"
-
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "tools/commands.h"
+#include "tools/read/output.h"
 #include "tools/symbols/symbol_scan.h"
 #include "tools/symbols/symbols_client.h"
 #include "tools/symbols/symbols_text.h"
@@ -25,40 +24,23 @@ struct Flags {
   bool json = false;
 };
 
-int Fail(const std::string& message) {
-  std::fprintf(stderr, "lagwatch: %s\n", message.c_str());
-  return 1;
-}
-
-// A line that is written over and over, on a terminal alone.
-class ProgressBar {
- public:
-  explicit ProgressBar(const std::vector<LocalSymbolFile>& files) {
-    state_.total_files = files.size();
-    for (const LocalSymbolFile& file : files) state_.total_bytes += file.size_bytes;
-  }
-
-  void Show(const UploadTotals& totals) {
-    if (!is_terminal_) return;
-    state_.bytes = totals.bytes;
-    state_.files = totals.files;
-    state_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    std::fprintf(stderr, "\r\033[K%s", ProgressLine(state_).c_str());
-  }
-  ~ProgressBar() {
-    if (is_terminal_) std::fputs("\r\033[K", stderr);
-  }
-
- private:
-  const bool is_terminal_ = isatty(STDERR_FILENO) == 1;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  UploadState state_;
-};
-
 void PrintSkipped(const Flags& flags, const SymbolScan& scan) {
   for (const SkippedFile& file : scan.skipped) {
     if (flags.is_verbose) std::printf("skipped %s: %s\n", file.path.c_str(), file.why.c_str());
   }
+}
+
+UploadTotals UploadWithProgress(const Endpoint& endpoint, const std::vector<LocalSymbolFile>& files) {
+  Progress progress;
+  UploadState state{.total_files = files.size()};
+  for (const LocalSymbolFile& file : files) state.total_bytes += file.size_bytes;
+  const auto start = std::chrono::steady_clock::now();
+  return UploadSymbols(endpoint, files, [&](const UploadTotals& now) {
+    state.bytes = now.bytes;
+    state.files = now.files;
+    state.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    progress.Say(ProgressLine(state));
+  });
 }
 
 int UploadAll(const Flags& flags) {
@@ -70,11 +52,7 @@ int UploadAll(const Flags& flags) {
     return Fail("no file has symbols and a build id (" + std::to_string(scan->skipped.size()) +
                 " ELF files were skipped; -v says why)");
   }
-  UploadTotals totals;
-  {
-    ProgressBar bar(scan->files);
-    totals = UploadSymbols(flags.endpoint, scan->files, [&bar](const UploadTotals& now) { bar.Show(now); });
-  }
+  const UploadTotals totals = UploadWithProgress(flags.endpoint, scan->files);
   for (const std::string& problem : totals.problems) Fail(problem);
   const uint64_t failed = totals.problems.size();
   std::printf("%llu files sent (%s), %llu already uploaded, %zu skipped\n",
@@ -87,31 +65,11 @@ int UploadAll(const Flags& flags) {
 int List(const Flags& flags) {
   auto files = SymbolsClient(flags.endpoint).List();
   if (!files.ok()) return Fail(files.status().message());
-  winsize size{};
-  const size_t width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-  try {
-    if (files->empty()) std::fputs("lagwatch: the collector has no symbol files\n", stderr);
-    const std::string text = flags.json       ? files->dump(2) + "\n"
-                             : files->empty() ? ""
-                                              : SymbolTable(*files, width);
-    std::fputs(text.c_str(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : Fail("cannot write to stdout");
-  } catch (const nlohmann::json::exception& error) {
-    return Fail(std::string("the collector's answer has an unknown format; update lagwatch: ") +
-                error.what());
-  }
-}
-
-void AddEndpoint(CLI::App* command, Endpoint* endpoint) {
-  command->add_option("--endpoint", endpoint->url, "The collector's URL")
-      ->envname("LAGWATCH_ENDPOINT")
-      ->required();
-  command->add_option("--token", endpoint->token, "One of the collector's admin tokens (DATA/admin-token)")
-      ->envname("LAGWATCH_TOKEN");
-  command
-      ->add_option("--ca-file", endpoint->ca_file,
-                   "PEM: trust only collectors with a certificate signed by one of these")
-      ->envname("LAGWATCH_CA_FILE");
+  return ShowAnswer([&] {
+    if (files->empty()) Fail("the collector has no symbol files");
+    if (flags.json) return Print(files->dump(2) + "\n");
+    return files->empty() ? 0 : Print(SymbolTable(*files, TerminalWidth()));
+  });
 }
 
 }  // namespace
@@ -123,12 +81,12 @@ void AddSymbolsCommand(CLI::App* app, int* exit_code) {
   CLI::App* upload = symbols->add_subcommand(
       "upload", "Upload programs, libraries and .debug files, or all files below a directory");
   upload->add_option("PATH", flags->paths, "A file, or a directory with files")->required();
-  AddEndpoint(upload, &flags->endpoint);
+  AddAdminEndpoint(upload, &flags->endpoint);
   upload->add_flag("-v,--verbose", flags->is_verbose, "List skipped files, with reasons");
   upload->callback([flags, exit_code] { *exit_code = UploadAll(*flags); });
 
   CLI::App* list = symbols->add_subcommand("list", "List the collector's symbol files");
-  AddEndpoint(list, &flags->endpoint);
+  AddAdminEndpoint(list, &flags->endpoint);
   list->add_flag("--json", flags->json, "Print the collector's answer");
   list->callback([flags, exit_code] { *exit_code = List(*flags); });
 }

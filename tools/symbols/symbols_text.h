@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/read/report_source.h"
+#include "tools/read/endpoint.h"
 
 namespace lagwatch::tools {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/read/report_source.h"
+#include "tools/read/endpoint.h"
 #include "tools/symbols/symbol_scan.h"
 
 namespace lagwatch::tools {

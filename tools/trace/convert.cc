@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trace/convert.h"
-
 #include <filesystem>
 #include <iostream>
 
+#include "tools/read/output.h"
 #include "tools/trace/data/name_frames.h"
-#include "tools/trace/data/progress.h"
 #include "tools/trace/data/trace_file.h"
+#include "tools/trace/trace_commands.h"
 
 namespace lagwatch::tools {
 namespace {

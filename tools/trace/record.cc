@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trace/record.h"
-
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -11,6 +9,7 @@
 
 #include "base/clock.h"
 #include "tools/trace/data/subject.h"
+#include "tools/trace/trace_commands.h"
 
 namespace lagwatch::tools {
 namespace {

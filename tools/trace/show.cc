@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trace/show.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -11,6 +9,7 @@
 #include "tools/read/table.h"
 #include "tools/trace/data/name_frames.h"
 #include "tools/trace/data/trace_file.h"
+#include "tools/trace/trace_commands.h"
 #include "trace/model/functions.h"
 #include "trace/model/wakes.h"
 #include "trace/model/weights.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trace/trace_command.h"
-
+#include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
@@ -9,12 +8,11 @@
 #include <memory>
 #include <string>
 
-#include "tools/trace/convert.h"
+#include "tools/commands.h"
 #include "tools/trace/data/trace_file.h"
-#include "tools/trace/record.h"
-#include "tools/trace/show.h"
 #include "tools/trace/top/top.h"
 #include "tools/trace/top/top_view.h"
+#include "tools/trace/trace_commands.h"
 
 namespace lagwatch::tools {
 namespace {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/upload/upload_command.h"
-
 #include <poll.h>
 
+#include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,9 +17,11 @@
 #include "base/clock.h"
 #include "base/process/env.h"
 #include "report/spool/spool_reader.h"
+#include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
+#include "sdk/run/run_record.h"
 #include "sdk/upload_service.h"
-#include "tools/upload/followed_run.h"
+#include "tools/commands.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -38,6 +42,40 @@ struct UploadOptions {
   int followed_fd = -1;
   pid_t followed_run = 0;
 };
+
+namespace fs = std::filesystem;
+
+std::string ContentOf(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// As it was when the process became the program that it is.
+bool IsStartedByRun(uint32_t pid, pid_t run_pid) {
+  const std::string environment = ContentOf("/proc/" + std::to_string(pid) + "/environ");
+  const std::string name = std::string(sdk::kPreloadConfigVariable) + "=";
+  size_t at = environment.starts_with(name) ? 0 : environment.find('\0' + name);
+  if (at == std::string::npos) return false;
+  at = environment.find('=', at) + 1;
+  const std::string config = environment.substr(at, environment.find('\0', at) - at);
+  return sdk::PreloadConfig::Parse(config).run_pid == static_cast<uint32_t>(run_pid);
+}
+
+// Whether a process that `lagwatch run` follows is alive: one that has a run record in the spool directory
+// and was started, itself or its parents, by process `run_pid`. A process that has watched no loop yet, or
+// whose environment this user cannot read, is not found.
+bool IsFollowedRunAlive(const std::string& spool_directory, pid_t run_pid) {
+  std::error_code error;
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(spool_directory) / sdk::kRunDirectoryName, error)) {
+    if (entry.path().extension() != sdk::kRunSuffix) continue;
+    sdk::RunRecord record;
+    const bool is_record =
+        sdk::ParseRunRecord(ContentOf(entry.path()), &record) == sdk::RunFile::kRecord && !record.has_ended;
+    if (is_record && IsStartedByRun(record.run.pid, run_pid)) return true;
+  }
+  return false;
+}
 
 // Sends while another process runs, until its descriptor says that it has ended, and those that it started
 // and that are followed, too.

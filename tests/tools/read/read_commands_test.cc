@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands as people type them, against a real collector and a spool.
-#include "tools/read/read_commands.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +14,8 @@
 #include "tests/testing/sample_report.h"
 #include "tests/testing/temp_directory.h"
 #include "tests/testing/tls_server.h"
+#include "tools/read/report_source.h"
+#include "tools/commands.h"
 
 namespace lagwatch::tools {
 namespace {

@@ -8,6 +8,7 @@
 #include "report/format/losses.h"
 #include "tests/testing/sample_report.h"
 #include "tools/read/report_lists.h"
+#include "tools/read/report_source.h"
 
 namespace lagwatch::tools {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/read/usage_text.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/testing/sample_report.h"
+#include "tools/read/report_lists.h"
+#include "tools/read/report_source.h"
 
 namespace lagwatch::tools {
 namespace {

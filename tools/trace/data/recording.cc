@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "tools/read/output.h"
 #include "tools/trace/data/name_frames.h"
-#include "tools/trace/data/progress.h"
 #include "tools/trace/data/trace_file.h"
 #include "trace/record/arena_reader.h"
 

@@ -1,13 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/trace/data/progress.h"
+#include "tools/read/output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "tools/read/table.h"
 
 namespace lagwatch::tools {
+
+int Fail(const std::string& message) {
+  std::fprintf(stderr, "lagwatch: %s\n", Printable(message).c_str());
+  return 1;
+}
+
+int Print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  return std::fflush(stdout) == 0 ? 0 : Fail("cannot write to stdout");
+}
+
+int ShowAnswer(const std::function<int()>& show) {
+  try {
+    return show();
+  } catch (const nlohmann::json::exception& error) {
+    return Fail(std::string("the collector's answer has an unknown format; update lagwatch: ") +
+                error.what());
+  }
+}
+
+size_t TerminalWidth() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
 
 Progress::Progress() : is_terminal_(isatty(STDERR_FILENO) != 0) {}
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of `lagwatch`. Context: background.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace lagwatch::tools {
+
+// Each of these adds its commands to `app`. The one that is given runs while `app` parses, and leaves its
+// exit code in `exit_code`: 0, or 1 if it failed or found nothing, unless stated otherwise. Usage errors are
+// CLI::ParseErrors. `exit_code` must outlive the parsing.
+
+// `lagwatch run -- CMD…`: runs a program as it is, watched. The program may take this process over.
+void AddRunCommand(CLI::App* app, int* exit_code);
+// `lagwatch trace`: records programs, converts recordings, and shows how a program spends its time.
+void AddTraceCommand(CLI::App* app, int* exit_code);
+
+// Reads a spool directory's records, with names for frames as far as this machine has them, as an encoded
+// lagwatch.Batch.
+using LoadRecords = std::function<base::Result<std::string>(const std::string& spool_directory)>;
+// The commands that read reports: `lagwatch clusters`, `reports`, `usage`, `report ID` and others.
+void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_code);
+
+// `lagwatch upload`: sends the reports that wait in a spool directory.
+void AddUploadCommand(CLI::App* app, int* exit_code);
+// `lagwatch symbols upload` and `lagwatch symbols list`.
+void AddSymbolsCommand(CLI::App* app, int* exit_code);
+// `lagwatch cause`: shows and changes the annotation of a cause.
+void AddCauseCommand(CLI::App* app, int* exit_code);
+// `lagwatch delete`: deletes a collector's data of a user, a cause, a key, a program, or one report.
+void AddDeleteCommand(CLI::App* app, int* exit_code);
+// `lagwatch dump PID`: requests a report of all threads of a watched program.
+void AddDumpCommand(CLI::App* app, int* exit_code);
+
+// The number of a signal given as "USR2", "SIGUSR2" or "12" in an option; 0 if it is invalid.
+int SignalNumber(const std::string& text);
+
+}  // namespace lagwatch::tools
