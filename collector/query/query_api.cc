@@ -11,6 +11,7 @@
 #include "collector/query/filter_parser.h"
 #include "collector/query/json/csv_text.h"
 #include "collector/query/json/report_json.h"
+#include "collector/query/report_trace.h"
 #include "collector/query/usage_days.h"
 #include "collector/query/usage_summary.h"
 
@@ -54,14 +55,10 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
   auto query = QueryString::Parse(query_text);
   if (!query.ok()) return ErrorResponse(query.status());
   if (auto item = ItemOf(kTraces, path); !item.empty()) return traces_.Get(item, *query);
+  if (auto id = ItemOf(kReports, path); !id.empty()) return Report(id, *query);
   const std::string format = query->Get("format");
   if (!format.empty() && format != "json" && format != "csv")
     return ErrorResponse(Status(StatusCode::kInvalid, "format must be json or csv"));
-  if (auto id = ItemOf(kReports, path); !id.empty()) {
-    if (format == "csv") return ErrorResponse(NoList());
-    auto text = OneReport(id);
-    return text.ok() ? Response{200, std::move(*text)} : ErrorResponse(text.status());
-  }
   Answer answer = Dispatch(path, *query);
   if (!answer.ok()) return ErrorResponse(answer.status());
   std::string text = JsonText(*answer);
@@ -197,12 +194,26 @@ QueryApi::Answer QueryApi::MissingSymbols(const QueryString& query) const {
   return answer;
 }
 
-Result<std::string> QueryApi::OneReport(std::string_view id) const {
-  auto resolved = LAGWATCH_TRY(ResolveId(id));
-  auto stored = LAGWATCH_TRY(store_->FindReport(resolved));
-  if (!stored) return NoSuchReport();
-  auto report = LAGWATCH_TRY(DecodeStored(*stored));
-  const ReportRow& row = stored->row;
+Response QueryApi::Report(std::string_view id, const QueryString& query) const {
+  const std::string format = query.Get("format");
+  if (format == "csv") return ErrorResponse(NoList());
+  auto resolved = ResolveId(id);
+  if (!resolved.ok()) return ErrorResponse(resolved.status());
+  auto stored = store_->FindReport(*resolved);
+  if (!stored.ok()) return ErrorResponse(stored.status());
+  if (!*stored) return ErrorResponse(NoSuchReport());
+  if (format.empty() || format == "json") {
+    auto text = ReportJson(**stored);
+    return text.ok() ? Response{200, std::move(*text)} : ErrorResponse(text.status());
+  }
+  const auto report = DecodeStored(**stored);
+  if (!report.ok()) return ErrorResponse(report.status());
+  return TraceFile(TraceOfReport(*report, SymbolNamer(*report, symbolizer_)), *resolved, query);
+}
+
+Result<std::string> QueryApi::ReportJson(const StoredReport& stored) const {
+  auto report = LAGWATCH_TRY(DecodeStored(stored));
+  const ReportRow& row = stored.row;
   auto cluster = LAGWATCH_TRY(store_->FindCluster(row.level1_key));
   Json answers = Json::array({ReportHeaderJson(row, cluster.value_or(Cluster{}).frames)});
   if (Status added = AddExits({&row, 1}, answers); !added.ok()) return added;

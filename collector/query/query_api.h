@@ -36,8 +36,8 @@ class QueryApi {
         app_quota_(app_quota) {}
 
   // /v1/clusters, /v1/clusters/{key}, /v1/clusters/{key}/samples, /v1/reports, /v1/reports/{id}, /v1/frames,
-  // /v1/usage, /v1/losses, /v1/missing-symbols. Lists are CSV with format=csv. /v1/traces/{id} is a file,
-  // /v1/traces/{id}/flame JSON.
+  // /v1/usage, /v1/losses, /v1/missing-symbols. Lists are CSV with format=csv. /v1/traces/{id} is a file, and
+  // so is /v1/reports/{id} with the format of one. /v1/traces/{id}/flame is JSON.
   Response Get(std::string_view path, std::string_view query) const;
 
  private:
@@ -54,8 +54,9 @@ class QueryApi {
   Answer MissingSymbols(const QueryString& query) const;
   // Adds "exit" to the answer's entries, which are those of `reports`.
   base::Status AddExits(std::span<const ReportRow> reports, Json& answer) const;
+  Response Report(std::string_view id, const QueryString& query) const;
   // The answer as text.
-  base::Result<std::string> OneReport(std::string_view id) const;
+  base::Result<std::string> ReportJson(const StoredReport& stored) const;
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 
   Store* store_;

@@ -52,6 +52,29 @@ std::string FormatNames() {
 
 }  // namespace
 
+Response TraceFile(const trace::Trace& trace, const base::Uuid& id, const QueryString& query) {
+  std::string name = query.Get("format");
+  if (name.empty()) name = trace::Formats().front().name;
+  const auto is_named = [&](const trace::FormatInfo& info) { return info.name == name; };
+  const auto info = std::ranges::find_if(trace::Formats(), is_named);
+  if (name != kOwnFormat && info == trace::Formats().end())
+    return ErrorResponse(Status(StatusCode::kInvalid, "format must be one of " + FormatNames()));
+  trace::ExportOptions options;
+  if (!query.Get("tid").empty()) {
+    auto tid = ThreadOf(trace, query);
+    if (!tid.ok()) return ErrorResponse(tid.status());
+    options.tid = *tid;
+  }
+  auto file = name == kOwnFormat ? base::Result<std::string>(trace::PackTrace(trace))
+                                 : trace::Export(info->format, trace, options);
+  if (!file.ok()) return ErrorResponse(file.status());
+  const std::string suffix = name == kOwnFormat ? ".lwtrace" : std::string(info->suffix);
+  return {.status = 200,
+          .body = std::move(*file),
+          .content_type = TypeOf(name),
+          .content_disposition = "attachment; filename=\"lagwatch-" + base::ToString(id) + suffix + "\""};
+}
+
 Response TraceQueries::Get(std::string_view item, const QueryString& query) const {
   if (!item.ends_with(kFlame)) return File(item, query);
   item.remove_suffix(kFlame.size());
@@ -82,29 +105,8 @@ base::Result<TraceQueries::Opened> TraceQueries::Open(std::string_view id) const
 }
 
 Response TraceQueries::File(std::string_view id, const QueryString& query) const {
-  std::string name = query.Get("format");
-  if (name.empty()) name = trace::Formats().front().name;
-  const auto is_named = [&](const trace::FormatInfo& info) { return info.name == name; };
-  const auto info = std::ranges::find_if(trace::Formats(), is_named);
-  if (name != kOwnFormat && info == trace::Formats().end())
-    return ErrorResponse(Status(StatusCode::kInvalid, "format must be one of " + FormatNames()));
-  auto opened = Open(id);
-  if (!opened.ok()) return ErrorResponse(opened.status());
-  trace::ExportOptions options;
-  if (!query.Get("tid").empty()) {
-    auto tid = ThreadOf(opened->trace, query);
-    if (!tid.ok()) return ErrorResponse(tid.status());
-    options.tid = *tid;
-  }
-  auto file = name == kOwnFormat ? base::Result<std::string>(trace::PackTrace(opened->trace))
-                                 : trace::Export(info->format, opened->trace, options);
-  if (!file.ok()) return ErrorResponse(file.status());
-  const std::string suffix = name == kOwnFormat ? ".lwtrace" : std::string(info->suffix);
-  return {.status = 200,
-          .body = std::move(*file),
-          .content_type = TypeOf(name),
-          .content_disposition =
-              "attachment; filename=\"lagwatch-" + base::ToString(opened->row.id) + suffix + "\""};
+  const auto opened = Open(id);
+  return opened.ok() ? TraceFile(opened->trace, opened->row.id, query) : ErrorResponse(opened.status());
 }
 
 Response TraceQueries::Flame(std::string_view id, const QueryString& query) const {

@@ -15,6 +15,10 @@
 
 namespace lagwatch::collector {
 
+// The trace as a file, in the format that the query names; `id` is in the file's name. With `tid`, of that
+// thread alone.
+Response TraceFile(const trace::Trace& trace, const base::Uuid& id, const QueryString& query);
+
 class TraceQueries {
  public:
   // Borrows both; `symbolizer` may be null.

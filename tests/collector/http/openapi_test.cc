@@ -112,6 +112,8 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"POST /api/{project}/store/", "1"},
       {"body POST /api/{project}/store/", {{"event_id", std::string(32, 'a')}}},
       {"GET /v1/reports/{id}", base::ToString(report.header.id)},
+      {"query GET /v1/reports/{id}",
+       {"", "?format=json", "?format=lwtrace", "?format=speedscope", "?format=chrome", "?format=collapsed"}},
       {"GET /v1/traces/{id}", base::ToString(trace.id)},
       {"query GET /v1/traces/{id}",
        {"", "?format=lwtrace", "?format=speedscope&tid=100", "?format=chrome", "?format=pprof",

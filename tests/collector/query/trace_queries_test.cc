@@ -11,7 +11,8 @@
 namespace lagwatch::collector {
 namespace {
 
-using ::testing::ElementsAre;
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::MemoryCollector;
@@ -133,6 +134,57 @@ TEST_F(TraceQueriesTest, TellsAFlameGraphOfAThread) {
   const Json worker = Json::parse(api_.Get(Path("/flame"), "tid=101").body);
   EXPECT_EQ(worker["tid"], 101);
   EXPECT_THAT(worker["stacks"], SizeIs(1));
+}
+
+TEST_F(TraceQueriesTest, AReportsSamplesCanBeHadInEachFormatAsAFile) {
+  SampleReport report;
+  report.samples = {
+      {"Load", "Handle", "main"}, {"Load", "Handle", "main"}, {"Handle", "main"}, {"a;b", "main"}};
+  ASSERT_EQ(collector_.ingest.Submit(testing::EncodeBatch({report.Encode()}))->accepted, 1);
+  const std::string id = base::ToString(report.header.id);
+  const auto get = [&](const std::string& format) {
+    return collector_.query_api.Get("/v1/reports/" + id, "format=" + format);
+  };
+  for (const trace::FormatInfo& format : trace::Formats()) {
+    const Response file = get(std::string(format.name));
+    EXPECT_EQ(file.status, 200) << file.body;
+    EXPECT_EQ(file.content_disposition,
+              "attachment; filename=\"lagwatch-" + id + std::string(format.suffix) + "\"");
+  }
+  // 50 ms a sample.
+  EXPECT_EQ(get("collapsed").body,
+            "main;main;Handle 50000000\nmain;main;Handle;Load 100000000\nmain;main;a,b 50000000\n");
+  const Json speedscope = Json::parse(get("speedscope").body);
+  EXPECT_EQ(speedscope["name"], "editor 2.3.1");
+  const Json& in_order = speedscope["profiles"][0];
+  EXPECT_THAT(in_order["events"], SizeIs(8));  // neighbours share their calls
+  EXPECT_EQ(in_order["endValue"], 200'000'000);
+  EXPECT_EQ(Json::parse(get("json").body), collector_.Get("/v1/reports/" + id));
+  EXPECT_EQ(get("csv").status, 400);
+  EXPECT_THAT(get("elf").body, HasSubstr("lwtrace, perfetto, speedscope"));
+}
+
+TEST_F(TraceQueriesTest, AReportsFileHasTheTimesOfItsKind) {
+  SampleReport slow;
+  slow.header.kind = report::HangKind::kSlow;
+  slow.samples = {{"main"}, {"Load", "main"}};
+  slow.sample_costs = {{.wall_ns = 1'000}, {.wall_ns = 2'000}};
+  SampleReport cpu;
+  cpu.header.kind = report::HangKind::kCpuAverage;
+  cpu.samples = {{"Load", "main"}, {"main"}};
+  cpu.sample_cpu_ns = {5'000, 0};
+  SampleReport untimed;
+  untimed.header.kind = report::HangKind::kCpu;
+  untimed.header.elapsed_ns = 7'000'000;
+  const std::string batch = testing::EncodeBatch({slow.Encode(), cpu.Encode(), untimed.Encode()});
+  ASSERT_EQ(collector_.ingest.Submit(batch)->accepted, 3);
+  const auto collapsed = [&](const SampleReport& report) {
+    const std::string path = "/v1/reports/" + base::ToString(report.header.id);
+    return collector_.query_api.Get(path, "format=collapsed").body;
+  };
+  EXPECT_THAT(collapsed(slow), AllOf(HasSubstr(";main 1000\n"), HasSubstr(";main;Load 2000\n")));
+  EXPECT_THAT(collapsed(cpu), EndsWith(";main;Load 5000\n"));
+  EXPECT_THAT(collapsed(untimed), EndsWith(";main;Loop;Caller;Leaf 7000000\n"));
 }
 
 TEST_F(TraceQueriesTest, SaysWhatIsNotThere) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One report: timeline, verdict, wait chain, stacks.
 import { useRoute } from "preact-iso";
-import { useMemo } from "preact/hooks";
-import { get, saveAs } from "../api/client";
+import { useMemo, useState } from "preact/hooks";
+import { downloadFile, get, saveAs } from "../api/client";
 import { usePendingNames } from "../api/pending_names";
 import { useResource } from "../api/resource";
 import { isAdmin } from "../api/session";
@@ -15,12 +15,12 @@ import { CopyButton } from "../parts/copy_button";
 import { DeleteButton } from "../parts/delete_button";
 import { Flame } from "../parts/flame";
 import { OddMark } from "../parts/odd_mark";
-import { Shown } from "../parts/states";
+import { ErrorBox, Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
 import { VerdictWord } from "../parts/verdict";
 import { Context, Modules } from "./context";
 import { Evidence } from "./evidence";
-import { asText, reportCollapsed, reportSpeedscope, whatHappened } from "./exports";
+import { asText, whatHappened } from "./report_text";
 import { HangTimeline } from "./hang_timeline";
 import { hasLag, isOfCpu, isSlow, timedStacks } from "./report_times";
 import { Threads } from "./threads";
@@ -30,20 +30,19 @@ import "./report.css";
 
 function Downloads({ report }: { report: Report }) {
   const name = `${report.app || "report"}-${report.id}`;
-  const files: readonly [string, string, () => string, string][] = [
-    ["JSON", ".json", () => JSON.stringify(report, null, 2), "application/json"],
-    ["Collapsed", ".collapsed.txt", () => reportCollapsed(report), "text/plain"],
-    ["speedscope", ".speedscope.json", () => reportSpeedscope(report), "application/json"],
-  ];
+  const [error, setError] = useState<Error | null>(null);
+  const saveFile = (format: string) => {
+    setError(null);
+    downloadFile(`/v1/reports/${report.id}`, { format }).catch(setError);
+  };
   return (
     <div class="downloads" role="group" aria-label="Download">
-      {files.map(([label, ending, text, type]) => (
-        <button key={label} onClick={() => saveAs(name + ending, text(), type)}>
-          {label}
-        </button>
-      ))}
+      <button onClick={() => saveAs(`${name}.json`, JSON.stringify(report, null, 2))}>JSON</button>
+      <button onClick={() => saveFile("collapsed")}>Collapsed</button>
+      <button onClick={() => saveFile("speedscope")}>speedscope</button>
       <CopyButton text={asText(report, location.href)} label="Copy as text" />
       {isAdmin() && <DeleteButton kind="report" subject={report.id} what="this report" />}
+      {error && <ErrorBox error={error} />}
     </div>
   );
 }

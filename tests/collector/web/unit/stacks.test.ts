@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
 import { flameTree, frameHue, type FlameNode } from "../../../../collector/web/src/parts/flame_tree";
-import { collapsed, speedscope } from "../../../../collector/web/src/report/exports";
 import { tickStep } from "../../../../collector/web/src/report/hang_timeline";
 import { timelineOf } from "../../../../collector/web/src/report/report_times";
 
@@ -34,24 +33,6 @@ describe("a flame graph", () => {
       frameHue({ function: "A::g", module: "/usr/bin/app" }),
     );
   });
-});
-
-test("collapsed stacks are outermost first, and add up in microseconds", () => {
-  expect(collapsed([stack("bm", 1.5), stack("cm", 1), stack("bm", 0.5)])).toBe("m;b 2000\nm;c 1000\n");
-  expect(collapsed([{ frames: [{ function: "a;b\nc", module: "" }], ms: 1 }])).toBe("a:b:c 1000\n");
-});
-
-test("a speedscope file names each frame once", () => {
-  const file = speedscope("x", [stack("bm", 1), stack("cm", 2)]) as {
-    shared: { frames: object[] };
-    profiles: { samples: number[][]; endValue: number }[];
-  };
-  expect(file.shared.frames).toEqual([{ name: "m" }, { name: "b" }, { name: "c" }]);
-  expect(file.profiles[0]!.samples).toEqual([
-    [0, 1],
-    [0, 2],
-  ]);
-  expect(file.profiles[0]!.endValue).toBe(3);
 });
 
 test("a time line begins with the lag, and leaves most of its room to it", () => {
