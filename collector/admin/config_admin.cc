@@ -11,7 +11,7 @@
 #include "base/process/env.h"
 #include "collector/admin/refusals.h"
 #include "collector/config/config_file.h"
-#include "collector/files/replace_file.h"
+#include "collector/files/small_files.h"
 #include "collector/query/query_string.h"
 #include "report/config/remote_config.h"
 

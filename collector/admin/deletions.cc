@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/process/env.h"
 #include "base/text.h"
-#include "collector/files/replace_file.h"
+#include "collector/files/small_files.h"
 #include "collector/keys/key_record.h"
 
 namespace lagwatch::collector {

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/process/env.h"
 #include "base/text.h"
-#include "collector/files/replace_file.h"
+#include "collector/files/small_files.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "collector/config/config_file.h"
-#include "collector/files/file_stamp.h"
+#include "collector/files/small_files.h"
 #include "report/config/signing_key.h"
 
 namespace lagwatch::collector {

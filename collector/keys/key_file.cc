@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/process/env.h"
-#include "collector/files/replace_file.h"
+#include "collector/files/small_files.h"
 
 namespace lagwatch::collector {
 namespace {

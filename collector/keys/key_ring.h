@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/files/file_stamp.h"
+#include "collector/files/small_files.h"
 #include "collector/keys/key_file.h"
 #include "collector/keys/token_bucket.h"
 

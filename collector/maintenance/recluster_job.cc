@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/process/env.h"
-#include "collector/files/replace_file.h"
+#include "collector/files/small_files.h"
 #include "collector/symbols/names/symbol_namer.h"
 #include "report/format/report.h"
 

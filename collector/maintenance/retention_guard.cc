@@ -2,11 +2,11 @@
 #include "collector/maintenance/retention_guard.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/process/env.h"
-#include "collector/files/replace_file.h"
+#include "base/text.h"
+#include "collector/files/small_files.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -16,10 +16,8 @@ constexpr int64_t kPauseNs = 3600 * base::kNsPerSecond;
 
 std::optional<int64_t> ReadNumber(const std::string& path) {
   std::string text;
-  int64_t number = 0;
   if (path.empty() || base::SystemEnv().ReadAll(path, &text) != 0) return std::nullopt;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  return read.ec == std::errc() ? std::optional(number) : std::nullopt;
+  return base::ParseNumber<int64_t>(base::Trimmed(text));
 }
 
 }  // namespace

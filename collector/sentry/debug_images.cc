@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sentry/debug_images.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "base/text.h"
 #include "collector/sentry/json_fields.h"
+#include "collector/sentry/stack_writer.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognizes hangs among the events of Sentry's SDKs. Context: background; pure.
+// Recognizes hangs among the events of Sentry's SDKs, and converts them to records like those of our own
+// clients. docs/sentry.md lists the fields. Context: background; pure.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "collector/sentry/hang_time.h"
+#include "base/status.h"
+#include "base/uuid.h"
 #include "policies/hang.h"
 
 namespace lagwatch::collector {
+
+struct HangTime {
+  int64_t at_least_ns = 0;
+  std::optional<int64_t> at_most_ns = std::nullopt;  // once it is over
+
+  bool operator==(const HangTime&) const = default;
+};
+
+// The first duration in a text of an SDK: "at least 2000 ms" during a hang, "between 2.0 and 2.3 seconds" or
+// "2150 ms" afterwards. Nothing when there is none, or it is longer than a year.
+std::optional<HangTime> FindHangTime(std::string_view text);
 
 struct Hang {
   const nlohmann::json* exception = nullptr;  // the event's, which says so
@@ -22,5 +37,10 @@ struct Hang {
 // ("AppHang"), Java on Android ("ApplicationNotResponding") and JavaScript outside of browsers (likewise, and
 // "EventLoopBlocked"). Nothing when the event is about something else. Borrows from `event`.
 std::optional<Hang> FindHang(const nlohmann::json& event);
+
+// Appends a Report and, when the hang is over, a HangEnd to a batch under construction. `project` is the
+// DSN's. Errors: kInvalid when the event has no time; kTooLarge when it does not fit a report.
+base::Status AppendHang(const nlohmann::json& event, const Hang& hang, const base::Uuid& event_id,
+                        std::string_view project, std::string* batch);
 
 }  // namespace lagwatch::collector

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sentry/hang_report.h"
-
+#include <algorithm>
 #include <memory>
 
 #include "base/hash.h"
 #include "base/text.h"
 #include "collector/sentry/event_identity.h"
+#include "collector/sentry/hang.h"
 #include "collector/sentry/json_fields.h"
 #include "collector/sentry/stack_writer.h"
 #include "report/format/fixed_buffer.h"

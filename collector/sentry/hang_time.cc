@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sentry/hang_time.h"
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+
+#include "collector/sentry/hang.h"
 
 namespace lagwatch::collector {
 namespace {

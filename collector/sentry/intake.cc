@@ -7,7 +7,6 @@
 #include "collector/query/json/json_text.h"
 #include "collector/sentry/event_identity.h"
 #include "collector/sentry/hang.h"
-#include "collector/sentry/hang_report.h"
 #include "collector/sentry/json_fields.h"
 
 namespace lagwatch::collector {

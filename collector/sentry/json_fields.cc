@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/sentry/json_fields.h"
 
-#include <charconv>
+#include "base/text.h"
 
 namespace lagwatch::collector {
 namespace {
 
 using nlohmann::json;
-
-std::optional<uint64_t> ParseNumber(std::string_view digits, int base) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return number;
-}
 
 std::string Cut(const std::string& text) {
   if (text.size() <= kMaxFieldBytes) return text;
@@ -39,7 +32,7 @@ std::string TextOf(const json& object, const char* name) {
 std::optional<uint64_t> NumberOf(const json& object, const char* name) {
   const json& child = Child(object, name);
   if (child.is_number_unsigned()) return child.get<uint64_t>();
-  if (child.is_string()) return ParseNumber(child.get_ref<const std::string&>(), 10);
+  if (child.is_string()) return base::ParseNumber<uint64_t>(child.get_ref<const std::string&>());
   return std::nullopt;
 }
 
@@ -48,7 +41,7 @@ std::optional<uint64_t> AddressOf(const json& object, const char* name) {
   if (child.is_number_unsigned()) return child.get<uint64_t>();
   if (!child.is_string()) return std::nullopt;
   const std::string_view text = child.get_ref<const std::string&>();
-  return text.starts_with("0x") ? ParseNumber(text.substr(2), 16) : std::nullopt;
+  return text.starts_with("0x") ? base::ParseNumber<uint64_t>(text.substr(2), 16) : std::nullopt;
 }
 
 bool IsTrue(const json& object, const char* name) {

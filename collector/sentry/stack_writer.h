@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts an event's stack traces into a report under construction. Context: background; pure.
+// Puts an event's stack traces into a report under construction, with its programs and libraries
+// (debug_meta.images). Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,31 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "collector/sentry/debug_images.h"
 #include "report/format/report_encoder.h"
 
 namespace lagwatch::collector {
+
+struct DebugImage {
+  std::string path;
+  std::string build_id;  // raw bytes: an ELF file's build id, a Mach-O file's UUID
+  uint64_t begin = 0;    // addresses in the process
+  uint64_t end = 0;
+  uint64_t load_bias = 0;  // address = load_bias + offset in the file's own address space
+};
+
+class DebugImages {
+ public:
+  // Images without an address, as of source maps, are left out.
+  explicit DebugImages(const nlohmann::json& event);
+
+  // Null when the address is in none. Lives as long as this.
+  const DebugImage* Find(uint64_t address) const;
+
+ private:
+  std::vector<DebugImage> images_;  // by their begin
+};
 
 class StackWriter {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sentry/hang_time.h"
-
 #include <gtest/gtest.h>
+
+#include "collector/sentry/hang.h"
 
 namespace lagwatch::collector {
 namespace {
