@@ -41,13 +41,11 @@ class CallWriter {
   std::vector<trace::NamedFrame> FramesOf(const report::Stack& stack) const {
     std::vector<trace::NamedFrame> frames;
     for (const report::Frame& frame : stack.frames) {
-      const std::vector<SourceFrame>& sources = namer_.SourcesOf(frame);
-      const std::vector<FrameName> names = namer_.NamesOf(frame);
-      for (size_t i = 0; i < names.size(); ++i) {
-        if (base::IsOwnFunctionName(names[i].text)) continue;  // named since it was stored
-        trace::NamedFrame& named = frames.emplace_back(frame, names[i].text);
-        if (i < sources.size()) named.file = sources[i].file;
-        if (i < sources.size()) named.line = static_cast<uint32_t>(sources[i].line);
+      for (const NamedFrame& known : namer_.NamesOf(frame)) {
+        if (base::IsOwnFunctionName(known.function)) continue;  // named since it was stored
+        trace::NamedFrame& named = frames.emplace_back(frame, known.function);
+        named.file = known.file;
+        named.line = known.line;
       }
     }
     std::ranges::reverse(frames);
