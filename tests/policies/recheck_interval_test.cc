@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/check_schedule.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
+
+#include "policies/check_schedule.h"
 
 namespace lagwatch::policies {
 namespace {

@@ -34,6 +34,7 @@ bool IsFileLock(uint64_t command) { return command == F_SETLKW || command == F_O
 
 Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char state) {
   const uint64_t* arguments = blocked.arguments;
+  if (const auto awaited = WhatSetAwaits(tid, blocked)) return *awaited;
   switch (blocked.syscall_number) {
     case -1:
       return Doing::kMemory;
@@ -58,27 +59,6 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
     case SYS_rt_sigsuspend:
       return Doing::kSleep;
 
-#ifdef SYS_poll
-    case SYS_poll:
-#endif
-    case SYS_ppoll:
-      return arguments[1] == 0 ? Doing::kSleep : WhatPollAwaits(tid, arguments[0], arguments[1]);
-#ifdef SYS_select
-    case SYS_select:
-#endif
-    case SYS_pselect6:
-      return static_cast<int>(arguments[0]) == 0
-                 ? Doing::kSleep
-                 : WhatSelectAwaits(tid, static_cast<int>(arguments[0]),
-                                    {arguments[1], arguments[2], arguments[3]});
-#ifdef SYS_epoll_wait
-    case SYS_epoll_wait:
-#endif
-    case SYS_epoll_pwait:
-#ifdef SYS_epoll_pwait2
-    case SYS_epoll_pwait2:
-#endif
-      return WhatEpollAwaits(tid, static_cast<int>(arguments[0]));
     case SYS_accept:
     case SYS_accept4:
     case SYS_msgrcv:

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "policies/verdict.h"
+#include "stack/threads/thread_state.h"
 
 namespace lagwatch::watchdog {
 
@@ -18,13 +19,12 @@ inline constexpr int kNoDescriptor = -1;
 // kernel's letter (S or D), of a thread that is in a call on the descriptor itself.
 policies::Doing WhatDescriptorAwaits(int32_t tid, int descriptor, char state);
 
-// Of a set that is polled, by the same rules. Descriptors that only wake a loop up, and timers, do not count
-// beside others. Where several kinds are waited for, or too many descriptors: the network. `fds` and `sets`
-// are addresses in this process, of pollfd[] and of up to three fd_set. `only`, which may be null, becomes
-// the descriptor that is waited for where it is one; else kNoDescriptor.
-policies::Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count, int* only = nullptr);
-policies::Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3], int* only = nullptr);
-policies::Doing WhatEpollAwaits(int32_t tid, int epoll, int* only = nullptr);
+// Of a thread in poll(2), select(2), epoll_wait(2) or their kin, by the same rules; none in another call.
+// Descriptors that only wake a loop up, and timers, do not count beside others. Where several kinds are
+// waited for, or too many descriptors: the network; where none is: a sleep. `only`, which may be null,
+// becomes the descriptor that is waited for where it is one; else kNoDescriptor.
+std::optional<policies::Doing> WhatSetAwaits(int32_t tid, const stack::BlockedThread& blocked,
+                                             int* only = nullptr);
 
 // The other end of a socket.
 struct SocketPeer {

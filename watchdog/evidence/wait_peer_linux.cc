@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -242,38 +243,9 @@ class Sum {
   std::optional<Doing> wakes_;
 };
 
-}  // namespace
-
-std::optional<uint64_t> NumberInFdInfo(int32_t tid, int descriptor, std::string_view key) {
-  char leaf[24];
-  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", descriptor);
-  char buffer[1024];
-  return base::NumberInLine(base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer),
-                            key);
-}
-
-uint64_t InodeOfDescriptor(int32_t tid, int descriptor, const char* kind) {
-  char target[64];
-  std::string_view name = ReadLink(tid, descriptor, target);
-  if (!name.starts_with(kind)) return 0;
-  name.remove_prefix(std::strlen(kind));
-  if (!name.starts_with(":[")) return 0;
-  name.remove_prefix(2);
-  uint64_t inode = 0;
-  return base::ConsumeDecimal(&name, &inode) ? inode : 0;
-}
-
-Doing WhatDescriptorAwaits(int32_t tid, int descriptor, char state) {
-  constexpr char kUninterruptible = 'D';
-  if (state == kUninterruptible) return Doing::kDisk;
-  const Descriptor found = DescribeDescriptor(tid, descriptor);
-  if (!found.is_path) return found.doing;
-  return IsInPipe(tid) ? Doing::kPipe : Doing::kDisk;  // on a file system in user space
-}
-
+// `fds` and the sets below are addresses in this process, of pollfd[] and of up to three fd_set.
 Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count, int* only) {
   pollfd copies[kMostInSet];
-  if (only != nullptr) *only = kNoDescriptor;
   if (count > kMostInSet) return Doing::kNetwork;
   const size_t read = base::ReadOwnMemory(fds, copies, count * sizeof copies[0]) / sizeof copies[0];
   Sum sum(tid);
@@ -313,6 +285,65 @@ Doing WhatEpollAwaits(int32_t tid, int epoll, int* only) {
   }
   sum.TellOnly(only);
   return sum.doing();
+}
+
+}  // namespace
+
+std::optional<uint64_t> NumberInFdInfo(int32_t tid, int descriptor, std::string_view key) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", descriptor);
+  char buffer[1024];
+  return base::NumberInLine(base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer),
+                            key);
+}
+
+uint64_t InodeOfDescriptor(int32_t tid, int descriptor, const char* kind) {
+  char target[64];
+  std::string_view name = ReadLink(tid, descriptor, target);
+  if (!name.starts_with(kind)) return 0;
+  name.remove_prefix(std::strlen(kind));
+  if (!name.starts_with(":[")) return 0;
+  name.remove_prefix(2);
+  uint64_t inode = 0;
+  return base::ConsumeDecimal(&name, &inode) ? inode : 0;
+}
+
+Doing WhatDescriptorAwaits(int32_t tid, int descriptor, char state) {
+  constexpr char kUninterruptible = 'D';
+  if (state == kUninterruptible) return Doing::kDisk;
+  const Descriptor found = DescribeDescriptor(tid, descriptor);
+  if (!found.is_path) return found.doing;
+  return IsInPipe(tid) ? Doing::kPipe : Doing::kDisk;  // on a file system in user space
+}
+
+std::optional<Doing> WhatSetAwaits(int32_t tid, const stack::BlockedThread& blocked, int* only) {
+  const uint64_t* arguments = blocked.arguments;
+  if (only != nullptr) *only = kNoDescriptor;
+  switch (blocked.syscall_number) {
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+    case SYS_ppoll:
+      return arguments[1] == 0 ? Doing::kSleep : WhatPollAwaits(tid, arguments[0], arguments[1], only);
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6: {
+      const int limit = static_cast<int>(arguments[0]);
+      if (limit == 0) return Doing::kSleep;
+      return WhatSelectAwaits(tid, limit, {arguments[1], arguments[2], arguments[3]}, only);
+    }
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+    case SYS_epoll_pwait2:
+#endif
+      return WhatEpollAwaits(tid, static_cast<int>(arguments[0]), only);
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace lagwatch::watchdog

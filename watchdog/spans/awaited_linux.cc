@@ -43,7 +43,7 @@ VerdictWord WordOf(Doing doing) {
   }
 }
 
-// 0 if it is none, or once the process is gone.
+// 0 for a descriptor of another kind, or once the process is gone.
 int32_t PidOfPidfd(int32_t tid, int descriptor) {
   return static_cast<int32_t>(NumberInFdInfo(tid, descriptor, "Pid:").value_or(0));
 }
@@ -116,31 +116,9 @@ void FindPeer(int32_t tid, int descriptor, Awaited* awaited) {
 
 // The one descriptor that the call waits for.
 int AwaitedDescriptor(int32_t tid, const stack::BlockedThread& blocked) {
-  const uint64_t* arguments = blocked.arguments;
   int only = kNoDescriptor;
+  if (WhatSetAwaits(tid, blocked, &only)) return only;
   switch (blocked.syscall_number) {
-#ifdef SYS_poll
-    case SYS_poll:
-#endif
-    case SYS_ppoll:
-      WhatPollAwaits(tid, arguments[0], arguments[1], &only);
-      return only;
-#ifdef SYS_select
-    case SYS_select:
-#endif
-    case SYS_pselect6:
-      WhatSelectAwaits(tid, static_cast<int>(arguments[0]), {arguments[1], arguments[2], arguments[3]},
-                       &only);
-      return only;
-#ifdef SYS_epoll_wait
-    case SYS_epoll_wait:
-#endif
-    case SYS_epoll_pwait:
-#ifdef SYS_epoll_pwait2
-    case SYS_epoll_pwait2:
-#endif
-      WhatEpollAwaits(tid, static_cast<int>(arguments[0]), &only);
-      return only;
     case SYS_connect:
     case SYS_recvfrom:
     case SYS_recvmsg:
@@ -152,7 +130,7 @@ int AwaitedDescriptor(int32_t tid, const stack::BlockedThread& blocked) {
     case SYS_readv:
     case SYS_write:
     case SYS_writev:
-      return static_cast<int>(arguments[0]);
+      return static_cast<int>(blocked.arguments[0]);
     default:
       return kNoDescriptor;
   }
