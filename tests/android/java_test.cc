@@ -13,9 +13,11 @@
 namespace lagwatch {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Process;
+using ::testing::UnorderedElementsAre;
 using testing::WaitUntil;
 
 class JavaTest : public AndroidTest {
@@ -128,6 +130,22 @@ TEST_F(JavaTest, ASlowFrameIsReported) {
               HasSubstr("android.view.Choreographer$FrameHandler.handleMessage"));
 }
 
+TEST_F(JavaTest, FramesAreSummedPerScreenAndTouch) {
+  RunApp({"screen", "frames", "touch", "frames"});
+  std::vector<std::string> scenes;
+  for (json frames : Ask({"frames", "--spool", spool_})) {
+    EXPECT_GE(frames["frames"], 2);
+    EXPECT_GT(frames["stage_ms"]["draw"], 0);
+    scenes.push_back(frames["scene"]);
+  }
+  EXPECT_THAT(scenes, UnorderedElementsAre("MainScreen", "MainScreen (touch)"));
+}
+
+TEST_F(JavaTest, TheOverlayShowsFramesPerSecond) {
+  EXPECT_THAT(RunApp({"screen", "frames", "nothing", "overlay", "android_fps_overlay=1"}),
+              ContainsRegex("overlay: [1-9] fps"));
+}
+
 TEST_F(JavaTest, ATouchOutsideOfAMessageIsADispatch) {
   RunApp({"screen", "touch"});
   json report = ReportOf("lag", "dispatchTouchEvent");
@@ -175,8 +193,15 @@ TEST_F(JavaTest, ForegroundStartAndFactsComeFromTheSystem) {
 }
 
 TEST_F(JavaTest, AStartForAServiceIsNoStartForAUser) {
-  RunApp({"message"}, {"-Dandroid.background=true"});
-  EXPECT_EQ(ReportOf("startup-lag", "MainHandler")["facts"]["foreground"], 0);
+  RunApp({"message"}, {"-Dandroid.background=true", "-Dandroid.sdk=21"});
+  json facts = ReportOf("startup-lag", "MainHandler")["facts"];
+  EXPECT_EQ(facts["foreground"], 0);
+  EXPECT_FALSE(facts.contains("app.android_exit"));  // of newer systems
+}
+
+TEST_F(JavaTest, AnAppThatEndsInAMessageLosesNothing) {
+  RunApp({"screen", "message", "exit"});
+  EXPECT_FALSE(ReportOf("lag", "MainHandler").empty());
 }
 
 TEST_F(JavaTest, ADumpHasTheJavaStacksOfAllThreads) {

@@ -142,6 +142,9 @@ void ScopeEnd(JNIEnv*, jclass, jlong handle) { lw_scope_end(NativeLoopOf(handle)
 void FrameBegin(JNIEnv*, jclass, jlong handle, jlong vsync_ns) {
   lw_frame_begin(NativeLoopOf(handle), static_cast<uint64_t>(vsync_ns));
 }
+void FrameStage(JNIEnv*, jclass, jlong handle, jint stage) {
+  lw_frame_stage(NativeLoopOf(handle), static_cast<lw_stage>(stage));
+}
 void FrameEnd(JNIEnv*, jclass, jlong handle) { lw_frame_end(NativeLoopOf(handle)); }
 
 jint ThreadId(JNIEnv*, jclass) { return static_cast<jint>(syscall(SYS_gettid)); }
@@ -174,6 +177,7 @@ bool RegisterMethods(JNIEnv* env) {
       Method("scopeBegin", "(JJI)V", ScopeBegin),
       Method("scopeEnd", "(J)V", ScopeEnd),
       Method("frameBegin", "(JJ)V", FrameBegin),
+      Method("frameStage", "(JI)V", FrameStage),
       Method("frameEnd", "(J)V", FrameEnd),
       Method("threadId", "()I", ThreadId),
   };

@@ -11,6 +11,8 @@ import android.os.MessageQueue;
 import android.os.Process;
 import android.view.Choreographer;
 import android.view.MotionEvent;
+import android.view.ViewGroup;
+import android.widget.TextView;
 import java.util.ArrayList;
 import org.lagwatch.LagWatch;
 import org.lagwatch.LagWatchOptions;
@@ -132,6 +134,12 @@ public final class Host {
       case "printer-after":
         setPrinter();
         return 2 * FREEZE_MS;
+      case "exit":
+        post(() -> System.exit(0));
+        return FREEZE_MS;
+      case "overlay":
+        System.out.println("overlay: " + overlayText());
+        return PAUSE_MS;
       case "restart":
         LagWatch.stop(0);
         LagWatch.init(application, options);
@@ -148,6 +156,11 @@ public final class Host {
   private int post(Runnable work) {
     handler.post(work);
     return PAUSE_MS;
+  }
+
+  private CharSequence overlayText() {
+    ViewGroup decorView = (ViewGroup) screen.getWindow().getDecorView();
+    return decorView.getChildCount() == 0 ? "" : ((TextView) decorView.getChildAt(0)).getText();
   }
 
   private void setPrinter() {

@@ -8,12 +8,15 @@ import android.view.ViewTreeObserver;
 /**
  * Marks frames: from Choreographer's callback, with its refresh, to the end of that message, which is the end of
  * drawing. The next frame is asked for only by one that was drawn, so a screen that does not change costs
- * nothing; the first frame after a pause is not marked.
+ * nothing; the first frame after a pause is not marked. A frame's stages are animation, with layout, and draw.
  *
  * <p>Context: the main thread.
  */
 final class FrameWatch implements Choreographer.FrameCallback, ViewTreeObserver.OnPreDrawListener,
     MessageWatch.EndListener {
+  private static final int STAGE_ANIMATION = 2;
+  private static final int STAGE_DRAW = 4;
+
   private final MessageWatch messages;
   private final long loop;
   private boolean isAskedFor;
@@ -40,6 +43,7 @@ final class FrameWatch implements Choreographer.FrameCallback, ViewTreeObserver.
 
   @Override
   public boolean onPreDraw() {
+    if (isInFrame) NativeLibrary.frameStage(loop, STAGE_DRAW);
     if (!isAskedFor) {
       isAskedFor = true;
       Choreographer.getInstance().postFrameCallback(this);
@@ -54,6 +58,7 @@ final class FrameWatch implements Choreographer.FrameCallback, ViewTreeObserver.
     isInFrame = true;
     ++frames;
     NativeLibrary.frameBegin(loop, frameTimeNanos);
+    NativeLibrary.frameStage(loop, STAGE_ANIMATION);
   }
 
   @Override

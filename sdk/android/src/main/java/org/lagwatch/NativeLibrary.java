@@ -57,6 +57,9 @@ final class NativeLibrary {
 
   static native void frameBegin(long loop, long vsyncNs);
 
+  /** {@code stage} is an lw_stage. */
+  static native void frameStage(long loop, int stage);
+
   static native void frameEnd(long loop);
 
   /** The kernel's id of the calling thread. */
