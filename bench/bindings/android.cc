@@ -14,7 +14,7 @@ std::vector<Figure> MeasureAndroid() {
   double printer_ns = -1;
   if (std::string(LAGWATCH_JAVA) != "") {
     testing::ScopedTempDirectory directory;
-    testing::Process java({LAGWATCH_JAVA, "-XX:+UseSerialGC",
+    testing::Process java({LAGWATCH_JAVA, "--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC",
                            "-Djava.library.path=" LAGWATCH_ANDROID_LIBRARIES,
                            "-Dandroid.files=" + (directory / "files"), "-cp", LAGWATCH_ANDROID_CLASSES,
                            "org.lagwatch.host.MessageBench", directory / "spool"});

@@ -26,6 +26,7 @@ class JavaTest : public AndroidTest {
   std::string RunApp(const std::vector<std::string>& steps,
                      const std::vector<std::string>& properties = {}) const {
     std::vector<std::string> arguments = {LAGWATCH_JAVA,
+                                          "--enable-native-access=ALL-UNNAMED",
                                           "-Xshare:auto",
                                           "-XX:TieredStopAtLevel=1",
                                           "-XX:+UseSerialGC",
