@@ -31,6 +31,7 @@ LAYERS = {
     "report/sentry": ["report/format", "policies/cluster/cause_key.h", "policies/verdict.h", "base"],
     "report/upload": ["report/config", "report/format", "report/sentry", "report/spool", "policies", "base"],
     "sdk": ["watchdog", "stack", "trace", "policies", "report", "base"],
+    "sdk/android": ["sdk/include"],
     "sdk/include": [],
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
                   "trace/model", "policies", "base"],
