@@ -171,6 +171,10 @@ extern "C" {
 
 void lw_options_init(lw_options* options) noexcept { lagwatch::sdk::SetDefaults(options); }
 
+int lw_options_set(lw_options* options, const char* name, const char* value) noexcept {
+  return name != nullptr && lagwatch::sdk::SetOption(options, name, value) ? 1 : 0;
+}
+
 void lw_stats_init(lw_stats* stats) noexcept {
   std::memset(stats, 0, sizeof *stats);
   stats->struct_size_bytes = sizeof *stats;

@@ -15,7 +15,9 @@ int RunCTest(const char* spool_directory) {
   if (options.struct_size_bytes != sizeof options || options.threshold_ms != 2000) return 1;
   if (options.anr_threshold_ms != 5000) return 1;
   if (options.watch_cpu != 0 || options.cpu_window_ms != 60000) return 1;
-  options.app = "c-test";
+  if (lw_options_set(&options, "app", "c-test") != 1 || strcmp(options.app, "c-test") != 0) return 1;
+  if (lw_options_set(&options, "check_period_ms", "500") != 1 || options.check_period_ms != 500) return 1;
+  if (lw_options_set(&options, "no_such_option", "1") != 0) return 1;
   options.spool_directory = spool_directory;
   if (lw_start(&options) != LW_OK) return 2;
   if (strlen(lw_why_off()) != 0) return 3;

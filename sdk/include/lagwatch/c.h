@@ -31,6 +31,11 @@ extern "C" {
 LW_API void lw_options_init(lw_options* options) LW_NOEXCEPT;
 LW_API void lw_stats_init(lw_stats* stats) LW_NOEXCEPT;
 LW_API void lw_last_exit_init(lw_last_exit* last_exit) LW_NOEXCEPT;
+/* Sets an option by its name, that of the member of lw_options: for configuration files and for bindings of
+ * other languages. Numbers, signals and choices are whole numbers in decimal; a switch is 1, on, true or yes,
+ * or 0, off, false or no; a text is borrowed as the member's is. Returns 1, or 0 if there is no such option,
+ * if it is a callback or a pointer, or if the value cannot be read: then nothing is changed. */
+LW_API int lw_options_set(lw_options* options, const char* name, const char* value) LW_NOEXCEPT;
 
 /* Starts the monitor: a watchdog thread and, with an endpoint, an upload thread. Values outside of their
  * range are clamped to it. After fork() the child's monitor is off until the child starts one. May block (it
