@@ -32,6 +32,7 @@ LAYERS = {
     "report/upload": ["report/config", "report/format", "report/sentry", "report/spool", "policies", "base"],
     "sdk": ["watchdog", "stack", "trace", "policies", "report", "base"],
     "sdk/android": ["sdk/include"],
+    "sdk/apple": ["sdk/include"],
     "sdk/include": [],
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
                   "trace/model", "policies", "base"],
@@ -106,11 +107,18 @@ def check_own_include(path, included):
     return None
 
 
-# A sample is a program of its own, which names its files from where they are.
-def check_sample_include(path, included):
+# A sample and a binding are packages of their own, which name their files from where they are.
+PACKAGES = {"samples": "a sample", "sdk/apple": "a binding"}
+
+
+def package_of(path):
+    return next((name for place, name in PACKAGES.items() if is_in(path, place)), None)
+
+
+def check_package_include(path, included):
     folder = posixpath.dirname(path)
     is_own = layer_of(included) is None and is_in(posixpath.normpath(posixpath.join(folder, included)), folder)
-    return None if is_own else f'a sample may include its own files and <lagwatch/…>, not "{included}"'
+    return None if is_own else f'{package_of(path)} may include its own files and <lagwatch/…>, not "{included}"'
 
 
 def check_library_include(path, included):
@@ -131,8 +139,8 @@ def check_include(path, quote, included):
         return check_library_include(path, included)
     if is_in(path, "sdk/include"):
         return f'public headers name each other as <lagwatch/…>, not "{included}"'
-    if is_in(path, "samples"):
-        return check_sample_include(path, included)
+    if package_of(path):
+        return check_package_include(path, included)
     return check_own_include(path, included)
 
 
@@ -147,7 +155,7 @@ def check_condition(path, condition):
 # So each header is compiled on its own at least once.
 def check_first_include(root, path, included):
     header = posixpath.splitext(path)[0] + ".h"
-    if not path.endswith(".cc") or not (root / header).exists() or is_in(path, "samples") or included == header:
+    if not path.endswith(".cc") or not (root / header).exists() or package_of(path) or included == header:
         return None
     return f'its own header comes first: #include "{header}"'
 

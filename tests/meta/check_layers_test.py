@@ -70,6 +70,11 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_breaks("samples/editor/main.cc", '#include "base/process/env.h"', "a sample may")
         self.assert_breaks("samples/editor/main.cc", '#include "../server/server.h"', "a sample may")
 
+    def test_bindings_see_the_installed_package_only(self):
+        self.assert_keeps("sdk/apple/LWDispatches.h", '#include "LWRunLoopRules.h"')
+        self.assert_keeps("sdk/apple/LWDispatches.h", "#include <lagwatch/c.h>")
+        self.assert_breaks("sdk/apple/LWDispatches.h", '#include "base/process/env.h"', "a binding may")
+
     def test_folders_include_each_other_in_one_direction(self):
         tree = {
             "trace/model/times.h": "",

@@ -97,7 +97,8 @@ MARKDOWN_OPENING = re.compile(r"^[ \t]*(?:[-*>]|\d+\.|#+)[ \t]+|\|[ \t]+|\A|\n[ 
 
 TOKENS = {
     ".h": C_TOKENS, ".cc": C_TOKENS, ".c": C_TOKENS, ".cpp": C_TOKENS, ".def": C_TOKENS, ".S": C_TOKENS, ".proto": C_TOKENS,
-    ".java": C_TOKENS, ".ts": SCRIPT_TOKENS, ".tsx": SCRIPT_TOKENS, ".mjs": SCRIPT_TOKENS, ".css": SCRIPT_TOKENS,
+    ".java": C_TOKENS, ".m": C_TOKENS, ".swift": C_TOKENS,
+    ".ts": SCRIPT_TOKENS, ".tsx": SCRIPT_TOKENS, ".mjs": SCRIPT_TOKENS, ".css": SCRIPT_TOKENS,
     ".py": PYTHON_TOKENS, ".sh": SHELL_TOKENS, ".cmake": SHELL_TOKENS, ".map": SHELL_TOKENS, ".yml": SHELL_TOKENS,
     ".service": UNIT_TOKENS, ".md": None,
 }  # fmt: skip

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a scene of the Apple binding's test programs on GNUstep, and checks the reports that it leaves in the spool.
+
+Usage: apple_test.py SCENE DIRECTORY_OF_PROGRAMS
+"""
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+THRESHOLD_MS = 400
+
+
+class Scene:
+    def __init__(self, programs: str, home: pathlib.Path):
+        self.home, self.spool = home, home / "spool"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("LAGWATCH_")}
+        self.environment = dict(kept, HOME=str(home), PATH=f"{programs}:{os.environ['PATH']}", LANG="C.UTF-8")
+
+    def run(self, *command) -> str:
+        result = subprocess.run([str(word) for word in command], cwd=self.home, env=self.environment, text=True,
+                                stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+        assert result.returncode == 0, f"{command} exited with {result.returncode}\n{result.stdout}{result.stderr}"
+        return result.stdout
+
+    def reports(self) -> list[dict]:
+        """Reports in the spool, in the order in which their hangs began; each with its whole text."""
+        reports = json.loads(self.run("lagwatch", "reports", "--spool", self.spool, "--json"))
+        for report in reports:
+            report["text"] = self.run("lagwatch", "report", "--spool", self.spool, report["id"])
+        return sorted(reports, key=lambda report: report["start_wall_ms"])
+
+
+def check(reports: list[dict], expected: list[tuple[str, str, str]]) -> None:
+    """Each hang is reported once, in this order, as its kind, with its mode as the tag and its function in the stack."""
+    found = [(report["kind"], report["tag"]) for report in reports]
+    assert found == [(kind, tag) for kind, tag, _ in expected], found
+    for report, (_, _, function) in zip(reports, expected):
+        assert function in report["text"], f"{function} is missing from\n{report['text']}"
+        assert report["ended"] and report["duration_ms"] >= THRESHOLD_MS, report
+
+
+def run_loop_hangs(scene: Scene) -> None:
+    scene.run("apple_run_loop_program", "hangs", scene.spool, THRESHOLD_MS)
+    reports = scene.reports()
+    check(reports, [
+        ("lag", "NSDefaultRunLoopMode", "freezeInTimer"),
+        ("lag", "NSDefaultRunLoopMode", "waitInPrivateMode"),
+        ("lag", "NSDefaultRunLoopMode", "pollInHandler"),
+        ("lag", "NSModalPanelRunLoopMode", "freezeNested"),
+    ])
+
+
+def run_loop_calm(scene: Scene) -> None:
+    output = scene.run("apple_run_loop_program", "calm", scene.spool, THRESHOLD_MS)
+    assert int(output.split()[1]) > 50, output
+    check(scene.reports(), [])
+
+
+@contextlib.contextmanager
+def display():
+    """An X server of its own, with a free number."""
+    numbers, other_end = os.pipe()
+    server = subprocess.Popen(["Xvfb", "-displayfd", str(other_end), "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+                              pass_fds=[other_end], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.close(other_end)
+    try:
+        with os.fdopen(numbers) as pipe:
+            yield ":" + pipe.readline().strip()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@contextlib.contextmanager
+def collector(scene: Scene):
+    """A collector; yields a function that asks it, its URL and its key."""
+    data = scene.home / "data"
+    server = subprocess.Popen(["lagwatch-collector", "--listen", "127.0.0.1:0", "--data", data], env=scene.environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        url = server.stdout.readline().split()[-1]
+
+        def ask(path: str):
+            token = (data / "admin-token").read_text().strip()
+            request = urllib.request.Request(url + path, headers={"Authorization": f"Bearer {token}"})
+            return json.load(urllib.request.urlopen(request, timeout=30))
+
+        yield ask, url, (data / "key").read_text().strip()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def run_application(scene: Scene, **settings: str) -> str:
+    """Runs the application, clicks when it asks for a click, and returns what it printed. The first click may only
+    activate the window: there is no window manager."""
+    with display() as name:
+        scene.environment.update(DISPLAY=name, SPOOL=str(scene.spool), THRESHOLD_MS=str(THRESHOLD_MS), **settings)
+        with open(scene.home / "errors", "w+") as errors:
+            program = subprocess.Popen(["timeout", "30", "apple_application_program"], cwd=scene.home,
+                                       env=scene.environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=errors)
+            printed = ""
+            try:
+                for line in program.stdout:
+                    printed += line
+                    if line == "click\n":
+                        [window] = scene.run("xdotool", "search", "--name", "^Freezer$").split()[:1]
+                        scene.run("xdotool", "mousemove", "--window", window, 150, 100, "click", "--repeat", 2,
+                                  "--delay", 300, 1)
+            finally:
+                program.wait()
+            errors.seek(0)
+            assert program.returncode == 0, f"exited with {program.returncode}\n{printed}{errors.read()}"
+    return printed
+
+
+APPLICATION_HANGS = [
+    ("startup-lag", "launch", "freezeInLaunch"),
+    ("lag", "NSEventTrackingRunLoopMode", "freezeInClick"),
+    ("lag", "NSModalPanelRunLoopMode", "freezeInPanel"),
+]
+
+
+def application(scene: Scene) -> None:
+    assert run_application(scene).startswith("last exit -1\n")
+    reports = scene.reports()
+    [start] = [report for report in reports if report["kind"] == "startup"]
+    assert "ready_ms" in start["text"] and "before_ready  1" in start["text"], start["text"]
+    check([report for report in reports if report != start], APPLICATION_HANGS)
+
+
+def application_sends(scene: Scene) -> None:
+    with collector(scene) as (ask, url, key):
+        run_application(scene, ENDPOINT=url, KEY=key)
+        causes = ask("/v1/clusters")
+    named = {frame for cause in causes for frame in cause["frames"]}
+    for _, _, function in APPLICATION_HANGS:
+        assert any(function in frame for frame in named), causes
+
+
+SCENES = {"run_loop_hangs": run_loop_hangs, "run_loop_calm": run_loop_calm, "application": application,
+          "application_sends": application_sends}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        SCENES[sys.argv[1]](Scene(sys.argv[2], pathlib.Path(home)))
+
+
+if __name__ == "__main__":
+    main()
