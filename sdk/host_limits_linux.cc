@@ -11,9 +11,6 @@
 namespace lagwatch::sdk {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 // The address space that must be left. A monitor maps 24 MiB of data, and the C library reserves 64 MiB of
 // addresses for the heap of the first of its threads that allocates, for a moment twice as much; the rest
 // stays for the program.

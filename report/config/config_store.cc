@@ -6,10 +6,6 @@
 namespace lagwatch::report {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 bool IsOlder(const RemoteConfig& a, const RemoteConfig& b) {
   return std::pair(a.version, a.expires_wall_ms) < std::pair(b.version, b.expires_wall_ms);
 }

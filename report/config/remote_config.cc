@@ -9,8 +9,6 @@
 namespace lagwatch::report {
 namespace {
 
-using base::Status;
-using base::StatusCode;
 using nlohmann::json;
 
 constexpr NumberKey kNumbers[] = {

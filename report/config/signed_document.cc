@@ -13,9 +13,6 @@
 namespace lagwatch::report {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr size_t kMaxEnvelopeBytes = 256 * 1024;
 constexpr size_t kSignatureBytes = 64;
 

@@ -15,10 +15,6 @@
 namespace lagwatch::report {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 Status Invalid(const char* why) { return {StatusCode::kInvalid, why}; }
 Status OutOfMemory() { return {StatusCode::kUnavailable, "no memory to open sealed records"}; }
 

@@ -10,9 +10,6 @@
 namespace lagwatch::report {
 namespace {
 
-using base::Status;
-using base::StatusCode;
-
 constexpr int kNonceRandomBytes = 4;
 
 std::string_view ViewOf(const unsigned char* bytes, size_t size) {

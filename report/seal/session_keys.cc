@@ -11,10 +11,6 @@
 namespace lagwatch::report {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 using KeyPair = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using KeyContext = std::unique_ptr<EVP_PKEY_CTX, decltype(&EVP_PKEY_CTX_free)>;
 

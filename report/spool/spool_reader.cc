@@ -13,10 +13,6 @@
 namespace lagwatch::report {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 // Checksums that fail before the rest of a segment is given up: bounds the work on a file that is all magics.
 constexpr size_t kMaxChecksumFailures = 64;
 

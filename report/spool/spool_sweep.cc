@@ -16,10 +16,6 @@
 namespace lagwatch::report {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 // Files that are replaced as a whole are first written under such names: the ledger (ledger_file.h) and the
 // remote configs (config_file_name.h).
 bool IsTemporaryName(std::string_view name) {

@@ -14,10 +14,6 @@
 namespace lagwatch::report {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 constexpr int64_t kStopTimeoutNs = base::kNsPerSecond / 2;
 
 SpoolRefusal RefusalOf(int error) {

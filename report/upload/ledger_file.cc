@@ -6,9 +6,6 @@
 
 namespace lagwatch::report {
 
-using base::IoError;
-using base::Status;
-
 Status LedgerFile::Enter(int64_t now_wall_ms) {
   const std::string lock_path = PathOf(kLedgerLockName);
   int error = env_->Lock(lock_path.c_str(), &lock_fd_);

@@ -19,9 +19,6 @@
 namespace lagwatch::sdk {
 namespace {
 
-using base::Result;
-using base::Status;
-
 constexpr int64_t kHangRefreshNs = 50 * base::kNsPerMs;
 // The page goes to the disk some seconds after each: rarely, for the sake of a laptop's disk.
 constexpr int64_t kIdleRefreshNs = 60 * base::kNsPerSecond;

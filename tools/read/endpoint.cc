@@ -12,10 +12,6 @@
 namespace lagwatch::tools {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 constexpr long kConnectTimeoutS = 10;
 constexpr size_t kMaxAnswerBytes = 256 << 20;
 

@@ -14,8 +14,6 @@
 namespace lagwatch::tools {
 namespace {
 
-using base::Status;
-using base::StatusCode;
 using sdk::ProgramKind;
 
 constexpr char kLinkInstead[] = "; link its code with liblagwatch instead";

@@ -17,8 +17,6 @@ namespace lagwatch::tools {
 namespace {
 
 using base::OwnedFd;
-using base::Status;
-using base::StatusCode;
 using collector::BuildId;
 using collector::SymbolKind;
 namespace fs = std::filesystem;

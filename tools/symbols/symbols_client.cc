@@ -16,10 +16,6 @@
 namespace lagwatch::tools {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 constexpr size_t kPieceBytes = 1 << 20;  // the most that a collector takes in a body
 constexpr long kTimeoutS = 180;  // the last piece of a large file is answered when all of it was checked
 constexpr int kTries = 4;

@@ -13,8 +13,6 @@
 namespace lagwatch::tools {
 namespace {
 
-using base::StatusCode;
-
 constexpr size_t kConnections = 4;
 constexpr std::chrono::milliseconds kProgressInterval{200};
 

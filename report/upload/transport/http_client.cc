@@ -17,10 +17,6 @@
 namespace lagwatch::report {
 namespace {
 
-using base::Result;
-using base::Status;
-using base::StatusCode;
-
 // Other threads do not wake a request: the descriptor that libcurl would be woken by is in the table of the
 // thread that asks, and its number may be the program's in theirs.
 constexpr int kPollMs = 50;
