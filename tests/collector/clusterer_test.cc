@@ -62,7 +62,7 @@ report::Report JavaReport(uint64_t line) {
   constexpr uint64_t kTotal = 0x1000'0000;
   constexpr uint64_t kMain = 0x2000'0000;
   report::Report report;
-  report.modules = {{.path = "/lib/libc.so.6"}, {.path = "[java]"}};
+  report.modules = {{"/lib/libc.so.6", "", 0}, {"[java]", "", 0}};
   report.stacks = {{.frames = {{0, 16, 16}, {1, kTotal + line, kTotal}, {1, kMain, kMain}}}};
   report.samples = {{.stack = 0}};
   report.symbols = {{0, 16, "clock_nanosleep"},
@@ -93,7 +93,7 @@ TEST(Clusterer, NamesFileAndLineOfManagedCode) {
 // A report of scripts' frames, innermost first, of one language.
 report::Report ScriptReport(const std::string& language, const std::vector<std::string>& names) {
   report::Report report;
-  report.modules = {{.path = language}};
+  report.modules = {{language, "", 0}};
   report.stacks = {{}};
   report.samples = {{.stack = 0}};
   for (const std::string& name : names) {
