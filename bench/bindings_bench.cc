@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time that the bindings of other platforms add to a message or a turn of the loop.
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "bench/bindings/bindings.h"
@@ -8,6 +9,7 @@
 int main() {
   using namespace lagwatch::bench;
   std::vector<Figure> figures = MeasureAndroid();
+  for (Figure& figure : MeasureGnustep()) figures.push_back(std::move(figure));
   const char* separator = "{";
   for (const Figure& figure : figures) {
     std::printf("%s\"%s\": ", separator, figure.name.c_str());

@@ -14,5 +14,7 @@ struct Figure {
 
 // With LagWatch's printer, per message of a Looper, against the same messages without it. A JVM measures it.
 std::vector<Figure> MeasureAndroid();
+// With the Apple binding, per turn of GNUstep's run loop, against the same turns without it.
+std::vector<Figure> MeasureGnustep();
 
 }  // namespace lagwatch::bench
