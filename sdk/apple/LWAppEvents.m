@@ -4,7 +4,7 @@
 #import <dlfcn.h>
 #import <lagwatch/c.h>
 
-#import "LWRunLoopWatch.h"
+#import "LWSystem.h"
 
 enum { kUIApplicationStateBackground = 2 };
 

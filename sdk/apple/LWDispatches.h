@@ -27,5 +27,8 @@ static inline void LWDispatchesActivity(LWDispatches* dispatches, LWActivity act
 
 // Begins a frame, for this refresh of the display; 0 if it is unknown.
 void LWDispatchesBeginFrame(LWDispatches* dispatches, uint64_t vsync_ns);
+// Converts a refresh of the display from the media clock, in seconds, to CLOCK_MONOTONIC. 0, unknown, for one
+// that is not within the last second.
+uint64_t LWVsyncNs(uint64_t now_mono_ns, double now_media_s, double refresh_media_s);
 
 #endif  // LAGWATCH_APPLE_LWDISPATCHES_H_

@@ -6,6 +6,7 @@
 #import "LWDispatches.h"
 #import "LWOptionValues.h"
 #import "LWRunLoopWatch.h"
+#import "LWSystem.h"
 
 // The main run loop. Watched from the first start on, for as long as the process runs.
 static LWDispatches main_dispatches;
@@ -24,11 +25,12 @@ static BOOL is_watching;
     lw_start(&raw);
     if (!is_watching) {
       is_watching = YES;
-      LWDispatchesStart(&main_dispatches, "main", "launch");
-      LWWatchCurrentRunLoop(&main_dispatches,
-                            [LWCommonModes() arrayByAddingObjectsFromArray:options.extraRunLoopModes]);
+      NSArray* modes = [LWCommonModes() arrayByAddingObjectsFromArray:options.extraRunLoopModes];
+      if (LWWatchCurrentRunLoop(&main_dispatches, modes))
+        LWDispatchesStart(&main_dispatches, "main", "launch");
       [LWAppEvents start];
     }
+    if (options.watchesFrames) LWStartFrames(&main_dispatches);
     return lw_why_off()[0] == '\0';
   }
 }
@@ -55,6 +57,10 @@ static BOOL is_watching;
 
 + (void)ready {
   lw_ready();
+}
+
++ (void)beginFrame {
+  if (is_watching && [NSThread isMainThread]) LWDispatchesBeginFrame(&main_dispatches, 0);
 }
 
 + (BOOL)dump:(NSString*)reason {

@@ -3,8 +3,6 @@
 #import <LagWatch/LWOptions.h>
 #import <lagwatch/c.h>
 
-#import "LWRunLoopWatch.h"
-
 @interface LWOptions (Values)
 // All options, as lw_start() takes them. Texts are valid until the caller's autorelease pool ends.
 - (lw_options)raw;

@@ -3,8 +3,11 @@
 #import <lagwatch/c.h>
 
 #import "LWOptionValues.h"
+#import "LWSystem.h"
 
 @implementation LWOptions
+
+@synthesize watchesFrames = _watchesFrames;
 
 - (instancetype)init {
   self = [super init];

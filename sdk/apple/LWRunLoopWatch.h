@@ -5,11 +5,7 @@
 
 #include "LWDispatches.h"
 
-// Reports the activities of the calling thread's run loop to `dispatches`, for as long as the thread runs.
-// `modes` are the names of its common modes, whose C strings must stay: see LWModeTag(). Returns NO if the
-// system does not permit it; then no activity is ever reported.
+// Reports the activities of the calling thread's run loop to `dispatches`, for as long as the thread runs;
+// once in a process. `modes` are the names of its common modes, which its dispatches have as their tags.
+// Returns NO if the run loop is not one that it knows; then no activity is ever reported.
 BOOL LWWatchCurrentRunLoop(LWDispatches* dispatches, NSArray* modes);
-// Names of the modes in which this system's loops handle events: default, event tracking, modal panel.
-NSArray* LWCommonModes(void);
-// The spool directory of a program that sets none; nil for the one that docs/configuration.md has.
-NSString* LWDefaultSpoolDirectory(void);

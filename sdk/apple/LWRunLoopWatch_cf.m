@@ -47,16 +47,3 @@ BOOL LWWatchCurrentRunLoop(LWDispatches* dispatches, NSArray* modes) {
   }
   return YES;
 }
-
-NSArray* LWCommonModes(void) {
-  return @[
-    @"kCFRunLoopDefaultMode", @"UITrackingRunLoopMode", @"NSEventTrackingRunLoopMode",
-    @"NSModalPanelRunLoopMode"
-  ];
-}
-
-NSString* LWDefaultSpoolDirectory(void) {
-  NSString* caches =
-      [NSSearchPathForDirectoriesInDomains(NSCachesDirectory, NSUserDomainMask, YES) firstObject];
-  return [caches stringByAppendingPathComponent:@"lagwatch/spool"];
-}

@@ -100,9 +100,3 @@ BOOL LWWatchCurrentRunLoop(LWDispatches* dispatches, NSArray* modes) {
   watched = dispatches;
   return YES;
 }
-
-NSArray* LWCommonModes(void) {
-  return @[ NSDefaultRunLoopMode, @"NSEventTrackingRunLoopMode", @"NSModalPanelRunLoopMode" ];
-}
-
-NSString* LWDefaultSpoolDirectory(void) { return nil; }

@@ -62,6 +62,13 @@ def run_loop_calm(scene: Scene) -> None:
     check(scene.reports(), [])
 
 
+def run_loop_frames(scene: Scene) -> None:
+    scene.run("apple_run_loop_program", "frames", scene.spool, THRESHOLD_MS)
+    [report] = scene.reports()
+    assert report["kind"] == "frames" and "drawSlowly" in report["text"], report["text"]
+    assert "drawing" in report["text"], report["text"]
+
+
 @contextlib.contextmanager
 def display():
     """An X server of its own, with a free number."""
@@ -145,8 +152,8 @@ def application_sends(scene: Scene) -> None:
         assert any(function in frame for frame in named), causes
 
 
-SCENES = {"run_loop_hangs": run_loop_hangs, "run_loop_calm": run_loop_calm, "application": application,
-          "application_sends": application_sends}
+SCENES = {scene.__name__: scene for scene in (
+    run_loop_hangs, run_loop_calm, run_loop_frames, application, application_sends)}
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with a run loop and no user interface.
 //
-// Usage: apple_run_loop_program hangs|calm SPOOL_DIRECTORY THRESHOLD_MS
+// Usage: apple_run_loop_program hangs|calm|frames SPOOL_DIRECTORY THRESHOLD_MS
 #import <LagWatch/LagWatch.h>
 #import <lagwatch/c.h>
 
@@ -100,6 +100,20 @@ static const int kHangMs = 1000;
   if ([NSDate timeIntervalSinceReferenceDate] < _readyUntil) [self call:@selector(workAgain) after:0];
 }
 
+// -- Frames: one of them is slow, and no hang.
+
+- (void)drawFrame:(NSTimer*)timer {
+  (void)timer;
+  [LWMonitor beginFrame];
+  [LWMonitor setScene:@"drawing"];
+  if (++_turns == 20) [self drawSlowly];
+}
+
+- (void)drawSlowly {
+  SleepMs(250);
+  ++recipe_ends;
+}
+
 - (void)finish {
   if (recipe_ends == 0) exit(3);
   lw_stats stats;
@@ -125,6 +139,15 @@ static const int kHangMs = 1000;
   [self call:@selector(finish) after:5.2];  // idle for a second before
 }
 
+- (void)runFrames {
+  [NSTimer scheduledTimerWithTimeInterval:1.0 / 60
+                                   target:self
+                                 selector:@selector(drawFrame:)
+                                 userInfo:nil
+                                  repeats:YES];
+  [self call:@selector(finish) after:1.0];
+}
+
 @end
 
 int main(int argc, char** argv) {
@@ -140,7 +163,8 @@ int main(int argc, char** argv) {
       return 1;
     }
     Program* program = [[Program alloc] init];
-    [program performSelector:strcmp(argv[1], "calm") == 0 ? @selector(runCalm) : @selector(runHangs)];
+    NSString* scene = [@"run" stringByAppendingString:[@(argv[1]) capitalizedString]];
+    [program performSelector:NSSelectorFromString(scene)];
     [[NSRunLoop currentRunLoop] run];
   }
   return 1;

@@ -5,6 +5,7 @@
 #include <string>
 
 extern "C" {
+#include "sdk/apple/LWDispatches.h"
 #include "sdk/apple/LWRunLoopRules.h"
 }
 
@@ -128,6 +129,14 @@ TEST(RunLoopRules, AFrameEndsWithItsTurn) {
   EXPECT_EQ(loop.See(LWActivityAfterWaiting), "[");
   EXPECT_TRUE(loop.BeginFrame());
   EXPECT_EQ(loop.See(LWActivityBeforeTimers), "f][") << "an always-ready loop";
+}
+
+TEST(Vsync, IsOnTheMonotonicClock) {
+  EXPECT_EQ(LWVsyncNs(5'000'000'000, 100.5, 100.25), 4'750'000'000u);
+  EXPECT_EQ(LWVsyncNs(5'000'000'000, 100.5, 100.5), 5'000'000'000u);
+  EXPECT_EQ(LWVsyncNs(5'000'000'000, 100.5, 100.75), 0u) << "in the future";
+  EXPECT_EQ(LWVsyncNs(5'000'000'000, 100.5, 0), 0u) << "unknown, or from before a suspension";
+  EXPECT_EQ(LWVsyncNs(100, 100.5, 100.25), 0u);
 }
 
 }  // namespace

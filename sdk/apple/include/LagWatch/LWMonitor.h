@@ -29,6 +29,10 @@ LW_EXPORT NS_SWIFT_NAME(Monitor) @interface LWMonitor : NSObject
 // The user may work from now on. For programs that are not ready when they are launched; only the first call
 // counts.
 + (void)ready;
+// Begins a frame of the display, which ends with this turn of the main run loop; on the main thread, in the
+// callback of a display link or a timer that draws. For programs with links of their own; see also
+// LWOptions.watchesFrames.
++ (void)beginFrame;
 // Requests a report with the stacks of all threads. Returns NO if the monitor is off, or if one was requested
 // shortly before.
 + (BOOL)dump:(NSString*)reason;

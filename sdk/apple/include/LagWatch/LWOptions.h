@@ -12,6 +12,7 @@ NS_ASSUME_NONNULL_BEGIN
 LW_EXPORT NS_SWIFT_NAME(Options) @interface LWOptions : NSObject {
   NSMutableDictionary* _values;
   NSArray* _extraModes;
+  BOOL _watchesFrames;
 }
 
 @property(nonatomic, copy, nullable) NSString* app;
@@ -33,6 +34,10 @@ LW_EXPORT NS_SWIFT_NAME(Options) @interface LWOptions : NSObject {
 // Other modes than default, event tracking and modal panel in which the program's own loops handle events. A
 // loop in any further mode is a part of the handler that runs it.
 @property(nonatomic, copy) NSArray* extraRunLoopModes;
+
+// Counts frames and reports slow ones on iOS. A display link then wakes the main thread at each refresh. NO
+// by default.
+@property(nonatomic) BOOL watchesFrames;
 
 // Sets an option by its name. Returns NO, and changes nothing, if there is no such option or the value cannot
 // be read. Numbers and choices are decimal, switches "1" or "0".

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Has never run on a device: keep it small, and decisions in the files that GNUstep runs.
+#import "LWSystem.h"
+
+#import <QuartzCore/QuartzCore.h>
+#import <objc/message.h>
+#import <time.h>
+
+NSArray* LWCommonModes(void) {
+  return @[
+    @"kCFRunLoopDefaultMode", @"UITrackingRunLoopMode", @"NSEventTrackingRunLoopMode",
+    @"NSModalPanelRunLoopMode"
+  ];
+}
+
+NSString* LWDefaultSpoolDirectory(void) {
+  NSString* caches =
+      [NSSearchPathForDirectoriesInDomains(NSCachesDirectory, NSUserDomainMask, YES) firstObject];
+  return [caches stringByAppendingPathComponent:@"lagwatch/spool"];
+}
+
+static LWDispatches* frames_of;
+
+@interface LWRefreshes : NSObject
+@end
+
+@implementation LWRefreshes
+- (void)refresh:(id)link {
+  const double refresh_s = [[link valueForKey:@"timestamp"] doubleValue];
+  LWDispatchesBeginFrame(frames_of,
+                         LWVsyncNs(clock_gettime_nsec_np(CLOCK_MONOTONIC), CACurrentMediaTime(), refresh_s));
+}
+@end
+
+// macOS has display links of views only: there the program calls +[LWMonitor beginFrame].
+void LWStartFrames(LWDispatches* dispatches) {
+  Class link_class = NSClassFromString(@"CADisplayLink");
+  SEL create = NSSelectorFromString(@"displayLinkWithTarget:selector:");
+  if (frames_of != NULL || ![link_class respondsToSelector:create]) return;
+  frames_of = dispatches;
+  id (*create_link)(Class, SEL, id, SEL) = (id(*)(Class, SEL, id, SEL))objc_msgSend;
+  id link = create_link(link_class, create, [[LWRefreshes alloc] init], @selector(refresh:));
+  for (NSString* mode in LWCommonModes()) [link addToRunLoop:[NSRunLoop mainRunLoop] forMode:mode];
+}

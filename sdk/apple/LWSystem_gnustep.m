@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#import "LWSystem.h"
+
+NSArray* LWCommonModes(void) {
+  return @[ NSDefaultRunLoopMode, @"NSEventTrackingRunLoopMode", @"NSModalPanelRunLoopMode" ];
+}
+
+NSString* LWDefaultSpoolDirectory(void) { return nil; }
+
+void LWStartFrames(LWDispatches* dispatches) { (void)dispatches; }
