@@ -18,12 +18,11 @@ namespace {
 // One look at the directory. kNotFound with an empty message: a segment changed its name or
 // was sent meanwhile.
 base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
-  auto names = reader.List(report::SpoolReader::Include::kLiveToo);
-  if (!names.ok()) return names.status();
+  auto names = LAGWATCH_TRY(reader.List(report::SpoolReader::Include::kLiveToo));
   auto namer = sdk::CreateLocalFrameNamer();
   std::string batch;
   size_t sealed = 0;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     auto segment = reader.Read(name);
     if (segment.status().code() == base::StatusCode::kNotFound)
       return base::Status(base::StatusCode::kNotFound, "");

@@ -23,23 +23,21 @@ std::optional<RemoteConfig> ConfigStore::Current(int64_t now_wall_ms) {
 }
 
 Status ConfigStore::Accept(std::string_view envelope, int64_t now_wall_ms) {
-  auto config = Open(envelope);
-  if (!config.ok()) return config.status();
-  if (config->IsExpired(now_wall_ms)) return {StatusCode::kInvalid, "the remote config has expired"};
+  auto config = LAGWATCH_TRY(Open(envelope));
+  if (config.IsExpired(now_wall_ms)) return {StatusCode::kInvalid, "the remote config has expired"};
   const std::optional<RemoteConfig> kept = ReadKept();
   is_read_ = true;
   if (kept && (!newest_ || IsOlder(*newest_, *kept))) newest_ = kept;
-  if (newest_ && IsOlder(*config, *newest_))
+  if (newest_ && IsOlder(config, *newest_))
     return {StatusCode::kInvalid, "the remote config is older than the newest so far"};
-  const bool is_kept = kept && !IsOlder(*kept, *config);
-  newest_ = std::move(config).value();
+  const bool is_kept = kept && !IsOlder(*kept, config);
+  newest_ = std::move(config);
   return is_kept ? Status() : Keep(envelope);
 }
 
 Result<RemoteConfig> ConfigStore::Open(std::string_view envelope) const {
-  auto text = OpenSigned(envelope, key_);
-  if (!text.ok()) return text.status();
-  auto config = ParseRemoteConfig(*text);
+  auto text = LAGWATCH_TRY(OpenSigned(envelope, key_));
+  auto config = ParseRemoteConfig(text);
   if (!config.ok()) return config;
   if (config->app != audience_.app || config->user != audience_.user)
     return Status(StatusCode::kInvalid, "the remote config is for another program or user");

@@ -51,11 +51,10 @@ int PrintDeletion(const DeleteFlags& flags, const Json& deletion) {
 base::Result<Json> WaitForEnd(EndpointClient* client, const Json& begun) {
   auto pause = std::chrono::milliseconds(100);
   for (;;) {
-    auto reply = client->AskJson("GET", kPath);
-    if (!reply.ok()) return reply.status();
+    auto reply = LAGWATCH_TRY(client->AskJson("GET", kPath));
     const auto found =
-        std::ranges::find_if(reply->json, [&](const Json& each) { return each.at("id") == begun.at("id"); });
-    if (found == reply->json.end()) return begun;
+        std::ranges::find_if(reply.json, [&](const Json& each) { return each.at("id") == begun.at("id"); });
+    if (found == reply.json.end()) return begun;
     if (!found->at("ended_wall_ms").is_null()) return *found;
     if (found->at("error").is_string()) Fail("not yet: " + found->at("error").get<std::string>());
     std::this_thread::sleep_for(pause);

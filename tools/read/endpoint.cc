@@ -95,11 +95,9 @@ Result<EndpointClient::JsonReply> EndpointClient::AskJson(const char* method, co
     request.headers.push_back("Content-Type: application/json");
   }
   if (!if_match.empty()) request.headers.push_back("If-Match: " + if_match);
-  auto reply = Ask(request);
-  if (!reply.ok()) return reply.status();
-  auto json = ReadAnswer(reply->http_status, reply->body);
-  if (!json.ok()) return json.status();
-  return JsonReply{std::move(*json), std::move(reply->etag)};
+  auto reply = LAGWATCH_TRY(Ask(request));
+  auto json = LAGWATCH_TRY(ReadAnswer(reply.http_status, reply.body));
+  return JsonReply{std::move(json), std::move(reply.etag)};
 }
 
 Result<Json> ReadAnswer(int http_status, const std::string& text) {

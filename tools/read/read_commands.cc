@@ -151,9 +151,8 @@ std::string FormatOfFile(const std::string& file) {
 }
 
 base::Result<std::string> TraceOfReport(ReportSource* source, const std::string& report_id) {
-  const auto report = source->Get("/v1/reports/" + report_id, {});
-  if (!report.ok()) return report.status();
-  const Json traces = report->value("traces", Json::array());
+  const auto report = LAGWATCH_TRY(source->Get("/v1/reports/" + report_id, {}));
+  const Json traces = report.value("traces", Json::array());
   if (traces.empty()) return base::Status(base::StatusCode::kNotFound, "the report has no trace");
   return traces.front().at("id").get<std::string>();
 }

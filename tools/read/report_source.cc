@@ -11,9 +11,8 @@ class EndpointSource final : public ReportSource {
   explicit EndpointSource(Endpoint endpoint) : client_(std::move(endpoint)) {}
 
   base::Result<Answer> Ask(const std::string& path, const collector::QueryString& query) override {
-    auto reply = client_.Ask({.target = path + "?" + query.ToText()});
-    if (!reply.ok()) return reply.status();
-    return Answer{reply->http_status, std::move(reply->body)};
+    auto reply = LAGWATCH_TRY(client_.Ask({.target = path + "?" + query.ToText()}));
+    return Answer{reply.http_status, std::move(reply.body)};
   }
 
  private:
@@ -23,17 +22,15 @@ class EndpointSource final : public ReportSource {
 }  // namespace
 
 base::Result<Json> ReportSource::Get(const std::string& path, const collector::QueryString& query) {
-  const auto answer = Ask(path, query);
-  if (!answer.ok()) return answer.status();
-  return ReadAnswer(answer->http_status, answer->body);
+  const auto answer = LAGWATCH_TRY(Ask(path, query));
+  return ReadAnswer(answer.http_status, answer.body);
 }
 
 base::Result<std::string> ReportSource::GetFile(const std::string& path,
                                                 const collector::QueryString& query) {
-  auto answer = Ask(path, query);
-  if (!answer.ok()) return answer.status();
-  if (answer->http_status == 200) return std::move(answer->body);
-  return ReadAnswer(answer->http_status, answer->body).status();
+  auto answer = LAGWATCH_TRY(Ask(path, query));
+  if (answer.http_status == 200) return std::move(answer.body);
+  return ReadAnswer(answer.http_status, answer.body).status();
 }
 
 std::unique_ptr<ReportSource> OpenEndpoint(Endpoint endpoint) {

@@ -26,13 +26,12 @@ class SpoolSource final : public ReportSource {
         ingest_(store_.get(), std::move(clusterer), /*opener=*/nullptr, kAsManyAsThereAre, kAllTraces) {}
 
   base::Status Load(const std::string& batch) {
-    auto loaded = ingest_.Submit(batch);
-    if (!loaded.ok()) return loaded.status();
-    const auto first = std::ranges::find(loaded->records, collector::RecordResult::Kind::kRejected,
+    auto loaded = LAGWATCH_TRY(ingest_.Submit(batch));
+    const auto first = std::ranges::find(loaded.records, collector::RecordResult::Kind::kRejected,
                                          &collector::RecordResult::kind);
-    if (first != loaded->records.end()) {
+    if (first != loaded.records.end()) {
       std::fprintf(stderr, "lagwatch: left out %" PRId64 " damaged records, the first because %s\n",
-                   loaded->rejected, first->why.c_str());
+                   loaded.rejected, first->why.c_str());
     }
     return {};
   }
@@ -52,14 +51,11 @@ class SpoolSource final : public ReportSource {
 
 base::Result<std::unique_ptr<ReportSource>> OpenSpool(const std::string& directory,
                                                       const LoadRecords& load_records) {
-  auto batch = load_records(directory);
-  if (!batch.ok()) return batch.status();
-  auto clusterer = collector::Clusterer::Create("");
-  if (!clusterer.ok()) return clusterer.status();
-  auto store = collector::SqliteStore::Open(":memory:");
-  if (!store.ok()) return store.status();
-  auto source = std::make_unique<SpoolSource>(std::move(*store), std::move(*clusterer));
-  if (base::Status loaded = source->Load(*batch); !loaded.ok()) return loaded;
+  auto batch = LAGWATCH_TRY(load_records(directory));
+  auto clusterer = LAGWATCH_TRY(collector::Clusterer::Create(""));
+  auto store = LAGWATCH_TRY(collector::SqliteStore::Open(":memory:"));
+  auto source = std::make_unique<SpoolSource>(std::move(store), std::move(clusterer));
+  if (base::Status loaded = source->Load(batch); !loaded.ok()) return loaded;
   return std::unique_ptr<ReportSource>(std::move(source));
 }
 

@@ -86,11 +86,10 @@ Result<SymbolsClient::Outcome> SymbolsClient::Upload(const LocalSymbolFile& file
                                                      const std::atomic<bool>& is_stopped) {
   base::OwnedFd fd(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return base::IoError("cannot open " + file.path, errno);
-  auto sha256 = collector::Sha256OfFile(fd.get());
-  if (!sha256.ok()) return sha256.status();
+  auto sha256 = LAGWATCH_TRY(collector::Sha256OfFile(fd.get()));
   const std::string target = "/v1/symbols/" + file.build_id.hex() +
                              "?kind=" + std::string(collector::SymbolKindName(file.kind)) +
-                             "&sha256=" + *sha256;
+                             "&sha256=" + sha256;
   auto progress = ReadProgress(AskPatiently(target, nullptr, false, is_stopped));
   const bool was_there = progress.ok() && progress->is_complete;
   uint64_t done_bytes = 0;
@@ -99,11 +98,10 @@ Result<SymbolsClient::Outcome> SymbolsClient::Upload(const LocalSymbolFile& file
     const uint64_t offset = std::min(progress->received_bytes, file.size_bytes - 1);
     on_bytes(offset - std::min(done_bytes, offset));
     done_bytes = std::max(done_bytes, offset);
-    auto piece = ReadPiece(fd.get(), offset, file.path);
-    if (!piece.ok()) return piece.status();
+    auto piece = LAGWATCH_TRY(ReadPiece(fd.get(), offset, file.path));
     progress = ReadProgress(
         SendPiece(target + "&offset=" + std::to_string(offset) + "&size=" + std::to_string(file.size_bytes),
-                  std::move(*piece), is_stopped));
+                  std::move(piece), is_stopped));
     if (progress.ok() && !progress->is_complete && progress->received_bytes <= offset) {
       return Status(StatusCode::kInternal, "the collector rejected " + file.path + "; send it again later");
     }

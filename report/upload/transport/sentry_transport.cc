@@ -128,15 +128,12 @@ class SentryTransport final : public Transport {
 }  // namespace
 
 base::Result<std::unique_ptr<Transport>> CreateSentryTransport(const HttpOptions& options) {
-  auto dsn = ParseSentryDsn(std::string_view(options.endpoint).substr(kSentryScheme.size()));
-  if (!dsn.ok()) return dsn.status();
+  auto dsn = LAGWATCH_TRY(ParseSentryDsn(std::string_view(options.endpoint).substr(kSentryScheme.size())));
   HttpOptions http = options;
-  http.endpoint = dsn->endpoint;
+  http.endpoint = dsn.endpoint;
   http.key.clear();
-  auto client = HttpClient::Create(http);
-  if (!client.ok()) return client.status();
-  return std::unique_ptr<Transport>(
-      std::make_unique<SentryTransport>(std::move(dsn).value(), std::move(client).value()));
+  auto client = LAGWATCH_TRY(HttpClient::Create(http));
+  return std::unique_ptr<Transport>(std::make_unique<SentryTransport>(std::move(dsn), std::move(client)));
 }
 
 }  // namespace lagwatch::report

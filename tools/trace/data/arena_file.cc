@@ -18,10 +18,9 @@ base::Result<std::unique_ptr<ArenaFile>> ArenaFile::Create(const trace::Arena::S
   const std::string name =
       "lagwatch-trace-" + std::to_string(getpid()) + "-" + std::to_string(base::SystemClock().MonoNs());
   std::string path = directory / name;
-  auto arena = trace::Arena::CreateFile(path, sizes);
-  if (!arena.ok()) return arena.status();
-  (*arena)->header().owner_pid = getpid();
-  return std::unique_ptr<ArenaFile>(new ArenaFile(std::move(path), std::move(arena).value()));
+  auto arena = LAGWATCH_TRY(trace::Arena::CreateFile(path, sizes));
+  arena->header().owner_pid = getpid();
+  return std::unique_ptr<ArenaFile>(new ArenaFile(std::move(path), std::move(arena)));
 }
 
 ArenaFile::ArenaFile(std::string path, std::unique_ptr<trace::Arena> arena)

@@ -87,37 +87,31 @@ base::Status RefusalOf(int error, const std::string& pid) {
 }  // namespace
 
 base::Status AttachRecorder(pid_t pid, const sdk::PreloadConfig& config) {
-  const auto environment = PreparePreload(config);
-  if (!environment.ok()) return environment.status();
-  const std::string library = environment->preload.substr(0, environment->preload.find(':'));
-  const auto distance = LibraryDistance(std::to_string(pid));
-  if (!distance.ok()) return distance.status();
+  const auto environment = LAGWATCH_TRY(PreparePreload(config));
+  const std::string library = environment.preload.substr(0, environment.preload.find(':'));
+  const auto distance = LAGWATCH_TRY(LibraryDistance(std::to_string(pid)));
 
   // As far away in that process as here.
   auto remote = [&](const char* function) {
-    return reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, function)) + *distance;
+    return reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, function)) + distance;
   };
   const ScopedSignalBlock block;
-  auto caller = RemoteCaller::Stop(pid);
-  if (!caller.ok()) return caller.status();
-  if (base::Status status = (*caller)->UseOwnStack(remote("mmap"), remote("munmap")); !status.ok())
+  auto caller = LAGWATCH_TRY(RemoteCaller::Stop(pid));
+  if (base::Status status = caller->UseOwnStack(remote("mmap"), remote("munmap")); !status.ok())
     return status;
-  const auto path = (*caller)->Copy(library);
-  const auto name = (*caller)->Copy("lagwatch_trace_attach");
-  const auto text = (*caller)->Copy(environment->config);
+  const auto path = caller->Copy(library);
+  const auto name = caller->Copy("lagwatch_trace_attach");
+  const auto text = caller->Copy(environment.config);
   for (const auto* copied : {&path, &name, &text}) {
     if (!copied->ok()) return copied->status();
   }
-  const auto handle = (*caller)->Call(remote("dlopen"), {*path, RTLD_NOW});
-  if (!handle.ok()) return handle.status();
-  if (*handle == 0) return Unavailable("process " + std::to_string(pid) + " cannot load " + library);
-  const auto attach = (*caller)->Call(remote("dlsym"), {*handle, *name});
-  if (!attach.ok()) return attach.status();
-  if (*attach == 0)
+  const auto handle = LAGWATCH_TRY(caller->Call(remote("dlopen"), {*path, RTLD_NOW}));
+  if (handle == 0) return Unavailable("process " + std::to_string(pid) + " cannot load " + library);
+  const auto attach = LAGWATCH_TRY(caller->Call(remote("dlsym"), {handle, *name}));
+  if (attach == 0)
     return Unavailable(library + " is of another version than this program: install lagwatch again");
-  const auto refused = (*caller)->Call(*attach, {*text});
-  if (!refused.ok()) return refused.status();
-  const auto error = static_cast<int32_t>(*refused);
+  const auto refused = LAGWATCH_TRY(caller->Call(attach, {*text}));
+  const auto error = static_cast<int32_t>(refused);
   return error == 0 ? base::Status() : RefusalOf(error, std::to_string(pid));
 }
 

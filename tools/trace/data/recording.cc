@@ -40,9 +40,8 @@ std::string WithCommas(const std::vector<std::string>& parts) {
 }  // namespace
 
 base::Result<std::unique_ptr<Recording>> Recording::Create(const RecordOptions& options) {
-  auto file = ArenaFile::Create(SizesOf(options));
-  if (!file.ok()) return file.status();
-  return std::unique_ptr<Recording>(new Recording(options, std::move(file).value()));
+  auto file = LAGWATCH_TRY(ArenaFile::Create(SizesOf(options)));
+  return std::unique_ptr<Recording>(new Recording(options, std::move(file)));
 }
 
 Recording::Recording(const RecordOptions& options, std::unique_ptr<ArenaFile> file)
@@ -93,13 +92,12 @@ base::Status Recording::Write(const std::string& default_name) const {
     Progress progress;
     NameFrames(&trace, [&](size_t done, size_t total) { progress.Show("naming functions", done, total); });
   }
-  const auto bytes = FormatTrace(trace, options_.format, output);
-  if (!bytes.ok()) return bytes.status();
-  if (base::Status status = WriteWholeFile(output, *bytes); !status.ok()) return status;
+  const auto bytes = LAGWATCH_TRY(FormatTrace(trace, options_.format, output));
+  if (base::Status status = WriteWholeFile(output, bytes); !status.ok()) return status;
   const size_t threads = trace.threads.size();
   std::cerr << "lagwatch: " << output << ": " << SampleCount() << " samples of " << threads
             << (threads == 1 ? " thread" : " threads") << " in " << Seconds(trace.end_ns - trace.begin_ns)
-            << ", " << (bytes->size() + 1023) / 1024 << " KiB\n";
+            << ", " << (bytes.size() + 1023) / 1024 << " KiB\n";
   for (const trace::Loss& loss : trace.losses) {
     std::cerr << "  " << loss.count << " " << loss.what;
     if (!loss.remedy.empty()) std::cerr << " (less with " << loss.remedy << ")";

@@ -210,13 +210,12 @@ RemoteCaller::~RemoteCaller() {
 }
 
 base::Status RemoteCaller::UseOwnStack(uint64_t mmap_address, uint64_t munmap_address) {
-  const auto memory =
+  const auto memory = LAGWATCH_TRY(
       Call(mmap_address, {0, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                          static_cast<uint64_t>(-1), 0});
-  if (!memory.ok()) return memory.status();
-  if (*memory == reinterpret_cast<uint64_t>(MAP_FAILED))
+                          static_cast<uint64_t>(-1), 0}));
+  if (memory == reinterpret_cast<uint64_t>(MAP_FAILED))
     return {base::StatusCode::kUnavailable, "process " + std::to_string(pid_) + " is out of memory"};
-  own_stack_ = *memory;
+  own_stack_ = memory;
   munmap_address_ = munmap_address;
   stack_pointer_ = own_stack_ + kStackBytes;
   return {};

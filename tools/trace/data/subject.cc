@@ -44,8 +44,7 @@ std::string NameOfProcess(pid_t pid) {
 base::Result<std::unique_ptr<Subject>> Subject::Start(const RecordOptions& options,
                                                       const Recording& recording,
                                                       const std::function<void()>& in_child) {
-  auto program = FindWatchableProgram(options.command.front());
-  if (!program.ok()) return program.status();
+  auto program = LAGWATCH_TRY(FindWatchableProgram(options.command.front()));
   // Finds errors before anything has begun.
   if (auto tried = PreparePreload(recording.ConfigFor(0)); !tried.ok())
     return Invalid(tried.status().message());
@@ -54,7 +53,7 @@ base::Result<std::unique_ptr<Subject>> Subject::Start(const RecordOptions& optio
   if (child == 0) {
     if (in_child) in_child();
     PreparePreload(recording.ConfigFor(getpid()))->Set();
-    _exit(BecomeProgram(*program, options.command));
+    _exit(BecomeProgram(program, options.command));
   }
   return std::unique_ptr<Subject>(
       new Subject(child, fs::path(options.command.front()).filename().string(), /*is_ours=*/true));

@@ -36,9 +36,8 @@ base::Result<std::string> FormatTrace(const trace::Trace& trace, const std::stri
   const auto known = trace::FindFormat(!format.empty() ? format : path.filename().string());
   if (format == kOwnFormat || (format.empty() && !known)) {
     if (!options.tid.has_value()) return trace::PackTrace(trace);
-    const auto one = trace::OnlyThread(trace, *options.tid);
-    if (!one.ok()) return one.status();
-    return trace::PackTrace(*one);
+    const auto one = LAGWATCH_TRY(trace::OnlyThread(trace, *options.tid));
+    return trace::PackTrace(one);
   }
   if (!known) {
     return base::Status(base::StatusCode::kInvalid,
