@@ -2,6 +2,7 @@
 // Python programs under `lagwatch run`: the reported frames against those that Python itself sees.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -38,15 +39,21 @@ TEST_P(PythonTest, ReportsNameTheLinesThatPythonItselfSees) {
     for (std::string line; std::getline(output, line);) expected.push_back(line);
     ASSERT_GE(expected.size(), 3u);
 
-    const json reports = Ask({"reports"});
-    ASSERT_FALSE(reports.empty());
-    const json report = Ask({"report", reports.back().at("id")});  // the first one
-    const Frames frames = PythonFramesOf(report.at("expensive_stack"));
-    ASSERT_GE(frames.size(), expected.size());
+    // On a busy machine there may be a hang before that one.
+    std::vector<Frames> found;
+    for (const json& header : Ask({"reports"})) {
+      const json stack = Ask({"report", header.at("id")}).at("expensive_stack");
+      for (const json& frame : stack)
+        EXPECT_EQ(frame.at("function").get<std::string>().find("_PyEval"), std::string::npos) << frame;
+      found.push_back(PythonFramesOf(stack));
+    }
     // The freezing line may have called further functions.
-    EXPECT_EQ(Frames(frames.end() - static_cast<ptrdiff_t>(expected.size()), frames.end()), expected);
-    for (const json& frame : report.at("expensive_stack"))
-      EXPECT_EQ(frame.at("function").get<std::string>().find("_PyEval"), std::string::npos) << frame;
+    const auto ends_as_expected = [&](const Frames& frames) {
+      return frames.size() >= expected.size() &&
+             std::equal(expected.rbegin(), expected.rend(), frames.rbegin());
+    };
+    EXPECT_TRUE(std::ranges::any_of(found, ends_as_expected))
+        << "expected " << json(expected).dump() << "\nfound " << json(found).dump();
   }
 }
 
