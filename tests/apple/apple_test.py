@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ class Scene:
     def __init__(self, programs: str, home: pathlib.Path):
         self.home, self.spool = home, home / "spool"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LAGWATCH_")}
+        kept.pop("XDG_STATE_HOME", None)
         self.environment = dict(kept, HOME=str(home), PATH=f"{programs}:{os.environ['PATH']}", LANG="C.UTF-8")
 
     def run(self, *command) -> str:
@@ -152,8 +154,29 @@ def application_sends(scene: Scene) -> None:
         assert any(function in frame for frame in named), causes
 
 
+def uikit(scene: Scene) -> None:
+    """The sample's delegate for iOS, with the notifications of UIKit; killed in a hang, then started in the background."""
+    scene.spool = scene.home / ".local/state/lagwatch/spool"
+    scene.environment["https_proxy"] = "http://127.0.0.1:9"  # the sample's collector is never asked
+
+    def run(events: str) -> None:
+        scene.environment["LAGWATCH_UIKIT_EVENTS"] = events
+        program = subprocess.run(["apple_uikit_program"], env=scene.environment, stdin=subprocess.DEVNULL, timeout=60)
+        assert program.returncode == -signal.SIGKILL, program
+
+    run("UIApplicationDidBecomeActive UIApplicationDidReceiveMemoryWarning thermal=2 UIApplicationDidEnterBackground "
+        "freeze UIApplicationWillEnterForeground thermal=0 killed")
+    run("state=2 UIApplicationDidEnterBackground")
+    background, killed = scene.reports()
+    assert background["kind"] == "lag" and "freezeInEvent" in background["text"], background["text"]
+    for fact in ("foreground  0", "app.memory_warnings  1", "app.thermal_state  serious"):
+        assert f"  {fact}\n" in background["text"], background["text"]
+    assert killed["kind"] == "killed-in-hang" and "hangUntilKilled" in killed["text"], killed["text"]
+    assert "  foreground  1\n" in killed["text"] and "thermal" not in killed["text"], killed["text"]
+
+
 SCENES = {scene.__name__: scene for scene in (
-    run_loop_hangs, run_loop_calm, run_loop_frames, application, application_sends)}
+    run_loop_hangs, run_loop_calm, run_loop_frames, uikit, application, application_sends)}
 
 
 def main() -> None:
