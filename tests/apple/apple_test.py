@@ -8,6 +8,8 @@ import contextlib
 import json
 import os
 import pathlib
+import plistlib
+import re
 import signal
 import subprocess
 import sys
@@ -175,8 +177,34 @@ def uikit(scene: Scene) -> None:
     assert "  foreground  1\n" in killed["text"] and "thermal" not in killed["text"], killed["text"]
 
 
+def docs(scene: Scene) -> None:
+    """docs/apple.md: its Swift and Objective-C are the samples', its sh block runs; the packages' files are there."""
+    repository = pathlib.Path(__file__).resolve().parents[2]
+    page = (repository / "docs/apple.md").read_text()
+
+    def blocks(language: str) -> list[str]:
+        return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+    for language, sample in (("swift", "AppDelegate.swift"), ("objc", "AppDelegate.m")):
+        [block] = blocks(language)
+        assert block in (repository / "samples/apple/ios" / sample).read_text(), f"the page differs from {sample}"
+    with display() as scene.environment["DISPLAY"]:
+        [script] = blocks("sh")
+        causes = scene.run("bash", "-euc", script)
+    assert "AppDelegate__freeze" in causes, causes
+    for link in re.findall(r"\]\(([^)#:]+)\)", page):
+        assert (repository / "docs" / link).exists(), f"docs/apple.md links to {link}, which is not there"
+
+    package = repository / "sdk/apple"
+    [excluded] = re.findall(r"exclude: \[(.*?)\]", (package / "Package.swift").read_text())
+    for name in re.findall(r'"(.*?)"', excluded):
+        assert (package / name).exists(), name
+    with open(package / "PrivacyInfo.xcprivacy", "rb") as manifest:
+        assert plistlib.load(manifest)["NSPrivacyTracking"] is False
+
+
 SCENES = {scene.__name__: scene for scene in (
-    run_loop_hangs, run_loop_calm, run_loop_frames, uikit, application, application_sends)}
+    run_loop_hangs, run_loop_calm, run_loop_frames, uikit, application, application_sends, docs)}
 
 
 def main() -> None:
