@@ -195,7 +195,7 @@ TEST_F(JavaTest, ForegroundStartAndFactsComeFromTheSystem) {
 
 TEST_F(JavaTest, AStartForAServiceIsNoStartForAUser) {
   RunApp({"message"}, {"-Dandroid.background=true", "-Dandroid.sdk=21"});
-  json facts = ReportOf("startup-lag", "MainHandler")["facts"];
+  json facts = ReportOf("lag", "MainHandler")["facts"];
   EXPECT_EQ(facts["foreground"], 0);
   EXPECT_FALSE(facts.contains("app.android_exit"));  // of newer systems
 }

@@ -117,7 +117,7 @@ public final class LagWatch {
     options.setDefault("app", context.getPackageName());
     options.setDefault("app_version", versionOf(context));
     options.setDefault("spool_directory", context.getNoBackupFilesDir().getPath() + "/lagwatch");
-    options.setDefault("start", "1");
+    options.setDefault("start", Startup.isForScreen() ? "1" : "0");
   }
 
   private static String versionOf(Context context) {
