@@ -5,6 +5,8 @@ import android.app.Application;
 import android.os.Handler;
 import android.os.Looper;
 import android.util.Printer;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.lang.reflect.Field;
 import java.util.Arrays;
 import java.util.Locale;
@@ -13,12 +15,13 @@ import org.lagwatch.LagWatchOptions;
 
 /**
  * MessageBench SPOOL prints the ns that lagwatch's printer adds to a message, and those that an empty printer adds
- * (Looper makes the lines): medians of rounds, which take turns.
+ * (Looper makes the lines), of the thread's CPU time: medians of rounds, which take turns.
  */
 public final class MessageBench implements Runnable {
   private static final int MESSAGES = 100_000;
   private static final int ROUNDS = 3 * 11;
 
+  private final ThreadMXBean clock = ManagementFactory.getThreadMXBean();
   private final Handler handler;
   private final Printer watch;
   private final Printer empty = line -> {};
@@ -56,10 +59,10 @@ public final class MessageBench implements Runnable {
   public void run() {
     if (messages == 0) {
       Looper.myLooper().setMessageLogging(round % 3 == 0 ? null : round % 3 == 1 ? empty : watch);
-      beginNs = System.nanoTime();
+      beginNs = clock.getCurrentThreadCpuTime();
     }
     if (++messages == MESSAGES) {
-      ns[round % 3][round / 3] = (System.nanoTime() - beginNs) / (double) MESSAGES;
+      ns[round % 3][round / 3] = (clock.getCurrentThreadCpuTime() - beginNs) / (double) MESSAGES;
       messages = 0;
       if (++round == ROUNDS) {
         Looper.myLooper().quit();
