@@ -6,7 +6,7 @@
 # Sanitized builds leave it out: GNUstep's own start keeps memory that the address sanitizer reports as leaks, and its
 # libraries are not built for the thread sanitizer.
 set(LAGWATCH_HAS_GNUSTEP OFF)
-if(LAGWATCH_SANITIZE)
+if(LAGWATCH_SANITIZE OR CMAKE_CROSSCOMPILING)
   return()
 endif()
 find_program(CLANG clang)

@@ -4,6 +4,7 @@
 
 #import "LWAppEvents.h"
 #import "LWDispatches.h"
+#import "LWHangDiagnostics.h"
 #import "LWOptionValues.h"
 #import "LWRunLoopWatch.h"
 #import "LWSystem.h"
@@ -31,8 +32,17 @@ static BOOL is_watching;
       [LWAppEvents start];
     }
     if (options.watchesFrames) LWStartFrames(&main_dispatches);
-    return lw_why_off()[0] == '\0';
+    if (lw_why_off()[0] != '\0') return NO;
+    [self postHangDiagnosticsWithOptions:options];
+    return YES;
   }
+}
+
+// Reports that are to be sealed leave the machine only as the library sends them.
++ (void)postHangDiagnosticsWithOptions:(LWOptions*)options {
+  NSURL* url = LWEnvelopeUrl(options.endpoint);
+  if (!options.readsMetricKit || url == nil || [[options valueForOption:@"seal_key"] length] > 0) return;
+  LWPostHangDiagnostics(url, LWEnvelopeAuthorization(options.key), options.app, options.user);
 }
 
 + (void)stopWithFlushTimeoutMs:(NSUInteger)timeoutMs {

@@ -8,6 +8,7 @@
 @implementation LWOptions
 
 @synthesize watchesFrames = _watchesFrames;
+@synthesize readsMetricKit = _readsMetricKit;
 
 - (instancetype)init {
   self = [super init];

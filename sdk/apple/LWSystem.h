@@ -11,3 +11,6 @@ NSArray* LWCommonModes(void);
 NSString* LWDefaultSpoolDirectory(void);
 // Begins a frame at each refresh of the display, from now on, if the system has display links.
 void LWStartFrames(LWDispatches* dispatches);
+// Has MetricKit's payloads of hangs posted, from now on, on systems that have it; see LWHangDiagnostics.h.
+// Once in a process.
+void LWPostHangDiagnostics(NSURL* url, NSString* authorization, NSString* app, NSString* user);

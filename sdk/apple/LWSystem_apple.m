@@ -2,9 +2,12 @@
 // Has never run on a device: keep it small, and decisions in the files that GNUstep runs.
 #import "LWSystem.h"
 
+#import <MetricKit/MetricKit.h>
 #import <QuartzCore/QuartzCore.h>
 #import <objc/message.h>
 #import <time.h>
+
+#import "LWHangDiagnostics.h"
 
 NSArray* LWCommonModes(void) {
   return @[
@@ -41,4 +44,33 @@ void LWStartFrames(LWDispatches* dispatches) {
   id (*create_link)(Class, SEL, id, SEL) = (id(*)(Class, SEL, id, SEL))objc_msgSend;
   id link = create_link(link_class, create, [[LWRefreshes alloc] init], @selector(refresh:));
   for (NSString* mode in LWCommonModes()) [link addToRunLoop:[NSRunLoop mainRunLoop] forMode:mode];
+}
+
+API_AVAILABLE(ios(14.0), macos(12.0))
+@interface LWHangSubscriber : NSObject <MXMetricManagerSubscriber>
+@property(nonatomic, copy) NSArray* (^envelopes)(NSData* payload);
+@property(nonatomic) NSMutableURLRequest* request;
+@end
+
+@implementation LWHangSubscriber
+- (void)didReceiveDiagnosticPayloads:(NSArray<MXDiagnosticPayload*>*)payloads {
+  for (MXDiagnosticPayload* payload in payloads)
+    for (NSData* envelope in self.envelopes([payload JSONRepresentation]))
+      [[[NSURLSession sharedSession] uploadTaskWithRequest:self.request fromData:envelope] resume];
+}
+@end
+
+void LWPostHangDiagnostics(NSURL* url, NSString* authorization, NSString* app, NSString* user) {
+  if (@available(iOS 14.0, macOS 12.0, *)) {
+    static LWHangSubscriber* subscriber;
+    if (subscriber != nil) return;
+    subscriber = [[LWHangSubscriber alloc] init];
+    subscriber.request = [NSMutableURLRequest requestWithURL:url];
+    subscriber.request.HTTPMethod = @"POST";
+    [subscriber.request setValue:authorization forHTTPHeaderField:@"X-Sentry-Auth"];
+    subscriber.envelopes = ^(NSData* payload) {
+      return LWHangEnvelopes(payload, app, user);
+    };
+    [[MXMetricManager sharedManager] addSubscriber:subscriber];
+  }
 }

@@ -8,3 +8,7 @@ NSArray* LWCommonModes(void) {
 NSString* LWDefaultSpoolDirectory(void) { return nil; }
 
 void LWStartFrames(LWDispatches* dispatches) { (void)dispatches; }
+
+void LWPostHangDiagnostics(NSURL* url, NSString* authorization, NSString* app, NSString* user) {
+  (void)url, (void)authorization, (void)app, (void)user;
+}

@@ -177,6 +177,52 @@ def uikit(scene: Scene) -> None:
     assert "  foreground  1\n" in killed["text"] and "thermal" not in killed["text"], killed["text"]
 
 
+def frame(name: str, uuid: str, offset: int, samples: int, *inner: dict) -> dict:
+    return {"binaryName": name, "binaryUUID": uuid, "offsetIntoBinaryTextSegment": offset, "address": 0x102000000 + offset,
+            "sampleCount": samples, "subFrames": list(inner)}
+
+
+EDITOR = "8F3C1A2B-4D5E-3F60-8172-93A4B5C6D7E8"
+PAYLOAD = {
+    "timeStampBegin": "2026-11-24 00:00:00 +0000", "timeStampEnd": "2026-11-24 23:59:00 +0000",
+    "crashDiagnostics": [{"version": "1.0.0"}],
+    "hangDiagnostics": [
+        {"version": "1.0.0",
+         "diagnosticMetaData": {"hangDuration": "20 sec", "appVersion": "2.3.1", "appBuildVersion": "45",
+                                "osVersion": "iPhone OS 18.1 (22B83)", "deviceType": "iPhone15,2",
+                                "platformArchitecture": "arm64e"},
+         "callStackTree": {"callStackPerThread": True, "callStacks": [
+             {"threadAttributed": True, "callStackRootFrames": [
+                 frame("Editor", EDITOR, 0x4f10, 20, frame("Editor", EDITOR, 0x6000, 4),
+                       frame("Editor", EDITOR, 0x8124, 16, frame("Editor", EDITOR, 0x9000, 15)))]}]}},
+        {"version": "1.0.0", "callStackTree": "unreadable"}, "nor is this"]}
+
+
+def metrickit(scene: Scene) -> None:
+    """A payload of MetricKit, read twice, is one report of the collector, with the heaviest path as its stack."""
+    def read(endpoint: str, key: str, payload: object) -> list[str]:
+        result = subprocess.run(["apple_hang_diagnostics_program", endpoint, key], env=scene.environment, text=True,
+                                input=json.dumps(payload), capture_output=True, timeout=60)
+        assert result.returncode == 0, result.stderr
+        return result.stdout.split("\n", 2)
+
+    assert read("file:///tmp", "k", PAYLOAD)[0] == ""
+    for other in ({}, [], {"hangDiagnostics": {}}, {"hangDiagnostics": [{"callStackTree": {"callStacks": [3]}}]}):
+        assert read("https://a.example.com/", "k", other)[2] == "", other
+    with collector(scene) as (ask, url, key):
+        for _ in range(2):
+            address, authorization, envelope = read(url, key, PAYLOAD)
+            request = urllib.request.Request(address, envelope.encode(), {"X-Sentry-Auth": authorization})
+            assert urllib.request.urlopen(request, timeout=30).status == 200
+        [report] = ask("/v1/reports")
+        whole = ask("/v1/reports/" + report["id"])
+    assert report["duration_ms"] == 20000 and report["version"] == "2.3.1" and report["user"] == "u-1", report
+    path = [(frame["build_id"], frame["offset"]) for frame in whole["expensive_stack"]]
+    build_id = EDITOR.replace("-", "").lower()
+    # Callers' addresses are moved into the call.
+    assert path == [(build_id, "0x9000"), (build_id, "0x8123"), (build_id, "0x4f0f")], path
+
+
 def docs(scene: Scene) -> None:
     """docs/apple.md: its Swift and Objective-C are the samples', its sh block runs; the packages' files are there."""
     repository = pathlib.Path(__file__).resolve().parents[2]
@@ -204,7 +250,7 @@ def docs(scene: Scene) -> None:
 
 
 SCENES = {scene.__name__: scene for scene in (
-    run_loop_hangs, run_loop_calm, run_loop_frames, uikit, application, application_sends, docs)}
+    run_loop_hangs, run_loop_calm, run_loop_frames, uikit, application, application_sends, metrickit, docs)}
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ LW_EXPORT NS_SWIFT_NAME(Options) @interface LWOptions : NSObject {
   NSMutableDictionary* _values;
   NSArray* _extraModes;
   BOOL _watchesFrames;
+  BOOL _readsMetricKit;
 }
 
 @property(nonatomic, copy, nullable) NSString* app;
@@ -38,6 +39,10 @@ LW_EXPORT NS_SWIFT_NAME(Options) @interface LWOptions : NSObject {
 // Counts frames and reports slow ones on iOS. A display link then wakes the main thread at each refresh. NO
 // by default.
 @property(nonatomic) BOOL watchesFrames;
+
+// Sends the hangs that MetricKit reports (MXHangDiagnostic) to the collector at `endpoint`, too: all of them,
+// without the limits of the other reports. Not with `seal_key`. NO by default.
+@property(nonatomic) BOOL readsMetricKit;
 
 // Sets an option by its name. Returns NO, and changes nothing, if there is no such option or the value cannot
 // be read. Numbers and choices are decimal, switches "1" or "0".
