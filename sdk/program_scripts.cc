@@ -30,7 +30,7 @@ void ProgramScripts::AddTo(int tid, stack::CodeMap* code, stack::Stack* stack) {
   const uint32_t first = FindRuntimeFrame(code->modules(), *stack);
   if (first == stack->frame_count && stack->frame_count != 0) return;
   if (language_ == stack::kNoModule) language_ = code->AddLanguage(module_path_);
-  if (language_ == stack::kNoModule) return;
+  if (language_ == stack::kNoModule || caller_->is_busy()) return;
   tid_ = tid;
   if (!caller_->TryCall([](void* self) { static_cast<ProgramScripts*>(self)->Read(); }, this, kLongestCallNs))
     return;

@@ -34,6 +34,8 @@ class ProgramCaller {
   // The same, but waits for `timeout_ns` at most. Returns false if the call is not done by then: it goes on, and
   // no other is made until it is done. `context` must live as long. Context: watchdog.
   [[nodiscard]] bool TryCall(void (*function)(void*), void* context, int64_t timeout_ns);
+  // Whether a call that took too long still goes on. For the thread that calls.
+  bool is_busy() const { return is_called_.load(); }
   // Ends the thread. False when a call does not return in time: then this object must be
   // leaked. Context: background.
   [[nodiscard]] bool TryStop(int64_t timeout_ns);
