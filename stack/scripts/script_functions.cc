@@ -38,7 +38,7 @@ uint64_t ScriptFunctions::Add(const ScriptFunction& function) {
                                static_cast<uint16_t>(cut.file.size())};
   ++count_;
   for (std::string_view text : {cut.name, cut.file}) {
-    std::memcpy(&texts_[texts_size_], text.data(), text.size());
+    text.copy(&texts_[texts_size_], text.size());
     texts_size_ += text.size();
   }
   return number;
