@@ -31,8 +31,8 @@ class ProgramCaller {
     const Function* place = &function;
     Call([](void* called) { (**static_cast<const Function**>(called))(); }, static_cast<void*>(&place));
   }
-  // The same, but waits for `timeout_ns` at most. Returns false if the call is not done by then: it goes on, and
-  // no other is made until it is done. `context` must live as long. Context: watchdog.
+  // The same, but waits for `timeout_ns` at most. Returns false if the call is not done by then: it goes on,
+  // and no other is made until it is done. `context` must live as long. Context: watchdog.
   [[nodiscard]] bool TryCall(void (*function)(void*), void* context, int64_t timeout_ns);
   // Whether a call that took too long still goes on. For the thread that calls.
   bool is_busy() const { return is_called_.load(); }
