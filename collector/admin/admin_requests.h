@@ -32,8 +32,8 @@ Result<Response> BeginDeletion(Deletions* deletions, Store* store, const Annotat
 
 // /v1/admin/keys: the collector's keys (key_admin.cc). All of them, without their texts.
 Result<Response> ListKeys(const KeyFile& keys);
-// `body` is {"name", "access", "expires_in_s", "reports_per_s", "bytes_per_day", "replaces", "overlap_s"}, of
-// which the first two must be there. The answer is the only place that ever has the key's text.
+// `body` is {"name", "access", "expires_in_s", "reports_per_s", "bytes_per_day", "replaces", "overlap_s"};
+// "name" and "access" are required. Only this answer contains the key's text.
 Result<Response> AddKey(const KeyFile& keys, std::string_view body, std::string_view by, AuditLog* audit);
 Result<Response> RevokeKey(const KeyFile& keys, std::string_view name, std::string_view by, AuditLog* audit);
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/admin/admin_requests.h"
-
 #include <array>
 #include <optional>
 #include <span>
@@ -9,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "collector/admin/admin_requests.h"
 #include "collector/admin/refusals.h"
 #include "collector/keys/key_record.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/admin/admin_requests.h"
-
 #include <string>
 #include <utility>
 
+#include "collector/admin/admin_requests.h"
 #include "collector/admin/refusals.h"
 #include "collector/query/json/json_text.h"
 

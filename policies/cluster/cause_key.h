@@ -20,9 +20,9 @@ namespace lagwatch::policies {
 // addresses, which differ in each run: no key and no name contains them.
 inline constexpr std::string_view kGeneratedCodeModule = "[jit]";
 
-// Whether a module stands for the scripts or the managed code of a language, as "[java]" does: a frame's offset
-// is then its function's number plus the line in its file (plus 0: not known). Other names in brackets are those
-// of the kernel's mappings.
+// Whether a module stands for the scripts or the managed code of a language, as "[java]" does: a frame's
+// offset is then its function's number plus the line in its file (plus 0: not known). Other names in brackets
+// are those of the kernel's mappings.
 bool IsLanguageModule(std::string_view module_path);
 
 // Computes the key of a stack. Part of the wire format: the same frames have the same key in every version.

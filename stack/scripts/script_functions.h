@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of scripts and of managed code that frames are in. Such code has no addresses that mean the
-// same in the next run. A frame of it has its language's module (ModuleMap::AddLanguage); its `function_offset`
-// is a number made of the function's name and file, its `offset` that number plus the line in the file.
+// same in the next run. A frame of it has its language's module (ModuleMap::AddLanguage); its
+// `function_offset` is a number made of the function's name and file, its `offset` that number plus the line
+// in the file.
 #pragma once
 
 #include <cstddef>

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "collector/ingest/ingest.h"
 #include "collector/store/sqlite/database/database.h"
-#include "tests/collector/store/older_schemas.h"
 #include "collector/store/sqlite/sqlite_store.h"
+#include "tests/collector/store/older_schemas.h"
 
 namespace lagwatch::faults {
 namespace {

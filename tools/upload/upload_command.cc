@@ -62,8 +62,8 @@ bool IsStartedByRun(uint32_t pid, pid_t run_pid) {
 }
 
 // Whether a process that `lagwatch run` follows is alive: one that has a run record in the spool directory
-// and was started, itself or its parents, by process `run_pid`. A process that has watched no loop yet, or
-// whose environment this user cannot read, is not found.
+// and was started, itself or its parents, by process `run_pid`. A process is not found before it
+// has watched a loop, nor if this user cannot read its environment.
 bool IsFollowedRunAlive(const std::string& spool_directory, pid_t run_pid) {
   std::error_code error;
   for (const auto& entry :

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums the time of each stack and of each function, for flame graphs and profiles. Agrees with the slices,
-// which come from the same spans, except for dispatches that are too short to be sampled, and for the time
-// between captures inside hooked calls. Context: background.
+// Sums the time of each stack and of each function, for flame graphs and profiles. The sums equal
+// those of the slices, which are made of the same spans. Two things differ: dispatches too short to be
+// sampled, and the time between captures inside hooked calls. Context: background.
 #pragma once
 
 #include <cstdint>

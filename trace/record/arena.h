@@ -97,7 +97,7 @@ struct RecordCounters {
   base::Counter threads_refused;     // that found no place
   base::Counter modules_refused;
   base::Counter captures_dropped;    // of threads by themselves, whose ring was full
-  base::Counter dispatches_refused;  // whose times found no block, or were not taken over in time
+  base::Counter dispatches_refused;  // no block for their times, or not copied in time
 };
 
 enum class ArenaState : uint32_t { kEmpty, kRecording, kStopped };

@@ -21,8 +21,8 @@ namespace lagwatch::trace {
 // Thread safety: one thread at a time. At most one in a process.
 class SelfCaptures {
  public:
-  // Has the process's calls hooked. `state` is borrowed with all that it points to, and so is `dispatches`,
-  // which may be null. Errors: those of stack::OwnStackWalker and HookRecorder. Context: background.
+  // Has the process's calls hooked. Borrows `state`, all that it points to, and `dispatches` (may be null).
+  // Errors: those of stack::OwnStackWalker and HookRecorder. Context: background.
   static base::Result<std::unique_ptr<SelfCaptures>> Start(const RecorderState& state,
                                                            std::shared_ptr<stack::CodeMap> code,
                                                            HookOptions options, DispatchSource* dispatches);

@@ -33,8 +33,8 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Strand = asio::strand<asio::io_context::executor_type>;
 
-// The peer that a connection is counted for: an IPv4 address, or the /64 that an IPv6 address lies in, because
-// one site has all of that.
+// The peer that a connection is counted for: an IPv4 address, or the /64 that an IPv6 address lies in,
+// because one site has all of that.
 std::string PeerOf(const asio::ip::address& address) {
   namespace ip = asio::ip;
   const auto text = [](const auto& bytes, size_t size) {

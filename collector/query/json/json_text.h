@@ -28,8 +28,8 @@ struct JsonLimits {
 // Errors: kInvalid when it is no JSON in UTF-8; kTooLarge over a limit.
 base::Result<nlohmann::json> ParseBoundedJson(std::string_view text, const JsonLimits& limits = {});
 
-// The same with comments; a discarded value when it is malformed, has more than 64 levels or a million values.
-// Keys come sorted: to keep their order takes Json a time that grows with the square of their number.
+// The same with comments; a discarded value when it is malformed, has more than 64 levels or a million
+// values. Keys come sorted: to keep their order takes Json a time that grows with the square of their number.
 Json ParseJson(std::string_view text);
 
 // A duration in milliseconds with three decimals at most.

@@ -121,7 +121,7 @@ class SqliteStore final : public Store {
   ReportWriter reports_;
   UnusedRows unused_;
   UnknownTable unknown_;
-  std::map<std::string, int64_t> sender_ids_;  // what the database has, of keys that were used
+  std::map<std::string, int64_t> sender_ids_;  // rows of `senders` by key name, of the keys used so far
   // Of the last commit.
   std::atomic<int64_t> page_size_{0};
   std::atomic<int64_t> pages_{0};

@@ -172,17 +172,18 @@ typedef struct lw_script_frame {
 /* The program's own reader of the stacks of managed code, which native unwinding cannot see. All of it must
  * stay until lw_stop() has returned. */
 typedef struct lw_scripts {
-  void* context;        /* passed to `read_stack` */
-  /* "java", "javascript", "lua", "perl", "php", "python" or "ruby": the frames' module in reports is "[java]". */
+  void* context; /* passed to `read_stack` */
+  /* "java", "javascript", "lua", "perl", "php", "python" or "ruby": the frames' module in reports is
+   * "[java]". */
   const char* language;
-  /* The beginnings of the file names of the run time's own modules, separated by commas: "libart.so". From the
-   * innermost frame of these on, or of code made at run time, a thread's frames are replaced. */
+  /* The beginnings of the file names of the run time's own modules, separated by commas: "libart.so". From
+   * the innermost frame of these on, or of code made at run time, a thread's frames are replaced. */
   const char* runtime_modules;
-  /* Writes the frames of thread `tid`, innermost first, and returns their number, at most `capacity`; 0 leaves
-   * the native stack as it is. The texts must stay until the next call. Called on a thread of the library, with
-   * every signal blocked, only while a hang or a dump is examined. A call that takes longer than 100 ms loses its
-   * frames, and there is no other until it returns; it must not throw, nor start or stop the monitor. NULL: not
-   * used. */
+  /* Writes the frames of thread `tid`, innermost first, and returns their number, at most `capacity`; 0
+   * leaves the native stack as it is. The texts must stay until the next call. Called on a thread of the
+   * library, with every signal blocked, only while a hang, high CPU use or a dump is examined. A call that
+   * takes longer than 100 ms loses its frames, and there is no other until it returns; it must not throw, nor
+   * start or stop the monitor. NULL: not used. */
   size_t (*read_stack)(void* context, int32_t tid, lw_script_frame* frames, size_t capacity);
 } lw_scripts;
 

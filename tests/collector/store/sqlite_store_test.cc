@@ -8,10 +8,10 @@
 
 #include <fstream>
 
-#include "tests/collector/store/older_schemas.h"
 #include "collector/store/sqlite/schema.h"
 #include "tests/collector/memory_collector.h"
 #include "tests/collector/store/older_database.h"
+#include "tests/collector/store/older_schemas.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {

@@ -14,8 +14,8 @@
 #include "tests/testing/sample_report.h"
 #include "tests/testing/temp_directory.h"
 #include "tests/testing/tls_server.h"
-#include "tools/read/report_source.h"
 #include "tools/commands.h"
+#include "tools/read/report_source.h"
 
 namespace lagwatch::tools {
 namespace {

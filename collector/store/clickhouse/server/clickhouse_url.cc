@@ -5,7 +5,6 @@
 #include <cctype>
 
 #include "base/curl_handle.h"
-
 #include "base/text.h"
 
 namespace lagwatch::collector {
