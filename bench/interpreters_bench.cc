@@ -65,7 +65,7 @@ std::unique_ptr<stack::python::Reader> Attach(pid_t pid, stack::Memory* memory) 
     const stack::ExportedSymbols exports(memory, base, type == kFixed ? 0 : base);
     auto reader = std::make_unique<stack::python::Reader>();
     if (exports.Find("_PyEval_EvalFrameDefault") != 0 &&
-        reader->Attach(memory, exports, MinorVersionOf(last)))
+        reader->Attach(memory, stack::python::Reader::Symbols::Of(exports), MinorVersionOf(last)))
       return reader;
   }
   return nullptr;

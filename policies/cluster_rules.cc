@@ -21,6 +21,10 @@ std::string_view TakeLine(std::string_view* text) {
   return line.substr(first, line.find_last_not_of(" \t\r") + 1 - first);
 }
 
+bool IsLessBackwards(std::string_view one, std::string_view other) {
+  return std::lexicographical_compare(one.rbegin(), one.rend(), other.rbegin(), other.rend());
+}
+
 }  // namespace
 
 void PrefixSet::Add(std::string_view prefix) {
@@ -35,12 +39,24 @@ bool PrefixSet::HasPrefixOf(std::string_view text) const {
   return greater != prefixes_.begin() && text.starts_with(*std::prev(greater));
 }
 
+void SuffixSet::Add(std::string_view suffix) {
+  if (HasSuffixOf(suffix)) return;
+  std::erase_if(suffixes_, [&](const std::string& longer) { return longer.ends_with(suffix); });
+  suffixes_.insert(std::lower_bound(suffixes_.begin(), suffixes_.end(), suffix, IsLessBackwards),
+                   std::string(suffix));
+}
+
+bool SuffixSet::HasSuffixOf(std::string_view text) const {
+  const auto greater = std::upper_bound(suffixes_.begin(), suffixes_.end(), text, IsLessBackwards);
+  return greater != suffixes_.begin() && text.ends_with(*std::prev(greater));
+}
+
 void FrameList::Add(std::string_view pattern) {
   const size_t star = pattern.find('*');
   if (pattern.ends_with('*')) {
     prefixes_.Add(pattern.substr(0, star));
   } else if (star == 0) {
-    reversed_suffixes_.Add(std::string(pattern.rbegin(), pattern.rend() - 1));
+    suffixes_.Add(pattern.substr(1));
   } else if (star != pattern.npos) {
     ends_.push_back({std::string(pattern.substr(0, star)), std::string(pattern.substr(star + 1))});
   } else {
@@ -54,9 +70,7 @@ bool FrameList::Contains(std::string_view name) const {
            name.ends_with(ends.suffix);
   };
   return std::binary_search(names_.begin(), names_.end(), name) || prefixes_.HasPrefixOf(name) ||
-         (!reversed_suffixes_.empty() &&
-          reversed_suffixes_.HasPrefixOf(std::string(name.rbegin(), name.rend()))) ||
-         std::ranges::any_of(ends_, has_ends);
+         suffixes_.HasSuffixOf(name) || std::ranges::any_of(ends_, has_ends);
 }
 
 base::Result<FrameList*> ClusterRules::ListOf(std::string_view heading) {

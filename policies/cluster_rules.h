@@ -16,10 +16,19 @@ class PrefixSet {
  public:
   void Add(std::string_view prefix);
   bool HasPrefixOf(std::string_view text) const;
-  bool empty() const { return prefixes_.empty(); }
 
  private:
   std::vector<std::string> prefixes_;  // sorted
+};
+
+// Ends of texts, of which none ends with another.
+class SuffixSet {
+ public:
+  void Add(std::string_view suffix);
+  bool HasSuffixOf(std::string_view text) const;
+
+ private:
+  std::vector<std::string> suffixes_;  // sorted as if read backwards
 };
 
 // Names of functions or files. `*` matches any text where it stands, once in a name.
@@ -31,7 +40,7 @@ class FrameList {
  private:
   std::vector<std::string> names_;  // sorted
   PrefixSet prefixes_;
-  PrefixSet reversed_suffixes_;  // of the patterns that begin with `*`
+  SuffixSet suffixes_;
   struct Ends {
     std::string prefix;
     std::string suffix;

@@ -47,7 +47,7 @@ void InterpreterStacks::LookAtNewModules(CodeMap* code) {
     auto python = base::MapBlock<Python>(1);
     if (python == nullptr) continue;
     const int minor = MinorVersionOf(module.path_view());
-    if (!python[0].reader.Attach(&memory_, exports, minor)) {
+    if (!python[0].reader.Attach(&memory_, python::Reader::Symbols::Of(exports), minor)) {
       NotePython(python[0].reader.version(), minor);
       continue;
     }

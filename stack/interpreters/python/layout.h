@@ -25,8 +25,7 @@ struct Layout {
   uint16_t next_interpreter;
   uint16_t threads;  // in an interpreter: its first thread's state
   uint16_t next_thread;
-  uint16_t interpreter;       // in a thread's state, as all until `frame`
-  uint16_t pthread;           // its pthread_t, where it has no native id
+  uint16_t pthread;  // in a thread's state, as all until `frame`: its pthread_t, where it has no native id
   uint16_t native_thread_id;  // kNone until 3.10
   uint16_t frame;             // the current frame, or what leads there
   uint16_t frame_in_cframe;   // the current frame in the C frame that `frame` points to; kNone: `frame` is it

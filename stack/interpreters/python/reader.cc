@@ -2,6 +2,7 @@
 #include "stack/interpreters/python/reader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "stack/interpreters/python/lines.h"
@@ -50,19 +51,35 @@ void AppendUtf8(uint32_t point, char* text, size_t size_bytes, size_t* size) {
   *size += count;
 }
 
+size_t FrameBytesOf(const Layout& layout) {
+  size_t bytes = 0;
+  for (uint16_t word : {layout.caller, layout.code, layout.instruction})
+    bytes = std::max(bytes, word + sizeof(uint64_t));
+  for (uint16_t byte : {layout.is_entry, layout.owner}) {
+    if (byte != kNone) bytes = std::max<size_t>(bytes, byte + 1);
+  }
+  return bytes;
+}
+
 }  // namespace
 
-bool Reader::Attach(Memory* memory, const ExportedSymbols& exports, int minor_hint) {
-  const uint64_t runtime = exports.Find("_PyRuntime");
-  code_type_ = exports.Find("PyCode_Type");
-  text_type_ = exports.Find("PyUnicode_Type");
-  bytes_type_ = exports.Find("PyBytes_Type");
-  if (runtime == 0 || code_type_ == 0 || text_type_ == 0 || bytes_type_ == 0) return false;
-  if (const uint64_t at = exports.Find("Py_Version"); at != 0 && !memory->Read(at, &version_)) return false;
-  if (!FindLayout(memory, runtime, version_, minor_hint, &layout_)) return false;
+Reader::Symbols Reader::Symbols::Of(const ExportedSymbols& exports) {
+  return {.runtime = exports.Find("_PyRuntime"),
+          .code_type = exports.Find("PyCode_Type"),
+          .text_type = exports.Find("PyUnicode_Type"),
+          .bytes_type = exports.Find("PyBytes_Type"),
+          .version = exports.Find("Py_Version")};
+}
+
+bool Reader::Attach(Memory* memory, const Symbols& symbols, int minor_hint) {
+  if (symbols.runtime == 0 || symbols.code_type == 0 || symbols.text_type == 0 || symbols.bytes_type == 0)
+    return false;
+  if (symbols.version != 0 && !memory->Read(symbols.version, &version_)) return false;
+  if (!FindLayout(memory, symbols.runtime, version_, minor_hint, &layout_)) return false;
+  frame_bytes_ = FrameBytesOf(layout_);
+  if (frame_bytes_ > kMostFrameBytes) return false;
   memory_ = memory;
-  runtime_ = runtime;
-  known_.fill({});
+  symbols_ = symbols;
   return true;
 }
 
@@ -97,7 +114,7 @@ uint64_t Reader::FindFrame(int tid, uint64_t* place) {
 
 uint64_t Reader::FindState(int tid) {
   uint64_t interpreter = 0;
-  memory_->Read(runtime_ + layout_.interpreters, &interpreter);
+  memory_->Read(symbols_.runtime + layout_.interpreters, &interpreter);
   for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
     uint64_t state = 0;
     memory_->Read(interpreter + layout_.threads, &state);
@@ -124,14 +141,11 @@ Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, Frames*
   uint64_t next = frame;
   while (next != 0) {
     if (IsOverBudget()) return Outcome::kChanged;
-    std::array<uint8_t, 128> bytes;
-    const uint64_t at = next;
-    // One read of all members of the frame.
-    if (!memory_->Read(at, bytes.data(), bytes.size())) return Outcome::kChanged;
+    std::array<uint8_t, kMostFrameBytes> bytes;
+    if (!memory_->Read(next, bytes.data(), frame_bytes_)) return Outcome::kChanged;
     const auto word = [&](uint16_t offset) {
       uint64_t value = 0;
-      if (offset + sizeof value <= bytes.size())
-        std::copy_n(&bytes[offset], sizeof value, reinterpret_cast<uint8_t*>(&value));
+      std::memcpy(&value, &bytes[offset], sizeof value);
       return value;
     };
     next = word(layout_.caller);
@@ -145,7 +159,8 @@ Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, Frames*
     }
     const uint64_t code = word(layout_.code);
     uint64_t function = 0;
-    if (!IsOfType(code, code_type_) || !ReadFunction(code, functions, &function)) return Outcome::kChanged;
+    if (!IsOfType(code, symbols_.code_type) || !ReadFunction(code, functions, &function))
+      return Outcome::kChanged;
     uint64_t instruction = word(layout_.instruction);
     if (layout_.bytecode == kNone) {
       constexpr uint64_t kUnitBytes = 2;  // of an index in 3.10
@@ -190,7 +205,7 @@ uint32_t Reader::ReadLine(uint64_t code, uint64_t instruction) {
   int64_t size = 0;
   if (!memory_->Read(code + layout_.first_line, &first_line) || first_line < 0) return 0;
   if (instruction >= kMostCodeBytes) return static_cast<uint32_t>(first_line);  // it has not begun
-  if (!memory_->Read(code + layout_.line_table, &table) || !IsOfType(table, bytes_type_) ||
+  if (!memory_->Read(code + layout_.line_table, &table) || !IsOfType(table, symbols_.bytes_type) ||
       !memory_->Read(table + kLengthOffset, &size) || size < 0)
     return 0;
   const size_t bytes = std::min<size_t>(static_cast<size_t>(size), table_.size());
@@ -210,7 +225,7 @@ size_t Reader::ReadText(uint64_t object, char* text, size_t size_bytes) {
   constexpr uint32_t kIsAscii = 1 << 6;
   int64_t length = 0;
   uint32_t state = 0;
-  if (!IsOfType(object, text_type_) || !memory_->Read(object + kLengthOffset, &length) ||
+  if (!IsOfType(object, symbols_.text_type) || !memory_->Read(object + kLengthOffset, &length) ||
       !memory_->Read(object + kTextStateOffset, &state))
     return 0;
   if (length <= 0 || length > kMostLetters || (state & kIsCompact) == 0) return 0;

@@ -32,9 +32,19 @@ struct Frames {
 // interpreter goes on while it is read. Context: watchdog; not thread-safe. Large: not for the stack.
 class Reader {
  public:
-  // Whether the module with these exports is an interpreter whose layout is known. `minor_hint`: as for
-  // FindLayout. `memory` is borrowed.
-  bool Attach(Memory* memory, const ExportedSymbols& exports, int minor_hint);
+  // The interpreter's own objects. 0: not found.
+  struct Symbols {
+    uint64_t runtime;  // _PyRuntime
+    uint64_t code_type;
+    uint64_t text_type;
+    uint64_t bytes_type;
+    uint64_t version;  // Py_Version; missing until 3.10
+
+    static Symbols Of(const ExportedSymbols& exports);
+  };
+  // Whether these are an interpreter's whose layout is known. `minor_hint`: as for FindLayout. `memory` is
+  // borrowed.
+  bool Attach(Memory* memory, const Symbols& symbols, int minor_hint);
   // As Py_Version has it; 0 where it is missing, as until 3.10.
   uint32_t version() const { return version_; }
 
@@ -76,12 +86,12 @@ class Reader {
   size_t ReadText(uint64_t object, char* text, size_t size_bytes);
 
   Memory* memory_ = nullptr;
-  uint64_t runtime_ = 0;
+  Symbols symbols_{};
   uint32_t version_ = 0;
-  uint64_t code_type_ = 0;
-  uint64_t text_type_ = 0;
-  uint64_t bytes_type_ = 0;
   Layout layout_{};
+  // The part of a frame that is read, up to the last member that is needed: what follows may not be mapped.
+  static constexpr size_t kMostFrameBytes = 128;
+  size_t frame_bytes_ = 0;
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
   std::array<Known, 512> known_{};
   std::array<ThreadState, 256> states_{};

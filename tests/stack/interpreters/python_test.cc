@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <sstream>
 #include <string>
@@ -64,36 +65,73 @@ TEST(PythonLines, AnyBytesAreRead) {
   }
 }
 
-// Memory where every read succeeds with small numbers, addresses of other such memory, or noise.
+// Memory of words that an interpreter might have, in no order.
 class Noise final : public Memory {
  public:
+  static constexpr uint64_t kType = 0x1000;
+
   explicit Noise(uint32_t seed) : random_(seed) {}
 
  protected:
   bool ReadBytes(uint64_t, void* destination, size_t size_bytes) override {
     auto* bytes = static_cast<unsigned char*>(destination);
     for (size_t i = 0; i < size_bytes; i += 8) {
-      const uint64_t kinds[] = {0, random_() % 8, kType, 8 * (random_() % 4096), random_() << 32 | random_()};
-      const uint64_t word = kinds[random_() % 5];
+      // An end, the thread's id, a type or an aligned address, a text's state, noise.
+      const uint64_t kinds[] = {0, 3, kType, kType, 0x64, random_() % 4 == 0 ? random_() : 0};
+      const uint64_t word = kinds[random_() % 6];
       std::memcpy(bytes + i, &word, std::min<size_t>(8, size_bytes - i));
     }
-    return random_() % 16 != 0;
+    return random_() % 64 != 0;
   }
 
  private:
-  static constexpr uint64_t kType = 0x1000;
   std::mt19937_64 random_;
 };
 
+// The types are those that the noise often has, so that its objects pass for the interpreter's.
+constexpr Reader::Symbols kNoiseSymbols{.runtime = 0x2000,
+                                        .code_type = Noise::kType,
+                                        .text_type = Noise::kType,
+                                        .bytes_type = Noise::kType,
+                                        .version = 0};
+
 TEST(PythonReader, EndsWhateverItReads) {
-  for (uint32_t seed = 0; seed < 500; ++seed) {
+  auto reader = std::make_unique<Reader>();
+  ScriptFunctions functions;
+  Frames frames;
+  uint64_t reads_with_frames = 0;
+  for (uint32_t seed = 0; seed < 200'000; ++seed) {
     Noise memory(seed);
-    const ExportedSymbols exports(&memory, 0x4000, 0x4000);
-    exports.Find("_PyRuntime");
-    Layout layout;
-    FindLayout(&memory, 0x1000, 0, 13, &layout);
-    EXPECT_LT(memory.read_count(), 20'000u);
+    ASSERT_TRUE(reader->Attach(&memory, kNoiseSymbols, 8 + static_cast<int>(seed % 5)));
+    const uint64_t before = memory.read_count();
+    reads_with_frames += reader->Read(3, &functions, &frames);
+    EXPECT_LE(frames.count, Frames::kMost);
+    EXPECT_LT(memory.read_count() - before, 6'100u);
   }
+  EXPECT_GT(reads_with_frames, 0u);
+}
+
+// _PyRuntime of 3.13 says itself where a frame's members are: places far out of a frame are refused.
+TEST(PythonReader, RefusesOffsetsThatMakeNoSense) {
+  class Offsets final : public Memory {
+   public:
+    uint64_t owner = 70;
+
+   protected:
+    bool ReadBytes(uint64_t, void* destination, size_t size_bytes) override {
+      std::vector<uint64_t> words(size_bytes / 8, 16);
+      std::memcpy(words.data(), "xdebugpy", 8);
+      words[2] = 0;
+      words[33] = owner;
+      std::memcpy(destination, words.data(), size_bytes);
+      return true;
+    }
+  };
+  Offsets memory;
+  auto reader = std::make_unique<Reader>();
+  EXPECT_TRUE(reader->Attach(&memory, kNoiseSymbols, 13));
+  memory.owner = 4000;
+  EXPECT_FALSE(reader->Attach(&memory, kNoiseSymbols, 13));
 }
 
 Stack StackOf(const std::vector<stack::Frame>& frames) {
