@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/process/own_threads.h"
+
 #include <unistd.h>
 
 #include <atomic>
 
-#include "base/process/own_threads.h"
+#include "base/system/thread.h"
 
 namespace lagwatch::base {
 namespace {
@@ -49,22 +51,22 @@ int32_t internal::OwnThreadAt(size_t place) {
 }
 
 ScopedOwnThread::ScopedOwnThread() {
-  const uint64_t key = KeyOf(gettid());
+  const uint64_t key = KeyOf(CurrentThreadId());
   for (std::atomic<uint64_t>& place : g_threads) {
     uint64_t before = place.load(std::memory_order_relaxed);
     if (IsFree(before) && place.compare_exchange_strong(before, key, std::memory_order_relaxed)) return;
   }
 }
 
-ScopedOwnThread::~ScopedOwnThread() { Replace(KeyOf(gettid()), kFree); }
+ScopedOwnThread::~ScopedOwnThread() { Replace(KeyOf(CurrentThreadId()), kFree); }
 
 ScopedLentThread::ScopedLentThread() {
-  const uint64_t key = KeyOf(gettid());
+  const uint64_t key = KeyOf(CurrentThreadId());
   Replace(key, key | kLentBit);
 }
 
 ScopedLentThread::~ScopedLentThread() {
-  const uint64_t key = KeyOf(gettid());
+  const uint64_t key = KeyOf(CurrentThreadId());
   Replace(key | kLentBit, key);
 }
 

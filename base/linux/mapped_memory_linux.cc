@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/process/mapped_memory.h"
 
 namespace lagwatch::base {
@@ -22,6 +25,20 @@ void* MapUnlocked(size_t size_bytes) {
   if (grown != MAP_FAILED) return grown;
   munmap(memory, first_bytes);
   return nullptr;
+}
+
+void* ResizeUnlocked(void* memory, size_t old_size_bytes, size_t new_size_bytes) {
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer does not know mremap(2): it would report a race with the next mapping at this address.
+  void* moved = MapUnlocked(new_size_bytes);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, memory, std::min(old_size_bytes, new_size_bytes));
+  munmap(memory, old_size_bytes);
+  return moved;
+#else
+  void* moved = mremap(memory, old_size_bytes, new_size_bytes, MREMAP_MAYMOVE);
+  return moved == MAP_FAILED ? nullptr : moved;
+#endif
 }
 
 }  // namespace lagwatch::base

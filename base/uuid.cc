@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/random.h>
+#include "base/uuid.h"
 
-#include <cerrno>
 #include <cstring>
 
-#include "base/uuid.h"
+#include "base/system/random.h"
 
 namespace lagwatch::base {
 namespace {
@@ -26,8 +25,7 @@ constexpr bool IsDashPosition(int position) {
 
 Uuid CreateUuidV7(int64_t wall_ms) {
   Uuid uuid;
-  while (getrandom(uuid.bytes.data(), uuid.bytes.size(), 0) < 0 && errno == EINTR) {
-  }
+  FillRandom(uuid.bytes.data(), uuid.bytes.size());
   for (int i = 0; i < 6; ++i) uuid.bytes[i] = static_cast<uint8_t>(wall_ms >> (8 * (5 - i)));
   uuid.bytes[6] = 0x70 | (uuid.bytes[6] & 0x0f);
   uuid.bytes[8] = 0x80 | (uuid.bytes[8] & 0x3f);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/process/env.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,8 +14,8 @@
 #include <cstdio>
 #include <new>
 
-#include "base/process/env.h"
 #include "base/process/mapped_array.h"
+#include "base/system/file_calls.h"
 
 namespace lagwatch::base {
 namespace {
@@ -26,16 +28,16 @@ FileFacts ToFacts(const struct stat& status) {
                                             : Kind::kOther,
           .is_own = status.st_uid == geteuid(),
           .owner_id = status.st_uid,
-          .mode = status.st_mode & 07777,
+          .mode = status.st_mode & 07777U,
           .size_bytes = static_cast<uint64_t>(status.st_size),
-          .modified_wall_ms = status.st_mtim.tv_sec * 1000 + status.st_mtim.tv_nsec / 1'000'000};
+          .modified_wall_ms = ModifiedWallMs(status)};
 }
 
 bool IsSameFile(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-class LinuxEnv final : public Env {
+class FileSystemEnv final : public Env {
  public:
   int CreateLocked(const char* path, int* fd) override {
     int opened = open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -71,7 +73,7 @@ class LinuxEnv final : public Env {
   bool Exists(const char* path) override { return access(path, F_OK) == 0; }
 
   bool HasFreeDescriptor() override {
-    const int fd = open("/", O_PATH | O_CLOEXEC);
+    const int fd = OpenRoot();
     if (fd >= 0) close(fd);
     return fd >= 0 || (errno != EMFILE && errno != ENFILE);
   }
@@ -88,7 +90,7 @@ class LinuxEnv final : public Env {
     if (fd < 0) return errno;
     struct stat before {};
     int error = fstat(fd, &before) == 0 ? 0 : errno;
-    if (error == 0 && (S_ISDIR(before.st_mode) ? fsync(fd) : fdatasync(fd)) != 0) error = errno;
+    if (error == 0 && (S_ISDIR(before.st_mode) ? fsync(fd) : SyncContent(fd)) != 0) error = errno;
     // The program may have closed descriptors that it does not know while the disk took its time: then this
     // one may be the program's by now (but see HasOwnFiles).
     struct stat after {};
@@ -190,8 +192,9 @@ class LinuxEnv final : public Env {
 
 Env& SystemEnv() {
   // Never destroyed: the watchdog may still run while the process ends.
-  alignas(LinuxEnv) static std::byte memory[sizeof(LinuxEnv)];  // the first use may meet a full memory
-  static LinuxEnv& env = *new (memory) LinuxEnv;
+  alignas(
+      FileSystemEnv) static std::byte memory[sizeof(FileSystemEnv)];  // the first use may meet a full memory
+  static FileSystemEnv& env = *new (memory) FileSystemEnv;
   return env;
 }
 

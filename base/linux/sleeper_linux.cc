@@ -8,13 +8,10 @@
 #include <ctime>
 
 #include "base/clock.h"
-#include "base/process/safe_memory.h"
 #include "base/process/sleeper.h"
 
 namespace lagwatch::base {
 namespace {
-
-constexpr int64_t kSharedPollNs = 5 * kNsPerSecond;
 
 timespec ToTimespec(int64_t ns) { return {.tv_sec = ns / kNsPerSecond, .tv_nsec = ns % kNsPerSecond}; }
 
@@ -37,12 +34,7 @@ bool WaitForTwo(const void*, const uint32_t*, uint32_t, const timespec*) { retur
 
 }  // namespace
 
-void Sleeper::SleepUntil(int64_t mono_ns) {
-  while (woken_.exchange(0) == 0) {
-    if (HasSharedWordChanged() || SystemClock().MonoNs() >= mono_ns) return;
-    Wait(mono_ns);
-  }
-}
+Sleeper::~Sleeper() = default;
 
 void Sleeper::Wait(int64_t mono_ns) {
   timespec deadline = ToTimespec(mono_ns);
@@ -56,22 +48,6 @@ void Sleeper::Wait(int64_t mono_ns) {
     timeout = &deadline;
   }
   syscall(SYS_futex, &woken_, FUTEX_WAIT_BITSET_PRIVATE, 0, timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
-}
-
-bool Sleeper::HasSharedWordChanged() {
-  uint32_t value = 0;
-  // A load could raise SIGBUS.
-  if (shared_word_ == nullptr || !ReadOwnValue(reinterpret_cast<uint64_t>(shared_word_), &value))
-    return false;
-  const bool has_changed = value != seen_value_;
-  seen_value_ = value;
-  return has_changed;
-}
-
-void Sleeper::SetSharedWord(const uint32_t* word) {
-  shared_word_ = word;
-  can_wait_for_two_ = true;
-  HasSharedWordChanged();
 }
 
 void Sleeper::Wake() {

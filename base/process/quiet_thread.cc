@@ -1,29 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dirent.h>
-#include <sched.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
+#include "base/process/quiet_thread.h"
+
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <string>
-#include <string_view>
 
 #include "base/clock.h"
 #include "base/process/own_threads.h"
-#include "base/process/proc_file.h"
-#include "base/process/quiet_thread.h"
 #include "base/process/run_guarded.h"
+#include "base/system/thread.h"
 
 namespace lagwatch::base {
 namespace {
 
 constexpr int64_t kLongestSetUpNs = kNsPerSecond;
 constexpr size_t kCallStackBytes = 1 << 20;
-constexpr rlim_t kMostDescriptors = 1 << 16;  // that are tried where they cannot be listed
 
 thread_local bool t_has_own_files __attribute__((tls_model("initial-exec"))) = false;
 
@@ -47,46 +40,7 @@ class ScopedNoCancellation {
   int previous_ = PTHREAD_CANCEL_ENABLE;
 };
 
-// For Linux before 5.9. Descriptors closed here stay open in the program, whose table is a different
-// one by then.
-bool LeaveFileTableByUnshare() {
-  if (unshare(CLONE_FILES) != 0) return false;
-  rlimit limit{};
-  DIR* descriptors = opendir("/proc/thread-self/fd");
-  if (descriptors == nullptr) {
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
-    for (rlim_t fd = 0; fd < std::min<rlim_t>(limit.rlim_cur, kMostDescriptors); ++fd)
-      close(static_cast<int>(fd));
-    return true;
-  }
-  while (const dirent* entry = readdir(descriptors)) {
-    std::string_view name = entry->d_name;
-    uint64_t fd = 0;
-    if (ConsumeDecimal(&name, &fd) && static_cast<int>(fd) != dirfd(descriptors)) close(static_cast<int>(fd));
-  }
-  closedir(descriptors);
-  return true;
-}
-
-bool LeaveFileTable() {
-#if defined(__SANITIZE_THREAD__)  // which knows one table for all threads
-  return false;
-#elif defined(SYS_close_range)
-  constexpr unsigned kUnshareFirst = 1U << 1;  // CLOSE_RANGE_UNSHARE, which older headers lack
-  return syscall(SYS_close_range, 0U, ~0U, kUnshareFirst) == 0 || LeaveFileTableByUnshare();
-#else
-  return LeaveFileTableByUnshare();
-#endif
-}
-
-// The program's chroot(2), chdir(2) and umask(2) are not to move or hide the files that the thread opens.
-void LeaveFileSystem() {
-  if (unshare(CLONE_FS) == 0) umask(0077);
-}
-
 }  // namespace
-
-bool LeaveFileTableByUnshareForTest() { return LeaveFileTableByUnshare(); }
 
 bool HasOwnFiles() { return t_has_own_files; }
 
@@ -145,10 +99,9 @@ void* QuietThread::Run(void* self) {
   auto* thread = static_cast<QuietThread*>(self);
   const ScopedOwnThread own;
   if (thread->files_ == ThreadFiles::kOwn) {
-    t_has_own_files = LeaveFileTable();
-    LeaveFileSystem();
+    t_has_own_files = internal::LeaveProgramFiles();
   }
-  pthread_setname_np(pthread_self(), thread->name_);
+  NameCurrentThread(thread->name_);
   thread->is_set_up_.store(true);
   thread->starter_.Wake();
   RunGuarded(thread->run_, thread->context_);
@@ -158,7 +111,7 @@ void* QuietThread::Run(void* self) {
 }
 
 bool RunWithOwnFiles(void (*run)(void*), void* context) {
-  if (HasOwnFiles()) {
+  if (HasOwnFiles() || !internal::kThreadsCanHaveOwnFiles) {
     run(context);
     return true;
   }
