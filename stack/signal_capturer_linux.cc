@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "stack/signal_capturer_linux.h"
+
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,7 +15,6 @@
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
 #include "stack/signal/replaced_returns.h"
-#include "stack/stack_capturer.h"
 
 namespace lagwatch::stack {
 namespace {
@@ -36,20 +37,17 @@ base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const Capture
                                                                    std::shared_ptr<CodeMap> code) {
   auto slot = CaptureSignalOwner::Join(options.signal_number);
   if (!slot.ok()) return slot.status();
-  std::unique_ptr<StackCapturer> capturer(new StackCapturer(options, std::move(code), *slot));
-  if (capturer->blocked_stack_ == nullptr)
-    return base::Status(base::StatusCode::kUnavailable, "no memory for a stack's copy");
-  return capturer;
+  auto capturer = std::make_unique<SignalCapturer>(options, std::move(code), *slot);
+  if (!capturer->ok()) return base::Status(base::StatusCode::kUnavailable, "no memory for a stack's copy");
+  return std::unique_ptr<StackCapturer>(std::move(capturer));
 }
 
-base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const CaptureOptions& options,
-                                                                   std::unique_ptr<Unwinder> unwinder) {
-  return Create(options, std::make_shared<CodeMap>(std::move(unwinder)));
-}
+void StackCapturer::AbandonAllInForkedChild() { CaptureSignalOwner::AbandonInForkedChild(); }
 
-StackCapturer::StackCapturer(const CaptureOptions& options, std::shared_ptr<CodeMap> code, CaptureSlot* slot)
-    : signal_timeout_ns_(options.signal_timeout_ns),
-      code_(std::move(code)),
+SignalCapturer::SignalCapturer(const CaptureOptions& options, std::shared_ptr<CodeMap> code,
+                               CaptureSlot* slot)
+    : StackCapturer(std::move(code)),
+      signal_timeout_ns_(options.signal_timeout_ns),
       slot_(slot),
       signal_(CaptureSignalOwner::signal()),
       // Goes on where an earlier capturer with this slot left off, so that no ticket is used twice.
@@ -59,16 +57,16 @@ StackCapturer::StackCapturer(const CaptureOptions& options, std::shared_ptr<Code
   slot->process_id = getpid();
 }
 
-StackCapturer::~StackCapturer() { CaptureSignalOwner::Leave(slot_); }
+SignalCapturer::~SignalCapturer() { CaptureSignalOwner::Leave(slot_); }
 
-int StackCapturer::KeepSignal() {
+int SignalCapturer::KeepSignal() {
   const CaptureSignalOwner::Kept kept = CaptureSignalOwner::Keep();
   counters_.handler_lost.Add(kept.was_lost);
   counters_.handler_moved.Add(kept.is_moved);
   return kept.is_ours ? CaptureSignalOwner::signal().number : 0;
 }
 
-void StackCapturer::Begin() {
+void SignalCapturer::Begin() {
   Collect();  // its slot is needed
   const CaptureSignalOwner::Signal signal = CaptureSignalOwner::signal();
   if (signal.number != signal_.number) answered_.fill({});
@@ -81,7 +79,7 @@ void StackCapturer::Begin() {
   slot_->stacks = code_->CopyStacks(slot_->regions, &regions_refresh_);
 }
 
-void StackCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
+void SignalCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
   counters_.captures.Add();
   stack->Clear();
   Begin();
@@ -99,17 +97,7 @@ void StackCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
   FinishCapture(tid, stack);
 }
 
-void StackCapturer::FinishCapture(int tid, Stack* stack) {
-  if (scripts_ != nullptr) scripts_->AddTo(tid, code_.get(), stack);
-  if (stack->frame_count != 0) {
-    no_stack_reason_ = NoStackReason::kNone;
-  } else if (no_stack_reason_ == NoStackReason::kNone) {
-    no_stack_reason_ = NoStackReason::kUnsteady;
-  }
-  counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
-}
-
-bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack) {
+bool SignalCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack) {
   if (cpu_ns == kUnread) {
     BlockedThread blocked;
     ThreadActivity activity = ReadThreadActivity(tid, &thread_files_, &blocked);
@@ -143,13 +131,13 @@ bool StackCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack*
   return true;
 }
 
-void StackCapturer::TakeAnswer(Stack* stack) {
+void SignalCapturer::TakeAnswer(Stack* stack) {
   has_answer_ = true;
   code_->Unwind(slot_->stack, stack);
   slot_->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
 }
 
-bool StackCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
+bool SignalCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
   counters_.captures.Add();
   Begin();
   stack->Clear();
@@ -164,7 +152,7 @@ bool StackCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
   return true;
 }
 
-bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd) {
+bool SignalCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd) {
   if (activity_fd < 0) activity_fd = thread_files_.DescriptorOf(tid, ThreadFile::kActivity);
   RawStack& raw = blocked_stack_[0];
   raw.registers.known_mask = uint64_t{1} << Registers::kStackPointer | uint64_t{1}
@@ -188,7 +176,7 @@ bool StackCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int ac
          ReadThreadActivity(tid, activity_fd, &after) == ThreadActivity::kBlocked && after == blocked;
 }
 
-void StackCapturer::Pause(int64_t ns) {
+void SignalCapturer::Pause(int64_t ns) {
   constexpr int64_t kLateNs = 500'000;  // as late as timers are; more has another reason
   const int64_t begin_ns = base::SystemClock().MonoNs();
   timespec duration{.tv_sec = ns / base::kNsPerSecond, .tv_nsec = ns % base::kNsPerSecond};
@@ -197,7 +185,7 @@ void StackCapturer::Pause(int64_t ns) {
   counters_.waited_ns.Add(static_cast<uint64_t>(waited_ns));
 }
 
-bool StackCapturer::ReadInterruptedCall(BlockedThread* call) const {
+bool SignalCapturer::ReadInterruptedCall(BlockedThread* call) const {
   if (!has_answer_) return false;
   const Registers& registers = slot_->stack.registers;
   *call = {};
@@ -220,11 +208,11 @@ bool StackCapturer::ReadInterruptedCall(BlockedThread* call) const {
   return true;
 }
 
-bool StackCapturer::MayInterrupt(const BlockedThread& blocked) const {
+bool SignalCapturer::MayInterrupt(const BlockedThread& blocked) const {
   return signal_.restarts_calls && blocked.RestartsAfterSignal();
 }
 
-bool StackCapturer::MayBeInterrupted(int tid) const {
+bool SignalCapturer::MayBeInterrupted(int tid) const {
   BlockedThread blocked;
   switch (ReadThreadActivity(tid, &thread_files_, &blocked)) {
     case ThreadActivity::kRunning:

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "stack/signal_capturer_linux.h"
 #include "stack/signal_stacks.h"
-#include "stack/stack_capturer.h"
 
 namespace lagwatch::stack {
 namespace {
@@ -19,13 +19,13 @@ constexpr int64_t kSpinNs = 30'000;  // in which nearly every answer has come
 
 }  // namespace
 
-StackCapturer::SignalOutcome StackCapturer::TrySignal(int tid, int64_t cpu_ns) {
+SignalCapturer::SignalOutcome SignalCapturer::TrySignal(int tid, int64_t cpu_ns) {
   bool is_on_processor = false;
   const SignalOutcome prepared = PrepareSignal(tid, cpu_ns, &is_on_processor);
   return prepared == SignalOutcome::kAnswered ? SendAndWait(tid, is_on_processor, false) : prepared;
 }
 
-void StackCapturer::BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason) {
+void SignalCapturer::BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason) {
   Begin();
   stack->Clear();
   no_stack_reason_ = NoStackReason::kNone;
@@ -38,7 +38,7 @@ void StackCapturer::BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackR
     return;
   }
   if (prepared == SignalOutcome::kAsleep) {
-    Capture(tid, stack);
+    Capture(tid, stack, kUnread);
   } else {
     counters_.captures.Add();
     FinishCapture(tid, stack);
@@ -46,7 +46,7 @@ void StackCapturer::BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackR
   *no_stack_reason = no_stack_reason_;
 }
 
-void StackCapturer::Collect() {
+void SignalCapturer::Collect() {
   const Outstanding outstanding = std::exchange(outstanding_, {});
   if (outstanding.stack == nullptr) return;
   const int64_t waited_ns = base::SystemClock().MonoNs() - outstanding.sent_ns;
@@ -57,7 +57,7 @@ void StackCapturer::Collect() {
   *outstanding.no_stack_reason = no_stack_reason_;
 }
 
-StackCapturer::SignalOutcome StackCapturer::PrepareSignal(int tid, int64_t cpu_ns, bool* is_on_processor) {
+SignalCapturer::SignalOutcome SignalCapturer::PrepareSignal(int tid, int64_t cpu_ns, bool* is_on_processor) {
   const bool runs_on = cpu_ns != kUnread;
   if (!runs_on) cpu_ns = base::ThreadCpuNs(tid);
   if (!MayBeSignalled(tid)) return SignalOutcome::kNoAnswer;
@@ -71,7 +71,7 @@ StackCapturer::SignalOutcome StackCapturer::PrepareSignal(int tid, int64_t cpu_n
   return still_runs_on || MayBeInterrupted(tid) ? SignalOutcome::kAnswered : SignalOutcome::kAsleep;
 }
 
-StackCapturer::SignalOutcome StackCapturer::SignalHidden(int tid) {
+SignalCapturer::SignalOutcome SignalCapturer::SignalHidden(int tid) {
   no_stack_reason_ = NoStackReason::kHidden;
   if (!signal_.restarts_calls || !RestartsHiddenAfterSignal(tid) || !MayBeSignalled(tid))
     return SignalOutcome::kNoAnswer;
@@ -81,7 +81,7 @@ StackCapturer::SignalOutcome StackCapturer::SignalHidden(int tid) {
   return SendAndWait(tid, false, true);
 }
 
-bool StackCapturer::MayBeSignalled(int tid) {
+bool SignalCapturer::MayBeSignalled(int tid) {
   if (IsHandlerCopying()) {  // an earlier one, which was put off in the middle
     counters_.signal_timeouts.Add();
     no_stack_reason_ = NoStackReason::kNoAnswer;
@@ -102,19 +102,19 @@ bool StackCapturer::MayBeSignalled(int tid) {
   return true;
 }
 
-StackCapturer::SignalOutcome StackCapturer::Withhold(NoStackReason reason) {
+SignalCapturer::SignalOutcome SignalCapturer::Withhold(NoStackReason reason) {
   counters_.signals_withheld.Add();
   no_stack_reason_ = reason;
   return SignalOutcome::kNoAnswer;
 }
 
-StackCapturer::SignalOutcome StackCapturer::SendAndWait(int tid, bool is_on_processor, bool was_asleep) {
+SignalCapturer::SignalOutcome SignalCapturer::SendAndWait(int tid, bool is_on_processor, bool was_asleep) {
   return TrySend(tid, was_asleep) && TakeOutcome(tid, is_on_processor, signal_timeout_ns_)
              ? SignalOutcome::kAnswered
              : SignalOutcome::kNoAnswer;
 }
 
-bool StackCapturer::TrySend(int tid, bool was_asleep) {
+bool SignalCapturer::TrySend(int tid, bool was_asleep) {
   if (!CaptureSignalOwner::Owns(signal_.number)) {
     Withhold(NoStackReason::kNoSignal);
     return false;
@@ -131,7 +131,7 @@ bool StackCapturer::TrySend(int tid, bool was_asleep) {
   return is_sent;
 }
 
-bool StackCapturer::TakeOutcome(int tid, bool is_on_processor, int64_t timeout_ns) {
+bool SignalCapturer::TakeOutcome(int tid, bool is_on_processor, int64_t timeout_ns) {
   if (AwaitAnswer(is_on_processor, timeout_ns)) {
     NoteAnswer(tid);
     return true;
@@ -141,7 +141,7 @@ bool StackCapturer::TakeOutcome(int tid, bool is_on_processor, int64_t timeout_n
   return false;
 }
 
-bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
+bool SignalCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
   // A thread that has used this much CPU time runs in the program, and is not just leaving a system call.
   constexpr int64_t kProgressNs = 5'000;
   constexpr int64_t kFirstPauseNs = 50'000;
@@ -168,7 +168,7 @@ bool StackCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
   }
 }
 
-bool StackCapturer::AwaitAnswer(bool is_on_processor, int64_t timeout_ns) {
+bool SignalCapturer::AwaitAnswer(bool is_on_processor, int64_t timeout_ns) {
   const uint64_t done = CaptureSlot::Request(ticket_, CaptureSlot::kDone);
   // Polled, so that the handler needs no system call to wake us; at first without a pause if the thread is on
   // a processor, because waking up from one might take that very processor. The pauses grow as the answer
@@ -192,12 +192,12 @@ bool StackCapturer::AwaitAnswer(bool is_on_processor, int64_t timeout_ns) {
   return expected == done;
 }
 
-bool StackCapturer::IsHandlerCopying() const {
+bool SignalCapturer::IsHandlerCopying() const {
   uint64_t request = slot_->request.load(std::memory_order_acquire);  // pairs with the handler's kDone
   return CaptureSlot::StateOf(request) == CaptureSlot::kCopying;
 }
 
-bool StackCapturer::Send(int tid, bool was_asleep) {
+bool SignalCapturer::Send(int tid, bool was_asleep) {
   siginfo_t info;
   std::memset(&info, 0, sizeof info);
   info.si_signo = signal_.number;
@@ -214,7 +214,7 @@ bool StackCapturer::Send(int tid, bool was_asleep) {
   return true;
 }
 
-bool StackCapturer::HasJustAnswered(int tid) {
+bool SignalCapturer::HasJustAnswered(int tid) {
   constexpr int64_t kLongestNs = 100 * base::kNsPerMs;
   Answered& answered = answered_[static_cast<size_t>(tid) % answered_.size()];
   if (answered.tid != tid) return false;
@@ -222,7 +222,7 @@ bool StackCapturer::HasJustAnswered(int tid) {
   return base::SystemClock().MonoNs() - answered.mono_ns <= kLongestNs;
 }
 
-void StackCapturer::NoteAnswer(int tid) {
+void SignalCapturer::NoteAnswer(int tid) {
   counters_.pause_ticks.Add(slot_->pause_ticks);
   answered_[static_cast<size_t>(tid) % answered_.size()] = {tid, base::SystemClock().MonoNs()};
 }
