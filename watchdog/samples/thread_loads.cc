@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "watchdog/samples/thread_loads.h"
 
-#include <bit>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/process/own_threads.h"
 #include "base/process/proc_file.h"
-#include "watchdog/samples/thread_loads.h"
+#include "base/system/thread.h"
 
 namespace lagwatch::watchdog {
 
@@ -19,7 +17,7 @@ ThreadLoads::ThreadLoads(int32_t max_threads)
 
 bool ThreadLoads::Look(int64_t now_ns) {
   const bool had_baseline = std::exchange(has_baseline_, true);
-  const int32_t own_tid = gettid();
+  const int32_t own_tid = base::CurrentThreadId();
   size_t count = 0;
   bool are_all_listed = true;
   busiest_.Clear();
@@ -51,15 +49,6 @@ int64_t ThreadLoads::CpuBefore(int32_t tid) {
     return before_[at].cpu_ns;
   }
   return were_all_listed_ ? 0 : -1;  // it began since; or there was no room for it
-}
-
-int32_t CountUsableCores() {
-  unsigned long
-      mask[128];  // the C library's function refuses machines with more processors than its own mask
-  const long size = syscall(SYS_sched_getaffinity, getpid(), sizeof mask, mask);
-  int32_t cores = 0;
-  for (long i = 0; i < size / static_cast<long>(sizeof mask[0]); ++i) cores += std::popcount(mask[i]);
-  return cores > 0 ? cores : 1;
 }
 
 }  // namespace lagwatch::watchdog

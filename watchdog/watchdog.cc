@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
+#include "watchdog/watchdog.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "base/process/proc_file.h"
+#include "base/system/process.h"
+#include "base/system/thread.h"
 #include "stack/threads/thread_counters.h"
 #include "watchdog/samples/thread_loads.h"
 #include "watchdog/service_feed.h"
-#include "watchdog/watchdog.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -35,17 +36,6 @@ int64_t CountParallelThreads() {
     return true;
   });
   return std::clamp<int64_t>(threads, 1, CountUsableCores());
-}
-
-// A fence for two threads that only one of them pays for: a rare caller sees the stores and loads of a hot
-// path in their order, although the hot path has no fence. Every other running thread of the process has
-// passed a full memory barrier since the call: its stores from before are visible, its loads from after see
-// ours. False when the kernel cannot (membarrier(2), Linux 4.14).
-bool FenceAllThreads() {
-  if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return true;
-  // Each process must register before it uses the call.
-  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
-         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 }  // namespace
@@ -118,7 +108,7 @@ bool Watchdog::PauseForFork() {
 
 bool Watchdog::RunBetweenRounds(void (*run)(void*), void* context, int64_t begin_timeout_ns,
                                 int64_t end_timeout_ns) {
-  if (tid_.load() == gettid()) {
+  if (tid_.load() == base::CurrentThreadId()) {
     run(context);
     return true;
   }
@@ -165,7 +155,7 @@ bool Watchdog::TryLockRound() {
 }
 
 void Watchdog::SetUp() {
-  tid_.store(gettid());
+  tid_.store(base::CurrentThreadId());
   has_own_files_.store(base::HasOwnFiles());
   sink_->OnStart();
   if (base::HasOwnFiles()) tools_.capturer->thread_files().Allow();
@@ -244,7 +234,7 @@ void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
   }
   const ProcessCpu process_cpu{now_ns, base::ProcessCpuNs()};
   const int64_t interval_cpu_ns = process_cpu.cpu_ns - std::exchange(process_cpu_, process_cpu).cpu_ns;
-  const int tid = gettid();
+  const int tid = base::CurrentThreadId();
   policies::DiscountedTime findings = time_discount_.Update({.mono_ns = now_ns,
                                                              .boot_ns = clock.BootNs(),
                                                              .cpu_ns = base::ThreadCpuNs(tid),
@@ -284,7 +274,7 @@ bool Watchdog::ParkQuietLoops() {
     is_any_asked = true;
   }
   if (!is_any_asked) return watches_.active().empty();
-  const bool is_fenced = FenceAllThreads();
+  const bool is_fenced = base::FenceAllThreads();
   watches_.DeactivateIf([&](uint32_t place) {
     WatchedLoop& loop = places[place];
     const bool is_asleep = is_fenced && loop.is_in_use() && loop.probe.is_asked_for_wake() &&
