@@ -113,7 +113,7 @@ bool SignalCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack
     if (activity == ThreadActivity::kBlocked) {
       *was_asleep = true;
       if (!TryReadBlocked(tid, blocked)) return false;
-      code_->Unwind(blocked_stack_[0], stack);
+      Unwind(blocked_stack_[0], stack);
       if (stack->completeness != Completeness::kIncomplete || !MayInterrupt(blocked)) return true;
       counters_.sleepers_signalled.Add();
     }
@@ -133,7 +133,7 @@ bool SignalCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack
 
 void SignalCapturer::TakeAnswer(Stack* stack) {
   has_answer_ = true;
-  code_->Unwind(slot_->stack, stack);
+  Unwind(slot_->stack, stack);
   slot_->request.store(CaptureSlot::Request(ticket_, CaptureSlot::kIdle));
 }
 
@@ -146,9 +146,8 @@ bool SignalCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
       !TryReadBlocked(tid, blocked, activity_fd))
     return false;
   no_stack_reason_ = NoStackReason::kNone;
-  code_->Unwind(blocked_stack_[0], stack);
-  if (scripts_ != nullptr) scripts_->AddTo(tid, code_.get(), stack);
-  counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
+  Unwind(blocked_stack_[0], stack);
+  FinishCapture(tid, stack);
   return true;
 }
 

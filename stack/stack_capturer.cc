@@ -9,7 +9,8 @@ base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const Capture
 }
 
 void StackCapturer::FinishCapture(int tid, Stack* stack) {
-  if (scripts_ != nullptr) scripts_->AddTo(tid, code_.get(), stack);
+  if (scripts_ != nullptr) scripts_->AddTo({.tid = tid, .raw = unwound_}, code_.get(), stack);
+  unwound_ = nullptr;
   if (stack->frame_count != 0) {
     no_stack_reason_ = NoStackReason::kNone;
   } else if (no_stack_reason_ == NoStackReason::kNone) {

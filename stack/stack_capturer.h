@@ -128,6 +128,10 @@ class StackCapturer {
  protected:
   explicit StackCapturer(std::shared_ptr<CodeMap> code) : code_(std::move(code)) {}
 
+  void Unwind(const RawStack& raw, Stack* stack) {
+    code_->Unwind(raw, stack);
+    unwound_ = &raw;
+  }
   // Adds what is no native frame, and counts how the capture ended.
   void FinishCapture(int tid, Stack* stack);
 
@@ -136,6 +140,7 @@ class StackCapturer {
   CaptureCounters counters_;
   NoStackReason no_stack_reason_ = NoStackReason::kNone;
   ThreadFiles thread_files_;
+  const RawStack* unwound_ = nullptr;  // by the capture under way
 };
 
 }  // namespace lagwatch::stack

@@ -25,7 +25,7 @@ class SuspendingCapturer final : public StackCapturer {
     const SuspendedCopy outcome = CopySuspended(static_cast<uint32_t>(tid), &copy_[0]);
     counters_.pause_ticks.Add(base::ReadTicks() - begin_ticks);
     no_stack_reason_ = outcome == SuspendedCopy::kGone ? NoStackReason::kGone : NoStackReason::kUnreadable;
-    if (outcome == SuspendedCopy::kCopied) code_->Unwind(copy_[0], stack);
+    if (outcome == SuspendedCopy::kCopied) Unwind(copy_[0], stack);
     FinishCapture(tid, stack);
   }
 

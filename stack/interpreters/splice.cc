@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/python/splice.h"
+#include "stack/interpreters/splice.h"
 
 #include <algorithm>
 #include <array>
 
-namespace lagwatch::stack::python {
+namespace lagwatch::stack {
 namespace {
 
 // A stack's frames in the making.
 class FrameWriter {
  public:
-  FrameWriter(const Place& place, const Frames& frames) : place_(place), frames_(frames) {}
+  FrameWriter(const InterpreterPlace& place, const ScriptFrames& frames) : place_(place), frames_(frames) {}
 
-  void AddNative(const stack::Frame& frame) { Add(frame); }
+  void AddNative(const Frame& frame) { Add(frame); }
   // The frames of one call of the evaluation function.
   void AddCall() {
     while (next_ < frames_.count && !AddScript().ends_call) {
@@ -29,34 +29,34 @@ class FrameWriter {
   }
 
  private:
-  const Frame& AddScript() {
-    const Frame& frame = frames_.frames[next_++];
+  const ScriptFrame& AddScript() {
+    const ScriptFrame& frame = frames_.frames[next_++];
     Add({place_.language, frame.function + frame.line, frame.function});
     return frame;
   }
-  void Add(const stack::Frame& frame) {
+  void Add(const Frame& frame) {
     if (!is_full()) written_[count_++] = frame;
   }
 
-  const Place& place_;
-  const Frames& frames_;
+  const InterpreterPlace& place_;
+  const ScriptFrames& frames_;
   size_t next_ = 0;
   uint32_t count_ = 0;
-  std::array<stack::Frame, kMaxFrames> written_;
+  std::array<Frame, kMaxFrames> written_;
 };
 
 }  // namespace
 
-void Splice(const Place& place, const Frames& frames, Stack* stack) {
+void Splice(const InterpreterPlace& place, const ScriptFrames& frames, Stack* stack) {
   if (frames.count == 0) return;
-  const auto is_call = [&](const stack::Frame& frame) {
+  const auto is_call = [&](const Frame& frame) {
     return frame.module == place.module && frame.function_offset == place.evaluation;
   };
   const auto native = stack->view();
   const auto last_call = std::find_if(native.rbegin(), native.rend(), is_call);
   const stack::Frame* last = last_call == native.rend() ? nullptr : &*last_call;
   FrameWriter writer(place, frames);
-  for (const stack::Frame& frame : native) {
+  for (const Frame& frame : native) {
     if (is_call(frame)) {
       writer.AddCall();
       if (&frame == last) writer.AddRest();
@@ -74,4 +74,4 @@ void Splice(const Place& place, const Frames& frames, Stack* stack) {
   stack->gap_frame_count = 0;
 }
 
-}  // namespace lagwatch::stack::python
+}  // namespace lagwatch::stack
