@@ -69,7 +69,7 @@ LIBRARIES = {
 SYSTEM_FOLDERS = ("arpa/", "asm/", "gnu/", "linux/", "mach/", "mach-o/", "net/", "netinet/", "sys/")
 
 # Files that may ask for the system or the processor; elsewhere CMake chooses files by these names.
-SYSTEM_SPECIFIC_NAME = re.compile(r"_(linux|darwin|none|x86_64|aarch64)\.(h|cc)$")
+SYSTEM_SPECIFIC_NAME = re.compile(r"_(android|linux|darwin|none|x86_64|aarch64)\.(h|cc)$")
 SYSTEM_SPECIFIC_FILES = [
     "base/ticks.h",
     "sdk/include/lagwatch/c.h",
