@@ -50,7 +50,7 @@ Status CheckSeccomp() {
 
 Status CheckCanRunHere(bool is_traced, bool seccomp_is_allowed) {
   if (Status status = CheckMemory(is_traced); !status.ok()) return status;
-  // Where the system itself confines every app, lagwatch makes only calls that it allows.
+  // Android confines every app, and lagwatch makes only calls that its filter allows.
   return seccomp_is_allowed || !base::kCanTryNewCalls ? Status() : CheckSeccomp();
 }
 
