@@ -23,7 +23,7 @@ base::Result<bool> SymbolizeJob::Step() {
   const auto end = std::chrono::steady_clock::now() + kTimeOfAStep;
   for (const UnnamedBuild& build : builds) {
     // A place that is in no function asks whether there is a file, and costs nothing else.
-    const uint64_t nowhere[] = {0};
+    const CodePlace nowhere[] = {CodePlace()};
     const bool has_file = symbolizer_->Symbolize(build.build_id, nowhere).ok();
     if (std::chrono::steady_clock::now() >= end) return true;
     if (!has_file) continue;

@@ -47,6 +47,7 @@ base::Result<std::unique_ptr<SymbolDirectory>> SymbolDirectory::Open(std::string
 }
 
 base::OwnedFd SymbolDirectory::OpenFile(const BuildId& build_id, SymbolKind kind) {
+  if (kind == SymbolKind::kMapping) return {};
   const std::string by_id = path_ + "/.build-id/" + build_id.path();
   if (base::OwnedFd file = OpenToRead(kind == SymbolKind::kDebug ? by_id + ".debug" : by_id)) return file;
   auto found = files_.find(build_id);

@@ -43,7 +43,7 @@ Status WriteAll(int fd, std::string_view bytes) {
 }
 
 std::optional<SymbolKind> KindOfExtension(const fs::path& path) {
-  for (SymbolKind kind : {SymbolKind::kDebug, SymbolKind::kExecutable}) {
+  for (SymbolKind kind : {SymbolKind::kDebug, SymbolKind::kExecutable, SymbolKind::kMapping}) {
     if (path.extension() == "." + std::string(SymbolKindName(kind))) return kind;
   }
   return std::nullopt;
@@ -69,7 +69,15 @@ void Replace(const std::string& path, std::string_view text) {
 }  // namespace
 
 std::string_view SymbolKindName(SymbolKind kind) {
-  return kind == SymbolKind::kExecutable ? "executable" : "debug";
+  switch (kind) {
+    case SymbolKind::kExecutable:
+      return "executable";
+    case SymbolKind::kMapping:
+      return "mapping";
+    case SymbolKind::kDebug:
+      break;
+  }
+  return "debug";
 }
 
 // Holds an upload's turn; waits for it at first.
