@@ -37,7 +37,8 @@ struct SymbolUpload {
   BuildId build_id;
   SymbolKind kind = SymbolKind::kDebug;
   uint64_t size_bytes = 0;
-  std::string sha256;  // lower case hex
+  std::string sha256;      // lower case hex
+  std::string label = {};  // kept with the file
 };
 
 struct UploadProgress {
@@ -51,6 +52,7 @@ struct StoredSymbolFile {
   uint64_t size_bytes = 0;
   int64_t stored_wall_ms = 0;
   int64_t used_wall_ms = 0;
+  std::string label = {};  // of its upload
 };
 
 class SymbolFiles {
