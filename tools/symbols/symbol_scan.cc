@@ -13,6 +13,7 @@
 #include "base/owned_fd.h"
 #include "base/text.h"
 #include "collector/symbols/elf/elf_facts.h"
+#include "collector/symbols/elf/macho_image.h"
 #include "collector/symbols/mapping/mapping_id.h"
 #include "collector/symbols/mapping/mapping_reader.h"
 
@@ -24,9 +25,10 @@ using collector::BuildId;
 using collector::SymbolKind;
 namespace fs = std::filesystem;
 
-bool IsElf(const base::OwnedFd& file) {
+bool IsModule(const base::OwnedFd& file) {
   char magic[4];
-  return file && pread(file.get(), magic, sizeof magic, 0) == sizeof magic &&
+  if (collector::IsMachO(file.get())) return true;
+  return pread(file.get(), magic, sizeof magic, 0) == sizeof magic &&
          std::string_view(magic, sizeof magic) == "\177ELF";
 }
 
@@ -40,8 +42,8 @@ class Scanner {
     base::OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
     if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
-    if (IsElf(file)) {
-      LookAtElf(path, file, status);
+    if (IsModule(file)) {
+      LookAtModule(path, file, status);
     } else if (is_named || fs::path(path).filename() == "mapping.txt") {
       LookAtMapping(path, file, status);
     }
@@ -53,7 +55,7 @@ class Scanner {
   }
 
  private:
-  void LookAtElf(const std::string& path, const base::OwnedFd& file, const struct stat& status) {
+  void LookAtModule(const std::string& path, const base::OwnedFd& file, const struct stat& status) {
     auto facts = collector::ReadElfFacts(file.get());
     if (!facts.ok()) return Skip(path, facts.status().message());
     auto build_id = BuildId::FromBytes(facts->build_id);
