@@ -34,6 +34,7 @@ LAYERS = {
     "sdk/android": ["sdk/include"],
     "sdk/apple": ["sdk/include"],
     "sdk/include": [],
+    "sdk/jvm": ["sdk/include"],
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
                   "trace/model", "policies", "base"],
     "tools": ["sdk", "report", "collector", "trace", "stack/elf/local_symbols.h", "policies", "base"],
