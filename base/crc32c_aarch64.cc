@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-
 #include "base/crc32c_interleaved.h"
 
 namespace lagwatch::base::crc32c_ways {
@@ -20,8 +17,6 @@ struct CrcExtension {
 };
 
 }  // namespace
-
-bool HasInstruction() { return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0; }
 
 uint32_t ByInstruction(const unsigned char* bytes, size_t size_bytes, uint32_t running) {
   return Interleaved<CrcExtension>(bytes, size_bytes, running);

@@ -19,8 +19,6 @@ struct Sse42 {
 
 }  // namespace
 
-bool HasInstruction() { return __builtin_cpu_supports("sse4.2") != 0; }
-
 uint32_t ByInstruction(const unsigned char* bytes, size_t size_bytes, uint32_t running) {
   return Interleaved<Sse42>(bytes, size_bytes, running);
 }

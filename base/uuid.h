@@ -17,8 +17,7 @@ struct Uuid {
   std::string_view as_bytes() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
-// A new id for `wall_ms`, the rest random (getrandom, which does not block once the machine is
-// up). Context: watchdog.
+// A new id for `wall_ms`, the rest random (FillRandom()). Context: watchdog.
 Uuid CreateUuidV7(int64_t wall_ms);
 
 // 36 characters, lower case. Writes no terminator. Context: watchdog.

@@ -71,7 +71,7 @@ std::unique_ptr<stack::python::Reader> Attach(pid_t pid, stack::Memory* memory) 
   return nullptr;
 }
 
-std::string TextOf(const stack::python::Frames& frames, const stack::ScriptFunctions& functions) {
+std::string TextOf(const stack::ScriptFrames& frames, const stack::ScriptFunctions& functions) {
   std::string text;
   for (size_t i = 0; i < frames.count; ++i) {
     const stack::ScriptFunction function = functions.Find(frames.frames[i].function);
@@ -102,7 +102,7 @@ void CompareStops(const std::string& python, const std::string& shapes, size_t s
   Process program({python, shapes, "stops", std::to_string(stops), "7"});
   OtherMemory memory(program.pid());
   stack::ScriptFunctions functions;
-  stack::python::Frames frames;
+  stack::ScriptFrames frames;
   std::unique_ptr<stack::python::Reader> reader;
   double spent_us = 0;
   for (size_t i = 0; i < stops; ++i) {
@@ -140,7 +140,7 @@ void ReadWhileItChurns(const std::string& python, const std::string& shapes, uin
   auto reader = Attach(program.pid(), &memory);
   if (reader == nullptr) return;
   stack::ScriptFunctions functions;
-  stack::python::Frames frames;
+  stack::ScriptFrames frames;
   for (result->captures = 0; result->captures < captures; ++result->captures)
     result->captures_with_frames += reader->Read(program.pid(), &functions, &frames);
   result->crashes += kill(program.pid(), 0) != 0;

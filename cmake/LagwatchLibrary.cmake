@@ -1,14 +1,30 @@
-# lagwatch_library(NAME SRCS file… [DEPS target…] [PRIVATE_DEPS target…] [CAPTURE])
+# lagwatch_library(NAME SRCS file… [LINUX_SRCS file…] [DARWIN_SRCS file…] [DEPS target…] [PRIVATE_DEPS target…] [CAPTURE])
 #
 # One module as a static, position-independent library `lagwatch_NAME` with the alias `lagwatch::NAME`.
 # Its sources are named from the repository's root ("base/status.h"), which is every module's include directory.
 #   SRCS          sources, relative to the calling folder
+#   LINUX_SRCS, DARWIN_SRCS  sources for these systems only; so is each of SRCS whose name ends with _linux.cc
 #   DEPS          targets that its headers include; PRIVATE_DEPS targets that only its sources include
 #   CAPTURE       the module runs in signal, hot or watchdog context: it throws nothing, and has no RTTI. Exceptions of the
 #                 C++ library (out of memory) release locks and memory on their way through
 function(lagwatch_library NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "CAPTURE" "" "SRCS;DEPS;PRIVATE_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "CAPTURE" "" "SRCS;LINUX_SRCS;DARWIN_SRCS;DEPS;PRIVATE_DEPS")
   set(target lagwatch_${NAME})
+  if(CMAKE_SYSTEM_NAME STREQUAL Darwin)
+    list(FILTER ARG_SRCS EXCLUDE REGEX "_linux\\.cc$")
+    list(APPEND ARG_SRCS ${ARG_DARWIN_SRCS})
+    foreach(source IN LISTS LAGWATCH_LEFT_OUT_SOURCES)
+      file(RELATIVE_PATH source ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/${source})
+      list(REMOVE_ITEM ARG_SRCS ${source})
+    endforeach()
+  else()
+    list(APPEND ARG_SRCS ${ARG_LINUX_SRCS})
+  endif()
+  if(NOT ARG_SRCS)  # it has nothing for this system
+    add_library(${target} INTERFACE)
+    add_library(lagwatch::${NAME} ALIAS ${target})
+    return()
+  endif()
   add_library(${target} STATIC ${ARG_SRCS})
   add_library(lagwatch::${NAME} ALIAS ${target})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <csignal>
-#include <ctime>
 
 #include "base/status.h"
+#include "base/system/process.h"
 
 namespace lagwatch::sdk {
 
@@ -27,9 +27,7 @@ class ScopedNoFileSizeSignal {
     pthread_sigmask(SIG_BLOCK, &signal_, &mask_before_);
   }
   ~ScopedNoFileSizeSignal() {
-    const timespec at_once{};
-    while (!was_pending_ && sigtimedwait(&signal_, nullptr, &at_once) == SIGXFSZ) {
-    }
+    if (!was_pending_) base::DropPendingSignals(signal_);
     pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   }
   ScopedNoFileSizeSignal(const ScopedNoFileSizeSignal&) = delete;

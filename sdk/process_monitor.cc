@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "base/process/capabilities.h"
 #include "base/process/seccomp.h"
+#include "base/system/process.h"
+#include "base/system/thread.h"
 #include "sdk/report/program_facts.h"
 #include "sdk/report/writing_switch.h"
 #include "stack/signal_stacks.h"
@@ -75,7 +77,7 @@ ProcessMonitor::ProcessMonitor() : why_off_(kNotStarted) {
       });
   // A program that calls exit() without stopping the monitor still has a clean end.
   std::atexit(&NoteExit);
-  at_quick_exit(&NoteExit);
+  base::CallAtQuickExit(&NoteExit);
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
 }
 
@@ -218,7 +220,7 @@ void ProcessMonitor::WithdrawStart() {
 
 watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
   if (!has_thread_end_key_) return nullptr;  // its thread's end would go unnoticed
-  const int tid = gettid();
+  const int tid = base::CurrentThreadId();
   pthread_setspecific(thread_end_key_, reinterpret_cast<void*>(static_cast<intptr_t>(tid)));
   stack::SignalStacks::NoteOwn();
   watchdog::WatchedLoop* loop = registry_.Add(name, tid);
@@ -230,7 +232,7 @@ watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
 }
 
 void ProcessMonitor::UnwatchLoop(watchdog::WatchedLoop* loop) {
-  if (loop->tid.load() == gettid()) trace::SetDispatchNumber(nullptr);
+  if (loop->tid.load() == base::CurrentThreadId()) trace::SetDispatchNumber(nullptr);
   registry_.Remove(loop);
 }
 
@@ -334,7 +336,7 @@ void ProcessMonitor::PrepareFork() {
     t_fork = {};
     return;
   }
-  t_fork = {gettid(), TryLockForFork(&self.mutex_)};
+  t_fork = {base::CurrentThreadId(), TryLockForFork(&self.mutex_)};
   if (!t_fork.is_locked) return;
   self.forking_stats_ = self.CurrentStats();  // in the child, locks in it may be held for ever
   if (self.monitor_ != nullptr) self.monitor_->PauseForFork();
@@ -355,7 +357,7 @@ void ProcessMonitor::FinishForkInChild() {
   ProcessStartUp().Reset();
   ProcessWords().values.ResetLock();
   stack::StackCapturer::AbandonAllInForkedChild();  // also one of a monitor that could not be stopped
-  const int tid = gettid();
+  const int tid = base::CurrentThreadId();
   self.registry_.KeepOnlyThread(t_fork.tid, tid);
   if (self.has_thread_end_key_ && pthread_getspecific(self.thread_end_key_) != nullptr)
     pthread_setspecific(self.thread_end_key_, reinterpret_cast<void*>(static_cast<intptr_t>(tid)));

@@ -26,12 +26,12 @@ base::Result<std::unique_ptr<ProgramScripts>> ProgramScripts::Start(const lw_scr
 ProgramScripts::ProgramScripts(const lw_scripts& scripts)
     : scripts_(scripts), module_path_("[" + std::string(OrEmpty(scripts.language)) + "]") {}
 
-void ProgramScripts::AddTo(int tid, stack::CodeMap* code, stack::Stack* stack) {
+void ProgramScripts::AddTo(const stack::CapturedThread& thread, stack::CodeMap* code, stack::Stack* stack) {
   const uint32_t first = FindRuntimeFrame(code->modules(), *stack);
   if (first == stack->frame_count && stack->frame_count != 0) return;
   if (language_ == stack::kNoModule) language_ = code->AddLanguage(module_path_);
   if (language_ == stack::kNoModule || caller_->is_busy()) return;
-  tid_ = tid;
+  tid_ = thread.tid;
   if (!caller_->TryCall([](void* self) { static_cast<ProgramScripts*>(self)->Read(); }, this, kLongestCallNs))
     return;
   const size_t count = std::min(count_, frames_.size());

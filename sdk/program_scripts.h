@@ -27,7 +27,7 @@ class ProgramScripts final : public stack::ScriptStacks {
   // False when a call does not return in time: then this object must be leaked. Context: background.
   [[nodiscard]] bool TryStop() { return caller_->TryStop(3 * base::kNsPerSecond); }
 
-  void AddTo(int tid, stack::CodeMap* code, stack::Stack* stack) override;
+  void AddTo(const stack::CapturedThread& thread, stack::CodeMap* code, stack::Stack* stack) override;
 
  private:
   static constexpr int64_t kLongestCallNs = 100 * base::kNsPerMs;

@@ -6,18 +6,8 @@
 
 #include "base/clock.h"
 #include "stack/code/own_code.h"
-#include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::stack {
-
-base::Result<std::shared_ptr<CodeMap>> CodeMap::Create(const FrameSectionLoader& files) {
-  auto unwinder = CreateTableUnwinder(files);
-  if (!unwinder.ok()) return unwinder.status();
-  auto map = std::make_shared<CodeMap>(std::move(unwinder).value());
-  if (!map->modules_.ok())
-    return base::Status(base::StatusCode::kUnavailable, "no memory for the map of modules");
-  return map;
-}
 
 CodeMap::CodeMap(std::unique_ptr<Unwinder> unwinder) : unwinder_(std::move(unwinder)) {
   if (tables() != nullptr) tables()->UseSource(this);

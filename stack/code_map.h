@@ -25,8 +25,9 @@ namespace lagwatch::stack {
 // for as long as it reads the process's map. A forked child, whose lock may be held for ever, must leak it.
 class CodeMap final : private ModuleSource {
  public:
-  // Creates a map with tables of its own, compiled by a thread in the background. Errors: kUnavailable if no
-  // thread can be started, or without memory. Context: background.
+  // Creates a map with the system's usual unwinder: tables of its own, compiled by a thread in the background,
+  // or frame pointers (Darwin, which needs no `files`). Errors: kUnavailable if no thread can be started, or
+  // without memory. Context: background.
   static base::Result<std::shared_ptr<CodeMap>> Create(const FrameSectionLoader& files = {});
   // With any unwinder. Context: background.
   explicit CodeMap(std::unique_ptr<Unwinder> unwinder);

@@ -2,12 +2,13 @@
 // The stacks of the scripts that run in this process, of all interpreters that are known.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
-#include "base/process/mapped_memory.h"
+#include "stack/interpreters/interpreter.h"
+#include "stack/interpreters/jvm/jvm.h"
 #include "stack/interpreters/memory.h"
-#include "stack/interpreters/python/reader.h"
-#include "stack/interpreters/python/splice.h"
+#include "stack/interpreters/python/python.h"
 #include "stack/scripts/script_stacks.h"
 
 namespace lagwatch::stack {
@@ -15,27 +16,25 @@ namespace lagwatch::stack {
 // Looks for interpreters when modules were loaded. Context: watchdog; not thread-safe.
 class InterpreterStacks final : public ScriptStacks {
  public:
+  InterpreterStacks() = default;
+  InterpreterStacks(const InterpreterStacks&) = delete;
+  InterpreterStacks& operator=(const InterpreterStacks&) = delete;
+
   // Asks `next`, too, which may be null. Borrowed.
   void SetNext(ScriptStacks* next) { next_ = next; }
 
-  void AddTo(int tid, CodeMap* code, Stack* stack) override;
-  const char* unreadable() const override { return unreadable_; }
+  void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+  const char* unreadable() const override;
 
  private:
-  struct Python {
-    python::Reader reader;
-    python::Place place;
-    python::Frames frames;
-  };
   void LookAtNewModules(CodeMap* code);
-  // Notes an interpreter whose layout is not known.
-  void NotePython(uint32_t version, int minor_hint);
 
   OwnMemory memory_;
+  python::Python python_{&memory_};
+  jvm::Jvm jvm_{&memory_};
+  const std::array<Interpreter*, 2> interpreters_{&python_, &jvm_};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
-  char unreadable_[32] = "";
-  base::MappedBlock<Python> python_;  // one; null while there is none
 };
 
 }  // namespace lagwatch::stack

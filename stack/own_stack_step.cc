@@ -2,6 +2,7 @@
 #include "stack/own_stack_step.h"
 
 #include <cerrno>
+#include <cstring>
 
 #include "base/process/safe_memory.h"
 #include "stack/unwind/byte_cursor.h"

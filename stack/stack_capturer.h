@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures the stack of any thread of this process, disturbing it as little as its state allows:
+// Captures the stack of any thread of this process, disturbing it as little as its state allows. On Darwin
+// the thread is suspended while its stack is copied (stack/darwin/suspended_copy.h). On Linux a thread that
+// is
 //   blocked   reads its stack in place, without a signal
 //   running   sends a real-time signal, whose handler copies registers and stack and returns
 //   neither   (uninterruptible, signal blocked, gone) reads what it can; the stack is marked as incomplete,
@@ -9,20 +11,18 @@
 // possible (docs/design/capture.md), so that the application does not see EINTR.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/counter.h"
-#include "base/process/mapped_memory.h"
 #include "base/status.h"
-#include "stack/capture_signal_owner.h"
 #include "stack/code/module_map.h"
 #include "stack/code/unwinder.h"
 #include "stack/code_map.h"
 #include "stack/frames/stack.h"
 #include "stack/scripts/script_stacks.h"
-#include "stack/signal/signal_handler.h"
+#include "stack/threads/thread_files.h"
 #include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {
@@ -65,18 +65,18 @@ class StackCapturer {
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::unique_ptr<Unwinder> unwinder);
   // The last one restores the signals, except those whose handlers were replaced. Context: background.
-  ~StackCapturer();
+  virtual ~StackCapturer() = default;
   StackCapturer(const StackCapturer&) = delete;
   StackCapturer& operator=(const StackCapturer&) = delete;
 
   // For the child of a fork(): gives the signals back without touching anything that needs a lock. The
   // capturers that there may be must then be leaked; there can be others. Context: background.
-  static void AbandonAllInForkedChild() { CaptureSignalOwner::AbandonInForkedChild(); }
+  static void AbandonAllInForkedChild();
 
   // If the program replaced the signal's handler, takes another, unused signal for all capturers; the
   // program's handler stays unchanged. To be called before captures: one system call in the usual case.
   // Returns the signal that has our handler; 0 if none is available. Context: watchdog.
-  int KeepSignal();
+  virtual int KeepSignal() = 0;
 
   // Updates the map of loaded code and of possible stacks. To be called before captures. Context: watchdog.
   void RefreshModules() { code_->Refresh(); }
@@ -87,7 +87,7 @@ class StackCapturer {
   // The stack of thread `tid`, which must not be the caller; always leaves `stack` valid. Waits for at most
   // the signal's timeout. `cpu_ns` is what the thread's CPU clock showed a moment ago, if it has run without
   // a pause for long by that; then a question to /proc is saved. Context: watchdog.
-  void Capture(int tid, Stack* stack, int64_t cpu_ns = kUnread);
+  virtual void Capture(int tid, Stack* stack, int64_t cpu_ns = kUnread) = 0;
 
   // From now on, captured stacks get the script frames that `scripts` knows. Borrowed; null: none.
   // Context: background, before captures.
@@ -99,100 +99,48 @@ class StackCapturer {
   // the next call of Collect(), or of any capture, writes it to `stack` and `no_stack_reason`, which must
   // live until then. Falls back to Capture() if the thread does not run any more. `cpu_ns` as for
   // Capture(). Context: watchdog.
-  void BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason);
+  virtual void BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason) = 0;
   // Takes the outstanding answer, if there is one. Waits for it until the signal's timeout has passed since
   // BeginCapture(). Context: watchdog.
-  void Collect();
+  virtual void Collect() = 0;
 
   // The stack of a thread that sleeps, read where it lies; never a signal. False when the thread
   // does not sleep, or went on meanwhile. `activity_fd` is the thread's ThreadFile::kActivity, or
   // -1. Context: watchdog.
-  bool CaptureAsleep(int tid, Stack* stack, int activity_fd = -1);
+  virtual bool CaptureAsleep(int tid, Stack* stack, int activity_fd = -1) = 0;
 
   // See CodeMap::modules().
   const ModuleMap& modules() const { return code_->modules(); }
   CodeMap& code() const { return *code_; }
   const CaptureCounters& counters() const { return counters_; }
-  int signal_number() const { return CaptureSignalOwner::signal().number; }
+  // 0 where captures use none.
+  virtual int signal_number() const = 0;
   // Of the last capture. Context: watchdog.
   NoStackReason no_stack_reason() const { return no_stack_reason_; }
   // The call that the last capture interrupted, and that the thread was about to make again. False when it
   // did not interrupt one, or the kernel has not kept the call's number. Context: watchdog.
-  bool ReadInterruptedCall(BlockedThread* call) const;
+  virtual bool ReadInterruptedCall(BlockedThread* call) const = 0;
   // Files of threads that captures read by descriptors that are kept. Context: watchdog.
   ThreadFiles& thread_files() { return thread_files_; }
-  // The last answer to a signal. For tests.
-  RawStack* answer_for_test() { return &slot_->stack; }
+  // The last copy that a thread did not write while it slept. For tests.
+  virtual RawStack* answer_for_test() = 0;
 
- private:
-  StackCapturer(const CaptureOptions& options, std::shared_ptr<CodeMap> code, CaptureSlot* slot);
+ protected:
+  explicit StackCapturer(std::shared_ptr<CodeMap> code) : code_(std::move(code)) {}
 
-  // Brings up to date what others may have changed since the last capture.
-  void Begin();
-  // False when the thread is gone. `was_asleep` goes with the signal.
-  bool Send(int tid, bool was_asleep);
-
-  // False when the thread changed between running and sleeping meanwhile: then it is worth another try.
-  // `was_asleep` becomes true once it was seen to sleep, after which it gets no signal.
-  bool TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack);
+  void Unwind(const RawStack& raw, Stack* stack) {
+    code_->Unwind(raw, stack);
+    unwound_ = &raw;
+  }
   // Adds what is no native frame, and counts how the capture ended.
   void FinishCapture(int tid, Stack* stack);
-  // Unwinds what the handler has copied.
-  void TakeAnswer(Stack* stack);
-  bool TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd = -1);
-  enum class SignalOutcome { kAnswered, kNoAnswer, kAsleep };
-  SignalOutcome TrySignal(int tid, int64_t cpu_ns);
-  // The part before the signal is sent. kAnswered: may be sent.
-  SignalOutcome PrepareSignal(int tid, int64_t cpu_ns, bool* is_on_processor);
-  // For a hidden thread, in a call that restarts.
-  SignalOutcome SignalHidden(int tid);
-  // Whether a signal may be sent to that thread at all.
-  bool MayBeSignalled(int tid);
-  SignalOutcome Withhold(NoStackReason reason);
-  SignalOutcome SendAndWait(int tid, bool is_on_processor, bool was_asleep);
-  // False when it cannot be sent; no_stack_reason() says why.
-  bool TrySend(int tid, bool was_asleep);
-  // Whether the answer has come, for which it waits until `timeout_ns` after the signal.
-  bool TakeOutcome(int tid, bool is_on_processor, int64_t timeout_ns);
-  // Waits until the thread has used a processor for a while since its CPU clock showed `cpu_ns`, which is
-  // brought up to date, for the signal's timeout at most: one that only waits for one may be on its way out
-  // of a system call, which a signal would still make fail. True, too, when it sleeps by now.
-  bool AwaitProgress(int tid, int64_t* cpu_ns);
-  bool AwaitAnswer(bool is_on_processor, int64_t timeout_ns);
-  bool HasJustAnswered(int tid);
-  void NoteAnswer(int tid);
-  void Pause(int64_t ns);
-  bool IsHandlerCopying() const;
-  bool MayInterrupt(const BlockedThread& blocked) const;
-  bool MayBeInterrupted(int tid) const;
 
-  int64_t signal_timeout_ns_;
   std::shared_ptr<CodeMap> code_;
   ScriptStacks* scripts_ = nullptr;
-  CaptureSlot* slot_;
-  uint32_t regions_refresh_ = 0;       // which refresh of the code map they are of
-  CaptureSignalOwner::Signal signal_;  // of the capture under way
-  uint32_t ticket_;                    // of the last request
-  uint32_t user_id_;
-  // Threads that answered a moment ago, whose masks need not be asked for again; by tid.
-  struct Answered {
-    int tid = 0;
-    int64_t mono_ns = 0;
-  };
-  std::array<Answered, 64> answered_{};
   CaptureCounters counters_;
   NoStackReason no_stack_reason_ = NoStackReason::kNone;
-  bool has_answer_ = false;  // the last capture, to its signal
-  // The capture whose answer is outstanding.
-  struct Outstanding {
-    Stack* stack = nullptr;  // null: there is none
-    NoStackReason* no_stack_reason = nullptr;
-    int tid = 0;
-    int64_t sent_ns = 0;
-  };
-  Outstanding outstanding_;
   ThreadFiles thread_files_;
-  base::MappedBlock<RawStack> blocked_stack_;  // one
+  const RawStack* unwound_ = nullptr;  // by the capture under way
 };
 
 }  // namespace lagwatch::stack

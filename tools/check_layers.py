@@ -67,7 +67,7 @@ LIBRARIES = {
     "zlib.h": ["base/gzip", "collector/ingest", "report/seal", "stack/elf/decompress.cc"],
 }
 # The system's own headers that lie in folders.
-SYSTEM_FOLDERS = ("arpa/", "asm/", "gnu/", "linux/", "net/", "netinet/", "sys/")
+SYSTEM_FOLDERS = ("arpa/", "asm/", "gnu/", "linux/", "mach/", "mach-o/", "net/", "netinet/", "sys/")
 
 # Files that may ask for the system or the processor; elsewhere CMake chooses files by these names.
 SYSTEM_SPECIFIC_NAME = re.compile(r"_(linux|darwin|none|x86_64|aarch64)\.(h|cc)$")

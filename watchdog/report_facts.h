@@ -15,6 +15,9 @@ void AddProcessFacts(const WatchTools& tools, FactList* facts);
 // /proc, about 10 µs. Context: watchdog, for a report only.
 void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts);
 
+// The watchdog's own cost; AddProcessFacts() adds it, too. Context: watchdog.
+void AddOwnCost(const WatchTools& tools, FactList* facts);
+
 // Says so when samples have no stack: how many, and why the last one of them has none. Context: watchdog.
 void AddNoStackFacts(std::span<const LoopSample* const> samples, FactList* facts);
 

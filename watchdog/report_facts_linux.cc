@@ -245,32 +245,7 @@ void AddControlGroups(FactList* facts) {
   }
 }
 
-void AddOwnCost(const WatchTools& tools, FactList* facts) {
-  constexpr int64_t kNsPerUs = 1000;
-  const stack::CaptureCounters& captures = tools.capturer->counters();
-  facts->Add("watchdog_cpu_us", base::ThreadCpuNs(gettid()) / kNsPerUs);
-  facts->Add("capture_pause_us", tools.tick_scale->ToNs(captures.pause_ticks.value()) / kNsPerUs);
-  facts->Add("capture_signals", static_cast<int64_t>(captures.signals_sent.value()));
-  if (captures.handler_lost.value() != 0)
-    facts->Add("handler_lost", static_cast<int64_t>(captures.handler_lost.value()));
-  if (captures.handler_moved.value() != 0)
-    facts->Add("handler_moved", static_cast<int64_t>(captures.handler_moved.value()));
-}
-
 }  // namespace
-
-void AddNoStackFacts(std::span<const LoopSample* const> samples, FactList* facts) {
-  int64_t count = 0;
-  const char* reason = nullptr;
-  for (const LoopSample* sample : samples) {
-    if (sample->stack.frame_count != 0) continue;
-    ++count;
-    reason = NameOf(sample->no_stack_reason);
-  }
-  if (count == 0) return;
-  facts->Add("no_stack_samples", count);
-  facts->AddText("no_stack_reason", reason);
-}
 
 void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts) {
   facts->Add("foreground", tools.is_foreground() ? 1 : 0);

@@ -4,9 +4,7 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -83,19 +81,10 @@ class MappedArray {
 
   // To `bytes`, more or fewer than there are.
   bool Move(size_t bytes) {
-#if defined(__SANITIZE_THREAD__)
-    // ThreadSanitizer does not know mremap(2): it would report a race with the next mapping at this address.
-    MappedArray moved;
-    if (!moved.Reserve(bytes / sizeof(T))) return false;
-    std::memcpy(moved.data_, data_, std::min(capacity_ * sizeof(T), bytes));
-    moved.size_ = size_;
-    *this = std::move(moved);
-#else
-    void* memory = mremap(data_, capacity_ * sizeof(T), bytes, MREMAP_MAYMOVE);
-    if (memory == MAP_FAILED) return false;
+    void* memory = ResizeUnlocked(data_, capacity_ * sizeof(T), bytes);
+    if (memory == nullptr) return false;
     data_ = static_cast<T*>(memory);
     capacity_ = bytes / sizeof(T);
-#endif
     return true;
   }
 

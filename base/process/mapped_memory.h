@@ -16,6 +16,10 @@ namespace lagwatch::base {
 // Context: watchdog, background.
 void* MapUnlocked(size_t size_bytes);
 
+// Makes such memory larger or smaller: returns where it is now, with its content as far as that fits; new
+// pages are zero. Null, and nothing changed, when there is none. Context: watchdog, background.
+void* ResizeUnlocked(void* memory, size_t old_size_bytes, size_t new_size_bytes);
+
 // Gives mapped memory back.
 struct Unmapper {
   size_t size_bytes = 0;

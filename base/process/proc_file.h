@@ -28,9 +28,7 @@ template <typename Visit>
 void ForEachNumberIn(const char* folder, Visit visit);
 // Calls `visit(tid)` for every thread of this process until it returns false. Context: watchdog.
 template <typename Visit>
-void ForEachThread(Visit visit) {
-  ForEachNumberIn("/proc/self/task", visit);
-}
+void ForEachThread(Visit visit);
 
 // Takes a number off the front of `text` (leading blanks skipped); false when there is
 // none. Context: watchdog.
@@ -43,12 +41,22 @@ std::optional<uint64_t> NumberInLine(std::string_view lines, std::string_view ke
 namespace internal {
 using NumberVisitor = bool (*)(int number, void* context);
 void ForEachNumberIn(const char* folder, NumberVisitor visit, void* context);
+void ForEachThread(NumberVisitor visit, void* context);
+
+template <typename Visit>
+bool Call(int number, void* visit) {
+  return (*static_cast<Visit*>(visit))(number);
+}
 }  // namespace internal
 
 template <typename Visit>
 void ForEachNumberIn(const char* folder, Visit visit) {
-  internal::ForEachNumberIn(
-      folder, [](int number, void* context) { return (*static_cast<Visit*>(context))(number); }, &visit);
+  internal::ForEachNumberIn(folder, &internal::Call<Visit>, &visit);
+}
+
+template <typename Visit>
+void ForEachThread(Visit visit) {
+  internal::ForEachThread(&internal::Call<Visit>, &visit);
 }
 
 }  // namespace lagwatch::base

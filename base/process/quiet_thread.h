@@ -68,9 +68,9 @@ class QuietThread {
 // any but signals.
 bool HasOwnFiles();
 
-// Runs `run(context)` with its own descriptor table: on the calling thread when that has one, else on a
-// thread that lasts for the call. False when there is no thread; then it did not run. Not a cancellation
-// point. Context: background.
+// Runs `run(context)` with its own descriptor table: on the calling thread when that has one or the system
+// has none for single threads, else on a thread that lasts for the call. False when there is no thread; then
+// it did not run. Not a cancellation point. Context: background.
 [[nodiscard]] bool RunWithOwnFiles(void (*run)(void*), void* context);
 
 // The same for a function object. Its exceptions are the caller's.
@@ -101,6 +101,12 @@ template <typename Function>
 #endif
   return has_run;
 }
+
+namespace internal {
+extern const bool kThreadsCanHaveOwnFiles;
+// Gives the calling thread files of its own; returns whether these include a descriptor table.
+bool LeaveProgramFiles();
+}  // namespace internal
 
 // Gives the calling thread an empty descriptor table by unshare(2), as before Linux 5.9. False when
 // the system refuses.

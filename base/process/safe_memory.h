@@ -9,8 +9,7 @@
 namespace lagwatch::base {
 
 // Copies up to `size_bytes` from `address`; returns how many bytes could be read before the first
-// unreadable page (0 when none). One system call, process_vm_readv(2); where that is forbidden,
-// /proc/thread-self/mem. Context: watchdog.
+// unreadable page (0 when none). One system call in the usual case. Context: watchdog.
 size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes);
 
 // Reads one value; false when it is not readable. Context: watchdog.

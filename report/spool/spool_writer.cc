@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/process/quiet_thread.h"
+#include "base/system/thread.h"
 #include "report/spool/spool_directory.h"
 
 namespace lagwatch::report {
@@ -125,7 +126,7 @@ int SpoolWriter::CreateSegment() {
     fd_ = -1;
     return error;
   }
-  fd_owner_tid_ = base::HasOwnFiles() ? gettid() : 0;
+  fd_owner_tid_ = base::HasOwnFiles() ? base::CurrentThreadId() : 0;
   const int error = env_->Rename(unlocked.text(), PathOf(segment_.sequence, kOpenSuffix).text());
   if (error == 0) return 0;
   env_->Remove(unlocked.text());
@@ -139,7 +140,9 @@ uint64_t SpoolWriter::DirectoryState() const {
   return static_cast<uint64_t>(facts.modified_wall_ms) << 12 ^ facts.mode;
 }
 
-bool SpoolWriter::IsDescriptorHere() const { return fd_owner_tid_ == 0 || fd_owner_tid_ == gettid(); }
+bool SpoolWriter::IsDescriptorHere() const {
+  return fd_owner_tid_ == 0 || fd_owner_tid_ == base::CurrentThreadId();
+}
 
 void SpoolWriter::CloseSegment() {
   // In another thread's table the number is not ours; that table is closed when its thread ends.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modules loaded in this process, from /proc/self/maps and the modules' own headers in memory, so that
-// neither the loader's lock nor the files are needed. Thread safety: one thread at a time, except for
-// modules: once Refresh() has returned, the modules that it added never change, and any thread that got an
-// index from there may read module(index).
+// The modules loaded in this process, from /proc/self/maps, or dyld's list of images, and the modules' own
+// headers in memory, so that neither the loader's lock nor the files are needed. Thread safety: one thread at
+// a time, except for modules: once Refresh() has returned, the modules that it added never change, and any
+// thread that got an index from there may read module(index).
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct Module {
   static constexpr size_t kMaxPathBytes = 512;
   static constexpr size_t kMaxBuildIdBytes = 32;
 
-  uint64_t base;  // where its ELF header is; identifies it together with inode and path
+  uint64_t base;  // where its ELF or Mach-O header is; identifies it together with inode and path
   uint64_t inode;
   uint64_t load_bias;     // address = load_bias + offset
   uint64_t eh_frame_hdr;  // address of the unwind table's index; 0 when it has none
@@ -98,12 +98,26 @@ class ModuleMap {
   uint64_t dropped_count() const { return dropped_count_; }
 
  private:
-  struct Line;
-  struct Image;
+  static constexpr size_t kTextBytes = 64 * 1024;
 
+  struct Line;
+  // A mapped file, or an image in memory.
+  struct Image {
+    uint64_t base = 0;  // 0: its first page is not mapped
+    uint64_t inode = 0;
+    std::string_view path;
+    uint32_t module = kNoModule;
+  };
+
+  // Empties the ranges; EndRefresh() returns whether they differ from the last refresh's.
+  void BeginRefresh();
+  bool EndRefresh();
+  // The system's part.
   static bool ReadModule(const Image& image, Module* module);
   static bool ParseLine(std::string_view text, Line* line);
+  static bool HasSegmentAt(const Image& image, const Line& line);
   void AddLine(const Line& line, Image* image);
+  void AddImage(const Image& image);
   uint32_t FindOrAddModule(const Image& image);
   void FindModulesOfCopies();
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/process/own_names.h"
 #include "base/process/proc_file.h"
 #include "base/process/safe_memory.h"
@@ -14,12 +13,6 @@
 #include "stack/frames/stack.h"
 
 namespace lagwatch::stack {
-namespace {
-
-constexpr size_t kTextBytes = 64 * 1024;
-constexpr uint64_t kLargestPageBytes = 64 * 1024;
-
-}  // namespace
 
 // One line of the maps file.
 struct ModuleMap::Line {
@@ -33,22 +26,13 @@ struct ModuleMap::Line {
   std::string_view path;
 };
 
-// The mapped file that the lines being read belong to.
-struct ModuleMap::Image {
-  uint64_t base = 0;  // 0: its first page is not mapped
-  uint64_t inode = 0;
-  std::string_view path;
-  uint32_t module = kNoModule;
-
-  // Whether a mapping of the file's first page is one of the image's own segments: a linker may put the end
-  // of one segment and the beginning of the next into the same page of the file, which is mapped for both
-  // (lld).
-  bool HasSegmentAt(const Line& line) const {
-    ElfHeaders headers;
-    return base != 0 && inode == line.inode && path == line.path && ReadElfHeaders(base, &headers) &&
-           line.begin < headers.end;
-  }
-};
+// Whether a mapping of the file's first page is one of the image's own segments: a linker may put the end of
+// one segment and the beginning of the next into the same page of the file, which is mapped for both (lld).
+bool ModuleMap::HasSegmentAt(const Image& image, const Line& line) {
+  ElfHeaders headers;
+  return image.base != 0 && image.inode == line.inode && image.path == line.path &&
+         ReadElfHeaders(image.base, &headers) && line.begin < headers.end;
+}
 
 // "7f12…-7f13… r-xp 00001000 fd:01 1234   /usr/lib/x.so"
 bool ModuleMap::ParseLine(std::string_view text, Line* line) {
@@ -73,21 +57,11 @@ bool ModuleMap::ParseLine(std::string_view text, Line* line) {
   return true;
 }
 
-ModuleMap::ModuleMap()
-    : modules_(base::MapBlock<Module>(kMaxModules)),
-      last_seen_(base::MapBlock<uint32_t>(kMaxModules)),
-      code_(base::MapBlock<CodeRange>(kMaxRanges)),
-      writable_(base::MapBlock<MemoryRegion>(kMaxRanges)),
-      text_(base::MapBlock<char>(kTextBytes)) {}
-
 bool ModuleMap::Refresh() {
   if (!ok()) return false;
   int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
-  ++refresh_count_;
-  code_count_ = 0;
-  writable_count_ = 0;
-  module_hint_ = 0;
+  BeginRefresh();
   Image image;
   char image_path[Module::kMaxPathBytes];
   size_t filled = 0;
@@ -121,12 +95,7 @@ bool ModuleMap::Refresh() {
   close(fd);
 
   FindModulesOfCopies();
-  uint64_t hash = base::kFnvOffsetBasis;
-  for (size_t i = 0; i < code_count_; ++i) {
-    hash = base::HashWord(code_[i].begin, base::HashWord(code_[i].module, hash));
-    hash = base::HashWord(code_[i].load_bias, hash);
-  }
-  return std::exchange(code_hash_, hash) != hash;
+  return EndRefresh();
 }
 
 void ModuleMap::AddLine(const Line& line, Image* image) {
@@ -141,7 +110,7 @@ void ModuleMap::AddLine(const Line& line, Image* image) {
   }
   bool is_vdso = line.path == "[vdso]";
   bool is_file = !line.path.empty() && line.path.front() == '/';
-  if (is_vdso || (is_file && line.file_offset == 0 && !image->HasSegmentAt(line))) {
+  if (is_vdso || (is_file && line.file_offset == 0 && !HasSegmentAt(*image, line))) {
     *image = {line.begin, line.inode, line.path, kNoModule};
   } else if (is_file && (image->inode != line.inode || image->path != line.path)) {
     *image = {};
@@ -205,50 +174,6 @@ bool ModuleMap::ReadModule(const Image& image, Module* module) {
   return true;
 }
 
-uint32_t ModuleMap::FindOrAddModule(const Image& image) {
-  std::string_view path = image.path.substr(0, Module::kMaxPathBytes);
-  for (uint32_t i = 0; i < module_count_; ++i) {
-    uint32_t candidate = (module_hint_ + i) % module_count_;
-    const Module& known = modules_[candidate];
-    if (known.base != image.base || known.inode != image.inode || known.path_view() != path) continue;
-    // One that was away may have come back as another build in the same file.
-    bool was_away = last_seen_[candidate] + 1 < refresh_count_;
-    if (was_away && !known.IsStillLoaded()) continue;
-    last_seen_[candidate] = refresh_count_;
-    module_hint_ = candidate + 1;
-    return candidate;
-  }
-  if (module_count_ == kMaxModules) {
-    ++dropped_count_;
-    return kNoModule;
-  }
-  if (!ReadModule(image, &modules_[module_count_])) return kNoModule;
-  last_seen_[module_count_] = refresh_count_;
-  return module_count_++;
-}
-
-uint32_t ModuleMap::AddLanguage(std::string_view path) {
-  if (!ok() || module_count_ == kMaxModules) return kNoModule;
-  Module& module = modules_[module_count_];  // zeros so far
-  module.is_language = true;
-  module.path_size = static_cast<uint16_t>(std::min(path.size(), Module::kMaxPathBytes));
-  std::memcpy(module.path, path.data(), module.path_size);
-  last_seen_[module_count_] = refresh_count_;
-  return module_count_++;
-}
-
-uint64_t Module::LoadBiasAt(uint64_t address, uint64_t file_offset) const {
-  uint64_t other_bias = load_bias;
-  for (const CodeSegment& segment : std::span(code_segments, code_segment_count)) {
-    const uint64_t first_page = segment.file_offset & ~(kLargestPageBytes - 1);
-    if (file_offset < first_page || file_offset >= segment.file_offset + segment.size_bytes) continue;
-    const uint64_t bias = address - file_offset + segment.file_offset - segment.address;
-    if (bias == load_bias) return bias;
-    other_bias = bias;
-  }
-  return other_bias;
-}
-
 bool Module::IsStillLoaded() const {
   ElfHeaders headers;
   unsigned char loaded_build_id[kMaxBuildIdBytes];
@@ -257,22 +182,6 @@ bool Module::IsStillLoaded() const {
          std::min(headers.build_id_size_bytes, kMaxBuildIdBytes) == build_id_size &&
          lagwatch::base::ReadOwnMemory(headers.build_id, loaded_build_id, build_id_size) == build_id_size &&
          std::memcmp(loaded_build_id, build_id, build_id_size) == 0;
-}
-
-uint64_t ModuleMap::CodeBytes(uint32_t index) const {
-  uint64_t bytes = 0;
-  for (size_t i = 0; i < code_count_; ++i) {
-    if (code_[i].module == index) bytes += code_[i].end - code_[i].begin;
-  }
-  return bytes;
-}
-
-const ModuleMap::CodeRange* ModuleMap::FindRange(uint64_t address) const {
-  const CodeRange* begin = code_.get();
-  const CodeRange* end = begin + code_count_;
-  const CodeRange* range =
-      std::upper_bound(begin, end, address, [](uint64_t at, const CodeRange& item) { return at < item.end; });
-  return range != end && range->begin <= address ? range : nullptr;
 }
 
 }  // namespace lagwatch::stack

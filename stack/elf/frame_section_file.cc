@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "stack/elf/elf_file.h"
+
 namespace lagwatch::stack {
 namespace {
 
@@ -28,6 +30,10 @@ std::optional<FrameSectionBytes> LoadDebugFrame(const std::string& path, std::st
   if (auto frame = SectionOf(module, kDebugFrame)) return frame;
   if (auto frame = SectionOf(ElfFile::OpenDebugFile(build_id, debug_root), kDebugFrame)) return frame;
   return SectionOf(module->OpenMiniDebugInfo(), kDebugFrame);
+}
+
+std::optional<FrameSectionBytes> LoadDebugFrame(const std::string& path, std::string_view build_id) {
+  return LoadDebugFrame(path, build_id, ElfFile::kDebugRoot);
 }
 
 std::optional<FrameSectionBytes> LoadEhFrame(const std::string& path, std::string_view build_id) {

@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "stack/elf/elf_file.h"
-
 namespace lagwatch::stack {
 
 struct FrameSectionBytes {
@@ -21,7 +19,9 @@ struct FrameSectionBytes {
 // .debug_frame, the table for debuggers, which is in no process's memory: from the module at `path`, else
 // from its separate debug file under `debug_root`, else from its mini debug information.
 std::optional<FrameSectionBytes> LoadDebugFrame(const std::string& path, std::string_view build_id,
-                                                const std::string& debug_root = ElfFile::kDebugRoot);
+                                                const std::string& debug_root);
+// With ElfFile::kDebugRoot.
+std::optional<FrameSectionBytes> LoadDebugFrame(const std::string& path, std::string_view build_id);
 // .eh_frame, for modules that lack the index by which it is found in memory: programs that
 // gcc links statically.
 std::optional<FrameSectionBytes> LoadEhFrame(const std::string& path, std::string_view build_id);

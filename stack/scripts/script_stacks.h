@@ -2,19 +2,26 @@
 // Stacks of scripts and of managed code: the frames that a native unwinder cannot see.
 #pragma once
 
+#include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
 
 namespace lagwatch::stack {
 
 class CodeMap;
 
+// A thread whose native stack was just captured.
+struct CapturedThread {
+  int tid;
+  const RawStack* raw;  // what the native stack was unwound from; null if nothing could be read
+};
+
 // A reader of one or more languages' stacks. Context: watchdog.
 class ScriptStacks {
  public:
   virtual ~ScriptStacks() = default;
-  // Puts the script frames of thread `tid` into `stack`, its native stack as it was just captured, in place
-  // of the frames of the language's run time. Leaves `stack` as it is if the thread has none.
-  virtual void AddTo(int tid, CodeMap* code, Stack* stack) = 0;
+  // Puts the script frames of `thread` into `stack`, its native stack, in place of the frames of the
+  // language's run time. Leaves `stack` as it is if the thread has none.
+  virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
   // The run time whose frames cannot be read, such as "python 3.14"; empty if there is none. Valid until the
   // next call of AddTo().
   virtual const char* unreadable() const { return ""; }

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ucontext.h>
-
-#include <csignal>
 #include <cstring>
 
 #include "stack/unwind/processor.h"
@@ -50,21 +47,6 @@ FrameProgress ProgressAt(const unsigned char (&code)[kMaxCodeBytes]) {
   constexpr uint32_t kMoveToFramePointer = 0x910003fd;
   if (Instruction(code) == kMoveToFramePointer) return FrameProgress::kReturnSavedBelow;
   return FrameProgress::kHasFramePointer;
-}
-
-const uint64_t kSignalReturnCallOffset = 4;
-
-bool IsSignalReturn(const unsigned char (&code)[kMaxCodeBytes]) {
-  constexpr uint32_t kMoveNumber139 = 0xd2801168;
-  constexpr uint32_t kSystemCall = 0xd4000001;
-  return Instruction(code) == kMoveNumber139 && Instruction(code + 4) == kSystemCall;
-}
-
-uint64_t SignalFrameOffset(int dwarf_register) {
-  uint64_t context = sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext);
-  if (dwarf_register == Registers::kStackPointer) return context + offsetof(mcontext_t, sp);
-  if (dwarf_register == Registers::kProgramCounter) return context + offsetof(mcontext_t, pc);
-  return context + offsetof(mcontext_t, regs) + 8 * static_cast<uint64_t>(dwarf_register);
 }
 
 }  // namespace lagwatch::stack

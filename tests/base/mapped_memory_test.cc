@@ -34,6 +34,23 @@ TEST(MappedMemory, IsZeroAndWritableToItsEnd) {
 
 TEST(MappedMemory, IsNullWhenThereIsNone) { EXPECT_EQ(MapBlock<char>(size_t{1} << 60), nullptr); }
 
+TEST(MappedMemory, KeepsItsContentWhenItIsResized) {
+  constexpr size_t kPageBytes = 4096;
+  auto* memory = static_cast<unsigned char*>(MapUnlocked(2 * kPageBytes));
+  ASSERT_NE(memory, nullptr);
+  std::fill_n(memory, 2 * kPageBytes, 1);
+  memory = static_cast<unsigned char*>(ResizeUnlocked(memory, 2 * kPageBytes, 512 * kPageBytes));
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(std::count(memory, memory + 512 * kPageBytes, 1), 2 * kPageBytes);
+  EXPECT_EQ(memory[512 * kPageBytes - 1], 0);
+  memory = static_cast<unsigned char*>(ResizeUnlocked(memory, 512 * kPageBytes, kPageBytes));
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(std::count(memory, memory + kPageBytes, 1), kPageBytes);
+  EXPECT_EQ(ResizeUnlocked(memory, kPageBytes, size_t{1} << 60), nullptr);
+  EXPECT_EQ(memory[0], 1);
+  munmap(memory, kPageBytes);
+}
+
 TEST(MappedMemory, IsNeitherFilledNorCountedWhereAllMemoryIsLocked) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers ignore mlockall(2)";

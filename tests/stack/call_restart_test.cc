@@ -28,6 +28,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "stack/signal/signal_handler.h"
 #include "stack/stack_capturer.h"
 #include "stack/threads/thread_state.h"
 #include "stack/unwind/table_unwinder.h"

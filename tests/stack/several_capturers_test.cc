@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "stack/code_map.h"
+#include "stack/signal/signal_handler.h"
 #include "stack/stack_capturer.h"
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"

@@ -2,6 +2,7 @@
 #include "trace/record/arena_reader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "base/ticks.h"
+#include "base/system/thread.h"
 #include "stack/threads/thread_state.h"
 #include "trace/instrument/function_patcher.h"
 
@@ -246,7 +247,7 @@ void Recorder::ListThreads() {
 }
 
 bool Recorder::IsOurs(int32_t tid) const {
-  if (tid == gettid() || (main_sampler_ != nullptr && main_sampler_->tid() == tid)) return true;
+  if (tid == base::CurrentThreadId() || (main_sampler_ != nullptr && main_sampler_->tid() == tid)) return true;
   if (std::ranges::any_of(worker_samplers_, [&](const auto& sampler) { return sampler->tid() == tid; }))
     return true;
   char name[ArenaThread::kMaxNameBytes];

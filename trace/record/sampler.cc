@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/ticks.h"
+#include "base/system/thread.h"
 #include "trace/hooks/hook_recorder.h"
 
 namespace lagwatch::trace {
@@ -62,7 +63,7 @@ void Sampler::Add(int32_t tid, uint32_t place) {
 
 void Sampler::Run(void* self) {
   auto* sampler = static_cast<Sampler*>(self);
-  sampler->tid_.store(gettid());
+  sampler->tid_.store(base::CurrentThreadId());
   LeaveThisThreadOut();
   sampler->has_own_files_ = base::HasOwnFiles();
   int64_t due_ns = Now();

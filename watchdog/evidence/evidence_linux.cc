@@ -6,9 +6,7 @@
 
 #include <string_view>
 
-#include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "stack/threads/thread_counters.h"
 #include "watchdog/evidence/evidence.h"
 #include "watchdog/evidence/wait_peer.h"
 
@@ -16,8 +14,6 @@ namespace lagwatch::watchdog {
 namespace {
 
 using policies::Doing;
-
-constexpr char kUninterruptible = 'D';
 
 // The open of a pipe with a name waits for its other end.
 bool IsOpeningPipe(int32_t tid) {
@@ -161,7 +157,7 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
       return Doing::kDisk;
 
     default:
-      return state == kUninterruptible ? Doing::kDisk : Doing::kUnknown;
+      return state == 'D' ? Doing::kDisk : Doing::kUnknown;
   }
 }
 
@@ -210,130 +206,6 @@ bool WaitsForEvent(const stack::BlockedThread& blocked) {
     default:
       return false;
   }
-}
-
-Doing WhatHiddenWaitsFor(std::string_view channel, char state) {
-  struct Rule {
-    std::string_view part;
-    Doing doing;
-  };
-  // The first that fits.
-  static constexpr Rule kRules[] = {
-
-      {"futex", Doing::kLock},
-      {"flock", Doing::kLock},
-      {"locks_lock", Doing::kLock},
-      {"setlk", Doing::kLock},
-      {"posix_lock", Doing::kLock},
-      {"semtimedop", Doing::kLock},
-      {"nanosleep", Doing::kSleep},
-      {"sys_pause", Doing::kSleep},
-      {"sigtimedwait", Doing::kSleep},
-      {"sigsuspend", Doing::kSleep},
-      {"pipe_", Doing::kPipe},
-      {"poll", Doing::kNetwork},
-      {"select", Doing::kNetwork},
-      {"epoll", Doing::kNetwork},
-      {"sock", Doing::kNetwork},
-      {"unix_", Doing::kService},
-      {"inet_", Doing::kNetwork},
-      {"tcp_", Doing::kNetwork},
-      {"skb", Doing::kNetwork},
-      {"wait_woken", Doing::kNetwork},
-      {"tty_", Doing::kNetwork},
-      {"eventfd", Doing::kNetwork},
-      {"msgrcv", Doing::kNetwork},
-      {"msgsnd", Doing::kNetwork},
-      {"fuse", Doing::kDisk},
-      {"request_wait", Doing::kDisk},
-      {"rpc_", Doing::kDisk},
-      {"nfs", Doing::kDisk},
-      {"userfault", Doing::kMemory},
-      {"reclaim", Doing::kMemory},
-      {"balance_dirty", Doing::kDisk},
-      {"do_wait", Doing::kProcess},
-      {"wait_for_vfork", Doing::kProcess},
-      {"wait_for_partner", Doing::kPipe},
-      {"fifo_open", Doing::kPipe},
-      {"mem_cgroup", Doing::kMemory},
-  };
-  for (const Rule& rule : kRules) {
-    if (channel.find(rule.part) != std::string_view::npos) return rule.doing;
-  }
-  return state == kUninterruptible ? Doing::kDisk : Doing::kUnknown;
-}
-
-bool HasRunThroughout(int32_t tid, const policies::ThreadLook& before, policies::ThreadLook* look) {
-  if (before.doing != Doing::kRunning) return false;
-  const int64_t now_ns = base::SystemClock().MonoNs();
-  const int64_t cpu_ns = base::ThreadCpuNs(tid);
-  const int64_t wall_ns = now_ns - before.mono_ns;
-  const int64_t slack_ns = wall_ns / 50 + 20'000;  // for what a wake-up of the reader takes
-  if (cpu_ns - before.use.cpu_ns < wall_ns - slack_ns) return false;
-  *look = before;
-  look->mono_ns = now_ns;
-  look->use.cpu_ns = cpu_ns;
-  return true;
-}
-
-bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look,
-                  const stack::ThreadFiles* files) {
-  *look = {};
-  look->mono_ns = base::SystemClock().MonoNs();
-  look->use.cpu_ns = base::ThreadCpuNs(tid);
-  stack::ThreadStat stat;
-  if (look->use.cpu_ns < 0 || !stack::ReadThreadStat(tid, &stat, files)) return false;
-  look->user_ns = stat.user_ns;
-  look->kernel_ns = stat.kernel_ns;
-  look->block_io_ns = stat.block_io_ns;
-  look->use.minor_faults = stat.minor_faults;
-  look->use.major_faults = stat.major_faults;
-  if (before != nullptr && before->use.cpu_ns == look->use.cpu_ns) {  // it has not run since
-    look->run_queue_ns = before->run_queue_ns;
-    look->use.voluntary_switches = before->use.voluntary_switches;
-    look->use.involuntary_switches = before->use.involuntary_switches;
-  } else {
-    stack::SchedulerCounters scheduler;
-    stack::ReadSchedulerCounters(tid, &scheduler, files);  // an unknown value counts as 0
-    look->run_queue_ns = scheduler.run_queue_ns;
-    look->use.voluntary_switches = scheduler.voluntary_switches;
-    look->use.involuntary_switches = scheduler.involuntary_switches;
-  }
-
-  switch (stat.state) {
-    case 'R':
-      // Only on a processor its time goes on.
-      look->doing = base::ThreadCpuNs(tid) == look->use.cpu_ns ? Doing::kQueued : Doing::kRunning;
-      break;
-    case 'S':
-    case kUninterruptible: {
-      stack::BlockedThread blocked{};
-      switch (stack::ReadThreadActivity(tid, files, &blocked)) {
-        case stack::ThreadActivity::kGone:
-          return false;
-        case stack::ThreadActivity::kRunning:  // it was asleep only for a moment
-          look->doing = Doing::kRunning;
-          break;
-        case stack::ThreadActivity::kBlocked:
-          look->doing = WhatItWaitsFor(tid, blocked, stat.state);
-          break;
-        case stack::ThreadActivity::kHidden: {
-          char channel[64];
-          stack::ReadWaitChannel(tid, channel, sizeof channel);
-          look->doing = WhatHiddenWaitsFor(channel, stat.state);
-          break;
-        }
-      }
-      break;
-    }
-    case 'T':
-    case 't':
-      look->doing = Doing::kStopped;
-      break;
-    default:
-      break;
-  }
-  return true;
 }
 
 }  // namespace lagwatch::watchdog

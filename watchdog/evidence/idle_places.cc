@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watchdog/evidence/idle_places.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "watchdog/evidence/evidence.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -33,56 +29,7 @@ uint64_t PathHash(const stack::Stack& stack, const stack::BlockedThread& blocked
   return hash;
 }
 
-// Whether it waits for the descriptor that the thread's last poll was for: a client that polls first.
-bool IsForPolled(const WatchedLoop& loop, const stack::BlockedThread& blocked) {
-  switch (blocked.syscall_number) {
-    case SYS_read:
-    case SYS_readv:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_accept:
-    case SYS_accept4:
-      return static_cast<int32_t>(blocked.arguments[0]) == loop.polled_descriptor.load();
-    default:
-      return false;
-  }
-}
-
 }  // namespace
-
-WaitKind KindOfWait(const stack::BlockedThread& blocked) {
-  if (WaitsForEvent(blocked)) return WaitKind::kEvent;
-  switch (blocked.syscall_number) {
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-    case SYS_rt_sigtimedwait:
-    case SYS_semtimedop:
-    case SYS_mq_timedreceive:
-    case SYS_recvmmsg:
-#ifdef SYS_poll
-    case SYS_poll:
-#endif
-#ifdef SYS_select
-    case SYS_select:
-#endif
-#ifdef SYS_epoll_wait
-    case SYS_epoll_wait:
-#endif
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-    case SYS_ppoll:
-    case SYS_pselect6:
-      return WaitKind::kTime;
-    case SYS_futex: {
-      const uint64_t command = blocked.arguments[1] & FUTEX_CMD_MASK;
-      const bool is_timed = blocked.arguments[3] != 0;
-      return is_timed && (command == FUTEX_WAIT_BITSET || command == FUTEX_WAIT) ? WaitKind::kTime
-                                                                                 : WaitKind::kOther;
-    }
-    default:
-      return WaitKind::kOther;
-  }
-}
 
 void IdlePlaces::BeginLoop(uint64_t begun, int64_t now_ns) {
   *this = {};

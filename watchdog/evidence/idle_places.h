@@ -26,6 +26,9 @@ enum class WaitKind : uint8_t {
 };
 WaitKind KindOfWait(const stack::BlockedThread& blocked);
 
+// Whether it waits for the descriptor that the thread's last poll was for: a client that polls first.
+bool IsForPolled(const WatchedLoop& loop, const stack::BlockedThread& blocked);
+
 // Context: watchdog; not thread-safe. One loop's.
 class IdlePlaces {
  public:

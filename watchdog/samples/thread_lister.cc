@@ -9,6 +9,7 @@
 #include "base/process/own_names.h"
 #include "base/process/own_threads.h"
 #include "base/process/proc_file.h"
+#include "base/system/thread.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -53,7 +54,7 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
     watched->is_stack_kept = false;  // it is the hang's most expensive one, not its last
     if (watched_stack.frame_count == 0) ReadWaitChannelOf(watched);
   }
-  const int32_t own_tid = gettid();
+  const int32_t own_tid = base::CurrentThreadId();
   base::ForEachThread([&](int tid) {
     if (tid == watched_tid) return true;
     const base::ThreadOwner owner = base::OwnerOfThread(tid);
@@ -91,7 +92,7 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
 
 void ThreadLister::CaptureRunning(stack::StackCapturer* capturer, int64_t deadline_ns) {
   for (size_t i = 0; i < running_count_ && NowNs() < deadline_ns; ++i) {
-    if (i != 0 && i % kBatchSize == 0) clock_nanosleep(CLOCK_MONOTONIC, 0, &kPauseBetweenBatches, nullptr);
+    if (i != 0 && i % kBatchSize == 0) nanosleep(&kPauseBetweenBatches, nullptr);
     CaptureOne(capturer, running_[i]);
   }
 }

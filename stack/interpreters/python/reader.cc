@@ -83,7 +83,7 @@ bool Reader::Attach(Memory* memory, const Symbols& symbols, int minor_hint) {
   return true;
 }
 
-bool Reader::Read(int tid, ScriptFunctions* functions, Frames* frames) {
+bool Reader::Read(int tid, ScriptFunctions* functions, ScriptFrames* frames) {
   last_read_ = memory_->read_count() + kMostReads;
   for (int i = 0; i < kTries && !IsOverBudget(); ++i) {
     frames->count = 0;
@@ -137,7 +137,7 @@ bool Reader::IsThread(uint64_t state, int tid) {
          memory_->Read(id + kGlibcTidOffset, &thread_id) && thread_id == tid;
 }
 
-Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, Frames* frames) {
+Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames) {
   uint64_t next = frame;
   while (next != 0) {
     if (IsOverBudget()) return Outcome::kChanged;
@@ -153,7 +153,7 @@ Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, Frames*
       if (frames->count != 0) frames->frames[frames->count - 1].ends_call = true;
       continue;
     }
-    if (frames->count == Frames::kMost) {
+    if (frames->count == ScriptFrames::kMost) {
       frames->is_cut = true;
       return Outcome::kDone;
     }

@@ -9,24 +9,10 @@
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/python/layout.h"
+#include "stack/interpreters/script_frames.h"
 #include "stack/scripts/script_functions.h"
 
 namespace lagwatch::stack::python {
-
-struct Frame {
-  uint64_t function;  // in ScriptFunctions
-  uint32_t line;      // 0: not known
-  bool ends_call;     // the outermost one that its native call of the evaluation function runs
-};
-
-// The frames, innermost first.
-struct Frames {
-  static constexpr size_t kMost = 128;
-
-  size_t count = 0;
-  bool is_cut = false;  // there are more
-  std::array<Frame, kMost> frames;
-};
 
 // One interpreter in one process. Reads only; every address and every type is checked, because the
 // interpreter goes on while it is read. Context: watchdog; not thread-safe. Large: not for the stack.
@@ -50,7 +36,7 @@ class Reader {
 
   // Reads the frames of thread `tid`, and adds their functions to `functions`. False if the thread runs no
   // Python code, or if its frames changed meanwhile and could not be read.
-  bool Read(int tid, ScriptFunctions* functions, Frames* frames);
+  bool Read(int tid, ScriptFunctions* functions, ScriptFrames* frames);
 
  private:
   static constexpr int kTries = 3;
@@ -78,7 +64,7 @@ class Reader {
   uint64_t FindState(int tid);
   bool IsThread(uint64_t state, int tid);
   enum class Outcome { kDone, kChanged };
-  Outcome Walk(uint64_t frame, ScriptFunctions* functions, Frames* frames);
+  Outcome Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames);
   bool ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function);
   uint32_t ReadLine(uint64_t code, uint64_t instruction);
   bool IsOfType(uint64_t object, uint64_t type);

@@ -13,7 +13,7 @@
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/python/lines.h"
 #include "stack/interpreters/python/reader.h"
-#include "stack/interpreters/python/splice.h"
+#include "stack/interpreters/script_frames.h"
 #include "tests/stack/interpreters/pythons.h"
 #include "tests/testing/process.h"
 
@@ -98,14 +98,14 @@ constexpr Reader::Symbols kNoiseSymbols{.runtime = 0x2000,
 TEST(PythonReader, EndsWhateverItReads) {
   auto reader = std::make_unique<Reader>();
   ScriptFunctions functions;
-  Frames frames;
+  ScriptFrames frames;
   uint64_t reads_with_frames = 0;
   for (uint32_t seed = 0; seed < 200'000; ++seed) {
     Noise memory(seed);
     ASSERT_TRUE(reader->Attach(&memory, kNoiseSymbols, 8 + static_cast<int>(seed % 5)));
     const uint64_t before = memory.read_count();
     reads_with_frames += reader->Read(3, &functions, &frames);
-    EXPECT_LE(frames.count, Frames::kMost);
+    EXPECT_LE(frames.count, ScriptFrames::kMost);
     EXPECT_LT(memory.read_count() - before, 6'100u);
   }
   EXPECT_GT(reads_with_frames, 0u);
@@ -132,64 +132,6 @@ TEST(PythonReader, RefusesOffsetsThatMakeNoSense) {
   EXPECT_TRUE(reader->Attach(&memory, kNoiseSymbols, 13));
   memory.owner = 4000;
   EXPECT_FALSE(reader->Attach(&memory, kNoiseSymbols, 13));
-}
-
-Stack StackOf(const std::vector<stack::Frame>& frames) {
-  Stack stack;
-  stack.Clear();
-  stack.completeness = Completeness::kComplete;
-  for (const stack::Frame& frame : frames) stack.frames[stack.frame_count++] = frame;
-  return stack;
-}
-std::vector<uint64_t> OffsetsOf(const Stack& stack) {
-  std::vector<uint64_t> offsets;
-  for (const stack::Frame& frame : stack.view()) offsets.push_back(frame.offset);
-  return offsets;
-}
-Frames FramesOf(const std::vector<Frame>& given) {
-  Frames frames;
-  for (const Frame& frame : given) frames.frames[frames.count++] = frame;
-  return frames;
-}
-
-constexpr Place kPlace{.module = 1, .evaluation = 500, .language = 9};
-constexpr stack::Frame kEvaluation{1, 510, 500};
-constexpr stack::Frame kInterpreter{1, 700, 690};
-constexpr stack::Frame kLibc{0, 30, 20};
-constexpr stack::Frame kExtension{2, 40, 35};
-
-TEST(PythonSplice, PutsEachCallsFramesInItsPlace) {
-  Stack stack =
-      StackOf({kLibc, kInterpreter, kEvaluation, kInterpreter, kExtension, kEvaluation, kInterpreter, kLibc});
-  Splice(kPlace, FramesOf({{1000, 1, false}, {2000, 2, true}, {3000, 3, true}}), &stack);
-  EXPECT_EQ(OffsetsOf(stack), (std::vector<uint64_t>{30, 1001, 2002, 40, 3003, 30}));
-}
-
-TEST(PythonSplice, KeepsFramesWhoseCallIsNotThere) {
-  Stack stack = StackOf({kLibc, kEvaluation});
-  stack.completeness = Completeness::kIncomplete;
-  Splice(kPlace, FramesOf({{1000, 1, true}, {2000, 2, true}}), &stack);
-  EXPECT_EQ(OffsetsOf(stack), (std::vector<uint64_t>{30, 1001, 2002}));
-  EXPECT_EQ(stack.completeness, Completeness::kComplete);
-  stack = StackOf({kLibc, kInterpreter});
-  Splice(kPlace, FramesOf({{1000, 1, true}}), &stack);
-  EXPECT_EQ(OffsetsOf(stack), (std::vector<uint64_t>{30, 1001}));
-}
-
-TEST(PythonSplice, LeavesAStackWithoutPythonFramesAlone) {
-  Stack stack = StackOf({kLibc, kInterpreter, kEvaluation});
-  Splice(kPlace, {}, &stack);
-  EXPECT_EQ(stack.frame_count, 3u);
-}
-
-TEST(PythonSplice, CutsWhatDoesNotFit) {
-  std::vector<stack::Frame> native(kMaxFrames, kExtension);
-  native[10] = kEvaluation;
-  Stack stack = StackOf(native);
-  Splice(kPlace, FramesOf({{1000, 1, false}, {2000, 2, true}}), &stack);
-  EXPECT_EQ(stack.frame_count, kMaxFrames);
-  EXPECT_EQ(stack.completeness, Completeness::kCut);
-  EXPECT_EQ(stack.frames[11].offset, 2002u);
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#include "base/process/safe_memory.h"
+
+namespace lagwatch::base {
+namespace {
+
+// Set if a sandbox forbids process_vm_readv(2), or an emulator does not support it.
+std::atomic<bool> g_is_call_forbidden{false};
+
+size_t ReadMemoryFile(uint64_t address, char* destination, size_t size_bytes) {
+  int fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  size_t done = 0;
+  while (done < size_bytes) {
+    ssize_t got = pread(fd, destination + done, size_bytes - done, static_cast<off_t>(address + done));
+    if (got <= 0) break;
+    done += static_cast<size_t>(got);
+  }
+  close(fd);
+  return done;
+}
+
+}  // namespace
+
+// With a way to change the mask that does not exist, the call fails in any case: by EFAULT when it cannot
+// read the set.
+bool IsReadable(uint64_t address) {
+  constexpr int kNoWay = -1;
+  constexpr uint64_t kSetBytes = 8;
+  const uint64_t set = address & ~(kSetBytes - 1);
+  return set != 0 && (syscall(SYS_rt_sigprocmask, kNoWay, set, nullptr, kSetBytes) == 0 || errno != EFAULT);
+}
+
+size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
+  constexpr uint64_t kPageSize = 4096;
+  // A read that spans pages is all or nothing for each remote segment, so every page is one of its own.
+  constexpr int kMaxPages = 64;
+  auto* out = static_cast<char*>(destination);
+  if (g_is_call_forbidden.load(std::memory_order_relaxed)) return ReadMemoryFile(address, out, size_bytes);
+  // The calling thread's id, because the process's names no memory once the main thread has ended.
+  const pid_t tid = gettid();
+  size_t done = 0;
+  while (done < size_bytes) {
+    iovec local{out + done, size_bytes - done};
+    iovec remote[kMaxPages];
+    int pages = 0;
+    uint64_t at = address + done;
+    size_t asked = 0;
+    while (pages < kMaxPages && done + asked < size_bytes) {
+      size_t piece = std::min<size_t>(kPageSize - (at & (kPageSize - 1)), size_bytes - done - asked);
+      remote[pages++] = {reinterpret_cast<void*>(at), piece};
+      at += piece;
+      asked += piece;
+    }
+    ssize_t got = process_vm_readv(tid, &local, 1, remote, pages, 0);
+    if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
+      g_is_call_forbidden.store(true, std::memory_order_relaxed);
+      return ReadMemoryFile(address, out, size_bytes);
+    }
+    if (got <= 0) break;
+    done += static_cast<size_t>(got);
+    if (static_cast<size_t>(got) < asked) break;
+  }
+  return done;
+}
+
+}  // namespace lagwatch::base

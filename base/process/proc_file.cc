@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process/proc_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+namespace lagwatch::base {
+namespace {
+
+bool Consume(std::string_view* text, uint64_t* value, int numeral_base) {
+  size_t start = text->find_first_not_of(' ');
+  if (start == std::string_view::npos) return false;
+  std::string_view rest = text->substr(start);
+  if (numeral_base == 16 && rest.starts_with("0x")) rest.remove_prefix(2);
+  auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *value, numeral_base);
+  if (error != std::errc()) return false;
+  rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+  *text = rest;
+  return true;
+}
+
+}  // namespace
+
+TaskPath::TaskPath(int tid, const char* leaf) {
+  constexpr std::string_view kPrefix = "/proc/self/task/";
+  std::memcpy(text_, kPrefix.data(), kPrefix.size());
+  char* at = std::to_chars(text_ + kPrefix.size(), text_ + sizeof text_, tid).ptr;
+  *at++ = '/';
+  size_t room = static_cast<size_t>(text_ + sizeof text_ - at);
+  size_t size = strnlen(leaf, room - 1);
+  std::memcpy(at, leaf, size);
+  at[size] = '\0';
+}
+
+std::string_view ReadSmallFile(const char* path, char* buffer, size_t size_bytes) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  size_t size = 0;
+  while (size < size_bytes) {
+    ssize_t got = read(fd, buffer + size, size_bytes - size);
+    if (got <= 0) break;
+    size += static_cast<size_t>(got);
+  }
+  close(fd);
+  return {buffer, size};
+}
+
+bool ConsumeHex(std::string_view* text, uint64_t* value) { return Consume(text, value, 16); }
+bool ConsumeDecimal(std::string_view* text, uint64_t* value) { return Consume(text, value, 10); }
+
+std::optional<uint64_t> NumberInLine(std::string_view lines, std::string_view key) {
+  while (!lines.empty() && !lines.starts_with(key))
+    lines.remove_prefix(std::min(lines.find('\n'), lines.size() - 1) + 1);
+  if (lines.empty()) return std::nullopt;
+  lines.remove_prefix(key.size());
+  lines.remove_prefix(std::min(lines.find_first_not_of(" \t"), lines.size()));
+  uint64_t number = 0;
+  return ConsumeDecimal(&lines, &number) ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace lagwatch::base

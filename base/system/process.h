@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that not all systems have.
+#pragma once
+
+#include <csignal>
+
+namespace lagwatch::base {
+
+// Drops the pending signals of `signals`, which the calling thread blocks. Context: any.
+void DropPendingSignals(const sigset_t& signals);
+
+// Has `function` called at quick_exit(), where there is such a call. Context: background.
+void CallAtQuickExit(void (*function)());
+
+// A fence for two threads that only one of them pays for: a rare caller sees the stores and loads of a hot
+// path in their order, although the hot path has no fence. Every other running thread of the process has
+// passed a full memory barrier since the call: its stores from before are visible, its loads from after see
+// ours. False when the kernel cannot (membarrier(2), Linux 4.14).
+bool FenceAllThreads();
+
+}  // namespace lagwatch::base

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads by thread_info(). Where a thread sleeps in the kernel, and for which lock, is not known here.
+#include <mach/mach.h>
+#include <sys/sysctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "stack/threads/lock_owner.h"
+#include "stack/threads/thread_counters.h"
+#include "stack/threads/thread_state.h"
+
+namespace lagwatch::stack {
+namespace {
+
+bool ReadBasicInfo(int tid, thread_basic_info* info) {
+  mach_msg_type_number_t count = THREAD_BASIC_INFO_COUNT;
+  return thread_info(static_cast<thread_t>(tid), THREAD_BASIC_INFO, reinterpret_cast<thread_info_t>(info),
+                     &count) == KERN_SUCCESS;
+}
+
+int64_t ToNs(time_value_t time) {
+  constexpr int64_t kNsPerUs = 1000;
+  return time.seconds * base::kNsPerSecond + time.microseconds * kNsPerUs;
+}
+
+}  // namespace
+
+ThreadActivity ReadThreadActivity(int tid, BlockedThread*) {
+  switch (ReadThreadStateLetter(tid)) {
+    case '?':
+      return ThreadActivity::kGone;
+    case 'R':
+      return ThreadActivity::kRunning;
+    default:
+      return ThreadActivity::kHidden;
+  }
+}
+
+ThreadActivity ReadThreadActivity(int tid, int, BlockedThread* blocked) {
+  return ReadThreadActivity(tid, blocked);
+}
+
+ThreadActivity ReadThreadActivity(int tid, const ThreadFiles*, BlockedThread* blocked) {
+  return ReadThreadActivity(tid, blocked);
+}
+
+bool BlockedThread::RestartsAfterSignal() const { return false; }
+
+bool RestartsHiddenAfterSignal(int) { return false; }
+
+bool IsSignalBlocked(int, int) { return true; }
+
+char ReadThreadStateLetter(int tid) {
+  thread_basic_info info{};
+  if (!ReadBasicInfo(tid, &info)) return '?';
+  switch (info.run_state) {
+    case TH_STATE_RUNNING:
+      return 'R';
+    case TH_STATE_UNINTERRUPTIBLE:
+      return 'D';
+    case TH_STATE_STOPPED:
+    case TH_STATE_HALTED:
+      return 'T';
+    default:
+      return 'S';
+  }
+}
+
+void ReadWaitChannel(int, char* channel, uint64_t size_bytes) {
+  if (size_bytes != 0) channel[0] = '\0';
+}
+
+std::string_view FunctionOfChannel(std::string_view channel) { return channel; }
+
+int ReadTracer() {
+  int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID, getpid()};
+  kinfo_proc process{};
+  size_t size_bytes = sizeof process;
+  const bool is_known = sysctl(name, std::size(name), &process, &size_bytes, nullptr, 0) == 0;
+  return is_known && (process.kp_proc.p_flag & P_TRACED) != 0 ? process.kp_eproc.e_ppid : 0;
+}
+
+void ReadThreadName(int tid, char* name, uint64_t size_bytes) {
+  if (size_bytes == 0) return;
+  thread_extended_info info{};
+  mach_msg_type_number_t count = THREAD_EXTENDED_INFO_COUNT;
+  const bool is_known = thread_info(static_cast<thread_t>(tid), THREAD_EXTENDED_INFO,
+                                    reinterpret_cast<thread_info_t>(&info), &count) == KERN_SUCCESS;
+  const size_t size =
+      is_known ? std::min<size_t>(strnlen(info.pth_name, sizeof info.pth_name), size_bytes - 1) : 0;
+  std::memcpy(name, info.pth_name, size);
+  name[size] = '\0';
+}
+
+bool ReadThreadStat(int tid, ThreadStat* stat, const ThreadFiles*) {
+  thread_basic_info info{};
+  if (!ReadBasicInfo(tid, &info)) return false;
+  *stat = {};
+  stat->state = ReadThreadStateLetter(tid);
+  stat->user_ns = ToNs(info.user_time);
+  stat->kernel_ns = ToNs(info.system_time);
+  return true;
+}
+
+bool ReadSchedulerCounters(int, SchedulerCounters*, const ThreadFiles*) { return false; }
+
+int64_t ReadRunQueueNs(int, const ThreadFiles*) { return -1; }
+
+ThrottleCounters ReadThrottleCounters(int) { return {}; }
+
+bool ThreadFiles::Keep(int) { return false; }
+
+void ThreadFiles::KeepAll(int) {}
+
+void ThreadFiles::ReleaseOthers(int) {}
+
+void ThreadFiles::Release(int) {}
+
+int ThreadFiles::DescriptorOf(int, ThreadFile) const { return -1; }
+
+LockOwners::LockOwners() = default;
+
+int LockOwners::MeasureLayouts() { return 0; }
+
+bool LockOwners::IsInLockCall(const BlockedThread&) { return false; }
+
+std::optional<LockWait> LockOwners::Find(const BlockedThread&, const Stack&, const ModuleMap&) const {
+  return std::nullopt;
+}
+
+}  // namespace lagwatch::stack

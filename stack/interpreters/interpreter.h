@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kind of interpreter: how it is found in a process, and how its frames come into stacks.
+#pragma once
+
+#include <cstdint>
+
+#include "stack/code/module_map.h"
+#include "stack/code_map.h"
+#include "stack/interpreters/exported_symbols.h"
+#include "stack/scripts/script_stacks.h"
+
+namespace lagwatch::stack {
+
+struct LoadedModule {
+  uint32_t index;  // in the code map
+  const Module& module;
+  const ExportedSymbols& exports;
+};
+
+// Small until its interpreter is found; what it reads is taken from fault-proof Memory. Context: watchdog;
+// not thread-safe.
+class Interpreter {
+ public:
+  virtual ~Interpreter() = default;
+  // Begins to read the interpreter that `loaded` holds, if it is one of this kind and the first one. Each
+  // module is shown once.
+  virtual void LookAt(const LoadedModule& loaded, CodeMap* code) = 0;
+  // As ScriptStacks::AddTo().
+  virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
+  // As ScriptStacks::unreadable().
+  virtual const char* unreadable() const { return ""; }
+};
+
+}  // namespace lagwatch::stack

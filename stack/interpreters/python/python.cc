@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/interpreters/python/python.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+namespace lagwatch::stack::python {
+namespace {
+
+// The N of "python3.N" in a file's name; 0 if it has none.
+int MinorVersionOf(std::string_view path) {
+  constexpr std::string_view kName = "python3.";
+  const size_t at = path.rfind(kName);
+  if (at == path.npos) return 0;
+  int minor = 0;
+  for (char digit : path.substr(at + kName.size(), 2)) {
+    if (digit < '0' || digit > '9') break;
+    minor = 10 * minor + (digit - '0');
+  }
+  return minor;
+}
+
+}  // namespace
+
+void Python::LookAt(const LoadedModule& loaded, CodeMap* code) {
+  if (found_ != nullptr) return;
+  const uint64_t evaluation = loaded.exports.Find("_PyEval_EvalFrameDefault");
+  if (evaluation == 0) return;
+  auto found = base::MapBlock<Found>(1);
+  if (found == nullptr) return;
+  const int minor = MinorVersionOf(loaded.module.path_view());
+  if (!found[0].reader.Attach(memory_, Reader::Symbols::Of(loaded.exports), minor)) {
+    Note(found[0].reader.version(), minor);
+    return;
+  }
+  found[0].place = {loaded.index, evaluation - loaded.module.load_bias, code->AddLanguage("[python]")};
+  if (found[0].place.language != kNoModule) found_ = std::move(found);
+}
+
+void Python::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
+  if (found_ == nullptr) return;
+  Found& found = found_[0];
+  const auto is_in_python = [&](const Frame& frame) { return frame.module == found.place.module; };
+  if (std::ranges::none_of(stack->view(), is_in_python)) return;
+  if (found.reader.Read(thread.tid, &code->script_functions(), &found.frames))
+    Splice(found.place, found.frames, stack);
+}
+
+void Python::Note(uint32_t version, int minor_hint) {
+  const uint32_t minor = version != 0 ? version >> 16 & 0xff : static_cast<uint32_t>(minor_hint);
+  std::snprintf(unreadable_, sizeof unreadable_, minor == 0 ? "python" : "python 3.%u", minor);
+}
+
+}  // namespace lagwatch::stack::python

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evidence that only Linux has: a thread here is seen to run or to sleep, not for which call or peer.
+#include <mach/mach.h>
+#include <unistd.h>
+
+#include "watchdog/evidence/evidence.h"
+#include "watchdog/evidence/idle_places.h"
+#include "watchdog/report_facts.h"
+#include "watchdog/samples/thread_loads.h"
+#include "watchdog/service_feed.h"
+#include "watchdog/spans/awaited.h"
+
+namespace lagwatch::watchdog {
+
+policies::Doing WhatItWaitsFor(int32_t, const stack::BlockedThread&, char) {
+  return policies::Doing::kUnknown;
+}
+
+bool WaitsForEvent(const stack::BlockedThread&) { return false; }
+
+WaitKind KindOfWait(const stack::BlockedThread&) { return WaitKind::kOther; }
+
+bool IsForPolled(const WatchedLoop&, const stack::BlockedThread&) { return false; }
+
+Awaited FindAwaited(int32_t, const stack::ThreadFiles*) { return {}; }
+
+void AddAwaitedFacts(const Awaited&, FactList*) {}
+
+int32_t CountUsableCores() {
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  return cores > 0 ? static_cast<int32_t>(cores) : 1;
+}
+
+std::unique_ptr<ServiceFeed> ServiceFeed::FromEnvironment() { return nullptr; }
+
+void ServiceFeed::Feed(int64_t) {}
+
+void AddThreadFacts(int32_t, const WatchTools& tools, FactList* facts) {
+  facts->Add("foreground", tools.is_foreground() ? 1 : 0);
+}
+
+void AddProcessFacts(const WatchTools& tools, FactList* facts) {
+  mach_task_basic_info info{};
+  mach_msg_type_number_t count = MACH_TASK_BASIC_INFO_COUNT;
+  if (task_info(mach_task_self(), MACH_TASK_BASIC_INFO, reinterpret_cast<task_info_t>(&info), &count) ==
+      KERN_SUCCESS)
+    facts->Add("rss_bytes", static_cast<int64_t>(info.resident_size));
+  AddOwnCost(tools, facts);
+}
+
+}  // namespace lagwatch::watchdog
