@@ -4,6 +4,7 @@
 #include <lagwatch/c.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 
@@ -25,6 +26,24 @@ std::string ProgramName(jvmtiEnv* jvmti) {
   const bool is_archive = name.ends_with(".jar");
   name = name.substr(name.find_last_of(is_archive ? "/" : "./") + 1);
   return name;
+}
+
+// Takes the agent out of the variable that this JVM has it from, which its children inherit.
+void LeaveEnvironment() {
+  constexpr char kVariable[] = "JAVA_TOOL_OPTIONS";
+  const char* value = std::getenv(kVariable);
+  if (value == nullptr) return;
+  std::string rest = value;
+  const size_t library = rest.find("liblagwatch_jvm.so=");
+  const size_t begin = library == rest.npos ? rest.npos : rest.rfind("-agentpath:", library);
+  if (begin == rest.npos) return;
+  rest.erase(begin, rest.find(' ', begin) - begin);
+  while (rest.ends_with(' ')) rest.pop_back();
+  if (rest.empty()) {
+    unsetenv(kVariable);
+  } else {
+    setenv(kVariable, rest.c_str(), 1);
+  }
 }
 
 bool SetUpEvents(jvmtiEnv* jvmti) {
@@ -51,6 +70,7 @@ jint Load(JavaVM* vm, const char* text) {
     Say(options->is_strict ? error : error + ", which is left out");
     if (options->is_strict) return JNI_ERR;
   }
+  if (!options->watches_children) LeaveEnvironment();
   jvmtiEnv* jvmti = nullptr;
   if (vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_9) != JNI_OK) {
     Say("the JVM has no tool interface: it runs unwatched");

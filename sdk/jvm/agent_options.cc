@@ -24,6 +24,8 @@ std::string ParseAgentOptions(const char* text, AgentOptions* options) {
   for (size_t i = 0; i < texts.size(); i += 2) {
     if (texts[i] == "strict") {
       options->is_strict = texts[i + 1] != "0";
+    } else if (texts[i] == "children") {
+      options->watches_children = texts[i + 1] != "0";
     } else if (lw_options_set(&options->options, texts[i].c_str(), texts[i + 1].c_str()) == 0 &&
                error.empty()) {
       error = "invalid option '" + texts[i] + "=" + texts[i + 1] + "'";

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent in a JVM: a Swing program hangs, and the spool has the reports.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/testing/process.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch {
+namespace {
+
+using nlohmann::json;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Process;
+
+class JvmAgent : public ::testing::Test {
+ protected:
+  static constexpr char kVirtualScreen[] = "/usr/bin/xvfb-run";
+
+  json Ask(std::vector<std::string> question) const {
+    question.insert(question.begin(), LAGWATCH_PROGRAM);
+    question.insert(question.end(), {"--spool", spool_, "--json"});
+    Process process(question);
+    EXPECT_EQ(process.Wait(), 0) << process.Errors();
+    return json::parse(process.Output(), nullptr, false);
+  }
+  std::vector<std::string> Agent(const std::string& options = "") const {
+    return {LAGWATCH_JAVA,
+            "-agentpath:" LAGWATCH_AGENT "=threshold_ms=500,check_period_ms=200,spool_directory=" + spool_ +
+                options};
+  }
+  // Runs the Swing program under this JVM; returns what it wrote on stderr.
+  static std::string RunSwing(std::vector<std::string> command, const std::string& kind) {
+    command.insert(command.begin(), {kVirtualScreen, "-a"});
+    command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "SwingProgram", kind});
+    Process program(command);
+    EXPECT_EQ(program.Wait(), 0) << program.Errors();
+    return program.Errors();
+  }
+  // The event thread's report of a lag; null without one.
+  json Lag() const {
+    for (const json& line : Ask({"reports"})) {
+      json report = Ask({"report", line["id"]});
+      if (report["kind"] == "lag") return report;
+    }
+    return nullptr;
+  }
+  // "FUNCTION:LINE < …", of the most expensive stack.
+  static std::string FramesOf(const json& report) {
+    std::string text;
+    for (const json& frame : report["expensive_stack"]) {
+      if (frame.contains("function") && frame["function"].is_string())
+        text += frame["function"].get<std::string>();
+      if (frame.contains("line") && frame["line"].is_number())
+        text += ":" + std::to_string(frame["line"].get<int>());
+      text += " < ";
+    }
+    return text;
+  }
+  json HangOf(const std::string& kind) {
+    if (!std::filesystem::exists(kVirtualScreen)) return nullptr;
+    EXPECT_EQ(RunSwing(Agent(), kind), "");
+    json report = Lag();
+    EXPECT_FALSE(report.is_null()) << kind;
+    return report;
+  }
+
+  testing::ScopedTempDirectory directory_;
+  std::string spool_ = directory_ / "spool";
+};
+
+TEST_F(JvmAgent, NamesTheLineThatSleeps) {
+  const json report = HangOf("sleep");
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb";
+  EXPECT_EQ(report["app"], "SwingProgram");
+  EXPECT_EQ(report["loop"], "AWT-EventQueue-0");
+  EXPECT_EQ(report["tag"], "AWT event");
+  EXPECT_THAT(FramesOf(report), HasSubstr("java.lang.Thread.sleep (Thread.java)"));
+  EXPECT_THAT(FramesOf(report), HasSubstr("< SwingProgram.importOrders (SwingProgram.java):18 < "));
+  EXPECT_THAT(FramesOf(report), HasSubstr("java.awt.EventDispatchThread.run (EventDispatchThread.java)"));
+}
+
+TEST_F(JvmAgent, NamesTheLoopThatHasNoSafepoint) {
+  const json report = HangOf("counted");
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb";
+  EXPECT_EQ(report["verdict"]["word"], "cpu");
+  EXPECT_THAT(FramesOf(report), ContainsRegex("^SwingProgram.countTo .*< SwingProgram.importOrders "));
+}
+
+TEST_F(JvmAgent, NoHangInManyShortEvents) {
+  if (!std::filesystem::exists(kVirtualScreen)) GTEST_SKIP() << "there is no Xvfb";
+  RunSwing(Agent(), "busy");
+  EXPECT_TRUE(Lag().is_null());
+}
+
+TEST_F(JvmAgent, SaysWhatItCannotRead) {
+  Process lenient({Agent(",treshold_ms=5")[0], Agent(",treshold_ms=5")[1], "-version"});
+  EXPECT_EQ(lenient.Wait(), 0);
+  EXPECT_THAT(lenient.Errors(), HasSubstr("lagwatch: invalid option 'treshold_ms=5', which is left out\n"));
+  Process strict({Agent(",treshold_ms=5,strict=1")[0], Agent(",treshold_ms=5,strict=1")[1], "-version"});
+  EXPECT_NE(strict.Wait(), 0);
+  EXPECT_THAT(strict.Errors(), HasSubstr("lagwatch: invalid option 'treshold_ms=5'\n"));
+}
+
+TEST_F(JvmAgent, ComesByLagwatchRun) {
+  if (!std::filesystem::exists(kVirtualScreen)) GTEST_SKIP() << "there is no Xvfb";
+  const std::string errors = RunSwing(
+      {LAGWATCH_PROGRAM, "run", "--threshold-ms", "500", "--spool", spool_, "--", LAGWATCH_JAVA}, "spin");
+  EXPECT_THAT(errors, HasSubstr("lagwatch: java loads lagwatch's agent, by JAVA_TOOL_OPTIONS"));
+  EXPECT_THAT(FramesOf(Lag()), HasSubstr("SwingProgram.importOrders (SwingProgram.java):16 < "));
+}
+
+TEST_F(JvmAgent, LeavesTheEnvironmentOfChildren) {
+  Process program({LAGWATCH_PROGRAM, "run", "--quiet", "--spool", spool_, "--", LAGWATCH_JAVA, "-cp",
+                   LAGWATCH_JVM_CLASSES, "Children"},
+                  {"JAVA_TOOL_OPTIONS=-Dlagwatch.kept=1"});
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  EXPECT_EQ(program.Output(), "-Dlagwatch.kept=1\n");
+}
+
+}  // namespace
+}  // namespace lagwatch
