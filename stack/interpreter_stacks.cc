@@ -12,6 +12,13 @@ void InterpreterStacks::AddTo(const CapturedThread& thread, CodeMap* code, Stack
   for (Interpreter* interpreter : interpreters_) interpreter->AddTo(thread, code, stack);
 }
 
+std::optional<policies::LockWait> InterpreterStacks::FindLock(int tid) {
+  for (Interpreter* interpreter : interpreters_) {
+    if (auto lock = interpreter->FindLock(tid)) return lock;
+  }
+  return std::nullopt;
+}
+
 const char* InterpreterStacks::unreadable() const {
   for (const Interpreter* interpreter : interpreters_)
     if (*interpreter->unreadable() != '\0') return interpreter->unreadable();

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "stack/interpreters/interpreter.h"
 #include "stack/interpreters/jvm/jvm.h"
@@ -24,6 +25,7 @@ class InterpreterStacks final : public ScriptStacks {
   void SetNext(ScriptStacks* next) { next_ = next; }
 
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+  std::optional<policies::LockWait> FindLock(int tid) override;
   const char* unreadable() const override;
 
  private:

@@ -13,10 +13,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/counter.h"
 #include "base/status.h"
+#include "policies/hang_parts.h"
 #include "stack/code/module_map.h"
 #include "stack/code/unwinder.h"
 #include "stack/code_map.h"
@@ -92,6 +94,10 @@ class StackCapturer {
   // From now on, captured stacks get the script frames that `scripts` knows. Borrowed; null: none.
   // Context: background, before captures.
   void SetScripts(ScriptStacks* scripts) { scripts_ = scripts; }
+  // See ScriptStacks::FindLock(). Context: watchdog.
+  std::optional<policies::LockWait> FindScriptLock(int tid) const {
+    return scripts_ == nullptr ? std::nullopt : scripts_->FindLock(tid);
+  }
   // See ScriptStacks::unreadable().
   const char* unreadable_scripts() const { return scripts_ == nullptr ? "" : scripts_->unreadable(); }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "policies/hang_parts.h"
 #include "stack/code/module_map.h"
 #include "stack/code_map.h"
 #include "stack/interpreters/exported_symbols.h"
@@ -27,6 +29,8 @@ class Interpreter {
   virtual void LookAt(const LoadedModule& loaded, CodeMap* code) = 0;
   // As ScriptStacks::AddTo().
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
+  // As ScriptStacks::FindLock().
+  virtual std::optional<policies::LockWait> FindLock(int /*tid*/) { return std::nullopt; }
   // As ScriptStacks::unreadable().
   virtual const char* unreadable() const { return ""; }
 };

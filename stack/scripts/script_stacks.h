@@ -2,6 +2,9 @@
 // Stacks of scripts and of managed code: the frames that a native unwinder cannot see.
 #pragma once
 
+#include <optional>
+
+#include "policies/hang_parts.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
 
@@ -22,6 +25,9 @@ class ScriptStacks {
   // Puts the script frames of `thread` into `stack`, its native stack, in place of the frames of the
   // language's run time. Leaves `stack` as it is if the thread has none.
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
+  // The lock of the language's own that thread `tid` waits for, if its owner is known: the C library knows of
+  // a condition at most.
+  virtual std::optional<policies::LockWait> FindLock(int /*tid*/) { return std::nullopt; }
   // The run time whose frames cannot be read, such as "python 3.14"; empty if there is none. Valid until the
   // next call of AddTo().
   virtual const char* unreadable() const { return ""; }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -64,6 +65,16 @@ class JvmAgent : public ::testing::Test {
     }
     return text;
   }
+  // ":LINE" of the first line of the Swing program that holds `text`.
+  static std::string LineOf(const std::string& text) {
+    std::ifstream file(LAGWATCH_JVM_SOURCES "/SwingProgram.java");
+    int number = 0;
+    for (std::string line; std::getline(file, line);) {
+      ++number;
+      if (line.find(text) != line.npos) return ":" + std::to_string(number);
+    }
+    return ":none";
+  }
   json HangOf(const std::string& kind) {
     if (!std::filesystem::exists(kVirtualScreen)) return nullptr;
     EXPECT_EQ(RunSwing(Agent(), kind), "");
@@ -83,7 +94,8 @@ TEST_F(JvmAgent, NamesTheLineThatSleeps) {
   EXPECT_EQ(report["loop"], "AWT-EventQueue-0");
   EXPECT_EQ(report["tag"], "AWT event");
   EXPECT_THAT(FramesOf(report), HasSubstr("java.lang.Thread.sleep (Thread.java)"));
-  EXPECT_THAT(FramesOf(report), HasSubstr("< SwingProgram.importOrders (SwingProgram.java):18 < "));
+  EXPECT_THAT(FramesOf(report), HasSubstr("< SwingProgram.importOrders (SwingProgram.java)" +
+                                          LineOf("Thread.sleep(1500)") + " < "));
   EXPECT_THAT(FramesOf(report), HasSubstr("java.awt.EventDispatchThread.run (EventDispatchThread.java)"));
 }
 
@@ -92,6 +104,23 @@ TEST_F(JvmAgent, NamesTheLoopThatHasNoSafepoint) {
   if (report.is_null()) GTEST_SKIP() << "there is no Xvfb";
   EXPECT_EQ(report["verdict"]["word"], "cpu");
   EXPECT_THAT(FramesOf(report), ContainsRegex("^SwingProgram.countTo .*< SwingProgram.importOrders "));
+}
+
+TEST_F(JvmAgent, NamesTheOwnerOfAMonitor) {
+  const json report = HangOf("monitor");
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb";
+  EXPECT_EQ(report["verdict"]["word"], "lock");
+  ASSERT_FALSE(report["waits"].empty());
+  EXPECT_EQ(report["waits"][0]["owner"]["name"], "holder") << report["waits"];
+  EXPECT_THAT(report["waits"][0]["owner"].dump(), HasSubstr("SwingProgram.holdMonitor"));
+}
+
+TEST_F(JvmAgent, NamesThreadsThatWaitForEachOther) {
+  const json report = HangOf("deadlock");
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb";
+  EXPECT_EQ(report["verdict"]["word"], "deadlock");
+  EXPECT_EQ(report["deadlock"], true);
+  EXPECT_EQ(report["waits"].size(), 2u);
 }
 
 TEST_F(JvmAgent, NoHangInManyShortEvents) {
@@ -114,7 +143,8 @@ TEST_F(JvmAgent, ComesByLagwatchRun) {
   const std::string errors = RunSwing(
       {LAGWATCH_PROGRAM, "run", "--threshold-ms", "500", "--spool", spool_, "--", LAGWATCH_JAVA}, "spin");
   EXPECT_THAT(errors, HasSubstr("lagwatch: java loads lagwatch's agent, by JAVA_TOOL_OPTIONS"));
-  EXPECT_THAT(FramesOf(Lag()), HasSubstr("SwingProgram.importOrders (SwingProgram.java):16 < "));
+  EXPECT_THAT(FramesOf(Lag()),
+              HasSubstr("SwingProgram.importOrders (SwingProgram.java)" + LineOf("spinFor(1500)") + " < "));
 }
 
 TEST_F(JvmAgent, LeavesTheEnvironmentOfChildren) {

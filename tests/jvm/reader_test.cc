@@ -212,7 +212,7 @@ TEST(JvmReader, EndsWhateverItReads) {
       with_frames += reader->Read(tid, raw.get(), &functions, &frames) ? 1 : 0;
       ASSERT_LE(frames.count, ScriptFrames::kMost);
       ASSERT_LT(noise.read_count() - before, 20'000u);
-      reader->FindMonitorOwner(tid);
+      reader->FindMonitor(tid);
     }
   }
   EXPECT_GT(with_frames, 0u);

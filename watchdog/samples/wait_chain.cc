@@ -2,7 +2,6 @@
 #include "watchdog/samples/wait_chain.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/process/proc_file.h"
 #include "stack/threads/thread_state.h"
@@ -81,7 +80,7 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   if (!switches || !IsAtRest(tid, rest, files)) return Step::kChanged;
   auto lock = [&] {
     const auto held = capturer->code().Hold();
-    return owners_.Find(blocked, stack, capturer->modules());
+    return FindLock(tid, blocked, stack, *capturer);
   }();
   if (!lock) return Step::kEnded;
   rests_[count_] = rest;
@@ -90,6 +89,16 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   wait.lock = *lock;
   wait.frames = &stack;
   return Step::kAdded;
+}
+
+std::optional<stack::LockWait> WaitChain::FindLock(int32_t tid, const stack::BlockedThread& blocked,
+                                                   const stack::Stack& stack,
+                                                   const stack::StackCapturer& capturer) const {
+  auto lock = owners_.Find(blocked, stack, capturer.modules());
+  if (lock && lock->waits_for == stack::WaitsFor::kOwner) return lock;
+  // A lock of a language's own sleeps in a condition of the C library's.
+  if (auto script_lock = capturer.FindScriptLock(tid)) return script_lock;
+  return lock;
 }
 
 // A hidden thread that sleeps again after the signal was made to go back into its call: the program has not
@@ -105,7 +114,7 @@ bool WaitChain::HasNotMoved(size_t index, stack::StackCapturer& capturer) const 
   const Wait& wait = waits_[index];
   const Rest& rest = rests_[index];
   const auto tid = static_cast<int32_t>(wait.tid);
-  return owners_.Find(rest.blocked, *wait.frames, capturer.modules()) == wait.lock &&
+  return FindLock(tid, rest.blocked, *wait.frames, capturer) == wait.lock &&
          IsAtRest(tid, rest, capturer.thread_files()) && ReadSwitches(tid) == rest.switches;
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/process/mapped_memory.h"
@@ -50,6 +51,10 @@ class WaitChain {
   // Returns how many waits changed meanwhile.
   uint32_t TryFollow(int32_t tid, stack::StackCapturer* capturer);
   Step TryAdd(int32_t tid, stack::StackCapturer* capturer);
+  // The lock that the thread waits for; `capturer`'s code must be held.
+  std::optional<stack::LockWait> FindLock(int32_t tid, const stack::BlockedThread& blocked,
+                                          const stack::Stack& stack,
+                                          const stack::StackCapturer& capturer) const;
   static bool IsAtRest(int32_t tid, const Rest& rest, const stack::ThreadFiles& files);
   bool HasNotMoved(size_t index, stack::StackCapturer& capturer) const;
   void NameOwners();

@@ -37,6 +37,17 @@ void Jvm::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
     Splice(found.frames, found.module, found.language, stack);
 }
 
+std::optional<policies::LockWait> Jvm::FindLock(int tid) {
+  if (found_ == nullptr) return std::nullopt;
+  const Reader::Monitor monitor = found_[0].reader.FindMonitor(tid);
+  if (monitor.owner_tid == 0) return std::nullopt;
+  return policies::LockWait{.address = monitor.address,
+                            .kind = policies::LockKind::kMutex,
+                            .waits_for = policies::WaitsFor::kOwner,
+                            .has_timeout = false,
+                            .owner_tid = monitor.owner_tid};
+}
+
 void Splice(const ScriptFrames& frames, uint32_t jvm_module, uint32_t language, Stack* stack) {
   if (frames.count == 0) return;
   uint32_t count = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/process/mapped_memory.h"
 #include "stack/interpreters/interpreter.h"
@@ -19,6 +20,7 @@ class Jvm final : public Interpreter {
 
   void LookAt(const LoadedModule& loaded, CodeMap* code) override;
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+  std::optional<policies::LockWait> FindLock(int tid) override;
   const char* unreadable() const override { return unreadable_; }
 
  private:

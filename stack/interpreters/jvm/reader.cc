@@ -93,13 +93,13 @@ bool Reader::IsThread(uint64_t thread, int tid) {
          memory_->Read(os_thread + layout_.thread_id, &id) && id == tid;
 }
 
-int Reader::FindMonitorOwner(int tid) {
+Reader::Monitor Reader::FindMonitor(int tid) {
   const uint64_t thread = FindThread(tid);
   uint64_t monitor = 0;
   uint64_t owner = 0;
   if (thread == 0 || !memory_->Read(thread + layout_.pending_monitor, &monitor) || monitor == 0 ||
       !memory_->Read(monitor + layout_.monitor_owner, &owner) || owner == 0)
-    return 0;
+    return {};
   int owner_tid = 0;
   ForEachThread([&](uint64_t other) {
     bool is_owner = other == owner;
@@ -118,7 +118,7 @@ int Reader::FindMonitorOwner(int tid) {
       memory_->Read(os_thread + layout_.thread_id, &owner_tid);
     return is_owner;
   });
-  return owner_tid;
+  return {monitor, owner_tid};
 }
 
 bool Reader::ReadStack(uint64_t address, uint64_t* value) {

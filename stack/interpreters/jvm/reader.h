@@ -30,8 +30,12 @@ class Reader {
   // Reads the frames of thread `tid`, and adds their functions to `functions`. `raw`: the thread as it was
   // caught, or null for one that sleeps. False if the thread runs no Java code, or if it went on meanwhile.
   bool Read(int tid, const RawStack* raw, ScriptFunctions* functions, ScriptFrames* frames);
-  // The thread that owns the monitor that thread `tid` waits to enter; 0 if there is none.
-  int FindMonitorOwner(int tid);
+  struct Monitor {
+    uint64_t address = 0;
+    int owner_tid = 0;  // 0: there is none
+  };
+  // The monitor that thread `tid` waits to enter.
+  Monitor FindMonitor(int tid);
   // From now on everything is read from `memory`.
   void UseMemoryForTest(Memory* memory) { UseMemory(memory); }
   // Whether the address is in Java code, as of the last Read().

@@ -7,6 +7,7 @@ import javax.swing.SwingUtilities;
 
 public final class SwingProgram {
   private static final Object monitor = new Object();
+  private static final Object second = new Object();
   private static final java.util.concurrent.locks.ReentrantLock lock =
       new java.util.concurrent.locks.ReentrantLock();
   static volatile long sink;
@@ -19,6 +20,12 @@ public final class SwingProgram {
       case "monitor" -> {
         synchronized (monitor) {
           sink++;
+        }
+      }
+      case "deadlock" -> {
+        synchronized (monitor) {
+          pause(300);
+          takeBoth();
         }
       }
       case "lock" -> {
@@ -56,6 +63,15 @@ public final class SwingProgram {
   static void holdMonitor() {
     synchronized (monitor) {
       pause(1800);
+    }
+  }
+
+  static void takeBoth() {
+    synchronized (second) {
+      pause(300);
+      synchronized (monitor) {
+        sink++;
+      }
     }
   }
 
@@ -99,6 +115,17 @@ public final class SwingProgram {
           };
       SwingUtilities.invokeAndWait(next[0]);
       pause(2200);
+    } else if (kind.equals("deadlock")) {
+      SwingUtilities.invokeLater(
+          () -> {
+            try {
+              importOrders(kind);
+            } catch (Exception error) {
+              throw new IllegalStateException(error);
+            }
+          });
+      new Thread(SwingProgram::takeBoth, "other").start();
+      pause(2000);
     } else {
       if (kind.equals("monitor")) new Thread(SwingProgram::holdMonitor, "holder").start();
       if (kind.equals("lock")) new Thread(SwingProgram::holdLock, "holder").start();
