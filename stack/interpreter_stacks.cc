@@ -19,6 +19,20 @@ std::optional<policies::LockWait> InterpreterStacks::FindLock(int tid) {
   return std::nullopt;
 }
 
+ScriptWait InterpreterStacks::FindWait(int tid, CodeMap* code) {
+  for (Interpreter* interpreter : interpreters_) {
+    if (const ScriptWait wait = interpreter->FindWait(tid, code); wait != ScriptWait::kUnknown) return wait;
+  }
+  return ScriptWait::kUnknown;
+}
+
+const char* InterpreterStacks::GcCause() {
+  for (Interpreter* interpreter : interpreters_) {
+    if (const char* cause = interpreter->GcCause(); *cause != '\0') return cause;
+  }
+  return "";
+}
+
 const char* InterpreterStacks::unreadable() const {
   for (const Interpreter* interpreter : interpreters_)
     if (*interpreter->unreadable() != '\0') return interpreter->unreadable();

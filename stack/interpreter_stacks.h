@@ -26,6 +26,8 @@ class InterpreterStacks final : public ScriptStacks {
 
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
   std::optional<policies::LockWait> FindLock(int tid) override;
+  ScriptWait FindWait(int tid, CodeMap* code) override;
+  const char* GcCause() override;
   const char* unreadable() const override;
 
  private:

@@ -98,6 +98,11 @@ class StackCapturer {
   std::optional<policies::LockWait> FindScriptLock(int tid) const {
     return scripts_ == nullptr ? std::nullopt : scripts_->FindLock(tid);
   }
+  // See ScriptStacks::FindWait() and GcCause(). Context: watchdog.
+  ScriptWait FindScriptWait(int tid) const {
+    return scripts_ == nullptr ? ScriptWait::kUnknown : scripts_->FindWait(tid, code_.get());
+  }
+  const char* GcCause() const { return scripts_ == nullptr ? "" : scripts_->GcCause(); }
   // See ScriptStacks::unreadable().
   const char* unreadable_scripts() const { return scripts_ == nullptr ? "" : scripts_->unreadable(); }
 

@@ -31,6 +31,9 @@ class Interpreter {
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
   // As ScriptStacks::FindLock().
   virtual std::optional<policies::LockWait> FindLock(int /*tid*/) { return std::nullopt; }
+  // As ScriptStacks::FindWait() and GcCause().
+  virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
+  virtual const char* GcCause() { return ""; }
   // As ScriptStacks::unreadable().
   virtual const char* unreadable() const { return ""; }
 };

@@ -2,6 +2,7 @@
 // Stacks of scripts and of managed code: the frames that a native unwinder cannot see.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "policies/hang_parts.h"
@@ -18,6 +19,13 @@ struct CapturedThread {
   const RawStack* raw;  // what the native stack was unwound from; null if nothing could be read
 };
 
+// What a thread of a language waits for that sleeps in a futex.
+enum class ScriptWait : uint8_t {
+  kUnknown,
+  kSleep,  // the program asked for it
+  kGc,     // a garbage collection has stopped it
+};
+
 // A reader of one or more languages' stacks. Context: watchdog.
 class ScriptStacks {
  public:
@@ -28,6 +36,11 @@ class ScriptStacks {
   // The lock of the language's own that thread `tid` waits for, if its owner is known: the C library knows of
   // a condition at most.
   virtual std::optional<policies::LockWait> FindLock(int /*tid*/) { return std::nullopt; }
+  // What thread `tid` waits for, which sleeps in a futex.
+  virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
+  // The cause of the last garbage collection, as the run time names it; empty if it is not known. Valid until
+  // the next call of a method.
+  virtual const char* GcCause() { return ""; }
   // The run time whose frames cannot be read, such as "python 3.14"; empty if there is none. Valid until the
   // next call of AddTo().
   virtual const char* unreadable() const { return ""; }

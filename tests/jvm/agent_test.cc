@@ -93,6 +93,7 @@ TEST_F(JvmAgent, NamesTheLineThatSleeps) {
   EXPECT_EQ(report["app"], "SwingProgram");
   EXPECT_EQ(report["loop"], "AWT-EventQueue-0");
   EXPECT_EQ(report["tag"], "AWT event");
+  EXPECT_EQ(report["verdict"]["word"], "sleep");
   EXPECT_THAT(FramesOf(report), HasSubstr("java.lang.Thread.sleep (Thread.java)"));
   EXPECT_THAT(FramesOf(report), HasSubstr("< SwingProgram.importOrders (SwingProgram.java)" +
                                           LineOf("Thread.sleep(1500)") + " < "));
@@ -104,6 +105,17 @@ TEST_F(JvmAgent, NamesTheLoopThatHasNoSafepoint) {
   if (report.is_null()) GTEST_SKIP() << "there is no Xvfb";
   EXPECT_EQ(report["verdict"]["word"], "cpu");
   EXPECT_THAT(FramesOf(report), ContainsRegex("^SwingProgram.countTo .*< SwingProgram.importOrders "));
+}
+
+TEST_F(JvmAgent, BlamesGarbageCollectionsForTheirTime) {
+  if (!std::filesystem::exists(kVirtualScreen)) GTEST_SKIP() << "there is no Xvfb";
+  std::vector<std::string> command = Agent();
+  command.insert(command.end(), {"-XX:+UseSerialGC", "-Xmx600m"});
+  RunSwing(command, "gc");
+  const json report = Lag();
+  ASSERT_FALSE(report.is_null());
+  EXPECT_GT(report["verdict"]["gc_ms"], 0) << report["verdict"];
+  EXPECT_EQ(report["facts"]["gc_cause"], "System.gc()") << report["facts"];
 }
 
 TEST_F(JvmAgent, NamesTheOwnerOfAMonitor) {

@@ -48,6 +48,19 @@ std::optional<policies::LockWait> Jvm::FindLock(int tid) {
                             .owner_tid = monitor.owner_tid};
 }
 
+ScriptWait Jvm::FindWait(int tid, CodeMap* code) {
+  if (found_ == nullptr || !found_[0].reader.HasThread(tid)) return ScriptWait::kUnknown;
+  if (found_[0].reader.IsCollecting()) return ScriptWait::kGc;
+  const bool is_asleep = found_[0].reader.IsAsleep(tid, &code->script_functions(), &found_[0].frames);
+  return is_asleep ? ScriptWait::kSleep : ScriptWait::kUnknown;
+}
+
+const char* Jvm::GcCause() {
+  gc_cause_[0] = '\0';
+  if (found_ != nullptr) found_[0].reader.ReadGcCause(gc_cause_, sizeof gc_cause_);
+  return gc_cause_;
+}
+
 void Splice(const ScriptFrames& frames, uint32_t jvm_module, uint32_t language, Stack* stack) {
   if (frames.count == 0) return;
   uint32_t count = 0;

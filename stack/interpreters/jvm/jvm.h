@@ -21,6 +21,8 @@ class Jvm final : public Interpreter {
   void LookAt(const LoadedModule& loaded, CodeMap* code) override;
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
   std::optional<policies::LockWait> FindLock(int tid) override;
+  ScriptWait FindWait(int tid, CodeMap* code) override;
+  const char* GcCause() override;
   const char* unreadable() const override { return unreadable_; }
 
  private:
@@ -33,6 +35,7 @@ class Jvm final : public Interpreter {
 
   Memory* memory_;
   char unreadable_[32] = "";
+  char gc_cause_[64] = "";
   base::MappedBlock<Found> found_;  // one; null while there is none
 };
 

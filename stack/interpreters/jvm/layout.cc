@@ -31,6 +31,8 @@ constexpr WantedOffset kOffsets[] = {
     {"Thread", "_stack_size", &Layout::stack_size},
     {"JavaThread", "_current_pending_monitor", &Layout::pending_monitor},
     {"JavaThread", "_monitor_owner_id", &Layout::monitor_owner_id},
+    {"CollectedHeap", "_is_gc_active", &Layout::is_collecting},
+    {"CollectedHeap", "_is_stw_gc_active", &Layout::is_collecting},
     {"OSThread", "_thread_id", &Layout::thread_id},
     {"ObjectMonitor", "_owner", &Layout::monitor_owner},
     {"JavaFrameAnchor", "_last_Java_sp", &Layout::last_sp},
@@ -91,6 +93,8 @@ constexpr WantedAddress kAddresses[] = {
     {"AbstractInterpreter", "_code", &Layout::interpreter},
     {"CodeCache", "_heaps", &Layout::code_heaps},
     {"StubRoutines", "_call_stub_return_address", &Layout::call_stub_return},
+    {"Universe", "_collectedHeap", &Layout::heap},
+    {"PerfMemory", "_start", &Layout::counters},
     {"Abstract_VM_Version", "_vm_major_version", &Layout::version_address},
 };
 
@@ -199,7 +203,7 @@ bool HasAll(const Layout& layout, const auto& members) {
 
 bool IsComplete(const Layout& layout) {
   for (const WantedAddress& wanted : kAddresses) {
-    if (layout.*wanted.member == 0) return false;
+    if (layout.*wanted.member == 0 && wanted.member != &Layout::counters) return false;
   }
   const auto is_in = [](const auto& members, uint32_t Layout::*member) {
     return std::ranges::find(members, member) != std::ranges::end(members);

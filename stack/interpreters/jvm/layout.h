@@ -20,6 +20,8 @@ struct Layout {
   uint64_t interpreter = 0;       // address, of a pointer to the queue of its parts
   uint64_t code_heaps = 0;        // address, of a pointer to an array that grows
   uint64_t call_stub_return = 0;  // address, of an address
+  uint64_t heap = 0;              // address, of a pointer
+  uint64_t counters = 0;          // address, of a pointer; 0 if there are none
   uint64_t version_address = 0;   // address
 
   uint32_t list_length = kNone;
@@ -31,6 +33,7 @@ struct Layout {
   uint32_t stack_size = kNone;
   uint32_t pending_monitor = kNone;
   uint32_t monitor_owner_id = kNone;  // since JDK 24
+  uint32_t is_collecting = kNone;     // in the heap: a byte
   uint32_t thread_id = kNone;         // in an OS thread
   uint32_t monitor_owner = kNone;
   uint32_t last_sp = kNone;  // in an anchor, as the next two

@@ -26,6 +26,11 @@ void Reader::UseMemory(Memory* memory) {
 }
 
 bool Reader::Read(int tid, const RawStack* raw, ScriptFunctions* functions, ScriptFrames* frames) {
+  return ReadFrames(tid, raw, ScriptFrames::kMost, functions, frames);
+}
+
+bool Reader::ReadFrames(int tid, const RawStack* raw, size_t most, ScriptFunctions* functions,
+                        ScriptFrames* frames) {
   last_read_ = memory_->read_count() + kMostReads;
   raw_ = raw;
   functions_ = functions;
@@ -40,7 +45,7 @@ bool Reader::Read(int tid, const RawStack* raw, ScriptFunctions* functions, Scri
   Cursor cursor;
   if (!FindTop(thread, &cursor)) return false;
   for (int i = 0; i < kMostSteps; ++i) {
-    if (frames->count == ScriptFrames::kMost || IsOverBudget()) {
+    if (frames->count >= most || IsOverBudget()) {
       frames->is_cut = true;
       break;
     }
@@ -119,6 +124,50 @@ Reader::Monitor Reader::FindMonitor(int tid) {
     return is_owner;
   });
   return {monitor, owner_tid};
+}
+
+bool Reader::IsCollecting() {
+  uint64_t heap = 0;
+  uint8_t is_active = 0;
+  return memory_->Read(layout_.heap, &heap) && heap != 0 &&
+         memory_->Read(heap + layout_.is_collecting, &is_active) && is_active == 1;
+}
+
+bool Reader::IsAsleep(int tid, ScriptFunctions* functions, ScriptFrames* frames) {
+  return ReadFrames(tid, nullptr, 1, functions, frames) &&
+         functions->Find(frames->frames[0].function).name.starts_with("java.lang.Thread.sleep");
+}
+
+// The JVM's counters lie one after the other: src/hotspot/share/runtime/perfMemory.hpp.
+void Reader::ReadGcCause(char* text, size_t size_bytes) {
+  struct Prologue {
+    uint32_t magic, versions, used_bytes, overflow;
+    int64_t modified;
+    uint32_t first_entry, entry_count;
+  };
+  struct Entry {
+    uint32_t bytes, name, vector_length;
+    uint8_t type, flags, units, variability;
+    uint32_t data;
+  };
+  constexpr uint32_t kMostEntries = 2048;
+  constexpr char kName[] = "sun.gc.cause";
+  uint64_t start = 0;
+  Prologue prologue{};
+  if (layout_.counters == 0 || !memory_->Read(layout_.counters, &start) || start == 0 ||
+      !memory_->Read(start, &prologue))
+    return;
+  uint64_t at = start + prologue.first_entry;
+  for (uint32_t i = 0; i < std::min(prologue.entry_count, kMostEntries); ++i) {
+    Entry entry{};
+    char name[sizeof kName] = {};
+    if (!memory_->Read(at, &entry) || entry.bytes == 0) return;
+    if (memory_->Read(at + entry.name, &name) && std::memcmp(name, kName, sizeof kName) == 0) {
+      ReadText(memory_, at + entry.data, text, std::min<size_t>(size_bytes, entry.vector_length));
+      return;
+    }
+    at += entry.bytes;
+  }
 }
 
 bool Reader::ReadStack(uint64_t address, uint64_t* value) {

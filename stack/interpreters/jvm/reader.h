@@ -36,6 +36,13 @@ class Reader {
   };
   // The monitor that thread `tid` waits to enter.
   Monitor FindMonitor(int tid);
+  bool HasThread(int tid) { return FindThread(tid) != 0; }
+  // Whether a garbage collection has stopped the threads that run Java code.
+  bool IsCollecting();
+  // Whether thread `tid`, which sleeps, is in Thread.sleep(). Changes `frames`.
+  bool IsAsleep(int tid, ScriptFunctions* functions, ScriptFrames* frames);
+  // Reads the cause of the last garbage collection; leaves `text` as it is where the JVM keeps no counters.
+  void ReadGcCause(char* text, size_t size_bytes);
   // From now on everything is read from `memory`.
   void UseMemoryForTest(Memory* memory) { UseMemory(memory); }
   // Whether the address is in Java code, as of the last Read().
@@ -64,6 +71,9 @@ class Reader {
     uint64_t fp;
     uint64_t pc;
   };
+  // Reads up to so many frames.
+  bool ReadFrames(int tid, const RawStack* raw, size_t most, ScriptFunctions* functions,
+                  ScriptFrames* frames);
   enum class Step { kOn, kEnd, kLost };
 
   void UseMemory(Memory* memory);

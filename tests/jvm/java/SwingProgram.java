@@ -22,6 +22,12 @@ public final class SwingProgram {
           sink++;
         }
       }
+      case "gc" -> {
+        java.util.List<Object> live = new java.util.LinkedList<>();
+        for (int i = 0; i < 4_000_000; i++) live.add(new int[2]);
+        for (int i = 0; i < 6; i++) System.gc();
+        sink += live.size();
+      }
       case "deadlock" -> {
         synchronized (monitor) {
           pause(300);
