@@ -25,6 +25,11 @@ class JvmAgent : public ::testing::Test {
  protected:
   static constexpr char kVirtualScreen[] = "/usr/bin/xvfb-run";
 
+  // Whether there are a virtual screen and Swing's part for it, which a headless JDK lacks.
+  static bool HasScreen() {
+    const std::filesystem::path home = std::filesystem::canonical(LAGWATCH_JAVA).parent_path().parent_path();
+    return std::filesystem::exists(kVirtualScreen) && std::filesystem::exists(home / "lib/libawt_xawt.so");
+  }
   json Ask(std::vector<std::string> question) const {
     question.insert(question.begin(), LAGWATCH_PROGRAM);
     question.insert(question.end(), {"--spool", spool_, "--json"});
@@ -76,7 +81,7 @@ class JvmAgent : public ::testing::Test {
     return ":none";
   }
   json HangOf(const std::string& kind) {
-    if (!std::filesystem::exists(kVirtualScreen)) return nullptr;
+    if (!HasScreen()) return nullptr;
     EXPECT_EQ(RunSwing(Agent(), kind), "");
     json report = Lag();
     EXPECT_FALSE(report.is_null()) << kind;
@@ -89,7 +94,7 @@ class JvmAgent : public ::testing::Test {
 
 TEST_F(JvmAgent, NamesTheLineThatSleeps) {
   const json report = HangOf("sleep");
-  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb";
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
   EXPECT_EQ(report["app"], "SwingProgram");
   EXPECT_EQ(report["loop"], "AWT-EventQueue-0");
   EXPECT_EQ(report["tag"], "AWT event");
@@ -102,13 +107,13 @@ TEST_F(JvmAgent, NamesTheLineThatSleeps) {
 
 TEST_F(JvmAgent, NamesTheLoopThatHasNoSafepoint) {
   const json report = HangOf("counted");
-  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb";
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
   EXPECT_EQ(report["verdict"]["word"], "cpu");
   EXPECT_THAT(FramesOf(report), ContainsRegex("^SwingProgram.countTo .*< SwingProgram.importOrders "));
 }
 
 TEST_F(JvmAgent, BlamesGarbageCollectionsForTheirTime) {
-  if (!std::filesystem::exists(kVirtualScreen)) GTEST_SKIP() << "there is no Xvfb";
+  if (!HasScreen()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
   std::vector<std::string> command = Agent();
   command.insert(command.end(), {"-XX:+UseSerialGC", "-Xmx600m"});
   RunSwing(command, "gc");
@@ -120,7 +125,7 @@ TEST_F(JvmAgent, BlamesGarbageCollectionsForTheirTime) {
 
 TEST_F(JvmAgent, NamesTheOwnerOfAMonitor) {
   const json report = HangOf("monitor");
-  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb";
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
   EXPECT_EQ(report["verdict"]["word"], "lock");
   ASSERT_FALSE(report["waits"].empty());
   EXPECT_EQ(report["waits"][0]["owner"]["name"], "holder") << report["waits"];
@@ -129,14 +134,14 @@ TEST_F(JvmAgent, NamesTheOwnerOfAMonitor) {
 
 TEST_F(JvmAgent, NamesThreadsThatWaitForEachOther) {
   const json report = HangOf("deadlock");
-  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb";
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
   EXPECT_EQ(report["verdict"]["word"], "deadlock");
   EXPECT_EQ(report["deadlock"], true);
   EXPECT_EQ(report["waits"].size(), 2u);
 }
 
 TEST_F(JvmAgent, NoHangInManyShortEvents) {
-  if (!std::filesystem::exists(kVirtualScreen)) GTEST_SKIP() << "there is no Xvfb";
+  if (!HasScreen()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
   RunSwing(Agent(), "busy");
   EXPECT_TRUE(Lag().is_null());
 }
@@ -151,7 +156,7 @@ TEST_F(JvmAgent, SaysWhatItCannotRead) {
 }
 
 TEST_F(JvmAgent, ComesByLagwatchRun) {
-  if (!std::filesystem::exists(kVirtualScreen)) GTEST_SKIP() << "there is no Xvfb";
+  if (!HasScreen()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
   const std::string errors = RunSwing(
       {LAGWATCH_PROGRAM, "run", "--threshold-ms", "500", "--spool", spool_, "--", LAGWATCH_JAVA}, "spin");
   EXPECT_THAT(errors, HasSubstr("lagwatch: java loads lagwatch's agent, by JAVA_TOOL_OPTIONS"));
