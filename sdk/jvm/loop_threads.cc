@@ -9,6 +9,9 @@
 #include <span>
 #include <string_view>
 
+#include "sdk/jvm/loop_dispatch.h"
+#include "sdk/jvm/selector_loops.h"
+
 namespace lagwatch::sdk::jvm {
 namespace {
 
@@ -31,14 +34,11 @@ jvmtiEnv* g_jvmti = nullptr;
 AwtMethods g_awt;
 std::atomic<ParkFunction> g_park{nullptr};
 std::atomic<AccessFunction> g_access{nullptr};
+std::atomic<bool> g_has_epoll_wait{false};
 
 constexpr char kEventTag[] = "AWT event";
 
-struct EventThread {
-  lw_loop* loop = nullptr;  // null: not an event thread
-  bool is_in_dispatch = false;
-};
-thread_local EventThread t_thread __attribute__((tls_model("initial-exec")));
+thread_local LoopDispatch t_dispatch __attribute__((tls_model("initial-exec")));
 
 // The innermost Java methods of the calling thread.
 class Callers {
@@ -73,31 +73,21 @@ bool IsAtDispatch() {
                              [](const jvmtiFrameInfo& frame) { return frame.method == g_awt.pump; });
 }
 
-void BeginDispatch(EventThread* thread) {
-  lw_dispatch_begin(thread->loop, kEventTag);
-  thread->is_in_dispatch = true;
-}
-
-void EndDispatch(EventThread* thread) {
-  if (thread->is_in_dispatch) lw_dispatch_end(thread->loop);
-  thread->is_in_dispatch = false;
-}
-
 void JNICALL Park(JNIEnv* jni, jobject unsafe, jboolean is_absolute, jlong time) {
   const ParkFunction park = g_park.load(std::memory_order_relaxed);  // set before this function is called
-  EventThread& thread = t_thread;
-  if (thread.loop == nullptr || !IsInNextEvent()) return park(jni, unsafe, is_absolute, time);
-  EndDispatch(&thread);
+  LoopDispatch& dispatch = t_dispatch;
+  if (dispatch.loop == nullptr || !IsInNextEvent()) return park(jni, unsafe, is_absolute, time);
+  dispatch.End();
   park(jni, unsafe, is_absolute, time);
-  BeginDispatch(&thread);
+  dispatch.Begin(kEventTag);
 }
 
 // Called by AWT's dispatchEvent() for each event, until JDK 23.
 jobject JNICALL StackAccessControlContext(JNIEnv* jni, jclass type) {
-  EventThread& thread = t_thread;
-  if (thread.loop != nullptr && IsAtDispatch()) {
-    EndDispatch(&thread);
-    BeginDispatch(&thread);
+  LoopDispatch& dispatch = t_dispatch;
+  if (dispatch.loop != nullptr && IsAtDispatch()) {
+    dispatch.End();
+    dispatch.Begin(kEventTag);
   }
   return g_access.load(std::memory_order_relaxed)(jni, type);  // set before this function is called
 }
@@ -157,6 +147,10 @@ void JNICALL OnNativeMethodBind(jvmtiEnv* jvmti, JNIEnv*, jthread, jmethodID met
              IsMethod(jvmti, method, {"Ljava/security/AccessController;", "getStackAccessControlContext"})) {
     g_access.store(reinterpret_cast<AccessFunction>(address));
     *new_address = reinterpret_cast<void*>(&StackAccessControlContext);
+  } else if (!g_has_epoll_wait.load() && IsMethod(jvmti, method, {"Lsun/nio/ch/EPoll;", "wait"})) {
+    g_has_epoll_wait.store(true);
+    *new_address =
+        reinterpret_cast<void*>(TakeEpollWait(jvmti, reinterpret_cast<EpollWaitFunction>(address)));
   }
 }
 
@@ -165,17 +159,15 @@ void JNICALL OnThreadStart(jvmtiEnv* jvmti, JNIEnv* jni, jthread thread) {
   jvmtiThreadInfo info{};
   if (jvmti->GetThreadInfo(thread, &info) != JVMTI_ERROR_NONE) return;
   if (info.name != nullptr && std::string_view(info.name).starts_with(kEventThread) && FindAwt(jni))
-    t_thread = {.loop = lw_watch_loop(info.name)};
+    t_dispatch.loop = lw_watch_loop(info.name);
   jvmti->Deallocate(reinterpret_cast<unsigned char*>(info.name));
   jni->DeleteLocalRef(info.thread_group);
   jni->DeleteLocalRef(info.context_class_loader);
 }
 
 void JNICALL OnThreadEnd(jvmtiEnv*, JNIEnv*, jthread) {
-  if (t_thread.loop == nullptr) return;
-  EndDispatch(&t_thread);
-  lw_unwatch_loop(t_thread.loop);
-  t_thread = {};
+  if (t_dispatch.loop != nullptr) t_dispatch.Leave();
+  LeaveSelectorLoop();
 }
 
 }  // namespace lagwatch::sdk::jvm

@@ -16,9 +16,9 @@ namespace lagwatch {
 namespace {
 
 using nlohmann::json;
+using ::testing::AnyOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::Process;
 
 class JvmAgent : public ::testing::Test {
@@ -101,14 +101,14 @@ TEST_F(JvmAgent, NamesTheLineThatSleeps) {
   EXPECT_EQ(report["verdict"]["word"], "sleep");
   EXPECT_THAT(FramesOf(report), HasSubstr("java.lang.Thread.sleep (Thread.java)"));
   EXPECT_THAT(FramesOf(report), HasSubstr("< SwingProgram.importOrders (SwingProgram.java)" +
-                                          LineOf("Thread.sleep(1500)") + " < "));
+                                          LineOf("Thread.sleep(1200)") + " < "));
   EXPECT_THAT(FramesOf(report), HasSubstr("java.awt.EventDispatchThread.run (EventDispatchThread.java)"));
 }
 
 TEST_F(JvmAgent, NamesTheLoopThatHasNoSafepoint) {
   const json report = HangOf("counted");
   if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
-  EXPECT_EQ(report["verdict"]["word"], "cpu");
+  EXPECT_THAT(report["verdict"]["word"], AnyOf("cpu", "starved"));  // on a busy machine
   EXPECT_THAT(FramesOf(report), ContainsRegex("^SwingProgram.countTo .*< SwingProgram.importOrders "));
 }
 
@@ -146,6 +146,25 @@ TEST_F(JvmAgent, NoHangInManyShortEvents) {
   EXPECT_TRUE(Lag().is_null());
 }
 
+TEST_F(JvmAgent, WatchesTheLoopOfASelector) {
+  std::vector<std::string> command = Agent();
+  command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "SelectorProgram", "alone"});
+  Process program(command);
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  const json report = Lag();
+  ASSERT_FALSE(report.is_null());
+  EXPECT_EQ(report["loop"], "request-loop");
+  EXPECT_THAT(FramesOf(report), HasSubstr("< SelectorProgram.handleRequest (SelectorProgram.java):"));
+}
+
+TEST_F(JvmAgent, NoLoopAtASelectorOfSeveralThreads) {
+  std::vector<std::string> command = Agent();
+  command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "SelectorProgram", "shared"});
+  Process program(command);
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  EXPECT_TRUE(Lag().is_null());
+}
+
 TEST_F(JvmAgent, SaysWhatItCannotRead) {
   Process lenient({Agent(",treshold_ms=5")[0], Agent(",treshold_ms=5")[1], "-version"});
   EXPECT_EQ(lenient.Wait(), 0);
@@ -161,7 +180,7 @@ TEST_F(JvmAgent, ComesByLagwatchRun) {
       {LAGWATCH_PROGRAM, "run", "--threshold-ms", "500", "--spool", spool_, "--", LAGWATCH_JAVA}, "spin");
   EXPECT_THAT(errors, HasSubstr("lagwatch: java loads lagwatch's agent, by JAVA_TOOL_OPTIONS"));
   EXPECT_THAT(FramesOf(Lag()),
-              HasSubstr("SwingProgram.importOrders (SwingProgram.java)" + LineOf("spinFor(1500)") + " < "));
+              HasSubstr("SwingProgram.importOrders (SwingProgram.java)" + LineOf("spinFor(1200)") + " < "));
 }
 
 TEST_F(JvmAgent, LeavesTheEnvironmentOfChildren) {

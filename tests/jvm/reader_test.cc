@@ -25,7 +25,6 @@ namespace {
 
 using lagwatch::testing::Process;
 using lagwatch::testing::WaitUntil;
-using ::testing::Contains;
 
 // The stops that the program has told so far: their frames.
 std::vector<std::vector<std::string>> StopsIn(const std::string& output) {

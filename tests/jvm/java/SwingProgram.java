@@ -14,9 +14,9 @@ public final class SwingProgram {
 
   static void importOrders(String kind) throws Exception {
     switch (kind) {
-      case "spin" -> spinFor(1500);
+      case "spin" -> spinFor(1200);
       case "counted" -> countTo(1_500_000_000);
-      case "sleep" -> Thread.sleep(1500);
+      case "sleep" -> Thread.sleep(1200);
       case "monitor" -> {
         synchronized (monitor) {
           sink++;
@@ -68,7 +68,7 @@ public final class SwingProgram {
 
   static void holdMonitor() {
     synchronized (monitor) {
-      pause(1800);
+      pause(1400);
     }
   }
 
@@ -110,7 +110,7 @@ public final class SwingProgram {
           frame.setSize(300, 200);
           frame.setVisible(true);
         });
-    pause(500);
+    pause(200);
     if (kind.equals("busy")) {
       long end = System.nanoTime() + 2_000_000_000L;
       Runnable[] next = new Runnable[1];
@@ -145,7 +145,7 @@ public final class SwingProgram {
             }
           });
     }
-    pause(300);
+    pause(100);
     System.exit(0);
   }
 }
