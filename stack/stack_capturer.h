@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/counter.h"
@@ -92,6 +93,10 @@ class StackCapturer {
   // From now on, captured stacks get the script frames that `scripts` knows. Borrowed; null: none.
   // Context: background, before captures.
   void SetScripts(ScriptStacks* scripts) { scripts_ = scripts; }
+  // See ScriptStacks::FindLock(). Context: watchdog.
+  std::optional<ScriptLock> FindScriptLock(uint64_t address) {
+    return scripts_ == nullptr ? std::nullopt : scripts_->FindLock(address);
+  }
   // See ScriptStacks::unreadable().
   const char* unreadable_scripts() const { return scripts_ == nullptr ? "" : scripts_->unreadable(); }
 

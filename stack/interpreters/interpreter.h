@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "stack/code/module_map.h"
 #include "stack/code_map.h"
@@ -27,6 +28,8 @@ class Interpreter {
   virtual void LookAt(const LoadedModule& loaded, CodeMap* code) = 0;
   // As ScriptStacks::AddTo().
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
+  // As ScriptStacks::FindLock().
+  virtual std::optional<ScriptLock> FindLock(uint64_t) { return std::nullopt; }
   // As ScriptStacks::unreadable().
   virtual const char* unreadable() const { return ""; }
 };

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/process/mapped_memory.h"
@@ -44,14 +45,18 @@ class WaitChain {
     stack::BlockedThread blocked;
     uint64_t switches;
     bool is_hidden;  // `blocked` is from the thread itself, when it was interrupted
+    std::optional<stack::ScriptLock> script_lock;  // whose turn takes the place of `switches`
   };
   enum class Step { kAdded, kEnded, kChanged };
 
   // Returns how many waits changed meanwhile.
   uint32_t TryFollow(int32_t tid, stack::StackCapturer* capturer);
   Step TryAdd(int32_t tid, stack::StackCapturer* capturer);
-  static bool IsAtRest(int32_t tid, const Rest& rest, const stack::ThreadFiles& files);
-  bool HasNotMoved(size_t index, stack::StackCapturer& capturer) const;
+  // As LockOwners::Find(), or of the lock of a language that the thread runs.
+  std::optional<stack::LockWait> FindLock(const Rest& rest, const stack::Stack& stack,
+                                          const stack::ModuleMap& modules) const;
+  static bool IsAtRest(int32_t tid, const Rest& rest, stack::StackCapturer* capturer);
+  bool HasNotMoved(size_t index, stack::StackCapturer* capturer) const;
   void NameOwners();
   void Conclude(size_t cycle_begin);
   // The index of `tid`'s wait; count_ without one.

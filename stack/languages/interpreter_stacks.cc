@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreter_stacks.h"
+#include "stack/languages/interpreter_stacks.h"
 
 #include "stack/code_map.h"
 #include "stack/interpreters/exported_symbols.h"
@@ -10,6 +10,12 @@ void InterpreterStacks::AddTo(const CapturedThread& thread, CodeMap* code, Stack
   LookAtNewModules(code);
   if (next_ != nullptr) next_->AddTo(thread, code, stack);
   for (Interpreter* interpreter : interpreters_) interpreter->AddTo(thread, code, stack);
+}
+
+std::optional<ScriptLock> InterpreterStacks::FindLock(uint64_t address) {
+  for (Interpreter* interpreter : interpreters_)
+    if (const auto lock = interpreter->FindLock(address)) return lock;
+  return std::nullopt;
 }
 
 const char* InterpreterStacks::unreadable() const {

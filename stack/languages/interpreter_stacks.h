@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "stack/interpreters/interpreter.h"
 #include "stack/interpreters/memory.h"
@@ -23,6 +24,7 @@ class InterpreterStacks final : public ScriptStacks {
   void SetNext(ScriptStacks* next) { next_ = next; }
 
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+  std::optional<ScriptLock> FindLock(uint64_t address) override;
   const char* unreadable() const override;
 
  private:
