@@ -26,7 +26,7 @@
 namespace lagwatch {
 namespace {
 
-using stack::python::Frame;
+using stack::ScriptFrame;
 using testing::Process;
 
 class OtherMemory final : public stack::Memory {

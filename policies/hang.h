@@ -63,6 +63,7 @@ enum class LockKind : int32_t {
   kCondition = 4,
   kSemaphore = 5,
   kBarrier = 6,
+  kInterpreterLock = 7,  // that one of a language's threads holds to run
 };
 enum class WaitsFor : int32_t {
   kUnknown = 0,
@@ -99,7 +100,7 @@ constexpr std::string_view CompletenessName(Completeness completeness) {
 }
 constexpr std::string_view LockKindName(LockKind kind) {
   constexpr auto kNames = std::to_array<std::string_view>(
-      {"unknown", "mutex", "rwlock", "thread", "condition", "semaphore", "barrier"});
+      {"unknown", "mutex", "rwlock", "thread", "condition", "semaphore", "barrier", "interpreter-lock"});
   return NameIn(kNames, kind);
 }
 constexpr std::string_view WaitsForName(WaitsFor waits_for) {

@@ -18,7 +18,6 @@
 
 #include "base/counter.h"
 #include "base/status.h"
-#include "policies/hang_parts.h"
 #include "stack/code/module_map.h"
 #include "stack/code/unwinder.h"
 #include "stack/code_map.h"
@@ -95,8 +94,8 @@ class StackCapturer {
   // Context: background, before captures.
   void SetScripts(ScriptStacks* scripts) { scripts_ = scripts; }
   // See ScriptStacks::FindLock(). Context: watchdog.
-  std::optional<policies::LockWait> FindScriptLock(int tid) const {
-    return scripts_ == nullptr ? std::nullopt : scripts_->FindLock(tid);
+  std::optional<ScriptLock> FindScriptLock(int tid, uint64_t address) {
+    return scripts_ == nullptr ? std::nullopt : scripts_->FindLock(tid, address);
   }
   // See ScriptStacks::FindWait() and GcCause(). Context: watchdog.
   ScriptWait FindScriptWait(int tid) const {

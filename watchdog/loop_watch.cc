@@ -19,7 +19,7 @@ constexpr int64_t kNever = INT64_MAX;
 void LoopWatch::BeginLoop(const WatchedLoop& loop, const WatchTools& tools) {
   loop.CopyName(thread_.loop_name);
   thread_.tid = loop.tid.load();
-  idle_places_.BeginLoop(loop.probe.begun(), tools.clock->MonoNs());
+  idle_places_.BeginLoop(loop.begun_before.load(), tools.clock->MonoNs());
   thread_.files = &tools.capturer->thread_files();
   thread_.capturer = tools.capturer;
   is_thread_kept_ = thread_.files->Keep(thread_.tid);

@@ -36,6 +36,7 @@ NamedStacks::Function NamedStacks::ToFunction(NamedFrame named, std::string_view
                     .readable = std::move(named.function),
                     .is_symbol = is_symbol,
                     .is_inside_library = !is_symbol && IsLibrary(file),
+                    .is_script = is_script,
                     .role = {}};
   if (is_symbol && !is_script) function.name = Remembered<CauseName>(function.readable);
   if (function.is_inside_library) function.name = CauseModule(file);
@@ -60,17 +61,24 @@ const NamedStacks::Functions& NamedStacks::FunctionsOf(const report::Frame& fram
 }
 
 // From the outermost frame on, so that a library's function without a name counts as the named one of that
-// library that called it; where there is none, as the library.
+// library that called it; where there is none, as the library. A script is the cause of
+// all that it calls in native libraries.
 std::vector<policies::ClusterFunction> NamedStacks::FramesOf(const report::Stack& stack) const {
   std::vector<policies::ClusterFunction> frames;
   frames.reserve(stack.frames.size());
   std::string_view caller_file;
+  bool is_called_by_script = false;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
     const Functions& named = FunctionsOf(*frame);
     for (auto name = named.innermost_first.rbegin(); name != named.innermost_first.rend(); ++name) {
       if (name->is_inside_library && named.file == caller_file) continue;
       frames.push_back({name->name, name->role});
       caller_file = named.file;
+      if (name->is_script) {
+        is_called_by_script |= name->role == policies::FrameRole::kSignificant;
+      } else if (is_called_by_script && IsLibrary(named.file)) {
+        frames.back().role = policies::FrameRole::kSkipped;
+      }
     }
   }
   std::reverse(frames.begin(), frames.end());
@@ -137,6 +145,11 @@ std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
 }
 
 std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
+  for (const report::Frame& frame : stack.frames) {
+    for (const Function& name : FunctionsOf(frame).innermost_first) {
+      if (name.is_script && name.role == policies::FrameRole::kSignificant) return name.readable;
+    }
+  }
   for (const report::Frame& frame : stack.frames) {
     for (const Function& name : FunctionsOf(frame).innermost_first) {
       if (!name.is_inside_library && name.role != policies::FrameRole::kSkipped) return name.readable;

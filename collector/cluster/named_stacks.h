@@ -28,8 +28,8 @@ class NamedStacks {
   // waits in; of a deadlock, the first holder. Empty if it is unknown.
   std::vector<std::string> HolderNames() const;
 
-  // A stack's position for people: its innermost function that is neither a wait nor a library's inside; of a
-  // stack of only these, its innermost function. Empty without a stack.
+  // A stack's position for people: its innermost function of a script; else the one that is neither a wait
+  // nor a library's inside; of a stack of only these, its innermost function. Empty without a stack.
   std::string PlaceOf(const report::Stack& stack) const;
 
   // When no name of `cause` is a symbol's, the innermost of the hang's own callers that has one, as people
@@ -42,6 +42,7 @@ class NamedStacks {
     std::string readable;
     bool is_symbol;
     bool is_inside_library;  // where in a library is not known
+    bool is_script;
     policies::FrameRole role;
   };
 

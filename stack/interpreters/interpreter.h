@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "policies/hang_parts.h"
 #include "stack/code/module_map.h"
 #include "stack/code_map.h"
 #include "stack/interpreters/exported_symbols.h"
@@ -30,7 +29,7 @@ class Interpreter {
   // As ScriptStacks::AddTo().
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
   // As ScriptStacks::FindLock().
-  virtual std::optional<policies::LockWait> FindLock(int /*tid*/) { return std::nullopt; }
+  virtual std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t /*address*/) { return std::nullopt; }
   // As ScriptStacks::FindWait() and GcCause().
   virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
   virtual const char* GcCause() { return ""; }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "policies/hang_parts.h"
+#include "policies/hang.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
 
@@ -17,6 +17,16 @@ class CodeMap;
 struct CapturedThread {
   int tid;
   const RawStack* raw;  // what the native stack was unwound from; null if nothing could be read
+};
+
+// A lock of a language's run time, such as the global interpreter lock.
+struct ScriptLock {
+  uint64_t address;
+  uint64_t turn;  // another one each time that another thread gets it
+  int owner_tid;
+  policies::LockKind kind = policies::LockKind::kInterpreterLock;
+
+  bool operator==(const ScriptLock&) const = default;
 };
 
 // What a thread of a language waits for that sleeps in a futex.
@@ -33,9 +43,9 @@ class ScriptStacks {
   // Puts the script frames of `thread` into `stack`, its native stack, in place of the frames of the
   // language's run time. Leaves `stack` as it is if the thread has none.
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
-  // The lock of the language's own that thread `tid` waits for, if its owner is known: the C library knows of
-  // a condition at most.
-  virtual std::optional<policies::LockWait> FindLock(int /*tid*/) { return std::nullopt; }
+  // The lock of the language's own that thread `tid` waits for, in a futex at `address`, if it has an owner.
+  // Reads it in place.
+  virtual std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t /*address*/) { return std::nullopt; }
   // What thread `tid` waits for, which sleeps in a futex.
   virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
   // The cause of the last garbage collection, as the run time names it; empty if it is not known. Valid until

@@ -148,6 +148,7 @@ LockWait LockOwners::Judge(const FutexCall& call, const Waiter& waiter) const {
     case LockKind::kBarrier:
       return call.Result(waiter.kind, WaitsFor::kSignal, call.address);
     case LockKind::kThread:
+    case LockKind::kInterpreterLock:
     case LockKind::kUnknown:
       break;
   }

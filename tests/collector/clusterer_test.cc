@@ -124,6 +124,19 @@ TEST(Clusterer, SkipsTheStandardLibraryOfALanguage) {
       ElementsAre("shop.Cart.total (Cart.java)", "shop.Cart.onClick (Cart.java)"));
 }
 
+// A library's function that a script calls is the call's business; a program's own is a cause.
+TEST(Clusterer, BlamesTheScriptThatCallsALibrary) {
+  const auto clusterer = Clusterer::Create("", policies::ClusterBy::kSignificant);
+  report::Report report = ScriptReport("[python]", {"save (orders.py)", "<module> (app.py)"});
+  report.modules.push_back({"/usr/lib/libsqlite3.so.0", "", 0});
+  report.symbols.push_back({1, 0x500, "sqlite3BtreeBeginTrans"});
+  report.stacks[0].frames.insert(report.stacks[0].frames.begin(), {1, 0x510, 0x500});
+  EXPECT_THAT(clusterer->Assign(report)[0].frames, ElementsAre("save (orders.py)", "<module> (app.py)"));
+  report.modules[1].path = "/usr/games/platformer";
+  EXPECT_THAT(clusterer->Assign(report)[0].frames,
+              ElementsAre("sqlite3BtreeBeginTrans", "save (orders.py)"));
+}
+
 SampleReport WaitingFor(const Frames& owner_stack) {
   SampleReport sample{.stack = {"pthread_mutex_lock", "Lookup", "OnFind", "main"}};
   SampleWait wait{.fields = {}, .stack = sample.stack, .owner_stack = owner_stack};

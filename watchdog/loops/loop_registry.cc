@@ -35,7 +35,8 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
     lowest_free_ = i + 1;
     if (keeps_tracks_) AddTrack(i);
     loop.probe.SetThread(tid);
-    loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation
+    loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation, as the next
+    loop.begun_before.store(loop.probe.begun(), std::memory_order_relaxed);
     loop.SetName(name);
     loop.generation.store(generation + 1, std::memory_order_release);
     if (i >= taken_count_.load(std::memory_order_relaxed))  // written under the lock

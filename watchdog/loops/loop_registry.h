@@ -49,6 +49,7 @@ struct WatchedLoop {
   LoopProbe probe;
   std::atomic<uint32_t> generation{0};  // odd: in use; changes when the place is taken or left
   std::atomic<int32_t> tid{0};
+  std::atomic<uint64_t> begun_before{0};  // dispatches of the loops that had this place before
   std::atomic<uint64_t> name[kMaxNameBytes / sizeof(uint64_t)]{};
   LoopLimits limits;
   TaskCounts tasks;

@@ -54,7 +54,7 @@ uint32_t WaitChain::TryFollow(int32_t tid, stack::StackCapturer* capturer) {
   const size_t followed = count_;
   {
     const auto held = capturer->code().Hold();
-    for (count_ = 0; count_ < followed && HasNotMoved(count_, *capturer);) ++count_;
+    for (count_ = 0; count_ < followed && HasNotMoved(count_, capturer);) ++count_;
   }
   Conclude(count_ == followed ? cycle_begin : kMaxWaits);
   return static_cast<uint32_t>(followed - count_) + (step == Step::kChanged);
@@ -76,11 +76,12 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   if (!may_wait || count_ == kMaxWaits) return Step::kEnded;
   // After the capture, which may have woken the thread for a moment.
   auto switches = ReadSwitches(tid);
-  const Rest rest{blocked, switches.value_or(0), is_hidden};
-  if (!switches || !IsAtRest(tid, rest, files)) return Step::kChanged;
+  Rest rest{blocked, switches.value_or(0), is_hidden, capturer->FindScriptLock(tid, blocked.arguments[0])};
+  if (rest.script_lock && rest.script_lock->owner_tid == tid) rest.script_lock.reset();
+  if (!switches || !IsAtRest(tid, rest, capturer)) return Step::kChanged;
   auto lock = [&] {
     const auto held = capturer->code().Hold();
-    return FindLock(tid, blocked, stack, *capturer);
+    return FindLock(rest, stack, capturer->modules());
   }();
   if (!lock) return Step::kEnded;
   rests_[count_] = rest;
@@ -91,31 +92,35 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   return Step::kAdded;
 }
 
-std::optional<stack::LockWait> WaitChain::FindLock(int32_t tid, const stack::BlockedThread& blocked,
-                                                   const stack::Stack& stack,
-                                                   const stack::StackCapturer& capturer) const {
-  auto lock = owners_.Find(blocked, stack, capturer.modules());
-  if (lock && lock->waits_for == stack::WaitsFor::kOwner) return lock;
-  // A lock of a language's own sleeps in a condition of the C library's.
-  if (auto script_lock = capturer.FindScriptLock(tid)) return script_lock;
-  return lock;
+// A thread that waits for an interpreter's lock or for a monitor asks for it again and again, with a timeout,
+// until it has a turn.
+std::optional<stack::LockWait> WaitChain::FindLock(const Rest& rest, const stack::Stack& stack,
+                                                   const stack::ModuleMap& modules) const {
+  if (!rest.script_lock) return owners_.Find(rest.blocked, stack, modules);
+  return stack::LockWait{rest.script_lock->address, rest.script_lock->kind, stack::WaitsFor::kOwner,
+                         /*has_timeout=*/false, rest.script_lock->owner_tid};
 }
 
 // A hidden thread that sleeps again after the signal was made to go back into its call: the program has not
-// run since, if the thread has not been woken once more.
-bool WaitChain::IsAtRest(int32_t tid, const Rest& rest, const stack::ThreadFiles& files) {
+// run since, if the thread has not been woken once more. While a script's lock is in the same turn, the
+// threads that wait for it have waited without a break.
+bool WaitChain::IsAtRest(int32_t tid, const Rest& rest, stack::StackCapturer* capturer) {
   stack::BlockedThread now;
-  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &files, &now);
-  return rest.is_hidden ? activity == stack::ThreadActivity::kHidden
-                        : activity == stack::ThreadActivity::kBlocked && now == rest.blocked;
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &capturer->thread_files(), &now);
+  if (rest.is_hidden) return activity == stack::ThreadActivity::kHidden;
+  if (activity != stack::ThreadActivity::kBlocked) return false;
+  if (!HasTurns(rest) && now != rest.blocked) return false;
+  if (!rest.script_lock) return true;
+  return stack::LockOwners::IsInLockCall(now) &&
+         capturer->FindScriptLock(tid, now.arguments[0]) == rest.script_lock;
 }
 
-bool WaitChain::HasNotMoved(size_t index, stack::StackCapturer& capturer) const {
+bool WaitChain::HasNotMoved(size_t index, stack::StackCapturer* capturer) const {
   const Wait& wait = waits_[index];
   const Rest& rest = rests_[index];
   const auto tid = static_cast<int32_t>(wait.tid);
-  return FindLock(tid, rest.blocked, *wait.frames, capturer) == wait.lock &&
-         IsAtRest(tid, rest, capturer.thread_files()) && ReadSwitches(tid) == rest.switches;
+  return FindLock(rest, *wait.frames, capturer->modules()) == wait.lock && IsAtRest(tid, rest, capturer) &&
+         (HasTurns(rest) || ReadSwitches(tid) == rest.switches);
 }
 
 void WaitChain::NameOwners() {
@@ -137,7 +142,7 @@ void WaitChain::Conclude(size_t cycle_begin) {
   if (cycle_begin < count_ && std::all_of(at(cycle_begin), at(count_), is_for_ever)) {
     outcome_ = WaitOutcome::kDeadlock;
   } else if (first == stack::LockKind::kMutex || first == stack::LockKind::kRwLock ||
-             first == stack::LockKind::kThread) {
+             first == stack::LockKind::kThread || first == stack::LockKind::kInterpreterLock) {
     outcome_ = WaitOutcome::kLock;
   }
 }

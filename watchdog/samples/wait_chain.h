@@ -45,18 +45,22 @@ class WaitChain {
     stack::BlockedThread blocked;
     uint64_t switches;
     bool is_hidden;  // `blocked` is from the thread itself, when it was interrupted
+    std::optional<stack::ScriptLock>
+        script_lock;  // the turn of an interpreter's takes the place of `switches`
   };
+  static bool HasTurns(const Rest& rest) {
+    return rest.script_lock && rest.script_lock->kind == stack::LockKind::kInterpreterLock;
+  }
   enum class Step { kAdded, kEnded, kChanged };
 
   // Returns how many waits changed meanwhile.
   uint32_t TryFollow(int32_t tid, stack::StackCapturer* capturer);
   Step TryAdd(int32_t tid, stack::StackCapturer* capturer);
-  // The lock that the thread waits for; `capturer`'s code must be held.
-  std::optional<stack::LockWait> FindLock(int32_t tid, const stack::BlockedThread& blocked,
-                                          const stack::Stack& stack,
-                                          const stack::StackCapturer& capturer) const;
-  static bool IsAtRest(int32_t tid, const Rest& rest, const stack::ThreadFiles& files);
-  bool HasNotMoved(size_t index, stack::StackCapturer& capturer) const;
+  // As LockOwners::Find(), or of the lock of a language that the thread runs.
+  std::optional<stack::LockWait> FindLock(const Rest& rest, const stack::Stack& stack,
+                                          const stack::ModuleMap& modules) const;
+  static bool IsAtRest(int32_t tid, const Rest& rest, stack::StackCapturer* capturer);
+  bool HasNotMoved(size_t index, stack::StackCapturer* capturer) const;
   void NameOwners();
   void Conclude(size_t cycle_begin);
   // The index of `tid`'s wait; count_ without one.

@@ -37,15 +37,11 @@ void Jvm::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
     Splice(found.frames, found.module, found.language, stack);
 }
 
-std::optional<policies::LockWait> Jvm::FindLock(int tid) {
+std::optional<ScriptLock> Jvm::FindLock(int tid, uint64_t) {
   if (found_ == nullptr) return std::nullopt;
   const Reader::Monitor monitor = found_[0].reader.FindMonitor(tid);
   if (monitor.owner_tid == 0) return std::nullopt;
-  return policies::LockWait{.address = monitor.address,
-                            .kind = policies::LockKind::kMutex,
-                            .waits_for = policies::WaitsFor::kOwner,
-                            .has_timeout = false,
-                            .owner_tid = monitor.owner_tid};
+  return ScriptLock{monitor.address, /*turn=*/0, monitor.owner_tid, policies::LockKind::kMutex};
 }
 
 ScriptWait Jvm::FindWait(int tid, CodeMap* code) {

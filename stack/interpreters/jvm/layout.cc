@@ -33,6 +33,10 @@ constexpr WantedOffset kOffsets[] = {
     {"JavaThread", "_monitor_owner_id", &Layout::monitor_owner_id},
     {"CollectedHeap", "_is_gc_active", &Layout::is_collecting},
     {"CollectedHeap", "_is_stw_gc_active", &Layout::is_collecting},
+    {"JavaThread", "_lock_stack", &Layout::lock_stack},
+    {"LockStack", "_top", &Layout::lock_stack_top},
+    {"LockStack", "_base[0]", &Layout::lock_stack_base},
+    {"ObjectMonitor", "_object", &Layout::monitor_object},
     {"OSThread", "_thread_id", &Layout::thread_id},
     {"ObjectMonitor", "_owner", &Layout::monitor_owner},
     {"JavaFrameAnchor", "_last_Java_sp", &Layout::last_sp},
@@ -110,13 +114,16 @@ constexpr WantedSize kSizes[] = {
 };
 
 // Versions have one of two sets of these.
-constexpr uint32_t Layout::*kNewMembers[] = {&Layout::monitor_owner_id,     &Layout::blob_code_offset,
-                                             &Layout::blob_mutable_data,    &Layout::blob_relocation_size,
-                                             &Layout::deopt_handler_offset, &Layout::immutable_data,
-                                             &Layout::scopes_data_offset};
+constexpr uint32_t Layout::*kNewMembers[] = {&Layout::blob_code_offset,     &Layout::blob_mutable_data,
+                                             &Layout::blob_relocation_size, &Layout::deopt_handler_offset,
+                                             &Layout::immutable_data,       &Layout::scopes_data_offset};
 constexpr uint32_t Layout::*kOldMembers[] = {&Layout::blob_code_begin, &Layout::deopt_handler_address,
                                              &Layout::metadata_offset, &Layout::pcs_end_offset,
                                              &Layout::scopes_data};
+
+// Members without which the rest can be read.
+constexpr uint32_t Layout::*kOptionalMembers[] = {&Layout::monitor_owner_id, &Layout::lock_stack,
+                                                  &Layout::lock_stack_top, &Layout::lock_stack_base};
 
 // One of the JVM's exported tables.
 class Table {
@@ -210,7 +217,7 @@ bool IsComplete(const Layout& layout) {
   };
   for (const WantedOffset& wanted : kOffsets) {
     if (layout.*wanted.member == kNone && !is_in(kNewMembers, wanted.member) &&
-        !is_in(kOldMembers, wanted.member))
+        !is_in(kOptionalMembers, wanted.member) && !is_in(kOldMembers, wanted.member))
       return false;
   }
   for (const WantedSize& wanted : kSizes) {

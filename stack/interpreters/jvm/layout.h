@@ -34,8 +34,13 @@ struct Layout {
   uint32_t pending_monitor = kNone;
   uint32_t monitor_owner_id = kNone;  // since JDK 24
   uint32_t is_collecting = kNone;     // in the heap: a byte
-  uint32_t thread_id = kNone;         // in an OS thread
+  // Since JDK 21: the objects that the thread has locked while nobody waited for them.
+  uint32_t lock_stack = kNone;
+  uint32_t thread_id = kNone;  // in an OS thread
   uint32_t monitor_owner = kNone;
+  uint32_t monitor_object = kNone;  // a pointer to its object's address
+  uint32_t lock_stack_top = kNone;  // in a lock stack: the end's offset in the thread
+  uint32_t lock_stack_base = kNone;
   uint32_t last_sp = kNone;  // in an anchor, as the next two
   uint32_t last_fp = kNone;
   uint32_t last_pc = kNone;

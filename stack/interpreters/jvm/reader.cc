@@ -107,23 +107,46 @@ Reader::Monitor Reader::FindMonitor(int tid) {
     return {};
   int owner_tid = 0;
   ForEachThread([&](uint64_t other) {
-    bool is_owner = other == owner;
-    if (layout_.monitor_owner_id != kNone) {
-      uint64_t id = 0;
-      is_owner = memory_->Read(other + layout_.monitor_owner_id, &id) && id == owner;
-    } else if (!is_owner) {
-      // A monitor that was entered before it was waited for has the address of a lock in its owner's stack.
-      uint64_t base = 0;
-      uint64_t size = 0;
-      is_owner = memory_->Read(other + layout_.stack_base, &base) &&
-                 memory_->Read(other + layout_.stack_size, &size) && owner < base && base - owner <= size;
-    }
     uint64_t os_thread = 0;
+    const bool is_owner = IsOwner(other, monitor, owner);
     if (is_owner && memory_->Read(other + layout_.os_thread, &os_thread))
       memory_->Read(os_thread + layout_.thread_id, &owner_tid);
     return is_owner;
   });
   return {monitor, owner_tid};
+}
+
+bool Reader::IsOwner(uint64_t thread, uint64_t monitor, uint64_t owner) {
+  constexpr uint64_t kAnonymous = 1;  // a thread that locked the object when nobody waited for it
+  if (thread == owner) return true;
+  if (owner == kAnonymous) {
+    uint64_t place = 0;
+    uint64_t object = 0;
+    return memory_->Read(monitor + layout_.monitor_object, &place) && memory_->Read(place, &object) &&
+           HasInLockStack(thread, object);
+  }
+  if (layout_.monitor_owner_id != kNone) {
+    uint64_t id = 0;
+    return memory_->Read(thread + layout_.monitor_owner_id, &id) && id == owner;
+  }
+  // A monitor that was entered before it was waited for has the address of a lock in its owner's stack.
+  uint64_t base = 0;
+  uint64_t size = 0;
+  return memory_->Read(thread + layout_.stack_base, &base) &&
+         memory_->Read(thread + layout_.stack_size, &size) && owner < base && base - owner <= size;
+}
+
+bool Reader::HasInLockStack(uint64_t thread, uint64_t object) {
+  std::array<uint64_t, 8> objects{};
+  uint32_t top = 0;
+  if (layout_.lock_stack == kNone || layout_.lock_stack_top == kNone || layout_.lock_stack_base == kNone ||
+      object == 0 || !memory_->Read(thread + layout_.lock_stack + layout_.lock_stack_top, &top))
+    return false;
+  const uint32_t begin = layout_.lock_stack + layout_.lock_stack_base;
+  if (top <= begin || top > begin + sizeof objects ||
+      !memory_->Read(thread + begin, objects.data(), top - begin))
+    return false;
+  return std::ranges::find(objects, object) != objects.end();
 }
 
 bool Reader::IsCollecting() {

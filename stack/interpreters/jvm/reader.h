@@ -80,6 +80,8 @@ class Reader {
   bool IsOverBudget() const { return memory_->read_count() >= last_read_; }
   uint64_t FindThread(int tid);
   bool IsThread(uint64_t thread, int tid);
+  bool IsOwner(uint64_t thread, uint64_t monitor, uint64_t owner);
+  bool HasInLockStack(uint64_t thread, uint64_t object);
   // Calls `take` with each thread's object until it returns true.
   template <typename Take>
   void ForEachThread(Take take);

@@ -27,10 +27,20 @@ constexpr Layout k3_8{.interpreters = 32,
                       .bytecode = kNone,
                       .ascii_text = 48,
                       .wide_text = 72,
+                      .has_pointer_to_lock = false,
+                      .lock = 1152,
+                      .lock_holder = 8,
+                      .is_locked = 16,
                       .lines = LineTable::kLnotab};
 
-constexpr Layout Of3_10() {
+constexpr Layout Of3_9() {
   Layout layout = k3_8;
+  layout.lock = 352;
+  return layout;
+}
+
+constexpr Layout Of3_10() {
+  Layout layout = Of3_9();
   layout.instruction = 96;
   layout.lines = LineTable::kLineTable;
   return layout;
@@ -56,6 +66,10 @@ constexpr Layout k3_11{.interpreters = 40,
                        .bytecode = 184,
                        .ascii_text = 48,
                        .wide_text = 72,
+                       .has_pointer_to_lock = false,
+                       .lock = 360,
+                       .lock_holder = 8,
+                       .is_locked = 16,
                        .lines = LineTable::kLocations};
 
 constexpr Layout Of3_12() {
@@ -72,6 +86,8 @@ constexpr Layout Of3_12() {
   layout.bytecode = 192;
   layout.ascii_text = 40;
   layout.wide_text = 56;
+  layout.has_pointer_to_lock = true;
+  layout.lock = 384;
   return layout;
 }
 
@@ -94,6 +110,9 @@ bool ReadDebugOffsets(Memory* memory, uint64_t runtime, Layout* layout) {
   layout->interpreters = offsets.at(5);
   layout->next_interpreter = offsets.at(8);
   layout->threads = offsets.at(9);
+  layout->lock = offsets.at(14);
+  layout->is_locked = offsets.at(17);
+  layout->lock_holder = offsets.at(18);
   layout->next_thread = offsets.at(21);
   layout->frame = offsets.at(23);
   layout->frame_in_cframe = kNone;
@@ -118,8 +137,10 @@ bool FindLayout(Memory* memory, uint64_t runtime, uint32_t version, int minor_hi
   if (version != 0 && version >> 24 != 3) return false;
   switch (minor) {
     case 8:
-    case 9:
       *layout = k3_8;
+      return true;
+    case 9:
+      *layout = Of3_9();
       return true;
     case 10:
       *layout = Of3_10();

@@ -41,8 +41,15 @@ struct Layout {
   uint16_t bytecode;  // kNone: the instruction is an index
   uint16_t ascii_text;
   uint16_t wide_text;
+  // The global interpreter lock: until 3.11 in _PyRuntime, since 3.12 where an interpreter points to.
+  bool has_pointer_to_lock;
+  uint16_t lock;
+  uint16_t lock_holder;  // in the lock: the state of the thread that took it last
+  uint16_t is_locked;    // the number of turns is 8 bytes further on
   LineTable lines;
 };
+
+inline constexpr size_t kLockBytes = 208;  // with its mutexes and conditions
 
 inline constexpr uint8_t kOwnedByC = 3;
 

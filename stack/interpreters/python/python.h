@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/process/mapped_memory.h"
 #include "stack/interpreters/interpreter.h"
@@ -20,6 +21,9 @@ class Python final : public Interpreter {
 
   void LookAt(const LoadedModule& loaded, CodeMap* code) override;
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+  std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t address) override {
+    return found_ != nullptr ? found_[0].reader.FindLock(address) : std::nullopt;
+  }
   const char* unreadable() const override { return unreadable_; }
 
  private:

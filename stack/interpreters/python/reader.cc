@@ -127,14 +127,36 @@ uint64_t Reader::FindState(int tid) {
   return 0;
 }
 
-bool Reader::IsThread(uint64_t state, int tid) {
+int Reader::TidOf(uint64_t state) {
   uint64_t id = 0;
-  if (state == 0) return false;
   if (layout_.native_thread_id != kNone)
-    return memory_->Read(state + layout_.native_thread_id, &id) && id == static_cast<uint64_t>(tid);
-  int32_t thread_id = 0;
-  return memory_->Read(state + layout_.pthread, &id) && id != 0 &&
-         memory_->Read(id + kGlibcTidOffset, &thread_id) && thread_id == tid;
+    return memory_->Read(state + layout_.native_thread_id, &id) ? static_cast<int>(id) : 0;
+  int32_t tid = 0;
+  const bool is_read =
+      memory_->Read(state + layout_.pthread, &id) && id != 0 && memory_->Read(id + kGlibcTidOffset, &tid);
+  return is_read ? tid : 0;
+}
+
+std::optional<ScriptLock> Reader::FindLock(uint64_t address) {
+  uint64_t interpreter = 0;
+  memory_->Read(symbols_.runtime + layout_.interpreters, &interpreter);
+  for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
+    uint64_t lock = symbols_.runtime + layout_.lock;
+    if (layout_.has_pointer_to_lock && !memory_->Read(interpreter + layout_.lock, &lock)) return {};
+    if (lock <= address && address < lock + kLockBytes) {
+      uint64_t holder = 0;
+      uint64_t turn = 0;
+      int32_t is_locked = 0;
+      const bool is_held = memory_->Read(lock + layout_.is_locked, &is_locked) && is_locked == 1 &&
+                           memory_->Read(lock + layout_.is_locked + 8, &turn) &&
+                           memory_->Read(lock + layout_.lock_holder, &holder) && holder != 0;
+      const int tid = is_held ? TidOf(holder) : 0;
+      return tid != 0 ? std::optional<ScriptLock>({lock, turn, tid}) : std::nullopt;
+    }
+    if (!layout_.has_pointer_to_lock || !memory_->Read(interpreter + layout_.next_interpreter, &interpreter))
+      return {};
+  }
+  return {};
 }
 
 Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames) {

@@ -5,12 +5,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/python/layout.h"
 #include "stack/interpreters/script_frames.h"
 #include "stack/scripts/script_functions.h"
+#include "stack/scripts/script_stacks.h"
 
 namespace lagwatch::stack::python {
 
@@ -38,6 +40,10 @@ class Reader {
   // Python code, or if its frames changed meanwhile and could not be read.
   bool Read(int tid, ScriptFunctions* functions, ScriptFrames* frames);
 
+  // The thread that holds the global interpreter lock which `address` is a part of; none if it is in no such
+  // lock, or if none holds it.
+  std::optional<ScriptLock> FindLock(uint64_t address);
+
  private:
   static constexpr int kTries = 3;
   static constexpr uint64_t kMostReads = 6000;  // for one stack: a few milliseconds
@@ -62,7 +68,9 @@ class Reader {
   uint64_t FindFrame(int tid, uint64_t* place);
   // The thread's state; 0 if it has none.
   uint64_t FindState(int tid);
-  bool IsThread(uint64_t state, int tid);
+  bool IsThread(uint64_t state, int tid) { return state != 0 && TidOf(state) == tid; }
+  // 0 if it has none.
+  int TidOf(uint64_t state);
   enum class Outcome { kDone, kChanged };
   Outcome Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames);
   bool ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function);

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Freezes its loop in the way that the argument names, and prints the stack that Python itself sees there."""
+import ctypes
 import os
 import re
 import select
+import subprocess
 import sys
 import threading
 import time
@@ -56,6 +58,16 @@ class Handler:
         thread = threading.Thread(target=lambda: sum(range(40_000_000)))
         tell(); thread.start(); thread.join()
 
+    def held(self):
+        # Foreign code that does not give the lock back.
+        def hold():
+            ctypes.PyDLL(None).usleep(int(SECONDS * 1e6))
+        thread = threading.Thread(target=hold, name="holder")
+        tell(); thread.start(); thread.join()
+
+    def child(self):
+        tell(); subprocess.run(["sleep", str(SECONDS)])
+
     def comprehension(self):
         tell(); return [time.sleep(SECONDS) for _ in range(1)]
 
@@ -69,8 +81,8 @@ def main():
     poll.register(reader, select.POLLIN)
 
     def drive():
-        for byte in b"....x.":
-            time.sleep(0.05)
+        for byte in b"............x.":
+            time.sleep(0.02)
             os.write(writer, bytes([byte]))
         os.write(writer, b"q")
     threading.Thread(target=drive, daemon=True).start()

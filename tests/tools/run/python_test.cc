@@ -57,9 +57,32 @@ TEST_P(PythonTest, ReportsNameTheLinesThatPythonItselfSees) {
   }
 }
 
+// The thread that waits for the interpreter's lock is not to blame, but the line that keeps it.
+class PythonLockTest : public RunTest {};
+
+TEST_F(PythonLockTest, NamesWhoHoldsTheInterpretersLock) {
+  for (const std::string& python : testing::Pythons()) {
+    SCOPED_TRACE(python);
+    spool_ = directory_ / ("spool-" + std::to_string(std::hash<std::string>()(python)));
+    Process program(Watched({python, LAGWATCH_PYTHON_PROGRAM, "held"}));
+    ASSERT_EQ(program.Wait(), 0) << program.Errors();
+    std::vector<Frames> owners;
+    for (const json& header : Ask({"reports"})) {
+      const json report = Ask({"report", header.at("id")});
+      for (const json& wait : report.value("waits", json::array())) {
+        if (wait.at("kind") == "interpreter-lock")
+          owners.push_back(PythonFramesOf(wait.at("owner").at("stack")));
+      }
+    }
+    EXPECT_TRUE(std::ranges::any_of(owners, [](const Frames& frames) {
+      return !frames.empty() && frames[0].find("hold (") != std::string::npos;
+    })) << json(owners).dump();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Freezes, PythonTest,
                          ::testing::Values("sleep", "spin", "sort", "regex", "generator", "lock", "gil",
-                                           "comprehension", "größe"),
+                                           "child", "comprehension", "größe"),
                          [](const auto& given) {
                            const std::string name = given.param;
                            return name == "größe" ? std::string("foreign_name") : name;

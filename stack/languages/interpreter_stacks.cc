@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreter_stacks.h"
+#include "stack/languages/interpreter_stacks.h"
 
 #include "stack/code_map.h"
 #include "stack/interpreters/exported_symbols.h"
@@ -12,10 +12,9 @@ void InterpreterStacks::AddTo(const CapturedThread& thread, CodeMap* code, Stack
   for (Interpreter* interpreter : interpreters_) interpreter->AddTo(thread, code, stack);
 }
 
-std::optional<policies::LockWait> InterpreterStacks::FindLock(int tid) {
-  for (Interpreter* interpreter : interpreters_) {
-    if (auto lock = interpreter->FindLock(tid)) return lock;
-  }
+std::optional<ScriptLock> InterpreterStacks::FindLock(int tid, uint64_t address) {
+  for (Interpreter* interpreter : interpreters_)
+    if (const auto lock = interpreter->FindLock(tid, address)) return lock;
   return std::nullopt;
 }
 

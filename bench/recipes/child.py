@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import select
+import subprocess
+
+
+def handle():
+    subprocess.run(["sleep", "1"])  # FREEZE handle
+
+
+poll = select.poll()
+poll.register(0, select.POLLIN)
+while poll.poll() and (text := os.read(0, 100)):
+    if b"freeze" in text:
+        handle()

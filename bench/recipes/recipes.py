@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Freezes programs of many languages in known lines, under `lagwatch run`, and reads which lines the reports blame.
+
+A recipe is a program of this folder. It reads lines from standard input and freezes at the line "freeze", in the line
+that ends with the comment `FREEZE NAME`: NAME is the function. A comment `KEEPS NAME` marks the line of another thread
+that keeps what the frozen one waits for, and is to be named instead. `scripts/bench recipes` installs PACKAGES; a language
+that is missing is left out. The last line is one JSON object: `recipes`, `named` (a report names function and line),
+`named_pct`.
+"""
+import argparse
+import fcntl
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+
+PACKAGES = ["lua-posix", "lua5.1", "lua5.4", "luajit", "nodejs", "ruby"]
+FOLDER = pathlib.Path(__file__).resolve().parent
+THRESHOLD_MS = 300
+LONGEST_S = 12
+RUNTIMES = {".py": [["/usr/bin/python3"]], ".js": [["node"]], ".lua": [["lua5.1"], ["lua5.4"], ["luajit"]], ".rb": [["ruby"]],
+            ".java": [["java"]]}
+
+
+class SilentNameServer:
+    """A name server that never answers, on a loopback address of its own."""
+
+    ADDRESS = "127.0.0.53"
+
+    def __enter__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((self.ADDRESS, 53))
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
+def expectation(source):
+    """(function, line, whether it is another thread's) of a recipe."""
+    marks = {}
+    for number, line in enumerate(source.read_text().splitlines(), 1):
+        if mark := re.search(r"\b(FREEZE|KEEPS) (\S+)$", line):
+            marks[mark[1]] = (mark[2], number, mark[1] == "KEEPS")
+    return marks.get("KEEPS") or marks["FREEZE"]
+
+
+def is_unread(pipe):
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) != 0
+
+
+def drive(program, directory):
+    """Lets the loop turn a few times, freezes it, and ends it."""
+    def feed():
+        try:
+            for text in ["turn"] * 15 + ["freeze"]:
+                program.stdin.write(text + "\n")
+                program.stdin.flush()
+                while is_unread(program.stdin) and program.poll() is None:
+                    time.sleep(0.01)
+                time.sleep(0.03)
+            # A read of the file ends.
+            time.sleep(1.2)
+            fifo = directory / "fifo"
+            if fifo.exists():
+                with open(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK), "w") as file:
+                    file.write("late\n")
+        except OSError:
+            pass
+        time.sleep(0.2)
+        try:
+            program.stdin.close()
+        except OSError:
+            pass
+    thread = threading.Thread(target=feed)
+    thread.start()
+    try:
+        program.wait(LONGEST_S)
+    except subprocess.TimeoutExpired:
+        program.kill()  # of a deadlock; its report is on disk
+    thread.join()
+
+
+def matches(frame, name, line):
+    function = frame.get("function") or ""
+    return frame.get("line") == line and (function.split(" (")[0].split(".")[-1] == name.split(".")[-1])
+
+
+def blamed(report, is_others):
+    """The script's frames that a report blames: of its stack the ones that make the cause, of a lock's owner all."""
+    if is_others:
+        waits = report.get("waits") or []
+        return [frame for wait in waits if wait.get("owner") for frame in wait["owner"]["stack"]]
+    causes = report.get("cause") or []
+    return [frame for frame in report["expensive_stack"] if frame.get("function") in causes]
+
+
+def run(recipe, runtime, lagwatch, is_verbose):
+    name, line, is_others = expectation(recipe)
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = pathlib.Path(temporary)
+        spool = directory / "spool"
+        os.mkfifo(directory / "fifo")
+        command = [lagwatch, "run", "--threshold-ms", str(THRESHOLD_MS), "--spool", str(spool), "--"]
+        if "getaddrinfo" in recipe.name:
+            (directory / "resolv.conf").write_text(f"nameserver {SilentNameServer.ADDRESS}\noptions timeout:1 attempts:1\n")
+            command = ["unshare", "-m", "sh", "-c", f'mount --bind {directory}/resolv.conf /etc/resolv.conf && exec "$@"',
+                       "sh"] + command
+        environment = os.environ | {"FIFO": str(directory / "fifo")}
+        log = open(directory / "log", "w+")
+        program = subprocess.Popen(command + runtime + [str(recipe)], stdin=subprocess.PIPE, stdout=log, stderr=log, text=True,
+                                   env=environment)
+        drive(program, directory)
+        ask = lambda *what: json.loads(
+            subprocess.run([lagwatch, *what, "--spool", str(spool), "--json"], capture_output=True, text=True).stdout or "[]")
+        reports = [header | ask("report", header["id"]) for header in ask("reports")]
+        found = [frame for report in reports for frame in blamed(report, is_others)]
+        is_named = any(matches(frame, name, line) for frame in found)
+        where = f"{name}:{line}"
+        print(f"{'named ' if is_named else 'MISSED'} {' '.join(runtime):18} {recipe.name:24} {where}", file=sys.stderr)
+        if not is_named and is_verbose:
+            log.seek(0)
+            print(log.read()[-2000:], file=sys.stderr)
+            for report in reports:
+                print(report.get("cause"), file=sys.stderr)
+                for frame in report["expensive_stack"][:12]:
+                    print("   ", frame.get("function") or frame.get("module"), frame.get("line"), file=sys.stderr)
+        return is_named
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, help="the directory of the programs")
+    parser.add_argument("--only", help="a part of the recipes' names")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show the reports of recipes that were missed")
+    arguments = parser.parse_args()
+    lagwatch = str(pathlib.Path(arguments.bin).resolve() / "lagwatch")
+    outcomes = []
+    with SilentNameServer():
+        for recipe in sorted(FOLDER.iterdir()):
+            if recipe.suffix not in RUNTIMES or recipe.name == "recipes.py" or (arguments.only or "") not in recipe.name:
+                continue
+            for runtime in RUNTIMES[recipe.suffix]:
+                if shutil.which(runtime[0]) is None:
+                    print(f"left out {recipe.name}: there is no {runtime[0]}", file=sys.stderr)
+                else:
+                    outcomes.append(run(recipe, runtime, lagwatch, arguments.verbose))
+    named = sum(outcomes)
+    print(json.dumps({"recipes": len(outcomes), "named": named,
+                      "named_pct": round(100 * named / max(len(outcomes), 1), 1)}))
+
+
+if __name__ == "__main__":
+    main()
