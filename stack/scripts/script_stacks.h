@@ -25,6 +25,7 @@ struct ScriptLock {
   uint64_t turn;  // another one each time that another thread gets it
   int owner_tid;
   policies::LockKind kind = policies::LockKind::kInterpreterLock;
+  bool may_time_out = false;  // the wait has a timeout if its call has one
 
   bool operator==(const ScriptLock&) const = default;
 };

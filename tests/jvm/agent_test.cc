@@ -132,6 +132,14 @@ TEST_F(JvmAgent, NamesTheOwnerOfAMonitor) {
   EXPECT_THAT(report["waits"][0]["owner"].dump(), HasSubstr("SwingProgram.holdMonitor"));
 }
 
+TEST_F(JvmAgent, NamesTheOwnerOfALock) {
+  const json report = HangOf("lock");
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
+  EXPECT_EQ(report["verdict"]["word"], "lock");
+  ASSERT_FALSE(report["waits"].empty());
+  EXPECT_EQ(report["waits"][0]["owner"]["name"], "holder") << report["waits"];
+}
+
 TEST_F(JvmAgent, NamesThreadsThatWaitForEachOther) {
   const json report = HangOf("deadlock");
   if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";

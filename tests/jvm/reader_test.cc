@@ -212,6 +212,11 @@ TEST(JvmReader, EndsWhateverItReads) {
       ASSERT_LE(frames.count, ScriptFrames::kMost);
       ASSERT_LT(noise.read_count() - before, 20'000u);
       reader->FindMonitor(tid);
+      reader->FindParkedLock(tid);
+      reader->IsCollecting();
+      reader->IsAsleep(tid, &functions, &frames);
+      char cause[64];
+      reader->ReadGcCause(cause, sizeof cause);
     }
   }
   EXPECT_GT(with_frames, 0u);

@@ -18,6 +18,10 @@ std::optional<uint64_t> ReadSwitches(int32_t tid) {
                             "voluntary_ctxt_switches:");
 }
 
+stack::LockWait ToWait(const stack::ScriptLock& lock, bool has_timeout) {
+  return {lock.address, lock.kind, stack::WaitsFor::kOwner, has_timeout, lock.owner_tid};
+}
+
 }  // namespace
 
 WaitChain::WaitChain() : stacks_(base::MapBlock<stack::Stack>(kMaxWaits + 1)) {}
@@ -96,9 +100,10 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
 // until it has a turn.
 std::optional<stack::LockWait> WaitChain::FindLock(const Rest& rest, const stack::Stack& stack,
                                                    const stack::ModuleMap& modules) const {
-  if (!rest.script_lock) return owners_.Find(rest.blocked, stack, modules);
-  return stack::LockWait{rest.script_lock->address, rest.script_lock->kind, stack::WaitsFor::kOwner,
-                         /*has_timeout=*/false, rest.script_lock->owner_tid};
+  const auto& script_lock = rest.script_lock;
+  if (script_lock && !script_lock->may_time_out) return ToWait(*script_lock, /*has_timeout=*/false);
+  const auto lock = owners_.Find(rest.blocked, stack, modules);
+  return script_lock ? ToWait(*script_lock, lock && lock->has_timeout) : lock;
 }
 
 // A hidden thread that sleeps again after the signal was made to go back into its call: the program has not

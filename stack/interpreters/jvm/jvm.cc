@@ -39,9 +39,15 @@ void Jvm::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
 
 std::optional<ScriptLock> Jvm::FindLock(int tid, uint64_t) {
   if (found_ == nullptr) return std::nullopt;
-  const Reader::Monitor monitor = found_[0].reader.FindMonitor(tid);
-  if (monitor.owner_tid == 0) return std::nullopt;
-  return ScriptLock{monitor.address, /*turn=*/0, monitor.owner_tid, policies::LockKind::kMutex};
+  Reader::Monitor lock = found_[0].reader.FindMonitor(tid);
+  const bool is_monitor = lock.owner_tid != 0;
+  if (!is_monitor) lock = found_[0].reader.FindParkedLock(tid);
+  if (lock.owner_tid == 0) return std::nullopt;
+  return ScriptLock{.address = lock.address,
+                    .turn = 0,
+                    .owner_tid = lock.owner_tid,
+                    .kind = policies::LockKind::kMutex,
+                    .may_time_out = !is_monitor};
 }
 
 ScriptWait Jvm::FindWait(int tid, CodeMap* code) {

@@ -25,6 +25,7 @@ constexpr WantedOffset kOffsets[] = {
     {"Thread", "_osthread", &Layout::os_thread},
     {"JavaThread", "_anchor", &Layout::anchor},
     {"JavaThread", "_thread_state", &Layout::state},
+    {"JavaThread", "_threadObj", &Layout::thread_object},
     {"JavaThread", "_stack_base", &Layout::stack_base},
     {"Thread", "_stack_base", &Layout::stack_base},
     {"JavaThread", "_stack_size", &Layout::stack_size},
@@ -83,6 +84,9 @@ constexpr WantedOffset kOffsets[] = {
     {"ConstantPool", "_source_file_name_index", &Layout::pool_source_file},
     {"Klass", "_name", &Layout::class_name},
     {"InstanceKlass", "_constants", &Layout::class_constants},
+    {"Klass", "_super", &Layout::super_class},
+    {"InstanceKlass", "_fields", &Layout::fields},
+    {"InstanceKlass", "_fieldinfo_stream", &Layout::field_stream},
     {"Symbol", "_length", &Layout::symbol_length},
     {"Symbol", "_body", &Layout::symbol_body},
 };
@@ -98,6 +102,14 @@ constexpr WantedAddress kAddresses[] = {
     {"CodeCache", "_heaps", &Layout::code_heaps},
     {"StubRoutines", "_call_stub_return_address", &Layout::call_stub_return},
     {"Universe", "_collectedHeap", &Layout::heap},
+    {"CompressedOops", "_narrow_oop._base", &Layout::narrow_oop_base},
+    {"CompressedOops", "_base", &Layout::narrow_oop_base},
+    {"CompressedOops", "_narrow_oop._shift", &Layout::narrow_oop_shift},
+    {"CompressedOops", "_shift", &Layout::narrow_oop_shift},
+    {"CompressedKlassPointers", "_narrow_klass._base", &Layout::narrow_class_base},
+    {"CompressedKlassPointers", "_base", &Layout::narrow_class_base},
+    {"CompressedKlassPointers", "_narrow_klass._shift", &Layout::narrow_class_shift},
+    {"CompressedKlassPointers", "_shift", &Layout::narrow_class_shift},
     {"PerfMemory", "_start", &Layout::counters},
     {"Abstract_VM_Version", "_vm_major_version", &Layout::version_address},
 };
@@ -123,7 +135,8 @@ constexpr uint32_t Layout::*kOldMembers[] = {&Layout::blob_code_begin, &Layout::
 
 // Members without which the rest can be read.
 constexpr uint32_t Layout::*kOptionalMembers[] = {&Layout::monitor_owner_id, &Layout::lock_stack,
-                                                  &Layout::lock_stack_top, &Layout::lock_stack_base};
+                                                  &Layout::lock_stack_top,   &Layout::lock_stack_base,
+                                                  &Layout::fields,           &Layout::field_stream};
 
 // One of the JVM's exported tables.
 class Table {

@@ -22,13 +22,19 @@ struct Layout {
   uint64_t call_stub_return = 0;  // address, of an address
   uint64_t heap = 0;              // address, of a pointer
   uint64_t counters = 0;          // address, of a pointer; 0 if there are none
-  uint64_t version_address = 0;   // address
+  // Addresses of bases, and of shifts, of references and classes that are compressed.
+  uint64_t narrow_oop_base = 0;
+  uint64_t narrow_oop_shift = 0;
+  uint64_t narrow_class_base = 0;
+  uint64_t narrow_class_shift = 0;
+  uint64_t version_address = 0;  // address
 
   uint32_t list_length = kNone;
   uint32_t list_threads = kNone;
   uint32_t os_thread = kNone;  // in a thread, as all until `pending_monitor`
   uint32_t anchor = kNone;
   uint32_t state = kNone;
+  uint32_t thread_object = kNone;  // a pointer to its object's address
   uint32_t stack_base = kNone;
   uint32_t stack_size = kNone;
   uint32_t pending_monitor = kNone;
@@ -91,6 +97,9 @@ struct Layout {
   uint32_t pool_bytes = kNone;  // a size
   uint32_t class_name = kNone;
   uint32_t class_constants = kNone;
+  uint32_t super_class = kNone;
+  uint32_t fields = kNone;        // a table of them; or, since JDK 21,
+  uint32_t field_stream = kNone;  // compressed numbers
   uint32_t symbol_length = kNone;
   uint32_t symbol_body = kNone;
 

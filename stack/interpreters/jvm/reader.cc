@@ -23,6 +23,7 @@ void Reader::UseMemory(Memory* memory) {
   memory_ = memory;
   code_.Attach(memory, &layout_);
   methods_.Attach(memory, &layout_);
+  objects_.Attach(memory, &layout_);
 }
 
 bool Reader::Read(int tid, const RawStack* raw, ScriptFunctions* functions, ScriptFrames* frames) {
@@ -91,12 +92,7 @@ uint64_t Reader::FindThread(int tid) {
   return found;
 }
 
-bool Reader::IsThread(uint64_t thread, int tid) {
-  uint64_t os_thread = 0;
-  int32_t id = 0;
-  return thread != 0 && memory_->Read(thread + layout_.os_thread, &os_thread) && os_thread != 0 &&
-         memory_->Read(os_thread + layout_.thread_id, &id) && id == tid;
-}
+bool Reader::IsThread(uint64_t thread, int tid) { return thread != 0 && TidOf(thread) == tid; }
 
 Reader::Monitor Reader::FindMonitor(int tid) {
   const uint64_t thread = FindThread(tid);
@@ -107,13 +103,43 @@ Reader::Monitor Reader::FindMonitor(int tid) {
     return {};
   int owner_tid = 0;
   ForEachThread([&](uint64_t other) {
-    uint64_t os_thread = 0;
-    const bool is_owner = IsOwner(other, monitor, owner);
-    if (is_owner && memory_->Read(other + layout_.os_thread, &os_thread))
-      memory_->Read(os_thread + layout_.thread_id, &owner_tid);
-    return is_owner;
+    if (!IsOwner(other, monitor, owner)) return false;
+    owner_tid = TidOf(other);
+    return true;
   });
   return {monitor, owner_tid};
+}
+
+Reader::Monitor Reader::FindParkedLock(int tid) {
+  const uint64_t thread = FindThread(tid);
+  const uint64_t lock =
+      thread == 0 ? 0 : objects_.ReadReference(ObjectOf(thread), {"java/lang/Thread", "parkBlocker"});
+  if (lock == 0) return {};
+  const uint64_t owner = objects_.ReadReference(
+      lock, {"java/util/concurrent/locks/AbstractOwnableSynchronizer", "exclusiveOwnerThread"});
+  if (owner == 0) return {};
+  int owner_tid = 0;
+  ForEachThread([&](uint64_t other) {
+    if (ObjectOf(other) != owner) return false;
+    owner_tid = TidOf(other);
+    return true;
+  });
+  return {lock, owner_tid};
+}
+
+int Reader::TidOf(uint64_t thread) {
+  uint64_t os_thread = 0;
+  int32_t tid = 0;
+  return memory_->Read(thread + layout_.os_thread, &os_thread) &&
+                 memory_->Read(os_thread + layout_.thread_id, &tid)
+             ? tid
+             : 0;
+}
+
+uint64_t Reader::ObjectOf(uint64_t thread) {
+  uint64_t place = 0;
+  uint64_t object = 0;
+  return memory_->Read(thread + layout_.thread_object, &place) && memory_->Read(place, &object) ? object : 0;
 }
 
 bool Reader::IsOwner(uint64_t thread, uint64_t monitor, uint64_t owner) {

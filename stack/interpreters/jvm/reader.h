@@ -12,6 +12,7 @@
 #include "stack/interpreters/jvm/code_cache.h"
 #include "stack/interpreters/jvm/layout.h"
 #include "stack/interpreters/jvm/methods.h"
+#include "stack/interpreters/jvm/objects.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/script_frames.h"
 #include "stack/scripts/script_functions.h"
@@ -36,6 +37,8 @@ class Reader {
   };
   // The monitor that thread `tid` waits to enter.
   Monitor FindMonitor(int tid);
+  // The lock of java.util.concurrent that thread `tid` is parked for.
+  Monitor FindParkedLock(int tid);
   bool HasThread(int tid) { return FindThread(tid) != 0; }
   // Whether a garbage collection has stopped the threads that run Java code.
   bool IsCollecting();
@@ -81,6 +84,8 @@ class Reader {
   uint64_t FindThread(int tid);
   bool IsThread(uint64_t thread, int tid);
   bool IsOwner(uint64_t thread, uint64_t monitor, uint64_t owner);
+  int TidOf(uint64_t thread);
+  uint64_t ObjectOf(uint64_t thread);
   bool HasInLockStack(uint64_t thread, uint64_t object);
   // Calls `take` with each thread's object until it returns true.
   template <typename Take>
@@ -113,6 +118,7 @@ class Reader {
   Layout layout_;
   CodeCache code_;
   Methods methods_;
+  Objects objects_;
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
   // Of the stack that is read.
   const RawStack* raw_ = nullptr;
