@@ -69,7 +69,7 @@ bool IsOwn(Selector* selector, int descriptor, SelectorThread* self) {
   }
   const std::lock_guard lock(g_leaving);
   selector->is_shared.store(true);
-  // What the other one does now is no dispatch of a loop.
+  // The other one's dispatch is none of a loop.
   SelectorThread* const other = selector->thread.load();
   if (other != nullptr && other != self) lw_set_thresholds(other->dispatch.loop, kForeverMs, kForeverMs);
   return false;

@@ -30,7 +30,7 @@ struct ScriptLock {
   bool operator==(const ScriptLock&) const = default;
 };
 
-// What a thread of a language waits for that sleeps in a futex.
+// The wait of a thread of a language that sleeps in a futex.
 enum class ScriptWait : uint8_t {
   kUnknown,
   kSleep,  // the program asked for it
@@ -47,7 +47,7 @@ class ScriptStacks {
   // The lock of the language's own that thread `tid` waits for, in a futex at `address`, if it has an owner.
   // Reads it in place.
   virtual std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t /*address*/) { return std::nullopt; }
-  // What thread `tid` waits for, which sleeps in a futex.
+  // The wait of thread `tid`, which sleeps in a futex.
   virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
   // The cause of the last garbage collection, as the run time names it; empty if it is not known. Valid until
   // the next call of a method.

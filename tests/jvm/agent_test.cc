@@ -50,8 +50,8 @@ class JvmAgent : public ::testing::Test {
     EXPECT_EQ(program.Wait(), 0) << program.Errors();
     return program.Errors();
   }
-  // The event thread's report of a lag; null without one.
-  json Lag() const {
+  // The first report of a hang; null without one.
+  json FirstHang() const {
     for (const json& line : Ask({"reports"})) {
       json report = Ask({"report", line["id"]});
       if (report["kind"] == "lag") return report;
@@ -83,7 +83,7 @@ class JvmAgent : public ::testing::Test {
   json HangOf(const std::string& kind) {
     if (!HasScreen()) return nullptr;
     EXPECT_EQ(RunSwing(Agent(), kind), "");
-    json report = Lag();
+    json report = FirstHang();
     EXPECT_FALSE(report.is_null()) << kind;
     return report;
   }
@@ -117,7 +117,7 @@ TEST_F(JvmAgent, BlamesGarbageCollectionsForTheirTime) {
   std::vector<std::string> command = Agent();
   command.insert(command.end(), {"-XX:+UseSerialGC", "-Xmx600m"});
   RunSwing(command, "gc");
-  const json report = Lag();
+  const json report = FirstHang();
   ASSERT_FALSE(report.is_null());
   EXPECT_GT(report["verdict"]["gc_ms"], 0) << report["verdict"];
   EXPECT_EQ(report["facts"]["gc_cause"], "System.gc()") << report["facts"];
@@ -151,7 +151,7 @@ TEST_F(JvmAgent, NamesThreadsThatWaitForEachOther) {
 TEST_F(JvmAgent, NoHangInManyShortEvents) {
   if (!HasScreen()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
   RunSwing(Agent(), "busy");
-  EXPECT_TRUE(Lag().is_null());
+  EXPECT_TRUE(FirstHang().is_null());
 }
 
 TEST_F(JvmAgent, WatchesTheLoopOfASelector) {
@@ -159,7 +159,7 @@ TEST_F(JvmAgent, WatchesTheLoopOfASelector) {
   command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "SelectorProgram", "alone"});
   Process program(command);
   EXPECT_EQ(program.Wait(), 0) << program.Errors();
-  const json report = Lag();
+  const json report = FirstHang();
   ASSERT_FALSE(report.is_null());
   EXPECT_EQ(report["loop"], "request-loop");
   EXPECT_THAT(FramesOf(report), HasSubstr("< SelectorProgram.handleRequest (SelectorProgram.java):"));
@@ -170,7 +170,7 @@ TEST_F(JvmAgent, NoLoopAtASelectorOfSeveralThreads) {
   command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "SelectorProgram", "shared"});
   Process program(command);
   EXPECT_EQ(program.Wait(), 0) << program.Errors();
-  EXPECT_TRUE(Lag().is_null());
+  EXPECT_TRUE(FirstHang().is_null());
 }
 
 TEST_F(JvmAgent, SaysWhatItCannotRead) {
@@ -187,7 +187,7 @@ TEST_F(JvmAgent, ComesByLagwatchRun) {
   const std::string errors = RunSwing(
       {LAGWATCH_PROGRAM, "run", "--threshold-ms", "500", "--spool", spool_, "--", LAGWATCH_JAVA}, "spin");
   EXPECT_THAT(errors, HasSubstr("lagwatch: java loads lagwatch's agent, by JAVA_TOOL_OPTIONS"));
-  EXPECT_THAT(FramesOf(Lag()),
+  EXPECT_THAT(FramesOf(FirstHang()),
               HasSubstr("SwingProgram.importOrders (SwingProgram.java)" + LineOf("spinFor(1200)") + " < "));
 }
 

@@ -26,7 +26,7 @@ namespace {
 using lagwatch::testing::Process;
 using lagwatch::testing::WaitUntil;
 
-// The stops that the program has told so far: their frames.
+// The stops that the program has printed so far: their frames.
 std::vector<std::vector<std::string>> StopsIn(const std::string& output) {
   std::vector<std::vector<std::string>> stops;
   std::istringstream text(output);
@@ -170,7 +170,7 @@ class Noise final : public Memory {
   explicit Noise(Memory* real, uint32_t seed) : real_(real), random_(seed) {}
 
  protected:
-  // What it reads is the JVM's own, but for one read in so many.
+  // Returns the JVM's own memory, except at one read in sixteen.
   bool ReadBytes(uint64_t address, void* destination, size_t size_bytes) override {
     if (!real_->Read(address, destination, size_bytes)) return false;
     if (random_() % 16 != 0) return true;

@@ -39,7 +39,7 @@ class CodeCache {
 
   bool IsInterpreter(uint64_t pc) const { return interpreter_begin_ <= pc && pc < interpreter_end_; }
   bool Holds(uint64_t pc) const;
-  // Where the interpreter and compiled code return to the JVM's own code.
+  // Whether the interpreter and compiled code return there to the JVM's own code.
   bool IsCallStubReturn(uint64_t pc) const { return pc == call_stub_return_ && pc != 0; }
   // False where there is no code.
   bool FindBlob(uint64_t pc, Blob* blob);

@@ -39,9 +39,9 @@ class Jvm final : public Interpreter {
   base::MappedBlock<Found> found_;  // one; null while there is none
 };
 
-// Puts Java frames into `stack`: its native frames up to the first one of generated code stay, but for those
-// of `jvm_module`; Java frames follow, of module `language`, and nothing else. Does nothing without Java
-// frames. Context: any; pure.
+// Puts Java frames into `stack`: its native frames up to the first one of generated code stay, except
+// those of `jvm_module`; Java frames follow, of module `language`, and nothing else. Does nothing without
+// Java frames. Context: any; pure.
 void Splice(const ScriptFrames& frames, uint32_t jvm_module, uint32_t language, Stack* stack);
 
 }  // namespace lagwatch::stack::jvm

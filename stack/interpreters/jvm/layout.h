@@ -40,7 +40,7 @@ struct Layout {
   uint32_t pending_monitor = kNone;
   uint32_t monitor_owner_id = kNone;  // since JDK 24
   uint32_t is_collecting = kNone;     // in the heap: a byte
-  // Since JDK 21: the objects that the thread has locked while nobody waited for them.
+  // Since JDK 21: the objects that the thread locked while no other thread waited for them.
   uint32_t lock_stack = kNone;
   uint32_t thread_id = kNone;  // in an OS thread
   uint32_t monitor_owner = kNone;

@@ -42,7 +42,7 @@ class Methods {
     uint64_t function = 0;
     bool is_hidden = false;
   };
-  // The constant part of a method, and its pool. False if it is none.
+  // The constant part of a method, and its pool. False if it is not one.
   struct Parts {
     uint64_t constants;
     uint64_t pool;

@@ -143,7 +143,7 @@ uint64_t Reader::ObjectOf(uint64_t thread) {
 }
 
 bool Reader::IsOwner(uint64_t thread, uint64_t monitor, uint64_t owner) {
-  constexpr uint64_t kAnonymous = 1;  // a thread that locked the object when nobody waited for it
+  constexpr uint64_t kAnonymous = 1;  // a thread that locked the object while no other waited for it
   if (thread == owner) return true;
   if (owner == kAnonymous) {
     uint64_t place = 0;

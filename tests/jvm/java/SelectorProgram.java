@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A selector's loop, which sleeps when it is told to. With "shared", two threads take turns at the selector:
+// A selector's loop, whose handler sleeps at the request 'x'. With "shared", two threads take turns at the selector:
 // the one that got an event leaves it to the other.
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;

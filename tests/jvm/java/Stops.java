@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stops at places that it tells before: the frames that the JVM itself sees there, one a line, innermost first,
+// Stops at places that it prints before: the frames that the JVM itself sees there, one a line, innermost first,
 // then an empty line. A line of input lets it go on. Methods are interpreted, compiled and inlined by then.
 import java.util.List;
 import java.util.function.IntUnaryOperator;
