@@ -15,7 +15,7 @@ public final class SwingProgram {
   static void importOrders(String kind) throws Exception {
     switch (kind) {
       case "spin" -> spinFor(1200);
-      case "counted" -> countTo(1_500_000_000);
+      case "counted" -> countTo(900_000_000);
       case "sleep" -> Thread.sleep(1200);
       case "monitor" -> {
         synchronized (monitor) {
@@ -25,7 +25,7 @@ public final class SwingProgram {
       case "gc" -> {
         java.util.List<Object> live = new java.util.LinkedList<>();
         for (int i = 0; i < 4_000_000; i++) live.add(new int[2]);
-        for (int i = 0; i < 6; i++) System.gc();
+        for (int i = 0; i < 4; i++) System.gc();
         sink += live.size();
       }
       case "deadlock" -> {
