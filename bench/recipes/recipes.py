@@ -6,14 +6,13 @@ A recipe is a program of this folder. It reads lines from standard input and fre
 that ends with the comment `FREEZE NAME`: NAME is the function. A comment `KEEPS NAME` marks the line of another thread
 that keeps what the frozen one waits for, and is to be named instead. `scripts/bench recipes` installs PACKAGES; a language
 that is missing is left out. The last line is one JSON object: `recipes`, `named` (a report names function and line),
-`named_pct`.
+`named_pct`; and of the servers in real.py `programs`, `programs_named`.
 """
 import argparse
 import fcntl
 import json
 import os
 import pathlib
-import re
 import shutil
 import socket
 import subprocess
@@ -23,10 +22,15 @@ import termios
 import threading
 import time
 
-PACKAGES = ["lua-posix", "lua5.1", "lua5.4", "luajit", "nodejs", "ruby"]
+import real
+from expectation import expectation, matches
+
+PACKAGES = ["lua-posix", "lua5.1", "lua5.4", "luajit", "nodejs", "npm", "python3-aiohttp", "redis-server", "redis-tools",
+            "ruby"]
 FOLDER = pathlib.Path(__file__).resolve().parent
 THRESHOLD_MS = 300
 LONGEST_S = 12
+OWN = ["expectation.py", "real.py", "recipes.py"]  # no recipes
 RUNTIMES = {".py": [["/usr/bin/python3"]], ".js": [["node"]], ".lua": [["lua5.1"], ["lua5.4"], ["luajit"]], ".rb": [["ruby"]],
             ".java": [["java"]]}
 
@@ -43,15 +47,6 @@ class SilentNameServer:
 
     def __exit__(self, *_):
         self.socket.close()
-
-
-def expectation(source):
-    """(function, line, whether it is another thread's) of a recipe."""
-    marks = {}
-    for number, line in enumerate(source.read_text().splitlines(), 1):
-        if mark := re.search(r"\b(FREEZE|KEEPS) (\S+)$", line):
-            marks[mark[1]] = (mark[2], number, mark[1] == "KEEPS")
-    return marks.get("KEEPS") or marks["FREEZE"]
 
 
 def is_unread(pipe):
@@ -88,11 +83,6 @@ def drive(program, directory):
     except subprocess.TimeoutExpired:
         program.kill()  # of a deadlock; its report is on disk
     thread.join()
-
-
-def matches(frame, name, line):
-    function = frame.get("function") or ""
-    return frame.get("line") == line and (function.split(" (")[0].split(".")[-1] == name.split(".")[-1])
 
 
 def blamed(report, is_others):
@@ -141,13 +131,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="the directory of the programs")
     parser.add_argument("--only", help="a part of the recipes' names")
+    parser.add_argument("--pictures", help="a directory for pictures of the pages about the real programs' reports")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the reports of recipes that were missed")
     arguments = parser.parse_args()
-    lagwatch = str(pathlib.Path(arguments.bin).resolve() / "lagwatch")
+    lagwatch = pathlib.Path(arguments.bin).resolve() / "lagwatch"
     outcomes = []
     with SilentNameServer():
         for recipe in sorted(FOLDER.iterdir()):
-            if recipe.suffix not in RUNTIMES or recipe.name == "recipes.py" or (arguments.only or "") not in recipe.name:
+            if recipe.suffix not in RUNTIMES or recipe.name in OWN or (arguments.only or "") not in recipe.name:
                 continue
             for runtime in RUNTIMES[recipe.suffix]:
                 if shutil.which(runtime[0]) is None:
@@ -155,8 +146,10 @@ def main():
                 else:
                     outcomes.append(run(recipe, runtime, lagwatch, arguments.verbose))
     named = sum(outcomes)
+    programs = real.run_all(lagwatch.parent, arguments.only or "", arguments.pictures)
     print(json.dumps({"recipes": len(outcomes), "named": named,
-                      "named_pct": round(100 * named / max(len(outcomes), 1), 1)}))
+                      "named_pct": round(100 * named / max(len(outcomes), 1), 1),
+                      "programs": len(programs), "programs_named": sum(programs)}))
 
 
 if __name__ == "__main__":
