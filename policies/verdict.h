@@ -87,9 +87,9 @@ struct TimeShares {
   int64_t display_ns = 0;
   int64_t service_ns = 0;
   int64_t name_lookup_ns = 0;
-  int64_t gc_ns = 0;
   int64_t sleep_ns = 0;
   int64_t stopped_ns = 0;
+  int64_t gc_ns = 0;
 
   bool operator==(const TimeShares&) const = default;
 };
