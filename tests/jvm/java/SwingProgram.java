@@ -30,7 +30,7 @@ public final class SwingProgram {
       }
       case "deadlock" -> {
         synchronized (monitor) {
-          pause(300);
+          pause(100);
           takeBoth();
         }
       }
@@ -74,7 +74,7 @@ public final class SwingProgram {
 
   static void takeBoth() {
     synchronized (second) {
-      pause(300);
+      pause(100);
       synchronized (monitor) {
         sink++;
       }
