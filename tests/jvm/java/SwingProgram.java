@@ -10,6 +10,8 @@ public final class SwingProgram {
   private static final Object second = new Object();
   private static final java.util.concurrent.locks.ReentrantLock lock =
       new java.util.concurrent.locks.ReentrantLock();
+  private static final java.util.concurrent.CountDownLatch hasFirst =
+      new java.util.concurrent.CountDownLatch(2);
   static volatile long sink;
 
   static void importOrders(String kind) throws Exception {
@@ -30,8 +32,10 @@ public final class SwingProgram {
       }
       case "deadlock" -> {
         synchronized (monitor) {
-          pause(100);
-          takeBoth();
+          awaitBoth();
+          synchronized (second) {
+            sink++;
+          }
         }
       }
       case "lock" -> {
@@ -72,9 +76,19 @@ public final class SwingProgram {
     }
   }
 
+  // Until each of the two threads has its first monitor.
+  static void awaitBoth() {
+    hasFirst.countDown();
+    try {
+      hasFirst.await();
+    } catch (InterruptedException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
   static void takeBoth() {
     synchronized (second) {
-      pause(100);
+      awaitBoth();
       synchronized (monitor) {
         sink++;
       }
@@ -131,6 +145,7 @@ public final class SwingProgram {
             }
           });
       new Thread(SwingProgram::takeBoth, "other").start();
+      hasFirst.await();
       pause(2000);
     } else {
       if (kind.equals("monitor")) new Thread(SwingProgram::holdMonitor, "holder").start();
