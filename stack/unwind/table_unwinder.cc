@@ -92,6 +92,14 @@ class TableUnwinder final : public Unwinder {
                                                    : Completeness::kIncomplete;
   }
 
+  void UnwindTableless(const RawStack& raw, const ModuleMap& modules, Stack* stack,
+                       TablelessFrames* tableless) override {
+    tableless->Clear();
+    tableless_ = tableless;
+    Unwind(raw, modules, stack);
+    tableless_ = nullptr;
+  }
+
   Frame Resolve(uint64_t return_address, const ModuleMap& modules) override {
     modules_ = &modules;
     const CachedRule& cached = Lookup(return_address);
@@ -164,7 +172,7 @@ class TableUnwinder final : public Unwinder {
     uint64_t function_start = own.address - own.offset + own.found.function_offset;
     FramePointerSearch search(cursor.stack_pointer, function_start, own.found.rule, memory_, code_);
     auto walk_from = [&](uint64_t frame_pointer) {
-      frames_.RewindTo(frame_count);
+      RewindTo(frame_count);
       Cursor trial = cursor;
       trial.frame_pointer = frame_pointer;
       trial.is_frame_pointer_known = true;
@@ -180,8 +188,13 @@ class TableUnwinder final : public Unwinder {
     }
     // Right in any case, even if something further out is in the way of a proof.
     if (by_prologue != 0) return walk_from(by_prologue);
-    frames_.RewindTo(frame_count);
+    RewindTo(frame_count);
     return Step::kIncomplete;
+  }
+
+  void RewindTo(uint64_t frame_count) {
+    frames_.RewindTo(frame_count);
+    if (tableless_ != nullptr) tableless_->RewindTo(frame_count);
   }
 
   const CachedRule& Lookup(uint64_t end_of_call) { return rules_.Lookup(end_of_call, *modules_); }
@@ -322,6 +335,8 @@ class TableUnwinder final : public Unwinder {
 
   // Hand-written assembly, just-in-time compiled code, or a jump into nowhere.
   [[gnu::noinline]] Step StepWithoutRule(const CachedRule& cached, Cursor* cursor) {
+    if (tableless_ != nullptr && cursor->is_frame_pointer_known)
+      tableless_->Add({frames_.count() - 1, cursor->program_counter, cursor->frame_pointer});
     unsigned char code[kMaxCodeBytes];
     bool is_code = code_->Read(cursor->program_counter, code);
     if (IsAtSignalReturn(*cursor)) return StepOverSignal(cursor);
@@ -437,6 +452,7 @@ class TableUnwinder final : public Unwinder {
   const ModuleMap* modules_ = nullptr;
   StackMemory* memory_ = nullptr;
   const CodeReader* code_ = nullptr;
+  TablelessFrames* tableless_ = nullptr;  // null: not asked for
 };
 
 class SelfContainedUnwinder final : public Unwinder {
@@ -453,6 +469,10 @@ class SelfContainedUnwinder final : public Unwinder {
   }
   void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
     unwinder_.Unwind(raw, modules, stack);
+  }
+  void UnwindTableless(const RawStack& raw, const ModuleMap& modules, Stack* stack,
+                       TablelessFrames* tableless) override {
+    unwinder_.UnwindTableless(raw, modules, stack, tableless);
   }
   Frame Resolve(uint64_t return_address, const ModuleMap& modules) override {
     return unwinder_.Resolve(return_address, modules);
