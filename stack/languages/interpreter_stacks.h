@@ -9,6 +9,7 @@
 #include "stack/interpreters/interpreter.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/python/python.h"
+#include "stack/interpreters/v8/v8.h"
 #include "stack/scripts/script_stacks.h"
 
 namespace lagwatch::stack {
@@ -32,7 +33,8 @@ class InterpreterStacks final : public ScriptStacks {
 
   OwnMemory memory_;
   python::Python python_{&memory_};
-  const std::array<Interpreter*, 1> interpreters_{&python_};
+  v8::V8 v8_{&memory_};
+  const std::array<Interpreter*, 2> interpreters_{&python_, &v8_};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
 };
