@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Freezes its loop in the way that the argument names, and prints the stack that V8 itself sees there.
+'use strict';
+const childProcess = require('child_process');
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+
+const MS = 600;
+
+// Prints "NAME (FILE):LINE" of each caller, innermost first. Called on the line that then freezes.
+function tell() {
+  Error.stackTraceLimit = Infinity;
+  Error.prepareStackTrace = (_, sites) => sites;
+  const sites = new Error().stack.slice(1);
+  Error.prepareStackTrace = undefined;
+  const lines = sites.filter((site) => !site.isAsync?.()).map((site) => {
+    const file = site.getFileName()?.replace(/^(?!node:).*\//, '') ?? 'native';
+    return `${site.getFunctionName() ?? '<anonymous>'} (${file}):${file === 'native' ? 0 : site.getLineNumber()}`;
+  });
+  // Not through a pipe's stream, which the frozen loop could not write.
+  fs.writeSync(1, lines.join('\n') + '\n');
+}
+
+const end = () => Date.now() + MS;
+
+class Handler {
+  json() {
+    const text = JSON.stringify(Array.from({length: 20000}, (_, i) => ({a: i, b: `x${i}`})));
+    const until = end();
+    tell(); while (Date.now() < until) JSON.parse(text);
+  }
+  regex() {
+    tell(); /^(a+)+$/.test('a'.repeat(25) + 'b');
+  }
+  wait() {
+    tell(); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, MS);
+  }
+  fifo() {
+    const fifo = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'fifo-')), 'fifo');
+    childProcess.execSync(`mkfifo ${fifo}`);
+    childProcess.spawn('sh', ['-c', `sleep 0.6; echo > ${fifo}; rm -r ${path.dirname(fifo)}`]);
+    tell(); fs.readFileSync(fifo);
+  }
+  sort() {
+    [2, 1].sort((left, right) => {
+      tell(); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, MS);
+      return left - right;
+    });
+  }
+  generator() {
+    function* numbers() {
+      yield 1;
+      tell(); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, MS);
+    }
+    Array.from(numbers());
+  }
+  größe() {
+    tell(); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, MS);
+  }
+}
+
+setTimeout(function freeze() {
+  // The hang ends with its dispatch, the program with the next one.
+  setTimeout(() => {}, MS + 200);
+  new Handler()[process.argv[2]]();
+}, 150);
