@@ -62,6 +62,11 @@ void CodeMap::UnwindTableless(const RawStack& raw, Stack* stack, TablelessFrames
   unwinder_->UnwindTableless(raw, modules_, stack, tableless);
 }
 
+void CodeMap::TrustGeneratedRecords() {
+  std::lock_guard lock(mutex_);
+  unwinder_->TrustGeneratedRecords();
+}
+
 uint32_t CodeMap::FindCode(uint64_t address, bool* is_code) const {
   std::lock_guard lock(mutex_);
   const ModuleMap::CodeRange* range = modules_.FindRange(address);

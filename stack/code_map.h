@@ -48,6 +48,8 @@ class CodeMap final : private ModuleSource {
   // As Unwind(), with lagwatch's own frames, and lists those that no unwind table describes. Context:
   // watchdog.
   void UnwindTableless(const RawStack& raw, Stack* stack, TablelessFrames* tableless);
+  // See Unwinder. Context: watchdog.
+  void TrustGeneratedRecords();
   // The module of the code at `address`, or kNoModule; `is_code` is false if there is no code. Context:
   // watchdog.
   uint32_t FindCode(uint64_t address, bool* is_code) const;

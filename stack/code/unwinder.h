@@ -27,6 +27,9 @@ class Unwinder {
     Unwind(raw, modules, stack);
   }
 
+  // From now on, takes it that callers in code made at run time keep frame records, as V8's do.
+  virtual void TrustGeneratedRecords() {}
+
   // The frame of a caller, by its return address alone.
   virtual Frame Resolve(uint64_t return_address, const ModuleMap& modules) {
     const uint64_t address = return_address - 1;

@@ -100,6 +100,8 @@ class TableUnwinder final : public Unwinder {
     tableless_ = nullptr;
   }
 
+  void TrustGeneratedRecords() override { trusts_generated_records_ = true; }
+
   Frame Resolve(uint64_t return_address, const ModuleMap& modules) override {
     modules_ = &modules;
     const CachedRule& cached = Lookup(return_address);
@@ -388,10 +390,12 @@ class TableUnwinder final : public Unwinder {
     }
     return_address = StripSignature(return_address);
     const ModuleMap::CodeRange* caller = modules_->FindRange(return_address - 1);
-    if (caller == nullptr || SkipsCaller(*cursor, record, return_address)) return Step::kIncomplete;
+    const bool is_trusted = trusts_generated_records_ && cursor->registers == nullptr;
+    if (caller == nullptr || (!is_trusted && SkipsCaller(*cursor, record, return_address)))
+      return Step::kIncomplete;
     // HotSpot's interpreter pushes return addresses and jumps. Then the caller keeps a frame record, too.
-    const bool is_plausible = caller->module == kNoModule ? saved > record && saved < memory_->end()
-                                                          : code_->IsReturnAddress(return_address);
+    const bool is_plausible =
+        caller->module == kNoModule ? saved > record && saved < memory_->end() : MayReturnTo(return_address);
     return is_plausible ? GoToRecordsCaller(record, saved, return_address, cursor) : Step::kIncomplete;
   }
 
@@ -425,6 +429,13 @@ class TableUnwinder final : public Unwinder {
     return has_rule(return_address - 1);
   }
 
+  // When V8 gives up optimised code, its frames go on at the beginnings of built-in functions.
+  bool MayReturnTo(uint64_t return_address) {
+    if (code_->IsReturnAddress(return_address)) return true;
+    return trusts_generated_records_ && modules_->IsCode(return_address) &&
+           Lookup(return_address + 1).found.rule.cfa == Cfa::kNone;
+  }
+
   // A frame record is {the caller's frame pointer, return address}.
   Step StepByFrameRecord(uint64_t record, Cursor* cursor) {
     uint64_t saved;
@@ -434,7 +445,7 @@ class TableUnwinder final : public Unwinder {
       return Step::kIncomplete;
     }
     return_address = StripSignature(return_address);
-    if (return_address != 0 && !code_->IsReturnAddress(return_address)) return Step::kIncomplete;
+    if (return_address != 0 && !MayReturnTo(return_address)) return Step::kIncomplete;
     return GoToRecordsCaller(record, saved, return_address, cursor);
   }
 
@@ -453,6 +464,7 @@ class TableUnwinder final : public Unwinder {
   StackMemory* memory_ = nullptr;
   const CodeReader* code_ = nullptr;
   TablelessFrames* tableless_ = nullptr;  // null: not asked for
+  bool trusts_generated_records_ = false;
 };
 
 class SelfContainedUnwinder final : public Unwinder {
@@ -474,6 +486,7 @@ class SelfContainedUnwinder final : public Unwinder {
                        TablelessFrames* tableless) override {
     unwinder_.UnwindTableless(raw, modules, stack, tableless);
   }
+  void TrustGeneratedRecords() override { unwinder_.TrustGeneratedRecords(); }
   Frame Resolve(uint64_t return_address, const ModuleMap& modules) override {
     return unwinder_.Resolve(return_address, modules);
   }

@@ -15,6 +15,10 @@ constexpr bool IsObject(uint64_t word) { return (word & 3) == 1; }
 constexpr bool IsSmall(uint64_t word) { return (word & UINT32_MAX) == 0; }
 constexpr int32_t ToSmall(uint64_t word) { return static_cast<int32_t>(word >> 32); }
 
+// In arrays, of bytes and of words.
+inline constexpr int32_t kArrayLength = 8;
+inline constexpr int32_t kArrayContent = 16;
+
 // The characters of a string, in one piece.
 struct FlatText {
   uint64_t address;

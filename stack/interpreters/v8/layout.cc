@@ -45,21 +45,54 @@ struct Unexported {
   int32_t position_table;
   int32_t function_data;
   int32_t scope_variables;
+  int32_t function_code;
+  int32_t code_deoptimization;
+  int32_t code_positions;
+  int32_t code_start;
+  int32_t code_size;
 };
 
 bool FindUnexported(const Version& version, Unexported* members) {
   switch (version.major) {
     case 10:
-      *members = {.position_table = 32, .function_data = 8, .scope_variables = 3};
+      *members = {.position_table = 32,
+                  .function_data = 8,
+                  .scope_variables = 3,
+                  .function_code = 48,
+                  .code_deoptimization = 16,
+                  .code_positions = 24,
+                  .code_start = 128,
+                  .code_size = 40};
       return true;
     case 11:
-      *members = {.position_table = 32, .function_data = 8, .scope_variables = 3};
+      *members = {.position_table = 32,
+                  .function_data = 8,
+                  .scope_variables = 3,
+                  .function_code = 48,
+                  .code_deoptimization = 16,
+                  .code_positions = 24,
+                  .code_start = 40,
+                  .code_size = 56};
       return true;
     case 12:
-      *members = {.position_table = 24, .function_data = 8, .scope_variables = 3};
+      *members = {.position_table = 24,
+                  .function_data = 8,
+                  .scope_variables = 3,
+                  .function_code = 24,
+                  .code_deoptimization = 8,
+                  .code_positions = 16,
+                  .code_start = 40,
+                  .code_size = 52};
       return true;
     case 13:
-      *members = {.position_table = 24, .function_data = 8, .scope_variables = 5};
+      *members = {.position_table = 24,
+                  .function_data = 8,
+                  .scope_variables = 5,
+                  .function_code = -1,
+                  .code_deoptimization = 8,
+                  .code_positions = 16,
+                  .code_start = 40,
+                  .code_size = 56};
       return true;
     default:
       return false;
@@ -116,7 +149,23 @@ void ReadTypes(Constants* constants, Layout* layout) {
   layout->bytecode_array_type = constants->Read({"type_BytecodeArray__BYTECODE_ARRAY_TYPE"});
   layout->byte_array_type = constants->Read({"type_ByteArray__BYTE_ARRAY_TYPE"});
   layout->trusted_byte_array_type = constants->Read({"type_TrustedByteArray__TRUSTED_BYTE_ARRAY_TYPE"}, -1);
-  layout->code_type = constants->Read({"type_Code__CODE_TYPE"}, -1);
+  layout->code_type = constants->Read({"type_Code__CODE_TYPE"});
+  layout->map_type = constants->Read({"type_Map__MAP_TYPE"});
+  layout->stream_type = constants->Read({"type_InstructionStream__INSTRUCTION_STREAM_TYPE"}, -1);
+}
+
+void ReadCode(Constants* constants, const Version& version, const Unexported& unexported, Layout* layout) {
+  layout->function_code = unexported.function_code;
+  layout->code_holds_instructions = version.major <= 10;
+  layout->code_deoptimization = unexported.code_deoptimization;
+  layout->code_positions = unexported.code_positions;
+  layout->code_start =
+      constants->Read({"class_Code__instruction_start__Address", "class_Code__instruction_start__uintptr_t"},
+                      unexported.code_start);
+  layout->code_size = constants->Read({"class_Code__instruction_size__int"}, unexported.code_size);
+  layout->code_of_stream = 8;
+  layout->literals = constants->Read({"DeoptimizationDataLiteralArrayIndex"}, 2);
+  layout->inlinings = constants->Read({"DeoptimizationDataInliningPositionsIndex"}, 7);
 }
 
 // A wrong offset leads to nothing that passes for an object, but a huge one is not read at all.
@@ -150,6 +199,7 @@ bool FindLayout(Memory* memory, const ExportedSymbols& exports, Version* version
   ReadFunctions(&constants, unexported, layout);
   ReadStrings(&constants, layout);
   ReadTypes(&constants, layout);
+  ReadCode(&constants, *version, unexported, layout);
   return constants.is_complete() && IsPlausible(*layout);
 }
 

@@ -57,6 +57,18 @@ struct Layout {
   int32_t byte_array_type;
   int32_t trusted_byte_array_type;  // -1: there are none
   int32_t code_type;
+  int32_t map_type;
+  int32_t stream_type;
+  // Compiled code.
+  int32_t function_code;         // in a function; -1: it has none
+  bool code_holds_instructions;  // after its members, until version 10; later it points to them
+  int32_t code_deoptimization;   // in a code object, as all until `code_size`
+  int32_t code_positions;        // of baseline code: of bytecodes
+  int32_t code_start;
+  int32_t code_size;
+  int32_t code_of_stream;  // in the object that the instructions are in
+  int32_t literals;        // indexes in what a code object has for deoptimization
+  int32_t inlinings;
 };
 
 // Whether `exports` are V8's.

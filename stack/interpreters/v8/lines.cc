@@ -28,14 +28,6 @@ class NumberReader {
   size_t place_ = 0;
 };
 
-// SourcePosition (v8/src/codegen/source-position.h): in a file of V8's own, 30 bits of offset, 16 of
-// inlining.
-Position Decode(uint64_t raw) {
-  if ((raw & 1) != 0) return {};
-  return {.offset = static_cast<int32_t>(raw >> 1 & 0x3fffffff) - 1,
-          .inlining = static_cast<int32_t>(raw >> 31 & 0xffff) - 1};
-}
-
 template <typename Character>
 uint32_t CountLineEnds(const uint8_t* bytes, uint32_t count, bool has_next) {
   constexpr uint32_t kLineSeparator = 0x2028;
@@ -59,6 +51,13 @@ uint32_t CountLineEnds(const uint8_t* bytes, uint32_t count, bool has_next) {
 
 }  // namespace
 
+Position DecodePosition(uint64_t raw) {
+  const bool is_external = (raw & 1) != 0;  // in a file of V8's own
+  if (is_external) return {};
+  return {.offset = static_cast<int32_t>(raw >> 1 & 0x3fffffff) - 1,
+          .inlining = static_cast<int32_t>(raw >> 31 & 0xffff) - 1};
+}
+
 Position PositionAt(std::span<const uint8_t> table, int64_t code_offset) {
   NumberReader numbers(table);
   int64_t entry_offset = 0;
@@ -69,7 +68,7 @@ Position PositionAt(std::span<const uint8_t> table, int64_t code_offset) {
     entry_offset += step >= 0 ? step : -(step + 1);  // negative: an expression's entry
     if (entry_offset > code_offset) break;
     raw += static_cast<uint64_t>(numbers.Next());
-    found = Decode(raw);
+    found = DecodePosition(raw);
   }
   return found;
 }

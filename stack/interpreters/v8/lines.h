@@ -21,6 +21,9 @@ struct Position {
   int32_t inlining = kNone;  // in optimised code: the inlined call that it belongs to
 };
 
+// SourcePosition (v8/src/codegen/source-position.h).
+Position DecodePosition(uint64_t raw);
+
 // The position of the last entry of a table (v8/src/codegen/source-position-table.cc) that is not after
 // `code_offset`. Context: any; pure.
 Position PositionAt(std::span<const uint8_t> table, int64_t code_offset);

@@ -7,8 +7,6 @@
 namespace lagwatch::stack::v8 {
 namespace {
 
-constexpr int32_t kLengthOffset = 8;  // in arrays of bytes, of both kinds
-constexpr int32_t kBytesOffset = 16;
 constexpr int32_t kScriptOfDebugInfo = 24;
 constexpr int32_t kFunctionTypes = 32;  // that follow each other: constructors have types of their own
 
@@ -25,6 +23,7 @@ std::string_view StablePath(std::string_view path) {
 bool Reader::Attach(Memory* memory, const ExportedSymbols& exports) {
   if (!FindLayout(memory, exports, &version_, &layout_)) return false;
   heap_.Attach(memory, &layout_);
+  compiled_.Attach(&heap_, &layout_, version_, exports);
   return true;
 }
 
@@ -50,7 +49,7 @@ bool Reader::ReadRun(const RunStart& start, const StackWords& stack, CodeKinds* 
     return false;
   };
   uint64_t frame = start.frame_pointer;
-  uint64_t program_counter = start.program_counter;
+  uint64_t end_of_call = start.end_of_call;
   for (int i = 0; i < kMostFrames && !IsOverBudget(); ++i) {
     if (frame % 8 != 0 || !stack.Read(frame + static_cast<uint64_t>(int64_t{layout_.bytecode_offset}), words))
       return give_up();
@@ -64,15 +63,15 @@ bool Reader::ReadRun(const RunStart& start, const StackWords& stack, CodeKinds* 
     } else if (frames->count == frames->frames.size()) {
       frames->is_cut = true;
     } else if (IsObject(type)) {
-      AddFrame({.program_counter = program_counter,
+      AddFrame({.end_of_call = end_of_call,
                 .function = word(layout_.function),
                 .bytecode_array = word(layout_.bytecode_array),
                 .bytecode_offset = word(layout_.bytecode_offset)},
                i == 0 ? start : RunStart{}, code, functions, frames);
     }
     const uint64_t outer = word(0);
-    program_counter = word(8);
-    if (outer <= frame || code->KindOf(program_counter - 1) == CodeKinds::Kind::kOther) return give_up();
+    end_of_call = word(8);
+    if (outer <= frame || code->KindOf(end_of_call - 1) == CodeKinds::Kind::kOther) return give_up();
     frame = outer;
   }
   return give_up();
@@ -86,23 +85,47 @@ void Reader::AddFrame(const FrameWords& words, const RunStart& start, CodeKinds*
   Known known;
   if (!heap_.ReadWord(words.function, layout_.shared, &shared) || !ReadFunction(shared, functions, &known))
     return;
-  Position position;
-  const bool is_interpreted = code->KindOf(words.program_counter - 1) == CodeKinds::Kind::kBuiltIn &&
-                              heap_.IsOfType(words.bytecode_array, layout_.bytecode_array_type);
-  if (is_interpreted && IsSmall(words.bytecode_offset)) {
-    // Both count from the array's tagged address.
-    const int64_t first = layout_.bytecodes - 1;
-    int64_t offset = ToSmall(words.bytecode_offset) - first;
-    // The frame's own is that of the last call.
-    constexpr uint64_t kMostBytecodes = 1 << 24;
-    if (start.bytecode_array == words.bytecode_array && start.bytecode_offset < kMostBytecodes &&
-        static_cast<int64_t>(start.bytecode_offset) >= first)
-      offset = static_cast<int64_t>(start.bytecode_offset) - first;
-    uint64_t table = 0;
-    if (heap_.ReadWord(words.bytecode_array, layout_.position_table, &table))
-      position = ReadPosition(table, offset);
+  const CodeKinds::Kind kind = code->KindOf(words.end_of_call - 1);
+  const int64_t bytecode = FindBytecode(words, shared, start, kind);
+  if (bytecode == CompiledCode::kNone && kind == CodeKinds::Kind::kGenerated) {
+    AddOptimized(words, known, functions, frames);
+    return;
   }
+  uint64_t table = 0;
+  Position position;
+  if (bytecode != CompiledCode::kNone && heap_.ReadWord(words.bytecode_array, layout_.position_table, &table))
+    position = ReadPosition(table, bytecode);
   frames->frames[frames->count++] = {known.function, ReadLine(known.script, position), false};
+}
+
+int64_t Reader::FindBytecode(const FrameWords& words, uint64_t shared, const RunStart& start,
+                             CodeKinds::Kind kind) {
+  if (kind == CodeKinds::Kind::kGenerated)
+    return compiled_.FindBytecode(shared, words.bytecode_array, words.end_of_call);
+  if (!heap_.IsOfType(words.bytecode_array, layout_.bytecode_array_type)) return CompiledCode::kNone;
+  // Offsets count from the array's tagged address. The frame's own is that of the last call.
+  constexpr uint64_t kMostBytecodes = 1 << 24;
+  const int64_t first = layout_.bytecodes - 1;
+  if (start.bytecode_array == words.bytecode_array && start.bytecode_offset < kMostBytecodes &&
+      static_cast<int64_t>(start.bytecode_offset) >= first)
+    return static_cast<int64_t>(start.bytecode_offset) - first;
+  return IsSmall(words.bytecode_offset) ? ToSmall(words.bytecode_offset) - first : CompiledCode::kNone;
+}
+
+void Reader::AddOptimized(const FrameWords& words, const Known& function, ScriptFunctions* functions,
+                          ScriptFrames* frames) {
+  std::array<InlinedCall, CompiledCode::kMostInlined> calls;
+  const size_t count = compiled_.FindCalls(words.function, words.end_of_call, calls);
+  if (count == 0) frames->frames[frames->count++] = {function.function, 0, false};
+  for (size_t i = 0; i < count; ++i) {
+    Known known = function;
+    if (calls[i].shared != 0 && !ReadFunction(calls[i].shared, functions, &known)) continue;
+    if (frames->count == frames->frames.size()) {
+      frames->is_cut = true;
+      return;
+    }
+    frames->frames[frames->count++] = {known.function, ReadLine(known.script, calls[i].position), false};
+  }
 }
 
 bool Reader::ReadFunction(uint64_t shared, ScriptFunctions* functions, Known* function) {
@@ -168,10 +191,10 @@ Position Reader::ReadPosition(uint64_t table, int64_t code_offset) {
   const int32_t type = heap_.TypeOf(table);
   uint64_t length = 0;
   if (type == Heap::kNoType || (type != layout_.byte_array_type && type != layout_.trusted_byte_array_type) ||
-      !heap_.ReadWord(table, kLengthOffset, &length) || !IsSmall(length) || ToSmall(length) < 0)
+      !heap_.ReadWord(table, kArrayLength, &length) || !IsSmall(length) || ToSmall(length) < 0)
     return {};
   const size_t size = std::min<size_t>(static_cast<size_t>(ToSmall(length)), table_.size());
-  if (size == 0 || !heap_.ReadBytes(table, kBytesOffset, table_.data(), size)) return {};
+  if (size == 0 || !heap_.ReadBytes(table, kArrayContent, table_.data(), size)) return {};
   return PositionAt({table_.data(), size}, code_offset);
 }
 

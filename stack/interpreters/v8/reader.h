@@ -9,6 +9,7 @@
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/script_frames.h"
+#include "stack/interpreters/v8/compiled_code.h"
 #include "stack/interpreters/v8/heap.h"
 #include "stack/interpreters/v8/layout.h"
 #include "stack/interpreters/v8/lines.h"
@@ -32,7 +33,7 @@ class CodeKinds {
 // The innermost frame of a run: frames of V8's code, from where it called C++ or is now out to where C++
 // called it.
 struct RunStart {
-  uint64_t program_counter = 0;
+  uint64_t end_of_call = 0;  // the address after the instruction that it is at
   uint64_t frame_pointer = 0;
   // As the interpreter keeps them in registers; 0 unless the thread is in V8's code.
   uint64_t bytecode_array = 0;
@@ -48,6 +49,7 @@ class Reader {
   void AttachForTest(Memory* memory, const Layout& layout) {
     layout_ = layout;
     heap_.Attach(memory, &layout_);
+    compiled_.AttachForTest(&heap_, &layout_);
   }
   // 0 if it is not known.
   int32_t major_version() const { return version_.major; }
@@ -66,7 +68,7 @@ class Reader {
 
   // A frame of a script's function, as its words are.
   struct FrameWords {
-    uint64_t program_counter;
+    uint64_t end_of_call;
     uint64_t function;
     uint64_t bytecode_array;
     uint64_t bytecode_offset;
@@ -85,6 +87,10 @@ class Reader {
   bool ReadFunction(uint64_t shared, ScriptFunctions* functions, Known* function);
   // Returns the size of the name; 0 if it has none.
   size_t ReadName(uint64_t name_or_scope, char* text, size_t size_bytes);
+  // The offset of the bytecode that a frame is at; kNone where there is none.
+  int64_t FindBytecode(const FrameWords& words, uint64_t shared, const RunStart& start, CodeKinds::Kind kind);
+  void AddOptimized(const FrameWords& words, const Known& function, ScriptFunctions* functions,
+                    ScriptFrames* frames);
   uint32_t ReadLine(uint64_t script, const Position& position);
   Position ReadPosition(uint64_t table, int64_t code_offset);
 
@@ -95,6 +101,7 @@ class Reader {
   std::array<Known, 512> known_{};
   std::array<uint8_t, kMostTableBytes> table_{};
   LineCounter lines_;
+  CompiledCode compiled_;
 };
 
 }  // namespace lagwatch::stack::v8

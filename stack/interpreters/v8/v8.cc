@@ -72,9 +72,7 @@ void AddRegisters(const Registers& registers, RunStart* start) {
   constexpr int kBytecodeArray = 20;
   constexpr int kBytecodeOffset = 19;
 #endif
-  if (registers.program_counter() != start->program_counter || !registers.is_known(kBytecodeArray) ||
-      !registers.is_known(kBytecodeOffset))
-    return;
+  if (!registers.is_known(kBytecodeArray) || !registers.is_known(kBytecodeOffset)) return;
   start->bytecode_array = registers.value[kBytecodeArray];
   start->bytecode_offset = registers.value[kBytecodeOffset];
 }
@@ -83,11 +81,14 @@ void AddRegisters(const Registers& registers, RunStart* start) {
 
 void V8::LookAt(const LoadedModule& loaded, CodeMap* code) {
   if (found_ != nullptr || !IsV8(loaded.exports)) return;
+  // Stale return addresses are in the frames of optimised code, which look like skipped callers.
+  code->TrustGeneratedRecords();
   auto found = base::MapBlock<Found>(1);
   if (found == nullptr) return;
   Reader& reader = found[0].reader;
   if (!reader.Attach(memory_, loaded.exports)) {
-    std::snprintf(unreadable_, sizeof unreadable_, "v8 %d", reader.major_version());
+    const int32_t major = reader.major_version();
+    std::snprintf(unreadable_, sizeof unreadable_, major == 0 ? "v8" : "v8 %d", major);
     return;
   }
   found[0].place = FindPlace(loaded, code->AddLanguage("[javascript]"));
@@ -99,6 +100,8 @@ void V8::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   Found& found = found_[0];
   const auto is_v8 = [&](uint32_t module) { return module == found.place.module || module == kNoModule; };
   if (std::ranges::none_of(stack->view(), [&](const Frame& frame) { return is_v8(frame.module); })) return;
+  if (!found.has_begun) code->Unwind(*thread.raw, stack);  // not yet by the rules of its code
+  found.has_begun = true;
   code->UnwindTableless(*thread.raw, &found.walked, &found.tableless);
   FindKept(*stack, &found);
 
@@ -122,8 +125,11 @@ void V8::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
     const uint32_t last = PlaceOf(run.back(), found);
     if (first >= stack->frame_count) continue;
     const TablelessFrame& frame = InnermostWithFrame(run);
-    RunStart start{.program_counter = frame.program_counter, .frame_pointer = frame.frame_pointer};
-    AddRegisters(thread.raw->registers, &start);
+    RunStart start{.end_of_call = frame.program_counter, .frame_pointer = frame.frame_pointer};
+    if (frame.program_counter == thread.raw->registers.program_counter()) {
+      ++start.end_of_call;
+      AddRegisters(thread.raw->registers, &start);
+    }
     const size_t before = found.frames.count;
     if (!found.reader.ReadRun(start, words, &kinds, &code->script_functions(), &found.frames)) continue;
     if (found.frames.count == before) continue;

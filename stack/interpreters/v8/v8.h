@@ -32,6 +32,7 @@ class V8 final : public Interpreter {
     Reader reader;
     Place place;
     ScriptFrames frames;
+    bool has_begun;
     Stack walked;  // the native stack with all frames
     TablelessFrames tableless;
     std::array<uint32_t, kMaxFrames> kept_at;  // of the walked frames, by place: where they are in the stack

@@ -7,12 +7,14 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/process/mapped_memory.h"
 #include "stack/interpreters/script_frames.h"
+#include "stack/interpreters/v8/compiled_code.h"
 #include "stack/interpreters/v8/lines.h"
 #include "stack/interpreters/v8/reader.h"
 #include "stack/interpreters/v8/splice.h"
@@ -60,6 +62,28 @@ TEST(V8Positions, AnyBytesAreRead) {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
     PositionAt(bytes, random() % 4096);
   }
+}
+
+TEST(V8Bytecodes, AreFoundByTheEndsOfTheirCode) {
+  BytecodeSizes sizes;
+  sizes.count = 8;
+  sizes.bytes[0] = {1, 1, 1, 1, 1, 2, 3, 2};
+  sizes.bytes[1] = {0, 0, 0, 0, 1, 3, 5, 3};
+  sizes.bytes[2] = {0, 0, 0, 0, 1, 5, 9, 5};
+  // Of 2, 3, 1 + 5 and 1 bytes.
+  const std::vector<uint8_t> bytecodes = {5, 0, 6, 0, 0, 0, 6, 0, 0, 0, 0, 4};
+  const std::vector<uint8_t> table = {20, 4, 0x80, 1, 10, 1};
+  EXPECT_EQ(sizes.SizeOf(std::span(bytecodes).subspan(5)), 6u);
+  const auto at = [&](uint64_t end_of_call) { return BytecodeAt(table, bytecodes, sizes, end_of_call); };
+  EXPECT_EQ(at(5), 0);
+  EXPECT_EQ(at(24), 0);
+  EXPECT_EQ(at(25), 2);
+  EXPECT_EQ(at(152), 2);
+  EXPECT_EQ(at(153), 5);
+  EXPECT_EQ(at(163), 11);
+  EXPECT_EQ(at(164), -1);
+  EXPECT_EQ(BytecodeAt({}, bytecodes, sizes, 1), -1);
+  EXPECT_EQ(BytecodeAt(table, {}, sizes, 100), -1);
 }
 
 // Memory that is one text.
@@ -229,7 +253,18 @@ constexpr Layout kNoiseLayout{.context_or_type = -8,
                               .bytecode_array_type = 23,
                               .byte_array_type = 19,
                               .trusted_byte_array_type = -1,
-                              .code_type = 18};
+                              .code_type = 18,
+                              .map_type = 17,
+                              .stream_type = 16,
+                              .function_code = 48,
+                              .code_holds_instructions = false,
+                              .code_deoptimization = 16,
+                              .code_positions = 24,
+                              .code_start = 40,
+                              .code_size = 56,
+                              .code_of_stream = 8,
+                              .literals = 2,
+                              .inlinings = 7};
 
 TEST(V8Reader, EndsWhateverItReads) {
   auto reader = std::make_unique<Reader>();
@@ -252,7 +287,7 @@ TEST(V8Reader, EndsWhateverItReads) {
     ScriptFrames frames;
     reader->BeginStack();
     const uint64_t before = memory.read_count();
-    runs_with_frames += reader->ReadRun({.program_counter = 8, .frame_pointer = raw[0].address + 64},
+    runs_with_frames += reader->ReadRun({.end_of_call = 8, .frame_pointer = raw[0].address + 64},
                                         StackWords(raw[0], &memory), &code, &functions, &frames) &&
                         frames.count != 0;
     EXPECT_LE(frames.count, ScriptFrames::kMost);

@@ -25,6 +25,29 @@ function tell() {
 const end = () => Date.now() + MS;
 
 class Handler {
+  loop() {
+    const until = end();
+    tell(); for (let i = 1; i % 64 !== 0 || Date.now() < until; ++i);
+  }
+  // Compiled and inlined, as long as `ms` is small; V8 knows both ways of the branch.
+  compiled() {
+    const memory = new Int32Array(new SharedArrayBuffer(4));
+    function innermost(ms) {
+      if (ms > 0) tell(); return ms >= 0 ? Atomics.wait(memory, 0, 0, ms) : 0;
+    }
+    function inner(ms) {
+      let result = 0;
+      result += innermost(ms).length;
+      return result;
+    }
+    function outer(ms) {
+      let result = 0;
+      result += inner(ms);
+      return result;
+    }
+    for (let i = 0; i < 20000; ++i) outer(i % 2 - 1);
+    outer(MS);
+  }
   json() {
     const text = JSON.stringify(Array.from({length: 20000}, (_, i) => ({a: i, b: `x${i}`})));
     const until = end();
