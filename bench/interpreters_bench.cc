@@ -17,16 +17,17 @@
 #include <utility>
 #include <vector>
 
+#include "bench/interpreters/node_stacks.h"
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/python/reader.h"
 #include "stack/scripts/script_functions.h"
+#include "tests/stack/interpreters/nodes.h"
 #include "tests/stack/interpreters/pythons.h"
 #include "tests/testing/process.h"
 
 namespace lagwatch {
 namespace {
 
-using stack::ScriptFrame;
 using testing::Process;
 
 class OtherMemory final : public stack::Memory {
@@ -146,29 +147,93 @@ void ReadWhileItChurns(const std::string& python, const std::string& shapes, uin
   result->crashes += kill(program.pid(), 0) != 0;
 }
 
+// The frames of `got` that are as in `expected`, from the outermost on. It may have more inner ones, those of
+// the call that waits, and lack some of V8's own functions.
+size_t CountRight(const std::vector<std::string>& expected, const std::vector<std::string>& got) {
+  size_t right = 0;
+  for (size_t i = expected.size(), j = got.size(); i != 0 && j != 0; --i) {
+    const bool is_right = expected[i - 1] == got[j - 1];
+    right += is_right;
+    if (is_right || !expected[i - 1].ends_with("(native):0")) --j;
+  }
+  return right;
+}
+
+// As CompareStops() and ReadWhileItChurns(), of a Node.
+void MeasureNode(const std::string& node, const std::string& shapes, size_t stops, uint64_t captures,
+                 Result* result) {
+  stack::ScriptFunctions functions;
+  stack::ScriptFrames frames;
+  {
+    Process program({node, shapes, "stops", std::to_string(stops), "7"});
+    OtherMemory memory(program.pid());
+    bench::NodeStacks stacks(program.pid(), &memory);
+    double spent_us = 0;
+    for (size_t i = 0; i < stops; ++i) {
+      std::vector<std::string> lines;
+      testing::WaitUntil([&] {
+        lines = Split(program.Output(), '\n');
+        return lines.size() > i && program.Output().ends_with('\n');
+      });
+      if (lines.size() <= i || !stacks.Attach() || !stacks.Copy()) break;
+      const std::vector<std::string> expected = Split(lines[i], '|');
+      result->frames += expected.size();
+      const auto begin = std::chrono::steady_clock::now();
+      stacks.Read(&functions, &frames);
+      spent_us += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+      const std::vector<std::string> got = Split(TextOf(frames, functions), '|');
+      const size_t right = CountRight(expected, got);
+      result->frames_right += right;
+      if (right != expected.size())
+        std::fprintf(stderr, "%s: expected %s\n  got %s\n", node.c_str(), lines[i].c_str(),
+                     TextOf(frames, functions).c_str());
+      program.WriteInput("\n");
+    }
+    result->us_per_stack = spent_us / static_cast<double>(stops);
+  }
+  Process program({node, shapes, "churn"});
+  testing::WaitUntil([&] { return program.Output().ends_with('\n'); });
+  OtherMemory memory(program.pid());
+  bench::NodeStacks stacks(program.pid(), &memory);
+  if (!stacks.Attach()) return;
+  for (; result->captures < captures && stacks.Copy(); ++result->captures)
+    result->captures_with_frames += stacks.Read(&functions, &frames);
+  result->crashes += kill(program.pid(), 0) != 0;
+}
+
 int Main(const std::string& source, size_t stops, uint64_t captures) {
   nlohmann::json all = nlohmann::json::object();
   Result sum;
   double slowest_us = 0;
-  for (const std::string& python : testing::Pythons()) {
-    Result result;
-    CompareStops(python, source + "/shapes.py", stops, &result);
-    ReadWhileItChurns(python, source + "/shapes.py", captures, &result);
+  const auto add = [&](const std::string& name, const Result& result) {
     const double right_pct = result.frames == 0 ? 0
                                                 : 100.0 * static_cast<double>(result.frames_right) /
                                                       static_cast<double>(result.frames);
-    Process version({python, "-c", "import platform; print(platform.python_version(), end='')"});
-    version.Wait();
-    all["cpython " + version.Output()] = {{"frames", result.frames},
-                                          {"frames_right_pct", right_pct},
-                                          {"us_per_stack", result.us_per_stack},
-                                          {"captures", result.captures},
-                                          {"captures_with_frames", result.captures_with_frames}};
+    all[name] = {{"frames", result.frames},
+                 {"frames_right_pct", right_pct},
+                 {"us_per_stack", result.us_per_stack},
+                 {"captures", result.captures},
+                 {"captures_with_frames", result.captures_with_frames}};
     sum.frames += result.frames;
     sum.frames_right += result.frames_right;
     sum.captures += result.captures;
     sum.crashes += result.crashes;
     slowest_us = std::max(slowest_us, result.us_per_stack);
+  };
+  for (const std::string& python : testing::Pythons()) {
+    Result result;
+    CompareStops(python, source + "/shapes.py", stops, &result);
+    ReadWhileItChurns(python, source + "/shapes.py", captures, &result);
+    Process version({python, "-c", "import platform; print(platform.python_version(), end='')"});
+    version.Wait();
+    add("cpython " + version.Output(), result);
+  }
+  for (const std::string& node : testing::Nodes()) {
+    Process version({node, "-p", "process.versions.node"});
+    if (version.Wait() != 0) continue;
+    Result result;
+    MeasureNode(node, source + "/shapes.js", stops, captures, &result);
+    add("node " + Split(version.Output(), '\n').at(0), result);
   }
   const nlohmann::json line = {
       {"frames_right_pct", 100.0 * static_cast<double>(sum.frames_right) / static_cast<double>(sum.frames)},

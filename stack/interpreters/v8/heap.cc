@@ -91,15 +91,40 @@ bool Heap::Flatten(uint64_t word, FlatText* text) {
 }
 
 size_t Heap::ReadText(uint64_t word, char* text, size_t size_bytes) {
+  size_t size = 0;
   FlatText flat;
-  if (!Flatten(word, &flat)) return 0;
+  if (Flatten(word, &flat)) {
+    AppendText(flat, text, size_bytes, &size);
+    return size;
+  }
+  // In pieces, as the names that V8 infers.
+  constexpr int kMostSteps = 32;
+  std::array<uint64_t, 8> pieces{word};
+  size_t count = 1;
+  for (int step = 0; step < kMostSteps && count != 0; ++step) {
+    const uint64_t piece = pieces[--count];
+    const int32_t type = TypeOf(piece);
+    if (type == kNoType || type >= kFirstNonString) return 0;
+    if (Flatten(piece, &flat)) {
+      AppendText(flat, text, size_bytes, &size);
+    } else if ((type & kRepresentation) != kCons || count + 2 > pieces.size() ||
+               !ReadWord(piece, layout_->cons_second, &pieces[count]) ||
+               !ReadWord(piece, layout_->cons_first, &pieces[count + 1])) {
+      return 0;
+    } else {
+      count += 2;
+    }
+  }
+  return size;
+}
+
+void Heap::AppendText(const FlatText& flat, char* text, size_t size_bytes, size_t* size) {
   std::array<uint8_t, 1024> raw;
   // The end of a path says more than its beginning.
   const size_t kept = std::min<size_t>({flat.length, size_bytes, raw.size() / flat.char_bytes});
   if (kept == 0 || !memory_->Read(flat.address + (flat.length - kept) * flat.char_bytes, raw.data(),
                                   kept * flat.char_bytes))
-    return 0;
-  size_t size = 0;
+    return;
   for (size_t i = 0; i < kept; ++i) {
     uint32_t point = raw[i];
     if (flat.char_bytes == 2) {
@@ -115,9 +140,8 @@ size_t Heap::ReadText(uint64_t word, char* text, size_t size_bytes) {
         point = '?';
       }
     }
-    AppendUtf8(point, text, size_bytes, &size);
+    AppendUtf8(point, text, size_bytes, size);
   }
-  return size;
 }
 
 }  // namespace lagwatch::stack::v8

@@ -47,11 +47,14 @@ class Heap {
   }
   // False if `word` is no string, or one in pieces.
   bool Flatten(uint64_t word, FlatText* text);
-  // Writes the last characters that fit, as UTF-8; returns their size, 0 if it is no string.
+  // Writes the last characters that fit, or the first ones of a string in pieces, as UTF-8; returns their
+  // size, 0 if it is no string.
   size_t ReadText(uint64_t word, char* text, size_t size_bytes);
   Memory& memory() const { return *memory_; }
 
  private:
+  void AppendText(const FlatText& flat, char* text, size_t size_bytes, size_t* size);
+
   Memory* memory_ = nullptr;
   const Layout* layout_ = nullptr;
 };

@@ -44,6 +44,7 @@ class Constants {
 struct Unexported {
   int32_t position_table;
   int32_t function_data;
+  int32_t builtin_id;
   int32_t scope_variables;
   int32_t function_code;
   int32_t code_deoptimization;
@@ -57,6 +58,7 @@ bool FindUnexported(const Version& version, Unexported* members) {
     case 10:
       *members = {.position_table = 32,
                   .function_data = 8,
+                  .builtin_id = 8,
                   .scope_variables = 3,
                   .function_code = 48,
                   .code_deoptimization = 16,
@@ -67,6 +69,7 @@ bool FindUnexported(const Version& version, Unexported* members) {
     case 11:
       *members = {.position_table = 32,
                   .function_data = 8,
+                  .builtin_id = 8,
                   .scope_variables = 3,
                   .function_code = 48,
                   .code_deoptimization = 16,
@@ -77,6 +80,7 @@ bool FindUnexported(const Version& version, Unexported* members) {
     case 12:
       *members = {.position_table = 24,
                   .function_data = 8,
+                  .builtin_id = 8,
                   .scope_variables = 3,
                   .function_code = 24,
                   .code_deoptimization = 8,
@@ -87,6 +91,7 @@ bool FindUnexported(const Version& version, Unexported* members) {
     case 13:
       *members = {.position_table = 24,
                   .function_data = 8,
+                  .builtin_id = 16,
                   .scope_variables = 5,
                   .function_code = -1,
                   .code_deoptimization = 8,
@@ -106,6 +111,10 @@ void ReadFrames(Constants* constants, Layout* layout) {
   layout->bytecode_offset = constants->Read({"off_fp_bytecode_offset"});
   layout->entry_frame = constants->Read({"frametype_EntryFrame"});
   layout->construct_entry_frame = constants->Read({"frametype_ConstructEntryFrame"});
+  layout->exit_frame = constants->Read({"frametype_ExitFrame"});
+  layout->builtin_exit_frame = constants->Read({"frametype_BuiltinExitFrame"});
+  layout->callback_exit_frame = constants->Read({"frametype_ApiCallbackExitFrame"}, -1);
+  layout->accessor_exit_frame = constants->Read({"frametype_ApiAccessorExitFrame"}, -1);
 }
 
 void ReadFunctions(Constants* constants, const Unexported& unexported, Layout* layout) {
@@ -120,6 +129,8 @@ void ReadFunctions(Constants* constants, const Unexported& unexported, Layout* l
                                     "class_SharedFunctionInfo__script__Tagged_HeapObject_",
                                     "class_SharedFunctionInfo__raw_script__Tagged_Object_"});
   layout->function_data = unexported.function_data;
+  layout->builtin_id = unexported.builtin_id;
+  layout->function_flags = constants->Read({"class_SharedFunctionInfo__flags__int"});
   layout->script_source = constants->Read({"class_Script__source__Object"}, 8);
   layout->script_name = constants->Read({"class_Script__name__Object"}, 16);
   layout->script_line_offset = 24;
@@ -175,15 +186,20 @@ bool IsPlausible(const Layout& layout) {
        {layout.context_or_type, layout.function, layout.bytecode_array, layout.bytecode_offset})
     if (offset >= 0 || offset < -kMost || offset % 8 != 0) return false;
   for (int32_t offset :
-       {layout.instance_type, layout.shared, layout.name_or_scope, layout.script, layout.script_source,
-        layout.script_name, layout.bytecodes, layout.string_length, layout.string_characters,
-        layout.cons_first, layout.cons_second, layout.sliced_parent, layout.sliced_offset, layout.thin_actual,
-        layout.scope_variables, layout.scope_local_count})
+       {layout.instance_type, layout.shared, layout.name_or_scope, layout.script, layout.function_flags,
+        layout.script_source, layout.script_name, layout.bytecodes, layout.string_length,
+        layout.string_characters, layout.cons_first, layout.cons_second, layout.sliced_parent,
+        layout.sliced_offset, layout.thin_actual, layout.scope_variables, layout.scope_local_count})
     if (offset < 0 || offset > kMost) return false;
   return true;
 }
 
 }  // namespace
+
+bool IsExitFrame(const Layout& layout, int32_t number) {
+  return number == layout.exit_frame || number == layout.builtin_exit_frame ||
+         number == layout.callback_exit_frame || number == layout.accessor_exit_frame;
+}
 
 bool IsV8(const ExportedSymbols& exports) { return exports.Find("v8dbg_off_fp_context_or_frame_type") != 0; }
 

@@ -27,11 +27,18 @@ struct Layout {
   // The numbers of frames that begin and end runs of script code.
   int32_t entry_frame;
   int32_t construct_entry_frame;
+  // Those of frames that call C++; -1: this version has none.
+  int32_t exit_frame;
+  int32_t builtin_exit_frame;  // a built-in function in C++
+  int32_t callback_exit_frame;
+  int32_t accessor_exit_frame;
   int32_t instance_type;  // in a map
   int32_t shared;         // in a function, as all until `function_data` in its shared part
   int32_t name_or_scope;
   int32_t script;
   int32_t function_data;
+  int32_t builtin_id;
+  int32_t function_flags;
   int32_t script_source;
   int32_t script_name;
   int32_t script_line_offset;
@@ -70,6 +77,8 @@ struct Layout {
   int32_t literals;        // indexes in what a code object has for deoptimization
   int32_t inlinings;
 };
+
+bool IsExitFrame(const Layout& layout, int32_t number);
 
 // Whether `exports` are V8's.
 bool IsV8(const ExportedSymbols& exports);

@@ -60,7 +60,7 @@ Position DecodePosition(uint64_t raw) {
 
 Position PositionAt(std::span<const uint8_t> table, int64_t code_offset) {
   NumberReader numbers(table);
-  int64_t entry_offset = 0;
+  int64_t entry_offset = -1;  // that of a function's entry
   uint64_t raw = 0;
   Position found;
   while (!numbers.is_at_end()) {

@@ -33,10 +33,11 @@ void Reader::BeginStack() {
 }
 
 bool Reader::ReadRun(const RunStart& start, const StackWords& stack, CodeKinds* code,
-                     ScriptFunctions* functions, ScriptFrames* frames) {
+                     ScriptFunctions* functions, ScriptFrames* frames, uint64_t* end) {
   constexpr uint64_t kMostTypes = 64;
-  // From the bytecode's offset to the return address.
-  std::array<uint64_t, 7> words{};
+  // From the bytecode's offset to the function that a frame of C++ was called for.
+  constexpr int32_t kBuiltin = 24;
+  std::array<uint64_t, 9> words{};
   const auto word = [&](int32_t offset) {
     return words[static_cast<size_t>((offset - layout_.bytecode_offset) / 8)];
   };
@@ -58,8 +59,12 @@ bool Reader::ReadRun(const RunStart& start, const StackWords& stack, CodeKinds* 
       const auto number = static_cast<int32_t>(type / 2);
       if (number == layout_.entry_frame || number == layout_.construct_entry_frame) {
         if (frames->count != count_before) frames->frames[frames->count - 1].ends_call = true;
+        if (end != nullptr) *end = frame;
         return true;
       }
+      // C++ that was called then stands further in: what led here is no longer in use.
+      if (i != 0 && IsExitFrame(layout_, number)) return give_up();
+      if (number == layout_.builtin_exit_frame) AddBuiltin(word(kBuiltin), functions, frames);
     } else if (frames->count == frames->frames.size()) {
       frames->is_cut = true;
     } else if (IsObject(type)) {
@@ -79,11 +84,10 @@ bool Reader::ReadRun(const RunStart& start, const StackWords& stack, CodeKinds* 
 
 void Reader::AddFrame(const FrameWords& words, const RunStart& start, CodeKinds* code,
                       ScriptFunctions* functions, ScriptFrames* frames) {
-  const int32_t type = heap_.TypeOf(words.function);
-  if (type < layout_.function_type || type >= layout_.function_type + kFunctionTypes) return;
   uint64_t shared = 0;
   Known known;
-  if (!heap_.ReadWord(words.function, layout_.shared, &shared) || !ReadFunction(shared, functions, &known))
+  if (!IsFunction(words.function) || !heap_.ReadWord(words.function, layout_.shared, &shared) ||
+      !ReadFunction(shared, functions, &known))
     return;
   const CodeKinds::Kind kind = code->KindOf(words.end_of_call - 1);
   const int64_t bytecode = FindBytecode(words, shared, start, kind);
@@ -96,6 +100,19 @@ void Reader::AddFrame(const FrameWords& words, const RunStart& start, CodeKinds*
   if (bytecode != CompiledCode::kNone && heap_.ReadWord(words.bytecode_array, layout_.position_table, &table))
     position = ReadPosition(table, bytecode);
   frames->frames[frames->count++] = {known.function, ReadLine(known.script, position), false};
+}
+
+void Reader::AddBuiltin(uint64_t function, ScriptFunctions* functions, ScriptFrames* frames) {
+  uint64_t shared = 0;
+  Known known;
+  if (frames->count != frames->frames.size() && IsFunction(function) &&
+      heap_.ReadWord(function, layout_.shared, &shared) && ReadFunction(shared, functions, &known))
+    frames->frames[frames->count++] = {known.function, 0, false};
+}
+
+bool Reader::IsFunction(uint64_t word) {
+  const int32_t type = heap_.TypeOf(word);
+  return type >= layout_.function_type && type < layout_.function_type + kFunctionTypes;
 }
 
 int64_t Reader::FindBytecode(const FrameWords& words, uint64_t shared, const RunStart& start,
@@ -148,16 +165,23 @@ bool Reader::ReadFunction(uint64_t shared, ScriptFunctions* functions, Known* fu
     const bool has_script = heap_.IsOfType(now.script, layout_.script_type) &&
                             heap_.ReadWord(now.script, layout_.script_name, &file_name);
     const size_t file_size = has_script ? heap_.ReadText(file_name, file, sizeof file) : 0;
-    // Without a script: a built-in function, of which those without a name are V8's own helpers.
-    if (name_size == 0 && !has_script) return false;
-    constexpr std::string_view kAnonymous = "<anonymous>";
-    if (name_size == 0) name_size = kAnonymous.copy(name, sizeof name);
+    if (!has_script && (name_size == 0 || !IsScriptsBuiltin(shared))) return false;
+    const std::string_view nameless = file_size == 0 ? "eval" : "<anonymous>";
+    if (name_size == 0) name_size = nameless.copy(name, sizeof name);
     now.function = functions->Add(
         {{name, name_size}, has_script ? StablePath({file, file_size}) : std::string_view("native")});
     known = now;
   }
   *function = known;
   return true;
+}
+
+bool Reader::IsScriptsBuiltin(uint64_t shared) {
+  constexpr uint32_t kIsNative = 1 << 5;
+  uint64_t id = 0;
+  uint32_t flags = 0;
+  return heap_.ReadWord(shared, layout_.builtin_id, &id) && IsSmall(id) &&
+         heap_.ReadBytes(shared, layout_.function_flags, &flags, sizeof flags) && (flags & kIsNative) != 0;
 }
 
 size_t Reader::ReadName(uint64_t name_or_scope, char* text, size_t size_bytes) {
@@ -180,8 +204,8 @@ size_t Reader::ReadName(uint64_t name_or_scope, char* text, size_t size_bytes) {
     --word_count;
   for (size_t i = 0; i < word_count; ++i) {
     // The scope around it follows the names, or the next object.
-    if (IsObject(words[i]) && !heap_.IsString(words[i])) break;
     if (!IsObject(words[i])) continue;
+    if (!heap_.IsString(words[i])) break;
     if (const size_t size = heap_.ReadText(words[i], text, size_bytes)) return size;
   }
   return 0;

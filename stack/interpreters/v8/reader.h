@@ -51,6 +51,7 @@ class Reader {
     heap_.Attach(memory, &layout_);
     compiled_.AttachForTest(&heap_, &layout_);
   }
+  const Layout& layout() const { return layout_; }
   // 0 if it is not known.
   int32_t major_version() const { return version_.major; }
 
@@ -58,8 +59,9 @@ class Reader {
   void BeginStack();
   // Appends the frames of a run to `frames`, and their functions to `functions`. False, and nothing is
   // appended, unless the run's frames lead to its end: then it is no run, or the thread went on.
+  // `end`, which may be null, gets the frame pointer of the run's last frame.
   bool ReadRun(const RunStart& start, const StackWords& stack, CodeKinds* code, ScriptFunctions* functions,
-               ScriptFrames* frames);
+               ScriptFrames* frames, uint64_t* end = nullptr);
 
  private:
   static constexpr uint64_t kMostReads = 3000;  // for one stack: a few milliseconds
@@ -84,6 +86,11 @@ class Reader {
   // Does nothing if it is not a function's.
   void AddFrame(const FrameWords& words, const RunStart& start, CodeKinds* code, ScriptFunctions* functions,
                 ScriptFrames* frames);
+  void AddBuiltin(uint64_t function, ScriptFunctions* functions, ScriptFrames* frames);
+  bool IsFunction(uint64_t word);
+  // Whether a function without a script is one that scripts call: neither C++ of the program's nor V8's
+  // helper.
+  bool IsScriptsBuiltin(uint64_t shared);
   bool ReadFunction(uint64_t shared, ScriptFunctions* functions, Known* function);
   // Returns the size of the name; 0 if it has none.
   size_t ReadName(uint64_t name_or_scope, char* text, size_t size_bytes);

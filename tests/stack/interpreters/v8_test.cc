@@ -42,7 +42,7 @@ TEST(V8Positions, AreThoseOfTheLastEntryThatIsNotLater) {
     AppendNumber(static_cast<int64_t>(RawPosition(offset, inlining) - last), &table);
     last = RawPosition(offset, inlining);
   };
-  add(0, true, 40, -1);
+  add(1, true, 40, -1);
   add(5, false, 70, -1);
   add(300, true, 12, 3);
   EXPECT_EQ(PositionAt(table, 0).offset, 40);
@@ -200,7 +200,7 @@ class Noise final : public Memory {
   bool ReadBytes(uint64_t, void* destination, size_t size_bytes) override {
     // A read of two bytes is one of a type: it gets one that the layout has.
     if (size_bytes == 2) {
-      const auto type = static_cast<uint16_t>(random_() % 24);
+      const auto type = static_cast<uint16_t>(16 + random_() % 8);
       std::memcpy(destination, &type, sizeof type);
     } else {
       Fill(destination, size_bytes);
@@ -225,11 +225,17 @@ constexpr Layout kNoiseLayout{.context_or_type = -8,
                               .bytecode_offset = -40,
                               .entry_frame = 1,
                               .construct_entry_frame = 2,
+                              .exit_frame = 3,
+                              .builtin_exit_frame = 25,
+                              .callback_exit_frame = -1,
+                              .accessor_exit_frame = -1,
                               .instance_type = 12,
                               .shared = 24,
                               .name_or_scope = 16,
                               .script = 32,
                               .function_data = 8,
+                              .builtin_id = 8,
+                              .function_flags = 48,
                               .script_source = 8,
                               .script_name = 16,
                               .script_line_offset = 24,
