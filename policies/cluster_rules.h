@@ -60,7 +60,7 @@ enum class FrameRole {
 // A rule file has a name a line under one of these headings; `#` begins a comment:
 //   [waits]      functions that only wait; they are skipped, and dropped from the inner end in raw mode
 //   [skipped]    functions that are skipped
-//   [modules]    files, all of whose functions are skipped
+//   [modules]    files, of scripts too, all of whose functions are skipped
 //   [ends]       functions that end a stack
 class ClusterRules {
  public:
