@@ -109,6 +109,9 @@ void ReadFrames(Constants* constants, Layout* layout) {
   layout->function = constants->Read({"off_fp_function"});
   layout->bytecode_array = constants->Read({"off_fp_bytecode_array"});
   layout->bytecode_offset = constants->Read({"off_fp_bytecode_offset"});
+  // V8 numbers these as DWARF does.
+  layout->bytecode_array_register = constants->Read({"InterpreterBytecodeArrayRegister"}, -1);
+  layout->bytecode_offset_register = constants->Read({"InterpreterBytecodeOffsetRegister"}, -1);
   layout->entry_frame = constants->Read({"frametype_EntryFrame"});
   layout->construct_entry_frame = constants->Read({"frametype_ConstructEntryFrame"});
   layout->exit_frame = constants->Read({"frametype_ExitFrame"});

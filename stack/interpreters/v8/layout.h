@@ -24,6 +24,9 @@ struct Layout {
   int32_t function;
   int32_t bytecode_array;
   int32_t bytecode_offset;
+  // The interpreter's registers, by the numbers of stack::Registers; -1: not known.
+  int32_t bytecode_array_register;
+  int32_t bytecode_offset_register;
   // The numbers of frames that begin and end runs of script code.
   int32_t entry_frame;
   int32_t construct_entry_frame;

@@ -64,17 +64,12 @@ const TablelessFrame& InnermostWithFrame(std::span<const TablelessFrame> run) {
 
 // Of a thread that is in V8's code: what the interpreter has in registers that other code may use as it
 // likes.
-void AddRegisters(const Registers& registers, RunStart* start) {
-#if defined(__x86_64__)
-  constexpr int kBytecodeArray = 12;
-  constexpr int kBytecodeOffset = 9;
-#elif defined(__aarch64__)
-  constexpr int kBytecodeArray = 20;
-  constexpr int kBytecodeOffset = 19;
-#endif
-  if (!registers.is_known(kBytecodeArray) || !registers.is_known(kBytecodeOffset)) return;
-  start->bytecode_array = registers.value[kBytecodeArray];
-  start->bytecode_offset = registers.value[kBytecodeOffset];
+void AddRegisters(const Layout& layout, const Registers& registers, RunStart* start) {
+  if (!registers.is_known(layout.bytecode_array_register) ||
+      !registers.is_known(layout.bytecode_offset_register))
+    return;
+  start->bytecode_array = registers.value[layout.bytecode_array_register];
+  start->bytecode_offset = registers.value[layout.bytecode_offset_register];
 }
 
 }  // namespace
@@ -128,7 +123,7 @@ void V8::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
     RunStart start{.end_of_call = frame.program_counter, .frame_pointer = frame.frame_pointer};
     if (frame.program_counter == thread.raw->registers.program_counter()) {
       ++start.end_of_call;
-      AddRegisters(thread.raw->registers, &start);
+      AddRegisters(found.reader.layout(), thread.raw->registers, &start);
     }
     const size_t before = found.frames.count;
     if (!found.reader.ReadRun(start, words, &kinds, &code->script_functions(), &found.frames)) continue;
