@@ -189,9 +189,10 @@ class Noise final : public Memory {
     auto* bytes = static_cast<unsigned char*>(destination);
     for (size_t i = 0; i < size_bytes; i += 8) {
       // An end, a frame's number, objects, small integers, noise.
-      const uint64_t kinds[] = {2,      2 * (random_() % 30),   0x5001,
-                                0x6001, (random_() % 64) << 32, random_() % 4 == 0 ? random_() : 0};
-      const uint64_t word = kinds[random_() % 6];
+      const uint64_t noise = random_() % 4 == 0 ? random_() : 0;
+      const uint64_t kinds[] = {2,      2 * (random_() % 30),   0x5001, 0x6001, 0x7001,
+                                0x8001, (random_() % 64) << 32, noise};
+      const uint64_t word = kinds[random_() % 8];
       std::memcpy(bytes + i, &word, std::min<size_t>(8, size_bytes - i));
     }
   }
@@ -283,7 +284,7 @@ TEST(V8Reader, EndsWhateverItReads) {
   ScriptFunctions functions;
   AllIsCode code;
   uint64_t runs_with_frames = 0;
-  for (uint64_t seed = 0; seed < 50'000; ++seed) {
+  for (uint64_t seed = 0; seed < 30'000; ++seed) {
     Noise memory(seed);
     reader->AttachForTest(&memory, kNoiseLayout);
     memory.Fill(raw[0].bytes, raw[0].size_bytes);
@@ -301,7 +302,7 @@ TEST(V8Reader, EndsWhateverItReads) {
     EXPECT_LE(frames.count, ScriptFrames::kMost);
     EXPECT_LT(memory.read_count() - before, 3'400u);
   }
-  EXPECT_GT(runs_with_frames, 0u);
+  EXPECT_GT(runs_with_frames, 10u);
 }
 
 }  // namespace
