@@ -26,14 +26,17 @@ constexpr int32_t kUncached = 16;  // an external string's data may move
 void Heap::Attach(Memory* memory, const Layout* layout) {
   memory_ = memory;
   layout_ = layout;
+  maps_.fill({});
 }
 
 int32_t Heap::TypeOf(uint64_t word) {
   uint64_t map = 0;
   uint16_t type = 0;
-  if (!IsObject(word) || !ReadWord(word, 0, &map) || !IsObject(map) ||
-      !ReadBytes(map, layout_->instance_type, &type, sizeof type))
-    return kNoType;
+  if (!IsObject(word) || !ReadWord(word, 0, &map) || !IsObject(map)) return kNoType;
+  KnownMap& known = maps_[(map >> 3) % maps_.size()];
+  if (known.map == map) return known.type;
+  if (!ReadBytes(map, layout_->instance_type, &type, sizeof type)) return kNoType;
+  if (type < layout_->function_type) known = {map, type};
   return type;
 }
 

@@ -2,6 +2,7 @@
 // Objects and strings on V8's heap.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -55,8 +56,15 @@ class Heap {
  private:
   void AppendText(const FlatText& flat, char* text, size_t size_bytes, size_t* size);
 
+  // The maps of V8's own kinds of objects lie in memory that never moves; those of scripts' objects may.
+  struct KnownMap {
+    uint64_t map = 0;
+    int32_t type = kNoType;
+  };
+
   Memory* memory_ = nullptr;
   const Layout* layout_ = nullptr;
+  std::array<KnownMap, 128> maps_{};
 };
 
 }  // namespace lagwatch::stack::v8
