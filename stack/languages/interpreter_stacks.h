@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "stack/interpreters/interpreter.h"
+#include "stack/interpreters/lua/lua.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/python/python.h"
 #include "stack/scripts/script_stacks.h"
@@ -32,7 +33,8 @@ class InterpreterStacks final : public ScriptStacks {
 
   OwnMemory memory_;
   python::Python python_{&memory_};
-  const std::array<Interpreter*, 1> interpreters_{&python_};
+  lua::Lua lua_{&memory_};
+  const std::array<Interpreter*, 2> interpreters_{&python_, &lua_};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
 };

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/interpreters/lua/lua.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lagwatch::stack::lua {
+
+void Lua::LookAt(const LoadedModule& loaded, CodeMap* code) {
+  if (found_ != nullptr) return;
+  const Layout* layout = FindLayout(loaded.exports);
+  if (layout == nullptr) return;
+  auto found = base::MapBlock<Found>(1);
+  if (found == nullptr) return;
+  found[0].reader.Attach(memory_, layout);
+  found[0].place = Place::Of(loaded.index, loaded.module, loaded.exports);
+  found[0].place.language = code->AddLanguage("[lua]");
+  if (found[0].place.language != kNoModule) found_ = std::move(found);
+}
+
+void Lua::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
+  if (found_ == nullptr || thread.raw == nullptr) return;
+  Found& found = found_[0];
+  const auto is_in_lua = [&](const Frame& frame) { return found.place.IsInterpreter(frame); };
+  if (std::ranges::none_of(stack->view(), is_in_lua)) return;
+  {
+    const auto held = code->Hold();
+    found.search.Collect(*thread.raw, code->modules().stacks());
+  }
+  if (found.reader.Read(found.search.candidates(), *thread.raw, &code->script_functions(), &found.calls))
+    Splice(found.place, found.calls, stack);
+}
+
+}  // namespace lagwatch::stack::lua
