@@ -10,6 +10,7 @@
 #include "stack/interpreters/lua/lua.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/python/python.h"
+#include "stack/interpreters/ruby/ruby.h"
 #include "stack/scripts/script_stacks.h"
 
 namespace lagwatch::stack {
@@ -34,7 +35,8 @@ class InterpreterStacks final : public ScriptStacks {
   OwnMemory memory_;
   python::Python python_{&memory_};
   lua::Lua lua_{&memory_};
-  const std::array<Interpreter*, 2> interpreters_{&python_, &lua_};
+  ruby::Ruby ruby_{&memory_};
+  const std::array<Interpreter*, 3> interpreters_{&python_, &lua_, &ruby_};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
 };

@@ -22,7 +22,9 @@ void Lua::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   if (found_ == nullptr || thread.raw == nullptr) return;
   Found& found = found_[0];
   const auto is_in_lua = [&](const Frame& frame) { return found.place.IsInterpreter(frame); };
-  if (std::ranges::none_of(stack->view(), is_in_lua)) return;
+  // Where the native stack has an end that is not its last, the interpreter may be beyond.
+  if (stack->completeness != Completeness::kIncomplete && std::ranges::none_of(stack->view(), is_in_lua))
+    return;
   {
     const auto held = code->Hold();
     found.search.Collect(*thread.raw, code->modules().stacks());

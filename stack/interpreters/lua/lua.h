@@ -7,7 +7,7 @@
 #include "stack/interpreters/lua/calls.h"
 #include "stack/interpreters/lua/place.h"
 #include "stack/interpreters/lua/reader.h"
-#include "stack/interpreters/lua/state_search.h"
+#include "stack/interpreters/state_search.h"
 #include "stack/interpreters/memory.h"
 
 namespace lagwatch::stack::lua {

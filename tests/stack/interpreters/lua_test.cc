@@ -20,7 +20,7 @@
 #include "stack/interpreters/lua/place.h"
 #include "stack/interpreters/lua/reader.h"
 #include "stack/interpreters/lua/source_names.h"
-#include "stack/interpreters/lua/state_search.h"
+#include "stack/interpreters/state_search.h"
 
 namespace lagwatch::stack::lua {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the addresses that may be those of a thread's Lua states: no exported symbol leads to them, but the
+// Finds the addresses that may be those of an interpreter's states: no exported symbol leads to them, but the
 // interpreter's functions have them in registers and on the stack.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include "stack/frames/raw_stack.h"
 
-namespace lagwatch::stack::lua {
+namespace lagwatch::stack {
 
 // Context: watchdog; not thread-safe. Large: not for the stack.
 class StateSearch {
@@ -32,4 +32,4 @@ class StateSearch {
   std::array<uint64_t, kPlaces> seen_;  // by hash; 0: free
 };
 
-}  // namespace lagwatch::stack::lua
+}  // namespace lagwatch::stack

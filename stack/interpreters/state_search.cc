@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/lua/state_search.h"
+#include "stack/interpreters/state_search.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace lagwatch::stack::lua {
+namespace lagwatch::stack {
 
 void StateSearch::Collect(const RawStack& raw, const StackRegions& memory) {
   count_ = 0;
@@ -34,4 +34,4 @@ void StateSearch::Add(uint64_t address, const RawStack& raw, const StackRegions&
   candidates_[count_++] = address;
 }
 
-}  // namespace lagwatch::stack::lua
+}  // namespace lagwatch::stack
