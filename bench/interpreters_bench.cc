@@ -108,6 +108,9 @@ std::vector<Runtime> AllRuntimes(const std::string& source) {
       runtimes.push_back(
           {"lua " + version, program, source + "/shapes.lua", interpreters_bench::AttachToLua});
   }
+  if (access("/usr/bin/ruby", X_OK) == 0)
+    runtimes.push_back(
+        {"ruby 3.1", "/usr/bin/ruby", source + "/shapes.rb", interpreters_bench::AttachToRuby});
   return runtimes;
 }
 

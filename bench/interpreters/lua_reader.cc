@@ -10,25 +10,21 @@ namespace {
 
 class LuaReader final : public StackReader {
  public:
-  explicit LuaReader(pid_t pid) : pid_(pid), memory_(pid) {}
+  explicit LuaReader(pid_t pid) : capture_(pid) {}
 
   bool Attach() {
-    return FindModule(pid_, &memory_, [&](const std::string&, const stack::ExportedSymbols& exports) {
-      const stack::lua::Layout* layout = stack::lua::FindLayout(exports);
-      if (layout != nullptr) reader_.Attach(&memory_, layout);
-      return layout != nullptr;
-    });
+    return FindModule(capture_.pid(), capture_.memory(),
+                      [&](const std::string&, const stack::ExportedSymbols& exports) {
+                        const stack::lua::Layout* layout = stack::lua::FindLayout(exports);
+                        if (layout != nullptr) reader_.Attach(capture_.memory(), layout);
+                        return layout != nullptr;
+                      });
   }
-  void Capture() override {
-    // The heap grows, mostly at first.
-    if (captures_ < 1000 || captures_ % 1000 == 0) regions_ = WritableMemory(pid_);
-    ++captures_;
-    is_captured_ = CaptureMainThread(pid_, &memory_, regions_, raw_.get());
-  }
+  void Capture() override { capture_.Take(); }
   bool Read() override {
-    if (!is_captured_) return false;
-    search_.Collect(*raw_, {.regions = regions_.data(), .count = regions_.size(), .main_stack = {}});
-    return reader_.Read(search_.candidates(), *raw_, &functions_, &calls_);
+    if (!capture_.is_taken()) return false;
+    search_.Collect(capture_.raw(), capture_.regions());
+    return reader_.Read(search_.candidates(), capture_.raw(), &functions_, &calls_);
   }
   std::string Text() const override {
     std::string text;
@@ -42,16 +38,11 @@ class LuaReader final : public StackReader {
   }
 
  private:
-  pid_t pid_;
-  OtherMemory memory_;
+  ThreadCapture capture_;
   stack::lua::Reader reader_;
   stack::StateSearch search_;
   stack::ScriptFunctions functions_;
   stack::lua::Calls calls_;
-  std::vector<stack::MemoryRegion> regions_;
-  std::unique_ptr<stack::RawStack> raw_ = std::make_unique<stack::RawStack>();
-  uint64_t captures_ = 0;
-  bool is_captured_ = false;
 };
 
 }  // namespace

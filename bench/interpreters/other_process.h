@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -43,15 +44,35 @@ class OtherMemory final : public stack::Memory {
 using VisitModule = std::function<bool(const std::string& path, const stack::ExportedSymbols& exports)>;
 bool FindModule(pid_t pid, stack::Memory* memory, const VisitModule& visit);
 
-// The mappings that are private and writable.
-std::vector<stack::MemoryRegion> WritableMemory(pid_t pid);
+// Captures of a process's main thread. The process must be a child, and is traced from the first one on.
+class ThreadCapture {
+ public:
+  explicit ThreadCapture(pid_t pid) : pid_(pid), memory_(pid) {}
 
-// Stops the process's main thread for a moment, and copies its registers and its stack. The process must be a
-// child, and is traced from then on.
-bool CaptureMainThread(pid_t pid, stack::Memory* memory, const std::vector<stack::MemoryRegion>& regions,
-                       stack::RawStack* raw);
+  // Stops the thread for a moment, and copies its registers and its stack.
+  void Take();
+  pid_t pid() const { return pid_; }
+  OtherMemory* memory() { return &memory_; }
+  bool is_taken() const { return is_taken_; }
+  const stack::RawStack& raw() const { return *raw_; }
+  // The mappings that are private and writable.
+  stack::StackRegions regions() const {
+    return {.regions = regions_.data(), .count = regions_.size(), .main_stack = {}};
+  }
+
+ private:
+  bool CopyThread();
+
+  pid_t pid_;
+  OtherMemory memory_;
+  std::vector<stack::MemoryRegion> regions_;
+  std::unique_ptr<stack::RawStack> raw_ = std::make_unique<stack::RawStack>();
+  uint64_t count_ = 0;
+  bool is_taken_ = false;
+};
 
 // One of Text()'s parts.
 std::string TextOfFrame(uint64_t function, uint32_t line, const stack::ScriptFunctions& functions);
+std::string TextOf(const stack::ScriptFrames& frames, const stack::ScriptFunctions& functions);
 
 }  // namespace lagwatch::interpreters_bench

@@ -20,13 +20,7 @@ class PythonReader final : public StackReader {
     });
   }
   bool Read() override { return reader_.Read(pid_, &functions_, &frames_); }
-  std::string Text() const override {
-    std::string text;
-    for (size_t i = 0; i < frames_.count; ++i)
-      text +=
-          (i == 0 ? "" : "|") + TextOfFrame(frames_.frames[i].function, frames_.frames[i].line, functions_);
-    return text;
-  }
+  std::string Text() const override { return TextOf(frames_, functions_); }
 
  private:
   pid_t pid_;

@@ -13,5 +13,6 @@ namespace lagwatch::interpreters_bench {
 // Null until the process has loaded its interpreter.
 std::unique_ptr<StackReader> AttachToPython(pid_t pid);
 std::unique_ptr<StackReader> AttachToLua(pid_t pid);
+std::unique_ptr<StackReader> AttachToRuby(pid_t pid);
 
 }  // namespace lagwatch::interpreters_bench
