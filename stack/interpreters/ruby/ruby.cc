@@ -35,7 +35,7 @@ void Ruby::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   if (found_ == nullptr || thread.raw == nullptr) return;
   Found& found = found_[0];
   const auto is_in_ruby = [&](const Frame& frame) { return frame.module == found.place.module; };
-  // Where the native stack has an end that is not its last, the interpreter may be beyond.
+  // The interpreter may be beyond the end of a native stack that ends too early.
   if (stack->completeness != Completeness::kIncomplete && std::ranges::none_of(stack->view(), is_in_ruby))
     return;
   {
