@@ -9,7 +9,14 @@ namespace lagwatch::stack::lua {
 void Lua::LookAt(const LoadedModule& loaded, CodeMap* code) {
   if (found_ != nullptr) return;
   const Layout* layout = FindLayout(loaded.exports);
-  if (layout == nullptr) return;
+  if (layout == nullptr) {
+    if (loaded.exports.Find("luaJIT_setmode") != 0) {
+      unreadable_ = "luajit";
+    } else if (loaded.exports.Find("lua_newstate") != 0) {
+      unreadable_ = "lua";
+    }
+    return;
+  }
   auto found = base::MapBlock<Found>(1);
   if (found == nullptr) return;
   found[0].reader.Attach(memory_, layout);

@@ -7,8 +7,8 @@
 #include "stack/interpreters/lua/calls.h"
 #include "stack/interpreters/lua/place.h"
 #include "stack/interpreters/lua/reader.h"
-#include "stack/interpreters/state_search.h"
 #include "stack/interpreters/memory.h"
+#include "stack/interpreters/state_search.h"
 
 namespace lagwatch::stack::lua {
 
@@ -19,6 +19,7 @@ class Lua final : public Interpreter {
 
   void LookAt(const LoadedModule& loaded, CodeMap* code) override;
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+  const char* unreadable() const override { return unreadable_; }
 
  private:
   struct Found {
@@ -29,6 +30,7 @@ class Lua final : public Interpreter {
   };
 
   Memory* memory_;
+  const char* unreadable_ = "";
   base::MappedBlock<Found> found_;  // one; null while there is none
 };
 
