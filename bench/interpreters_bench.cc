@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames of scripts, read from outside of real interpreters: those that a run time itself sees at known
 // stops, and any number while it changes its data as fast as it can.
-#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,78 +9,31 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "stack/interpreters/exported_symbols.h"
-#include "stack/interpreters/python/reader.h"
-#include "stack/scripts/script_functions.h"
+#include "bench/interpreters/other_process.h"
+#include "bench/interpreters/readers.h"
+#include "tests/stack/interpreters/nodes.h"
 #include "tests/stack/interpreters/pythons.h"
 #include "tests/testing/process.h"
 
 namespace lagwatch {
 namespace {
 
-using stack::ScriptFrame;
+using interpreters_bench::StackReader;
 using testing::Process;
 
-class OtherMemory final : public stack::Memory {
- public:
-  explicit OtherMemory(pid_t pid) : pid_(pid) {}
-
- protected:
-  bool ReadBytes(uint64_t address, void* destination, size_t size_bytes) override {
-    iovec local{destination, size_bytes};
-    iovec remote{reinterpret_cast<void*>(address), size_bytes};
-    return process_vm_readv(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size_bytes);
-  }
-
- private:
-  pid_t pid_;
+struct Runtime {
+  std::string name;
+  std::string program;
+  std::string shapes;
+  std::unique_ptr<StackReader> (*attach)(pid_t pid);
+  size_t (*count_right)(const std::vector<std::string>& expected, const std::vector<std::string>& got);
 };
-
-int MinorVersionOf(const std::string& path) {
-  const size_t at = path.rfind("python3.");
-  return at == path.npos ? 0 : std::atoi(path.c_str() + at + 8);
-}
-
-// The reader of a process's interpreter; null until it is loaded.
-std::unique_ptr<stack::python::Reader> Attach(pid_t pid, stack::Memory* memory) {
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
-  std::string last;
-  for (std::string line; std::getline(maps, line);) {
-    const size_t slash = line.find('/');
-    if (slash == line.npos || line.substr(slash) == last) continue;
-    last = line.substr(slash);
-    const uint64_t base = std::stoull(line, nullptr, 16);
-    uint16_t type = 0;
-    constexpr uint64_t kTypeOffset = 16;
-    constexpr uint16_t kFixed = 2;
-    if (!memory->Read(base + kTypeOffset, &type)) continue;
-    const stack::ExportedSymbols exports(memory, base, type == kFixed ? 0 : base);
-    auto reader = std::make_unique<stack::python::Reader>();
-    if (exports.Find("_PyEval_EvalFrameDefault") != 0 &&
-        reader->Attach(memory, stack::python::Reader::Symbols::Of(exports), MinorVersionOf(last)))
-      return reader;
-  }
-  return nullptr;
-}
-
-std::string TextOf(const stack::ScriptFrames& frames, const stack::ScriptFunctions& functions) {
-  std::string text;
-  for (size_t i = 0; i < frames.count; ++i) {
-    const stack::ScriptFunction function = functions.Find(frames.frames[i].function);
-    if (i != 0) text += "|";
-    text.append(function.name).append(" (").append(function.file).append("):");
-    text += std::to_string(frames.frames[i].line);
-  }
-  return text;
-}
 
 struct Result {
   uint64_t frames = 0;
@@ -98,12 +51,28 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
-void CompareStops(const std::string& python, const std::string& shapes, size_t stops, Result* result) {
-  Process program({python, shapes, "stops", std::to_string(stops), "7"});
-  OtherMemory memory(program.pid());
-  stack::ScriptFunctions functions;
-  stack::ScriptFrames frames;
-  std::unique_ptr<stack::python::Reader> reader;
+size_t CountEqual(const std::vector<std::string>& expected, const std::vector<std::string>& got) {
+  size_t right = 0;
+  if (got.size() != expected.size()) return 0;
+  for (size_t i = 0; i < got.size(); ++i) right += got[i] == expected[i];
+  return right;
+}
+
+// The frames of `got` that are as in `expected`, from the outermost on. It may have more inner ones, those of
+// the call that waits, and lack some of V8's own functions.
+size_t CountEqualOfV8(const std::vector<std::string>& expected, const std::vector<std::string>& got) {
+  size_t right = 0;
+  for (size_t i = expected.size(), j = got.size(); i != 0 && j != 0; --i) {
+    const bool is_right = expected[i - 1] == got[j - 1];
+    right += is_right;
+    if (is_right || !expected[i - 1].ends_with("(native):0")) --j;
+  }
+  return right;
+}
+
+void CompareStops(const Runtime& runtime, size_t stops, Result* result) {
+  Process program({runtime.program, runtime.shapes, "stops", std::to_string(stops), "7"});
+  std::unique_ptr<StackReader> reader;
   double spent_us = 0;
   for (size_t i = 0; i < stops; ++i) {
     std::vector<std::string> lines;
@@ -112,58 +81,82 @@ void CompareStops(const std::string& python, const std::string& shapes, size_t s
       return lines.size() > i && program.Output().ends_with('\n');
     });
     if (lines.size() <= i) break;
-    if (reader == nullptr) reader = Attach(program.pid(), &memory);
+    if (reader == nullptr) reader = runtime.attach(program.pid());
     if (reader == nullptr) break;
     const std::vector<std::string> expected = Split(lines[i], '|');
     result->frames += expected.size();
+    usleep(1000);  // from the line that it prints to the one that waits
+    reader->Capture();
     const auto begin = std::chrono::steady_clock::now();
-    const bool is_read = reader->Read(program.pid(), &functions, &frames);
+    const bool is_read = reader->Read();
     spent_us += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
-    const std::vector<std::string> got =
-        is_read ? Split(TextOf(frames, functions), '|') : std::vector<std::string>();
-    if (got.size() == expected.size()) {
-      for (size_t j = 0; j < got.size(); ++j) result->frames_right += got[j] == expected[j];
-    }
-    if (got != expected)
-      std::fprintf(stderr, "%s: expected %s\n  got %s\n", python.c_str(), lines[i].c_str(),
-                   TextOf(frames, functions).c_str());
+    const std::string text = is_read ? reader->Text() : "";
+    const std::vector<std::string> got = Split(text, '|');
+    const size_t right = runtime.count_right(expected, got);
+    result->frames_right += right;
+    if (right != expected.size())
+      std::fprintf(stderr, "%s: expected %s\n  got %s\n", runtime.name.c_str(), lines[i].c_str(),
+                   text.c_str());
     program.WriteInput("\n");
   }
   result->us_per_stack = spent_us / static_cast<double>(stops);
 }
 
-void ReadWhileItChurns(const std::string& python, const std::string& shapes, uint64_t captures,
-                       Result* result) {
-  Process program({python, shapes, "churn"});
+void ReadWhileItChurns(const Runtime& runtime, uint64_t captures, Result* result) {
+  Process program({runtime.program, runtime.shapes, "churn"});
   testing::WaitUntil([&] { return program.Output().ends_with('\n'); });
-  OtherMemory memory(program.pid());
-  auto reader = Attach(program.pid(), &memory);
+  const std::unique_ptr<StackReader> reader = runtime.attach(program.pid());
   if (reader == nullptr) return;
-  stack::ScriptFunctions functions;
-  stack::ScriptFrames frames;
-  for (result->captures = 0; result->captures < captures; ++result->captures)
-    result->captures_with_frames += reader->Read(program.pid(), &functions, &frames);
+  for (result->captures = 0; result->captures < captures; ++result->captures) {
+    reader->Capture();
+    result->captures_with_frames += reader->Read();
+  }
   result->crashes += kill(program.pid(), 0) != 0;
+}
+
+std::vector<Runtime> AllRuntimes(const std::string& source) {
+  std::vector<Runtime> runtimes;
+  for (const std::string& python : testing::Pythons()) {
+    Process version({python, "-c", "import platform; print(platform.python_version(), end='')"});
+    version.Wait();
+    runtimes.push_back({"cpython " + version.Output(), python, source + "/shapes.py",
+                        interpreters_bench::AttachToPython, CountEqual});
+  }
+  for (const std::string version : {"5.1", "5.2", "5.3", "5.4"}) {
+    const std::string program = "/usr/bin/lua" + version;
+    if (access(program.c_str(), X_OK) == 0)
+      runtimes.push_back(
+          {"lua " + version, program, source + "/shapes.lua", interpreters_bench::AttachToLua, CountEqual});
+  }
+  if (access("/usr/bin/ruby", X_OK) == 0)
+    runtimes.push_back(
+        {"ruby 3.1", "/usr/bin/ruby", source + "/shapes.rb", interpreters_bench::AttachToRuby, CountEqual});
+  for (const std::string& node : testing::Nodes()) {
+    Process version({node, "-p", "process.versions.node"});
+    if (version.Wait() != 0) continue;
+    runtimes.push_back({"node " + Split(version.Output(), '\n').at(0), node, source + "/shapes.js",
+                        interpreters_bench::AttachToV8, CountEqualOfV8});
+  }
+  return runtimes;
 }
 
 int Main(const std::string& source, size_t stops, uint64_t captures) {
   nlohmann::json all = nlohmann::json::object();
   Result sum;
   double slowest_us = 0;
-  for (const std::string& python : testing::Pythons()) {
+  for (const Runtime& runtime : AllRuntimes(source)) {
     Result result;
-    CompareStops(python, source + "/shapes.py", stops, &result);
-    ReadWhileItChurns(python, source + "/shapes.py", captures, &result);
+    CompareStops(runtime, stops, &result);
+    ReadWhileItChurns(runtime, captures, &result);
     const double right_pct = result.frames == 0 ? 0
                                                 : 100.0 * static_cast<double>(result.frames_right) /
                                                       static_cast<double>(result.frames);
-    Process version({python, "-c", "import platform; print(platform.python_version(), end='')"});
-    version.Wait();
-    all["cpython " + version.Output()] = {{"frames", result.frames},
-                                          {"frames_right_pct", right_pct},
-                                          {"us_per_stack", result.us_per_stack},
-                                          {"captures", result.captures},
-                                          {"captures_with_frames", result.captures_with_frames}};
+    all[runtime.name] = {{"frames", result.frames},
+                         {"frames_right_pct", right_pct},
+                         {"us_per_stack", result.us_per_stack},
+                         {"captures", result.captures},
+                         {"captures_with_frames", result.captures_with_frames},
+                         {"crashes", result.crashes}};
     sum.frames += result.frames;
     sum.frames_right += result.frames_right;
     sum.captures += result.captures;

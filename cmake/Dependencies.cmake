@@ -8,7 +8,6 @@ if(LAGWATCH_CAPTURE_ONLY)
   return()
 endif()
 
-find_package(PkgConfig REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(CURL REQUIRED)
@@ -18,6 +17,10 @@ find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
 # Decompression of ELF sections. Static, because they come along into programs that may not have the shared ones.
 find_library(LIBLZMA_STATIC liblzma.a REQUIRED)
 find_library(ZLIB_STATIC libz.a REQUIRED)
+if(CMAKE_SYSTEM_NAME STREQUAL Android)  # their headers are none of the system's
+  find_path(LIBLZMA_INCLUDE_DIR lzma.h REQUIRED)
+  include_directories(SYSTEM ${ZLIB_INCLUDE_DIRS} ${LIBLZMA_INCLUDE_DIR})
+endif()
 
 if(LAGWATCH_BUILD_COLLECTOR)
   find_package(Boost 1.74 REQUIRED)

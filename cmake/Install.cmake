@@ -2,7 +2,12 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS lagwatch EXPORT lagwatch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS lagwatch_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/lagwatch)
+if(TARGET lagwatch_preload)
+  install(TARGETS lagwatch_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/lagwatch)
+endif()
+if(LAGWATCH_HAS_JVM)
+  install(TARGETS lagwatch_jvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/lagwatch)
+endif()
 install(DIRECTORY sdk/include/lagwatch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT lagwatch NAMESPACE lagwatch:: FILE lagwatchTargets.cmake

@@ -1,14 +1,16 @@
-# lagwatch_library(NAME SRCS file… [LINUX_SRCS file…] [DARWIN_SRCS file…] [DEPS target…] [PRIVATE_DEPS target…] [CAPTURE])
+# lagwatch_library(NAME SRCS file… [LINUX_SRCS file…] [ANDROID_SRCS file…] [DARWIN_SRCS file…] [DEPS target…] [PRIVATE_DEPS target…] [CAPTURE])
 #
 # One module as a static, position-independent library `lagwatch_NAME` with the alias `lagwatch::NAME`.
 # Its sources are named from the repository's root ("base/status.h"), which is every module's include directory.
 #   SRCS          sources, relative to the calling folder
 #   LINUX_SRCS, DARWIN_SRCS  sources for these systems only; so is each of SRCS whose name ends with _linux.cc
+#   ANDROID_SRCS  sources for Android, which otherwise has Linux's: NAME_android.cc takes the place of NAME_linux.cc, or
+#                 of NAME.cc if there is no such file
 #   DEPS          targets that its headers include; PRIVATE_DEPS targets that only its sources include
 #   CAPTURE       the module runs in signal, hot or watchdog context: it throws nothing, and has no RTTI. Exceptions of the
 #                 C++ library (out of memory) release locks and memory on their way through
 function(lagwatch_library NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "CAPTURE" "" "SRCS;LINUX_SRCS;DARWIN_SRCS;DEPS;PRIVATE_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "CAPTURE" "" "SRCS;LINUX_SRCS;ANDROID_SRCS;DARWIN_SRCS;DEPS;PRIVATE_DEPS")
   set(target lagwatch_${NAME})
   if(CMAKE_SYSTEM_NAME STREQUAL Darwin)
     list(FILTER ARG_SRCS EXCLUDE REGEX "_linux\\.cc$")
@@ -19,6 +21,7 @@ function(lagwatch_library NAME)
     endforeach()
   else()
     list(APPEND ARG_SRCS ${ARG_LINUX_SRCS})
+    lagwatch_android_sources(ARG_SRCS ${ARG_ANDROID_SRCS})
   endif()
   if(NOT ARG_SRCS)  # it has nothing for this system
     add_library(${target} INTERFACE)
@@ -33,6 +36,24 @@ function(lagwatch_library NAME)
   if(ARG_CAPTURE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
   endif()
+endfunction()
+
+# lagwatch_android_sources(LIST file…): puts the files, for Android, into the list in place of Linux's of the same names.
+function(lagwatch_android_sources LIST)
+  if(NOT CMAKE_SYSTEM_NAME STREQUAL Android)
+    return()
+  endif()
+  foreach(source IN LISTS ARGN)
+    string(REGEX REPLACE "^.*/|_android\\.cc$" "" name ${source})
+    set(found ${${LIST}})
+    list(FILTER found INCLUDE REGEX "(^|/)${name}_linux\\.cc$")
+    if(NOT found)
+      set(found ${${LIST}})
+      list(FILTER found INCLUDE REGEX "(^|/)${name}\\.cc$")
+    endif()
+    list(REMOVE_ITEM ${LIST} ${found})
+  endforeach()
+  set(${LIST} ${${LIST}} ${ARGN} PARENT_SCOPE)
 endfunction()
 
 # The warnings that all of lagwatch's own code is built with.

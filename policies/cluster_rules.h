@@ -60,7 +60,8 @@ enum class FrameRole {
 // A rule file has a name a line under one of these headings; `#` begins a comment:
 //   [waits]      functions that only wait; they are skipped, and dropped from the inner end in raw mode
 //   [skipped]    functions that are skipped
-//   [modules]    files, all of whose functions are skipped
+//   [modules]    files, of scripts too, all of whose functions are skipped
+//   [interpreters]  programs whose functions are skipped where a script called them
 //   [ends]       functions that end a stack
 class ClusterRules {
  public:
@@ -69,6 +70,7 @@ class ClusterRules {
 
   // `function` is the readable or the normalized name; `module` the name of its file.
   FrameRole RoleOf(std::string_view function, std::string_view module) const;
+  bool IsInterpreter(std::string_view module) const { return interpreters_.Contains(module); }
   const WaitFrames& waits() const { return waits_; }
 
  private:
@@ -77,6 +79,7 @@ class ClusterRules {
   WaitFrames waits_;
   FrameList skipped_;
   FrameList modules_;
+  FrameList interpreters_;
   FrameList ends_;
 };
 

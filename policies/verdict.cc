@@ -79,8 +79,9 @@ TimeShares TimeAccount::Shares(int64_t throttled_ns) const {
   shares.run_queue_ns = time_ns(Doing::kQueued) - shares.throttled_ns;
 
   int64_t seen_ns = 0;
-  for (Doing wait : {Doing::kLock, Doing::kDisk, Doing::kMemory, Doing::kNetwork, Doing::kProcess,
-                     Doing::kPipe, Doing::kDisplay, Doing::kService, Doing::kNameLookup, Doing::kSleep})
+  for (Doing wait :
+       {Doing::kLock, Doing::kDisk, Doing::kMemory, Doing::kNetwork, Doing::kProcess, Doing::kPipe,
+        Doing::kDisplay, Doing::kService, Doing::kNameLookup, Doing::kGc, Doing::kSleep})
     seen_ns += time_ns(wait);
   auto with_unseen_ns = [&](Doing wait) {
     return time_ns(wait) + (seen_ns == 0 ? 0 : Portion(unseen_ns_, time_ns(wait), seen_ns));
@@ -94,6 +95,7 @@ TimeShares TimeAccount::Shares(int64_t throttled_ns) const {
   shares.display_ns = with_unseen_ns(Doing::kDisplay);
   shares.service_ns = with_unseen_ns(Doing::kService);
   shares.name_lookup_ns = with_unseen_ns(Doing::kNameLookup);
+  shares.gc_ns = with_unseen_ns(Doing::kGc);
   shares.sleep_ns = with_unseen_ns(Doing::kSleep);
   shares.stopped_ns = time_ns(Doing::kStopped);
   if (seen_ns == 0) {
@@ -114,7 +116,7 @@ VerdictWord Judge(const TimeShares& shares, bool is_deadlock) {
     VerdictWord word;
     int64_t ns;
   };
-  const std::array<Part, 12> parts = {{
+  const std::array<Part, 13> parts = {{
       {VerdictWord::kLock, shares.lock_ns},
       {VerdictWord::kDisk, shares.disk_ns},
       {VerdictWord::kMemory, shares.memory_ns},
@@ -124,6 +126,7 @@ VerdictWord Judge(const TimeShares& shares, bool is_deadlock) {
       {VerdictWord::kDisplay, shares.display_ns},
       {VerdictWord::kService, shares.service_ns},
       {VerdictWord::kNameLookup, shares.name_lookup_ns},
+      {VerdictWord::kGc, shares.gc_ns},
       {VerdictWord::kSleep, shares.sleep_ns},
       {VerdictWord::kStopped, shares.stopped_ns},
       {VerdictWord::kCpu, shares.user_ns + shares.kernel_ns},

@@ -27,6 +27,7 @@ enum class VerdictWord : int32_t {
   kDisplay = 13,     // … for an X or Wayland server
   kService = 14,     // … for another service of this machine, over a unix socket
   kNameLookup = 15,  // … for a name server
+  kGc = 16,          // a garbage collection had stopped it
 };
 
 // "cpu", "lock" …, as in the JSON that people and programs read.
@@ -62,6 +63,8 @@ constexpr const char* VerdictName(VerdictWord word) {
       return "service";
     case VerdictWord::kNameLookup:
       return "name-lookup";
+    case VerdictWord::kGc:
+      return "gc";
     case VerdictWord::kUnknown:
       break;
   }
@@ -86,6 +89,7 @@ struct TimeShares {
   int64_t name_lookup_ns = 0;
   int64_t sleep_ns = 0;
   int64_t stopped_ns = 0;
+  int64_t gc_ns = 0;
 
   bool operator==(const TimeShares&) const = default;
 };
@@ -124,6 +128,7 @@ enum class Doing : uint8_t {
   kDisplay,
   kService,
   kNameLookup,
+  kGc,
   kSleep,
   kStopped,
 };
@@ -180,9 +185,9 @@ class TimeAccount {
 //   2. More than half of the time in the queue: kStarved, or kThrottled if a quota was the cause of at
 //      least a quarter of that. (The kernel reports a period without quota only when it is over, so a quarter
 //      is enough.) A busy machine makes all programs wait a little: less than half is no evidence.
-//   3. The largest of lock, disk, memory, network, process, pipe, display, service, name lookup, sleep,
-//      stopped, and CPU as the sum of both kinds; of equal ones the first in this order, because a wait is
-//      easier to do something about.
+//   3. The largest of lock, disk, memory, network, process, pipe, display, service, name lookup, gc,
+//      sleep, stopped, and CPU as the sum of both kinds; of equal ones the first in this order, because a
+//      wait is easier to do something about.
 //   4. kUnknown if there is none, or if more of the time is not accounted for than that.
 VerdictWord Judge(const TimeShares& shares, bool is_deadlock);
 

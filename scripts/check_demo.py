@@ -9,7 +9,9 @@ import pathlib
 import sys
 
 EDITOR_CAUSES = ["Index::Lookup", "SaveFile", "ParseOutline"]
-REDIS_CHAIN = {"sortCommandGeneric", "lua_pcall", "evalGenericCommand"}
+# Of the server's own functions those above and below the script's.
+REDIS_CHAIN = {"sortCommandGeneric", "evalGenericCommand"}
+REDIS_SCRIPT = "main chunk (user_script)"
 # A sample may have met redis at reading the list, too.
 REDIS_SORT = {"sortCompare", "pqsort", "sortCommandGeneric"}
 
@@ -37,6 +39,9 @@ def main() -> int:
         names = {frame["function"] for frame in report["expensive_stack"]}
         if not REDIS_CHAIN <= names:
             problems.append(f"redis's stack does not name {', '.join(sorted(REDIS_CHAIN - names))}")
+        lines = [frame.get("line") for frame in report["expensive_stack"] if frame["function"] == REDIS_SCRIPT]
+        if lines != [1]:
+            problems.append(f"redis's stack names the lines {lines} of its script, not its only one")
         cluster = next((c for c in clusters if c["key"] == report["cluster"]["level1"]), None)
         if cluster is None:
             problems.append("redis's report is in no level-1 cluster")

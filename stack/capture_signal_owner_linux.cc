@@ -9,15 +9,11 @@
 #include <utility>
 
 #include "base/process/mapped_memory.h"
+#include "base/system/process.h"
 #include "stack/capture_signal_owner.h"
 #include "stack/signal/kernel_calls.h"
 #include "stack/signal_stacks.h"
 #include "stack/thread_block_layout.h"
-
-// glibc's own sigaction: sanitizers and preloaded libraries that wrap the public name delay handlers or
-// record them as the application's.
-extern "C" int __sigaction(int signal_number, const struct sigaction* action,
-                           struct sigaction* previous) noexcept;
 
 namespace lagwatch::stack {
 namespace {
@@ -85,7 +81,7 @@ struct sigaction ActionOnTopOf(const struct sigaction& previous) {
 
 bool IsUnused(int signal_number) {
   struct sigaction current {};
-  return __sigaction(signal_number, nullptr, &current) == 0 && !HasHandler(current) &&
+  return base::SetSignalAction(signal_number, nullptr, &current) == 0 && !HasHandler(current) &&
          current.sa_handler == SIG_DFL;
 }
 
@@ -126,14 +122,14 @@ bool InstallHandler(int signal_number, const struct sigaction& found) {
   slots.previous_count.store(count, std::memory_order_release);  // pairs with the handler
   const struct sigaction action = ActionOnTopOf(previous);
   struct sigaction replaced {};
-  if (__sigaction(signal_number, &action, &replaced) != 0) return false;
+  if (base::SetSignalAction(signal_number, &action, &replaced) != 0) return false;
   if (replaced.sa_handler == found.sa_handler) {
     const bool restarts_calls = (action.sa_flags & SA_RESTART) != 0;
     g_signal.store(static_cast<uint32_t>(signal_number) | (restarts_calls ? kRestartsCalls : 0));
     g_is_lost.store(false);
     return true;
   }
-  __sigaction(signal_number, &replaced, nullptr);  // the program replaced it just now
+  base::SetSignalAction(signal_number, &replaced, nullptr);  // the program replaced it just now
   entry->is_given_back = true;
   return false;
 }
@@ -147,7 +143,7 @@ base::Status InstallFirst(int wanted_number) {
     return base::Status();
   }
   struct sigaction found {};
-  if (__sigaction(number, nullptr, &found) != 0) {
+  if (base::SetSignalAction(number, nullptr, &found) != 0) {
     return base::Status(base::StatusCode::kInvalid,
                         "there is no signal " + std::to_string(number) + " to capture with");
   }
@@ -161,13 +157,13 @@ void ReleaseSignals() {
   for (uint32_t i = 0; i < count; ++i) {
     PreviousAction& previous = g_capture_slots.previous[i];
     struct sigaction current {};
-    if (__sigaction(previous.signal_number, nullptr, &current) != 0 || !IsOurs(current)) continue;
+    if (base::SetSignalAction(previous.signal_number, nullptr, &current) != 0 || !IsOurs(current)) continue;
     // Ignoring a signal discards those under way to any thread (POSIX, sigaction); only then is the default
     // safe, which would end the process, or a handler that does not expect ours.
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
-    __sigaction(previous.signal_number, &ignore, nullptr);
-    __sigaction(previous.signal_number, &previous.action, nullptr);
+    base::SetSignalAction(previous.signal_number, &ignore, nullptr);
+    base::SetSignalAction(previous.signal_number, &previous.action, nullptr);
     previous.is_given_back = true;
   }
   g_signal.store(0);
@@ -221,7 +217,8 @@ CaptureSignalOwner::Signal CaptureSignalOwner::signal() {
 
 bool CaptureSignalOwner::Owns(int signal_number) {
   struct sigaction current {};
-  return signal_number != 0 && __sigaction(signal_number, nullptr, &current) == 0 && IsOurs(current);
+  return signal_number != 0 && base::SetSignalAction(signal_number, nullptr, &current) == 0 &&
+         IsOurs(current);
 }
 
 CaptureSignalOwner::Kept CaptureSignalOwner::Keep() {
@@ -235,7 +232,7 @@ CaptureSignalOwner::Kept CaptureSignalOwner::Keep() {
   const int other = ChooseUnusedSignal();
   struct sigaction found {};
   const bool is_moved =
-      other != 0 && __sigaction(other, nullptr, &found) == 0 && InstallHandler(other, found);
+      other != 0 && base::SetSignalAction(other, nullptr, &found) == 0 && InstallHandler(other, found);
   return {was_lost, is_moved, is_moved};
 }
 

@@ -57,6 +57,23 @@ void CodeMap::Unwind(const RawStack& raw, Stack* stack) {
     NoteUnknownMemory();
 }
 
+void CodeMap::UnwindTableless(const RawStack& raw, Stack* stack, TablelessFrames* tableless) {
+  std::lock_guard lock(mutex_);
+  unwinder_->UnwindTableless(raw, modules_, stack, tableless);
+}
+
+void CodeMap::TrustGeneratedRecords() {
+  std::lock_guard lock(mutex_);
+  unwinder_->TrustGeneratedRecords();
+}
+
+uint32_t CodeMap::FindCode(uint64_t address, bool* is_code) const {
+  std::lock_guard lock(mutex_);
+  const ModuleMap::CodeRange* range = modules_.FindRange(address);
+  *is_code = range != nullptr;
+  return range == nullptr ? kNoModule : range->module;
+}
+
 Frame CodeMap::Resolve(uint64_t return_address) {
   std::lock_guard lock(mutex_);
   const Frame frame = unwinder_->Resolve(return_address, modules_);

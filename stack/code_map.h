@@ -25,9 +25,9 @@ namespace lagwatch::stack {
 // for as long as it reads the process's map. A forked child, whose lock may be held for ever, must leak it.
 class CodeMap final : private ModuleSource {
  public:
-  // Creates a map with the system's usual unwinder: tables of its own, compiled by a thread in the background,
-  // or frame pointers (Darwin, which needs no `files`). Errors: kUnavailable if no thread can be started, or
-  // without memory. Context: background.
+  // Creates a map with the system's usual unwinder: tables of its own, compiled by a thread in the
+  // background, or frame pointers (Darwin, which needs no `files`). Errors: kUnavailable if no thread can be
+  // started, or without memory. Context: background.
   static base::Result<std::shared_ptr<CodeMap>> Create(const FrameSectionLoader& files = {});
   // With any unwinder. Context: background.
   explicit CodeMap(std::unique_ptr<Unwinder> unwinder);
@@ -45,6 +45,14 @@ class CodeMap final : private ModuleSource {
 
   // Leaves out the frames of lagwatch itself (stack/code/own_code.h). Context: watchdog.
   void Unwind(const RawStack& raw, Stack* stack);
+  // As Unwind(), with lagwatch's own frames, and lists those that no unwind table describes. Context:
+  // watchdog.
+  void UnwindTableless(const RawStack& raw, Stack* stack, TablelessFrames* tableless);
+  // See Unwinder. Context: watchdog.
+  void TrustGeneratedRecords();
+  // The module of the code at `address`, or kNoModule; `is_code` is false if there is no code. Context:
+  // watchdog.
+  uint32_t FindCode(uint64_t address, bool* is_code) const;
   // The frame of a caller by its return address, as Unwind() returns it. Right only while the code that
   // was there when the address was recorded still is: call it before the Refresh() that follows an
   // unloading. Context: watchdog.

@@ -94,9 +94,14 @@ class StackCapturer {
   // Context: background, before captures.
   void SetScripts(ScriptStacks* scripts) { scripts_ = scripts; }
   // See ScriptStacks::FindLock(). Context: watchdog.
-  std::optional<ScriptLock> FindScriptLock(uint64_t address) {
-    return scripts_ == nullptr ? std::nullopt : scripts_->FindLock(address);
+  std::optional<ScriptLock> FindScriptLock(int tid, uint64_t address) {
+    return scripts_ == nullptr ? std::nullopt : scripts_->FindLock(tid, address);
   }
+  // See ScriptStacks::FindWait() and GcCause(). Context: watchdog.
+  ScriptWait FindScriptWait(int tid) const {
+    return scripts_ == nullptr ? ScriptWait::kUnknown : scripts_->FindWait(tid, code_.get());
+  }
+  const char* GcCause() const { return scripts_ == nullptr ? "" : scripts_->GcCause(); }
   // See ScriptStacks::unreadable().
   const char* unreadable_scripts() const { return scripts_ == nullptr ? "" : scripts_->unreadable(); }
 

@@ -34,6 +34,7 @@ LAYERS = {
     "sdk/android": ["sdk/include"],
     "sdk/apple": ["sdk/include"],
     "sdk/include": [],
+    "sdk/jvm": ["sdk/include"],
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
                   "trace/model", "policies", "base"],
     "tools": ["sdk", "report", "collector", "trace", "stack/elf/local_symbols.h", "policies", "base"],
@@ -69,7 +70,7 @@ LIBRARIES = {
 SYSTEM_FOLDERS = ("arpa/", "asm/", "gnu/", "linux/", "mach/", "mach-o/", "net/", "netinet/", "sys/")
 
 # Files that may ask for the system or the processor; elsewhere CMake chooses files by these names.
-SYSTEM_SPECIFIC_NAME = re.compile(r"_(linux|darwin|none|x86_64|aarch64)\.(h|cc)$")
+SYSTEM_SPECIFIC_NAME = re.compile(r"_(android|linux|darwin|none|x86_64|aarch64)\.(h|cc)$")
 SYSTEM_SPECIFIC_FILES = [
     "base/ticks.h",
     "sdk/include/lagwatch/c.h",

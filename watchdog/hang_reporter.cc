@@ -140,12 +140,15 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.threads_dropped = tools.threads->dropped_count();
   event.waits = tools.waits->waits();
   event.wait_outcome = tools.waits->outcome();
+  event.verdict = time_->Judge(*span, loop, event.wait_outcome);
   FactList facts;
   if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
   span->source->AddFacts(loop, &facts);
   AddNoStackFacts(samples, &facts);
   if (const char* runtime = tools.capturer->unreadable_scripts(); *runtime != '\0')
     facts.AddText("unreadable_frames", runtime);
+  if (const char* cause = event.verdict.shares.gc_ns == 0 ? "" : tools.capturer->GcCause(); *cause != '\0')
+    facts.AddText("gc_cause", cause);
   AddAwaitedFacts(awaited, &facts);
   if (watch.discounted().blocked_ns != 0)
     facts.Add("watchdog_blocked_ms", watch.discounted().blocked_ns / base::kNsPerMs);
@@ -155,7 +158,6 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.facts = facts.all();
   PastDispatchRoom room;
   event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, &room);
-  event.verdict = time_->Judge(*span, loop, event.wait_outcome);
   event.modules = &tools.capturer->modules();
   event.script_functions = &tools.capturer->code().script_functions();
   event.discounted = watch.discounted();

@@ -21,6 +21,7 @@ void LoopWatch::BeginLoop(const WatchedLoop& loop, const WatchTools& tools) {
   thread_.tid = loop.tid.load();
   idle_places_.BeginLoop(loop.begun_before.load(), tools.clock->MonoNs());
   thread_.files = &tools.capturer->thread_files();
+  thread_.capturer = tools.capturer;
   is_thread_kept_ = thread_.files->Keep(thread_.tid);
 }
 

@@ -9,6 +9,23 @@
 
 namespace lagwatch::watchdog {
 
+bool ThreadTime::Look(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look) const {
+  if (!LookAtThread(tid, before, look, thread_->files)) return false;
+  if (look->doing != policies::Doing::kLock || thread_->capturer == nullptr) return true;
+  // A language's run time sleeps in a futex whatever its thread waits for.
+  switch (thread_->capturer->FindScriptWait(tid)) {
+    case stack::ScriptWait::kSleep:
+      look->doing = policies::Doing::kSleep;
+      break;
+    case stack::ScriptWait::kGc:
+      look->doing = policies::Doing::kGc;
+      break;
+    case stack::ScriptWait::kUnknown:
+      break;
+  }
+  return true;
+}
+
 ThreadTime::Activity ThreadTime::ActivityNow() const {
   const int64_t cpu_ns = base::ThreadCpuNs(thread_->tid);
   const int64_t queued_ns = stack::ReadRunQueueNs(thread_->tid, thread_->files);
@@ -28,7 +45,7 @@ void ThreadTime::OpenAccount(const WatchedLoop& loop) {
   is_open_ = false;
   policies::ThreadLook look;
   const int32_t tid = loop.tid.load();
-  if (LookAtThread(tid, nullptr, &look, thread_->files)) Add(tid, look);
+  if (Look(tid, nullptr, &look)) Add(tid, look);
   is_fresh_ = true;
 }
 
@@ -38,8 +55,7 @@ ThreadTime::Moment ThreadTime::ReadMoment(int32_t tid) {
   // Not by a look of a moment ago, since when the thread can have run, and be about to sleep.
   const bool is_fresh = std::exchange(is_fresh_, false);
   moment.has_run_on = is_open_ && !is_fresh && HasRunThroughout(tid, account_.last_look(), &look);
-  moment.is_known = moment.has_run_on ||
-                    LookAtThread(tid, is_open_ ? &account_.last_look() : nullptr, &look, thread_->files);
+  moment.is_known = moment.has_run_on || Look(tid, is_open_ ? &account_.last_look() : nullptr, &look);
   activity_ = moment.is_known ? Activity{look.mono_ns, look.use.cpu_ns + look.run_queue_ns} : Activity{};
   return moment;
 }
@@ -54,7 +70,7 @@ policies::ThreadUse ThreadTime::Add(int32_t tid, const policies::ThreadLook& loo
 
 policies::ThreadUse ThreadTime::AddNow() {
   policies::ThreadLook look;
-  if (!is_open_ || !LookAtThread(thread_->tid, &account_.last_look(), &look, thread_->files)) return {};
+  if (!is_open_ || !Look(thread_->tid, &account_.last_look(), &look)) return {};
   return account_.Add(look);
 }
 
@@ -62,8 +78,7 @@ policies::Verdict ThreadTime::Judge(const WatchedSpan& span, const WatchedLoop& 
   if (!is_open_) return {};
   const int32_t tid = loop.tid.load();
   policies::ThreadLook look;
-  if (LookAtThread(tid, &account_.last_look(), &look, thread_->files) && span.IsStillIn(loop))
-    account_.Add(look);
+  if (Look(tid, &account_.last_look(), &look) && span.IsStillIn(loop)) account_.Add(look);
   policies::Verdict verdict;
   const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
   int64_t throttled_ns = throttle.throttled_ns - throttle_begin_.throttled_ns;

@@ -46,6 +46,8 @@ class ThreadTime {
   policies::Verdict Judge(const WatchedSpan& span, const WatchedLoop& loop, WaitOutcome outcome);
 
  private:
+  // Looks at thread `tid`; false if it is gone.
+  bool Look(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look) const;
   // Distinguishes a stop of the process, in which both of its parts stand still, from a wait of the
   // watchdog's own.
   struct Activity {

@@ -40,7 +40,8 @@ struct WatchTools {
 struct LoopThread {
   char loop_name[WatchedLoop::kMaxNameBytes] = {};
   int32_t tid = 0;
-  stack::ThreadFiles* files = nullptr;  // null before the first loop
+  stack::ThreadFiles* files = nullptr;  // null before the first loop, as the next
+  const stack::StackCapturer* capturer = nullptr;
 };
 
 }  // namespace lagwatch::watchdog

@@ -8,12 +8,21 @@
 
 #include "base/system/process.h"
 
+extern "C" int __sigaction(int signal_number, const struct sigaction* action,
+                           struct sigaction* previous) noexcept;
+
 namespace lagwatch::base {
+
+const bool kCanTryNewCalls = true;
 
 void DropPendingSignals(const sigset_t& signals) {
   const timespec at_once{};
   while (sigtimedwait(&signals, nullptr, &at_once) > 0) {
   }
+}
+
+int SetSignalAction(int signal_number, const struct sigaction* action, struct sigaction* previous) {
+  return __sigaction(signal_number, action, previous);
 }
 
 void CallAtQuickExit(void (*function)()) { at_quick_exit(function); }

@@ -61,7 +61,9 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
       at += piece;
       asked += piece;
     }
-    ssize_t got = process_vm_readv(tid, &local, 1, remote, pages, 0);
+    // As a system call: bionic's function is of Android 6.
+    const long got =
+        syscall(SYS_process_vm_readv, tid, &local, 1UL, remote, static_cast<unsigned long>(pages), 0UL);
     if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
       g_is_call_forbidden.store(true, std::memory_order_relaxed);
       return ReadMemoryFile(address, out, size_bytes);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/process/sleeper.h"
+#include "base/system/process.h"
 
 namespace lagwatch::base {
 namespace {
@@ -40,7 +41,7 @@ void Sleeper::Wait(int64_t mono_ns) {
   timespec deadline = ToTimespec(mono_ns);
   const timespec* timeout = mono_ns == kForever ? nullptr : &deadline;
   if (shared_word_ != nullptr && can_wait_for_two_) {
-    can_wait_for_two_ = WaitForTwo(&woken_, shared_word_, seen_value_, timeout);
+    can_wait_for_two_ = kCanTryNewCalls && WaitForTwo(&woken_, shared_word_, seen_value_, timeout);
     if (can_wait_for_two_) return;
   }
   if (shared_word_ != nullptr) {

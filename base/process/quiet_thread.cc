@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/process/cancellation.h"
 #include "base/process/own_threads.h"
 #include "base/process/run_guarded.h"
 #include "base/system/thread.h"
@@ -19,26 +20,6 @@ constexpr int64_t kLongestSetUpNs = kNsPerSecond;
 constexpr size_t kCallStackBytes = 1 << 20;
 
 thread_local bool t_has_own_files __attribute__((tls_model("initial-exec"))) = false;
-
-// The program's threads may be cancelled, but not in the middle of a call of ours.
-class ScopedNoCancellation {
- public:
-  // The type, too: a cancellation under way looks at that alone.
-  ScopedNoCancellation() {
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type_);
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &previous_);
-  }
-  ~ScopedNoCancellation() {
-    pthread_setcancelstate(previous_, nullptr);
-    pthread_setcanceltype(type_, nullptr);
-  }
-  ScopedNoCancellation(const ScopedNoCancellation&) = delete;
-  ScopedNoCancellation& operator=(const ScopedNoCancellation&) = delete;
-
- private:
-  int type_ = PTHREAD_CANCEL_DEFERRED;
-  int previous_ = PTHREAD_CANCEL_ENABLE;
-};
 
 }  // namespace
 

@@ -6,8 +6,16 @@
 
 namespace lagwatch::base {
 
+// Whether a system call that the kernel does not know fails with ENOSYS. False on Android, whose filter for
+// apps ends the process: there only calls of its first versions may be made.
+extern const bool kCanTryNewCalls;
+
 // Drops the pending signals of `signals`, which the calling thread blocks. Context: any.
 void DropPendingSignals(const sigset_t& signals);
+
+// sigaction(2) of the C library itself: sanitizers and preloaded libraries that wrap the public name delay
+// handlers or record them as the application's. Context: background. Linux and Android.
+int SetSignalAction(int signal_number, const struct sigaction* action, struct sigaction* previous);
 
 // Has `function` called at quick_exit(), where there is such a call. Context: background.
 void CallAtQuickExit(void (*function)());

@@ -26,9 +26,16 @@ Names First(const Names& names, size_t count) {
   return {names.begin(), names.begin() + static_cast<ptrdiff_t>(std::min(count, names.size()))};
 }
 
+// A frame's innermost function. Frames that a compiler made up have none.
+NamedFrame FirstNameOf(const report::Frame& frame, const FrameNamer& namer) {
+  std::vector<NamedFrame> names = namer.NamesOf(frame);
+  if (names.empty()) return {.function = "[synthesized]", .origin = NameOrigin::kPlace};
+  return std::move(names.front());
+}
+
 // `frames` is the stack from the cluster's first frame on.
 std::string FindVia(std::span<const report::Frame> frames, size_t cluster_size, const FrameNamer& namer) {
-  auto name = [&](const report::Frame& frame) { return namer.NamesOf(frame).front(); };
+  auto name = [&](const report::Frame& frame) { return FirstNameOf(frame, namer); };
   auto named = std::find_if(frames.begin(), frames.end(),
                             [&](const auto& each) { return name(each).origin != NameOrigin::kPlace; });
   bool is_beyond = named != frames.end() && static_cast<size_t>(named - frames.begin()) >= cluster_size;
@@ -66,7 +73,7 @@ ClusterPath AssignRaw(const report::Report& report, const FrameNamer& namer,
                       const policies::WaitFrames& wait_frames) {
   std::span<const report::Frame> frames = report.stacks[report.expensive_stack].frames;
   Names functions;
-  for (const report::Frame& frame : frames) functions.push_back(namer.NamesOf(frame).front().function);
+  for (const report::Frame& frame : frames) functions.push_back(FirstNameOf(frame, namer).function);
   const Names names = policies::InnermostSignificant(functions, functions.size(), wait_frames);
   ClusterPath path = PathOf(ClusterBy::kRaw, names, {});
   for (Cluster& cluster : path)

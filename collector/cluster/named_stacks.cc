@@ -41,9 +41,14 @@ NamedStacks::Function NamedStacks::ToFunction(NamedFrame named, std::string_view
   if (is_symbol && !is_script) function.name = Remembered<CauseName>(function.readable);
   if (function.is_inside_library) function.name = CauseModule(file);
   function.role = rules_.RoleOf(function.name, file);
-  // Rules name a method by its class alone, or a function by its file.
-  if (is_script && function.role == policies::FrameRole::kSignificant)
-    function.role = rules_.RoleOf(function.name.substr(0, function.name.rfind(" (")), file);
+  // Rules name a method by its class alone, or all functions of a script's file.
+  if (is_script && function.role == policies::FrameRole::kSignificant) {
+    const std::string_view name = function.name;
+    const size_t end = std::min(name.rfind(" ("), name.size());
+    std::string_view script = name.substr(std::min(end + 2, name.size()));
+    if (script.ends_with(')')) script.remove_suffix(1);
+    function.role = rules_.RoleOf(name.substr(0, end), script.empty() ? file : script);
+  }
   return function;
 }
 
@@ -62,7 +67,7 @@ const NamedStacks::Functions& NamedStacks::FunctionsOf(const report::Frame& fram
 
 // From the outermost frame on, so that a library's function without a name counts as the named one of that
 // library that called it; where there is none, as the library. A script is the cause of
-// all that it calls in native libraries.
+// all that it calls in native libraries and in its run time.
 std::vector<policies::ClusterFunction> NamedStacks::FramesOf(const report::Stack& stack) const {
   std::vector<policies::ClusterFunction> frames;
   frames.reserve(stack.frames.size());
@@ -76,7 +81,7 @@ std::vector<policies::ClusterFunction> NamedStacks::FramesOf(const report::Stack
       caller_file = named.file;
       if (name->is_script) {
         is_called_by_script |= name->role == policies::FrameRole::kSignificant;
-      } else if (is_called_by_script && IsLibrary(named.file)) {
+      } else if (is_called_by_script && (IsLibrary(named.file) || rules_.IsInterpreter(named.file))) {
         frames.back().role = policies::FrameRole::kSkipped;
       }
     }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include "collector/symbols/mapping/mapping_id.h"
 #include "collector/symbols/names/symbol_namer.h"
 #include "report/format/report.h"
 
@@ -23,7 +24,7 @@ base::Result<bool> SymbolizeJob::Step() {
   const auto end = std::chrono::steady_clock::now() + kTimeOfAStep;
   for (const UnnamedBuild& build : builds) {
     // A place that is in no function asks whether there is a file, and costs nothing else.
-    const uint64_t nowhere[] = {0};
+    const CodePlace nowhere[] = {CodePlace()};
     const bool has_file = symbolizer_->Symbolize(build.build_id, nowhere).ok();
     if (std::chrono::steady_clock::now() >= end) return true;
     if (!has_file) continue;
@@ -40,9 +41,13 @@ base::Result<bool> SymbolizeJob::NameSome(const std::string& build_id) {
     const SymbolNamer namer(report, symbolizer_);
     if (namer.is_unavailable()) continue;
     moved.push_back({stored.row.id, clusterer_.Assign(report, namer), build_id});
+    if (!IsMappingId(build_id)) continue;
+    // A report of Java may wait for several, and has its names by one.
+    for (std::string& other : WantedMappingIdsOf(report))
+      if (other != build_id) moved.push_back({stored.row.id, moved.back().clusters, std::move(other)});
   }
   if (base::Status status = store_->Recluster(moved); !status.ok()) return status;
-  return static_cast<int64_t>(moved.size()) == kNamedInAStep;
+  return static_cast<int64_t>(reports.size()) == kNamedInAStep && !moved.empty();
 }
 
 }  // namespace lagwatch::collector

@@ -14,6 +14,7 @@
 #include "collector/query/report_trace.h"
 #include "collector/query/usage_days.h"
 #include "collector/query/usage_summary.h"
+#include "collector/symbols/mapping/mapping_id.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -43,6 +44,7 @@ Status NoSuchReport() {
 Status NoList() { return {StatusCode::kInvalid, "only lists are available as CSV"}; }
 
 std::string ModuleOf(const StoredReport& stored, const std::string& build_id) {
+  if (IsMappingId(build_id)) return std::string(kJavaModule);
   const auto report = report::DecodeReport(stored.payload);
   if (!report.ok()) return "";
   const auto module = std::ranges::find(report->modules, build_id, &report::Module::build_id);
@@ -180,15 +182,18 @@ QueryApi::Answer QueryApi::Losses(const QueryString& query) const {
   return answer;
 }
 
-// The file's name is that of one report; others may have it elsewhere.
+// Module and app are those of one report; others may have them elsewhere.
 QueryApi::Answer QueryApi::MissingSymbols(const QueryString& query) const {
   auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
   auto builds = LAGWATCH_TRY(store_->UnnamedBuilds(limit));
   Json answer = Json::array();
   for (const UnnamedBuild& build : builds) {
     auto reports = LAGWATCH_TRY(store_->ReportsWithUnnamed(build.build_id, 1));
+    if (reports.empty()) continue;  // they were removed meanwhile
     answer.push_back({{"build_id", base::ToHex(build.build_id)},
-                      {"module", reports.empty() ? "" : ModuleOf(reports.front(), build.build_id)},
+                      {"module", ModuleOf(reports.front(), build.build_id)},
+                      {"app", reports.front().row.app},
+                      {"version", reports.front().row.version},
                       {"reports", build.reports}});
   }
   return answer;

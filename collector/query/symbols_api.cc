@@ -4,6 +4,7 @@
 #include "collector/query/json/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/symbols/files/sha256.h"
+#include "collector/symbols/mapping/mapping_id.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -15,7 +16,33 @@ struct PutParameters {
   uint64_t offset = 0;
 };
 
-Result<SymbolUpload> ReadUpload(std::string_view build_id, const QueryString& query) {
+// A mapping's owner, in its label and in lists.
+constexpr const char* kOwnerKeys[] = {"app", "version", "map_id"};
+
+Result<BuildId> ReadMappingOwner(const QueryString& query, Json* owner) {
+  constexpr size_t kMostBytes = 1024;
+  for (const char* key : kOwnerKeys) {
+    const std::string value = query.Get(key);
+    if (value.size() > kMostBytes) return Invalid("an app, a version or a map id has 1,024 bytes at most");
+    if (!value.empty()) (*owner)[key] = value;
+  }
+  const bool has_app = owner->contains("app");
+  if (has_app == owner->contains("map_id"))
+    return Invalid("a mapping belongs to an app and its version, or to the map_id that R8 wrote into it");
+  return *BuildId::FromBytes(has_app ? MappingIdOfApp(query.Get("app"), query.Get("version"))
+                                     : MappingIdOfMapId(query.Get("map_id")));
+}
+
+Result<SymbolUpload> ReadMapping(const QueryString& query) {
+  Json owner = Json::object();
+  auto id = LAGWATCH_TRY(ReadMappingOwner(query, &owner));
+  return SymbolUpload{.build_id = std::move(id),
+                      .kind = SymbolKind::kMapping,
+                      .sha256 = query.Get("sha256"),
+                      .label = JsonText(owner)};
+}
+
+Result<SymbolUpload> ReadFile(std::string_view build_id, const QueryString& query) {
   auto id = BuildId::FromHex(build_id);
   if (!id) return Invalid("a build id is 8 to 128 hexadecimal digits; `readelf -n FILE` prints a file's");
   const std::string kind = query.Get("kind");
@@ -24,6 +51,11 @@ Result<SymbolUpload> ReadUpload(std::string_view build_id, const QueryString& qu
   }
   SymbolUpload upload{.build_id = *std::move(id), .sha256 = query.Get("sha256")};
   if (kind == "executable") upload.kind = SymbolKind::kExecutable;
+  return upload;
+}
+
+Result<SymbolUpload> ReadUpload(std::string_view build_id, const QueryString& query) {
+  auto upload = LAGWATCH_TRY(build_id == "mapping" ? ReadMapping(query) : ReadFile(build_id, query));
   if (!upload.sha256.empty() && !IsSha256(upload.sha256)) {
     return Invalid("sha256 is 64 hexadecimal digits, in lower case");
   }
@@ -57,6 +89,9 @@ Response SymbolsApi::List() const {
                     {"size_bytes", file.size_bytes},
                     {"stored_wall_ms", file.stored_wall_ms},
                     {"used_wall_ms", file.used_wall_ms}});
+    const Json owner = Json::parse(file.label, nullptr, /*allow_exceptions=*/false);
+    for (const char* key : kOwnerKeys)
+      if (owner.is_object() && owner.contains(key)) list.back()[key] = owner[key];
   }
   return {200, JsonText(list)};
 }

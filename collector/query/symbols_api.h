@@ -18,6 +18,7 @@ class SymbolsApi {
   // GET /v1/symbols
   Response List() const;
   // GET /v1/symbols/{build_id}?kind=&sha256=
+  // Of a mapping, here and below: /v1/symbols/mapping?app=&version=, or ?map_id=
   Response Progress(std::string_view build_id, std::string_view query) const;
   // PUT /v1/symbols/{build_id}?kind=&offset=&size=&sha256=, the body inflated already
   Response Put(std::string_view build_id, std::string_view query, std::string_view body);

@@ -5,10 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "collector/symbols/mapping/mapping_id.h"
+
 namespace lagwatch::collector {
 namespace {
 
-// Names of the module's own table and of its caller are not used: a frame with one keeps it.
+// Names of the module's own table and of its caller are not used: a frame with one keeps it. Renamed frames
+// of Java wait for their mapping.
 std::vector<std::string> UnnamedBuildsOf(const report::Report& report) {
   std::set<std::pair<uint32_t, uint64_t>> named;
   for (const report::Symbol& symbol : report.symbols) named.emplace(symbol.module, symbol.function_offset);
@@ -18,6 +21,7 @@ std::vector<std::string> UnnamedBuildsOf(const report::Report& report) {
     const std::string& build_id = report.modules[frame.module].build_id;
     if (!build_id.empty()) builds.insert(build_id);
   }
+  for (std::string& mapping : WantedMappingIdsOf(report)) builds.insert(std::move(mapping));
   return {builds.begin(), builds.end()};
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collector/symbols/elf/build_id.h"
+#include "collector/symbols/elf/code_place.h"
 #include "collector/symbols/elf/named_frame.h"
 
 namespace lagwatch::collector {
@@ -19,15 +20,15 @@ class AnswerCache {
   explicit AnswerCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Null when it has none. Valid until the next call of another method.
-  const std::vector<NamedFrame>* Find(const BuildId& build_id, uint64_t offset);
-  void Add(const BuildId& build_id, uint64_t offset, std::vector<NamedFrame> frames);
+  const std::vector<NamedFrame>* Find(const BuildId& build_id, const CodePlace& place);
+  void Add(const BuildId& build_id, const CodePlace& place, std::vector<NamedFrame> frames);
   // All of a build id.
   void Drop(const BuildId& build_id);
 
   size_t size_bytes() const { return size_bytes_; }
 
  private:
-  using Key = std::pair<BuildId, uint64_t>;
+  using Key = std::pair<BuildId, CodePlace>;
   struct Answer {
     std::vector<NamedFrame> frames;
     size_t size_bytes;

@@ -19,9 +19,9 @@ BackgroundSymbolizer::~BackgroundSymbolizer() {
 }
 
 base::Result<SymbolizedFrames> BackgroundSymbolizer::Symbolize(std::string_view build_id,
-                                                               std::span<const uint64_t> offsets) {
-  if (auto known = files_->TryFind(build_id, offsets)) return std::move(*known);
-  Want(build_id, offsets);
+                                                               std::span<const CodePlace> places) {
+  if (auto known = files_->TryFind(build_id, places)) return std::move(*known);
+  Want(build_id, places);
   return Status(StatusCode::kUnavailable, "the names are being looked up; try again in a moment");
 }
 
@@ -35,22 +35,22 @@ bool BackgroundSymbolizer::is_idle() const {
   return queue_.empty() && !is_busy_;
 }
 
-void BackgroundSymbolizer::Want(std::string_view build_id, std::span<const uint64_t> offsets) {
+void BackgroundSymbolizer::Want(std::string_view build_id, std::span<const CodePlace> places) {
   {
     std::lock_guard lock(mutex_);
     const auto known = of_build_.find(build_id);
     if (known == of_build_.end()) {
-      queue_.push_front({.build_id = std::string(build_id), .offsets = {}, .asked = {}});
+      queue_.push_front({.build_id = std::string(build_id), .places = {}, .asked = {}});
       of_build_.emplace(build_id, queue_.begin());
     } else {
       queue_.splice(queue_.begin(), queue_, known->second);
     }
     Wanted& wanted = queue_.front();
     wanted.asked = Clock::now();
-    offsets_ -= wanted.offsets.size();
-    wanted.offsets.insert(offsets.begin(), offsets.end());
-    offsets_ += wanted.offsets.size();
-    while (queue_.size() > limits_.waiting_modules || offsets_ > limits_.waiting_offsets) {
+    places_ -= wanted.places.size();
+    wanted.places.insert(places.begin(), places.end());
+    places_ += wanted.places.size();
+    while (queue_.size() > limits_.waiting_modules || places_ > limits_.waiting_places) {
       Drop(std::prev(queue_.end()));
       ++dropped_;
     }
@@ -59,7 +59,7 @@ void BackgroundSymbolizer::Want(std::string_view build_id, std::span<const uint6
 }
 
 BackgroundSymbolizer::Queue::iterator BackgroundSymbolizer::Drop(Queue::iterator wanted) {
-  offsets_ -= wanted->offsets.size();
+  places_ -= wanted->places.size();
   of_build_.erase(wanted->build_id);
   return queue_.erase(wanted);
 }
@@ -75,16 +75,16 @@ void BackgroundSymbolizer::Run() {
     const Wanted wanted = std::move(*first);
     of_build_.erase(wanted.build_id);
     queue_.erase(first);
-    offsets_ -= wanted.offsets.size();
+    places_ -= wanted.places.size();
     if (is_late) {
       ++dropped_;
       continue;
     }
     is_busy_ = true;
     lock.unlock();
-    const std::vector<uint64_t> offsets(wanted.offsets.begin(), wanted.offsets.end());
+    const std::vector<CodePlace> places(wanted.places.begin(), wanted.places.end());
     // The next call finds its answer, good or bad.
-    std::ignore = files_->Symbolize(wanted.build_id, offsets);
+    std::ignore = files_->Symbolize(wanted.build_id, places);
     lock.lock();
   }
 }

@@ -23,7 +23,7 @@ namespace lagwatch::collector {
 struct BackgroundSymbolizerLimits {
   // Of all look-ups that wait; then those that were asked for longest ago go.
   size_t waiting_modules = 10'000;
-  size_t waiting_offsets = 200'000;
+  size_t waiting_places = 200'000;
   std::chrono::milliseconds patience = std::chrono::seconds(60);  // a client that asks for longer has gone
 };
 
@@ -36,7 +36,7 @@ class BackgroundSymbolizer final : public Symbolizer {
 
   // Never waits for files, processes or the network. kUnavailable while a look-up is under way.
   base::Result<SymbolizedFrames> Symbolize(std::string_view build_id,
-                                           std::span<const uint64_t> offsets) override;
+                                           std::span<const CodePlace> places) override;
   void OnNewFile(std::function<void(std::string_view build_id)> callback) override {
     files_->OnNewFile(std::move(callback));
   }
@@ -49,13 +49,13 @@ class BackgroundSymbolizer final : public Symbolizer {
   using Clock = std::chrono::steady_clock;
   struct Wanted {
     std::string build_id;  // raw bytes
-    std::set<uint64_t> offsets;
+    std::set<CodePlace> places;
     Clock::time_point asked;
   };
   using Queue = std::list<Wanted>;  // the last requested first
 
   void Run();
-  void Want(std::string_view build_id, std::span<const uint64_t> offsets);
+  void Want(std::string_view build_id, std::span<const CodePlace> places);
   Queue::iterator Drop(Queue::iterator wanted);
 
   FileSymbolizer* const files_;
@@ -64,7 +64,7 @@ class BackgroundSymbolizer final : public Symbolizer {
   std::condition_variable has_work_;
   Queue queue_;                                                   // guarded by mutex_
   std::map<std::string, Queue::iterator, std::less<>> of_build_;  // likewise
-  size_t offsets_ = 0;                                            // likewise: in the queue
+  size_t places_ = 0;                                             // likewise: in the queue
   uint64_t dropped_ = 0;                                          // likewise
   bool is_busy_ = false;                                          // likewise
   bool is_stopping_ = false;                                      // likewise

@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collector/symbols/mapping/mapping_id.h"
 
 namespace lagwatch::collector {
 
 namespace {
 
-constexpr size_t kBatchOffsets = 1000;
+constexpr size_t kBatchPlaces = 1000;
 constexpr size_t kMaxProblems = 10'000;
 
 }  // namespace
@@ -34,49 +35,49 @@ void FileSymbolizer::NoteNewFile(const BuildId& build_id) {
 }
 
 Result<SymbolizedFrames> FileSymbolizer::Symbolize(std::string_view build_id,
-                                                   std::span<const uint64_t> offsets) {
+                                                   std::span<const CodePlace> places) {
   auto id = BuildId::FromBytes(build_id);
   if (!id) return Status(StatusCode::kNotFound, "the module has no build id to find files by");
-  std::map<uint64_t, std::vector<NamedFrame>> frames;
-  std::vector<uint64_t> unknown = FindKnown(*id, offsets, &frames);
+  std::map<CodePlace, std::vector<NamedFrame>> frames;
+  std::vector<CodePlace> unknown = FindKnown(*id, places, &frames);
   if (!unknown.empty()) {
     auto answers = LAGWATCH_TRY(Ask(*id, unknown));
     for (size_t i = 0; i < unknown.size(); ++i) frames[unknown[i]] = std::move(answers[i]);
   }
   SymbolizedFrames in_order;
-  for (uint64_t offset : offsets) in_order.push_back(frames[offset]);
+  for (const CodePlace& place : places) in_order.push_back(frames[place]);
   return in_order;
 }
 
 std::optional<Result<SymbolizedFrames>> FileSymbolizer::TryFind(std::string_view build_id,
-                                                                std::span<const uint64_t> offsets) {
+                                                                std::span<const CodePlace> places) {
   const auto id = BuildId::FromBytes(build_id);
-  if (!id) return Symbolize(build_id, offsets);
-  std::map<uint64_t, std::vector<NamedFrame>> frames;
-  if (!FindKnown(*id, offsets, &frames).empty()) {
+  if (!id) return Symbolize(build_id, places);
+  std::map<CodePlace, std::vector<NamedFrame>> frames;
+  if (!FindKnown(*id, places, &frames).empty()) {
     Status known = KnownProblem(*id);
     return known.ok() ? std::nullopt : std::optional(Result<SymbolizedFrames>(std::move(known)));
   }
   SymbolizedFrames in_order;
-  for (uint64_t offset : offsets) in_order.push_back(frames[offset]);
+  for (const CodePlace& place : places) in_order.push_back(frames[place]);
   return in_order;
 }
 
-std::vector<uint64_t> FileSymbolizer::FindKnown(const BuildId& build_id, std::span<const uint64_t> offsets,
-                                                std::map<uint64_t, std::vector<NamedFrame>>* frames) {
-  std::vector<uint64_t> unknown(offsets.begin(), offsets.end());
+std::vector<CodePlace> FileSymbolizer::FindKnown(const BuildId& build_id, std::span<const CodePlace> places,
+                                                 std::map<CodePlace, std::vector<NamedFrame>>* frames) {
+  std::vector<CodePlace> unknown(places.begin(), places.end());
   std::sort(unknown.begin(), unknown.end());
   unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
   std::lock_guard lock(mutex_);
-  std::erase_if(unknown, [&](uint64_t offset) {
-    const std::vector<NamedFrame>* known = cache_.Find(build_id, offset);
-    if (known != nullptr) frames->emplace(offset, *known);
+  std::erase_if(unknown, [&](const CodePlace& place) {
+    const std::vector<NamedFrame>* known = cache_.Find(build_id, place);
+    if (known != nullptr) frames->emplace(place, *known);
     return known != nullptr;
   });
   return unknown;
 }
 
-Result<SymbolizedFrames> FileSymbolizer::Ask(const BuildId& build_id, const std::vector<uint64_t>& offsets) {
+Result<SymbolizedFrames> FileSymbolizer::Ask(const BuildId& build_id, const std::vector<CodePlace>& places) {
   if (Status known = KnownProblem(build_id); !known.ok()) return known;
   uint64_t new_files = 0;
   {
@@ -91,9 +92,9 @@ Result<SymbolizedFrames> FileSymbolizer::Ask(const BuildId& build_id, const std:
                     limits_.missing_file_s);
   }
   SymbolizedFrames frames;
-  while (frames.size() < offsets.size()) {
-    auto rest = std::span(offsets).subspan(frames.size());
-    auto answer = AskPool(build_id, files, rest.first(std::min(rest.size(), kBatchOffsets)));
+  while (frames.size() < places.size()) {
+    auto rest = std::span(places).subspan(frames.size());
+    auto answer = AskPool(build_id, files, rest.first(std::min(rest.size(), kBatchPlaces)));
     if (!answer.ok()) {
       Status status(answer.status().code(),
                     "symbols of build id " + build_id.hex() + ": " + answer.status().message());
@@ -111,21 +112,28 @@ Result<SymbolizedFrames> FileSymbolizer::Ask(const BuildId& build_id, const std:
   }
   std::lock_guard lock(mutex_);
   if (new_files == new_files_) {
-    for (size_t i = 0; i < offsets.size(); ++i) cache_.Add(build_id, offsets[i], frames[i]);
+    for (size_t i = 0; i < places.size(); ++i) cache_.Add(build_id, places[i], frames[i]);
   }
   return frames;
 }
 
 Result<WorkerAnswer> FileSymbolizer::AskPool(const BuildId& build_id, const ModuleFiles& files,
-                                             std::span<const uint64_t> offsets) {
+                                             std::span<const CodePlace> places) {
   std::vector<int> fds;
   for (const base::OwnedFd& file : files.files) fds.push_back(file.get());
   if (files.alt) fds.push_back(files.alt.get());
-  return pool_->Symbolize(build_id.bytes(), fds, static_cast<bool>(files.alt), offsets);
+  return pool_->Symbolize(build_id.bytes(), fds, static_cast<bool>(files.alt), places);
 }
 
 FileSymbolizer::ModuleFiles FileSymbolizer::FindFiles(const BuildId& build_id) {
   ModuleFiles found;
+  if (IsMappingId(build_id.bytes())) {
+    for (SymbolSource* source : sources_) {
+      base::OwnedFd mapping = source->OpenFile(build_id, SymbolKind::kMapping);
+      if (mapping && found.files.empty()) found.files.push_back(std::move(mapping));
+    }
+    return found;
+  }
   base::OwnedFd executable;
   for (SymbolSource* source : sources_) {
     base::OwnedFd debug = source->OpenFile(build_id, SymbolKind::kDebug);

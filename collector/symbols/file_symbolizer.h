@@ -28,10 +28,10 @@ class FileSymbolizer final : public Symbolizer {
   FileSymbolizer(std::vector<SymbolSource*> sources, WorkerPool* pool, FileSymbolizerLimits limits = {});
 
   base::Result<SymbolizedFrames> Symbolize(std::string_view build_id,
-                                           std::span<const uint64_t> offsets) override;
+                                           std::span<const CodePlace> places) override;
   // Answers from memory; nothing if files have to be read.
   std::optional<base::Result<SymbolizedFrames>> TryFind(std::string_view build_id,
-                                                        std::span<const uint64_t> offsets);
+                                                        std::span<const CodePlace> places);
   void OnNewFile(std::function<void(std::string_view build_id)> callback) override;
 
   // A file has become known: earlier errors of its build id are forgotten.
@@ -47,12 +47,12 @@ class FileSymbolizer final : public Symbolizer {
     base::OwnedFd alt;
   };
 
-  // The answers that the cache has, and the offsets that it lacks.
-  std::vector<uint64_t> FindKnown(const BuildId& build_id, std::span<const uint64_t> offsets,
-                                  std::map<uint64_t, std::vector<NamedFrame>>* frames);
-  base::Result<SymbolizedFrames> Ask(const BuildId& build_id, const std::vector<uint64_t>& offsets);
+  // The answers that the cache has, and the places that it lacks.
+  std::vector<CodePlace> FindKnown(const BuildId& build_id, std::span<const CodePlace> places,
+                                   std::map<CodePlace, std::vector<NamedFrame>>* frames);
+  base::Result<SymbolizedFrames> Ask(const BuildId& build_id, const std::vector<CodePlace>& places);
   base::Result<WorkerAnswer> AskPool(const BuildId& build_id, const ModuleFiles& files,
-                                     std::span<const uint64_t> offsets);
+                                     std::span<const CodePlace> places);
   ModuleFiles FindFiles(const BuildId& build_id);
   // The known problem of a build id.
   base::Status KnownProblem(const BuildId& build_id);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/symbols/symbol_service.h"
 
+#include "collector/symbols/mapping/mapping_id.h"
+
 namespace lagwatch::collector {
 
 base::Result<std::unique_ptr<SymbolService>> SymbolService::Open(const SymbolOptions& options) {
@@ -45,6 +47,7 @@ void SymbolService::Stop() {
 }
 
 Status SymbolService::CheckFile(int fd, const BuildId& build_id) {
+  if (IsMappingId(build_id.bytes())) return CheckMapping(fd, build_id);
   auto facts = LAGWATCH_TRY(pool_.Inspect(fd));
   auto own = BuildId::FromBytes(facts.build_id);
   if (own != build_id) {
@@ -54,6 +57,12 @@ Status SymbolService::CheckFile(int fd, const BuildId& build_id) {
   if (facts.has_symbols) return {};
   return {StatusCode::kInvalid,
           "the file has neither debug information nor a symbol table; send the unstripped file"};
+}
+
+Status SymbolService::CheckMapping(int fd, const BuildId& build_id) {
+  auto facts = LAGWATCH_TRY(pool_.Inspect(fd, /*is_mapping=*/true));
+  if (!IsMappingIdOfMapId(build_id.bytes()) || facts.build_id == build_id.bytes()) return {};
+  return {StatusCode::kInvalid, "the mapping's own id (# pg_map_id) is another one"};
 }
 
 }  // namespace lagwatch::collector

@@ -78,6 +78,7 @@ enum class VerdictField : pbf_tag_type {
   kDisplayNs = 20,
   kServiceNs = 21,
   kNameLookupNs = 22,
+  kGcNs = 23,
 };
 enum class DiscountField : pbf_tag_type { kSuspendedNs = 1, kStoppedNs = 2, kLateNs = 3, kDebuggerPid = 4 };
 enum class PastDispatchField : pbf_tag_type {

@@ -188,6 +188,7 @@ class EventWriter {
                                                      {"display_ms", shares.display_ns},
                                                      {"service_ms", shares.service_ns},
                                                      {"name_lookup_ms", shares.name_lookup_ns},
+                                                     {"gc_ms", shares.gc_ns},
                                                      {"sleep_ms", shares.sleep_ns},
                                                      {"stopped_ms", shares.stopped_ns}};
     for (const auto& [name, ns] : parts)

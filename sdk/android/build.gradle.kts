@@ -17,9 +17,9 @@ android {
         }
         externalNativeBuild {
             cmake {
-                // Where CMake finds curl, OpenSSL, zlib, liblzma, nlohmann-json and protozero, built for Android.
+                // vcpkg's folder "installed", with curl, OpenSSL, zlib, liblzma, nlohmann-json and protozero for Android.
                 arguments += "-DANDROID_STL=c++_static"
-                (findProperty("lagwatch.dependencies") as String?)?.let { arguments += "-DCMAKE_FIND_ROOT_PATH=$it" }
+                (findProperty("lagwatch.dependencies") as String?)?.let { arguments += "-DLAGWATCH_DEPENDENCIES=$it" }
             }
         }
     }

@@ -9,33 +9,12 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/process/proc_file.h"
 
 namespace lagwatch::sdk {
 
 namespace {
 
 constinit ProgramContext g_words;
-
-constexpr size_t kMaxDistributionBytes = 128;
-
-// PRETTY_NAME of os-release(5); empty without it.
-std::string DistributionName() {
-  char buffer[4096];
-  std::string_view text = base::ReadSmallFile("/etc/os-release", buffer, sizeof buffer);
-  if (text.empty()) text = base::ReadSmallFile("/usr/lib/os-release", buffer, sizeof buffer);
-  constexpr std::string_view kKey = "PRETTY_NAME=";
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (!line.starts_with(kKey)) continue;
-    line.remove_prefix(kKey.size());
-    if (line.size() >= 2 && (line[0] == '"' || line[0] == '\'') && line.back() == line[0])
-      line = line.substr(1, line.size() - 2);
-    return line.size() > kMaxDistributionBytes ? "" : std::string(line);
-  }
-  return {};
-}
 
 }  // namespace
 

@@ -80,6 +80,10 @@ struct ProgramFacts : policies::HangHeader<std::string> {
   void Fill(report::ReportHeader* header) const;
 };
 
+// The system by its vendor's name: PRETTY_NAME of os-release(5), or Android's version and the device; empty
+// without one. Context: background.
+std::string DistributionName();
+
 // The facts that the system knows: os, machine, pid, a new session id. Context: background.
 ProgramFacts SystemFacts();
 

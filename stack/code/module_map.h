@@ -106,6 +106,7 @@ class ModuleMap {
     uint64_t base = 0;  // 0: its first page is not mapped
     uint64_t inode = 0;
     std::string_view path;
+    uint64_t file_offset = 0;  // of its first byte: not 0 in an archive
     uint32_t module = kNoModule;
   };
 

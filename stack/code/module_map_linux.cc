@@ -26,6 +26,13 @@ struct ModuleMap::Line {
   std::string_view path;
 };
 
+namespace {
+
+// Android loads libraries from an app's archive, where each begins at some page.
+bool IsArchive(std::string_view path) { return path.ends_with(".apk"); }
+
+}  // namespace
+
 // Whether a mapping of the file's first page is one of the image's own segments: a linker may put the end of
 // one segment and the beginning of the next into the same page of the file, which is mapped for both (lld).
 bool ModuleMap::HasSegmentAt(const Image& image, const Line& line) {
@@ -110,8 +117,9 @@ void ModuleMap::AddLine(const Line& line, Image* image) {
   }
   bool is_vdso = line.path == "[vdso]";
   bool is_file = !line.path.empty() && line.path.front() == '/';
-  if (is_vdso || (is_file && line.file_offset == 0 && !HasSegmentAt(*image, line))) {
-    *image = {line.begin, line.inode, line.path, kNoModule};
+  const bool may_begin_image = is_file && (line.file_offset == 0 || IsArchive(line.path));
+  if (is_vdso || (may_begin_image && !HasSegmentAt(*image, line))) {
+    *image = {line.begin, line.inode, line.path, is_vdso ? 0 : line.file_offset, kNoModule};
   } else if (is_file && (image->inode != line.inode || image->path != line.path)) {
     *image = {};
   }
@@ -125,11 +133,13 @@ void ModuleMap::AddLine(const Line& line, Image* image) {
   uint32_t index = is_module ? image->module : kNoModule;
   if (index == kNoModule) {
     // FindModulesOfCopies() resolves the file offset.
-    code_[code_count_++] = {line.begin, line.end, line.file_offset, is_file ? line.inode : 0, kNoModule};
+    const bool has_file = is_file && !IsArchive(line.path);
+    code_[code_count_++] = {line.begin, line.end, line.file_offset, has_file ? line.inode : 0, kNoModule};
     return;
   }
   Module& module = modules_[index];
-  const uint64_t load_bias = is_vdso ? module.load_bias : module.LoadBiasAt(line.begin, line.file_offset);
+  const uint64_t load_bias =
+      is_vdso ? module.load_bias : module.LoadBiasAt(line.begin, line.file_offset - image->file_offset);
   code_[code_count_++] = {line.begin, line.end, load_bias, line.inode, index};
   // Only where it grows: others may be reading a module that was there before.
   const bool is_copy = load_bias != module.load_bias;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "stack/code/module_map.h"
+#include "stack/code/tableless_frames.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
 
@@ -17,6 +18,17 @@ class Unwinder {
 
   // `modules` must be as fresh as `raw`. Always yields at least the innermost frame.
   virtual void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) = 0;
+
+  // As Unwind(), and lists the frames that no unwind table describes; without any where all frames are
+  // walked alike.
+  virtual void UnwindTableless(const RawStack& raw, const ModuleMap& modules, Stack* stack,
+                               TablelessFrames* tableless) {
+    tableless->Clear();
+    Unwind(raw, modules, stack);
+  }
+
+  // From now on, takes it that callers in code made at run time keep frame records, as V8's do.
+  virtual void TrustGeneratedRecords() {}
 
   // The frame of a caller, by its return address alone.
   virtual Frame Resolve(uint64_t return_address, const ModuleMap& modules) {

@@ -36,7 +36,8 @@ bool ReadElfHeaders(uint64_t base, ElfHeaders* headers) {
   headers->load_bias = base - (first_load->p_vaddr - first_load->p_offset);
   for (size_t i = 0; i < count; ++i) {
     uint64_t address = headers->load_bias + segments[i].p_vaddr;
-    if (segments[i].p_type == PT_LOAD) headers->end = std::max(headers->end, address + segments[i].p_memsz);
+    if (segments[i].p_type == PT_LOAD)
+      headers->end = std::max<uint64_t>(headers->end, address + segments[i].p_memsz);
     const bool is_code = segments[i].p_type == PT_LOAD && (segments[i].p_flags & PF_X) != 0;
     if (is_code && headers->code_segment_count < ElfHeaders::kMaxCodeSegments) {
       headers->code_segments[headers->code_segment_count++] = {segments[i].p_offset, segments[i].p_filesz,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxHeaders = 64;
 constexpr size_t kMaxDynamicEntries = 256;
-constexpr size_t kMaxNameBytes = 64;
+constexpr size_t kMaxNameBytes = 128;
 constexpr uint32_t kMaxChain = 4096;  // of symbols with one hash
 
 struct HashHeader {

@@ -12,10 +12,24 @@ void InterpreterStacks::AddTo(const CapturedThread& thread, CodeMap* code, Stack
   for (Interpreter* interpreter : interpreters_) interpreter->AddTo(thread, code, stack);
 }
 
-std::optional<ScriptLock> InterpreterStacks::FindLock(uint64_t address) {
+std::optional<ScriptLock> InterpreterStacks::FindLock(int tid, uint64_t address) {
   for (Interpreter* interpreter : interpreters_)
-    if (const auto lock = interpreter->FindLock(address)) return lock;
+    if (const auto lock = interpreter->FindLock(tid, address)) return lock;
   return std::nullopt;
+}
+
+ScriptWait InterpreterStacks::FindWait(int tid, CodeMap* code) {
+  for (Interpreter* interpreter : interpreters_) {
+    if (const ScriptWait wait = interpreter->FindWait(tid, code); wait != ScriptWait::kUnknown) return wait;
+  }
+  return ScriptWait::kUnknown;
+}
+
+const char* InterpreterStacks::GcCause() {
+  for (Interpreter* interpreter : interpreters_) {
+    if (const char* cause = interpreter->GcCause(); *cause != '\0') return cause;
+  }
+  return "";
 }
 
 const char* InterpreterStacks::unreadable() const {

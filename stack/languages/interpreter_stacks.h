@@ -7,8 +7,12 @@
 #include <optional>
 
 #include "stack/interpreters/interpreter.h"
+#include "stack/interpreters/jvm/jvm.h"
+#include "stack/interpreters/lua/lua.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/python/python.h"
+#include "stack/interpreters/ruby/ruby.h"
+#include "stack/interpreters/v8/v8.h"
 #include "stack/scripts/script_stacks.h"
 
 namespace lagwatch::stack {
@@ -24,7 +28,9 @@ class InterpreterStacks final : public ScriptStacks {
   void SetNext(ScriptStacks* next) { next_ = next; }
 
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
-  std::optional<ScriptLock> FindLock(uint64_t address) override;
+  std::optional<ScriptLock> FindLock(int tid, uint64_t address) override;
+  ScriptWait FindWait(int tid, CodeMap* code) override;
+  const char* GcCause() override;
   const char* unreadable() const override;
 
  private:
@@ -32,7 +38,11 @@ class InterpreterStacks final : public ScriptStacks {
 
   OwnMemory memory_;
   python::Python python_{&memory_};
-  const std::array<Interpreter*, 1> interpreters_{&python_};
+  jvm::Jvm jvm_{&memory_};
+  v8::V8 v8_{&memory_};
+  lua::Lua lua_{&memory_};
+  ruby::Ruby ruby_{&memory_};
+  const std::array<Interpreter*, 5> interpreters_{&python_, &jvm_, &v8_, &lua_, &ruby_};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "policies/hang.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
 
@@ -23,8 +24,17 @@ struct ScriptLock {
   uint64_t address;
   uint64_t turn;  // another one each time that another thread gets it
   int owner_tid;
+  policies::LockKind kind = policies::LockKind::kInterpreterLock;
+  bool may_time_out = false;  // the wait has a timeout if its call has one
 
   bool operator==(const ScriptLock&) const = default;
+};
+
+// The wait of a thread of a language that sleeps in a futex.
+enum class ScriptWait : uint8_t {
+  kUnknown,
+  kSleep,  // the program asked for it
+  kGc,     // a garbage collection has stopped it
 };
 
 // A reader of one or more languages' stacks. Context: watchdog.
@@ -34,8 +44,14 @@ class ScriptStacks {
   // Puts the script frames of `thread` into `stack`, its native stack, in place of the frames of the
   // language's run time. Leaves `stack` as it is if the thread has none.
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
-  // The lock that the word at `address` belongs to, if it is such a lock and has an owner. Reads it in place.
-  virtual std::optional<ScriptLock> FindLock(uint64_t) { return std::nullopt; }
+  // The lock of the language's own that thread `tid` waits for, in a futex at `address`, if it has an owner.
+  // Reads it in place.
+  virtual std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t /*address*/) { return std::nullopt; }
+  // The wait of thread `tid`, which sleeps in a futex.
+  virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
+  // The cause of the last garbage collection, as the run time names it; empty if it is not known. Valid until
+  // the next call of a method.
+  virtual const char* GcCause() { return ""; }
   // The run time whose frames cannot be read, such as "python 3.14"; empty if there is none. Valid until the
   // next call of AddTo().
   virtual const char* unreadable() const { return ""; }

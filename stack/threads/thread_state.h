@@ -36,6 +36,10 @@ enum class ThreadActivity {
 // Fills `blocked` when the answer is kBlocked. Context: watchdog.
 ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked);
 
+// Whether the handler knows the number of an interrupted call that the C library lets be cancelled: since
+// glibc 2.41 these share one system call instruction. Context: watchdog.
+bool CanRepeatCancellableCalls();
+
 // Whether a hidden thread sleeps in a call that a handler installed with SA_RESTART can interrupt without the
 // program noticing, by the kernel's function that it waits in: wait4, flock, reads of pipes, futexes. A futex
 // with an absolute timeout is made again by the handler (stack/signal/call_restart.h), and one with a

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <gnu/libc-version.h>
 #include <linux/futex.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -83,22 +82,6 @@ ThreadActivity ReadActivityFile(int tid, int fd, BlockedThread* blocked) {
   const ssize_t size = pread(fd, buffer, sizeof buffer, 0);
   if (size <= 0) return ActivityByState(tid);
   return ParseActivity({buffer, static_cast<size_t>(size)}, blocked);
-}
-
-// Whether the handler knows the number of an interrupted call that the C library lets be cancelled: since
-// glibc 2.41 these share one system call instruction.
-bool CanRepeatCancellableCalls() {
-#if defined(__x86_64__)
-  constexpr uint64_t kFirstMinorVersionWithout = 41;
-  std::string_view version = gnu_get_libc_version();
-  uint64_t major = 0;
-  uint64_t minor = 0;
-  if (!base::ConsumeDecimal(&version, &major) || version.empty()) return false;
-  version.remove_prefix(1);  // '.'
-  return base::ConsumeDecimal(&version, &minor) && major == 2 && minor < kFirstMinorVersionWithout;
-#else
-  return false;
-#endif
 }
 
 }  // namespace

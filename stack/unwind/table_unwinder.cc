@@ -92,6 +92,16 @@ class TableUnwinder final : public Unwinder {
                                                    : Completeness::kIncomplete;
   }
 
+  void UnwindTableless(const RawStack& raw, const ModuleMap& modules, Stack* stack,
+                       TablelessFrames* tableless) override {
+    tableless->Clear();
+    tableless_ = tableless;
+    Unwind(raw, modules, stack);
+    tableless_ = nullptr;
+  }
+
+  void TrustGeneratedRecords() override { trusts_generated_records_ = true; }
+
   Frame Resolve(uint64_t return_address, const ModuleMap& modules) override {
     modules_ = &modules;
     const CachedRule& cached = Lookup(return_address);
@@ -164,7 +174,7 @@ class TableUnwinder final : public Unwinder {
     uint64_t function_start = own.address - own.offset + own.found.function_offset;
     FramePointerSearch search(cursor.stack_pointer, function_start, own.found.rule, memory_, code_);
     auto walk_from = [&](uint64_t frame_pointer) {
-      frames_.RewindTo(frame_count);
+      RewindTo(frame_count);
       Cursor trial = cursor;
       trial.frame_pointer = frame_pointer;
       trial.is_frame_pointer_known = true;
@@ -180,8 +190,13 @@ class TableUnwinder final : public Unwinder {
     }
     // Right in any case, even if something further out is in the way of a proof.
     if (by_prologue != 0) return walk_from(by_prologue);
-    frames_.RewindTo(frame_count);
+    RewindTo(frame_count);
     return Step::kIncomplete;
+  }
+
+  void RewindTo(uint64_t frame_count) {
+    frames_.RewindTo(frame_count);
+    if (tableless_ != nullptr) tableless_->RewindTo(frame_count);
   }
 
   const CachedRule& Lookup(uint64_t end_of_call) { return rules_.Lookup(end_of_call, *modules_); }
@@ -322,6 +337,8 @@ class TableUnwinder final : public Unwinder {
 
   // Hand-written assembly, just-in-time compiled code, or a jump into nowhere.
   [[gnu::noinline]] Step StepWithoutRule(const CachedRule& cached, Cursor* cursor) {
+    if (tableless_ != nullptr && cursor->is_frame_pointer_known)
+      tableless_->Add({frames_.count() - 1, cursor->program_counter, cursor->frame_pointer});
     unsigned char code[kMaxCodeBytes];
     bool is_code = code_->Read(cursor->program_counter, code);
     if (IsAtSignalReturn(*cursor)) return StepOverSignal(cursor);
@@ -373,10 +390,12 @@ class TableUnwinder final : public Unwinder {
     }
     return_address = StripSignature(return_address);
     const ModuleMap::CodeRange* caller = modules_->FindRange(return_address - 1);
-    if (caller == nullptr || SkipsCaller(*cursor, record, return_address)) return Step::kIncomplete;
+    const bool is_trusted = trusts_generated_records_ && cursor->registers == nullptr;
+    if (caller == nullptr || (!is_trusted && SkipsCaller(*cursor, record, return_address)))
+      return Step::kIncomplete;
     // HotSpot's interpreter pushes return addresses and jumps. Then the caller keeps a frame record, too.
-    const bool is_plausible = caller->module == kNoModule ? saved > record && saved < memory_->end()
-                                                          : code_->IsReturnAddress(return_address);
+    const bool is_plausible =
+        caller->module == kNoModule ? saved > record && saved < memory_->end() : MayReturnTo(return_address);
     return is_plausible ? GoToRecordsCaller(record, saved, return_address, cursor) : Step::kIncomplete;
   }
 
@@ -410,6 +429,13 @@ class TableUnwinder final : public Unwinder {
     return has_rule(return_address - 1);
   }
 
+  // When V8 gives up optimised code, its frames go on at the beginnings of built-in functions.
+  bool MayReturnTo(uint64_t return_address) {
+    if (code_->IsReturnAddress(return_address)) return true;
+    return trusts_generated_records_ && modules_->IsCode(return_address) &&
+           Lookup(return_address + 1).found.rule.cfa == Cfa::kNone;
+  }
+
   // A frame record is {the caller's frame pointer, return address}.
   Step StepByFrameRecord(uint64_t record, Cursor* cursor) {
     uint64_t saved;
@@ -419,7 +445,7 @@ class TableUnwinder final : public Unwinder {
       return Step::kIncomplete;
     }
     return_address = StripSignature(return_address);
-    if (return_address != 0 && !code_->IsReturnAddress(return_address)) return Step::kIncomplete;
+    if (return_address != 0 && !MayReturnTo(return_address)) return Step::kIncomplete;
     return GoToRecordsCaller(record, saved, return_address, cursor);
   }
 
@@ -437,6 +463,8 @@ class TableUnwinder final : public Unwinder {
   const ModuleMap* modules_ = nullptr;
   StackMemory* memory_ = nullptr;
   const CodeReader* code_ = nullptr;
+  TablelessFrames* tableless_ = nullptr;  // null: not asked for
+  bool trusts_generated_records_ = false;
 };
 
 class SelfContainedUnwinder final : public Unwinder {
@@ -454,6 +482,11 @@ class SelfContainedUnwinder final : public Unwinder {
   void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
     unwinder_.Unwind(raw, modules, stack);
   }
+  void UnwindTableless(const RawStack& raw, const ModuleMap& modules, Stack* stack,
+                       TablelessFrames* tableless) override {
+    unwinder_.UnwindTableless(raw, modules, stack, tableless);
+  }
+  void TrustGeneratedRecords() override { unwinder_.TrustGeneratedRecords(); }
   Frame Resolve(uint64_t return_address, const ModuleMap& modules) override {
     return unwinder_.Resolve(return_address, modules);
   }

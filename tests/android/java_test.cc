@@ -190,6 +190,8 @@ TEST_F(JavaTest, ForegroundStartAndFactsComeFromTheSystem) {
   EXPECT_THAT(reports[1]["facts"]["app.screen_launch"].get<std::string>(), HasSubstr("MainScreen "));
   EXPECT_EQ(reports[1]["facts"]["app.android_exit"], "anr 0");
   EXPECT_EQ(reports[1]["facts"]["app.main_priority"], "5, was 0");
+  EXPECT_EQ(reports[1]["facts"]["app.device"], "Example Phone 3");
+  EXPECT_EQ(reports[1]["facts"]["app.android"], "14");
   EXPECT_FALSE(reports[1]["facts"].contains("app.java_failures"));
 }
 

@@ -135,6 +135,8 @@ TEST(Clusterer, BlamesTheScriptThatCallsALibrary) {
   report.modules[1].path = "/usr/games/platformer";
   EXPECT_THAT(clusterer->Assign(report)[0].frames,
               ElementsAre("sqlite3BtreeBeginTrans", "save (orders.py)"));
+  report.modules[1].path = "/usr/bin/node";
+  EXPECT_THAT(clusterer->Assign(report)[0].frames, ElementsAre("save (orders.py)", "<module> (app.py)"));
 }
 
 SampleReport WaitingFor(const Frames& owner_stack) {
@@ -146,6 +148,21 @@ SampleReport WaitingFor(const Frames& owner_stack) {
   wait.fields.lock.owner_tid = 4713;
   sample.waits = {wait};
   return sample;
+}
+
+TEST(Clusterer, FindsTheHandlerBetweenNodeAndItsFrameworks) {
+  const auto clusterer = Clusterer::Create("", policies::ClusterBy::kSignificant);
+  report::Report report = ScriptReport(
+      "[javascript]",
+      {"openSync (node:fs)", "readFileSync (node:fs)", "readConfig (config.js)", "handle (server.js)",
+       "Layer.handle (express/lib/router/layer.js)", "forEach (native)", "emit (node:events)",
+       "processTicksAndRejections (node:internal/process/task_queues)", "run (server.js)"});
+  // The run time's own functions inside of the script's call.
+  report.modules.push_back({"/usr/bin/node", "", 0});
+  report.symbols.push_back({1, 0x500, "uv_fs_open"});
+  report.stacks[0].frames.insert(report.stacks[0].frames.begin(), {1, 0x507, 0x500});
+  EXPECT_THAT(clusterer->Assign(report)[1].frames,
+              ElementsAre("readConfig (config.js)", "handle (server.js)"));
 }
 
 TEST(Clusterer, TellsLocksApartByWhoHoldsThem) {

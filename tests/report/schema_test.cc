@@ -148,6 +148,7 @@ constexpr char kExpectedBatch[] = R"(reports {
     display_ns: 113
     service_ns: 114
     name_lookup_ns: 115
+    gc_ns: 116
   }
   guard {
     suspended_ns: 21

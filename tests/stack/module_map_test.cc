@@ -11,9 +11,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "stack/frames/stack.h"
 #include "tests/testing/emulation.h"
@@ -168,6 +171,76 @@ TEST(ModuleMap, CodeThatIsMappedOnceMoreHasTheOffsetsOfItsFile) {
     munmap(copy, page_bytes);
   }
   close(fd);
+}
+
+// A library as Android's loader maps it from an archive, whose bytes it is from `file_offset` on.
+class LibraryInArchive {
+ public:
+  LibraryInArchive(int archive, off_t file_offset) {
+    ElfW(Ehdr) elf;
+    EXPECT_EQ(pread(archive, &elf, sizeof elf, file_offset), static_cast<ssize_t>(sizeof elf));
+    std::vector<ElfW(Phdr)> segments(elf.e_phnum);
+    const size_t size_bytes = segments.size() * sizeof segments[0];
+    EXPECT_EQ(pread(archive, segments.data(), size_bytes, file_offset + static_cast<off_t>(elf.e_phoff)),
+              static_cast<ssize_t>(size_bytes));
+    std::erase_if(segments, [](const auto& segment) { return segment.p_type != PT_LOAD; });
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    size_bytes_ = segments.back().p_vaddr + segments.back().p_memsz;
+    base_ = static_cast<char*>(mmap(nullptr, size_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    for (const auto& segment : segments) {
+      const uint64_t in_page = segment.p_vaddr % page;
+      const bool is_code = (segment.p_flags & PF_X) != 0;
+      void* at = base_ + segment.p_vaddr - in_page;
+      EXPECT_EQ(mmap(at, segment.p_filesz + in_page, is_code ? PROT_READ | PROT_EXEC : PROT_READ,
+                     MAP_PRIVATE | MAP_FIXED, archive,
+                     file_offset + static_cast<off_t>(segment.p_offset - in_page)),
+                at);
+      if (is_code) code_ = reinterpret_cast<uint64_t>(base_) + segment.p_vaddr;
+    }
+  }
+  ~LibraryInArchive() { munmap(base_, size_bytes_); }
+  LibraryInArchive(const LibraryInArchive&) = delete;
+  LibraryInArchive& operator=(const LibraryInArchive&) = delete;
+
+  uint64_t load_bias() const { return reinterpret_cast<uint64_t>(base_); }
+  uint64_t code() const { return code_; }
+
+ private:
+  char* base_ = nullptr;
+  size_t size_bytes_ = 0;
+  uint64_t code_ = 0;
+};
+
+TEST(ModuleMap, LibrariesInAnArchiveAreModules) {
+  LAGWATCH_SKIP_UNDER_EMULATION("the file of libc.so is found under another prefix");
+  Dl_info libc;
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(&getauxval), &libc), 0);
+  std::ifstream file(libc.dli_fname, std::ios::binary);
+  const std::string library((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  constexpr off_t kAlignment = 1 << 16;
+  constexpr off_t kFirst = kAlignment;
+  const off_t second = kFirst + (static_cast<off_t>(library.size()) / kAlignment + 1) * kAlignment;
+  testing::ScopedTempDirectory directory;
+  const std::string path = directory / "base.apk";
+  const int archive = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(archive, 0);
+  for (const off_t at : {kFirst, second})
+    ASSERT_EQ(pwrite(archive, library.data(), library.size(), at), static_cast<ssize_t>(library.size()));
+  const LibraryInArchive one(archive, kFirst);
+  const LibraryInArchive other(archive, second);
+  close(archive);
+
+  ModuleMap map;
+  map.Refresh();
+  for (const LibraryInArchive* mapped : {&one, &other}) {
+    const uint32_t index = map.FindCode(mapped->code());
+    ASSERT_NE(index, kNoModule);
+    EXPECT_EQ(map.module(index).path_view(), path);
+    EXPECT_EQ(map.module(index).load_bias, mapped->load_bias());
+    EXPECT_EQ(map.FindRange(mapped->code())->load_bias, mapped->load_bias());
+    EXPECT_NE(map.module(index).build_id_size, 0);
+  }
+  EXPECT_NE(map.FindCode(one.code()), map.FindCode(other.code()));
 }
 
 TEST(ModuleMap, CodeMadeAtRunTimeBelongsToNoModule) {

@@ -82,6 +82,7 @@ std::string VerdictText(const Json& verdict) {
                              {"display", ms("display_ms")},
                              {"service", ms("service_ms")},
                              {"name lookup", ms("name_lookup_ms")},
+                             {"gc", ms("gc_ms")},
                              {"sleep", ms("sleep_ms")},
                              {"stopped", ms("stopped_ms")}};
   std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.ms > b.ms; });

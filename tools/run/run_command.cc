@@ -23,6 +23,7 @@
 #include "tools/commands.h"
 #include "tools/options/flag_names.h"
 #include "tools/run/checks.h"
+#include "tools/run/java.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
 
@@ -70,6 +71,24 @@ sdk::PreloadConfig ConfigFor(const RunOptions& run) {
   return config;
 }
 
+// Prepares the environment in which the program loads the part of lagwatch that watches it.
+base::Status SetEnvironment(const std::string& program, const RunOptions& run) {
+  const sdk::PreloadConfig config = ConfigFor(run);
+  if (IsJava(program)) {
+    auto options = JavaToolOptions(config.options, run.config.children == "all");
+    if (!options.ok()) return options.status();
+    setenv(kJavaOptionsVariable, options->c_str(), 1);
+    if (!run.is_quiet) {
+      std::cerr << "lagwatch: java loads lagwatch's agent, by " << kJavaOptionsVariable
+                << " (--quiet hides this line)\n";
+    }
+    return {};
+  }
+  auto environment = PreparePreload(config);
+  if (environment.ok()) environment->Set();
+  return environment.status();
+}
+
 int Run(RunOptions run) {
   if (run.command.empty()) return Refuse("run: no program given; try: lagwatch run -- PROGRAM ARGUMENTS");
   auto program = FindWatchableProgram(run.command.front());
@@ -97,13 +116,13 @@ int Run(RunOptions run) {
     if (!key.ok()) return Refuse("run: --config-key: " + key.status().message());
     is_watched = TakeStoredConfig(*key, app, &options);
   }
-  auto environment = PreparePreload(ConfigFor(run));
-  if (!environment.ok()) return Refuse("run: " + environment.status().message());
   if (base::Status spool = CheckCanKeepReports(options.spool_directory);
       is_watched && !spool.ok() && !run.is_quiet) {
     std::cerr << "lagwatch: " << app << " runs unwatched: " << spool.message()
               << " (--quiet hides this line)\n";
   }
+  if (base::Status status = is_watched ? SetEnvironment(*program, run) : base::Status(); !status.ok())
+    return Refuse("run: " + status.message());
   if (!options.endpoint.empty()) {
     options.app = app;
     base::Status status = StartSidecar(OwnProgram(), options);
@@ -111,7 +130,6 @@ int Run(RunOptions run) {
       std::cerr << "lagwatch: reports stay in " << options.spool_directory << ": " << status.message()
                 << "\n";
   }
-  if (is_watched) environment->Set();
   return BecomeProgram(*program, std::move(run.command));
 }
 

@@ -17,6 +17,13 @@ struct LocalSymbolFile {
   collector::BuildId build_id;
   collector::SymbolKind kind;  // kDebug when it has debug information, or nothing but symbols
   uint64_t size_bytes;
+  std::string owner = {};  // of a mapping: the parameters of the collector's API that say whose it is
+};
+
+// The app that mappings of Java are of. Without an app, those with an id of R8's are found by that.
+struct MappingOwner {
+  std::string app = {};
+  std::string app_version = {};
 };
 
 struct SkippedFile {
@@ -26,10 +33,12 @@ struct SkippedFile {
 
 struct SymbolScan {
   std::vector<LocalSymbolFile> files;  // of each build id and kind the first that was found
-  std::vector<SkippedFile> skipped;    // ELF files only; other files are not counted
+  std::vector<SkippedFile> skipped;    // ELF files and mappings only; other files are not counted
 };
 
-// Looks at files, and at all files below directories. Errors: kNotFound when there is no such path.
-base::Result<SymbolScan> ScanForSymbols(const std::vector<std::string>& paths);
+// Looks at files, and at all files below directories, where a mapping is named mapping.txt. Errors: kNotFound
+// when there is no such path, kInvalid if there are several mappings of one owner.
+base::Result<SymbolScan> ScanForSymbols(const std::vector<std::string>& paths,
+                                        const MappingOwner& owner = {});
 
 }  // namespace lagwatch::tools

@@ -87,9 +87,10 @@ Result<SymbolsClient::Outcome> SymbolsClient::Upload(const LocalSymbolFile& file
   base::OwnedFd fd(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return base::IoError("cannot open " + file.path, errno);
   auto sha256 = LAGWATCH_TRY(collector::Sha256OfFile(fd.get()));
-  const std::string target = "/v1/symbols/" + file.build_id.hex() +
-                             "?kind=" + std::string(collector::SymbolKindName(file.kind)) +
-                             "&sha256=" + sha256;
+  const std::string owner =
+      file.owner.empty() ? file.build_id.hex() + "?kind=" + std::string(collector::SymbolKindName(file.kind))
+                         : "mapping?" + file.owner;
+  const std::string target = "/v1/symbols/" + owner + "&sha256=" + sha256;
   auto progress = ReadProgress(AskPatiently(target, nullptr, false, is_stopped));
   const bool was_there = progress.ok() && progress->is_complete;
   uint64_t done_bytes = 0;

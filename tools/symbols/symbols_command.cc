@@ -20,6 +20,7 @@ namespace {
 struct Flags {
   Endpoint endpoint;
   std::vector<std::string> paths;
+  MappingOwner owner;
   bool is_verbose = false;
   bool json = false;
 };
@@ -45,12 +46,12 @@ UploadTotals UploadWithProgress(const Endpoint& endpoint, const std::vector<Loca
 
 int UploadAll(const Flags& flags) {
   signal(SIGPIPE, SIG_IGN);
-  auto scan = ScanForSymbols(flags.paths);
+  auto scan = ScanForSymbols(flags.paths, flags.owner);
   if (!scan.ok()) return Fail(scan.status().message());
   PrintSkipped(flags, *scan);
   if (scan->files.empty()) {
-    return Fail("no file has symbols and a build id (" + std::to_string(scan->skipped.size()) +
-                " ELF files were skipped; -v says why)");
+    return Fail("no file has symbols and a build id, and none is a mapping (" +
+                std::to_string(scan->skipped.size()) + " files were skipped; -v says why)");
   }
   const UploadTotals totals = UploadWithProgress(flags.endpoint, scan->files);
   for (const std::string& problem : totals.problems) Fail(problem);
@@ -79,9 +80,11 @@ void AddSymbolsCommand(CLI::App* app, int* exit_code) {
   CLI::App* symbols = app->add_subcommand("symbols", "Manage the collector's symbol files");
   symbols->require_subcommand(1);
   CLI::App* upload = symbols->add_subcommand(
-      "upload", "Upload programs, libraries and .debug files, or all files below a directory");
+      "upload", "Upload programs, libraries, .debug files and mapping.txt, or all files below a directory");
   upload->add_option("PATH", flags->paths, "A file, or a directory with files")->required();
   AddAdminEndpoint(upload, &flags->endpoint);
+  upload->add_option("--app", flags->owner.app, "The app of a mapping, as in its reports");
+  upload->add_option("--app-version", flags->owner.app_version, "Its version");
   upload->add_flag("-v,--verbose", flags->is_verbose, "List skipped files, with reasons");
   upload->callback([flags, exit_code] { *exit_code = UploadAll(*flags); });
 

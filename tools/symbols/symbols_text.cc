@@ -36,12 +36,14 @@ std::string ProgressLine(const UploadState& state) {
 }
 
 std::string SymbolTable(const Json& files, size_t max_width) {
-  Table table({{"BUILD ID"}, {"KIND"}, {"SIZE", Table::Align::kRight}, {"STORED"}, {"LAST USED"}});
+  Table table({{"BUILD ID"}, {"KIND"}, {"SIZE", Table::Align::kRight}, {"STORED"}, {"LAST USED"}, {"OF"}});
   for (const Json& file : files) {
     table.AddRow({file.at("build_id").get<std::string>(), file.at("kind").get<std::string>(),
                   ShortSize(file.at("size_bytes").get<uint64_t>()),
                   UtcTime(file.at("stored_wall_ms").get<int64_t>()),
-                  UtcTime(file.at("used_wall_ms").get<int64_t>())});
+                  UtcTime(file.at("used_wall_ms").get<int64_t>()),
+                  file.contains("app") ? file.value("app", "") + " " + file.value("version", "")
+                                       : file.value("map_id", "")});
   }
   return table.ToText(max_width);
 }

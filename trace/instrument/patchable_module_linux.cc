@@ -96,8 +96,8 @@ PatchableModule DescribeModule(const dl_phdr_info& info) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const auto& segment = info.dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-    module.code_begin = std::min(module.code_begin, info.dlpi_addr + segment.p_vaddr);
-    module.code_end = std::max(module.code_end, info.dlpi_addr + segment.p_vaddr + segment.p_memsz);
+    module.code_begin = std::min<uint64_t>(module.code_begin, info.dlpi_addr + segment.p_vaddr);
+    module.code_end = std::max<uint64_t>(module.code_end, info.dlpi_addr + segment.p_vaddr + segment.p_memsz);
   }
   return module;
 }

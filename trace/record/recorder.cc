@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "base/ticks.h"
 #include "base/system/thread.h"
+#include "base/ticks.h"
 #include "stack/threads/thread_state.h"
 #include "trace/instrument/function_patcher.h"
 
@@ -67,6 +67,7 @@ void CallRecording::Stop() {
 
 base::Result<std::unique_ptr<Recorder>> Recorder::Start(Arena* arena, std::shared_ptr<stack::CodeMap> code,
                                                         const RecorderOptions& options) {
+  if (!kCanRecord) return base::Status(base::StatusCode::kUnavailable, "there are no traces on this system");
   std::unique_ptr<Recorder> recorder(new Recorder(arena, std::move(code)));
   if (!recorder->stacks_.ok() || !recorder->threads_.ok()) return NoMemory();
   recorder->DescribeProcess(options);
@@ -247,7 +248,8 @@ void Recorder::ListThreads() {
 }
 
 bool Recorder::IsOurs(int32_t tid) const {
-  if (tid == base::CurrentThreadId() || (main_sampler_ != nullptr && main_sampler_->tid() == tid)) return true;
+  if (tid == base::CurrentThreadId() || (main_sampler_ != nullptr && main_sampler_->tid() == tid))
+    return true;
   if (std::ranges::any_of(worker_samplers_, [&](const auto& sampler) { return sampler->tid() == tid; }))
     return true;
   char name[ArenaThread::kMaxNameBytes];

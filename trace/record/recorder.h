@@ -23,6 +23,9 @@
 
 namespace lagwatch::trace {
 
+// Whether this system's threads can be recorded.
+extern const bool kCanRecord;
+
 struct CallOptions {
   bool are_recorded = false;  // of instrumented functions, and of parts that the program names
   bool are_required = true;   // false: a recorder that cannot record calls records the rest
@@ -68,7 +71,8 @@ class CallRecording {
 class Recorder {
  public:
   // Records into `arena`, which is borrowed (for ever, where calls are recorded), unwinding by `code`.
-  // Errors: those of stack::StackCapturer, no memory, no threads. Context: background.
+  // Errors: those of stack::StackCapturer, no memory, no threads; kUnavailable where !kCanRecord. Context:
+  // background.
   static base::Result<std::unique_ptr<Recorder>> Start(Arena* arena, std::shared_ptr<stack::CodeMap> code,
                                                        const RecorderOptions& options);
   // Ends all of its threads; the recording stays. Returns false if one does not end in time: then this object

@@ -2,7 +2,6 @@
 #include "watchdog/samples/wait_chain.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/process/proc_file.h"
 #include "stack/threads/thread_state.h"
@@ -17,6 +16,10 @@ std::optional<uint64_t> ReadSwitches(int32_t tid) {
   char buffer[16 * 1024];  // on a large machine, much of the file is about processors
   return base::NumberInLine(base::ReadSmallFile(base::TaskPath(tid, "status").c_str(), buffer, sizeof buffer),
                             "voluntary_ctxt_switches:");
+}
+
+stack::LockWait ToWait(const stack::ScriptLock& lock, bool has_timeout) {
+  return {lock.address, lock.kind, stack::WaitsFor::kOwner, has_timeout, lock.owner_tid};
 }
 
 }  // namespace
@@ -77,7 +80,7 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   if (!may_wait || count_ == kMaxWaits) return Step::kEnded;
   // After the capture, which may have woken the thread for a moment.
   auto switches = ReadSwitches(tid);
-  Rest rest{blocked, switches.value_or(0), is_hidden, capturer->FindScriptLock(blocked.arguments[0])};
+  Rest rest{blocked, switches.value_or(0), is_hidden, capturer->FindScriptLock(tid, blocked.arguments[0])};
   if (rest.script_lock && rest.script_lock->owner_tid == tid) rest.script_lock.reset();
   if (!switches || !IsAtRest(tid, rest, capturer)) return Step::kChanged;
   auto lock = [&] {
@@ -93,14 +96,14 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   return Step::kAdded;
 }
 
-// A thread that waits for an interpreter's lock asks for it again and again, with a timeout, until it has a
-// turn.
+// A thread that waits for an interpreter's lock or for a monitor asks for it again and again, with a timeout,
+// until it has a turn.
 std::optional<stack::LockWait> WaitChain::FindLock(const Rest& rest, const stack::Stack& stack,
                                                    const stack::ModuleMap& modules) const {
-  if (!rest.script_lock) return owners_.Find(rest.blocked, stack, modules);
-  return stack::LockWait{rest.script_lock->address, stack::LockKind::kInterpreterLock,
-                         stack::WaitsFor::kOwner,
-                         /*has_timeout=*/false, rest.script_lock->owner_tid};
+  const auto& script_lock = rest.script_lock;
+  if (script_lock && !script_lock->may_time_out) return ToWait(*script_lock, /*has_timeout=*/false);
+  const auto lock = owners_.Find(rest.blocked, stack, modules);
+  return script_lock ? ToWait(*script_lock, lock && lock->has_timeout) : lock;
 }
 
 // A hidden thread that sleeps again after the signal was made to go back into its call: the program has not
@@ -111,9 +114,10 @@ bool WaitChain::IsAtRest(int32_t tid, const Rest& rest, stack::StackCapturer* ca
   const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &capturer->thread_files(), &now);
   if (rest.is_hidden) return activity == stack::ThreadActivity::kHidden;
   if (activity != stack::ThreadActivity::kBlocked) return false;
-  if (!rest.script_lock) return now == rest.blocked;
+  if (!HasTurns(rest) && now != rest.blocked) return false;
+  if (!rest.script_lock) return true;
   return stack::LockOwners::IsInLockCall(now) &&
-         capturer->FindScriptLock(now.arguments[0]) == rest.script_lock;
+         capturer->FindScriptLock(tid, now.arguments[0]) == rest.script_lock;
 }
 
 bool WaitChain::HasNotMoved(size_t index, stack::StackCapturer* capturer) const {
@@ -121,7 +125,7 @@ bool WaitChain::HasNotMoved(size_t index, stack::StackCapturer* capturer) const 
   const Rest& rest = rests_[index];
   const auto tid = static_cast<int32_t>(wait.tid);
   return FindLock(rest, *wait.frames, capturer->modules()) == wait.lock && IsAtRest(tid, rest, capturer) &&
-         (rest.script_lock || ReadSwitches(tid) == rest.switches);
+         (HasTurns(rest) || ReadSwitches(tid) == rest.switches);
 }
 
 void WaitChain::NameOwners() {

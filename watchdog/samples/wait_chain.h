@@ -45,8 +45,12 @@ class WaitChain {
     stack::BlockedThread blocked;
     uint64_t switches;
     bool is_hidden;  // `blocked` is from the thread itself, when it was interrupted
-    std::optional<stack::ScriptLock> script_lock;  // whose turn takes the place of `switches`
+    std::optional<stack::ScriptLock>
+        script_lock;  // the turn of an interpreter's takes the place of `switches`
   };
+  static bool HasTurns(const Rest& rest) {
+    return rest.script_lock && rest.script_lock->kind == stack::LockKind::kInterpreterLock;
+  }
   enum class Step { kAdded, kEnded, kChanged };
 
   // Returns how many waits changed meanwhile.

@@ -38,6 +38,7 @@ Json VerdictJson(const policies::Verdict& verdict) {
           {"display_ms", ToMs(shares.display_ns)},
           {"service_ms", ToMs(shares.service_ns)},
           {"name_lookup_ms", ToMs(shares.name_lookup_ns)},
+          {"gc_ms", ToMs(shares.gc_ns)},
           {"sleep_ms", ToMs(shares.sleep_ns)},
           {"stopped_ms", ToMs(shares.stopped_ns)},
           {"use", UseJson(verdict.use)}};

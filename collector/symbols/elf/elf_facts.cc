@@ -24,10 +24,19 @@ std::string AltBuildId(Elf* elf) {
                         : std::string();
 }
 
+ElfHandle OpenMachO(int fd) {
+  auto read = ReadMachO(fd);
+  if (!read.ok()) return nullptr;
+  auto image = std::make_shared<MachOImage>(std::move(*read));
+  Elf* elf = elf_memory(image->elf.data(), image->elf.size());
+  return ElfHandle(elf, EndElf{std::move(image)});
+}
+
 }  // namespace
 
 ElfHandle OpenElf(int fd) {
   elf_version(EV_CURRENT);
+  if (IsMachO(fd)) return OpenMachO(fd);
   ElfHandle elf(elf_begin(fd, ELF_C_READ_MMAP, nullptr));
   bool is_usable = elf && elf_kind(elf.get()) == ELF_K_ELF && gelf_getclass(elf.get()) == ELFCLASS64;
   return is_usable ? std::move(elf) : nullptr;
@@ -43,7 +52,10 @@ std::string_view SectionName(Elf* elf, Elf_Scn* section) {
 
 base::Result<ElfFacts> ReadElfFacts(int fd) {
   ElfHandle elf = OpenElf(fd);
-  if (!elf) return base::Status(base::StatusCode::kInvalid, "it is not a 64-bit ELF file");
+  if (!elf && IsMachO(fd)) {
+    if (auto read = ReadMachO(fd); !read.ok()) return read.status();
+  }
+  if (!elf) return base::Status(base::StatusCode::kInvalid, "it is not a 64-bit ELF or Mach-O file");
   ElfFacts facts;
   const void* build_id = nullptr;
   ssize_t size_bytes = dwelf_elf_gnu_build_id(elf.get(), &build_id);

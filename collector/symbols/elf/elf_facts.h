@@ -19,7 +19,7 @@ struct ElfFacts {
   bool has_symbols = false;  // .symtab, or one in .gnu_debugdata
 };
 
-// Borrows `fd`. Errors: kInvalid when it is not a 64-bit ELF file.
+// Borrows `fd`. Errors: kInvalid when it is not a 64-bit ELF or Mach-O file.
 base::Result<ElfFacts> ReadElfFacts(int fd);
 
 // The name of a section; empty when it has none.

@@ -7,9 +7,13 @@
 
 #include <memory>
 
+#include "collector/symbols/elf/macho_image.h"
+
 namespace lagwatch::collector {
 
 struct EndElf {
+  std::shared_ptr<MachOImage> image = {};  // that the handle reads, of a Mach-O file
+
   void operator()(Elf* elf) const { elf_end(elf); }
 };
 struct EndDwarf {
@@ -19,7 +23,7 @@ struct EndDwarf {
 using ElfHandle = std::unique_ptr<Elf, EndElf>;
 using DwarfHandle = std::unique_ptr<Dwarf, EndDwarf>;
 
-// Borrows `fd`, which must stay open as long as the handle. Null when it is not a 64-bit ELF file.
+// Borrows `fd`, which must stay open as long as the handle. Null when it is not a 64-bit ELF or Mach-O file.
 ElfHandle OpenElf(int fd);
 
 }  // namespace lagwatch::collector

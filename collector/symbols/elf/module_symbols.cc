@@ -18,6 +18,7 @@ base::Result<std::unique_ptr<ModuleSymbols>> ModuleSymbols::Open(std::span<const
 Status ModuleSymbols::AddFile(int fd) {
   auto facts = LAGWATCH_TRY(ReadElfFacts(fd));
   elfs_.push_back(OpenElf(fd));
+  if (elfs_.back().get_deleter().image) text_begin_ = elfs_.back().get_deleter().image->text_begin;
   if (!facts.alt_build_id.empty()) missing_alt_build_id_ = facts.alt_build_id;
   return {};
 }
@@ -41,6 +42,7 @@ void ModuleSymbols::LoadDwarf(int alt_fd) {
 }
 
 std::vector<NamedFrame> ModuleSymbols::FramesAt(uint64_t offset) {
+  if (offset < text_begin_) offset += text_begin_;
   for (DwarfLines& dwarf : dwarfs_) {
     std::vector<NamedFrame> frames = dwarf.FramesAt(offset);
     if (!frames.empty()) return frames;

@@ -26,7 +26,8 @@ class ModuleSymbols {
   static base::Result<std::unique_ptr<ModuleSymbols>> Open(std::span<const int> fds, int alt_fd);
 
   // The frames at an offset in the module's own address space, as in its symbol table; innermost first.
-  // The offset is taken as it is: reports have a caller's as the byte before its return address already.
+  // The offset is taken as it is: reports have a caller's as the byte before its return address already. In a
+  // Mach-O file it may also be relative to the file's begin.
   // Without DWARF one frame with a function's name; none when nothing is known of the place.
   std::vector<NamedFrame> FramesAt(uint64_t offset);
 
@@ -47,6 +48,7 @@ class ModuleSymbols {
   FunctionSymbols symbols_;
   std::list<DwarfLines> dwarfs_;
   std::string missing_alt_build_id_;
+  uint64_t text_begin_ = 0;  // of a Mach-O file
 };
 
 }  // namespace lagwatch::collector

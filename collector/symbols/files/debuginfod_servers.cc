@@ -52,7 +52,8 @@ DebuginfodServers::~DebuginfodServers() { debuginfod_end(static_cast<debuginfod_
 
 base::OwnedFd DebuginfodServers::OpenFile(const BuildId& build_id, SymbolKind kind) {
   std::lock_guard lock(mutex_);
-  if (is_stopping_ || base::SystemClock().MonoNs() < is_away_until_ns_) return {};
+  if (kind == SymbolKind::kMapping || is_stopping_ || base::SystemClock().MonoNs() < is_away_until_ns_)
+    return {};
   auto* find = kind == SymbolKind::kDebug ? &debuginfod_find_debuginfo : &debuginfod_find_executable;
   // A length of 0 says that the id is in hex.
   const std::string hex = build_id.hex();

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "collector/symbols/elf/macho_image.h"
 #include "collector/symbols/files/symbol_source.h"
 
 namespace lagwatch::collector {
@@ -15,8 +16,9 @@ base::OwnedFd OpenToRead(const std::string& path) {
   return base::OwnedFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
-bool IsElf(const base::OwnedFd& file) {
+bool IsModule(const base::OwnedFd& file) {
   char magic[4];
+  if (file && IsMachO(file.get())) return true;
   return file && pread(file.get(), magic, sizeof magic, 0) == sizeof magic &&
          std::string_view(magic, sizeof magic) == "\177ELF";
 }
@@ -37,7 +39,7 @@ base::Result<std::unique_ptr<SymbolDirectory>> SymbolDirectory::Open(std::string
     if (entry->path().filename() == ".build-id") entry.disable_recursion_pending();
     if (!entry->is_regular_file(ignored)) continue;
     base::OwnedFd file = OpenToRead(entry->path());
-    if (!IsElf(file)) continue;
+    if (!IsModule(file)) continue;
     auto facts = pool->Inspect(file.get());
     if (!facts.ok() && facts.status().code() == StatusCode::kUnavailable) return facts.status();
     if (!facts.ok() || !facts->has_symbols) continue;
@@ -47,6 +49,7 @@ base::Result<std::unique_ptr<SymbolDirectory>> SymbolDirectory::Open(std::string
 }
 
 base::OwnedFd SymbolDirectory::OpenFile(const BuildId& build_id, SymbolKind kind) {
+  if (kind == SymbolKind::kMapping) return {};
   const std::string by_id = path_ + "/.build-id/" + build_id.path();
   if (base::OwnedFd file = OpenToRead(kind == SymbolKind::kDebug ? by_id + ".debug" : by_id)) return file;
   auto found = files_.find(build_id);

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kHashSuffix = ".sha256";
+constexpr std::string_view kLabelSuffix = ".label";
 
 // Of a file that came whole and is not stored yet, the last byte is to be sent again: that has it checked.
 UploadProgress Unfinished(const SymbolUpload& upload, uint64_t received_bytes) {
@@ -43,7 +44,7 @@ Status WriteAll(int fd, std::string_view bytes) {
 }
 
 std::optional<SymbolKind> KindOfExtension(const fs::path& path) {
-  for (SymbolKind kind : {SymbolKind::kDebug, SymbolKind::kExecutable}) {
+  for (SymbolKind kind : {SymbolKind::kDebug, SymbolKind::kExecutable, SymbolKind::kMapping}) {
     if (path.extension() == "." + std::string(SymbolKindName(kind))) return kind;
   }
   return std::nullopt;
@@ -69,7 +70,15 @@ void Replace(const std::string& path, std::string_view text) {
 }  // namespace
 
 std::string_view SymbolKindName(SymbolKind kind) {
-  return kind == SymbolKind::kExecutable ? "executable" : "debug";
+  switch (kind) {
+    case SymbolKind::kExecutable:
+      return "executable";
+    case SymbolKind::kMapping:
+      return "mapping";
+    case SymbolKind::kDebug:
+      break;
+  }
+  return "debug";
 }
 
 // Holds an upload's turn; waits for it at first.
@@ -191,6 +200,7 @@ Status SymbolFiles::Store(const SymbolUpload& upload, int part_fd, const std::st
   mkdir(fs::path(path).parent_path().c_str(), 0700);
   if (rename(part_path.c_str(), path.c_str()) != 0)
     return base::IoError("cannot keep the symbol file", errno);
+  if (!upload.label.empty()) Replace(path + std::string(kLabelSuffix), upload.label);
   // After the file: a hash that is not there, or an old one, only has the file sent once more.
   Replace(path + std::string(kHashSuffix), upload.sha256);
   if (on_new_file_) on_new_file_(upload.build_id);
@@ -213,6 +223,8 @@ std::vector<StoredSymbolFile> SymbolFiles::List() const {
     if (!kind || !id || path.parent_path() == parts_directory_) return;
     files.push_back({id->hex(), *kind, static_cast<uint64_t>(status.st_size), WallMs(status.st_mtim),
                      WallMs(status.st_atim)});
+    if (*kind == SymbolKind::kMapping)
+      base::SystemEnv().ReadAll(path.string() + std::string(kLabelSuffix), &files.back().label);
   });
   std::sort(files.begin(), files.end(), [](const StoredSymbolFile& a, const StoredSymbolFile& b) {
     return std::tie(a.build_id, a.kind) < std::tie(b.build_id, b.kind);
@@ -230,8 +242,8 @@ void SymbolFiles::MakeRoom(uint64_t wanted_bytes) const {
   for (const StoredSymbolFile& file : files) {
     if (total_bytes <= limits_.total_bytes) break;
     const std::string path = PathOf(*BuildId::FromHex(file.build_id), file.kind);
-    unlink((path + std::string(kHashSuffix)).c_str());
-    unlink(path.c_str());
+    for (const std::string_view suffix : {kHashSuffix, kLabelSuffix, std::string_view()})
+      unlink((path + std::string(suffix)).c_str());
     total_bytes -= file.size_bytes;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory of ELF files by build id: DIRECTORY/ab/cdef….debug and .executable, as under
-// /usr/lib/debug/.build-id. Files arrive in pieces, in order, so that an interrupted upload can continue;
-// they are stored as a whole or not at all. An upload is checked: its SHA-256, then its content
+// A directory of symbol files by build id: DIRECTORY/ab/cdef….debug and .executable, as under
+// /usr/lib/debug/.build-id, and .mapping. Files arrive in pieces, in order, so that an interrupted upload can
+// continue; they are stored as a whole or not at all. An upload is checked: its SHA-256, then its content
 // (`CheckFile`). Context: background. Thread-safe; one process.
 #pragma once
 
@@ -21,9 +21,9 @@
 
 namespace lagwatch::collector {
 
-enum class SymbolKind : uint8_t { kDebug, kExecutable };
+enum class SymbolKind : uint8_t { kDebug, kExecutable, kMapping };
 
-// "debug", "executable".
+// "debug", "executable", "mapping".
 std::string_view SymbolKindName(SymbolKind kind);
 
 struct SymbolFileLimits {
@@ -37,7 +37,8 @@ struct SymbolUpload {
   BuildId build_id;
   SymbolKind kind = SymbolKind::kDebug;
   uint64_t size_bytes = 0;
-  std::string sha256;  // lower case hex
+  std::string sha256;      // lower case hex
+  std::string label = {};  // kept with the file
 };
 
 struct UploadProgress {
@@ -51,6 +52,7 @@ struct StoredSymbolFile {
   uint64_t size_bytes = 0;
   int64_t stored_wall_ms = 0;
   int64_t used_wall_ms = 0;
+  std::string label = {};  // of its upload
 };
 
 class SymbolFiles {

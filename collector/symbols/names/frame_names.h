@@ -35,7 +35,7 @@ class FrameNamer {
  public:
   virtual ~FrameNamer() = default;
   // The functions that `frame` of the report at hand is in, by their readable names, the innermost inlined
-  // one first; at least one.
+  // one first. None for a frame of managed code that its compiler made up; else at least one.
   virtual std::vector<NamedFrame> NamesOf(const report::Frame& frame) const = 0;
 };
 

@@ -17,7 +17,8 @@ namespace lagwatch::collector {
 class SymbolNamer final : public FrameNamer {
  public:
   // Looks up all frames of the report's stacks; takes as long as the symbolizer does. Frames without a file
-  // keep the client's names. Borrows `report`, which must outlive this; `symbolizer` may be null.
+  // keep the client's names. Frames of Java get the names that they had before R8 or ProGuard. Borrows
+  // `report`, which must outlive this; `symbolizer` may be null.
   SymbolNamer(const report::Report& report, Symbolizer* symbolizer);
 
   std::vector<NamedFrame> NamesOf(const report::Frame& frame) const override;
@@ -27,6 +28,16 @@ class SymbolNamer final : public FrameNamer {
 
  private:
   using Place = std::pair<uint32_t, uint64_t>;  // a frame's module and offset
+
+  struct JavaPlace {
+    CodePlace code;
+    std::string file;  // as the client knew it
+  };
+  using JavaPlaces = std::map<Place, JavaPlace>;
+
+  void NameModules(Symbolizer* symbolizer);
+  void NameJava(Symbolizer* symbolizer);
+  JavaPlaces FindJavaPlaces() const;
 
   const report::Report& report_;
   FrameNames names_;

@@ -34,14 +34,14 @@ void NameBy(const std::vector<NamedFrame>& sources, trace::NamedFrame* frame) {
 bool NameModule(Symbolizer* symbolizer, const std::vector<uint32_t>& unnamed, trace::Trace* trace) {
   const trace::Module& module = trace->modules[trace->frames[unnamed.front()].module];
   if (module.build_id.empty()) return true;
-  std::vector<uint64_t> offsets;
-  for (const uint32_t i : unnamed) offsets.push_back(trace->frames[i].offset);
-  std::ranges::sort(offsets);
-  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
-  const auto known = symbolizer->Symbolize(module.build_id, offsets);
+  std::vector<CodePlace> places;
+  for (const uint32_t i : unnamed) places.push_back(trace->frames[i].offset);
+  std::ranges::sort(places);
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  const auto known = symbolizer->Symbolize(module.build_id, places);
   if (!known.ok()) return known.status().code() != base::StatusCode::kUnavailable;
   for (const uint32_t i : unnamed) {
-    const auto at = std::ranges::lower_bound(offsets, trace->frames[i].offset) - offsets.begin();
+    const auto at = std::ranges::lower_bound(places, CodePlace(trace->frames[i].offset)) - places.begin();
     NameBy((*known)[static_cast<size_t>(at)], &trace->frames[i]);
   }
   return true;

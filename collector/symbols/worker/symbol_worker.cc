@@ -15,6 +15,8 @@
 
 #include "collector/symbols/elf/elf_facts.h"
 #include "collector/symbols/elf/module_symbols.h"
+#include "collector/symbols/mapping/mapping_id.h"
+#include "collector/symbols/mapping/mapping_reader.h"
 #include "collector/symbols/worker/sandbox.h"
 #include "collector/symbols/worker/worker_channel.h"
 #include "collector/symbols/worker/worker_messages.h"
@@ -61,9 +63,9 @@ class Worker {
  public:
   WorkerAnswer Answer(const WorkerRequest& request, Files files) {
     WorkerAnswer answer;
-    Status status = files.fds().empty()       ? Status(StatusCode::kInvalid, "there is no file")
-                    : request.offsets.empty() ? Inspect(files, &answer)
-                                              : Symbolize(request, std::move(files), &answer);
+    Status status = files.fds().empty()      ? Status(StatusCode::kInvalid, "there is no file")
+                    : request.places.empty() ? Inspect(request, files, &answer)
+                                             : Symbolize(request, std::move(files), &answer);
     if (!status.ok()) answer.error = status.message();
     return answer;
   }
@@ -72,10 +74,26 @@ class Worker {
   struct Module {
     FileKey key;
     Files files;
-    std::unique_ptr<ModuleSymbols> symbols;
+    std::unique_ptr<ModuleSymbols> symbols;  // or a mapping
+    std::unique_ptr<MappingReader> mapping;
+
+    std::vector<NamedFrame> FramesAt(const CodePlace& place) const {
+      return mapping ? mapping->FramesAt(place.function, place.number) : symbols->FramesAt(place.number);
+    }
   };
 
-  static Status Inspect(const Files& files, WorkerAnswer* answer) {
+  static Status Inspect(const WorkerRequest& request, const Files& files, WorkerAnswer* answer) {
+    return request.is_mapping ? InspectMapping(files, answer) : InspectElf(files, answer);
+  }
+
+  static Status InspectMapping(const Files& files, WorkerAnswer* answer) {
+    auto mapping = LAGWATCH_TRY(MappingReader::Open(files.fds()[0]));
+    if (!mapping->map_id().empty()) answer->build_id = MappingIdOfMapId(mapping->map_id());
+    answer->has_symbols = true;
+    return {};
+  }
+
+  static Status InspectElf(const Files& files, WorkerAnswer* answer) {
     auto facts = LAGWATCH_TRY(ReadElfFacts(files.fds()[0]));
     answer->build_id = facts.build_id;
     answer->missing_alt_build_id = facts.alt_build_id;
@@ -85,25 +103,34 @@ class Worker {
 
   Status Symbolize(const WorkerRequest& request, Files files, WorkerAnswer* answer) {
     auto module = LAGWATCH_TRY(OpenModule(request, std::move(files)));
-    answer->missing_alt_build_id = module->missing_alt_build_id();
-    for (uint64_t offset : request.offsets) answer->frames.push_back(module->FramesAt(offset));
+    if (module->symbols) answer->missing_alt_build_id = module->symbols->missing_alt_build_id();
+    for (const CodePlace& place : request.places) answer->frames.push_back(module->FramesAt(place));
     return {};
   }
 
-  Result<ModuleSymbols*> OpenModule(const WorkerRequest& request, Files files) {
+  Result<const Module*> OpenModule(const WorkerRequest& request, Files files) {
     FileKey key = KeyOf(files);
     for (auto module = modules_.begin(); module != modules_.end(); ++module) {
       if (module->key != key) continue;
       modules_.splice(modules_.begin(), modules_, module);
-      return module->symbols.get();
+      return &modules_.front();
     }
     DropOldModules();
+    Module opened = LAGWATCH_TRY(Open(request, std::move(key), std::move(files)));
+    modules_.push_front(std::move(opened));
+    return &modules_.front();
+  }
+
+  static Result<Module> Open(const WorkerRequest& request, FileKey key, Files files) {
     std::span<const int> fds = files.fds();
+    if (request.is_mapping) {
+      auto mapping = LAGWATCH_TRY(MappingReader::Open(fds[0]));
+      return Module{std::move(key), std::move(files), nullptr, std::move(mapping)};
+    }
     const int alt_fd = request.has_alt ? fds.back() : -1;
     auto symbols =
         LAGWATCH_TRY(ModuleSymbols::Open(request.has_alt ? fds.first(fds.size() - 1) : fds, alt_fd));
-    modules_.push_front({std::move(key), std::move(files), std::move(symbols)});
-    return modules_.front().symbols.get();
+    return Module{std::move(key), std::move(files), std::move(symbols), nullptr};
   }
 
   void DropOldModules() {

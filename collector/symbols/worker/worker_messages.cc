@@ -9,7 +9,7 @@ namespace {
 using protozero::pbf_message;
 using Writer = report::Writer<std::string>;
 
-enum class RequestField : protozero::pbf_tag_type { kHasAlt = 1, kOffsets = 2 };
+enum class RequestField : protozero::pbf_tag_type { kHasAlt = 1, kIsMapping = 2, kPlace = 3 };
 enum class AnswerField : protozero::pbf_tag_type {
   kError = 1,
   kBuildId = 2,
@@ -17,8 +17,19 @@ enum class AnswerField : protozero::pbf_tag_type {
   kHasSymbols = 4,
   kPlace = 5,
 };
+enum class CodePlaceField : protozero::pbf_tag_type { kFunction = 1, kNumber = 2 };
 enum class PlaceField : protozero::pbf_tag_type { kFrame = 1 };
 enum class FrameField : protozero::pbf_tag_type { kFunction = 1, kFile = 2, kLine = 3, kIsInlined = 4 };
+
+constexpr auto kRequestTable = [](auto& part, auto visit) {
+  using enum RequestField;
+  return visit(kHasAlt, part.has_alt) || visit(kIsMapping, part.is_mapping);
+};
+
+constexpr auto kCodePlaceTable = [](auto& part, auto visit) {
+  using enum CodePlaceField;
+  return visit(kFunction, part.function) || visit(kNumber, part.number);
+};
 
 constexpr auto kAnswerTable = [](auto& part, auto visit) {
   using enum AnswerField;
@@ -65,11 +76,10 @@ WorkerAnswer ReadAnswer(pbf_message<AnswerField> reader) {
 WorkerRequest ReadRequest(pbf_message<RequestField> reader) {
   WorkerRequest request;
   while (reader.next()) {
-    if (reader.tag() == RequestField::kHasAlt) {
-      request.has_alt = reader.get_bool();
-    } else if (reader.tag() == RequestField::kOffsets) {
-      for (uint64_t offset : reader.get_packed_uint64()) request.offsets.push_back(offset);
-    } else {
+    if (reader.tag() == RequestField::kPlace) {
+      report::ReadFields<CodePlaceField>(kCodePlaceTable, reader.get_message(),
+                                         &request.places.emplace_back());
+    } else if (!report::TryReadField(kRequestTable, &reader, &request)) {
       reader.skip();
     }
   }
@@ -80,9 +90,14 @@ WorkerRequest ReadRequest(pbf_message<RequestField> reader) {
 
 std::string Encode(const WorkerRequest& request) {
   std::string bytes;
-  protozero::pbf_builder<RequestField> writer(bytes);
-  writer.add_bool(RequestField::kHasAlt, request.has_alt);
-  writer.add_packed_uint64(RequestField::kOffsets, request.offsets.begin(), request.offsets.end());
+  Writer writer(bytes);
+  report::WriteFields(kRequestTable, request, &writer);
+  for (const CodePlace& place : request.places) {
+    std::string encoded;
+    Writer place_writer(encoded);
+    report::WriteFields(kCodePlaceTable, place, &place_writer);
+    writer.add_message(report::Number(RequestField::kPlace), encoded);
+  }
   return bytes;
 }
 

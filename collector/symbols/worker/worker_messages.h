@@ -9,23 +9,25 @@
 #include <vector>
 
 #include "base/status.h"
+#include "collector/symbols/elf/code_place.h"
 #include "collector/symbols/elf/named_frame.h"
 
 namespace lagwatch::collector {
 
-// Files go along as descriptors: the module's, and then, if `has_alt`, the one of dwz. Without offsets the
-// worker only looks at what the first file is.
+// Files go along as descriptors: the module's, and then, if `has_alt`, the one of dwz; or one mapping.
+// Without places the worker only looks at what the first file is.
 struct WorkerRequest {
   bool has_alt = false;
-  std::vector<uint64_t> offsets;
+  bool is_mapping = false;
+  std::vector<CodePlace> places = {};
 };
 
 struct WorkerAnswer {
-  std::string error;                                 // empty when it is an answer
-  std::string build_id;                              // of the first file, raw bytes
+  std::string error;     // empty when it is an answer
+  std::string build_id;  // of the first file, raw bytes; of a mapping MappingIdOfMapId(), if it has one
   std::string missing_alt_build_id;                  // wanted and not given; raw bytes
-  bool has_symbols = false;                          // or DWARF
-  std::vector<std::vector<NamedFrame>> frames = {};  // of each offset
+  bool has_symbols = false;                          // or DWARF, or a class of a mapping
+  std::vector<std::vector<NamedFrame>> frames = {};  // of each place
 };
 
 std::string Encode(const WorkerRequest& request);

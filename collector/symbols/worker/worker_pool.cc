@@ -3,17 +3,21 @@
 
 #include <algorithm>
 
+#include "collector/symbols/mapping/mapping_id.h"
+
 namespace lagwatch::collector {
 
-Result<WorkerAnswer> WorkerPool::Inspect(int fd) {
-  return Ask("", {}, std::span(&fd, 1), options_.inspect_timeout);
+Result<WorkerAnswer> WorkerPool::Inspect(int fd, bool is_mapping) {
+  const WorkerRequest request{.is_mapping = is_mapping};
+  return Ask("", request, std::span(&fd, 1), options_.inspect_timeout);
 }
 
 Result<WorkerAnswer> WorkerPool::Symbolize(const std::string& key, std::span<const int> fds, bool has_alt,
-                                           std::span<const uint64_t> offsets) {
-  const WorkerRequest request{.has_alt = has_alt, .offsets = {offsets.begin(), offsets.end()}};
+                                           std::span<const CodePlace> places) {
+  const WorkerRequest request{
+      .has_alt = has_alt, .is_mapping = IsMappingId(key), .places = {places.begin(), places.end()}};
   auto answer = Ask(key, request, fds, options_.batch_timeout);
-  if (answer.ok() && answer->frames.size() != offsets.size()) {
+  if (answer.ok() && answer->frames.size() != places.size()) {
     return Status(StatusCode::kInvalid, "the file's reader gave a wrong answer");
   }
   return answer;

@@ -30,16 +30,16 @@ class WorkerPool {
  public:
   explicit WorkerPool(WorkerOptions options) : options_(std::move(options)) {}
 
-  // Returns the file's build id, its dwz file, and whether it has symbols. Errors, of both: kInvalid if
-  // the file is at fault, which includes that its reader crashed or took too long; kUnavailable if no
-  // worker is available.
-  base::Result<WorkerAnswer> Inspect(int fd);
+  // Returns the file's build id, its dwz file, and whether it has symbols; it is ELF, or a mapping. Errors,
+  // of both: kInvalid if the file is at fault, which includes that its reader crashed or took too long;
+  // kUnavailable if no worker is available.
+  base::Result<WorkerAnswer> Inspect(int fd, bool is_mapping = false);
 
-  // The frames at each offset (at least one) of the module whose files are `fds`, with the one that dwz made
-  // last if `has_alt`. `key` is the same for the same files: a worker that has them open already answers
-  // sooner. The answer has frames for each offset.
+  // The frames at each place (at least one) of the module whose files are `fds`, with the one that dwz made
+  // last if `has_alt`. `key` is its build id: a worker that has the files open already answers sooner. The
+  // answer has frames for each place.
   base::Result<WorkerAnswer> Symbolize(const std::string& key, std::span<const int> fds, bool has_alt,
-                                       std::span<const uint64_t> offsets);
+                                       std::span<const CodePlace> places);
 
   // Those that wait for requests.
   std::vector<pid_t> IdlePidsForTest();

@@ -21,7 +21,7 @@ class Python final : public Interpreter {
 
   void LookAt(const LoadedModule& loaded, CodeMap* code) override;
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
-  std::optional<ScriptLock> FindLock(uint64_t address) override {
+  std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t address) override {
     return found_ != nullptr ? found_[0].reader.FindLock(address) : std::nullopt;
   }
   const char* unreadable() const override { return unreadable_; }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "stack/interpreters/python/lines.h"
+#include "stack/interpreters/text.h"
 
 namespace lagwatch::stack::python {
 namespace {
@@ -26,29 +27,6 @@ std::string_view StablePath(std::string_view path) {
     if (slash != path.npos) return path.substr(slash + 1);
   }
   return path.substr(path.rfind('/') + 1);
-}
-
-void AppendUtf8(uint32_t point, char* text, size_t size_bytes, size_t* size) {
-  char bytes[4];
-  size_t count = 0;
-  if (point < 0x80) {
-    bytes[count++] = static_cast<char>(point < 0x20 ? '?' : point);
-  } else if (point < 0x800) {
-    bytes[count++] = static_cast<char>(0xc0 | point >> 6);
-    bytes[count++] = static_cast<char>(0x80 | (point & 0x3f));
-  } else if (point < 0x10000) {
-    bytes[count++] = static_cast<char>(0xe0 | point >> 12);
-    bytes[count++] = static_cast<char>(0x80 | (point >> 6 & 0x3f));
-    bytes[count++] = static_cast<char>(0x80 | (point & 0x3f));
-  } else {
-    bytes[count++] = static_cast<char>(0xf0 | (point >> 18 & 7));
-    bytes[count++] = static_cast<char>(0x80 | (point >> 12 & 0x3f));
-    bytes[count++] = static_cast<char>(0x80 | (point >> 6 & 0x3f));
-    bytes[count++] = static_cast<char>(0x80 | (point & 0x3f));
-  }
-  if (*size + count > size_bytes) return;
-  std::copy_n(bytes, count, text + *size);
-  *size += count;
 }
 
 size_t FrameBytesOf(const Layout& layout) {

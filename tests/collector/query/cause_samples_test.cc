@@ -220,9 +220,9 @@ TEST(CauseSamples, AreNotMoreThanAnybodyLooksAt) {
 
 class InliningSymbolizer final : public Symbolizer {
  public:
-  base::Result<SymbolizedFrames> Symbolize(std::string_view, std::span<const uint64_t> offsets) override {
+  base::Result<SymbolizedFrames> Symbolize(std::string_view, std::span<const CodePlace> places) override {
     const std::vector<NamedFrame> frames = {{"Inlined", "a.cc", 7, true}, {"Outer", "b.cc", 9, false}};
-    return SymbolizedFrames(offsets.size(), frames);
+    return SymbolizedFrames(places.size(), frames);
   }
   void OnNewFile(std::function<void(std::string_view build_id)>) override {}
 };

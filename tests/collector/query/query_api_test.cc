@@ -239,7 +239,8 @@ TEST(QueryApi, TellsWhichSymbolsAreMissing) {
   MemoryCollector collector;
   collector.Submit({ReportOf({"@0x1f", "B"}, 2000), ReportOf({"A", "B"}, 2000)});
   EXPECT_EQ(collector.Get("/v1/missing-symbols"),
-            Json::parse(R"([{"build_id": "01abff", "module": "/usr/bin/editor", "reports": 1}])"));
+            Json::parse(R"([{"build_id": "01abff", "module": "/usr/bin/editor", "app": "editor",
+                             "version": "2.3.1", "reports": 1}])"));
 }
 
 // Nothing hung: there is nothing to sum up.

@@ -23,9 +23,9 @@ using ::testing::SizeIs;
 class OnePlace final : public Symbolizer {
  public:
   base::Result<SymbolizedFrames> Symbolize(std::string_view build_id,
-                                           std::span<const uint64_t> offsets) override {
+                                           std::span<const CodePlace> places) override {
     EXPECT_EQ(build_id, "\x01\xab");
-    SymbolizedFrames frames(offsets.size());
+    SymbolizedFrames frames(places.size());
     frames[0] = {{.function = "_ZN5Inner3RunEv", .file = "inner.h", .line = 3, .is_inlined = true},
                  {.function = "_ZN6Editor4SaveEv", .file = "editor.cc", .line = 17}};
     return frames;

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 #include <thread>
 
@@ -87,7 +86,7 @@ class SymbolServiceTest : public ::testing::Test {
   testing::ScopedTempDirectory directory_;
   const std::string data_ = directory_ / "data";
   const BuildId id_ = IdOf(kProgram);
-  const std::vector<uint64_t> offsets_ = {OffsetOf("plain_c_work"), 1};
+  const std::vector<CodePlace> offsets_ = {OffsetOf("plain_c_work"), 1};
 };
 
 TEST_F(SymbolServiceTest, AnUploadedFileIsUsedAtOnce) {
@@ -280,12 +279,12 @@ TEST_F(SymbolServiceTest, DropsLookUpsThatAreTooMany) {
   SlowServer server(std::chrono::seconds(1));
   auto service = Open({.debuginfod_urls = {server.url()}});
   auto* files = dynamic_cast<FileSymbolizer*>(service->symbolizer());
-  BackgroundSymbolizer symbolizer(files, {.waiting_modules = 10, .waiting_offsets = 1000});
+  BackgroundSymbolizer symbolizer(files, {.waiting_modules = 10, .waiting_places = 1000});
   for (int i = 0; i < 50; ++i)
-    EXPECT_FALSE(symbolizer.Symbolize(UnknownBuild(i), std::vector<uint64_t>(1, 7)).ok());
+    EXPECT_FALSE(symbolizer.Symbolize(UnknownBuild(i), std::vector<CodePlace>(1, 7)).ok());
   EXPECT_GE(symbolizer.dropped(), 39u);
-  std::vector<uint64_t> many(2000);
-  std::iota(many.begin(), many.end(), 0);
+  std::vector<CodePlace> many;
+  for (uint64_t offset = 0; offset < 2000; ++offset) many.push_back(offset);
   EXPECT_FALSE(symbolizer.Symbolize(UnknownBuild(77), many).ok());
   EXPECT_GE(symbolizer.dropped(), 49u);
   service->Stop();

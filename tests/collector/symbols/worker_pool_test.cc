@@ -51,13 +51,13 @@ class OpenFile {
 };
 
 // Begins of the subject's functions and places in them.
-std::vector<uint64_t> SomeOffsets() {
-  std::vector<uint64_t> offsets;
+std::vector<CodePlace> SomePlaces() {
+  std::vector<CodePlace> places;
   for (const auto& function : testing::FunctionsByNm("", kProgram)) {
-    offsets.push_back(function.begin);
-    offsets.push_back(function.begin + (function.end - function.begin) / 2);
+    places.push_back(function.begin);
+    places.push_back(function.begin + (function.end - function.begin) / 2);
   }
-  return offsets;
+  return places;
 }
 
 WorkerOptions QuickOptions(std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
@@ -68,17 +68,17 @@ class WorkerPoolTest : public ::testing::Test {
  protected:
   base::Result<WorkerAnswer> Symbolize(WorkerPool* pool, const OpenFile& file) {
     const int fd = file.fd();
-    return pool->Symbolize("subject", std::span(&fd, 1), false, offsets_);
+    return pool->Symbolize("subject", std::span(&fd, 1), false, places_);
   }
   // A whole file is still read as ever.
   void ExpectWell(WorkerPool* pool) {
     OpenFile file(kProgram);
     auto answer = Symbolize(pool, file);
     ASSERT_TRUE(answer.ok()) << answer.status().message();
-    EXPECT_THAT(answer->frames, SizeIs(offsets_.size()));
+    EXPECT_THAT(answer->frames, SizeIs(places_.size()));
   }
 
-  const std::vector<uint64_t> offsets_ = SomeOffsets();
+  const std::vector<CodePlace> places_ = SomePlaces();
   WorkerPool pool_{QuickOptions()};
 };
 
@@ -89,9 +89,9 @@ TEST_F(WorkerPoolTest, SaysWhatTheReaderSays) {
   for (int i = 0; i < 2; ++i) {
     auto answer = Symbolize(&pool_, file);
     ASSERT_TRUE(answer.ok()) << answer.status().message();
-    ASSERT_THAT(answer->frames, SizeIs(offsets_.size()));
-    for (size_t place = 0; place < offsets_.size(); ++place) {
-      EXPECT_EQ(answer->frames[place], (*symbols)->FramesAt(offsets_[place]));
+    ASSERT_THAT(answer->frames, SizeIs(places_.size()));
+    for (size_t place = 0; place < places_.size(); ++place) {
+      EXPECT_EQ(answer->frames[place], (*symbols)->FramesAt(places_[place].number));
     }
   }
   EXPECT_THAT(pool_.IdlePidsForTest(), SizeIs(1));

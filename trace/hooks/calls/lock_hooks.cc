@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "base/process/cancellation.h"
 #include "trace/hooks/calls/lock_wait.h"
 #include "trace/hooks/hook_table.h"
 
@@ -204,7 +205,7 @@ template <typename Wait>
 }
 
 int HookSemWait(sem_t* semaphore) {
-  pthread_testcancel();  // as the wait does, which to try does not
+  base::TestCancellation();  // as the wait does, which to try does not
   return TryThenWait(semaphore, [=] { return real_sem_wait(semaphore); });
 }
 

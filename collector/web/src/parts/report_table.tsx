@@ -3,6 +3,7 @@ import type { ReportHeader } from "../api/types";
 import { shortName } from "../format/frames";
 import { duration } from "../format/numbers";
 import { oddHeader } from "../format/plausible";
+import { systemText } from "../format/platform";
 import { ago, moment } from "../format/times";
 import { Boundary } from "./boundary";
 import { OddMark } from "./odd_mark";
@@ -51,9 +52,7 @@ function ReportRow({ report, hasCause, isFresh }: RowProps) {
       </td>
       <td>{report.tag || <span class="muted">untagged</span>}</td>
       <td>{report.user || <span class="muted">not named</span>}</td>
-      <td>
-        {report.os} {report.machine}
-      </td>
+      <td>{systemText(report)}</td>
       <td>{report.kind}</td>
     </tr>
   );

@@ -13,6 +13,7 @@ export const kVerdicts: Readonly<Record<string, string>> = {
   display: "It waited for the X or Wayland server",
   service: "It waited for a service of this machine",
   "name-lookup": "It waited for a name server",
+  gc: "A garbage collection had stopped it",
   sleep: "It slept",
   starved: "Other threads had the processors",
   throttled: "Its control group had used up its share",

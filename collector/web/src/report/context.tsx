@@ -2,6 +2,7 @@
 // The machine and the modules of a report.
 import type { Report } from "../api/types";
 import { bytes, count, duration, percent } from "../format/numbers";
+import { deviceText, hiddenPlatform } from "../format/platform";
 import { moment } from "../format/times";
 import { exitText } from "../parts/exits";
 import { Table } from "../parts/table";
@@ -66,12 +67,22 @@ export function Modules({ report }: { report: Report }) {
   );
 }
 
+// Programs for phones and tablets know their device; Darwin names it as the machine.
+function device(report: Report): [string, string][] {
+  const model = report.facts["app.device"] ?? (report.os.startsWith("Darwin") ? report.machine : "");
+  return model ? [["Device", deviceText(String(model))]] : [];
+}
+
 export function Context({ report }: { report: Report }) {
   const known: [string, string][] = [
     ["Report", report.id],
     ["Program", `${report.app} ${report.version}`],
     ["User", report.user || "not named"],
-    ["System", [report.distribution, report.os, report.machine].filter(Boolean).join(", ")],
+    [
+      "System",
+      [hiddenPlatform(report), report.distribution, report.os, report.machine].filter(Boolean).join(", "),
+    ],
+    ...device(report),
     ["Process, thread", `${report.pid}, ${report.tid}`],
     ["Session", report.session_id],
     ["Hang", `${report.lag_id}, report ${report.ordinal + 1} of it`],
@@ -85,7 +96,7 @@ export function Context({ report }: { report: Report }) {
         : "one report (all users send)",
     ],
     ...Object.entries(report.facts)
-      .filter(([name]) => !name.startsWith("waits_for"))
+      .filter(([name]) => !name.startsWith("waits_for") && name !== "app.device")
       .map(([name, value]): [string, string] => [name.replace(/_permille$/, ""), factText(name, value)]),
   ];
   return (

@@ -20,6 +20,7 @@ function partsOf({ verdict }: Report): [string, string, number][] {
     ["waiting for the display", "display", verdict.display_ms],
     ["waiting for a service of this machine", "service", verdict.service_ms],
     ["waiting for a name server", "name-lookup", verdict.name_lookup_ms],
+    ["stopped by a garbage collection", "gc", verdict.gc_ms],
     ["asleep", "sleep", verdict.sleep_ms],
     ["stopped", "stopped", verdict.stopped_ms],
   ];

@@ -5,6 +5,7 @@ import { bytes, count, duration, percent, plural, rate } from "../../../../colle
 import { marked } from "../../../../collector/web/src/format/marks";
 import { factText } from "../../../../collector/web/src/report/context";
 import { oddHeader, oddNumbers } from "../../../../collector/web/src/format/plausible";
+import { deviceText, systemText } from "../../../../collector/web/src/format/platform";
 import { ago, day, isoMoment, moment } from "../../../../collector/web/src/format/times";
 import { tickStep } from "../../../../collector/web/src/report/hang_timeline";
 
@@ -23,6 +24,23 @@ describe("a duration", () => {
     [null, "–"],
     [Number.NaN, "–"],
   ])("of %s ms is %s", (ms, text) => expect(duration(ms)).toBe(text));
+});
+
+test.each([
+  ["Linux 6.1.0-18-amd64", "x86_64", "Linux 6.1.0-18-amd64 x86_64"],
+  ["Linux 5.10.43-android12-9-00001", "aarch64", "Android, Linux 5.10.43-android12-9-00001 aarch64"],
+  ["Android 14", "arm64-v8a", "Android 14 arm64-v8a"],
+  ["Darwin 23.4.0", "iPhone14,2", "iOS, Darwin 23.4.0 iPhone14,2"],
+  ["Darwin 23.4.0", "iPad13,1", "iPadOS, Darwin 23.4.0 iPad13,1"],
+  ["Darwin 23.4.0", "arm64", "macOS, Darwin 23.4.0 arm64"],
+  ["iOS 17.4", "iPhone14,2", "iOS 17.4 iPhone14,2"],
+  ["", "", " "],
+])("the system %s on %s is %s", (os, machine, text) => expect(systemText({ os, machine })).toBe(text));
+
+test("a device has its kind where its model shows it", () => {
+  expect(deviceText("iPhone14,2")).toBe("iPhone14,2 (phone)");
+  expect(deviceText("iPad13,1")).toBe("iPad13,1 (tablet)");
+  expect(deviceText("samsung SM-G991B")).toBe("samsung SM-G991B");
 });
 
 test("numbers come with their units", () => {

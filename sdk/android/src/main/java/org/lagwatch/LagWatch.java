@@ -5,6 +5,7 @@ import android.app.Application;
 import android.content.Context;
 import android.content.pm.ApplicationInfo;
 import android.content.pm.PackageInfo;
+import android.os.Build;
 import android.os.Handler;
 import android.os.Looper;
 
@@ -131,6 +132,8 @@ public final class LagWatch {
   }
 
   private static void addFacts(Context context) {
+    NativeLibrary.setValue("device", Build.MANUFACTURER + " " + Build.MODEL);
+    NativeLibrary.setValue("android", Build.VERSION.RELEASE);
     Startup.addFacts();
     ExitReasons.addLastOne(context);
   }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's options, as the JVM passes them: -agentpath:liblagwatch_jvm.so=NAME=VALUE,NAME=VALUE
+#pragma once
+
+#include <lagwatch/c.h>
+
+#include <string>
+#include <vector>
+
+namespace lagwatch::sdk::jvm {
+
+struct AgentOptions {
+  lw_options options;            // its texts are in `texts`
+  bool watches_children = true;  // else JVMs that this one starts do not get the agent by the environment
+  bool is_strict = false;        // an option that cannot be read stops the JVM
+  std::vector<std::string> texts;
+};
+
+// Reads options of lw_options_set(), `children` and `strict`. Options that cannot be read are left out;
+// returns a message about the first one, empty if there is none. `text` may be null. Context: background.
+std::string ParseAgentOptions(const char* text, AgentOptions* options);
+
+}  // namespace lagwatch::sdk::jvm

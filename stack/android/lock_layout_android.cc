@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// bionic's normal mutexes, which std::mutex is made of, do not name their owner, and Android's filter for
+// apps ends a process that calls get_robust_list(2). So no owner is known but that of an inheriting mutex,
+// which the kernel keeps.
+#include "stack/threads/lock_layout.h"
+
+namespace lagwatch::stack {
+
+std::optional<MutexLayout> MeasureMutexLayout() { return std::nullopt; }
+std::optional<RwLockLayout> MeasureRwLockLayout() { return std::nullopt; }
+std::optional<ThreadLayout> MeasureThreadLayout() { return std::nullopt; }
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// HotSpot in a process: the JVM of OpenJDK and of what is built from it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/process/mapped_memory.h"
+#include "stack/interpreters/interpreter.h"
+#include "stack/interpreters/jvm/reader.h"
+#include "stack/interpreters/memory.h"
+#include "stack/interpreters/script_frames.h"
+
+namespace lagwatch::stack::jvm {
+
+class Jvm final : public Interpreter {
+ public:
+  // `memory` is borrowed.
+  explicit Jvm(Memory* memory) : memory_(memory) {}
+
+  void LookAt(const LoadedModule& loaded, CodeMap* code) override;
+  void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+  std::optional<ScriptLock> FindLock(int tid, uint64_t address) override;
+  ScriptWait FindWait(int tid, CodeMap* code) override;
+  const char* GcCause() override;
+  const char* unreadable() const override { return unreadable_; }
+
+ private:
+  struct Found {
+    Reader reader;
+    uint32_t module;    // the JVM's own
+    uint32_t language;  // of Java frames
+    ScriptFrames frames;
+  };
+
+  Memory* memory_;
+  char unreadable_[32] = "";
+  char gc_cause_[64] = "";
+  base::MappedBlock<Found> found_;  // one; null while there is none
+};
+
+// Puts Java frames into `stack`: its native frames up to the first one of generated code stay, except
+// those of `jvm_module`; Java frames follow, of module `language`, and nothing else. Does nothing without
+// Java frames. Context: any; pure.
+void Splice(const ScriptFrames& frames, uint32_t jvm_module, uint32_t language, Stack* stack);
+
+}  // namespace lagwatch::stack::jvm

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the calls of a thread's Lua 5.1 to 5.4 from Lua's own data.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "stack/frames/raw_stack.h"
+#include "stack/interpreters/lua/calls.h"
+#include "stack/interpreters/lua/function_names.h"
+#include "stack/interpreters/lua/layout.h"
+#include "stack/interpreters/lua/source_names.h"
+#include "stack/interpreters/memory.h"
+#include "stack/scripts/script_functions.h"
+
+namespace lagwatch::stack::lua {
+
+// Reads only; every address and every type is checked, because the interpreter may go on while it is read.
+// Context: watchdog; not thread-safe. Large: not for the stack.
+class Reader {
+ public:
+  // Both are borrowed.
+  void Attach(Memory* memory, const Layout* layout) {
+    memory_ = memory;
+    layout_ = layout;
+  }
+
+  // Reads the calls of those of `candidates` that are states which `raw`, a thread, runs, and adds the
+  // functions to `functions`. False if none has a call of a function
+  // written in Lua, or if the calls changed meanwhile and could not be read.
+  bool Read(std::span<const uint64_t> candidates, const RawStack& raw, ScriptFunctions* functions,
+            Calls* calls);
+
+ private:
+  static constexpr int kTries = 3;
+  static constexpr uint64_t kMostReads = 2000;  // for one stack: some two milliseconds
+  static constexpr size_t kStateBytes = 176;
+  static constexpr size_t kMostStates = 64;  // of a thread: coroutines that have resumed each other
+  static constexpr size_t kMostCallBytes = 80;
+
+  struct State {
+    uint64_t address;
+    std::array<uint8_t, kStateBytes> bytes;
+  };
+  // A call as its CallInfo describes it.
+  struct CallInfo {
+    uint64_t address;
+    uint64_t function;  // the address of the value that was called
+    uint64_t instruction;
+    uint64_t caller;
+    bool is_tail_call;
+    bool is_finalizer;
+  };
+  // The function that a call is of.
+  struct Callee {
+    bool is_c;
+    uint64_t c_function;
+    Prototype prototype;
+  };
+  bool IsOverBudget() const { return memory_->read_count() >= last_read_; }
+  // Finds the states with calls, innermost first.
+  void FindStates(std::span<const uint64_t> candidates, const RawStack& raw);
+  bool ReadState(uint64_t address, State* state);
+  bool IsRunBy(const State& state, const RawStack& raw) const;
+  uint64_t StateMember(const State& state, uint16_t offset) const;
+  uint64_t BaseCallOf(const State& state) const;
+  bool ReadCalls(const RawStack& raw, ScriptFunctions* functions, Calls* calls);
+  bool Walk(const State& state, const RawStack& raw, ScriptFunctions* functions, Calls* calls);
+  bool ReadCallInfo(const State& state, uint64_t address, CallInfo* call);
+  bool ReadCallee(const State& state, const CallInfo& call, Callee* callee);
+  bool ReadPrototype(uint64_t address, Prototype* prototype);
+  // The index of the instruction of a call; -1: it has not begun.
+  int32_t IndexOf(const CallInfo& call, const Prototype& prototype) const;
+  // The same for the call that runs: what it has saved may be old.
+  int32_t RunningIndexOf(const CallInfo& call, const Prototype& prototype, const RawStack& raw) const;
+  uint32_t ReadLine(const Prototype& prototype, int32_t index);
+  uint32_t ReadLineFromAnchor(const Prototype& prototype, int32_t index);
+  uint64_t AddFunction(const Prototype& prototype, std::string_view name, ScriptFunctions* functions);
+
+  Memory* memory_ = nullptr;
+  const Layout* layout_ = nullptr;
+  uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
+  size_t state_count_ = 0;
+  std::array<State, kMostStates> states_;
+  FunctionNames names_;
+  FileNames files_;
+  Callee callees_[2];
+  std::array<int8_t, 1024> deltas_;
+};
+
+}  // namespace lagwatch::stack::lua

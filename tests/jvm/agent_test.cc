@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent in a JVM: a Swing program hangs, and the spool has the reports.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/testing/process.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch {
+namespace {
+
+using nlohmann::json;
+using ::testing::AnyOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using testing::Process;
+
+class JvmAgent : public ::testing::Test {
+ protected:
+  static constexpr char kVirtualScreen[] = "/usr/bin/xvfb-run";
+
+  // Whether there are a virtual screen and Swing's part for it, which a headless JDK lacks.
+  static bool HasScreen() {
+    const std::filesystem::path home = std::filesystem::canonical(LAGWATCH_JAVA).parent_path().parent_path();
+    return std::filesystem::exists(kVirtualScreen) && std::filesystem::exists(home / "lib/libawt_xawt.so");
+  }
+  json Ask(std::vector<std::string> question) const {
+    question.insert(question.begin(), LAGWATCH_PROGRAM);
+    question.insert(question.end(), {"--spool", spool_, "--json"});
+    Process process(question);
+    EXPECT_EQ(process.Wait(), 0) << process.Errors();
+    return json::parse(process.Output(), nullptr, false);
+  }
+  std::vector<std::string> Agent(const std::string& options = "") const {
+    return {LAGWATCH_JAVA,
+            "-agentpath:" LAGWATCH_AGENT "=threshold_ms=500,check_period_ms=200,spool_directory=" + spool_ +
+                options};
+  }
+  // Runs the Swing program under this JVM; returns what it wrote on stderr.
+  static std::string RunSwing(std::vector<std::string> command, const std::string& kind) {
+    command.insert(command.begin(), {kVirtualScreen, "-a"});
+    command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "SwingProgram", kind});
+    Process program(command);
+    EXPECT_EQ(program.Wait(), 0) << program.Errors();
+    return program.Errors();
+  }
+  // A report of a hang whose stack has `function`; null without one. A busy machine has others: Swing's
+  // start.
+  json HangIn(const std::string& function) const {
+    for (const json& line : Ask({"reports"})) {
+      json report = Ask({"report", line["id"]});
+      if (report["kind"] == "lag" && FramesOf(report).find(function) != std::string::npos) return report;
+    }
+    return nullptr;
+  }
+  // "FUNCTION:LINE < …", of the most expensive stack.
+  static std::string FramesOf(const json& report) {
+    std::string text;
+    for (const json& frame : report["expensive_stack"]) {
+      if (frame.contains("function") && frame["function"].is_string())
+        text += frame["function"].get<std::string>();
+      if (frame.contains("line") && frame["line"].is_number())
+        text += ":" + std::to_string(frame["line"].get<int>());
+      text += " < ";
+    }
+    return text;
+  }
+  // ":LINE" of the first line of the Swing program that holds `text`.
+  static std::string LineOf(const std::string& text) {
+    std::ifstream file(LAGWATCH_JVM_SOURCES "/SwingProgram.java");
+    int number = 0;
+    for (std::string line; std::getline(file, line);) {
+      ++number;
+      if (line.find(text) != line.npos) return ":" + std::to_string(number);
+    }
+    return ":none";
+  }
+  json HangOf(const std::string& kind) {
+    if (!HasScreen()) return nullptr;
+    EXPECT_EQ(RunSwing(Agent(), kind), "");
+    json report = HangIn("SwingProgram.importOrders");
+    EXPECT_FALSE(report.is_null()) << kind;
+    return report;
+  }
+
+  testing::ScopedTempDirectory directory_;
+  std::string spool_ = directory_ / "spool";
+};
+
+TEST_F(JvmAgent, NamesTheLineThatSleeps) {
+  const json report = HangOf("sleep");
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
+  EXPECT_EQ(report["app"], "SwingProgram");
+  EXPECT_EQ(report["loop"], "AWT-EventQueue-0");
+  EXPECT_EQ(report["tag"], "AWT event");
+  EXPECT_THAT(report["verdict"]["word"], AnyOf("sleep", "starved"));
+  EXPECT_THAT(FramesOf(report), HasSubstr("java.lang.Thread.sleep (Thread.java)"));
+  EXPECT_THAT(FramesOf(report), HasSubstr("< SwingProgram.importOrders (SwingProgram.java)" +
+                                          LineOf("Thread.sleep(1200)") + " < "));
+  EXPECT_THAT(FramesOf(report), HasSubstr("java.awt.EventDispatchThread.run (EventDispatchThread.java)"));
+}
+
+TEST_F(JvmAgent, NamesTheLoopThatHasNoSafepoint) {
+  const json report = HangOf("counted");
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
+  EXPECT_THAT(report["verdict"]["word"], AnyOf("cpu", "starved"));  // on a busy machine
+  EXPECT_THAT(FramesOf(report), ContainsRegex("SwingProgram.countTo .*< SwingProgram.importOrders "));
+}
+
+TEST_F(JvmAgent, BlamesGarbageCollectionsForTheirTime) {
+  if (!HasScreen()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
+  std::vector<std::string> command = Agent();
+  command.insert(command.end(), {"-XX:+UseSerialGC", "-Xmx600m"});
+  RunSwing(command, "gc");
+  const json report = HangIn("SwingProgram.importOrders");
+  ASSERT_FALSE(report.is_null());
+  EXPECT_GT(report["verdict"]["gc_ms"], 0) << report["verdict"];
+  EXPECT_EQ(report["facts"].value("gc_cause", ""), "System.gc()") << report["facts"];
+}
+
+TEST_F(JvmAgent, NamesTheOwnerOfAMonitor) {
+  const json report = HangOf("monitor");
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
+  EXPECT_THAT(report["verdict"]["word"], AnyOf("lock", "starved"));
+  ASSERT_FALSE(report["waits"].empty());
+  EXPECT_EQ(report["waits"][0]["owner"]["name"], "holder") << report["waits"];
+  EXPECT_THAT(report["waits"][0]["owner"].dump(), HasSubstr("SwingProgram.holdMonitor"));
+}
+
+TEST_F(JvmAgent, NamesTheOwnerOfALock) {
+  const json report = HangOf("lock");
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
+  EXPECT_THAT(report["verdict"]["word"], AnyOf("lock", "starved"));
+  ASSERT_FALSE(report["waits"].empty());
+  EXPECT_EQ(report["waits"][0]["owner"]["name"], "holder") << report["waits"];
+}
+
+TEST_F(JvmAgent, NamesThreadsThatWaitForEachOther) {
+  const json report = HangOf("deadlock");
+  if (report.is_null()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
+  EXPECT_EQ(report["verdict"]["word"], "deadlock");
+  EXPECT_EQ(report["deadlock"], true);
+  EXPECT_EQ(report["waits"].size(), 2u);
+}
+
+TEST_F(JvmAgent, NoHangInManyShortEvents) {
+  if (!HasScreen()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
+  RunSwing(Agent(), "busy");
+  // All of them take two seconds together.
+  const json report = HangIn("SwingProgram.spinFor");
+  EXPECT_TRUE(report.is_null() || report["duration_ms"] < 1000) << report;
+}
+
+TEST_F(JvmAgent, WatchesTheLoopOfASelector) {
+  std::vector<std::string> command = Agent();
+  command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "SelectorProgram", "alone"});
+  Process program(command);
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  const json report = HangIn("SelectorProgram.handleRequest");
+  ASSERT_FALSE(report.is_null());
+  EXPECT_EQ(report["loop"], "request-loop");
+  EXPECT_THAT(FramesOf(report), HasSubstr("< SelectorProgram.handleRequest (SelectorProgram.java):"));
+}
+
+TEST_F(JvmAgent, NoLoopAtASelectorOfSeveralThreads) {
+  std::vector<std::string> command = Agent();
+  command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "SelectorProgram", "shared"});
+  Process program(command);
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  EXPECT_TRUE(HangIn("SelectorProgram.handleRequest").is_null());
+}
+
+TEST_F(JvmAgent, SaysWhatItCannotRead) {
+  Process lenient({Agent(",treshold_ms=5")[0], Agent(",treshold_ms=5")[1], "-version"});
+  EXPECT_EQ(lenient.Wait(), 0);
+  EXPECT_THAT(lenient.Errors(), HasSubstr("lagwatch: invalid option 'treshold_ms=5', which is left out\n"));
+  Process strict({Agent(",treshold_ms=5,strict=1")[0], Agent(",treshold_ms=5,strict=1")[1], "-version"});
+  EXPECT_NE(strict.Wait(), 0);
+  EXPECT_THAT(strict.Errors(), HasSubstr("lagwatch: invalid option 'treshold_ms=5'\n"));
+}
+
+TEST_F(JvmAgent, ComesByLagwatchRun) {
+  if (!HasScreen()) GTEST_SKIP() << "there is no Xvfb, or a headless JDK";
+  const std::string errors = RunSwing(
+      {LAGWATCH_PROGRAM, "run", "--threshold-ms", "500", "--spool", spool_, "--", LAGWATCH_JAVA}, "spin");
+  EXPECT_THAT(errors, HasSubstr("lagwatch: java loads lagwatch's agent, by JAVA_TOOL_OPTIONS"));
+  EXPECT_THAT(FramesOf(HangIn("SwingProgram.importOrders")),
+              HasSubstr("SwingProgram.importOrders (SwingProgram.java)" + LineOf("spinFor(1200)") + " < "));
+}
+
+TEST_F(JvmAgent, LeavesTheEnvironmentOfChildren) {
+  Process program({LAGWATCH_PROGRAM, "run", "--quiet", "--spool", spool_, "--", LAGWATCH_JAVA, "-cp",
+                   LAGWATCH_JVM_CLASSES, "Children"},
+                  {"JAVA_TOOL_OPTIONS=-Dlagwatch.kept=1"});
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  EXPECT_EQ(program.Output(), "-Dlagwatch.kept=1\n");
+}
+
+}  // namespace
+}  // namespace lagwatch

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Java frames read from outside of a JVM, against those that the JVM itself sees at the same place.
+#include "stack/interpreters/jvm/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/jvm/other_jvm.h"
+#include "tests/testing/process.h"
+
+namespace lagwatch::stack::jvm {
+namespace {
+
+using lagwatch::testing::Process;
+using lagwatch::testing::WaitUntil;
+
+// The stops that the program has printed so far: their frames.
+std::vector<std::vector<std::string>> StopsIn(const std::string& output) {
+  std::vector<std::vector<std::string>> stops;
+  std::istringstream text(output);
+  std::vector<std::string> frames;
+  for (std::string line; std::getline(text, line);) {
+    if (!line.empty()) {
+      frames.push_back(line);
+    } else if (!frames.empty()) {
+      stops.push_back(frames);
+      frames.clear();
+    }
+  }
+  return stops;
+}
+
+// Reflection's own frames have no lines of their own that count, and generated classes no constant names.
+bool IsReflection(const std::string& frame) { return frame.find("reflect.") != std::string::npos; }
+
+// Of each version that this machine has, from 17 on, one.
+std::vector<std::string> Javas() {
+  std::vector<std::string> javas;
+  std::set<std::filesystem::path> seen;
+  std::error_code error;
+  for (const auto& folder : std::filesystem::directory_iterator("/usr/lib/jvm", error)) {
+    const std::filesystem::path java = std::filesystem::canonical(folder.path() / "bin/java", error);
+    if (!error && seen.insert(java).second) javas.push_back(java);
+  }
+  return javas.empty() ? std::vector<std::string>{LAGWATCH_JAVA} : javas;
+}
+
+struct Outcome {
+  size_t frames = 0;
+  size_t right = 0;
+};
+
+Outcome CompareStops(const std::string& java, const std::vector<std::string>& options, size_t stops,
+                     const std::string& warm_ups) {
+  std::vector<std::string> command = {java};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "Stops", std::to_string(stops), warm_ups});
+  Process program(command);
+  Outcome outcome;
+  std::unique_ptr<Reader> reader;
+  lagwatch::testing::OtherMemory memory(program.pid());
+  ScriptFunctions functions;
+  ScriptFrames frames;
+  for (size_t i = 0; i < stops; ++i) {
+    if (!WaitUntil([&] { return StopsIn(program.Output()).size() > i; })) {
+      ADD_FAILURE() << "no stop " << i << ": " << program.Errors();
+      return outcome;
+    }
+    std::vector<std::string> wanted = StopsIn(program.Output())[i];
+    if (reader == nullptr) reader = lagwatch::testing::AttachTo(program.pid(), &memory);
+    if (reader == nullptr) {
+      ADD_FAILURE() << "no reader";
+      return outcome;
+    }
+    const pid_t tid = lagwatch::testing::FindThread(program.pid(), "stopper");
+    std::vector<std::string> found;
+    // It may be on its way from its last words to its read.
+    WaitUntil(
+        [&] {
+          reader->Read(tid, nullptr, &functions, &frames);
+          found = lagwatch::testing::TextsOf(frames, functions);
+          const auto at = std::ranges::find_if(
+              found, [](const std::string& frame) { return frame.starts_with("Stops.stop:"); });
+          const bool is_there = at != found.end() && at != found.begin() &&
+                                found.front().find("readBytes") != std::string::npos;
+          if (is_there) found.erase(found.begin(), at + 1);
+          return is_there;
+        },
+        2);
+    std::erase_if(wanted, IsReflection);
+    std::erase_if(found, IsReflection);
+    outcome.frames += wanted.size();
+    for (size_t at = 0; at < wanted.size(); ++at) {
+      const bool is_right = at < found.size() && wanted[at] == found[at];
+      outcome.right += is_right;
+      if (!is_right)
+        std::printf("stop %zu frame %zu: %s, not %s\n", i, at, wanted[at].c_str(),
+                    at < found.size() ? found[at].c_str() : "nothing");
+    }
+    program.WriteInput("\n");
+  }
+  return outcome;
+}
+
+TEST(JvmReader, ReadsInterpretedFrames) {
+  for (const std::string& java : Javas()) {
+    const Outcome outcome = CompareStops(java, {"-Xint"}, 40, "10");
+    EXPECT_GT(outcome.frames, 200u) << java;
+    EXPECT_EQ(outcome.right, outcome.frames) << java;
+  }
+}
+
+TEST(JvmReader, ReadsCompiledAndInlinedFrames) {
+  for (const std::string& java : Javas()) {
+    const Outcome outcome = CompareStops(java, {}, 60, "200000");
+    EXPECT_GT(outcome.frames, 300u) << java;
+    EXPECT_EQ(outcome.right, outcome.frames) << java;
+  }
+}
+
+// Stopped anywhere: in a prologue, in a stub, in the JVM's own code, in the system's clock.
+TEST(JvmReader, ReadsThreadsThatRun) {
+  for (const std::string& java : Javas()) {
+    Process program({java, "-Xmx64m", "-cp", LAGWATCH_JVM_CLASSES, "Churn"});
+    pid_t tid = 0;
+    ASSERT_TRUE(
+        WaitUntil([&] { return (tid = lagwatch::testing::FindThread(program.pid(), "spinner")) != 0; }));
+    lagwatch::testing::OtherMemory memory(program.pid());
+    const auto reader = lagwatch::testing::AttachTo(program.pid(), &memory);
+    ASSERT_NE(reader, nullptr) << java;
+    const auto raw = std::make_unique<RawStack>();
+    ScriptFunctions functions;
+    ScriptFrames frames;
+    constexpr int kStops = 300;
+    int whole = 0;
+    for (int i = 0; i < kStops; ++i) {
+      std::vector<std::string> found;
+      {
+        const lagwatch::testing::ScopedStop stop(tid);
+        ASSERT_TRUE(stop.Copy(program.pid(), raw.get()));
+        reader->Read(tid, raw.get(), &functions, &frames);
+      }
+      found = lagwatch::testing::TextsOf(frames, functions);
+      const bool is_whole =
+          !frames.is_cut && !found.empty() && found.back().starts_with("java.lang.Thread.run:") &&
+          std::ranges::any_of(found,
+                              [](const std::string& frame) { return frame.starts_with("Churn.spin:"); });
+      whole += is_whole ? 1 : 0;
+      usleep(1000);
+    }
+    EXPECT_GE(whole, kStops * 95 / 100) << java;
+  }
+}
+
+// Memory of words that a JVM might have, in no order.
+class Noise final : public Memory {
+ public:
+  explicit Noise(Memory* real, uint32_t seed) : real_(real), random_(seed) {}
+
+ protected:
+  // Returns the JVM's own memory, except at one read in sixteen.
+  bool ReadBytes(uint64_t address, void* destination, size_t size_bytes) override {
+    if (!real_->Read(address, destination, size_bytes)) return false;
+    if (random_() % 16 != 0) return true;
+    auto* bytes = static_cast<unsigned char*>(destination);
+    for (size_t i = 0; i < size_bytes; ++i) {
+      if (random_() % 3 == 0) bytes[i] = static_cast<unsigned char>(random_());
+    }
+    return random_() % 8 != 0;
+  }
+
+ private:
+  Memory* real_;
+  std::mt19937 random_;
+};
+
+TEST(JvmReader, EndsWhateverItReads) {
+  Process program({LAGWATCH_JAVA, "-Xmx64m", "-cp", LAGWATCH_JVM_CLASSES, "Churn"});
+  pid_t tid = 0;
+  ASSERT_TRUE(
+      WaitUntil([&] { return (tid = lagwatch::testing::FindThread(program.pid(), "spinner")) != 0; }));
+  lagwatch::testing::OtherMemory real(program.pid());
+  const auto raw = std::make_unique<RawStack>();
+  ScriptFunctions functions;
+  ScriptFrames frames;
+  uint64_t with_frames = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    Noise noise(&real, seed);
+    // Attached where all is as it is; what is read from then on is not.
+    const auto reader = lagwatch::testing::AttachTo(program.pid(), &real);
+    ASSERT_NE(reader, nullptr);
+    reader->UseMemoryForTest(&noise);
+    {
+      const lagwatch::testing::ScopedStop stop(tid);
+      ASSERT_TRUE(stop.Copy(program.pid(), raw.get()));
+    }
+    for (int i = 0; i < 100; ++i) {
+      const uint64_t before = noise.read_count();
+      with_frames += reader->Read(tid, raw.get(), &functions, &frames) ? 1 : 0;
+      ASSERT_LE(frames.count, ScriptFrames::kMost);
+      ASSERT_LT(noise.read_count() - before, 20'000u);
+      reader->FindMonitor(tid);
+      reader->FindParkedLock(tid);
+      reader->IsCollecting();
+      reader->IsAsleep(tid, &functions, &frames);
+      char cause[64];
+      reader->ReadGcCause(cause, sizeof cause);
+    }
+  }
+  EXPECT_GT(with_frames, 0u);
+}
+
+}  // namespace
+}  // namespace lagwatch::stack::jvm

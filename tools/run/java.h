@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads the JVM agent into a JVM that the command line starts. Context: background.
+#pragma once
+
+#include <lagwatch/options.h>
+
+#include <string>
+
+#include "base/status.h"
+
+namespace lagwatch::tools {
+
+// Whether the program is a JVM's launcher, and the agent is there to be loaded. `program` may be a symbolic
+// link.
+bool IsJava(const std::string& program);
+
+// The environment variable by which a JVM takes options besides its command line's.
+inline constexpr char kJavaOptionsVariable[] = "JAVA_TOOL_OPTIONS";
+
+// Its value for a JVM that loads the agent with these options; what it is now is kept. With `with_children`,
+// JVMs that this one starts load the agent, too. Errors: kInvalid if an option contains a blank or a comma,
+// which the variable cannot carry.
+base::Result<std::string> JavaToolOptions(const Options& options, bool with_children);
+
+}  // namespace lagwatch::tools

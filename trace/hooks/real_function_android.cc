@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Android's programs have no stubs of functions, and bionic's functions have one version each.
+#include <dlfcn.h>
+
+#include "trace/hooks/real_function.h"
+
+namespace lagwatch::trace {
+
+void* FindRealFunction(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+bool IsRealVersion(Hook*, std::string_view, bool*) { return true; }
+void FindVersions(Hook*) {}
+
+}  // namespace lagwatch::trace
