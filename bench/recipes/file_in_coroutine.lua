@@ -1,19 +1,24 @@
 -- SPDX-License-Identifier: Apache-2.0
 local function load_orders()
-  local file = io.open(os.getenv("FIFO"))
-  local text = file:read("*a") -- FREEZE load_orders
+  local file = io.open(os.getenv("FIFO")) -- FREEZE load_orders
+  local text = file:read("*a")
   file:close()
   return text
 end
 
 local function handle()
-  local worker = coroutine.create(function() return load_orders() end)
+  local worker = coroutine.create(function()
+    local text = load_orders()
+    return #text
+  end)
   coroutine.resume(worker)
 end
 
-local poll, read = require("posix.poll").rpoll, require("posix.unistd").read
-while poll(0, -1) == 1 do
-  local text = read(0, 100)
-  if text == "" then break end
-  if text:find("freeze") then handle() end
+local socket = require("socket")
+local input = { getfd = function() return 0 end, dirty = function() return false end }
+while true do
+  socket.select({ input }, nil)
+  local line = io.read()
+  if line == nil then break end
+  if line == "freeze" then handle() end
 end

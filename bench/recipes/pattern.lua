@@ -4,9 +4,11 @@ local function handle()
   string.find(text, string.rep("a?", 24) .. string.rep("a", 29) .. "b") -- FREEZE handle
 end
 
-local poll, read = require("posix.poll").rpoll, require("posix.unistd").read
-while poll(0, -1) == 1 do
-  local text = read(0, 100)
-  if text == "" then break end
-  if text:find("freeze") then handle() end
+local socket = require("socket")
+local input = { getfd = function() return 0 end, dirty = function() return false end }
+while true do
+  socket.select({ input }, nil)
+  local line = io.read()
+  if line == nil then break end
+  if line == "freeze" then handle() end
 end

@@ -6,4 +6,5 @@ local function rank(limit)
   return total
 end
 
-return rank(tonumber(ARGV[1]))
+local total = rank(tonumber(ARGV[1]))
+return total

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+import java.io.*;
+import java.nio.channels.Selector;
+import java.nio.file.*;
+import java.util.concurrent.locks.*;
+import java.util.regex.*;
+
+public class Sleeper {
+
+  static void handle() throws Exception {
+    Thread.sleep(1200); // FREEZE handle
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    Selector selector = Selector.open();
+    BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+    for (String line = ""; !line.equals("freeze");) {
+      selector.select(10);
+      if (System.in.available() == 0 && !input.ready()) continue;
+      line = input.readLine();
+      if (line.equals("freeze")) handle();
+    }
+    selector.select(100);
+  }
+}
