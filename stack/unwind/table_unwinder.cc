@@ -24,8 +24,7 @@ struct Cursor {
   uint64_t base_pointer;
   bool is_frame_pointer_known;
   bool is_base_pointer_known;
-  const Registers*
-      registers;  // of the innermost frame, and of one that a signal interrupted; null for callers
+  const Registers* registers;  // null for callers, except one that a signal interrupted
 
   bool ReadRegister(uint64_t dwarf_register, uint64_t* value) const {
     switch (dwarf_register) {
@@ -70,7 +69,7 @@ enum class Step : uint8_t {
   kNeedsFramePointer,  // it could, if the frame pointer were known
 };
 
-class TableUnwinder final : public Unwinder {
+class TableUnwinder : public Unwinder {
  public:
   explicit TableUnwinder(TableLibrary* tables) : rules_(tables) {}
   // False when there was no memory for it: then it is of no use.
@@ -99,7 +98,6 @@ class TableUnwinder final : public Unwinder {
     Unwind(raw, modules, stack);
     tableless_ = nullptr;
   }
-
   void TrustGeneratedRecords() override { trusts_generated_records_ = true; }
 
   Frame Resolve(uint64_t return_address, const ModuleMap& modules) override {
@@ -467,37 +465,25 @@ class TableUnwinder final : public Unwinder {
   bool trusts_generated_records_ = false;
 };
 
-class SelfContainedUnwinder final : public Unwinder {
+struct OwnTables {
+  std::unique_ptr<TableLibrary> own_tables;
+};
+
+class SelfContainedUnwinder final : private OwnTables, public TableUnwinder {
  public:
   static base::Result<std::unique_ptr<Unwinder>> Create(const FrameSectionLoader& files) {
-    std::unique_ptr<SelfContainedUnwinder> unwinder(new SelfContainedUnwinder(files));
-    if (!unwinder->unwinder_.ok())
+    auto unwinder = std::make_unique<SelfContainedUnwinder>(files);
+    if (!unwinder->ok())
       return base::Status(base::StatusCode::kUnavailable, "no memory for the unwinder's cache");
-    if (base::Status status = unwinder->tables_->Start(); !status.ok()) return status;
+    if (base::Status status = unwinder->own_tables->Start(); !status.ok()) return status;
     return std::unique_ptr<Unwinder>(std::move(unwinder));
   }
+  explicit SelfContainedUnwinder(const FrameSectionLoader& files)
+      : OwnTables{std::make_unique<TableLibrary>(files)}, TableUnwinder(own_tables.get()) {}
   ~SelfContainedUnwinder() override {
-    if (!tables_->TryStop()) static_cast<void>(tables_.release());
+    if (!own_tables->TryStop()) static_cast<void>(own_tables.release());
   }
-  void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
-    unwinder_.Unwind(raw, modules, stack);
-  }
-  void UnwindTableless(const RawStack& raw, const ModuleMap& modules, Stack* stack,
-                       TablelessFrames* tableless) override {
-    unwinder_.UnwindTableless(raw, modules, stack, tableless);
-  }
-  void TrustGeneratedRecords() override { unwinder_.TrustGeneratedRecords(); }
-  Frame Resolve(uint64_t return_address, const ModuleMap& modules) override {
-    return unwinder_.Resolve(return_address, modules);
-  }
-  TableLibrary* tables() override { return tables_.get(); }
-  void OnModulesChanged() override { unwinder_.OnModulesChanged(); }
-
- private:
-  explicit SelfContainedUnwinder(const FrameSectionLoader& files) : tables_(new TableLibrary(files)) {}
-
-  std::unique_ptr<TableLibrary> tables_;
-  TableUnwinder unwinder_{tables_.get()};
+  TableLibrary* tables() override { return own_tables.get(); }
 };
 
 }  // namespace
