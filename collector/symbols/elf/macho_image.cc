@@ -79,7 +79,7 @@ base::Result<std::string> ReadWhole(int fd) {
 
 // Text in a field of fixed size, which ends with a zero unless it is full.
 template <size_t kSize>
-std::string_view TextOf(const char (&field)[kSize]) {
+std::string_view FieldText(const char (&field)[kSize]) {
   return {field, strnlen(field, kSize)};
 }
 
@@ -180,7 +180,7 @@ class MachOFile {
   bool ReadSegment(uint64_t offset) {
     const auto segment = At<Segment>(offset);
     if (!segment) return false;
-    if (TextOf(segment->name) == "__TEXT") text_ = segment;
+    if (FieldText(segment->name) == "__TEXT") text_ = segment;
     for (uint32_t i = 0; i < segment->sections; ++i) {
       const auto section = At<Section>(offset + sizeof(Segment) + i * sizeof(Section));
       if (!section) return false;
@@ -297,7 +297,7 @@ void AddDwarf(const MachOFile& file, ElfWriter* elf) {
   constexpr size_t kMostSections = 64;
   size_t count = 0;
   for (const Section& section : file.sections()) {
-    const std::string_view name = TextOf(section.name);
+    const std::string_view name = FieldText(section.name);
     const std::string_view content = file.ContentOf(section);
     if (!name.starts_with("__debug_") || content.empty() || ++count > kMostSections) continue;
     elf->Add(ElfSectionName(name), {}, content);
