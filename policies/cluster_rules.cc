@@ -79,8 +79,9 @@ base::Result<FrameList*> ClusterRules::ListOf(std::string_view heading) {
   if (heading == "[modules]") return &modules_;
   if (heading == "[interpreters]") return &interpreters_;
   if (heading == "[ends]") return &ends_;
-  return base::Status(base::StatusCode::kInvalid, "there is no heading " + std::string(heading) +
-                                                      "; there are [waits], [skipped], [modules], [interpreters] and [ends]");
+  return base::Status(base::StatusCode::kInvalid,
+                      "there is no heading " + std::string(heading) +
+                          "; there are [waits], [skipped], [modules], [interpreters] and [ends]");
 }
 
 base::Status ClusterRules::Add(std::string_view text) {

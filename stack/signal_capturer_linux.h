@@ -70,7 +70,7 @@ class SignalCapturer final : public StackCapturer {
 
   int64_t signal_timeout_ns_;
   CaptureSlot* slot_;
-  uint32_t regions_refresh_ = 0;       // which refresh of the code map they are of
+  uint32_t regions_refresh_ = 0;       // the number of the code map's refresh that they are of
   CaptureSignalOwner::Signal signal_;  // of the capture under way
   uint32_t ticket_;                    // of the last request
   uint32_t user_id_;

@@ -39,7 +39,7 @@ bool LeaveFileTableByUnshare() {
 }
 
 bool LeaveFileTable() {
-#if defined(__SANITIZE_THREAD__)  // which knows one table for all threads
+#if defined(__SANITIZE_THREAD__)  // it knows one table for all threads
   return false;
 #elif defined(SYS_close_range)
   constexpr unsigned kUnshareFirst = 1U << 1;  // CLOSE_RANGE_UNSHARE, which older headers lack

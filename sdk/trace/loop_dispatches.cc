@@ -55,7 +55,8 @@ bool LoopDispatches::TakeEnded(const WatchedLoop& loop, Taken* taken, DispatchNo
   const DispatchHistory* track = loop.probe.track();
   if (track == nullptr) return false;
   while (taken->ended < track->count()) {
-    const uint64_t overwritten = track->count() - std::min<uint64_t>(track->count(), DispatchHistory::kMaxDispatches);
+    const uint64_t overwritten =
+        track->count() - std::min<uint64_t>(track->count(), DispatchHistory::kMaxDispatches);
     if (taken->ended < overwritten) {
       forgotten_count_ += overwritten - taken->ended;
       taken->ended = overwritten;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bionic's normal mutexes, which std::mutex is made of, do not name their owner, and Android's filter for
-// apps ends a process that calls get_robust_list(2). So no owner is known but that of an inheriting mutex,
-// which the kernel keeps.
+// apps ends a process that calls get_robust_list(2). The only owner that is known is that of an
+// inheriting mutex: the kernel keeps it.
 #include "stack/threads/lock_layout.h"
 
 namespace lagwatch::stack {

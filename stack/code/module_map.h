@@ -22,7 +22,7 @@ struct Module {
   static constexpr size_t kMaxPathBytes = 512;
   static constexpr size_t kMaxBuildIdBytes = 32;
 
-  uint64_t base;  // where its ELF or Mach-O header is; identifies it together with inode and path
+  uint64_t base;  // of its ELF or Mach-O header; identifies it together with inode and path
   uint64_t inode;
   uint64_t load_bias;     // address = load_bias + offset
   uint64_t eh_frame_hdr;  // address of the unwind table's index; 0 when it has none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loaded Mach-O image's headers, read from memory without trusting a byte of them. Has its own constants, so
-// that it is built and tested on every system.
+// A loaded Mach-O image's headers, read from memory without trusting a byte of them. Has its own constants,
+// so that it is built and tested on every system.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ class CodeMap;
 // A thread whose native stack was just captured.
 struct CapturedThread {
   int tid;
-  const RawStack* raw;  // what the native stack was unwound from; null if nothing could be read
+  const RawStack* raw;  // the source of the native stack; null if nothing could be read
 };
 
 // A lock of a language's run time, such as the global interpreter lock.

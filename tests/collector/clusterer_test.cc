@@ -133,8 +133,7 @@ TEST(Clusterer, BlamesTheScriptThatCallsALibrary) {
   report.stacks[0].frames.insert(report.stacks[0].frames.begin(), {1, 0x510, 0x500});
   EXPECT_THAT(clusterer->Assign(report)[0].frames, ElementsAre("save (orders.py)", "<module> (app.py)"));
   report.modules[1].path = "/usr/games/platformer";
-  EXPECT_THAT(clusterer->Assign(report)[0].frames,
-              ElementsAre("sqlite3BtreeBeginTrans", "save (orders.py)"));
+  EXPECT_THAT(clusterer->Assign(report)[0].frames, ElementsAre("sqlite3BtreeBeginTrans", "save (orders.py)"));
   report.modules[1].path = "/usr/bin/node";
   EXPECT_THAT(clusterer->Assign(report)[0].frames, ElementsAre("save (orders.py)", "<module> (app.py)"));
 }

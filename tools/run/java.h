@@ -18,8 +18,8 @@ bool IsJava(const std::string& program);
 inline constexpr char kJavaOptionsVariable[] = "JAVA_TOOL_OPTIONS";
 
 // Its value for a JVM that loads the agent with these options; what it is now is kept. With `with_children`,
-// JVMs that this one starts load the agent, too. Errors: kInvalid if an option contains a blank or a comma,
-// which the variable cannot carry.
+// JVMs that this one starts load the agent, too. Errors: kInvalid if an option contains a blank or a comma:
+// the variable cannot carry them.
 base::Result<std::string> JavaToolOptions(const Options& options, bool with_children);
 
 }  // namespace lagwatch::tools

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/ticks.h"
 #include "base/system/thread.h"
+#include "base/ticks.h"
 #include "trace/hooks/hook_recorder.h"
 
 namespace lagwatch::trace {

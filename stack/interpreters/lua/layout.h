@@ -12,7 +12,7 @@
 namespace lagwatch::stack::lua {
 
 inline constexpr uint16_t kNone = UINT16_MAX;  // this version has no such member
-inline constexpr uint64_t kTypeOffset = 8;  // in a collectable object
+inline constexpr uint64_t kTypeOffset = 8;     // in a collectable object
 inline constexpr uint64_t kValueBytes = 16;
 inline constexpr uint8_t kNoOpcode = UINT8_MAX;
 
