@@ -124,11 +124,12 @@ static const int kHangMs = 1000;
 }
 
 - (void)runHangs {
+  // Apart, because timers that are due in the same turn share a dispatch.
   [self call:@selector(freezeInTimer) after:0.1];
-  [self call:@selector(waitInPrivateMode) after:0.2];
-  [self call:@selector(pollInHandler) after:0.3];
-  [self call:@selector(freezeInNestedLoop) after:0.4];
-  [self call:@selector(finish) after:4.8];
+  [self call:@selector(waitInPrivateMode) after:1.3];
+  [self call:@selector(pollInHandler) after:2.5];
+  [self call:@selector(freezeInNestedLoop) after:3.7];
+  [self call:@selector(finish) after:5.4];
 }
 
 - (void)runCalm {
