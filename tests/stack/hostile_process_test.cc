@@ -425,6 +425,7 @@ struct WalkOnAlternateStack {
   const OwnStackWalker* walker;
   size_t count = 0;
   size_t used_bytes = 0;
+  size_t room_bytes = 0;
   std::vector<unsigned char> bytes;
 };
 WalkOnAlternateStack* g_walk = nullptr;
@@ -441,11 +442,12 @@ void WalkInHandler(int) {
   size_t untouched = 0;
   while (untouched < room && begin[untouched] == WalkOnAlternateStack::kPaint) ++untouched;
   g_walk->used_bytes = room - untouched;
+  g_walk->room_bytes = room;
 }
 
-void WalkWith(size_t room_bytes, const OwnStackWalker& walker, WalkOnAlternateStack* walk) {
+void WalkOn(size_t stack_bytes, const OwnStackWalker& walker, WalkOnAlternateStack* walk) {
   walk->walker = &walker;
-  walk->bytes.resize(getauxval(AT_MINSIGSTKSZ) + room_bytes);
+  walk->bytes.resize(stack_bytes);
   g_walk = walk;
   const stack_t stack{.ss_sp = walk->bytes.data(), .ss_flags = 0, .ss_size = walk->bytes.size()};
   sigaltstack(&stack, nullptr);
@@ -454,6 +456,14 @@ void WalkWith(size_t room_bytes, const OwnStackWalker& walker, WalkOnAlternateSt
   action.sa_flags = SA_ONSTACK;
   sigaction(SIGURG, &action, nullptr);
   raise(SIGURG);
+}
+
+// The room that is left is what the walk gets: the kernel needs less for a signal than it says on processors
+// that have registers which the program does not use.
+void WalkWith(size_t room_bytes, const OwnStackWalker& walker, WalkOnAlternateStack* walk) {
+  const size_t most_bytes = getauxval(AT_MINSIGSTKSZ) + room_bytes;
+  WalkOn(most_bytes, walker, walk);
+  WalkOn(most_bytes - (walk->room_bytes - room_bytes), walker, walk);
 }
 
 TEST(WalkInAHandler, TakesNoMoreOfASmallStackThanItHas) {
