@@ -9,6 +9,7 @@
 
 #include "base/process/env.h"
 #include "base/process/quiet_thread.h"
+#include "base/process/watched_process.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/host_limits.h"
 #include "sdk/report/spool_keeper.h"
@@ -16,6 +17,7 @@
 #include "sdk/run/run_facts.h"
 #include "sdk/run/text_cell.h"
 #include "stack/elf/frame_section_file.h"
+#include "stack/outside_capturer_linux.h"
 #include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::sdk {
@@ -65,8 +67,9 @@ MonitorOptions MonitorOptions::Normalized() const {
 
 base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry) {
+  const bool is_outside = base::IsWatchedFromOutside();
   if (base::Status status = CheckCanRunHere(options.trace.records(), options.seccomp_is_allowed);
-      !status.ok())
+      !is_outside && !status.ok())
     return status;
   MonitorOptions normal = options.Normalized();
   ScopedNoFileSizeSignal no_signal;
@@ -95,24 +98,27 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   });
   if (!has_run || !opened.ok()) return opened;
 
-  if (normal.dump_signal != 0) {  // continues without it if it is not available
+  if (normal.dump_signal != 0 && !is_outside) {  // continues without it if it is not available
     auto dump_signal = DumpSignal::Install(normal.dump_signal, &registry->dump_requests());
     if (dump_signal.ok()) monitor->dump_signal_ = std::move(dump_signal).value();
   }
-  if (normal.feeds_service) monitor->service_ = watchdog::ServiceFeed::FromEnvironment();
+  if (normal.feeds_service && !is_outside) monitor->service_ = watchdog::ServiceFeed::FromEnvironment();
   normal.watch.service = monitor->service_.get();
 
   auto unwinder = stack::CreateTableUnwinder(stack::FrameSectionLoader::FromModuleFiles());
   if (!unwinder.ok()) return unwinder.status();
-  auto capturer = stack::StackCapturer::Create(normal.capture, std::move(unwinder).value());
+  auto capturer = is_outside ? stack::OutsideCapturer::Create(normal.capture, std::move(unwinder).value())
+                             : stack::StackCapturer::Create(normal.capture, std::move(unwinder).value());
   if (!capturer.ok()) return capturer.status();
   monitor->capturer_ = std::move(capturer).value();
 
   // A record that cannot be made, for lack of a thread or of room, is counted.
-  static_cast<void>(base::RunWithOwnFiles([&] {
+  // From outside, a record of this process would say nothing of the watched one.
+  const bool has_record = !is_outside && base::RunWithOwnFiles([&] {
     auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene, facts.scrubber);
     if (run.ok()) monitor->run_ = std::move(run).value();
-  }));
+  });
+  static_cast<void>(has_record);
   registry->watchdog_sleeper().SetSharedWord(monitor->run_ != nullptr ? monitor->run_->call_word() : nullptr);
   base::Status callers = monitor->StartListener(&normal.watch);
   if (callers.ok()) callers = monitor->StartScripts(normal.scripts);
@@ -121,12 +127,13 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
     if (!monitor->TryStopCallers()) static_cast<void>(monitor.release());
     return callers;
   }
-  monitor->StartFlightRecorder(normal, facts, registry);
+  if (!is_outside) monitor->StartFlightRecorder(normal, facts, registry);
   monitor->sink_ =
       std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
                                    &ProcessWords(), monitor->is_crowded_, monitor->sealer_.get());
   const RunRecord* last_run = monitor->last_run_ ? &monitor->last_run_->record : nullptr;
-  monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);
+  if (!is_outside)
+    monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);
   watchdog::HangSink* sink = monitor->sink_.get();
   if (monitor->flight_recorder_ != nullptr) {
     monitor->trace_triggers_ =
@@ -157,7 +164,7 @@ base::Status Monitor::OpenSpool(const MonitorOptions& options, const RunFacts& r
   SweepUnsentSpool(&base::SystemEnv(), options.spool_directory, options.is_sent, base::SystemClock().WallMs(),
                    spool_.get());
   is_crowded_ = IsSpoolCrowded();
-  TellHowRunsEnded(run_facts);
+  if (!base::IsWatchedFromOutside()) TellHowRunsEnded(run_facts);
   return {};
 }
 

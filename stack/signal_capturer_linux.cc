@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <ctime>
 #include <iterator>
 #include <type_traits>
@@ -14,25 +13,9 @@
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
-#include "stack/signal/replaced_returns.h"
+#include "stack/sleeping_stack.h"
 
 namespace lagwatch::stack {
-namespace {
-
-bool IsStillTheSame(const RawStack& raw) {
-  char now[4096];
-  for (size_t at = 0; at < raw.size_bytes;) {
-    const size_t size = std::min<size_t>(raw.size_bytes - at, sizeof now);
-    if (base::ReadOwnMemory(raw.address + at, now, size) != size) return false;
-    MendReturns(raw.address + at, now, now, size);
-    if (std::memcmp(raw.bytes + at, now, size) != 0) return false;
-    at += size;
-  }
-  return true;
-}
-
-}  // namespace
-
 base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const CaptureOptions& options,
                                                                    std::shared_ptr<CodeMap> code) {
   auto slot = CaptureSignalOwner::Join(options.signal_number);
@@ -153,26 +136,8 @@ bool SignalCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
 
 bool SignalCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd) {
   if (activity_fd < 0) activity_fd = thread_files_.DescriptorOf(tid, ThreadFile::kActivity);
-  RawStack& raw = blocked_stack_[0];
-  raw.registers.known_mask = uint64_t{1} << Registers::kStackPointer | uint64_t{1}
-                                                                           << Registers::kProgramCounter;
-  raw.registers.value[Registers::kStackPointer] = blocked.stack_pointer;
-  raw.registers.value[Registers::kProgramCounter] = blocked.program_counter;
-  MemoryRegion live = slot_->stacks.LiveStack(blocked.stack_pointer);
   if (!slot_->stacks.Knows(blocked.stack_pointer)) code_->NoteUnknownMemory();
-  raw.address = live.begin;
-  raw.end = live.end;
-  const int64_t cpu_ns = base::ThreadCpuNs(tid);
-  raw.size_bytes = base::ReadOwnMemory(raw.address, raw.bytes,
-                                       std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
-  MendReturns(raw.address, raw.bytes, raw.bytes, raw.size_bytes);
-  no_stack_reason_ = raw.size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kUnsteady;
-  // Nothing moved while the stack was read, if the thread is in the same call and has not run, or has
-  // left its stack unchanged. The call alone is no proof: a loop may be back in it by now, or fault at
-  // the same place.
-  BlockedThread after;
-  return raw.size_bytes != 0 && (base::ThreadCpuNs(tid) == cpu_ns || IsStillTheSame(raw)) &&
-         ReadThreadActivity(tid, activity_fd, &after) == ThreadActivity::kBlocked && after == blocked;
+  return ReadSleepingStack(tid, blocked, slot_->stacks, activity_fd, &blocked_stack_[0], &no_stack_reason_);
 }
 
 void SignalCapturer::Pause(int64_t ns) {
@@ -201,7 +166,7 @@ bool SignalCapturer::ReadInterruptedCall(BlockedThread* call) const {
   constexpr int kArguments[] = {0, 1, 2, 3, 4, 5};
 #endif
   std::remove_const_t<decltype(kCall)> code;
-  if (!base::ReadOwnValue(call->program_counter, &code) || code != kCall) return false;
+  if (!base::ReadWatchedValue(call->program_counter, &code) || code != kCall) return false;
   call->syscall_number = static_cast<int64_t>(registers.value[kNumber]);
   for (size_t i = 0; i < std::size(kArguments); ++i) call->arguments[i] = registers.value[kArguments[i]];
   return true;

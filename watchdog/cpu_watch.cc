@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watchdog/cpu_watch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/process/watched_process.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/report_facts.h"
 
@@ -36,7 +35,7 @@ void CpuWatch::Restart(int64_t now_ns) {
   window_.Restart();
   samples_.Clear();
   last_look_ns_ = now_ns;
-  last_process_cpu_ns_ = base::ProcessCpuNs();
+  last_process_cpu_ns_ = base::WatchedCpuNs();
   is_idle_ = false;
   threads_.Forget();
   busy_count_ = 0;
@@ -52,7 +51,7 @@ int64_t CpuWatch::Look(bool is_foreground, const WatchTools& tools) {
   if (now_ns < last_look_ns_ + options_.interval_ns) return NextLookNs();
 
   const int64_t wall_ns = now_ns - std::exchange(last_look_ns_, now_ns);
-  const int64_t process_cpu_ns = base::ProcessCpuNs();
+  const int64_t process_cpu_ns = base::WatchedCpuNs();
   const int64_t cpu_ns = process_cpu_ns - std::exchange(last_process_cpu_ns_, process_cpu_ns);
   for (size_t begun = window_.Add(wall_ns, cpu_ns); begun != 0; --begun) samples_.BeginSlice();
   is_idle_ = !policies::IsOverPercent(cpu_ns, wall_ns, 1, kFloorPercent);
@@ -156,7 +155,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
   facts.Add("process_percent", policies::PercentOf(findings.cpu_ns, findings.wall_ns));
   facts.Add("limit_percent", findings.limit_percent);
   facts.AddText("limit_of", findings.limit_of);
-  AddThreadFacts(busy_count_ == 0 ? getpid() : busy_[0].snapshot.tid, tools, &facts);
+  AddThreadFacts(busy_count_ == 0 ? base::WatchedPid() : busy_[0].snapshot.tid, tools, &facts);
   const ThreadSnapshot* threads[kMaxTold];
   for (size_t i = 0; i < busy_count_; ++i) {
     threads[i] = &busy_[i].snapshot;

@@ -35,7 +35,7 @@ uint64_t HashOf(const stack::Stack& stack) {
 void SetCpuTimes(const CpuBaseline& before, int32_t tid, int64_t now_ns, HangEvent* event) {
   event->cpu_window_ns = now_ns - before.mono_ns;
   event->cpu_thread_ns = base::ThreadCpuNs(tid) - before.thread_cpu_ns;
-  event->cpu_process_ns = base::ProcessCpuNs() - before.process_cpu_ns;
+  event->cpu_process_ns = base::WatchedCpuNs() - before.process_cpu_ns;
 }
 
 }  // namespace

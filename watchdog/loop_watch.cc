@@ -225,7 +225,7 @@ void LoopWatch::OpenWindow(WatchedSpan* span, const WatchedLoop& loop, const cha
   });
   // First the reads that never wait: the program may be changing its address space.
   bool is_first = watch.OpenWindow(ring_.count());
-  if (is_first) watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::ProcessCpuNs()});
+  if (is_first) watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::WatchedCpuNs()});
   thread_.files->KeepAll(thread_.tid);
   keeps_thread_files_ = true;
   if (is_first && !is_other_open) time_.OpenAccount(loop);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "base/process/quiet_thread.h"
+#include "base/process/watched_process.h"
 #include "watchdog/report_facts.h"
 
 namespace lagwatch::watchdog {
@@ -69,7 +70,9 @@ class Path {
 void AddMemoryAndThreads(FactList* facts) {
   constexpr int64_t kKib = 1024;
   char buffer[4096];
-  std::string_view status = base::ReadSmallFile("/proc/thread-self/status", buffer, sizeof buffer);
+  std::string_view status = base::ReadSmallFile(
+      base::IsWatchedFromOutside() ? base::ProcessPath("status").c_str() : "/proc/thread-self/status", buffer,
+      sizeof buffer);
   auto kib = [&](std::string_view key) {
     int64_t number = NumberAfter(status, key);
     return number == kNotKnown ? kNotKnown : number * kKib;
@@ -82,11 +85,12 @@ void AddMemoryAndThreads(FactList* facts) {
 // Linux 6.2 and later report it as the directory's size; else entries are counted, up to a bound.
 int64_t OpenFiles() {
   struct stat status {};
-  if (stat("/proc/self/fd", &status) == 0 && status.st_size > 0) return status.st_size;
+  const base::ProcessPath folder("fd");
+  if (stat(folder.c_str(), &status) == 0 && status.st_size > 0) return status.st_size;
   constexpr int64_t kMostCounted = 4096;
-  int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return kNotKnown;
-  int64_t count = base::HasOwnFiles() ? 0 : -1;  // without our own
+  int64_t count = base::HasOwnFiles() || base::IsWatchedFromOutside() ? 0 : -1;  // without our own
   alignas(dirent64) char entries[4096];
   while (count < kMostCounted) {
     long size = syscall(SYS_getdents64, fd, entries, sizeof entries);
@@ -209,7 +213,7 @@ bool AddGroup(std::string_view group, std::array<std::string_view, 2> roots, Add
 // Lines "0::/group" (version 2) and "4:cpu,cpuacct:/group" (version 1); a controller is in one of them.
 void AddControlGroups(FactList* facts) {
   char buffer[4096];
-  std::string_view lines = base::ReadSmallFile("/proc/self/cgroup", buffer, sizeof buffer);
+  std::string_view lines = base::ReadSmallFile(base::ProcessPath("cgroup").c_str(), buffer, sizeof buffer);
   bool has_memory = false;
   bool has_cpu = false;
   while (!lines.empty()) {
@@ -275,6 +279,7 @@ void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts) {
 }
 
 void AddProcessFacts(const WatchTools& tools, FactList* facts) {
+  if (base::IsWatchedFromOutside()) facts->AddText("evidence", "outside");
   AddMemoryAndThreads(facts);
   AddIfKnown("open_fds", OpenFiles(), facts);
   AddMachine(facts);

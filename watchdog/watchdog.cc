@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/process/proc_file.h"
+#include "base/process/watched_process.h"
 #include "base/system/process.h"
 #include "base/system/thread.h"
 #include "stack/threads/thread_counters.h"
@@ -160,7 +161,7 @@ void Watchdog::SetUp() {
   sink_->OnStart();
   if (base::HasOwnFiles()) tools_.capturer->thread_files().Allow();
   // Servers drop their privileges between their first waits, after which the file cannot be opened any more.
-  tools_.capturer->thread_files().Keep(getpid());
+  tools_.capturer->thread_files().Keep(base::WatchedPid());
   is_set_up_.store(true);
   starter_.Wake();
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
+#include "base/process/watched_process.h"
 #include "policies/fact_names.h"
 #include "watchdog/report_facts.h"
 #include "watchdog/samples/past_dispatches.h"
@@ -11,7 +10,7 @@ namespace lagwatch::watchdog {
 void Watchdog::MakeDump(const DumpRequest& request, const WatchedLoop* loop) {
   const WatchTools& tools = tools_;
   LoopSample* sample = dump_sample_.get();
-  const int32_t tid = loop != nullptr ? loop->tid.load() : getpid();
+  const int32_t tid = loop != nullptr ? loop->tid.load() : base::WatchedPid();
   char name[WatchedLoop::kMaxNameBytes] = {};
   if (loop != nullptr) loop->CopyName(name);
   tools.capturer->KeepSignal();

@@ -40,6 +40,8 @@ int64_t ThreadCpuNs(int tid) {
          (int64_t{info.user_time.microseconds} + info.system_time.microseconds) * kNsPerUs;
 }
 
+int64_t WatchedCpuNs() { return ProcessCpuNs(); }
+
 int64_t ProcessCpuNs() { return ReadNs(CLOCK_PROCESS_CPUTIME_ID); }
 
 }  // namespace lagwatch::base

@@ -36,4 +36,8 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
   return done;
 }
 
+size_t ReadWatchedMemory(uint64_t address, void* destination, size_t size_bytes) {
+  return ReadOwnMemory(address, destination, size_bytes);
+}
+
 }  // namespace lagwatch::base

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/process/proc_file.h"
+#include "base/process/watched_process.h"
 
 namespace lagwatch::base {
 namespace internal {
@@ -29,7 +30,9 @@ void ForEachNumberIn(const char* folder, NumberVisitor visit, void* context) {
   close(fd);
 }
 
-void ForEachThread(NumberVisitor visit, void* context) { ForEachNumberIn("/proc/self/task", visit, context); }
+void ForEachThread(NumberVisitor visit, void* context) {
+  ForEachNumberIn(ProcessPath("task").c_str(), visit, context);
+}
 
 }  // namespace internal
 }  // namespace lagwatch::base

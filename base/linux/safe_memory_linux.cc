@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/process/safe_memory.h"
+#include "base/process/watched_process.h"
 
 namespace lagwatch::base {
 namespace {
@@ -16,8 +17,8 @@ namespace {
 // Set if a sandbox forbids process_vm_readv(2), or an emulator does not support it.
 std::atomic<bool> g_is_call_forbidden{false};
 
-size_t ReadMemoryFile(uint64_t address, char* destination, size_t size_bytes) {
-  int fd = open("/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
+size_t ReadMemoryFile(const char* path, uint64_t address, char* destination, size_t size_bytes) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
   size_t done = 0;
   while (done < size_bytes) {
@@ -40,14 +41,16 @@ bool IsReadable(uint64_t address) {
   return set != 0 && (syscall(SYS_rt_sigprocmask, kNoWay, set, nullptr, kSetBytes) == 0 || errno != EFAULT);
 }
 
-size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
+namespace {
+
+// `pid` may be any thread's of the process.
+size_t ReadMemoryOf(pid_t pid, const char* file, uint64_t address, void* destination, size_t size_bytes) {
   constexpr uint64_t kPageSize = 4096;
   // A read that spans pages is all or nothing for each remote segment, so every page is one of its own.
   constexpr int kMaxPages = 64;
   auto* out = static_cast<char*>(destination);
-  if (g_is_call_forbidden.load(std::memory_order_relaxed)) return ReadMemoryFile(address, out, size_bytes);
-  // The calling thread's id, because the process's names no memory once the main thread has ended.
-  const pid_t tid = gettid();
+  if (g_is_call_forbidden.load(std::memory_order_relaxed))
+    return ReadMemoryFile(file, address, out, size_bytes);
   size_t done = 0;
   while (done < size_bytes) {
     iovec local{out + done, size_bytes - done};
@@ -63,16 +66,28 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
     }
     // As a system call: bionic's function is of Android 6.
     const long got =
-        syscall(SYS_process_vm_readv, tid, &local, 1UL, remote, static_cast<unsigned long>(pages), 0UL);
+        syscall(SYS_process_vm_readv, pid, &local, 1UL, remote, static_cast<unsigned long>(pages), 0UL);
     if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
       g_is_call_forbidden.store(true, std::memory_order_relaxed);
-      return ReadMemoryFile(address, out, size_bytes);
+      return ReadMemoryFile(file, address, out, size_bytes);
     }
     if (got <= 0) break;
     done += static_cast<size_t>(got);
     if (static_cast<size_t>(got) < asked) break;
   }
   return done;
+}
+
+}  // namespace
+
+size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
+  // The calling thread's id, because the process's names no memory once the main thread has ended.
+  return ReadMemoryOf(gettid(), "/proc/thread-self/mem", address, destination, size_bytes);
+}
+
+size_t ReadWatchedMemory(uint64_t address, void* destination, size_t size_bytes) {
+  if (!IsWatchedFromOutside()) return ReadOwnMemory(address, destination, size_bytes);
+  return ReadMemoryOf(WatchedPid(), ProcessPath("mem").c_str(), address, destination, size_bytes);
 }
 
 }  // namespace lagwatch::base

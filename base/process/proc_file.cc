@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/process/watched_process.h"
+
 namespace lagwatch::base {
 namespace {
 
@@ -26,9 +28,10 @@ bool Consume(std::string_view* text, uint64_t* value, int numeral_base) {
 }  // namespace
 
 TaskPath::TaskPath(int tid, const char* leaf) {
-  constexpr std::string_view kPrefix = "/proc/self/task/";
-  std::memcpy(text_, kPrefix.data(), kPrefix.size());
-  char* at = std::to_chars(text_ + kPrefix.size(), text_ + sizeof text_, tid).ptr;
+  const ProcessPath folder("task/");
+  const size_t folder_size = std::strlen(folder.c_str());
+  std::memcpy(text_, folder.c_str(), folder_size);
+  char* at = std::to_chars(text_ + folder_size, text_ + sizeof text_, tid).ptr;
   *at++ = '/';
   size_t room = static_cast<size_t>(text_ + sizeof text_ - at);
   size_t size = strnlen(leaf, room - 1);

@@ -9,7 +9,8 @@
 
 namespace lagwatch::base {
 
-// Builds a path like "/proc/self/task/123/comm" in place. Context: watchdog.
+// Builds a path like "/proc/self/task/123/comm" in place, for a thread of the watched process. Context:
+// watchdog.
 class TaskPath {
  public:
   TaskPath(int tid, const char* leaf);
@@ -26,7 +27,7 @@ std::string_view ReadSmallFile(const char* path, char* buffer, size_t size_bytes
 // watchdog.
 template <typename Visit>
 void ForEachNumberIn(const char* folder, Visit visit);
-// Calls `visit(tid)` for every thread of this process until it returns false. Context: watchdog.
+// Calls `visit(tid)` for every thread of the watched process until it returns false. Context: watchdog.
 template <typename Visit>
 void ForEachThread(Visit visit);
 

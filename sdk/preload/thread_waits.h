@@ -9,7 +9,7 @@
 #include <atomic>
 
 #include "sdk/preload/thread_choice.h"
-#include "sdk/preload/wait_home.h"
+#include "sdk/waits/wait_home.h"
 #include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {

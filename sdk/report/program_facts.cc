@@ -2,13 +2,13 @@
 #include "sdk/report/program_facts.h"
 
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/process/watched_process.h"
 
 namespace lagwatch::sdk {
 
@@ -65,7 +65,7 @@ ProgramFacts SystemFacts() {
     facts.machine = system.machine;
   }
   facts.distribution = DistributionName();
-  facts.pid = static_cast<uint32_t>(getpid());
+  facts.pid = static_cast<uint32_t>(base::WatchedPid());
   facts.session_id = base::CreateUuidV7(base::SystemClock().WallMs());
   return facts;
 }

@@ -36,7 +36,7 @@ bool StartReport::Encode(const base::Uuid& id, const ProgramFacts& facts, const 
                               .elapsed_ns = ready_ns - begin_ns,
                               .cpu_window_ns = ready_ns - begin_ns,
                               .cpu_thread_ns = base::ThreadCpuNs(static_cast<int>(facts.pid)),
-                              .cpu_process_ns = base::ProcessCpuNs()};
+                              .cpu_process_ns = base::WatchedCpuNs()};
   facts.Fill(&header);
   encoder.SetHeader(header);
   encoder.AddText("start", plan_.is_warm ? "warm" : "cold");

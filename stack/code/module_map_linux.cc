@@ -9,6 +9,7 @@
 #include "base/process/own_names.h"
 #include "base/process/proc_file.h"
 #include "base/process/safe_memory.h"
+#include "base/process/watched_process.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/stack.h"
 
@@ -66,7 +67,7 @@ bool ModuleMap::ParseLine(std::string_view text, Line* line) {
 
 bool ModuleMap::Refresh() {
   if (!ok()) return false;
-  int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  int fd = open(base::ProcessPath("maps").c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   BeginRefresh();
   Image image;
@@ -76,7 +77,7 @@ bool ModuleMap::Refresh() {
   for (;;) {
     ssize_t got = read(fd, text_.get() + filled, kTextBytes - filled);
     // Empty once the main thread has ended. Not the first choice: emulators show their own map there.
-    if (got <= 0 && code_count_ + writable_count_ == 0 && !is_threads_own) {
+    if (got <= 0 && code_count_ + writable_count_ == 0 && !is_threads_own && !base::IsWatchedFromOutside()) {
       is_threads_own = true;
       close(fd);
       fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
@@ -180,7 +181,7 @@ bool ModuleMap::ReadModule(const Image& image, Module* module) {
   std::memcpy(module->path, path.data(), path.size());
   size_t build_id_size = std::min(headers.build_id_size_bytes, Module::kMaxBuildIdBytes);
   module->build_id_size =
-      static_cast<uint16_t>(base::ReadOwnMemory(headers.build_id, module->build_id, build_id_size));
+      static_cast<uint16_t>(base::ReadWatchedMemory(headers.build_id, module->build_id, build_id_size));
   return true;
 }
 
@@ -190,7 +191,7 @@ bool Module::IsStillLoaded() const {
   return ReadElfHeaders(base, &headers) && headers.load_bias == load_bias &&
          headers.eh_frame_hdr == eh_frame_hdr &&
          std::min(headers.build_id_size_bytes, kMaxBuildIdBytes) == build_id_size &&
-         lagwatch::base::ReadOwnMemory(headers.build_id, loaded_build_id, build_id_size) == build_id_size &&
+         lagwatch::base::ReadWatchedMemory(headers.build_id, loaded_build_id, build_id_size) == build_id_size &&
          std::memcmp(loaded_build_id, build_id, build_id_size) == 0;
 }
 

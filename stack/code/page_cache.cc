@@ -12,12 +12,12 @@ PageCache::PageCache() : pages_(new Page[kPageCount]) { Clear(); }
 bool PageCache::ReadWord(uint64_t address, uint64_t* word) {
   uint64_t page_address = address & ~(kPageSize - 1);
   uint64_t offset = address - page_address;
-  if (offset > kPageSize - sizeof *word) return base::ReadOwnValue(address, word);
+  if (offset > kPageSize - sizeof *word) return base::ReadWatchedValue(address, word);
   const uint64_t slot = (page_address / kPageSize) % kPageCount;
   Page& page = pages_[slot];
   if (addresses_[slot] != page_address || page_address == 0) {
     addresses_[slot] = 0;
-    if (base::ReadOwnMemory(page_address, page.bytes, kPageSize) != kPageSize) return false;
+    if (base::ReadWatchedMemory(page_address, page.bytes, kPageSize) != kPageSize) return false;
     addresses_[slot] = page_address;
   }
   std::memcpy(word, page.bytes + offset, sizeof *word);

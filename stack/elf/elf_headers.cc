@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxProgramHeaders = 64;
 
 bool ReadMemory(uint64_t address, void* destination, size_t size_bytes) {
-  return base::ReadOwnMemory(address, destination, size_bytes) == size_bytes;
+  return base::ReadWatchedMemory(address, destination, size_bytes) == size_bytes;
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ bool ReadMemory(uint64_t address, void* destination, size_t size_bytes) {
 bool ReadElfHeaders(uint64_t base, ElfHeaders* headers) {
   *headers = {};
   ElfW(Ehdr) elf;
-  if (!base::ReadOwnValue(base, &elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  if (!base::ReadWatchedValue(base, &elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0) return false;
   if (elf.e_phentsize != sizeof(ElfW(Phdr))) return false;
   ElfW(Phdr) segments[kMaxProgramHeaders];
   size_t count = std::min<size_t>(elf.e_phnum, kMaxProgramHeaders);

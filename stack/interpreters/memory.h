@@ -33,11 +33,11 @@ class Memory {
   uint64_t read_count_ = 0;
 };
 
-// This process's own.
-class OwnMemory final : public Memory {
+// The watched process's (base/process/watched_process.h).
+class WatchedMemory final : public Memory {
  protected:
   bool ReadBytes(uint64_t address, void* destination, size_t size_bytes) override {
-    return address != 0 && base::ReadOwnMemory(address, destination, size_bytes) == size_bytes;
+    return address != 0 && base::ReadWatchedMemory(address, destination, size_bytes) == size_bytes;
   }
 };
 

@@ -36,7 +36,7 @@ class InterpreterStacks final : public ScriptStacks {
  private:
   void LookAtNewModules(CodeMap* code);
 
-  OwnMemory memory_;
+  WatchedMemory memory_;
   python::Python python_{&memory_};
   jvm::Jvm jvm_{&memory_};
   v8::V8 v8_{&memory_};

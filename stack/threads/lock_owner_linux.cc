@@ -161,7 +161,7 @@ LockWait LockOwners::Judge(const FutexCall& call, const Waiter& waiter) const {
 LockWait LockOwners::JudgeMutex(const FutexCall& call, bool is_mutex_for_certain) const {
   const LockWait unknown = call.Unknown(is_mutex_for_certain ? LockKind::kMutex : LockKind::kUnknown);
   MutexWords words;
-  if (!mutex_ || !base::ReadOwnValue(call.address, &words)) return unknown;
+  if (!mutex_ || !base::ReadWatchedValue(call.address, &words)) return unknown;
   uint32_t owner = words[mutex_->owner];
   uint32_t kind = words[mutex_->kind];
   bool is_robust = (kind & mutex_->robust_mask) != 0;
@@ -180,7 +180,7 @@ LockWait LockOwners::JudgeMutex(const FutexCall& call, bool is_mutex_for_certain
 // The kernel itself wants the owner's id in the word (futex(2), FUTEX_LOCK_PI).
 LockWait LockOwners::JudgeInheriting(const FutexCall& call) const {
   uint32_t word;
-  if (!base::ReadOwnValue(call.address, &word) || (word & FUTEX_OWNER_DIED) != 0) {
+  if (!base::ReadWatchedValue(call.address, &word) || (word & FUTEX_OWNER_DIED) != 0) {
     return call.Unknown(LockKind::kMutex);
   }
   return call.OwnedBy(word & FUTEX_TID_MASK, LockKind::kMutex, call.address);
@@ -200,7 +200,7 @@ LockWait LockOwners::JudgeRwLock(const FutexCall& call, bool is_for_writing) con
                                                            : layout.phase_wait;
   uint64_t lock = call.address - waited_word * sizeof(uint32_t);
   RwLockWords words;
-  if (!base::ReadOwnValue(lock, &words) || words[waited_word] != call.value) return unknown;
+  if (!base::ReadWatchedValue(lock, &words) || words[waited_word] != call.value) return unknown;
   if ((words[0] & layout.write_locked_mask) == 0) return unknown;  // no thread waits for such a lock
   if (words[layout.writer] != 0) return call.OwnedBy(words[layout.writer], LockKind::kRwLock, lock);
   bool is_read = words[0] >= layout.reader_unit && (words[0] & layout.write_phase_mask) == 0;
@@ -211,8 +211,8 @@ LockWait LockOwners::JudgeThread(const FutexCall& call) const {
   uint32_t word;
   uint64_t futex_offset;
   uint64_t list = call.address + (thread_ ? thread_->robust_list_bytes : 0);
-  bool is_thread = thread_ && base::ReadOwnValue(call.address, &word) && word == call.value &&
-                   base::ReadOwnValue(list + sizeof(uint64_t), &futex_offset) &&
+  bool is_thread = thread_ && base::ReadWatchedValue(call.address, &word) && word == call.value &&
+                   base::ReadWatchedValue(list + sizeof(uint64_t), &futex_offset) &&
                    futex_offset == thread_->futex_offset;
   if (!is_thread) return call.Unknown();
   LockWait wait = call.OwnedBy(word, LockKind::kThread, call.address);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
+#include "base/process/watched_process.h"
 #include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {
@@ -145,7 +146,7 @@ std::string_view FunctionOfChannel(std::string_view channel) { return channel.su
 
 int ReadTracer() {
   char buffer[1024];
-  const std::string_view text = base::ReadSmallFile("/proc/self/status", buffer, sizeof buffer);
+  const std::string_view text = base::ReadSmallFile(base::ProcessPath("status").c_str(), buffer, sizeof buffer);
   return static_cast<int>(base::NumberInLine(text, "TracerPid:").value_or(0));
 }
 

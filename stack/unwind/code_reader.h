@@ -44,7 +44,7 @@ class CodeReader {
   // Code made at run time may change at any moment, so it is never cached. Bytes after its last page
   // read as zeros.
   static bool ReadChangingCode(uint64_t address, unsigned char* bytes, size_t size_bytes) {
-    const size_t got = base::ReadOwnMemory(address, bytes, size_bytes);
+    const size_t got = base::ReadWatchedMemory(address, bytes, size_bytes);
     if (got < size_bytes) __builtin_memset(bytes + got, 0, size_bytes - got);
     return got != 0;
   }

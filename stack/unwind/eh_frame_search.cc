@@ -21,7 +21,7 @@ struct EhFrameHeader {
 bool ReadHeader(const Module& module, EhFrameHeader* header) {
   char bytes[32];
   if (module.eh_frame_hdr == 0) return false;
-  size_t size = base::ReadOwnMemory(module.eh_frame_hdr, bytes, sizeof bytes);
+  size_t size = base::ReadWatchedMemory(module.eh_frame_hdr, bytes, sizeof bytes);
   ByteCursor cursor({bytes, size, module.eh_frame_hdr});
   uint8_t version = cursor.U8();
   uint8_t frame_encoding = cursor.U8();
@@ -100,11 +100,11 @@ bool EhFrameSearch::Find(const Module& module, uint64_t offset, PageCache* pages
 
 bool EhFrameSearch::ReadEntry(uint64_t address, char* buffer, ByteView* entry, EntryHeader* header) {
   constexpr size_t kUsualBytes = 512;
-  size_t got = base::ReadOwnMemory(address, buffer, kUsualBytes);
+  size_t got = base::ReadWatchedMemory(address, buffer, kUsualBytes);
   if (!ParseEntryHeader({buffer, got, address}, FrameSection::kEhFrame, 0, header)) return false;
   if (header->size == 0 || header->size > kMaxEntryBytes) return false;
   if (header->size > got) {
-    got += base::ReadOwnMemory(address + got, buffer + got, header->size - got);
+    got += base::ReadWatchedMemory(address + got, buffer + got, header->size - got);
     if (got < header->size) return false;
   }
   *entry = {buffer, header->size, address};

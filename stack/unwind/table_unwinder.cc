@@ -308,7 +308,7 @@ class TableUnwinder : public Unwinder {
     };
     char bytes[256];
     uint64_t address = modules_->module(cached.module).load_bias + Offset(expression_offset);
-    ByteCursor block({bytes, base::ReadOwnMemory(address, bytes, sizeof bytes), address});
+    ByteCursor block({bytes, base::ReadWatchedMemory(address, bytes, sizeof bytes), address});
     ByteView expression = block.Take(block.Uleb());
     Input input(cursor, memory_);
     return block.ok() && EvaluateExpression(expression, initial, &input, result);

@@ -57,7 +57,7 @@ class TableBuilder {
       }
       if (stop_.load() || view.size >= kMaxSectionBytes || !eh_frame_.Resize(view.size + kReadBytes))
         return false;
-      size_t got = base::ReadOwnMemory(address + view.size, eh_frame_.data() + view.size, kReadBytes);
+      size_t got = base::ReadWatchedMemory(address + view.size, eh_frame_.data() + view.size, kReadBytes);
       if (got == 0) {
         eh_frame_.Resize(view.size);
         return at > address;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/wait_home.h"
+#include "sdk/waits/wait_home.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -247,7 +247,7 @@ class Sum {
 Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count, int* only) {
   pollfd copies[kMostInSet];
   if (count > kMostInSet) return Doing::kNetwork;
-  const size_t read = base::ReadOwnMemory(fds, copies, count * sizeof copies[0]) / sizeof copies[0];
+  const size_t read = base::ReadWatchedMemory(fds, copies, count * sizeof copies[0]) / sizeof copies[0];
   Sum sum(tid);
   for (size_t i = 0; i < read; ++i) {
     if (copies[i].fd >= 0) sum.Add(copies[i].fd);
@@ -262,7 +262,7 @@ Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3], int* o
     fd_set copy;
     FD_ZERO(&copy);
     const size_t bytes = static_cast<size_t>(std::clamp(limit, 0, FD_SETSIZE) + 63) / 64 * 8;
-    if (set == 0 || base::ReadOwnMemory(set, &copy, bytes) != bytes) continue;
+    if (set == 0 || base::ReadWatchedMemory(set, &copy, bytes) != bytes) continue;
     for (int descriptor = 0; descriptor < std::min(limit, FD_SETSIZE); ++descriptor) {
       if (FD_ISSET(descriptor, &copy)) sum.Add(descriptor);
     }

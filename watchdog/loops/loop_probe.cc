@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
+#include "base/process/watched_process.h"
 
 namespace lagwatch::watchdog {
 
@@ -125,7 +126,7 @@ void LoopProbe::CountLong(uint64_t duration_ticks) {
 
 void LoopProbe::ReadCpu(uint64_t ticks) {
   constexpr int kOwnThread = 0;
-  cpu_ns_ = base::ThreadCpuNs(kOwnThread);
+  cpu_ns_ = base::ThreadCpuNs(base::IsWatchedFromOutside() ? tid_ : kOwnThread);
   uint64_t interval_ticks = cpu_read_interval_ticks_.load(std::memory_order_relaxed);
   cpu_read_due_ticks_.store(interval_ticks == 0 ? kNever : ticks + interval_ticks, std::memory_order_relaxed);
 }

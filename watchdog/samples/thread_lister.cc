@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watchdog/samples/thread_lister.h"
 
-#include <unistd.h>
-
 #include <ctime>
 
 #include "base/clock.h"
 #include "base/process/own_names.h"
 #include "base/process/own_threads.h"
 #include "base/process/proc_file.h"
+#include "base/process/watched_process.h"
 #include "base/system/thread.h"
 
 namespace lagwatch::watchdog {
@@ -28,7 +27,7 @@ bool IsWhole(const stack::Stack& stack) {
 
 // A program that links lagwatch and is preloaded, too, has two of them.
 bool IsOfOtherLagwatch(const ThreadSnapshot& thread) {
-  return thread.tid != getpid() && base::IsOwnThreadName(thread.name);
+  return thread.tid != base::WatchedPid() && base::IsOwnThreadName(thread.name);
 }
 
 }  // namespace

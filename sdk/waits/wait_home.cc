@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/wait_home.h"
+#include "sdk/waits/wait_home.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
+#include "base/process/watched_process.h"
 #include "watchdog/evidence/idle_places.h"
 
 namespace lagwatch::sdk {
@@ -37,9 +38,26 @@ bool HoldsAll(std::span<const int> descriptors, std::span<const int> key) {
   return std::ranges::all_of(key, [&](int descriptor) { return Holds(descriptors, descriptor); });
 }
 
+class DescriptorPath {
+ public:
+  explicit DescriptorPath(int descriptor) {
+    const base::ProcessPath folder("fd/");
+    const size_t size = std::strlen(folder.c_str());
+    std::memcpy(text_, folder.c_str(), size);
+    *std::to_chars(text_ + size, std::end(text_) - 1, descriptor).ptr = '\0';
+  }
+  const char* c_str() const { return text_; }
+
+ private:
+  char text_[80];
+};
+
 bool IsOpen(int descriptor) {
   const int saved_errno = errno;
-  const bool is_open = fcntl(descriptor, F_GETFD) >= 0;
+  char target[1];
+  const bool is_open = base::IsWatchedFromOutside()
+                           ? readlink(DescriptorPath(descriptor).c_str(), target, sizeof target) >= 0
+                           : fcntl(descriptor, F_GETFD) >= 0;
   errno = saved_errno;
   return is_open;
 }
@@ -47,13 +65,10 @@ bool IsOpen(int descriptor) {
 // Whether the descriptor is waited for only in order to be woken up. Reads a link in /proc,
 // and opens nothing.
 bool IsEvent(int descriptor) {
-  char link[32] = "/proc/self/fd/";
-  char* end = std::to_chars(link + std::strlen(link), std::end(link) - 1, descriptor).ptr;
-  *end = '\0';
   constexpr std::string_view kEvent = "anon_inode:[eventfd]";
   char target[kEvent.size() + 1];
   const int saved_errno = errno;
-  const ssize_t length = readlink(link, target, sizeof target);
+  const ssize_t length = readlink(DescriptorPath(descriptor).c_str(), target, sizeof target);
   errno = saved_errno;
   return length > 0 && std::string_view(target, static_cast<size_t>(length)) == kEvent;
 }
@@ -65,7 +80,8 @@ int64_t NowNs() {
 }
 
 size_t Read(bool is_readable, const void* source, void* destination, size_t size_bytes) {
-  if (!is_readable) return base::ReadOwnMemory(reinterpret_cast<uint64_t>(source), destination, size_bytes);
+  if (!is_readable)
+    return base::ReadWatchedMemory(reinterpret_cast<uint64_t>(source), destination, size_bytes);
   std::memcpy(destination, source, size_bytes);
   return size_bytes;
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/outside/outside_watch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/process/proc_file.h"
+#include "base/process/watched_process.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+constexpr int64_t kListIntervalNs = 1 * base::kNsPerSecond;
+// Until then only the main thread's loop is watched, if it is to be watched at all: it may have one.
+constexpr int64_t kMainThreadsTurnNs = 3 * base::kNsPerSecond;
+
+std::string ProgramOf() {
+  char path[4096];
+  const ssize_t size = readlink(base::ProcessPath("exe").c_str(), path, sizeof path);
+  return {path, size < 0 ? 0 : static_cast<size_t>(size)};
+}
+
+}  // namespace
+
+OutsideWatch::OutsideWatch(const OutsideOptions& options)
+    : options_(options),
+      poll_options_{.takes_probable = options.takes_probable},
+      program_(ProgramOf()),
+      begin_ns_(base::SystemClock().MonoNs()),
+      registry_(new watchdog::LoopRegistry) {}
+
+base::Result<std::unique_ptr<OutsideWatch>> OutsideWatch::Start(const MonitorOptions& monitor,
+                                                                const OutsideOptions& options) {
+  std::unique_ptr<OutsideWatch> watch(new OutsideWatch(options));
+  watch->FindThreads();
+  if (watch->threads_.empty()) return base::Status(base::StatusCode::kNotFound, "it has ended");
+  if (watch->threads_.front()->Poll() == PolledThread::State::kHidden) {
+    return base::Status(
+        base::StatusCode::kUnavailable,
+        "the kernel does not let this user look at it (another user's or a privileged process, "
+        "or kernel.yama.ptrace_scope): try sudo");
+  }
+  watch->monitor_ = LAGWATCH_TRY(Monitor::Start(monitor, watch->registry_.get()));
+  return watch;
+}
+
+OutsideWatch::~OutsideWatch() {
+  for (const auto& thread : threads_) thread->SetLoop(nullptr);
+  if (monitor_ != nullptr) Monitor::Stop(std::move(monitor_), watchdog::StopReason::kProcessEnds);
+  static_cast<void>(registry_.release());  // a monitor that could not be stopped may still read it
+}
+
+bool OutsideWatch::Poll() {
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  if (now_ns - listed_ns_ >= kListIntervalNs) {
+    if (ProgramOf() != program_) return false;
+    FindThreads();
+  }
+  std::erase_if(threads_, [&](const auto& thread) {
+    if (thread->Poll() != PolledThread::State::kGone) return false;
+    watchdog::WatchedLoop* loop = thread->loop();
+    thread->SetLoop(nullptr);
+    if (loop != nullptr) registry_->Remove(loop);
+    return true;
+  });
+  ChooseLoops(now_ns);
+  return !threads_.empty();
+}
+
+size_t OutsideWatch::loop_count() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(threads_, [](const auto& thread) { return thread->loop() != nullptr; }));
+}
+
+void OutsideWatch::FindThreads() {
+  listed_ns_ = base::SystemClock().MonoNs();
+  base::ForEachThread([&](int tid) {
+    const bool is_known =
+        std::ranges::any_of(threads_, [&](const auto& thread) { return thread->tid() == tid; });
+    if (!is_known) threads_.push_back(std::make_unique<PolledThread>(tid, poll_options_));
+    return true;
+  });
+}
+
+bool OutsideWatch::IsWanted(const PolledThread& thread, bool is_main_watched, int64_t now_ns) const {
+  const bool is_main = thread.tid() == base::WatchedPid();
+  if (options_.threads == "all") return true;
+  if (options_.threads == "main" || is_main)
+    return is_main && (options_.threads == "main" || options_.threads == "auto");
+  if (options_.threads != "auto") return thread.Name() == options_.threads;
+  return !is_main_watched && now_ns - begin_ns_ > kMainThreadsTurnNs;
+}
+
+void OutsideWatch::ChooseLoops(int64_t now_ns) {
+  const bool is_main_watched = std::ranges::any_of(
+      threads_, [](const auto& thread) { return thread->tid() == base::WatchedPid() && thread->has_home(); });
+  for (const auto& thread : threads_) {
+    const bool is_wanted = thread->has_home() && IsWanted(*thread, is_main_watched, now_ns);
+    if (is_wanted == (thread->loop() != nullptr)) continue;
+    watchdog::WatchedLoop* before = thread->loop();
+    thread->SetLoop(is_wanted ? registry_->Add(thread->Name().c_str(), thread->tid()) : nullptr);
+    if (before != nullptr) registry_->Remove(before);
+  }
+}
+
+}  // namespace lagwatch::sdk

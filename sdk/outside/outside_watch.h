@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watches the loops of another process, into which nothing is injected: looks at its threads some ten times a
+// second, and lets this process's monitor report what hangs there (docs/design/outside.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "sdk/monitor.h"
+#include "sdk/outside/polled_thread.h"
+#include "watchdog/loops/loop_registry.h"
+
+namespace lagwatch::sdk {
+
+struct OutsideOptions {
+  int64_t interval_ns = 100 * base::kNsPerMs;
+  std::string threads = "auto";  // auto, main, all, or a thread's name
+  bool takes_probable = false;
+};
+
+// At most one in a process, of the process that base::WatchFromOutside() named. Context: background.
+class OutsideWatch {
+ public:
+  // Errors: those of Monitor::Start; kUnavailable if the process may not be looked at, with what would help.
+  static base::Result<std::unique_ptr<OutsideWatch>> Start(const MonitorOptions& monitor,
+                                                           const OutsideOptions& options);
+  // Ends the monitor: a hang that is under way ends here.
+  ~OutsideWatch();
+
+  // Looks at all threads once. Returns false if the process has ended or has become another program.
+  bool Poll();
+  size_t loop_count() const;
+  const Monitor& monitor() const { return *monitor_; }
+
+ private:
+  explicit OutsideWatch(const OutsideOptions& options);
+
+  void FindThreads();
+  // Gives loops to the threads that are to be watched, and takes them from others.
+  void ChooseLoops(int64_t now_ns);
+  bool IsWanted(const PolledThread& thread, bool is_main_watched, int64_t now_ns) const;
+
+  OutsideOptions options_;
+  PollOptions poll_options_;
+  std::string program_;  // the file that it runs
+  int64_t begin_ns_ = 0;
+  int64_t listed_ns_ = 0;
+  std::unique_ptr<watchdog::LoopRegistry> registry_;
+  std::vector<std::unique_ptr<PolledThread>> threads_;
+  std::unique_ptr<Monitor> monitor_;
+};
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/outside_capturer_linux.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/process/safe_memory.h"
+#include "stack/sleeping_stack.h"
+#include "stack/stopped_thread.h"
+
+namespace lagwatch::stack {
+
+base::Result<std::unique_ptr<StackCapturer>> OutsideCapturer::Create(const CaptureOptions& options,
+                                                                     std::unique_ptr<Unwinder> unwinder) {
+  std::unique_ptr<OutsideCapturer> capturer(
+      new OutsideCapturer(options, std::make_shared<CodeMap>(std::move(unwinder))));
+  if (capturer->raw_ == nullptr || capturer->regions_ == nullptr)
+    return base::Status(base::StatusCode::kUnavailable, "no memory for a stack's copy");
+  return std::unique_ptr<StackCapturer>(std::move(capturer));
+}
+
+OutsideCapturer::OutsideCapturer(const CaptureOptions& options, std::shared_ptr<CodeMap> code)
+    : StackCapturer(std::move(code)),
+      stop_timeout_ns_(options.signal_timeout_ns),
+      raw_(base::MapBlock<RawStack>(1)),
+      regions_(base::MapBlock<MemoryRegion>(ModuleMap::kMaxRanges)) {}
+
+StackRegions OutsideCapturer::Regions() {
+  uint32_t refresh_count;
+  return code_->CopyStacks(regions_.get(), &refresh_count);
+}
+
+void OutsideCapturer::Capture(int tid, Stack* stack, int64_t /*cpu_ns*/) {
+  counters_.captures.Add();
+  stack->Clear();
+  no_stack_reason_ = NoStackReason::kNone;
+  constexpr int kTries = 4;  // a thread may wake between two looks
+  bool is_read = false;
+  for (int i = 0; i < kTries && !is_read && no_stack_reason_ != NoStackReason::kGone; ++i)
+    is_read = TryReadAsleep(tid, -1) || ReadStopped(tid);
+  if (is_read) Unwind(raw_[0], stack);
+  FinishCapture(tid, stack);
+}
+
+void OutsideCapturer::BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason) {
+  Capture(tid, stack, cpu_ns);
+  *no_stack_reason = no_stack_reason_;
+}
+
+bool OutsideCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
+  counters_.captures.Add();
+  stack->Clear();
+  if (!TryReadAsleep(tid, activity_fd)) return false;
+  no_stack_reason_ = NoStackReason::kNone;
+  Unwind(raw_[0], stack);
+  FinishCapture(tid, stack);
+  return true;
+}
+
+bool OutsideCapturer::TryReadAsleep(int tid, int activity_fd) {
+  if (activity_fd < 0) activity_fd = thread_files_.DescriptorOf(tid, ThreadFile::kActivity);
+  BlockedThread blocked;
+  const ThreadActivity activity = ReadThreadActivity(tid, activity_fd, &blocked);
+  if (activity == ThreadActivity::kGone) no_stack_reason_ = NoStackReason::kGone;
+  if (activity == ThreadActivity::kHidden) no_stack_reason_ = NoStackReason::kHidden;
+  if (activity != ThreadActivity::kBlocked) return false;
+  const StackRegions regions = Regions();
+  if (!regions.Knows(blocked.stack_pointer)) code_->NoteUnknownMemory();
+  return ReadSleepingStack(tid, blocked, regions, activity_fd, &raw_[0], &no_stack_reason_);
+}
+
+bool OutsideCapturer::ReadStopped(int tid) {
+  if (no_stack_reason_ == NoStackReason::kGone) return false;
+  const int64_t begin_ns = base::SystemClock().MonoNs();
+  {
+    const StoppedThread thread(tid, stop_timeout_ns_);
+    RawStack& raw = raw_[0];
+    if (!thread.is_stopped() || !thread.ReadRegisters(&raw.registers)) {
+      no_stack_reason_ = thread.reason();
+      return false;
+    }
+    const MemoryRegion live = Regions().LiveStack(raw.registers.stack_pointer());
+    raw.address = live.begin;
+    raw.end = live.end;
+    raw.size_bytes = base::ReadWatchedMemory(raw.address, raw.bytes,
+                                             std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
+    no_stack_reason_ = raw.size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kNone;
+  }
+  counters_.waited_ns.Add(static_cast<uint64_t>(base::SystemClock().MonoNs() - begin_ns));
+  return raw_[0].size_bytes != 0;
+}
+
+}  // namespace lagwatch::stack

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that are watched from outside: a static one, and Python.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/testing/process.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using nlohmann::json;
+using testing::Process;
+using testing::WaitUntil;
+
+class WatchTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Watch(std::vector<std::string> more) const {
+    std::vector<std::string> all = {LAGWATCH_PROGRAM, "watch", "--threshold-ms", "500", "--spool", spool_};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  // Runs a scene under a watcher, and returns its reports with their stacks.
+  std::vector<json> Reports(const std::vector<std::string>& command,
+                            const std::vector<std::string>& flags = {}) {
+    Process program(command);
+    EXPECT_TRUE(WaitUntil([&] { return program.Output().starts_with("begun"); })) << program.Errors();
+    std::vector<std::string> more = {std::to_string(program.pid())};
+    more.insert(more.end(), flags.begin(), flags.end());
+    Process watcher(Watch(more));
+    while_running_(program);
+    EXPECT_EQ(program.Wait(), 0) << program.Errors();
+    EXPECT_EQ(watcher.Wait(), 0) << watcher.Errors();
+    watcher_errors_ = watcher.Errors();
+    std::vector<json> reports;
+    for (const json& header : Ask({"reports"})) reports.push_back(Ask({"report", header.at("id")}));
+    return reports;
+  }
+  std::vector<json> ReportsOf(const std::string& scene, const std::vector<std::string>& flags = {}) {
+    return Reports({LAGWATCH_WATCHED_PROGRAM, scene}, flags);
+  }
+  json Ask(std::vector<std::string> question) const {
+    question.insert(question.begin(), LAGWATCH_PROGRAM);
+    question.insert(question.end(), {"--spool", spool_, "--json"});
+    Process process(question);
+    EXPECT_EQ(process.Wait(), 0) << process.Errors();
+    return json::parse(process.Output());
+  }
+  void ExpectOne(const std::vector<json>& reports, const std::string& function) const {
+    ASSERT_EQ(reports.size(), 1u) << json(reports).dump(1) << watcher_errors_;
+    const json& report = reports[0];
+    EXPECT_NE(report.at("expensive_stack").dump().find(function), std::string::npos)
+        << report.at("expensive_stack").dump(1);
+    EXPECT_TRUE(report.at("ended").get<bool>());
+    EXPECT_GT(report.at("duration_ms").get<double>(), 700);
+    EXPECT_LT(report.at("duration_ms").get<double>(), 2000);
+    EXPECT_NE(report.dump().find("\"outside\""), std::string::npos) << report.dump(1);
+  }
+
+  testing::ScopedTempDirectory directory_;
+  std::string spool_ = directory_ / "spool";
+  std::string watcher_errors_;
+  std::function<void(Process&)> while_running_ = [](Process&) {};
+};
+
+TEST_F(WatchTest, ReportsAHandlerThatSleeps) { ExpectOne(ReportsOf("sleeps"), "SleepInHandler"); }
+
+TEST_F(WatchTest, ReportsAHandlerThatComputes) { ExpectOne(ReportsOf("computes"), "ComputeInHandler"); }
+
+TEST_F(WatchTest, ReportsAHandlerThatWaitsForOtherDescriptors) {
+  ExpectOne(ReportsOf("answers"), "AwaitAnswerInHandler");
+}
+
+// Only a breakpoint can show that it was not back in its wait meanwhile, which not every kernel permits.
+TEST_F(WatchTest, ReportsAHandlerThatPausesWhereThatIsCertain) {
+  const std::vector<json> reports = ReportsOf("pauses");
+  if (reports.empty()) GTEST_SKIP() << "no breakpoints here";
+  for (const json& report : reports)
+    EXPECT_NE(report.at("expensive_stack").dump().find("PauseInHandler"), std::string::npos);
+}
+
+TEST_F(WatchTest, ReportsNoLoopThatIsOnlyBusyNorOneThatIsIdle) {
+  EXPECT_EQ(ReportsOf("saturated").size(), 0u);
+  EXPECT_EQ(ReportsOf("calm").size(), 0u);
+}
+
+TEST_F(WatchTest, ReportsNoProgramThatWasStopped) {
+  while_running_ = [](Process& program) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    kill(program.pid(), SIGCONT);
+  };
+  EXPECT_EQ(ReportsOf("stopped").size(), 0u);
+}
+
+TEST_F(WatchTest, NamesTheLineOfAScript) {
+  const std::vector<json> reports = Reports({"python3", LAGWATCH_WATCHED_SCRIPT});
+  ExpectOne(reports, "import_orders");
+  EXPECT_EQ(reports[0].at("expensive_stack").dump().find("_PyEval"), std::string::npos);
+}
+
+TEST_F(WatchTest, LeavesAProgramThatHasAWatchdog) {
+  Process program({LAGWATCH_PROGRAM, "run", "--spool", spool_, "--", "python3", LAGWATCH_WATCHED_SCRIPT});
+  ASSERT_TRUE(WaitUntil([&] { return program.Output().starts_with("begun"); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  Process watcher(Watch({std::to_string(program.pid())}));
+  EXPECT_EQ(watcher.Wait(), 0);
+  EXPECT_NE(watcher.Errors().find("has a watchdog of its own"), std::string::npos) << watcher.Errors();
+}
+
+TEST_F(WatchTest, WaitsForAProgramOfThatName) {
+  const std::string named = directory_ / "named_program";
+  std::filesystem::copy_file(LAGWATCH_WATCHED_PROGRAM, named);
+  Process watcher(Watch({"named_program"}));
+  ASSERT_TRUE(WaitUntil([&] { return watcher.Errors().find("waiting for it") != std::string::npos; }));
+  Process program({named, "sleeps", "2.5"});
+  EXPECT_TRUE(WaitUntil([&] { return std::filesystem::exists(spool_) && Ask({"reports"}).size() == 1; }));
+  watcher.Signal(SIGINT);
+  EXPECT_EQ(watcher.Wait(), 0) << watcher.Errors();
+}
+
+TEST_F(WatchTest, RefusesWhatCannotBeWatched) {
+  Process none(Watch({}));
+  EXPECT_EQ(none.Wait(), 2);
+  EXPECT_NE(none.Errors().find("say what to watch"), std::string::npos) << none.Errors();
+  Process gone(Watch({"4194303"}));
+  EXPECT_EQ(gone.Wait(), 2);
+  EXPECT_NE(gone.Errors().find("no such process"), std::string::npos) << gone.Errors();
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

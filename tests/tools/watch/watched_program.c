@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A statically linked program with a loop, into which nothing can be preloaded.
+//
+// Usage: watched_program SCENE [SECONDS]. Its loop is idle for so long (default: 1), then comes the scene, after which
+// it prints "done" and ends:
+//   sleeps      a handler sleeps for 1.2 s
+//   computes    a handler computes for 1.2 s
+//   pauses      a handler computes and sleeps in turns for 1.6 s
+//   answers     a handler waits 1.2 s for an answer, by another wait than the loop's
+//   saturated   for 1.5 s the loop is never idle: each handler takes 5 ms
+//   calm        the loop is idle for 1 s
+//   stopped     the program stops itself until it is continued
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile unsigned long turns;
+static int loop_pipe[2];
+static int answer_pipe[2];
+
+static double Now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static __attribute__((noinline)) void SleepInHandler(double seconds) {
+  const struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+  nanosleep(&time, NULL);
+  ++turns;
+}
+
+static __attribute__((noinline)) void ComputeInHandler(double seconds) {
+  const double end = Now() + seconds;
+  while (Now() < end) ++turns;
+}
+
+static __attribute__((noinline)) void PauseInHandler(double seconds) {
+  const double end = Now() + seconds;
+  while (Now() < end) {
+    ComputeInHandler(0.004);
+    usleep(2000);
+  }
+  ++turns;
+}
+
+static __attribute__((noinline)) void AwaitAnswerInHandler(double seconds) {
+  struct pollfd answer = {.fd = answer_pipe[0], .events = POLLIN};
+  poll(&answer, 1, (int)(seconds * 1000));
+  ++turns;
+}
+
+// Two descriptors, as loops have them: the waits of handlers are for others.
+static void RunLoop(double seconds) {
+  const double end = Now() + seconds;
+  while (Now() < end) {
+    struct pollfd waited[2] = {{.fd = loop_pipe[0], .events = POLLIN}, {.fd = STDIN_FILENO, .events = 0}};
+    poll(waited, 2, 20);
+    ++turns;
+  }
+}
+
+static void RunSaturated(double seconds) {
+  const double end = Now() + seconds;
+  if (write(loop_pipe[1], "x", 1) != 1) return;
+  while (Now() < end) {
+    struct pollfd waited[2] = {{.fd = loop_pipe[0], .events = POLLIN}, {.fd = STDIN_FILENO, .events = 0}};
+    poll(waited, 2, 20);
+    ComputeInHandler(0.005);
+  }
+  char byte;
+  if (read(loop_pipe[0], &byte, 1) != 1) ++turns;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2 || pipe(loop_pipe) != 0 || pipe(answer_pipe) != 0) return 2;
+  printf("begun\n");
+  fflush(stdout);
+  RunLoop(argc > 2 ? atof(argv[2]) : 1.0);
+  const char* scene = argv[1];
+  if (strcmp(scene, "sleeps") == 0) SleepInHandler(1.2);
+  if (strcmp(scene, "computes") == 0) ComputeInHandler(1.2);
+  if (strcmp(scene, "pauses") == 0) PauseInHandler(1.6);
+  if (strcmp(scene, "answers") == 0) AwaitAnswerInHandler(1.2);
+  if (strcmp(scene, "saturated") == 0) RunSaturated(1.5);
+  if (strcmp(scene, "calm") == 0) RunLoop(1.0);
+  if (strcmp(scene, "stopped") == 0) raise(SIGSTOP);
+  RunLoop(0.5);
+  printf("done\n");
+  return 0;
+}

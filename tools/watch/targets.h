@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes that `lagwatch watch` is to watch. Context: background.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace lagwatch::tools {
+
+struct Target {
+  pid_t pid = 0;
+  uint64_t start_ticks = 0;  // distinguish it from a later process with the same id
+  std::string name;
+
+  bool IsSameAs(const Target& other) const { return pid == other.pid && start_ticks == other.start_ticks; }
+};
+
+struct TargetChoice {
+  // Each a process id, a program's name (its file's or its thread's), or a systemd unit's ("nginx.service").
+  std::vector<std::string> words;
+  bool is_mine = false;  // all processes of this user
+
+  // Whether all are named by their ids: then there will be no others.
+  bool IsOfIdsAlone() const;
+};
+
+// Those that are there now, without lagwatch's own and kernel threads.
+std::vector<Target> FindTargets(const TargetChoice& choice);
+
+// Checks whether `pid` may be watched. Errors: kNotFound, kInvalid, with what helps.
+base::Status CheckTarget(pid_t pid);
+
+// True if a watchdog of lagwatch runs in it already.
+bool HasWatchdog(pid_t pid);
+
+}  // namespace lagwatch::tools
