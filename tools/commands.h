@@ -19,6 +19,8 @@ namespace lagwatch::tools {
 
 // `lagwatch run -- CMD…`: runs a program as it is, watched. The program may take this process over.
 void AddRunCommand(CLI::App* app, int* exit_code);
+// `lagwatch attach PID` and `lagwatch detach PID`: watches a JVM that runs already, and stops to.
+void AddAttachCommands(CLI::App* app, int* exit_code);
 // `lagwatch trace`: records programs, converts recordings, and shows how a program spends its time.
 void AddTraceCommand(CLI::App* app, int* exit_code);
 

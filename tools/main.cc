@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_code = 0;
   lagwatch::tools::AddRunCommand(&app, &exit_code);
+  lagwatch::tools::AddAttachCommands(&app, &exit_code);
   lagwatch::tools::AddTraceCommand(&app, &exit_code);
   lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, &exit_code);
   lagwatch::tools::AddUploadCommand(&app, &exit_code);

@@ -9,33 +9,28 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
-#include "policies/options/option_flag.h"
 #include "report/config/signed_document.h"
 #include "sdk/config_keeper.h"
 #include "sdk/monitor.h"
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
-#include "tools/options/flag_names.h"
 #include "tools/run/checks.h"
 #include "tools/run/java.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
+#include "tools/run/watch_flags.h"
 
 namespace lagwatch::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct RunOptions {
-  Options options;
-  std::string dump_signal;
-  std::string expensive = "path";
+struct RunOptions : WatchFlags {
   sdk::PreloadConfig config;
   bool is_quiet = false;
   std::vector<std::string> command;
@@ -99,11 +94,7 @@ int Run(RunOptions run) {
   if (!program.ok()) return Refuse(program.status().message());
 
   Options& options = run.options;
-  if (run.expensive == "leaf") options.detection.expensive = LW_EXPENSIVE_LEAF;
-  if (!run.dump_signal.empty()) {
-    options.dump.signal = SignalNumber(run.dump_signal);
-    if (options.dump.signal == 0) return Refuse("run: '" + run.dump_signal + "' is not a signal");
-  }
+  if (base::Status status = run.ApplyNames(); !status.ok()) return Refuse("run: " + status.message());
   // Without the option, each program that is followed has a name of its own.
   const std::string app =
       options.app.empty() ? fs::path(run.command.front()).filename().string() : options.app;
@@ -125,59 +116,12 @@ int Run(RunOptions run) {
     return Refuse("run: " + status.message());
   if (!options.endpoint.empty()) {
     options.app = app;
-    base::Status status = StartSidecar(OwnProgram(), options);
+    base::Status status = StartSidecar(OwnProgram(), options, getpid());
     if (!status.ok() && !run.is_quiet)
       std::cerr << "lagwatch: reports stay in " << options.spool_directory << ": " << status.message()
                 << "\n";
   }
   return BecomeProgram(*program, std::move(run.command));
-}
-
-// Adds the flags of the options that have one.
-struct FlagAdder {
-  CLI::App* run;
-
-  void Text(const char* name, policies::OptionFlag flag, std::string standard, const char* help,
-            std::string* value) const {
-    if (!flag.is_flag) return;
-    std::erase(standard, '`');
-    const std::string shown =
-        standard.empty() || standard.starts_with("empty") ? "" : " (default: " + standard + ")";
-    run->add_option(FlagName(name), *value, HelpLine(help) + shown)->envname(FlagVariable(name));
-  }
-  void Number(const char* name, policies::OptionFlag flag, uint32_t least, uint32_t most,
-              std::string_view special, const char* help, uint32_t* value) const {
-    if (!flag.is_flag) return;
-    if (flag.has_default) *value = flag.standard;
-    const std::string shown = special.empty() ? "" : "; " + std::string(special);
-    run->add_option(FlagName(name), *value, HelpLine(help) + shown)
-        ->envname(FlagVariable(name))
-        ->check(CLI::Range(special.starts_with("0:") ? 0 : least, most))
-        ->capture_default_str();
-  }
-  void Switch(const char* name, policies::OptionFlag flag, const char* help, bool* value) const {
-    if (flag.is_flag) run->add_flag(FlagName(name), *value, HelpLine(help))->envname(FlagVariable(name));
-  }
-};
-
-void AddOptions(CLI::App* run, RunOptions* values) {
-  const FlagAdder adder{run};
-  Options& options = values->options;
-  using policies::FlagWith;
-  using policies::kFlag;
-  using policies::kNoFlag;
-  // Signals and choices are given by name; one of each has a flag.
-#define OPTION_TEXT(name, path, flag, standard, range, help) \
-  adder.Text(#name, flag, standard, help, &options.path);
-#define OPTION_NUMBER(name, path, flag, standard, least, most, special, help) \
-  adder.Number(#name, flag, least, most, special, help, &options.path);
-#define OPTION_SWITCH(name, path, flag, help) adder.Switch(#name, flag, help, &options.path);
-#define OPTION_SIGNAL(name, path, flag, special, range, help) \
-  adder.Text(#name, flag, "", help, &values->dump_signal);
-#define OPTION_CHOICE(name, path, flag, type, standard, last, help) \
-  adder.Text(#name, flag, "", help, &values->expensive);
-#include "policies/options/options.def"
-  run->get_option("--expensive")->check(CLI::IsMember({"path", "leaf"}))->capture_default_str();
 }
 
 }  // namespace
@@ -193,7 +137,7 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       "  lagwatch run -- redis-server --port 6380\n"
       "  lagwatch clusters");
   sdk::PreloadConfig& config = options->config;
-  AddOptions(run, options.get());
+  AddWatchFlags(run, options.get());
   run->add_option("--threads", config.threads,
                   "Threads whose loops to watch: auto (the main thread, or other threads while it has no "
                   "loop), main, all, or a thread's name")

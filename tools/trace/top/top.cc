@@ -21,12 +21,12 @@
 namespace lagwatch::tools {
 namespace {
 
-constexpr int kCannot = 2;
+constexpr int kCannotShow = 2;
 constexpr int64_t kLookEveryNs = 100 * base::kNsPerMs;  // whether the program has ended
 
 int64_t Now() { return base::SystemClock().MonoNs(); }
 
-int RefuseToShow(const base::Status& status, int code = kCannot) {
+int RefuseToShow(const base::Status& status, int code = kCannotShow) {
   std::cerr << "lagwatch: trace top: " << status.message() << "\n";
   return code;
 }
@@ -269,7 +269,7 @@ int RunTop(const TopOptions& options) {
                              : Subject::Start(options.record, **recording, in_child);
   close(*output_fd);
   if (!subject.ok())
-    return RefuseToShow(subject.status(), is_attached ? kCannot : ExitCodeOfRefusal(subject.status()));
+    return RefuseToShow(subject.status(), is_attached ? kCannotShow : ExitCodeOfRefusal(subject.status()));
 
   Top top(options, **recording, signals, terminal.get());
   const bool has_ended = top.Show(subject->get());
