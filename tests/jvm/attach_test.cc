@@ -94,6 +94,18 @@ TEST_F(JvmAttach, NamesTheLineOfTheNextHang) {
                                           LineOf("Thread.sleep(1200)") + " < "));
 }
 
+TEST_F(JvmAttach, WatchesASelectorThatWaitsAlready) {
+  Process program({LAGWATCH_JAVA, "-cp", LAGWATCH_JVM_CLASSES, "SelectorProgram", "alone", "after-input"});
+  ASSERT_TRUE(WaitUntil([&] { return HasThread(program.pid(), "request-loop"); }));
+  EXPECT_EQ(Lagwatch("attach", std::to_string(program.pid())).exit_code, 0);
+  program.WriteInput("\n");
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  EXPECT_EQ(program.Output() + program.Errors(), "");
+  const testing::json report = HangIn("SelectorProgram.handleRequest");
+  ASSERT_FALSE(report.is_null());
+  EXPECT_EQ(report["loop"], "request-loop");
+}
+
 TEST_F(JvmAttach, IsEndedByDetachAndBegunAgain) {
   const auto churn = StartChurn({});
   const std::string pid = std::to_string(churn->pid());
