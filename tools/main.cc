@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   lagwatch::tools::AddRunCommand(&app, &exit_code);
   lagwatch::tools::AddWatchCommand(&app, &exit_code);
+  lagwatch::tools::AddAttachCommands(&app, &exit_code);
   lagwatch::tools::AddTraceCommand(&app, &exit_code);
   lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, &exit_code);
   lagwatch::tools::AddUploadCommand(&app, &exit_code);

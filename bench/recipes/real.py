@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Freezes real servers under load, and asks a collector for the cause."""
+import atexit
 import json
 import os
 import pathlib
@@ -109,10 +110,25 @@ def express():
     return {"NODE_PATH": str(folder / "node_modules")}
 
 
+def virtual_screen():
+    """The environment of a program with windows, which a screen of its own shows."""
+    output, its_end = os.pipe()
+    screen = subprocess.Popen(["Xvfb", "-displayfd", str(its_end), "-nolisten", "tcp", "-screen", "0", "800x600x24"],
+                              pass_fds=[its_end], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    atexit.register(screen.kill)
+    os.close(its_end)
+    with os.fdopen(output) as lines:
+        return {"DISPLAY": ":" + lines.readline().strip()}
+
+
+NETTY = ":".join(f"/usr/share/java/netty-{part}.jar"
+                 for part in ["buffer", "codec", "codec-http", "common", "handler", "resolver", "transport"])
 ALL = {
     "aiohttp": WebServer("orders_aiohttp.py", ["/usr/bin/python3"]),
     "express": WebServer("orders_express.js", ["node"], express),
+    "netty": WebServer("OrdersNetty.java", ["java", "-cp", NETTY]),
     "redis": Redis(),
+    "swing": WebServer("OrdersSwing.java", ["java"], virtual_screen),
 }
 
 

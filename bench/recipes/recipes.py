@@ -26,7 +26,7 @@ import real
 from expectation import expectation, matches
 
 PACKAGES = ["lua-socket", "lua5.1", "lua5.3", "lua5.4", "nodejs", "npm", "openjdk-17-jdk-headless", "python3-aiohttp",
-            "redis-server", "redis-tools", "ruby"]
+            "redis-server", "redis-tools", "ruby", "libnetty-java", "openjdk-17-jre", "xvfb"]
 FOLDER = pathlib.Path(__file__).resolve().parent
 THRESHOLD_MS = 300
 LONGEST_S = 12

@@ -26,6 +26,10 @@ std::string ParseAgentOptions(const char* text, AgentOptions* options) {
       options->is_strict = texts[i + 1] != "0";
     } else if (texts[i] == "children") {
       options->watches_children = texts[i + 1] != "0";
+    } else if (texts[i] == "stop") {
+      options->is_stop = texts[i + 1] != "0";
+    } else if (texts[i] == "answer") {
+      options->answer_file = texts[i + 1];
     } else if (lw_options_set(&options->options, texts[i].c_str(), texts[i + 1].c_str()) == 0 &&
                error.empty()) {
       error = "invalid option '" + texts[i] + "=" + texts[i + 1] + "'";

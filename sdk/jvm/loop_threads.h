@@ -10,9 +10,24 @@
 
 namespace lagwatch::sdk::jvm {
 
-// Takes the native methods that are bound from now on. `jvmti` is borrowed for ever. Context: background,
-// while the agent is loaded; once in a process.
-void WatchLoopThreads(jvmtiEnv* jvmti);
+// Takes the native methods that are bound from now on. `jvmti` is borrowed for ever. With `has_threads`, the
+// JVM runs already: threads without an event of their start are recognized when they park. Context:
+// background, while the agent is loaded; once in a process.
+void WatchLoopThreads(jvmtiEnv* jvmti, bool has_threads);
+
+// Lets AWT's event threads park again, so that the agent sees the end of a wait that began before it. A park
+// may end at any time without a reason. Context: background, a Java thread.
+void WakeEventThreads(JNIEnv* jni);
+
+// The native methods that are bound to functions of the agent.
+enum class TakenMethod { kPark, kAccess, kEpollWait };
+
+// Returns the function to which the method is to be bound. `own` is the JVM's, which that function calls;
+// null if it is not known yet: parks return at once until it is, as a park may at any time. Context: any Java
+// thread.
+void* TakeMethod(TakenMethod method, void* own);
+// Whether the JVM's function is known. Context: any.
+bool IsTaken(TakenMethod method);
 
 // JVMTI's events. Context: any Java thread.
 void JNICALL OnNativeMethodBind(jvmtiEnv* jvmti, JNIEnv* jni, jthread thread, jmethodID method, void* address,

@@ -12,7 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As built or as installed; empty when it is in neither place.
+}  // namespace
+
+// As built or as installed.
 fs::path FindAgent() {
   const fs::path prefix = OwnProgram().parent_path().parent_path();
   for (const char* place :
@@ -22,8 +24,6 @@ fs::path FindAgent() {
   return {};
 }
 
-}  // namespace
-
 bool IsJava(const std::string& program) {
   std::error_code error;
   const fs::path file = fs::canonical(program, error);
@@ -32,8 +32,8 @@ bool IsJava(const std::string& program) {
   return fs::exists(home / "lib/server/libjvm.so", error) && !FindAgent().empty();
 }
 
-base::Result<std::string> JavaToolOptions(const Options& options, bool with_children) {
-  std::string text = "-agentpath:" + FindAgent().string() + "=children=" + (with_children ? "1" : "0");
+base::Result<std::string> AgentOptionTexts(const Options& options, bool with_children) {
+  std::string text = std::string("children=") + (with_children ? "1" : "0");
   auto add = [&](std::string_view name, std::string_view value) {
     text.append(",").append(name).append("=").append(value);
   };
@@ -53,6 +53,12 @@ base::Result<std::string> JavaToolOptions(const Options& options, bool with_chil
   if (!is_valid || FindAgent().string().find_first_of(" \t\n") != std::string::npos)
     return base::Status(base::StatusCode::kInvalid,
                         "options for a JVM must not contain blanks, commas or quotation marks");
+  return text;
+}
+
+base::Result<std::string> JavaToolOptions(const Options& options, bool with_children) {
+  const std::string text =
+      "-agentpath:" + FindAgent().string() + "=" + LAGWATCH_TRY(AgentOptionTexts(options, with_children));
   const char* previous = std::getenv(kJavaOptionsVariable);
   return previous == nullptr || *previous == '\0' ? text : std::string(previous) + " " + text;
 }

@@ -4,6 +4,7 @@
 
 #include <lagwatch/options.h>
 
+#include <filesystem>
 #include <string>
 
 #include "base/status.h"
@@ -21,5 +22,11 @@ inline constexpr char kJavaOptionsVariable[] = "JAVA_TOOL_OPTIONS";
 // JVMs that this one starts load the agent, too. Errors: kInvalid if an option contains a blank or a comma:
 // the variable cannot carry them.
 base::Result<std::string> JavaToolOptions(const Options& options, bool with_children);
+
+// The agent's library; empty if it is not installed.
+std::filesystem::path FindAgent();
+
+// The agent's options for these, as the agent takes them. Errors: kInvalid as above.
+base::Result<std::string> AgentOptionTexts(const Options& options, bool with_children);
 
 }  // namespace lagwatch::tools

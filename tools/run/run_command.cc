@@ -9,7 +9,6 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,18 +21,16 @@
 #include "tools/commands.h"
 #include "tools/run/checks.h"
 #include "tools/run/java.h"
-#include "tools/run/option_flags.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
+#include "tools/run/watch_flags.h"
 
 namespace lagwatch::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct RunOptions {
-  Options options;
-  OptionWords words;
+struct RunOptions : WatchFlags {
   sdk::PreloadConfig config;
   bool is_quiet = false;
   std::vector<std::string> command;
@@ -97,11 +94,7 @@ int Run(RunOptions run) {
   if (!program.ok()) return Refuse(program.status().message());
 
   Options& options = run.options;
-  if (run.words.expensive == "leaf") options.detection.expensive = LW_EXPENSIVE_LEAF;
-  if (!run.words.dump_signal.empty()) {
-    options.dump.signal = SignalNumber(run.words.dump_signal);
-    if (options.dump.signal == 0) return Refuse("run: '" + run.words.dump_signal + "' is not a signal");
-  }
+  if (base::Status status = run.ApplyNames(); !status.ok()) return Refuse("run: " + status.message());
   // Without the option, each program that is followed has a name of its own.
   const std::string app =
       options.app.empty() ? fs::path(run.command.front()).filename().string() : options.app;
@@ -123,7 +116,7 @@ int Run(RunOptions run) {
     return Refuse("run: " + status.message());
   if (!options.endpoint.empty()) {
     options.app = app;
-    base::Status status = StartSidecar(OwnProgram(), options);
+    base::Status status = StartSidecar(OwnProgram(), options, getpid());
     if (!status.ok() && !run.is_quiet)
       std::cerr << "lagwatch: reports stay in " << options.spool_directory << ": " << status.message()
                 << "\n";
@@ -144,7 +137,7 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       "  lagwatch run -- redis-server --port 6380\n"
       "  lagwatch clusters");
   sdk::PreloadConfig& config = options->config;
-  AddOptionFlags(run, &options->options, &options->words);
+  AddWatchFlags(run, options.get());
   run->add_option("--threads", config.threads,
                   "Threads whose loops to watch: auto (the main thread, or other threads while it has no "
                   "loop), main, all, or a thread's name")

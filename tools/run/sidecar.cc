@@ -59,16 +59,16 @@ constexpr int kFollowedFd = 3;
 
 }  // namespace
 
-base::Status StartSidecar(const std::filesystem::path& own_program, const Options& options) {
-  int followed_fd = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
+base::Status StartSidecar(const std::filesystem::path& own_program, const Options& options,
+                          pid_t followed_pid) {
+  int followed_fd = static_cast<int>(syscall(SYS_pidfd_open, followed_pid, 0));
   if (followed_fd < 0) return base::IoError("cannot follow the program (Linux 5.3 is needed)", errno);
-  const pid_t followed_run = getpid();
   pid_t child = fork();
   if (child < 0) return base::IoError("cannot start the uploading process", errno);
   if (child == 0) {
     // A grandchild, so that the program will never meet a child that it did not start.
     setsid();
-    if (fork() == 0) BecomeSidecar(own_program, followed_fd, followed_run, options);
+    if (fork() == 0) BecomeSidecar(own_program, followed_fd, followed_pid, options);
     _exit(0);
   }
   waitpid(child, nullptr, 0);

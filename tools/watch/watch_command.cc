@@ -24,9 +24,9 @@
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
 #include "tools/run/checks.h"
-#include "tools/run/option_flags.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
+#include "tools/run/watch_flags.h"
 #include "tools/watch/targets.h"
 
 namespace lagwatch::tools {
@@ -34,9 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct WatchCommand {
-  Options options;
-  OptionWords words;
+struct WatchCommand : WatchFlags {
   TargetChoice choice;
   std::string threads = "auto";
   uint32_t interval_ms = 100;
@@ -171,7 +169,7 @@ int Watch(WatchCommand command) {
   Options& options = command.options;
   if (command.choice.words.empty() && !command.choice.is_mine)
     return RefuseWatch("say what to watch: a process id, a program's name, a unit, or --mine");
-  if (command.words.expensive == "leaf") options.detection.expensive = LW_EXPENSIVE_LEAF;
+  if (base::Status status = command.ApplyNames(); !status.ok()) return RefuseWatch(status.message());
   if (options.spool_directory.empty()) options.spool_directory = sdk::DefaultSpoolDirectory();
   options.spool_directory = fs::absolute(options.spool_directory);
   if (base::Status spool = CheckCanKeepReports(options.spool_directory); !spool.ok())
@@ -222,7 +220,7 @@ void AddWatchCommand(CLI::App* app, int* exit_code) {
       "  lagwatch watch 4711\n"
       "  lagwatch watch redis-server nginx.service\n"
       "  lagwatch watch --mine");
-  AddOptionFlags(watch, &command->options, &command->words);
+  AddWatchFlags(watch, command.get());
   watch->add_option(
       "targets", command->choice.words,
       "What to watch: process ids, names of programs, units of systemd; names and units also when "

@@ -50,6 +50,8 @@ public final class SelectorProgram {
       thread.setDaemon(true);
       thread.start();
     }
+    request('a');
+    if (arguments.length > 1) System.in.read();  // "after-input": a line of input lets it go on
     for (int i = 0; i < 12; i++) {
       Thread.sleep(20);
       request('a');

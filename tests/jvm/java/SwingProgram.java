@@ -125,6 +125,9 @@ public final class SwingProgram {
           frame.setVisible(true);
         });
     pause(200);
+    if (arguments.length > 1) {  // "after-input": a line of input lets it go on
+      System.in.read();
+    }
     if (kind.equals("busy")) {
       long end = System.nanoTime() + 2_000_000_000L;
       Runnable[] next = new Runnable[1];

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/option_flags.h"
+#include "tools/run/watch_flags.h"
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "policies/options/option_flag.h"
+#include "tools/commands.h"
 #include "tools/options/flag_names.h"
 
 namespace lagwatch::tools {
@@ -15,7 +17,7 @@ namespace {
 
 // Adds the flags of the options that have one.
 struct FlagAdder {
-  CLI::App* command;
+  CLI::App* run;
 
   void Text(const char* name, policies::OptionFlag flag, std::string standard, const char* help,
             std::string* value) const {
@@ -23,28 +25,36 @@ struct FlagAdder {
     std::erase(standard, '`');
     const std::string shown =
         standard.empty() || standard.starts_with("empty") ? "" : " (default: " + standard + ")";
-    command->add_option(FlagName(name), *value, HelpLine(help) + shown)->envname(FlagVariable(name));
+    run->add_option(FlagName(name), *value, HelpLine(help) + shown)->envname(FlagVariable(name));
   }
   void Number(const char* name, policies::OptionFlag flag, uint32_t least, uint32_t most,
               std::string_view special, const char* help, uint32_t* value) const {
     if (!flag.is_flag) return;
     if (flag.has_default) *value = flag.standard;
     const std::string shown = special.empty() ? "" : "; " + std::string(special);
-    command->add_option(FlagName(name), *value, HelpLine(help) + shown)
+    run->add_option(FlagName(name), *value, HelpLine(help) + shown)
         ->envname(FlagVariable(name))
         ->check(CLI::Range(special.starts_with("0:") ? 0 : least, most))
         ->capture_default_str();
   }
   void Switch(const char* name, policies::OptionFlag flag, const char* help, bool* value) const {
-    if (flag.is_flag) command->add_flag(FlagName(name), *value, HelpLine(help))->envname(FlagVariable(name));
+    if (flag.is_flag) run->add_flag(FlagName(name), *value, HelpLine(help))->envname(FlagVariable(name));
   }
 };
 
 }  // namespace
 
-void AddOptionFlags(CLI::App* command, Options* values, OptionWords* words) {
-  const FlagAdder adder{command};
-  Options& options = *values;
+base::Status WatchFlags::ApplyNames() {
+  if (expensive == "leaf") options.detection.expensive = LW_EXPENSIVE_LEAF;
+  if (dump_signal.empty()) return {};
+  options.dump.signal = SignalNumber(dump_signal);
+  if (options.dump.signal != 0) return {};
+  return {base::StatusCode::kInvalid, "'" + dump_signal + "' is not a signal"};
+}
+
+void AddWatchFlags(CLI::App* run, WatchFlags* values) {
+  const FlagAdder adder{run};
+  Options& options = values->options;
   using policies::FlagWith;
   using policies::kFlag;
   using policies::kNoFlag;
@@ -55,11 +65,11 @@ void AddOptionFlags(CLI::App* command, Options* values, OptionWords* words) {
   adder.Number(#name, flag, least, most, special, help, &options.path);
 #define OPTION_SWITCH(name, path, flag, help) adder.Switch(#name, flag, help, &options.path);
 #define OPTION_SIGNAL(name, path, flag, special, range, help) \
-  adder.Text(#name, flag, "", help, &words->dump_signal);
+  adder.Text(#name, flag, "", help, &values->dump_signal);
 #define OPTION_CHOICE(name, path, flag, type, standard, last, help) \
-  adder.Text(#name, flag, "", help, &words->expensive);
+  adder.Text(#name, flag, "", help, &values->expensive);
 #include "policies/options/options.def"
-  command->get_option("--expensive")->check(CLI::IsMember({"path", "leaf"}))->capture_default_str();
+  run->get_option("--expensive")->check(CLI::IsMember({"path", "leaf"}))->capture_default_str();
 }
 
 }  // namespace lagwatch::tools

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "sdk/run/default_paths.h"
+#include "tools/commands.h"
+#include "tools/read/output.h"
+#include "tools/run/java.h"
+#include "tools/run/jvm_attach.h"
+#include "tools/run/preload.h"
+#include "tools/run/sidecar.h"
+#include "tools/run/watch_flags.h"
+
+namespace lagwatch::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct AttachOptions : WatchFlags {
+  std::string target;
+};
+
+std::string CommandOf(const fs::path& process) {
+  std::ifstream file(process / "comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+// A JVM's main class or archive, as it is written in its command line.
+bool HasArgument(const fs::path& process, const std::string& text) {
+  std::ifstream file(process / "cmdline", std::ios::binary);
+  std::string argument;
+  std::getline(file, argument, '\0');  // the program
+  while (std::getline(file, argument, '\0')) {
+    if (argument == text || argument.ends_with("/" + text) || argument.ends_with("." + text)) return true;
+  }
+  return false;
+}
+
+// The process that a PID or a name means. Errors: kNotFound, and kInvalid if a name means several.
+base::Result<pid_t> FindProcess(const std::string& target) {
+  if (const auto pid = base::ParseNumber<pid_t>(target); pid && *pid > 0) {
+    if (fs::exists("/proc/" + target)) return *pid;
+    return base::Status(base::StatusCode::kNotFound, "no such process: " + target);
+  }
+  std::vector<pid_t> found;
+  std::string list;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const auto pid = base::ParseNumber<pid_t>(entry.path().filename().string());
+    if (!pid || *pid == getpid()) continue;
+    if (CommandOf(entry.path()) != target && !(IsJvm(*pid) && HasArgument(entry.path(), target))) continue;
+    found.push_back(*pid);
+    list += (list.empty() ? "" : ", ") + std::to_string(*pid);
+  }
+  if (found.empty())
+    return base::Status(base::StatusCode::kNotFound, "no process of this user is named '" + target + "'");
+  if (found.size() > 1)
+    return base::Status(base::StatusCode::kInvalid,
+                        "several processes are named '" + target + "': give one of " + list);
+  return found.front();
+}
+
+// Errors: kInvalid, saying what works instead.
+base::Status CheckIsJvm(pid_t pid) {
+  const fs::path process = "/proc/" + std::to_string(pid);
+  if (access((process / "maps").c_str(), R_OK) != 0 || !std::ifstream(process / "maps").good()) {
+    return {base::StatusCode::kInvalid, "process " + std::to_string(pid) +
+                                            " belongs to another user: run lagwatch as that user or as root"};
+  }
+  if (!IsJvm(pid)) {
+    return {base::StatusCode::kInvalid, "process " + std::to_string(pid) + " (" + CommandOf(process) +
+                                            ") is not a JVM: `lagwatch watch " + std::to_string(pid) +
+                                            "` watches it from outside, and `lagwatch run -- " +
+                                            CommandOf(process) + " …` from its start"};
+  }
+  if (FindAgent().empty()) {
+    return {base::StatusCode::kNotFound,
+            "liblagwatch_jvm.so is not beside this program: install lagwatch with a JDK"};
+  }
+  return {};
+}
+
+int RefuseAttach(const std::string& message) {
+  Fail(message);
+  return 2;
+}
+
+// The watched program sends nothing itself.
+Options OptionsOfProgram(const AttachOptions& attach) {
+  Options options = attach.options;
+  options.endpoint.clear();
+  options.key.clear();
+  options.upload = {};
+  return options;
+}
+
+int Attach(AttachOptions attach) {
+  if (base::Status status = attach.ApplyNames(); !status.ok())
+    return RefuseAttach("attach: " + status.message());
+  auto pid = FindProcess(attach.target);
+  if (!pid.ok()) return RefuseAttach("attach: " + pid.status().message());
+  if (base::Status status = CheckIsJvm(*pid); !status.ok())
+    return RefuseAttach("attach: " + status.message());
+  Options& options = attach.options;
+  const std::string process = "/proc/" + std::to_string(*pid);
+  struct stat owner {};
+  // Another user's program has its own spool directory by default: it could not write to root's.
+  const bool is_own = stat(process.c_str(), &owner) == 0 && owner.st_uid == geteuid();
+  if (options.spool_directory.empty() && (is_own || !options.endpoint.empty()))
+    options.spool_directory = sdk::DefaultSpoolDirectory();
+  if (!options.spool_directory.empty()) options.spool_directory = fs::absolute(options.spool_directory);
+  const auto texts = AgentOptionTexts(OptionsOfProgram(attach), /*with_children=*/true);
+  if (!texts.ok()) return RefuseAttach("attach: " + texts.status().message());
+  if (base::Status status = LoadIntoJvm(*pid, FindAgent(), *texts); !status.ok())
+    return RefuseAttach("attach: " + status.message());
+  std::cout << "process " << *pid << " is watched; `lagwatch detach " << *pid << "` ends that\n";
+  if (options.endpoint.empty()) return 0;
+  if (options.app.empty()) options.app = CommandOf(process);
+  base::Status status = StartSidecar(OwnProgram(), options, *pid);
+  return status.ok() ? 0 : Fail("reports stay in " + options.spool_directory + ": " + status.message());
+}
+
+int Detach(const std::string& target) {
+  auto pid = FindProcess(target);
+  if (!pid.ok()) return RefuseAttach("detach: " + pid.status().message());
+  if (base::Status status = CheckIsJvm(*pid); !status.ok())
+    return RefuseAttach("detach: " + status.message());
+  if (base::Status status = LoadIntoJvm(*pid, FindAgent(), "stop=1"); !status.ok())
+    return RefuseAttach("detach: " + status.message());
+  std::cout << "process " << *pid << " is not watched any more\n";
+  return 0;
+}
+
+}  // namespace
+
+void AddAttachCommands(CLI::App* app, int* exit_code) {
+  auto options = std::make_shared<AttachOptions>();
+  CLI::App* attach = app->add_subcommand("attach", "Watch a JVM that runs already");
+  attach->footer(
+      "The JVM loads lagwatch's agent, which watches its event threads and selector loops from their next "
+      "wait\n"
+      "on. A JVM 21 or later prints a warning about that on its stderr, unless it has the option\n"
+      "-XX:+EnableDynamicAgentLoading. Other programs are watched by `lagwatch watch`.\n\n"
+      "  lagwatch attach app.jar\n"
+      "  lagwatch reports");
+  attach
+      ->add_option("PID|NAME", options->target,
+                   "The process, its name, or the main class or archive of a JVM")
+      ->required();
+  AddWatchFlags(attach, options.get());
+  attach->callback([options, exit_code] { *exit_code = Attach(*options); });
+
+  auto target = std::make_shared<std::string>();
+  CLI::App* detach = app->add_subcommand("detach", "End the watching of a JVM");
+  detach->footer("The agent stays loaded without a thread; `lagwatch attach` watches the JVM again.");
+  detach->add_option("PID|NAME", *target, "As for `lagwatch attach`")->required();
+  detach->callback([target, exit_code] { *exit_code = Detach(*target); });
+}
+
+}  // namespace lagwatch::tools

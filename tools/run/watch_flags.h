@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags that `lagwatch run`, `watch` and `attach` have in common. Context: background.
+#pragma once
+
+#include <lagwatch/options.h>
+
+#include <string>
+
+#include "base/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace lagwatch::tools {
+
+struct WatchFlags {
+  Options options;
+  // By name; ApplyNames() puts them into the options.
+  std::string dump_signal;
+  std::string expensive = "path";
+
+  // Errors: kInvalid if a name is unknown.
+  base::Status ApplyNames();
+};
+
+// Adds a flag and a variable of the environment for each option that has one. `values` must outlive parsing.
+void AddWatchFlags(CLI::App* command, WatchFlags* values);
+
+}  // namespace lagwatch::tools
