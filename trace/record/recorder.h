@@ -19,6 +19,7 @@
 #include "trace/instrument/function_filter.h"
 #include "trace/record/arena.h"
 #include "trace/record/sampler.h"
+#include "trace/record/script_samples.h"
 #include "trace/record/self_captures.h"
 
 namespace lagwatch::trace {
@@ -86,7 +87,7 @@ class Recorder {
  private:
   Recorder(Arena* arena, std::shared_ptr<stack::CodeMap> code);
 
-  RecorderState state() { return {arena_, &stack_mutex_, &stacks_, &threads_, &ticks_per_ms_}; }
+  RecorderState state() { return {arena_, &stack_mutex_, &stacks_, &threads_, &ticks_per_ms_, &scripts_}; }
 
   base::Status AddSampler(BlockPool pool, const RecorderOptions& options,
                           const std::atomic<int64_t>* interval_ns);
@@ -112,6 +113,7 @@ class Recorder {
 
   Arena* arena_;
   std::shared_ptr<stack::CodeMap> code_;
+  ScriptSamples scripts_;
   std::mutex stack_mutex_;
   StackTable stacks_;
   ThreadPlaces threads_;

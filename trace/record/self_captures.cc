@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "trace/hooks/stack_copies.h"
 #include "trace/record/cpu_timers.h"
 
 namespace lagwatch::trace {
@@ -55,7 +56,8 @@ SelfCaptures::SelfCaptures(const RecorderState& state, std::shared_ptr<stack::Co
       main_writer_(state.arena->main_pool(), counters_),
       worker_writer_(state.arena->worker_pool(), counters_),
       stack_(new stack::Stack),
-      dropped_captures_(HookRecorder::counters().threads.dropped_full) {}
+      dropped_captures_(HookRecorder::counters().threads.dropped_full),
+      refused_copies_(g_stack_copies.refused_count()) {}
 
 SelfCaptures::~SelfCaptures() {
   Stop();
@@ -77,13 +79,19 @@ void SelfCaptures::Drain(const ArenaClock& clock) {
   WriteOldSamples(is_stopped_ ? INT64_MAX : clock.NowNs() - kMostHeldNs);
   const uint64_t dropped = HookRecorder::counters().threads.dropped_full;
   counters_->captures_dropped.Add(dropped - std::exchange(dropped_captures_, dropped));
+  const uint64_t refused = g_stack_copies.refused_count();
+  counters_->copies_refused.Add(refused - std::exchange(refused_copies_, refused));
 }
 
 void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_t* program_counters,
                          const ArenaClock& clock) {
-  stack_->Clear();
-  stack_->frame_count = std::min<uint32_t>(record.depth, stack::kMaxFrames);
-  for (uint32_t i = 0; i < stack_->frame_count; ++i) stack_->frames[i] = code_->Resolve(program_counters[i]);
+  bool is_complete = record.is_complete;
+  if (!ReadCopy(tid, record, &is_complete)) {
+    stack_->Clear();
+    stack_->frame_count = std::min<uint32_t>(record.depth, stack::kMaxFrames);
+    for (uint32_t i = 0; i < stack_->frame_count; ++i)
+      stack_->frames[i] = code_->Resolve(program_counters[i]);
+  }
   RunRecord run{};
   {
     const std::lock_guard lock(*state_.stack_mutex);
@@ -98,7 +106,7 @@ void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_
   run.kind = static_cast<uint8_t>(record.run);
   run.call = static_cast<uint8_t>(record.call);
   run.is_for_all = record.is_for_all;
-  run.is_complete = record.is_complete;
+  run.is_complete = is_complete;
   run.object = record.object;
   run.totals = record.totals;
   counters_->raw_bytes.Add(kRawSampleBytes + record.depth * sizeof(uint64_t));
@@ -111,6 +119,14 @@ void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_
   FinishSamples(tid);
   run.has_totals = true;
   WriterOf(tid).Write(run);
+}
+
+bool SelfCaptures::ReadCopy(int32_t tid, const CaptureRecord& record, bool* is_complete) {
+  if (record.stack_copy == 0) return false;
+  state_.scripts->Unwind(tid, g_stack_copies.Find(record.stack_copy), stack_.get());
+  g_stack_copies.Give(record.stack_copy);
+  *is_complete = stack_->completeness == stack::Completeness::kComplete;
+  return stack_->frame_count != 0;
 }
 
 void SelfCaptures::DrainDispatches(const ArenaClock& clock) {

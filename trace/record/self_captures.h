@@ -50,6 +50,8 @@ class SelfCaptures {
   RunWriter& WriterOf(int32_t tid) { return tid == main_tid_ ? main_writer_ : worker_writer_; }
   void Write(int32_t tid, const CaptureRecord& record, const uint64_t* program_counters,
              const ArenaClock& clock);
+  // Reads the stack that the thread copied, with its script frames, into stack_. False if it copied none.
+  bool ReadCopy(int32_t tid, const CaptureRecord& record, bool* is_complete);
   void DrainDispatches(const ArenaClock& clock);
 
   RecorderState state_;
@@ -65,6 +67,7 @@ class SelfCaptures {
   base::MappedArray<RunRecord> open_runs_;  // by the thread's id
   HookRecorder hooks_;
   uint64_t dropped_captures_;  // of all recordings of this process so far
+  uint64_t refused_copies_;    // likewise
   bool is_stopped_ = false;
 };
 
