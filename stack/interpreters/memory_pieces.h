@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/hash.h"
 #include "base/process/safe_memory.h"
 
 namespace lagwatch::stack {
@@ -22,6 +23,7 @@ class MemoryPieces {
     count_ = 0;
     size_bytes_ = 0;
     is_whole_ = false;
+    key_ = base::kFnvOffsetBasis;
   }
   // Copies memory of this process; returns the copy, null if it cannot be read or there is no room. One
   // system call.
@@ -46,6 +48,10 @@ class MemoryPieces {
   // All memory that may have changed by the time that the pieces are read is among them.
   void MarkWhole() { is_whole_ = true; }
   bool is_whole() const { return is_whole_; }
+  // A part of what distinguishes the script frames: of whole pieces, equal keys mean equal functions and
+  // lines.
+  void AddToKey(uint64_t word) { key_ = base::HashWord(word, key_); }
+  uint64_t key() const { return key_; }
 
  private:
   struct Piece {
@@ -57,6 +63,7 @@ class MemoryPieces {
   size_t count_;
   size_t size_bytes_;
   bool is_whole_;
+  uint64_t key_;
   std::array<Piece, kMostPieces> pieces_;
   std::array<uint8_t, kMostBytes> bytes_;
 };

@@ -113,7 +113,10 @@ bool Write(const ThreadSlot& slot, CaptureThread* thread, const CallRegisters& f
   record->end_ticks = call.end_ticks;
   record->object = call.object;
   record->dispatch = DispatchOf(slot);
-  record->stack_copy = g_stack_copies.is_wanted() ? g_stack_copies.Take(from, call.registers) : 0;
+  record->stack_copy =
+      g_stack_copies.is_wanted()
+          ? g_stack_copies.Take(from, call.registers, {CaptureRing::Pcs(record), depth}, &thread->last_copy)
+          : 0;
   record->depth = static_cast<uint8_t>(depth);
   record->run = call.run;
   record->call = call.call;

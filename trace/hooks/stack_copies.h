@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "stack/frames/raw_stack.h"
 #include "stack/interpreters/memory_pieces.h"
@@ -33,20 +34,30 @@ using CopyPieces = void (*)(void* context, const stack::Registers& registers, st
 // reader. Prepare() and Forget() while no thread takes.
 class StackCopies {
  public:
-  static constexpr uint32_t kCapacity = 64;
+  static constexpr uint32_t kCapacity = 250;
+  // In place of a number: the thread had the same frames when it made its last copy.
+  static constexpr uint8_t kSame = 255;
 
   // Makes room, which stays for ever: a few MiB, of which pages are touched when they are needed. False
   // without memory. `copy_pieces` may be null; `context` is handed to it. Context: background.
   bool Prepare(CopyPieces copy_pieces, void* context);
+  // Copies stand for equal ones for so long. Context: any.
+  void SetSameTicks(uint64_t ticks) { same_ticks_.store(ticks, std::memory_order_relaxed); }  // a number
   // From now on threads copy their stacks, or no longer.
   void SetWanted(bool is_wanted) { is_wanted_.store(is_wanted, std::memory_order_release); }
   // Acquire: the preparations come before.
   bool is_wanted() const { return is_wanted_.load(std::memory_order_acquire); }
 
+  // A thread's last copy. All zero at first.
+  struct Last {
+    uint64_t key;    // of its frames
+    uint64_t ticks;  // when it was made
+  };
   // Copies the calling thread's stack from `from` outwards, with `registers`, those of a signal's context, if
-  // not null. Returns a number for Find() and Give(); 0 if there is no room, which is counted. Context: hot,
-  // signal.
-  uint8_t Take(const CallRegisters& from, const stack::Registers* registers);
+  // not null. `program_counters` are those of its native frames. Returns a number for Find() and Give(), or
+  // kSame; 0 if there is no room, which is counted. Context: hot, signal.
+  uint8_t Take(const CallRegisters& from, const stack::Registers* registers,
+               std::span<const uint64_t> program_counters, Last* last);
   const StackCopy& Find(uint8_t number) const { return copies_[number - 1]; }
   void Give(uint8_t number) {
     is_taken_[number - 1].store(false, std::memory_order_release);  // pairs with Take(): it was read
@@ -56,12 +67,15 @@ class StackCopies {
   uint64_t refused_count() const { return refused_.load(std::memory_order_relaxed); }
 
  private:
+  bool IsSame(const stack::MemoryPieces& pieces, std::span<const uint64_t> program_counters,
+              Last* last) const;
+
   std::atomic<bool> is_wanted_{false};
   StackCopy* copies_ = nullptr;  // kCapacity; null until they were needed
   CopyPieces copy_pieces_ = nullptr;
   void* context_ = nullptr;
   std::array<std::atomic<bool>, kCapacity> is_taken_{};
-  std::atomic<uint32_t> next_{0};
+  std::atomic<uint64_t> same_ticks_{0};  // so long a copy stands for others
   std::atomic<uint64_t> refused_{0};
 };
 static_assert(std::atomic<bool>::is_always_lock_free, "not signal-safe");

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/hash.h"
 #include "base/process/mapped_memory.h"
 #include "base/process/safe_memory.h"
+#include "base/ticks.h"
 #include "stack/signal/context.h"
 #include "stack/signal/replaced_returns.h"
 #include "trace/hooks/stack_copies.h"
@@ -56,10 +58,10 @@ bool StackCopies::Prepare(CopyPieces copy_pieces, void* context) {
   return copies_ != nullptr;
 }
 
-uint8_t StackCopies::Take(const CallRegisters& from, const stack::Registers* registers) {
-  const uint32_t first = next_.fetch_add(1, std::memory_order_relaxed);  // a hint
-  for (uint32_t i = 0; i < kCapacity; ++i) {
-    const uint32_t index = (first + i) % kCapacity;
+uint8_t StackCopies::Take(const CallRegisters& from, const stack::Registers* registers,
+                          std::span<const uint64_t> program_counters, Last* last) {
+  // The first ones, so that no more pages are touched than are needed.
+  for (uint32_t index = 0; index < kCapacity; ++index) {
     bool expected = false;
     // Acquire: the reader is done with it.
     if (is_taken_[index].load(std::memory_order_relaxed) ||
@@ -69,13 +71,32 @@ uint8_t StackCopies::Take(const CallRegisters& from, const stack::Registers* reg
     copy.registers = registers != nullptr ? *registers : RegistersOf(from);
     uint64_t& program_counter = copy.registers.value[stack::Registers::kProgramCounter];
     program_counter = stack::CurrentReplacedReturns().Original(program_counter);
-    CopyStack(copy.registers.stack_pointer(), &copy);
     copy.pieces.Clear();
     if (copy_pieces_ != nullptr) copy_pieces_(context_, copy.registers, &copy.pieces);
+    if (IsSame(copy.pieces, program_counters, last)) {
+      is_taken_[index].store(false, std::memory_order_relaxed);  // nobody else has seen it
+      return kSame;
+    }
+    CopyStack(copy.registers.stack_pointer(), &copy);
     return static_cast<uint8_t>(index + 1);
   }
   refused_.fetch_add(1, std::memory_order_relaxed);  // a statistic
   return 0;
+}
+
+// Short: the native frames of a Python loop that waits again and again are the same, too.
+bool StackCopies::IsSame(const stack::MemoryPieces& pieces, std::span<const uint64_t> program_counters,
+                         Last* last) const {
+  const uint64_t now_ticks = base::ReadTicks();
+  uint64_t key = 0;
+  if (pieces.is_whole()) {
+    key = pieces.key();
+    for (const uint64_t program_counter : program_counters) key = base::HashWord(program_counter, key);
+  }
+  const bool is_same = key != 0 && key == last->key &&
+                       now_ticks - last->ticks < same_ticks_.load(std::memory_order_relaxed);  // a number
+  if (!is_same) *last = {key, now_ticks};
+  return is_same;
 }
 
 void StackCopies::Forget() {

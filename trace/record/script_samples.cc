@@ -25,6 +25,7 @@ ScriptSamples::ScriptSamples(Arena* arena, std::shared_ptr<stack::CodeMap> code)
 void ScriptSamples::LookAtModules() {
   const std::lock_guard lock(mutex_);
   interpreters_.LookAtNewModules(code_.get());
+  RefreshIfDue();
   if (raw_ != nullptr || !interpreters_.has_found()) return;
   auto raw = base::MapBlock<stack::RawStack>(1);
   if (raw == nullptr || !g_stack_copies.Prepare(CopyPieces, &interpreters_)) return;
@@ -56,7 +57,7 @@ void ScriptSamples::Unwind(int tid, const StackCopy& copy, stack::Stack* stack) 
   memory_.Use(&copy.pieces, base::SystemClock().MonoNs());
   interpreters_.AddTo({.tid = tid, .raw = &raw}, code_.get(), stack);
   memory_.Use(nullptr, 0);
-  NoteFunctions(stack);
+  if (!NoteFunctions(stack)) has_missed_ = true;
   RecordCounters& counters = arena_->header().counters;
   counters.script_samples.Add();
   counters.script_ns.Add(static_cast<uint64_t>(ThreadCpuNow() - begin_ns));
@@ -66,13 +67,26 @@ void ScriptSamples::CopyPieces(void* self, const stack::Registers& registers, st
   static_cast<stack::InterpreterStacks*>(self)->CopyPieces(registers, pieces);
 }
 
-void ScriptSamples::NoteFunctions(stack::Stack* stack) {
+void ScriptSamples::RefreshIfDue() {
+  constexpr int64_t kShortestPauseNs = 100'000'000;
+  constexpr int64_t kLongestPauseNs = 100'000'000'000;
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  if (!std::exchange(has_missed_, false) || now_ns - refreshed_ns_ < refresh_pause_ns_) return;
+  code_->Refresh();
+  refreshed_ns_ = now_ns;
+  refresh_pause_ns_ = std::clamp(2 * refresh_pause_ns_, kShortestPauseNs, kLongestPauseNs);
+}
+
+bool ScriptSamples::NoteFunctions(stack::Stack* stack) {
+  bool has_scripts = false;
   for (stack::Frame& frame : std::span(stack->frames, stack->frame_count)) {
     if (frame.module == stack::kNoModule || !code_->modules().module(frame.module).is_language) continue;
+    has_scripts = true;
     const uint64_t number = frame.function_offset;
     frame.offset -= number;
     frame.function_offset = functions_.Find(number, code_->script_functions());
   }
+  return has_scripts;
 }
 
 }  // namespace lagwatch::trace

@@ -36,7 +36,9 @@ class ScriptSamples final : public stack::ScriptStacks {
 
  private:
   static void CopyPieces(void* self, const stack::Registers& registers, stack::MemoryPieces* pieces);
-  void NoteFunctions(stack::Stack* stack);
+  // Returns whether there are frames of scripts.
+  bool NoteFunctions(stack::Stack* stack);
+  void RefreshIfDue();
 
   Arena* arena_;
   std::shared_ptr<stack::CodeMap> code_;
@@ -44,6 +46,11 @@ class ScriptSamples final : public stack::ScriptStacks {
   stack::SampledMemory memory_;
   stack::InterpreterStacks interpreters_{&memory_};
   FunctionTable functions_;
+  // Interpreters' states lie in memory that the code map may not know yet. Refreshes are further and further
+  // apart: threads without scripts need none.
+  bool has_missed_ = false;
+  int64_t refresh_pause_ns_ = 0;
+  int64_t refreshed_ns_ = 0;
   base::MappedBlock<stack::RawStack> raw_;  // one; null until there is an interpreter
 };
 

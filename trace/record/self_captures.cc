@@ -39,7 +39,7 @@ base::Result<std::unique_ptr<SelfCaptures>> SelfCaptures::Start(const RecorderSt
   captures->walker_ = std::move(walker).value();
   options.walker = WalkByTables;
   options.walker_context = captures->walker_.get();
-  if (!captures->open_runs_.Resize(kOpenRuns))
+  if (!captures->open_runs_.Resize(kOpenRuns) || !captures->last_copies_.Resize(kOpenRuns))
     return base::Status(base::StatusCode::kUnavailable, "no memory to record a trace with");
   if (base::Status status = captures->hooks_.Start(options); !status.ok()) return status;
   ActOnCpuTimers(true);
@@ -72,6 +72,8 @@ void SelfCaptures::Stop() {
 }
 
 void SelfCaptures::Drain(const ArenaClock& clock) {
+  constexpr uint64_t kSameMs = 100;  // for so long a stack of the table is certainly not forgotten
+  g_stack_copies.SetSameTicks(kSameMs * clock.TicksPerMs());
   hooks_.Drain([&](int32_t tid, const CaptureRecord& record, const uint64_t* program_counters) {
     Write(tid, record, program_counters, clock);
   });
@@ -86,16 +88,14 @@ void SelfCaptures::Drain(const ArenaClock& clock) {
 void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_t* program_counters,
                          const ArenaClock& clock) {
   bool is_complete = record.is_complete;
-  if (!ReadCopy(tid, record, &is_complete)) {
+  RunRecord run{};
+  run.stack = StackOfCopy(tid, record, &is_complete);
+  if (run.stack == kNoStack) {
     stack_->Clear();
     stack_->frame_count = std::min<uint32_t>(record.depth, stack::kMaxFrames);
     for (uint32_t i = 0; i < stack_->frame_count; ++i)
       stack_->frames[i] = code_->Resolve(program_counters[i]);
-  }
-  RunRecord run{};
-  {
-    const std::lock_guard lock(*state_.stack_mutex);
-    run.stack = state_.stacks->Intern(*stack_);
+    run.stack = Intern();
   }
   if (run.stack == kNoStack) return;
   run.begin_ns = clock.ToMonoNs(record.begin_ticks);
@@ -121,12 +121,25 @@ void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_
   WriterOf(tid).Write(run);
 }
 
-bool SelfCaptures::ReadCopy(int32_t tid, const CaptureRecord& record, bool* is_complete) {
-  if (record.stack_copy == 0) return false;
+uint32_t SelfCaptures::StackOfCopy(int32_t tid, const CaptureRecord& record, bool* is_complete) {
+  if (record.stack_copy == 0) return kNoStack;
+  LastCopy& last = last_copies_[static_cast<size_t>(tid) % kOpenRuns];
+  if (record.stack_copy == StackCopies::kSame) {
+    if (last.tid != tid || last.stack == kNoStack) return kNoStack;
+    *is_complete = last.is_complete;
+    return last.stack;
+  }
   state_.scripts->Unwind(tid, g_stack_copies.Find(record.stack_copy), stack_.get());
   g_stack_copies.Give(record.stack_copy);
-  *is_complete = stack_->completeness == stack::Completeness::kComplete;
-  return stack_->frame_count != 0;
+  last = {tid, stack_->frame_count == 0 ? kNoStack : Intern(),
+          stack_->completeness == stack::Completeness::kComplete};
+  *is_complete = last.is_complete;
+  return last.stack;
+}
+
+uint32_t SelfCaptures::Intern() {
+  const std::lock_guard lock(*state_.stack_mutex);
+  return state_.stacks->Intern(*stack_);
 }
 
 void SelfCaptures::DrainDispatches(const ArenaClock& clock) {

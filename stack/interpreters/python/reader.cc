@@ -122,6 +122,8 @@ void Reader::CopyPieces(int tid, MemoryPieces* pieces) const {
     }
     if (bytes == nullptr) bytes = pieces->Copy(frame, frame_bytes_);
     if (bytes == nullptr) return;
+    pieces->AddToKey(word_at(bytes, layout_.code));
+    pieces->AddToKey(word_at(bytes, layout_.instruction));
     frame = word_at(bytes, layout_.caller);
   }
   pieces->MarkWhole();
