@@ -65,8 +65,12 @@ class StackCopies {
   // All are free again: in a child of fork(), and before a recording.
   void Forget();
   uint64_t refused_count() const { return refused_.load(std::memory_order_relaxed); }
+  // The time that threads spent in Take(), in ticks.
+  uint64_t spent_ticks() const { return spent_ticks_.load(std::memory_order_relaxed); }
 
  private:
+  uint8_t TakePlace(const CallRegisters& from, const stack::Registers* registers,
+                    std::span<const uint64_t> program_counters, Last* last);
   bool IsSame(const stack::MemoryPieces& pieces, std::span<const uint64_t> program_counters,
               Last* last) const;
 
@@ -77,6 +81,7 @@ class StackCopies {
   std::array<std::atomic<bool>, kCapacity> is_taken_{};
   std::atomic<uint64_t> same_ticks_{0};  // so long a copy stands for others
   std::atomic<uint64_t> refused_{0};
+  std::atomic<uint64_t> spent_ticks_{0};
 };
 static_assert(std::atomic<bool>::is_always_lock_free, "not signal-safe");
 

@@ -60,6 +60,14 @@ bool StackCopies::Prepare(CopyPieces copy_pieces, void* context) {
 
 uint8_t StackCopies::Take(const CallRegisters& from, const stack::Registers* registers,
                           std::span<const uint64_t> program_counters, Last* last) {
+  const uint64_t begin_ticks = base::ReadTicks();
+  const uint8_t number = TakePlace(from, registers, program_counters, last);
+  spent_ticks_.fetch_add(base::ReadTicks() - begin_ticks, std::memory_order_relaxed);  // a statistic
+  return number;
+}
+
+uint8_t StackCopies::TakePlace(const CallRegisters& from, const stack::Registers* registers,
+                               std::span<const uint64_t> program_counters, Last* last) {
   // The first ones, so that no more pages are touched than are needed.
   for (uint32_t index = 0; index < kCapacity; ++index) {
     bool expected = false;
@@ -74,7 +82,7 @@ uint8_t StackCopies::Take(const CallRegisters& from, const stack::Registers* reg
     copy.pieces.Clear();
     if (copy_pieces_ != nullptr) copy_pieces_(context_, copy.registers, &copy.pieces);
     if (IsSame(copy.pieces, program_counters, last)) {
-      is_taken_[index].store(false, std::memory_order_relaxed);  // nobody else has seen it
+      is_taken_[index].store(false, std::memory_order_relaxed);  // no other thread has seen it
       return kSame;
     }
     CopyStack(copy.registers.stack_pointer(), &copy);

@@ -109,6 +109,8 @@ struct RecordCounters {
   base::Counter captures_dropped;    // of threads by themselves, whose ring was full
   base::Counter script_samples;      // of threads by themselves, with their script frames
   base::Counter script_ns;           // processor's time that script frames took
+  base::Counter copy_ns;             // that threads spent in copying their stacks, for script frames
+  base::Counter copies_same;         // equal to the one before
   base::Counter copies_refused;      // samples without script frames, because there was no room for stacks
   base::Counter functions_refused;   // frames of scripts whose functions found no place
   base::Counter dispatches_refused;  // no block for their times, or not copied in time

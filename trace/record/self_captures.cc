@@ -57,7 +57,8 @@ SelfCaptures::SelfCaptures(const RecorderState& state, std::shared_ptr<stack::Co
       worker_writer_(state.arena->worker_pool(), counters_),
       stack_(new stack::Stack),
       dropped_captures_(HookRecorder::counters().threads.dropped_full),
-      refused_copies_(g_stack_copies.refused_count()) {}
+      refused_copies_(g_stack_copies.refused_count()),
+      copy_ticks_(g_stack_copies.spent_ticks()) {}
 
 SelfCaptures::~SelfCaptures() {
   Stop();
@@ -83,6 +84,9 @@ void SelfCaptures::Drain(const ArenaClock& clock) {
   counters_->captures_dropped.Add(dropped - std::exchange(dropped_captures_, dropped));
   const uint64_t refused = g_stack_copies.refused_count();
   counters_->copies_refused.Add(refused - std::exchange(refused_copies_, refused));
+  const uint64_t copy_ticks = g_stack_copies.spent_ticks();
+  counters_->copy_ns.Add(static_cast<uint64_t>(clock.ToMonoNs(copy_ticks) -
+                                               clock.ToMonoNs(std::exchange(copy_ticks_, copy_ticks))));
 }
 
 void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_t* program_counters,
@@ -126,6 +130,7 @@ uint32_t SelfCaptures::StackOfCopy(int32_t tid, const CaptureRecord& record, boo
   LastCopy& last = last_copies_[static_cast<size_t>(tid) % kOpenRuns];
   if (record.stack_copy == StackCopies::kSame) {
     if (last.tid != tid || last.stack == kNoStack) return kNoStack;
+    counters_->copies_same.Add();
     *is_complete = last.is_complete;
     return last.stack;
   }

@@ -76,6 +76,7 @@ class SelfCaptures {
   HookRecorder hooks_;
   uint64_t dropped_captures_;  // of all recordings of this process so far
   uint64_t refused_copies_;    // likewise
+  uint64_t copy_ticks_;        // likewise
   bool is_stopped_ = false;
 };
 

@@ -36,7 +36,7 @@ class Reader {
   // The states of the last Read(), innermost first. 0 from their number on.
   uint64_t last_state(size_t index) const { return index < state_count_ ? states_[index].address : 0; }
 
-  // As Interpreter::CopyPieces(), of the state at `address`. False if it is none, or did not fit.
+  // As Interpreter::CopyPieces(), of the state at `address`. False if that is not one, or did not fit.
   bool CopyPieces(uint64_t address, MemoryPieces* pieces) const;
 
  private:
