@@ -16,6 +16,7 @@
 #include "base/system/thread.h"
 #include "base/ticks.h"
 #include "stack/threads/thread_state.h"
+#include "trace/hooks/stack_copies.h"
 #include "trace/instrument/function_patcher.h"
 
 namespace lagwatch::trace {
@@ -24,6 +25,7 @@ namespace {
 constexpr size_t kRecorderStackBytes = 512 * 1024;
 constexpr int64_t kRecorderStopNs = 3 * base::kNsPerSecond;
 constexpr int64_t kPeriodNs = 100 * base::kNsPerMs;
+constexpr int64_t kScriptPeriodNs = 20 * base::kNsPerMs;
 constexpr uint64_t kListEvery = 10;  // periods; and as soon as a sampler knows more
 constexpr int64_t kRenameNs = 1 * base::kNsPerSecond;
 // To wake up for a group takes as long as to look at some threads of it.
@@ -206,10 +208,21 @@ void Recorder::Run(void* self) {
          !recorder->is_abandoned_) {
     recorder->KeepUp();
     const int64_t due_ns = base::SystemClock().MonoNs() + kPeriodNs;
-    recorder->sleeper_.SleepUntil(due_ns);
+    recorder->DrainUntil(due_ns);
     recorder->lists_now_ |= base::SystemClock().MonoNs() < due_ns;
   }
   recorder->NoteEnd();
+}
+
+// More often while scripts are sampled: their functions may be gone soon, as at the program's end.
+void Recorder::DrainUntil(int64_t due_ns) {
+  for (int64_t next_ns = 0; g_stack_copies.is_wanted(); DrainCaptures()) {
+    next_ns = base::SystemClock().MonoNs() + kScriptPeriodNs;
+    if (next_ns >= due_ns) break;
+    sleeper_.SleepUntil(next_ns);
+    if (base::SystemClock().MonoNs() < next_ns) return;  // woken
+  }
+  sleeper_.SleepUntil(due_ns);
 }
 
 void Recorder::KeepUp() {

@@ -97,6 +97,8 @@ class Recorder {
   void DescribeProcess(const RecorderOptions& options);
   static void Run(void* self);
   void KeepUp();
+  // Until then, or until it is woken.
+  void DrainUntil(int64_t due_ns);
   void ListThreads();
   // The thread's sampler; null without one.
   Sampler* SamplerOf(int32_t tid);

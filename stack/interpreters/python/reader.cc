@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/hash.h"
 #include "stack/interpreters/python/lines.h"
 #include "stack/interpreters/text.h"
 
@@ -197,9 +198,6 @@ Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptF
       return Outcome::kDone;
     }
     const uint64_t code = word(layout_.code);
-    uint64_t function = 0;
-    if (!IsOfType(code, symbols_.code_type) || !ReadFunction(code, functions, &function))
-      return Outcome::kChanged;
     uint64_t instruction = word(layout_.instruction);
     if (layout_.bytecode == kNone) {
       constexpr uint64_t kUnitBytes = 2;  // of an index in 3.10
@@ -209,10 +207,28 @@ Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptF
     }
     const bool is_entry = layout_.is_entry != kNone && bytes[layout_.is_entry] != 0;
     const bool is_own_call = layout_.is_entry == kNone && layout_.owner == kNone;
-    frames->frames[frames->count++] = {function, ReadLine(code, instruction),
-                                       is_entry || is_own_call || next == 0};
+    ScriptFrame& script = frames->frames[frames->count];
+    if (!ReadPlace(code, instruction, functions, &script)) return Outcome::kChanged;
+    script.ends_call = is_entry || is_own_call || next == 0;
+    ++frames->count;
   }
   return Outcome::kDone;
+}
+
+bool Reader::ReadPlace(uint64_t code, uint64_t instruction, ScriptFunctions* functions, ScriptFrame* frame) {
+  Place& place = places_[base::HashWord(instruction, code) % places_.size()];
+  const bool was_seen = place.code == code && place.instruction == instruction;
+  if (IsOfType(code, symbols_.code_type) && ReadFunction(code, functions, &frame->function)) {
+    frame->line = ReadLine(code, instruction);
+    if (frame->line == 0 && was_seen && place.function == frame->function) frame->line = place.line;
+    place = {code, instruction, frame->function, frame->line};
+    return true;
+  }
+  // The code has gone since the thread was sampled, as all code does when Python ends.
+  if (!was_seen || functions->Find(place.function).name.empty()) return false;
+  frame->function = place.function;
+  frame->line = place.line;
+  return true;
 }
 
 bool Reader::ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function) {

@@ -63,6 +63,13 @@ class Reader {
     uint64_t name = 0;
     uint64_t function = 0;
   };
+  // The function and the line of an instruction, as they were read last.
+  struct Place {
+    uint64_t code = 0;
+    uint64_t instruction = 0;
+    uint64_t function = 0;
+    uint32_t line = 0;
+  };
   // A thread's state, at a place by its id; a hint, since the thread may have ended, or be another one.
   using ThreadState = std::atomic<uint64_t>;
   static_assert(ThreadState::is_always_lock_free, "not signal-safe");
@@ -76,6 +83,8 @@ class Reader {
   int TidOf(uint64_t state);
   enum class Outcome { kDone, kChanged };
   Outcome Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames);
+  // The function and the line of an instruction.
+  bool ReadPlace(uint64_t code, uint64_t instruction, ScriptFunctions* functions, ScriptFrame* frame);
   bool ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function);
   uint32_t ReadLine(uint64_t code, uint64_t instruction);
   bool IsOfType(uint64_t object, uint64_t type);
@@ -91,6 +100,7 @@ class Reader {
   size_t frame_bytes_ = 0;
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
   std::array<Known, 512> known_{};
+  std::array<Place, 512> places_{};
   std::array<ThreadState, 256> states_{};
   std::array<uint8_t, kMostTableBytes> table_;
 };
