@@ -95,7 +95,7 @@ base::Result<std::unique_ptr<Recorder>> Recorder::Start(Arena* arena, std::share
 Recorder::Recorder(Arena* arena, std::shared_ptr<stack::CodeMap> code)
     : arena_(arena),
       code_(std::move(code)),
-      scripts_(arena, code_),
+      scripts_(std::make_unique<ScriptSamples>(arena, code_)),
       stacks_(arena, &code_->modules()),
       threads_(arena) {}
 
@@ -103,7 +103,7 @@ base::Status Recorder::AddSampler(BlockPool pool, const RecorderOptions& options
                                   const std::atomic<int64_t>* interval_ns) {
   auto capturer = stack::StackCapturer::Create(options.capture, code_);
   if (!capturer.ok()) return capturer.status();
-  (*capturer)->SetScripts(&scripts_);
+  (*capturer)->SetScripts(scripts_.get());
   worker_samplers_.push_back(
       std::make_unique<Sampler>(state(), pool, std::move(capturer).value(), interval_ns, options.dispatches));
   if (!options.has_timers) worker_samplers_.back()->LeaveTimersOut();
@@ -131,7 +131,7 @@ void Recorder::DrainCaptures() {
 }
 
 base::Status Recorder::StartThreads() {
-  scripts_.LookAtModules();
+  scripts_->LookAtModules();
   CopyModules();
   const bool main_counts = main_sampler_ != nullptr && !worker_samplers_.empty();
   for (const auto& sampler : worker_samplers_)
@@ -170,6 +170,7 @@ void Recorder::DescribeProcess(const RecorderOptions& options) {
 Recorder::~Recorder() {
   while (!TryStop()) {
   }
+  if (self_captures_ != nullptr && self_captures_->is_stuck()) static_cast<void>(scripts_.release());
 }
 
 bool Recorder::TryStop() {
@@ -228,7 +229,7 @@ void Recorder::DrainUntil(int64_t due_ns) {
 void Recorder::KeepUp() {
   const uint32_t refresh_count = code_->refresh_count();
   code_->RefreshIfDue();
-  scripts_.LookAtModules();
+  scripts_->LookAtModules();
   CopyModules();
   if (code_->refresh_count() != refresh_count) calls_.LookAtModules();
   if (++period_ % kListEvery == 1 || std::exchange(lists_now_, false)) ListThreads();

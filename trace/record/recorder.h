@@ -87,7 +87,9 @@ class Recorder {
  private:
   Recorder(Arena* arena, std::shared_ptr<stack::CodeMap> code);
 
-  RecorderState state() { return {arena_, &stack_mutex_, &stacks_, &threads_, &ticks_per_ms_, &scripts_}; }
+  RecorderState state() {
+    return {arena_, &stack_mutex_, &stacks_, &threads_, &ticks_per_ms_, scripts_.get()};
+  }
 
   base::Status AddSampler(BlockPool pool, const RecorderOptions& options,
                           const std::atomic<int64_t>* interval_ns);
@@ -115,7 +117,7 @@ class Recorder {
 
   Arena* arena_;
   std::shared_ptr<stack::CodeMap> code_;
-  ScriptSamples scripts_;
+  std::unique_ptr<ScriptSamples> scripts_;
   std::mutex stack_mutex_;
   StackTable stacks_;
   ThreadPlaces threads_;

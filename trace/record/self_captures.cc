@@ -69,6 +69,7 @@ void SelfCaptures::Stop() {
   if (std::exchange(is_stopped_, true)) return;
   ActOnCpuTimers(false);
   if (hooks_.Stop()) return;
+  is_stuck_ = true;
   static_cast<void>(walker_.release());  // some thread is still walking
 }
 

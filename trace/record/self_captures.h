@@ -36,6 +36,8 @@ class SelfCaptures {
   void Drain(const ArenaClock& clock);
   // Removes the hooks; remaining captures can still be drained. Context: background.
   void Stop();
+  // Whether a thread was still capturing when it stopped: it may use `state.scripts` for ever.
+  bool is_stuck() const { return is_stuck_; }
 
  private:
   SelfCaptures(const RecorderState& state, std::shared_ptr<stack::CodeMap> code, DispatchSource* dispatches);
@@ -78,6 +80,7 @@ class SelfCaptures {
   uint64_t refused_copies_;    // likewise
   uint64_t copy_ticks_;        // likewise
   bool is_stopped_ = false;
+  bool is_stuck_ = false;
 };
 
 }  // namespace lagwatch::trace
