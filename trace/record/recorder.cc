@@ -209,21 +209,19 @@ void Recorder::Run(void* self) {
          !recorder->is_abandoned_) {
     recorder->KeepUp();
     const int64_t due_ns = base::SystemClock().MonoNs() + kPeriodNs;
-    recorder->DrainUntil(due_ns);
-    recorder->lists_now_ |= base::SystemClock().MonoNs() < due_ns;
+    recorder->lists_now_ |= recorder->DrainUntil(due_ns);
   }
   recorder->NoteEnd();
 }
 
 // More often while scripts are sampled: their functions may be gone soon, as at the program's end.
-void Recorder::DrainUntil(int64_t due_ns) {
+bool Recorder::DrainUntil(int64_t due_ns) {
   for (int64_t next_ns = 0; g_stack_copies.is_wanted(); DrainCaptures()) {
     next_ns = base::SystemClock().MonoNs() + kScriptPeriodNs;
     if (next_ns >= due_ns) break;
-    sleeper_.SleepUntil(next_ns);
-    if (base::SystemClock().MonoNs() < next_ns) return;  // woken
+    if (sleeper_.SleepUntil(next_ns)) return true;
   }
-  sleeper_.SleepUntil(due_ns);
+  return sleeper_.SleepUntil(due_ns);
 }
 
 void Recorder::KeepUp() {

@@ -99,8 +99,8 @@ class Recorder {
   void DescribeProcess(const RecorderOptions& options);
   static void Run(void* self);
   void KeepUp();
-  // Until then, or until it is woken.
-  void DrainUntil(int64_t due_ns);
+  // Until then, or until it is woken: then true.
+  bool DrainUntil(int64_t due_ns);
   void ListThreads();
   // The thread's sampler; null without one.
   Sampler* SamplerOf(int32_t tid);
