@@ -9,6 +9,7 @@ int main() {
   lagwatch::bench::Figures figures;
   lagwatch::bench::MeasureSampling(&figures);
   lagwatch::bench::MeasureSampleBytes(&figures);
+  lagwatch::bench::MeasureScripts(&figures);
   const lagwatch::bench::HookCosts hooks = lagwatch::bench::MeasureHooks();
   figures.emplace_back("sync_capture_ns", hooks.sync_capture_ns);
   figures.emplace_back("hook_skip_ns", hooks.hook_skip_ns);

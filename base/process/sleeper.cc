@@ -6,11 +6,13 @@
 
 namespace lagwatch::base {
 
-void Sleeper::SleepUntil(int64_t mono_ns) {
+bool Sleeper::SleepUntil(int64_t mono_ns) {
   while (woken_.exchange(0) == 0) {
-    if (HasSharedWordChanged() || SystemClock().MonoNs() >= mono_ns) return;
+    if (HasSharedWordChanged()) return true;
+    if (SystemClock().MonoNs() >= mono_ns) return false;
     Wait(mono_ns);
   }
+  return true;
 }
 
 bool Sleeper::HasSharedWordChanged() {

@@ -16,8 +16,9 @@ class Sleeper {
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
 
-  // Returns at `mono_ns` (CLOCK_MONOTONIC) or as soon as Wake() is called, whichever is first.
-  void SleepUntil(int64_t mono_ns);
+  // Returns at `mono_ns` (CLOCK_MONOTONIC) or as soon as Wake() is called, whichever is first. False if it
+  // was not woken.
+  bool SleepUntil(int64_t mono_ns);
   // As a `mono_ns`: until it is woken.
   static constexpr int64_t kForever = INT64_MAX;
   void Wake();

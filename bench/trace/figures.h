@@ -22,5 +22,9 @@ inline double MedianOf(std::vector<double> values) {
 void MeasureInstrumentation(Figures* figures);
 void MeasureSampling(Figures* figures);
 void MeasureSampleBytes(Figures* figures);
+void MeasureScripts(Figures* figures);
+
+// Runs Debian's Python and has it recorded into an arena's file. False if that failed.
+bool RecordPython(const char* script, const std::string& arena_path, bool has_hooks);
 
 }  // namespace lagwatch::bench

@@ -31,7 +31,9 @@ constexpr char kScript[] =
     "threads += [threading.Thread(target=time.sleep, args=(4,)) for _ in range(4)]\n"
     "[thread.start() for thread in threads]; work(4); [thread.join() for thread in threads]\n";
 
-bool Record(const std::string& arena_path, bool has_hooks) {
+}  // namespace
+
+bool RecordPython(const char* script, const std::string& arena_path, bool has_hooks) {
   const auto library = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() /
                        "lib/liblagwatch-preload.so";
   const pid_t child = fork();
@@ -43,7 +45,7 @@ bool Record(const std::string& arena_path, bool has_hooks) {
     if (!has_hooks) config.trace_hook_interval_us = 0;
     setenv("LD_PRELOAD", library.c_str(), 1);
     setenv(sdk::kPreloadConfigVariable, config.ToText().c_str(), 1);
-    execl("/usr/bin/python3", "python3", "-c", kScript, nullptr);
+    execl("/usr/bin/python3", "python3", "-c", script, nullptr);
     _exit(127);
   }
   int status = 0;
@@ -51,14 +53,12 @@ bool Record(const std::string& arena_path, bool has_hooks) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-}  // namespace
-
 void MeasureSampleBytes(Figures* figures) {
   for (bool has_hooks : {false, true}) {
     const std::string path = "/dev/shm/lagwatch-bench-" + std::to_string(getpid());
     const auto arena = trace::Arena::CreateFile(path, {});
     if (!arena.ok()) return;
-    const bool is_recorded = Record(path, has_hooks);
+    const bool is_recorded = RecordPython(kScript, path, has_hooks);
     unlink(path.c_str());
     const trace::ArenaHeader& header = (*arena)->header();
     const auto looks =

@@ -53,7 +53,10 @@ constexpr int64_t kTraceAfterNs = 250 * base::kNsPerMs;
 void ScrubTexts(const policies::Scrubber& scrubber, trace::Trace* trace) {
   trace->process_name = scrubber.Text(trace->process_name).view();
   for (trace::Module& module : trace->modules) module.path = scrubber.Path(module.path).view();
-  for (trace::NamedFrame& frame : trace->frames) frame.name = scrubber.Text(frame.name).view();
+  for (trace::NamedFrame& frame : trace->frames) {
+    frame.name = scrubber.Text(frame.name).view();
+    frame.file = scrubber.Text(frame.file).view();
+  }
   for (trace::Thread& thread : trace->threads) {
     thread.name = scrubber.Text(thread.name).view();
     for (trace::Dispatch& dispatch : thread.dispatches) dispatch.tag = scrubber.Text(dispatch.tag).view();

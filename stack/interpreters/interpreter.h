@@ -8,6 +8,7 @@
 #include "stack/code/module_map.h"
 #include "stack/code_map.h"
 #include "stack/interpreters/exported_symbols.h"
+#include "stack/interpreters/memory_pieces.h"
 #include "stack/scripts/script_stacks.h"
 
 namespace lagwatch::stack {
@@ -28,6 +29,10 @@ class Interpreter {
   virtual void LookAt(const LoadedModule& loaded, CodeMap* code) = 0;
   // As ScriptStacks::AddTo().
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
+  // Copies the memory of the calling thread's script frames that changes while the thread goes on, for a
+  // later AddTo(); marks the pieces as whole if it has all of that. At the same time another thread may call
+  // the other methods. Context: signal.
+  virtual void CopyPieces(const Registers& /*registers*/, MemoryPieces* /*pieces*/) const {}
   // As ScriptStacks::FindLock().
   virtual std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t /*address*/) { return std::nullopt; }
   // As ScriptStacks::FindWait() and GcCause().

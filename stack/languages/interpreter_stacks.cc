@@ -41,8 +41,9 @@ const char* InterpreterStacks::unreadable() const {
 void InterpreterStacks::LookAtNewModules(CodeMap* code) {
   for (const uint32_t count = code->module_count(); seen_modules_ < count; ++seen_modules_) {
     const Module module = code->CopyModule(seen_modules_);
+    has_found_ = has_found_ || module.is_language;
     if (module.is_language || module.is_own) continue;
-    const ExportedSymbols exports(&memory_, module.base, module.load_bias);
+    const ExportedSymbols exports(memory_, module.base, module.load_bias);
     for (Interpreter* interpreter : interpreters_)
       interpreter->LookAt({.index = seen_modules_, .module = module, .exports = exports}, code);
   }

@@ -20,7 +20,10 @@ namespace lagwatch::stack {
 // Looks for interpreters when modules were loaded. Context: watchdog; not thread-safe.
 class InterpreterStacks final : public ScriptStacks {
  public:
-  InterpreterStacks() = default;
+  // With this process's present memory.
+  InterpreterStacks() : InterpreterStacks(nullptr) {}
+  // `memory` is borrowed.
+  explicit InterpreterStacks(Memory* memory) : memory_(memory != nullptr ? memory : &own_memory_) {}
   InterpreterStacks(const InterpreterStacks&) = delete;
   InterpreterStacks& operator=(const InterpreterStacks&) = delete;
 
@@ -33,18 +36,27 @@ class InterpreterStacks final : public ScriptStacks {
   const char* GcCause() override;
   const char* unreadable() const override;
 
- private:
+  // As AddTo() does first.
   void LookAtNewModules(CodeMap* code);
+  // Whether there is an interpreter whose frames are known.
+  bool has_found() const { return has_found_; }
+  // See Interpreter::CopyPieces(). Context: signal.
+  void CopyPieces(const Registers& registers, MemoryPieces* pieces) const {
+    for (const Interpreter* interpreter : interpreters_) interpreter->CopyPieces(registers, pieces);
+  }
 
-  WatchedMemory memory_;
-  python::Python python_{&memory_};
-  jvm::Jvm jvm_{&memory_};
-  v8::V8 v8_{&memory_};
-  lua::Lua lua_{&memory_};
-  ruby::Ruby ruby_{&memory_};
+ private:
+  WatchedMemory own_memory_;
+  Memory* memory_;
+  python::Python python_{memory_};
+  jvm::Jvm jvm_{memory_};
+  v8::V8 v8_{memory_};
+  lua::Lua lua_{memory_};
+  ruby::Ruby ruby_{memory_};
   const std::array<Interpreter*, 5> interpreters_{&python_, &jvm_, &v8_, &lua_, &ruby_};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
+  bool has_found_ = false;
 };
 
 }  // namespace lagwatch::stack

@@ -51,7 +51,7 @@ std::string FunctionTable(const trace::Trace& trace, const ShowOptions& options)
   times.resize(std::min(times.size(), options.lines));
   for (const trace::FunctionTime& time : times) {
     table.AddRow({Ms(time.self_ns), Ms(time.total_ns), std::to_string(time.count),
-                  trace::DisplayName(trace, trace.frames[time.frame])});
+                  trace::DisplayPlace(trace, trace.frames[time.frame])});
   }
   return table.ToText(0);
 }

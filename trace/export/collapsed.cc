@@ -12,8 +12,8 @@
 namespace lagwatch::trace {
 
 std::string CollapsedStacks(const Trace& trace, const SliceOptions& options) {
-  const std::vector<uint32_t> functions = FunctionNumbers(trace);
-  std::vector<std::string> names = FunctionNames(trace, functions);
+  std::vector<std::string> names;  // of frames
+  for (const NamedFrame& frame : trace.frames) names.push_back(OneLine(DisplayPlace(trace, frame)));
   for (std::string& name : names) std::replace(name.begin(), name.end(), ';', ',');
 
   const StackWeights weights = WeighStacks(trace, options);
@@ -24,7 +24,7 @@ std::string CollapsedStacks(const Trace& trace, const SliceOptions& options) {
     std::string line = ThreadName(trace.threads[weighted.thread]);
     std::replace(line.begin(), line.end(), ';', ',');
     FindPath(weights.nodes, trace.frames.size(), weighted.stack, &path);
-    for (uint32_t node : path) line.append(";").append(names[functions[weights.nodes[node].frame]]);
+    for (uint32_t node : path) line.append(";").append(names[weights.nodes[node].frame]);
     time_by_line[line] += weighted.time_ns;
   }
   std::string lines;

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/ticks.h"
+#include "stack/frames/raw_stack.h"
 #include "trace/hooks/capture_threads.h"
 #include "trace/hooks/frame_pointer_walk.h"
 #include "trace/hooks/waiter_table.h"
@@ -68,7 +69,8 @@ struct CaptureCall {
   uint64_t object;
   uint64_t begin_ticks;
   uint64_t end_ticks;
-  bool is_for_all = false;  // RunKind::kWoke: all that waited
+  bool is_for_all = false;                      // RunKind::kWoke: all that waited
+  const stack::Registers* registers = nullptr;  // all that a signal handler got; may be null
 };
 
 // Captures the calling thread's stack, from `from` outwards. Returns false without a capture if nothing is

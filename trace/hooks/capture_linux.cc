@@ -11,6 +11,7 @@
 #include "base/process/safe_memory.h"
 #include "base/process/thread_end_key.h"
 #include "trace/hooks/capture.h"
+#include "trace/hooks/stack_copies.h"
 
 namespace lagwatch::trace {
 
@@ -112,7 +113,11 @@ bool Write(const ThreadSlot& slot, CaptureThread* thread, const CallRegisters& f
   record->end_ticks = call.end_ticks;
   record->object = call.object;
   record->dispatch = DispatchOf(slot);
-  record->depth = static_cast<uint16_t>(depth);
+  record->stack_copy =
+      g_stack_copies.is_wanted()
+          ? g_stack_copies.Take(from, call.registers, {CaptureRing::Pcs(record), depth}, &thread->last_copy)
+          : 0;
+  record->depth = static_cast<uint8_t>(depth);
   record->run = call.run;
   record->call = call.call;
   record->is_for_all = call.is_for_all;
@@ -211,6 +216,8 @@ void ForgetCaptures() {
   g_capture.wait_ticks.store(CaptureState::kNever);
   // A handler that forks may have interrupted a capture of this thread, which goes on in the child.
   g_capture_threads.ForgetAll(t_slot.is_busy ? t_slot.thread : nullptr);
+  g_stack_copies.SetWanted(false);
+  g_stack_copies.Forget();
   g_waiters.Clear();
   t_slot.thread = nullptr;
   t_slot.wait = {};

@@ -17,14 +17,15 @@ namespace lagwatch::trace {
 
 // A record without its program counters, as it lies in the ring. Times are base::ReadTicks().
 struct CaptureRecord {
-  static constexpr uint32_t kMaxDepth = 128;
+  static constexpr uint32_t kMaxDepth = 128;  // fits `depth`
 
   uint64_t begin_ticks;
   uint64_t end_ticks;    // equal to begin_ticks for what lasts no time
   uint64_t object;       // kWaited, kWoke: address of the lock, the thread …; 0 when there is none
   Totals totals;         // at end_ticks, of the thread since it began; allocations since it had hooks
   uint32_t dispatch;     // 0: none
-  uint16_t depth;        // of the program counters that follow, innermost first
+  uint8_t stack_copy;    // in StackCopies; 0: none
+  uint8_t depth;         // of the program counters that follow, innermost first
   RunKind run;           // kCaptured, kWaited or kWoke
   CallKind call : 6;     // what the thread had called
   bool is_for_all : 1;   // kWoke: all that waited, as a broadcast does

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "trace/hooks/capture_ring.h"
+#include "trace/hooks/stack_copies.h"
 
 namespace lagwatch::trace {
 
@@ -29,7 +30,8 @@ struct alignas(64) CaptureThread {
   // write it. base::ReadTicks().
   std::atomic<uint64_t> last_capture_ticks;
   std::atomic<bool> is_capturing;
-  std::atomic<bool> has_ended;  // written by the next thread of the same id; not known otherwise
+  std::atomic<bool> has_ended;       // written by the next thread of the same id; not known otherwise
+  StackCopies::Last last_copy = {};  // the thread's own
   // Set before kLive, taken back by the reader.
   CaptureRing* ring = nullptr;
   std::atomic<uint64_t> captures;

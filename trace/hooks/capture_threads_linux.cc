@@ -37,6 +37,7 @@ CaptureThread* CaptureThreads::Register(int32_t tid) {
     thread.has_ended.store(false, std::memory_order_relaxed);
     for (auto* counter : {&thread.captures, &thread.dropped_full, &thread.walk_incomplete, &thread.nested})
       counter->store(0, std::memory_order_relaxed);
+    thread.last_copy = {};
     thread.ring = ring;
     thread.tid.store(tid, std::memory_order_relaxed);
     thread.state.store(CaptureThread::kLive, std::memory_order_release);

@@ -28,6 +28,11 @@ using StackWalker = size_t (*)(const void* context, const CallRegisters& from, u
 size_t WalkFramePointers(const void*, const CallRegisters& from, uint64_t* pcs, size_t capacity,
                          bool* is_complete);
 
+// The end of the thread's own stack, from `stack_pointer` to which all memory is there; `stack_pointer`
+// itself where the thread runs on some other memory, as coroutines and some signal handlers do. After
+// FindOwnStacks().
+uint64_t OwnStackEnd(uint64_t stack_pointer);
+
 // To be called once before the first walk. Context: background (starts a thread).
 void FindOwnStacks();
 

@@ -21,8 +21,8 @@ constexpr uint64_t kUnlimitedMainStackBytes = 128 << 20;
 stack::ThreadBlockLayout g_thread_block;
 stack::MemoryRegion g_main_stack;
 
-// The end of the thread's own stack, from `sp` to which all memory is there; `sp` itself when the thread runs
-// on some other memory, as coroutines and some signal handlers do.
+}  // namespace
+
 __attribute__((no_sanitize("address"), no_sanitize("thread")))  // it reads others' frames
 uint64_t
 OwnStackEnd(uint64_t sp) {
@@ -35,8 +35,6 @@ OwnStackEnd(uint64_t sp) {
   }
   return g_main_stack.Holds(sp) ? g_main_stack.end : sp;
 }
-
-}  // namespace
 
 void FindOwnStacks() {
   g_thread_block = stack::FindThreadBlockLayout();

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "trace/hooks/hook_recorder.h"
+#include "trace/hooks/stack_copies.h"
 
 namespace lagwatch::trace {
 namespace {
@@ -35,6 +36,7 @@ base::Status HookRecorder::Start(const HookOptions& options) {
   } while (!g_recording_process.compare_exchange_weak(recording, process));
   PrepareCapture();
   g_capture_threads.Drain([](int32_t, const CaptureRecord&, const uint64_t*) {});  // of the last recording
+  g_stack_copies.Forget();
   ticks_per_ns_ = MeasureTicksPerNs();
   g_capture.walker = options.walker;
   g_capture.walker_context = options.walker_context;
@@ -58,6 +60,7 @@ bool HookRecorder::Stop() {
   if (g_recording_process.load() != process) return true;  // the parent's
   ImportTables::Shared().Remove();
   g_capture.is_recording.store(false);
+  g_stack_copies.SetWanted(false);
   g_capture.interval_ticks.store(CaptureState::kNever);
   g_capture.wait_ticks.store(CaptureState::kNever);
   const bool is_over = g_capture_threads.WaitForCaptures(kStopTimeoutNs);

@@ -30,6 +30,14 @@ std::string DisplayName(const Trace& trace, const NamedFrame& frame) {
   return path.substr(path.rfind('/') + 1).append("+").append(offset);
 }
 
+std::string DisplayPlace(const Trace& trace, const NamedFrame& frame) {
+  std::string name = DisplayName(trace, frame);
+  // Scripts' functions alone are named with their files.
+  const bool is_script = frame.line != 0 && !frame.file.empty() && name.ends_with("(" + frame.file + ")");
+  if (is_script) name.insert(name.size() - 1, ":" + std::to_string(frame.line));
+  return name;
+}
+
 std::vector<uint32_t> FunctionNumbers(const Trace& trace) {
   std::map<std::tuple<uint32_t, uint64_t, std::string_view>, uint32_t> numbers;
   std::vector<uint32_t> functions;

@@ -266,12 +266,14 @@ std::vector<FunctionTime> FindFunctionTimes(const Trace& trace, const StackWeigh
   const std::vector<uint32_t> functions = FunctionNumbers(trace);
   std::vector<FunctionTime> times(trace.frames.size());  // by the function's number
   std::vector<size_t> counted_in(trace.frames.size(), 0);
+  std::vector<int64_t> by_frame_ns(trace.frames.size(), 0);
   for (uint32_t frame = 0; frame < functions.size(); ++frame) times[functions[frame]].frame = frame;
   for (size_t i = 0; i < weights.stacks.size(); ++i) {
     const StackTime& weighted = weights.stacks[i];
     for (uint32_t node = weighted.stack; node != kNoIndex; node = weights.nodes[node].parent) {
       const uint32_t function = functions[weights.nodes[node].frame];
       FunctionTime& time = times[function];
+      by_frame_ns[weights.nodes[node].frame] += weighted.time_ns;
       if (node == weighted.stack) time.self_ns += weighted.time_ns;
       if (counted_in[function] == i + 1) continue;  // it called itself
       counted_in[function] = i + 1;
@@ -279,6 +281,10 @@ std::vector<FunctionTime> FindFunctionTimes(const Trace& trace, const StackWeigh
       time.waited_ns += weighted.waited_ns;
       time.count += weighted.count;
     }
+  }
+  for (uint32_t frame = 0; frame < functions.size(); ++frame) {
+    uint32_t& most = times[functions[frame]].frame;
+    if (by_frame_ns[frame] > by_frame_ns[most]) most = frame;
   }
   std::erase_if(times, [](const FunctionTime& time) { return time.count == 0; });
   std::ranges::sort(times, [](const FunctionTime& a, const FunctionTime& b) {

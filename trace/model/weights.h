@@ -42,7 +42,7 @@ StackWeights WeighRunningAndWaits(const Trace& trace, int64_t from_ns, int64_t u
                                   const CpuIntervals& intervals);
 
 struct FunctionTime {
-  uint32_t frame = 0;     // index into Trace::frames, one of the function's
+  uint32_t frame = 0;     // index into Trace::frames: the function's that took the most time
   int64_t self_ns = 0;    // it was the innermost one
   int64_t total_ns = 0;   // it was anywhere on the stack, once however often it stood there
   int64_t waited_ns = 0;  // of total_ns, without a processor, as far as that is known

@@ -33,6 +33,15 @@ struct ArenaModule {
   unsigned char build_id[kMaxBuildIdBytes];
 };
 
+// A function of a script. Written once, before `function_count` includes it.
+struct ArenaFunction {
+  uint64_t number;  // stack::ScriptFunctions'
+  uint16_t name_size;
+  uint16_t file_size;
+  char name[256];
+  char file[256];
+};
+
 // A run that goes on; the same members as in a model's Run.
 struct OpenRun {
   int64_t begin_ns;
@@ -72,6 +81,7 @@ struct ArenaTicks {
 struct ArenaLayout {
   uint64_t module_capacity;
   uint64_t thread_capacity;
+  uint64_t function_capacity;
   uint64_t stack_capacity;  // nodes of a generation
   uint64_t main_blocks;     // of each pool
   uint64_t worker_blocks;
@@ -97,13 +107,19 @@ struct RecordCounters {
   base::Counter threads_refused;     // that found no place
   base::Counter modules_refused;
   base::Counter captures_dropped;    // of threads by themselves, whose ring was full
+  base::Counter script_samples;      // of threads by themselves, with their script frames
+  base::Counter script_ns;           // processor's time that script frames took
+  base::Counter copy_ns;             // that threads spent in copying their stacks, for script frames
+  base::Counter copies_same;         // equal to the one before
+  base::Counter copies_refused;      // samples without script frames, because there was no room for stacks
+  base::Counter functions_refused;   // frames of scripts whose functions found no place
   base::Counter dispatches_refused;  // no block for their times, or not copied in time
 };
 
 enum class ArenaState : uint32_t { kEmpty, kRecording, kStopped };
 
 struct ArenaHeader {
-  static constexpr uint64_t kMagic = 0x6c77'7472'6163'6533;  // "lwtrace3"
+  static constexpr uint64_t kMagic = 0x6c77'7472'6163'6534;  // "lwtrace4"
 
   uint64_t magic;
   ArenaLayout layout;
@@ -121,6 +137,7 @@ struct ArenaHeader {
   std::atomic<int64_t> worker_interval_ns;
   std::atomic<uint32_t> is_stop_wanted;
   std::atomic<uint32_t> module_count;
+  std::atomic<uint32_t> function_count;
   ArenaTicks ticks;
   StackGeneration generations[2];
   RecordCounters counters;
@@ -159,7 +176,13 @@ class Arena {
     const uint64_t count = header().module_count.load(std::memory_order_acquire);  // pairs with its store
     return static_cast<uint32_t>(std::min(count, layout_.module_capacity));
   }
+  // … of functions of scripts.
+  uint32_t function_count() const {
+    const uint64_t count = header().function_count.load(std::memory_order_acquire);  // pairs with its store
+    return static_cast<uint32_t>(std::min(count, layout_.function_capacity));
+  }
   ArenaModule* modules() const;
+  ArenaFunction* functions() const;
   ArenaThread* threads() const;
   struct StackNodeBytes* stack_nodes(uint64_t generation_number) const;
   BlockPool main_pool() const;

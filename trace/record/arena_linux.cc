@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/owned_fd.h"
+#include "stack/scripts/script_functions.h"
 #include "trace/record/arena.h"
 #include "trace/record/stack_table.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr uint64_t kModules = 2048;
 constexpr uint64_t kThreads = 4096;
+constexpr uint64_t kFunctions = stack::ScriptFunctions::kMaxFunctions;
 constexpr uint64_t kPage = 4096;
 
 constexpr uint64_t PageRound(uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
@@ -24,6 +26,7 @@ constexpr uint64_t PageRound(uint64_t bytes) { return (bytes + kPage - 1) & ~(kP
 struct Offsets {
   uint64_t modules;
   uint64_t threads;
+  uint64_t functions;
   uint64_t stacks[2];
   uint64_t pools[3];
   uint64_t end;
@@ -37,6 +40,7 @@ struct Offsets {
     };
     modules = take(layout.module_capacity * sizeof(ArenaModule));
     threads = take(layout.thread_capacity * sizeof(ArenaThread));
+    functions = take(layout.function_capacity * sizeof(ArenaFunction));
     for (uint64_t& stack : stacks) stack = take(layout.stack_capacity * sizeof(StackNodeBytes));
     pools[0] = take(BlockPool::SizeBytes(layout.main_blocks));
     pools[1] = take(BlockPool::SizeBytes(layout.worker_blocks));
@@ -53,6 +57,7 @@ ArenaLayout LayoutOf(const Arena::Sizes& sizes) {
   const uint64_t nodes = std::max(sizes.stack_bytes / 2 / sizeof(StackNodeBytes), kLeastNodes);
   return {kModules,
           kThreads,
+          kFunctions,
           std::min<uint64_t>(nodes, uint64_t{1} << kStackIndexBits),
           BlocksIn(sizes.main_bytes),
           BlocksIn(sizes.worker_bytes),
@@ -128,10 +133,10 @@ base::Result<std::unique_ptr<Arena>> Arena::Open(const std::string& path) {
   const ArenaLayout layout = static_cast<const ArenaHeader*>(memory)->layout;
   std::unique_ptr<Arena> arena(new Arena(memory, size_bytes, layout));
   constexpr uint64_t kMost = uint64_t{1} << 32;  // no product below overflows
-  const bool is_sane = layout.module_capacity < kMost && layout.thread_capacity < kMost &&
-                       layout.stack_capacity <= uint64_t{1} << kStackIndexBits &&
-                       layout.main_blocks < kMost && layout.worker_blocks < kMost &&
-                       layout.call_blocks < kMost;
+  const bool is_sane =
+      layout.module_capacity < kMost && layout.thread_capacity < kMost && layout.function_capacity < kMost &&
+      layout.stack_capacity <= uint64_t{1} << kStackIndexBits && layout.main_blocks < kMost &&
+      layout.worker_blocks < kMost && layout.call_blocks < kMost;
   if (arena->header().magic != ArenaHeader::kMagic || !is_sane || Offsets(layout).end != size_bytes)
     return is_none;
   return arena;
@@ -161,6 +166,7 @@ Arena::~Arena() {
 }
 
 ArenaModule* Arena::modules() const { return At<ArenaModule>(*this, Offsets(layout_).modules); }
+ArenaFunction* Arena::functions() const { return At<ArenaFunction>(*this, Offsets(layout_).functions); }
 ArenaThread* Arena::threads() const { return At<ArenaThread>(*this, Offsets(layout_).threads); }
 StackNodeBytes* Arena::stack_nodes(uint64_t generation_number) const {
   return At<StackNodeBytes>(*this, Offsets(layout_).stacks[generation_number % 2]);

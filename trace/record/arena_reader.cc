@@ -151,12 +151,26 @@ class CodeReader {
       frame.module = ModuleOf(node.module);
       frame.offset = node.offset;
       frame.function_offset = node.function_offset;
+      if (node.flags == StackNodeBytes::kScript) NameScript(&frame);
     }
     const auto [place, is_new] =
         frames_.try_emplace(std::tuple(frame.module, frame.offset, frame.function_offset),
                             static_cast<uint32_t>(trace_->frames.size()));
     if (is_new) trace_->frames.push_back(std::move(frame));
     return place->second;
+  }
+
+  // As reports have it.
+  void NameScript(NamedFrame* frame) const {
+    const uint64_t index = frame->function_offset - 1;
+    frame->line = static_cast<uint32_t>(frame->offset);
+    if (index >= arena_.function_count()) return;
+    const ArenaFunction& function = arena_.functions()[index];
+    frame->function_offset = function.number;
+    frame->offset += function.number;
+    frame->file.assign(function.file, std::min<size_t>(function.file_size, sizeof function.file));
+    frame->name.assign(function.name, std::min<size_t>(function.name_size, sizeof function.name));
+    if (!frame->file.empty()) frame->name += " (" + frame->file + ")";
   }
 
   const Arena& arena_;
@@ -323,6 +337,8 @@ class ArenaReader {
     tell("samples between two dispatches", counters.between_dispatches.value(), "");
     tell("samples left out, because the machine was busy", counters.late_ticks.value(), "--interval-ms");
     tell("threads without a place", counters.threads_refused.value(), "");
+    tell("frames of scripts without a function", counters.functions_refused.value(), "");
+    tell("samples without script frames", counters.copies_refused.value(), "--interval-ms");
     tell("modules without a place", counters.modules_refused.value(), "");
     tell("captures in hooked calls without room", counters.captures_dropped.value(), "--hook-interval-ms");
   }

@@ -33,7 +33,7 @@ void LookAtOneself(const stack::Registers& registers) {
   const CallRegisters here{registers.program_counter() + 1, registers.stack_pointer(),
                            registers.value[stack::Registers::kFramePointer],
                            registers.value[stack::Registers::kBasePointer]};
-  Capture(here, {RunKind::kSampled, CallKind::kNone, 0, now_ticks, now_ticks});
+  Capture(here, {RunKind::kSampled, CallKind::kNone, 0, now_ticks, now_ticks, false, &registers});
 }
 
 }  // namespace

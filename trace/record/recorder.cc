@@ -16,6 +16,7 @@
 #include "base/system/thread.h"
 #include "base/ticks.h"
 #include "stack/threads/thread_state.h"
+#include "trace/hooks/stack_copies.h"
 #include "trace/instrument/function_patcher.h"
 
 namespace lagwatch::trace {
@@ -24,6 +25,7 @@ namespace {
 constexpr size_t kRecorderStackBytes = 512 * 1024;
 constexpr int64_t kRecorderStopNs = 3 * base::kNsPerSecond;
 constexpr int64_t kPeriodNs = 100 * base::kNsPerMs;
+constexpr int64_t kScriptPeriodNs = 20 * base::kNsPerMs;
 constexpr uint64_t kListEvery = 10;  // periods; and as soon as a sampler knows more
 constexpr int64_t kRenameNs = 1 * base::kNsPerSecond;
 // To wake up for a group takes as long as to look at some threads of it.
@@ -91,12 +93,17 @@ base::Result<std::unique_ptr<Recorder>> Recorder::Start(Arena* arena, std::share
 }
 
 Recorder::Recorder(Arena* arena, std::shared_ptr<stack::CodeMap> code)
-    : arena_(arena), code_(std::move(code)), stacks_(arena), threads_(arena) {}
+    : arena_(arena),
+      code_(std::move(code)),
+      scripts_(std::make_unique<ScriptSamples>(arena, code_)),
+      stacks_(arena, &code_->modules()),
+      threads_(arena) {}
 
 base::Status Recorder::AddSampler(BlockPool pool, const RecorderOptions& options,
                                   const std::atomic<int64_t>* interval_ns) {
   auto capturer = stack::StackCapturer::Create(options.capture, code_);
   if (!capturer.ok()) return capturer.status();
+  (*capturer)->SetScripts(scripts_.get());
   worker_samplers_.push_back(
       std::make_unique<Sampler>(state(), pool, std::move(capturer).value(), interval_ns, options.dispatches));
   if (!options.has_timers) worker_samplers_.back()->LeaveTimersOut();
@@ -124,6 +131,7 @@ void Recorder::DrainCaptures() {
 }
 
 base::Status Recorder::StartThreads() {
+  scripts_->LookAtModules();
   CopyModules();
   const bool main_counts = main_sampler_ != nullptr && !worker_samplers_.empty();
   for (const auto& sampler : worker_samplers_)
@@ -162,6 +170,7 @@ void Recorder::DescribeProcess(const RecorderOptions& options) {
 Recorder::~Recorder() {
   while (!TryStop()) {
   }
+  if (self_captures_ != nullptr && self_captures_->is_stuck()) static_cast<void>(scripts_.release());
 }
 
 bool Recorder::TryStop() {
@@ -200,15 +209,25 @@ void Recorder::Run(void* self) {
          !recorder->is_abandoned_) {
     recorder->KeepUp();
     const int64_t due_ns = base::SystemClock().MonoNs() + kPeriodNs;
-    recorder->sleeper_.SleepUntil(due_ns);
-    recorder->lists_now_ |= base::SystemClock().MonoNs() < due_ns;
+    recorder->lists_now_ |= recorder->DrainUntil(due_ns);
   }
   recorder->NoteEnd();
+}
+
+// More often while scripts are sampled: their functions may be gone soon, as at the program's end.
+bool Recorder::DrainUntil(int64_t due_ns) {
+  for (int64_t next_ns = 0; g_stack_copies.is_wanted(); DrainCaptures()) {
+    next_ns = base::SystemClock().MonoNs() + kScriptPeriodNs;
+    if (next_ns >= due_ns) break;
+    if (sleeper_.SleepUntil(next_ns)) return true;
+  }
+  return sleeper_.SleepUntil(due_ns);
 }
 
 void Recorder::KeepUp() {
   const uint32_t refresh_count = code_->refresh_count();
   code_->RefreshIfDue();
+  scripts_->LookAtModules();
   CopyModules();
   if (code_->refresh_count() != refresh_count) calls_.LookAtModules();
   if (++period_ % kListEvery == 1 || std::exchange(lists_now_, false)) ListThreads();

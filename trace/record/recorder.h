@@ -19,6 +19,7 @@
 #include "trace/instrument/function_filter.h"
 #include "trace/record/arena.h"
 #include "trace/record/sampler.h"
+#include "trace/record/script_samples.h"
 #include "trace/record/self_captures.h"
 
 namespace lagwatch::trace {
@@ -86,7 +87,9 @@ class Recorder {
  private:
   Recorder(Arena* arena, std::shared_ptr<stack::CodeMap> code);
 
-  RecorderState state() { return {arena_, &stack_mutex_, &stacks_, &threads_, &ticks_per_ms_}; }
+  RecorderState state() {
+    return {arena_, &stack_mutex_, &stacks_, &threads_, &ticks_per_ms_, scripts_.get()};
+  }
 
   base::Status AddSampler(BlockPool pool, const RecorderOptions& options,
                           const std::atomic<int64_t>* interval_ns);
@@ -96,6 +99,8 @@ class Recorder {
   void DescribeProcess(const RecorderOptions& options);
   static void Run(void* self);
   void KeepUp();
+  // Until then, or until it is woken: then true.
+  bool DrainUntil(int64_t due_ns);
   void ListThreads();
   // The thread's sampler; null without one.
   Sampler* SamplerOf(int32_t tid);
@@ -112,6 +117,7 @@ class Recorder {
 
   Arena* arena_;
   std::shared_ptr<stack::CodeMap> code_;
+  std::unique_ptr<ScriptSamples> scripts_;
   std::mutex stack_mutex_;
   StackTable stacks_;
   ThreadPlaces threads_;

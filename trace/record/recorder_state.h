@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "trace/record/arena.h"
+#include "trace/record/script_samples.h"
 #include "trace/record/stack_table.h"
 #include "trace/record/thread_places.h"
 
@@ -19,6 +20,7 @@ struct RecorderState {
   ThreadPlaces* threads;
   // The number of ticks per millisecond of an interval; 0 until it is known.
   const std::atomic<uint64_t>* ticks_per_ms;
+  ScriptSamples* scripts;
 };
 
 // Size of a raw sample's header, in bytes; the program counters follow it. Threads without a stack table

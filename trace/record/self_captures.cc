@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "trace/hooks/stack_copies.h"
 #include "trace/record/cpu_timers.h"
 
 namespace lagwatch::trace {
@@ -38,7 +39,7 @@ base::Result<std::unique_ptr<SelfCaptures>> SelfCaptures::Start(const RecorderSt
   captures->walker_ = std::move(walker).value();
   options.walker = WalkByTables;
   options.walker_context = captures->walker_.get();
-  if (!captures->open_runs_.Resize(kOpenRuns))
+  if (!captures->open_runs_.Resize(kOpenRuns) || !captures->last_copies_.Resize(kOpenRuns))
     return base::Status(base::StatusCode::kUnavailable, "no memory to record a trace with");
   if (base::Status status = captures->hooks_.Start(options); !status.ok()) return status;
   ActOnCpuTimers(true);
@@ -55,7 +56,9 @@ SelfCaptures::SelfCaptures(const RecorderState& state, std::shared_ptr<stack::Co
       main_writer_(state.arena->main_pool(), counters_),
       worker_writer_(state.arena->worker_pool(), counters_),
       stack_(new stack::Stack),
-      dropped_captures_(HookRecorder::counters().threads.dropped_full) {}
+      dropped_captures_(HookRecorder::counters().threads.dropped_full),
+      refused_copies_(g_stack_copies.refused_count()),
+      copy_ticks_(g_stack_copies.spent_ticks()) {}
 
 SelfCaptures::~SelfCaptures() {
   Stop();
@@ -66,10 +69,13 @@ void SelfCaptures::Stop() {
   if (std::exchange(is_stopped_, true)) return;
   ActOnCpuTimers(false);
   if (hooks_.Stop()) return;
+  is_stuck_ = true;
   static_cast<void>(walker_.release());  // some thread is still walking
 }
 
 void SelfCaptures::Drain(const ArenaClock& clock) {
+  constexpr uint64_t kSameMs = 100;  // for so long a stack of the table is certainly not forgotten
+  g_stack_copies.SetSameTicks(kSameMs * clock.TicksPerMs());
   hooks_.Drain([&](int32_t tid, const CaptureRecord& record, const uint64_t* program_counters) {
     Write(tid, record, program_counters, clock);
   });
@@ -77,17 +83,24 @@ void SelfCaptures::Drain(const ArenaClock& clock) {
   WriteOldSamples(is_stopped_ ? INT64_MAX : clock.NowNs() - kMostHeldNs);
   const uint64_t dropped = HookRecorder::counters().threads.dropped_full;
   counters_->captures_dropped.Add(dropped - std::exchange(dropped_captures_, dropped));
+  const uint64_t refused = g_stack_copies.refused_count();
+  counters_->copies_refused.Add(refused - std::exchange(refused_copies_, refused));
+  const uint64_t copy_ticks = g_stack_copies.spent_ticks();
+  counters_->copy_ns.Add(static_cast<uint64_t>(clock.ToMonoNs(copy_ticks) -
+                                               clock.ToMonoNs(std::exchange(copy_ticks_, copy_ticks))));
 }
 
 void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_t* program_counters,
                          const ArenaClock& clock) {
-  stack_->Clear();
-  stack_->frame_count = std::min<uint32_t>(record.depth, stack::kMaxFrames);
-  for (uint32_t i = 0; i < stack_->frame_count; ++i) stack_->frames[i] = code_->Resolve(program_counters[i]);
+  bool is_complete = record.is_complete;
   RunRecord run{};
-  {
-    const std::lock_guard lock(*state_.stack_mutex);
-    run.stack = state_.stacks->Intern(*stack_);
+  run.stack = StackOfCopy(tid, record, &is_complete);
+  if (run.stack == kNoStack) {
+    stack_->Clear();
+    stack_->frame_count = std::min<uint32_t>(record.depth, stack::kMaxFrames);
+    for (uint32_t i = 0; i < stack_->frame_count; ++i)
+      stack_->frames[i] = code_->Resolve(program_counters[i]);
+    run.stack = Intern();
   }
   if (run.stack == kNoStack) return;
   run.begin_ns = clock.ToMonoNs(record.begin_ticks);
@@ -98,7 +111,7 @@ void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_
   run.kind = static_cast<uint8_t>(record.run);
   run.call = static_cast<uint8_t>(record.call);
   run.is_for_all = record.is_for_all;
-  run.is_complete = record.is_complete;
+  run.is_complete = is_complete;
   run.object = record.object;
   run.totals = record.totals;
   counters_->raw_bytes.Add(kRawSampleBytes + record.depth * sizeof(uint64_t));
@@ -111,6 +124,28 @@ void SelfCaptures::Write(int32_t tid, const CaptureRecord& record, const uint64_
   FinishSamples(tid);
   run.has_totals = true;
   WriterOf(tid).Write(run);
+}
+
+uint32_t SelfCaptures::StackOfCopy(int32_t tid, const CaptureRecord& record, bool* is_complete) {
+  if (record.stack_copy == 0) return kNoStack;
+  LastCopy& last = last_copies_[static_cast<size_t>(tid) % kOpenRuns];
+  if (record.stack_copy == StackCopies::kSame) {
+    if (last.tid != tid || last.stack == kNoStack) return kNoStack;
+    counters_->copies_same.Add();
+    *is_complete = last.is_complete;
+    return last.stack;
+  }
+  state_.scripts->Unwind(tid, g_stack_copies.Find(record.stack_copy), stack_.get());
+  g_stack_copies.Give(record.stack_copy);
+  last = {tid, stack_->frame_count == 0 ? kNoStack : Intern(),
+          stack_->completeness == stack::Completeness::kComplete};
+  *is_complete = last.is_complete;
+  return last.stack;
+}
+
+uint32_t SelfCaptures::Intern() {
+  const std::lock_guard lock(*state_.stack_mutex);
+  return state_.stacks->Intern(*stack_);
 }
 
 void SelfCaptures::DrainDispatches(const ArenaClock& clock) {

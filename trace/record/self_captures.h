@@ -36,6 +36,8 @@ class SelfCaptures {
   void Drain(const ArenaClock& clock);
   // Removes the hooks; remaining captures can still be drained. Context: background.
   void Stop();
+  // Whether a thread was still capturing when it stopped: it may use `state.scripts` for ever.
+  bool is_stuck() const { return is_stuck_; }
 
  private:
   SelfCaptures(const RecorderState& state, std::shared_ptr<stack::CodeMap> code, DispatchSource* dispatches);
@@ -43,6 +45,12 @@ class SelfCaptures {
   // A thread's samples of one stack, one after the other; without a count they are written down as far as
   // they are known.
   static constexpr size_t kOpenRuns = 1024;
+  // The stack of a thread's last copy.
+  struct LastCopy {
+    int32_t tid;
+    uint32_t stack;
+    bool is_complete;
+  };
   void AddSample(const RunRecord& run);
   void FinishSamples(int32_t tid);
   void WriteOldSamples(int64_t before_ns);
@@ -50,6 +58,9 @@ class SelfCaptures {
   RunWriter& WriterOf(int32_t tid) { return tid == main_tid_ ? main_writer_ : worker_writer_; }
   void Write(int32_t tid, const CaptureRecord& record, const uint64_t* program_counters,
              const ArenaClock& clock);
+  // The stack that the thread copied, with its script frames. kNoStack if it copied none.
+  uint32_t StackOfCopy(int32_t tid, const CaptureRecord& record, bool* is_complete);
+  uint32_t Intern();
   void DrainDispatches(const ArenaClock& clock);
 
   RecorderState state_;
@@ -62,10 +73,14 @@ class SelfCaptures {
   RunWriter worker_writer_;
   std::unique_ptr<stack::Stack> stack_;
   std::unique_ptr<stack::OwnStackWalker> walker_;
-  base::MappedArray<RunRecord> open_runs_;  // by the thread's id
+  base::MappedArray<RunRecord> open_runs_;   // by the thread's id
+  base::MappedArray<LastCopy> last_copies_;  // likewise
   HookRecorder hooks_;
   uint64_t dropped_captures_;  // of all recordings of this process so far
+  uint64_t refused_copies_;    // likewise
+  uint64_t copy_ticks_;        // likewise
   bool is_stopped_ = false;
+  bool is_stuck_ = false;
 };
 
 }  // namespace lagwatch::trace

@@ -21,7 +21,7 @@ uint64_t HashOf(const StackNodeBytes& node) {
   return static_cast<uint64_t>(product >> 64) ^ static_cast<uint64_t>(product);
 }
 
-StackNodeBytes NodeOf(const stack::Frame& frame, bool is_innermost) {
+StackNodeBytes NodeOf(const stack::Frame& frame, bool is_innermost, bool is_script) {
   const bool fits = frame.module < UINT16_MAX && frame.offset <= UINT32_MAX;
   if (!fits) {
     return {0, 0, StackNodeBytes::kAddress, static_cast<uint32_t>(frame.offset),
@@ -29,14 +29,16 @@ StackNodeBytes NodeOf(const stack::Frame& frame, bool is_innermost) {
   }
   const auto function = static_cast<uint32_t>(frame.function_offset);
   const auto offset = static_cast<uint32_t>(frame.offset);
+  if (is_script) return {0, static_cast<uint16_t>(frame.module), StackNodeBytes::kScript, offset, function};
   return {0, static_cast<uint16_t>(frame.module), StackNodeBytes::kInModule,
           is_innermost && function != 0 ? function : offset, function};
 }
 
 }  // namespace
 
-StackTable::StackTable(Arena* arena)
+StackTable::StackTable(Arena* arena, const stack::ModuleMap* modules)
     : arena_(arena),
+      modules_(modules),
       capacity_(static_cast<uint32_t>(
           std::min<uint64_t>(arena->layout().stack_capacity, uint64_t{kIndexMask} + 1))) {
   const size_t slot_count = std::bit_ceil(size_t{2} * capacity_);
@@ -74,12 +76,17 @@ uint32_t StackTable::Intern(const stack::Stack& stack) {
 uint32_t StackTable::InternIn(uint64_t generation, const stack::Stack& stack) {
   uint32_t parent = 0;
   for (uint32_t i = stack.frame_count; i-- != 0;) {
-    StackNodeBytes node = NodeOf(stack.frames[i], i == 0);
+    StackNodeBytes node = NodeOf(stack.frames[i], i == 0, IsScript(stack.frames[i]));
     node.parent = parent;
     parent = FindOrAdd(generation, node);
     if (parent == 0) return 0;
   }
   return parent;
+}
+
+bool StackTable::IsScript(const stack::Frame& frame) const {
+  return modules_ != nullptr && frame.module < modules_->kMaxModules &&
+         modules_->module(frame.module).is_language;
 }
 
 uint32_t StackTable::FindOrAdd(uint64_t generation_number, const StackNodeBytes& node) {

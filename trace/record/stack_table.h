@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/process/mapped_array.h"
+#include "stack/code/module_map.h"
 #include "stack/frames/stack.h"
 #include "trace/record/arena.h"
 
@@ -21,13 +22,13 @@ namespace lagwatch::trace {
 
 // A node as it lies in the arena: 16 bytes.
 struct StackNodeBytes {
-  enum Flags : uint16_t { kInModule = 0, kAddress = 1 };
+  enum Flags : uint16_t { kInModule = 0, kAddress = 1, kScript = 2 };
 
   uint32_t parent;  // index of its node in the same generation; 0: none
   uint16_t module;
   uint16_t flags;
-  uint32_t offset;           // kAddress: the lower half
-  uint32_t function_offset;  // kAddress: the upper half
+  uint32_t offset;           // kAddress: the lower half; kScript: the line
+  uint32_t function_offset;  // kAddress: the upper half; kScript: FunctionTable's
 
   bool operator==(const StackNodeBytes&) const = default;
 };
@@ -39,8 +40,9 @@ inline constexpr uint32_t kNoStack = 0;
 
 class StackTable {
  public:
-  // `arena` is borrowed. Context: background; allocates all that will be needed.
-  explicit StackTable(Arena* arena);
+  // `arena` is borrowed, and `modules`, those of the stacks, which may be null where no frame is a script's.
+  // Context: background; allocates all that will be needed.
+  explicit StackTable(Arena* arena, const stack::ModuleMap* modules = nullptr);
   bool ok() const { return !slots_.empty(); }
 
   // The id of `stack`, whose innermost frame counts as its whole function, because a sample finds it anywhere
@@ -53,7 +55,10 @@ class StackTable {
   uint32_t FindOrAdd(uint64_t generation, const StackNodeBytes& node);
   void BeginGeneration(uint64_t number);
 
+  bool IsScript(const stack::Frame& frame) const;
+
   Arena* arena_;
+  const stack::ModuleMap* modules_;
   uint64_t newest_ = 0;
   uint32_t capacity_;
   size_t slot_mask_ = 0;

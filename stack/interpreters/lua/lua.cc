@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/system/thread.h"
+
 namespace lagwatch::stack::lua {
 
 void Lua::LookAt(const LoadedModule& loaded, CodeMap* code) {
@@ -22,7 +24,9 @@ void Lua::LookAt(const LoadedModule& loaded, CodeMap* code) {
   found[0].reader.Attach(memory_, layout);
   found[0].place = Place::Of(loaded.index, loaded.module, loaded.exports);
   found[0].place.language = code->AddLanguage("[lua]");
-  if (found[0].place.language != kNoModule) found_ = std::move(found);
+  if (found[0].place.language == kNoModule) return;
+  found_ = std::move(found);
+  copied_.store(&found_[0], std::memory_order_release);  // pairs with CopyPieces()
 }
 
 void Lua::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
@@ -36,8 +40,22 @@ void Lua::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
     const auto held = code->Hold();
     found.search.Collect(*thread.raw, code->modules().stacks());
   }
-  if (found.reader.Read(found.search.candidates(), *thread.raw, &code->script_functions(), &found.calls))
-    Splice(found.place, found.calls, stack);
+  if (!found.reader.Read(found.search.candidates(), *thread.raw, &code->script_functions(), &found.calls))
+    return;
+  for (size_t i = 0; i < StateHints::kPerThread; ++i)
+    found.hints.Set(thread.tid, i, found.reader.last_state(i));
+  Splice(found.place, found.calls, stack);
+}
+
+void Lua::CopyPieces(const Registers&, MemoryPieces* pieces) const {
+  const Found* found = copied_.load(std::memory_order_acquire);  // pairs with LookAt()
+  if (found == nullptr) return;
+  for (const auto& hint : found->hints.Of(base::CurrentThreadId())) {
+    const uint64_t state = hint.load(std::memory_order_relaxed);  // checked
+    if (state == 0) break;
+    if (!found->reader.CopyPieces(state, pieces)) return;
+    pieces->MarkWhole();
+  }
 }
 
 }  // namespace lagwatch::stack::lua

@@ -77,9 +77,48 @@ uint64_t Reader::StateMember(const State& state, uint16_t offset) const {
   return MemberAt<uint64_t>(state.bytes, offset);
 }
 
-uint64_t Reader::BaseCallOf(const State& state) const {
-  return layout_->caller == kNone ? StateMember(state, layout_->base_call)
-                                  : state.address + layout_->base_call;
+uint64_t Reader::BaseCallOf(const State& state) const { return BaseCallOf(state.address, state.bytes); }
+
+uint64_t Reader::BaseCallOf(uint64_t address, std::span<const uint8_t> state) const {
+  return layout_->caller == kNone ? MemberAt<uint64_t>(state, layout_->base_call)
+                                  : address + layout_->base_call;
+}
+
+bool Reader::CopyPieces(uint64_t address, MemoryPieces* pieces) const {
+  constexpr uint64_t kMostCopied = 8 << 10;
+  constexpr uint64_t kCallersBytes = 512;  // of the values below a called function
+  constexpr size_t kMostCalls = 60;
+  const uint8_t* state = pieces->Copy(address, kStateBytes);
+  if (state == nullptr || state[kTypeOffset] != kThreadType) return false;
+  const std::span<const uint8_t> bytes(state, kStateBytes);
+  const uint64_t base_call = BaseCallOf(address, bytes);
+  const auto stack = MemberAt<uint64_t>(bytes, layout_->stack);
+  auto call = MemberAt<uint64_t>(bytes, layout_->call);
+  if (layout_->caller == kNone) {  // an array
+    const uint64_t begin = std::max(base_call, call - std::min(call, kMostCopied));
+    if (call < base_call || pieces->Copy(begin, call - begin + layout_->call_bytes) == nullptr) return false;
+  }
+  for (size_t i = 0; call != base_call; ++i) {
+    if (i == kMostCalls) return false;
+    const uint8_t* info = pieces->Find(call, layout_->call_bytes);
+    if (info == nullptr) info = pieces->Copy(call, layout_->call_bytes);
+    if (info == nullptr) return false;
+    const std::span<const uint8_t> members(info, layout_->call_bytes);
+    const auto function = MemberAt<uint64_t>(members, layout_->function);
+    if (function < stack) return false;
+    const uint64_t below = std::min(function - stack, kCallersBytes);
+    const uint8_t* value = pieces->Find(function, kValueBytes);
+    if (value == nullptr) {
+      value = pieces->Copy(function - below, below + kValueBytes);
+      if (value == nullptr) return false;
+      value += below;
+    }
+    pieces->AddToKey(MemberAt<uint64_t>({value, kValueBytes}, 0));
+    pieces->AddToKey(MemberAt<uint64_t>(members, layout_->call_instruction));
+    call =
+        layout_->caller == kNone ? call - layout_->call_bytes : MemberAt<uint64_t>(members, layout_->caller);
+  }
+  return true;
 }
 
 bool Reader::ReadState(uint64_t address, State* state) {

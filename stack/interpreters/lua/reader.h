@@ -13,6 +13,7 @@
 #include "stack/interpreters/lua/layout.h"
 #include "stack/interpreters/lua/source_names.h"
 #include "stack/interpreters/memory.h"
+#include "stack/interpreters/memory_pieces.h"
 #include "stack/scripts/script_functions.h"
 
 namespace lagwatch::stack::lua {
@@ -32,6 +33,11 @@ class Reader {
   // written in Lua, or if the calls changed meanwhile and could not be read.
   bool Read(std::span<const uint64_t> candidates, const RawStack& raw, ScriptFunctions* functions,
             Calls* calls);
+  // The states of the last Read(), innermost first. 0 from their number on.
+  uint64_t last_state(size_t index) const { return index < state_count_ ? states_[index].address : 0; }
+
+  // As Interpreter::CopyPieces(), of the state at `address`. False if that is not one, or did not fit.
+  bool CopyPieces(uint64_t address, MemoryPieces* pieces) const;
 
  private:
   static constexpr int kTries = 3;
@@ -68,6 +74,7 @@ class Reader {
   uint64_t BaseCallOf(const State& state) const;
   bool ReadCalls(const RawStack& raw, ScriptFunctions* functions, Calls* calls);
   bool Walk(const State& state, const RawStack& raw, ScriptFunctions* functions, Calls* calls);
+  uint64_t BaseCallOf(uint64_t address, std::span<const uint8_t> state) const;
   bool ReadCallInfo(const State& state, uint64_t address, CallInfo* call);
   bool ReadCallee(const State& state, const CallInfo& call, Callee* callee);
   bool ReadPrototype(uint64_t address, Prototype* prototype);

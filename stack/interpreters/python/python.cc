@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/system/thread.h"
+
 namespace lagwatch::stack::python {
 namespace {
 
@@ -36,7 +38,9 @@ void Python::LookAt(const LoadedModule& loaded, CodeMap* code) {
     return;
   }
   found[0].place = {loaded.index, evaluation - loaded.module.load_bias, code->AddLanguage("[python]")};
-  if (found[0].place.language != kNoModule) found_ = std::move(found);
+  if (found[0].place.language == kNoModule) return;
+  found_ = std::move(found);
+  copied_.store(&found_[0], std::memory_order_release);  // pairs with CopyPieces()
 }
 
 void Python::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
@@ -46,6 +50,11 @@ void Python::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   if (std::ranges::none_of(stack->view(), is_in_python)) return;
   if (found.reader.Read(thread.tid, &code->script_functions(), &found.frames))
     Splice(found.place, found.frames, stack);
+}
+
+void Python::CopyPieces(const Registers&, MemoryPieces* pieces) const {
+  const Found* found = copied_.load(std::memory_order_acquire);  // pairs with LookAt()
+  if (found != nullptr) found->reader.CopyPieces(static_cast<int>(base::CurrentThreadId()), pieces);
 }
 
 void Python::Note(uint32_t version, int minor_hint) {

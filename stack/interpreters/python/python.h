@@ -2,6 +2,7 @@
 // CPython in a process: the first of its modules that defines the evaluation function.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -21,6 +22,7 @@ class Python final : public Interpreter {
 
   void LookAt(const LoadedModule& loaded, CodeMap* code) override;
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+  void CopyPieces(const Registers& registers, MemoryPieces* pieces) const override;
   std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t address) override {
     return found_ != nullptr ? found_[0].reader.FindLock(address) : std::nullopt;
   }
@@ -37,7 +39,8 @@ class Python final : public Interpreter {
 
   Memory* memory_;
   char unreadable_[32] = "";
-  base::MappedBlock<Found> found_;  // one; null while there is none
+  base::MappedBlock<Found> found_;             // one; null while there is none
+  std::atomic<const Found*> copied_{nullptr};  // the same, for CopyPieces()
 };
 
 }  // namespace lagwatch::stack::python

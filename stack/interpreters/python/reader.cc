@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/hash.h"
 #include "stack/interpreters/python/lines.h"
 #include "stack/interpreters/text.h"
 
@@ -80,14 +81,53 @@ bool Reader::Read(int tid, ScriptFunctions* functions, ScriptFrames* frames) {
 
 uint64_t Reader::FindFrame(int tid, uint64_t* place) {
   ThreadState& hint = states_[static_cast<uint32_t>(tid) % states_.size()];
-  if (hint.tid != tid || !IsThread(hint.state, tid)) hint = {tid, FindState(tid)};
-  if (hint.state == 0) return 0;
-  *place = hint.state + layout_.frame;
+  uint64_t state = hint.load(std::memory_order_relaxed);  // checked
+  if (!IsThread(state, tid)) hint.store(state = FindState(tid), std::memory_order_relaxed);
+  if (state == 0) return 0;
+  *place = state + layout_.frame;
   uint64_t frame = 0;
   if (!memory_->Read(*place, &frame) || frame == 0) return 0;
   if (layout_.frame_in_cframe == kNone) return frame;
   *place = frame + layout_.frame_in_cframe;
   return memory_->Read(*place, &frame) ? frame : 0;
+}
+
+void Reader::CopyPieces(int tid, MemoryPieces* pieces) const {
+  // Callers' frames lie right before those that they call, where frames are no objects (since 3.11).
+  constexpr uint64_t kCallersBytes = 2048;
+  const uint64_t state =
+      states_[static_cast<uint32_t>(tid) % states_.size()].load(std::memory_order_relaxed);  // a hint
+  if (state == 0) return;
+  const uint16_t id = layout_.native_thread_id != kNone ? layout_.native_thread_id : layout_.pthread;
+  const uint16_t begin = std::min(id, layout_.frame);
+  const uint8_t* words = pieces->Copy(state + begin, std::max(id, layout_.frame) + sizeof(uint64_t) - begin);
+  if (words == nullptr) return;
+  const auto word_at = [](const uint8_t* bytes, size_t offset) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + offset, sizeof word);
+    return word;
+  };
+  uint64_t frame = word_at(words, layout_.frame - begin);
+  if (layout_.frame_in_cframe != kNone) {
+    const uint8_t* place = pieces->Copy(frame + layout_.frame_in_cframe, sizeof(uint64_t));
+    if (place == nullptr) return;
+    frame = word_at(place, 0);
+  }
+  constexpr size_t kMostFrames = 2 * ScriptFrames::kMost;  // with those that stand for calls by C
+  for (size_t i = 0; frame != 0 && i < kMostFrames; ++i) {
+    const uint8_t* bytes = pieces->Find(frame, frame_bytes_);
+    const bool has_callers_before = layout_.bytecode != kNone && frame > kCallersBytes;
+    if (bytes == nullptr && has_callers_before) {
+      bytes = pieces->Copy(frame - kCallersBytes, kCallersBytes + frame_bytes_);
+      if (bytes != nullptr) bytes += kCallersBytes;
+    }
+    if (bytes == nullptr) bytes = pieces->Copy(frame, frame_bytes_);
+    if (bytes == nullptr) return;
+    pieces->AddToKey(word_at(bytes, layout_.code));
+    pieces->AddToKey(word_at(bytes, layout_.instruction));
+    frame = word_at(bytes, layout_.caller);
+  }
+  pieces->MarkWhole();
 }
 
 uint64_t Reader::FindState(int tid) {
@@ -158,9 +198,6 @@ Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptF
       return Outcome::kDone;
     }
     const uint64_t code = word(layout_.code);
-    uint64_t function = 0;
-    if (!IsOfType(code, symbols_.code_type) || !ReadFunction(code, functions, &function))
-      return Outcome::kChanged;
     uint64_t instruction = word(layout_.instruction);
     if (layout_.bytecode == kNone) {
       constexpr uint64_t kUnitBytes = 2;  // of an index in 3.10
@@ -170,10 +207,28 @@ Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptF
     }
     const bool is_entry = layout_.is_entry != kNone && bytes[layout_.is_entry] != 0;
     const bool is_own_call = layout_.is_entry == kNone && layout_.owner == kNone;
-    frames->frames[frames->count++] = {function, ReadLine(code, instruction),
-                                       is_entry || is_own_call || next == 0};
+    ScriptFrame& script = frames->frames[frames->count];
+    if (!ReadPlace(code, instruction, functions, &script)) return Outcome::kChanged;
+    script.ends_call = is_entry || is_own_call || next == 0;
+    ++frames->count;
   }
   return Outcome::kDone;
+}
+
+bool Reader::ReadPlace(uint64_t code, uint64_t instruction, ScriptFunctions* functions, ScriptFrame* frame) {
+  Place& place = places_[base::HashWord(instruction, code) % places_.size()];
+  const bool was_seen = place.code == code && place.instruction == instruction;
+  if (IsOfType(code, symbols_.code_type) && ReadFunction(code, functions, &frame->function)) {
+    frame->line = ReadLine(code, instruction);
+    if (frame->line == 0 && was_seen && place.function == frame->function) frame->line = place.line;
+    place = {code, instruction, frame->function, frame->line};
+    return true;
+  }
+  // The code has gone since the thread was sampled, as all code does when Python ends.
+  if (!was_seen || functions->Find(place.function).name.empty()) return false;
+  frame->function = place.function;
+  frame->line = place.line;
+  return true;
 }
 
 bool Reader::ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/memory.h"
+#include "stack/interpreters/memory_pieces.h"
 #include "stack/interpreters/python/layout.h"
 #include "stack/interpreters/script_frames.h"
 #include "stack/scripts/script_functions.h"
@@ -40,6 +42,9 @@ class Reader {
   // Python code, or if its frames changed meanwhile and could not be read.
   bool Read(int tid, ScriptFunctions* functions, ScriptFrames* frames);
 
+  // As Interpreter::CopyPieces(), for thread `tid`, the calling one. Only of threads that were read before.
+  void CopyPieces(int tid, MemoryPieces* pieces) const;
+
   // The thread that holds the global interpreter lock which `address` is a part of; none if it is in no such
   // lock, or if none holds it.
   std::optional<ScriptLock> FindLock(uint64_t address);
@@ -58,11 +63,16 @@ class Reader {
     uint64_t name = 0;
     uint64_t function = 0;
   };
-  // A thread's state, by its id; a hint, since the thread may have ended.
-  struct ThreadState {
-    int tid = 0;
-    uint64_t state = 0;
+  // The function and the line of an instruction, as they were read last.
+  struct Place {
+    uint64_t code = 0;
+    uint64_t instruction = 0;
+    uint64_t function = 0;
+    uint32_t line = 0;
   };
+  // A thread's state, at a place by its id; a hint, since the thread may have ended, or be another one.
+  using ThreadState = std::atomic<uint64_t>;
+  static_assert(ThreadState::is_always_lock_free, "not signal-safe");
   bool IsOverBudget() const { return memory_->read_count() >= last_read_; }
   // The current frame of thread `tid` and where its address is kept; 0 if there is none.
   uint64_t FindFrame(int tid, uint64_t* place);
@@ -73,6 +83,8 @@ class Reader {
   int TidOf(uint64_t state);
   enum class Outcome { kDone, kChanged };
   Outcome Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames);
+  // The function and the line of an instruction.
+  bool ReadPlace(uint64_t code, uint64_t instruction, ScriptFunctions* functions, ScriptFrame* frame);
   bool ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function);
   uint32_t ReadLine(uint64_t code, uint64_t instruction);
   bool IsOfType(uint64_t object, uint64_t type);
@@ -88,6 +100,7 @@ class Reader {
   size_t frame_bytes_ = 0;
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
   std::array<Known, 512> known_{};
+  std::array<Place, 512> places_{};
   std::array<ThreadState, 256> states_{};
   std::array<uint8_t, kMostTableBytes> table_;
 };

@@ -24,6 +24,7 @@ constexpr uint64_t kContext = 40;
 
 // In a control frame.
 constexpr size_t kInstruction = 0;
+constexpr size_t kStackPointer = 8;
 constexpr size_t kSequence = 16;
 constexpr size_t kEnvironment = 32;
 constexpr uint64_t kKindMask = 0x7fff0001;  // of an environment's flags
@@ -78,6 +79,7 @@ bool Reader::Read(std::span<const uint64_t> candidates, const RawStack& raw, Scr
   const auto found = std::ranges::find_if(
       candidates, [&](uint64_t candidate) { return ReadContext(candidate, raw, &context); });
   if (found == candidates.end()) return false;
+  last_context_ = *found;
   for (int i = 0; i < kTries && !IsOverBudget(); ++i) {
     frames->count = 0;
     frames->is_cut = false;
@@ -89,6 +91,37 @@ bool Reader::Read(std::span<const uint64_t> candidates, const RawStack& raw, Scr
     if (is_same || i == kTries - 1) return frames->count != 0;
   }
   return false;
+}
+
+void Reader::CopyPieces(uint64_t address, MemoryPieces* pieces) {
+  constexpr uint64_t kMostCopied = 16 << 10;  // of the control frames, and of the values on the stack
+  const uint8_t* context = pieces->Copy(address, kContextBytes);
+  if (context == nullptr) return;
+  const std::span<const uint8_t> bytes(context, kContextBytes);
+  const auto stack = MemberAt<uint64_t>(bytes, kStack);
+  const auto frame = MemberAt<uint64_t>(bytes, kFrame);
+  const uint64_t end = stack + MemberAt<uint64_t>(bytes, kStackWords) * sizeof(uint64_t);
+  if (stack == 0 || frame < stack || frame >= end || (end - frame) % kFrameBytes != 0) return;
+  const uint64_t frames_bytes = std::min(end - frame, kMostCopied);
+  const uint8_t* frames = pieces->Copy(frame, frames_bytes);
+  if (frames == nullptr ||
+      pieces->Copy(MemberAt<uint64_t>(bytes, kThread) + kVm, kContext + sizeof(uint64_t) - kVm) == nullptr)
+    return;
+  const auto top = MemberAt<uint64_t>({frames, kFrameBytes}, kStackPointer);
+  if (top > stack && top < frame) {
+    const uint64_t begin = top - stack > kMostCopied ? top - kMostCopied : stack;
+    if (pieces->Copy(begin, top - begin) == nullptr) return;
+  }
+  for (uint64_t at = 0; at + kFrameBytes <= frames_bytes; at += kFrameBytes) {
+    const std::span<const uint8_t> members(frames + at, kFrameBytes);
+    const auto environment = MemberAt<uint64_t>(members, kEnvironment);
+    pieces->AddToKey(MemberAt<uint64_t>(members, kSequence));
+    pieces->AddToKey(MemberAt<uint64_t>(members, kInstruction));
+    const bool is_copied = pieces->Find(environment, sizeof(uint64_t)) != nullptr ||
+                           pieces->Copy(environment, sizeof(uint64_t)) != nullptr;
+    if (!is_copied) return;
+  }
+  pieces->MarkWhole();
 }
 
 bool Reader::ReadContext(uint64_t address, const RawStack& raw, Context* context) {

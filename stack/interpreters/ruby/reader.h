@@ -11,6 +11,7 @@
 
 #include "stack/frames/raw_stack.h"
 #include "stack/interpreters/memory.h"
+#include "stack/interpreters/memory_pieces.h"
 #include "stack/interpreters/script_frames.h"
 #include "stack/scripts/script_functions.h"
 
@@ -34,6 +35,11 @@ class Reader {
   // could not be read.
   bool Read(std::span<const uint64_t> candidates, const RawStack& raw, ScriptFunctions* functions,
             ScriptFrames* frames);
+  // The execution context of the last Read() that found one.
+  uint64_t last_context() const { return last_context_; }
+
+  // As Interpreter::CopyPieces(), of the execution context at `address`, if there is one.
+  static void CopyPieces(uint64_t address, MemoryPieces* pieces);
 
  private:
   static constexpr int kTries = 3;
@@ -63,6 +69,7 @@ class Reader {
 
   Memory* memory_ = nullptr;
   uint64_t vm_ = 0;
+  uint64_t last_context_ = 0;
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
 };
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/system/thread.h"
 #include "stack/interpreters/bytes.h"
 
 namespace lagwatch::stack::ruby {
@@ -28,7 +29,9 @@ void Ruby::LookAt(const LoadedModule& loaded, CodeMap* code) {
   if (found == nullptr) return;
   found[0].reader.Attach(memory_, vm);
   found[0].place = {loaded.index, evaluation - loaded.module.load_bias, code->AddLanguage("[ruby]")};
-  if (found[0].place.language != kNoModule) found_ = std::move(found);
+  if (found[0].place.language == kNoModule) return;
+  found_ = std::move(found);
+  copied_.store(&found_[0], std::memory_order_release);  // pairs with CopyPieces()
 }
 
 void Ruby::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
@@ -42,8 +45,18 @@ void Ruby::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
     const auto held = code->Hold();
     found.search.Collect(*thread.raw, code->modules().stacks());
   }
-  if (found.reader.Read(found.search.candidates(), *thread.raw, &code->script_functions(), &found.frames))
-    Splice(found.place, found.frames, stack);
+  if (!found.reader.Read(found.search.candidates(), *thread.raw, &code->script_functions(), &found.frames))
+    return;
+  found.hints.Set(thread.tid, 0, found.reader.last_context());
+  Splice(found.place, found.frames, stack);
+}
+
+void Ruby::CopyPieces(const Registers&, MemoryPieces* pieces) const {
+  const Found* found = copied_.load(std::memory_order_acquire);  // pairs with LookAt()
+  if (found == nullptr) return;
+  const StateHints::States& hints = found->hints.Of(base::CurrentThreadId());
+  const uint64_t context = hints[0].load(std::memory_order_relaxed);  // checked
+  if (context != 0) Reader::CopyPieces(context, pieces);
 }
 
 }  // namespace lagwatch::stack::ruby

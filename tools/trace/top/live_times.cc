@@ -96,7 +96,8 @@ uint32_t LiveTimes::FunctionOf(const trace::Trace& trace, const trace::NamedFram
   if (start == 0 && frame.name.empty()) start = frame.offset;
   const auto [place, is_new] =
       function_numbers_.try_emplace({path, start, frame.name}, static_cast<uint32_t>(functions_.size()));
-  if (is_new) functions_.push_back({trace::DisplayName(trace, frame), path.substr(path.rfind('/') + 1)});
+  if (is_new) functions_.push_back({{}, path.substr(path.rfind('/') + 1)});
+  functions_[place->second].name = trace::DisplayPlace(trace, frame);
   return place->second;
 }
 

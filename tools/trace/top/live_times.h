@@ -39,7 +39,7 @@ struct TimeTables {
 class LiveTimes {
  public:
   struct Function {
-    std::string name;
+    std::string name;  // of a script, with the line that took the most time in the last interval that saw it
     std::string module;  // its file's name; empty where none is known
   };
   // Figures besides functions; of the last interval unless the name says otherwise.
