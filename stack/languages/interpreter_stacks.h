@@ -29,6 +29,7 @@ class InterpreterStacks final : public ScriptStacks {
 
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
   std::optional<ScriptLock> FindLock(int tid, uint64_t address) override;
+  ScriptTask FindTask(uint64_t number) override;
   ScriptWait FindWait(int tid, CodeMap* code) override;
   const char* GcCause() override;
   const char* unreadable() const override;
