@@ -10,6 +10,8 @@
 #include "stack/interpreters/jvm/jvm.h"
 #include "stack/interpreters/lua/lua.h"
 #include "stack/interpreters/memory.h"
+#include "stack/interpreters/perl/perl.h"
+#include "stack/interpreters/php/php.h"
 #include "stack/interpreters/python/python.h"
 #include "stack/interpreters/ruby/ruby.h"
 #include "stack/interpreters/v8/v8.h"
@@ -43,7 +45,9 @@ class InterpreterStacks final : public ScriptStacks {
   v8::V8 v8_{&memory_};
   lua::Lua lua_{&memory_};
   ruby::Ruby ruby_{&memory_};
-  const std::array<Interpreter*, 5> interpreters_{&python_, &jvm_, &v8_, &lua_, &ruby_};
+  perl::Perl perl_{&memory_};
+  php::Php php_{&memory_};
+  const std::array<Interpreter*, 7> interpreters_{&python_, &jvm_, &v8_, &lua_, &ruby_, &perl_, &php_};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
 };
