@@ -20,6 +20,10 @@ class Handler
     tell; while Process.clock_gettime(Process::CLOCK_MONOTONIC) < end_at do end
   end
 
+  def pause
+    tell; sleep SECONDS
+  end
+
   def order
     end_at = end_of_freeze
     is_told = false
@@ -35,7 +39,7 @@ class Handler
   end
 
   def number
-    tell; (3**2_500_000).to_s
+    tell; (3**14_000_000).to_s
   end
 
   def rescued
