@@ -28,7 +28,7 @@ TEST_P(NodeTest, ReportsNameTheLinesThatV8ItselfSees) {
 
 class IdleNodeTest : public ScriptTest {};
 
-// What is left on the stack of scripts that have ended is no frame.
+// Scripts that have ended leave words on the stack that look like frames.
 TEST_F(IdleNodeTest, HasNoFramesOfScripts) {
   for (const std::string& node : testing::Nodes()) {
     SCOPED_TRACE(node);

@@ -16,7 +16,7 @@ TEST_P(RubyTest, ReportsNameTheLinesThatRubyItselfSees) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Freezes, RubyTest,
-                         ::testing::Values("spin", "pause", "number", "order", "pattern", "rescued",
+                         ::testing::Values("spin", "pause", "count", "order", "pattern", "rescued",
                                            "defined"),
                          [](const auto& given) { return std::string(given.param); });
 
