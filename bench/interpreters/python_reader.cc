@@ -19,7 +19,12 @@ class PythonReader final : public StackReader {
              reader_.Attach(&memory_, stack::python::Symbols::Of(exports), minor);
     });
   }
-  bool Read() override { return reader_.Read(pid_, &functions_, &frames_); }
+  bool Read() override {
+    if (!reader_.Read(pid_, &functions_, &frames_)) return false;
+    stack::python::TaskText task;
+    reader_.ReadTask(&functions_, &task);
+    return true;
+  }
   std::string Text() const override { return TextOf(frames_, functions_); }
 
  private:
