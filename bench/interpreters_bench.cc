@@ -128,6 +128,12 @@ std::vector<Runtime> AllRuntimes(const std::string& source) {
       runtimes.push_back(
           {"lua " + version, program, source + "/shapes.lua", interpreters_bench::AttachToLua, CountEqual});
   }
+  if (access("/usr/bin/perl", X_OK) == 0)
+    runtimes.push_back(
+        {"perl 5.36", "/usr/bin/perl", source + "/shapes.pl", interpreters_bench::AttachToPerl, CountEqual});
+  if (access("/usr/bin/php", X_OK) == 0)
+    runtimes.push_back(
+        {"php 8.2", "/usr/bin/php", source + "/shapes.php", interpreters_bench::AttachToPhp, CountEqual});
   if (access("/usr/bin/ruby", X_OK) == 0)
     runtimes.push_back(
         {"ruby 3.1", "/usr/bin/ruby", source + "/shapes.rb", interpreters_bench::AttachToRuby, CountEqual});

@@ -97,6 +97,10 @@ class StackCapturer {
   std::optional<ScriptLock> FindScriptLock(int tid, uint64_t address) {
     return scripts_ == nullptr ? std::nullopt : scripts_->FindLock(tid, address);
   }
+  // See ScriptStacks::FindTask(). Context: watchdog.
+  ScriptTask FindScriptTask(const Stack& stack) const {
+    return scripts_ == nullptr || stack.task == 0 ? ScriptTask{} : scripts_->FindTask(stack.task);
+  }
   // See ScriptStacks::FindWait() and GcCause(). Context: watchdog.
   ScriptWait FindScriptWait(int tid) const {
     return scripts_ == nullptr ? ScriptWait::kUnknown : scripts_->FindWait(tid, code_.get());

@@ -147,6 +147,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   AddNoStackFacts(samples, &facts);
   if (const char* runtime = tools.capturer->unreadable_scripts(); *runtime != '\0')
     facts.AddText("unreadable_frames", runtime);
+  AddTaskFacts(expensive, tools, &facts);
   if (const char* cause = event.verdict.shares.gc_ns == 0 ? "" : tools.capturer->GcCause(); *cause != '\0')
     facts.AddText("gc_cause", cause);
   AddAwaitedFacts(awaited, &facts);

@@ -31,4 +31,10 @@ void AddNoStackFacts(std::span<const LoopSample* const> samples, FactList* facts
   facts->AddText("no_stack_reason", reason);
 }
 
+void AddTaskFacts(const stack::Stack& stack, const WatchTools& tools, FactList* facts) {
+  const stack::ScriptTask task = tools.capturer->FindScriptTask(stack);
+  if (*task.name != '\0') facts->AddText("task", task.name);
+  if (*task.awaiters != '\0') facts->AddText("task_awaited_by", task.awaiters);
+}
+
 }  // namespace lagwatch::watchdog

@@ -21,4 +21,8 @@ void AddOwnCost(const WatchTools& tools, FactList* facts);
 // Says so when samples have no stack: how many, and why the last one of them has none. Context: watchdog.
 void AddNoStackFacts(std::span<const LoopSample* const> samples, FactList* facts);
 
+// The task of an event loop that the thread of `stack` ran, and the tasks that wait for it, if a script's
+// reader found them. The texts are valid until the next capture. Context: watchdog.
+void AddTaskFacts(const stack::Stack& stack, const WatchTools& tools, FactList* facts);
+
 }  // namespace lagwatch::watchdog

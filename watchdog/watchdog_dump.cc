@@ -44,6 +44,7 @@ void Watchdog::MakeDump(const DumpRequest& request, const WatchedLoop* loop) {
   FactList facts;
   if (request.signal_number != 0) facts.Add("dump_signal", request.signal_number);
   AddNoStackFacts(samples, &facts);
+  AddTaskFacts(sample->stack, tools, &facts);
   facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());
   AddThreadFacts(tid, tools, &facts);
   AddProcessFacts(tools, &facts);

@@ -16,10 +16,15 @@ class PythonReader final : public StackReader {
       const size_t at = path.rfind("python3.");
       const int minor = at == path.npos ? 0 : std::atoi(path.c_str() + at + 8);
       return exports.Find("_PyEval_EvalFrameDefault") != 0 &&
-             reader_.Attach(&memory_, stack::python::Reader::Symbols::Of(exports), minor);
+             reader_.Attach(&memory_, stack::python::Symbols::Of(exports), minor);
     });
   }
-  bool Read() override { return reader_.Read(pid_, &functions_, &frames_); }
+  bool Read() override {
+    if (!reader_.Read(pid_, &functions_, &frames_)) return false;
+    stack::python::TaskText task;
+    reader_.ReadTask(&functions_, &task);
+    return true;
+  }
   std::string Text() const override { return TextOf(frames_, functions_); }
 
  private:

@@ -13,6 +13,8 @@ namespace lagwatch::interpreters_bench {
 // Null until the process has loaded its interpreter.
 std::unique_ptr<StackReader> AttachToPython(pid_t pid);
 std::unique_ptr<StackReader> AttachToLua(pid_t pid);
+std::unique_ptr<StackReader> AttachToPerl(pid_t pid);
+std::unique_ptr<StackReader> AttachToPhp(pid_t pid);
 std::unique_ptr<StackReader> AttachToRuby(pid_t pid);
 std::unique_ptr<StackReader> AttachToV8(pid_t pid);
 

@@ -14,7 +14,7 @@ class RubyReader final : public StackReader {
     return FindModule(capture_.pid(), capture_.memory(),
                       [&](const std::string&, const stack::ExportedSymbols& exports) {
                         const uint64_t vm = exports.Find("ruby_current_vm_ptr");
-                        if (vm != 0) reader_.Attach(capture_.memory(), vm);
+                        if (vm != 0) reader_.Attach(capture_.memory(), vm, exports.Find("rb_cString"));
                         return vm != 0;
                       });
   }

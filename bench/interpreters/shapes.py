@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python stacks of random shapes. `stops N SEED`: N times, prints the stack that Python itself sees, one line
 "NAME (FILE):LINE|…", and waits for a line of input. `churn`: compiles, runs and drops functions for ever."""
+import asyncio
 import contextlib
 import functools
 import os
@@ -114,13 +115,32 @@ def grow(depth):
     return 0
 
 
-def churn():
-    while True:
+def churn(rounds):
+    for _ in range(rounds):
         name = "f%d" % random.randrange(1000)
         text = f"def {name}(n):\n" + "\n" * random.randrange(50) + f"    return {name}(n - 1) if n else 0\n"
         scope = {}
         exec(compile(text, name + ".py", "exec"), scope)
         scope[name](random.randrange(20))
+
+
+async def work(depth):
+    churn(20)
+    if depth != 0:
+        await make(depth - 1)
+
+
+def make(depth):
+    task = asyncio.ensure_future(work(depth))
+    if random.randrange(2) == 0:
+        task.set_name("task %d" % random.randrange(1000))
+    return task
+
+
+async def churn_tasks():
+    """Tasks that wait for each other, and that end at once."""
+    while True:
+        await make(random.randrange(6))
 
 
 if sys.argv[1] == "stops":
@@ -129,4 +149,4 @@ if sys.argv[1] == "stops":
         grow(random.randrange(12))
 else:
     print("churning", flush=True)
-    churn()
+    asyncio.run(churn_tasks())

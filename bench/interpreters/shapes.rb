@@ -4,9 +4,17 @@
 # Methods that are written in C; they have the line of their caller.
 C_METHODS = %w[each map sort times call send public_send instance_eval eval inject loop new catch].freeze
 
+# A label with the method's class.
+def named(label)
+  name = label[/[^ ]+\z/].to_sym
+  separator = Node.singleton_methods(false).include?(name) ? "." : "#"
+  is_nodes = separator == "." || Node.method_defined?(name, false) || Node.private_method_defined?(name, false)
+  is_nodes ? label.delete_suffix(name.to_s) + "Node" + separator + name.to_s : label
+end
+
 def stop
   callers = caller_locations(1).reject { |location| C_METHODS.include?(location.label) }
-  $stdout.write(callers.map { |one| "#{one.label} (#{File.basename(one.path)}):#{one.lineno}" }.join("|"), "\n")
+  $stdout.write(callers.map { |one| "#{named(one.label)} (#{File.basename(one.path)}):#{one.lineno}" }.join("|"), "\n")
   $stdout.flush
 end
 

@@ -237,9 +237,16 @@ bool WaitHome::IsHandlersSleep(const WaitCall& call, const Place& sleep) const {
   });
 }
 
-bool WaitHome::IsForeign(const WaitCall& call, const Place& place, std::span<const int> descriptors) {
+bool WaitHome::IsOnlyToBeWokenUp(const WaitCall& call, Place& place) const {
+  const uintptr_t distance = std::max(call.frame, home_->frame) - std::min(call.frame, home_->frame);
+  return place.site != home_->site && place.key_count == 1 && home_->key_count > 1 &&
+         Holds(home_->key_view(), place.key[0]) && distance < kDeepestStackBytes && place.IsTelling();
+}
+
+bool WaitHome::IsForeign(const WaitCall& call, Place& place, std::span<const int> descriptors) {
   if (home_ == nullptr && descriptors.empty()) return IsHandlersSleep(call, place);
   if (home_ == nullptr || &place == home_ || HoldsAll(descriptors, home_->key_view())) return false;
+  if (IsOnlyToBeWokenUp(call, place)) return true;
   // Of a handler that the loop has called. On another stack a coroutine runs: nothing is known then.
   const uintptr_t begin = home_->frame + kHelperBytes;
   const bool is_deeper = call.frame < begin && begin - call.frame < kDeepestStackBytes;

@@ -67,6 +67,7 @@ struct Stack {
   // Of a stack too deep to be kept whole, so many frames are left out before frames[gap_at]; 0 and 0 else.
   uint32_t gap_at;
   uint64_t gap_frame_count;
+  uint64_t task;  // of a script's event loop, which the thread ran: ScriptStacks::FindTask(); 0: none
   Frame frames[kMaxFrames];  // innermost first
 
   std::span<const Frame> view() const { return {frames, frame_count}; }
@@ -76,12 +77,14 @@ struct Stack {
     completeness = Completeness::kNone;
     gap_at = 0;
     gap_frame_count = 0;
+    task = 0;
   }
   void CopyFrom(const Stack& other) {
     frame_count = other.frame_count;
     completeness = other.completeness;
     gap_at = other.gap_at;
     gap_frame_count = other.gap_frame_count;
+    task = other.task;
     for (uint32_t i = 0; i < frame_count; ++i) frames[i] = other.frames[i];
   }
   // Equal for stacks that went through the same functions, wherever in them they were.

@@ -35,6 +35,8 @@ class Interpreter {
   virtual void CopyPieces(const Registers& /*registers*/, MemoryPieces* /*pieces*/) const {}
   // As ScriptStacks::FindLock().
   virtual std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t /*address*/) { return std::nullopt; }
+  // As ScriptStacks::FindTask().
+  virtual ScriptTask FindTask(uint64_t /*number*/) { return {}; }
   // As ScriptStacks::FindWait() and GcCause().
   virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
   virtual const char* GcCause() { return ""; }

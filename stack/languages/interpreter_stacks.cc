@@ -18,6 +18,13 @@ std::optional<ScriptLock> InterpreterStacks::FindLock(int tid, uint64_t address)
   return std::nullopt;
 }
 
+ScriptTask InterpreterStacks::FindTask(uint64_t number) {
+  for (Interpreter* interpreter : interpreters_) {
+    if (const ScriptTask task = interpreter->FindTask(number); *task.name != '\0') return task;
+  }
+  return {};
+}
+
 ScriptWait InterpreterStacks::FindWait(int tid, CodeMap* code) {
   for (Interpreter* interpreter : interpreters_) {
     if (const ScriptWait wait = interpreter->FindWait(tid, code); wait != ScriptWait::kUnknown) return wait;

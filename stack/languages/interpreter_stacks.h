@@ -10,6 +10,8 @@
 #include "stack/interpreters/jvm/jvm.h"
 #include "stack/interpreters/lua/lua.h"
 #include "stack/interpreters/memory.h"
+#include "stack/interpreters/perl/perl.h"
+#include "stack/interpreters/php/php.h"
 #include "stack/interpreters/python/python.h"
 #include "stack/interpreters/ruby/ruby.h"
 #include "stack/interpreters/v8/v8.h"
@@ -32,6 +34,7 @@ class InterpreterStacks final : public ScriptStacks {
 
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
   std::optional<ScriptLock> FindLock(int tid, uint64_t address) override;
+  ScriptTask FindTask(uint64_t number) override;
   ScriptWait FindWait(int tid, CodeMap* code) override;
   const char* GcCause() override;
   const char* unreadable() const override;
@@ -53,7 +56,9 @@ class InterpreterStacks final : public ScriptStacks {
   v8::V8 v8_{memory_};
   lua::Lua lua_{memory_};
   ruby::Ruby ruby_{memory_};
-  const std::array<Interpreter*, 5> interpreters_{&python_, &jvm_, &v8_, &lua_, &ruby_};
+  perl::Perl perl_{memory_};
+  php::Php php_{memory_};
+  const std::array<Interpreter*, 7> interpreters_{&python_, &jvm_, &v8_, &lua_, &ruby_, &perl_, &php_};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
   bool has_found_ = false;

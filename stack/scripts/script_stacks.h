@@ -37,6 +37,12 @@ enum class ScriptWait : uint8_t {
   kGc,     // a garbage collection has stopped it
 };
 
+// A task of a language's event loop, such as asyncio's; empty texts where there is none.
+struct ScriptTask {
+  const char* name = "";      // with the function that it was made of
+  const char* awaiters = "";  // the tasks that wait for it, the nearest one first
+};
+
 // A reader of one or more languages' stacks. Context: watchdog.
 class ScriptStacks {
  public:
@@ -47,6 +53,9 @@ class ScriptStacks {
   // The lock of the language's own that thread `tid` waits for, in a futex at `address`, if it has an owner.
   // Reads it in place.
   virtual std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t /*address*/) { return std::nullopt; }
+  // The task of a stack, by its number in Stack::task. The texts are valid until the next call of AddTo().
+  // Empty for a number that is too old.
+  virtual ScriptTask FindTask(uint64_t /*number*/) { return {}; }
   // The wait of thread `tid`, which sleeps in a futex.
   virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
   // The cause of the last garbage collection, as the run time names it; empty if it is not known. Valid until

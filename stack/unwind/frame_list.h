@@ -39,6 +39,7 @@ class FrameList {
     stack_->frame_count = static_cast<uint32_t>(count_ - outer + kept);
     stack_->gap_at = outer > kept ? kInnermost : 0;
     stack_->gap_frame_count = outer - kept;
+    stack_->task = 0;
   }
 
   static constexpr uint32_t kInnermost = kMaxFrames * 3 / 4;

@@ -111,6 +111,18 @@ TEST_F(WaitHomeTest, ALoopThatOnlyWaitsToBeWokenUpHasAHome) {
 }
 
 // select(2) and poll(2) without descriptors, as in older Pythons' time.sleep().
+// Ruby sleeps in poll(), with the descriptor that it is woken up by. Its methods have no frames in C.
+TEST_F(WaitHomeTest, AWaitOnlyToBeWokenUpIsAHandlersAtAnyHeight) {
+  opened_.push_back(eventfd(0, EFD_CLOEXEC));
+  const int wake = opened_.back();
+  const int server = Open();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Poll({wake, server}));
+  EXPECT_FALSE(Poll({wake}, kOtherSite, kShallower));
+  EXPECT_TRUE(Poll({wake, server}));
+  EXPECT_TRUE(Poll({server}, kOtherSite, kShallower));  // no sleep
+  EXPECT_TRUE(Poll({wake}));                            // the loop, without its server
+}
+
 TEST_F(WaitHomeTest, ASleepBelowALoopOfOneDescriptorIsItsHandlers) {
   const int socket = Open();
   EXPECT_TRUE(Poll({}, kOtherSite, kDeeper));  // nothing is known yet

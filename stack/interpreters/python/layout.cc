@@ -31,17 +31,24 @@ constexpr Layout k3_8{.interpreters = 32,
                       .lock = 1152,
                       .lock_holder = 8,
                       .is_locked = 16,
+                      .modules = 56,
+                      .has_frame_in_coroutine = false,
+                      .coroutine_frame = 16,
+                      .task_coroutine = 112,
                       .lines = LineTable::kLnotab};
 
 constexpr Layout Of3_9() {
   Layout layout = k3_8;
   layout.lock = 352;
+  layout.modules = 856;
+  layout.task_coroutine = 152;
   return layout;
 }
 
 constexpr Layout Of3_10() {
   Layout layout = Of3_9();
   layout.instruction = 96;
+  layout.task_coroutine = 160;
   layout.lines = LineTable::kLineTable;
   return layout;
 }
@@ -70,6 +77,10 @@ constexpr Layout k3_11{.interpreters = 40,
                        .lock = 360,
                        .lock_holder = 8,
                        .is_locked = 16,
+                       .modules = 888,
+                       .has_frame_in_coroutine = true,
+                       .coroutine_frame = 80,
+                       .task_coroutine = 136,
                        .lines = LineTable::kLocations};
 
 constexpr Layout Of3_12() {
@@ -88,6 +99,8 @@ constexpr Layout Of3_12() {
   layout.wide_text = 56;
   layout.has_pointer_to_lock = true;
   layout.lock = 384;
+  layout.modules = 944;
+  layout.coroutine_frame = 72;
   return layout;
 }
 
@@ -110,6 +123,7 @@ bool ReadDebugOffsets(Memory* memory, uint64_t runtime, Layout* layout) {
   layout->interpreters = offsets.at(5);
   layout->next_interpreter = offsets.at(8);
   layout->threads = offsets.at(9);
+  layout->modules = offsets.at(11);
   layout->lock = offsets.at(14);
   layout->is_locked = offsets.at(17);
   layout->lock_holder = offsets.at(18);
@@ -127,6 +141,7 @@ bool ReadDebugOffsets(Memory* memory, uint64_t runtime, Layout* layout) {
   layout->line_table = offsets.at(38);
   layout->first_line = offsets.at(39);
   layout->bytecode = offsets.at(43);
+  layout->task_coroutine = 120;
   return true;
 }
 
@@ -156,6 +171,11 @@ bool FindLayout(Memory* memory, uint64_t runtime, uint32_t version, int minor_hi
     default:
       return false;
   }
+}
+
+bool IsFreeThreaded(Memory* memory, uint64_t runtime) {
+  DebugOffsets offsets;
+  return memory->Read(runtime, &offsets.words) && offsets.IsValid() && !offsets.HasGil();
 }
 
 }  // namespace lagwatch::stack::python

@@ -46,6 +46,12 @@ struct Layout {
   uint16_t lock;
   uint16_t lock_holder;  // in the lock: the state of the thread that took it last
   uint16_t is_locked;    // the number of turns is 8 bytes further on
+  uint16_t modules;      // in an interpreter: the dict of its modules
+  // In a coroutine: its frame, or, until 3.10, the address of its frame.
+  bool has_frame_in_coroutine;
+  uint16_t coroutine_frame;
+  // In a task of asyncio: its coroutine. The future that it waits for is before it, its name after it.
+  uint16_t task_coroutine;
   LineTable lines;
 };
 
@@ -56,5 +62,8 @@ inline constexpr uint8_t kOwnedByC = 3;
 // The layout of a version as Py_Version has it, or, where that is missing, of `minor_hint` (0: not known).
 // `runtime` is the address of _PyRuntime. False for versions that are not known.
 bool FindLayout(Memory* memory, uint64_t runtime, uint32_t version, int minor_hint, Layout* layout);
+
+// Whether the build has no global interpreter lock. Since 3.13. `runtime` is the address of _PyRuntime.
+bool IsFreeThreaded(Memory* memory, uint64_t runtime);
 
 }  // namespace lagwatch::stack::python

@@ -33,8 +33,9 @@ void Python::LookAt(const LoadedModule& loaded, CodeMap* code) {
   auto found = base::MapBlock<Found>(1);
   if (found == nullptr) return;
   const int minor = MinorVersionOf(loaded.module.path_view());
-  if (!found[0].reader.Attach(memory_, Reader::Symbols::Of(loaded.exports), minor)) {
-    Note(found[0].reader.version(), minor);
+  const Symbols symbols = Symbols::Of(loaded.exports);
+  if (!found[0].reader.Attach(memory_, symbols, minor)) {
+    Note(found[0].reader.version(), minor, IsFreeThreaded(memory_, symbols.runtime));
     return;
   }
   found[0].place = {loaded.index, evaluation - loaded.module.load_bias, code->AddLanguage("[python]")};
@@ -48,8 +49,9 @@ void Python::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   Found& found = found_[0];
   const auto is_in_python = [&](const Frame& frame) { return frame.module == found.place.module; };
   if (std::ranges::none_of(stack->view(), is_in_python)) return;
-  if (found.reader.Read(thread.tid, &code->script_functions(), &found.frames))
-    Splice(found.place, found.frames, stack);
+  if (!found.reader.Read(thread.tid, &code->script_functions(), &found.frames)) return;
+  Splice(found.place, found.frames, stack);
+  AddTask(code, stack);
 }
 
 void Python::CopyPieces(const Registers&, MemoryPieces* pieces) const {
@@ -57,9 +59,29 @@ void Python::CopyPieces(const Registers&, MemoryPieces* pieces) const {
   if (found != nullptr) found->reader.CopyPieces(static_cast<int>(base::CurrentThreadId()), pieces);
 }
 
-void Python::Note(uint32_t version, int minor_hint) {
+void Python::AddTask(CodeMap* code, Stack* stack) {
+  Found& found = found_[0];
+  TaskText& next = found.tasks[(found.last_task + 1) % kMostTasks];
+  if (!found.reader.ReadTask(&code->script_functions(), &next)) return;
+  // The samples of one hang are often of one task.
+  if (found.last_task == 0 || !(next == found.tasks[found.last_task % kMostTasks])) ++found.last_task;
+  stack->task = found.last_task;
+}
+
+ScriptTask Python::FindTask(uint64_t number) {
+  if (found_ == nullptr) return {};
+  const Found& found = found_[0];
+  // The place that follows the last one is overwritten by each stack.
+  const bool is_kept = number != 0 && number <= found.last_task && found.last_task - number < kMostTasks - 1;
+  if (!is_kept) return {};
+  const TaskText& task = found.tasks[number % kMostTasks];
+  return {.name = task.name, .awaiters = task.awaiters};
+}
+
+void Python::Note(uint32_t version, int minor_hint, bool is_free_threaded) {
   const uint32_t minor = version != 0 ? version >> 16 & 0xff : static_cast<uint32_t>(minor_hint);
-  std::snprintf(unreadable_, sizeof unreadable_, minor == 0 ? "python" : "python 3.%u", minor);
+  std::snprintf(unreadable_, sizeof unreadable_, minor == 0 ? "python" : "python 3.%u%s", minor,
+                is_free_threaded ? "t" : "");
 }
 
 }  // namespace lagwatch::stack::python

@@ -2,6 +2,7 @@
 // CPython in a process: the first of its modules that defines the evaluation function.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -26,16 +27,24 @@ class Python final : public Interpreter {
   std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t address) override {
     return found_ != nullptr ? found_[0].reader.FindLock(address) : std::nullopt;
   }
+  ScriptTask FindTask(uint64_t number) override;
   const char* unreadable() const override { return unreadable_; }
 
  private:
+  static constexpr uint64_t kMostTasks = 256;
+
   struct Found {
     Reader reader;
     InterpreterPlace place;
     ScriptFrames frames;
+    // The tasks of the last stacks, by number.
+    uint64_t last_task;
+    std::array<TaskText, kMostTasks> tasks;
   };
+  // Puts the number of the task that the thread runs into `stack`. To be called after its frames were read.
+  void AddTask(CodeMap* code, Stack* stack);
   // Notes an interpreter whose layout is not known. `version` as Py_Version has it, 0 where it is missing.
-  void Note(uint32_t version, int minor_hint);
+  void Note(uint32_t version, int minor_hint, bool is_free_threaded);
 
   Memory* memory_;
   char unreadable_[32] = "";

@@ -2,19 +2,17 @@
 #include "stack/interpreters/python/reader.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 
 #include "base/hash.h"
+#include "stack/interpreters/bytes.h"
 #include "stack/interpreters/python/lines.h"
-#include "stack/interpreters/text.h"
 
 namespace lagwatch::stack::python {
 namespace {
 
-constexpr uint64_t kTypeOffset = 8;          // in an object
-constexpr uint64_t kLengthOffset = 16;       // in a text and in bytes
-constexpr uint64_t kTextStateOffset = 32;    // in a text
 constexpr uint64_t kBytesOffset = 32;        // of the content, in bytes
 constexpr uint64_t kGlibcTidOffset = 0x2d0;  // in what a pthread_t points to; checked by its value
 
@@ -42,14 +40,6 @@ size_t FrameBytesOf(const Layout& layout) {
 
 }  // namespace
 
-Reader::Symbols Reader::Symbols::Of(const ExportedSymbols& exports) {
-  return {.runtime = exports.Find("_PyRuntime"),
-          .code_type = exports.Find("PyCode_Type"),
-          .text_type = exports.Find("PyUnicode_Type"),
-          .bytes_type = exports.Find("PyBytes_Type"),
-          .version = exports.Find("Py_Version")};
-}
-
 bool Reader::Attach(Memory* memory, const Symbols& symbols, int minor_hint) {
   if (symbols.runtime == 0 || symbols.code_type == 0 || symbols.text_type == 0 || symbols.bytes_type == 0)
     return false;
@@ -59,6 +49,8 @@ bool Reader::Attach(Memory* memory, const Symbols& symbols, int minor_hint) {
   if (frame_bytes_ > kMostFrameBytes) return false;
   memory_ = memory;
   symbols_ = symbols;
+  objects_.Attach(memory, symbols, &layout_);
+  tasks_.Attach(&objects_, &layout_);
   return true;
 }
 
@@ -67,6 +59,7 @@ bool Reader::Read(int tid, ScriptFunctions* functions, ScriptFrames* frames) {
   for (int i = 0; i < kTries && !IsOverBudget(); ++i) {
     frames->count = 0;
     frames->is_cut = false;
+    visited_count_ = 0;
     uint64_t place = 0;
     const uint64_t frame = FindFrame(tid, &place);
     if (frame == 0) return false;
@@ -81,9 +74,16 @@ bool Reader::Read(int tid, ScriptFunctions* functions, ScriptFrames* frames) {
 
 uint64_t Reader::FindFrame(int tid, uint64_t* place) {
   ThreadState& hint = states_[static_cast<uint32_t>(tid) % states_.size()];
-  uint64_t state = hint.load(std::memory_order_relaxed);  // checked
-  if (!IsThread(state, tid)) hint.store(state = FindState(tid), std::memory_order_relaxed);
+  uint64_t state = hint.state.load(std::memory_order_relaxed);  // checked
+  if (hint.tid != tid || !IsThread(state, tid)) {
+    const FoundState found = FindState(tid);
+    state = found.state;
+    hint.tid = tid;
+    hint.interpreter = found.interpreter;
+    hint.state.store(state, std::memory_order_relaxed);
+  }
   if (state == 0) return 0;
+  interpreter_ = hint.interpreter;
   *place = state + layout_.frame;
   uint64_t frame = 0;
   if (!memory_->Read(*place, &frame) || frame == 0) return 0;
@@ -96,7 +96,7 @@ void Reader::CopyPieces(int tid, MemoryPieces* pieces) const {
   // Callers' frames lie right before those that they call, where frames are no objects (since 3.11).
   constexpr uint64_t kCallersBytes = 2048;
   const uint64_t state =
-      states_[static_cast<uint32_t>(tid) % states_.size()].load(std::memory_order_relaxed);  // a hint
+      states_[static_cast<uint32_t>(tid) % states_.size()].state.load(std::memory_order_relaxed);  // a hint
   if (state == 0) return;
   const uint16_t id = layout_.native_thread_id != kNone ? layout_.native_thread_id : layout_.pthread;
   const uint16_t begin = std::min(id, layout_.frame);
@@ -130,19 +130,19 @@ void Reader::CopyPieces(int tid, MemoryPieces* pieces) const {
   pieces->MarkWhole();
 }
 
-uint64_t Reader::FindState(int tid) {
+Reader::FoundState Reader::FindState(int tid) {
   uint64_t interpreter = 0;
   memory_->Read(symbols_.runtime + layout_.interpreters, &interpreter);
   for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
     uint64_t state = 0;
     memory_->Read(interpreter + layout_.threads, &state);
     for (int j = 0; state != 0 && j < kMostThreads && !IsOverBudget(); ++j) {
-      if (IsThread(state, tid)) return state;
-      if (!memory_->Read(state + layout_.next_thread, &state)) return 0;
+      if (IsThread(state, tid)) return {state, interpreter};
+      if (!memory_->Read(state + layout_.next_thread, &state)) return {};
     }
-    if (!memory_->Read(interpreter + layout_.next_interpreter, &interpreter)) return 0;
+    if (!memory_->Read(interpreter + layout_.next_interpreter, &interpreter)) return {};
   }
-  return 0;
+  return {};
 }
 
 int Reader::TidOf(uint64_t state) {
@@ -179,46 +179,47 @@ std::optional<ScriptLock> Reader::FindLock(uint64_t address) {
 
 Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames) {
   uint64_t next = frame;
-  while (next != 0) {
-    if (IsOverBudget()) return Outcome::kChanged;
-    std::array<uint8_t, kMostFrameBytes> bytes;
-    if (!memory_->Read(next, bytes.data(), frame_bytes_)) return Outcome::kChanged;
-    const auto word = [&](uint16_t offset) {
-      uint64_t value = 0;
-      std::memcpy(&value, &bytes[offset], sizeof value);
-      return value;
-    };
-    next = word(layout_.caller);
+  while (next != 0 && visited_count_ < visited_.size()) {
+    std::array<uint8_t, kMostFrameBytes> bytes{};
+    const uint64_t address = next;
+    if (IsOverBudget() || !memory_->Read(address, bytes.data(), frame_bytes_))
+      return frames->is_cut ? Outcome::kDone : Outcome::kChanged;
+    next = MemberAt<uint64_t>(bytes, layout_.caller);
     if (layout_.owner != kNone && bytes[layout_.owner] == kOwnedByC) {
       if (frames->count != 0) frames->frames[frames->count - 1].ends_call = true;
       continue;
     }
+    visited_[visited_count_++] = address;
     if (frames->count == ScriptFrames::kMost) {
       frames->is_cut = true;
-      return Outcome::kDone;
+      continue;
     }
-    const uint64_t code = word(layout_.code);
-    uint64_t instruction = word(layout_.instruction);
-    if (layout_.bytecode == kNone) {
-      constexpr uint64_t kUnitBytes = 2;  // of an index in 3.10
-      instruction = (instruction & UINT32_MAX) * (layout_.lines == LineTable::kLineTable ? kUnitBytes : 1);
-    } else {
-      instruction -= code + layout_.bytecode;
-    }
+    ScriptFrame& read = frames->frames[frames->count];
+    if (!ReadFrame(bytes, functions, &read)) return Outcome::kChanged;
     const bool is_entry = layout_.is_entry != kNone && bytes[layout_.is_entry] != 0;
     const bool is_own_call = layout_.is_entry == kNone && layout_.owner == kNone;
-    ScriptFrame& script = frames->frames[frames->count];
-    if (!ReadPlace(code, instruction, functions, &script)) return Outcome::kChanged;
-    script.ends_call = is_entry || is_own_call || next == 0;
+    read.ends_call = is_entry || is_own_call || next == 0;
     ++frames->count;
   }
   return Outcome::kDone;
 }
 
+bool Reader::ReadFrame(std::span<const uint8_t> bytes, ScriptFunctions* functions, ScriptFrame* frame) {
+  const auto code = MemberAt<uint64_t>(bytes, layout_.code);
+  auto instruction = MemberAt<uint64_t>(bytes, layout_.instruction);
+  if (layout_.bytecode == kNone) {
+    constexpr uint64_t kUnitBytes = 2;  // of an index in 3.10
+    instruction = (instruction & UINT32_MAX) * (layout_.lines == LineTable::kLineTable ? kUnitBytes : 1);
+  } else {
+    instruction -= code + layout_.bytecode;
+  }
+  return ReadPlace(code, instruction, functions, frame);
+}
+
 bool Reader::ReadPlace(uint64_t code, uint64_t instruction, ScriptFunctions* functions, ScriptFrame* frame) {
   Place& place = places_[base::HashWord(instruction, code) % places_.size()];
   const bool was_seen = place.code == code && place.instruction == instruction;
-  if (IsOfType(code, symbols_.code_type) && ReadFunction(code, functions, &frame->function)) {
+  if (objects_.IsOfType(code, symbols_.code_type) && ReadFunction(code, functions, &frame->function)) {
     frame->line = ReadLine(code, instruction);
     if (frame->line == 0 && was_seen && place.function == frame->function) frame->line = place.line;
     place = {code, instruction, frame->function, frame->line};
@@ -229,6 +230,51 @@ bool Reader::ReadPlace(uint64_t code, uint64_t instruction, ScriptFunctions* fun
   frame->function = place.function;
   frame->line = place.line;
   return true;
+}
+
+bool Reader::IsOnStack(uint64_t frame) const {
+  const auto end = visited_.begin() + static_cast<ptrdiff_t>(visited_count_);
+  return std::find(visited_.begin(), end, frame) != end;
+}
+
+bool Reader::ReadTask(ScriptFunctions* functions, TaskText* text) {
+  constexpr int kMostAwaiters = 8;
+  *text = {};
+  std::array<Task, 16> current;
+  const size_t count = tasks_.FindCurrent(interpreter_, current);
+  const auto end = current.begin() + static_cast<ptrdiff_t>(count);
+  const auto running =
+      std::find_if(current.begin(), end, [&](const Task& task) { return IsOnStack(task.frame); });
+  if (running == end || !AppendTask(*running, false, functions, text->name)) return false;
+  Task task = *running;
+  for (int i = 0; i < kMostAwaiters && !IsOverBudget(); ++i) {
+    Task awaiter;
+    if (!tasks_.FindAwaiter(task, &awaiter) || !AppendTask(awaiter, true, functions, text->awaiters)) break;
+    task = awaiter;
+  }
+  return true;
+}
+
+bool Reader::AppendTask(const Task& task, bool with_line, ScriptFunctions* functions, std::span<char> text) {
+  char name[100];
+  std::array<uint8_t, kMostFrameBytes> bytes{};
+  ScriptFrame frame;
+  const size_t name_size = tasks_.ReadName(task, name, sizeof name);
+  if (name_size == 0 || !memory_->Read(task.frame, bytes.data(), frame_bytes_) ||
+      !ReadFrame(bytes, functions, &frame))
+    return false;
+  const ScriptFunction function = functions->Find(frame.function);
+  char line[16] = "";
+  if (with_line && frame.line != 0) std::snprintf(line, sizeof line, ":%u", frame.line);
+  const size_t used = std::strlen(text.data());
+  const std::span<char> rest = text.subspan(used);
+  const auto printed = static_cast<size_t>(std::snprintf(
+      rest.data(), rest.size(), "%s%.*s %.*s() (%.*s%s)", used == 0 ? "" : ", ", static_cast<int>(name_size),
+      name, static_cast<int>(function.name.size()), function.name.data(),
+      static_cast<int>(function.file.size()), function.file.data(), line));
+  if (printed < rest.size()) return true;
+  rest[0] = '\0';
+  return false;
 }
 
 bool Reader::ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function) {
@@ -244,8 +290,8 @@ bool Reader::ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* f
   }
   char name[ScriptFunctions::kMaxNameBytes];
   char file[1024];
-  const size_t name_size = ReadText(now.name, name, sizeof name);
-  const size_t file_size = ReadText(now.file_name, file, sizeof file);
+  const size_t name_size = objects_.ReadText(now.name, name, sizeof name);
+  const size_t file_size = objects_.ReadText(now.file_name, file, sizeof file);
   if (name_size == 0) return false;
   now.function = functions->Add({{name, name_size}, StablePath({file, file_size})});
   known = now;
@@ -260,47 +306,13 @@ uint32_t Reader::ReadLine(uint64_t code, uint64_t instruction) {
   int64_t size = 0;
   if (!memory_->Read(code + layout_.first_line, &first_line) || first_line < 0) return 0;
   if (instruction >= kMostCodeBytes) return static_cast<uint32_t>(first_line);  // it has not begun
-  if (!memory_->Read(code + layout_.line_table, &table) || !IsOfType(table, symbols_.bytes_type) ||
+  if (!memory_->Read(code + layout_.line_table, &table) || !objects_.IsOfType(table, symbols_.bytes_type) ||
       !memory_->Read(table + kLengthOffset, &size) || size < 0)
     return 0;
   const size_t bytes = std::min<size_t>(static_cast<size_t>(size), table_.size());
   if (bytes != 0 && !memory_->Read(table + kBytesOffset, table_.data(), bytes)) return 0;
   return LineOf(layout_.lines, {table_.data(), bytes}, static_cast<uint32_t>(first_line),
                 static_cast<uint32_t>(instruction));
-}
-
-bool Reader::IsOfType(uint64_t object, uint64_t type) {
-  uint64_t found = 0;
-  return object != 0 && object % 8 == 0 && memory_->Read(object + kTypeOffset, &found) && found == type;
-}
-
-size_t Reader::ReadText(uint64_t object, char* text, size_t size_bytes) {
-  constexpr int64_t kMostLetters = 4096;
-  constexpr uint32_t kIsCompact = 1 << 5;
-  constexpr uint32_t kIsAscii = 1 << 6;
-  int64_t length = 0;
-  uint32_t state = 0;
-  if (!IsOfType(object, symbols_.text_type) || !memory_->Read(object + kLengthOffset, &length) ||
-      !memory_->Read(object + kTextStateOffset, &state))
-    return 0;
-  if (length <= 0 || length > kMostLetters || (state & kIsCompact) == 0) return 0;
-  const uint32_t letter_bytes = state >> 2 & 7;
-  if (letter_bytes != 1 && letter_bytes != 2 && letter_bytes != 4) return 0;
-  const uint64_t begin = object + ((state & kIsAscii) != 0 ? layout_.ascii_text : layout_.wide_text);
-  // The end of a path says more than its beginning.
-  const auto letters = static_cast<uint64_t>(length);
-  const uint64_t kept = std::min<uint64_t>(letters, size_bytes);
-  std::array<uint8_t, 4096> raw;
-  const uint64_t kept_bytes =
-      std::min<uint64_t>(kept * letter_bytes, raw.size()) / letter_bytes * letter_bytes;
-  if (!memory_->Read(begin + letters * letter_bytes - kept_bytes, raw.data(), kept_bytes)) return 0;
-  size_t size = 0;
-  for (uint64_t i = 0; i < kept_bytes; i += letter_bytes) {
-    uint32_t point = 0;
-    for (uint32_t byte = 0; byte < letter_bytes; ++byte) point |= uint32_t{raw[i + byte]} << (8 * byte);
-    AppendUtf8(point, text, size_bytes, &size);
-  }
-  return size;
 }
 
 }  // namespace lagwatch::stack::python

@@ -44,15 +44,10 @@ constexpr size_t kBodyBytes = 152;
 constexpr uint64_t kLineBytes = 12;
 
 // Of an object's flags.
-constexpr uint64_t kTypeMask = 0x1f;
-constexpr uint64_t kText = 5;
 constexpr uint64_t kArray = 7;
-constexpr uint64_t kInternal = 0x1a;
 constexpr uint64_t kInternalMask = 0xf000;
 constexpr uint64_t kInternalSequence = 0x7000;
-constexpr uint64_t kUserFlag1 = 1 << 13;  // of a text: it is elsewhere; of an array: it is not
-
-constexpr uint64_t kMostTextBytes = 1 << 20;
+constexpr uint64_t kIsInside = 1 << 13;  // of an array: its content follows
 
 }  // namespace
 
@@ -167,7 +162,7 @@ bool Reader::Walk(const Context& context, ScriptFunctions* functions, ScriptFram
         return true;
       }
       ScriptFrame& frame = frames->frames[frames->count];
-      if (!ReadFrame(sequence, MemberAt<uint64_t>(bytes, kInstruction), functions, &frame)) return false;
+      if (!ReadFrame(bytes, functions, &frame)) return false;
       ++frames->count;
       frame.ends_call = false;
     }
@@ -176,20 +171,40 @@ bool Reader::Walk(const Context& context, ScriptFunctions* functions, ScriptFram
   return true;
 }
 
-bool Reader::ReadFrame(uint64_t sequence, uint64_t instruction, ScriptFunctions* functions,
-                       ScriptFrame* frame) {
+bool Reader::ReadFrame(std::span<const uint8_t> bytes, ScriptFunctions* functions, ScriptFrame* frame) {
+  const auto sequence = MemberAt<uint64_t>(bytes, kSequence);
   uint64_t address = 0;
   std::array<uint8_t, kBodyBytes> body;
   if (!memory_->Read(sequence + kBody, &address) || address % 8 != 0 || !memory_->Read(address, &body))
     return false;
   char name[ScriptFunctions::kMaxNameBytes];
   char path[1024];
-  const size_t name_size = ReadText(MemberAt<uint64_t>(body, kLabel), name, false);
+  size_t name_size = ReadText(memory_, MemberAt<uint64_t>(body, kLabel), name, false);
   const size_t path_size = ReadPath(MemberAt<uint64_t>(body, kPath), path);
   if (name_size == 0) return false;
-  frame->function = functions->Add({{name, name_size}, StablePath({path, path_size})});
-  frame->line = ReadLine(body, instruction);
+  const std::string_view file = StablePath({path, path_size});
+  if (!file.starts_with('<')) name_size = AddClass(MemberAt<uint64_t>(bytes, kEnvironment), name_size, name);
+  frame->function = functions->Add({{name, name_size}, file});
+  frame->line = ReadLine(body, MemberAt<uint64_t>(bytes, kInstruction));
   return true;
+}
+
+size_t Reader::AddClass(uint64_t environment, size_t size, std::span<char> name) {
+  constexpr std::string_view kIn = " in ";
+  const std::string_view label(name.data(), size);
+  const size_t in = label.rfind(kIn);
+  const size_t at = in == label.npos ? 0 : in + kIn.size();
+  if (at == size) return size;
+  // The body of a class or of a file, unlike the method `<=>`.
+  if (label[at] == '<' && at + 1 < size && label[at + 1] >= 'a' && label[at + 1] <= 'z') return size;
+  char owner[128];
+  const size_t owner_size = classes_.ReadOwner(environment, owner);
+  if (owner_size == 0 || size + owner_size > name.size()) return size;
+  const auto begin = name.begin() + static_cast<ptrdiff_t>(at);
+  std::copy_backward(begin, name.begin() + static_cast<ptrdiff_t>(size),
+                     name.begin() + static_cast<ptrdiff_t>(size + owner_size));
+  std::copy_n(owner, owner_size, begin);
+  return size + owner_size;
 }
 
 uint32_t Reader::ReadLine(std::span<const uint8_t> body, uint64_t instruction) {
@@ -233,30 +248,15 @@ uint32_t Reader::ReadIndex(uint64_t table, uint64_t position) {
          static_cast<uint32_t>(std::popcount(bits));
 }
 
-size_t Reader::ReadText(uint64_t object, std::span<char> text, bool keeps_end) {
-  std::array<uint8_t, 32> header;
-  if (object == 0 || object % 8 != 0 || !memory_->Read(object, &header)) return 0;
-  const auto flags = MemberAt<uint64_t>(header, 0);
-  if ((flags & kTypeMask) != kText) return 0;
-  const bool is_elsewhere = (flags & kUserFlag1) != 0;
-  const uint64_t size = is_elsewhere ? MemberAt<uint64_t>(header, 16) : flags >> 14 & 31;
-  const uint64_t begin = is_elsewhere ? MemberAt<uint64_t>(header, 24) : object + 16;
-  if (size > kMostTextBytes) return 0;
-  const size_t kept = std::min<size_t>(size, text.size());
-  if (kept == 0 || !memory_->Read(begin + (keeps_end ? size - kept : 0), text.data(), kept)) return 0;
-  CleanText(text.first(kept));
-  return kept;
-}
-
 // A path, or an array that begins with it.
 size_t Reader::ReadPath(uint64_t object, std::span<char> text) {
   std::array<uint8_t, 40> header;
   if (object == 0 || object % 8 != 0 || !memory_->Read(object, &header)) return 0;
   const auto flags = MemberAt<uint64_t>(header, 0);
-  if ((flags & kTypeMask) != kArray) return ReadText(object, text, true);
+  if ((flags & kTypeMask) != kArray) return ReadText(memory_, object, text, true);
   uint64_t first = MemberAt<uint64_t>(header, 16);
-  if ((flags & kUserFlag1) == 0 && !memory_->Read(MemberAt<uint64_t>(header, 32), &first)) return 0;
-  return ReadText(first, text, true);
+  if ((flags & kIsInside) == 0 && !memory_->Read(MemberAt<uint64_t>(header, 32), &first)) return 0;
+  return ReadText(memory_, first, text, true);
 }
 
 }  // namespace lagwatch::stack::ruby

@@ -12,6 +12,7 @@
 #include "stack/frames/raw_stack.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/memory_pieces.h"
+#include "stack/interpreters/ruby/class_names.h"
 #include "stack/interpreters/script_frames.h"
 #include "stack/scripts/script_functions.h"
 
@@ -24,10 +25,12 @@ std::string_view StablePath(std::string_view path);
 // Context: watchdog; not thread-safe. Large: not for the stack.
 class Reader {
  public:
-  // `vm` is where the address of the virtual machine is. `memory` is borrowed.
-  void Attach(Memory* memory, uint64_t vm) {
+  // `vm` is where the address of the virtual machine is, `text_class` where that of the class `String`.
+  // `memory` is borrowed.
+  void Attach(Memory* memory, uint64_t vm, uint64_t text_class) {
     memory_ = memory;
     vm_ = vm;
+    classes_.Attach(memory, text_class);
   }
 
   // Reads the frames of the first of `candidates` that is an execution context which `raw`, a thread, runs,
@@ -43,7 +46,7 @@ class Reader {
 
  private:
   static constexpr int kTries = 3;
-  static constexpr uint64_t kMostReads = 2000;  // for one stack: some two milliseconds
+  static constexpr uint64_t kMostReads = 3500;  // for one stack: some three milliseconds
   static constexpr size_t kFrameBytes = 64;
   static constexpr size_t kMostFrames = 2000;  // those of methods in C included
 
@@ -60,16 +63,18 @@ class Reader {
   bool ReadContext(uint64_t address, const RawStack& raw, Context* context);
   bool Walk(const Context& context, ScriptFunctions* functions, ScriptFrames* frames);
   // False where the sequence of instructions is none.
-  bool ReadFrame(uint64_t sequence, uint64_t instruction, ScriptFunctions* functions, ScriptFrame* frame);
+  bool ReadFrame(std::span<const uint8_t> bytes, ScriptFunctions* functions, ScriptFrame* frame);
+  // Puts the class of the method in `name`, of `size` bytes, before the method's name. Returns the new size.
+  size_t AddClass(uint64_t environment, size_t size, std::span<char> name);
   uint32_t ReadLine(std::span<const uint8_t> body, uint64_t instruction);
   // The index of the line's entry for a position; 0 if it cannot be read.
   uint32_t ReadIndex(uint64_t table, uint64_t position);
-  size_t ReadText(uint64_t object, std::span<char> text, bool keeps_end);
   size_t ReadPath(uint64_t object, std::span<char> text);
 
   Memory* memory_ = nullptr;
   uint64_t vm_ = 0;
   uint64_t last_context_ = 0;
+  ClassNames classes_;
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
 };
 

@@ -27,7 +27,7 @@ void Ruby::LookAt(const LoadedModule& loaded, CodeMap* code) {
   }
   auto found = base::MapBlock<Found>(1);
   if (found == nullptr) return;
-  found[0].reader.Attach(memory_, vm);
+  found[0].reader.Attach(memory_, vm, loaded.exports.Find("rb_cString"));
   found[0].place = {loaded.index, evaluation - loaded.module.load_bias, code->AddLanguage("[ruby]")};
   if (found[0].place.language == kNoModule) return;
   found_ = std::move(found);

@@ -2,6 +2,7 @@
 // Reading of CPython's data: tables of lines against Python itself, and memory that makes no sense.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -89,11 +90,16 @@ class Noise final : public Memory {
 };
 
 // The types are those that the noise often has, so that its objects pass for the interpreter's.
-constexpr Reader::Symbols kNoiseSymbols{.runtime = 0x2000,
-                                        .code_type = Noise::kType,
-                                        .text_type = Noise::kType,
-                                        .bytes_type = Noise::kType,
-                                        .version = 0};
+constexpr Symbols kNoiseSymbols{.runtime = 0x2000,
+                                .code_type = Noise::kType,
+                                .text_type = Noise::kType,
+                                .bytes_type = Noise::kType,
+                                .number_type = Noise::kType,
+                                .dict_type = Noise::kType,
+                                .module_type = Noise::kType,
+                                .coroutine_type = Noise::kType,
+                                .function_type = Noise::kType,
+                                .version = 0};
 
 TEST(PythonReader, EndsWhateverItReads) {
   auto reader = std::make_unique<Reader>();
@@ -104,9 +110,14 @@ TEST(PythonReader, EndsWhateverItReads) {
     Noise memory(seed);
     ASSERT_TRUE(reader->Attach(&memory, kNoiseSymbols, 8 + static_cast<int>(seed % 5)));
     const uint64_t before = memory.read_count();
-    reads_with_frames += reader->Read(3, &functions, &frames);
+    const bool has_frames = reader->Read(3, &functions, &frames);
+    reads_with_frames += has_frames;
     EXPECT_LE(frames.count, ScriptFrames::kMost);
     EXPECT_LT(memory.read_count() - before, 6'100u);
+    if (!has_frames) continue;
+    TaskText task;
+    reader->ReadTask(&functions, &task);
+    EXPECT_LT(memory.read_count() - before, 6'100u + 20'000u);
   }
   EXPECT_GT(reads_with_frames, 0u);
 }
@@ -132,6 +143,51 @@ TEST(PythonReader, RefusesOffsetsThatMakeNoSense) {
   EXPECT_TRUE(reader->Attach(&memory, kNoiseSymbols, 13));
   memory.owner = 4000;
   EXPECT_FALSE(reader->Attach(&memory, kNoiseSymbols, 13));
+}
+
+// A later version moves members: its frames are refused before anything of them is read.
+class VersionMemory final : public Memory {
+ public:
+  static constexpr uint64_t kVersion = 0x3000;
+
+  explicit VersionMemory(uint32_t version, bool is_free_threaded) : version_(version) {
+    offsets_[2] = is_free_threaded ? 1 : 0;
+  }
+
+ protected:
+  bool ReadBytes(uint64_t address, void* destination, size_t size_bytes) override {
+    if (address == kVersion) {
+      std::memcpy(destination, &version_, size_bytes);
+      return true;
+    }
+    if (address != kNoiseSymbols.runtime || size_bytes > sizeof offsets_) return false;
+    std::memcpy(destination, offsets_.data(), size_bytes);
+    std::memcpy(destination, "xdebugpy", 8);
+    return true;
+  }
+
+ private:
+  uint32_t version_;
+  std::array<uint64_t, 64> offsets_{};
+};
+
+bool IsAttached(uint32_t version, bool is_free_threaded) {
+  VersionMemory memory(version, is_free_threaded);
+  Symbols symbols = kNoiseSymbols;
+  symbols.version = VersionMemory::kVersion;
+  auto reader = std::make_unique<Reader>();
+  const bool is_attached = reader->Attach(&memory, symbols, 13);
+  EXPECT_EQ(reader->version(), version);
+  EXPECT_EQ(IsFreeThreaded(&memory, symbols.runtime), is_free_threaded);
+  return is_attached;
+}
+
+TEST(PythonReader, RefusesVersionsThatAreNotKnown) {
+  EXPECT_TRUE(IsAttached(0x030d00f0, false));
+  EXPECT_FALSE(IsAttached(0x030d00f0, true));
+  EXPECT_FALSE(IsAttached(0x030e00f0, false));
+  EXPECT_FALSE(IsAttached(0x030f00a1, false));
+  EXPECT_FALSE(IsAttached(0x040b00f0, false));
 }
 
 }  // namespace

@@ -5,19 +5,32 @@ SECONDS = 0.6
 # Methods that are written in C; they have the line of their caller.
 C_METHODS = %w[each sort times send].freeze
 
+# A label with the method's class.
+def named(label)
+  name = label[/[^ ]+\z/]
+  return label unless Handler.method_defined?(name, false) || Handler.singleton_methods(false).include?(name.to_sym)
+  label.delete_suffix(name) + (Handler.method_defined?(name, false) ? "Handler#" : "Handler.") + name
+end
+
 # Prints "NAME (FILE):LINE" of each caller that is written in Ruby, innermost first. Called on the line that then freezes.
 def tell
   callers = caller_locations(1).reject { |location| C_METHODS.include?(location.label) }
-  puts(callers.map { |location| "#{location.label} (#{File.basename(location.path)}):#{location.lineno}" })
+  puts(callers.map { |location| "#{named(location.label)} (#{File.basename(location.path)}):#{location.lineno}" })
   $stdout.flush
 end
 
 def end_of_freeze = Process.clock_gettime(Process::CLOCK_MONOTONIC) + SECONDS
 
 class Handler
-  def spin
+  def self.spin_itself
     end_at = end_of_freeze
     tell; while Process.clock_gettime(Process::CLOCK_MONOTONIC) < end_at do end
+  end
+
+  def spin = self.class.spin_itself
+
+  def pause
+    tell; sleep SECONDS
   end
 
   def order
@@ -34,8 +47,9 @@ class Handler
     tell; /(a+)+$/.match(text + "b")
   end
 
-  def number
-    tell; (3**2_500_000).to_s
+  # Ruby's own functions in C, for all of the time.
+  def count
+    tell; ("a".."mmmmm").count
   end
 
   def rescued

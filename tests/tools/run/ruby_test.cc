@@ -16,7 +16,8 @@ TEST_P(RubyTest, ReportsNameTheLinesThatRubyItselfSees) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Freezes, RubyTest,
-                         ::testing::Values("spin", "number", "order", "pattern", "rescued", "defined"),
+                         ::testing::Values("spin", "pause", "count", "order", "pattern", "rescued",
+                                           "defined"),
                          [](const auto& given) { return std::string(given.param); });
 
 }  // namespace

@@ -1,0 +1,23 @@
+<?php
+// SPDX-License-Identifier: Apache-2.0
+function handle()
+{
+    $end = microtime(true) + 1;
+    for ($total = 0; microtime(true) < $end; $total++); // FREEZE handle
+}
+
+function main()
+{
+    while (true) {
+        $read = [STDIN];
+        $write = $except = [];
+        if (!stream_select($read, $write, $except, null) || !($text = fgets(STDIN))) {
+            return;
+        }
+        if (str_contains($text, "freeze")) {
+            handle();
+        }
+    }
+}
+
+main();
