@@ -15,5 +15,6 @@ std::unique_ptr<StackReader> AttachToPython(pid_t pid);
 std::unique_ptr<StackReader> AttachToLua(pid_t pid);
 std::unique_ptr<StackReader> AttachToRuby(pid_t pid);
 std::unique_ptr<StackReader> AttachToV8(pid_t pid);
+std::unique_ptr<StackReader> AttachToJava(pid_t pid);
 
 }  // namespace lagwatch::interpreters_bench

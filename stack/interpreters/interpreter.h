@@ -29,9 +29,11 @@ class Interpreter {
   // As ScriptStacks::AddTo().
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
   // As ScriptStacks::FindLock().
-  virtual std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t /*address*/) { return std::nullopt; }
+  virtual std::optional<ScriptLock> FindLock(int /*tid*/, const FutexWait& /*futex*/) { return std::nullopt; }
   // As ScriptStacks::FindWait() and GcCause().
-  virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
+  virtual ScriptWait FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
+    return ScriptWait::kUnknown;
+  }
   virtual const char* GcCause() { return ""; }
   // As ScriptStacks::unreadable().
   virtual const char* unreadable() const { return ""; }

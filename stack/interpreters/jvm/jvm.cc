@@ -4,9 +4,19 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace lagwatch::stack::jvm {
+namespace {
+
+// Of a class loader's methods, those that load a class while they keep its lock.
+bool IsClassLoader(std::string_view function) {
+  return function.ends_with(".loadClass") || function.ends_with(".loadClassOrNull") ||
+         function.ends_with(".findClass") || function.starts_with("java.lang.ClassLoader.");
+}
+
+}  // namespace
 
 void Jvm::LookAt(const LoadedModule& loaded, CodeMap* code) {
   // The reader knows the frames of processors whose calls push the return address.
@@ -37,29 +47,33 @@ void Jvm::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
     Splice(found.frames, found.module, found.language, stack);
 }
 
-std::optional<ScriptLock> Jvm::FindLock(int tid, uint64_t) {
+std::optional<ScriptLock> Jvm::FindLock(int tid, const FutexWait& futex) {
   if (found_ == nullptr) return std::nullopt;
-  Reader::Monitor lock = found_[0].reader.FindMonitor(tid);
-  const bool is_monitor = lock.owner_tid != 0;
-  if (!is_monitor) lock = found_[0].reader.FindParkedLock(tid);
-  if (lock.owner_tid == 0) return std::nullopt;
-  return ScriptLock{.address = lock.address,
+  const Waits::Wait wait = found_[0].reader.waits().Find(tid, futex);
+  if (wait.owner_tid == 0) return std::nullopt;
+  return ScriptLock{.address = wait.address,
                     .turn = 0,
-                    .owner_tid = lock.owner_tid,
-                    .kind = policies::LockKind::kMutex,
-                    .may_time_out = !is_monitor};
+                    .owner_tid = wait.owner_tid,
+                    .kind = wait.kind,
+                    .may_time_out = wait.is_parked};
 }
 
-ScriptWait Jvm::FindWait(int tid, CodeMap* code) {
+ScriptWait Jvm::FindWait(int tid, const FutexWait& futex, CodeMap* code) {
   if (found_ == nullptr || !found_[0].reader.HasThread(tid)) return ScriptWait::kUnknown;
-  if (found_[0].reader.IsCollecting()) return ScriptWait::kGc;
-  const bool is_asleep = found_[0].reader.IsAsleep(tid, &code->script_functions(), &found_[0].frames);
-  return is_asleep ? ScriptWait::kSleep : ScriptWait::kUnknown;
+  Reader& reader = found_[0].reader;
+  if (reader.waits().IsCollecting()) return ScriptWait::kGc;
+  const Waits::Wait wait = reader.waits().Find(tid, futex);
+  if (wait.kind == policies::LockKind::kSafepoint) return ScriptWait::kSafepoint;
+  if (wait.kind == policies::LockKind::kCompilation) return ScriptWait::kJit;
+  if (wait.kind == policies::LockKind::kClass) return ScriptWait::kClassLoading;
+  const auto function = reader.InnermostFunction(tid, &code->script_functions(), &found_[0].frames);
+  if (wait.owner_tid != 0) return IsClassLoader(function) ? ScriptWait::kClassLoading : ScriptWait::kUnknown;
+  return function.starts_with("java.lang.Thread.sleep") ? ScriptWait::kSleep : ScriptWait::kUnknown;
 }
 
 const char* Jvm::GcCause() {
   gc_cause_[0] = '\0';
-  if (found_ != nullptr) found_[0].reader.ReadGcCause(gc_cause_, sizeof gc_cause_);
+  if (found_ != nullptr) found_[0].reader.waits().ReadGcCause(gc_cause_, sizeof gc_cause_);
   return gc_cause_;
 }
 
