@@ -167,11 +167,12 @@ std::vector<Runtime> AllRuntimes(const std::string& source) {
   return runtimes;
 }
 
-int Main(const std::string& source, size_t stops, uint64_t captures) {
+int Main(const std::string& source, size_t stops, uint64_t captures, const std::string& only) {
   nlohmann::json all = nlohmann::json::object();
   Result sum;
   double slowest_us = 0;
   for (const Runtime& runtime : AllRuntimes(source)) {
+    if (runtime.name.find(only) == std::string::npos) continue;
     Result result;
     CompareStops(runtime, stops, &result);
     ReadWhileItChurns(runtime, captures, &result);
@@ -206,5 +207,6 @@ int Main(const std::string& source, size_t stops, uint64_t captures) {
 int main(int argc, char** argv) {
   const size_t stops = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 200;
   const uint64_t captures = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 100'000;
-  return lagwatch::Main(LAGWATCH_SHAPES, stops, captures);
+  const std::string only = argc > 3 ? argv[3] : "";  // a part of the run times' names
+  return lagwatch::Main(LAGWATCH_SHAPES, stops, captures, only);
 }

@@ -13,7 +13,7 @@ import java.util.stream.IntStream;
 
 public final class Shapes {
   static boolean isStopping;
-  static volatile long sink;
+  public static volatile long sink;
 
   static String text(Throwable here) {
     StringBuilder text = new StringBuilder();

@@ -74,7 +74,9 @@ bool ThreadCapture::CopyThread() {
   raw_->end = region == nullptr ? all.rsp : region->end;
   raw_->size_bytes = std::min<uint64_t>(raw_->end - raw_->address, stack::kMaxRawStackBytes);
   const bool is_read = memory_.Read(raw_->address, raw_->bytes, raw_->size_bytes);
-  return ptrace(PTRACE_CONT, tid_, 0, 0) == 0 && is_read;
+  if (tid_ == pid_) return ptrace(PTRACE_CONT, tid_, 0, 0) == 0 && is_read;
+  const bool is_signal = status >> 16 == 0;
+  return ptrace(PTRACE_DETACH, tid_, 0, is_signal ? WSTOPSIG(status) : 0) == 0 && is_read;
 }
 
 std::string TextOfFrame(uint64_t function, uint32_t line, const stack::ScriptFunctions& functions) {

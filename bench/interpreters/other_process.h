@@ -44,8 +44,8 @@ class OtherMemory final : public stack::Memory {
 using VisitModule = std::function<bool(const std::string& path, const stack::ExportedSymbols& exports)>;
 bool FindModule(pid_t pid, stack::Memory* memory, const VisitModule& visit);
 
-// Captures of a thread, the main one without `tid`. The process must be a child, and is traced from the first
-// one on.
+// Captures of a thread, the main one without `tid`. The process must be a child. The main thread is traced
+// from the first capture on, another one only during each: a JVM's threads handle faults of their own.
 class ThreadCapture {
  public:
   explicit ThreadCapture(pid_t pid, pid_t tid = 0) : pid_(pid), tid_(tid == 0 ? pid : tid), memory_(pid) {}
