@@ -7,7 +7,7 @@ def marks(source):
     """{word: (its text, the number of its line)} of a source's marks."""
     found = {}
     for number, line in enumerate(source.read_text().splitlines(), 1):
-        if mark := re.search(r"\b(ALSO|FREEZE|KEEPS|OPTIONS|VERDICT) (.+)$", line):
+        if mark := re.search(r"\b(ALSO|BETWEEN|FREEZE|KEEPS|OPTIONS|VERDICT) (.+)$", line):
             found[mark[1]] = (mark[2], number)
     return found
 

@@ -4,7 +4,8 @@
 
 A recipe is a program of this folder. It reads lines from standard input and freezes at the line "freeze", in the line
 that ends with the comment `FREEZE NAME`: NAME is the function. A comment `KEEPS NAME` marks the line of another thread
-that keeps what the frozen one waits for, and is to be named instead; `ALSO NAME` one that is to be named, too.
+that keeps what the frozen one waits for, and is to be named instead; `ALSO NAME` one that is to be named, too,
+and `BETWEEN NAME` a native function that has called the frozen one.
 `VERDICT WORD` is the word that a report that names them has, `OPTIONS` are its run time's. A file in C of the same name is
 the library RECIPE_LIBRARY. `scripts/bench recipes` installs PACKAGES; a language
 that is missing is left out. The last line is one JSON object: `recipes`, `named` (a report names function and line),
@@ -103,6 +104,10 @@ def is_named_in(report, recipe):
         return False
     if "ALSO" in found and not any(matches(frame, *found["ALSO"]) for frame in blamed(report, True)):
         return False
+    if "BETWEEN" in found:
+        functions = [(frame.get("function") or "").split(" (")[0].split(".")[-1] for frame in report["expensive_stack"]]
+        if name not in functions or found["BETWEEN"][0] not in functions[functions.index(name):]:
+            return False
     return any(matches(frame, name, line) for frame in blamed(report, is_others))
 
 

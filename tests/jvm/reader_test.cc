@@ -198,6 +198,40 @@ TEST(JvmReader, NamesTheLinesOfLoopsWithoutRecords) {
   }
 }
 
+// The frames of a virtual thread, and those of the thread that runs it.
+TEST(JvmReader, ReadsVirtualThreads) {
+  int tried = 0;
+  for (const std::string& java : Javas(LAGWATCH_JAVA)) {
+    Process program({java, "-Xmx64m", "-cp", LAGWATCH_JVM_CLASSES, "Waiting", "virtual"});
+    pid_t tid = 0;
+    WaitUntil([&] {
+      tid = lagwatch::testing::FindThread(program.pid(), "ForkJoinPool-1-");
+      return tid != 0 || program.Errors().find("NoSuchMethod") != std::string::npos;
+    });
+    if (tid == 0) continue;  // JDK 17
+    ++tried;
+    usleep(200'000);
+    lagwatch::testing::OtherMemory memory(program.pid());
+    const auto reader = lagwatch::testing::AttachTo(program.pid(), &memory);
+    ASSERT_NE(reader, nullptr);
+    const auto raw = std::make_unique<RawStack>();
+    ScriptFunctions functions;
+    ScriptFrames frames;
+    {
+      const lagwatch::testing::ScopedStop stop(tid);
+      ASSERT_TRUE(stop.Copy(program.pid(), raw.get()));
+      reader->Read(tid, raw.get(), &functions, &frames);
+    }
+    std::string text;
+    for (const std::string& frame : lagwatch::testing::TextsOf(frames, functions)) text += frame + "\n";
+    EXPECT_THAT(text,
+                ::testing::ContainsRegex("Waiting.spinVirtually:[0-9]+\n(.*\n)*java.lang.VirtualThread.run:"
+                                         "(.*\n)*java.util.concurrent.ForkJoinWorkerThread.run:"));
+    EXPECT_FALSE(frames.is_cut) << text;
+  }
+  if (tried == 0) GTEST_SKIP() << "no JDK has virtual threads";
+}
+
 // The owner of a wait of that kind by the thread "waiter"; empty if there is none.
 std::string OwnerOf(const std::string& java, std::vector<std::string> options, const std::string& mode,
                     policies::LockKind kind) {

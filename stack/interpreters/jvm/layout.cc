@@ -26,6 +26,7 @@ constexpr WantedOffset kOffsets[] = {
     {"JavaThread", "_anchor", &Layout::anchor},
     {"JavaThread", "_thread_state", &Layout::state},
     {"JavaThread", "_threadObj", &Layout::thread_object},
+    {"JavaThread", "_vthread", &Layout::virtual_object},
     {"JavaThread", "_stack_base", &Layout::stack_base},
     {"Thread", "_stack_base", &Layout::stack_base},
     {"JavaThread", "_stack_size", &Layout::stack_size},
@@ -140,9 +141,9 @@ constexpr uint32_t Layout::*kOldMembers[] = {&Layout::blob_code_begin, &Layout::
                                              &Layout::scopes_data};
 
 // Members without which the rest can be read.
-constexpr uint32_t Layout::*kOptionalMembers[] = {&Layout::monitor_owner_id, &Layout::lock_stack,
-                                                  &Layout::lock_stack_top,   &Layout::lock_stack_base,
-                                                  &Layout::fields,           &Layout::field_stream};
+constexpr uint32_t Layout::*kOptionalMembers[] = {
+    &Layout::virtual_object,  &Layout::monitor_owner_id, &Layout::lock_stack,  &Layout::lock_stack_top,
+    &Layout::lock_stack_base, &Layout::fields,           &Layout::field_stream};
 
 // One of the JVM's exported tables.
 class Table {

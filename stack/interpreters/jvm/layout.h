@@ -34,7 +34,8 @@ struct Layout {
   uint32_t os_thread = kNone;  // in a thread, as all until `pending_monitor`
   uint32_t anchor = kNone;
   uint32_t state = kNone;
-  uint32_t thread_object = kNone;  // a pointer to its object's address
+  uint32_t thread_object = kNone;   // a pointer to its object's address
+  uint32_t virtual_object = kNone;  // since JDK 19: the same of the virtual thread that it runs, or its own
   uint32_t stack_base = kNone;
   uint32_t stack_size = kNone;
   uint32_t waiting_monitor = kNone;

@@ -37,6 +37,7 @@ bool Reader::ReadFrames(int tid, const RawStack* raw, size_t most, ScriptFunctio
   frames_ = frames;
   frames->count = 0;
   frames->is_cut = false;
+  caller_count_ = 0;
   const uint64_t thread = threads_.Find(tid);
   uint64_t stack_bytes = 0;
   if (thread == 0 || !code_.Refresh() || !memory_->Read(thread + layout_.stack_base, &stack_end_) ||
@@ -201,7 +202,20 @@ Reader::Step Reader::StepOverEntry(Cursor* cursor) {
       !ReadAnchor(wrapper + layout_.wrapper_anchor, &anchor))
     return Step::kLost;
   if (anchor.sp == 0) return Step::kEnd;
+  NoteCaller(cursor->fp);
   return GoTo(anchor, cursor) ? Step::kOn : Step::kLost;
+}
+
+// The entry saves its caller's registers around its frame pointer: cpu/x86/stubGenerator_x86_64.cpp.
+void Reader::NoteCaller(uint64_t entry_fp) {
+  constexpr uint64_t kBase = 7;  // words below the frame pointer
+  NativeCaller caller{};
+  caller.frame_count = frames_->count;
+  caller.sp = entry_fp + 2 * kWord;
+  if (caller_count_ == callers_.size() || !ReadStack(entry_fp + kWord, &caller.pc) ||
+      !ReadStack(entry_fp, &caller.fp) || !ReadStack(entry_fp - kBase * kWord, &caller.base))
+    return;
+  callers_[caller_count_++] = caller;
 }
 
 Reader::Step Reader::StepOverCompiled(const Blob& blob, Cursor* cursor) {

@@ -3,8 +3,10 @@
 // call into the JVM, which would wait for a safepoint, and never a signal but the capture's own.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "stack/frames/raw_stack.h"
@@ -32,6 +34,17 @@ class Reader {
   // Reads the frames of thread `tid`, and adds their functions to `functions`. `raw`: the thread as it was
   // caught, or null for one that sleeps. False if the thread runs no Java code, or if it went on meanwhile.
   bool Read(int tid, const RawStack* raw, ScriptFunctions* functions, ScriptFrames* frames);
+  // The native code that called the run of Java frames which ends after so many frames: its registers at the
+  // call.
+  struct NativeCaller {
+    size_t frame_count;
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t fp;
+    uint64_t base;  // rbx
+  };
+  // Of the stack that was read last, between its runs of Java frames; innermost first.
+  std::span<const NativeCaller> callers() const { return {callers_.data(), caller_count_}; }
   bool HasThread(int tid) { return threads_.Find(tid) != 0; }
   Waits& waits() { return waits_; }
   // The innermost Java function of thread `tid`, which sleeps; empty without one. Changes `frames`.
@@ -78,6 +91,7 @@ class Reader {
   Step StepOverInterpreted(Cursor* cursor);
   Step StepOverCompiled(const Blob& blob, Cursor* cursor);
   Step StepOverEntry(Cursor* cursor);
+  void NoteCaller(uint64_t entry_fp);
   bool Leave(uint64_t sender_sp, uint64_t return_at, uint64_t fp_at, Cursor* cursor);
   // For code whose frame is not there yet, or not any more.
   bool LeaveWithoutFrame(const Blob& blob, Cursor* cursor);
@@ -120,6 +134,8 @@ class Reader {
   const RawStack* raw_ = nullptr;
   uint64_t stack_end_ = 0;
   bool is_entering_ = false;  // a monitor
+  size_t caller_count_ = 0;
+  std::array<NativeCaller, 16> callers_;
   ScriptFunctions* functions_ = nullptr;
   ScriptFrames* frames_ = nullptr;
 };

@@ -25,9 +25,10 @@ int Threads::TidOf(uint64_t thread) {
 }
 
 uint64_t Threads::ObjectOf(uint64_t thread) {
+  const uint32_t member = layout_->virtual_object != kNone ? layout_->virtual_object : layout_->thread_object;
   uint64_t place = 0;
   uint64_t object = 0;
-  return memory_->Read(thread + layout_->thread_object, &place) && memory_->Read(place, &object) ? object : 0;
+  return memory_->Read(thread + member, &place) && memory_->Read(place, &object) ? object : 0;
 }
 
 ThreadState Threads::StateOf(uint64_t thread) {

@@ -33,7 +33,7 @@ class Threads {
   uint64_t Find(int tid);
   // 0 if it is no thread.
   int TidOf(uint64_t thread);
-  // The java.lang.Thread, which a collection may move.
+  // The java.lang.Thread, which a collection may move: of a virtual thread while one is mounted.
   uint64_t ObjectOf(uint64_t thread);
   ThreadState StateOf(uint64_t thread);
   // Calls `take` with each thread until it returns true.

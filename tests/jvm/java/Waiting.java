@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread "waiter" that waits as the argument says: for a safepoint that the thread "counter" holds up, for the
-// class that the thread "initializer" initializes, or for compilers (with -Xbatch).
+// class that the thread "initializer" initializes, or for compilers (with
+// -Xbatch); or a virtual thread that spins.
 import java.util.stream.IntStream;
 
 public final class Waiting {
@@ -29,6 +30,10 @@ public final class Waiting {
     int value = 0;
     for (int i = 0; i < turns; i++) value += last == System.nanoTime() ? 1 : 2; // reads the clock
     return value;
+  }
+
+  static void spinVirtually() {
+    while (true) sink++;
   }
 
   static void pause(long ms) {
@@ -75,6 +80,10 @@ public final class Waiting {
         start("initializer", () -> sink = Slow.value);
         while (!isReady) pause(1);
         start("waiter", () -> sink = Slow.value);
+      }
+      case "virtual" -> {
+        Runnable work = () -> spinVirtually();
+        Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work);
       }
       default ->
           start(
