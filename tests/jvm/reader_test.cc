@@ -208,7 +208,7 @@ TEST(JvmReader, ReadsVirtualThreads) {
       tid = lagwatch::testing::FindThread(program.pid(), "ForkJoinPool-1-");
       return tid != 0 || program.Errors().find("NoSuchMethod") != std::string::npos;
     });
-    if (tid == 0) continue;  // JDK 17
+    if (tid == 0) continue;  // before JDK 21
     ++tried;
     usleep(200'000);
     lagwatch::testing::OtherMemory memory(program.pid());
@@ -264,6 +264,18 @@ TEST(JvmWaits, NameTheThreadThatHoldsASafepointUp) {
 TEST(JvmWaits, NameTheThreadThatInitializesAClass) {
   for (const std::string& java : Javas(LAGWATCH_JAVA))
     EXPECT_EQ(OwnerOf(java, {}, "class", policies::LockKind::kClass), "initializer") << java;
+}
+
+TEST(JvmWaits, NameTheThreadThatRunsAVirtualOwner) {
+  int tried = 0;
+  for (const std::string& java : Javas(LAGWATCH_JAVA)) {
+    Process version({java, "-cp", LAGWATCH_JVM_CLASSES, "Waiting", "has-virtual"});
+    if (version.Wait() != 0) continue;
+    ++tried;
+    EXPECT_EQ(OwnerOf(java, {}, "virtual-lock", policies::LockKind::kMutex), "ForkJoinPool-1-") << java;
+    EXPECT_EQ(OwnerOf(java, {}, "virtual-monitor", policies::LockKind::kMutex), "ForkJoinPool-1-") << java;
+  }
+  if (tried == 0) GTEST_SKIP() << "no JDK has virtual threads";
 }
 
 TEST(JvmWaits, NameTheCompiler) {

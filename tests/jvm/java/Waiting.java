@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread "waiter" that waits as the argument says: for a safepoint that the thread "counter" holds up, for the
 // class that the thread "initializer" initializes, or for compilers (with
-// -Xbatch); or a virtual thread that spins.
+// -Xbatch); or a virtual thread that spins,
+// and keeps a lock or a monitor.
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
 
 public final class Waiting {
   static volatile int sink;
   static volatile boolean isReady;
+  static final ReentrantLock lock = new ReentrantLock();
 
   static final class Slow {
     static int value = load();
@@ -32,7 +35,12 @@ public final class Waiting {
     return value;
   }
 
+  static void startVirtual(Runnable work) throws ReflectiveOperationException {
+    Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work);
+  }
+
   static void spinVirtually() {
+    isReady = true;
     while (true) sink++;
   }
 
@@ -81,9 +89,35 @@ public final class Waiting {
         while (!isReady) pause(1);
         start("waiter", () -> sink = Slow.value);
       }
-      case "virtual" -> {
-        Runnable work = () -> spinVirtually();
-        Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work);
+      case "has-virtual" -> {
+        startVirtual(() -> sink++);
+        return;
+      }
+      case "virtual" -> startVirtual(Waiting::spinVirtually);
+      case "virtual-lock" -> {
+        startVirtual(
+            () -> {
+              lock.lock();
+              spinVirtually();
+            });
+        while (!isReady) pause(1);
+        start("waiter", lock::lock);
+      }
+      case "virtual-monitor" -> {
+        startVirtual(
+            () -> {
+              synchronized (lock) {
+                spinVirtually();
+              }
+            });
+        while (!isReady) pause(1);
+        start(
+            "waiter",
+            () -> {
+              synchronized (lock) {
+                sink++;
+              }
+            });
       }
       default ->
           start(
