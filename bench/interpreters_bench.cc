@@ -17,6 +17,7 @@
 
 #include "bench/interpreters/other_process.h"
 #include "bench/interpreters/readers.h"
+#include "tests/jvm/javas.h"
 #include "tests/stack/interpreters/nodes.h"
 #include "tests/stack/interpreters/pythons.h"
 #include "tests/testing/process.h"
@@ -33,6 +34,15 @@ struct Runtime {
   std::string shapes;
   std::unique_ptr<StackReader> (*attach)(pid_t pid);
   size_t (*count_right)(const std::vector<std::string>& expected, const std::vector<std::string>& got);
+  std::vector<std::string> options = {};
+
+  std::vector<std::string> Command(std::vector<std::string> arguments) const {
+    std::vector<std::string> command = {program};
+    command.insert(command.end(), options.begin(), options.end());
+    command.push_back(shapes);
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return command;
+  }
 };
 
 struct Result {
@@ -70,8 +80,16 @@ size_t CountEqualOfV8(const std::vector<std::string>& expected, const std::vecto
   return right;
 }
 
+// The same from the outermost on: it may have more inner ones, those of the call that waits.
+size_t CountEqualOfJava(const std::vector<std::string>& expected, const std::vector<std::string>& got) {
+  size_t right = 0;
+  for (size_t i = 1; i <= std::min(expected.size(), got.size()); ++i)
+    right += expected[expected.size() - i] == got[got.size() - i];
+  return right;
+}
+
 void CompareStops(const Runtime& runtime, size_t stops, Result* result) {
-  Process program({runtime.program, runtime.shapes, "stops", std::to_string(stops), "7"});
+  Process program(runtime.Command({"stops", std::to_string(stops), "7"}));
   std::unique_ptr<StackReader> reader;
   double spent_us = 0;
   for (size_t i = 0; i < stops; ++i) {
@@ -103,7 +121,7 @@ void CompareStops(const Runtime& runtime, size_t stops, Result* result) {
 }
 
 void ReadWhileItChurns(const Runtime& runtime, uint64_t captures, Result* result) {
-  Process program({runtime.program, runtime.shapes, "churn"});
+  Process program(runtime.Command({"churn"}));
   testing::WaitUntil([&] { return program.Output().ends_with('\n'); });
   const std::unique_ptr<StackReader> reader = runtime.attach(program.pid());
   if (reader == nullptr) return;
@@ -143,14 +161,24 @@ std::vector<Runtime> AllRuntimes(const std::string& source) {
     runtimes.push_back({"node " + Split(version.Output(), '\n').at(0), node, source + "/shapes.js",
                         interpreters_bench::AttachToV8, CountEqualOfV8});
   }
+  for (const std::string& java : testing::Javas()) {
+    const std::string home = java.substr(0, java.rfind("/bin/"));
+    runtimes.push_back({"java " + home.substr(home.rfind('/') + 1),
+                        java,
+                        source + "/Shapes.java",
+                        interpreters_bench::AttachToJava,
+                        CountEqualOfJava,
+                        {"-Xmx256m"}});
+  }
   return runtimes;
 }
 
-int Main(const std::string& source, size_t stops, uint64_t captures) {
+int Main(const std::string& source, size_t stops, uint64_t captures, const std::string& only) {
   nlohmann::json all = nlohmann::json::object();
   Result sum;
   double slowest_us = 0;
   for (const Runtime& runtime : AllRuntimes(source)) {
+    if (runtime.name.find(only) == std::string::npos) continue;
     Result result;
     CompareStops(runtime, stops, &result);
     ReadWhileItChurns(runtime, captures, &result);
@@ -185,5 +213,6 @@ int Main(const std::string& source, size_t stops, uint64_t captures) {
 int main(int argc, char** argv) {
   const size_t stops = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 200;
   const uint64_t captures = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 100'000;
-  return lagwatch::Main(LAGWATCH_SHAPES, stops, captures);
+  const std::string only = argc > 3 ? argv[3] : "";  // a part of the run times' names
+  return lagwatch::Main(LAGWATCH_SHAPES, stops, captures, only);
 }

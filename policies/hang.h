@@ -64,6 +64,9 @@ enum class LockKind : int32_t {
   kSemaphore = 5,
   kBarrier = 6,
   kInterpreterLock = 7,  // that one of a language's threads holds to run
+  kSafepoint = 8,        // of the JVM: the owner is a thread that has not come to it
+  kClass = 9,            // of the JVM: the owner initializes it
+  kCompilation = 10,     // of the JVM: the owner compiles
 };
 enum class WaitsFor : int32_t {
   kUnknown = 0,
@@ -99,8 +102,9 @@ constexpr std::string_view CompletenessName(Completeness completeness) {
   return NameIn(kNames, static_cast<uint32_t>(completeness) + 1);
 }
 constexpr std::string_view LockKindName(LockKind kind) {
-  constexpr auto kNames = std::to_array<std::string_view>(
-      {"unknown", "mutex", "rwlock", "thread", "condition", "semaphore", "barrier", "interpreter-lock"});
+  constexpr auto kNames =
+      std::to_array<std::string_view>({"unknown", "mutex", "rwlock", "thread", "condition", "semaphore",
+                                       "barrier", "interpreter-lock", "safepoint", "class", "compilation"});
   return NameIn(kNames, kind);
 }
 constexpr std::string_view WaitsForName(WaitsFor waits_for) {

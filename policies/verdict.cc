@@ -79,9 +79,9 @@ TimeShares TimeAccount::Shares(int64_t throttled_ns) const {
   shares.run_queue_ns = time_ns(Doing::kQueued) - shares.throttled_ns;
 
   int64_t seen_ns = 0;
-  for (Doing wait :
-       {Doing::kLock, Doing::kDisk, Doing::kMemory, Doing::kNetwork, Doing::kProcess, Doing::kPipe,
-        Doing::kDisplay, Doing::kService, Doing::kNameLookup, Doing::kGc, Doing::kSleep})
+  for (Doing wait : {Doing::kLock, Doing::kDisk, Doing::kMemory, Doing::kNetwork, Doing::kProcess,
+                     Doing::kPipe, Doing::kDisplay, Doing::kService, Doing::kNameLookup, Doing::kGc,
+                     Doing::kSafepoint, Doing::kClassLoading, Doing::kJit, Doing::kSleep})
     seen_ns += time_ns(wait);
   auto with_unseen_ns = [&](Doing wait) {
     return time_ns(wait) + (seen_ns == 0 ? 0 : Portion(unseen_ns_, time_ns(wait), seen_ns));
@@ -96,6 +96,9 @@ TimeShares TimeAccount::Shares(int64_t throttled_ns) const {
   shares.service_ns = with_unseen_ns(Doing::kService);
   shares.name_lookup_ns = with_unseen_ns(Doing::kNameLookup);
   shares.gc_ns = with_unseen_ns(Doing::kGc);
+  shares.safepoint_ns = with_unseen_ns(Doing::kSafepoint);
+  shares.class_loading_ns = with_unseen_ns(Doing::kClassLoading);
+  shares.jit_ns = with_unseen_ns(Doing::kJit);
   shares.sleep_ns = with_unseen_ns(Doing::kSleep);
   shares.stopped_ns = time_ns(Doing::kStopped);
   if (seen_ns == 0) {
@@ -116,7 +119,7 @@ VerdictWord Judge(const TimeShares& shares, bool is_deadlock) {
     VerdictWord word;
     int64_t ns;
   };
-  const std::array<Part, 13> parts = {{
+  const std::array<Part, 16> parts = {{
       {VerdictWord::kLock, shares.lock_ns},
       {VerdictWord::kDisk, shares.disk_ns},
       {VerdictWord::kMemory, shares.memory_ns},
@@ -127,6 +130,9 @@ VerdictWord Judge(const TimeShares& shares, bool is_deadlock) {
       {VerdictWord::kService, shares.service_ns},
       {VerdictWord::kNameLookup, shares.name_lookup_ns},
       {VerdictWord::kGc, shares.gc_ns},
+      {VerdictWord::kSafepoint, shares.safepoint_ns},
+      {VerdictWord::kClassLoading, shares.class_loading_ns},
+      {VerdictWord::kJit, shares.jit_ns},
       {VerdictWord::kSleep, shares.sleep_ns},
       {VerdictWord::kStopped, shares.stopped_ns},
       {VerdictWord::kCpu, shares.user_ns + shares.kernel_ns},

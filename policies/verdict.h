@@ -12,22 +12,25 @@ namespace lagwatch::policies {
 // Persisted in reports: do not renumber.
 enum class VerdictWord : int32_t {
   kUnknown = 0,
-  kCpu = 1,          // it computed
-  kLock = 2,         // it waited for a lock
-  kDeadlock = 3,     // … that is never left
-  kDisk = 4,         // it waited for a file or a device
-  kMemory = 5,       // it waited for its own memory: page faults, reclaim
-  kNetwork = 6,      // it waited for a socket, a terminal, an event
-  kSleep = 7,        // it slept by its own will
-  kStarved = 8,      // it was ready to run, and got no processor
-  kThrottled = 9,    // … because its control group's quota was used up
-  kStopped = 10,     // it was stopped: a signal, a debugger, a frozen control group
-  kProcess = 11,     // it waited for a child or another process
-  kPipe = 12,        // … for the other end of a pipe
-  kDisplay = 13,     // … for an X or Wayland server
-  kService = 14,     // … for another service of this machine, over a unix socket
-  kNameLookup = 15,  // … for a name server
-  kGc = 16,          // a garbage collection had stopped it
+  kCpu = 1,            // it computed
+  kLock = 2,           // it waited for a lock
+  kDeadlock = 3,       // … that is never left
+  kDisk = 4,           // it waited for a file or a device
+  kMemory = 5,         // it waited for its own memory: page faults, reclaim
+  kNetwork = 6,        // it waited for a socket, a terminal, an event
+  kSleep = 7,          // it slept by its own will
+  kStarved = 8,        // it was ready to run, and got no processor
+  kThrottled = 9,      // … because its control group's quota was used up
+  kStopped = 10,       // it was stopped: a signal, a debugger, a frozen control group
+  kProcess = 11,       // it waited for a child or another process
+  kPipe = 12,          // … for the other end of a pipe
+  kDisplay = 13,       // … for an X or Wayland server
+  kService = 14,       // … for another service of this machine, over a unix socket
+  kNameLookup = 15,    // … for a name server
+  kGc = 16,            // a garbage collection had stopped it
+  kSafepoint = 17,     // it waited until all threads of its run time stood still, or for work that needs that
+  kClassLoading = 18,  // it waited until another thread had loaded or initialized a class
+  kJit = 19,           // it waited for a compiler of its run time
 };
 
 // "cpu", "lock" …, as in the JSON that people and programs read.
@@ -65,6 +68,12 @@ constexpr const char* VerdictName(VerdictWord word) {
       return "name-lookup";
     case VerdictWord::kGc:
       return "gc";
+    case VerdictWord::kSafepoint:
+      return "safepoint";
+    case VerdictWord::kClassLoading:
+      return "class-loading";
+    case VerdictWord::kJit:
+      return "jit";
     case VerdictWord::kUnknown:
       break;
   }
@@ -90,6 +99,9 @@ struct TimeShares {
   int64_t sleep_ns = 0;
   int64_t stopped_ns = 0;
   int64_t gc_ns = 0;
+  int64_t safepoint_ns = 0;
+  int64_t class_loading_ns = 0;
+  int64_t jit_ns = 0;
 
   bool operator==(const TimeShares&) const = default;
 };
@@ -129,6 +141,9 @@ enum class Doing : uint8_t {
   kService,
   kNameLookup,
   kGc,
+  kSafepoint,
+  kClassLoading,
+  kJit,
   kSleep,
   kStopped,
 };
@@ -186,8 +201,8 @@ class TimeAccount {
 //      least a quarter of that. (The kernel reports a period without quota only when it is over, so a quarter
 //      is enough.) A busy machine makes all programs wait a little: less than half is no evidence.
 //   3. The largest of lock, disk, memory, network, process, pipe, display, service, name lookup, gc,
-//      sleep, stopped, and CPU as the sum of both kinds; of equal ones the first in this order, because a
-//      wait is easier to do something about.
+//      safepoint, class loading, jit, sleep, stopped, and CPU as the sum of both kinds; of equal ones the
+//      first in this order, because a wait is easier to do something about.
 //   4. kUnknown if there is none, or if more of the time is not accounted for than that.
 VerdictWord Judge(const TimeShares& shares, bool is_deadlock);
 

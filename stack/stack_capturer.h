@@ -94,8 +94,8 @@ class StackCapturer {
   // Context: background, before captures.
   void SetScripts(ScriptStacks* scripts) { scripts_ = scripts; }
   // See ScriptStacks::FindLock(). Context: watchdog.
-  std::optional<ScriptLock> FindScriptLock(int tid, uint64_t address) {
-    return scripts_ == nullptr ? std::nullopt : scripts_->FindLock(tid, address);
+  std::optional<ScriptLock> FindScriptLock(int tid, const BlockedThread& blocked) {
+    return scripts_ == nullptr ? std::nullopt : scripts_->FindLock(tid, ToFutexWait(blocked));
   }
   // See ScriptStacks::FindTask(). Context: watchdog.
   ScriptTask FindScriptTask(const Stack& stack) const {
@@ -103,7 +103,10 @@ class StackCapturer {
   }
   // See ScriptStacks::FindWait() and GcCause(). Context: watchdog.
   ScriptWait FindScriptWait(int tid) const {
-    return scripts_ == nullptr ? ScriptWait::kUnknown : scripts_->FindWait(tid, code_.get());
+    if (scripts_ == nullptr) return ScriptWait::kUnknown;
+    BlockedThread blocked;
+    const bool is_known = ReadThreadActivity(tid, &thread_files_, &blocked) == ThreadActivity::kBlocked;
+    return scripts_->FindWait(tid, is_known ? ToFutexWait(blocked) : FutexWait{}, code_.get());
   }
   const char* GcCause() const { return scripts_ == nullptr ? "" : scripts_->GcCause(); }
   // See ScriptStacks::unreadable().
@@ -140,6 +143,11 @@ class StackCapturer {
   virtual RawStack* answer_for_test() = 0;
 
  protected:
+  static FutexWait ToFutexWait(const BlockedThread& blocked) {
+    const uint64_t* arguments = blocked.arguments;
+    return {arguments[0], arguments[1], arguments[2], arguments[3], blocked.stack_pointer};
+  }
+
   explicit StackCapturer(std::shared_ptr<CodeMap> code) : code_(std::move(code)) {}
 
   void Unwind(const RawStack& raw, Stack* stack) {

@@ -20,6 +20,15 @@ bool ThreadTime::Look(int32_t tid, const policies::ThreadLook* before, policies:
     case stack::ScriptWait::kGc:
       look->doing = policies::Doing::kGc;
       break;
+    case stack::ScriptWait::kSafepoint:
+      look->doing = policies::Doing::kSafepoint;
+      break;
+    case stack::ScriptWait::kClassLoading:
+      look->doing = policies::Doing::kClassLoading;
+      break;
+    case stack::ScriptWait::kJit:
+      look->doing = policies::Doing::kJit;
+      break;
     case stack::ScriptWait::kUnknown:
       break;
   }

@@ -57,13 +57,13 @@ void ThreadCapture::Take() {
 }
 
 bool ThreadCapture::CopyThread() {
-  ptrace(PTRACE_SEIZE, pid_, 0, 0);  // fails from the second time on
+  ptrace(PTRACE_SEIZE, tid_, 0, 0);  // fails from the second time on
   int status = 0;
-  if (ptrace(PTRACE_INTERRUPT, pid_, 0, 0) != 0 || waitpid(pid_, &status, __WALL) != pid_ ||
+  if (ptrace(PTRACE_INTERRUPT, tid_, 0, 0) != 0 || waitpid(tid_, &status, __WALL) != tid_ ||
       !WIFSTOPPED(status))
     return false;
   user_regs_struct all{};
-  ptrace(PTRACE_GETREGS, pid_, 0, &all);
+  ptrace(PTRACE_GETREGS, tid_, 0, &all);
   // In DWARF's order.
   const uint64_t values[] = {all.rax, all.rdx, all.rcx, all.rbx, all.rsi, all.rdi, all.rbp, all.rsp, all.r8,
                              all.r9,  all.r10, all.r11, all.r12, all.r13, all.r14, all.r15, all.rip};
@@ -74,7 +74,9 @@ bool ThreadCapture::CopyThread() {
   raw_->end = region == nullptr ? all.rsp : region->end;
   raw_->size_bytes = std::min<uint64_t>(raw_->end - raw_->address, stack::kMaxRawStackBytes);
   const bool is_read = memory_.Read(raw_->address, raw_->bytes, raw_->size_bytes);
-  return ptrace(PTRACE_CONT, pid_, 0, 0) == 0 && is_read;
+  if (tid_ == pid_) return ptrace(PTRACE_CONT, tid_, 0, 0) == 0 && is_read;
+  const bool is_signal = status >> 16 == 0;
+  return ptrace(PTRACE_DETACH, tid_, 0, is_signal ? WSTOPSIG(status) : 0) == 0 && is_read;
 }
 
 std::string TextOfFrame(uint64_t function, uint32_t line, const stack::ScriptFunctions& functions) {

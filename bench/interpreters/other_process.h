@@ -44,10 +44,11 @@ class OtherMemory final : public stack::Memory {
 using VisitModule = std::function<bool(const std::string& path, const stack::ExportedSymbols& exports)>;
 bool FindModule(pid_t pid, stack::Memory* memory, const VisitModule& visit);
 
-// Captures of a process's main thread. The process must be a child, and is traced from the first one on.
+// Captures of a thread, the main one without `tid`. The process must be a child. The main thread is traced
+// from the first capture on, another one only during each: a JVM's threads handle faults of their own.
 class ThreadCapture {
  public:
-  explicit ThreadCapture(pid_t pid) : pid_(pid), memory_(pid) {}
+  explicit ThreadCapture(pid_t pid, pid_t tid = 0) : pid_(pid), tid_(tid == 0 ? pid : tid), memory_(pid) {}
 
   // Stops the thread for a moment, and copies its registers and its stack.
   void Take();
@@ -64,6 +65,7 @@ class ThreadCapture {
   bool CopyThread();
 
   pid_t pid_;
+  pid_t tid_;
   OtherMemory memory_;
   std::vector<stack::MemoryRegion> regions_;
   std::unique_ptr<stack::RawStack> raw_ = std::make_unique<stack::RawStack>();

@@ -17,5 +17,6 @@ std::unique_ptr<StackReader> AttachToPerl(pid_t pid);
 std::unique_ptr<StackReader> AttachToPhp(pid_t pid);
 std::unique_ptr<StackReader> AttachToRuby(pid_t pid);
 std::unique_ptr<StackReader> AttachToV8(pid_t pid);
+std::unique_ptr<StackReader> AttachToJava(pid_t pid);
 
 }  // namespace lagwatch::interpreters_bench

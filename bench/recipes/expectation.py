@@ -3,13 +3,19 @@
 import re
 
 
+def marks(source):
+    """{word: (its text, the number of its line)} of a source's marks."""
+    found = {}
+    for number, line in enumerate(source.read_text().splitlines(), 1):
+        if mark := re.search(r"\b(ALSO|BETWEEN|FREEZE|KEEPS|OPTIONS|VERDICT) (.+)$", line):
+            found[mark[1]] = (mark[2], number)
+    return found
+
+
 def expectation(source):
     """(function, line, whether it is another thread's) of a recipe."""
-    marks = {}
-    for number, line in enumerate(source.read_text().splitlines(), 1):
-        if mark := re.search(r"\b(FREEZE|KEEPS) (\S+)$", line):
-            marks[mark[1]] = (mark[2], number, mark[1] == "KEEPS")
-    return marks.get("KEEPS") or marks["FREEZE"]
+    found = marks(source)
+    return *(found.get("KEEPS") or found["FREEZE"]), "KEEPS" in found
 
 
 def matches(frame, name, line):

@@ -4,7 +4,10 @@
 
 A recipe is a program of this folder. It reads lines from standard input and freezes at the line "freeze", in the line
 that ends with the comment `FREEZE NAME`: NAME is the function. A comment `KEEPS NAME` marks the line of another thread
-that keeps what the frozen one waits for, and is to be named instead. `scripts/bench recipes` installs PACKAGES; a language
+that keeps what the frozen one waits for, and is to be named instead; `ALSO NAME` one that is to be named, too,
+and `BETWEEN NAME` a native function that has called the frozen one.
+`VERDICT WORD` is the word that a report that names them has, `OPTIONS` are its run time's. A file in C of the same name is
+the library RECIPE_LIBRARY. `scripts/bench recipes` installs PACKAGES; a language
 that is missing is left out. The last line is one JSON object: `recipes`, `named` (a report names function and line),
 `named_pct`; and of the servers in real.py `programs`, `programs_named`.
 """
@@ -23,7 +26,7 @@ import threading
 import time
 
 import real
-from expectation import expectation, matches
+from expectation import expectation, marks, matches
 
 PACKAGES = ["libnetty-java", "lua-socket", "lua5.1", "lua5.3", "lua5.4", "nodejs", "npm", "openjdk-17-jdk-headless",
             "openjdk-17-jre", "perl", "php-cli", "python3-aiohttp", "redis-server", "redis-tools", "ruby", "xvfb"]
@@ -95,8 +98,31 @@ def blamed(report, is_others):
     return [frame for frame in report["expensive_stack"] if frame.get("function") in causes]
 
 
-def run(recipe, runtime, lagwatch, is_verbose):
+def is_named_in(report, recipe):
     name, line, is_others = expectation(recipe)
+    found = marks(recipe)
+    if "VERDICT" in found and report["verdict"]["word"] != found["VERDICT"][0]:
+        return False
+    if "ALSO" in found and not any(matches(frame, *found["ALSO"]) for frame in blamed(report, True)):
+        return False
+    if "BETWEEN" in found:
+        functions = [(frame.get("function") or "").split(" (")[0].split(".")[-1] for frame in report["expensive_stack"]]
+        if name not in functions or found["BETWEEN"][0] not in functions[functions.index(name):]:
+            return False
+    return any(matches(frame, name, line) for frame in blamed(report, is_others))
+
+
+def build_library(recipe, directory):
+    """The shared library of a recipe's file in C; its path."""
+    library = directory / "recipe.so"
+    java = pathlib.Path(shutil.which("javac")).resolve().parent.parent / "include"
+    subprocess.run(["cc", "-shared", "-fPIC", "-g", "-o", str(library), str(recipe.with_suffix(".c")), f"-I{java}",
+                    f"-I{java}/linux"], check=True)
+    return str(library)
+
+
+def run(recipe, runtime, lagwatch, is_verbose):
+    name, line, _ = expectation(recipe)
     with tempfile.TemporaryDirectory() as temporary:
         directory = pathlib.Path(temporary)
         spool = directory / "spool"
@@ -107,24 +133,28 @@ def run(recipe, runtime, lagwatch, is_verbose):
             command = ["unshare", "-m", "sh", "-c", f'mount --bind {directory}/resolv.conf /etc/resolv.conf && exec "$@"',
                        "sh"] + command
         environment = os.environ | {"FIFO": str(directory / "fifo")}
+        if recipe.with_suffix(".c").exists():
+            environment["RECIPE_LIBRARY"] = build_library(recipe, directory)
+        options = marks(recipe).get("OPTIONS", ("", 0))[0].split()
         log = open(directory / "log", "w+")
-        program = subprocess.Popen(command + runtime + [str(recipe)], stdin=subprocess.PIPE, stdout=log, stderr=log, text=True,
+        program = subprocess.Popen(command + runtime + options + [str(recipe)], stdin=subprocess.PIPE, stdout=log, stderr=log, text=True,
                                    env=environment)
         drive(program, directory)
         ask = lambda *what: json.loads(
             subprocess.run([lagwatch, *what, "--spool", str(spool), "--json"], capture_output=True, text=True).stdout or "[]")
         reports = [header | ask("report", header["id"]) for header in ask("reports")]
-        found = [frame for report in reports for frame in blamed(report, is_others)]
-        is_named = any(matches(frame, name, line) for frame in found)
+        is_named = any(is_named_in(report, recipe) for report in reports)
         where = f"{name}:{line}"
         print(f"{'named ' if is_named else 'MISSED'} {' '.join(runtime):18} {recipe.name:24} {where}", file=sys.stderr)
         if not is_named and is_verbose:
             log.seek(0)
             print(log.read()[-2000:], file=sys.stderr)
             for report in reports:
-                print(report.get("cause"), file=sys.stderr)
+                print(report.get("cause"), report["verdict"], file=sys.stderr)
                 for frame in report["expensive_stack"][:12]:
                     print("   ", frame.get("function") or frame.get("module"), frame.get("line"), file=sys.stderr)
+                for frame in blamed(report, True)[:12]:
+                    print("      owner", frame.get("function") or frame.get("module"), frame.get("line"), file=sys.stderr)
         return is_named
 
 

@@ -113,7 +113,8 @@ inline constexpr auto kVerdictTable = [](auto& part, auto visit) {
          visit(kInvoluntarySwitches, use.involuntary_switches) || visit(kProcessNs, shares.process_ns) ||
          visit(kPipeNs, shares.pipe_ns) || visit(kDisplayNs, shares.display_ns) ||
          visit(kServiceNs, shares.service_ns) || visit(kNameLookupNs, shares.name_lookup_ns) ||
-         visit(kGcNs, shares.gc_ns);
+         visit(kGcNs, shares.gc_ns) || visit(kSafepointNs, shares.safepoint_ns) ||
+         visit(kClassLoadingNs, shares.class_loading_ns) || visit(kJitNs, shares.jit_ns);
 };
 
 inline constexpr auto kDiscountTable = [](auto& part, auto visit) {

@@ -79,6 +79,9 @@ enum class VerdictField : pbf_tag_type {
   kServiceNs = 21,
   kNameLookupNs = 22,
   kGcNs = 23,
+  kSafepointNs = 24,
+  kClassLoadingNs = 25,
+  kJitNs = 26,
 };
 enum class DiscountField : pbf_tag_type { kSuspendedNs = 1, kStoppedNs = 2, kLateNs = 3, kDebuggerPid = 4 };
 enum class PastDispatchField : pbf_tag_type {

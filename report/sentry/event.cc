@@ -189,6 +189,9 @@ class EventWriter {
                                                      {"service_ms", shares.service_ns},
                                                      {"name_lookup_ms", shares.name_lookup_ns},
                                                      {"gc_ms", shares.gc_ns},
+                                                     {"safepoint_ms", shares.safepoint_ns},
+                                                     {"class_loading_ms", shares.class_loading_ns},
+                                                     {"jit_ms", shares.jit_ns},
                                                      {"sleep_ms", shares.sleep_ns},
                                                      {"stopped_ms", shares.stopped_ns}};
     for (const auto& [name, ns] : parts)

@@ -34,11 +34,13 @@ class Interpreter {
   // the other methods. Context: signal.
   virtual void CopyPieces(const Registers& /*registers*/, MemoryPieces* /*pieces*/) const {}
   // As ScriptStacks::FindLock().
-  virtual std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t /*address*/) { return std::nullopt; }
+  virtual std::optional<ScriptLock> FindLock(int /*tid*/, const FutexWait& /*futex*/) { return std::nullopt; }
   // As ScriptStacks::FindTask().
   virtual ScriptTask FindTask(uint64_t /*number*/) { return {}; }
   // As ScriptStacks::FindWait() and GcCause().
-  virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
+  virtual ScriptWait FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
+    return ScriptWait::kUnknown;
+  }
   virtual const char* GcCause() { return ""; }
   // As ScriptStacks::unreadable().
   virtual const char* unreadable() const { return ""; }

@@ -12,9 +12,9 @@ void InterpreterStacks::AddTo(const CapturedThread& thread, CodeMap* code, Stack
   for (Interpreter* interpreter : interpreters_) interpreter->AddTo(thread, code, stack);
 }
 
-std::optional<ScriptLock> InterpreterStacks::FindLock(int tid, uint64_t address) {
+std::optional<ScriptLock> InterpreterStacks::FindLock(int tid, const FutexWait& futex) {
   for (Interpreter* interpreter : interpreters_)
-    if (const auto lock = interpreter->FindLock(tid, address)) return lock;
+    if (const auto lock = interpreter->FindLock(tid, futex)) return lock;
   return std::nullopt;
 }
 
@@ -25,9 +25,10 @@ ScriptTask InterpreterStacks::FindTask(uint64_t number) {
   return {};
 }
 
-ScriptWait InterpreterStacks::FindWait(int tid, CodeMap* code) {
+ScriptWait InterpreterStacks::FindWait(int tid, const FutexWait& futex, CodeMap* code) {
   for (Interpreter* interpreter : interpreters_) {
-    if (const ScriptWait wait = interpreter->FindWait(tid, code); wait != ScriptWait::kUnknown) return wait;
+    if (const ScriptWait wait = interpreter->FindWait(tid, futex, code); wait != ScriptWait::kUnknown)
+      return wait;
   }
   return ScriptWait::kUnknown;
 }

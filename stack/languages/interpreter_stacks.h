@@ -33,9 +33,9 @@ class InterpreterStacks final : public ScriptStacks {
   void SetNext(ScriptStacks* next) { next_ = next; }
 
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
-  std::optional<ScriptLock> FindLock(int tid, uint64_t address) override;
+  std::optional<ScriptLock> FindLock(int tid, const FutexWait& futex) override;
   ScriptTask FindTask(uint64_t number) override;
-  ScriptWait FindWait(int tid, CodeMap* code) override;
+  ScriptWait FindWait(int tid, const FutexWait& futex, CodeMap* code) override;
   const char* GcCause() override;
   const char* unreadable() const override;
 

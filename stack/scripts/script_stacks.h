@@ -19,6 +19,15 @@ struct CapturedThread {
   const RawStack* raw;  // the source of the native stack; null if nothing could be read
 };
 
+// A futex that a thread sleeps in, with the arguments of futex(2); zeros where the kernel hides them.
+struct FutexWait {
+  uint64_t address = 0;
+  uint64_t operation = 0;
+  uint64_t value = 0;
+  uint64_t timeout = 0;  // an address; 0: none
+  uint64_t stack_pointer = 0;
+};
+
 // A lock of a language's run time, such as the global interpreter lock.
 struct ScriptLock {
   uint64_t address;
@@ -33,8 +42,11 @@ struct ScriptLock {
 // The wait of a thread of a language that sleeps in a futex.
 enum class ScriptWait : uint8_t {
   kUnknown,
-  kSleep,  // the program asked for it
-  kGc,     // a garbage collection has stopped it
+  kSleep,         // the program asked for it
+  kGc,            // a garbage collection has stopped it
+  kSafepoint,     // until all threads of the language stand still, or for work that needs that
+  kClassLoading,  // for a class that another thread loads or initializes
+  kJit,           // for a compiler
 };
 
 // A task of a language's event loop, such as asyncio's; empty texts where there is none.
@@ -50,14 +62,16 @@ class ScriptStacks {
   // Puts the script frames of `thread` into `stack`, its native stack, in place of the frames of the
   // language's run time. Leaves `stack` as it is if the thread has none.
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
-  // The lock of the language's own that thread `tid` waits for, in a futex at `address`, if it has an owner.
-  // Reads it in place.
-  virtual std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t /*address*/) { return std::nullopt; }
+  // The lock of the language's own that thread `tid` waits for, in `futex`, if it has an owner. Reads it in
+  // place.
+  virtual std::optional<ScriptLock> FindLock(int /*tid*/, const FutexWait& /*futex*/) { return std::nullopt; }
   // The task of a stack, by its number in Stack::task. The texts are valid until the next call of AddTo().
   // Empty for a number that is too old.
   virtual ScriptTask FindTask(uint64_t /*number*/) { return {}; }
-  // The wait of thread `tid`, which sleeps in a futex.
-  virtual ScriptWait FindWait(int /*tid*/, CodeMap* /*code*/) { return ScriptWait::kUnknown; }
+  // The wait of thread `tid`, which sleeps in `futex`.
+  virtual ScriptWait FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
+    return ScriptWait::kUnknown;
+  }
   // The cause of the last garbage collection, as the run time names it; empty if it is not known. Valid until
   // the next call of a method.
   virtual const char* GcCause() { return ""; }

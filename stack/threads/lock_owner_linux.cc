@@ -149,6 +149,9 @@ LockWait LockOwners::Judge(const FutexCall& call, const Waiter& waiter) const {
       return call.Result(waiter.kind, WaitsFor::kSignal, call.address);
     case LockKind::kThread:
     case LockKind::kInterpreterLock:
+    case LockKind::kSafepoint:
+    case LockKind::kClass:
+    case LockKind::kCompilation:
     case LockKind::kUnknown:
       break;
   }

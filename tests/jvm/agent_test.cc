@@ -96,6 +96,34 @@ TEST_F(JvmAgent, WatchesTheLoopOfASelector) {
   EXPECT_THAT(FramesOf(report), HasSubstr("< SelectorProgram.handleRequest (SelectorProgram.java):"));
 }
 
+TEST_F(JvmAgent, KeepsNativeFramesBetweenJavaFrames) {
+  std::vector<std::string> command = Agent();
+  command.insert(command.end(),
+                 {"-cp", LAGWATCH_JVM_CLASSES, "SelectorProgram", "native", LAGWATCH_JVM_CALLBACK});
+  Process program(command);
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  const json report = HangIn("SelectorProgram.handleRequest");
+  ASSERT_FALSE(report.is_null());
+  EXPECT_THAT(FramesOf(report), ContainsRegex("< SelectorProgram.pause [^<]*< (SelectorProgram[^<]*< )*"
+                                              "Java_SelectorProgram_visit[^<]*< SelectorProgram.visit [^<]*< "
+                                              "SelectorProgram.handleRequest "));
+}
+
+TEST_F(JvmAgent, NamesTheLineThatHoldsASafepointUp) {
+  std::vector<std::string> command = Agent();
+  command.insert(command.end(),
+                 {"-XX:+UseSerialGC", "-cp", LAGWATCH_JVM_CLASSES, "SelectorProgram", "safepoint"});
+  Process program(command);
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  const json report = HangIn("SelectorProgram.waitForOthers");
+  ASSERT_FALSE(report.is_null());
+  EXPECT_THAT(report["verdict"]["word"], AnyOf("safepoint", "starved")) << report["verdict"];
+  ASSERT_FALSE(report["waits"].empty());
+  EXPECT_EQ(report["waits"][0]["kind"], "safepoint");
+  EXPECT_EQ(report["waits"][0]["owner"]["name"], "checker") << report["waits"];
+  EXPECT_THAT(report["waits"][0]["owner"].dump(), HasSubstr("SelectorProgram.checksum"));
+}
+
 TEST_F(JvmAgent, NoLoopAtASelectorOfSeveralThreads) {
   std::vector<std::string> command = Agent();
   command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "SelectorProgram", "shared"});

@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -91,6 +93,21 @@ inline pid_t FindThread(pid_t pid, const std::string& name) {
     if (std::getline(file, comm) && comm == name) return std::stoi(task.path().filename());
   }
   return 0;
+}
+
+// The futex that the thread sleeps in.
+inline stack::FutexWait ReadFutex(pid_t pid, pid_t tid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall");
+  std::string number;
+  std::array<uint64_t, 7> words{};
+  file >> number >> std::hex;
+  for (uint64_t& word : words) {
+    std::string text;
+    file >> text;
+    word = std::strtoull(text.c_str(), nullptr, 16);
+  }
+  if (number != "202") return {};
+  return {words[0], words[1], words[2], words[3], words[6]};
 }
 
 // The reader of a process's JVM; null until it is loaded.

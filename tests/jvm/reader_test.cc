@@ -9,20 +9,22 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <random>
-#include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "tests/jvm/javas.h"
 #include "tests/jvm/other_jvm.h"
 #include "tests/testing/process.h"
 
 namespace lagwatch::stack::jvm {
 namespace {
 
+using lagwatch::testing::Javas;
 using lagwatch::testing::Process;
 using lagwatch::testing::WaitUntil;
 
@@ -44,18 +46,6 @@ std::vector<std::vector<std::string>> StopsIn(const std::string& output) {
 
 // Reflection's own frames have no lines of their own that count, and generated classes no constant names.
 bool IsReflection(const std::string& frame) { return frame.find("reflect.") != std::string::npos; }
-
-// Of each version that this machine has, from 17 on, one.
-std::vector<std::string> Javas() {
-  std::vector<std::string> javas;
-  std::set<std::filesystem::path> seen;
-  std::error_code error;
-  for (const auto& folder : std::filesystem::directory_iterator("/usr/lib/jvm", error)) {
-    const std::filesystem::path java = std::filesystem::canonical(folder.path() / "bin/java", error);
-    if (!error && seen.insert(java).second) javas.push_back(java);
-  }
-  return javas.empty() ? std::vector<std::string>{LAGWATCH_JAVA} : javas;
-}
 
 struct Outcome {
   size_t frames = 0;
@@ -115,7 +105,7 @@ Outcome CompareStops(const std::string& java, const std::vector<std::string>& op
 }
 
 TEST(JvmReader, ReadsInterpretedFrames) {
-  for (const std::string& java : Javas()) {
+  for (const std::string& java : Javas(LAGWATCH_JAVA)) {
     const Outcome outcome = CompareStops(java, {"-Xint"}, 40, "10");
     EXPECT_GT(outcome.frames, 200u) << java;
     EXPECT_EQ(outcome.right, outcome.frames) << java;
@@ -123,7 +113,7 @@ TEST(JvmReader, ReadsInterpretedFrames) {
 }
 
 TEST(JvmReader, ReadsCompiledAndInlinedFrames) {
-  for (const std::string& java : Javas()) {
+  for (const std::string& java : Javas(LAGWATCH_JAVA)) {
     const Outcome outcome = CompareStops(java, {}, 60, "200000");
     EXPECT_GT(outcome.frames, 300u) << java;
     EXPECT_EQ(outcome.right, outcome.frames) << java;
@@ -132,7 +122,7 @@ TEST(JvmReader, ReadsCompiledAndInlinedFrames) {
 
 // Stopped anywhere: in a prologue, in a stub, in the JVM's own code, in the system's clock.
 TEST(JvmReader, ReadsThreadsThatRun) {
-  for (const std::string& java : Javas()) {
+  for (const std::string& java : Javas(LAGWATCH_JAVA)) {
     Process program({java, "-Xmx64m", "-cp", LAGWATCH_JVM_CLASSES, "Churn"});
     pid_t tid = 0;
     ASSERT_TRUE(
@@ -162,6 +152,138 @@ TEST(JvmReader, ReadsThreadsThatRun) {
     }
     EXPECT_GE(whole, kStops * 95 / 100) << java;
   }
+}
+
+// ":LINE" of the first line of Waiting.java that holds `text`.
+std::string LineOf(const std::string& text) {
+  std::ifstream file(LAGWATCH_JVM_SOURCES "/Waiting.java");
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    if (line.find(text) != line.npos) return ":" + std::to_string(number);
+  }
+  return ":none";
+}
+
+// The compiled code has records neither in the one's loop nor at the call of the clock.
+TEST(JvmReader, NamesTheLinesOfLoopsWithoutRecords) {
+  for (const std::string& java : Javas(LAGWATCH_JAVA)) {
+    Process program({java, "-Xmx64m", "-XX:+UseSerialGC", "-cp", LAGWATCH_JVM_CLASSES, "Waiting", "loops"});
+    lagwatch::testing::OtherMemory memory(program.pid());
+    const std::vector<std::pair<std::string, std::string>> wanted = {
+        {"counter", "Waiting.count" + LineOf("// counts")},
+        {"reader", "Waiting.wait" + LineOf("// reads the clock")}};
+    const auto raw = std::make_unique<RawStack>();
+    ScriptFunctions functions;
+    ScriptFrames frames;
+    for (const auto& [name, place] : wanted) {
+      pid_t tid = 0;
+      ASSERT_TRUE(WaitUntil([&] { return (tid = lagwatch::testing::FindThread(program.pid(), name)) != 0; }));
+      const auto reader = lagwatch::testing::AttachTo(program.pid(), &memory);
+      ASSERT_NE(reader, nullptr);
+      usleep(300'000);  // compiled by then
+      int right = 0;
+      std::string last;
+      for (int i = 0; i < 50; ++i) {
+        usleep(1000);
+        const lagwatch::testing::ScopedStop stop(tid);
+        ASSERT_TRUE(stop.Copy(program.pid(), raw.get()));
+        reader->Read(tid, raw.get(), &functions, &frames);
+        const auto found = lagwatch::testing::TextsOf(frames, functions);
+        right += std::ranges::find(found, place) != found.end() ? 1 : 0;
+        if (!found.empty()) last = found.front();
+      }
+      EXPECT_GE(right, 45) << java << " " << place << ", not " << last;
+    }
+  }
+}
+
+// The frames of a virtual thread, and those of the thread that runs it.
+TEST(JvmReader, ReadsVirtualThreads) {
+  int tried = 0;
+  for (const std::string& java : Javas(LAGWATCH_JAVA)) {
+    Process program({java, "-Xmx64m", "-cp", LAGWATCH_JVM_CLASSES, "Waiting", "virtual"});
+    pid_t tid = 0;
+    WaitUntil([&] {
+      tid = lagwatch::testing::FindThread(program.pid(), "ForkJoinPool-1-");
+      return tid != 0 || program.Errors().find("NoSuchMethod") != std::string::npos;
+    });
+    if (tid == 0) continue;  // before JDK 21
+    ++tried;
+    usleep(200'000);
+    lagwatch::testing::OtherMemory memory(program.pid());
+    const auto reader = lagwatch::testing::AttachTo(program.pid(), &memory);
+    ASSERT_NE(reader, nullptr);
+    const auto raw = std::make_unique<RawStack>();
+    ScriptFunctions functions;
+    ScriptFrames frames;
+    {
+      const lagwatch::testing::ScopedStop stop(tid);
+      ASSERT_TRUE(stop.Copy(program.pid(), raw.get()));
+      reader->Read(tid, raw.get(), &functions, &frames);
+    }
+    std::string text;
+    for (const std::string& frame : lagwatch::testing::TextsOf(frames, functions)) text += frame + "\n";
+    EXPECT_THAT(text,
+                ::testing::ContainsRegex("Waiting.spinVirtually:[0-9]+\n(.*\n)*java.lang.VirtualThread.run:"
+                                         "(.*\n)*java.util.concurrent.ForkJoinWorkerThread.run:"));
+    EXPECT_FALSE(frames.is_cut) << text;
+  }
+  if (tried == 0) GTEST_SKIP() << "no JDK has virtual threads";
+}
+
+// The owner of a wait of that kind by the thread "waiter"; empty if there is none.
+std::string OwnerOf(const std::string& java, std::vector<std::string> options, const std::string& mode,
+                    policies::LockKind kind) {
+  options.insert(options.begin(), {java, "-Xmx64m", "-XX:+UseSerialGC"});
+  options.insert(options.end(), {"-cp", LAGWATCH_JVM_CLASSES, "Waiting", mode});
+  Process program(options);
+  pid_t tid = 0;
+  WaitUntil([&] { return (tid = lagwatch::testing::FindThread(program.pid(), "waiter")) != 0; });
+  lagwatch::testing::OtherMemory memory(program.pid());
+  const auto reader = lagwatch::testing::AttachTo(program.pid(), &memory);
+  if (reader == nullptr) return "no reader";
+  Waits::Wait wait;
+  const auto is_found = [&] {
+    wait = reader->waits().Find(tid, lagwatch::testing::ReadFutex(program.pid(), tid));
+    return wait.kind == kind && wait.owner_tid != 0;
+  };
+  for (int i = 0; i < 50'000 && !is_found(); ++i) usleep(100);  // a compilation is over soon
+  std::ifstream file("/proc/" + std::to_string(program.pid()) + "/task/" + std::to_string(wait.owner_tid) +
+                     "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+TEST(JvmWaits, NameTheThreadThatHoldsASafepointUp) {
+  for (const std::string& java : Javas(LAGWATCH_JAVA))
+    EXPECT_EQ(OwnerOf(java, {}, "safepoint", policies::LockKind::kSafepoint), "counter") << java;
+}
+
+TEST(JvmWaits, NameTheThreadThatInitializesAClass) {
+  for (const std::string& java : Javas(LAGWATCH_JAVA))
+    EXPECT_EQ(OwnerOf(java, {}, "class", policies::LockKind::kClass), "initializer") << java;
+}
+
+TEST(JvmWaits, NameTheThreadThatRunsAVirtualOwner) {
+  int tried = 0;
+  for (const std::string& java : Javas(LAGWATCH_JAVA)) {
+    Process version({java, "-cp", LAGWATCH_JVM_CLASSES, "Waiting", "has-virtual"});
+    if (version.Wait() != 0) continue;
+    ++tried;
+    EXPECT_EQ(OwnerOf(java, {}, "virtual-lock", policies::LockKind::kMutex), "ForkJoinPool-1-") << java;
+    EXPECT_EQ(OwnerOf(java, {}, "virtual-monitor", policies::LockKind::kMutex), "ForkJoinPool-1-") << java;
+  }
+  if (tried == 0) GTEST_SKIP() << "no JDK has virtual threads";
+}
+
+TEST(JvmWaits, NameTheCompiler) {
+  for (const std::string& java : Javas(LAGWATCH_JAVA))
+    EXPECT_THAT(
+        OwnerOf(java, {"-Xbatch", "-XX:-TieredCompilation"}, "compile", policies::LockKind::kCompilation),
+        ::testing::HasSubstr("CompilerThre"))
+        << java;
 }
 
 // Memory of words that a JVM might have, in no order.
@@ -211,12 +333,11 @@ TEST(JvmReader, EndsWhateverItReads) {
       with_frames += reader->Read(tid, raw.get(), &functions, &frames) ? 1 : 0;
       ASSERT_LE(frames.count, ScriptFrames::kMost);
       ASSERT_LT(noise.read_count() - before, 20'000u);
-      reader->FindMonitor(tid);
-      reader->FindParkedLock(tid);
-      reader->IsCollecting();
-      reader->IsAsleep(tid, &functions, &frames);
+      reader->waits().Find(tid, {.address = raw->address, .stack_pointer = raw->address});
+      reader->waits().IsCollecting();
+      reader->InnermostFunction(tid, &functions, &frames);
       char cause[64];
-      reader->ReadGcCause(cause, sizeof cause);
+      reader->waits().ReadGcCause(cause, sizeof cause);
     }
   }
   EXPECT_GT(with_frames, 0u);

@@ -149,6 +149,9 @@ constexpr char kExpectedBatch[] = R"(reports {
     service_ns: 114
     name_lookup_ns: 115
     gc_ns: 116
+    safepoint_ns: 117
+    class_loading_ns: 118
+    jit_ns: 119
   }
   guard {
     suspended_ns: 21

@@ -83,6 +83,9 @@ std::string VerdictText(const Json& verdict) {
                              {"service", ms("service_ms")},
                              {"name lookup", ms("name_lookup_ms")},
                              {"gc", ms("gc_ms")},
+                             {"safepoint", ms("safepoint_ms")},
+                             {"class loading", ms("class_loading_ms")},
+                             {"jit", ms("jit_ms")},
                              {"sleep", ms("sleep_ms")},
                              {"stopped", ms("stopped_ms")}};
   std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.ms > b.ms; });

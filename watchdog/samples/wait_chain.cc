@@ -80,7 +80,7 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   if (!may_wait || count_ == kMaxWaits) return Step::kEnded;
   // After the capture, which may have woken the thread for a moment.
   auto switches = ReadSwitches(tid);
-  Rest rest{blocked, switches.value_or(0), is_hidden, capturer->FindScriptLock(tid, blocked.arguments[0])};
+  Rest rest{blocked, switches.value_or(0), is_hidden, capturer->FindScriptLock(tid, blocked)};
   if (rest.script_lock && rest.script_lock->owner_tid == tid) rest.script_lock.reset();
   if (!switches || !IsAtRest(tid, rest, capturer)) return Step::kChanged;
   auto lock = [&] {
@@ -116,8 +116,7 @@ bool WaitChain::IsAtRest(int32_t tid, const Rest& rest, stack::StackCapturer* ca
   if (activity != stack::ThreadActivity::kBlocked) return false;
   if (!HasTurns(rest) && now != rest.blocked) return false;
   if (!rest.script_lock) return true;
-  return stack::LockOwners::IsInLockCall(now) &&
-         capturer->FindScriptLock(tid, now.arguments[0]) == rest.script_lock;
+  return stack::LockOwners::IsInLockCall(now) && capturer->FindScriptLock(tid, now) == rest.script_lock;
 }
 
 bool WaitChain::HasNotMoved(size_t index, stack::StackCapturer* capturer) const {
@@ -147,7 +146,7 @@ void WaitChain::Conclude(size_t cycle_begin) {
   if (cycle_begin < count_ && std::all_of(at(cycle_begin), at(count_), is_for_ever)) {
     outcome_ = WaitOutcome::kDeadlock;
   } else if (first == stack::LockKind::kMutex || first == stack::LockKind::kRwLock ||
-             first == stack::LockKind::kThread || first == stack::LockKind::kInterpreterLock) {
+             first == stack::LockKind::kThread || first >= stack::LockKind::kInterpreterLock) {
     outcome_ = WaitOutcome::kLock;
   }
 }

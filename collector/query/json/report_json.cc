@@ -39,6 +39,9 @@ Json VerdictJson(const policies::Verdict& verdict) {
           {"service_ms", ToMs(shares.service_ns)},
           {"name_lookup_ms", ToMs(shares.name_lookup_ns)},
           {"gc_ms", ToMs(shares.gc_ns)},
+          {"safepoint_ms", ToMs(shares.safepoint_ns)},
+          {"class_loading_ms", ToMs(shares.class_loading_ns)},
+          {"jit_ms", ToMs(shares.jit_ns)},
           {"sleep_ms", ToMs(shares.sleep_ns)},
           {"stopped_ms", ToMs(shares.stopped_ns)},
           {"use", UseJson(verdict.use)}};

@@ -26,11 +26,13 @@ constexpr WantedOffset kOffsets[] = {
     {"JavaThread", "_anchor", &Layout::anchor},
     {"JavaThread", "_thread_state", &Layout::state},
     {"JavaThread", "_threadObj", &Layout::thread_object},
+    {"JavaThread", "_vthread", &Layout::virtual_object},
     {"JavaThread", "_stack_base", &Layout::stack_base},
     {"Thread", "_stack_base", &Layout::stack_base},
     {"JavaThread", "_stack_size", &Layout::stack_size},
     {"Thread", "_stack_size", &Layout::stack_size},
     {"JavaThread", "_current_pending_monitor", &Layout::pending_monitor},
+    {"JavaThread", "_current_waiting_monitor", &Layout::waiting_monitor},
     {"JavaThread", "_monitor_owner_id", &Layout::monitor_owner_id},
     {"CollectedHeap", "_is_gc_active", &Layout::is_collecting},
     {"CollectedHeap", "_is_stw_gc_active", &Layout::is_collecting},
@@ -87,6 +89,11 @@ constexpr WantedOffset kOffsets[] = {
     {"Klass", "_super", &Layout::super_class},
     {"InstanceKlass", "_fields", &Layout::fields},
     {"InstanceKlass", "_fieldinfo_stream", &Layout::field_stream},
+    {"InstanceKlass", "_init_state", &Layout::class_state},
+    {"InstanceKlass", "_init_thread", &Layout::class_thread},
+    {"CompilerThread", "_env", &Layout::compiler_environment},
+    {"ciEnv", "_task", &Layout::environment_task},
+    {"CompileTask", "_method", &Layout::task_method},
     {"Symbol", "_length", &Layout::symbol_length},
     {"Symbol", "_body", &Layout::symbol_body},
 };
@@ -134,9 +141,9 @@ constexpr uint32_t Layout::*kOldMembers[] = {&Layout::blob_code_begin, &Layout::
                                              &Layout::scopes_data};
 
 // Members without which the rest can be read.
-constexpr uint32_t Layout::*kOptionalMembers[] = {&Layout::monitor_owner_id, &Layout::lock_stack,
-                                                  &Layout::lock_stack_top,   &Layout::lock_stack_base,
-                                                  &Layout::fields,           &Layout::field_stream};
+constexpr uint32_t Layout::*kOptionalMembers[] = {
+    &Layout::virtual_object,  &Layout::monitor_owner_id, &Layout::lock_stack,  &Layout::lock_stack_top,
+    &Layout::lock_stack_base, &Layout::fields,           &Layout::field_stream};
 
 // One of the JVM's exported tables.
 class Table {
@@ -217,6 +224,16 @@ void ReadSizes(Memory* memory, const ExportedSymbols& exports, Layout* layout) {
   });
 }
 
+void ReadConstants(Memory* memory, const ExportedSymbols& exports, Layout* layout) {
+  Names names(memory);
+  Table table(memory, exports, "gHotSpotVMIntConstants", "gHotSpotVMIntConstantEntryArrayStride");
+  // An entry: name, value.
+  table.ForEach<2>([&](const std::array<uint64_t, 2>& entry) {
+    if (names.Read(entry[0]) == "InstanceKlass::being_initialized")
+      layout->being_initialized = static_cast<uint32_t>(entry[1]);
+  });
+}
+
 bool HasAll(const Layout& layout, const auto& members) {
   return std::ranges::all_of(members, [&](uint32_t Layout::*member) { return layout.*member != kNone; });
 }
@@ -247,6 +264,7 @@ bool FindLayout(Memory* memory, const ExportedSymbols& exports, Layout* layout, 
   if (!*is_hotspot) return false;
   ReadFields(memory, exports, layout);
   ReadSizes(memory, exports, layout);
+  ReadConstants(memory, exports, layout);
   memory->Read(layout->version_address, &layout->major_version);
   return IsComplete(*layout);
 }

@@ -34,14 +34,19 @@ struct Layout {
   uint32_t os_thread = kNone;  // in a thread, as all until `pending_monitor`
   uint32_t anchor = kNone;
   uint32_t state = kNone;
-  uint32_t thread_object = kNone;  // a pointer to its object's address
+  uint32_t thread_object = kNone;   // a pointer to its object's address
+  uint32_t virtual_object = kNone;  // since JDK 19: the same of the virtual thread that it runs, or its own
   uint32_t stack_base = kNone;
   uint32_t stack_size = kNone;
+  uint32_t waiting_monitor = kNone;
   uint32_t pending_monitor = kNone;
   uint32_t monitor_owner_id = kNone;  // since JDK 24
   uint32_t is_collecting = kNone;     // in the heap: a byte
   // Since JDK 21: the objects that the thread locked while no other thread waited for them.
   uint32_t lock_stack = kNone;
+  uint32_t compiler_environment = kNone;  // in a compiler's thread
+  uint32_t environment_task = kNone;
+  uint32_t task_method = kNone;
   uint32_t thread_id = kNone;  // in an OS thread
   uint32_t monitor_owner = kNone;
   uint32_t monitor_object = kNone;  // a pointer to its object's address
@@ -98,8 +103,11 @@ struct Layout {
   uint32_t class_name = kNone;
   uint32_t class_constants = kNone;
   uint32_t super_class = kNone;
-  uint32_t fields = kNone;        // a table of them; or, since JDK 21,
-  uint32_t field_stream = kNone;  // compressed numbers
+  uint32_t class_state = kNone;
+  uint32_t class_thread = kNone;       // that initializes it
+  uint32_t being_initialized = kNone;  // a value of the state
+  uint32_t fields = kNone;             // a table of them; or, since JDK 21,
+  uint32_t field_stream = kNone;       // compressed numbers
   uint32_t symbol_length = kNone;
   uint32_t symbol_body = kNone;
 

@@ -2,6 +2,7 @@
 #include "stack/interpreters/jvm/methods.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -42,6 +43,41 @@ int64_t Methods::IndexOf(uint64_t method, uint64_t bytecode) {
   if (!ReadParts(method, &parts)) return -1;
   const uint64_t code = parts.constants + layout_->const_method_bytes;
   return bytecode >= code && bytecode < code + parts.code_size ? static_cast<int64_t>(bytecode - code) : -1;
+}
+
+bool Methods::IsMonitorEnter(uint64_t method, int64_t bci) {
+  constexpr uint8_t kMonitorEnter = 0xc2;
+  Parts parts;
+  uint8_t code = 0;
+  return bci >= 0 && ReadParts(method, &parts) && bci < parts.code_size &&
+         memory_->Read(parts.constants + layout_->const_method_bytes + static_cast<uint64_t>(bci), &code) &&
+         code == kMonitorEnter;
+}
+
+// No bytecode has a number of 240 or more: the upper byte of such a distance is no other one's.
+int64_t Methods::FindLoop(uint64_t method, int64_t low, int64_t high) {
+  constexpr uint8_t kLeastUpperByte = 0xf0;
+  const auto is_jump = [](uint8_t code) {
+    constexpr uint8_t kIfEqual = 0x99;
+    constexpr uint8_t kGoto = 0xa7;
+    constexpr uint8_t kIfNull = 0xc6;
+    return (code >= kIfEqual && code <= kGoto) || code == kIfNull || code == kIfNull + 1;
+  };
+  Parts parts;
+  if (!ReadParts(method, &parts)) return -1;
+  const int64_t size = std::min<int64_t>(parts.code_size, static_cast<int64_t>(table_.size()));
+  if (!memory_->Read(parts.constants + layout_->const_method_bytes, table_.data(), static_cast<size_t>(size)))
+    return -1;
+  int64_t found = -1;
+  for (int64_t end = 0; end + 2 < size; ++end) {
+    const auto at = static_cast<size_t>(end);
+    if (!is_jump(table_[at]) || table_[at + 1] < kLeastUpperByte) continue;
+    const int64_t begin = end + static_cast<int16_t>(table_[at + 1] << 8 | table_[at + 2]);
+    if (begin < 0) continue;
+    if (begin <= high && high <= end) return high;
+    if (end < high && (high != INT64_MAX || (found < 0 && end > low))) found = begin;
+  }
+  return found;
 }
 
 bool Methods::Find(uint64_t method, int64_t bci, ScriptFunctions* functions, Place* place) {

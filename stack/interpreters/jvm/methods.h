@@ -30,6 +30,12 @@ class Methods {
   bool IsMethod(uint64_t method);
   // The bytecode's index; -1 if `bytecode` is not in the method.
   int64_t IndexOf(uint64_t method, uint64_t bytecode);
+  // Whether the bytecode at that index enters a monitor.
+  bool IsMonitorEnter(uint64_t method, int64_t bci);
+  // The first bytecode of a loop for a thread that is between `low` and `high`, in some loop: `high` itself
+  // if it is in one, else of the last loop before it, of the first after `low` if `high` is INT64_MAX. -1
+  // without one. Goes by the jumps back, of less than 4 KiB.
+  int64_t FindLoop(uint64_t method, int64_t low, int64_t high);
   // `bci` is a bytecode's index; below 0: not known. False if the method cannot be read.
   bool Find(uint64_t method, int64_t bci, ScriptFunctions* functions, Place* place);
 

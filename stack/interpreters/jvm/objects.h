@@ -34,6 +34,9 @@ class Objects {
   // The object that the field refers to, of an object whose class is `name.type` or derived from it; 0 if it
   // is null or if there is no such field. `name` is of literals.
   uint64_t ReadReference(uint64_t object, const FieldName& name);
+  // Whether it is an object of a class; an array is none.
+  bool IsObject(uint64_t object) { return ClassOf(object) != 0; }
+  bool IsClass(uint64_t klass);
 
  private:
   static constexpr int kMostSuperclasses = 32;
@@ -46,7 +49,6 @@ class Objects {
 
   // 0 if it is no object.
   uint64_t ClassOf(uint64_t object);
-  bool IsClass(uint64_t klass);
   std::optional<uint32_t> FindField(uint64_t klass, const FieldName& name);
   std::optional<uint32_t> ReadOffset(uint64_t klass, uint64_t pool, std::string_view field);
   bool IsNamed(uint64_t symbol, std::string_view name);

@@ -6,13 +6,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "stack/frames/raw_stack.h"
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/jvm/code_cache.h"
 #include "stack/interpreters/jvm/layout.h"
 #include "stack/interpreters/jvm/methods.h"
-#include "stack/interpreters/jvm/objects.h"
+#include "stack/interpreters/jvm/threads.h"
+#include "stack/interpreters/jvm/waits.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/script_frames.h"
 #include "stack/scripts/script_functions.h"
@@ -31,21 +34,21 @@ class Reader {
   // Reads the frames of thread `tid`, and adds their functions to `functions`. `raw`: the thread as it was
   // caught, or null for one that sleeps. False if the thread runs no Java code, or if it went on meanwhile.
   bool Read(int tid, const RawStack* raw, ScriptFunctions* functions, ScriptFrames* frames);
-  struct Monitor {
-    uint64_t address = 0;
-    int owner_tid = 0;  // 0: there is none
+  // The native code that called the run of Java frames which ends after so many frames: its registers at the
+  // call.
+  struct NativeCaller {
+    size_t frame_count;
+    uint64_t pc;
+    uint64_t sp;
+    uint64_t fp;
+    uint64_t base;  // rbx
   };
-  // The monitor that thread `tid` waits to enter.
-  Monitor FindMonitor(int tid);
-  // The lock of java.util.concurrent that thread `tid` is parked for.
-  Monitor FindParkedLock(int tid);
-  bool HasThread(int tid) { return FindThread(tid) != 0; }
-  // Whether a garbage collection has stopped the threads that run Java code.
-  bool IsCollecting();
-  // Whether thread `tid`, which sleeps, is in Thread.sleep(). Changes `frames`.
-  bool IsAsleep(int tid, ScriptFunctions* functions, ScriptFrames* frames);
-  // Reads the cause of the last garbage collection; leaves `text` as it is where the JVM keeps no counters.
-  void ReadGcCause(char* text, size_t size_bytes);
+  // Of the stack that was read last, between its runs of Java frames; innermost first.
+  std::span<const NativeCaller> callers() const { return {callers_.data(), caller_count_}; }
+  bool HasThread(int tid) { return threads_.Find(tid) != 0; }
+  Waits& waits() { return waits_; }
+  // The innermost Java function of thread `tid`, which sleeps; empty without one. Changes `frames`.
+  std::string_view InnermostFunction(int tid, ScriptFunctions* functions, ScriptFrames* frames);
   // From now on everything is read from `memory`.
   void UseMemoryForTest(Memory* memory) { UseMemory(memory); }
   // Whether the address is in Java code, as of the last Read().
@@ -54,7 +57,6 @@ class Reader {
  private:
   static constexpr uint64_t kMostReads = 6000;  // for one stack: a few milliseconds
   static constexpr int kMostSteps = 1024;
-  static constexpr uint32_t kMostThreads = 8192;
 
   // A frame: its stack and frame pointers, and where it goes on.
   struct Cursor {
@@ -63,11 +65,7 @@ class Reader {
     uint64_t pc = 0;
     uint64_t bytecode = 0;  // in a register, in the innermost frame; 0: not known
     bool is_leaf = false;   // `pc` is no return address
-  };
-  // A thread's object, by its id; a hint, since the thread may have ended.
-  struct ThreadObject {
-    int tid = 0;
-    uint64_t object = 0;
+    bool is_near = false;   // `pc` is one, of which the code has no record
   };
   struct Anchor {
     uint64_t sp;
@@ -81,15 +79,6 @@ class Reader {
 
   void UseMemory(Memory* memory);
   bool IsOverBudget() const { return memory_->read_count() >= last_read_; }
-  uint64_t FindThread(int tid);
-  bool IsThread(uint64_t thread, int tid);
-  bool IsOwner(uint64_t thread, uint64_t monitor, uint64_t owner);
-  int TidOf(uint64_t thread);
-  uint64_t ObjectOf(uint64_t thread);
-  bool HasInLockStack(uint64_t thread, uint64_t object);
-  // Calls `take` with each thread's object until it returns true.
-  template <typename Take>
-  void ForEachThread(Take take);
 
   bool FindTop(uint64_t thread, Cursor* cursor);
   bool ReadAnchor(uint64_t address, Anchor* anchor);
@@ -102,13 +91,33 @@ class Reader {
   Step StepOverInterpreted(Cursor* cursor);
   Step StepOverCompiled(const Blob& blob, Cursor* cursor);
   Step StepOverEntry(Cursor* cursor);
+  void NoteCaller(uint64_t entry_fp);
   bool Leave(uint64_t sender_sp, uint64_t return_at, uint64_t fp_at, Cursor* cursor);
   // For code whose frame is not there yet, or not any more.
   bool LeaveWithoutFrame(const Blob& blob, Cursor* cursor);
 
   bool AddCompiled(const Blob& blob, const Cursor& cursor);
-  uint64_t FindScope(const Blob& blob, uint64_t pc, bool is_near);
-  bool ReadScopes(const Blob& blob, uint64_t offset);
+  // A method at a place in compiled code; that which it was inlined into is at `sender`, 0 for the outermost.
+  struct Scope {
+    uint64_t method = 0;
+    int64_t bci = -1;
+    uint64_t sender = 0;
+  };
+  // The scopes of the records around a place, 0 without one.
+  struct Records {
+    uint64_t before = 0;
+    uint64_t after = 0;
+    bool is_exact = false;  // `after` is that of the place itself
+  };
+  static constexpr int64_t kKnown = -2;  // the record's own bytecode index
+  static constexpr size_t kMostLoopBytes = 1024;
+  Records FindRecords(const Blob& blob, uint64_t pc);
+  bool AddNear(const Blob& blob, const Records& records, uint64_t pc);
+  bool IsInLoop(const Blob& blob, uint64_t pc);
+  bool IsLeafCall(const Blob& blob, uint64_t pc, uint64_t sp);
+  bool ReadScope(const Blob& blob, uint64_t offset, Scope* scope);
+  // Adds the frames of a record, the innermost at `innermost_bci`.
+  bool ReadScopes(const Blob& blob, uint64_t offset, int64_t innermost_bci);
   bool Add(uint64_t method, int64_t bci);
   // A member of compiled code that is an offset from its head.
   uint64_t OffsetIn(const Blob& blob, uint32_t member);
@@ -118,14 +127,17 @@ class Reader {
   Layout layout_;
   CodeCache code_;
   Methods methods_;
-  Objects objects_;
+  Threads threads_;
+  Waits waits_;
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
   // Of the stack that is read.
   const RawStack* raw_ = nullptr;
   uint64_t stack_end_ = 0;
+  bool is_entering_ = false;  // a monitor
+  size_t caller_count_ = 0;
+  std::array<NativeCaller, 16> callers_;
   ScriptFunctions* functions_ = nullptr;
   ScriptFrames* frames_ = nullptr;
-  std::array<ThreadObject, 256> threads_{};
 };
 
 }  // namespace lagwatch::stack::jvm

@@ -24,8 +24,8 @@ class Python final : public Interpreter {
   void LookAt(const LoadedModule& loaded, CodeMap* code) override;
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
   void CopyPieces(const Registers& registers, MemoryPieces* pieces) const override;
-  std::optional<ScriptLock> FindLock(int /*tid*/, uint64_t address) override {
-    return found_ != nullptr ? found_[0].reader.FindLock(address) : std::nullopt;
+  std::optional<ScriptLock> FindLock(int /*tid*/, const FutexWait& futex) override {
+    return found_ != nullptr ? found_[0].reader.FindLock(futex.address) : std::nullopt;
   }
   ScriptTask FindTask(uint64_t number) override;
   const char* unreadable() const override { return unreadable_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A selector's loop, whose handler sleeps at the request 'x'. With "shared", two threads take turns at the selector:
-// the one that got an event leaves it to the other.
+// A selector's loop, whose handler hangs at the request 'x': it sleeps; with "native" called by native code, and with
+// "safepoint" it is stopped for a collection that another thread holds up. With "shared", two threads take turns at the
+// selector: the one that got an event leaves it to the other.
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
@@ -12,10 +13,47 @@ public final class SelectorProgram {
   private static Pipe pipe;
   private static final Semaphore turn = new Semaphore(1);
 
+  private static String kind;
+  private static volatile int sum;
+
   static void handleRequest(byte request) throws Exception {
-    if (request == 'x') {
-      Thread.sleep(1200);
+    if (request != 'x') return;
+    switch (kind) {
+      case "native" -> visit(SelectorProgram::pause);
+      case "safepoint" -> waitForOthers();
+      default -> Thread.sleep(1200);
     }
+  }
+
+  static native void visit(Runnable each);
+
+  static void pause() {
+    try {
+      Thread.sleep(1200);
+    } catch (InterruptedException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  // Compiled, it has no safepoint inside of its loop.
+  static int checksum(int end) {
+    int value = 0;
+    for (int i = 0; i < end; i++) value = value * 31 + i; // checksum
+    return value;
+  }
+
+  static void start(Runnable work, String name) {
+    Thread thread = new Thread(work, name);
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  static void waitForOthers() throws Exception {
+    start(() -> sum = checksum(2_000_000_000), "checker");
+    Thread.sleep(20);
+    start(System::gc, "collector");
+    long end = System.nanoTime() + 100_000_000;
+    while (System.nanoTime() < end) sum++;
   }
 
   static void run() {
@@ -40,6 +78,9 @@ public final class SelectorProgram {
   }
 
   public static void main(String[] arguments) throws Exception {
+    kind = arguments[0];
+    if (kind.equals("native")) System.load(arguments[1]);
+    for (int i = 0; i < 2000; i++) sum = checksum(20_000);
     selector = Selector.open();
     pipe = Pipe.open();
     pipe.source().configureBlocking(false);

@@ -21,6 +21,9 @@ function partsOf({ verdict }: Report): [string, string, number][] {
     ["waiting for a service of this machine", "service", verdict.service_ms],
     ["waiting for a name server", "name-lookup", verdict.name_lookup_ms],
     ["stopped by a garbage collection", "gc", verdict.gc_ms],
+    ["waiting for a safepoint", "safepoint", verdict.safepoint_ms],
+    ["waiting for a class", "class-loading", verdict.class_loading_ms],
+    ["waiting for a compiler", "jit", verdict.jit_ms],
     ["asleep", "sleep", verdict.sleep_ms],
     ["stopped", "stopped", verdict.stopped_ms],
   ];
