@@ -17,7 +17,6 @@
 #include "sdk/run/run_facts.h"
 #include "sdk/run/text_cell.h"
 #include "stack/elf/frame_section_file.h"
-#include "stack/outside_capturer_linux.h"
 #include "stack/unwind/table_unwinder.h"
 
 namespace lagwatch::sdk {
@@ -107,8 +106,9 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
 
   auto unwinder = stack::CreateTableUnwinder(stack::FrameSectionLoader::FromModuleFiles());
   if (!unwinder.ok()) return unwinder.status();
-  auto capturer = is_outside ? stack::OutsideCapturer::Create(normal.capture, std::move(unwinder).value())
-                             : stack::StackCapturer::Create(normal.capture, std::move(unwinder).value());
+  auto capturer = is_outside
+                      ? stack::StackCapturer::CreateOutside(normal.capture, std::move(unwinder).value())
+                      : stack::StackCapturer::Create(normal.capture, std::move(unwinder).value());
   if (!capturer.ok()) return capturer.status();
   monitor->capturer_ = std::move(capturer).value();
 

@@ -11,12 +11,10 @@
 
 namespace lagwatch::stack {
 
-base::Result<std::unique_ptr<StackCapturer>> OutsideCapturer::Create(const CaptureOptions& options,
-                                                                     std::unique_ptr<Unwinder> unwinder) {
-  std::unique_ptr<OutsideCapturer> capturer(
-      new OutsideCapturer(options, std::make_shared<CodeMap>(std::move(unwinder))));
-  if (capturer->raw_ == nullptr || capturer->regions_ == nullptr)
-    return base::Status(base::StatusCode::kUnavailable, "no memory for a stack's copy");
+base::Result<std::unique_ptr<StackCapturer>> StackCapturer::CreateOutside(
+    const CaptureOptions& options, std::unique_ptr<Unwinder> unwinder) {
+  auto capturer = std::make_unique<OutsideCapturer>(options, std::make_shared<CodeMap>(std::move(unwinder)));
+  if (!capturer->ok()) return base::Status(base::StatusCode::kUnavailable, "no memory for a stack's copy");
   return std::unique_ptr<StackCapturer>(std::move(capturer));
 }
 

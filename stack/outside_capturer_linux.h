@@ -14,9 +14,10 @@ namespace lagwatch::stack {
 // Of the watched process (base/process/watched_process.h).
 class OutsideCapturer final : public StackCapturer {
  public:
-  // Errors: kUnavailable without memory. Context: background.
-  static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
-                                                             std::unique_ptr<Unwinder> unwinder);
+  // Context: background.
+  OutsideCapturer(const CaptureOptions& options, std::shared_ptr<CodeMap> code);
+  // False when there was no memory: then it is of no use.
+  bool ok() const { return raw_ != nullptr && regions_ != nullptr; }
 
   int KeepSignal() override { return 0; }
   void Capture(int tid, Stack* stack, int64_t cpu_ns) override;
@@ -28,8 +29,6 @@ class OutsideCapturer final : public StackCapturer {
   RawStack* answer_for_test() override { return raw_.get(); }
 
  private:
-  OutsideCapturer(const CaptureOptions& options, std::shared_ptr<CodeMap> code);
-
   bool TryReadAsleep(int tid, int activity_fd);
   bool ReadStopped(int tid);
   StackRegions Regions();

@@ -65,6 +65,11 @@ class StackCapturer {
   // With a code map of its own. Context: background.
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::unique_ptr<Unwinder> unwinder);
+  // Of the threads of another process, the watched one (base/process/watched_process.h), without signals: one
+  // that runs is stopped by ptrace(2) for as long as its stack is copied. Linux. Errors: kUnavailable without
+  // memory. Context: background.
+  static base::Result<std::unique_ptr<StackCapturer>> CreateOutside(const CaptureOptions& options,
+                                                                    std::unique_ptr<Unwinder> unwinder);
   // The last one restores the signals, except those whose handlers were replaced. Context: background.
   virtual ~StackCapturer() = default;
   StackCapturer(const StackCapturer&) = delete;

@@ -48,7 +48,7 @@ class StackMemory {
       return false;
     }
     has_read_live_memory_ = true;
-    return live_read_count_++ < kMaxLiveReads && base::ReadOwnValue(address, word);
+    return live_read_count_++ < kMaxLiveReads && base::ReadWatchedValue(address, word);
   }
 
   const char* bytes_;
