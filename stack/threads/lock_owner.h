@@ -54,6 +54,8 @@ class LockOwners {
   };
 
   Waiter FindWaiter(const Stack& stack, const ModuleMap& modules) const;
+  // Whether the watched process has this process's C library: then functions and locks are alike.
+  bool HasSameLibrary(const ModuleMap& modules) const;
   LockWait Judge(const FutexCall& call, const Waiter& waiter) const;
   LockWait JudgeMutex(const FutexCall& call, bool is_mutex_for_certain) const;
   LockWait JudgeInheriting(const FutexCall& call) const;
@@ -63,6 +65,8 @@ class LockOwners {
   static constexpr size_t kMaxFunctions = 32;
   std::array<Function, kMaxFunctions> functions_;
   size_t function_count_ = 0;
+  uint64_t library_inode_ = 0;  // of the C library's file; 0 where it is not known, as the next
+  uint64_t library_base_ = 0;
   std::optional<MutexLayout> mutex_;
   std::optional<RwLockLayout> rwlock_;
   std::optional<ThreadLayout> thread_;

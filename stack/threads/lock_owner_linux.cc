@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 #include <linux/futex.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/process/safe_memory.h"
+#include "base/process/watched_process.h"
 #include "stack/threads/lock_owner.h"
 
 namespace lagwatch::stack {
@@ -83,6 +85,13 @@ LockOwners::LockOwners() {
     functions_[function_count_++] = {reinterpret_cast<uint64_t>(start), function.kind,
                                      function.is_for_writing};
   }
+  Dl_info library{};
+  struct stat file {};
+  if (function_count_ != 0 && dladdr(reinterpret_cast<void*>(functions_[0].start), &library) != 0 &&
+      stat(library.dli_fname, &file) == 0) {
+    library_inode_ = file.st_ino;
+    library_base_ = reinterpret_cast<uint64_t>(library.dli_fbase);
+  }
   if (libc != nullptr) dlclose(libc);
 }
 
@@ -97,7 +106,7 @@ bool LockOwners::IsInLockCall(const BlockedThread& blocked) { return blocked.sys
 
 std::optional<LockWait> LockOwners::Find(const BlockedThread& blocked, const Stack& stack,
                                          const ModuleMap& modules) const {
-  if (!IsInLockCall(blocked)) return std::nullopt;
+  if (!IsInLockCall(blocked) || !HasSameLibrary(modules)) return std::nullopt;
   const uint64_t* arguments = blocked.arguments;
   const uint64_t flags = arguments[1];
   FutexCall call{.address = arguments[0],
@@ -111,11 +120,23 @@ std::optional<LockWait> LockOwners::Find(const BlockedThread& blocked, const Sta
   return Judge(call, waiter) == wait ? wait : call.Unknown();
 }
 
+bool LockOwners::HasSameLibrary(const ModuleMap& modules) const {
+  if (!base::IsWatchedFromOutside()) return true;
+  for (uint32_t i = 0; library_inode_ != 0 && i < modules.module_count(); ++i)
+    if (modules.module(i).inode == library_inode_) return true;
+  return false;
+}
+
 LockOwners::Waiter LockOwners::FindWaiter(const Stack& stack, const ModuleMap& modules) const {
   for (uint32_t depth = 0; depth < std::min(stack.frame_count, kMaxInnerFrames); ++depth) {
     const Frame& frame = stack.frames[depth];
     if (frame.module == kNoModule || frame.function_offset == 0) continue;
-    uint64_t start = modules.module(frame.module).load_bias + frame.function_offset;
+    const Module& module = modules.module(frame.module);
+    uint64_t start = module.load_bias + frame.function_offset;
+    if (base::IsWatchedFromOutside()) {
+      if (module.inode != library_inode_) continue;
+      start = library_base_ + frame.function_offset;
+    }
     for (size_t i = 0; i < function_count_; ++i) {
       const Function& function = functions_[i];
       if (function.start == start) return {function.kind, function.is_for_writing, depth};

@@ -80,6 +80,14 @@ TEST_F(WatchTest, ReportsAHandlerThatWaitsForOtherDescriptors) {
   ExpectOne(ReportsOf("answers"), "AwaitAnswerInHandler");
 }
 
+TEST_F(WatchTest, NamesTheThreadThatKeepsALock) {
+  const std::vector<json> reports = Reports({LAGWATCH_WATCHED_SHARED_PROGRAM, "locks"});
+  ExpectOne(reports, "LockInHandler");
+  const json& wait = reports[0].at("waits").at(0);
+  EXPECT_EQ(wait.at("kind"), "mutex");
+  EXPECT_NE(wait.at("owner").at("stack").dump().find("KeepLock"), std::string::npos) << wait.dump(1);
+}
+
 // Only a breakpoint can show that it was not back in its wait meanwhile, which not every kernel permits.
 TEST_F(WatchTest, ReportsAHandlerThatPausesWhereThatIsCertain) {
   const std::vector<json> reports = ReportsOf("pauses");

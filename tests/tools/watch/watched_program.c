@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A statically linked program with a loop, into which nothing can be preloaded.
+// A program with a loop; statically linked, nothing can be preloaded into it.
 //
 // Usage: watched_program SCENE [SECONDS]. Its loop is idle for so long (default: 1), then comes the scene, after which
 // it prints "done" and ends:
@@ -9,8 +9,10 @@
 //   answers     a handler waits 1.2 s for an answer, by another wait than the loop's
 //   saturated   for 1.5 s the loop is never idle: each handler takes 5 ms
 //   calm        the loop is idle for 1 s
+//   locks       a handler waits 1.2 s for a mutex that another thread keeps
 //   stopped     the program stops itself until it is continued
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +56,31 @@ static __attribute__((noinline)) void AwaitAnswerInHandler(double seconds) {
   ++turns;
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static __attribute__((noinline)) void KeepLock(void) {
+  pthread_mutex_lock(&mutex);
+  const struct timespec time = {1, 200000000};
+  nanosleep(&time, NULL);
+  pthread_mutex_unlock(&mutex);
+}
+
+static void* RunKeeper(void* unused) {
+  (void)unused;
+  KeepLock();
+  ++turns;
+  return NULL;
+}
+
+static __attribute__((noinline)) void LockInHandler(void) {
+  pthread_t keeper;
+  if (pthread_create(&keeper, NULL, RunKeeper, NULL) != 0) return;
+  usleep(50000);
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_unlock(&mutex);
+  pthread_join(keeper, NULL);
+}
+
 // Two descriptors, as loops have them: the waits of handlers are for others.
 static void RunLoop(double seconds) {
   const double end = Now() + seconds;
@@ -87,6 +114,7 @@ int main(int argc, char** argv) {
   if (strcmp(scene, "pauses") == 0) PauseInHandler(1.6);
   if (strcmp(scene, "answers") == 0) AwaitAnswerInHandler(1.2);
   if (strcmp(scene, "saturated") == 0) RunSaturated(1.5);
+  if (strcmp(scene, "locks") == 0) LockInHandler();
   if (strcmp(scene, "calm") == 0) RunLoop(1.0);
   if (strcmp(scene, "stopped") == 0) raise(SIGSTOP);
   RunLoop(0.5);
