@@ -168,20 +168,24 @@ std::string LineOf(const std::string& text) {
 // The compiled code has records neither in the one's loop nor at the call of the clock.
 TEST(JvmReader, NamesTheLinesOfLoopsWithoutRecords) {
   for (const std::string& java : Javas(LAGWATCH_JAVA)) {
-    Process program({java, "-Xmx64m", "-XX:+UseSerialGC", "-cp", LAGWATCH_JVM_CLASSES, "Waiting", "loops"});
-    lagwatch::testing::OtherMemory memory(program.pid());
-    const std::vector<std::pair<std::string, std::string>> wanted = {
-        {"counter", "Waiting.count" + LineOf("// counts")},
-        {"reader", "Waiting.wait" + LineOf("// reads the clock")}};
+    struct Wanted {
+      const char* scene;
+      const char* thread;
+      std::string place;
+    };
+    const std::vector<Wanted> wanted = {{"loops", "counter", "Waiting.count" + LineOf("// counts")},
+                                        {"clock", "reader", "Waiting.wait" + LineOf("// reads the clock")}};
     const auto raw = std::make_unique<RawStack>();
     ScriptFunctions functions;
     ScriptFrames frames;
-    for (const auto& [name, place] : wanted) {
+    for (const auto& [scene, name, place] : wanted) {
+      Process program({java, "-Xmx64m", "-XX:+UseSerialGC", "-cp", LAGWATCH_JVM_CLASSES, "Waiting", scene});
+      lagwatch::testing::OtherMemory memory(program.pid());
       pid_t tid = 0;
       ASSERT_TRUE(WaitUntil([&] { return (tid = lagwatch::testing::FindThread(program.pid(), name)) != 0; }));
       const auto reader = lagwatch::testing::AttachTo(program.pid(), &memory);
       ASSERT_NE(reader, nullptr);
-      usleep(300'000);  // compiled by then
+      usleep(500'000);  // compiled by then
       int right = 0;
       std::string last;
       for (int i = 0; i < 50; ++i) {
