@@ -37,6 +37,8 @@ constexpr size_t kCode = 8;
 constexpr size_t kCodeSize = 4;
 constexpr size_t kPath = 64;
 constexpr size_t kLabel = 80;
+constexpr size_t kFirstLine = 100;
+constexpr size_t kLastLine = 108;
 constexpr size_t kLines = 120;
 constexpr size_t kLineCount = 136;
 constexpr size_t kPositions = 144;
@@ -219,7 +221,12 @@ uint32_t Reader::ReadLine(std::span<const uint8_t> body, uint64_t instruction) {
   int32_t line = 0;
   if (index == 0 || index > count || !memory_->Read(lines + (index - 1) * kLineBytes, &line) || line < 0)
     return 0;
-  return static_cast<uint32_t>(line);
+  // The table may have been freed, as all are when Ruby ends.
+  constexpr int32_t kMostLines = 10'000'000;
+  const auto first = MemberAt<int32_t>(body, kFirstLine);
+  const auto last = MemberAt<int32_t>(body, kLastLine);
+  const bool is_right = 0 < first && first <= last ? first <= line && line <= last : line <= kMostLines;
+  return is_right ? static_cast<uint32_t>(line) : 0;
 }
 
 // Numbers of entries that begin at or before a position: for the first positions themselves, then as sums and

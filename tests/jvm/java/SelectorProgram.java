@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A selector's loop, whose handler hangs at the request 'x': it sleeps; with "native" called by native code, and with
 // "safepoint" it is stopped for a collection that another thread holds up. With "shared", two threads take turns at the
-// selector: the one that got an event leaves it to the other.
+// selector: the one that got an event leaves it to the other. With "after-input" behind it, a line of input begins it.
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.nio.channels.SelectionKey;
@@ -92,7 +92,7 @@ public final class SelectorProgram {
       thread.start();
     }
     request('a');
-    if (arguments.length > 1) System.in.read();  // "after-input": a line of input lets it go on
+    if (arguments.length > 1 && arguments[1].equals("after-input")) System.in.read();
     for (int i = 0; i < 12; i++) {
       Thread.sleep(20);
       request('a');
