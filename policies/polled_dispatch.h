@@ -7,7 +7,7 @@
 // - by continuity: it sleeps in the same call as before, and has not run since;
 // - by a count of the returns of the loop's wait, where the kernel permits one;
 // - by counters: without sleeping or calling for input or output a loop gets nothing to dispatch.
-// Where nothing excludes it, the dispatch begins again: it is never taken for longer than is proven.
+// Otherwise the dispatch begins again, so that no dispatch is longer than is proven.
 // Context: background; pure.
 #pragma once
 

@@ -69,7 +69,7 @@ bool OutsideCapturer::TryReadAsleep(int tid, int activity_fd) {
 }
 
 bool OutsideCapturer::ReadStopped(int tid) {
-  if (no_stack_reason_ == NoStackReason::kGone) return false;
+  if (ReadThreadStateLetter(tid) != 'R') return false;
   const int64_t begin_ns = base::SystemClock().MonoNs();
   {
     const StoppedThread thread(tid, stop_timeout_ns_);

@@ -13,7 +13,8 @@ namespace lagwatch::stack {
 // it. Context: watchdog.
 class StoppedThread {
  public:
-  // Waits for `timeout_ns` at most.
+  // The thread must be running a moment ago: one in the kernel's uninterruptible sleep stops only after it.
+  // Waits for `timeout_ns` at most; the destructor, until the thread has stopped and goes on.
   StoppedThread(int32_t tid, int64_t timeout_ns);
   ~StoppedThread();
   StoppedThread(const StoppedThread&) = delete;

@@ -44,13 +44,10 @@ StoppedThread::StoppedThread(int32_t tid, int64_t timeout_ns) : tid_(tid) {
   if (!is_stopped_) reason_ = NoStackReason::kNoAnswer;
 }
 
-// Detaching needs a stopped thread: one that does not stop in time, in the kernel's uninterruptible sleep, is
-// let go when it does, or when this process ends.
+// A seized thread that stops later would stay so: only a stopped one can be let go, so it is waited for.
 StoppedThread::~StoppedThread() {
-  if (!is_seized_) return;
-  constexpr int64_t kLastWaitNs = 50 * base::kNsPerMs;
-  if (!is_stopped_ && !AwaitStop(kLastWaitNs)) return;
-  ptrace(PTRACE_DETACH, tid_, nullptr, static_cast<unsigned long>(pending_signal_));
+  while (is_seized_ && !is_stopped_) is_stopped_ = AwaitStop(base::kNsPerSecond);
+  if (is_seized_) ptrace(PTRACE_DETACH, tid_, nullptr, static_cast<unsigned long>(pending_signal_));
 }
 
 bool StoppedThread::AwaitStop(int64_t timeout_ns) {

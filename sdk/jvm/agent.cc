@@ -72,7 +72,7 @@ bool SetUpEvents(jvmtiEnv* jvmti, bool is_running) {
 
 jvmtiEnv* g_tools = nullptr;  // the threads that load agents are never two at once
 
-constexpr char kNoToolInterface[] = "the JVM has no tool interface";
+constexpr char kNoToolInterface[] = "the JVM is starting, or has no tool interface";
 constexpr char kToolInterfaceRefused[] = "the JVM's threads are not watched: its tool interface refused";
 
 // Starts the monitor with the program's name. Returns why not, or an empty text. `options` must stay.

@@ -7,8 +7,8 @@
 
 namespace lagwatch::sdk::jvm {
 
-// Takes the native methods that are bound already; those that are not yet are left to OnNativeMethodBind(),
-// whose event must be enabled. Returns false if the JVM refuses, or has no such methods: then some or all
+// Takes the native methods that are bound already. OnNativeMethodBind() takes the others: its event must be
+// enabled. Returns false if the JVM refuses, or has no such methods: then some or all
 // loops are not watched. Defines the class lagwatch.Binding. Context: background, a Java thread without a
 // pending exception; once in a process.
 bool BindMethodsInUse(JNIEnv* jni);

@@ -27,7 +27,6 @@ std::string ProgramOf() {
 
 OutsideWatch::OutsideWatch(const OutsideOptions& options)
     : options_(options),
-      poll_options_{.takes_probable = options.takes_probable},
       program_(ProgramOf()),
       begin_ns_(base::SystemClock().MonoNs()),
       registry_(new watchdog::LoopRegistry) {}
@@ -80,7 +79,7 @@ void OutsideWatch::FindThreads() {
   base::ForEachThread([&](int tid) {
     const bool is_known =
         std::ranges::any_of(threads_, [&](const auto& thread) { return thread->tid() == tid; });
-    if (!is_known) threads_.push_back(std::make_unique<PolledThread>(tid, poll_options_));
+    if (!is_known) threads_.push_back(std::make_unique<PolledThread>(tid, options_.takes_probable));
     return true;
   });
 }
@@ -88,10 +87,9 @@ void OutsideWatch::FindThreads() {
 bool OutsideWatch::IsWanted(const PolledThread& thread, bool is_main_watched, int64_t now_ns) const {
   const bool is_main = thread.tid() == base::WatchedPid();
   if (options_.threads == "all") return true;
-  if (options_.threads == "main" || is_main)
-    return is_main && (options_.threads == "main" || options_.threads == "auto");
+  if (options_.threads == "main") return is_main;
   if (options_.threads != "auto") return thread.Name() == options_.threads;
-  return !is_main_watched && now_ns - begin_ns_ > kMainThreadsTurnNs;
+  return is_main || (!is_main_watched && now_ns - begin_ns_ > kMainThreadsTurnNs);
 }
 
 void OutsideWatch::ChooseLoops(int64_t now_ns) {

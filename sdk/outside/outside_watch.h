@@ -44,7 +44,6 @@ class OutsideWatch {
   bool IsWanted(const PolledThread& thread, bool is_main_watched, int64_t now_ns) const;
 
   OutsideOptions options_;
-  PollOptions poll_options_;
   std::string program_;  // the file that it runs
   int64_t begin_ns_ = 0;
   int64_t listed_ns_ = 0;

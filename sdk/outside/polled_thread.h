@@ -14,11 +14,6 @@
 
 namespace lagwatch::sdk {
 
-struct PollOptions {
-  bool takes_probable = false;
-  bool counts_returns = true;  // where the kernel permits it
-};
-
 // Thread safety: one thread's. Context: background.
 class PolledThread {
  public:
@@ -28,7 +23,8 @@ class PolledThread {
     kHidden,  // the kernel does not let this process see where it sleeps
   };
 
-  PolledThread(int32_t tid, const PollOptions& options);
+  // With `takes_probable`, see policies::PolledDispatch.
+  PolledThread(int32_t tid, bool takes_probable);
 
   // Looks at it once.
   State Poll();
@@ -41,27 +37,26 @@ class PolledThread {
   std::string Name() const;
 
  private:
-  struct Counters {
+  // That change when the thread sleeps, or calls for input or output; -1 where they cannot be read.
+  struct Pauses {
     int64_t voluntary_switches = -1;
     int64_t io_calls = -1;
-    bool is_stopped = false;
 
-    bool operator==(const Counters&) const = default;
+    bool operator==(const Pauses&) const = default;
   };
 
   bool IsContinuous(stack::ThreadActivity activity, const stack::BlockedThread& blocked,
-                    uint64_t slices) const;
+                    int64_t turns) const;
   // Notes the wait that the thread is in, if it is another one than at the last look. Returns whether it is
   // the loop's.
   bool NoteWait(stack::ThreadActivity activity, const stack::BlockedThread& blocked, bool is_continuous);
-  uint64_t ReadSlices() const;
-  Counters ReadCounters() const;
+  Pauses ReadPauses() const;
   void Apply(policies::PolledDispatch::Action action);
 
   int32_t tid_;
-  PollOptions options_;
+  bool takes_probable_;
   base::OwnedFd activity_file_;
-  base::OwnedFd slices_file_;
+  base::OwnedFd counters_file_;
   WaitHome home_;
   policies::PolledDispatch dispatch_;
   ReturnCounter returns_;
@@ -69,11 +64,12 @@ class PolledThread {
   // At the last look.
   stack::ThreadActivity activity_ = stack::ThreadActivity::kRunning;
   stack::BlockedThread blocked_{};
-  uint64_t slices_ = 0;
+  int64_t turns_ = 0;
   bool is_in_wait_ = false;
   bool is_home_wait_ = false;
-  Counters counters_;
-  uint64_t home_return_ = 0;  // where the loop's wait returns to
+  Pauses pauses_;
+  bool is_stopped_ = false;
+  uint64_t home_return_ = 0;  // the address to which the loop's wait returns
 };
 
 }  // namespace lagwatch::sdk

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <optional>
 #include <string_view>
 
 #include "base/process/proc_file.h"
 #include "sdk/outside/polled_thread.h"
+#include "stack/threads/thread_counters.h"
+#include "stack/threads/thread_files.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -15,10 +15,6 @@ namespace {
 using policies::PolledDispatch;
 using stack::BlockedThread;
 using stack::ThreadActivity;
-
-base::OwnedFd OpenTaskFile(int32_t tid, const char* leaf) {
-  return base::OwnedFd(open(base::TaskPath(tid, leaf).c_str(), O_RDONLY | O_CLOEXEC));
-}
 
 // The descriptors that the call waits for; none if it is another call.
 std::optional<WaitSet> SetOf(const BlockedThread& blocked) {
@@ -49,47 +45,48 @@ std::optional<WaitSet> SetOf(const BlockedThread& blocked) {
 
 }  // namespace
 
-PolledThread::PolledThread(int32_t tid, const PollOptions& options)
+PolledThread::PolledThread(int32_t tid, bool takes_probable)
     : tid_(tid),
-      options_(options),
-      activity_file_(OpenTaskFile(tid, "syscall")),
-      slices_file_(OpenTaskFile(tid, "schedstat")),
-      dispatch_(options.takes_probable) {}
+      takes_probable_(takes_probable),
+      activity_file_(stack::OpenThreadFile(tid, stack::ThreadFile::kActivity)),
+      counters_file_(stack::OpenThreadFile(tid, stack::ThreadFile::kCounters)),
+      dispatch_(takes_probable) {}
 
 PolledThread::State PolledThread::Poll() {
   BlockedThread blocked{};
   const ThreadActivity activity = stack::ReadThreadActivity(tid_, activity_file_.get(), &blocked);
   if (activity == ThreadActivity::kGone) return State::kGone;
   if (activity == ThreadActivity::kHidden) return State::kHidden;
-  const uint64_t slices = ReadSlices();
-  const bool is_continuous = IsContinuous(activity, blocked, slices);
+  const int64_t turns = stack::ReadTurns(counters_file_.get());
+  const bool is_continuous = IsContinuous(activity, blocked, turns);
   const bool is_home_wait = NoteWait(activity, blocked, is_continuous);
   activity_ = activity;
   blocked_ = blocked;
-  slices_ = slices;
+  turns_ = turns;
   if (loop_ == nullptr) return State::kAlive;
 
   PolledDispatch::Moment moment{.is_at_home = is_home_wait, .is_continuous = is_continuous};
   if (!is_home_wait && !is_continuous) {
-    const Counters counters = ReadCounters();
-    moment.has_paused = counters != counters_ || counters.io_calls < 0;
+    const char state = stack::ReadThreadStateLetter(tid_);
+    is_stopped_ = state == 'T' || state == 't';
+    const Pauses pauses = ReadPauses();
+    moment.has_paused = pauses != pauses_ || pauses.io_calls < 0;
     moment.returns = returns_.Read();
-    counters_ = counters;
+    pauses_ = pauses;
   }
-  moment.is_at_home |= !is_home_wait && counters_.is_stopped;
+  moment.is_at_home |= !is_home_wait && is_stopped_;
   const PolledDispatch::Action action = dispatch_.Observe(moment);
   Apply(action);
   if (action != PolledDispatch::Action::kNone) returns_.Disarm();
-  const bool is_to_be_armed = dispatch_.wants_returns() && !returns_.is_armed() && options_.counts_returns;
-  if (is_to_be_armed && home_return_ != 0 && !returns_.Arm(tid_, home_return_))
-    options_.counts_returns = false;
+  // If it cannot be armed, the next moment is without returns.
+  if (dispatch_.wants_returns() && !returns_.is_armed() && home_return_ != 0)
+    returns_.Arm(tid_, home_return_);
   return State::kAlive;
 }
 
-bool PolledThread::IsContinuous(ThreadActivity activity, const BlockedThread& blocked,
-                                uint64_t slices) const {
+bool PolledThread::IsContinuous(ThreadActivity activity, const BlockedThread& blocked, int64_t turns) const {
   return activity == ThreadActivity::kBlocked && activity_ == ThreadActivity::kBlocked &&
-         blocked == blocked_ && slices == slices_;
+         blocked == blocked_ && turns == turns_ && turns >= 0;
 }
 
 bool PolledThread::NoteWait(ThreadActivity activity, const BlockedThread& blocked, bool is_continuous) {
@@ -110,7 +107,7 @@ bool PolledThread::NoteWait(ThreadActivity activity, const BlockedThread& blocke
 void PolledThread::SetLoop(watchdog::WatchedLoop* loop) {
   Apply(PolledDispatch::Action::kEnd);
   loop_ = loop;
-  dispatch_ = PolledDispatch(options_.takes_probable);
+  dispatch_ = PolledDispatch(takes_probable_);
   if (loop != nullptr) loop->is_inferred.store(true);
 }
 
@@ -131,34 +128,18 @@ std::string PolledThread::Name() const {
   return name;
 }
 
-uint64_t PolledThread::ReadSlices() const {
-  char buffer[128];
-  const ssize_t size = pread(slices_file_.get(), buffer, sizeof buffer, 0);
-  std::string_view text(buffer, size < 0 ? 0 : static_cast<size_t>(size));
-  uint64_t value = 0;
-  for (int field = 0; field < 3; ++field) {  // time on a processor, time in the queue, slices
-    if (!base::ConsumeDecimal(&text, &value)) return 0;
-  }
-  return value;
-}
-
-PolledThread::Counters PolledThread::ReadCounters() const {
-  char buffer[4096];
-  Counters counters;
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid_, "status").c_str(), buffer, sizeof buffer);
-  constexpr std::string_view kState = "\nState:\t";
-  const size_t state = text.find(kState);
-  if (state != std::string_view::npos && state + kState.size() < text.size()) {
-    const char letter = text[state + kState.size()];
-    counters.is_stopped = letter == 'T' || letter == 't';
-  }
-  if (const auto switches = base::NumberInLine(text, "voluntary_ctxt_switches:"))
-    counters.voluntary_switches = static_cast<int64_t>(*switches);
-  text = base::ReadSmallFile(base::TaskPath(tid_, "io").c_str(), buffer, sizeof buffer);
+PolledThread::Pauses PolledThread::ReadPauses() const {
+  Pauses pauses;
+  stack::SchedulerCounters scheduler;
+  if (stack::ReadSchedulerCounters(tid_, &scheduler))
+    pauses.voluntary_switches = scheduler.voluntary_switches;
+  char buffer[512];
+  const std::string_view text =
+      base::ReadSmallFile(base::TaskPath(tid_, "io").c_str(), buffer, sizeof buffer);
   const auto reads = base::NumberInLine(text, "syscr:");
   const auto writes = base::NumberInLine(text, "syscw:");
-  if (reads && writes) counters.io_calls = static_cast<int64_t>(*reads + *writes);
-  return counters;
+  if (reads && writes) pauses.io_calls = static_cast<int64_t>(*reads + *writes);
+  return pauses;
 }
 
 }  // namespace lagwatch::sdk

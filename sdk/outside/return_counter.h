@@ -14,9 +14,9 @@ namespace lagwatch::sdk {
 // Context: background.
 class ReturnCounter {
  public:
-  // From now on. Returns false where the kernel does not permit it (perf_event_paranoid), or if
+  // Counts from now on. Without effect where the kernel does not permit it (perf_event_paranoid), or if
   // debuggers hold all breakpoints.
-  bool Arm(int32_t tid, uint64_t address);
+  void Arm(int32_t tid, uint64_t address);
   void Disarm() { counter_ = {}; }
   bool is_armed() const { return static_cast<bool>(counter_); }
   // The count since Arm(), 0 or 1; none if it is not armed.

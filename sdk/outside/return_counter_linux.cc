@@ -9,7 +9,7 @@
 
 namespace lagwatch::sdk {
 
-bool ReturnCounter::Arm(int32_t tid, uint64_t address) {
+void ReturnCounter::Arm(int32_t tid, uint64_t address) {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_BREAKPOINT;
   attributes.size = sizeof attributes;
@@ -26,7 +26,6 @@ bool ReturnCounter::Arm(int32_t tid, uint64_t address) {
   counter_ = base::OwnedFd(static_cast<int>(
       syscall(SYS_perf_event_open, &attributes, tid, kAnyProcessor, kNoGroup, PERF_FLAG_FD_CLOEXEC)));
   if (counter_ && ioctl(counter_.get(), PERF_EVENT_IOC_REFRESH, 1) != 0) counter_.Close();
-  return is_armed();
 }
 
 std::optional<uint64_t> ReturnCounter::Read() const {

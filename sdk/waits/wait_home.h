@@ -105,9 +105,9 @@ class WaitHome {
   // Whether a wait for no descriptors, a sleep, is of a handler although there is no home: deeper than the
   // wait of a loop, and not so frequent that it is a loop itself.
   bool IsHandlersSleep(const WaitCall& call, const Place& sleep) const;
-  // Whether the thread waits, from another place of the program, for only that one of the home's descriptors
-  // which wakes it up: a sleep, as Ruby's. An interpreter's scripts call each other on one frame in C, so
-  // that the height of the stack says nothing.
+  // Whether the thread sleeps as Ruby does: from another place of the program, it waits for one of the home's
+  // descriptors, by which others wake it up. The height of the stack says nothing there, because an
+  // interpreter's scripts call each other on one frame in C.
   bool IsOnlyToBeWokenUp(const WaitCall& call, Place& place) const;
   bool IsForeign(const WaitCall& call, Place& place, std::span<const int> descriptors);
   bool IsNewHome(Place* place, int64_t now_ns) const;

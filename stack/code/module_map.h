@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modules loaded in the watched process, from /proc/self/maps, or dyld's list of images, and the modules' own
-// headers in memory, so that neither the loader's lock nor the files are needed. Thread safety: one thread at
-// a time, except for modules: once Refresh() has returned, the modules that it added never change, and any
-// thread that got an index from there may read module(index).
+// The modules loaded in the watched process, from /proc/self/maps, or dyld's list of images, and the modules'
+// own headers in memory, so that neither the loader's lock nor the files are needed. Thread safety: one
+// thread at a time, except for modules: once Refresh() has returned, the modules that it added never change,
+// and any thread that got an index from there may read module(index).
 #pragma once
 
 #include <array>

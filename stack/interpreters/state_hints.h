@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The addresses at which a thread's states of an interpreter were found last: hints for the thread itself,
-// which may copy them when it is sampled.
+// The addresses at which a thread's states of an interpreter were found last. They are hints for the thread
+// itself, which copies the states when it is sampled.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's counters of a thread of this process, from the thread's beginning on. Reading them does not
-// disturb the thread.
+// The kernel's counters of a thread of the watched process, from the thread's beginning on. Reading them does
+// not disturb the thread.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,9 @@ struct SchedulerCounters {
 bool ReadSchedulerCounters(int tid, SchedulerCounters* counters, const ThreadFiles* files = nullptr);
 // The first of them alone; -1 when the kernel does not say. Context: watchdog (reads a file of /proc).
 int64_t ReadRunQueueNs(int tid, const ThreadFiles* files = nullptr);
+// The number of times that it was given a processor; -1 when the kernel does not say. `counters_fd` is the
+// thread's ThreadFile::kCounters. Context: watchdog (one system call).
+int64_t ReadTurns(int counters_fd);
 
 // The number of times, and the total time, that the control groups of thread `tid` were without quota: its
 // own and those around it, as far as visible. Both 0 without a quota.

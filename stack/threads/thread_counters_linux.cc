@@ -126,6 +126,17 @@ int64_t ReadRunQueueNs(int tid, const ThreadFiles* files) {
   return is_known ? static_cast<int64_t>(wait_ns) : -1;
 }
 
+int64_t ReadTurns(int counters_fd) {
+  char buffer[128];
+  const ssize_t size = pread(counters_fd, buffer, sizeof buffer, 0);
+  std::string_view text(buffer, size < 0 ? 0 : static_cast<size_t>(size));
+  uint64_t turns = 0;
+  for (int field = 0; field < 3; ++field) {  // on a processor, waiting for one, turns
+    if (!base::ConsumeDecimal(&text, &turns)) return -1;
+  }
+  return static_cast<int64_t>(turns);
+}
+
 bool ReadSchedulerCounters(int tid, SchedulerCounters* counters, const ThreadFiles* files) {
   *counters = {.run_queue_ns = std::max<int64_t>(ReadRunQueueNs(tid, files), 0)};
   char buffer[4096];

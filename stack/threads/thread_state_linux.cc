@@ -146,7 +146,8 @@ std::string_view FunctionOfChannel(std::string_view channel) { return channel.su
 
 int ReadTracer() {
   char buffer[1024];
-  const std::string_view text = base::ReadSmallFile(base::ProcessPath("status").c_str(), buffer, sizeof buffer);
+  const std::string_view text =
+      base::ReadSmallFile(base::ProcessPath("status").c_str(), buffer, sizeof buffer);
   return static_cast<int>(base::NumberInLine(text, "TracerPid:").value_or(0));
 }
 

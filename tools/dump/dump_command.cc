@@ -27,6 +27,7 @@
 #include "base/text.h"
 #include "sdk/run/run_record.h"
 #include "tools/commands.h"
+#include "tools/process_files.h"
 #include "tools/read/output.h"
 
 namespace lagwatch::tools {
@@ -38,21 +39,6 @@ struct DumpOptions {
   pid_t pid = 0;
   std::string signal;  // deprecated: no signal is sent
 };
-
-std::string LineIn(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-bool HasWatchdog(const fs::path& process) {
-  std::error_code error;
-  for (const fs::directory_entry& thread : fs::directory_iterator(process / "task", error)) {
-    if (LineIn(thread.path() / "comm") == "lagwatch") return true;
-  }
-  return false;
-}
 
 // The page of the process's run record, which its watchdog listens to.
 class RunPageMapping {
@@ -111,9 +97,9 @@ fs::path RunRecordOf(const fs::path& process) {
 int Dump(const DumpOptions& options) {
   constexpr auto kPatience = std::chrono::seconds(6);  // the watchdog of an older kernel looks each 5 s
   const std::string pid = std::to_string(options.pid);
-  const fs::path process = "/proc/" + pid;
+  const fs::path process = ProcessFolder(options.pid);
   if (!fs::exists(process)) return Fail("no such process: " + pid);
-  if (!HasWatchdog(process))
+  if (!HasWatchdog(options.pid))
     return Fail("process " + pid + " is not watched: it has no thread named lagwatch");
   const fs::path record = RunRecordOf(process);
   if (record.empty()) {

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
+#include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/run/java.h"
 #include "tools/run/jvm_attach.h"
@@ -33,13 +34,6 @@ namespace fs = std::filesystem;
 struct AttachOptions : WatchFlags {
   std::string target;
 };
-
-std::string CommandOf(const fs::path& process) {
-  std::ifstream file(process / "comm");
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
 
 // A JVM's main class or archive, as it is written in its command line.
 bool HasArgument(const fs::path& process, const std::string& text) {
@@ -63,7 +57,7 @@ base::Result<pid_t> FindProcess(const std::string& target) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const auto pid = base::ParseNumber<pid_t>(entry.path().filename().string());
     if (!pid || *pid == getpid()) continue;
-    if (CommandOf(entry.path()) != target && !(IsJvm(*pid) && HasArgument(entry.path(), target))) continue;
+    if (CommandOf(*pid) != target && !(IsJvm(*pid) && HasArgument(entry.path(), target))) continue;
     found.push_back(*pid);
     list += (list.empty() ? "" : ", ") + std::to_string(*pid);
   }
@@ -83,10 +77,10 @@ base::Status CheckIsJvm(pid_t pid) {
                                             " belongs to another user: run lagwatch as that user or as root"};
   }
   if (!IsJvm(pid)) {
-    return {base::StatusCode::kInvalid, "process " + std::to_string(pid) + " (" + CommandOf(process) +
+    return {base::StatusCode::kInvalid, "process " + std::to_string(pid) + " (" + CommandOf(pid) +
                                             ") is not a JVM: `lagwatch watch " + std::to_string(pid) +
                                             "` watches it from outside, and `lagwatch run -- " +
-                                            CommandOf(process) + " …` from its start"};
+                                            CommandOf(pid) + " …` from its start"};
   }
   if (FindAgent().empty()) {
     return {base::StatusCode::kNotFound,
@@ -130,7 +124,7 @@ int Attach(AttachOptions attach) {
     return RefuseAttach("attach: " + status.message());
   std::cout << "process " << *pid << " is watched; `lagwatch detach " << *pid << "` ends that\n";
   if (options.endpoint.empty()) return 0;
-  if (options.app.empty()) options.app = CommandOf(process);
+  if (options.app.empty()) options.app = CommandOf(*pid);
   base::Status status = StartSidecar(OwnProgram(), options, *pid);
   return status.ok() ? 0 : Fail("reports stay in " + options.spool_directory + ": " + status.message());
 }

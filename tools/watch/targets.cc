@@ -5,38 +5,25 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <sstream>
 
+#include "base/text.h"
 #include "sdk/run/run_facts.h"
+#include "tools/process_files.h"
 
 namespace lagwatch::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<pid_t> NumberOf(const std::string& word) {
-  pid_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  return error == std::errc() && end == word.data() + word.size() ? std::optional(number) : std::nullopt;
-}
-
-fs::path FolderOf(pid_t pid) { return "/proc/" + std::to_string(pid); }
-
-std::string LineOf(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
+std::optional<pid_t> PidOf(const std::string& word) { return base::ParseNumber<pid_t>(word); }
 
 // Empty for a kernel thread, and where it may not be read.
 std::string ProgramFileOf(pid_t pid) {
   std::error_code error;
-  std::string name = fs::read_symlink(FolderOf(pid) / "exe", error).filename();
+  std::string name = fs::read_symlink(ProcessFolder(pid) / "exe", error).filename();
   constexpr std::string_view kDeleted = " (deleted)";
   if (name.ends_with(kDeleted)) name.resize(name.size() - kDeleted.size());
   return name;
@@ -45,13 +32,13 @@ std::string ProgramFileOf(pid_t pid) {
 // Under which it was started, through a link perhaps; the kernel cuts long ones off.
 std::string NameOf(pid_t pid) {
   constexpr size_t kMostInKernel = 15;
-  const std::string name = LineOf(FolderOf(pid) / "comm");
+  const std::string name = CommandOf(pid);
   const std::string file = ProgramFileOf(pid);
   return name.empty() || (name.size() == kMostInKernel && file.starts_with(name)) ? file : name;
 }
 
 bool IsOfUnit(pid_t pid, const std::string& unit) {
-  std::ifstream file(FolderOf(pid) / "cgroup");
+  std::ifstream file(ProcessFolder(pid) / "cgroup");
   for (std::string line; std::getline(file, line);) {
     const size_t at = line.find("/" + unit);
     if (at == std::string::npos) continue;
@@ -63,26 +50,26 @@ bool IsOfUnit(pid_t pid, const std::string& unit) {
 
 bool IsMine(pid_t pid) {
   struct stat status {};
-  return stat(FolderOf(pid).c_str(), &status) == 0 && status.st_uid == geteuid();
+  return stat(ProcessFolder(pid).c_str(), &status) == 0 && status.st_uid == geteuid();
 }
 
 bool IsNamed(pid_t pid, const std::string& word) {
-  if (const auto number = NumberOf(word)) return *number == pid;
+  if (const auto number = PidOf(word)) return *number == pid;
   if (word.ends_with(".service") || word.ends_with(".scope") || word.ends_with(".slice"))
     return IsOfUnit(pid, word);
-  return ProgramFileOf(pid) == word || LineOf(FolderOf(pid) / "comm") == word.substr(0, 15);
+  return ProgramFileOf(pid) == word || CommandOf(pid) == word.substr(0, 15);
 }
 
 bool IsKernelThread(pid_t pid) {
   std::error_code error;
-  return !fs::exists(FolderOf(pid) / "exe", error) && LineOf(FolderOf(pid) / "cmdline").empty();
+  return !fs::exists(ProcessFolder(pid) / "exe", error) && LineIn(ProcessFolder(pid) / "cmdline").empty();
 }
 
 }  // namespace
 
 bool TargetChoice::IsOfIdsAlone() const {
   return !is_mine &&
-         std::ranges::all_of(words, [](const std::string& word) { return NumberOf(word).has_value(); });
+         std::ranges::all_of(words, [](const std::string& word) { return PidOf(word).has_value(); });
 }
 
 std::vector<Target> FindTargets(const TargetChoice& choice) {
@@ -90,7 +77,7 @@ std::vector<Target> FindTargets(const TargetChoice& choice) {
   std::error_code error;
   const std::string own_program = ProgramFileOf(getpid());
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
-    const auto pid = NumberOf(entry.path().filename());
+    const auto pid = PidOf(entry.path().filename());
     if (!pid || *pid == getpid()) continue;
     const bool is_named =
         std::ranges::any_of(choice.words, [&](const auto& word) { return IsNamed(*pid, word); });
@@ -104,18 +91,11 @@ std::vector<Target> FindTargets(const TargetChoice& choice) {
   return targets;
 }
 
-bool HasWatchdog(pid_t pid) {
-  std::error_code error;
-  const auto threads = fs::directory_iterator(FolderOf(pid) / "task", error);
-  return !error && std::ranges::any_of(threads, [](const fs::directory_entry& thread) {
-    return LineOf(thread.path() / "comm") == "lagwatch";
-  });
-}
-
 base::Status CheckTarget(pid_t pid) {
   std::error_code error;
   const std::string number = std::to_string(pid);
-  if (!fs::exists(FolderOf(pid), error)) return {base::StatusCode::kNotFound, "no such process: " + number};
+  if (!fs::exists(ProcessFolder(pid), error))
+    return {base::StatusCode::kNotFound, "no such process: " + number};
   if (IsKernelThread(pid)) return {base::StatusCode::kInvalid, number + " is a thread of the kernel"};
   if (geteuid() != 0 && !IsMine(pid))
     return {base::StatusCode::kInvalid, "process " + number + " belongs to another user: try sudo"};

@@ -35,7 +35,4 @@ std::vector<Target> FindTargets(const TargetChoice& choice);
 // Checks whether `pid` may be watched. Errors: kNotFound, kInvalid, with what helps.
 base::Status CheckTarget(pid_t pid);
 
-// True if a watchdog of lagwatch runs in it already.
-bool HasWatchdog(pid_t pid);
-
 }  // namespace lagwatch::tools

@@ -14,15 +14,18 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/process/watched_process.h"
+#include "base/text.h"
 #include "sdk/monitor.h"
 #include "sdk/outside/outside_watch.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
+#include "tools/process_files.h"
 #include "tools/run/checks.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
@@ -63,8 +66,9 @@ void SleepNs(int64_t ns) {
 enum WatcherExit : int { kWatcherEnded = 0, kWatcherBecameOther = 3, kWatcherCannot = 4 };
 
 // In a process of its own: a fault that one target brings about harms no other's watcher.
-[[noreturn]] void BecomeWatcher(const Target& target, const WatchCommand& command) {
+[[noreturn]] void BecomeWatcher(const Target& target, pid_t parent, const WatchCommand& command) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(kWatcherEnded);  // it has ended before it could say so
   const std::string label = target.name + " (" + std::to_string(target.pid) + ")";
   base::WatchFromOutside(target.pid);
   const sdk::OutsideOptions outside{.interval_ns = command.interval_ms * base::kNsPerMs,
@@ -84,7 +88,8 @@ enum WatcherExit : int { kWatcherEnded = 0, kWatcherBecameOther = 3, kWatcherCan
     next_ns = std::max(next_ns + outside.interval_ns, base::SystemClock().MonoNs());
     SleepNs(next_ns - base::SystemClock().MonoNs());
   }
-  const bool is_there = kill(target.pid, 0) == 0 || errno == EPERM;
+  std::error_code error;
+  const bool is_there = !fs::read_symlink(ProcessFolder(target.pid) / "exe", error).empty();
   watch->reset();
   _exit(!goes_on && is_there ? kWatcherBecameOther : kWatcherEnded);
 }
@@ -152,8 +157,9 @@ class Watchers {
   }
 
   void Start(const Target& target) {
+    const pid_t parent = getpid();
     const pid_t watcher = fork();
-    if (watcher == 0) BecomeWatcher(target, command_);
+    if (watcher == 0) BecomeWatcher(target, parent, command_);
     if (watcher < 0) return Say(target, "is not watched: no process could be started");
     watched_.push_back({target, watcher});
     Say(target, "is watched from outside");
@@ -176,7 +182,7 @@ int Watch(WatchCommand command) {
     return RefuseWatch(spool.message());
   if (command.choice.IsOfIdsAlone()) {
     for (const std::string& word : command.choice.words)
-      if (base::Status status = CheckTarget(std::stoi(word)); !status.ok())
+      if (base::Status status = CheckTarget(*base::ParseNumber<pid_t>(word)); !status.ok())
         return RefuseWatch(status.message());
   }
   if (!options.endpoint.empty()) {

@@ -82,8 +82,8 @@ class Reader {
     uint64_t state = 0;
     uint64_t interpreter = 0;
   };
-  // A thread's state, at a place by its id; a hint, since the thread may have ended, or be another one. Of the
-  // members, only the state is read by the threads themselves.
+  // A thread's state, at a place by its id; a hint, since the thread may have ended, or be another one. Of
+  // the members, only the state is read by the threads themselves.
   struct ThreadState {
     int tid = 0;
     uint64_t interpreter = 0;

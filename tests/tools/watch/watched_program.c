@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with a loop; statically linked, nothing can be preloaded into it.
 //
-// Usage: watched_program SCENE [SECONDS]. Its loop is idle for so long (default: 1), then comes the scene, after which
-// it prints "done" and ends:
+// Usage: watched_program SCENE [SECONDS]. Its loop is idle for so long (default: 1), then comes the scene,
+// after which it prints "done" and ends:
 //   sleeps      a handler sleeps for 1.2 s
 //   computes    a handler computes for 1.2 s
 //   pauses      a handler computes and sleeps in turns for 1.6 s
@@ -10,13 +10,17 @@
 //   saturated   for 1.5 s the loop is never idle: each handler takes 5 ms
 //   calm        the loop is idle for 1 s
 //   locks       a handler waits 1.2 s for a mutex that another thread keeps
+//   vforks      a handler waits 1.2 s for a child of vfork(), in the kernel's uninterruptible sleep
+//   worker      the loop is a thread's of that name; its handler sleeps for 1.2 s
 //   stopped     the program stops itself until it is continued
+#define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -81,6 +85,17 @@ static __attribute__((noinline)) void LockInHandler(void) {
   pthread_join(keeper, NULL);
 }
 
+static __attribute__((noinline)) void VforkInHandler(void) {
+  const struct timespec time = {1, 200000000};
+  const pid_t child = vfork();
+  if (child == 0) {
+    nanosleep(&time, NULL);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  ++turns;
+}
+
 // Two descriptors, as loops have them: the waits of handlers are for others.
 static void RunLoop(double seconds) {
   const double end = Now() + seconds;
@@ -103,10 +118,24 @@ static void RunSaturated(double seconds) {
   if (read(loop_pipe[0], &byte, 1) != 1) ++turns;
 }
 
+static void* RunWorker(void* unused) {
+  (void)unused;
+  pthread_setname_np(pthread_self(), "worker");
+  RunLoop(1.0);
+  SleepInHandler(1.2);
+  RunLoop(0.3);
+  return NULL;
+}
+
 int main(int argc, char** argv) {
   if (argc < 2 || pipe(loop_pipe) != 0 || pipe(answer_pipe) != 0) return 2;
   printf("begun\n");
   fflush(stdout);
+  if (strcmp(argv[1], "worker") == 0) {
+    pthread_t worker;
+    if (pthread_create(&worker, NULL, RunWorker, NULL) == 0) pthread_join(worker, NULL);
+    return 0;
+  }
   RunLoop(argc > 2 ? atof(argv[2]) : 1.0);
   const char* scene = argv[1];
   if (strcmp(scene, "sleeps") == 0) SleepInHandler(1.2);
@@ -114,6 +143,7 @@ int main(int argc, char** argv) {
   if (strcmp(scene, "pauses") == 0) PauseInHandler(1.6);
   if (strcmp(scene, "answers") == 0) AwaitAnswerInHandler(1.2);
   if (strcmp(scene, "saturated") == 0) RunSaturated(1.5);
+  if (strcmp(scene, "vforks") == 0) VforkInHandler();
   if (strcmp(scene, "locks") == 0) LockInHandler();
   if (strcmp(scene, "calm") == 0) RunLoop(1.0);
   if (strcmp(scene, "stopped") == 0) raise(SIGSTOP);

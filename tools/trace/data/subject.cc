@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
+#include "tools/process_files.h"
 #include "tools/run/preload.h"
 #include "tools/trace/data/attach.h"
 
@@ -23,20 +23,11 @@ base::Status Invalid(std::string message) { return {base::StatusCode::kInvalid, 
 
 // True also for a process that has ended but was not reaped yet.
 bool IsGone(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
+  const std::string text = LineIn(ProcessFolder(pid) / "stat");
   const size_t name_end = text.rfind(") ");  // the name itself may hold anything
   if (name_end == std::string::npos || name_end + 2 >= text.size()) return true;
   const char state = text[name_end + 2];
   return state == 'Z' || state == 'X';
-}
-
-std::string NameOfProcess(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-  std::string name;
-  std::getline(file, name);
-  return name.empty() ? std::to_string(pid) : name;
 }
 
 }  // namespace
@@ -62,7 +53,7 @@ base::Result<std::unique_ptr<Subject>> Subject::Start(const RecordOptions& optio
 base::Result<std::unique_ptr<Subject>> Subject::Attach(const RecordOptions& options,
                                                        const Recording& recording) {
   const std::string pid = std::to_string(options.pid);
-  const std::string name = NameOfProcess(options.pid);
+  const std::string command = CommandOf(options.pid);
   struct stat process {};
   if (stat(("/proc/" + pid).c_str(), &process) != 0) return Invalid("no such process: " + pid);
   if (geteuid() != 0 && process.st_uid != geteuid())
@@ -70,7 +61,8 @@ base::Result<std::unique_ptr<Subject>> Subject::Attach(const RecordOptions& opti
   if (base::Status status = recording.LetIn(process.st_uid); !status.ok()) return status;
   if (base::Status status = AttachRecorder(options.pid, recording.ConfigFor(options.pid)); !status.ok())
     return status;
-  return std::unique_ptr<Subject>(new Subject(options.pid, name, /*is_ours=*/false));
+  return std::unique_ptr<Subject>(
+      new Subject(options.pid, command.empty() ? pid : command, /*is_ours=*/false));
 }
 
 bool Subject::HasEnded() {
