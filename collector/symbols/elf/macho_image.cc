@@ -119,21 +119,20 @@ class MachOFile {
   bool has_code() const { return has_code_; }
   std::string_view uuid() const { return uuid_; }
   const std::vector<Section>& sections() const { return sections_; }
-  const std::optional<Segment>& text() const { return text_; }
+  const Segment& text() const { return text_; }
 
   std::string_view ContentOf(const Section& section) const {
     return BytesAt(section.file_offset, section.size_bytes).value_or(std::string_view());
   }
   std::string_view names() const {
-    return table_ ? BytesAt(table_->names, table_->names_bytes).value_or(std::string_view())
-                  : std::string_view();
+    return BytesAt(table_.names, table_.names_bytes).value_or(std::string_view());
   }
 
   // By address.
   std::vector<Symbol> Functions() const {
     std::vector<Symbol> functions;
-    for (uint64_t i = 0; table_ && i < table_->symbol_count; ++i) {
-      const auto symbol = At<Symbol>(table_->symbols + i * sizeof(Symbol));
+    for (uint64_t i = 0; i < table_.symbol_count; ++i) {
+      const auto symbol = At<Symbol>(table_.symbols + i * sizeof(Symbol));
       if (!symbol) break;
       if (IsFunction(*symbol)) functions.push_back(*symbol);
     }
@@ -155,11 +154,14 @@ class MachOFile {
 
   template <typename T>
   std::optional<T> At(uint64_t offset) const {
-    const auto bytes = BytesAt(offset, sizeof(T));
-    if (!bytes) return std::nullopt;
     T value;
-    std::memcpy(&value, bytes->data(), sizeof value);
-    return value;
+    return ReadAt(offset, &value) ? std::optional(value) : std::nullopt;
+  }
+  template <typename T>
+  bool ReadAt(uint64_t offset, T* value) const {
+    const auto bytes = BytesAt(offset, sizeof(T));
+    if (bytes) std::memcpy(value, bytes->data(), sizeof(T));
+    return bytes.has_value();
   }
 
   bool ReadCommand(const Command& command, uint64_t offset) {
@@ -168,8 +170,7 @@ class MachOFile {
         uuid_ = BytesAt(offset + sizeof(Command), kUuidBytes).value_or(std::string_view());
         return !uuid_.empty();
       case kSymbolTable:
-        table_ = At<SymbolTable>(offset);
-        return table_.has_value();
+        return ReadAt(offset, &table_);
       case kSegment:
         return ReadSegment(offset);
       default:
@@ -180,7 +181,7 @@ class MachOFile {
   bool ReadSegment(uint64_t offset) {
     const auto segment = At<Segment>(offset);
     if (!segment) return false;
-    if (FieldText(segment->name) == "__TEXT") text_ = segment;
+    if (FieldText(segment->name) == "__TEXT") text_ = *segment;
     for (uint32_t i = 0; i < segment->sections; ++i) {
       const auto section = At<Section>(offset + sizeof(Segment) + i * sizeof(Section));
       if (!section) return false;
@@ -202,8 +203,8 @@ class MachOFile {
   Elf64_Half machine_ = EM_NONE;
   bool has_code_ = false;
   std::string_view uuid_;
-  std::optional<SymbolTable> table_;
-  std::optional<Segment> text_;
+  SymbolTable table_{};  // without symbols where the file has none
+  Segment text_{};       // of no size where the file has none
   std::vector<Section> sections_;
 };
 
@@ -350,20 +351,19 @@ base::Result<MachOImage> ReadMachO(int fd) {
   const std::string bytes = LAGWATCH_TRY(ReadWhole(fd));
   MachOFile file(bytes);
   if (Status read = file.Read(); !read.ok()) return read;
-  if (!file.text()) return Damaged();
+  if (file.text().size_bytes == 0) return Damaged();
   ElfWriter elf;
   const ElfSection code{.type = SHT_NOBITS,
                         .flags = SHF_ALLOC | SHF_EXECINSTR,
-                        .begin = file.text()->begin,
-                        .size_bytes = file.text()->size_bytes};
+                        .begin = file.text().begin,
+                        .size_bytes = file.text().size_bytes};
   const size_t code_section = elf.Add(".text", code, {});
   // Stands for the code of a program, which nothing here reads.
   if (file.has_code()) elf.Add(".code", {.flags = SHF_EXECINSTR}, "code");
   if (!file.uuid().empty()) AddBuildId(file.uuid(), &elf);
   AddDwarf(file, &elf);
   AddFunctions(file, code_section, &elf);
-  return MachOImage{elf.Finish(file.machine(), file.text()->begin, file.text()->size_bytes),
-                    file.text()->begin};
+  return MachOImage{elf.Finish(file.machine(), file.text().begin, file.text().size_bytes), file.text().begin};
 }
 
 }  // namespace lagwatch::collector
