@@ -146,6 +146,15 @@ std::vector<Runtime> AllRuntimes(const std::string& source) {
       runtimes.push_back(
           {"lua " + version, program, source + "/shapes.lua", interpreters_bench::AttachToLua, CountEqual});
   }
+  if (access("/usr/bin/luajit", X_OK) == 0) {
+    for (const std::string compiler : {"on", "off"})
+      runtimes.push_back({"luajit 2.1, compiler " + compiler,
+                          "/usr/bin/luajit",
+                          source + "/shapes.lua",
+                          interpreters_bench::AttachToLua,
+                          CountEqual,
+                          {"-j" + compiler}});
+  }
   if (access("/usr/bin/perl", X_OK) == 0)
     runtimes.push_back(
         {"perl 5.36", "/usr/bin/perl", source + "/shapes.pl", interpreters_bench::AttachToPerl, CountEqual});

@@ -3,6 +3,7 @@
 #include "stack/interpreters/lua/calls.h"
 #include "stack/interpreters/lua/layout.h"
 #include "stack/interpreters/lua/reader.h"
+#include "stack/interpreters/luajit/reader.h"
 #include "stack/interpreters/state_search.h"
 
 namespace lagwatch::interpreters_bench {
@@ -15,16 +16,19 @@ class LuaReader final : public StackReader {
   bool Attach() {
     return FindModule(capture_.pid(), capture_.memory(),
                       [&](const std::string&, const stack::ExportedSymbols& exports) {
+                        is_luajit_ = exports.Find("luaJIT_setmode") != 0;
+                        luajit_reader_.Attach(capture_.memory());
                         const stack::lua::Layout* layout = stack::lua::FindLayout(exports);
                         if (layout != nullptr) reader_.Attach(capture_.memory(), layout);
-                        return layout != nullptr;
+                        return is_luajit_ || layout != nullptr;
                       });
   }
   void Capture() override { capture_.Take(); }
   bool Read() override {
     if (!capture_.is_taken()) return false;
     search_.Collect(capture_.raw(), capture_.regions());
-    return reader_.Read(search_.candidates(), capture_.raw(), &functions_, &calls_);
+    return is_luajit_ ? luajit_reader_.Read(search_.candidates(), capture_.raw(), &functions_, &calls_)
+                      : reader_.Read(search_.candidates(), capture_.raw(), &functions_, &calls_);
   }
   std::string Text() const override {
     std::string text;
@@ -39,7 +43,9 @@ class LuaReader final : public StackReader {
 
  private:
   ThreadCapture capture_;
+  bool is_luajit_ = false;
   stack::lua::Reader reader_;
+  stack::luajit::Reader luajit_reader_;
   stack::StateSearch search_;
   stack::ScriptFunctions functions_;
   stack::lua::Calls calls_;

@@ -28,13 +28,13 @@ import time
 import real
 from expectation import expectation, marks, matches
 
-PACKAGES = ["libnetty-java", "lua-socket", "lua5.1", "lua5.3", "lua5.4", "nodejs", "npm", "openjdk-17-jdk-headless",
+PACKAGES = ["libnetty-java", "lua-socket", "lua5.1", "lua5.3", "lua5.4", "luajit", "nodejs", "npm", "openjdk-17-jdk-headless",
             "openjdk-17-jre", "perl", "php-cli", "python3-aiohttp", "redis-server", "redis-tools", "ruby", "xvfb"]
 FOLDER = pathlib.Path(__file__).resolve().parent
 THRESHOLD_MS = 300
 LONGEST_S = 12
 OWN = ["expectation.py", "real.py", "recipes.py"]  # no recipes
-RUNTIMES = {".py": [["/usr/bin/python3"]], ".js": [["node"]], ".lua": [["lua5.1"], ["lua5.3"], ["lua5.4"]], ".rb": [["ruby"]],
+RUNTIMES = {".py": [["/usr/bin/python3"]], ".js": [["node"]], ".lua": [["lua5.1"], ["lua5.3"], ["lua5.4"], ["luajit"], ["luajit", "-joff"]], ".rb": [["ruby"]],
             ".pl": [["perl"]], ".php": [["php"]],
             ".java": [["java"]]}
 

@@ -9,6 +9,7 @@
 #include "stack/interpreters/interpreter.h"
 #include "stack/interpreters/jvm/jvm.h"
 #include "stack/interpreters/lua/lua.h"
+#include "stack/interpreters/luajit/luajit.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/perl/perl.h"
 #include "stack/interpreters/php/php.h"
@@ -55,10 +56,12 @@ class InterpreterStacks final : public ScriptStacks {
   jvm::Jvm jvm_{memory_};
   v8::V8 v8_{memory_};
   lua::Lua lua_{memory_};
+  luajit::LuaJit luajit_{memory_};
   ruby::Ruby ruby_{memory_};
   perl::Perl perl_{memory_};
   php::Php php_{memory_};
-  const std::array<Interpreter*, 7> interpreters_{&python_, &jvm_, &v8_, &lua_, &ruby_, &perl_, &php_};
+  const std::array<Interpreter*, 8> interpreters_{&python_, &jvm_,  &v8_,   &lua_,
+                                                  &luajit_, &ruby_, &perl_, &php_};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
   bool has_found_ = false;

@@ -2,16 +2,10 @@
 // Lua in a process: the first of its modules that exports the functions of Lua's C API.
 #pragma once
 
-#include <atomic>
-
-#include "base/process/mapped_memory.h"
 #include "stack/interpreters/interpreter.h"
-#include "stack/interpreters/lua/calls.h"
-#include "stack/interpreters/lua/place.h"
+#include "stack/interpreters/lua/embedded.h"
 #include "stack/interpreters/lua/reader.h"
 #include "stack/interpreters/memory.h"
-#include "stack/interpreters/state_hints.h"
-#include "stack/interpreters/state_search.h"
 
 namespace lagwatch::stack::lua {
 
@@ -21,23 +15,18 @@ class Lua final : public Interpreter {
   explicit Lua(Memory* memory) : memory_(memory) {}
 
   void LookAt(const LoadedModule& loaded, CodeMap* code) override;
-  void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
-  void CopyPieces(const Registers& registers, MemoryPieces* pieces) const override;
+  void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override {
+    lua_.AddTo(thread, code, stack);
+  }
+  void CopyPieces(const Registers& registers, MemoryPieces* pieces) const override {
+    lua_.CopyPieces(registers, pieces);
+  }
   const char* unreadable() const override { return unreadable_; }
 
  private:
-  struct Found {
-    Reader reader;
-    StateSearch search;
-    StateHints hints;
-    Place place;
-    Calls calls;
-  };
-
   Memory* memory_;
   const char* unreadable_ = "";
-  base::MappedBlock<Found> found_;             // one; null while there is none
-  std::atomic<const Found*> copied_{nullptr};  // the same, for CopyPieces()
+  Embedded<Reader> lua_;
 };
 
 }  // namespace lagwatch::stack::lua

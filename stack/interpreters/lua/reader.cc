@@ -84,7 +84,7 @@ uint64_t Reader::BaseCallOf(uint64_t address, std::span<const uint8_t> state) co
                                   : address + layout_->base_call;
 }
 
-bool Reader::CopyPieces(uint64_t address, MemoryPieces* pieces) const {
+bool Reader::CopyPieces(uint64_t address, const Registers&, MemoryPieces* pieces) const {
   constexpr uint64_t kMostCopied = 8 << 10;
   constexpr uint64_t kCallersBytes = 512;  // of the values below a called function
   constexpr size_t kMostCalls = 60;

@@ -37,7 +37,7 @@ class Reader {
   uint64_t last_state(size_t index) const { return index < state_count_ ? states_[index].address : 0; }
 
   // As Interpreter::CopyPieces(), of the state at `address`. False if that is not one, or did not fit.
-  bool CopyPieces(uint64_t address, MemoryPieces* pieces) const;
+  bool CopyPieces(uint64_t address, const Registers& registers, MemoryPieces* pieces) const;
 
  private:
   static constexpr int kTries = 3;

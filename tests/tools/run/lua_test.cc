@@ -31,13 +31,14 @@ std::string NameOf(const ::testing::TestParamInfo<LuaTest::ParamType>& given) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Freezes, LuaTest,
-                         ::testing::Combine(::testing::Values("lua5.4"),
+                         ::testing::Combine(::testing::Values("lua5.4", "luajit"),
                                             ::testing::Values("sleep", "spin", "sort", "pattern",
                                                               "metamethod", "protected", "iterator",
                                                               "chunk")),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Versions, LuaTest,
-                         ::testing::Combine(::testing::Values("lua5.1", "lua5.2", "lua5.3", "lua5.4"),
+                         ::testing::Combine(::testing::Values("lua5.1", "lua5.2", "lua5.3", "lua5.4",
+                                                              "luajit"),
                                             ::testing::Values("coroutine")),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Loops, LuaTest,

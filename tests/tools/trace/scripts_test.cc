@@ -36,12 +36,13 @@ struct Script {
   Lines light_lines;
   Lines heavy_lines;
 
-  friend void PrintTo(const Script& script, std::ostream* stream) { *stream << script.language; }
+  friend void PrintTo(const Script& script, std::ostream* stream) { *stream << script.interpreter; }
 };
 
 const Script kPython = {"python", "/usr/bin/python3", "shares.py", {8, 12}, {15, 19}};
 const Script kNode = {"javascript", "/usr/bin/node", "shares.js", {3, 7}, {9, 13}};
 const Script kLua = {"lua", "/usr/bin/lua5.4", "shares.lua", {3, 7}, {9, 13}};
+const Script kLuaJit = {"lua", "/usr/bin/luajit", "shares.lua", {3, 7}, {9, 13}};
 const Script kRuby = {"ruby", "/usr/bin/ruby", "shares.rb", {3, 7}, {9, 13}};
 const Script kJava = {"java", "/usr/bin/java", "Shares.java", {7, 9}, {11, 13}};
 
@@ -97,9 +98,14 @@ TEST_P(ScriptTrace, FunctionsHaveTheirLinesAndShares) {
   EXPECT_NEAR(static_cast<double>(heavy_ns) / static_cast<double>(light_ns + heavy_ns), true_share, 0.15);
 }
 
-std::string NameOf(const ::testing::TestParamInfo<Script>& info) { return info.param.language; }
+std::string NameOf(const ::testing::TestParamInfo<Script>& info) {
+  std::string name = info.param.interpreter;
+  name.erase(0, name.rfind('/') + 1);
+  std::erase(name, '.');
+  return name;
+}
 INSTANTIATE_TEST_SUITE_P(Languages, ScriptTrace,
-                         ::testing::Values(kPython, kNode, kLua, kRuby
+                         ::testing::Values(kPython, kNode, kLua, kLuaJit, kRuby
 #ifdef LAGWATCH_HAS_JDK
                                            ,
                                            kJava

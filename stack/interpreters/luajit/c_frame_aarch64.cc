@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stack/interpreters/luajit/c_frame.h"
+
+namespace lagwatch::stack::luajit {
+
+const CFrame kCFrame{.previous = 0,
+                     .next_instruction = 8,
+                     .state = 16,
+                     .result_count = 40,
+                     .base_register = 19,
+                     .instruction_register = 21};
+
+}  // namespace lagwatch::stack::luajit
