@@ -22,6 +22,7 @@
 #include "sdk/run/run_writer.h"
 #include "sdk/run/text_cell.h"
 #include "sdk/upload_service.h"
+#include "stack/interpreters/registered_functions.h"
 #include "watchdog/events/hang_listener.h"
 
 namespace {
@@ -292,6 +293,18 @@ int lw_get_last_exit(lw_last_exit* last_exit) noexcept {
 
 int lw_set_value(const char* key, const char* value) noexcept {
   return Guarded(0, [=] { return lagwatch::sdk::ProcessWords().values.Set(key, value) ? 1 : 0; });
+}
+
+size_t lw_register_functions(const lw_function* functions, size_t count) noexcept {
+  return Guarded(size_t{0}, [=] {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const char* name = functions[i].name;
+      const auto address = reinterpret_cast<uint64_t>(functions[i].address);
+      kept += name != nullptr && lagwatch::stack::RegisteredFunctions::Instance().Add(name, address);
+    }
+    return kept;
+  });
 }
 
 void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessWords().scene.Set(scene); }

@@ -32,17 +32,22 @@ uint32_t GnuHash(std::string_view name) {
 }  // namespace
 
 ExportedSymbols::ExportedSymbols(Memory* memory, uint64_t base, uint64_t load_bias)
-    : memory_(memory), load_bias_(load_bias) {
-  if (!ReadTables(base)) hash_table_ = 0;
+    : memory_(memory), base_(base), load_bias_(load_bias) {
+  if (!ReadTables()) hash_table_ = 0;
 }
 
-bool ExportedSymbols::ReadTables(uint64_t base) {
+uint64_t ExportedSymbols::Find(std::string_view name) const {
+  const uint64_t address = FindInTables(name);
+  return address == 0 && registered_ != nullptr ? registered_->Find(name, base_, end_) : address;
+}
+
+bool ExportedSymbols::ReadTables() {
   ElfW(Ehdr) elf;
-  if (!memory_->Read(base, &elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  if (!memory_->Read(base_, &elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0) return false;
   if (elf.e_phentsize != sizeof(ElfW(Phdr))) return false;
   std::array<ElfW(Phdr), kMaxHeaders> segments;
   const size_t segment_count = std::min<size_t>(elf.e_phnum, segments.size());
-  if (!memory_->Read(base + elf.e_phoff, segments.data(), segment_count * sizeof segments[0])) return false;
+  if (!memory_->Read(base_ + elf.e_phoff, segments.data(), segment_count * sizeof segments[0])) return false;
   const auto end = segments.cbegin() + static_cast<ptrdiff_t>(segment_count);
   const auto dynamic =
       std::find_if(segments.cbegin(), end, [](const auto& segment) { return segment.p_type == PT_DYNAMIC; });
@@ -62,7 +67,7 @@ bool ExportedSymbols::ReadTables(uint64_t base) {
   return hash_table_ != 0 && symbols_ != 0 && names_ != 0;
 }
 
-uint64_t ExportedSymbols::Find(std::string_view name) const {
+uint64_t ExportedSymbols::FindInTables(std::string_view name) const {
   HashHeader header;
   if (hash_table_ == 0 || !memory_->Read(hash_table_, &header) || header.bucket_count == 0) return 0;
   const uint32_t hash = GnuHash(name);

@@ -3,6 +3,7 @@
 
 #include "stack/code_map.h"
 #include "stack/interpreters/exported_symbols.h"
+#include "stack/interpreters/registered_functions.h"
 
 namespace lagwatch::stack {
 
@@ -47,11 +48,18 @@ const char* InterpreterStacks::unreadable() const {
 }
 
 void InterpreterStacks::LookAtNewModules(CodeMap* code) {
+  const RegisteredFunctions& registered = RegisteredFunctions::Instance();
+  // They may be of modules that were looked at before.
+  if (const size_t count = registered.count(); count != registered_count_) {
+    registered_count_ = count;
+    seen_modules_ = 0;
+  }
   for (const uint32_t count = code->module_count(); seen_modules_ < count; ++seen_modules_) {
     const Module module = code->CopyModule(seen_modules_);
     has_found_ = has_found_ || module.is_language;
     if (module.is_language || module.is_own) continue;
-    const ExportedSymbols exports(memory_, module.base, module.load_bias);
+    ExportedSymbols exports(memory_, module.base, module.load_bias);
+    exports.Add(&registered, module.end);
     for (Interpreter* interpreter : interpreters_)
       interpreter->LookAt({.index = seen_modules_, .module = module, .exports = exports}, code);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -64,6 +65,7 @@ class InterpreterStacks final : public ScriptStacks {
                                                   &luajit_, &ruby_, &perl_, &php_};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
+  size_t registered_count_ = 0;
   bool has_found_ = false;
 };
 

@@ -89,6 +89,11 @@ LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
  * thread, with the monitor on or off; the watchdog reads values without waiting. The first use of a key takes
  * a short lock, so it is not for signal handlers. The texts are sent, so they must not name a person. */
 LW_API int lw_set_value(const char* key, const char* value) LW_NOEXCEPT;
+/* Names functions of an interpreter that the program is linked with and does not export: stacks then have the
+ * functions and lines of its scripts. For Lua, lw_register_lua() of lagwatch/lua.h does it; a program that
+ * exports them needs nothing. Names are copied. Returns how many of them are kept: 64 of up to 31 bytes in
+ * all. Any thread, with the monitor on or off; takes a short lock, so it is not for signal handlers. */
+LW_API size_t lw_register_functions(const lw_function* functions, size_t count) LW_NOEXCEPT;
 /* Sets whether the application is in the foreground; initially it is. Each report has this state, and usage
  * counts hangs in the background separately. Any thread, with the monitor on or off; wait-free, and a change
  * wakes the watchdog once. */

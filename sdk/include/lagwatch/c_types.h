@@ -248,6 +248,12 @@ typedef struct lw_stats {
   uint64_t memory_failures; /* calls and threads of lagwatch that ended early, out of memory */
 } lw_stats;
 
+/* A function of an interpreter, see lw_register_functions(). */
+typedef struct lw_function {
+  const char* name; /* as the interpreter's own headers have it, without mangling */
+  void (*address)(void);
+} lw_function;
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
