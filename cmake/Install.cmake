@@ -14,6 +14,7 @@ install(EXPORT lagwatch NAMESPACE lagwatch:: FILE lagwatchTargets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lagwatch)
 if(LAGWATCH_BUILD_COLLECTOR)
   install(TARGETS lagwatch-cli lagwatch-collector RUNTIME)
+  install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/lagwatchd DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
 configure_package_config_file(cmake/lagwatchConfig.cmake.in lagwatchConfig.cmake

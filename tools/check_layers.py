@@ -64,6 +64,7 @@ LIBRARIES = {
     "spdlog/": ["collector/files/audit_log.cc", "collector/config", "collector/http", "collector/keys",
                 "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
+    "toml++/": ["tools/watch/watch_rules.cc"],
     "zlib.h": ["base/gzip", "collector/ingest", "report/seal", "stack/elf/decompress.cc"],
 }
 # The system's own headers that lie in folders.

@@ -21,6 +21,8 @@ namespace lagwatch::tools {
 void AddRunCommand(CLI::App* app, int* exit_code);
 // `lagwatch watch PID|NAME|UNIT`: watches running programs from outside.
 void AddWatchCommand(CLI::App* app, int* exit_code);
+// `lagwatch daemon`, which is `lagwatchd`: watches the programs of a machine.
+void AddDaemonCommand(CLI::App* app, int* exit_code);
 // `lagwatch attach PID` and `lagwatch detach PID`: watches a JVM that runs already, and stops to.
 void AddAttachCommands(CLI::App* app, int* exit_code);
 // `lagwatch trace`: records programs, converts recordings, and shows how a program spends its time.

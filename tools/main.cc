@@ -3,6 +3,10 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "tools/commands.h"
 #include "tools/spool_records.h"
@@ -16,6 +20,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   lagwatch::tools::AddRunCommand(&app, &exit_code);
   lagwatch::tools::AddWatchCommand(&app, &exit_code);
+  lagwatch::tools::AddDaemonCommand(&app, &exit_code);
   lagwatch::tools::AddAttachCommands(&app, &exit_code);
   lagwatch::tools::AddTraceCommand(&app, &exit_code);
   lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, &exit_code);
@@ -24,8 +29,12 @@ int main(int argc, char** argv) {
   lagwatch::tools::AddCauseCommand(&app, &exit_code);
   lagwatch::tools::AddDeleteCommand(&app, &exit_code);
   lagwatch::tools::AddDumpCommand(&app, &exit_code);
+  // By its other name it is a service.
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (std::string_view(argv[0]).ends_with("lagwatchd")) arguments.insert(arguments.begin(), "daemon");
+  std::ranges::reverse(arguments);  // as CLI11 takes them
   try {
-    app.parse(argc, argv);
+    app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }

@@ -40,6 +40,11 @@ def main() -> None:
             reports = json.loads(subprocess.check_output(["lagwatch", "reports", "--spool", f"{home}/spool", "--json"],
                                                          env=environment))
             assert any(report["app"] == program.name for report in reports), f"{command}\n{reports}\n{errors}"
+    for rules in re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(rules)
+            file.flush()
+            subprocess.run(["lagwatchd", "--check", "--config", file.name], env=environment, check=True)
     help_text = subprocess.check_output(["lagwatch", "watch", "--help"], env=environment, text=True)
     for option in set(re.findall(r"`(--[\w-]+)", text)):
         assert option in help_text, f"docs/attach.md tells of {option}, which there is not"

@@ -37,6 +37,39 @@ std::string NameOf(pid_t pid) {
   return name.empty() || (name.size() == kMostInKernel && file.starts_with(name)) ? file : name;
 }
 
+bool IsMine(pid_t pid) {
+  struct stat status {};
+  return stat(ProcessFolder(pid).c_str(), &status) == 0 && status.st_uid == geteuid();
+}
+
+bool IsKernelThread(pid_t pid) {
+  std::error_code error;
+  return !fs::exists(ProcessFolder(pid) / "exe", error) && LineIn(ProcessFolder(pid) / "cmdline").empty();
+}
+
+template <typename IsWanted>
+std::vector<Target> FindThoseThat(IsWanted is_wanted) {
+  std::vector<Target> targets;
+  std::error_code error;
+  const std::string own_program = ProgramFileOf(getpid());
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
+    const auto pid = PidOf(entry.path().filename());
+    if (!pid || *pid == getpid() || !is_wanted(*pid)) continue;
+    if (IsKernelThread(*pid) || ProgramFileOf(*pid) == own_program) continue;
+    const auto start_ticks = sdk::ProcessStartTicks(static_cast<uint32_t>(*pid));
+    if (!start_ticks) continue;  // it has ended
+    targets.push_back({*pid, *start_ticks, NameOf(*pid)});
+  }
+  return targets;
+}
+
+}  // namespace
+
+bool TargetChoice::IsOfIdsAlone() const {
+  return !is_mine &&
+         std::ranges::all_of(words, [](const std::string& word) { return PidOf(word).has_value(); });
+}
+
 bool IsOfUnit(pid_t pid, const std::string& unit) {
   std::ifstream file(ProcessFolder(pid) / "cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -48,9 +81,13 @@ bool IsOfUnit(pid_t pid, const std::string& unit) {
   return false;
 }
 
-bool IsMine(pid_t pid) {
-  struct stat status {};
-  return stat(ProcessFolder(pid).c_str(), &status) == 0 && status.st_uid == geteuid();
+std::string UnitOf(pid_t pid) {
+  std::ifstream file(ProcessFolder(pid) / "cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const std::string name = line.substr(line.rfind('/') + 1);
+    if (name.ends_with(".service") || name.ends_with(".scope")) return name;
+  }
+  return "";
 }
 
 bool IsNamed(pid_t pid, const std::string& word) {
@@ -60,35 +97,15 @@ bool IsNamed(pid_t pid, const std::string& word) {
   return ProgramFileOf(pid) == word || CommandOf(pid) == word.substr(0, 15);
 }
 
-bool IsKernelThread(pid_t pid) {
-  std::error_code error;
-  return !fs::exists(ProcessFolder(pid) / "exe", error) && LineIn(ProcessFolder(pid) / "cmdline").empty();
-}
-
-}  // namespace
-
-bool TargetChoice::IsOfIdsAlone() const {
-  return !is_mine &&
-         std::ranges::all_of(words, [](const std::string& word) { return PidOf(word).has_value(); });
-}
-
 std::vector<Target> FindTargets(const TargetChoice& choice) {
-  std::vector<Target> targets;
-  std::error_code error;
-  const std::string own_program = ProgramFileOf(getpid());
-  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
-    const auto pid = PidOf(entry.path().filename());
-    if (!pid || *pid == getpid()) continue;
-    const bool is_named =
-        std::ranges::any_of(choice.words, [&](const auto& word) { return IsNamed(*pid, word); });
-    if (!is_named && !(choice.is_mine && IsMine(*pid))) continue;
-    const std::string file = ProgramFileOf(*pid);
-    if (IsKernelThread(*pid) || file == own_program) continue;
-    const auto start_ticks = sdk::ProcessStartTicks(static_cast<uint32_t>(*pid));
-    if (!start_ticks) continue;  // it has ended
-    targets.push_back({*pid, *start_ticks, NameOf(*pid)});
-  }
-  return targets;
+  return FindThoseThat([&](pid_t pid) {
+    return (choice.is_mine && IsMine(pid)) ||
+           std::ranges::any_of(choice.words, [&](const auto& word) { return IsNamed(pid, word); });
+  });
+}
+
+std::vector<Target> FindAllTargets() {
+  return FindThoseThat([](pid_t) { return true; });
 }
 
 base::Status CheckTarget(pid_t pid) {

@@ -31,6 +31,13 @@ struct TargetChoice {
 
 // Those that are there now, without lagwatch's own and kernel threads.
 std::vector<Target> FindTargets(const TargetChoice& choice);
+std::vector<Target> FindAllTargets();
+
+// Whether the process is what the word says, as in TargetChoice.
+bool IsNamed(pid_t pid, const std::string& word);
+bool IsOfUnit(pid_t pid, const std::string& unit);
+// The service or scope of systemd that the process is of; empty if there is none.
+std::string UnitOf(pid_t pid);
 
 // Checks whether `pid` may be watched. Errors: kNotFound, kInvalid, with what helps.
 base::Status CheckTarget(pid_t pid);

@@ -138,7 +138,7 @@ TEST_F(WatchTest, WatchesNoMoreProcessesThanItMay) {
   Process watcher(
       Watch({std::to_string(first.pid()), std::to_string(second.pid()), "--most-processes", "1", "--quiet"}));
   EXPECT_EQ(watcher.Wait(), 0);
-  EXPECT_EQ(watcher.Errors(), "lagwatch: more than 1 processes: see --most-processes\n");
+  EXPECT_EQ(watcher.Errors(), "lagwatch: more than 1 processes: see most-processes\n");
 }
 
 // Only a breakpoint can show that it was not back in its wait meanwhile, which not every kernel permits.

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// lagwatchd: its rules, its unit's own command, and its reports in a collector.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/testing/configured_collector.h"
+#include "tests/tools/run/run_testing.h"
+
+namespace lagwatch::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+using testing::WaitUntil;
+
+class DaemonTest : public RunTest {
+ protected:
+  void Write(const std::string& rules) const {
+    std::ofstream(file_) << "spool_directory = '" << spool_ << "'\n" << rules;
+  }
+  // A program of its own name: other tests run meanwhile.
+  std::string Named(const std::string& name, const std::string& program) const {
+    fs::copy_file(program, directory_ / name, fs::copy_options::skip_existing);
+    return directory_ / name;
+  }
+  // The command of the unit, with the program and the file of this test.
+  std::vector<std::string> Command() const {
+    std::ifstream unit(LAGWATCH_DAEMON_UNIT);
+    std::vector<std::string> words;
+    for (std::string line; std::getline(unit, line);) {
+      if (!line.starts_with("ExecStart=")) continue;
+      std::istringstream stream(line.substr(line.find('=') + 1));
+      for (std::string word; stream >> word;) words.push_back(word);
+    }
+    EXPECT_EQ(words.at(0), "/usr/bin/lagwatchd");
+    EXPECT_EQ(words.back(), "/etc/lagwatch/watch.toml");
+    words.front() = LAGWATCH_DAEMON;
+    words.back() = file_;
+    return words;
+  }
+
+  std::string file_ = directory_ / "watch.toml";
+};
+
+TEST_F(DaemonTest, HangsOfThreeProgramsReachACollector) {
+  testing::ConfiguredCollector collector(directory_ / "data");
+  collector.Start();
+  const std::string id = std::to_string(getpid());
+  const std::string names[] = {"first-" + id, "second-" + id, "third-" + id};
+  Write("endpoint = '" + collector.endpoint() + "'\nkey = '" + collector.kKey + "'\nthreshold_ms = 500\n" +
+        "[[rule]]\nprogram = '" + names[0] + "'\n[[rule]]\nprogram = '" + names[1] +
+        "'\n[[rule]]\nprogram = '" + names[2] + "'\n");
+  Process daemon(Command());
+  Process first({Named(names[0], LAGWATCH_WATCHED_PROGRAM), "sleeps", "4"});
+  Process second({Named(names[1], LAGWATCH_WATCHED_SHARED_PROGRAM), "computes", "4"});
+  Process third({Named(names[2], LAGWATCH_WATCHED_PROGRAM), "locks", "4"});
+  for (Process* program : {&first, &second, &third}) EXPECT_EQ(program->Wait(), 0) << daemon.Errors();
+  std::ifstream token_file(directory_ / "data/admin-token");
+  std::string token;
+  token_file >> token;
+  std::vector<std::string> apps;
+  EXPECT_TRUE(WaitUntil([&] {
+    Process question(
+        {LAGWATCH_PROGRAM, "reports", "--endpoint", collector.endpoint(), "--token", token, "--json"});
+    if (question.Wait() != 0) return false;
+    apps.clear();
+    for (const json& report : json::parse(question.Output())) apps.push_back(report.at("app"));
+    return apps.size() >= 3;
+  })) << daemon.Errors();
+  EXPECT_THAT(apps, IsSupersetOf(names));
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 0) << daemon.Errors();
+}
+
+TEST_F(DaemonTest, AppliesItsRulesAgainAfterSighup) {
+  const std::string name = "calm-" + std::to_string(getpid());
+  const std::string rule = "[[rule]]\nprogram = '" + name + "'\n";
+  Write(rule);
+  Process daemon(Command());
+  Process program({Named(name, LAGWATCH_WATCHED_PROGRAM), "calm", "60"});
+  const std::string label = name + " (" + std::to_string(program.pid()) + ") is ";
+  EXPECT_TRUE(WaitUntil([&] {
+    return daemon.Errors().find(label + "watched from outside") != std::string::npos;
+  })) << daemon.Errors();
+  Write(rule + "threshold_ms = 'soon'\n");
+  daemon.Signal(SIGHUP);
+  EXPECT_TRUE(
+      WaitUntil([&] { return daemon.Errors().find("the rules stay as they were") != std::string::npos; }));
+  EXPECT_THAT(daemon.Errors(),
+              HasSubstr("watch.toml: line 4: there is no option 'threshold_ms', or it does not"));
+  EXPECT_THAT(daemon.Errors(), Not(HasSubstr("no longer")));
+  Write(rule + "watch = false\n[[rule]]\nuser = '4294967294'\n");
+  daemon.Signal(SIGHUP);
+  EXPECT_TRUE(WaitUntil([&] {
+    return daemon.Errors().find(label + "no longer watched") != std::string::npos;
+  })) << daemon.Errors();
+  program.Signal(SIGKILL);
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
+TEST_F(DaemonTest, SaysWhatIsWrongWithAFile) {
+  const auto errors_of = [&](const std::string& rules) {
+    Write(rules);
+    Process check({LAGWATCH_DAEMON, "--check", "--config", file_});
+    EXPECT_EQ(check.Wait(), 2);
+    return check.Errors();
+  };
+  EXPECT_THAT(errors_of("[[rule]\n"), HasSubstr("watch.toml: line 2: "));
+  EXPECT_THAT(errors_of("[[rule]]\nprogramme = 'x'\n"), HasSubstr("line 3: there is no option 'programme'"));
+  EXPECT_THAT(errors_of("[[rule]]\nprogram = 7.5\n"), HasSubstr("line 3: 'program' needs a name"));
+  EXPECT_THAT(errors_of("[rule]\nprogram = 'x'\n"), HasSubstr("line 2: rules begin with [[rule]]"));
+  EXPECT_THAT(errors_of("interval_ms = 1\n"), HasSubstr("line 2: interval_ms is a number from 10 to 1000"));
+  Process check({LAGWATCH_DAEMON, "--check", "--config", directory_ / "none.toml"});
+  EXPECT_EQ(check.Wait(), 2);
+  EXPECT_THAT(check.Errors(), HasSubstr("none.toml: "));
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

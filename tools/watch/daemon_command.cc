@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// lagwatchd: watches the programs of a machine from outside, as its rules say.
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cerrno>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "tools/commands.h"
+#include "tools/run/checks.h"
+#include "tools/run/preload.h"
+#include "tools/run/sidecar.h"
+#include "tools/watch/targets.h"
+#include "tools/watch/watch_rules.h"
+#include "tools/watch/watchers.h"
+
+namespace lagwatch::tools {
+namespace {
+
+constexpr const char* kRulesFile = "/etc/lagwatch/watch.toml";
+constexpr const char* kSpoolDirectory = "/var/lib/lagwatchd";
+
+struct DaemonCommand {
+  std::string file = kRulesFile;
+  bool checks_only = false;
+  bool is_quiet = false;
+};
+
+base::Result<WatchRules> ReadRules(const DaemonCommand& command) {
+  auto rules = ReadWatchRules(command.file);
+  if (!rules.ok()) return base::Status(rules.status().code(), command.file + ": " + rules.status().message());
+  const auto complete = [](Options* options) {
+    if (options->spool_directory.empty()) options->spool_directory = kSpoolDirectory;
+  };
+  complete(&rules->options);
+  for (WatchRule& rule : rules->rules) complete(&rule.settings.options);
+  return rules;
+}
+
+void Complain(const std::string& message) { std::cerr << "lagwatchd: " << message << "\n"; }
+
+// The kernel's permissions without which reports lack something.
+void SayWhatIsMissing() {
+  if (geteuid() != 0) Complain("not root: only this user's programs can be watched");
+  int level = 0;
+  if (std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level; level > 2 && geteuid() != 0)
+    Complain(
+        "no breakpoints (kernel.perf_event_paranoid): a thread that sleeps and computes in turns is not "
+        "reported");
+}
+
+void ApplyRules(const WatchRules& rules, Watchers* watchers) {
+  for (const Target& target : FindAllTargets()) {
+    if (const WatchRule* rule = rules.Find(target)) watchers->Add(target, rule->settings);
+  }
+}
+
+// Ends the watching of those that now have another rule; they are watched again by that one.
+void Reload(const DaemonCommand& command, WatchRules* rules, Watchers* watchers) {
+  auto read = ReadRules(command);
+  if (!read.ok()) return Complain(read.status().message() + "; the rules stay as they were");
+  for (const Target& target : watchers->targets()) {
+    const WatchRule* before = rules->Find(target);
+    const WatchRule* now = read->Find(target);
+    if (before == nullptr || now == nullptr || !before->IsSameAs(*now)) watchers->Remove(target);
+  }
+  watchers->set_most(read->most_processes);
+  *rules = *std::move(read);
+  Complain("has " + std::to_string(rules->rules.size()) + " rules");
+}
+
+int RunDaemon(const DaemonCommand& command) {
+  constexpr int kUsage = 2;
+  auto rules = ReadRules(command);
+  if (!rules.ok()) {
+    Complain(rules.status().message());
+    return kUsage;
+  }
+  if (command.checks_only) return 0;
+  const std::string spool = rules->options.spool_directory;
+  if (base::Status status = CheckCanKeepReports(spool); !status.ok()) {
+    Complain(status.message());
+    return kUsage;
+  }
+  SayWhatIsMissing();
+  if (!rules->options.endpoint.empty()) {
+    if (base::Status status = StartSidecar(OwnProgram(), rules->options, getpid()); !status.ok())
+      Complain("reports stay in " + spool + ": " + status.message());
+  }
+  HandleWatchSignals(/*can_reload=*/true);
+  constexpr int64_t kSearchIntervalNs = 1 * base::kNsPerSecond;
+  Watchers watchers(rules->most_processes, command.is_quiet);
+  while (!IsAskedToEnd()) {
+    if (TakeReloadRequest()) Reload(command, &*rules, &watchers);
+    watchers.Reap();
+    ApplyRules(*rules, &watchers);
+    SleepNs(kSearchIntervalNs);
+  }
+  watchers.EndAll();
+  return 0;
+}
+
+}  // namespace
+
+void AddDaemonCommand(CLI::App* app, int* exit_code) {
+  auto command = std::make_shared<DaemonCommand>();
+  CLI::App* daemon =
+      app->add_subcommand("daemon", "Watch the programs of this machine, as rules say: lagwatchd");
+  daemon->footer(
+      "A file of rules, each for the processes that meet all that it says; the first one that fits "
+      "decides:\n\n"
+      "  threshold_ms = 1000              # any option of `lagwatch run`, for all rules\n"
+      "  endpoint = \"https://lag.example.com\"\n\n"
+      "  [[rule]]\n"
+      "  program = \"redis-server\"\n"
+      "  threshold_ms = 200\n\n"
+      "  [[rule]]\n"
+      "  user = \"www-data\"                # or unit = \"nginx.service\"\n"
+      "  watch = false\n\n"
+      "  [[rule]]                         # all others\n\n"
+      "SIGHUP has the rules read again. A file that cannot be read changes nothing.");
+  daemon->add_option("--config", command->file, "The file of rules")->capture_default_str();
+  daemon->add_flag("--check", command->checks_only, "Only check the rules");
+  daemon->add_flag("--quiet", command->is_quiet, "Print errors only");
+  daemon->callback([command, exit_code] { *exit_code = RunDaemon(*command); });
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of lagwatchd, by which it watches programs: those of its configuration file,
+// /etc/lagwatch/watch.toml. Context: background.
+#pragma once
+
+#include <lagwatch/options.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "tools/watch/targets.h"
+#include "tools/watch/watchers.h"
+
+namespace lagwatch::tools {
+
+// Conditions that are not given are met by all processes.
+struct WatchRule {
+  std::string program;
+  std::string user;  // a name or a number
+  std::string unit;
+  bool is_watched = true;
+  WatchSettings settings;
+  std::vector<std::string> texts;  // all that was said, by which rules are compared
+
+  bool Matches(const Target& target) const;
+  bool IsSameAs(const WatchRule& other) const { return texts == other.texts; }
+};
+
+struct WatchRules {
+  static constexpr uint32_t kMostProcesses = 128;
+
+  Options options;  // those of the file, for what is not of one program: where reports go
+  uint32_t most_processes = kMostProcesses;
+  std::vector<WatchRule> rules;
+
+  // The first rule that fits, if that is one by which processes are watched; else none.
+  const WatchRule* Find(const Target& target) const;
+};
+
+// Errors: those of reading; kInvalid with the line and what is wrong there.
+base::Result<WatchRules> ReadWatchRules(const std::filesystem::path& file);
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/watch/watchers.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/process/watched_process.h"
+#include "sdk/monitor.h"
+#include "sdk/outside/outside_watch.h"
+#include "sdk/report/program_facts.h"
+#include "tools/process_files.h"
+
+namespace lagwatch::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+volatile sig_atomic_t g_is_asked_to_end = 0;
+volatile sig_atomic_t g_is_asked_to_reload = 0;
+
+void AskToEnd(int) { g_is_asked_to_end = 1; }
+void AskToReload(int) { g_is_asked_to_reload = 1; }
+
+// Exit codes of a process that watches another one.
+enum WatcherExit : int { kWatcherEnded = 0, kWatcherBecameOther = 3, kWatcherCannot = 4 };
+
+[[noreturn]] void BecomeWatcher(const Target& target, pid_t parent, const WatchSettings& settings) {
+  signal(SIGHUP, SIG_IGN);  // its settings do not change
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(kWatcherEnded);  // it has ended before it could say so
+  const std::string label = target.name + " (" + std::to_string(target.pid) + ")";
+  base::WatchFromOutside(target.pid);
+  const sdk::OutsideOptions outside{.interval_ns = settings.interval_ms * base::kNsPerMs,
+                                    .threads = settings.threads,
+                                    .takes_probable = settings.takes_probable};
+  sdk::MonitorOptions monitor = sdk::ToMonitorOptions(settings.options);
+  if (monitor.app.empty()) monitor.app = target.name;
+  monitor.is_sent = !settings.options.endpoint.empty();
+  if (const std::string unit = UnitOf(target.pid); !unit.empty())
+    sdk::ProcessWords().values.Set("unit", unit.c_str());
+  auto watch = sdk::OutsideWatch::Start(monitor, outside);
+  if (!watch.ok()) {
+    std::cerr << "lagwatch: " << label << " is not watched: " << watch.status().message() << "\n";
+    _exit(kWatcherCannot);
+  }
+  bool goes_on = true;
+  int64_t next_ns = base::SystemClock().MonoNs();
+  while (g_is_asked_to_end == 0 && (goes_on = (*watch)->Poll())) {
+    next_ns = std::max(next_ns + outside.interval_ns, base::SystemClock().MonoNs());
+    SleepNs(next_ns - base::SystemClock().MonoNs());
+  }
+  std::error_code error;
+  const bool is_there = !fs::read_symlink(ProcessFolder(target.pid) / "exe", error).empty();
+  watch->reset();
+  _exit(!goes_on && is_there ? kWatcherBecameOther : kWatcherEnded);
+}
+
+}  // namespace
+
+void HandleWatchSignals(bool can_reload) {
+  struct sigaction action {};
+  action.sa_handler = &AskToEnd;
+  for (int signal_number : {SIGINT, SIGTERM}) sigaction(signal_number, &action, nullptr);
+  if (can_reload) action.sa_handler = &AskToReload;
+  sigaction(SIGHUP, &action, nullptr);
+}
+
+bool IsAskedToEnd() { return g_is_asked_to_end != 0; }
+
+bool TakeReloadRequest() {
+  const bool is_asked = g_is_asked_to_reload != 0;
+  if (is_asked) g_is_asked_to_reload = 0;
+  return is_asked;
+}
+
+void SleepNs(int64_t ns) {
+  const timespec time{.tv_sec = ns / base::kNsPerSecond, .tv_nsec = ns % base::kNsPerSecond};
+  nanosleep(&time, nullptr);
+}
+
+void Watchers::Add(const Target& target, const WatchSettings& settings) {
+  const bool is_known =
+      std::ranges::any_of(watched_, [&](const Watched& watched) { return watched.target.IsSameAs(target); });
+  if (is_known) return;
+  if (HasWatchdog(target.pid)) {
+    Say(target, "has a watchdog of its own");
+    watched_.push_back({target, settings, 0});
+    return;
+  }
+  if (running_count() >= most_) {
+    if (!std::exchange(has_said_full_, true))
+      std::cerr << "lagwatch: more than " << most_ << " processes: see most-processes\n";
+    return;
+  }
+  Start(target, settings);
+}
+
+void Watchers::Remove(const Target& target) {
+  const auto found =
+      std::ranges::find_if(watched_, [&](const Watched& watched) { return watched.target.IsSameAs(target); });
+  if (found == watched_.end()) return;
+  if (found->watcher != 0) {
+    kill(found->watcher, SIGTERM);
+    while (waitpid(found->watcher, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    Say(target, "is no longer watched");
+  }
+  watched_.erase(found);
+}
+
+void Watchers::Reap() {
+  int status = 0;
+  for (pid_t watcher; (watcher = waitpid(-1, &status, WNOHANG)) > 0;) {
+    const auto found = std::ranges::find(watched_, watcher, &Watched::watcher);
+    if (found == watched_.end()) continue;
+    const Watched ended = *found;
+    found->watcher = 0;
+    const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : kWatcherCannot;
+    has_failed_ |= exit == kWatcherCannot;
+    if (exit == kWatcherCannot) continue;
+    watched_.erase(found);
+    if (exit == kWatcherBecameOther) Add(ended.target, ended.settings);
+  }
+}
+
+std::vector<Target> Watchers::targets() const {
+  std::vector<Target> targets;
+  for (const Watched& watched : watched_) targets.push_back(watched.target);
+  return targets;
+}
+
+size_t Watchers::running_count() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(watched_, [](const Watched& watched) { return watched.watcher != 0; }));
+}
+
+void Watchers::EndAll() {
+  for (const Watched& watched : watched_)
+    if (watched.watcher != 0) kill(watched.watcher, SIGTERM);
+  while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+}
+
+void Watchers::Say(const Target& target, const char* text) const {
+  if (!is_quiet_) std::cerr << "lagwatch: " << target.name << " (" << target.pid << ") " << text << "\n";
+}
+
+void Watchers::Start(const Target& target, const WatchSettings& settings) {
+  const pid_t parent = getpid();
+  const pid_t watcher = fork();
+  if (watcher == 0) BecomeWatcher(target, parent, settings);
+  if (watcher < 0) return Say(target, "is not watched: no process could be started");
+  watched_.push_back({target, settings, watcher});
+  Say(target, "is watched from outside");
+}
+
+}  // namespace lagwatch::tools
