@@ -67,10 +67,17 @@ enum class LockKind : int32_t {
   kSafepoint = 8,        // of the JVM: the owner is a thread that has not come to it
   kClass = 9,            // of the JVM: the owner initializes it
   kCompilation = 10,     // of the JVM: the owner compiles
+  // Between processes; the lock's address is the number of an inode:
+  kPipe = 11,        // or a FIFO
+  kUnixSocket = 12,  // or a pair of sockets
+  kConnection = 13,  // TCP, within the machine
+  kDisplay = 14,     // the socket of a display server
+  kChild = 15,       // the end of a child, whose process id the address is
+  kFileLock = 16,
 };
 enum class WaitsFor : int32_t {
   kUnknown = 0,
-  kOwner = 1,    // a thread of this process
+  kOwner = 1,    // a thread, of this process or of another one
   kReaders = 2,  // of a read-write lock, which keeps only their number
   kSignal = 3,   // any thread may give it: there is no owner
 };
@@ -104,7 +111,8 @@ constexpr std::string_view CompletenessName(Completeness completeness) {
 constexpr std::string_view LockKindName(LockKind kind) {
   constexpr auto kNames =
       std::to_array<std::string_view>({"unknown", "mutex", "rwlock", "thread", "condition", "semaphore",
-                                       "barrier", "interpreter-lock", "safepoint", "class", "compilation"});
+                                       "barrier", "interpreter-lock", "safepoint", "class", "compilation",
+                                       "pipe", "unix-socket", "connection", "display", "child", "file-lock"});
   return NameIn(kNames, kind);
 }
 constexpr std::string_view WaitsForName(WaitsFor waits_for) {

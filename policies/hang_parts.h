@@ -70,6 +70,13 @@ struct WaitOf {
   LockWait lock = {};
   Text owner_name = {};
   uint32_t owner_stack = kNoStack;
+  // Of the waiting thread, where it is not one of the watched process; else 0.
+  uint32_t pid = 0;
+  // Of the owner, where it is one of another process than the watched one; else 0, empty and '\0'.
+  uint32_t owner_pid = 0;
+  Text owner_process = {};     // its name; empty where it is another user's
+  char owner_state = '\0';     // the kernel's letter
+  bool is_owner_idle = false;  // it waits for what the waiting thread should send, and has not answered
 };
 
 // A dispatch that was over before.

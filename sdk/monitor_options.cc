@@ -85,6 +85,7 @@ MonitorOptions ToMonitorOptions(const Options& options) {
   monitor.seccomp_is_allowed = options.process.seccomp_allows_lagwatch;
   monitor.dump_signal = options.dump.signal;
   monitor.feeds_service = options.process.feed_systemd;
+  monitor.watch.hides_peers = options.process.hide_peers;
   monitor.start = {.kind = options.start.kind,
                    .cold_threshold_ns = options.start.cold_ms * kNsPerMs,
                    .warm_threshold_ns = options.start.warm_ms * kNsPerMs};

@@ -168,6 +168,13 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   }
   watch.AddReport(event.id);
   tools.counters->reports.Add();
+  if (tools.peers != nullptr && span->IsStillIn(loop) &&
+      tools.peers->Follow(tid, *tools.waits, tools.capturer, tools.options->hides_peers)) {
+    event.waits = tools.peers->waits();
+    event.wait_outcome = tools.peers->outcome();
+    if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;
+    tools.sink->OnPeers(event);
+  }
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include "watchdog/events/usage_period.h"
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/loops/watch_options.h"
+#include "watchdog/peers/peer_chain.h"
 #include "watchdog/samples/sample_rings.h"
 #include "watchdog/samples/thread_lister.h"
 #include "watchdog/samples/wait_chain.h"
@@ -31,6 +32,7 @@ struct WatchTools {
   UsagePeriod* usage = nullptr;            // null: loops' usage is not counted
   const LoopRegistry* registry = nullptr;  // null: the application is in the foreground
   SampleRings* rings = nullptr;            // null: each watch has a ring of its own
+  PeerChain* peers = nullptr;              // null: waits are not followed into other processes
 
   bool is_foreground() const { return registry == nullptr || registry->is_foreground(); }
   SpanTools span_tools(int64_t last_look_ns = 0) const { return {options, tick_scale, clock, last_look_ns}; }

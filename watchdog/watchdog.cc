@@ -57,8 +57,10 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       threads_(options.max_threads),
       watches_(options.ring_size),
       cpu_(options.cpu.is_watched ? new CpuWatch(options.cpu, options.max_threads) : nullptr),
-      tools_{&options_, &tick_scale_, &base::SystemClock(), capturer, &threads_, &waits_, sink, &counters_,
-             &usage_,   registry,     watches_.rings()},
+      tools_{&options_, &tick_scale_,     &base::SystemClock(),
+             capturer,  &threads_,        &waits_,
+             sink,      &counters_,       &usage_,
+             registry,  watches_.rings(), peers_.ok() ? &peers_ : nullptr},
       listener_(options.listener),
       dump_sample_(new LoopSample) {
   if (options_.listener != nullptr) options_.listener = &listener_;

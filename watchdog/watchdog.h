@@ -136,6 +136,7 @@ class Watchdog {
   WatchCounters counters_;
   ThreadLister threads_;
   WaitChain waits_;
+  PeerChain peers_;
   LoopWatches watches_;
   std::unique_ptr<CpuWatch> cpu_;  // null: CPU is not watched
   UsagePeriod usage_;              // of the period under way

@@ -38,7 +38,7 @@ void Put(Writer<Buffer>* writer, pbf_tag_type field, Measure measure) {
 }
 template <typename Buffer>
 void Put(Writer<Buffer>* writer, pbf_tag_type field, char letter) {
-  writer->add_bytes(field, &letter, 1);
+  if (letter != '\0') writer->add_bytes(field, &letter, 1);
 }
 template <typename Buffer>
 void Put(Writer<Buffer>* writer, pbf_tag_type field, const base::Uuid& id) {

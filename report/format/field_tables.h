@@ -95,7 +95,10 @@ inline constexpr auto kWaitTable = [](auto& part, auto visit) {
   return visit(kTid, part.tid) || visit(kStack, PlusOne(part.stack)) || visit(kLock, part.lock.address) ||
          visit(kKind, part.lock.kind) || visit(kWaitsFor, part.lock.waits_for) ||
          visit(kHasTimeout, part.lock.has_timeout) || visit(kOwnerTid, part.lock.owner_tid) ||
-         visit(kOwnerName, part.owner_name) || visit(kOwnerStack, PlusOne(part.owner_stack));
+         visit(kOwnerName, part.owner_name) || visit(kOwnerStack, PlusOne(part.owner_stack)) ||
+         visit(kPid, part.pid) || visit(kOwnerPid, part.owner_pid) ||
+         visit(kOwnerProcess, part.owner_process) || visit(kOwnerState, part.owner_state) ||
+         visit(kIsOwnerIdle, part.is_owner_idle);
 };
 
 inline constexpr auto kVerdictTable = [](auto& part, auto visit) {

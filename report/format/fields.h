@@ -122,6 +122,11 @@ enum class WaitField : pbf_tag_type {
   kOwnerTid = 7,
   kOwnerName = 8,
   kOwnerStack = 9,
+  kPid = 10,
+  kOwnerPid = 11,
+  kOwnerProcess = 12,
+  kOwnerState = 13,
+  kIsOwnerIdle = 14,
 };
 enum class CpuField : pbf_tag_type { kWindowNs = 1, kThreadNs = 2, kProcessNs = 3 };
 enum class SymbolField : pbf_tag_type { kModule = 1, kFunctionOffset = 2, kName = 3 };

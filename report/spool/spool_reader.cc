@@ -48,6 +48,35 @@ std::string_view SegmentSuffix(std::string_view name) {
   return {};
 }
 
+namespace {
+
+// The id of the report that the record is, in the bytes of its message; empty for other records. Both
+// encoders write the id first; in a sealed record, it follows the type of what is sealed.
+std::string_view ReportIdOf(const OwnedRecord& record) {
+  constexpr std::string_view kReportBegin("\x0a\x10", 2);
+  constexpr std::string_view kSealedReportBegin("\x08\x01\x12\x10", 4);
+  const std::string_view begin = record.type == RecordType::kReport   ? kReportBegin
+                                 : record.type == RecordType::kSealed ? kSealedReportBegin
+                                                                      : std::string_view();
+  const std::string_view payload = record.payload;
+  if (begin.empty() || !payload.starts_with(begin) || payload.size() < begin.size() + sizeof(base::Uuid))
+    return {};
+  return payload.substr(begin.size(), sizeof(base::Uuid));
+}
+
+// Removes a report that is followed by the same one, which was written again with more in it.
+void RemoveReplaced(std::vector<OwnedRecord>* records) {
+  const auto is_replaced = [&](size_t i) {
+    const std::string_view id = ReportIdOf((*records)[i]);
+    return !id.empty() && i + 1 < records->size() && id == ReportIdOf((*records)[i + 1]);
+  };
+  for (size_t i = records->size(); i-- > 0;) {
+    if (is_replaced(i)) records->erase(records->begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+}  // namespace
+
 Segment ParseSegment(std::string_view bytes) {
   Segment segment;
   size_t at = 0;
@@ -68,6 +97,7 @@ Segment ParseSegment(std::string_view bytes) {
     segment.skipped_bytes += next - at;
     at = next;
   }
+  RemoveReplaced(&segment.records);
   return segment;
 }
 

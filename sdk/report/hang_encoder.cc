@@ -37,7 +37,8 @@ policies::Verdict WholeUs(policies::Verdict verdict) {
 
 // One more than the module map has, for code made at run time.
 constexpr uint32_t kGeneratedCodeSlot = stack::ModuleMap::kMaxModules;
-constexpr uint32_t kModuleSlots = kGeneratedCodeSlot + 1;
+constexpr uint32_t kPeerSlots = kGeneratedCodeSlot + 1;  // the first of the modules of other processes
+constexpr uint32_t kModuleSlots = kPeerSlots + stack::ModuleMap::kMaxModules;
 
 }  // namespace
 
@@ -100,10 +101,12 @@ void HangEncoder::EncodeWaits(const watchdog::HangEvent& event, report::ReportEn
   const Encoded before = Note(*encoder);
   for (const watchdog::Wait& wait : event.waits) {
     const policies::ScrubbedText owner_name = facts_.scrubber.Text(wait.owner_name);
+    const policies::ScrubbedText owner_process = facts_.scrubber.Text(wait.owner_process);
     report::WaitView told = wait;
-    told.stack = EncodeOptionalStack(wait.frames, event, encoder);
+    told.stack = EncodeOptionalStack(wait.frames, event, encoder, wait.modules);
     told.owner_name = owner_name.view();
-    told.owner_stack = EncodeOptionalStack(wait.owner_frames, event, encoder);
+    told.owner_process = owner_process.view();
+    told.owner_stack = EncodeOptionalStack(wait.owner_frames, event, encoder, wait.owner_modules);
     encoder->AddWait(told);
   }
   encoder->SetWaitOutcome(event.wait_outcome);
@@ -152,10 +155,24 @@ uint32_t HangEncoder::EncodeStack(const stack::Stack& stack, const watchdog::Han
                            {stack.gap_at, stack.gap_frame_count});
 }
 
+uint32_t HangEncoder::EncodePeerStack(const stack::Stack& stack, const stack::ModuleMap& modules,
+                                      report::ReportEncoder* encoder) {
+  std::array<report::Frame, stack::kMaxFrames> frames;
+  for (uint32_t i = 0; i < stack.frame_count; ++i) {
+    const stack::Frame& frame = stack.frames[i];
+    frames[i] = {EncodedModule(frame.module, modules, encoder, kPeerSlots), frame.offset,
+                 frame.function_offset};
+  }
+  return encoder->AddStack({frames.data(), stack.frame_count}, stack.completeness,
+                           {stack.gap_at, stack.gap_frame_count});
+}
+
 uint32_t HangEncoder::EncodeOptionalStack(const stack::Stack* stack, const watchdog::HangEvent& event,
-                                          report::ReportEncoder* encoder) {
-  bool is_empty = stack == nullptr || stack->frame_count == 0;
-  return is_empty ? report::kNoStack : EncodeStack(*stack, event, encoder);
+                                          report::ReportEncoder* encoder,
+                                          const stack::ModuleMap* peer_modules) {
+  if (stack == nullptr || stack->frame_count == 0) return report::kNoStack;
+  return peer_modules != nullptr ? EncodePeerStack(*stack, *peer_modules, encoder)
+                                 : EncodeStack(*stack, event, encoder);
 }
 
 void HangEncoder::NameScriptFunction(uint32_t module, uint64_t number,
@@ -178,9 +195,9 @@ void HangEncoder::NameScriptFunction(uint32_t module, uint64_t number,
 }
 
 uint32_t HangEncoder::EncodedModule(uint32_t module, const stack::ModuleMap& modules,
-                                    report::ReportEncoder* encoder) {
+                                    report::ReportEncoder* encoder, uint32_t first_slot) {
   const bool is_generated = module == stack::kNoModule;
-  uint32_t& encoded = encoded_modules_[is_generated ? kGeneratedCodeSlot : module];
+  uint32_t& encoded = encoded_modules_[is_generated ? kGeneratedCodeSlot : first_slot + module];
   if (encoded == 0 && is_generated) {
     encoded = encoder->AddModule(policies::kGeneratedCodeModule, {}, 0) + 1;
   } else if (encoded == 0) {

@@ -33,13 +33,19 @@ class HangEncoder {
   void EncodeThreads(const watchdog::HangEvent& event, report::ReportEncoder* encoder);
   uint32_t EncodeStack(const stack::Stack& stack, const watchdog::HangEvent& event,
                        report::ReportEncoder* encoder);
-  // The same for a stack that may be missing or empty: report::kNoStack.
+  // The same for a stack that may be missing or empty: report::kNoStack. `peer_modules` are those of a thread
+  // of another process; null: it is one of the event's.
   uint32_t EncodeOptionalStack(const stack::Stack* stack, const watchdog::HangEvent& event,
-                               report::ReportEncoder* encoder);
+                               report::ReportEncoder* encoder,
+                               const stack::ModuleMap* peer_modules = nullptr);
+  uint32_t EncodePeerStack(const stack::Stack& stack, const stack::ModuleMap& modules,
+                           report::ReportEncoder* encoder);
   // Names the function of a script's frame, unless it is named already. `module` is the encoded one.
   void NameScriptFunction(uint32_t module, uint64_t number, const stack::ScriptFunctions& functions,
                           report::ReportEncoder* encoder);
-  uint32_t EncodedModule(uint32_t module, const stack::ModuleMap& modules, report::ReportEncoder* encoder);
+  // `first_slot` distinguishes the two module maps.
+  uint32_t EncodedModule(uint32_t module, const stack::ModuleMap& modules, report::ReportEncoder* encoder,
+                         uint32_t first_slot = 0);
   // Goes back to what had been encoded at `mark`.
   struct Encoded {
     report::ReportEncoder::Mark mark;

@@ -113,6 +113,12 @@ bool ReportSink::OnHang(const watchdog::HangEvent& event) {
   return true;
 }
 
+void ReportSink::OnPeers(const watchdog::HangEvent& event) {
+  if (!encoder_.Encode(event, start_.IsInStart(event.detected_mono_ns - event.elapsed_ns), &buffer_)) return;
+  const OutsideFacts outside{event.id, writer_.is_sealing() ? CauseOf(event) : 0};
+  Append(report::RecordType::kReport, outside, {.priority = report::PriorityOf(event.kind, event.level)});
+}
+
 bool ReportSink::Append(report::RecordType type, const OutsideFacts& outside,
                         const report::RecordNote& note) {
   return process_writing.is_on() && writer_.Append(type, buffer_.content(), outside, note);

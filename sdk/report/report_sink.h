@@ -34,6 +34,8 @@ class ReportSink final : public watchdog::HangSink {
   void WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry);
 
   bool OnHang(const watchdog::HangEvent& event) override;
+  // Writes the report again; readers of the segment take the second one (report/spool/spool_reader.h).
+  void OnPeers(const watchdog::HangEvent& event) override;
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   void OnFrames(const watchdog::FrameEvent& event) override;
   bool OnUsage(const watchdog::UsageEvent& event) override;

@@ -30,6 +30,7 @@ class TraceTriggers final : public watchdog::HangSink {
 
   void OnStart() override { sink_->OnStart(); }
   bool OnHang(const watchdog::HangEvent& event) override;
+  void OnPeers(const watchdog::HangEvent& event) override { sink_->OnPeers(event); }
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   bool WantsSlow() const override { return recorder_->options().reports_slow; }
   void OnSlow(const watchdog::SlowDispatch& dispatch) override;

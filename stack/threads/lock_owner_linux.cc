@@ -173,6 +173,12 @@ LockWait LockOwners::Judge(const FutexCall& call, const Waiter& waiter) const {
     case LockKind::kSafepoint:
     case LockKind::kClass:
     case LockKind::kCompilation:
+    case LockKind::kPipe:
+    case LockKind::kUnixSocket:
+    case LockKind::kConnection:
+    case LockKind::kDisplay:
+    case LockKind::kChild:
+    case LockKind::kFileLock:
     case LockKind::kUnknown:
       break;
   }

@@ -338,12 +338,35 @@ std::string At(const Json& thread) {
   return thread.at("at").is_null() ? "" : " at " + thread.at("at").get<std::string>();
 }
 
+// "server (pid 12), thread 13 (main) at Function"
+std::string OfProcess(const Json& thread) {
+  const Json& process = thread.at("process");
+  const std::string name = Text(process, "name");
+  return (name.empty() ? "a process" : name) + " (pid " + process.at("pid").dump() + "), " +
+         ThreadName(thread) + At(thread);
+}
+
+std::string StateOf(const Json& owner) {
+  if (owner.at("idle").get<bool>()) return ", idle: it did not answer";
+  const std::string state = Text(owner, "state");
+  if (state == "T" || state == "t") return ", stopped";
+  if (state == "R") return ", running";
+  if (state == "Z") return ", ended, but not yet waited for";
+  return state == "D" ? ", in uninterruptible sleep" : "";
+}
+
 // Describes what a thread waits for; follows "waits at Function ".
 std::string WaitedFor(const Json& wait) {
   std::string kind = Text(wait, "kind");
   std::string lock = (kind == "unknown" ? "futex" : kind) + " " + Text(wait, "lock");
   std::string for_whom = Text(wait, "for");
   const Json& owner = wait.at("owner");
+  if (owner.is_object() && owner.contains("process")) {
+    const std::string whom = OfProcess(owner) + StateOf(owner);
+    if (kind == "child") return "for the end of " + whom;
+    if (kind == "mutex" || kind == "file-lock") return "for " + lock + " held by " + whom;
+    return "for an answer (" + lock + ") of " + whom;
+  }
   if (for_whom == "owner" && kind == "thread") {
     return "for " + ThreadName(owner) + At(owner) + " to end";
   }
@@ -369,7 +392,8 @@ std::string WaitLines(const Json& report) {
   if (waits.empty()) return "";
   std::string lines = "\nWait chain\n";
   for (const Json& wait : waits)
-    lines += "  " + ThreadName(wait) + " waits" + At(wait) + " " + WaitedFor(wait) + "\n";
+    lines += "  " + (wait.contains("process") ? OfProcess(wait) : ThreadName(wait) + " waits" + At(wait)) +
+             (wait.contains("process") ? " waits " : " ") + WaitedFor(wait) + "\n";
   if (report.at("deadlock").get<bool>()) lines += "  deadlock: " + CycleOf(waits) + "\n";
   return lines;
 }

@@ -5,6 +5,7 @@
 
 #include "watchdog/evidence/evidence.h"
 #include "watchdog/evidence/idle_places.h"
+#include "watchdog/peers/peer_chain.h"
 #include "watchdog/report_facts.h"
 #include "watchdog/samples/thread_loads.h"
 #include "watchdog/service_feed.h"
@@ -25,6 +26,10 @@ bool IsForPolled(const WatchedLoop&, const stack::BlockedThread&) { return false
 Awaited FindAwaited(int32_t, const stack::ThreadFiles*) { return {}; }
 
 void AddAwaitedFacts(const Awaited&, FactList*) {}
+
+PeerChain::PeerChain() = default;
+
+bool PeerChain::Follow(int32_t, const WaitChain&, stack::StackCapturer*, bool) { return false; }
 
 int32_t CountUsableCores() {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);

@@ -57,6 +57,9 @@ struct ThreadSnapshot {
 struct Wait : policies::WaitOf<std::string_view> {
   const stack::Stack* frames = nullptr;
   const stack::Stack* owner_frames = nullptr;  // null when there is no owner
+  // Of the stacks' modules, where the thread is one of another process; else null.
+  const stack::ModuleMap* modules = nullptr;
+  const stack::ModuleMap* owner_modules = nullptr;
 };
 
 using policies::HangKind;
@@ -124,6 +127,8 @@ class HangSink {
   virtual void OnStart() {}
   // Returns false if the event was lost; its end is then not reported.
   virtual bool OnHang(const HangEvent& event) = 0;
+  // The same event once more, if OnHang() returned true, with waits that go on in other processes.
+  virtual void OnPeers(const HangEvent&) {}
   // The hang of `event_id` is over.
   virtual void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
   // Whether it wants to know of slow dispatches, and one that is over.

@@ -3,6 +3,8 @@
 // server may be what hangs. Context: watchdog.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,6 +27,12 @@ policies::Doing WhatDescriptorAwaits(int32_t tid, int descriptor, char state);
 // becomes the descriptor that is waited for where it is one; else kNoDescriptor.
 std::optional<policies::Doing> WhatSetAwaits(int32_t tid, const stack::BlockedThread& blocked,
                                              int* only = nullptr);
+
+// The one descriptor that the call waits for, alone or in a set; else kNoDescriptor.
+int AwaitedDescriptor(int32_t tid, const stack::BlockedThread& blocked);
+
+// The access (S_IRUSR, S_IWUSR) of the other end of the pipe that a thread has open as `descriptor`; 0: any.
+mode_t AccessOfOtherEnd(int32_t tid, int descriptor);
 
 // The other end of a socket.
 struct SocketPeer {

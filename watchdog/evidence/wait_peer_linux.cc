@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -343,6 +344,37 @@ std::optional<Doing> WhatSetAwaits(int32_t tid, const stack::BlockedThread& bloc
       return WhatEpollAwaits(tid, static_cast<int>(arguments[0]), only);
     default:
       return std::nullopt;
+  }
+}
+
+mode_t AccessOfOtherEnd(int32_t tid, int descriptor) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
+  struct stat file {};
+  if (lstat(base::TaskPath(tid, leaf).c_str(), &file) != 0) return 0;
+  const bool is_read = (file.st_mode & S_IRUSR) != 0;
+  const bool is_written = (file.st_mode & S_IWUSR) != 0;
+  return is_read == is_written ? 0 : is_read ? S_IWUSR : S_IRUSR;
+}
+
+int AwaitedDescriptor(int32_t tid, const stack::BlockedThread& blocked) {
+  int only = kNoDescriptor;
+  if (WhatSetAwaits(tid, blocked, &only)) return only;
+  switch (blocked.syscall_number) {
+    case SYS_connect:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_write:
+    case SYS_writev:
+      return static_cast<int>(blocked.arguments[0]);
+    default:
+      return kNoDescriptor;
   }
 }
 

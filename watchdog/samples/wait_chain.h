@@ -29,6 +29,8 @@ class WaitChain {
   // As LockOwners::MeasureLayouts(); to be called once, before the first Follow().
   int MeasureLayouts() { return owners_.MeasureLayouts(); }
 
+  const stack::LockOwners& owners() const { return owners_; }
+
   // Follows the chain from thread `tid`, capturing the stacks of all its threads; `capturer`'s modules must
   // be fresh. A wait that changed meanwhile is left out, with all that follow it, after a few tries to find
   // it at rest. Returns the number of waits left out.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -78,17 +77,6 @@ void FindLock(int32_t tid, int descriptor, Awaited* awaited) {
                 is_of_open_file ? "; its holder is unknown" : "");
 }
 
-// The access of the other end of the pipe that a thread has open as `descriptor`; 0: any.
-mode_t AccessOfOtherEnd(int32_t tid, int descriptor) {
-  char leaf[24];
-  std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
-  struct stat file {};
-  if (lstat(base::TaskPath(tid, leaf).c_str(), &file) != 0) return 0;
-  const bool is_read = (file.st_mode & S_IRUSR) != 0;
-  const bool is_written = (file.st_mode & S_IWUSR) != 0;
-  return is_read == is_written ? 0 : is_read ? S_IWUSR : S_IRUSR;
-}
-
 // By the number of its end, which another process has open, too.
 void FindEnd(const char* kind, uint64_t inode, mode_t access, Awaited* awaited) {
   char link[40];
@@ -111,28 +99,6 @@ void FindPeer(int32_t tid, int descriptor, Awaited* awaited) {
     FindEnd("pipe", pipe, AccessOfOtherEnd(tid, descriptor), awaited);
   } else if (const int32_t pid = PidOfPidfd(tid, descriptor)) {
     FindChild(tid, pid, awaited);
-  }
-}
-
-// The one descriptor that the call waits for.
-int AwaitedDescriptor(int32_t tid, const stack::BlockedThread& blocked) {
-  int only = kNoDescriptor;
-  if (WhatSetAwaits(tid, blocked, &only)) return only;
-  switch (blocked.syscall_number) {
-    case SYS_connect:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_recvmmsg:
-    case SYS_sendto:
-    case SYS_sendmsg:
-    case SYS_sendmmsg:
-    case SYS_read:
-    case SYS_readv:
-    case SYS_write:
-    case SYS_writev:
-      return static_cast<int>(blocked.arguments[0]);
-    default:
-      return kNoDescriptor;
   }
 }
 

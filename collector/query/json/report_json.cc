@@ -160,6 +160,7 @@ class StackWriter {
     Json waits = Json::array();
     for (const report::Wait& wait : report_.waits) {
       Json json = ThreadAt(wait.tid, NameOfThread(wait.tid), wait.stack, places);
+      AddProcess(wait.pid, NameOfProcess(wait.pid), &json);
       json["lock"] = HexNumber(wait.lock.address);
       json["kind"] = policies::LockKindName(wait.lock.kind);
       json["for"] = policies::WaitsForName(wait.lock.waits_for);
@@ -168,6 +169,11 @@ class StackWriter {
                           ? ThreadAt(static_cast<uint32_t>(wait.lock.owner_tid), wait.owner_name,
                                      wait.owner_stack, places)
                           : Json();
+      if (wait.owner_pid != 0) {
+        AddProcess(wait.owner_pid, wait.owner_process, &json["owner"]);
+        json["owner"]["state"] = std::string(1, wait.owner_state);
+        json["owner"]["idle"] = wait.is_owner_idle;
+      }
       waits.push_back(std::move(json));
     }
     return waits;
@@ -196,6 +202,15 @@ class StackWriter {
   const report::Stack& StackOf(uint32_t index) const {
     static const report::Stack kNone{{}, report::Completeness::kNone};
     return index == report::kNoStack ? kNone : report_.stacks[index];
+  }
+
+  static void AddProcess(uint32_t pid, const std::string& name, Json* json) {
+    if (pid != 0 && !json->is_null()) (*json)["process"] = {{"pid", pid}, {"name", name}};
+  }
+
+  std::string NameOfProcess(uint32_t pid) const {
+    const auto wait = std::ranges::find(report_.waits, pid, &report::Wait::owner_pid);
+    return pid == 0 || wait == report_.waits.end() ? "" : wait->owner_process;
   }
 
   std::string NameOfThread(uint32_t tid) const {

@@ -93,6 +93,7 @@ struct ProcessOptions {
   lw_on_last_exit on_last_exit = {};
   void* on_last_exit_context = {};
   lw_scripts scripts = {};
+  bool hide_peers = false;
 };
 
 }  // namespace lagwatch

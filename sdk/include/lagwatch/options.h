@@ -95,6 +95,7 @@ inline lw_options ToRaw(const Options& options) noexcept {
   raw.on_last_exit = options.process.on_last_exit;
   raw.on_last_exit_context = options.process.on_last_exit_context;
   raw.scripts = options.process.scripts;
+  raw.hide_peers = options.process.hide_peers ? 1 : 0;
   return raw;
 }
 

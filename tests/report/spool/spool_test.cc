@@ -85,6 +85,27 @@ TEST_F(Spool, SealedRecordsAreReadBackInOrderWithTheirTypes) {
 }
 
 // The example of docs/spool_format.md, byte for byte: other versions' segments must stay readable.
+TEST_F(Spool, AReportThatIsWrittenAgainReplacesTheFirstOne) {
+  const auto report = [](char id, const std::string& more) {
+    return std::string("\x0a\x10") + std::string(16, id) + more;
+  };
+  const auto sealed = [](char type, char id, const std::string& more) {
+    return std::string("\x08") + type + "\x12\x10" + std::string(16, id) + more;
+  };
+  auto writer = NewWriter();
+  for (const std::string& payload :
+       {report('a', ""), report('b', ""), report('b', "with peers"), report('c', "")})
+    EXPECT_TRUE(writer->Append(RecordType::kReport, payload));
+  for (const std::string& payload : {sealed(1, 'd', ""), sealed(1, 'd', "with peers"),
+                                     sealed(2, 'd', "its end"), sealed(2, 'd', "no report")})
+    EXPECT_TRUE(writer->Append(RecordType::kSealed, payload));
+  writer->Seal();
+  EXPECT_THAT(
+      PayloadsIn(List(Include::kFinished)),
+      ElementsAre(report('a', ""), report('b', "with peers"), report('c', ""), sealed(1, 'd', "with peers"),
+                  sealed(2, 'd', "its end"), sealed(2, 'd', "no report")));
+}
+
 TEST_F(Spool, ARecordHasTheDocumentedBytes) {
   const std::string page = lagwatch::testing::ReadFile(LAGWATCH_SPOOL_FORMAT_FILE);
   std::istringstream example(page.substr(page.find("\n    4c 57 53 31")));

@@ -81,6 +81,35 @@ TEST_F(WatchTest, NamesTheThreadThatKeepsALock) {
   EXPECT_NE(wait.at("owner").at("stack").dump().find("KeepLock"), std::string::npos) << wait.dump(1);
 }
 
+void ExpectPeer(const json& report) {
+  ASSERT_EQ(report.at("waits").size(), 1u) << report.at("waits").dump(1);
+  const json& wait = report.at("waits").at(0);
+  EXPECT_EQ(wait.at("kind"), "unix-socket");
+  const json& owner = wait.at("owner");
+  EXPECT_EQ(owner.at("process").at("name"), "answering");
+  EXPECT_EQ(owner.at("idle"), false);
+  EXPECT_NE(owner.at("stack").dump().find("AnswerLate"), std::string::npos) << owner.dump(1);
+  EXPECT_NE(wait.at("stack").dump().find("AskInHandler"), std::string::npos) << wait.dump(1);
+}
+
+TEST_F(WatchTest, FollowsAWaitIntoAnotherProcess) {
+  const std::vector<json> reports = Reports({LAGWATCH_WATCHED_SHARED_PROGRAM, "asks"});
+  ExpectOne(reports, "AskInHandler");
+  ExpectPeer(reports.at(0));
+}
+
+// From within the process.
+TEST_F(WatchTest, FollowsAWaitIntoAnotherProcessInAProgramThatIsRun) {
+  Process program(Watched({LAGWATCH_WATCHED_SHARED_PROGRAM, "asks"}));
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  const json headers = Ask({"reports"});
+  ASSERT_EQ(headers.size(), 1u);
+  ExpectPeer(Ask({"report", headers.at(0).at("id")}));
+  Process text({LAGWATCH_PROGRAM, "report", headers.at(0).at("id"), "--spool", spool_});
+  EXPECT_EQ(text.Wait(), 0);
+  EXPECT_NE(text.Output().find("for an answer (unix-socket"), std::string::npos) << text.Output();
+}
+
 // Of the thread that is watched, so that none is left for the watcher.
 class AllBreakpoints {
  public:

@@ -11,6 +11,7 @@
 //   calm        the loop is idle for 1 s
 //   locks       a handler waits 1.2 s for a mutex that another thread keeps
 //   vforks      a handler waits 1.2 s for a child of vfork(), in the kernel's uninterruptible sleep
+//   asks        a handler waits 1.2 s for the answer of another process, by a pair of sockets
 //   worker      the loop is a thread's of that name; its handler sleeps for 1.2 s
 //   stopped     the program stops itself until it is continued
 #define _GNU_SOURCE
@@ -20,6 +21,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -96,6 +99,33 @@ static __attribute__((noinline)) void VforkInHandler(void) {
   ++turns;
 }
 
+static int question_pair[2];
+
+static __attribute__((noinline)) void AnswerLate(void) {
+  char byte;
+  if (read(question_pair[1], &byte, 1) != 1) _exit(1);
+  const struct timespec time = {1, 200000000};
+  nanosleep(&time, NULL);
+  if (write(question_pair[1], "x", 1) != 1) _exit(1);
+  _exit(0);
+}
+
+static void StartAnswering(void) {
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, question_pair) != 0) exit(2);
+  if (fork() == 0) {
+    close(question_pair[0]);
+    prctl(PR_SET_NAME, "answering");
+    AnswerLate();
+  }
+  close(question_pair[1]);
+}
+
+static __attribute__((noinline)) void AskInHandler(void) {
+  char byte;
+  if (write(question_pair[0], "x", 1) != 1 || read(question_pair[0], &byte, 1) != 1) exit(2);
+  ++turns;
+}
+
 // Two descriptors, as loops have them: the waits of handlers are for others.
 static void RunLoop(double seconds) {
   const double end = Now() + seconds;
@@ -129,6 +159,8 @@ static void* RunWorker(void* unused) {
 
 int main(int argc, char** argv) {
   if (argc < 2 || pipe(loop_pipe) != 0 || pipe(answer_pipe) != 0) return 2;
+  const int asks = strcmp(argv[1], "asks") == 0;
+  if (asks) StartAnswering();
   printf("begun\n");
   fflush(stdout);
   if (strcmp(argv[1], "worker") == 0) {
@@ -143,6 +175,7 @@ int main(int argc, char** argv) {
   if (strcmp(scene, "pauses") == 0) PauseInHandler(1.6);
   if (strcmp(scene, "answers") == 0) AwaitAnswerInHandler(1.2);
   if (strcmp(scene, "saturated") == 0) RunSaturated(1.5);
+  if (asks) AskInHandler();
   if (strcmp(scene, "vforks") == 0) VforkInHandler();
   if (strcmp(scene, "locks") == 0) LockInHandler();
   if (strcmp(scene, "calm") == 0) RunLoop(1.0);

@@ -7,12 +7,26 @@ interface ThreadAt {
   readonly tid: number;
   readonly name: string;
   readonly at: string | null;
+  readonly process?: { readonly pid: number; readonly name: string };
+  readonly state?: string;
+  readonly idle?: boolean;
+}
+
+function stateOf(thread: ThreadAt): string {
+  if (thread.idle) return "idle: it did not answer";
+  return thread.state === "T" ? "stopped" : thread.state === "R" ? "running" : "";
 }
 
 function Thread({ thread, role }: { thread: ThreadAt; role: string }) {
   return (
     <div class={`waits-thread ${role}`}>
+      {thread.process && (
+        <>
+          process <b>{thread.process.name}</b> <span class="muted">{thread.process.pid}</span>,{" "}
+        </>
+      )}
       <b>{thread.name || "thread"}</b> <span class="muted">{thread.tid}</span>
+      {stateOf(thread) && <span class="muted"> {stateOf(thread)}</span>}
       <div class="mono" title={thread.at ?? ""}>
         {thread.at ? shortName(thread.at) : <span class="muted">no stack</span>}
       </div>

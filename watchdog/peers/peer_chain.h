@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wait chain across processes: from the last thread of the chain within the process
+// (watchdog/samples/wait_chain.h) to the process that it waits for, the thread there that should answer, and
+// so on. docs/design/peers.md shows why it can be trusted. Only reads: no signal, no ptrace(2).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/process/mapped_memory.h"
+#include "stack/stack_capturer.h"
+#include "stack/unwind/table_library.h"
+#include "watchdog/events/hang_sink.h"
+#include "watchdog/peers/peer_target.h"
+#include "watchdog/samples/wait_chain.h"
+
+namespace lagwatch::watchdog {
+
+// Context: watchdog; not thread-safe.
+class PeerChain {
+ public:
+  static constexpr size_t kMaxWaits = WaitChain::kMaxWaits;
+  static constexpr int64_t kBudgetNs = 15'000'000;
+
+  // Context: background; allocates all that it will ever need.
+  PeerChain();
+  // False when there was no memory.
+  bool ok() const { return stacks_ != nullptr && capturer_ != nullptr; }
+
+  // Follows the waits from thread `tid` on; `inner` is the chain from it within the process. `capturer` is
+  // that of the watched process. Ends after kBudgetNs. With `hides_peers`, names and stacks of other
+  // processes are left out, as those of other users' processes always are. True if a wait for another
+  // process was found.
+  bool Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer* capturer, bool hides_peers = false);
+
+  // The result: the inner chain's waits and those that follow; valid until the next call.
+  std::span<const Wait> waits() const { return {waits_.data(), count_}; }
+  WaitOutcome outcome() const { return outcome_; }
+
+ private:
+  static constexpr size_t kMaxNameBytes = ThreadSnapshot::kMaxNameBytes;
+
+  struct Place {
+    int32_t pid = 0;
+    int32_t tid = 0;
+
+    bool operator==(const Place&) const = default;
+  };
+  // Evidence that a thread did not run in between.
+  struct Rest {
+    Place place;
+    stack::BlockedThread blocked;
+    int64_t switches = 0;
+  };
+  enum class Step { kFollowed, kEnded };
+
+  // Begins with the inner chain's waits; the place that waits last.
+  Place Begin(int32_t tid, const WaitChain& inner);
+  Step FollowFrom(const Place& from, stack::StackCapturer* capturer, Place* next);
+  bool FindLockWithin(const Place& from, const stack::BlockedThread& blocked, const stack::Stack* stack,
+                      Wait* wait);
+  void DescribeOwner(const Place& owner, stack::StackCapturer* capturer, Wait* wait);
+  const stack::Stack* CaptureStack(const Place& place, stack::StackCapturer* capturer);
+  bool IsAtRest(const Rest& rest) const;
+  bool IsWatched(const Place& place) const { return place.pid == watched_pid_; }
+  // The index of the wait of the thread at `place`; count_ without one.
+  size_t IndexOf(const Place& place) const;
+  void Conclude(size_t cycle_begin, WaitOutcome inner);
+
+  const stack::LockOwners* owners_ = nullptr;
+  stack::TableLibrary tables_;  // never started: rules are looked up in the peers' memory
+  std::unique_ptr<stack::StackCapturer> capturer_;
+  std::array<Wait, kMaxWaits> waits_;
+  std::array<Rest, kMaxWaits> rests_;
+  char owner_names_[kMaxWaits][kMaxNameBytes];
+  char process_names_[kMaxWaits][kMaxNameBytes];
+  base::MappedBlock<stack::Stack> stacks_;  // kMaxWaits + 1
+  size_t stack_count_ = 0;
+  size_t count_ = 0;
+  int32_t watched_pid_ = 0;
+  int32_t refreshed_pid_ = 0;
+  int64_t deadline_ns_ = 0;
+  bool hides_peers_ = false;
+  WaitOutcome outcome_ = WaitOutcome::kNone;
+};
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <span>
+
+#include "base/clock.h"
+#include "base/process/proc_file.h"
+#include "base/process/safe_memory.h"
+#include "base/process/watched_process.h"
+#include "watchdog/peers/peer_target.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+bool IsLate(int64_t deadline_ns) { return base::SystemClock().MonoNs() >= deadline_ns; }
+
+// The better ones are larger.
+enum class Rank : uint8_t { kNone, kAncestor, kHolder, kEpoll, kInCall };
+
+// Descriptors of one process that are the other end.
+struct Ends {
+  std::array<int, 8> descriptors{};
+  size_t count = 0;
+
+  std::span<const int> all() const { return {descriptors.data(), count}; }
+  bool Has(int descriptor) const { return std::ranges::find(all(), descriptor) != all().end(); }
+};
+
+bool HasFileLock(const char* folder, int descriptor) {
+  char path[64];
+  std::snprintf(path, sizeof path, "%.*sinfo/%d", 32, folder, descriptor);
+  char buffer[1024];
+  return base::ReadSmallFile(path, buffer, sizeof buffer).find("lock:\t") != std::string_view::npos;
+}
+
+Ends EndsIn(int32_t pid, const PeerTarget& target, int64_t deadline_ns) {
+  Ends ends;
+  char folder[32];
+  std::snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
+  const std::string_view link = target.link;
+  base::ForEachNumberIn(folder, [&](int descriptor) {
+    char path[48];
+    char found[sizeof target.link];
+    std::snprintf(path, sizeof path, "%s/%d", folder, descriptor);
+    const ssize_t size = readlink(path, found, sizeof found);
+    if (size <= 0 || std::string_view(found, static_cast<size_t>(size)) != link) return !IsLate(deadline_ns);
+    struct stat file {};
+    const bool is_end =
+        target.access == 0 || (lstat(path, &file) == 0 && (file.st_mode & target.access) != 0);
+    if (is_end && (!target.is_lock_of_open_file || HasFileLock(folder, descriptor)))
+      ends.descriptors[ends.count++] = descriptor;
+    return ends.count < ends.descriptors.size() && !IsLate(deadline_ns);
+  });
+  return ends;
+}
+
+// Whether the watched process's epoll has one of `ends` in its set.
+bool EpollHas(int32_t tid, int epoll, const Ends& ends) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", epoll);
+  char buffer[8192];
+  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer);
+  constexpr std::string_view kTarget = "tfd:";
+  for (size_t at = text.find(kTarget); at != std::string_view::npos; at = text.find(kTarget)) {
+    text.remove_prefix(at + kTarget.size());
+    uint64_t descriptor = 0;
+    if (base::ConsumeDecimal(&text, &descriptor) && ends.Has(static_cast<int>(descriptor))) return true;
+  }
+  return false;
+}
+
+bool PollHas(uint64_t address, uint64_t count, const Ends& ends) {
+  pollfd copies[64];
+  const size_t wanted = std::min<uint64_t>(count, std::size(copies)) * sizeof copies[0];
+  const size_t read = base::ReadWatchedMemory(address, copies, wanted) / sizeof copies[0];
+  return std::any_of(copies, copies + read,
+                     [&](const pollfd& one) { return one.fd >= 0 && ends.Has(one.fd); });
+}
+
+bool SelectHas(int limit, uint64_t set, const Ends& ends) {
+  fd_set copy;
+  FD_ZERO(&copy);
+  const size_t bytes = static_cast<size_t>(std::clamp(limit, 0, FD_SETSIZE) + 63) / 64 * 8;
+  if (set == 0 || base::ReadWatchedMemory(set, &copy, bytes) != bytes) return false;
+  return std::ranges::any_of(ends.all(), [&](int one) { return one < FD_SETSIZE && FD_ISSET(one, &copy); });
+}
+
+enum class Use : uint8_t { kNone, kReads, kWrites };
+
+// The use that a blocked thread of the watched process makes of one of `ends`.
+Use UseOf(int32_t tid, const stack::BlockedThread& blocked, const Ends& ends) {
+  const uint64_t* arguments = blocked.arguments;
+  const auto to_use = [](bool has) { return has ? Use::kReads : Use::kNone; };
+  switch (blocked.syscall_number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+    case SYS_accept:
+    case SYS_accept4:
+      return to_use(ends.Has(static_cast<int>(arguments[0])));
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+      return ends.Has(static_cast<int>(arguments[0])) ? Use::kWrites : Use::kNone;
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+    case SYS_ppoll:
+      return to_use(PollHas(arguments[0], arguments[1], ends));
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6:
+      return to_use(SelectHas(static_cast<int>(arguments[0]), arguments[1], ends));
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait:
+#ifdef SYS_epoll_pwait2
+    case SYS_epoll_pwait2:
+#endif
+      return to_use(EpollHas(tid, static_cast<int>(arguments[0]), ends));
+    default:
+      return Use::kNone;
+  }
+}
+
+bool IsInSomeEpoll(int32_t pid, const Ends& ends, int64_t deadline_ns) {
+  bool is_found = false;
+  base::ForEachNumberIn(base::ProcessPath("fd").c_str(), [&](int descriptor) {
+    char leaf[24];
+    char link[32];
+    std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
+    const ssize_t size = readlink(base::ProcessPath(leaf).c_str(), link, sizeof link);
+    is_found = size > 0 && std::string_view(link, static_cast<size_t>(size)) == "anon_inode:[eventpoll]" &&
+               EpollHas(pid, descriptor, ends);
+    return !is_found && !IsLate(deadline_ns);
+  });
+  return is_found;
+}
+
+bool IsAncestor(int32_t pid, int32_t of) {
+  constexpr int kMostGenerations = 32;
+  for (int i = 0; i < kMostGenerations && of > 1; ++i) {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/%d/status", of);
+    char buffer[1024];
+    of = static_cast<int32_t>(
+        base::NumberInLine(base::ReadSmallFile(path, buffer, sizeof buffer), "PPid:").value_or(0));
+    if (of == pid) return true;
+  }
+  return false;
+}
+
+// The process is the watched one of this thread.
+Rank RankOf(int32_t pid, const Ends& ends, int32_t waiting_pid, int64_t deadline_ns, PeerThread* thread) {
+  *thread = {.pid = pid, .tid = pid};
+  Rank rank = Rank::kNone;
+  base::ForEachThread([&](int tid) {
+    stack::BlockedThread blocked;
+    if (stack::ReadThreadActivity(tid, &blocked) == stack::ThreadActivity::kBlocked) {
+      const Use use = UseOf(tid, blocked, ends);
+      if (use != Use::kNone) {
+        rank = Rank::kInCall;
+        thread->tid = tid;
+        thread->is_idle = use == Use::kReads;
+        thread->is_certain = true;
+      }
+    }
+    return rank == Rank::kNone && !IsLate(deadline_ns);
+  });
+  if (rank != Rank::kNone) return rank;
+  if (IsInSomeEpoll(pid, ends, deadline_ns)) return Rank::kEpoll;
+  return IsAncestor(pid, waiting_pid) ? Rank::kAncestor : Rank::kHolder;
+}
+
+}  // namespace
+
+bool FindPeerThread(const PeerTarget& target, int32_t waiting_pid, int32_t watched_pid, int64_t deadline_ns,
+                    PeerThread* found) {
+  if (target.pid != 0 && !target.is_lock_of_open_file) {
+    *found = {
+        .pid = target.pid, .tid = target.tid != 0 ? target.tid : target.pid, .is_certain = target.tid != 0};
+    return true;
+  }
+  Rank best = Rank::kNone;
+  const int32_t own_pid = getpid();
+  const bool is_outside = own_pid != watched_pid;
+  base::ForEachNumberIn("/proc", [&](int pid) {
+    if (pid == waiting_pid || (is_outside && pid == own_pid)) return !IsLate(deadline_ns);
+    const Ends ends = EndsIn(pid, target, deadline_ns);
+    if (ends.count == 0) return !IsLate(deadline_ns);
+    const base::ScopedPeerProcess scope(pid);
+    PeerThread thread;
+    const Rank rank = RankOf(pid, ends, waiting_pid, deadline_ns, &thread);
+    if (rank > best) {
+      best = rank;
+      *found = thread;
+    }
+    return best != Rank::kInCall && !IsLate(deadline_ns);
+  });
+  return best != Rank::kNone;
+}
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds out which other process a blocked thread waits for, and which of its threads should answer. Only
+// /proc, the memory of processes and sock_diag(7) are read: docs/design/peers.md. Context: watchdog.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "policies/hang.h"
+#include "stack/threads/thread_state.h"
+
+namespace lagwatch::watchdog {
+
+// The object of a wait across a process's border.
+struct PeerTarget {
+  policies::LockKind kind = policies::LockKind::kUnknown;
+  uint64_t number = 0;                // of the inode, the child's process id, or the address of a mutex
+  int32_t pid = 0;                    // 0: a process that has `link` open
+  int32_t tid = 0;                    // of a mutex's owner; else 0
+  mode_t access = 0;                  // with which the other end is open; 0: any
+  bool has_timeout = false;           // of the wait
+  bool is_lock_of_open_file = false;  // the process has `link` open and a lock on it
+  char link[256] = {};                // as in /proc/PID/fd
+};
+
+// Of thread `tid` of the watched process (base/process/watched_process.h: it may be a peer), which sleeps at
+// `blocked`. False where it waits for no other process, or for one that was not found before `deadline_ns`.
+bool FindPeerTarget(int32_t tid, const stack::BlockedThread& blocked, int64_t deadline_ns,
+                    PeerTarget* target);
+
+// A unix socket's listener, whose queue holds the connection that socket `inode` made. 0: none.
+uint32_t FindListenerOf(uint32_t inode);
+
+// The other end of the TCP connection of socket `inode`, if it is in this machine: the inode of the socket
+// there, or of the listening one as long as nothing has accepted the connection. 0: none.
+uint64_t FindConnectionEnd(int32_t tid, uint64_t inode, int64_t deadline_ns);
+
+struct PeerThread {
+  int32_t pid = 0;
+  int32_t tid = 0;
+  bool is_idle = false;     // it waits at the other end
+  bool is_certain = false;  // no other thread of the process can answer; else it is the main thread
+};
+
+// The thread that should answer process `waiting_pid`. Of several processes that have the other end: one with
+// a thread in a call on it, else one whose epoll has it in its set, else one that is no ancestor. False when
+// there is none. `watched_pid` is lagwatch's own process, unless it watches from outside.
+bool FindPeerThread(const PeerTarget& target, int32_t waiting_pid, int32_t watched_pid, int64_t deadline_ns,
+                    PeerThread* found);
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/process/proc_file.h"
+#include "base/process/safe_memory.h"
+#include "base/process/watched_process.h"
+#include "watchdog/evidence/file_locks.h"
+#include "watchdog/evidence/process_search.h"
+#include "watchdog/evidence/wait_peer.h"
+#include "watchdog/peers/peer_target.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+using policies::Doing;
+using policies::LockKind;
+
+int64_t Left(int64_t deadline_ns) { return deadline_ns - base::SystemClock().MonoNs(); }
+
+bool HasTimeout(const stack::BlockedThread& blocked) {
+  const uint64_t* arguments = blocked.arguments;
+  switch (blocked.syscall_number) {
+#ifdef SYS_poll
+    case SYS_poll:
+      return static_cast<int32_t>(arguments[2]) >= 0;
+#endif
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+    case SYS_epoll_pwait:
+      return static_cast<int32_t>(arguments[3]) >= 0;
+    case SYS_ppoll:
+      return arguments[2] != 0;
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6:
+      return arguments[4] != 0;
+    case SYS_futex:
+      return arguments[3] != 0;
+    default:
+      return false;
+  }
+}
+
+void ReadLink(int32_t tid, int descriptor, char* link, size_t size_bytes) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
+  const ssize_t size = readlink(base::TaskPath(tid, leaf).c_str(), link, size_bytes - 1);
+  link[std::max<ssize_t>(size, 0)] = '\0';
+}
+
+bool SetChild(int32_t tid, int32_t pid, int64_t deadline_ns, PeerTarget* target) {
+  if (pid <= 0 && FindChildren(tid, Left(deadline_ns), &pid) != 1) return false;  // any of several would do
+  target->kind = LockKind::kChild;
+  target->number = static_cast<uint64_t>(std::max(pid, 0));
+  target->pid = pid;
+  return pid > 0;
+}
+
+bool SetFileLock(int32_t tid, int descriptor, PeerTarget* target) {
+  const FileLock lock = ReadAwaitedLock(tid, descriptor);
+  if (lock.kind[0] == '\0') return false;
+  target->kind = LockKind::kFileLock;
+  target->number = NumberInFdInfo(tid, descriptor, "ino:").value_or(0);
+  target->pid = lock.holder_pid;
+  target->is_lock_of_open_file = target->pid == 0;
+  ReadLink(tid, descriptor, target->link, sizeof target->link);
+  return target->pid != 0 || target->link[0] == '/';
+}
+
+void SetLink(const char* kind, uint64_t inode, PeerTarget* target) {
+  std::snprintf(target->link, sizeof target->link, "%s:[%lu]", kind, static_cast<unsigned long>(inode));
+}
+
+bool SetSocket(int32_t tid, uint64_t inode, int64_t deadline_ns, PeerTarget* target) {
+  const SocketPeer peer = AskAboutSocket(tid, inode);
+  uint64_t end = peer.inode;
+  target->number = inode;
+  target->kind = peer.doing == Doing::kDisplay ? LockKind::kDisplay : LockKind::kUnixSocket;
+  if (peer.doing == Doing::kNameLookup && end == 0) return false;
+  if (peer.doing == Doing::kNetwork) {
+    target->kind = LockKind::kConnection;
+    end = FindConnectionEnd(tid, inode, deadline_ns);
+  } else if (end == 0) {
+    end = FindListenerOf(static_cast<uint32_t>(inode));
+  }
+  SetLink("socket", end, target);
+  return end != 0;
+}
+
+bool SetDescriptor(int32_t tid, int descriptor, int64_t deadline_ns, PeerTarget* target) {
+  if (descriptor == kNoDescriptor) return false;
+  if (const uint64_t socket = InodeOfDescriptor(tid, descriptor, "socket"))
+    return SetSocket(tid, socket, deadline_ns, target);
+  if (const auto pid = NumberInFdInfo(tid, descriptor, "Pid:"))
+    return SetChild(tid, static_cast<int32_t>(*pid), deadline_ns, target);
+  ReadLink(tid, descriptor, target->link, sizeof target->link);
+  target->number = InodeOfDescriptor(tid, descriptor, "pipe");
+  if (target->number == 0) {
+    char channel[64];
+    stack::ReadWaitChannel(tid, channel, sizeof channel);
+    // The name of a FIFO is that of any file, but reading it does not wait for a disk.
+    if (target->link[0] != '/' || std::string_view(channel).find("pipe") == std::string_view::npos)
+      return false;
+    target->number = NumberInFdInfo(tid, descriptor, "ino:").value_or(0);
+  }
+  target->kind = LockKind::kPipe;
+  target->access = AccessOfOtherEnd(tid, descriptor);
+  return true;
+}
+
+// Whether `pid` has the file mapped that the watched process has at `address`.
+bool SharesMemory(uint64_t address, int32_t pid) {
+  char own[16 * 1024];
+  uint64_t inode = 0;
+  const int fd = open(base::ProcessPath("maps").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  size_t filled = 0;
+  const auto take_lines = [&](auto visit) {
+    for (;;) {
+      const ssize_t got = read(fd, own + filled, sizeof own - filled);
+      if (got <= 0) return;
+      std::string_view text(own, filled + static_cast<size_t>(got));
+      for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+        visit(text.substr(0, end));
+      std::memmove(own, text.data(), text.size());
+      filled = text.size() == sizeof own ? 0 : text.size();
+    }
+  };
+  take_lines([&](std::string_view line) {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    if (!base::ConsumeHex(&line, &begin) || line.empty()) return;
+    line.remove_prefix(1);
+    if (!base::ConsumeHex(&line, &end) || address < begin || address >= end || line.size() < 6) return;
+    if (line[4] != 's') return;  // " rw-s"
+    line.remove_prefix(6);
+    uint64_t ignored = 0;
+    if (!base::ConsumeHex(&line, &ignored) || !base::ConsumeHex(&line, &ignored) || line.empty()) return;
+    line.remove_prefix(1);
+    if (base::ConsumeHex(&line, &ignored)) base::ConsumeDecimal(&line, &inode);
+  });
+  close(fd);
+  if (inode == 0) return false;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/maps", pid);
+  char wanted[32];
+  const int size = std::snprintf(wanted, sizeof wanted, " %lu ", static_cast<unsigned long>(inode));
+  const int other = open(path, O_RDONLY | O_CLOEXEC);
+  if (other < 0) return false;
+  bool is_found = false;
+  size_t kept = 0;
+  for (ssize_t got; !is_found && (got = read(other, own + kept, sizeof own - kept)) > 0;) {
+    const std::string_view text(own, kept + static_cast<size_t>(got));
+    is_found = text.find({wanted, static_cast<size_t>(size)}) != std::string_view::npos;
+    kept = std::min<size_t>(text.size(), sizeof wanted);
+    std::memmove(own, text.data() + text.size() - kept, kept);
+  }
+  close(other);
+  return is_found;
+}
+
+// The words of glibc's mutexes: the lock's, a count, the owner's thread.
+bool SetSharedMutex(const stack::BlockedThread& blocked, PeerTarget* target) {
+  const uint64_t* arguments = blocked.arguments;
+  if ((arguments[1] & FUTEX_PRIVATE_FLAG) != 0) return false;
+  const uint64_t command = arguments[1] & FUTEX_CMD_MASK;
+  uint32_t words[3];
+  if (!base::ReadWatchedValue(arguments[0], &words)) return false;
+  const bool inherits = command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
+  if (!inherits && command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET) return false;
+  const uint32_t owner = inherits ? words[0] & FUTEX_TID_MASK : words[2];
+  const bool is_mutex = inherits || words[0] == 1 || words[0] == 2 || (words[0] & FUTEX_TID_MASK) == owner;
+  if (owner == 0 || !is_mutex) return false;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%u/status", owner);
+  char buffer[2048];
+  const auto pid = base::NumberInLine(base::ReadSmallFile(path, buffer, sizeof buffer), "Tgid:");
+  if (!pid || !SharesMemory(arguments[0], static_cast<int32_t>(*pid))) return false;
+  target->kind = LockKind::kMutex;
+  target->number = arguments[0];
+  target->pid = static_cast<int32_t>(*pid);
+  target->tid = static_cast<int32_t>(owner);
+  return true;
+}
+
+bool IsVfork(const stack::BlockedThread& blocked) {
+  const uint64_t* arguments = blocked.arguments;
+  if (blocked.syscall_number == SYS_clone) return (arguments[0] & CLONE_VFORK) != 0;
+#ifdef SYS_clone3
+  uint64_t flags = 0;  // the first of its arguments' members
+  if (blocked.syscall_number == SYS_clone3)
+    return base::ReadWatchedValue(arguments[0], &flags) && (flags & CLONE_VFORK) != 0;
+#endif
+#ifdef SYS_vfork
+  if (blocked.syscall_number == SYS_vfork) return true;
+#endif
+  return false;
+}
+
+}  // namespace
+
+bool FindPeerTarget(int32_t tid, const stack::BlockedThread& blocked, int64_t deadline_ns,
+                    PeerTarget* target) {
+  *target = {};
+  target->has_timeout = HasTimeout(blocked);
+  const uint64_t* arguments = blocked.arguments;
+  if (IsVfork(blocked)) return SetChild(tid, 0, deadline_ns, target);
+  switch (blocked.syscall_number) {
+    case SYS_wait4:
+      return SetChild(tid, static_cast<int32_t>(arguments[0]), deadline_ns, target);
+    case SYS_waitid: {
+      const auto id = static_cast<int>(arguments[1]);
+      if (arguments[0] == P_PIDFD) return SetDescriptor(tid, id, deadline_ns, target);
+      return SetChild(tid, arguments[0] == P_PID ? id : 0, deadline_ns, target);
+    }
+    case SYS_flock:
+      return SetFileLock(tid, static_cast<int>(arguments[0]), target);
+    case SYS_fcntl:
+      return (arguments[1] == F_SETLKW || arguments[1] == F_OFD_SETLKW) &&
+             SetFileLock(tid, static_cast<int>(arguments[0]), target);
+    case SYS_futex:
+      return SetSharedMutex(blocked, target);
+    default:
+      return SetDescriptor(tid, AwaitedDescriptor(tid, blocked), deadline_ns, target);
+  }
+}
+
+}  // namespace lagwatch::watchdog
