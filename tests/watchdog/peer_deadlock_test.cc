@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 
+#include <atomic>
+#include <thread>
 #include <utility>
 
 #include "tests/watchdog/peer_testing.h"
@@ -164,6 +166,30 @@ TEST_F(PeerChainTest, RecognizesADeadlockOfTwoProcesses) {
 TEST_F(PeerChainTest, RecognizesADeadlockOfThreeProcesses) {
   MakeCycle(&chain_, 3,
             [&](size_t count, const auto& wait, const auto& release) { Follow(count, wait, release); });
+}
+
+TEST_F(PeerChainTest, CallsNoCycleADeadlockThatAnotherThreadCanEnd) {
+  const Pair requests = Pair::OfPipe();
+  const Pair answers = Pair::OfPipe();
+  Child child([&] {
+    close(requests.second);
+    close(answers.first);
+    WaitThere([&] { ReadByte(requests.first); });
+  });
+  close(requests.first);
+  close(answers.second);
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over) usleep(50'000);
+  });
+  Follow(
+      2, [&] { ReadByte(answers.first); }, [&] { child.End(); });
+  EXPECT_EQ(chain_.waits()[1].lock.owner_tid, waiter_tid_);
+  EXPECT_EQ(chain_.outcome(), WaitOutcome::kNone);
+  is_over = true;
+  other.join();
+  close(requests.second);
+  close(answers.first);
 }
 
 TEST_F(PeerChainTest, HidesNamesAndStacksOnRequest) {

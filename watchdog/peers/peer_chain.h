@@ -53,6 +53,7 @@ class PeerChain {
     Place place;
     stack::BlockedThread blocked;
     int64_t switches = 0;
+    bool is_owner_certain = true;  // no other thread of the owner's process can end the wait
   };
   enum class Step { kFollowed, kEnded };
 

@@ -122,7 +122,7 @@ PeerChain::Step PeerChain::FollowFrom(const Place& from, stack::StackCapturer* c
     wait.modules = count_ == 0 ? nullptr : waits_[count_ - 1].owner_modules;
     PeerTarget target;
     if (!IsWatched(from) && FindLockWithin(from, rest.blocked, wait.frames, &wait)) {
-      peer = {.pid = from.pid, .tid = wait.lock.owner_tid, .is_certain = true};
+      peer = {.pid = from.pid, .tid = wait.lock.owner_tid, .is_known = true};
     } else {
       if (!FindPeerTarget(from.tid, rest.blocked, deadline_ns_, &target)) return Step::kEnded;
       wait.lock = {.address = target.number,
@@ -137,8 +137,12 @@ PeerChain::Step PeerChain::FollowFrom(const Place& from, stack::StackCapturer* c
                                  [&](const Rest& one) { return one.place.pid == peer.pid; });
   const bool is_seen = seen != rests_.begin() + static_cast<std::ptrdiff_t>(count_);
   // Any of a process's threads may answer; it is one of those that wait already, if none is known to.
-  if (!peer.is_certain && (is_seen || peer.pid == from.pid)) peer.tid = is_seen ? seen->place.tid : from.tid;
+  if (!peer.is_known && (is_seen || peer.pid == from.pid)) peer.tid = is_seen ? seen->place.tid : from.tid;
   *next = {peer.pid, peer.tid};
+  if (!peer.is_known) {
+    const ScopedProcess scope(peer.pid, watched_pid_);
+    rest.is_owner_certain = !HasOtherActiveThread(peer.tid);
+  }
   wait.tid = static_cast<uint32_t>(from.tid);
   wait.pid = IsWatched(from) ? 0 : static_cast<uint32_t>(from.pid);
   wait.lock.owner_tid = peer.tid;
@@ -218,10 +222,12 @@ size_t PeerChain::IndexOf(const Place& place) const {
 
 void PeerChain::Conclude(size_t cycle_begin, WaitOutcome inner) {
   outcome_ = inner;
-  const auto is_for_ever = [](const Wait& wait) { return !wait.lock.has_timeout && !wait.is_owner_idle; };
-  const auto at = [this](size_t index) { return waits_.begin() + static_cast<std::ptrdiff_t>(index); };
-  if (cycle_begin < count_ && std::all_of(at(cycle_begin), at(count_), is_for_ever))
-    outcome_ = WaitOutcome::kDeadlock;
+  bool is_for_ever = cycle_begin < count_;
+  for (size_t i = cycle_begin; i < count_; ++i) {
+    is_for_ever =
+        is_for_ever && !waits_[i].lock.has_timeout && !waits_[i].is_owner_idle && rests_[i].is_owner_certain;
+  }
+  if (is_for_ever) outcome_ = WaitOutcome::kDeadlock;
 }
 
 }  // namespace lagwatch::watchdog

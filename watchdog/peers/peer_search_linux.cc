@@ -175,7 +175,7 @@ Rank RankOf(int32_t pid, const Ends& ends, int32_t waiting_pid, int64_t deadline
         rank = Rank::kInCall;
         thread->tid = tid;
         thread->is_idle = use == Use::kReads;
-        thread->is_certain = true;
+        thread->is_known = true;
       }
     }
     return rank == Rank::kNone && !IsLate(deadline_ns);
@@ -187,11 +187,25 @@ Rank RankOf(int32_t pid, const Ends& ends, int32_t waiting_pid, int64_t deadline
 
 }  // namespace
 
+bool HasOtherActiveThread(int32_t tid) {
+  bool is_active = false;
+  base::ForEachThread([&](int other) {
+    char name[16];
+    stack::ReadThreadName(other, name, sizeof name);
+    if (other == tid || std::string_view(name).starts_with("lagwatch")) return true;
+    stack::BlockedThread blocked;
+    is_active =
+        stack::ReadThreadActivity(other, &blocked) != stack::ThreadActivity::kBlocked || HasTimeout(blocked);
+    return !is_active;
+  });
+  return is_active;
+}
+
 bool FindPeerThread(const PeerTarget& target, int32_t waiting_pid, int32_t watched_pid, int64_t deadline_ns,
                     PeerThread* found) {
   if (target.pid != 0 && !target.is_lock_of_open_file) {
     *found = {
-        .pid = target.pid, .tid = target.tid != 0 ? target.tid : target.pid, .is_certain = target.tid != 0};
+        .pid = target.pid, .tid = target.tid != 0 ? target.tid : target.pid, .is_known = target.tid != 0};
     return true;
   }
   Rank best = Rank::kNone;

@@ -26,6 +26,9 @@ struct PeerTarget {
   char link[256] = {};                // as in /proc/PID/fd
 };
 
+// Whether the thread's wait ends by itself at some time.
+bool HasTimeout(const stack::BlockedThread& blocked);
+
 // Of thread `tid` of the watched process (base/process/watched_process.h: it may be a peer), which sleeps at
 // `blocked`. False where it waits for no other process, or for one that was not found before `deadline_ns`.
 bool FindPeerTarget(int32_t tid, const stack::BlockedThread& blocked, int64_t deadline_ns,
@@ -41,9 +44,13 @@ uint64_t FindConnectionEnd(int32_t tid, uint64_t inode, int64_t deadline_ns);
 struct PeerThread {
   int32_t pid = 0;
   int32_t tid = 0;
-  bool is_idle = false;     // it waits at the other end
-  bool is_certain = false;  // no other thread of the process can answer; else it is the main thread
+  bool is_idle = false;   // it waits at the other end
+  bool is_known = false;  // by its use of the other end; else it is the main thread
 };
+
+// Whether a thread of the watched process other than `tid` runs, or will by itself: it could answer.
+// Lagwatch's own do not count.
+bool HasOtherActiveThread(int32_t tid);
 
 // The thread that should answer process `waiting_pid`. Of several processes that have the other end: one with
 // a thread in a call on it, else one whose epoll has it in its set, else one that is no ancestor. False when

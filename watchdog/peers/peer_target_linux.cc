@@ -21,12 +21,6 @@
 #include "watchdog/peers/peer_target.h"
 
 namespace lagwatch::watchdog {
-namespace {
-
-using policies::Doing;
-using policies::LockKind;
-
-int64_t Left(int64_t deadline_ns) { return deadline_ns - base::SystemClock().MonoNs(); }
 
 bool HasTimeout(const stack::BlockedThread& blocked) {
   const uint64_t* arguments = blocked.arguments;
@@ -49,10 +43,20 @@ bool HasTimeout(const stack::BlockedThread& blocked) {
       return arguments[4] != 0;
     case SYS_futex:
       return arguments[3] != 0;
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+      return true;
     default:
       return false;
   }
 }
+
+namespace {
+
+using policies::Doing;
+using policies::LockKind;
+
+int64_t Left(int64_t deadline_ns) { return deadline_ns - base::SystemClock().MonoNs(); }
 
 void ReadLink(int32_t tid, int descriptor, char* link, size_t size_bytes) {
   char leaf[24];
