@@ -4,15 +4,15 @@
 
 #include <cerrno>
 #include <cinttypes>
-#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <optional>
 #include <string>
 
+#include "tools/inject/remote_call.h"
+#include "tools/inject/traced_thread.h"
 #include "tools/run/preload.h"
 #include "tools/trace/data/attach.h"
-#include "tools/trace/data/remote_call.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -61,22 +61,6 @@ base::Result<uint64_t> LibraryDistance(const std::string& pid) {
   }
   return theirs->base - ours->base;
 }
-
-// No signal ends this program while a thread of another one is stopped in the middle of a call.
-class ScopedSignalBlock {
- public:
-  ScopedSignalBlock() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~ScopedSignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  ScopedSignalBlock(const ScopedSignalBlock&) = delete;
-  ScopedSignalBlock& operator=(const ScopedSignalBlock&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 base::Status RefusalOf(int error, const std::string& pid) {
   if (error == EBUSY) return Unavailable("process " + pid + " is being recorded already");

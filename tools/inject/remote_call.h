@@ -22,7 +22,7 @@ class RemoteCaller {
   // there is no such process, kUnauthorized when the system does not let us, kUnavailable when no thread
   // waits so or another debugger is there.
   static base::Result<std::unique_ptr<RemoteCaller>> Stop(pid_t pid);
-  // Lets the thread continue.
+  // Continues.
   ~RemoteCaller();
   RemoteCaller(const RemoteCaller&) = delete;
   RemoteCaller& operator=(const RemoteCaller&) = delete;
@@ -36,6 +36,14 @@ class RemoteCaller {
   // Returns the result of the function at `address`. Errors: kUnavailable if it does not return in
   // time, or faults.
   base::Result<uint64_t> Call(uint64_t address, const std::vector<uint64_t>& arguments);
+  // Likewise, of a function that creates a thread: *tid is the thread's, 0 if it did not.
+  base::Result<uint64_t> CallAndNoteThread(uint64_t address, const std::vector<uint64_t>& arguments,
+                                           pid_t* tid);
+  base::Result<uint64_t> ReadWord(uint64_t address) const;
+  // Lets the thread continue; nothing can be called any more.
+  void Continue();
+  // The time that the thread was stopped, once it continues.
+  int64_t stop_ns() const { return stop_ns_; }
 
  private:
   struct Registers;
@@ -47,6 +55,9 @@ class RemoteCaller {
 
   pid_t pid_;
   pid_t tid_;
+  pid_t new_tid_ = 0;
+  int64_t stopped_ns_ = 0;
+  int64_t stop_ns_ = 0;
   uint64_t stack_pointer_ = 0;  // below all that is in use
   uint64_t own_stack_ = 0;      // 0: none
   uint64_t munmap_address_ = 0;

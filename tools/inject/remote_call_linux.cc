@@ -20,8 +20,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "tools/trace/data/call_registers.h"
-#include "tools/trace/data/remote_call.h"
+#include "tools/inject/call_registers.h"
+#include "tools/inject/remote_call.h"
+#include "tools/inject/traced_thread.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -84,32 +85,9 @@ base::Status StopError(pid_t pid, int error) {
   return base::IoError("cannot stop a thread of process " + std::to_string(pid), error);
 }
 
-enum class Stopping : uint8_t { kStopped, kEnded, kLate };
-
-// `status` is waitpid's, of a thread that has stopped.
-Stopping AwaitStop(pid_t tid, int64_t timeout_ns, int* status) {
-  const int64_t deadline_ns = MonoNow() + timeout_ns;
-  while (MonoNow() < deadline_ns) {
-    const pid_t found = waitpid(tid, status, __WALL | WNOHANG);
-    if (found == tid) return WIFSTOPPED(*status) ? Stopping::kStopped : Stopping::kEnded;
-    if (found < 0) return Stopping::kEnded;
-    nanosleep(&kPollPause, nullptr);
-  }
-  return Stopping::kLate;
-}
-
 // The signal that the thread was about to get, which it is to get after all; 0 when we stopped it, or it
 // stands still with its whole process.
 int SignalOf(int status) { return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status); }
-
-bool Read(pid_t tid, ThreadRegisters* registers) {
-  iovec piece{registers, sizeof *registers};
-  return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &piece) == 0;
-}
-bool Write(pid_t tid, ThreadRegisters registers) {
-  iovec piece{&registers, sizeof registers};
-  return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &piece) == 0;
-}
 
 // Vectors and numbers with a point, which code around a system call of its own may count on.
 bool ReadVectors(pid_t tid, std::vector<char>* bytes) {
@@ -168,6 +146,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
     if (errno == ESRCH) return std::unique_ptr<RemoteCaller>();
     return StopError(pid, errno);
   }
+  const int64_t stopped_ns = MonoNow();
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   int status = 0;
   const Stopping stop = AwaitStop(tid, kStopNs, &status);
@@ -176,11 +155,12 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
     return base::Status(base::StatusCode::kUnavailable,
                         "a thread of process " + std::to_string(pid) + " does not stop");
   std::unique_ptr<RemoteCaller> caller(new RemoteCaller(pid, tid));
+  caller->stopped_ns_ = stopped_ns;
   uint64_t first_argument = 0;
   const long number = SyscallOf(pid, tid, &first_argument);
   const bool is_waiting = IsHarmlessWait(number);
   const bool has_state =
-      SignalOf(status) == 0 && Read(tid, &caller->before_->values) &&
+      SignalOf(status) == 0 && ReadRegisters(tid, &caller->before_->values) &&
       ReadVectors(tid, &caller->before_->vectors) &&
       ptrace(PTRACE_GETSIGMASK, tid, sizeof caller->signal_mask_, &caller->signal_mask_) == 0;
   if (!is_waiting || !has_state) {
@@ -200,13 +180,17 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
 
 RemoteCaller::RemoteCaller(pid_t pid, pid_t tid) : pid_(pid), tid_(tid), before_(new Registers) {}
 
-RemoteCaller::~RemoteCaller() {
+RemoteCaller::~RemoteCaller() { Continue(); }
+
+void RemoteCaller::Continue() {
   LeaveOwnStack();
   if (tid_ == 0) return;
-  Write(tid_, before_->values);
+  WriteRegisters(tid_, before_->values);
   WriteVectors(tid_, before_->vectors);
   ptrace(PTRACE_SETSIGMASK, tid_, sizeof signal_mask_, &signal_mask_);
   ptrace(PTRACE_DETACH, tid_, 0, 0);
+  tid_ = 0;
+  stop_ns_ = MonoNow() - stopped_ns_;
 }
 
 base::Status RemoteCaller::UseOwnStack(uint64_t mmap_address, uint64_t munmap_address) {
@@ -240,17 +224,39 @@ base::Result<uint64_t> RemoteCaller::Copy(const std::string& text) {
 base::Result<uint64_t> RemoteCaller::Call(uint64_t address, const std::vector<uint64_t>& arguments) {
   ThreadRegisters registers = before_->values;
   uint64_t return_slot = 0;
-  if (!PrepareCall(address, arguments, stack_pointer_ & ~uint64_t{15}, &registers, &return_slot) &&
+  if (!PrepareCall(address, arguments, stack_pointer_ & ~uint64_t{15}, &registers, &return_slot, 0) &&
       ptrace(PTRACE_POKEDATA, tid_, return_slot, 0) != 0) {
     return base::IoError("cannot write to the stack of process " + std::to_string(pid_), errno);
   }
-  if (!Write(tid_, registers)) return base::IoError("cannot set registers", errno);
+  if (!WriteRegisters(tid_, registers)) return base::IoError("cannot set registers", errno);
   if (base::Status status = AwaitReturn(); !status.ok()) return status;
-  if (!Read(tid_, &registers)) return base::IoError("cannot read registers", errno);
+  if (!ReadRegisters(tid_, &registers)) return base::IoError("cannot read registers", errno);
   if (ProgramCounterOf(registers) != 0)
     return base::Status(base::StatusCode::kUnavailable,
                         "a call in process " + std::to_string(pid_) + " failed");
   return ResultOf(registers);
+}
+
+base::Result<uint64_t> RemoteCaller::CallAndNoteThread(uint64_t address,
+                                                       const std::vector<uint64_t>& arguments, pid_t* tid) {
+  new_tid_ = 0;
+  ptrace(PTRACE_SETOPTIONS, tid_, 0, PTRACE_O_TRACECLONE);
+  auto result = Call(address, arguments);
+  ptrace(PTRACE_SETOPTIONS, tid_, 0, 0);
+  int status = 0;
+  if (new_tid_ != 0 && AwaitStop(new_tid_, kStopNs, &status) == Stopping::kStopped)
+    ptrace(PTRACE_DETACH, new_tid_, 0, 0);
+  *tid = new_tid_;
+  return result;
+}
+
+base::Result<uint64_t> RemoteCaller::ReadWord(uint64_t address) const {
+  uint64_t word = 0;
+  iovec to{&word, sizeof word};
+  iovec from{reinterpret_cast<void*>(address), sizeof word};
+  if (process_vm_readv(pid_, &to, 1, &from, 1, 0) != sizeof word)
+    return base::IoError("cannot read the memory of process " + std::to_string(pid_), errno);
+  return word;
 }
 
 // The return to address 0 is a fault, of which the process never hears.
@@ -274,6 +280,10 @@ base::Status RemoteCaller::AwaitReturn() {
               "a call in process " + std::to_string(pid_) + " does not return"};
     }
     // Other stops are stops of the whole process, or events of ours.
+    unsigned long created = 0;
+    if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_CLONE << 8)) &&
+        ptrace(PTRACE_GETEVENTMSG, tid_, 0, &created) == 0)
+      new_tid_ = static_cast<pid_t>(created);
     signal_number = 0;
   } while (WSTOPSIG(status) != SIGSEGV && WSTOPSIG(status) != SIGBUS && WSTOPSIG(status) != SIGILL);
   return {};
