@@ -17,10 +17,11 @@ namespace lagwatch::tools {
 
 class RemoteCaller {
  public:
-  // Stops a thread of the process that waits for something outside of it, and so holds no lock of the C
-  // library's, the main thread rather than others. Waits for one for a few seconds. Errors: kNotFound when
+  // Stops a thread of the process that holds no lock of the C library's (call_safety.h): one that waits for
+  // something outside of the process rather than for another thread, rather than one that runs; the main
+  // thread rather than others. Waits for one for a few seconds. Errors: kNotFound when
   // there is no such process, kUnauthorized when the system does not let us, kUnavailable when no thread
-  // waits so or another debugger is there.
+  // comes to such a place or another debugger is there.
   static base::Result<std::unique_ptr<RemoteCaller>> Stop(pid_t pid);
   // Continues.
   ~RemoteCaller();
@@ -49,7 +50,8 @@ class RemoteCaller {
   struct Registers;
 
   RemoteCaller(pid_t pid, pid_t tid);
-  static base::Result<std::unique_ptr<RemoteCaller>> TryStop(pid_t pid, pid_t tid);
+  static base::Result<std::unique_ptr<RemoteCaller>> TryStop(pid_t pid, pid_t tid,
+                                                             const class CallSafety* safety);
   base::Status AwaitReturn();
   void LeaveOwnStack();
 
@@ -61,7 +63,8 @@ class RemoteCaller {
   uint64_t stack_pointer_ = 0;  // below all that is in use
   uint64_t own_stack_ = 0;      // 0: none
   uint64_t munmap_address_ = 0;
-  bool is_lost_ = false;  // a call did not return: nothing more is called
+  bool has_room_ = false;  // for calls, on the thread's own stack
+  bool is_lost_ = false;   // a call did not return: nothing more is called
   uint64_t signal_mask_ = 0;
   std::unique_ptr<Registers> before_;
 };

@@ -16,11 +16,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "base/clock.h"
 #include "tools/inject/call_registers.h"
+#include "tools/inject/call_safety.h"
 #include "tools/inject/remote_call.h"
 #include "tools/inject/traced_thread.h"
 
@@ -53,12 +56,27 @@ bool IsHarmlessWait(long number) {
   return std::ranges::find(kHarmless, number) != std::end(kHarmless);
 }
 
-// The system call that a thread sleeps in; -1: in none, or it cannot be seen.
+// After this many looks for a waiting thread, others are considered.
+constexpr int kRoundsForWaits = 10;
+constexpr int kLongestPauseMs = 20;
+constexpr long kInNoSyscall = -2;
+
+// None: a call that is not safe to leave and make again.
+std::optional<StoppedIn> PlaceOf(long number) {
+  if (number == kInNoSyscall) return StoppedIn::kRunning;
+  if (number == SYS_futex) return StoppedIn::kFutex;
+  if (IsHarmlessWait(number)) return StoppedIn::kWait;
+  return std::nullopt;
+}
+
+// The system call that a thread sleeps in; kInNoSyscall: it runs; -1: it cannot be seen, or it sleeps in
+// none.
 long SyscallOf(pid_t pid, pid_t tid, uint64_t* first_argument = nullptr) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall");
   std::string word;
   std::string argument;
   file >> word >> argument;
+  if (word == "running" || word == "-1") return kInNoSyscall;
   if (word.empty() || word.find_first_not_of("0123456789") != std::string::npos) return -1;
   if (first_argument != nullptr) *first_argument = std::strtoull(argument.c_str(), nullptr, 16);
   return std::stol(word);
@@ -118,16 +136,26 @@ struct RemoteCaller::Registers {
 };
 
 base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
+  // Without it, only waits for events outside of the process are known to be safe.
+  const auto safety = CallSafety::Create(pid);
+  const CallSafety* judge = safety.ok() ? &*safety : nullptr;
   const int64_t deadline_ns = MonoNow() + kFindThreadNs;
   if (kill(pid, 0) != 0 && errno == ESRCH)
     return base::Status(base::StatusCode::kNotFound, "no such process: " + std::to_string(pid));
+  int rounds = 0;
   do {
-    for (const pid_t tid : ThreadsOf(pid)) {
-      if (!IsHarmlessWait(SyscallOf(pid, tid))) continue;
-      auto caller = TryStop(pid, tid);
-      if (!caller.ok() || *caller != nullptr) return caller;
+    const auto threads = ThreadsOf(pid);
+    for (const StoppedIn wanted : {StoppedIn::kWait, StoppedIn::kFutex, StoppedIn::kRunning}) {
+      // Most programs soon wait: a running thread is only stopped if none does.
+      if (wanted != StoppedIn::kWait && (judge == nullptr || rounds < kRoundsForWaits)) break;
+      for (const pid_t tid : threads) {
+        if (PlaceOf(SyscallOf(pid, tid)) != wanted) continue;
+        auto caller = TryStop(pid, tid, judge);
+        if (!caller.ok() || *caller != nullptr) return caller;
+      }
     }
-    nanosleep(&kPollPause, nullptr);
+    const timespec pause{.tv_sec = 0, .tv_nsec = base::kNsPerMs * std::min(++rounds, kLongestPauseMs)};
+    nanosleep(&pause, nullptr);
   } while (MonoNow() < deadline_ns && kill(pid, 0) == 0);
   // A reason that hides the states of its threads would also prevent ptrace from stopping them.
   if (ptrace(PTRACE_SEIZE, pid, 0, 0) != 0) return StopError(pid, errno);
@@ -136,12 +164,13 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
   if (AwaitStop(pid, kStopNs, &status) == Stopping::kStopped) ptrace(PTRACE_DETACH, pid, 0, SignalOf(status));
   return base::Status(base::StatusCode::kUnavailable,
                       "no thread of process " + std::to_string(pid) +
-                          " is waiting, as is needed to load the recorder; try again, or start the program "
-                          "with lagwatch trace record -- PROGRAM");
+                          " came to a place where it can call a function (outside of the allocator, the "
+                          "loader and signal handlers); try again");
 }
 
 // Null when the thread went on before it could be stopped.
-base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid_t tid) {
+base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid_t tid,
+                                                                  const CallSafety* safety) {
   if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
     if (errno == ESRCH) return std::unique_ptr<RemoteCaller>();
     return StopError(pid, errno);
@@ -158,22 +187,26 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
   caller->stopped_ns_ = stopped_ns;
   uint64_t first_argument = 0;
   const long number = SyscallOf(pid, tid, &first_argument);
-  const bool is_waiting = IsHarmlessWait(number);
+  const auto place = PlaceOf(number);
   const bool has_state =
       SignalOf(status) == 0 && ReadRegisters(tid, &caller->before_->values) &&
       ReadVectors(tid, &caller->before_->vectors) &&
       ptrace(PTRACE_GETSIGMASK, tid, sizeof caller->signal_mask_, &caller->signal_mask_) == 0;
-  if (!is_waiting || !has_state) {
+  const bool is_safe =
+      has_state && (safety == nullptr ? place == StoppedIn::kWait
+                                      : place && safety->IsSafe(caller->before_->values, *place));
+  if (!is_safe) {
     ptrace(PTRACE_DETACH, tid, 0, SignalOf(status));
     caller->tid_ = 0;
     return std::unique_ptr<RemoteCaller>();
   }
   // Most calls the kernel makes again by itself; epoll_wait, of which it would not, the program shall
   // not see fail.
-  if (static_cast<int64_t>(ResultOf(caller->before_->values)) == -EINTR)
+  if (place != StoppedIn::kRunning && static_cast<int64_t>(ResultOf(caller->before_->values)) == -EINTR)
     MakeSyscallAgain(static_cast<uint64_t>(number), first_argument, &caller->before_->values);
   const uint64_t mask = MaskForCalls();
   ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+  caller->has_room_ = safety != nullptr && safety->HasRoom(caller->before_->values);
   caller->stack_pointer_ = StackPointerOf(caller->before_->values) - kKeptBytes;
   return caller;
 }
@@ -194,6 +227,7 @@ void RemoteCaller::Continue() {
 }
 
 base::Status RemoteCaller::UseOwnStack(uint64_t mmap_address, uint64_t munmap_address) {
+  if (has_room_) return {};  // each call lengthens the stop
   const auto memory = LAGWATCH_TRY(
       Call(mmap_address, {0, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                           static_cast<uint64_t>(-1), 0}));

@@ -12,17 +12,17 @@
 namespace lagwatch::tools {
 
 Stopping AwaitStop(pid_t tid, int64_t timeout_ns, int* status) {
-  // The thread's stop is short, if this is noticed soon.
-  constexpr timespec kShortPause{.tv_sec = 0, .tv_nsec = 10'000};
-  constexpr timespec kLongPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
-  const base::Clock& clock = base::SystemClock();
-  const int64_t begin_ns = clock.MonoNs();
-  while (clock.MonoNs() < begin_ns + timeout_ns) {
+  constexpr timespec kLongest{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
+  const int64_t deadline_ns = base::SystemClock().MonoNs() + timeout_ns;
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGCHLD);
+  while (base::SystemClock().MonoNs() < deadline_ns) {
     const pid_t found = waitpid(tid, status, __WALL | WNOHANG);
     if (found == tid) return WIFSTOPPED(*status) ? Stopping::kStopped : Stopping::kEnded;
     if (found < 0) return Stopping::kEnded;
-    const bool is_young = clock.MonoNs() < begin_ns + 10 * base::kNsPerMs;
-    nanosleep(is_young ? &kShortPause : &kLongPause, nullptr);
+    sigtimedwait(&stops, nullptr,
+                 &kLongest);  // ends as soon as the thread stops, where the signal is blocked
   }
   return Stopping::kLate;
 }

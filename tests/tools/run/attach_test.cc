@@ -86,6 +86,28 @@ TEST_F(AttachRunningTest, ReportsHangsFromAttachToDetachAndAgain) {
   EXPECT_EQ(program.Errors(), "");
 }
 
+TEST_F(AttachRunningTest, LoadsIntoAProgramThatNeverWaits) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "spin"});
+  ASSERT_TRUE(IsReady(program));
+  EXPECT_EQ(Do("attach", program.pid()), 0) << errors_;
+  const std::string threads = "/proc/" + std::to_string(program.pid()) + "/task";
+  EXPECT_GT(EntriesIn(threads), 1u);
+  EXPECT_EQ(Do("detach", program.pid()), 0) << errors_;
+  EXPECT_EQ(EntriesIn(threads), 1u);
+  EXPECT_EQ(kill(program.pid(), 0), 0);
+}
+
+TEST_F(AttachRunningTest, LoadsIntoAProgramWhoseThreadsWaitForEachOther) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "waiting"});
+  ASSERT_TRUE(IsReady(program));
+  usleep(100'000);
+  EXPECT_EQ(Do("attach", program.pid()), 0) << errors_;
+  EXPECT_EQ(Do("detach", program.pid()), 0) << errors_;
+  program.Signal(SIGUSR1);
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_EQ(program.Output(), "ready\ngood\n");
+}
+
 TEST_F(AttachRunningTest, LeavesNothingBehindAfterManyCycles) {
   Process program({LAGWATCH_ATTACHED_PROGRAM, "futex"});
   ASSERT_TRUE(IsReady(program));

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // An unprepared program to attach to. It prints "ready" and its end's result on stdin's end.
 //
-//   attached_program loop|spin|futex
+//   attached_program loop|spin|futex|waiting
 //
 // `loop` waits by poll(2), and is frozen for 600 ms by each line on its input. `spin` computes for good in
-// the main thread. `futex` runs the loop of `loop` on a second thread, while the main thread waits for it.
+// the main thread. `futex` runs the loop of `loop` on a second thread, while the main thread waits for it;
+// with `waiting` it waits for a semaphore that SIGUSR1 posts.
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
 namespace {
+
+sem_t g_is_over;
 
 [[gnu::noinline]] void FreezeForAWhile() {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(600);
@@ -41,10 +46,20 @@ void* RunLoop(void*) {
 
 int main(int argc, char** argv) {
   const char* way = argc > 1 ? argv[1] : "loop";
+  sem_init(&g_is_over, 0, 0);
+  struct sigaction post {};
+  post.sa_handler = [](int) { sem_post(&g_is_over); };
+  post.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &post, nullptr);
   std::puts("ready");
   std::fflush(stdout);
   volatile bool is_spinning = std::strcmp(way, "spin") == 0;
   while (is_spinning) asm volatile("");
+  if (std::strcmp(way, "waiting") == 0) {
+    while (sem_wait(&g_is_over) != 0) std::puts("interrupted");
+    std::puts("good");
+    return 0;
+  }
   void* result = nullptr;
   if (std::strcmp(way, "futex") == 0) {
     pthread_t worker;
