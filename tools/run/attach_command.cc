@@ -8,6 +8,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -19,12 +20,13 @@
 #include "base/text.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
-#include "tools/run/preload_attach.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
+#include "tools/run/attach_until.h"
 #include "tools/run/java.h"
 #include "tools/run/jvm_attach.h"
 #include "tools/run/preload.h"
+#include "tools/run/preload_attach.h"
 #include "tools/run/sidecar.h"
 #include "tools/run/watch_flags.h"
 
@@ -35,6 +37,7 @@ namespace fs = std::filesystem;
 
 struct AttachOptions : WatchFlags {
   sdk::PreloadConfig config;
+  std::string until;
   std::string target;
 };
 
@@ -121,9 +124,32 @@ base::Result<std::string> LoadIntoProgram(const AttachOptions& attach, pid_t pid
   return std::string();
 }
 
+int Detach(const std::string& target) {
+  auto pid = FindProcess(target);
+  if (!pid.ok()) return RefuseAttach("detach: " + pid.status().message());
+  if (base::Status status = IsJvm(*pid) ? CheckJvm(*pid) : CheckCanAttach(*pid); !status.ok())
+    return RefuseAttach("detach: " + status.message());
+  if (base::Status status =
+          IsJvm(*pid) ? LoadIntoJvm(*pid, FindAgent(), "stop=1") : DetachPreload(*pid).status();
+      !status.ok())
+    return RefuseAttach("detach: " + status.message());
+  std::cout << "process " << *pid << " is not watched any more\n";
+  return 0;
+}
+
+// Blocks them, so that they end the wait for the attachment's end instead of the command.
+void BlockEndSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int number : {SIGINT, SIGTERM}) sigaddset(&signals, number);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 int Attach(AttachOptions attach) {
   if (base::Status status = attach.ApplyNames(); !status.ok())
     return RefuseAttach("attach: " + status.message());
+  const auto end = AttachEnd::Parse(attach.until);
+  if (!end.ok()) return RefuseAttach("attach: " + end.status().message());
   auto pid = FindProcess(attach.target);
   if (!pid.ok()) return RefuseAttach("attach: " + pid.status().message());
   if (base::Status status = IsJvm(*pid) ? CheckJvm(*pid) : CheckCanAttach(*pid); !status.ok())
@@ -136,27 +162,22 @@ int Attach(AttachOptions attach) {
   if (options.spool_directory.empty() && (is_own || !options.endpoint.empty()))
     options.spool_directory = sdk::DefaultSpoolDirectory();
   if (!options.spool_directory.empty()) options.spool_directory = fs::absolute(options.spool_directory);
+  if (end->kind == AttachEnd::Kind::kHang && options.spool_directory.empty())
+    return RefuseAttach("attach: --until hang needs --spool for the program of another user");
+  if (end->kind != AttachEnd::Kind::kNone) BlockEndSignals();
   const auto stopped = LoadIntoProgram(attach, *pid);
   if (!stopped.ok()) return RefuseAttach("attach: " + stopped.status().message());
   std::cout << "process " << *pid << " is watched" << *stopped << "; `lagwatch detach " << *pid
             << "` ends that\n";
-  if (options.endpoint.empty()) return 0;
-  if (options.app.empty()) options.app = CommandOf(*pid);
-  base::Status status = StartSidecar(OwnProgram(), options, *pid);
-  return status.ok() ? 0 : Fail("reports stay in " + options.spool_directory + ": " + status.message());
-}
-
-int Detach(const std::string& target) {
-  auto pid = FindProcess(target);
-  if (!pid.ok()) return RefuseAttach("detach: " + pid.status().message());
-  if (base::Status status = IsJvm(*pid) ? CheckJvm(*pid) : CheckCanAttach(*pid); !status.ok())
-    return RefuseAttach("detach: " + status.message());
-  if (base::Status status =
-          IsJvm(*pid) ? LoadIntoJvm(*pid, FindAgent(), "stop=1") : DetachPreload(*pid).status();
-      !status.ok())
-    return RefuseAttach("detach: " + status.message());
-  std::cout << "process " << *pid << " is not watched any more\n";
-  return 0;
+  std::cout.flush();
+  int code = 0;
+  if (!options.endpoint.empty()) {
+    if (options.app.empty()) options.app = CommandOf(*pid);
+    base::Status status = StartSidecar(OwnProgram(), options, *pid);
+    if (!status.ok()) code = Fail("reports stay in " + options.spool_directory + ": " + status.message());
+  }
+  if (end->kind == AttachEnd::Kind::kNone || AwaitAttachEnd(*pid, *end, options.spool_directory)) return code;
+  return Detach(std::to_string(*pid));
 }
 
 }  // namespace
@@ -176,6 +197,9 @@ void AddAttachCommands(CLI::App* app, int* exit_code) {
       ->add_option("PID|NAME", options->target,
                    "The process, its name, or the main class or archive of a JVM")
       ->required();
+  attach->add_option("--until", options->until,
+                     "Stay, and detach after the first hang (hang), at the program's end (exit), or after a "
+                     "time (30s, 10m, 2h); Ctrl-C detaches at once. Default: return at once");
   AddWatchFlags(attach, options.get());
   attach
       ->add_option("--threads", options->config.threads,

@@ -108,6 +108,25 @@ TEST_F(AttachRunningTest, LoadsIntoAProgramWhoseThreadsWaitForEachOther) {
   EXPECT_EQ(program.Output(), "ready\ngood\n");
 }
 
+TEST_F(AttachRunningTest, DetachesAfterTheFirstHangOrATime) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
+  ASSERT_TRUE(IsReady(program));
+  Process attach({LAGWATCH_PROGRAM, "attach", std::to_string(program.pid()), "--until", "hang",
+                  "--threshold-ms", "200", "--spool", spool_});
+  ASSERT_TRUE(WaitUntil([&] { return attach.Output().find("is watched") != std::string::npos; }));
+  usleep(200'000);
+  Freeze(&program);
+  EXPECT_EQ(attach.Wait(), 0) << attach.Errors();
+  EXPECT_THAT(attach.Output(), HasSubstr("not watched any more"));
+  ASSERT_EQ(Reports(), 1u);
+  EXPECT_EQ(Ask({"reports"})[0]["ended"], true);
+  EXPECT_EQ(Do("attach", program.pid(), {"--until", "1s"}), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("not watched any more"));
+  EXPECT_EQ(Do("attach", program.pid(), {"--until", "soon"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("such as 30s"));
+  EXPECT_EQ(EntriesIn("/proc/" + std::to_string(program.pid()) + "/task"), 1u);
+}
+
 TEST_F(AttachRunningTest, LeavesNothingBehindAfterManyCycles) {
   Process program({LAGWATCH_ATTACHED_PROGRAM, "futex"});
   ASSERT_TRUE(IsReady(program));
