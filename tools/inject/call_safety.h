@@ -36,12 +36,12 @@ class CallSafety {
  private:
   bool IsReturnAddress(uint64_t address) const;
   bool IsInLoader(uint64_t address) const { return loader_.HoldsCode(address); }
-  bool IsInUnsafeFunction(uint64_t address) const;
 
   pid_t pid_ = 0;
   LoadedLibrary libc_;
   LoadedLibrary loader_;
   std::vector<CodeRange> unsafe_;  // functions
+  std::vector<CodeRange> allocator_;
   bool has_own_allocator_ = false;
 };
 

@@ -15,25 +15,34 @@
 namespace lagwatch::tools {
 namespace {
 
-// Functions that hold locks of the C library while they call others or are interrupted.
-constexpr const char* kUnsafe[] = {"malloc",         "calloc",         "realloc",
-                                   "free",           "memalign",       "posix_memalign",
-                                   "valloc",         "aligned_alloc",  "malloc_trim",
-                                   "mallinfo",       "mallinfo2",      "fork",
-                                   "vfork",          "posix_spawn",    "posix_spawnp",
-                                   "system",         "popen",          "dl_iterate_phdr",
-                                   "dlopen",         "dlmopen",        "dlclose",
-                                   "dlsym",          "dlvsym",         "dlinfo",
-                                   "dladdr",         "dladdr1",        "exit",
-                                   "pthread_create", "pthread_exit",   "pthread_setattr_default_np",
-                                   "__cxa_finalize", "__libc_freeres", "pthread_getattr_np",
-                                   "abort",          "reallocarray",   "cfree"};
+// Functions that hold locks of the C library while they call others.
+constexpr const char* kUnsafe[] = {"fork",
+                                   "vfork",
+                                   "posix_spawn",
+                                   "posix_spawnp",
+                                   "dl_iterate_phdr",
+                                   "dlopen",
+                                   "dlmopen",
+                                   "dlclose",
+                                   "dlsym",
+                                   "dlvsym",
+                                   "dlinfo",
+                                   "dladdr",
+                                   "dladdr1",
+                                   "__cxa_finalize",
+                                   "pthread_create",
+                                   "exit",
+                                   "abort",
+                                   "pthread_exit",
+                                   "pthread_getattr_np"};
 constexpr const char* kAllocator[] = {"malloc", "calloc", "realloc",        "free",        "memalign",
                                       "valloc", "_Znwm",  "posix_memalign", "_ZdlPv",      "_ZdlPvm",
                                       "_Znam",  "_ZdaPv", "aligned_alloc",  "reallocarray"};
 // Return addresses in the loader that the call of a constructor has at least.
 constexpr int kLoaderFramesOfAnOpening = 4;
 constexpr uint64_t kStackWords = 16 * 1024 / sizeof(uint64_t);
+constexpr size_t kInnermostWords =
+    256;  // hold the frames of the allocator, which calls nothing outside of it
 constexpr uint64_t kCallRoomBytes = 64 * 1024;
 
 struct StackMapping {
@@ -74,6 +83,25 @@ bool IsSignalReturn(pid_t pid, uint64_t address) {
   return ReadBytes(pid, address, code, sizeof code) == sizeof code && std::ranges::equal(code, kCode);
 }
 
+// Whether the kernel's frame of a signal handler begins at `words[at]`, and was not overwritten since.
+bool IsSignalFrame(const std::vector<uint64_t>& words, size_t at) {
+#if defined(__x86_64__)
+  constexpr size_t kFlags = 1;
+  constexpr size_t kLink = 2;
+  constexpr size_t kSegments = 24;
+  constexpr uint64_t kMostFlags = 15;
+  constexpr uint16_t kUserCode = 0x33;
+  return at + kSegments < words.size() && words[at + kFlags] <= kMostFlags && words[at + kLink] == 0 &&
+         static_cast<uint16_t>(words[at + kSegments]) == kUserCode;
+#else
+  return at < words.size();
+#endif
+}
+
+bool IsInOneOf(const std::vector<CodeRange>& ranges, uint64_t address) {
+  return std::ranges::any_of(ranges, [&](const CodeRange& range) { return range.Holds(address); });
+}
+
 }  // namespace
 
 base::Result<CallSafety> CallSafety::Create(pid_t pid) {
@@ -85,6 +113,7 @@ base::Result<CallSafety> CallSafety::Create(pid_t pid) {
     const CodeRange range = safety.libc_.RangeOf(name);
     if (range.begin != 0) safety.unsafe_.push_back(range);
   }
+  for (const char* name : kAllocator) safety.allocator_.push_back(safety.libc_.RangeOf(name));
   // An allocator in front of the C library's takes locks in functions of any name.
   std::error_code error;
   const std::string program = std::filesystem::read_symlink(ProcessFolder(pid) / "exe", error).filename();
@@ -93,13 +122,9 @@ base::Result<CallSafety> CallSafety::Create(pid_t pid) {
     const auto library = LoadedLibrary::Find(pid, name);
     if (!library.ok() || library->AddressOf("malloc") == 0) continue;
     safety.has_own_allocator_ = true;
-    for (const char* function : kAllocator) safety.unsafe_.push_back(library->RangeOf(function));
+    for (const char* function : kAllocator) safety.allocator_.push_back(library->RangeOf(function));
   }
   return safety;
-}
-
-bool CallSafety::IsInUnsafeFunction(uint64_t address) const {
-  return std::ranges::any_of(unsafe_, [&](const CodeRange& range) { return range.Holds(address); });
 }
 
 // Follows a call instruction.
@@ -123,7 +148,7 @@ bool CallSafety::IsReturnAddress(uint64_t address) const {
 
 bool CallSafety::IsSafe(const ThreadRegisters& registers, StoppedIn place) const {
   const uint64_t at = ProgramCounterOf(registers);
-  if (IsInLoader(at) || IsInUnsafeFunction(at)) return false;
+  if (IsInLoader(at)) return false;
   // The C library's own code may be about to take or release a lock at any instruction.
   if (place == StoppedIn::kRunning && (libc_.HoldsCode(at) || has_own_allocator_)) return false;
   const uint64_t top = StackPointerOf(registers);
@@ -132,12 +157,20 @@ bool CallSafety::IsSafe(const ThreadRegisters& registers, StoppedIn place) const
   words.resize(ReadBytes(pid_, top, words.data(), words.size() * sizeof(uint64_t)) / sizeof(uint64_t));
   if (words.empty()) return false;
   int loader_frames = 0;
-  for (const uint64_t word : words) {
-    if (libc_.HoldsCode(word) && IsSignalReturn(pid_, word)) return false;
-    if (IsInUnsafeFunction(word) && IsReturnAddress(word)) return false;
-    if (IsInLoader(word) && IsReturnAddress(word)) ++loader_frames;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const uint64_t word = words[i];
+    if (libc_.HoldsCode(word) && IsSignalReturn(pid_, word) && IsSignalFrame(words, i)) return false;
+    if (IsInLoader(word) && IsReturnAddress(word)) {
+      if (++loader_frames >= kLoaderFramesOfAnOpening) return false;
+      if (place == StoppedIn::kFutex && i < kInnermostWords) return false;
+    }
+    if (place == StoppedIn::kWait) continue;
+    if (IsInOneOf(unsafe_, word) && IsReturnAddress(word)) return false;
+    if (place == StoppedIn::kFutex && i < kInnermostWords && IsInOneOf(allocator_, word) &&
+        IsReturnAddress(word))
+      return false;
   }
-  return loader_frames < (place == StoppedIn::kWait ? kLoaderFramesOfAnOpening : 1);
+  return true;
 }
 
 bool CallSafety::HasRoom(const ThreadRegisters& registers) const {

@@ -33,8 +33,9 @@ class HelperThread {
   base::Status Call(uint64_t address, const std::vector<uint64_t>& arguments);
   // The text at `address`, of `bytes` at most. Errors: kIo.
   base::Result<std::string> Read(uint64_t address, size_t bytes) const;
-  // The time that the process's own thread was stopped.
+  // The time that the process's own thread was stopped, without the time that it waited for a processor.
   int64_t stop_ns() const { return stop_ns_; }
+  int64_t queued_ns() const { return queued_ns_; }
 
  private:
   struct Registers;
@@ -48,6 +49,7 @@ class HelperThread {
   uint64_t pause_;
   uint64_t stack_pointer_ = 0;  // below all that is in use
   int64_t stop_ns_ = 0;
+  int64_t queued_ns_ = 0;
   bool is_lost_ = false;  // a call did not return
   std::unique_ptr<Registers> before_;
 };

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <system_error>
 
 #include "base/clock.h"
 #include "tools/inject/call_registers.h"
@@ -34,6 +36,39 @@ bool WriteWords(pid_t pid, uint64_t address, const std::vector<uint64_t>& words)
   return process_vm_writev(pid, &from, 1, &to, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
+std::string TaskFolder(pid_t pid, pid_t tid) {
+  return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid);
+}
+
+// 0 if the thread does not sleep in pause(2).
+uint64_t StackPointerInPause(pid_t pid, pid_t tid) {
+  constexpr int kArguments = 6;
+  std::ifstream words(TaskFolder(pid, tid) + "/syscall");
+  long number = -1;
+  if (!(words >> number) || number != kPauseSyscall) return 0;
+  std::string word;
+  for (int i = 0; i <= kArguments; ++i) words >> word;
+  return std::strtoull(word.c_str(), nullptr, 16);
+}
+
+// The thread whose block of the C library, at the upper end of its stack, is at `thread`, once it sleeps in
+// pause(2); 0 if there is none.
+pid_t FindPausing(pid_t pid, uint64_t thread) {
+  constexpr uint64_t kMostUsedBytes = 64 * 1024;
+  const int64_t deadline_ns = base::SystemClock().MonoNs() + kHelperStartNs;
+  do {
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
+      const pid_t tid = std::atoi(entry.path().filename().c_str());
+      const uint64_t at = StackPointerInPause(pid, tid);
+      if (at != 0 && at < thread && thread - at < kMostUsedBytes) return tid;
+    }
+    nanosleep(&kHelperPause, nullptr);
+  } while (base::SystemClock().MonoNs() < deadline_ns);
+  return 0;
+}
+
 }  // namespace
 
 struct HelperThread::Registers {
@@ -54,24 +89,29 @@ base::Result<std::unique_ptr<HelperThread>> HelperThread::Start(pid_t pid, const
       return base::Status(base::StatusCode::kInvalid,
                           libc.path() + " has no threads of its own (it is older than glibc 2.34)");
   }
-  std::unique_ptr<HelperThread> helper;
   uint64_t thread = 0;
+  int64_t stop_ns = 0;
+  int64_t queued_ns = 0;
   {
     const ScopedSignalBlock block;
     auto caller = LAGWATCH_TRY(RemoteCaller::Stop(pid));
     if (base::Status status = caller->UseOwnStack(mmap, munmap); !status.ok()) return status;
     const auto place = LAGWATCH_TRY(caller->Copy(std::string(kWordBytes, '\0')));
-    pid_t tid = 0;
-    const auto error = LAGWATCH_TRY(caller->CallAndNoteThread(create, {place, 0, pause, 0}, &tid));
-    if (error != 0 || tid == 0) return HelperFailed("the process could not start a thread");
+    const auto error = LAGWATCH_TRY(caller->Call(create, {place, 0, pause, 0}));
+    if (error != 0) return HelperFailed("the process could not start a thread");
     thread = LAGWATCH_TRY(caller->ReadWord(place));
-    helper.reset(new HelperThread(pid, tid, pause));
     caller->Continue();
-    helper->stop_ns_ = caller->stop_ns();
+    stop_ns = caller->stop_ns();
+    queued_ns = caller->queued_ns();
   }
-  if (!helper->AwaitPause(0, kHelperStartNs) || !helper->Stop()) {
+  const pid_t tid = FindPausing(pid, thread);
+  if (tid == 0) return HelperFailed("the thread that the process started does not run");
+  std::unique_ptr<HelperThread> helper(new HelperThread(pid, tid, pause));
+  helper->stop_ns_ = stop_ns;
+  helper->queued_ns_ = queued_ns;
+  if (!helper->Stop()) {
     helper->is_lost_ = true;
-    return HelperFailed("the thread that the process started does not run");
+    return HelperFailed("the thread that the process started has ended");
   }
   const bool is_known = ReadRegisters(helper->tid_, &helper->before_->values);
   ptrace(PTRACE_DETACH, helper->tid_, 0, 0);
@@ -86,33 +126,19 @@ HelperThread::~HelperThread() {
   EndSyscall(&before_->values);
   WriteRegisters(tid_, before_->values);
   ptrace(PTRACE_DETACH, tid_, 0, 0);
-  const std::string folder = "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(tid_);
+  const std::string folder = TaskFolder(pid_, tid_);
   const int64_t deadline_ns = base::SystemClock().MonoNs() + kHelperStartNs;
   while (access(folder.c_str(), F_OK) == 0 && base::SystemClock().MonoNs() < deadline_ns)
     nanosleep(&kHelperPause, nullptr);
 }
 
-// `stack_pointer`: 0 for any.
 bool HelperThread::AwaitPause(uint64_t stack_pointer, int64_t timeout_ns) const {
-  const std::string path = "/proc/" + std::to_string(pid_) + "/task/" + std::to_string(tid_) + "/syscall";
+  constexpr uint64_t kPauseFrameBytes = 256;
   const int64_t deadline_ns = base::SystemClock().MonoNs() + timeout_ns;
   do {
-    std::ifstream file(path);
-    std::string line;
-    if (!std::getline(file, line)) return false;  // it has ended
-    std::istringstream words(line);
-    long number = -1;
-    constexpr int kArguments = 6;
-    std::string argument;
-    words >> number;
-    for (int i = 0; i < kArguments; ++i) words >> argument;
-    uint64_t at = 0;
-    words >> std::hex >> argument;
-    if (!argument.empty()) at = std::stoull(argument, nullptr, 16);
-    constexpr uint64_t kPauseFrameBytes = 256;
-    if (number == kPauseSyscall &&
-        (stack_pointer == 0 || (at <= stack_pointer && stack_pointer - at < kPauseFrameBytes)))
-      return true;
+    const uint64_t at = StackPointerInPause(pid_, tid_);
+    if (at != 0 && at <= stack_pointer && stack_pointer - at < kPauseFrameBytes) return true;
+    if (access(TaskFolder(pid_, tid_).c_str(), F_OK) != 0) return false;  // it has ended
     nanosleep(&kHelperPause, nullptr);
   } while (base::SystemClock().MonoNs() < deadline_ns);
   return false;

@@ -37,14 +37,13 @@ class RemoteCaller {
   // Returns the result of the function at `address`. Errors: kUnavailable if it does not return in
   // time, or faults.
   base::Result<uint64_t> Call(uint64_t address, const std::vector<uint64_t>& arguments);
-  // Likewise, of a function that creates a thread: *tid is the thread's, 0 if it did not.
-  base::Result<uint64_t> CallAndNoteThread(uint64_t address, const std::vector<uint64_t>& arguments,
-                                           pid_t* tid);
   base::Result<uint64_t> ReadWord(uint64_t address) const;
   // Lets the thread continue; nothing can be called any more.
   void Continue();
-  // The time that the thread was stopped, once it continues.
+  // Once it continues: the time that the thread was stopped, and the time that it waited for a processor
+  // meanwhile, because others ran.
   int64_t stop_ns() const { return stop_ns_; }
+  int64_t queued_ns() const { return queued_ns_; }
 
  private:
   struct Registers;
@@ -57,9 +56,9 @@ class RemoteCaller {
 
   pid_t pid_;
   pid_t tid_;
-  pid_t new_tid_ = 0;
   int64_t stopped_ns_ = 0;
   int64_t stop_ns_ = 0;
+  int64_t queued_ns_ = 0;
   uint64_t stack_pointer_ = 0;  // below all that is in use
   uint64_t own_stack_ = 0;      // 0: none
   uint64_t munmap_address_ = 0;

@@ -82,6 +82,15 @@ long SyscallOf(pid_t pid, pid_t tid, uint64_t* first_argument = nullptr) {
   return std::stol(word);
 }
 
+// The time that the thread has waited for a processor, since its start.
+int64_t QueuedNs(pid_t pid, pid_t tid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/schedstat");
+  int64_t run_ns = 0;
+  int64_t queued_ns = 0;
+  file >> run_ns >> queued_ns;
+  return queued_ns;
+}
+
 // The main thread first.
 std::vector<pid_t> ThreadsOf(pid_t pid) {
   std::vector<pid_t> threads{pid};
@@ -175,6 +184,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
     if (errno == ESRCH) return std::unique_ptr<RemoteCaller>();
     return StopError(pid, errno);
   }
+  const int64_t queued_ns = QueuedNs(pid, tid);
   const int64_t stopped_ns = MonoNow();
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   int status = 0;
@@ -185,6 +195,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
                         "a thread of process " + std::to_string(pid) + " does not stop");
   std::unique_ptr<RemoteCaller> caller(new RemoteCaller(pid, tid));
   caller->stopped_ns_ = stopped_ns;
+  caller->queued_ns_ = queued_ns;
   uint64_t first_argument = 0;
   const long number = SyscallOf(pid, tid, &first_argument);
   const auto place = PlaceOf(number);
@@ -222,8 +233,10 @@ void RemoteCaller::Continue() {
   WriteVectors(tid_, before_->vectors);
   ptrace(PTRACE_SETSIGMASK, tid_, sizeof signal_mask_, &signal_mask_);
   ptrace(PTRACE_DETACH, tid_, 0, 0);
+  const int64_t queued_ns = QueuedNs(pid_, tid_) - queued_ns_;
+  stop_ns_ = MonoNow() - stopped_ns_ - queued_ns;
+  queued_ns_ = queued_ns;
   tid_ = 0;
-  stop_ns_ = MonoNow() - stopped_ns_;
 }
 
 base::Status RemoteCaller::UseOwnStack(uint64_t mmap_address, uint64_t munmap_address) {
@@ -271,19 +284,6 @@ base::Result<uint64_t> RemoteCaller::Call(uint64_t address, const std::vector<ui
   return ResultOf(registers);
 }
 
-base::Result<uint64_t> RemoteCaller::CallAndNoteThread(uint64_t address,
-                                                       const std::vector<uint64_t>& arguments, pid_t* tid) {
-  new_tid_ = 0;
-  ptrace(PTRACE_SETOPTIONS, tid_, 0, PTRACE_O_TRACECLONE);
-  auto result = Call(address, arguments);
-  ptrace(PTRACE_SETOPTIONS, tid_, 0, 0);
-  int status = 0;
-  if (new_tid_ != 0 && AwaitStop(new_tid_, kStopNs, &status) == Stopping::kStopped)
-    ptrace(PTRACE_DETACH, new_tid_, 0, 0);
-  *tid = new_tid_;
-  return result;
-}
-
 base::Result<uint64_t> RemoteCaller::ReadWord(uint64_t address) const {
   uint64_t word = 0;
   iovec to{&word, sizeof word};
@@ -314,10 +314,6 @@ base::Status RemoteCaller::AwaitReturn() {
               "a call in process " + std::to_string(pid_) + " does not return"};
     }
     // Other stops are stops of the whole process, or events of ours.
-    unsigned long created = 0;
-    if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_CLONE << 8)) &&
-        ptrace(PTRACE_GETEVENTMSG, tid_, 0, &created) == 0)
-      new_tid_ = static_cast<pid_t>(created);
     signal_number = 0;
   } while (WSTOPSIG(status) != SIGSEGV && WSTOPSIG(status) != SIGBUS && WSTOPSIG(status) != SIGILL);
   return {};

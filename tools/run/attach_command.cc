@@ -117,7 +117,8 @@ sdk::PreloadConfig ConfigOf(const AttachOptions& attach, pid_t pid) {
 base::Result<std::string> LoadIntoProgram(const AttachOptions& attach, pid_t pid) {
   if (!IsJvm(pid)) {
     const auto attached = LAGWATCH_TRY(AttachPreload(pid, ConfigOf(attach, pid)));
-    return " (a thread was stopped for " + std::to_string(attached.stop_ns / 1000) + " µs)";
+    return " (a thread was stopped for " + std::to_string(attached.stop_ns / 1000) + " µs, and waited " +
+           std::to_string(attached.queued_ns / 1000) + " µs for a processor)";
   }
   const auto texts = LAGWATCH_TRY(AgentOptionTexts(OptionsOfProgram(attach), /*with_children=*/true));
   if (base::Status status = LoadIntoJvm(pid, FindAgent(), texts); !status.ok()) return status;

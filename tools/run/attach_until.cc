@@ -32,14 +32,13 @@ HangCounts CountHangs(pid_t pid, const std::string& spool_directory) {
   for (const std::string& name : *names) {
     const auto segment = reader.Read(name);
     if (!segment.ok()) continue;
-    bool is_of_process = false;
     for (const report::OwnedRecord& record : segment->records) {
       if (record.type == report::RecordType::kReport) {
         const auto decoded = report::DecodeReport(record.payload);
-        is_of_process = decoded.ok() && decoded->pid == static_cast<uint32_t>(pid);
-        counts.begun += is_of_process ? 1 : 0;
+        if (decoded.ok() && decoded->pid == static_cast<uint32_t>(pid)) ++counts.begun;
+      } else if (record.type == report::RecordType::kHangEnd) {
+        ++counts.ended;
       }
-      if (record.type == report::RecordType::kHangEnd && is_of_process) ++counts.ended;
     }
   }
   return counts;

@@ -12,9 +12,10 @@
 
 namespace lagwatch::tools {
 
-// The time that the process's own thread was stopped.
+// The time that the process's own thread was stopped, and the time that it waited for a processor meanwhile.
 struct Attached {
   int64_t stop_ns = 0;
+  int64_t queued_ns = 0;
 };
 
 // Ok if the library can be loaded into the process. Errors: kNotFound, kInvalid, kUnauthorized, saying why

@@ -114,7 +114,7 @@ base::Result<Attached> AttachPreload(pid_t pid, const sdk::PreloadConfig& config
   const auto answer = LAGWATCH_TRY(helper->Copy(std::string(kAnswerBytes, '\0')));
   if (base::Status status = helper->Call(attach, {text, answer, kAnswerBytes}); !status.ok()) return status;
   if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
-  return Attached{.stop_ns = helper->stop_ns()};
+  return Attached{.stop_ns = helper->stop_ns(), .queued_ns = helper->queued_ns()};
 }
 
 base::Result<Attached> DetachPreload(pid_t pid) {
@@ -128,7 +128,7 @@ base::Result<Attached> DetachPreload(pid_t pid) {
   const auto answer = LAGWATCH_TRY(helper->Copy(std::string(kAnswerBytes, '\0')));
   if (base::Status status = helper->Call(*detach, {answer, kAnswerBytes}); !status.ok()) return status;
   if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
-  return Attached{.stop_ns = helper->stop_ns()};
+  return Attached{.stop_ns = helper->stop_ns(), .queued_ns = helper->queued_ns()};
 }
 
 }  // namespace lagwatch::tools
