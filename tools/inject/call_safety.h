@@ -18,7 +18,7 @@ namespace lagwatch::tools {
 // The place where a thread was stopped.
 enum class StoppedIn : uint8_t {
   kWait,     // a system call that waits for something outside of the process
-  kFutex,    // a wait for a thread of the process
+  kFutex,    // a wait for a thread of the process, or a short call
   kRunning,  // its own code
 };
 

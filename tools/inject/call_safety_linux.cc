@@ -160,11 +160,12 @@ bool CallSafety::IsSafe(const ThreadRegisters& registers, StoppedIn place) const
   for (size_t i = 0; i < words.size(); ++i) {
     const uint64_t word = words[i];
     if (libc_.HoldsCode(word) && IsSignalReturn(pid_, word) && IsSignalFrame(words, i)) return false;
+    // A constructor that waits keeps the loader's lock, which its own thread may take again.
+    if (place == StoppedIn::kWait) continue;
     if (IsInLoader(word) && IsReturnAddress(word)) {
       if (++loader_frames >= kLoaderFramesOfAnOpening) return false;
       if (place == StoppedIn::kFutex && i < kInnermostWords) return false;
     }
-    if (place == StoppedIn::kWait) continue;
     if (IsInOneOf(unsafe_, word) && IsReturnAddress(word)) return false;
     if (place == StoppedIn::kFutex && i < kInnermostWords && IsInOneOf(allocator_, word) &&
         IsReturnAddress(word))

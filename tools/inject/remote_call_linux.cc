@@ -64,7 +64,10 @@ constexpr long kInNoSyscall = -2;
 // None: a call that is not safe to leave and make again.
 std::optional<StoppedIn> PlaceOf(long number) {
   if (number == kInNoSyscall) return StoppedIn::kRunning;
-  if (number == SYS_futex) return StoppedIn::kFutex;
+  static constexpr long kHoldNoLock[] = {SYS_futex,        SYS_clock_gettime, SYS_getrusage, SYS_times,
+                                         SYS_gettimeofday, SYS_sched_yield,   SYS_write,     SYS_writev,
+                                         SYS_lseek,        SYS_sendto,        SYS_sendmsg,   SYS_getpid};
+  if (std::ranges::find(kHoldNoLock, number) != std::end(kHoldNoLock)) return StoppedIn::kFutex;
   if (IsHarmlessWait(number)) return StoppedIn::kWait;
   return std::nullopt;
 }
