@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -35,6 +36,25 @@ bool WriteWords(pid_t pid, uint64_t address, const std::vector<uint64_t>& words)
   iovec to{reinterpret_cast<void*>(address), bytes};
   return process_vm_writev(pid, &from, 1, &to, 1, 0) == static_cast<ssize_t>(bytes);
 }
+
+// While a thread of another process is stopped, this one waits for no processor, where that is permitted.
+class ScopedPriority {
+ public:
+  ScopedPriority() {
+    const sched_param first{.sched_priority = 1};
+    is_raised_ = sched_getscheduler(0) == SCHED_OTHER &&
+                 sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
+  }
+  ~ScopedPriority() {
+    const sched_param standard{.sched_priority = 0};
+    if (is_raised_) sched_setscheduler(0, SCHED_OTHER, &standard);
+  }
+  ScopedPriority(const ScopedPriority&) = delete;
+  ScopedPriority& operator=(const ScopedPriority&) = delete;
+
+ private:
+  bool is_raised_ = false;
+};
 
 std::string TaskFolder(pid_t pid, pid_t tid) {
   return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid);
@@ -94,6 +114,7 @@ base::Result<std::unique_ptr<HelperThread>> HelperThread::Start(pid_t pid, const
   int64_t queued_ns = 0;
   {
     const ScopedSignalBlock block;
+    const ScopedPriority priority;
     auto caller = LAGWATCH_TRY(RemoteCaller::Stop(pid));
     if (base::Status status = caller->UseOwnStack(mmap, munmap); !status.ok()) return status;
     const auto place = LAGWATCH_TRY(caller->Copy(std::string(kWordBytes, '\0')));
