@@ -236,6 +236,10 @@ void ProcessMonitor::UnwatchLoop(watchdog::WatchedLoop* loop) {
   registry_.Remove(loop);
 }
 
+void ProcessMonitor::UnwatchAllLoops() {
+  for (watchdog::WatchedLoop& loop : registry_.places()) registry_.Remove(&loop);
+}
+
 bool ProcessMonitor::AskForTrace() {
   std::lock_guard lock(mutex_);
   return monitor_ != nullptr && monitor_->TraceNow();

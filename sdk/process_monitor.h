@@ -74,6 +74,8 @@ class ProcessMonitor {
   // For the calling thread; its loops are forgotten when it ends.
   watchdog::WatchedLoop* WatchLoop(const char* name);
   void UnwatchLoop(watchdog::WatchedLoop* loop);
+  // Those of all threads, for a monitor that is stopped.
+  void UnwatchAllLoops();
 
   // Asks for a dump; false when none will be made, because the monitor is off or one was asked for just
   // before. Context: any.

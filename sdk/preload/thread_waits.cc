@@ -67,6 +67,14 @@ bool IsToBePrepared(const ThreadWaits& waits) {
 // The place is freed when the thread's specific data are destroyed, and may be another loop's by now; other
 // destructors of the thread may wait after that.
 void ForgetFreedPlace(ThreadWaits* waits) {
+  // Relaxed: a thread that learns of it one wait later is as good.
+  const uint32_t attaches = g_wait_switches.attaches.load(std::memory_order_relaxed);
+  if (waits->attaches != attaches && !waits->is_busy) [[unlikely]] {
+    const bool is_in_confined_child = waits->is_in_confined_child;
+    *waits = {};
+    waits->attaches = attaches;
+    waits->is_in_confined_child = is_in_confined_child;
+  }
   // Relaxed: the thread itself has freed it.
   if (waits->loop == nullptr || waits->loop->generation.load(std::memory_order_relaxed) == waits->generation)
     return;

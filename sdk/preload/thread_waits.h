@@ -17,6 +17,7 @@ namespace lagwatch::sdk {
 // The preloaded library's state of a thread; all zero at first.
 struct ThreadWaits {
   watchdog::WatchedLoop* loop = nullptr;
+  uint32_t attaches = 0;      // WaitSwitches::attaches, when the other members were last cleared
   uint32_t generation = 0;    // of the loop's place, while it is this thread's
   uintptr_t busy_frame = 0;   // of the BeginWait or EndWait that has set is_busy
   int looks_left = 0;         // at a thread that is not watched (yet)
@@ -38,6 +39,7 @@ extern constinit thread_local ThreadWaits t_waits __attribute__((tls_model("init
 struct WaitSwitches {
   std::atomic<bool> is_off{false};       // for good: the hooks only forward their calls
   std::atomic<bool> start_tried{false};  // this process has tried to start its monitor
+  std::atomic<uint32_t> attaches{0};     // begun and ended: threads forget the state of the one before
 };
 extern constinit WaitSwitches g_wait_switches;
 

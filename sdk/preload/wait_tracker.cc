@@ -52,26 +52,27 @@ class Preload {
     return *instance;
   }
 
-  bool is_wanted() const { return is_wanted_; }
-  bool is_seccomp_allowed() const { return config_.options.process.seccomp_allows_lagwatch; }
+  bool is_wanted() const { return is_wanted_.load(); }
+  bool is_seccomp_allowed() const { return config().options.process.seccomp_allows_lagwatch; }
 
   // Whether other threads are watched when the main thread runs no loop.
-  bool IsAuto() const { return config_.threads == "auto"; }
+  bool IsAuto() const { return config().threads == "auto"; }
 
   bool ShouldWatch(const char* thread_name) const {
-    if (config_.threads == "all") return true;
-    if (config_.threads == "main" || IsAuto()) return gettid() == getpid();
-    return config_.threads == thread_name;
+    const std::string& threads = config().threads;
+    if (threads == "all") return true;
+    if (threads == "main" || IsAuto()) return gettid() == getpid();
+    return threads == thread_name;
   }
 
   // Whether this process is recorded, whatever program it becomes by exec. Children are not.
   bool IsTraced() const {
-    return !config_.trace_arena.empty() && config_.trace_pid == static_cast<uint32_t>(getpid());
+    return !config().trace_arena.empty() && config().trace_pid == static_cast<uint32_t>(getpid());
   }
   // Not under a filter that was installed between `lagwatch run` and the program: it may not know our calls.
   bool MayRun() const {
     if (is_seccomp_allowed()) return true;
-    return base::ReadSeccomp().filters <= config_.seccomp_filters;
+    return base::ReadSeccomp().filters <= config().seccomp_filters;
   }
   // The process that started it may have forbidden this, too.
   static bool HasTicks() {
@@ -79,32 +80,49 @@ class Preload {
     return prctl(PR_GET_TSC, &mode) != 0 || mode == PR_TSC_ENABLE;
   }
   void StartTrace() const {
-    if (IsTraced()) StartTraceRecording(config_);
+    if (IsTraced()) StartTraceRecording(config());
   }
 
   void StartMonitor() {
-    Options options = config_.options;
-    options.app = AppName(config_);
+    const PreloadConfig& config = this->config();
+    Options options = config.options;
+    options.app = AppName(config);
     options.process.seccomp_allows_lagwatch = true;  // MayRun() has looked
     // One recording at a time.
-    if (!config_.trace_arena.empty()) options.trace.is_on = options.slow.is_reported = false;
+    if (!config.trace_arena.empty()) options.trace.is_on = options.slow.is_reported = false;
     MonitorOptions monitor_options = ToMonitorOptions(options);
-    monitor_options.is_sent = config_.is_sent != 0;
+    monitor_options.is_sent = config.is_sent != 0;
     ProcessMonitor& monitor = ProcessMonitor::Instance();
     if (monitor.Start({.options = monitor_options}) == ProcessMonitor::StartResult::kOff)
       NoteUnwatched(monitor.why_off().c_str());
   }
 
+  // A process that is followed by `lagwatch run` keeps its configuration.
+  bool TryAttach(const PreloadConfig& config) {
+    if (is_wanted()) return false;
+    const bool is_first = config_.load() == &standard_;
+    if (is_first || this->config().ToText() != config.ToText()) config_.store(new PreloadConfig(config));
+    if (is_first) SetUp("");
+    is_wanted_.store(true);
+    return true;
+  }
+  void Detach() { is_wanted_.store(false); }
+
  private:
   Preload() {
     const char* text = std::getenv(kPreloadConfigVariable);
-    is_wanted_ = text != nullptr;
-    if (!is_wanted_) return;
-    config_ = PreloadConfig::Parse(text);
-    is_wanted_ = config_.is_watched != 0;
-    SetUpFollowing(config_, RestoreEnvironment(config_));
+    if (text == nullptr) return;
+    const auto* config = new PreloadConfig(PreloadConfig::Parse(text));
+    config_.store(config);
+    is_wanted_.store(config->is_watched != 0);
+    SetUp(RestoreEnvironment(*config));
+    BeginSummary(*config);
+  }
+
+  // Once.
+  void SetUp(const std::string& library) {
+    SetUpFollowing(config(), library);
     FindExecFunctions();
-    BeginSummary(config_);
     pthread_atfork(nullptr, nullptr, [] {
       if (base::IsConfined()) return;
       g_process.store(getpid());
@@ -118,8 +136,11 @@ class Preload {
     });
   }
 
-  bool is_wanted_ = false;
-  PreloadConfig config_;
+  const PreloadConfig& config() const { return *config_.load(); }
+
+  const PreloadConfig standard_;
+  std::atomic<bool> is_wanted_{false};
+  std::atomic<const PreloadConfig*> config_{&standard_};  // leaked: threads may read it
 };
 
 bool HasMemory() {
@@ -293,6 +314,34 @@ void PrepareThread(ThreadWaits* waits) {
     waits->looks_left = 0;
     NoteUnwatched(kNoMemory);
   }
+}
+
+std::string BeginAttached(const PreloadConfig& config) {
+  if (g_wait_switches.is_off.load()) return kConfined;
+  Preload& preload = Preload::Instance();
+  if (!Preload::HasTicks()) return kNoTicks;
+  ProcessMonitor& monitor = ProcessMonitor::Instance();
+  if (!monitor.CanWatchLoops()) return kNoKey;
+  g_process.store(getpid());
+  if (!preload.TryAttach(config)) return "`lagwatch run` watches it already";
+  ForgetThreadChoice();
+  g_wait_switches.start_tried.store(false);
+  StartOnce();
+  std::string why = monitor.why_off();
+  if (!why.empty()) {
+    preload.Detach();
+    return why;
+  }
+  g_wait_switches.attaches.fetch_add(1);
+  return {};
+}
+
+void EndAttached() {
+  Preload::Instance().Detach();
+  StopMonitorAndTrace();
+  ProcessMonitor::Instance().UnwatchAllLoops();
+  ForgetThreadChoice();
+  g_wait_switches.attaches.fetch_add(1);
 }
 
 MonitorPause StopForConfinement(Confinement confinement) {

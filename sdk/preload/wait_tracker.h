@@ -7,7 +7,9 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 
+#include "sdk/preload/environment/preload_config.h"
 #include "sdk/preload/thread_waits.h"
 
 namespace lagwatch::sdk {
@@ -15,6 +17,14 @@ namespace lagwatch::sdk {
 // Finds out whether the calling thread is to be watched, and starts the monitor if need be. The caller has
 // disabled cancellation. Context: background.
 void PrepareThread(ThreadWaits* waits);
+
+// Watches this process as `config` says, from a thread of lagwatch's, after the library was loaded into the
+// running process; its hooks are not in place yet. Returns why it cannot; empty when it can. Context:
+// background.
+std::string BeginAttached(const PreloadConfig& config);
+// Stops the monitor and forgets all loops; the hooks are not in place any more, except for threads that are
+// inside them. Context: background.
+void EndAttached();
 
 // Stops the monitor and the recording. Context: background.
 void StopAll();

@@ -8,6 +8,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -15,14 +16,17 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
+#include "tools/run/attach_until.h"
 #include "tools/run/java.h"
 #include "tools/run/jvm_attach.h"
 #include "tools/run/preload.h"
+#include "tools/run/preload_attach.h"
 #include "tools/run/sidecar.h"
 #include "tools/run/watch_flags.h"
 
@@ -32,6 +36,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct AttachOptions : WatchFlags {
+  sdk::PreloadConfig config;
+  std::string until;
   std::string target;
 };
 
@@ -70,17 +76,11 @@ base::Result<pid_t> FindProcess(const std::string& target) {
 }
 
 // Errors: kInvalid, saying what works instead.
-base::Status CheckIsJvm(pid_t pid) {
+base::Status CheckJvm(pid_t pid) {
   const fs::path process = "/proc/" + std::to_string(pid);
   if (access((process / "maps").c_str(), R_OK) != 0 || !std::ifstream(process / "maps").good()) {
     return {base::StatusCode::kInvalid, "process " + std::to_string(pid) +
                                             " belongs to another user: run lagwatch as that user or as root"};
-  }
-  if (!IsJvm(pid)) {
-    return {base::StatusCode::kInvalid, "process " + std::to_string(pid) + " (" + CommandOf(pid) +
-                                            ") is not a JVM: `lagwatch watch " + std::to_string(pid) +
-                                            "` watches it from outside, and `lagwatch run -- " +
-                                            CommandOf(pid) + " …` from its start"};
   }
   if (FindAgent().empty()) {
     return {base::StatusCode::kNotFound,
@@ -103,12 +103,57 @@ Options OptionsOfProgram(const AttachOptions& attach) {
   return options;
 }
 
+// The configuration of a program that is no JVM. Programs that it starts are not followed.
+sdk::PreloadConfig ConfigOf(const AttachOptions& attach, pid_t pid) {
+  sdk::PreloadConfig config = attach.config;
+  config.options = OptionsOfProgram(attach);
+  if (config.options.app.empty()) config.options.app = CommandOf(pid);
+  config.children = "none";
+  config.is_sent = attach.options.endpoint.empty() ? 0 : 1;
+  return config;
+}
+
+// Returns how long a thread of the program was stopped, as it is printed.
+base::Result<std::string> LoadIntoProgram(const AttachOptions& attach, pid_t pid) {
+  if (!IsJvm(pid)) {
+    const auto attached = LAGWATCH_TRY(AttachPreload(pid, ConfigOf(attach, pid)));
+    return " (a thread was stopped for " + std::to_string(attached.stop_ns / 1000) + " µs, and waited " +
+           std::to_string(attached.queued_ns / 1000) + " µs for a processor)";
+  }
+  const auto texts = LAGWATCH_TRY(AgentOptionTexts(OptionsOfProgram(attach), /*with_children=*/true));
+  if (base::Status status = LoadIntoJvm(pid, FindAgent(), texts); !status.ok()) return status;
+  return std::string();
+}
+
+int Detach(const std::string& target) {
+  auto pid = FindProcess(target);
+  if (!pid.ok()) return RefuseAttach("detach: " + pid.status().message());
+  if (base::Status status = IsJvm(*pid) ? CheckJvm(*pid) : CheckCanAttach(*pid); !status.ok())
+    return RefuseAttach("detach: " + status.message());
+  if (base::Status status =
+          IsJvm(*pid) ? LoadIntoJvm(*pid, FindAgent(), "stop=1") : DetachPreload(*pid).status();
+      !status.ok())
+    return RefuseAttach("detach: " + status.message());
+  std::cout << "process " << *pid << " is not watched any more\n";
+  return 0;
+}
+
+// Blocks them, so that they end the wait for the attachment's end instead of the command.
+void BlockEndSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int number : {SIGINT, SIGTERM}) sigaddset(&signals, number);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 int Attach(AttachOptions attach) {
   if (base::Status status = attach.ApplyNames(); !status.ok())
     return RefuseAttach("attach: " + status.message());
+  const auto end = AttachEnd::Parse(attach.until);
+  if (!end.ok()) return RefuseAttach("attach: " + end.status().message());
   auto pid = FindProcess(attach.target);
   if (!pid.ok()) return RefuseAttach("attach: " + pid.status().message());
-  if (base::Status status = CheckIsJvm(*pid); !status.ok())
+  if (base::Status status = IsJvm(*pid) ? CheckJvm(*pid) : CheckCanAttach(*pid); !status.ok())
     return RefuseAttach("attach: " + status.message());
   Options& options = attach.options;
   const std::string process = "/proc/" + std::to_string(*pid);
@@ -118,50 +163,55 @@ int Attach(AttachOptions attach) {
   if (options.spool_directory.empty() && (is_own || !options.endpoint.empty()))
     options.spool_directory = sdk::DefaultSpoolDirectory();
   if (!options.spool_directory.empty()) options.spool_directory = fs::absolute(options.spool_directory);
-  const auto texts = AgentOptionTexts(OptionsOfProgram(attach), /*with_children=*/true);
-  if (!texts.ok()) return RefuseAttach("attach: " + texts.status().message());
-  if (base::Status status = LoadIntoJvm(*pid, FindAgent(), *texts); !status.ok())
-    return RefuseAttach("attach: " + status.message());
-  std::cout << "process " << *pid << " is watched; `lagwatch detach " << *pid << "` ends that\n";
-  if (options.endpoint.empty()) return 0;
-  if (options.app.empty()) options.app = CommandOf(*pid);
-  base::Status status = StartSidecar(OwnProgram(), options, *pid);
-  return status.ok() ? 0 : Fail("reports stay in " + options.spool_directory + ": " + status.message());
-}
-
-int Detach(const std::string& target) {
-  auto pid = FindProcess(target);
-  if (!pid.ok()) return RefuseAttach("detach: " + pid.status().message());
-  if (base::Status status = CheckIsJvm(*pid); !status.ok())
-    return RefuseAttach("detach: " + status.message());
-  if (base::Status status = LoadIntoJvm(*pid, FindAgent(), "stop=1"); !status.ok())
-    return RefuseAttach("detach: " + status.message());
-  std::cout << "process " << *pid << " is not watched any more\n";
-  return 0;
+  if (end->kind == AttachEnd::Kind::kHang && options.spool_directory.empty())
+    return RefuseAttach("attach: --until hang needs --spool for the program of another user");
+  if (end->kind != AttachEnd::Kind::kNone) BlockEndSignals();
+  const auto stopped = LoadIntoProgram(attach, *pid);
+  if (!stopped.ok()) return RefuseAttach("attach: " + stopped.status().message());
+  std::cout << "process " << *pid << " is watched" << *stopped << "; `lagwatch detach " << *pid
+            << "` ends that\n";
+  std::cout.flush();
+  int code = 0;
+  if (!options.endpoint.empty()) {
+    if (options.app.empty()) options.app = CommandOf(*pid);
+    base::Status status = StartSidecar(OwnProgram(), options, *pid);
+    if (!status.ok()) code = Fail("reports stay in " + options.spool_directory + ": " + status.message());
+  }
+  if (end->kind == AttachEnd::Kind::kNone || AwaitAttachEnd(*pid, *end, options.spool_directory)) return code;
+  return Detach(std::to_string(*pid));
 }
 
 }  // namespace
 
 void AddAttachCommands(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<AttachOptions>();
-  CLI::App* attach = app->add_subcommand("attach", "Watch a JVM that runs already");
+  CLI::App* attach = app->add_subcommand("attach", "Watch a program that runs already");
   attach->footer(
-      "The JVM loads lagwatch's agent, which watches its event threads and selector loops from their next "
-      "wait\n"
-      "on. A JVM 21 or later prints a warning about that on its stderr, unless it has the option\n"
-      "-XX:+EnableDynamicAgentLoading. Other programs are watched by `lagwatch watch`.\n\n"
-      "  lagwatch attach app.jar\n"
+      "The program loads the library of `lagwatch run`, which watches its loops from their next wait on. A "
+      "JVM\n"
+      "loads lagwatch's agent; JVM 21 or later prints a warning about that on its stderr, unless it has the\n"
+      "option -XX:+EnableDynamicAgentLoading. A program that can load nothing is watched by `lagwatch "
+      "watch`.\n\n"
+      "  lagwatch attach redis-server\n"
       "  lagwatch reports");
   attach
       ->add_option("PID|NAME", options->target,
                    "The process, its name, or the main class or archive of a JVM")
       ->required();
+  attach->add_option("--until", options->until,
+                     "Stay, and detach after the first hang (hang), at the program's end (exit), or after a "
+                     "time (30s, 10m, 2h); Ctrl-C detaches at once. Default: return at once");
   AddWatchFlags(attach, options.get());
+  attach
+      ->add_option("--threads", options->config.threads,
+                   "Threads whose loops to watch, as for `lagwatch run`; not for a JVM")
+      ->envname("LAGWATCH_THREADS")
+      ->capture_default_str();
   attach->callback([options, exit_code] { *exit_code = Attach(*options); });
 
   auto target = std::make_shared<std::string>();
-  CLI::App* detach = app->add_subcommand("detach", "End the watching of a JVM");
-  detach->footer("The agent stays loaded without a thread; `lagwatch attach` watches the JVM again.");
+  CLI::App* detach = app->add_subcommand("detach", "End the watching of a program that was attached");
+  detach->footer("What was loaded stays, without a thread; `lagwatch attach` watches the program again.");
   detach->add_option("PID|NAME", *target, "As for `lagwatch attach`")->required();
   detach->callback([target, exit_code] { *exit_code = Detach(*target); });
 }

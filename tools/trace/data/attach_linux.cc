@@ -4,15 +4,15 @@
 
 #include <cerrno>
 #include <cinttypes>
-#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <optional>
 #include <string>
 
+#include "tools/inject/remote_call.h"
+#include "tools/inject/traced_thread.h"
 #include "tools/run/preload.h"
 #include "tools/trace/data/attach.h"
-#include "tools/trace/data/remote_call.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -41,8 +41,10 @@ std::optional<MappedFile> FindMapping(const std::string& pid, std::string_view n
   return std::nullopt;
 }
 
-base::Status Invalid(std::string message) { return {base::StatusCode::kInvalid, std::move(message)}; }
-base::Status Unavailable(std::string message) { return {base::StatusCode::kUnavailable, std::move(message)}; }
+base::Status InvalidTarget(std::string message) { return {base::StatusCode::kInvalid, std::move(message)}; }
+base::Status CannotRecord(std::string message) {
+  return {base::StatusCode::kUnavailable, std::move(message)};
+}
 
 // Returns the distance of dlopen and dlsym of process `pid` from our own: it must have the same file of
 // the C library.
@@ -50,38 +52,22 @@ base::Result<uint64_t> LibraryDistance(const std::string& pid) {
   constexpr std::string_view kLibrary = "libc.so.6";
   const auto ours = FindMapping("self", kLibrary);
   const auto theirs = FindMapping(pid, kLibrary);
-  if (!ours) return Unavailable("this program has no C library to find functions in");
+  if (!ours) return CannotRecord("this program has no C library to find functions in");
   if (!theirs) {
-    return Invalid("process " + pid + " has not loaded " + std::string(kLibrary) +
-                   ": it is linked statically or against another C library, or access is denied");
+    return InvalidTarget("process " + pid + " has not loaded " + std::string(kLibrary) +
+                         ": it is linked statically or against another C library, or access is denied");
   }
   if (ours->inode != theirs->inode) {
-    return Invalid("process " + pid + " has another C library than this program (" + theirs->path +
-                   "): run lagwatch in the same container");
+    return InvalidTarget("process " + pid + " has another C library than this program (" + theirs->path +
+                         "): run lagwatch in the same container");
   }
   return theirs->base - ours->base;
 }
 
-// No signal ends this program while a thread of another one is stopped in the middle of a call.
-class ScopedSignalBlock {
- public:
-  ScopedSignalBlock() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  ~ScopedSignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  ScopedSignalBlock(const ScopedSignalBlock&) = delete;
-  ScopedSignalBlock& operator=(const ScopedSignalBlock&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 base::Status RefusalOf(int error, const std::string& pid) {
-  if (error == EBUSY) return Unavailable("process " + pid + " is being recorded already");
-  if (error == EAGAIN) return Unavailable("process " + pid + " could not start a thread for it");
-  return Invalid("process " + pid + " has another process id in its container: run lagwatch there");
+  if (error == EBUSY) return CannotRecord("process " + pid + " is being recorded already");
+  if (error == EAGAIN) return CannotRecord("process " + pid + " could not start a thread for it");
+  return InvalidTarget("process " + pid + " has another process id in its container: run lagwatch there");
 }
 
 }  // namespace
@@ -106,10 +92,10 @@ base::Status AttachRecorder(pid_t pid, const sdk::PreloadConfig& config) {
     if (!copied->ok()) return copied->status();
   }
   const auto handle = LAGWATCH_TRY(caller->Call(remote("dlopen"), {*path, RTLD_NOW}));
-  if (handle == 0) return Unavailable("process " + std::to_string(pid) + " cannot load " + library);
+  if (handle == 0) return CannotRecord("process " + std::to_string(pid) + " cannot load " + library);
   const auto attach = LAGWATCH_TRY(caller->Call(remote("dlsym"), {handle, *name}));
   if (attach == 0)
-    return Unavailable(library + " is of another version than this program: install lagwatch again");
+    return CannotRecord(library + " is of another version than this program: install lagwatch again");
   const auto refused = LAGWATCH_TRY(caller->Call(attach, {*text}));
   const auto error = static_cast<int32_t>(refused);
   return error == 0 ? base::Status() : RefusalOf(error, std::to_string(pid));

@@ -17,12 +17,13 @@ namespace lagwatch::tools {
 
 class RemoteCaller {
  public:
-  // Stops a thread of the process that waits for something outside of it, and so holds no lock of the C
-  // library's, the main thread rather than others. Waits for one for a few seconds. Errors: kNotFound when
+  // Stops a thread of the process that holds no lock of the C library's (call_safety.h): one that waits for
+  // something outside of the process rather than for another thread, rather than one that runs; the main
+  // thread rather than others. Waits for one for a few seconds. Errors: kNotFound when
   // there is no such process, kUnauthorized when the system does not let us, kUnavailable when no thread
-  // waits so or another debugger is there.
+  // comes to such a place or another debugger is there.
   static base::Result<std::unique_ptr<RemoteCaller>> Stop(pid_t pid);
-  // Lets the thread continue.
+  // Continues.
   ~RemoteCaller();
   RemoteCaller(const RemoteCaller&) = delete;
   RemoteCaller& operator=(const RemoteCaller&) = delete;
@@ -36,21 +37,33 @@ class RemoteCaller {
   // Returns the result of the function at `address`. Errors: kUnavailable if it does not return in
   // time, or faults.
   base::Result<uint64_t> Call(uint64_t address, const std::vector<uint64_t>& arguments);
+  base::Result<uint64_t> ReadWord(uint64_t address) const;
+  // Lets the thread continue; nothing can be called any more.
+  void Continue();
+  // Once it continues: the time that the thread was stopped, and the time that it waited for a processor
+  // meanwhile, because others ran.
+  int64_t stop_ns() const { return stop_ns_; }
+  int64_t queued_ns() const { return queued_ns_; }
 
  private:
   struct Registers;
 
   RemoteCaller(pid_t pid, pid_t tid);
-  static base::Result<std::unique_ptr<RemoteCaller>> TryStop(pid_t pid, pid_t tid);
+  static base::Result<std::unique_ptr<RemoteCaller>> TryStop(pid_t pid, pid_t tid,
+                                                             const class CallSafety* safety);
   base::Status AwaitReturn();
   void LeaveOwnStack();
 
   pid_t pid_;
   pid_t tid_;
+  int64_t stopped_ns_ = 0;
+  int64_t stop_ns_ = 0;
+  int64_t queued_ns_ = 0;
   uint64_t stack_pointer_ = 0;  // below all that is in use
   uint64_t own_stack_ = 0;      // 0: none
   uint64_t munmap_address_ = 0;
-  bool is_lost_ = false;  // a call did not return: nothing more is called
+  bool has_room_ = false;  // for calls, on the thread's own stack
+  bool is_lost_ = false;   // a call did not return: nothing more is called
   uint64_t signal_mask_ = 0;
   std::unique_ptr<Registers> before_;
 };

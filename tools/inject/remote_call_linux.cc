@@ -16,12 +16,16 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "base/clock.h"
-#include "tools/trace/data/call_registers.h"
-#include "tools/trace/data/remote_call.h"
+#include "tools/inject/call_registers.h"
+#include "tools/inject/call_safety.h"
+#include "tools/inject/remote_call.h"
+#include "tools/inject/traced_thread.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -52,15 +56,42 @@ bool IsHarmlessWait(long number) {
   return std::ranges::find(kHarmless, number) != std::end(kHarmless);
 }
 
-// The system call that a thread sleeps in; -1: in none, or it cannot be seen.
+// After this many looks for a waiting thread, others are considered.
+constexpr int kRoundsForWaits = 10;
+constexpr int kLongestPauseMs = 20;
+constexpr long kInNoSyscall = -2;
+
+// None: a call that is not safe to leave and make again.
+std::optional<StoppedIn> PlaceOf(long number) {
+  if (number == kInNoSyscall) return StoppedIn::kRunning;
+  static constexpr long kHoldNoLock[] = {SYS_futex,        SYS_clock_gettime, SYS_getrusage, SYS_times,
+                                         SYS_gettimeofday, SYS_sched_yield,   SYS_write,     SYS_writev,
+                                         SYS_lseek,        SYS_sendto,        SYS_sendmsg,   SYS_getpid};
+  if (std::ranges::find(kHoldNoLock, number) != std::end(kHoldNoLock)) return StoppedIn::kFutex;
+  if (IsHarmlessWait(number)) return StoppedIn::kWait;
+  return std::nullopt;
+}
+
+// The system call that a thread sleeps in; kInNoSyscall: it runs; -1: it cannot be seen, or it sleeps in
+// none.
 long SyscallOf(pid_t pid, pid_t tid, uint64_t* first_argument = nullptr) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall");
   std::string word;
   std::string argument;
   file >> word >> argument;
+  if (word == "running" || word == "-1") return kInNoSyscall;
   if (word.empty() || word.find_first_not_of("0123456789") != std::string::npos) return -1;
   if (first_argument != nullptr) *first_argument = std::strtoull(argument.c_str(), nullptr, 16);
   return std::stol(word);
+}
+
+// The time that the thread has waited for a processor, since its start.
+int64_t QueuedNs(pid_t pid, pid_t tid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/schedstat");
+  int64_t run_ns = 0;
+  int64_t queued_ns = 0;
+  file >> run_ns >> queued_ns;
+  return queued_ns;
 }
 
 // The main thread first.
@@ -84,32 +115,9 @@ base::Status StopError(pid_t pid, int error) {
   return base::IoError("cannot stop a thread of process " + std::to_string(pid), error);
 }
 
-enum class Stopping : uint8_t { kStopped, kEnded, kLate };
-
-// `status` is waitpid's, of a thread that has stopped.
-Stopping AwaitStop(pid_t tid, int64_t timeout_ns, int* status) {
-  const int64_t deadline_ns = MonoNow() + timeout_ns;
-  while (MonoNow() < deadline_ns) {
-    const pid_t found = waitpid(tid, status, __WALL | WNOHANG);
-    if (found == tid) return WIFSTOPPED(*status) ? Stopping::kStopped : Stopping::kEnded;
-    if (found < 0) return Stopping::kEnded;
-    nanosleep(&kPollPause, nullptr);
-  }
-  return Stopping::kLate;
-}
-
 // The signal that the thread was about to get, which it is to get after all; 0 when we stopped it, or it
 // stands still with its whole process.
 int SignalOf(int status) { return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status); }
-
-bool Read(pid_t tid, ThreadRegisters* registers) {
-  iovec piece{registers, sizeof *registers};
-  return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &piece) == 0;
-}
-bool Write(pid_t tid, ThreadRegisters registers) {
-  iovec piece{&registers, sizeof registers};
-  return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &piece) == 0;
-}
 
 // Vectors and numbers with a point, which code around a system call of its own may count on.
 bool ReadVectors(pid_t tid, std::vector<char>* bytes) {
@@ -140,16 +148,26 @@ struct RemoteCaller::Registers {
 };
 
 base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
+  // Without it, only waits for events outside of the process are known to be safe.
+  const auto safety = CallSafety::Create(pid);
+  const CallSafety* judge = safety.ok() ? &*safety : nullptr;
   const int64_t deadline_ns = MonoNow() + kFindThreadNs;
   if (kill(pid, 0) != 0 && errno == ESRCH)
     return base::Status(base::StatusCode::kNotFound, "no such process: " + std::to_string(pid));
+  int rounds = 0;
   do {
-    for (const pid_t tid : ThreadsOf(pid)) {
-      if (!IsHarmlessWait(SyscallOf(pid, tid))) continue;
-      auto caller = TryStop(pid, tid);
-      if (!caller.ok() || *caller != nullptr) return caller;
+    const auto threads = ThreadsOf(pid);
+    for (const StoppedIn wanted : {StoppedIn::kWait, StoppedIn::kFutex, StoppedIn::kRunning}) {
+      // Most programs soon wait: a running thread is only stopped if none does.
+      if (wanted != StoppedIn::kWait && (judge == nullptr || rounds < kRoundsForWaits)) break;
+      for (const pid_t tid : threads) {
+        if (PlaceOf(SyscallOf(pid, tid)) != wanted) continue;
+        auto caller = TryStop(pid, tid, judge);
+        if (!caller.ok() || *caller != nullptr) return caller;
+      }
     }
-    nanosleep(&kPollPause, nullptr);
+    const timespec pause{.tv_sec = 0, .tv_nsec = base::kNsPerMs * std::min(++rounds, kLongestPauseMs)};
+    nanosleep(&pause, nullptr);
   } while (MonoNow() < deadline_ns && kill(pid, 0) == 0);
   // A reason that hides the states of its threads would also prevent ptrace from stopping them.
   if (ptrace(PTRACE_SEIZE, pid, 0, 0) != 0) return StopError(pid, errno);
@@ -158,16 +176,19 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
   if (AwaitStop(pid, kStopNs, &status) == Stopping::kStopped) ptrace(PTRACE_DETACH, pid, 0, SignalOf(status));
   return base::Status(base::StatusCode::kUnavailable,
                       "no thread of process " + std::to_string(pid) +
-                          " is waiting, as is needed to load the recorder; try again, or start the program "
-                          "with lagwatch trace record -- PROGRAM");
+                          " came to a place where it can call a function (outside of the allocator, the "
+                          "loader and signal handlers); try again");
 }
 
 // Null when the thread went on before it could be stopped.
-base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid_t tid) {
+base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid_t tid,
+                                                                  const CallSafety* safety) {
   if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
     if (errno == ESRCH) return std::unique_ptr<RemoteCaller>();
     return StopError(pid, errno);
   }
+  const int64_t queued_ns = QueuedNs(pid, tid);
+  const int64_t stopped_ns = MonoNow();
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   int status = 0;
   const Stopping stop = AwaitStop(tid, kStopNs, &status);
@@ -176,40 +197,53 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
     return base::Status(base::StatusCode::kUnavailable,
                         "a thread of process " + std::to_string(pid) + " does not stop");
   std::unique_ptr<RemoteCaller> caller(new RemoteCaller(pid, tid));
+  caller->stopped_ns_ = stopped_ns;
+  caller->queued_ns_ = queued_ns;
   uint64_t first_argument = 0;
   const long number = SyscallOf(pid, tid, &first_argument);
-  const bool is_waiting = IsHarmlessWait(number);
+  const auto place = PlaceOf(number);
   const bool has_state =
-      SignalOf(status) == 0 && Read(tid, &caller->before_->values) &&
+      SignalOf(status) == 0 && ReadRegisters(tid, &caller->before_->values) &&
       ReadVectors(tid, &caller->before_->vectors) &&
       ptrace(PTRACE_GETSIGMASK, tid, sizeof caller->signal_mask_, &caller->signal_mask_) == 0;
-  if (!is_waiting || !has_state) {
+  const bool is_safe =
+      has_state && (safety == nullptr ? place == StoppedIn::kWait
+                                      : place && safety->IsSafe(caller->before_->values, *place));
+  if (!is_safe) {
     ptrace(PTRACE_DETACH, tid, 0, SignalOf(status));
     caller->tid_ = 0;
     return std::unique_ptr<RemoteCaller>();
   }
   // Most calls the kernel makes again by itself; epoll_wait, of which it would not, the program shall
   // not see fail.
-  if (static_cast<int64_t>(ResultOf(caller->before_->values)) == -EINTR)
+  if (place != StoppedIn::kRunning && static_cast<int64_t>(ResultOf(caller->before_->values)) == -EINTR)
     MakeSyscallAgain(static_cast<uint64_t>(number), first_argument, &caller->before_->values);
   const uint64_t mask = MaskForCalls();
   ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+  caller->has_room_ = safety != nullptr && safety->HasRoom(caller->before_->values);
   caller->stack_pointer_ = StackPointerOf(caller->before_->values) - kKeptBytes;
   return caller;
 }
 
 RemoteCaller::RemoteCaller(pid_t pid, pid_t tid) : pid_(pid), tid_(tid), before_(new Registers) {}
 
-RemoteCaller::~RemoteCaller() {
+RemoteCaller::~RemoteCaller() { Continue(); }
+
+void RemoteCaller::Continue() {
   LeaveOwnStack();
   if (tid_ == 0) return;
-  Write(tid_, before_->values);
+  WriteRegisters(tid_, before_->values);
   WriteVectors(tid_, before_->vectors);
   ptrace(PTRACE_SETSIGMASK, tid_, sizeof signal_mask_, &signal_mask_);
   ptrace(PTRACE_DETACH, tid_, 0, 0);
+  const int64_t queued_ns = QueuedNs(pid_, tid_) - queued_ns_;
+  stop_ns_ = MonoNow() - stopped_ns_ - queued_ns;
+  queued_ns_ = queued_ns;
+  tid_ = 0;
 }
 
 base::Status RemoteCaller::UseOwnStack(uint64_t mmap_address, uint64_t munmap_address) {
+  if (has_room_) return {};  // each call lengthens the stop
   const auto memory = LAGWATCH_TRY(
       Call(mmap_address, {0, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                           static_cast<uint64_t>(-1), 0}));
@@ -240,17 +274,26 @@ base::Result<uint64_t> RemoteCaller::Copy(const std::string& text) {
 base::Result<uint64_t> RemoteCaller::Call(uint64_t address, const std::vector<uint64_t>& arguments) {
   ThreadRegisters registers = before_->values;
   uint64_t return_slot = 0;
-  if (!PrepareCall(address, arguments, stack_pointer_ & ~uint64_t{15}, &registers, &return_slot) &&
+  if (!PrepareCall(address, arguments, stack_pointer_ & ~uint64_t{15}, &registers, &return_slot, 0) &&
       ptrace(PTRACE_POKEDATA, tid_, return_slot, 0) != 0) {
     return base::IoError("cannot write to the stack of process " + std::to_string(pid_), errno);
   }
-  if (!Write(tid_, registers)) return base::IoError("cannot set registers", errno);
+  if (!WriteRegisters(tid_, registers)) return base::IoError("cannot set registers", errno);
   if (base::Status status = AwaitReturn(); !status.ok()) return status;
-  if (!Read(tid_, &registers)) return base::IoError("cannot read registers", errno);
+  if (!ReadRegisters(tid_, &registers)) return base::IoError("cannot read registers", errno);
   if (ProgramCounterOf(registers) != 0)
     return base::Status(base::StatusCode::kUnavailable,
                         "a call in process " + std::to_string(pid_) + " failed");
   return ResultOf(registers);
+}
+
+base::Result<uint64_t> RemoteCaller::ReadWord(uint64_t address) const {
+  uint64_t word = 0;
+  iovec to{&word, sizeof word};
+  iovec from{reinterpret_cast<void*>(address), sizeof word};
+  if (process_vm_readv(pid_, &to, 1, &from, 1, 0) != sizeof word)
+    return base::IoError("cannot read the memory of process " + std::to_string(pid_), errno);
+  return word;
 }
 
 // The return to address 0 is a fault, of which the process never hears.

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <elf.h>
+#include <sys/syscall.h>
 
-#include "tools/trace/data/call_registers.h"
+#include <cerrno>
+
+#include "tools/inject/call_registers.h"
 
 namespace lagwatch::tools {
 
 const int kVectorRegisters = NT_X86_XSTATE;
+const long kPauseSyscall = SYS_pause;
 
 uint64_t StackPointerOf(const ThreadRegisters& registers) { return registers.rsp; }
 uint64_t ProgramCounterOf(const ThreadRegisters& registers) { return registers.rip; }
 uint64_t ResultOf(const ThreadRegisters& registers) { return registers.rax; }
 
 bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint64_t stack_pointer,
-                 ThreadRegisters* registers, uint64_t* return_slot) {
+                 ThreadRegisters* registers, uint64_t* return_slot, uint64_t) {
   unsigned long long* const places[] = {&registers->rdi, &registers->rsi, &registers->rdx,
                                         &registers->rcx, &registers->r8,  &registers->r9};
   for (size_t i = 0; i < arguments.size() && i < kMostCallArguments; ++i) *places[i] = arguments[i];
@@ -23,6 +27,11 @@ bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint
   registers->rsp = stack_pointer - sizeof(uint64_t);
   *return_slot = registers->rsp;
   return false;
+}
+
+void EndSyscall(ThreadRegisters* registers) {
+  registers->rax = static_cast<uint64_t>(-EINTR);
+  registers->orig_rax = static_cast<uint64_t>(-1);
 }
 
 void MakeSyscallAgain(uint64_t number, uint64_t, ThreadRegisters* registers) {

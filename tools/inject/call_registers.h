@@ -20,11 +20,17 @@ uint64_t StackPointerOf(const ThreadRegisters& registers);
 uint64_t ProgramCounterOf(const ThreadRegisters& registers);
 uint64_t ResultOf(const ThreadRegisters& registers);
 
-// Sets registers as at the first instruction of `function`, which is to return to address 0. `stack_pointer`
-// is aligned by 16, and updated. Returns false if the return address must first be written to the stack, as a
-// zero word at *return_slot.
+// Sets registers as at the first instruction of `function`, which is to return to `return_address`.
+// `stack_pointer` is aligned by 16, and updated. Returns false if the return address must first be written to
+// the stack, as a word at *return_slot.
 bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint64_t stack_pointer,
-                 ThreadRegisters* registers, uint64_t* return_slot);
+                 ThreadRegisters* registers, uint64_t* return_slot, uint64_t return_address);
+
+// The number of the system call of pause(3).
+extern const long kPauseSyscall;
+
+// An interrupted system call fails with EINTR.
+void EndSyscall(ThreadRegisters* registers);
 
 // A system call that has just failed is made again: `number`, whose first argument is `first_argument`.
 void MakeSyscallAgain(uint64_t number, uint64_t first_argument, ThreadRegisters* registers);

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Attaches to real programs, and detaches; prints one JSON line. Programs that are not installed are left out.
+
+Each program ticks (prints, or answers a question) before, while and after it is attached. One that refuses is
+watched from outside instead. Then a soak of many cycles against a program under load.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+PYTHON_LOOP = """
+import select, sys
+p = select.poll()
+while True:
+    p.poll(50); print("tick", flush=True)
+"""
+PYTHON_ASYNCIO = """
+import asyncio
+async def run():
+    while True:
+        await asyncio.sleep(0.05); print("tick", flush=True)
+asyncio.run(run())
+"""
+PYTHON_SPIN = """
+import time
+last = time.time()
+while True:
+    if time.time() - last > 0.05: last = time.time(); print("tick", flush=True)
+"""
+PYTHON_FUTEX = """
+import select, threading
+def run():
+    p = select.poll()
+    while True:
+        p.poll(50); print("tick", flush=True)
+threading.Thread(target=run).start()
+threading.Event().wait()
+"""
+PYTHON_SELECTORS = """
+import selectors, os
+s = selectors.DefaultSelector()
+r, w = os.pipe()
+s.register(r, selectors.EVENT_READ)
+while True:
+    s.select(0.05); print("tick", flush=True)
+"""
+PYTHON_SECCOMP = """
+import ctypes, select, struct
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+code = (ctypes.c_ubyte * 8)(*struct.pack("<HBBI", 0x06, 0, 0, 0x7FFF0000))
+class Program(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+assert libc.prctl(22, 2, ctypes.byref(Program(1, ctypes.addressof(code))), 0, 0) == 0
+p = select.poll()
+while True:
+    p.poll(50); print("tick", flush=True)
+"""
+JAVA_LOOP = """
+public class Loop {
+  public static void main(String[] a) throws Exception {
+    var s = java.nio.channels.Selector.open();
+    while (true) { s.select(50); System.out.println("tick"); System.out.flush(); }
+  }
+}
+"""
+
+
+def programs(work: pathlib.Path, binaries: pathlib.Path) -> dict:
+    """The command of each program, by its name."""
+    (work / "Loop.java").write_text(JAVA_LOOP)
+    c_loop, c_static = work / "c_loop", work / "c_static"
+    source = "#include <poll.h>\n#include <stdio.h>\nint main(void) { while (1) { poll(0, 0, 50); puts(\"tick\"); fflush(stdout); } }\n"
+    (work / "loop.c").write_text(source)
+    (work / "spin.c").write_text(source.replace("poll(0, 0, 50);", "for (volatile long i = 0; i < 20000000; ++i) {}"))
+    (work / "threads.c").write_text(
+        "#include <poll.h>\n#include <pthread.h>\n#include <stdio.h>\nvoid* Run(void* c) { while (1) { poll(0, 0, 50); "
+        "puts(\"tick\"); fflush(stdout); } return c; }\nint main(void) { pthread_t t; pthread_create(&t, 0, Run, 0); "
+        "pthread_join(t, 0); }\n")
+    for name, flags in (("loop", []), ("spin", []), ("threads", ["-pthread"])):
+        subprocess.run(["cc", "-O1", *flags, "-o", work / f"c_{name}", work / f"{name}.c"], check=True)
+    subprocess.run(["cc", "-O1", "-static", "-o", c_static, work / "loop.c"], check=True)
+    python = "/usr/bin/python3"
+    commands = {
+        "c_loop": [c_loop],
+        "c_spin": [work / "c_spin"],
+        "c_futex": [work / "c_threads"],
+        "c_static": [c_static],
+        "python_poll": [python, "-c", PYTHON_LOOP],
+        "python_asyncio": [python, "-c", PYTHON_ASYNCIO],
+        "python_spin": [python, "-c", PYTHON_SPIN],
+        "python_futex": [python, "-c", PYTHON_FUTEX],
+        "python_selectors": [python, "-c", PYTHON_SELECTORS],
+        "python_seccomp": [python, "-c", PYTHON_SECCOMP],
+        "python_namespaces": ["unshare", "--mount", "--pid", "--fork", "--kill-child", python, "-c", PYTHON_LOOP],
+        "other_root": ["unshare", "--mount", "sh", "-c",
+                       f"mount -t tmpfs none {binaries.parent} && exec {python} -c '{PYTHON_LOOP}'"],
+        "node": ["node", "-e", "setInterval(() => console.log('tick'), 50)"],
+        "node_spin": ["node", "-e", "let l = Date.now(); for (;;) if (Date.now() - l > 50) { l = Date.now(); "
+                                    "require('fs').writeSync(1, 'tick\\n') }"],
+        "java": ["java", "-XX:+EnableDynamicAgentLoading", work / "Loop.java"],
+        "perl": ["perl", "-e", "$| = 1; while (1) { select(undef, undef, undef, 0.05); print \"tick\\n\" }"],
+        "ruby": ["ruby", "-e", "$stdout.sync = true; r, w = IO.pipe; loop { IO.select([r], nil, nil, 0.05); puts 'tick' }"],
+        "php": ["php", "-r", "$p = stream_socket_pair(1, 1, 0); while (1) { $r = [$p[0]]; $w = $e = null; "
+                             "stream_select($r, $w, $e, 0, 50000); echo \"tick\\n\"; }"],
+        "lua_spin": ["lua5.4", "-e", "local l = os.clock(); while true do if os.clock() - l > 0.05 then l = os.clock() "
+                                     "print('tick') io.flush() end end"],
+        "bash": ["bash", "-c", "exec 3<> <(:); while true; do read -t 0.05 -u 3; echo tick; done"],
+        "redis": ["redis-server", "--port", "0", "--unixsocket", work / "redis", "--save", "", "--dir", work],
+        "Xvfb": ["Xvfb", ":97", "-nolisten", "tcp"],
+    }
+    return {name: [str(word) for word in command] for name, command in commands.items()
+            if pathlib.Path(command[0]).is_absolute() or shutil.which(command[0])}
+
+
+class Program:
+    def __init__(self, name: str, command: list, work: pathlib.Path):
+        self.name, self.work = name, work
+        self.output = work / f"{name}.out"
+        with open(self.output, "wb") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                            cwd=work, start_new_session=True)
+        self.pid = self.process.pid
+        if name == "python_namespaces":
+            wait_for(lambda: self.children())
+            self.pid = int(self.children()[0])
+
+    def children(self) -> list:
+        return pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+
+    def ticks(self) -> bool:
+        """Whether it makes progress."""
+        if self.process.poll() is not None:
+            return False
+        if self.name == "redis":
+            return wait_for(lambda: asks(self.work / "redis", b"PING\r\n").startswith(b"+PONG"))
+        if self.name == "Xvfb":
+            return wait_for(lambda: asks("/tmp/.X11-unix/X97", b"l\0\x0b\0\0\0\0\0\0\0\0\0").startswith(b"\1"))
+        before = self.output.stat().st_size
+        return wait_for(lambda: self.output.stat().st_size > before)
+
+    def end(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def asks(path: object, question: bytes) -> bytes:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        try:
+            client.connect(str(path))
+            client.sendall(question)
+            return client.recv(100)
+        except OSError:
+            return b""
+
+
+def wait_for(condition, timeout_s: float = 20) -> bool:
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+class Lagwatch:
+    def __init__(self, binaries: pathlib.Path, work: pathlib.Path):
+        self.program, self.spool, self.stops_ms, self.queued_ms = str(binaries / "lagwatch"), str(work / "spool"), [], []
+
+    def run(self, *words: str) -> subprocess.CompletedProcess:
+        done = subprocess.run([self.program, *words], capture_output=True, text=True, timeout=120)
+        stop = re.search(r"stopped for (\d+) µs, and waited (\d+) µs", done.stdout)
+        if stop:
+            self.stops_ms.append(int(stop[1]) / 1000)
+            self.queued_ms.append(int(stop[2]) / 1000)
+        return done
+
+    def attach(self, pid: int) -> subprocess.CompletedProcess:
+        return self.run("attach", str(pid), "--threshold-ms", "2000", "--spool", self.spool)
+
+    def detach(self, pid: int) -> subprocess.CompletedProcess:
+        return self.run("detach", str(pid))
+
+    def watches(self, pid: int) -> bool:
+        watcher = subprocess.Popen([self.program, "watch", str(pid), "--spool", self.spool], stderr=subprocess.PIPE)
+        time.sleep(1)
+        watcher.send_signal(signal.SIGINT)
+        return watcher.wait(20) == 0
+
+
+def state_of(pid: int) -> dict:
+    process = pathlib.Path(f"/proc/{pid}")
+    return {"descriptors": len(list((process / "fd").iterdir())),
+            "mappings": len((process / "maps").read_text().splitlines())}
+
+
+def measure_programs(lagwatch: Lagwatch, work: pathlib.Path, binaries: pathlib.Path, cycles: int) -> dict:
+    counts = {"programs": 0, "attached": 0, "watched_outside": 0, "refused_with_reason": 0, "harmed": 0}
+    for name, command in programs(work, binaries).items():
+        program = Program(name, command, work)
+        if not program.ticks():
+            print(f"{name}: does not run here", file=sys.stderr)
+            program.end()
+            continue
+        counts["programs"] += 1
+        is_harmed, note = False, "attached"
+        for cycle in range(cycles):
+            attached = lagwatch.attach(program.pid)
+            if attached.returncode != 0:
+                note = attached.stderr.strip()
+                counts["refused_with_reason"] += "watch" in note
+                counts["watched_outside"] += lagwatch.watches(program.pid)
+                break
+            is_harmed = is_harmed or not program.ticks()
+            detached = lagwatch.detach(program.pid)
+            is_harmed = is_harmed or detached.returncode != 0 or not program.ticks()
+            if detached.returncode != 0:
+                note = "detach: " + detached.stderr.strip()
+        else:
+            counts["attached"] += 1
+        is_harmed = is_harmed or not program.ticks()
+        counts["harmed"] += is_harmed
+        print(f"{name}: {note}{' HARMED' if is_harmed else ''}", file=sys.stderr)
+        program.end()
+    return counts
+
+
+def soak(lagwatch: Lagwatch, work: pathlib.Path, cycles: int) -> dict:
+    subprocess.run(["cc", "-O1", "-pthread", "-o", work / "soak", HERE / "soak_program.c", "-ldl"], check=True)
+    program = Program("soak", [str(work / "soak")], work)
+    program.ticks()
+    failed, middle = 0, None
+    for cycle in range(cycles):
+        if lagwatch.attach(program.pid).returncode != 0 or lagwatch.detach(program.pid).returncode != 0:
+            failed += 1
+        if program.process.poll() is not None:
+            break
+        if cycle == cycles // 10:
+            time.sleep(0.2)
+            middle = state_of(program.pid)
+    is_alive = program.ticks()
+    grown = {key: state_of(program.pid)[key] - middle[key] for key in middle} if is_alive and middle else {}
+    is_clean = "child failed" not in program.output.read_text()
+    program.end()
+    return {"soak_cycles": cycle + 1, "soak_failed": failed, "soak_alive": is_alive and is_clean,
+            "soak_descriptors_grown": grown.get("descriptors"), "soak_mappings_grown": grown.get("mappings")}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch's programs")
+    parser.add_argument("--cycles", type=int, default=5, help="attachments of each program")
+    parser.add_argument("--soak", type=int, default=500, help="attachments of the soak")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work, binaries = pathlib.Path(folder), arguments.bin.resolve()
+        lagwatch = Lagwatch(binaries, work)
+        result = measure_programs(lagwatch, work, binaries, arguments.cycles)
+        result.update(soak(lagwatch, work, arguments.soak))
+        stops = sorted(lagwatch.stops_ms)
+        result["stops"] = len(stops)
+        result["stop_ms_p50"] = stops[len(stops) // 2] if stops else None
+        result["stop_ms_p99"] = stops[min(len(stops) - 1, len(stops) * 99 // 100)] if stops else None
+        queued = sorted(lagwatch.queued_ms)
+        result["queued_ms_p99"] = queued[min(len(queued) - 1, len(queued) * 99 // 100)] if queued else None
+        print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

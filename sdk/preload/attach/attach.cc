@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry points for `lagwatch attach` and `lagwatch detach`, which call them on a thread of their own in a
+// process that runs already.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/clock.h"
+#include "base/process/quiet_thread.h"
+#include "base/process/run_guarded.h"
+#include "base/process/sleeper.h"
+#include "sdk/preload/attach/import_patches.h"
+#include "sdk/preload/environment/preload_config.h"
+#include "sdk/preload/wait_tracker.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+// Keeps the import tables patched. It has its own descriptors, because it reads files under /proc.
+class Patcher {
+ public:
+  base::Status Start() {
+    constexpr size_t kStackBytes = 256 * 1024;
+    constexpr int64_t kInstallNs = 5 * base::kNsPerSecond;
+    base::Status status = thread_.Start("lagwatch-attach", kStackBytes, &Run, this);
+    if (status.ok()) started_.SleepUntil(base::SystemClock().MonoNs() + kInstallNs);
+    return status;
+  }
+  // False if the thread is stuck: then this object must be leaked.
+  [[nodiscard]] bool TryStop() {
+    constexpr int64_t kRemoveNs = 5 * base::kNsPerSecond;
+    is_ending_.store(true);
+    sleeper_.Wake();
+    return thread_.TryJoin(kRemoveNs);
+  }
+  uint64_t slots() const { return slots_.load(); }
+  pid_t pid() const { return pid_; }
+
+ private:
+  static void Run(void* self) {
+    base::RunGuarded([](void* patcher) { static_cast<Patcher*>(patcher)->Patch(); }, self);
+  }
+
+  void Patch() {
+    ImportPatches patches;
+    do {
+      patches.Install();
+      slots_.store(patches.slots());
+      started_.Wake();
+      sleeper_.SleepUntil(base::SystemClock().MonoNs() + base::kNsPerSecond);
+    } while (!is_ending_.load());
+    patches.Remove();
+  }
+
+  base::QuietThread thread_;
+  base::Sleeper started_;
+  base::Sleeper sleeper_;
+  std::atomic<bool> is_ending_{false};
+  std::atomic<uint64_t> slots_{0};
+  pid_t pid_ = getpid();
+};
+
+// Of the process that was attached to. A forked child has the patched tables, and no thread that patches.
+Patcher* g_patcher = nullptr;
+constinit std::mutex g_attach_mutex;
+
+std::string StopPatching() {
+  if (g_patcher == nullptr) return "it is not attached";
+  const bool is_own = g_patcher->pid() == getpid();
+  if (is_own && !g_patcher->TryStop()) return "its import tables are in use: try again";
+  if (is_own) delete g_patcher;
+  g_patcher = nullptr;
+  return {};
+}
+
+std::string Attach(const char* config_text) {
+  if (g_patcher != nullptr && g_patcher->pid() == getpid())
+    return "it is watched already: `lagwatch detach` ends that";
+  if (std::string why = BeginAttached(PreloadConfig::Parse(config_text)); !why.empty()) return why;
+  auto patcher = std::make_unique<Patcher>();
+  const base::Status status = patcher->Start();
+  if (!status.ok() || patcher->slots() == 0) {
+    EndAttached();
+    const bool is_stopped = !status.ok() || patcher->TryStop();
+    if (!is_stopped) static_cast<void>(patcher.release());
+    return status.ok()
+               ? "none of its modules imports a wait function (epoll_wait, poll, select) from the C library"
+               : status.message();
+  }
+  g_patcher = patcher.release();
+  return {};
+}
+
+std::string Detach() {
+  std::string why = StopPatching();
+  if (why.empty()) EndAttached();
+  return why;
+}
+
+// "+" or "-REASON", for the process that has asked.
+void Answer(const std::string& why, char* answer, size_t answer_bytes) {
+  const std::string text = why.empty() ? "+" : "-" + why;
+  const size_t size = std::min(text.size(), answer_bytes - 2);
+  std::memcpy(answer + 1, text.data() + 1, size - 1);
+  answer[size] = '\0';
+  std::atomic_thread_fence(std::memory_order_release);
+  answer[0] = text[0];
+}
+
+template <typename Function>
+void AnswerGuarded(const Function& function, char* answer, size_t answer_bytes) {
+  try {
+    std::lock_guard lock(g_attach_mutex);
+    Answer(function(), answer, answer_bytes);
+  } catch (...) {
+    Answer("it has no memory left", answer, answer_bytes);
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::sdk
+
+extern "C" {
+
+__attribute__((visibility("default"))) void lagwatch_attach(const char* config, char* answer,
+                                                            size_t answer_bytes) {
+  lagwatch::sdk::AnswerGuarded([config] { return lagwatch::sdk::Attach(config); }, answer, answer_bytes);
+}
+
+__attribute__((visibility("default"))) void lagwatch_detach(char* answer, size_t answer_bytes) {
+  lagwatch::sdk::AnswerGuarded([] { return lagwatch::sdk::Detach(); }, answer, answer_bytes);
+}
+
+}  // extern "C"

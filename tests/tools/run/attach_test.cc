@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lagwatch attach` and `lagwatch detach` on unprepared programs that run already.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tests/tools/run/run_testing.h"
+
+namespace lagwatch::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::WaitUntil;
+
+size_t EntriesIn(const fs::path& folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+class AttachRunningTest : public RunTest {
+ protected:
+  int Do(const std::string& command, pid_t pid, std::vector<std::string> flags = {}) {
+    std::vector<std::string> all = {LAGWATCH_PROGRAM, command, std::to_string(pid)};
+    if (command == "attach") all.insert(all.end(), {"--threshold-ms", "200", "--spool", spool_});
+    all.insert(all.end(), flags.begin(), flags.end());
+    Process process(all);
+    const int code = process.Wait();
+    output_ = process.Output();
+    errors_ = process.Errors();
+    return code;
+  }
+  static bool IsReady(const Process& process) {
+    return WaitUntil([&] { return process.Output().starts_with("ready\n"); });
+  }
+  // Returns once the program is back in its loop.
+  static void Freeze(Process* process) {
+    const std::string before = process->Output();
+    process->WriteInput("freeze\n");
+    ASSERT_TRUE(WaitUntil([&] { return process->Output() == before + "froze\n"; }));
+    usleep(100'000);
+  }
+  size_t Reports() const { return fs::exists(spool_) ? Ask({"reports"}).size() : 0; }
+
+  std::string output_;
+  std::string errors_;
+};
+
+TEST_F(AttachRunningTest, ReportsHangsFromAttachToDetachAndAgain) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
+  ASSERT_TRUE(IsReady(program));
+  Freeze(&program);
+  ASSERT_EQ(Do("attach", program.pid(), {"--app", "mine", "--app-version", "9"}), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("is watched"));
+  usleep(200'000);  // the loop is known by its waits
+  Freeze(&program);
+  ASSERT_TRUE(WaitUntil([&] { return Reports() == 1; }));
+  const json report = Ask({"report", Ask({"reports"})[0]["id"]});
+  EXPECT_EQ(report["app"], "mine");
+  EXPECT_THAT(report.dump(), HasSubstr("FreezeForAWhile"));
+
+  ASSERT_EQ(Do("detach", program.pid()), 0) << errors_;
+  EXPECT_EQ(EntriesIn("/proc/" + std::to_string(program.pid()) + "/task"), 1u);
+  Freeze(&program);
+  EXPECT_EQ(Reports(), 1u);
+  EXPECT_EQ(Do("detach", program.pid()), 2);
+  EXPECT_THAT(errors_, HasSubstr("not attached"));
+
+  ASSERT_EQ(Do("attach", program.pid()), 0) << errors_;
+  EXPECT_EQ(Do("attach", program.pid()), 2);
+  EXPECT_THAT(errors_, HasSubstr("watched already"));
+  usleep(200'000);
+  Freeze(&program);
+  EXPECT_TRUE(WaitUntil([&] { return Reports() == 2; }));
+  program.CloseInput();
+  EXPECT_EQ(program.Wait(), 0) << program.Output();
+  EXPECT_EQ(program.Errors(), "");
+}
+
+TEST_F(AttachRunningTest, LoadsIntoAProgramThatNeverWaits) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "spin"});
+  ASSERT_TRUE(IsReady(program));
+  EXPECT_EQ(Do("attach", program.pid()), 0) << errors_;
+  const std::string threads = "/proc/" + std::to_string(program.pid()) + "/task";
+  EXPECT_GT(EntriesIn(threads), 1u);
+  EXPECT_EQ(Do("detach", program.pid()), 0) << errors_;
+  EXPECT_EQ(EntriesIn(threads), 1u);
+  EXPECT_EQ(kill(program.pid(), 0), 0);
+}
+
+TEST_F(AttachRunningTest, LoadsIntoAProgramWhoseThreadsWaitForEachOther) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "waiting"});
+  ASSERT_TRUE(IsReady(program));
+  usleep(100'000);
+  EXPECT_EQ(Do("attach", program.pid()), 0) << errors_;
+  EXPECT_EQ(Do("detach", program.pid()), 0) << errors_;
+  program.Signal(SIGUSR1);
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_EQ(program.Output(), "ready\ngood\n");
+}
+
+TEST_F(AttachRunningTest, DetachesAfterTheFirstHangOrATime) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
+  ASSERT_TRUE(IsReady(program));
+  Process attach({LAGWATCH_PROGRAM, "attach", std::to_string(program.pid()), "--until", "hang",
+                  "--threshold-ms", "200", "--spool", spool_});
+  ASSERT_TRUE(WaitUntil([&] { return attach.Output().find("is watched") != std::string::npos; }));
+  usleep(200'000);
+  Freeze(&program);
+  EXPECT_EQ(attach.Wait(), 0) << attach.Errors();
+  EXPECT_THAT(attach.Output(), HasSubstr("not watched any more"));
+  ASSERT_EQ(Reports(), 1u);
+  EXPECT_EQ(Ask({"reports"})[0]["ended"], true);
+  EXPECT_EQ(Do("attach", program.pid(), {"--until", "1s"}), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("not watched any more"));
+  EXPECT_EQ(Do("attach", program.pid(), {"--until", "soon"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("such as 30s"));
+  EXPECT_EQ(EntriesIn("/proc/" + std::to_string(program.pid()) + "/task"), 1u);
+}
+
+TEST_F(AttachRunningTest, LeavesNothingBehindAfterManyCycles) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "futex"});
+  ASSERT_TRUE(IsReady(program));
+  const std::string process = "/proc/" + std::to_string(program.pid());
+  auto mappings = [&] {
+    std::ifstream file(process + "/maps");
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  size_t descriptors = 0;
+  ptrdiff_t first_mappings = 0;
+  constexpr int kCycles = 12;
+  for (int i = 0; i < kCycles; ++i) {
+    ASSERT_EQ(Do("attach", program.pid()), 0) << errors_;
+    ASSERT_EQ(Do("detach", program.pid()), 0) << errors_;
+    if (i == kCycles / 2) {
+      descriptors = EntriesIn(process + "/fd");
+      first_mappings = mappings();
+    }
+  }
+  EXPECT_EQ(EntriesIn(process + "/fd"), descriptors);
+  EXPECT_EQ(EntriesIn(process + "/task"), 2u);
+  EXPECT_LE(mappings(), first_mappings + 2);
+  program.CloseInput();
+  EXPECT_EQ(program.Wait(), 0) << program.Output();
+}
+
+TEST_F(AttachRunningTest, RefusesWithAReasonAndAWayThatWorks) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
+  ASSERT_TRUE(IsReady(program));
+  program.Signal(SIGSTOP);
+  ASSERT_TRUE(WaitUntil([&] {
+    std::ifstream file("/proc/" + std::to_string(program.pid()) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    return text.find(") T ") != std::string::npos;
+  }));
+  EXPECT_EQ(Do("attach", program.pid()), 2);
+  EXPECT_THAT(errors_, HasSubstr("is stopped"));
+  EXPECT_THAT(errors_, HasSubstr("lagwatch watch " + std::to_string(program.pid())));
+  program.Signal(SIGCONT);
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, program.pid(), nullptr, nullptr), 0);
+  EXPECT_EQ(Do("attach", program.pid()), 2);
+  EXPECT_THAT(errors_, HasSubstr("being debugged"));
+  EXPECT_FALSE(fs::exists(spool_));
+
+  Process no_libc({LAGWATCH_STATIC_PROGRAM, "60"});
+  ASSERT_TRUE(WaitUntil([&] {
+    return Do("attach", no_libc.pid()) == 2 && errors_.find("linked statically") != std::string::npos;
+  })) << errors_;
+  EXPECT_THAT(errors_, HasSubstr("lagwatch watch " + std::to_string(no_libc.pid())));
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides whether a stopped thread may be made to call the C library's functions: not from inside the
+// allocator, the dynamic loader, fork or a signal handler, whose locks it may hold. Context: background.
+// Linux.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "tools/inject/call_registers.h"
+#include "tools/inject/loaded_libraries.h"
+
+namespace lagwatch::tools {
+
+// The place where a thread was stopped.
+enum class StoppedIn : uint8_t {
+  kWait,     // a system call that waits for something outside of the process
+  kFutex,    // a wait for a thread of the process, or a short call
+  kRunning,  // its own code
+};
+
+class CallSafety {
+ public:
+  // Of process `pid`. Errors: those of LoadedLibrary::Find.
+  static base::Result<CallSafety> Create(pid_t pid);
+
+  // Judges by the program counter and by the return addresses in the thread's stack. Values that earlier
+  // calls left there can make the answer false.
+  bool IsSafe(const ThreadRegisters& registers, StoppedIn place) const;
+  // Whether the stack has room for calls. A coroutine's may have none.
+  bool HasRoom(const ThreadRegisters& registers) const;
+
+ private:
+  bool IsReturnAddress(uint64_t address) const;
+  bool IsInLoader(uint64_t address) const { return loader_.HoldsCode(address); }
+
+  pid_t pid_ = 0;
+  LoadedLibrary libc_;
+  LoadedLibrary loader_;
+  std::vector<CodeRange> unsafe_;  // functions
+  std::vector<CodeRange> allocator_;
+  bool has_own_allocator_ = false;
+};
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "base/clock.h"
+#include "tools/inject/call_registers.h"
+#include "tools/inject/helper_thread.h"
+#include "tools/inject/remote_call.h"
+#include "tools/inject/traced_thread.h"
+
+namespace lagwatch::tools {
+namespace {
+
+constexpr timespec kHelperPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs / 5};
+constexpr int64_t kHelperStartNs = 2 * base::kNsPerSecond;
+constexpr int64_t kHelperCallNs = 20 * base::kNsPerSecond;
+constexpr uint64_t kHelperKeptBytes = 512;
+constexpr uint64_t kWordBytes = sizeof(uint64_t);
+
+base::Status HelperFailed(std::string message) {
+  return {base::StatusCode::kUnavailable, std::move(message)};
+}
+
+bool WriteWords(pid_t pid, uint64_t address, const std::vector<uint64_t>& words) {
+  const size_t bytes = words.size() * kWordBytes;
+  iovec from{const_cast<uint64_t*>(words.data()), bytes};
+  iovec to{reinterpret_cast<void*>(address), bytes};
+  return process_vm_writev(pid, &from, 1, &to, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+// While a thread of another process is stopped, this one waits for no processor, where that is permitted.
+class ScopedPriority {
+ public:
+  ScopedPriority() {
+    const sched_param first{.sched_priority = 1};
+    is_raised_ = sched_getscheduler(0) == SCHED_OTHER &&
+                 sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
+  }
+  ~ScopedPriority() {
+    const sched_param standard{.sched_priority = 0};
+    if (is_raised_) sched_setscheduler(0, SCHED_OTHER, &standard);
+  }
+  ScopedPriority(const ScopedPriority&) = delete;
+  ScopedPriority& operator=(const ScopedPriority&) = delete;
+
+ private:
+  bool is_raised_ = false;
+};
+
+std::string TaskFolder(pid_t pid, pid_t tid) {
+  return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid);
+}
+
+// 0 if the thread does not sleep in pause(2).
+uint64_t StackPointerInPause(pid_t pid, pid_t tid) {
+  constexpr int kArguments = 6;
+  std::ifstream words(TaskFolder(pid, tid) + "/syscall");
+  long number = -1;
+  if (!(words >> number) || number != kPauseSyscall) return 0;
+  std::string word;
+  for (int i = 0; i <= kArguments; ++i) words >> word;
+  return std::strtoull(word.c_str(), nullptr, 16);
+}
+
+// The thread whose block of the C library, at the upper end of its stack, is at `thread`, once it sleeps in
+// pause(2); 0 if there is none.
+pid_t FindPausing(pid_t pid, uint64_t thread) {
+  constexpr uint64_t kMostUsedBytes = 64 * 1024;
+  const int64_t deadline_ns = base::SystemClock().MonoNs() + kHelperStartNs;
+  do {
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
+      const pid_t tid = std::atoi(entry.path().filename().c_str());
+      const uint64_t at = StackPointerInPause(pid, tid);
+      if (at != 0 && at < thread && thread - at < kMostUsedBytes) return tid;
+    }
+    nanosleep(&kHelperPause, nullptr);
+  } while (base::SystemClock().MonoNs() < deadline_ns);
+  return 0;
+}
+
+}  // namespace
+
+struct HelperThread::Registers {
+  ThreadRegisters values{};
+};
+
+HelperThread::HelperThread(pid_t pid, pid_t tid, uint64_t pause_address)
+    : pid_(pid), tid_(tid), pause_(pause_address), before_(new Registers) {}
+
+base::Result<std::unique_ptr<HelperThread>> HelperThread::Start(pid_t pid, const LoadedLibrary& libc) {
+  const uint64_t mmap = libc.AddressOf("mmap");
+  const uint64_t munmap = libc.AddressOf("munmap");
+  const uint64_t create = libc.AddressOf("pthread_create");
+  const uint64_t detach = libc.AddressOf("pthread_detach");
+  const uint64_t pause = libc.AddressOf("pause");
+  for (const uint64_t address : {mmap, munmap, create, detach, pause}) {
+    if (address == 0)
+      return base::Status(base::StatusCode::kInvalid,
+                          libc.path() + " has no threads of its own (it is older than glibc 2.34)");
+  }
+  uint64_t thread = 0;
+  int64_t stop_ns = 0;
+  int64_t queued_ns = 0;
+  {
+    const ScopedSignalBlock block;
+    const ScopedPriority priority;
+    auto caller = LAGWATCH_TRY(RemoteCaller::Stop(pid));
+    if (base::Status status = caller->UseOwnStack(mmap, munmap); !status.ok()) return status;
+    const auto place = LAGWATCH_TRY(caller->Copy(std::string(kWordBytes, '\0')));
+    const auto error = LAGWATCH_TRY(caller->Call(create, {place, 0, pause, 0}));
+    if (error != 0) return HelperFailed("the process could not start a thread");
+    thread = LAGWATCH_TRY(caller->ReadWord(place));
+    caller->Continue();
+    stop_ns = caller->stop_ns();
+    queued_ns = caller->queued_ns();
+  }
+  const pid_t tid = FindPausing(pid, thread);
+  if (tid == 0) return HelperFailed("the thread that the process started does not run");
+  std::unique_ptr<HelperThread> helper(new HelperThread(pid, tid, pause));
+  helper->stop_ns_ = stop_ns;
+  helper->queued_ns_ = queued_ns;
+  if (!helper->Stop()) {
+    helper->is_lost_ = true;
+    return HelperFailed("the thread that the process started has ended");
+  }
+  const bool is_known = ReadRegisters(helper->tid_, &helper->before_->values);
+  ptrace(PTRACE_DETACH, helper->tid_, 0, 0);
+  if (!is_known) return HelperFailed("the registers of the new thread cannot be read");
+  helper->stack_pointer_ = StackPointerOf(helper->before_->values) - kHelperKeptBytes;
+  if (base::Status status = helper->Call(detach, {thread}); !status.ok()) return status;
+  return helper;
+}
+
+HelperThread::~HelperThread() {
+  if (is_lost_ || !Stop()) return;
+  EndSyscall(&before_->values);
+  WriteRegisters(tid_, before_->values);
+  ptrace(PTRACE_DETACH, tid_, 0, 0);
+  const std::string folder = TaskFolder(pid_, tid_);
+  const int64_t deadline_ns = base::SystemClock().MonoNs() + kHelperStartNs;
+  while (access(folder.c_str(), F_OK) == 0 && base::SystemClock().MonoNs() < deadline_ns)
+    nanosleep(&kHelperPause, nullptr);
+}
+
+bool HelperThread::AwaitPause(uint64_t stack_pointer, int64_t timeout_ns) const {
+  constexpr uint64_t kPauseFrameBytes = 256;
+  const int64_t deadline_ns = base::SystemClock().MonoNs() + timeout_ns;
+  do {
+    const uint64_t at = StackPointerInPause(pid_, tid_);
+    if (at != 0 && at <= stack_pointer && stack_pointer - at < kPauseFrameBytes) return true;
+    if (access(TaskFolder(pid_, tid_).c_str(), F_OK) != 0) return false;  // it has ended
+    nanosleep(&kHelperPause, nullptr);
+  } while (base::SystemClock().MonoNs() < deadline_ns);
+  return false;
+}
+
+bool HelperThread::Stop() const {
+  if (ptrace(PTRACE_SEIZE, tid_, 0, 0) != 0) return false;
+  ptrace(PTRACE_INTERRUPT, tid_, 0, 0);
+  int status = 0;
+  return AwaitStop(tid_, kHelperStartNs, &status) == Stopping::kStopped;
+}
+
+base::Result<uint64_t> HelperThread::Copy(const std::string& bytes) {
+  const uint64_t address = (stack_pointer_ - bytes.size() - 1) & ~uint64_t{15};
+  iovec from{const_cast<char*>(bytes.c_str()), bytes.size() + 1};
+  iovec to{reinterpret_cast<void*>(address), bytes.size() + 1};
+  if (process_vm_writev(pid_, &from, 1, &to, 1, 0) != static_cast<ssize_t>(bytes.size() + 1))
+    return base::IoError("cannot write to the memory of process " + std::to_string(pid_), errno);
+  stack_pointer_ = address;
+  return address;
+}
+
+base::Result<std::string> HelperThread::Read(uint64_t address, size_t bytes) const {
+  std::string text(bytes, '\0');
+  iovec to{text.data(), bytes};
+  iovec from{reinterpret_cast<void*>(address), bytes};
+  if (process_vm_readv(pid_, &to, 1, &from, 1, 0) != static_cast<ssize_t>(bytes))
+    return base::IoError("cannot read the memory of process " + std::to_string(pid_), errno);
+  text.resize(text.find('\0') == std::string::npos ? bytes : text.find('\0'));
+  return text;
+}
+
+base::Status HelperThread::Call(uint64_t address, const std::vector<uint64_t>& arguments) {
+  const ScopedSignalBlock block;
+  if (is_lost_ || !Stop()) return HelperFailed("the helper thread has ended");
+  ThreadRegisters registers = before_->values;
+  const uint64_t top = (stack_pointer_ & ~uint64_t{15}) - 2 * kWordBytes;  // room for two return addresses
+  uint64_t return_slot = 0;
+  const uint64_t sleeping = PrepareCall(address, arguments, top, &registers, &return_slot, pause_)
+                                ? StackPointerOf(registers)
+                                : StackPointerOf(registers) + kWordBytes;
+  const bool is_set = (return_slot == 0 || WriteWords(pid_, return_slot, {pause_, pause_})) &&
+                      WriteRegisters(tid_, registers);
+  ptrace(PTRACE_DETACH, tid_, 0, 0);
+  if (!is_set) return base::IoError("cannot set the helper thread's registers", errno);
+  if (AwaitPause(sleeping, kHelperCallNs)) return {};
+  is_lost_ = true;
+  return HelperFailed("a call in process " + std::to_string(pid_) + " does not return");
+}
+
+}  // namespace lagwatch::tools

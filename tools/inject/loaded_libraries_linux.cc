@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <elf.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "tools/inject/loaded_libraries.h"
+
+namespace lagwatch::tools {
+namespace {
+
+std::string ReadWhole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file.good()) return {};
+  file.seekg(0, std::ios::end);
+  std::string bytes(static_cast<size_t>(file.tellg()), '\0');
+  file.seekg(0);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
+}
+
+// A table in the file; empty if the file does not hold it.
+template <typename Entry>
+std::vector<Entry> TableIn(const std::string& file, uint64_t offset, uint64_t bytes) {
+  std::vector<Entry> entries;
+  if (offset > file.size() || bytes > file.size() - offset) return entries;
+  entries.resize(bytes / sizeof(Entry));
+  std::memcpy(entries.data(), file.data() + offset, entries.size() * sizeof(Entry));
+  return entries;
+}
+
+}  // namespace
+
+bool HasLoaded(pid_t pid, std::string_view name_start) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  const std::string wanted = "/" + std::string(name_start);
+  for (std::string line; std::getline(maps, line);) {
+    const size_t slash = line.rfind('/');
+    if (slash != std::string::npos && line.compare(slash, wanted.size(), wanted) == 0) return true;
+  }
+  return false;
+}
+
+base::Result<LoadedLibrary> LoadedLibrary::Find(pid_t pid, std::string_view name_start) {
+  const std::string process = "/proc/" + std::to_string(pid);
+  std::ifstream maps(process + "/maps");
+  LoadedLibrary library;
+  for (std::string line; std::getline(maps, line);) {
+    const size_t slash = line.find('/');
+    if (slash == std::string::npos) continue;
+    const std::string path = line.substr(slash);
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t offset = 0;
+    char access[5] = {};
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64, &begin, &end, access, &offset) != 4)
+      continue;
+    if (library.path_.empty()) {
+      if (offset != 0 || !path.substr(path.rfind('/') + 1).starts_with(name_start)) continue;
+      library.path_ = path;
+      library.base_ = begin;
+    }
+    if (path == library.path_ && access[2] == 'x') library.code_.push_back({begin, end});
+  }
+  if (library.path_.empty())
+    return base::Status(base::StatusCode::kNotFound, "it has not loaded " + std::string(name_start));
+  if (!library.ReadSymbols(process + "/root" + library.path_) && !library.ReadSymbols(library.path_))
+    return base::Status(base::StatusCode::kInvalid, "the symbols of " + library.path_ + " cannot be read");
+  return library;
+}
+
+bool LoadedLibrary::ReadSymbols(const std::string& path) {
+  const std::string file = ReadWhole(path);
+  const auto headers = TableIn<ElfW(Ehdr)>(file, 0, sizeof(ElfW(Ehdr)));
+  if (headers.empty() || std::memcmp(headers[0].e_ident, ELFMAG, SELFMAG) != 0 ||
+      headers[0].e_shentsize != sizeof(ElfW(Shdr)))
+    return false;
+  const auto sections =
+      TableIn<ElfW(Shdr)>(file, headers[0].e_shoff, uint64_t{headers[0].e_shnum} * sizeof(ElfW(Shdr)));
+  for (const ElfW(Shdr) & section : sections) {
+    if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections.size()) continue;
+    const ElfW(Shdr)& names = sections[section.sh_link];
+    if (names.sh_offset > file.size() || names.sh_size > file.size() - names.sh_offset) continue;
+    names_ = file.substr(names.sh_offset, names.sh_size);
+    for (const ElfW(Sym) & symbol : TableIn<ElfW(Sym)>(file, section.sh_offset, section.sh_size)) {
+      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC ||
+          symbol.st_name >= names_.size())
+        continue;
+      const uint64_t begin = base_ + symbol.st_value;
+      functions_.push_back({symbol.st_name, {begin, begin + symbol.st_size}});
+    }
+  }
+  return !functions_.empty();
+}
+
+CodeRange LoadedLibrary::RangeOf(std::string_view function) const {
+  const std::string name(function);
+  for (const Function& known : functions_) {
+    if (std::strcmp(names_.c_str() + known.name, name.c_str()) == 0) return known.range;
+  }
+  return {};
+}
+
+bool LoadedLibrary::HoldsCode(uint64_t address) const {
+  return std::ranges::any_of(code_, [&](const CodeRange& range) { return range.Holds(address); });
+}
+
+}  // namespace lagwatch::tools

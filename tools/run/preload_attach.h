@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads the library of `lagwatch run` into a process that runs already, and ends its work there. Context:
+// background. Linux.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "sdk/preload/environment/preload_config.h"
+
+namespace lagwatch::tools {
+
+// The time that the process's own thread was stopped, and the time that it waited for a processor meanwhile.
+struct Attached {
+  int64_t stop_ns = 0;
+  int64_t queued_ns = 0;
+};
+
+// Ok if the library can be loaded into the process. Errors: kNotFound, kInvalid, kUnauthorized, saying why
+// not and what works instead.
+base::Status CheckCanAttach(pid_t pid);
+
+// Watches the process as `config` says. Errors: those of CheckCanAttach; kUnavailable if the library could
+// not be loaded or the monitor not started.
+base::Result<Attached> AttachPreload(pid_t pid, const sdk::PreloadConfig& config);
+
+// The library stays loaded, without a thread. Errors: likewise; kNotFound if the process is not attached.
+base::Result<Attached> DetachPreload(pid_t pid);
+
+}  // namespace lagwatch::tools
