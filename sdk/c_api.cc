@@ -298,7 +298,7 @@ int lw_set_value(const char* key, const char* value) noexcept {
 size_t lw_register_functions(const lw_function* functions, size_t count) noexcept {
   return Guarded(size_t{0}, [=] {
     size_t kept = 0;
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; functions != nullptr && i < count; ++i) {
       const char* name = functions[i].name;
       const auto address = reinterpret_cast<uint64_t>(functions[i].address);
       kept += name != nullptr && lagwatch::stack::RegisteredFunctions::Instance().Add(name, address);

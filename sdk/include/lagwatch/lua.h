@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For programs that are linked with a static Lua or LuaJIT and do not export its functions: reports then have the
  * functions, files and lines of scripts, as those of other programs with Lua have without this. Include Lua's own
- * lua.h, lauxlib.h and lualib.h before it, or have lua.h on the include path; for LuaJIT luajit.h, too. */
+ * lua.h, lauxlib.h and lualib.h before it, or have lua.h on the include path. */
 #ifndef LAGWATCH_LUA_H_
 #define LAGWATCH_LUA_H_
 
@@ -20,6 +20,17 @@ extern "C" {
 #endif
 
 #ifdef LUA_VERSION_NUM
+
+/* LuaJIT's lua.h does not say that it is one. */
+#if defined(LUA_LJDIR) && !defined(LUAJIT_VERSION)
+#ifdef __cplusplus
+extern "C" {
+#endif
+#include <luajit.h>
+#ifdef __cplusplus
+}
+#endif
+#endif
 
 #define LW_LUA_FUNCTION(name) {#name, (void (*)(void))(name)}
 

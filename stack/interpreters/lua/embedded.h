@@ -41,9 +41,11 @@ class Embedded {
     if (found_ == nullptr || thread.raw == nullptr) return;
     Found& found = found_[0];
     const auto is_in_lua = [&](const Frame& frame) { return found.place.IsInterpreter(frame); };
-    // The interpreter may be beyond the end of a native stack that ends too early.
-    if (stack->completeness != Completeness::kIncomplete && std::ranges::none_of(stack->view(), is_in_lua))
-      return;
+    // The interpreter may be beyond the end of a native stack that ends too early, as in functions in
+    // assembler.
+    const bool may_be_beyond = stack->completeness == Completeness::kIncomplete ||
+                               (stack->frame_count == 1 && stack->frames[0].module == found.place.module);
+    if (!may_be_beyond && std::ranges::none_of(stack->view(), is_in_lua)) return;
     {
       const auto held = code->Hold();
       found.search.Collect(*thread.raw, code->modules().stacks());
