@@ -192,6 +192,25 @@ TEST_F(PeerChainTest, CallsNoCycleADeadlockThatAnotherThreadCanEnd) {
   close(answers.first);
 }
 
+TEST_F(PeerChainTest, EndsWhenItsTimeIsUsedUp) {
+  const Pair ends = Pair::OfPipe();
+  Child child([&] { BeBusyElsewhere(); });
+  const pid_t tid = gettid();
+  std::atomic<int> answer{-1};
+  std::thread watchdog([&] {
+    usleep(100'000);
+    inner_.Follow(tid, capturer_.get());
+    chain_.set_budget_ns(0);
+    answer = chain_.Follow(tid, inner_, capturer_.get(), hides_peers_);
+    static_cast<void>(write(ends.second, "", 1));
+  });
+  ReadByte(ends.first);
+  watchdog.join();
+  EXPECT_EQ(answer, 0);
+  close(ends.first);
+  close(ends.second);
+}
+
 TEST_F(PeerChainTest, HidesNamesAndStacksOnRequest) {
   const Pair ends = Pair::OfPipe();
   Child child([&] {

@@ -19,6 +19,9 @@ extern const int kVectorRegisters;  // the register set that PTRACE_GETREGSET kn
 uint64_t StackPointerOf(const ThreadRegisters& registers);
 uint64_t ProgramCounterOf(const ThreadRegisters& registers);
 uint64_t ResultOf(const ThreadRegisters& registers);
+// The address of the thread's block of the C library, which pthread_self() returns; 0 where that is not
+// known.
+uint64_t ThreadBlockOf(const ThreadRegisters& registers);
 
 // Sets registers as at the first instruction of `function`, which is to return to `return_address`.
 // `stack_pointer` is aligned by 16, and updated. Returns false if the return address must first be written to

@@ -14,6 +14,7 @@ const long kPauseSyscall = SYS_ppoll;
 uint64_t StackPointerOf(const ThreadRegisters& registers) { return registers.sp; }
 uint64_t ProgramCounterOf(const ThreadRegisters& registers) { return registers.pc; }
 uint64_t ResultOf(const ThreadRegisters& registers) { return registers.regs[0]; }
+uint64_t ThreadBlockOf(const ThreadRegisters&) { return 0; }
 
 bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint64_t stack_pointer,
                  ThreadRegisters* registers, uint64_t* return_slot, uint64_t return_address) {

@@ -14,6 +14,7 @@ const long kPauseSyscall = SYS_pause;
 uint64_t StackPointerOf(const ThreadRegisters& registers) { return registers.rsp; }
 uint64_t ProgramCounterOf(const ThreadRegisters& registers) { return registers.rip; }
 uint64_t ResultOf(const ThreadRegisters& registers) { return registers.rax; }
+uint64_t ThreadBlockOf(const ThreadRegisters& registers) { return registers.fs_base; }
 
 bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint64_t stack_pointer,
                  ThreadRegisters* registers, uint64_t* return_slot, uint64_t) {

@@ -9,12 +9,14 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <system_error>
 
 #include "base/clock.h"
 #include "tools/inject/call_registers.h"
 #include "tools/inject/helper_thread.h"
 #include "tools/inject/remote_call.h"
+#include "tools/inject/return_frame.h"
 #include "tools/inject/traced_thread.h"
 
 namespace lagwatch::tools {
@@ -71,19 +73,23 @@ uint64_t StackPointerInPause(pid_t pid, pid_t tid) {
   return std::strtoull(word.c_str(), nullptr, 16);
 }
 
-// The thread whose block of the C library, at the upper end of its stack, is at `thread`, once it sleeps in
-// pause(2); 0 if there is none.
-pid_t FindPausing(pid_t pid, uint64_t thread) {
-  constexpr uint64_t kMostUsedBytes = 64 * 1024;
+constexpr uint64_t kMostUsedBytes = 64 * 1024;
+
+std::set<pid_t> TasksOf(pid_t pid) {
+  std::set<pid_t> threads;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error))
+    threads.insert(std::atoi(entry.path().filename().c_str()));
+  return threads;
+}
+
+// The thread that is not one of `others`, once it sleeps in pause(2); 0 if there is no such one.
+pid_t FindPausing(pid_t pid, const std::set<pid_t>& others) {
   const int64_t deadline_ns = base::SystemClock().MonoNs() + kHelperStartNs;
   do {
-    std::error_code error;
-    for (const auto& entry :
-         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
-      const pid_t tid = std::atoi(entry.path().filename().c_str());
-      const uint64_t at = StackPointerInPause(pid, tid);
-      if (at != 0 && at < thread && thread - at < kMostUsedBytes) return tid;
-    }
+    for (const pid_t tid : TasksOf(pid))
+      if (!others.contains(tid) && StackPointerInPause(pid, tid) != 0) return tid;
     nanosleep(&kHelperPause, nullptr);
   } while (base::SystemClock().MonoNs() < deadline_ns);
   return 0;
@@ -109,24 +115,27 @@ base::Result<std::unique_ptr<HelperThread>> HelperThread::Start(pid_t pid, const
       return base::Status(base::StatusCode::kInvalid,
                           libc.path() + " has no threads of its own (it is older than glibc 2.34)");
   }
-  uint64_t thread = 0;
+  const uint64_t signal_return = FindSignalReturn(pid, libc);
+  const std::set<pid_t> others = TasksOf(pid);
+  uint64_t thread = 0;  // its block of the C library, at the upper end of its stack
   int64_t stop_ns = 0;
   int64_t queued_ns = 0;
   {
     const ScopedSignalBlock block;
-    const ScopedPriority priority;
     auto caller = LAGWATCH_TRY(RemoteCaller::Stop(pid));
     if (base::Status status = caller->UseOwnStack(mmap, munmap); !status.ok()) return status;
     const auto place = LAGWATCH_TRY(caller->Copy(std::string(kWordBytes, '\0')));
-    const auto error = LAGWATCH_TRY(caller->Call(create, {place, 0, pause, 0}));
-    if (error != 0) return HelperFailed("the process could not start a thread");
-    thread = LAGWATCH_TRY(caller->ReadWord(place));
-    caller->Continue();
+    if (!caller->ContinueWithCall(create, {place, 0, pause, 0}, signal_return)) {
+      const auto error = LAGWATCH_TRY(caller->Call(create, {place, 0, pause, 0}));
+      if (error != 0) return HelperFailed("the process could not start a thread");
+      thread = LAGWATCH_TRY(caller->ReadWord(place));
+      caller->Continue();
+    }
     stop_ns = caller->stop_ns();
     queued_ns = caller->queued_ns();
   }
-  const pid_t tid = FindPausing(pid, thread);
-  if (tid == 0) return HelperFailed("the thread that the process started does not run");
+  const pid_t tid = FindPausing(pid, others);
+  if (tid == 0) return HelperFailed("the process could not start a thread");
   std::unique_ptr<HelperThread> helper(new HelperThread(pid, tid, pause));
   helper->stop_ns_ = stop_ns;
   helper->queued_ns_ = queued_ns;
@@ -136,8 +145,13 @@ base::Result<std::unique_ptr<HelperThread>> HelperThread::Start(pid_t pid, const
   }
   const bool is_known = ReadRegisters(helper->tid_, &helper->before_->values);
   ptrace(PTRACE_DETACH, helper->tid_, 0, 0);
-  if (!is_known) return HelperFailed("the registers of the new thread cannot be read");
-  helper->stack_pointer_ = StackPointerOf(helper->before_->values) - kHelperKeptBytes;
+  if (thread == 0) thread = ThreadBlockOf(helper->before_->values);
+  const uint64_t top = is_known ? StackPointerOf(helper->before_->values) : 0;
+  if (top == 0 || top >= thread || thread - top >= kMostUsedBytes) {
+    helper->is_lost_ = true;
+    return HelperFailed("the new thread of the process is not the one that was started");
+  }
+  helper->stack_pointer_ = top - kHelperKeptBytes;
   if (base::Status status = helper->Call(detach, {thread}); !status.ok()) return status;
   return helper;
 }

@@ -25,6 +25,7 @@
 #include "tools/inject/call_registers.h"
 #include "tools/inject/call_safety.h"
 #include "tools/inject/remote_call.h"
+#include "tools/inject/return_frame.h"
 #include "tools/inject/traced_thread.h"
 
 namespace lagwatch::tools {
@@ -218,8 +219,6 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
   // not see fail.
   if (place != StoppedIn::kRunning && static_cast<int64_t>(ResultOf(caller->before_->values)) == -EINTR)
     MakeSyscallAgain(static_cast<uint64_t>(number), first_argument, &caller->before_->values);
-  const uint64_t mask = MaskForCalls();
-  ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
   caller->has_room_ = safety != nullptr && safety->HasRoom(caller->before_->values);
   caller->stack_pointer_ = StackPointerOf(caller->before_->values) - kKeptBytes;
   return caller;
@@ -235,6 +234,34 @@ void RemoteCaller::Continue() {
   WriteRegisters(tid_, before_->values);
   WriteVectors(tid_, before_->vectors);
   ptrace(PTRACE_SETSIGMASK, tid_, sizeof signal_mask_, &signal_mask_);
+  Detach();
+}
+
+bool RemoteCaller::ContinueWithCall(uint64_t address, const std::vector<uint64_t>& arguments,
+                                    uint64_t signal_return) {
+  if (tid_ == 0 || is_lost_ || signal_return == 0 || !has_room_) return false;
+  const auto frame =
+      MakeReturnFrame(before_->values, before_->vectors, signal_mask_, stack_pointer_, signal_return);
+  if (!frame) return false;
+  iovec from{const_cast<char*>(frame->bytes.data()), frame->bytes.size()};
+  iovec to{reinterpret_cast<void*>(frame->address), frame->bytes.size()};
+  if (process_vm_writev(pid_, &from, 1, &to, 1, 0) != static_cast<ssize_t>(frame->bytes.size())) return false;
+  ThreadRegisters registers = before_->values;
+  uint64_t return_slot = 0;
+  PrepareCall(address, arguments, frame->address + sizeof(uint64_t), &registers, &return_slot, 0);
+  if (return_slot != frame->address || !WriteRegisters(tid_, registers)) return false;
+  // Only now: if this program ends before, the thread has not lost its signals.
+  BlockSignals();
+  Detach();
+  return true;
+}
+
+void RemoteCaller::BlockSignals() const {
+  const uint64_t mask = MaskForCalls();
+  ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask, &mask);
+}
+
+void RemoteCaller::Detach() {
   ptrace(PTRACE_DETACH, tid_, 0, 0);
   const int64_t queued_ns = QueuedNs(pid_, tid_) - queued_ns_;
   stop_ns_ = MonoNow() - stopped_ns_ - queued_ns;
@@ -272,6 +299,7 @@ base::Result<uint64_t> RemoteCaller::Copy(const std::string& text) {
 }
 
 base::Result<uint64_t> RemoteCaller::Call(uint64_t address, const std::vector<uint64_t>& arguments) {
+  BlockSignals();
   ThreadRegisters registers = before_->values;
   uint64_t return_slot = 0;
   if (!PrepareCall(address, arguments, stack_pointer_ & ~uint64_t{15}, &registers, &return_slot, 0) &&

@@ -27,12 +27,14 @@ class PeerChain {
   // Context: background; allocates all that it will ever need.
   PeerChain();
   // False when there was no memory.
+  // Instead of kBudgetNs, for tests.
+  void set_budget_ns(int64_t budget_ns) { budget_ns_ = budget_ns; }
   bool ok() const { return stacks_ != nullptr && capturer_ != nullptr; }
 
   // Follows the waits from thread `tid` on; `inner` is the chain from it within the process. `capturer` is
-  // that of the watched process. Ends after kBudgetNs. With `hides_peers`, names and stacks of other
-  // processes are left out, as those of other users' processes always are. True if a wait for another
-  // process was found.
+  // that of the watched process. Ends after kBudgetNs of the caller's processor time. With `hides_peers`,
+  // names and stacks of other processes are left out, as those of other users' processes always are. True if
+  // a wait for another process was found.
   bool Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer* capturer, bool hides_peers = false);
 
   // The result: the inner chain's waits and those that follow; valid until the next call.
@@ -82,6 +84,7 @@ class PeerChain {
   size_t count_ = 0;
   int32_t watched_pid_ = 0;
   int32_t refreshed_pid_ = 0;
+  int64_t budget_ns_ = kBudgetNs;
   int64_t deadline_ns_ = 0;
   bool hides_peers_ = false;
   WaitOutcome outcome_ = WaitOutcome::kNone;

@@ -75,7 +75,7 @@ bool PeerChain::Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer
   if (!ok() || base::IsConfined() || inner.outcome() == WaitOutcome::kDeadlock) return false;
   watched_pid_ = base::WatchedPid();
   refreshed_pid_ = 0;
-  deadline_ns_ = base::SystemClock().MonoNs() + kBudgetNs;
+  deadline_ns_ = PeerClockNs() + budget_ns_;
   owners_ = &inner.owners();
   Place at = Begin(tid, inner);
   const size_t inner_count = count_;
@@ -196,7 +196,7 @@ const stack::Stack* PeerChain::CaptureStack(const Place& place, stack::StackCapt
     capturer->CaptureAsleep(place.tid, stack);
   } else {
     const base::ScopedPeerProcess scope(place.pid);
-    if (base::SystemClock().MonoNs() >= deadline_ns_ || !MayReadMemory()) return nullptr;
+    if (PeerClockNs() >= deadline_ns_ || !MayReadMemory()) return nullptr;
     if (place.pid != refreshed_pid_) capturer_->RefreshModules();
     refreshed_pid_ = place.pid;
     capturer_->CaptureAsleep(place.tid, stack);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <ctime>
 #include <span>
 
 #include "base/clock.h"
@@ -19,7 +20,7 @@
 namespace lagwatch::watchdog {
 namespace {
 
-bool IsLate(int64_t deadline_ns) { return base::SystemClock().MonoNs() >= deadline_ns; }
+bool IsLate(int64_t deadline_ns) { return PeerClockNs() >= deadline_ns; }
 
 // The better ones are larger.
 enum class Rank : uint8_t { kNone, kAncestor, kHolder, kEpoll, kInCall };
@@ -186,6 +187,12 @@ Rank RankOf(int32_t pid, const Ends& ends, int32_t waiting_pid, int64_t deadline
 }
 
 }  // namespace
+
+int64_t PeerClockNs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * base::kNsPerSecond + time.tv_nsec;
+}
 
 bool HasOtherActiveThread(int32_t tid) {
   bool is_active = false;

@@ -41,6 +41,10 @@ uint32_t FindListenerOf(uint32_t inode);
 // there, or of the listening one as long as nothing has accepted the connection. 0: none.
 uint64_t FindConnectionEnd(int32_t tid, uint64_t inode, int64_t deadline_ns);
 
+// The calling thread's processor time, in which the deadlines of the search are: on a busy machine it takes
+// longer.
+int64_t PeerClockNs();
+
 struct PeerThread {
   int32_t pid = 0;
   int32_t tid = 0;

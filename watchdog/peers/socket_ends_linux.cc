@@ -90,7 +90,7 @@ void ForEachConnection(int32_t tid, int64_t deadline_ns, Visit visit) {
     char buffer[8192];
     size_t filled = 0;
     bool goes_on = true;
-    while (goes_on && base::SystemClock().MonoNs() < deadline_ns) {
+    while (goes_on && PeerClockNs() < deadline_ns) {
       const ssize_t got = read(fd, buffer + filled, sizeof buffer - filled);
       if (got <= 0) break;
       std::string_view text(buffer, filled + static_cast<size_t>(got));

@@ -153,6 +153,27 @@ TEST_F(AttachRunningTest, LeavesNothingBehindAfterManyCycles) {
   EXPECT_EQ(program.Wait(), 0) << program.Output();
 }
 
+// The thread that was made to call goes on by itself.
+TEST_F(AttachRunningTest, ProgramsSurviveACommandThatIsKilled) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "the frame of signals is known for x86-64 alone";
+#endif
+  for (const char* scene : {"loop", "spin"}) {
+    Process program({LAGWATCH_ATTACHED_PROGRAM, scene});
+    ASSERT_TRUE(IsReady(program));
+    for (int i = 0; i < 40; ++i) {
+      Process command({LAGWATCH_PROGRAM, "attach", std::to_string(program.pid()), "--spool", spool_});
+      usleep(static_cast<useconds_t>(1000 * (i + 1)));
+      command.Signal(SIGKILL);
+      command.Wait();
+    }
+    Do("detach", program.pid());
+    EXPECT_EQ(kill(program.pid(), 0), 0) << scene;
+    program.Signal(SIGTERM);
+    EXPECT_EQ(program.Wait(), -SIGTERM) << scene << program.Output();
+  }
+}
+
 TEST_F(AttachRunningTest, RefusesWithAReasonAndAWayThatWorks) {
   Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
   ASSERT_TRUE(IsReady(program));

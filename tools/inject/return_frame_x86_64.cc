@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source: the frame of signal handlers in the kernel (arch/x86/kernel/signal_64.c, fpu/signal.c,
+// asm/sigframe.h).
+#include <cpuid.h>
+#include <sys/ucontext.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+
+#include "tools/inject/return_frame.h"
+
+namespace lagwatch::tools {
+namespace {
+
+// Of which a signal frame begins with; glibc's own type has more.
+struct SignalContext {
+  unsigned long flags;
+  void* link;
+  stack_t stack;
+  mcontext_t machine;
+  uint64_t signal_mask;
+};
+constexpr size_t kContextBytes = sizeof(SignalContext);
+
+constexpr unsigned long kHasVectors = 1;           // UC_FP_XSTATE
+constexpr unsigned long kHasStackSegment = 2 | 4;  // UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
+constexpr uint64_t kInstructionBytes = 2;          // of a system call
+
+// The part of the vectors that programs leave to the kernel.
+constexpr size_t kFormOffset = 464;
+constexpr size_t kHeaderOffset = 512;  // whose first word says which components are in use
+struct VectorForm {
+  uint32_t magic;
+  uint32_t extended_bytes;
+  uint64_t components;
+  uint32_t bytes;
+  uint32_t unused[7];
+};
+constexpr uint32_t kVectorMagic = 0x46505853;
+constexpr uint32_t kVectorEndMagic = 0x46505845;
+// Large ones that a process has only if it has asked for them (AMX).
+constexpr uint64_t kOptionalComponents = uint64_t{3} << 17;
+
+// Up to the end of the last of these components.
+uint32_t VectorBytesOf(uint64_t components) {
+  constexpr uint32_t kStateLeaf = 0xd;
+  uint32_t end = kHeaderOffset + 64;
+  for (uint32_t i = 2; i < 63; ++i) {
+    uint32_t size = 0;
+    uint32_t offset = 0;
+    uint32_t flags = 0;
+    uint32_t unused = 0;
+    if ((components >> i & 1) == 0 || __get_cpuid_count(kStateLeaf, i, &size, &offset, &flags, &unused) == 0)
+      continue;
+    end = std::max(end, offset + size);
+  }
+  return end;
+}
+
+uint64_t WordAt(const std::vector<char>& bytes, size_t offset) {
+  uint64_t word = 0;
+  std::memcpy(&word, &bytes[offset], sizeof word);
+  return word;
+}
+
+bool HasShadowStacks(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("x86_Thread_features:") && line.find("shstk") != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+uint64_t FindSignalReturn(pid_t pid, const LoadedLibrary& libc) {
+  constexpr std::string_view kCode("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);  // mov $15, %rax; syscall
+  if (HasShadowStacks(pid)) return 0;
+  for (const CodeRange& range : libc.code()) {
+    std::string code(range.end - range.begin, '\0');
+    iovec to{code.data(), code.size()};
+    iovec from{reinterpret_cast<void*>(range.begin), code.size()};
+    if (process_vm_readv(pid, &to, 1, &from, 1, 0) != static_cast<ssize_t>(code.size())) continue;
+    if (const size_t at = code.find(kCode); at != std::string::npos) return range.begin + at;
+  }
+  return 0;
+}
+
+std::optional<ReturnFrame> MakeReturnFrame(const ThreadRegisters& registers, const std::vector<char>& vectors,
+                                           uint64_t signal_mask, uint64_t stack_pointer,
+                                           uint64_t signal_return) {
+  if (vectors.size() < kHeaderOffset + 64) return std::nullopt;
+  const uint64_t components = WordAt(vectors, kFormOffset) & ~kOptionalComponents;
+  const uint32_t vector_bytes = VectorBytesOf(components);
+  if (vector_bytes > vectors.size()) return std::nullopt;
+
+  const uint64_t vectors_at = (stack_pointer - vector_bytes - sizeof kVectorEndMagic) & ~uint64_t{63};
+  const uint64_t context_at = (vectors_at - kContextBytes) & ~uint64_t{15};
+  ReturnFrame frame{
+      .address = context_at - sizeof signal_return,
+      .bytes = std::string(
+          vectors_at + vector_bytes + sizeof kVectorEndMagic - context_at + sizeof signal_return, '\0')};
+  const auto put = [&frame](uint64_t address, const void* bytes, size_t size) {
+    std::memcpy(&frame.bytes[address - frame.address], bytes, size);
+  };
+  put(frame.address, &signal_return, sizeof signal_return);
+
+  SignalContext context{};
+  context.flags = kHasVectors | kHasStackSegment;
+  // The kernel leaves the stack of signal handlers as it is if it cannot set this one.
+  context.stack.ss_flags = 0x10;
+  context.signal_mask = signal_mask;
+  greg_t* general = context.machine.gregs;
+  const std::pair<int, unsigned long long> values[] = {
+      {REG_R8, registers.r8},   {REG_R9, registers.r9},   {REG_R10, registers.r10},
+      {REG_R11, registers.r11}, {REG_R12, registers.r12}, {REG_R13, registers.r13},
+      {REG_R14, registers.r14}, {REG_R15, registers.r15}, {REG_RDI, registers.rdi},
+      {REG_RSI, registers.rsi}, {REG_RBP, registers.rbp}, {REG_RBX, registers.rbx},
+      {REG_RDX, registers.rdx}, {REG_RAX, registers.rax}, {REG_RCX, registers.rcx},
+      {REG_RSP, registers.rsp}, {REG_RIP, registers.rip}, {REG_EFL, registers.eflags}};
+  for (const auto& [place, value] : values) general[place] = static_cast<greg_t>(value);
+  general[REG_CSGSFS] = static_cast<greg_t>((registers.cs & 0xffff) | (registers.gs & 0xffff) << 16 |
+                                            (registers.fs & 0xffff) << 32 | (registers.ss & 0xffff) << 48);
+  // The kernel's own numbers for calls that it makes again, which it would only do on its own way back.
+  const auto result = -static_cast<int64_t>(registers.rax);
+  const bool is_interrupted = static_cast<int64_t>(registers.orig_rax) >= 0 && result >= 512 && result <= 516;
+  if (is_interrupted) {
+    general[REG_RAX] = static_cast<greg_t>(registers.orig_rax);
+    general[REG_RIP] -= kInstructionBytes;
+  }
+  context.machine.fpregs = reinterpret_cast<fpregset_t>(vectors_at);
+  put(context_at, &context, sizeof context);
+
+  put(vectors_at, vectors.data(), vector_bytes);
+  const VectorForm form{.magic = kVectorMagic,
+                        .extended_bytes = vector_bytes + static_cast<uint32_t>(sizeof kVectorEndMagic),
+                        .components = components,
+                        .bytes = vector_bytes,
+                        .unused = {}};
+  put(vectors_at + kFormOffset, &form, sizeof form);
+  const uint64_t in_use = WordAt(vectors, kHeaderOffset) & components;
+  put(vectors_at + kHeaderOffset, &in_use, sizeof in_use);
+  put(vectors_at + vector_bytes, &kVectorEndMagic, sizeof kVectorEndMagic);
+  return frame;
+}
+
+}  // namespace lagwatch::tools
