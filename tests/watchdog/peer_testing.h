@@ -136,6 +136,8 @@ class PeerChainTest : public ::testing::Test {
   // The child is where it is to be.
   bool HasEnd() const {
     const Wait& last = chain_.waits().back();
+    for (const Wait& wait : chain_.waits())
+      if (wait.owner_state != expected_state_) return false;
     if (expected_end_ == nullptr) return true;
     for (const uint64_t function : FunctionsOf(last))
       if (function == reinterpret_cast<uint64_t>(expected_end_)) return true;
@@ -181,6 +183,7 @@ class PeerChainTest : public ::testing::Test {
   WaitChain inner_;
   PeerChain chain_;
   Function expected_end_ = nullptr;
+  char expected_state_ = 'S';
   int32_t waiter_tid_ = 0;
   bool hides_peers_ = false;
   int64_t taken_ns_ = 0;
