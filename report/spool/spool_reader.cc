@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/uuid.h"
 #include "report/spool/segment_format.h"
@@ -64,15 +65,14 @@ std::string_view ReportIdOf(const OwnedRecord& record) {
   return payload.substr(begin.size(), sizeof(base::Uuid));
 }
 
-// Removes a report that is followed by the same one, which was written again with more in it.
-void RemoveReplaced(std::vector<OwnedRecord>* records) {
-  const auto is_replaced = [&](size_t i) {
-    const std::string_view id = ReportIdOf((*records)[i]);
-    return !id.empty() && i + 1 < records->size() && id == ReportIdOf((*records)[i + 1]);
-  };
-  for (size_t i = records->size(); i-- > 0;) {
-    if (is_replaced(i)) records->erase(records->begin() + static_cast<std::ptrdiff_t>(i));
+// Adds a record; it replaces the one before it if both are the same report, which was written again.
+void AddRecord(OwnedRecord record, Segment* segment) {
+  const std::string_view id = ReportIdOf(record);
+  if (!id.empty() && !segment->records.empty() && id == ReportIdOf(segment->records.back())) {
+    segment->replaced_bytes += sizeof(RecordHeader) + segment->records.back().payload.size();
+    segment->records.pop_back();
   }
+  segment->records.push_back(std::move(record));
 }
 
 }  // namespace
@@ -85,8 +85,8 @@ Segment ParseSegment(std::string_view bytes) {
     Finding finding = FindRecord(bytes.substr(at), &header);
     if (finding == Finding::kRecord) {
       at += sizeof header;
-      segment.records.push_back(
-          {static_cast<RecordType>(header.type), std::string(bytes.substr(at, header.length_bytes))});
+      AddRecord({static_cast<RecordType>(header.type), std::string(bytes.substr(at, header.length_bytes))},
+                &segment);
       at += header.length_bytes;
       continue;
     }
@@ -97,7 +97,6 @@ Segment ParseSegment(std::string_view bytes) {
     segment.skipped_bytes += next - at;
     at = next;
   }
-  RemoveReplaced(&segment.records);
   return segment;
 }
 

@@ -20,6 +20,9 @@ struct Segment {
   size_t skipped_bytes = 0;    // of no whole record: those of the next two, and bytes that begin none
   size_t damaged_records = 0;  // with a wrong checksum
   size_t cut_records = 0;      // that go on after the end of the file
+  // Of records whose report was written again, with more in it, by the next record: they are in neither of
+  // the above.
+  size_t replaced_bytes = 0;
 };
 
 // "18 bytes skipped: 1 record cut short", "nothing skipped".
@@ -28,7 +31,8 @@ std::string DescribeSkipped(const Segment& segment);
 // The suffix of `name`, kSealedSuffix or another one of a segment's; empty if it is not a segment's name.
 std::string_view SegmentSuffix(std::string_view name);
 
-// Finds the whole records in a segment's bytes; damage costs the records that it touches and no others.
+// Finds the whole records in a segment's bytes; damage costs the records that it touches and no others. Of a
+// report that was written twice in a row, only the second is among them.
 Segment ParseSegment(std::string_view bytes);
 
 class SpoolReader {

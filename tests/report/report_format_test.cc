@@ -93,7 +93,7 @@ TEST(ReportFormat, StacksKeepTheirFramesAndReferences) {
 TEST(ReportFormat, WaitsKeepTheirLocksAndReferences) {
   auto report = DecodeReport(FullReport());
   ASSERT_TRUE(report.ok()) << report.status().message();
-  ASSERT_EQ(report->waits.size(), 1u);
+  ASSERT_EQ(report->waits.size(), 2u);
   const Wait& wait = report->waits[0];
   EXPECT_EQ(wait.tid, 11u);
   EXPECT_EQ(wait.stack, 0u);
@@ -104,7 +104,15 @@ TEST(ReportFormat, WaitsKeepTheirLocksAndReferences) {
   EXPECT_EQ(wait.lock.owner_tid, 12);
   EXPECT_EQ(wait.owner_name, "indexer");
   EXPECT_EQ(wait.owner_stack, 1u);
+  EXPECT_EQ(wait.owner_pid, 0u) << "of the same process";
   EXPECT_EQ(report->wait_outcome, WaitOutcome::kDeadlock);
+  const Wait& across = report->waits[1];
+  EXPECT_EQ(across.pid, 13u);
+  EXPECT_EQ(across.owner_pid, 15u);
+  EXPECT_EQ(across.owner_process, "viewer");
+  EXPECT_EQ(across.owner_state, 'S');
+  EXPECT_TRUE(across.is_owner_idle);
+  EXPECT_EQ(across.owner_stack, kNoStack);
 }
 
 TEST(ReportFormat, CircumstancesAreKept) {

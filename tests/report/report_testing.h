@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -20,7 +21,9 @@ namespace lagwatch::testing {
 
 inline std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
 }
 
 inline void WriteFile(const std::string& path, std::string_view content) {
@@ -111,6 +114,17 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
                              .owner_tid = 12},
                     .owner_name = "indexer",
                     .owner_stack = run_stack});
+  encoder->AddWait({.tid = 14,
+                    .lock = {.address = 77,
+                             .kind = policies::LockKind::kPipe,
+                             .waits_for = report::WaitsFor::kOwner,
+                             .owner_tid = 16},
+                    .owner_name = "reader",
+                    .pid = 13,
+                    .owner_pid = 15,
+                    .owner_process = "viewer",
+                    .owner_state = 'S',
+                    .is_owner_idle = true});
   encoder->SetWaitOutcome(report::WaitOutcome::kDeadlock);
   encoder->SetVerdict(kFullVerdict);
   encoder->SetDiscount(kFullDiscount);

@@ -123,6 +123,19 @@ constexpr char kExpectedBatch[] = R"(reports {
     owner_name: "indexer"
     owner_stack: 2
   }
+  waits {
+    tid: 14
+    lock: 77
+    kind: PIPE_END
+    waits_for: OWNER
+    owner_tid: 16
+    owner_name: "reader"
+    pid: 13
+    owner_pid: 15
+    owner_process: "viewer"
+    owner_state: "S"
+    is_owner_idle: true
+  }
   wait_outcome: DEADLOCK
   level: LEVEL_ANR
   verdict {

@@ -85,9 +85,9 @@ class SpoolKeeper : public ::testing::Test {
 };
 
 TEST_F(SpoolKeeper, CountsTheReportsThatItRemoves) {
-  const report::OwnedRecord report{RecordType::kReport, EncodedReport("editor")};
-  Add({report, report, {RecordType::kHangEnd, "not a report"}}, 8 * kDayMs);
-  Add({report}, 6 * kDayMs);
+  const auto new_report = [] { return report::OwnedRecord{RecordType::kReport, EncodedReport("editor")}; };
+  Add({new_report(), new_report(), {RecordType::kHangEnd, "not a report"}}, 8 * kDayMs);
+  Add({new_report()}, 6 * kDayMs);
   Sweep();
   auto losses = LossesInSpool();
   ASSERT_EQ(losses.size(), 1u);

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <sstream>
 #include <string>
 
 #include "base/crc32c.h"
@@ -34,7 +35,9 @@ inline std::string RunPath(const std::string& spool, const sdk::RunFacts& facts)
 
 inline std::string FileContent(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
 }
 
 inline void WriteContent(const std::string& path, const std::string& content) {
