@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,7 +14,7 @@ namespace lagwatch::base {
 struct Uuid {
   std::array<uint8_t, 16> bytes{};
 
-  bool operator==(const Uuid&) const = default;
+  auto operator<=>(const Uuid&) const = default;
   std::string_view as_bytes() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 

@@ -23,7 +23,7 @@ void AddRunCommand(CLI::App* app, int* exit_code);
 void AddWatchCommand(CLI::App* app, int* exit_code);
 // `lagwatch daemon`, which is `lagwatchd`: watches the programs of a machine.
 void AddDaemonCommand(CLI::App* app, int* exit_code);
-// `lagwatch attach PID` and `lagwatch detach PID`: watches a JVM that runs already, and stops to.
+// `lagwatch attach PID` and `lagwatch detach PID`: watches a program that runs already, and ends that.
 void AddAttachCommands(CLI::App* app, int* exit_code);
 // `lagwatch trace`: records programs, converts recordings, and shows how a program spends its time.
 void AddTraceCommand(CLI::App* app, int* exit_code);

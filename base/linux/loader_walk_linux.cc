@@ -5,6 +5,7 @@
 #include <ctime>
 #include <exception>
 
+#include "base/process/loader_counts.h"
 #include "base/process/loader_walk.h"
 
 namespace lagwatch::base {
@@ -80,6 +81,18 @@ void WalkLoadedModules(int (*visit)(dl_phdr_info*, size_t, void*), void* context
   dl_iterate_phdr(&Visit, &walk);
   if (is_alone) pthread_mutex_unlock(&g_walk);
   if (walk.thrown) std::rethrow_exception(walk.thrown);
+}
+
+LoaderCounts LoaderCounts::Of(const dl_phdr_info& info) { return {info.dlpi_adds, info.dlpi_subs}; }
+
+LoaderCounts LoaderCounts::Now() {
+  LoaderCounts counts;
+  const auto visit = [](dl_phdr_info* info, size_t, void* context) {
+    *static_cast<LoaderCounts*>(context) = Of(*info);
+    return 1;
+  };
+  WalkLoadedModules(visit, &counts);
+  return counts;
 }
 
 }  // namespace lagwatch::base

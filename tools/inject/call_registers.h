@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace lagwatch::tools {
@@ -28,6 +29,9 @@ uint64_t ThreadBlockOf(const ThreadRegisters& registers);
 // the stack, as a word at *return_slot.
 bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint64_t stack_pointer,
                  ThreadRegisters* registers, uint64_t* return_slot, uint64_t return_address);
+
+// The C library's code that signal handlers return to: a call of rt_sigreturn.
+extern const std::string_view kSignalReturnCode;
 
 // The number of the system call of pause(3).
 extern const long kPauseSyscall;

@@ -10,6 +10,7 @@ namespace lagwatch::tools {
 
 const int kVectorRegisters = NT_FPREGSET;
 const long kPauseSyscall = SYS_ppoll;
+const std::string_view kSignalReturnCode("\x68\x11\x80\xd2\x01\0\0\xd4", 8);  // mov x8, #139; svc #0
 
 uint64_t StackPointerOf(const ThreadRegisters& registers) { return registers.sp; }
 uint64_t ProgramCounterOf(const ThreadRegisters& registers) { return registers.pc; }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -10,6 +8,7 @@
 #include <system_error>
 
 #include "tools/inject/call_safety.h"
+#include "tools/inject/process_memory.h"
 #include "tools/process_files.h"
 
 namespace lagwatch::tools {
@@ -65,22 +64,10 @@ StackMapping MappingOf(pid_t pid, uint64_t address) {
   return {};
 }
 
-size_t ReadBytes(pid_t pid, uint64_t address, void* bytes, size_t size) {
-  iovec to{bytes, size};
-  iovec from{reinterpret_cast<void*>(address), size};
-  const ssize_t read = process_vm_readv(pid, &to, 1, &from, 1, 0);
-  return read < 0 ? 0 : static_cast<size_t>(read);
-}
-
 // The code that a signal handler returns to: a call of rt_sigreturn.
 bool IsSignalReturn(pid_t pid, uint64_t address) {
-#if defined(__x86_64__)
-  constexpr unsigned char kCode[] = {0x48, 0xC7, 0xC0, 0x0F, 0, 0, 0, 0x0F, 0x05};
-#else
-  constexpr unsigned char kCode[] = {0x68, 0x11, 0x80, 0xD2, 0x01, 0, 0, 0xD4};
-#endif
-  unsigned char code[sizeof kCode];
-  return ReadBytes(pid, address, code, sizeof code) == sizeof code && std::ranges::equal(code, kCode);
+  std::string code(kSignalReturnCode.size(), '\0');
+  return ReadMemory(pid, address, code.data(), code.size()) == code.size() && code == kSignalReturnCode;
 }
 
 // Whether the kernel's frame of a signal handler begins at `words[at]`, and was not overwritten since.
@@ -132,7 +119,7 @@ bool CallSafety::IsReturnAddress(uint64_t address) const {
 #if defined(__x86_64__)
   constexpr size_t kLongestCall = 7;
   unsigned char before[kLongestCall];
-  if (ReadBytes(pid_, address - kLongestCall, before, sizeof before) != sizeof before) return false;
+  if (ReadMemory(pid_, address - kLongestCall, before, sizeof before) != sizeof before) return false;
   constexpr unsigned char kNearCall = 0xE8;
   constexpr unsigned char kIndirectCall = 0xFF;
   if (before[kLongestCall - 5] == kNearCall) return true;
@@ -154,7 +141,7 @@ bool CallSafety::IsSafe(const ThreadRegisters& registers, StoppedIn place) const
   const uint64_t top = StackPointerOf(registers);
   const StackMapping stack = MappingOf(pid_, top);
   std::vector<uint64_t> words(std::min<uint64_t>(kStackWords, (stack.range.end - top) / sizeof(uint64_t)));
-  words.resize(ReadBytes(pid_, top, words.data(), words.size() * sizeof(uint64_t)) / sizeof(uint64_t));
+  words.resize(ReadMemory(pid_, top, words.data(), words.size() * sizeof(uint64_t)) / sizeof(uint64_t));
   if (words.empty()) return false;
   int loader_frames = 0;
   for (size_t i = 0; i < words.size(); ++i) {

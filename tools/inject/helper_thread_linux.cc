@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sched.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +14,7 @@
 #include "base/clock.h"
 #include "tools/inject/call_registers.h"
 #include "tools/inject/helper_thread.h"
+#include "tools/inject/process_memory.h"
 #include "tools/inject/remote_call.h"
 #include "tools/inject/return_frame.h"
 #include "tools/inject/traced_thread.h"
@@ -33,10 +33,7 @@ base::Status HelperFailed(std::string message) {
 }
 
 bool WriteWords(pid_t pid, uint64_t address, const std::vector<uint64_t>& words) {
-  const size_t bytes = words.size() * kWordBytes;
-  iovec from{const_cast<uint64_t*>(words.data()), bytes};
-  iovec to{reinterpret_cast<void*>(address), bytes};
-  return process_vm_writev(pid, &from, 1, &to, 1, 0) == static_cast<ssize_t>(bytes);
+  return WriteMemory(pid, address, words.data(), words.size() * kWordBytes);
 }
 
 // While a thread of another process is stopped, this one waits for no processor, where that is permitted.
@@ -188,9 +185,7 @@ bool HelperThread::Stop() const {
 
 base::Result<uint64_t> HelperThread::Copy(const std::string& bytes) {
   const uint64_t address = (stack_pointer_ - bytes.size() - 1) & ~uint64_t{15};
-  iovec from{const_cast<char*>(bytes.c_str()), bytes.size() + 1};
-  iovec to{reinterpret_cast<void*>(address), bytes.size() + 1};
-  if (process_vm_writev(pid_, &from, 1, &to, 1, 0) != static_cast<ssize_t>(bytes.size() + 1))
+  if (!WriteMemory(pid_, address, bytes.c_str(), bytes.size() + 1))
     return base::IoError("cannot write to the memory of process " + std::to_string(pid_), errno);
   stack_pointer_ = address;
   return address;
@@ -198,9 +193,7 @@ base::Result<uint64_t> HelperThread::Copy(const std::string& bytes) {
 
 base::Result<std::string> HelperThread::Read(uint64_t address, size_t bytes) const {
   std::string text(bytes, '\0');
-  iovec to{text.data(), bytes};
-  iovec from{reinterpret_cast<void*>(address), bytes};
-  if (process_vm_readv(pid_, &to, 1, &from, 1, 0) != static_cast<ssize_t>(bytes))
+  if (ReadMemory(pid_, address, text.data(), bytes) != bytes)
     return base::IoError("cannot read the memory of process " + std::to_string(pid_), errno);
   text.resize(text.find('\0') == std::string::npos ? bytes : text.find('\0'));
   return text;

@@ -43,8 +43,6 @@ class RemoteCaller {
   // Lets the thread continue with a call of the function at `address`, after which it goes on where it was,
   // by itself; `signal_return` is FindSignalReturn()'s. False if that is not possible: then it stays stopped.
   bool ContinueWithCall(uint64_t address, const std::vector<uint64_t>& arguments, uint64_t signal_return);
-  // Whether calls have room on the thread's own stack.
-  bool has_room() const { return has_room_; }
   // Once it continues: the time that the thread was stopped, and the time that it waited for a processor
   // meanwhile, because others ran.
   int64_t stop_ns() const { return stop_ns_; }

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "tools/inject/call_registers.h"
 #include "tools/inject/call_safety.h"
+#include "tools/inject/process_memory.h"
 #include "tools/inject/remote_call.h"
 #include "tools/inject/return_frame.h"
 #include "tools/inject/traced_thread.h"
@@ -243,9 +244,7 @@ bool RemoteCaller::ContinueWithCall(uint64_t address, const std::vector<uint64_t
   const auto frame =
       MakeReturnFrame(before_->values, before_->vectors, signal_mask_, stack_pointer_, signal_return);
   if (!frame) return false;
-  iovec from{const_cast<char*>(frame->bytes.data()), frame->bytes.size()};
-  iovec to{reinterpret_cast<void*>(frame->address), frame->bytes.size()};
-  if (process_vm_writev(pid_, &from, 1, &to, 1, 0) != static_cast<ssize_t>(frame->bytes.size())) return false;
+  if (!WriteMemory(pid_, frame->address, frame->bytes.data(), frame->bytes.size())) return false;
   ThreadRegisters registers = before_->values;
   uint64_t return_slot = 0;
   PrepareCall(address, arguments, frame->address + sizeof(uint64_t), &registers, &return_slot, 0);
@@ -290,9 +289,7 @@ void RemoteCaller::LeaveOwnStack() {
 
 base::Result<uint64_t> RemoteCaller::Copy(const std::string& text) {
   const uint64_t address = (stack_pointer_ - text.size() - 1) & ~uint64_t{15};
-  iovec from{const_cast<char*>(text.c_str()), text.size() + 1};
-  iovec to{reinterpret_cast<void*>(address), text.size() + 1};
-  if (process_vm_writev(pid_, &from, 1, &to, 1, 0) != static_cast<ssize_t>(text.size() + 1))
+  if (!WriteMemory(pid_, address, text.c_str(), text.size() + 1))
     return base::IoError("cannot write to the memory of process " + std::to_string(pid_), errno);
   stack_pointer_ = address;
   return address;
@@ -317,9 +314,7 @@ base::Result<uint64_t> RemoteCaller::Call(uint64_t address, const std::vector<ui
 
 base::Result<uint64_t> RemoteCaller::ReadWord(uint64_t address) const {
   uint64_t word = 0;
-  iovec to{&word, sizeof word};
-  iovec from{reinterpret_cast<void*>(address), sizeof word};
-  if (process_vm_readv(pid_, &to, 1, &from, 1, 0) != sizeof word)
+  if (ReadMemory(pid_, address, &word, sizeof word) != sizeof word)
     return base::IoError("cannot read the memory of process " + std::to_string(pid_), errno);
   return word;
 }

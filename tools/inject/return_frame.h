@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a thread on its own stack, to which a function that it was made to call returns by itself: it need not
-// be stopped again, so that this program may end at any time. Implemented once per processor, chosen by CMake.
-// Context: background. Linux.
+// The state of a thread on its own stack, to which a function that it was made to call returns by itself: it
+// need not be stopped again, so that this program may end at any time. Implemented once per processor, chosen
+// by CMake. Context: background. Linux.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,6 @@
 // asm/sigframe.h).
 #include <cpuid.h>
 #include <sys/ucontext.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,12 +10,13 @@
 #include <fstream>
 #include <string_view>
 
+#include "tools/inject/process_memory.h"
 #include "tools/inject/return_frame.h"
 
 namespace lagwatch::tools {
 namespace {
 
-// Of which a signal frame begins with; glibc's own type has more.
+// The begin of a signal frame; glibc's own type has more.
 struct SignalContext {
   unsigned long flags;
   void* link;
@@ -32,7 +32,7 @@ constexpr uint64_t kInstructionBytes = 2;          // of a system call
 
 // The part of the vectors that programs leave to the kernel.
 constexpr size_t kFormOffset = 464;
-constexpr size_t kHeaderOffset = 512;  // whose first word says which components are in use
+constexpr size_t kHeaderOffset = 512;  // of the header; its first word: the components that are in use
 struct VectorForm {
   uint32_t magic;
   uint32_t extended_bytes;
@@ -78,14 +78,11 @@ bool HasShadowStacks(pid_t pid) {
 }  // namespace
 
 uint64_t FindSignalReturn(pid_t pid, const LoadedLibrary& libc) {
-  constexpr std::string_view kCode("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);  // mov $15, %rax; syscall
   if (HasShadowStacks(pid)) return 0;
   for (const CodeRange& range : libc.code()) {
     std::string code(range.end - range.begin, '\0');
-    iovec to{code.data(), code.size()};
-    iovec from{reinterpret_cast<void*>(range.begin), code.size()};
-    if (process_vm_readv(pid, &to, 1, &from, 1, 0) != static_cast<ssize_t>(code.size())) continue;
-    if (const size_t at = code.find(kCode); at != std::string::npos) return range.begin + at;
+    if (ReadMemory(pid, range.begin, code.data(), code.size()) != code.size()) continue;
+    if (const size_t at = code.find(kSignalReturnCode); at != std::string::npos) return range.begin + at;
   }
   return 0;
 }

@@ -77,11 +77,7 @@ base::Result<pid_t> FindProcess(const std::string& target) {
 
 // Errors: kInvalid, saying what works instead.
 base::Status CheckJvm(pid_t pid) {
-  const fs::path process = "/proc/" + std::to_string(pid);
-  if (access((process / "maps").c_str(), R_OK) != 0 || !std::ifstream(process / "maps").good()) {
-    return {base::StatusCode::kInvalid, "process " + std::to_string(pid) +
-                                            " belongs to another user: run lagwatch as that user or as root"};
-  }
+  if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;
   if (FindAgent().empty()) {
     return {base::StatusCode::kNotFound,
             "liblagwatch_jvm.so is not beside this program: install lagwatch with a JDK"};

@@ -5,12 +5,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <ctime>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/process/env.h"
 #include "base/text.h"
+#include "base/uuid.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
 
@@ -19,30 +26,52 @@ namespace {
 
 constexpr int64_t kLongestHangNs = 10 * base::kNsPerSecond;
 
-struct HangCounts {
-  int begun = 0;
-  int ended = 0;
-};
+// The hangs of a process whose reports come into a spool from now on.
+class NewHangs {
+ public:
+  NewHangs(pid_t pid, const std::string& spool_directory)
+      : pid_(pid), directory_(spool_directory), reader_(&base::SystemEnv(), spool_directory) {
+    Look();
+    known_ = std::exchange(reports_, {});
+  }
 
-HangCounts CountHangs(pid_t pid, const std::string& spool_directory) {
-  HangCounts counts;
-  report::SpoolReader reader(&base::SystemEnv(), spool_directory);
-  const auto names = reader.List(report::SpoolReader::Include::kLiveToo);
-  if (!names.ok()) return counts;  // there was none yet
-  for (const std::string& name : *names) {
-    const auto segment = reader.Read(name);
-    if (!segment.ok()) continue;
-    for (const report::OwnedRecord& record : segment->records) {
+  // Reads the segments that have grown.
+  void Look() {
+    const auto names = reader_.List(report::SpoolReader::Include::kLiveToo);
+    if (!names.ok()) return;  // there was none yet
+    for (const std::string& name : *names) {
+      std::error_code error;
+      const uintmax_t size_bytes = std::filesystem::file_size(directory_ / name, error);
+      if (error || std::exchange(sizes_[name], size_bytes) == size_bytes) continue;
+      if (const auto segment = reader_.Read(name); segment.ok()) Add(*segment);
+    }
+  }
+  bool has_begun() const { return !reports_.empty(); }
+  bool has_ended() const {
+    return std::ranges::any_of(reports_, [&](const base::Uuid& id) { return ended_.contains(id); });
+  }
+
+ private:
+  void Add(const report::Segment& segment) {
+    for (const report::OwnedRecord& record : segment.records) {
       if (record.type == report::RecordType::kReport) {
-        const auto decoded = report::DecodeReport(record.payload);
-        if (decoded.ok() && decoded->pid == static_cast<uint32_t>(pid)) ++counts.begun;
+        const auto report = report::DecodeReport(record.payload);
+        if (report.ok() && report->pid == static_cast<uint32_t>(pid_) && !known_.contains(report->id))
+          reports_.insert(report->id);
       } else if (record.type == report::RecordType::kHangEnd) {
-        ++counts.ended;
+        if (const auto end = report::DecodeHangEnd(record.payload); end.ok()) ended_.insert(end->report_id);
       }
     }
   }
-  return counts;
-}
+
+  pid_t pid_;
+  std::filesystem::path directory_;
+  report::SpoolReader reader_;
+  std::map<std::string, uintmax_t> sizes_;
+  std::set<base::Uuid> known_;
+  std::set<base::Uuid> reports_;
+  std::set<base::Uuid> ended_;  // the reports of ended hangs, of all processes
+};
 
 }  // namespace
 
@@ -68,7 +97,8 @@ bool AwaitAttachEnd(pid_t pid, const AttachEnd& end, const std::string& spool_di
   pollfd process{.fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0)), .events = POLLIN, .revents = 0};
   const int64_t begin_ns = base::SystemClock().MonoNs();
   const bool is_for_hang = end.kind == AttachEnd::Kind::kHang;
-  const HangCounts before = is_for_hang ? CountHangs(pid, spool_directory) : HangCounts{};
+  std::optional<NewHangs> hangs;
+  if (is_for_hang) hangs.emplace(pid, spool_directory);
   int64_t hang_ns = 0;
   bool has_ended = process.fd < 0;
   while (!has_ended) {
@@ -77,10 +107,10 @@ bool AwaitAttachEnd(pid_t pid, const AttachEnd& end, const std::string& spool_di
     const int64_t now_ns = base::SystemClock().MonoNs();
     if (end.kind == AttachEnd::Kind::kTime && now_ns - begin_ns >= end.after_ns) break;
     if (!is_for_hang) continue;
-    const HangCounts now = CountHangs(pid, spool_directory);
-    if (now.begun <= before.begun) continue;
+    hangs->Look();
+    if (!hangs->has_begun()) continue;
     if (hang_ns == 0) hang_ns = now_ns;
-    if (now.ended > before.ended || now_ns - hang_ns > kLongestHangNs) break;
+    if (hangs->has_ended() || now_ns - hang_ns > kLongestHangNs) break;
   }
   if (process.fd >= 0) close(process.fd);
   return has_ended;

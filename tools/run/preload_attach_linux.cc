@@ -63,19 +63,8 @@ base::Result<std::unique_ptr<HelperThread>> StartHelper(pid_t pid, const LoadedL
 }  // namespace
 
 base::Status CheckCanAttach(pid_t pid) {
+  if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;
   const std::string number = std::to_string(pid);
-  std::error_code error;
-  if (!std::filesystem::exists(ProcessFolder(pid), error))
-    return {base::StatusCode::kNotFound, "no such process: " + number};
-  std::ifstream maps(ProcessFolder(pid) / "maps");
-  if (!maps.good() || maps.peek() == std::ifstream::traits_type::eof()) {
-    struct stat owner {};
-    const bool is_own = stat(ProcessFolder(pid).c_str(), &owner) == 0 && owner.st_uid == geteuid();
-    const std::string why = is_own
-                                ? " may not be read (a setuid program, or one that forbids dumps): try sudo"
-                                : " belongs to another user: run lagwatch as that user or as root";
-    return {base::StatusCode::kInvalid, "process " + number + why};
-  }
   const std::string state = StatusField(pid, "State");
   if (state.starts_with("T"))
     return RefuseTarget(pid, "is stopped: continue it first (kill -CONT " + number + ")");

@@ -109,13 +109,9 @@ std::vector<Target> FindAllTargets() {
 }
 
 base::Status CheckTarget(pid_t pid) {
-  std::error_code error;
-  const std::string number = std::to_string(pid);
-  if (!fs::exists(ProcessFolder(pid), error))
-    return {base::StatusCode::kNotFound, "no such process: " + number};
-  if (IsKernelThread(pid)) return {base::StatusCode::kInvalid, number + " is a thread of the kernel"};
-  if (geteuid() != 0 && !IsMine(pid))
-    return {base::StatusCode::kInvalid, "process " + number + " belongs to another user: try sudo"};
+  if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;
+  if (IsKernelThread(pid))
+    return {base::StatusCode::kInvalid, std::to_string(pid) + " is a thread of the kernel"};
   return {};
 }
 

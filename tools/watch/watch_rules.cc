@@ -156,8 +156,10 @@ base::Result<WatchRules> ReadWatchRules(const std::filesystem::path& file) {
     return ReadTable(toml::parse_file(file.string()));
   } catch (const toml::parse_error& error) {
     const auto line = error.source().begin.line;
-    return Status(StatusCode::kInvalid, (line == 0 ? "" : "line " + std::to_string(line) + ": ") +
-                                            std::string(error.description()));
+    if (line == 0)
+      return Status(StatusCode::kNotFound, "cannot be read; it must say what to watch (docs/attach.md)");
+    return Status(StatusCode::kInvalid,
+                  "line " + std::to_string(line) + ": " + std::string(error.description()));
   }
 }
 

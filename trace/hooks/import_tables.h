@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process/loader_counts.h"
 #include "trace/hooks/hook_table.h"
 
 namespace lagwatch::trace {
@@ -69,8 +70,7 @@ class ImportTables {
   std::string program_name_;
   HookTable hooks_{};
   // Of the loader's counts, at the last look.
-  uint64_t adds_ = 0;
-  uint64_t subs_ = 0;
+  base::LoaderCounts counts_;
   bool is_unfinished_ = false;  // the loader was still busy with a module
   std::atomic<uint64_t> slots_patched_{0};
   std::atomic<uint64_t> slots_restored_{0};

@@ -114,17 +114,7 @@ void ImportTables::Remove() {
 void ImportTables::LookAtModules() {
   ScopedTurn turn(this, std::try_to_lock);
   if (!turn.is_ours() || !is_installed_.load()) return;
-  struct Counts {
-    uint64_t adds;
-    uint64_t subs;
-  } counts{};
-  base::WalkLoadedModules(
-      [](dl_phdr_info* info, size_t, void* context) {
-        *static_cast<Counts*>(context) = {info->dlpi_adds, info->dlpi_subs};
-        return 1;
-      },
-      &counts);
-  if (is_unfinished_ || counts.adds != adds_ || counts.subs != subs_) Rewrite(true);
+  if (is_unfinished_ || base::LoaderCounts::Now() != counts_) Rewrite(true);
 }
 
 void ImportTables::Rewrite(bool is_install) {
@@ -137,8 +127,7 @@ void ImportTables::Rewrite(bool is_install) {
     base::WalkLoadedModules(
         [](dl_phdr_info* info, size_t, void* context) {
           auto* scan_ = static_cast<Scan*>(context);
-          scan_->tables->adds_ = info->dlpi_adds;
-          scan_->tables->subs_ = info->dlpi_subs;
+          scan_->tables->counts_ = base::LoaderCounts::Of(*info);
           LoadedModule module;
           if (module.Read(*info)) scan_->tables->RewriteModule(scan_, module, info->dlpi_name);
           return 0;

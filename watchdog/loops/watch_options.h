@@ -12,12 +12,12 @@
 namespace lagwatch::watchdog {
 
 class HangListener;
+class ServiceBeats;
 class ServiceFeed;
 
 using policies::OptionTable;
 
-// Percentages as in policies/cpu_load.h; 0: nothing is too much. The window is the cool-down after a report,
-// too.
+// Percentages as in policies/cpu_load.h; 0: nothing is too much. The window is the cool-down after a report, too.
 struct CpuOptions {
   bool is_watched = false;
   int32_t percent = OptionTable::cpu_percent.standard;
@@ -34,8 +34,7 @@ struct WatchOptions {
   int64_t threshold_ns = OptionTable::threshold_ms.standard * base::kNsPerMs;
   int64_t anr_threshold_ns = OptionTable::anr_threshold_ms.standard * base::kNsPerMs;
   int64_t idle_handler_threshold_ns = OptionTable::idle_handler_threshold_ms.standard * base::kNsPerMs;
-  int64_t input_threshold_ns =
-      OptionTable::input_threshold_ms.standard * base::kNsPerMs;  // from an event's receipt
+  int64_t input_threshold_ns = OptionTable::input_threshold_ms.standard * base::kNsPerMs;  // from an event's receipt
   int64_t slow_frame_ns = OptionTable::slow_frame_ms.standard * base::kNsPerMs;
   int64_t slow_dispatch_ns = OptionTable::slow_dispatch_ms.standard * base::kNsPerMs;
   int64_t sensitive_ns = OptionTable::sensitive_ms.standard * base::kNsPerMs;
@@ -48,6 +47,7 @@ struct WatchOptions {
   int32_t max_threads = 512;         // whose stacks go into a report
   HangListener* listener = nullptr;  // borrowed; null: none
   ServiceFeed* service = nullptr;    // borrowed; null: no service manager
+  ServiceBeats* beats = nullptr;     // borrowed; null: the program's own notifications are not watched
   bool reports_under_debugger = false;
   bool hides_peers = false;  // no names and stacks of other processes
   int64_t dump_interval_ns = OptionTable::dump_interval_ms.standard * base::kNsPerMs;
@@ -59,13 +59,13 @@ struct WatchOptions {
 struct WatchCounters {
   base::Counter hangs;  // of every kind
   base::Counter reports;
-  base::Counter reports_lost;             // the sink could not keep them
-  base::Counter dumps;                    // reports that were asked for
-  base::Counter unchanged_checks;         // checks of a hang that found the stack unchanged
+  base::Counter reports_lost;            // the sink could not keep them
+  base::Counter dumps;                   // reports that were asked for
+  base::Counter unchanged_checks;        // checks of a hang that found the stack unchanged
   base::Counter reports_over_hang_limit;  // changed stacks of a hang that had its share of reports
-  base::Counter thread_stacks_reused;     // of threads that had slept since an earlier report
-  base::Counter waits_changed;            // left out of a report, because they were over too soon
-  base::Counter lock_layouts_unknown;     // kinds of locks whose owners are unknown with this C library
+  base::Counter thread_stacks_reused;    // of threads that had slept since an earlier report
+  base::Counter waits_changed;  // left out of a report, because they were over too soon
+  base::Counter lock_layouts_unknown;  // kinds of locks whose owners are unknown with this C library
   // Time that is not blamed on the program; see policies/time_discount.h.
   base::Counter checks_under_debugger;  // hangs and dumps not reported, because a debugger may have made them
   base::Counter stops;                  // of the process
@@ -77,9 +77,9 @@ struct WatchCounters {
   base::Counter hangs_stopped;      // … had the process not been stopped
   base::Counter hangs_suspended;    // … had the machine not slept
   base::Counter hangs_ended_first;  // … had they been looked at in time
-  base::Counter idle_waits;         // … had the thread not slept until some event came
-  base::Counter notes_lost;         // of slow dispatches, because too many came at once
-  base::Counter usage_records;      // that were kept
+  base::Counter idle_waits;        // … had the thread not slept until some event came
+  base::Counter notes_lost;        // of slow dispatches, because too many came at once
+  base::Counter usage_records;     // that were kept
   base::Counter samples;
   base::Counter samples_discarded;  // taken too late: the dispatch was over
   base::Counter capture_pause_ns;   // that the program's threads spent in the capture signal's handler

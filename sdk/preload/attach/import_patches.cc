@@ -49,22 +49,8 @@ ImportPatches::ImportPatches() {
   }
 }
 
-bool ImportPatches::HasChanged() const {
-  struct Counts {
-    uint64_t adds;
-    uint64_t subs;
-  } counts{};
-  base::WalkLoadedModules(
-      [](dl_phdr_info* info, size_t, void* context) {
-        *static_cast<Counts*>(context) = {info->dlpi_adds, info->dlpi_subs};
-        return 1;
-      },
-      &counts);
-  return counts.adds != adds_ || counts.subs != subs_;
-}
-
 void ImportPatches::Install() {
-  if (is_unfinished_ || HasChanged()) Rewrite(true);
+  if (is_unfinished_ || base::LoaderCounts::Now() != counts_) Rewrite(true);
 }
 
 void ImportPatches::Remove() { Rewrite(false); }
@@ -81,8 +67,7 @@ void ImportPatches::Rewrite(bool is_install) {
       [](dl_phdr_info* info, size_t, void* context) {
         auto* walk = static_cast<Scan*>(context);
         ImportPatches& self = *walk->patches;
-        self.adds_ = info->dlpi_adds;
-        self.subs_ = info->dlpi_subs;
+        self.counts_ = base::LoaderCounts::Of(*info);
         trace::LoadedModule module;
         if (!IsTouched(info->dlpi_name) || !module.Read(*info) ||
             module.Holds(reinterpret_cast<uint64_t>(kFunctions)))

@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/process/loader_counts.h"
+
 namespace lagwatch::sdk {
 
 // Thread safety: one thread at a time. A slot only ever changes from the C library's function (or the
-// loader's stub for it) to ours, and back, under the loader's lock.
+// loader's code that looks it up) to ours, and back, under the loader's lock.
 class ImportPatches {
  public:
   ImportPatches();
@@ -32,12 +34,10 @@ class ImportPatches {
     bool is_resolved_alike;  // the loader would resolve it to `real`
   };
 
-  bool HasChanged() const;
   void Rewrite(bool is_install);
 
   std::vector<Function> functions_;
-  uint64_t adds_ = 0;  // of the loader's counts, at the last look
-  uint64_t subs_ = 0;
+  base::LoaderCounts counts_;  // at the last look
   bool is_unfinished_ = true;  // the loader was still busy with a module
   uint64_t slots_ = 0;
 };

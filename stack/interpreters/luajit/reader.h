@@ -70,7 +70,7 @@ class Reader {
   struct Frame {
     uint64_t address;  // of the word before the function's first value
     Function function;
-    uint64_t link;         // how it was called; of the frame below a copy for variable arguments
+    uint64_t link;         // the kind of its call; of a copy for variable arguments, that of the frame below
     uint64_t caller;       // the frame of the function that has called it
     uint64_t caller_next;  // that function's next instruction; 0: it was left for C
     bool is_called_by_c() const { return (link & kKindMask) == kCFrameOfLua; }

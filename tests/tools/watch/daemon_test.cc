@@ -112,6 +112,35 @@ TEST_F(DaemonTest, AppliesItsRulesAgainAfterSighup) {
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
+TEST_F(DaemonTest, TakesTheFirstRuleThatFitsUpToTheMostProcesses) {
+  const std::string id = std::to_string(getpid());
+  const std::string first = "first-" + id;
+  const std::string second = "second-" + id;
+  const std::string third = "third-" + id;
+  const std::string own = std::to_string(geteuid());
+  Write("most_processes = 1\n[[rule]]\nprogram = '" + first + "'\nuser = '4294967294'\nwatch = false\n" +
+        "[[rule]]\nprogram = '" + second + "'\nwatch = false\n" +        // not watched
+        "[[rule]]\nprogram = '" + second + "'\n" +                       // too late
+        "[[rule]]\nprogram = '" + first + "'\nuser = '" + own + "'\n" +  // watched
+        "[[rule]]\nprogram = '" + first + "'\nwatch = false\n" +         // too late
+        "[[rule]]\nprogram = '" + third + "'\n");                        // one too many
+  Process daemon(Command());
+  Process two({Named(second, LAGWATCH_WATCHED_PROGRAM), "calm", "60"});
+  Process one({Named(first, LAGWATCH_WATCHED_PROGRAM), "calm", "60"});
+  const auto says = [&](const std::string& text) {
+    return WaitUntil([&] { return daemon.Errors().find(text) != std::string::npos; });
+  };
+  EXPECT_TRUE(says(first + " (" + std::to_string(one.pid()) + ") is watched from outside"))
+      << daemon.Errors();
+  Process three({Named(third, LAGWATCH_WATCHED_PROGRAM), "calm", "60"});
+  EXPECT_TRUE(says("more than 1 processes")) << daemon.Errors();
+  EXPECT_THAT(daemon.Errors(), Not(HasSubstr(second)));
+  EXPECT_THAT(daemon.Errors(), Not(HasSubstr(third)));
+  for (Process* program : {&one, &two, &three}) program->Signal(SIGKILL);
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
 TEST_F(DaemonTest, SaysWhatIsWrongWithAFile) {
   const auto errors_of = [&](const std::string& rules) {
     Write(rules);
@@ -126,7 +155,7 @@ TEST_F(DaemonTest, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(errors_of("interval_ms = 1\n"), HasSubstr("line 2: interval_ms is a number from 10 to 1000"));
   Process check({LAGWATCH_DAEMON, "--check", "--config", directory_ / "none.toml"});
   EXPECT_EQ(check.Wait(), 2);
-  EXPECT_THAT(check.Errors(), HasSubstr("none.toml: "));
+  EXPECT_THAT(check.Errors(), HasSubstr("none.toml: cannot be read; it must say what to watch"));
 }
 
 }  // namespace

@@ -110,6 +110,18 @@ TEST_F(WatchTest, FollowsAWaitIntoAnotherProcessInAProgramThatIsRun) {
   EXPECT_NE(text.Output().find("for an answer (unix-socket"), std::string::npos) << text.Output();
 }
 
+TEST_F(WatchTest, HidesOtherProcessesOnRequest) {
+  Process program(Watched({LAGWATCH_WATCHED_SHARED_PROGRAM, "asks"}, {"--hide-peers"}));
+  EXPECT_EQ(program.Wait(), 0) << program.Errors();
+  const json headers = Ask({"reports"});
+  ASSERT_EQ(headers.size(), 1u);
+  const json waits = Ask({"report", headers.at(0).at("id")}).at("waits");
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits.dump().find("answering"), std::string::npos) << waits.dump(1);
+  EXPECT_EQ(waits.dump().find("AnswerLate"), std::string::npos) << waits.dump(1);
+  EXPECT_NE(waits.at(0).at("owner").at("process").at("pid"), 0) << waits.dump(1);
+}
+
 // Of the thread that is watched, so that none is left for the watcher.
 class AllBreakpoints {
  public:
@@ -150,7 +162,7 @@ TEST_F(WatchTest, ReportsAComputationWithoutBreakpointsToo) {
 }
 
 // The child of vfork() overwrites the place of its caller's address: the stack ends there.
-TEST_F(WatchTest, ReportsAHandlerInUninterruptibleSleep) { ExpectOne(ReportsOf("vforks"), "vfork"); }
+TEST_F(WatchTest, ReportsAHandlerInUninterruptibleSleep) { ExpectOne(ReportsOf("vforks"), "VforkInHandler"); }
 
 TEST_F(WatchTest, WatchesTheThreadsThatItIsAskedFor) {
   EXPECT_EQ(Reports({LAGWATCH_WATCHED_SHARED_PROGRAM, "worker"}, {"--threads", "main"}).size(), 0u);

@@ -52,17 +52,15 @@ base::Result<std::unique_ptr<Subject>> Subject::Start(const RecordOptions& optio
 
 base::Result<std::unique_ptr<Subject>> Subject::Attach(const RecordOptions& options,
                                                        const Recording& recording) {
-  const std::string pid = std::to_string(options.pid);
+  if (base::Status status = CheckMayLookInto(options.pid); !status.ok()) return status;
   const std::string command = CommandOf(options.pid);
   struct stat process {};
-  if (stat(("/proc/" + pid).c_str(), &process) != 0) return Invalid("no such process: " + pid);
-  if (geteuid() != 0 && process.st_uid != geteuid())
-    return Invalid("process " + pid + " belongs to another user: try sudo");
+  stat(ProcessFolder(options.pid).c_str(), &process);
   if (base::Status status = recording.LetIn(process.st_uid); !status.ok()) return status;
   if (base::Status status = AttachRecorder(options.pid, recording.ConfigFor(options.pid)); !status.ok())
     return status;
   return std::unique_ptr<Subject>(
-      new Subject(options.pid, command.empty() ? pid : command, /*is_ours=*/false));
+      new Subject(options.pid, command.empty() ? std::to_string(options.pid) : command, /*is_ours=*/false));
 }
 
 bool Subject::HasEnded() {
