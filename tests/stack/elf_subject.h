@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,9 @@ inline void Shell(const std::string& command) { ASSERT_EQ(std::system(command.c_
 
 inline std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
 }
 
 inline void WriteFile(const std::string& path, const std::string& bytes) {

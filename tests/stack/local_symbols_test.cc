@@ -223,8 +223,7 @@ TEST(LocalSymbols, MoreModulesThanAreKeptAreStillNamed) {
 TEST(LocalSymbols, DamagedFilesYieldNamesOrNone) {
   ScopedTempDirectory directory;
   LoadedModule victim = ModuleOf(dlsym(RTLD_DEFAULT, "_Unwind_Resume"));
-  std::ifstream file(victim.path, std::ios::binary);
-  const std::string good(std::istreambuf_iterator<char>(file), {});
+  const std::string good = testing::ReadFile(victim.path);
   const auto symbols = FunctionsByNm("-D", victim.path);
   ASSERT_FALSE(symbols.empty());
   ElfW(Ehdr) header;

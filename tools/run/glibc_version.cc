@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The versions of the GNU C library that a library needs and that a program's own C library offers.
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <compare>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/owned_fd.h"
 #include "tools/run/checks.h"
 
 namespace lagwatch::tools {
@@ -29,12 +29,10 @@ struct GlibcVersion {
   std::string ToText() const { return std::to_string(major) + "." + std::to_string(minor); }
 };
 
-// An ELF file in memory. Reads nothing outside of it.
+// An ELF file, of which only what is asked for is read.
 class ElfImage {
  public:
-  explicit ElfImage(const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    bytes_.assign(std::istreambuf_iterator<char>(stream), {});
+  explicit ElfImage(const fs::path& file) : file_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
     header_ = Read<ElfW(Ehdr)>(0);
     const bool is_elf =
         std::memcmp(header_.e_ident, ELFMAG, SELFMAG) == 0 && header_.e_ident[EI_CLASS] == ELFCLASS64;
@@ -45,14 +43,13 @@ class ElfImage {
   template <typename T>
   T Read(uint64_t offset) const {
     T value{};
-    if (offset <= bytes_.size() && bytes_.size() - offset >= sizeof value)
-      std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    if (ReadBytes(offset, &value, sizeof value) != sizeof value) value = {};
     return value;
   }
-  std::string_view TextAt(uint64_t offset) const {
-    const std::string_view all(bytes_);
-    const std::string_view rest = all.substr(std::min<uint64_t>(offset, all.size()));
-    return rest.substr(0, rest.find('\0'));
+  // Of a version, which is short.
+  std::string TextAt(uint64_t offset) const {
+    char text[64];
+    return {text, strnlen(text, ReadBytes(offset, text, sizeof text))};
   }
   ElfW(Shdr) SectionAt(size_t index) const {
     return index < header_.e_shnum ? Read<ElfW(Shdr)>(header_.e_shoff + index * sizeof(ElfW(Shdr)))
@@ -66,7 +63,12 @@ class ElfImage {
   }
 
  private:
-  std::string bytes_;
+  size_t ReadBytes(uint64_t offset, void* bytes, size_t size) const {
+    const ssize_t read = pread(file_.get(), bytes, size, static_cast<off_t>(offset));
+    return read < 0 ? 0 : static_cast<size_t>(read);
+  }
+
+  base::OwnedFd file_;
   ElfW(Ehdr) header_{};
 };
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 
 #include "trace/format/trace_codec.h"
@@ -16,9 +16,10 @@ namespace lagwatch::tools {
 base::Result<trace::Trace> ReadTraceFile(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return base::IoError("cannot open " + path.string(), errno);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return base::IoError("cannot read " + path.string(), errno);
-  auto trace = trace::UnpackTrace(bytes);
+  std::ostringstream bytes;
+  errno = 0;
+  if (!(bytes << file.rdbuf()) && errno != 0) return base::IoError("cannot read " + path.string(), errno);
+  auto trace = trace::UnpackTrace(bytes.str());
   if (!trace.ok())
     return base::Status(trace.status().code(), path.string() + ": " + trace.status().message());
   return trace;
