@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
+#include "stack/sampled_stack.h"
 #include "stack/sleeping_stack.h"
 #include "stack/stopped_thread.h"
 
@@ -51,6 +52,15 @@ bool OutsideCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
   stack->Clear();
   if (!TryReadAsleep(tid, activity_fd)) return false;
   no_stack_reason_ = NoStackReason::kNone;
+  Unwind(raw_[0], stack);
+  FinishCapture(tid, stack);
+  return true;
+}
+
+bool OutsideCapturer::CaptureRunning(int tid, Stack* stack, int64_t timeout_ns) {
+  counters_.captures.Add();
+  stack->Clear();
+  if (!ReadSampledStack(tid, Regions(), timeout_ns, &raw_[0], &no_stack_reason_)) return false;
   Unwind(raw_[0], stack);
   FinishCapture(tid, stack);
   return true;

@@ -24,6 +24,7 @@ class OutsideCapturer final : public StackCapturer {
   void BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason) override;
   void Collect() override {}
   bool CaptureAsleep(int tid, Stack* stack, int activity_fd) override;
+  bool CaptureRunning(int tid, Stack* stack, int64_t timeout_ns) override;
   int signal_number() const override { return 0; }
   bool ReadInterruptedCall(BlockedThread*) const override { return false; }
   RawStack* answer_for_test() override { return raw_.get(); }

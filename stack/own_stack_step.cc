@@ -55,7 +55,8 @@ struct OwnCallee {
         !EvaluateAt(load_bias + Signed(offset), &cfa, cursor, memory, &address)) {
       return false;
     }
-    return where != UnwindRule::Saved::kUndefined && memory->ReadWord(address, value);
+    return where != UnwindRule::Saved::kUndefined && where != UnwindRule::Saved::kInRegister &&
+           memory->ReadWord(address, value);
   }
 };
 

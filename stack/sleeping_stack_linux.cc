@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
@@ -22,14 +23,32 @@ bool IsStillTheSame(const RawStack& raw) {
   return true;
 }
 
+#if defined(__x86_64__)
+constexpr int kArgumentRegisters[] = {5, 4, 1, 10, 8, 9};  // rdi, rsi, rdx, r10, r8, r9
+#endif
+
+// All that is known of a thread that sleeps in the kernel: the place, and the registers of its call's
+// arguments, one of which vfork(2) keeps its return address in.
+Registers RegistersOf(const BlockedThread& blocked) {
+  Registers registers{};
+  const auto set = [&](int number, uint64_t value) {
+    registers.value[number] = value;
+    registers.known_mask |= uint64_t{1} << number;
+  };
+  set(Registers::kStackPointer, blocked.stack_pointer);
+  set(Registers::kProgramCounter, blocked.program_counter);
+#if defined(__x86_64__)
+  for (size_t i = 0; blocked.syscall_number >= 0 && i < std::size(kArgumentRegisters); ++i)
+    set(kArgumentRegisters[i], blocked.arguments[i]);
+#endif
+  return registers;
+}
+
 }  // namespace
 
 bool ReadSleepingStack(int tid, const BlockedThread& blocked, const StackRegions& stacks, int activity_fd,
                        RawStack* raw, NoStackReason* reason) {
-  raw->registers.known_mask = uint64_t{1} << Registers::kStackPointer | uint64_t{1}
-                                                                            << Registers::kProgramCounter;
-  raw->registers.value[Registers::kStackPointer] = blocked.stack_pointer;
-  raw->registers.value[Registers::kProgramCounter] = blocked.program_counter;
+  raw->registers = RegistersOf(blocked);
   const MemoryRegion live = stacks.LiveStack(blocked.stack_pointer);
   raw->address = live.begin;
   raw->end = live.end;

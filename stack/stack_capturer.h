@@ -131,6 +131,10 @@ class StackCapturer {
   // -1. Context: watchdog.
   virtual bool CaptureAsleep(int tid, Stack* stack, int activity_fd = -1) = 0;
 
+  // The stack of a thread of another process that runs, as the kernel samples it within `timeout_ns`: it is
+  // not stopped. False where it did not run, or that is not permitted. Context: watchdog.
+  virtual bool CaptureRunning(int /*tid*/, Stack* /*stack*/, int64_t /*timeout_ns*/) { return false; }
+
   // See CodeMap::modules().
   const ModuleMap& modules() const { return code_->modules(); }
   CodeMap& code() const { return *code_; }

@@ -253,9 +253,13 @@ bool RuleRows::RunExtended(uint8_t opcode, ByteCursor* instructions) {
     case kRegister:
     case kValOffset:
     case kValOffsetSf: {
-      // Needs what a walk does not keep: the frame pointer is lost, and a return address there ends the walk.
       uint64_t number = instructions->Uleb();
-      instructions->Uleb();
+      const uint64_t place = instructions->Uleb();
+      if (opcode == kRegister && number == Registers::kReturnAddress && place < Registers::kCount) {
+        SetSaved(number, Saved::kInRegister, static_cast<int64_t>(place));
+        break;
+      }
+      // Needs what a walk does not keep: the frame pointer is lost, and a return address there ends the walk.
       if (number == Registers::kReturnAddress) rule_.cfa = UnwindRule::Cfa::kNone;
       SetSaved(number, Saved::kUndefined, 0);
       break;

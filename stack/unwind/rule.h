@@ -21,6 +21,7 @@ struct UnwindRule {
     kSame,        // still in the register
     kAtCfa,       // in memory, at the CFA plus the offset
     kExpression,  // in memory, where the DWARF expression at the offset in the module says
+    kInRegister,  // of the return address alone: in the register of the number that the offset is
     kUndefined,   // lost; for the return address: there is no caller
   };
 

@@ -246,7 +246,11 @@ class TableUnwinder : public Unwinder {
       cursor->is_frame_pointer_known = FindSaved(cached, rule.frame_pointer, rule.frame_pointer_offset, cfa,
                                                  callee, &cursor->frame_pointer);
     }
-    return GoToCaller(return_address, cfa, rule.cfa == Cfa::kExpression, cursor);
+    // The innermost function may have nothing on the stack if its return address is in a register.
+    const bool is_register_enough = rule.return_address == Saved::kInRegister && callee.registers != nullptr;
+    return GoToCaller(return_address, cfa,
+                      rule.cfa == Cfa::kExpression || (is_register_enough && cfa == callee.stack_pointer),
+                      cursor);
   }
 
   Step GoToCaller(uint64_t return_address, uint64_t cfa, bool may_change_stack, Cursor* cursor) {
@@ -266,6 +270,9 @@ class TableUnwinder : public Unwinder {
                          uint64_t* return_address) {
     const UnwindRule& rule = cached.found.rule;
     if (rule.return_address == Saved::kSame) return ReadLinkRegister(cursor, return_address);
+    if (rule.return_address == Saved::kInRegister)
+      return cursor.registers != nullptr &&
+             cursor.ReadRegister(static_cast<uint64_t>(rule.return_address_offset), return_address);
     return FindSaved(cached, rule.return_address, rule.return_address_offset, cfa, cursor, return_address);
   }
 
@@ -282,7 +289,7 @@ class TableUnwinder : public Unwinder {
                  uint64_t* value) {
     uint64_t address = cfa + Offset(offset);
     if (where == Saved::kExpression && !Evaluate(cached, offset, &cfa, callee, &address)) return false;
-    return where != Saved::kUndefined && memory_->ReadWord(address, value);
+    return where != Saved::kUndefined && where != Saved::kInRegister && memory_->ReadWord(address, value);
   }
 
   [[gnu::noinline]] bool FindCfa(const CachedRule& cached, const Cursor& cursor, uint64_t* cfa) {

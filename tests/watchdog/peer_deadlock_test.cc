@@ -57,6 +57,44 @@ TEST_F(PeerChainTest, SaysThatAPeerIsStopped) {
   close(ends.first);
 }
 
+TEST_F(PeerChainTest, SamplesAPeerThatComputes) {
+  const Pair ends = Pair::OfSockets();
+  Child child([&] {
+    close(ends.first);
+    ComputeThere();
+  });
+  const pid_t pid = child.pid();
+  close(ends.second);
+  expected_state_ = 'R';
+  if (MaySample()) expected_end_ = ComputeThere;
+  Follow(
+      1, [&] { ReadByte(ends.first); }, [&] { child.End(); });
+  EXPECT_EQ(chain_.waits()[0].lock.owner_tid, pid);
+  EXPECT_EQ(owner_stacks_.at(0).empty(), !MaySample());
+  close(ends.first);
+}
+
+TEST_F(PeerChainTest, TakesTheOnlyThreadThatRuns) {
+  const Pair ends = Pair::OfSockets();
+  Child child([&] {
+    close(ends.first);
+    std::thread busy([] {
+      prctl(PR_SET_NAME, "busy");
+      ComputeThere();
+    });
+    BeBusyElsewhere();
+  });
+  const pid_t pid = child.pid();
+  close(ends.second);
+  expected_state_ = 'R';
+  Follow(
+      1, [&] { ReadByte(ends.first); }, [&] { child.End(); });
+  EXPECT_EQ(chain_.waits()[0].owner_pid, static_cast<uint32_t>(pid));
+  EXPECT_NE(chain_.waits()[0].lock.owner_tid, pid);
+  EXPECT_EQ(chain_.waits()[0].owner_name, "busy");
+  close(ends.first);
+}
+
 TEST_F(PeerChainTest, PrefersTheProcessThatUsesTheOtherEnd) {
   const Pair ends = Pair::OfSockets();
   Child bystander([&] { BeBusyElsewhere(); });

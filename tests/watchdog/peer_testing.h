@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -32,6 +33,11 @@ using testing::WaitUntil;
 // The place of a child that is busy with something else.
 [[gnu::noinline]] inline void BeBusyElsewhere() {
   for (;;) pause();
+}
+
+// The place of a child that computes.
+[[gnu::noinline]] inline void ComputeThere() {
+  for (;;) asm volatile("");
 }
 
 // The place of a child that waits by `call`.
@@ -93,6 +99,13 @@ inline void ReadByte(int fd) {
 }
 
 constexpr double kTimeoutS = 10;
+
+// Whether the kernel lets this user sample other processes.
+inline bool MaySample() {
+  std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
+  int level = 3;
+  return (file >> level && level <= 2) || geteuid() == 0;
+}
 
 class PeerChainTest : public ::testing::Test {
  protected:

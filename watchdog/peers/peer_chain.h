@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wait chain across processes: from the last thread of the chain within the process
 // (watchdog/samples/wait_chain.h) to the process that it waits for, the thread there that should answer, and
-// so on. docs/design/peers.md shows why it can be trusted. Only reads: no signal, no ptrace(2).
+// so on. docs/design/peers.md shows why it can be trusted. Only reads: no signal, no ptrace(2); a
+// running thread is sampled by the kernel.
 #pragma once
 
 #include <array>
@@ -26,9 +27,9 @@ class PeerChain {
 
   // Context: background; allocates all that it will ever need.
   PeerChain();
-  // False when there was no memory.
   // Instead of kBudgetNs, for tests.
   void set_budget_ns(int64_t budget_ns) { budget_ns_ = budget_ns; }
+  // False when there was no memory.
   bool ok() const { return stacks_ != nullptr && capturer_ != nullptr; }
 
   // Follows the waits from thread `tid` on; `inner` is the chain from it within the process. `capturer` is

@@ -18,6 +18,9 @@
 namespace lagwatch::watchdog {
 namespace {
 
+// The watchdog waits so long for a running peer to come onto a processor.
+constexpr int64_t kSampleNs = 10 * base::kNsPerMs;
+
 bool IsOfSameUser(int32_t pid, int32_t watched_pid) {
   const auto user_of = [](int32_t process) -> std::optional<uid_t> {
     char path[32];
@@ -199,7 +202,8 @@ const stack::Stack* PeerChain::CaptureStack(const Place& place, stack::StackCapt
     if (PeerClockNs() >= deadline_ns_ || !MayReadMemory()) return nullptr;
     if (place.pid != refreshed_pid_) capturer_->RefreshModules();
     refreshed_pid_ = place.pid;
-    capturer_->CaptureAsleep(place.tid, stack);
+    if (!capturer_->CaptureAsleep(place.tid, stack) && stack::ReadThreadStateLetter(place.tid) == 'R')
+      capturer_->CaptureRunning(place.tid, stack, kSampleNs);
   }
   if (stack->frame_count == 0) return nullptr;
   ++stack_count_;

@@ -164,13 +164,27 @@ bool IsAncestor(int32_t pid, int32_t of) {
   return false;
 }
 
-// The process is the watched one of this thread.
+bool IsOwnThread(int32_t tid) {
+  char name[16];
+  stack::ReadThreadName(tid, name, sizeof name);
+  return std::string_view(name).starts_with("lagwatch");
+}
+
+// The process is the watched one of this thread. Of a process without a thread in a call on its ends, it is
+// the only thread that runs, else the main thread.
 Rank RankOf(int32_t pid, const Ends& ends, int32_t waiting_pid, int64_t deadline_ns, PeerThread* thread) {
   *thread = {.pid = pid, .tid = pid};
   Rank rank = Rank::kNone;
+  int running_count = 0;
+  int32_t running_tid = 0;
   base::ForEachThread([&](int tid) {
     stack::BlockedThread blocked;
-    if (stack::ReadThreadActivity(tid, &blocked) == stack::ThreadActivity::kBlocked) {
+    const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &blocked);
+    if (activity == stack::ThreadActivity::kRunning && !IsOwnThread(tid)) {
+      ++running_count;
+      running_tid = tid;
+    }
+    if (activity == stack::ThreadActivity::kBlocked) {
       const Use use = UseOf(tid, blocked, ends);
       if (use != Use::kNone) {
         rank = Rank::kInCall;
@@ -182,6 +196,7 @@ Rank RankOf(int32_t pid, const Ends& ends, int32_t waiting_pid, int64_t deadline
     return rank == Rank::kNone && !IsLate(deadline_ns);
   });
   if (rank != Rank::kNone) return rank;
+  if (running_count == 1) thread->tid = running_tid;
   if (IsInSomeEpoll(pid, ends, deadline_ns)) return Rank::kEpoll;
   return IsAncestor(pid, waiting_pid) ? Rank::kAncestor : Rank::kHolder;
 }
@@ -197,9 +212,7 @@ int64_t PeerClockNs() {
 bool HasOtherActiveThread(int32_t tid) {
   bool is_active = false;
   base::ForEachThread([&](int other) {
-    char name[16];
-    stack::ReadThreadName(other, name, sizeof name);
-    if (other == tid || std::string_view(name).starts_with("lagwatch")) return true;
+    if (other == tid || IsOwnThread(other)) return true;
     stack::BlockedThread blocked;
     is_active =
         stack::ReadThreadActivity(other, &blocked) != stack::ThreadActivity::kBlocked || HasTimeout(blocked);

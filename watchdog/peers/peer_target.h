@@ -48,8 +48,9 @@ int64_t PeerClockNs();
 struct PeerThread {
   int32_t pid = 0;
   int32_t tid = 0;
-  bool is_idle = false;   // it waits at the other end
-  bool is_known = false;  // by its use of the other end; else it is the main thread
+  bool is_idle = false;  // it waits at the other end
+  bool is_known =
+      false;  // by its use of the other end; else it is the only one that runs, or the main thread
 };
 
 // Whether a thread of the watched process other than `tid` runs, or will by itself: it could answer.

@@ -35,12 +35,14 @@ bool HasTimeout(const stack::BlockedThread& blocked) {
     case SYS_epoll_pwait:
       return static_cast<int32_t>(arguments[3]) >= 0;
     case SYS_ppoll:
+    case SYS_rt_sigtimedwait:
       return arguments[2] != 0;
 #ifdef SYS_select
     case SYS_select:
 #endif
     case SYS_pselect6:
       return arguments[4] != 0;
+    case SYS_epoll_pwait2:
     case SYS_futex:
       return arguments[3] != 0;
     case SYS_nanosleep:

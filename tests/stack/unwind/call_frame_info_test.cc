@@ -99,6 +99,13 @@ TEST(CallFrameInfo, AnUndefinedReturnAddressEndsTheStack) {
   EXPECT_EQ(rows[0].rule.return_address, Saved::kUndefined);
 }
 
+TEST(CallFrameInfo, ARegisterMayHoldTheReturnAddress) {
+  auto rows = Entries({0x09, Registers::kReturnAddress, 5}).Rows();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].rule.return_address, Saved::kInRegister);
+  EXPECT_EQ(rows[0].rule.return_address_offset, 5);
+}
+
 TEST(CallFrameInfo, RestoreBringsBackWhatTheCommonEntrySaid) {
   auto rows = Entries({0x80 | Registers::kFramePointer, 2, 0x41, 0xc0 | Registers::kFramePointer}).Rows();
   ASSERT_EQ(rows.size(), 2u);
