@@ -2,6 +2,7 @@
 // Peers that are idle, stopped or several, and chains and cycles of them.
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 
 #include <atomic>
 #include <thread>
@@ -54,6 +55,29 @@ TEST_F(PeerChainTest, SaysThatAPeerIsStopped) {
   Follow(
       1, [&] { ReadByte(ends.first); }, [&] { child.End(); });
   EXPECT_EQ(chain_.waits()[0].owner_state, 'T');
+  close(ends.first);
+}
+
+TEST_F(PeerChainTest, CallsNoPeerIdleThatIsStoppedInItsWait) {
+  const Pair ends = Pair::OfSockets();
+  Child child([&] {
+    close(ends.first);
+    WaitThere([&] { ReadByte(ends.second); });
+  });
+  close(ends.second);
+  char state[64];
+  snprintf(state, sizeof state, "/proc/%d/syscall", child.pid());
+  ASSERT_TRUE(WaitUntil([&] {
+    std::ifstream file(state);
+    int number = -1;
+    return file >> number && number == SYS_read;
+  }));
+  kill(child.pid(), SIGSTOP);
+  expected_state_ = 'T';
+  Follow(
+      1, [&] { ReadByte(ends.first); }, [&] { child.End(); });
+  EXPECT_FALSE(chain_.waits()[0].is_owner_idle);
+  EXPECT_EQ(chain_.outcome(), WaitOutcome::kNone);
   close(ends.first);
 }
 

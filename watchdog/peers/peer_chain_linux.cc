@@ -149,11 +149,12 @@ PeerChain::Step PeerChain::FollowFrom(const Place& from, stack::StackCapturer* c
   wait.tid = static_cast<uint32_t>(from.tid);
   wait.pid = IsWatched(from) ? 0 : static_cast<uint32_t>(from.pid);
   wait.lock.owner_tid = peer.tid;
-  wait.is_owner_idle = peer.is_idle;
   DescribeOwner(*next, capturer, &wait);
+  const bool is_stopped = wait.owner_state == 'T' || wait.owner_state == 't';
+  wait.is_owner_idle = peer.is_idle && !is_stopped;
   rests_[count_] = rest;
   waits_[count_++] = wait;
-  return peer.is_idle ? Step::kEnded : Step::kFollowed;
+  return peer.is_idle || is_stopped ? Step::kEnded : Step::kFollowed;
 }
 
 bool PeerChain::FindLockWithin(const Place& from, const stack::BlockedThread& blocked,
