@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+PACKAGES = ["chromium", "lua5.4", "musl-tools", "nginx-light", "nodejs", "openjdk-17-jdk-headless", "perl", "php-cli",
+            "postgresql", "prometheus-node-exporter", "redis-server", "ruby", "xvfb"]
 HERE = pathlib.Path(__file__).parent
 PYTHON_LOOP = """
 import select, sys
@@ -77,6 +79,25 @@ public class Loop {
 """
 
 
+NGINX = """
+daemon off; worker_processes 1; user root; error_log stderr; pid nginx.pid;
+events {}
+http { access_log off; server { listen unix:WORK/nginx; location / { return 200 "tick"; } } }
+"""
+# A server, and a client that asks one of its processes again and again.
+POSTGRES = """
+chmod 755 . && mkdir db && chown postgres db && cd db && exec setpriv --reuid=postgres --regid=postgres --clear-groups sh -c '
+  PATH=$(ls -d /usr/lib/postgresql/*/bin | tail -1):$PATH
+  initdb -D data >/dev/null && { postgres -D data -k "$PWD" -h "" & }
+  until psql -h "$PWD" -c "" postgres 2>/dev/null; do sleep 0.1; done
+  echo "select 1 \\watch 0.05" | psql -h "$PWD" postgres'
+"""
+TICKING_PAGE = "data:text/html,<script>setInterval(() => console.log('tick'), 50)</script>"
+# Programs of which another process is attached: a part of its command line.
+PARTS = {"nginx_worker": "worker process", "postgres_backend": "[local]", "chromium_renderer": "--type=renderer"}
+NODE_EXPORTER = "127.0.0.1:9197"
+
+
 def programs(work: pathlib.Path, binaries: pathlib.Path) -> dict:
     """The command of each program, by its name."""
     (work / "Loop.java").write_text(JAVA_LOOP)
@@ -91,6 +112,12 @@ def programs(work: pathlib.Path, binaries: pathlib.Path) -> dict:
     for name, flags in (("loop", []), ("spin", []), ("threads", ["-pthread"])):
         subprocess.run(["cc", "-O1", *flags, "-o", work / f"c_{name}", work / f"{name}.c"], check=True)
     subprocess.run(["cc", "-O1", "-static", "-o", c_static, work / "loop.c"], check=True)
+    if shutil.which("musl-gcc"):
+        subprocess.run(["musl-gcc", "-O1", "-o", work / "c_musl", work / "loop.c"], check=True)
+    (work / "nginx.conf").write_text(NGINX.replace("WORK", str(work)))
+    (work / "chromium").mkdir(mode=0o777)
+    (work / "chromium").chmod(0o777)
+    work.chmod(0o755)
     python = "/usr/bin/python3"
     commands = {
         "c_loop": [c_loop],
@@ -118,10 +145,16 @@ def programs(work: pathlib.Path, binaries: pathlib.Path) -> dict:
                                      "print('tick') io.flush() end end"],
         "bash": ["bash", "-c", "exec 3<> <(:); while true; do read -t 0.05 -u 3; echo tick; done"],
         "redis": ["redis-server", "--port", "0", "--unixsocket", work / "redis", "--save", "", "--dir", work],
+        "nginx_worker": ["nginx", "-p", work, "-c", work / "nginx.conf"],
+        "postgres_backend": ["setpriv", "sh", "-c", POSTGRES],
+        "go_exporter": ["prometheus-node-exporter", f"--web.listen-address={NODE_EXPORTER}"],
+        "chromium_renderer": ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", f"HOME={work}/chromium",
+                              "chromium", "--headless", "--disable-gpu", "--enable-logging=stderr", TICKING_PAGE],
+        "c_musl": [work / "c_musl"],
         "Xvfb": ["Xvfb", ":97", "-nolisten", "tcp"],
     }
     return {name: [str(word) for word in command] for name, command in commands.items()
-            if pathlib.Path(command[0]).is_absolute() or shutil.which(command[0])}
+            if shutil.which(str(command[0]))}
 
 
 class Program:
@@ -135,9 +168,33 @@ class Program:
         if name == "python_namespaces":
             wait_for(lambda: self.children())
             self.pid = int(self.children()[0])
+        if name in PARTS:
+            def stays() -> bool:  # others come and go at the start
+                self.pid = self.part()
+                time.sleep(1 if self.pid else 0)
+                return self.pid != 0 and self.part() == self.pid
+            wait_for(stays, 60)
 
     def children(self) -> list:
         return pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+
+    def part(self) -> int:
+        """The process whose command line has the program's part, of its session; 0 if there is none yet."""
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                command = (process / "cmdline").read_bytes().decode(errors="replace")
+                if PARTS[self.name] in command and self.is_of_session(int(process.name)):
+                    return int(process.name)
+            except OSError:
+                pass  # it has ended
+        return 0
+
+    def is_of_session(self, pid: int) -> bool:
+        while pid > 1:
+            if pid == self.process.pid:
+                return True
+            pid = int(re.search(r"PPid:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
+        return False
 
     def ticks(self) -> bool:
         """Whether it makes progress."""
@@ -145,21 +202,33 @@ class Program:
             return False
         if self.name == "redis":
             return wait_for(lambda: asks(self.work / "redis", b"PING\r\n").startswith(b"+PONG"))
+        if self.name == "nginx_worker":
+            return wait_for(lambda: b"200 OK" in asks(self.work / "nginx", b"GET / HTTP/1.0\r\n\r\n"))
+        if self.name == "go_exporter":
+            return wait_for(lambda: b"200 OK" in asks(NODE_EXPORTER, b"GET / HTTP/1.0\r\n\r\n"))
         if self.name == "Xvfb":
             return wait_for(lambda: asks("/tmp/.X11-unix/X97", b"l\0\x0b\0\0\0\0\0\0\0\0\0").startswith(b"\1"))
         before = self.output.stat().st_size
         return wait_for(lambda: self.output.stat().st_size > before)
 
     def end(self) -> None:
-        os.killpg(self.process.pid, signal.SIGKILL)
+        if self.name in PARTS and self.process.poll() is None:
+            self.process.terminate()  # it ends its parts
+            time.sleep(1)
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has ended
         self.process.wait()
 
 
 def asks(path: object, question: bytes) -> bytes:
-    with socket.socket(socket.AF_UNIX) as client:
+    is_tcp = str(path) == NODE_EXPORTER
+    with socket.socket(socket.AF_INET if is_tcp else socket.AF_UNIX) as client:
         client.settimeout(5)
         try:
-            client.connect(str(path))
+            host, _, port = str(path).partition(":")
+            client.connect((host, int(port)) if is_tcp else str(path))
             client.sendall(question)
             return client.recv(100)
         except OSError:

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops that freeze because another process does not answer, and what their reports say of that process.
+
+`run_all` builds across.c, runs each of its scenes under `lagwatch run`, and compares the chain of waits of the report:
+the kind of the last wait, the process that is waited for last, and a function on the stack of the thread that should
+answer. Deadlocks must be called deadlocks, and nothing else.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+THRESHOLD_MS = 300
+LONGEST_S = 8  # deadlocks last
+
+# Scene: (kind of the last wait, number of waits, the function that the answering thread is in, its name).
+SCENES = {
+    "pipe": ("pipe", 1, "PipeAnswer", "answering"),
+    "full-pipe": ("pipe", 1, "DrainSlowly", "answering"),
+    "fifo": ("pipe", 1, "FifoAnswer", "answering"),
+    "socket-pair": ("unix-socket", 1, "ComputeSlowly", "answering"),
+    "unix": ("unix-socket", 1, "ReadSlowly", "answering"),
+    "unix-unaccepted": ("unix-socket", 1, "ServeLate", "answering"),
+    "tcp": ("connection", 1, "ReadSlowly", "answering"),
+    "tcp-unaccepted": ("connection", 1, "ServeLate", "answering"),
+    "tcp-worker": ("connection", 1, "ComputeSlowly", "worker"),
+    "lock-in-peer": ("mutex", 2, "KeepLock", "answering"),
+    "child": ("child", 1, "ComputeSlowly", "answering"),
+    "vfork": ("child", 1, "ReadSlowly", "answering"),
+    "flock": ("file-lock", 1, "KeepFile", "answering"),
+    "posix-lock": ("file-lock", 1, "KeepFile", "answering"),
+    "ofd-lock": ("file-lock", 1, "KeepFile", "answering"),
+    "shared-mutex": ("mutex", 1, "KeepSharedLock", "answering"),
+    "chain": ("unix-socket", 2, "ComputeSlowly", "answering"),
+    "idle": ("unix-socket", 1, None, "answering"),
+    "stopped": ("unix-socket", 1, None, "answering"),
+    "deadlock-of-two": ("file-lock", 2, "WaitInHandler", "across"),
+    "deadlock-of-three": ("file-lock", 3, "WaitInHandler", "across"),
+}
+
+
+def faults(report, scene):
+    """The fault of the report's chain of waits; empty if there is none."""
+    kind, count, function, name = SCENES[scene]
+    waits = report["waits"]
+    if len(waits) != count:
+        return f"{len(waits)} waits, not {count}"
+    if not any(frame.get("function") == "WaitInHandler" for frame in waits[0]["stack"]):
+        return "the first stack is not the handler's"
+    last = waits[-1]
+    if last["kind"] != kind:
+        return f"it waits for {last['kind']}"
+    if report["deadlock"] != scene.startswith("deadlock"):
+        return "deadlock: " + str(report["deadlock"])
+    owner = last["owner"]
+    if owner["name"] != name:
+        return f"the thread is {owner['name']}"
+    if (owner.get("idle") or False) != (scene == "idle"):
+        return f"idle: {owner.get('idle')}"
+    if scene == "stopped":
+        return "" if owner.get("state") == "T" else f"its state is {owner.get('state')}"
+    functions = [frame.get("function") for frame in owner["stack"]]
+    return "" if function is None or function in functions else f"it is at {functions[:6]} ({owner.get('state')})"
+
+
+def run(scene, lagwatch, program):
+    with tempfile.TemporaryDirectory() as directory:
+        spool = pathlib.Path(directory) / "spool"
+        command = [lagwatch, "run", "--threshold-ms", str(THRESHOLD_MS), "--spool", spool, "--", program, scene]
+        try:
+            subprocess.run(command, timeout=LONGEST_S, env=os.environ | {"TMPDIR": directory}, check=False)
+        except subprocess.TimeoutExpired:
+            pass
+        ask = lambda *what: json.loads(
+            subprocess.run([lagwatch, *what, "--spool", spool, "--json"], capture_output=True, text=True).stdout or "[]")
+        reports = [ask("report", header["id"]) for header in ask("reports") if header["app"] == "across"]
+        wrong = [faults(report, scene) for report in reports] or ["no report"]
+        print(f"{'named ' if '' in wrong else 'MISSED'} across {scene:18} {' | '.join(filter(None, wrong))}", file=sys.stderr)
+        return "" in wrong
+
+
+def run_all(binaries, only):
+    """Whether each scene's report is right. `only`: a part of the scenes' names."""
+    scenes = [scene for scene in SCENES if only in scene or only in "across"]
+    if not scenes:
+        return []
+    with tempfile.TemporaryDirectory() as directory:
+        program = pathlib.Path(directory) / "across"
+        subprocess.run(["cc", "-g", "-O1", "-o", program, FOLDER / "across.c", "-pthread"], check=True)
+        return [run(scene, binaries / "lagwatch", program) for scene in scenes]

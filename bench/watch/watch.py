@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The cost of `lagwatch watch`, the freezes that it finds, and those that it sees where there are none. The details go to standard error; the last line is one JSON
+object:
+
+  cpu_pct_100_threads  the processor time of the watcher of a program with 100 threads that wait, in percent of one processor
+  freezes, found       freezes of 1.5 s of real programs (`programs`), and those of them with a report of their own
+  false, minutes       reports of programs under load that never froze, in so many minutes; saturated loops are among them
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from programs import PACKAGES, freezing
+
+THRESHOLD_MS = 500
+
+
+class Watcher:
+    def __init__(self, lagwatch, spool, pids, *flags):
+        self.lagwatch, self.spool = lagwatch, spool
+        self.process = subprocess.Popen([lagwatch, "watch", *map(str, pids), "--threshold-ms", str(THRESHOLD_MS), "--spool", spool,
+                                         "--most-processes", "200", "--quiet", *flags], stderr=sys.stderr, start_new_session=True)
+
+    def reports(self):
+        answer = subprocess.run([self.lagwatch, "reports", "--spool", self.spool, "--json"], capture_output=True, text=True)
+        return json.loads(answer.stdout or "[]")
+
+    def cpu_s(self):
+        """Of all its processes."""
+        ticks = 0
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                fields = stat.read_text().rsplit(")", 1)[1].split()
+                if int(fields[3]) == self.process.pid:
+                    ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(30)
+
+
+def measure_cpu(lagwatch, work):
+    program = subprocess.Popen([work / "loop", "threads", "100"])
+    watcher = Watcher(lagwatch, work / "cpu", [program.pid])
+    time.sleep(3)
+    begin, begin_s = time.monotonic(), watcher.cpu_s()
+    time.sleep(20)
+    pct = 100 * (watcher.cpu_s() - begin_s) / (time.monotonic() - begin)
+    watcher.stop()
+    program.kill()
+    program.wait()
+    return round(pct, 2)
+
+
+def measure_found(lagwatch, work, only):
+    freezes, found, count = 0, 0, 0
+    for program in freezing(work):
+        if only not in program.name:
+            continue
+        count += 1
+        program.start(work)
+        time.sleep(1.5)  # its start is no freeze
+        watcher = Watcher(lagwatch, work / f"found-{program.name}", [program.pid])
+        time.sleep(2)
+        for way in program.ways:
+            before = {report["id"] for report in watcher.reports()}
+            program.freeze(way)
+            time.sleep(0.5)
+            new = [report for report in watcher.reports() if report["id"] not in before]
+            freezes += 1
+            found += len(new) > 0
+            place = " < ".join(new[0].get("cause") or []) if new else ""
+            print(f"{'found ' if new else 'MISSED'} {program.name:10} {way:8} {place}", file=sys.stderr)
+            time.sleep(1)
+        watcher.stop()
+        program.stop()
+    return freezes, found, count
+
+
+SERVER = """
+import asyncio, sys, time
+async def answer(reader, writer):
+    while await reader.readline():
+        end = time.time() + 0.004
+        while time.time() < end: pass
+        writer.write(b"done\\n")
+async def ask(port):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    while True:
+        writer.write(b"work\\n")
+        await reader.readline()
+async def run():
+    if sys.argv[1] == "server":
+        server = await asyncio.start_server(answer, "127.0.0.1", int(sys.argv[2]))
+        await server.serve_forever()
+    await asyncio.gather(*[ask(int(sys.argv[2])) for _ in range(4)])
+asyncio.run(run())
+"""
+PAGE = ("data:text/html,<canvas id=c></canvas><script>const c = document.getElementById('c').getContext('2d'); let n = 0;"
+        "function f() { c.fillRect(n++ % 300, n % 150, 3, 3); requestAnimationFrame(f) } f()</script>")
+NGINX = """
+daemon off; worker_processes 1; user root; error_log stderr; pid nginx.pid;
+events {}
+http { access_log off; server { listen 127.0.0.1:8199; location / { return 200 "well"; } } }
+"""
+
+
+def loads(work):
+    """Commands of programs that are busy and never freeze, and whether each is watched."""
+    (work / "nginx.conf").write_text(NGINX)
+    (work / "chromium").mkdir(exist_ok=True)
+    python = "/usr/bin/python3"
+    every = [([work / "loop", "busy"], True),
+             ([python, "-c", SERVER, "server", "8198"], True),
+             (["redis-server", "--port", "6399", "--save", "", "--dir", work], True),
+             (["nginx", "-p", work, "-c", work / "nginx.conf"], True),
+             (["Xvfb", ":96", "-nolisten", "tcp"], True),
+             (["sh", "-c", "sleep 1; exec xeyes -display :96"], True),
+             (["sh", "-c", "sleep 1; exec xclock -update 1 -display :96"], True),
+             (["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={work}/chromium", PAGE], True),
+             (["node", "-e", "setInterval(() => { const e = Date.now() + 20; while (Date.now() < e); }, 25)"], True),
+             (["sh", "-c", f"sleep 2; exec {python} -c '{SERVER}' client 8198"], True),
+             (["sh", "-c", "sleep 1; while true; do redis-benchmark -p 6399 -n 200000 -c 20 -q >/dev/null; done"], False),
+             (["sh", "-c", "sleep 1; while true; do curl -s http://127.0.0.1:8199/ >/dev/null; done"], False)]
+    return [(command, is_watched) for command, is_watched in every if shutil.which(str(command[0]))]
+
+
+def session_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[3])
+
+
+def measure_false(lagwatch, work, minutes):
+    running = [(subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                                 start_new_session=True), is_watched) for command, is_watched in loads(work)]
+    time.sleep(8)  # they start
+    watched = {process.pid for process, is_watched in running if is_watched}
+    pids = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if session_of(process.name) in watched:
+                pids.append(int(process.name))
+    watcher = Watcher(lagwatch, work / "false", pids)
+    time.sleep(minutes * 60)
+    reports = watcher.reports()
+    watcher.stop()
+    for process, _ in running:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for report in reports:
+        print(f"FALSE  {report['app']} {report.get('duration_ms')} ms {' < '.join(report.get('cause') or [])}", file=sys.stderr)
+    return len(reports), len(pids)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch's programs")
+    parser.add_argument("--minutes", type=float, default=3, help="of load")
+    parser.add_argument("--only", default="", help="a part of the names of the programs that freeze")
+    arguments = parser.parse_args()
+    lagwatch = arguments.bin.resolve() / "lagwatch"
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        freezes, found, programs = measure_found(lagwatch, work, arguments.only)
+        cpu_pct = measure_cpu(lagwatch, work)
+        false, watched = measure_false(lagwatch, work, arguments.minutes)
+    print(json.dumps({"cpu_pct_100_threads": cpu_pct, "freezes": freezes, "found": found, "programs": programs, "false": false,
+                      "watched_under_load": watched, "minutes": arguments.minutes}))
+
+
+if __name__ == "__main__":
+    main()
