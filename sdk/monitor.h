@@ -29,7 +29,7 @@
 #include "watchdog/events/hang_listener.h"
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/loops/watch_options.h"
-#include "watchdog/service_feed.h"
+#include "watchdog/service/service_feed.h"
 #include "watchdog/watchdog.h"
 
 namespace lagwatch::sdk {

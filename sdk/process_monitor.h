@@ -95,6 +95,8 @@ class ProcessMonitor {
   // Sums over all monitors of this process, without the struct's size, memory_failures and the next two.
   lw_stats stats();
   uint64_t loops_refused() const { return registry_.refused_count(); }
+  // Lets the watchdog look at once.
+  void WakeWatchdog() { registry_.watchdog_sleeper().Wake(); }
   uint64_t dumps_refused() { return registry_.dump_requests().refused_count(); }
 
  private:

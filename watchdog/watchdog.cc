@@ -14,7 +14,7 @@
 #include "base/system/thread.h"
 #include "stack/threads/thread_counters.h"
 #include "watchdog/samples/thread_loads.h"
-#include "watchdog/service_feed.h"
+#include "watchdog/service/service_feed.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -211,6 +211,7 @@ void Watchdog::Sleep(int64_t next_ns) {
   const int64_t wait_ns = std::max<int64_t>(next_ns - clock.MonoNs(), 0);
   int64_t quiet_until_ns = base::Sleeper::kForever;
   if (options_.service != nullptr) quiet_until_ns = options_.service->due_ns();
+  if (options_.beats != nullptr) quiet_until_ns = std::min(quiet_until_ns, options_.beats->due_ns());
   if (cpu_ != nullptr) quiet_until_ns = std::min(quiet_until_ns, cpu_->NextLookNs());
   WokenProbes& woken = registry_->woken_probes();
   const int64_t until_ns = is_for_good ? quiet_until_ns : next_ns;
@@ -316,7 +317,7 @@ int64_t Watchdog::RunRound() {
   DumpIfAsked();
   KeepSignalNowAndThen();
   CountPauses();
-  next_ns = std::min(next_ns, FeedIfWell());
+  next_ns = std::min({next_ns, FeedIfWell(), DumpIfLate()});
   TellUsage(reports_before);
   sink_->OnRoundDone();
   return next_ns;
@@ -359,6 +360,19 @@ int64_t Watchdog::FeedIfWell() {
   if (is_hanging) return INT64_MAX;
   options_.service->Feed(base::SystemClock().MonoNs());
   return options_.service->due_ns();
+}
+
+int64_t Watchdog::DumpIfLate() {
+  if (options_.beats == nullptr) return INT64_MAX;
+  ServiceBeats::Late late;
+  if (!options_.beats->TakeLate(base::SystemClock().MonoNs(), &late)) return options_.beats->due_ns();
+  if (options_.reports_under_debugger || stack::ReadTracer() == 0) {
+    MakeDump({.reason = "late WATCHDOG=1", .signal_number = 0}, nullptr, &late);
+    DiscountForeignTime(kAnyWait);  // for the disk
+  } else {
+    counters_.checks_under_debugger.Add();
+  }
+  return options_.beats->due_ns();
 }
 
 void Watchdog::CountPauses() {

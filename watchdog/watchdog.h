@@ -24,6 +24,7 @@
 #include "watchdog/loops/watch_options.h"
 #include "watchdog/samples/thread_lister.h"
 #include "watchdog/samples/wait_chain.h"
+#include "watchdog/service/service_beats.h"
 #include "watchdog/watch_tools.h"
 
 namespace lagwatch::watchdog {
@@ -87,8 +88,13 @@ class Watchdog {
   void DumpIfAsked();
   // Captures all threads and passes them to the sink, whether or not a loop hangs, as a report of kind kDump.
   // Its tag is the request's reason. It is the report of `loop`'s thread, or of the program's first thread
-  // if `loop` is null: that thread's stack is the expensive one, and its wait chain is included.
-  void MakeDump(const DumpRequest& request, const WatchedLoop* loop);
+  // if `loop` is null: that thread's stack is the expensive one, and its wait chain is included. `late`: of
+  // the thread that should have notified the service manager; null: that is not the reason.
+  void MakeDump(const DumpRequest& request, const WatchedLoop* loop,
+                const ServiceBeats::Late* late = nullptr);
+  // Makes a dump if the program is late with its notification of the service manager. Returns the time of the
+  // next look.
+  int64_t DumpIfLate();
   // The program may replace the capture signal's handler at any time.
   void KeepSignalNowAndThen();
   // Notifies the service manager, while no loop is in a hang. Returns the time of the next notification;

@@ -7,10 +7,11 @@
 
 namespace lagwatch::watchdog {
 
-void Watchdog::MakeDump(const DumpRequest& request, const WatchedLoop* loop) {
+void Watchdog::MakeDump(const DumpRequest& request, const WatchedLoop* loop, const ServiceBeats::Late* late) {
   const WatchTools& tools = tools_;
   LoopSample* sample = dump_sample_.get();
-  const int32_t tid = loop != nullptr ? loop->tid.load() : base::WatchedPid();
+  const int32_t silent_tid = late != nullptr ? late->tid : base::WatchedPid();
+  const int32_t tid = loop != nullptr ? loop->tid.load() : silent_tid;
   char name[WatchedLoop::kMaxNameBytes] = {};
   if (loop != nullptr) loop->CopyName(name);
   tools.capturer->KeepSignal();
@@ -43,6 +44,10 @@ void Watchdog::MakeDump(const DumpRequest& request, const WatchedLoop* loop) {
   event.threads_dropped = tools.threads->dropped_count();
   FactList facts;
   if (request.signal_number != 0) facts.Add("dump_signal", request.signal_number);
+  if (late != nullptr) {
+    facts.Add("watchdog_silent_ms", (sample->mono_ns - late->since_ns) / base::kNsPerMs);
+    facts.Add("watchdog_timeout_ms", late->timeout_ns / base::kNsPerMs);
+  }
   AddNoStackFacts(samples, &facts);
   AddTaskFacts(sample->stack, tools, &facts);
   facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());

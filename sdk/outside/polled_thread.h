@@ -45,8 +45,7 @@ class PolledThread {
     bool operator==(const Pauses&) const = default;
   };
 
-  bool IsContinuous(stack::ThreadActivity activity, const stack::BlockedThread& blocked,
-                    int64_t turns) const;
+  bool IsContinuous(stack::ThreadActivity activity, const stack::BlockedThread& blocked, int64_t turns) const;
   // Notes the wait that the thread is in, if it is another one than at the last look. Returns whether it is
   // the loop's.
   bool NoteWait(stack::ThreadActivity activity, const stack::BlockedThread& blocked, bool is_continuous);

@@ -21,6 +21,7 @@
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/preload/environment/preload_environment.h"
 #include "sdk/preload/environment/watch_summary.h"
+#include "sdk/preload/notify_hooks.h"
 #include "sdk/preload/thread_choice.h"
 #include "sdk/preload/thread_waits.h"
 #include "sdk/preload/trace_recording.h"
@@ -92,6 +93,8 @@ class Preload {
     if (!config.trace_arena.empty()) options.trace.is_on = options.slow.is_reported = false;
     MonitorOptions monitor_options = ToMonitorOptions(options);
     monitor_options.is_sent = config.is_sent != 0;
+    watchdog::ServiceBeats* beats = g_service_beats.load();
+    if (beats != nullptr && beats->pid() == getpid()) monitor_options.watch.beats = beats;
     ProcessMonitor& monitor = ProcessMonitor::Instance();
     if (monitor.Start({.options = monitor_options}) == ProcessMonitor::StartResult::kOff)
       NoteUnwatched(monitor.why_off().c_str());
@@ -115,6 +118,7 @@ class Preload {
     const auto* config = new PreloadConfig(PreloadConfig::Parse(text));
     config_.store(config);
     is_wanted_.store(config->is_watched != 0);
+    if (config->soft_watchdog != 0) WatchServiceBeats();
     SetUp(RestoreEnvironment(*config));
     BeginSummary(*config);
   }
@@ -418,6 +422,11 @@ void StartMonitorEarly() {
   } catch (...) {  // no memory
     base::failure_count.fetch_add(1);
   }
+}
+
+void LookAtServiceBeats() {
+  StartMonitorEarly();
+  ProcessMonitor::Instance().WakeWatchdog();
 }
 
 void StartBeforeUserChange(uid_t user) {

@@ -57,6 +57,8 @@ void ResumeMonitor(MonitorPause pause);
 // Starts the process's monitor before its first wait. Does nothing when it was started, and in a child that
 // shares this process's memory. Keeps errno. Context: background.
 void StartMonitorEarly();
+// Likewise, after the program has notified its service manager; its watchdog looks at that at once.
+void LookAtServiceBeats();
 // Likewise, before root becomes `user`, which may not open the spool directory. Context: background.
 void StartBeforeUserChange(uid_t user);
 // Before the C library makes a system call on all threads: it ends the process when the results differ.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The test is the service manager, with a socket as systemd has one.
-#include "watchdog/service_feed.h"
+#include "watchdog/service/service_feed.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

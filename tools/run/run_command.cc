@@ -121,6 +121,11 @@ int Run(RunOptions run) {
       std::cerr << "lagwatch: reports stay in " << options.spool_directory << ": " << status.message()
                 << "\n";
   }
+  if (run.config.soft_watchdog != 0 && !run.is_quiet && std::getenv("WATCHDOG_USEC") == nullptr) {
+    std::cerr << "lagwatch: --soft-watchdog has nothing to do: systemd has set no WATCHDOG_USEC (see "
+                 "WatchdogSec= in "
+                 "systemd.service(5))\n";
+  }
   return BecomeProgram(*program, std::move(run.command));
 }
 
@@ -150,6 +155,10 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       ->envname("LAGWATCH_CHILDREN")
       ->check(CLI::IsMember({"none", "exec", "all"}))
       ->capture_default_str();
+  run->add_flag("--soft-watchdog", config.soft_watchdog,
+                "Report all stacks if a service is late with its WATCHDOG=1 for systemd (after 75 % of "
+                "WatchdogSec=), before systemd ends it")
+      ->envname("LAGWATCH_SOFT_WATCHDOG");
   run->add_flag("--quiet", options->is_quiet, "Print no message if the program cannot be watched")
       ->envname("LAGWATCH_QUIET");
   run->add_flag("--verbose", config.is_verbose,

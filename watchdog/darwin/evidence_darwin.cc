@@ -8,7 +8,8 @@
 #include "watchdog/peers/peer_chain.h"
 #include "watchdog/report_facts.h"
 #include "watchdog/samples/thread_loads.h"
-#include "watchdog/service_feed.h"
+#include "watchdog/service/service_beats.h"
+#include "watchdog/service/service_feed.h"
 #include "watchdog/spans/awaited.h"
 
 namespace lagwatch::watchdog {
@@ -39,6 +40,12 @@ int32_t CountUsableCores() {
 std::unique_ptr<ServiceFeed> ServiceFeed::FromEnvironment() { return nullptr; }
 
 void ServiceFeed::Feed(int64_t) {}
+
+std::unique_ptr<ServiceBeats> ServiceBeats::FromEnvironment() { return nullptr; }
+
+int64_t ServiceBeats::due_ns() const { return INT64_MAX; }
+
+bool ServiceBeats::TakeLate(int64_t, Late*) { return false; }
 
 void AddThreadFacts(int32_t, const WatchTools& tools, FactList* facts) {
   facts->Add("foreground", tools.is_foreground() ? 1 : 0);

@@ -22,6 +22,7 @@ constexpr std::pair<std::string_view, std::string PreloadConfig::*> kTexts[] = {
 
 constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
     {"is_sent", &PreloadConfig::is_sent},
+    {"soft_watchdog", &PreloadConfig::soft_watchdog},
     {"is_watched", &PreloadConfig::is_watched},
     {"seccomp_filters", &PreloadConfig::seccomp_filters},
     {"is_verbose", &PreloadConfig::is_verbose},

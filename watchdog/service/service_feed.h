@@ -3,21 +3,18 @@
 // without notifications the manager restarts the service.
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <cstdint>
 #include <memory>
 
 #include "base/counter.h"
+#include "watchdog/service/service_manager.h"
 
 namespace lagwatch::watchdog {
 
 // Thread safety: one thread at a time, except for the counters.
 class ServiceFeed {
  public:
-  // As the environment says: NOTIFY_SOCKET, WATCHDOG_USEC and, if it is there, WATCHDOG_PID. Null when no
-  // manager waits for this process, or by another kind of socket than a local one. Context: background.
+  // Null when no manager waits for this process (ServiceManager). Context: background.
   static std::unique_ptr<ServiceFeed> FromEnvironment();
 
   // Says that all is well, if that is due: every half of the manager's time, or soon after a try that failed.
@@ -33,8 +30,7 @@ class ServiceFeed {
   ServiceFeed() = default;
   bool Send() const;
 
-  sockaddr_un address_{};
-  socklen_t address_bytes_ = 0;
+  ServiceManager manager_;
   int64_t period_ns_ = 0;
   int64_t due_ns_ = 0;
   base::Counter sent_count_;
