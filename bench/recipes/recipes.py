@@ -30,8 +30,8 @@ import real
 from across import across
 from expectation import expectation, marks, matches
 
-PACKAGES = ["libnetty-java", "lua-socket", "lua5.1", "lua5.3", "lua5.4", "luajit", "nodejs", "npm", "openjdk-17-jdk-headless",
-            "openjdk-17-jre", "perl", "php-cli", "python3-aiohttp", "redis-server", "redis-tools", "ruby", "xvfb"]
+PACKAGES = ["gir1.2-gtk-3.0", "libnetty-java", "lua-socket", "lua5.1", "lua5.3", "lua5.4", "luajit", "nodejs", "npm", "openjdk-17-jdk-headless",
+            "openjdk-17-jre", "perl", "php-cli", "python3-aiohttp", "python3-gi", "redis-server", "redis-tools", "ruby", "xvfb"]
 FOLDER = pathlib.Path(__file__).resolve().parent
 THRESHOLD_MS = 300
 LONGEST_S = 12
@@ -179,7 +179,7 @@ def main():
                 else:
                     outcomes.append(run(recipe, runtime, lagwatch, arguments.verbose))
     named = sum(outcomes)
-    processes = across.run_all(lagwatch.parent, arguments.only or "")
+    processes = across.run_all(lagwatch.parent, arguments.only or "", arguments.pictures)
     programs = real.run_all(lagwatch.parent, arguments.only or "", arguments.pictures)
     print(json.dumps({"recipes": len(outcomes), "named": named,
                       "named_pct": round(100 * named / max(len(outcomes), 1), 1),

@@ -8,13 +8,18 @@ answer. Deadlocks must be called deadlocks, and nothing else.
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+
+from real import Collector, until
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 THRESHOLD_MS = 300
 LONGEST_S = 8  # deadlocks last
+DISPLAY = ":95"
 
 # Scene: (kind of the last wait, number of waits, the function that the answering thread is in, its name).
 SCENES = {
@@ -82,12 +87,56 @@ def run(scene, lagwatch, program):
         return "" in wrong
 
 
-def run_all(binaries, only):
-    """Whether each scene's report is right. `only`: a part of the scenes' names."""
+def run_gtk(binaries, pictures):
+    """A GTK program whose X server stands still; its report comes from a collector."""
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = pathlib.Path(temporary)
+        collector = Collector(directory, binaries)
+        environment = os.environ | {"LAGWATCH_ENDPOINT": collector.url, "LAGWATCH_KEY": collector.key,
+                                    "LAGWATCH_TOKEN": collector.token, "DISPLAY": DISPLAY}
+        server = subprocess.Popen(["Xvfb", DISPLAY, "-nolisten", "tcp"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(10, lambda: os.path.exists("/tmp/.X11-unix/X" + DISPLAY[1:]))
+        program = subprocess.Popen([binaries / "lagwatch", "run", "--app", "gtk", "--threshold-ms", "500", "--spool", directory / "spool",
+                                    "--", "/usr/bin/python3", FOLDER / "gtk_program.py", directory / "flag"], env=environment)
+        try:
+            time.sleep(3)
+            server.send_signal(signal.SIGSTOP)
+            (directory / "flag").touch()
+            time.sleep(2)
+            server.send_signal(signal.SIGCONT)
+            ask = lambda *what: json.loads(
+                subprocess.run([binaries / "lagwatch", *what, "--json"], capture_output=True, env=environment).stdout or "[]")
+
+            def right():
+                for header in ask("reports"):
+                    report = ask("report", header["id"])
+                    wait = (report["waits"] or [{}])[0]
+                    owner = wait.get("owner") or {}
+                    functions = [(frame.get("function") or "").split(" (")[0] for frame in wait.get("stack") or []]
+                    if (wait.get("kind") == "display" and owner["process"]["name"] == "Xvfb" and owner["state"] == "T"
+                            and "redraw_now" in functions):
+                        return header
+                return None
+            header = until(20, right)
+            print(f"{'named ' if header else 'MISSED'} across gtk-stopped-display", file=sys.stderr)
+            if header and pictures is not None:
+                subprocess.run(["node", FOLDER.parent / "picture.mjs", collector.url, collector.token, header["id"], pictures,
+                                "report-gtk-stopped-display"], check=True)
+            return header is not None
+        finally:
+            program.kill()
+            server.kill()
+            collector.stop()
+
+
+def run_all(binaries, only, pictures):
+    """Whether each scene's report is right. `only`: a part of the scenes' names; `pictures`: a folder, or None."""
     scenes = [scene for scene in SCENES if only in scene or only in "across"]
-    if not scenes:
-        return []
     with tempfile.TemporaryDirectory() as directory:
         program = pathlib.Path(directory) / "across"
         subprocess.run(["cc", "-g", "-O1", "-o", program, FOLDER / "across.c", "-pthread"], check=True)
-        return [run(scene, binaries / "lagwatch", program) for scene in scenes]
+        outcomes = [run(scene, binaries / "lagwatch", program) for scene in scenes]
+    if only in "across gtk" and subprocess.run(["/usr/bin/python3", "-c", "import gi; gi.require_version('Gtk', '3.0')"],
+                                               capture_output=True).returncode == 0:
+        outcomes.append(run_gtk(binaries, pictures))
+    return outcomes

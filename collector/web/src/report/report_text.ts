@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report as text.
-import type { Report } from "../api/types";
+import type { Report, Wait } from "../api/types";
 import { place } from "../format/frames";
 import { duration } from "../format/numbers";
 import { isoMoment } from "../format/times";
@@ -21,15 +21,26 @@ export function whatHappened(report: Report): string {
   return `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
 }
 
+// The link between a wait and its owner: "held by", or that of another process's answer or end.
+export function ownerWord(wait: Wait): string {
+  if (!wait.owner?.process || wait.kind === "mutex" || wait.kind === "file-lock") return "held by";
+  return wait.kind === "child" ? "whose process is" : "to be answered by";
+}
+
+function ownerText(wait: Wait): string {
+  const { owner } = wait;
+  if (!owner) return "";
+  const process = owner.process ? `process ${owner.process.name} (${owner.process.pid}), ` : "";
+  return ` ${ownerWord(wait)} ${process}thread ${owner.tid} (${owner.name})${owner.at ? ` at ${owner.at}` : ""}`;
+}
+
 // The report as text, to paste into a tracker.
 export function asText(report: Report, address: string): string {
   const { verdict } = report;
   const waits = report.waits.map(
     (wait) =>
       `  thread ${wait.tid} (${wait.name}) waits${wait.at ? ` at ${wait.at}` : ""} for ${wait.kind} ${wait.lock}` +
-      (wait.owner
-        ? ` held by thread ${wait.owner.tid} (${wait.owner.name})${wait.owner.at ? ` at ${wait.owner.at}` : ""}`
-        : ""),
+      ownerText(wait),
   );
   return [
     `${report.app} ${report.version} ${whatHappened(report)}`,

@@ -2,6 +2,7 @@
 // The wait chain: from the frozen thread to the one that holds it up, or a cycle.
 import type { Wait } from "../api/types";
 import { shortName } from "../format/frames";
+import { ownerWord } from "./report_text";
 
 interface ThreadAt {
   readonly tid: number;
@@ -38,7 +39,6 @@ const kForWords: Readonly<Record<string, string>> = {
   readers: "held by readers",
   signal: "not signalled yet",
   unknown: "holder unknown",
-  owner: "held by",
 };
 
 export function Waits({ waits, deadlock }: { waits: readonly Wait[]; deadlock: boolean }) {
@@ -56,7 +56,8 @@ export function Waits({ waits, deadlock }: { waits: readonly Wait[]; deadlock: b
           <div class="waits-lock">
             <span aria-hidden="true">↓</span> waits for <b>{wait.kind}</b>{" "}
             <span class="mono muted">{wait.lock}</span>
-            {wait.has_timeout && " (with a timeout)"}, {kForWords[wait.for] ?? wait.for}
+            {wait.has_timeout && " (with a timeout)"},{" "}
+            {wait.for === "owner" ? ownerWord(wait) : (kForWords[wait.for] ?? wait.for)}
           </div>
         </li>
       ))}
