@@ -71,12 +71,14 @@ def measure_found(lagwatch, work, only):
         program.start(work)
         time.sleep(1.5)  # its start is no freeze
         watcher = Watcher(lagwatch, work / f"found-{program.name}", [program.pid])
-        time.sleep(2)
+        time.sleep(6)  # other threads than the main one are watched after three
         for way in program.ways:
             before = {report["id"] for report in watcher.reports()}
             program.freeze(way)
-            time.sleep(0.5)
-            new = [report for report in watcher.reports() if report["id"] not in before]
+            new = []
+            for _ in range(4):
+                time.sleep(0.5)
+                new = new or [report for report in watcher.reports() if report["id"] not in before]
             freezes += 1
             found += len(new) > 0
             place = " < ".join(new[0].get("cause") or []) if new else ""

@@ -92,11 +92,17 @@ bool OutsideWatch::IsWanted(const PolledThread& thread, bool is_main_watched, in
   return is_main || (!is_main_watched && now_ns - begin_ns_ > kMainThreadsTurnNs);
 }
 
+bool OutsideWatch::HasLoop(const PolledThread& thread) const {
+  if (thread.has_home()) return true;
+  const bool is_chosen = options_.threads != "auto" || thread.tid() == base::WatchedPid();
+  return options_.is_chosen && is_chosen && thread.has_usual_wait();
+}
+
 void OutsideWatch::ChooseLoops(int64_t now_ns) {
   const bool is_main_watched = std::ranges::any_of(
-      threads_, [](const auto& thread) { return thread->tid() == base::WatchedPid() && thread->has_home(); });
+      threads_, [&](const auto& thread) { return thread->tid() == base::WatchedPid() && HasLoop(*thread); });
   for (const auto& thread : threads_) {
-    const bool is_wanted = thread->has_home() && IsWanted(*thread, is_main_watched, now_ns);
+    const bool is_wanted = HasLoop(*thread) && IsWanted(*thread, is_main_watched, now_ns);
     if (is_wanted == (thread->loop() != nullptr)) continue;
     watchdog::WatchedLoop* before = thread->loop();
     thread->SetLoop(is_wanted ? registry_->Add(thread->Name().c_str(), thread->tid()) : nullptr);

@@ -19,6 +19,10 @@ struct OutsideOptions {
   int64_t interval_ns = 100 * base::kNsPerMs;
   std::string threads = "auto";  // auto, main, all, or a thread's name
   bool takes_probable = false;
+  // Whether the user has chosen the program, as for `lagwatch run`: its main thread, or threads of the name
+  // that was given, have a loop also if they wait for a single descriptor. Of other programs, that may be a
+  // client that computes between two questions.
+  bool is_chosen = false;
 };
 
 // At most one in a process, of the process that base::WatchFromOutside() named. Context: background.
@@ -41,6 +45,7 @@ class OutsideWatch {
   void FindThreads();
   // Gives loops to the threads that are to be watched, and takes them from others.
   void ChooseLoops(int64_t now_ns);
+  bool HasLoop(const PolledThread& thread) const;
   bool IsWanted(const PolledThread& thread, bool is_main_watched, int64_t now_ns) const;
 
   OutsideOptions options_;

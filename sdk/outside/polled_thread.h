@@ -30,6 +30,8 @@ class PolledThread {
   State Poll();
   // Whether its loop's wait is known by now.
   bool has_home() const { return home_.home_frame() != 0; }
+  // Whether it may have a loop that waits for a single descriptor, which a client may do as well.
+  bool has_usual_wait() const { return home_.HasUsualWait(); }
   // From now on its dispatches are those of `loop`; null: of none.
   void SetLoop(watchdog::WatchedLoop* loop);
   watchdog::WatchedLoop* loop() const { return loop_; }

@@ -182,6 +182,11 @@ bool WaitHome::GoesOn(bool succeeded) {
   return false;
 }
 
+bool WaitHome::HasUsualWait() const {
+  return std::ranges::any_of(places_,
+                             [](const Place& place) { return place.long_waits >= kFewestLongWaits; });
+}
+
 std::span<const int> WaitHome::Copy(const WaitSet& set, int* descriptors) const {
   if (set.is_epoll()) {
     *descriptors = set.epoll();

@@ -65,6 +65,7 @@ int Watch(WatchCommand command) {
   constexpr int64_t kSearchIntervalNs = 1 * base::kNsPerSecond;
   const bool is_of_ids = command.choice.IsOfIdsAlone();
   command.settings.options = options;
+  command.settings.is_chosen = !command.choice.is_mine;
   Watchers watchers(command.most_processes, command.is_quiet);
   bool has_found = false;
   while (!IsAskedToEnd()) {

@@ -100,6 +100,7 @@ base::Result<WatchRule> ReadRule(const toml::table& table, Settings settings) {
     }
   }
   rule.settings = settings.Make();
+  rule.settings.is_chosen = !rule.program.empty() || !rule.unit.empty();
   rule.texts = settings.texts();
   rule.texts.insert(rule.texts.end(), conditions.begin(), conditions.end());
   return rule;

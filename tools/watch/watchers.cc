@@ -43,7 +43,8 @@ enum WatcherExit : int { kWatcherEnded = 0, kWatcherBecameOther = 3, kWatcherCan
   base::WatchFromOutside(target.pid);
   const sdk::OutsideOptions outside{.interval_ns = settings.interval_ms * base::kNsPerMs,
                                     .threads = settings.threads,
-                                    .takes_probable = settings.takes_probable};
+                                    .takes_probable = settings.takes_probable,
+                                    .is_chosen = settings.is_chosen};
   sdk::MonitorOptions monitor = sdk::ToMonitorOptions(settings.options);
   if (monitor.app.empty()) monitor.app = target.name;
   monitor.is_sent = !settings.options.endpoint.empty();

@@ -20,6 +20,7 @@ struct WatchSettings {
   std::string threads = "auto";
   uint32_t interval_ms = 100;
   bool takes_probable = false;
+  bool is_chosen = false;  // the program was named: see sdk::OutsideOptions
 };
 
 // Thread safety: one thread's.

@@ -67,6 +67,10 @@ class WatchTest : public RunTest {
 
 TEST_F(WatchTest, ReportsAHandlerThatSleeps) { ExpectOne(ReportsOf("sleeps"), "SleepInHandler"); }
 
+TEST_F(WatchTest, TakesALoopOfOneDescriptorInAProgramThatIsNamed) {
+  ExpectOne(ReportsOf("single"), "SleepInHandler");
+}
+
 TEST_F(WatchTest, ReportsAHandlerThatComputes) { ExpectOne(ReportsOf("computes"), "ComputeInHandler"); }
 
 TEST_F(WatchTest, ReportsAHandlerThatWaitsForOtherDescriptors) {

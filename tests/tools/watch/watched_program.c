@@ -5,6 +5,7 @@
 // after which it prints "done" and ends:
 //   sleeps      a handler sleeps for 1.2 s
 //   computes    a handler computes for 1.2 s
+//   single      the loop waits for one descriptor alone; a handler sleeps for 1.2 s
 //   pauses      a handler computes and sleeps in turns for 1.6 s
 //   answers     a handler waits 1.2 s for an answer, by another wait than the loop's
 //   saturated   for 1.5 s the loop is never idle: each handler takes 5 ms
@@ -127,11 +128,13 @@ static __attribute__((noinline)) void AskInHandler(void) {
 }
 
 // Two descriptors, as loops have them: the waits of handlers are for others.
+static nfds_t loop_descriptors = 2;
+
 static void RunLoop(double seconds) {
   const double end = Now() + seconds;
   while (Now() < end) {
     struct pollfd waited[2] = {{.fd = loop_pipe[0], .events = POLLIN}, {.fd = STDIN_FILENO, .events = 0}};
-    poll(waited, 2, 20);
+    poll(waited, loop_descriptors, 20);
     ++turns;
   }
 }
@@ -168,8 +171,9 @@ int main(int argc, char** argv) {
     if (pthread_create(&worker, NULL, RunWorker, NULL) == 0) pthread_join(worker, NULL);
     return 0;
   }
-  RunLoop(argc > 2 ? atof(argv[2]) : 1.0);
   const char* scene = argv[1];
+  if (strcmp(scene, "single") == 0) loop_descriptors = 1;
+  RunLoop(argc > 2 ? atof(argv[2]) : 1.0);
   if (strcmp(scene, "sleeps") == 0) SleepInHandler(1.2);
   if (strcmp(scene, "computes") == 0) ComputeInHandler(1.2);
   if (strcmp(scene, "pauses") == 0) PauseInHandler(1.6);
@@ -178,6 +182,7 @@ int main(int argc, char** argv) {
   if (asks) AskInHandler();
   if (strcmp(scene, "vforks") == 0) VforkInHandler();
   if (strcmp(scene, "locks") == 0) LockInHandler();
+  if (strcmp(scene, "single") == 0) SleepInHandler(1.2);
   if (strcmp(scene, "calm") == 0) RunLoop(1.0);
   if (strcmp(scene, "stopped") == 0) raise(SIGSTOP);
   RunLoop(0.5);
