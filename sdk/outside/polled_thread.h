@@ -10,6 +10,7 @@
 #include "sdk/outside/return_counter.h"
 #include "sdk/waits/wait_home.h"
 #include "stack/threads/thread_state.h"
+#include "watchdog/evidence/idle_places.h"
 #include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {
@@ -31,7 +32,7 @@ class PolledThread {
   // Whether its loop's wait is known by now.
   bool has_home() const { return home_.home_frame() != 0; }
   // Whether it may have a loop that waits for a single descriptor, which a client may do as well.
-  bool has_usual_wait() const { return home_.HasUsualWait(); }
+  bool has_usual_wait() const { return home_.HasUsualWait(watchdog::kFewWaits); }
   // From now on its dispatches are those of `loop`; null: of none.
   void SetLoop(watchdog::WatchedLoop* loop);
   watchdog::WatchedLoop* loop() const { return loop_; }

@@ -182,9 +182,8 @@ bool WaitHome::GoesOn(bool succeeded) {
   return false;
 }
 
-bool WaitHome::HasUsualWait() const {
-  return std::ranges::any_of(places_,
-                             [](const Place& place) { return place.long_waits >= kFewestLongWaits; });
+bool WaitHome::HasUsualWait(uint16_t count) const {
+  return std::ranges::any_of(places_, [&](const Place& place) { return place.long_waits >= count; });
 }
 
 std::span<const int> WaitHome::Copy(const WaitSet& set, int* descriptors) const {

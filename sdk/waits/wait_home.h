@@ -73,9 +73,9 @@ class WaitHome {
 
   // The outermost frame of the home's waits, 0 while there is no home.
   uintptr_t home_frame() const { return home_ == nullptr ? 0 : home_->frame; }
-  // Whether the thread waits again and again at one place, which need not be a home: its set may be a single
-  // descriptor.
-  bool HasUsualWait() const;
+  // Whether the thread has waited so often, each time for 1 ms at least, at one place. That need not be a
+  // home: its set may be a single descriptor.
+  bool HasUsualWait(uint16_t count) const;
   // The descriptor that the last wait which ended a dispatch polled, if it was a single one; else -1.
   int only_descriptor() const { return only_descriptor_number_ - 1; }
 

@@ -6,11 +6,10 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/process/watched_process.h"
 
 namespace lagwatch::watchdog {
 namespace {
-
-constexpr uint64_t kFewDispatches = 10;
 
 // Two sleeps of one thread in the same call of the same frame.
 bool IsSamePlace(const stack::BlockedThread& blocked, const stack::BlockedThread& other) {
@@ -61,7 +60,8 @@ IdlePlaces::Answer IdlePlaces::AtCheck(uint64_t number, const WatchedLoop& loop,
   if (kind == WaitKind::kOther) return Answer::kHang;
   const Where where = WhereIs(loop, blocked);
   if (where == Where::kInside) return Answer::kHang;
-  const bool is_early = loop.probe.begun() - first_begun_ < kFewDispatches;
+  // From outside, a thread without a home has waited so often before it has a loop.
+  const bool is_early = !base::IsWatchedFromOutside() && loop.probe.begun() - first_begun_ < kFewWaits;
   const bool is_event = kind == WaitKind::kEvent;
   const uint64_t path_hash = PathHash(stack, blocked);
   const bool is_alone = where == Where::kNowhere;

@@ -13,6 +13,9 @@
 
 namespace lagwatch::watchdog {
 
+// A thread that has waited less often, and has no home, has no loop yet.
+inline constexpr uint16_t kFewWaits = 10;
+
 // The frames of a handler lie below those of the loop that called it, on the same stack.
 inline constexpr uintptr_t kDeepestStackBytes = uintptr_t{64} << 20;
 // Or as high as those of the loop's wait, which helper functions of the loop call.

@@ -68,7 +68,7 @@ class WatchTest : public RunTest {
 TEST_F(WatchTest, ReportsAHandlerThatSleeps) { ExpectOne(ReportsOf("sleeps"), "SleepInHandler"); }
 
 TEST_F(WatchTest, TakesALoopOfOneDescriptorInAProgramThatIsNamed) {
-  ExpectOne(ReportsOf("single"), "SleepInHandler");
+  ExpectOne(ReportsOf("single"), "WaitForChildInHandler");
 }
 
 TEST_F(WatchTest, ReportsAHandlerThatComputes) { ExpectOne(ReportsOf("computes"), "ComputeInHandler"); }

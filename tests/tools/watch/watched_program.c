@@ -5,7 +5,7 @@
 // after which it prints "done" and ends:
 //   sleeps      a handler sleeps for 1.2 s
 //   computes    a handler computes for 1.2 s
-//   single      the loop waits for one descriptor alone; a handler sleeps for 1.2 s
+//   single      the loop waits for one descriptor alone (for 2.5 s); a handler waits 1.2 s for a child
 //   pauses      a handler computes and sleeps in turns for 1.6 s
 //   answers     a handler waits 1.2 s for an answer, by another wait than the loop's
 //   saturated   for 1.5 s the loop is never idle: each handler takes 5 ms
@@ -100,6 +100,17 @@ static __attribute__((noinline)) void VforkInHandler(void) {
   ++turns;
 }
 
+static __attribute__((noinline)) void WaitForChildInHandler(void) {
+  const struct timespec time = {1, 200000000};
+  const pid_t child = fork();
+  if (child == 0) {
+    nanosleep(&time, NULL);
+    _exit(0);
+  }
+  waitpid(child, NULL, 0);
+  ++turns;
+}
+
 static int question_pair[2];
 
 static __attribute__((noinline)) void AnswerLate(void) {
@@ -173,7 +184,7 @@ int main(int argc, char** argv) {
   }
   const char* scene = argv[1];
   if (strcmp(scene, "single") == 0) loop_descriptors = 1;
-  RunLoop(argc > 2 ? atof(argv[2]) : 1.0);
+  RunLoop(argc > 2 ? atof(argv[2]) : loop_descriptors == 1 ? 2.5 : 1.0);
   if (strcmp(scene, "sleeps") == 0) SleepInHandler(1.2);
   if (strcmp(scene, "computes") == 0) ComputeInHandler(1.2);
   if (strcmp(scene, "pauses") == 0) PauseInHandler(1.6);
@@ -182,7 +193,7 @@ int main(int argc, char** argv) {
   if (asks) AskInHandler();
   if (strcmp(scene, "vforks") == 0) VforkInHandler();
   if (strcmp(scene, "locks") == 0) LockInHandler();
-  if (strcmp(scene, "single") == 0) SleepInHandler(1.2);
+  if (strcmp(scene, "single") == 0) WaitForChildInHandler();
   if (strcmp(scene, "calm") == 0) RunLoop(1.0);
   if (strcmp(scene, "stopped") == 0) raise(SIGSTOP);
   RunLoop(0.5);
