@@ -99,6 +99,7 @@ TEST_F(PeerChainTest, SamplesAPeerThatComputes) {
 }
 
 TEST_F(PeerChainTest, TakesTheOnlyThreadThatRuns) {
+  LAGWATCH_SKIP_WITH_A_SANITIZERS_THREAD();
   const Pair ends = Pair::OfSockets();
   Child child([&] {
     close(ends.first);
