@@ -2,6 +2,7 @@
 #include "stack/unwind/table_unwinder.h"
 
 #include "stack/unwind/code_reader.h"
+#include "stack/unwind/cursor.h"
 #include "stack/unwind/expression.h"
 #include "stack/unwind/frame_list.h"
 #include "stack/unwind/frame_pointer_search.h"
@@ -15,52 +16,6 @@ using Cfa = UnwindRule::Cfa;
 using Saved = UnwindRule::Saved;
 
 uint64_t Offset(int32_t offset) { return static_cast<uint64_t>(int64_t{offset}); }
-
-// A frame during the walk.
-struct Cursor {
-  uint64_t program_counter;
-  uint64_t stack_pointer;
-  uint64_t frame_pointer;
-  uint64_t base_pointer;
-  bool is_frame_pointer_known;
-  bool is_base_pointer_known;
-  const Registers* registers;  // null for callers, except one that a signal interrupted
-
-  bool ReadRegister(uint64_t dwarf_register, uint64_t* value) const {
-    switch (dwarf_register) {
-      case Registers::kStackPointer:
-        *value = stack_pointer;
-        return true;
-      case Registers::kProgramCounter:
-        *value = program_counter;
-        return true;
-      case Registers::kFramePointer:
-        *value = frame_pointer;
-        return is_frame_pointer_known;
-      case Registers::kBasePointer:
-        *value = base_pointer;
-        return is_base_pointer_known;
-      default:
-        if (registers == nullptr || !registers->is_known(static_cast<int>(dwarf_register))) return false;
-        *value = registers->value[dwarf_register];
-        return true;
-    }
-  }
-
-  // By what the rule is looked up. A return address may be the first byte of the next function: a caller's
-  // rule is that of the call before it.
-  uint64_t end_of_call() const { return program_counter + (registers != nullptr ? 1 : 0); }
-
-  static Cursor At(const Registers& registers) {
-    return {registers.program_counter(),
-            registers.stack_pointer(),
-            registers.value[Registers::kFramePointer],
-            registers.value[Registers::kBasePointer],
-            registers.is_known(Registers::kFramePointer),
-            registers.is_known(Registers::kBasePointer),
-            &registers};
-  }
-};
 
 enum class Step : uint8_t {
   kToCaller,
@@ -289,7 +244,7 @@ class TableUnwinder : public Unwinder {
                  uint64_t* value) {
     uint64_t address = cfa + Offset(offset);
     if (where == Saved::kExpression && !Evaluate(cached, offset, &cfa, callee, &address)) return false;
-    return where != Saved::kUndefined && where != Saved::kInRegister && memory_->ReadWord(address, value);
+    return where != Saved::kUndefined && memory_->ReadWord(address, value);
   }
 
   [[gnu::noinline]] bool FindCfa(const CachedRule& cached, const Cursor& cursor, uint64_t* cfa) {

@@ -78,8 +78,8 @@ base::Status CheckCanAttach(pid_t pid) {
     return RefuseTarget(pid, "is confined by seccomp, which may not allow lagwatch's system calls");
   const auto libc = LoadedLibrary::Find(pid, kLibc);
   if (!libc.ok() && libc.status().code() == base::StatusCode::kNotFound) {
-    return RefuseTarget(pid,
-                        "has no glibc to load with: it is linked statically, or uses another C library (musl)");
+    return RefuseTarget(
+        pid, "has no glibc to load with: it is linked statically, or uses another C library (musl)");
   }
   if (!libc.ok()) return RefuseTarget(pid, libc.status().message());
   return {};

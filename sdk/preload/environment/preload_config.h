@@ -27,7 +27,7 @@ struct PreloadConfig {
   std::string threads = "auto";   // "auto", "main", "all", or the name of the threads to watch
   std::string children = "exec";  // ChildrenFollowed, by its name
   uint32_t is_sent = 0;           // 1: MonitorOptions::is_sent
-  uint32_t soft_watchdog = 0;  // 1: a dump when the program's notification of systemd's watchdog is late
+  uint32_t soft_watchdog = 0;     // 1: a dump when the program's notification of systemd's watchdog is late
   uint32_t is_watched = 1;        // 0: no loop is
   uint32_t is_verbose = 0;        // 1: print on stderr at the end what was watched
   uint32_t run_pid = 0;           // the process that `lagwatch run` became; 0: unknown

@@ -80,7 +80,7 @@ TEST_F(SoftWatchdogTest, DoesNothingUnasked) {
   EXPECT_FALSE(std::filesystem::exists(spool_)) << "no thread, no file";
 }
 
-TEST_F(SoftWatchdogTest, SaysThatItHasNothingToDo) {
+TEST_F(SoftWatchdogTest, SaysThatNoManagerWaits) {
   Process program(Watched({"/bin/true"}, {"--soft-watchdog"}));
   EXPECT_EQ(program.Wait(), 0);
   EXPECT_THAT(program.Errors(), HasSubstr("WATCHDOG_USEC"));
