@@ -183,9 +183,12 @@ int RunHangs(const char* spool, const char* plugin, bool is_sealed) {
                                                                       {"poll", Poll},
                                                                       {"faults", testing::FaultPages}};
   for (const auto& [tag, stall] : stalls) {
-    uint64_t before = counters.hangs.value();
-    Hang(loop, tag, stall, [&] { return counters.reports.value() + counters.reports_lost.value() > before; });
-    while (counters.hangs.value() == before) std::this_thread::yield();
+    // A hang may have more than one report.
+    const uint64_t hangs_before = counters.hangs.value();
+    const auto report_count = [&] { return counters.reports.value() + counters.reports_lost.value(); };
+    const uint64_t reports_before = report_count();
+    Hang(loop, tag, stall,
+         [&] { return counters.hangs.value() > hangs_before && report_count() > reports_before; });
     failures += counters.reports_lost.value() != 0;
   }
   registry.dump_requests().Ask("proof", 0);
