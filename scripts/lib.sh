@@ -5,6 +5,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # build PRESET [TARGET…]: configures and builds; quiet unless its output is a terminal.
 build() {
   local preset=$1
+  # A compiler cache that has nothing yet preprocesses each source once more, unless it goes by the compiler's own list.
+  export CCACHE_DEPEND=1
   shift
   local log=build/$preset.log
   mkdir -p build
