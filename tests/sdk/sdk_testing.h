@@ -8,8 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
@@ -17,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/process/env.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
@@ -33,6 +37,28 @@ inline int InForkedChild(const std::function<int()>& body) {
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// Waits until the code's unwind tables are there: before, some stacks are not whole. Their thread has then
+// used no processor for a while; sanitizers and a busy machine make it slow.
+inline void WaitForUnwindTables() {
+  const auto used_ns = [] {
+    int64_t sum_ns = 0;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string name;
+      std::getline(std::ifstream(thread.path() / "comm"), name);
+      if (name == "lagwatch-tables") sum_ns += base::ThreadCpuNs(std::stoi(thread.path().filename()));
+    }
+    return sum_ns;
+  };
+  constexpr int kQuietLooks = 10;  // a second
+  int64_t last_ns = -1;
+  for (int quiet_looks = 0; quiet_looks < kQuietLooks; ++quiet_looks) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    const int64_t now_ns = used_ns();
+    if (now_ns != last_ns) quiet_looks = 0;
+    last_ns = now_ns;
+  }
 }
 
 class SdkTest : public ::testing::Test {

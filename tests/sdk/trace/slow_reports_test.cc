@@ -146,7 +146,7 @@ TEST_F(SlowReportsTest, TellFromSamplesWhatNobodyRecorded) {
   auto monitor = Monitor::Start(SlowOptions());
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   const Loop loop = monitor.WatchLoop("ui");
-  std::this_thread::sleep_for(std::chrono::seconds(1));  // until unwind tables are there
+  WaitForUnwindTables();
   const int64_t begin_ns = base::SystemClock().MonoNs();
   {
     ScopedDispatch dispatch(loop, "compute");

@@ -153,8 +153,7 @@ TEST_F(TraceDispatchesTest, AreThoseThatTheProgramKnows) {
   auto monitor = Monitor::Start(options);
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   const Loop loop = monitor.WatchLoop("ui");
-  // Until the code's unwind tables are there: before, some stacks are not whole.
-  std::this_thread::sleep_for(std::chrono::seconds(1));
+  WaitForUnwindTables();
   const int64_t begin_ns = NowInTraceTest();
   const int64_t begin_cpu_ns = base::ThreadCpuNs(gettid());
   for (int i = 0; i < 60; ++i) {

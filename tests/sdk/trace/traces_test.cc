@@ -76,8 +76,6 @@ class TracesTest : public SdkTest {
     }
     return traces;
   }
-  // Until the code's unwind tables are there: before, some stacks are not whole.
-  static void WarmUp() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
   // One dispatch that is slow in one place until a second after its report is on disk.
   void HangIn(Loop loop) {
     const size_t before = Reports().size();
@@ -116,7 +114,7 @@ TEST_F(TracesTest, OfAHangHasWhatItDidInItsDispatch) {
   auto monitor = Monitor::Start(TracingOptions());
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
   const Loop loop = monitor.WatchLoop("ui");
-  WarmUp();
+  WaitForUnwindTables();
   for (int i = 0; i < 3; ++i) {
     ScopedDispatch dispatch(loop, "quick");
     QuickPartOfTraceTest();
@@ -206,7 +204,7 @@ TEST_F(TracesTest, OfAnAnrIsTakenWhileItGoesOn) {
 TEST_F(TracesTest, CanBeAskedForWithoutAReport) {
   auto monitor = Monitor::Start(TracingOptions());
   ASSERT_TRUE(monitor.is_on()) << monitor.why_off();
-  WarmUp();
+  WaitForUnwindTables();
   QuickPartOfTraceTest(1000);
   EXPECT_TRUE(monitor.TraceNow());
   EXPECT_FALSE(monitor.TraceNow());  // so soon
