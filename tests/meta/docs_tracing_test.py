@@ -29,13 +29,16 @@ def run(script: str, home: str, environment: dict[str, str]) -> str:
 def main() -> None:
     repository, programs = pathlib.Path(sys.argv[1]), sys.argv[2]
     text = (repository / "docs/tracing.md").read_text()
+    sample = (repository / "samples/recording/main.cc").read_text()
+    assert f"```cpp\n{sample.split(chr(10), 1)[1]}```" in text, "the C++ of docs/tracing.md is not samples/recording/main.cc"
     environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", PORT=str(free_port()))
     with tempfile.TemporaryDirectory() as home:
         outputs = [run(script, home, environment)
                    for script in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
-        assert len(outputs) == 3, outputs
+        assert len(outputs) == 4, outputs
         assert "<module> (busy.py:" in outputs[0], outputs[0]
-        assert float(outputs[2].split()[1]) > 50, outputs[2]
+        assert "Import" in outputs[2], outputs[2]
+        assert float(outputs[3].split()[1]) > 50, outputs[3]
         assert "aeMain" in (pathlib.Path(home) / "redis.collapsed").read_text()
         for name in ("python.speedscope.json", "redis.speedscope.json", "redis.pb.gz"):
             assert (pathlib.Path(home) / name).stat().st_size > 1000, name

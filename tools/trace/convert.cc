@@ -6,6 +6,7 @@
 #include "tools/trace/data/name_frames.h"
 #include "tools/trace/data/trace_file.h"
 #include "tools/trace/trace_commands.h"
+#include "trace/format/whole_file.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -44,7 +45,7 @@ int ConvertTrace(const ConvertOptions& options) {
     std::cout << *bytes << std::flush;
     return std::cout ? 0 : RefuseToConvert("cannot write to standard output");
   }
-  if (base::Status status = WriteWholeFile(output, *bytes); !status.ok())
+  if (base::Status status = trace::WriteWholeFile(output, *bytes); !status.ok())
     return RefuseToConvert(status.message());
   std::cerr << "lagwatch: " << output.string() << ": " << (bytes->size() + 1023) / 1024 << " KiB\n";
   return 0;

@@ -72,6 +72,7 @@ base::Result<std::unique_ptr<Recorder>> Recorder::Start(Arena* arena, std::share
   if (!kCanRecord) return base::Status(base::StatusCode::kUnavailable, "there are no traces on this system");
   std::unique_ptr<Recorder> recorder(new Recorder(arena, std::move(code)));
   if (!recorder->stacks_.ok() || !recorder->threads_.ok()) return NoMemory();
+  recorder->chosen_ = options.threads;
   recorder->DescribeProcess(options);
   if (options.main_interval_ns != 0) {
     base::Status status =
@@ -277,6 +278,7 @@ bool Recorder::IsOurs(int32_t tid) const {
 }
 
 Sampler* Recorder::SamplerOf(int32_t tid) {
+  if (!chosen_.empty() && std::ranges::find(chosen_, tid) == chosen_.end()) return nullptr;
   if (tid == getpid()) return main_sampler_.get();
   if (worker_samplers_.empty()) return nullptr;
   for (const auto& sampler : worker_samplers_)

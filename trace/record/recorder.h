@@ -44,6 +44,7 @@ struct RecorderOptions {
   bool has_hooks = false;  // threads are captured in hooked calls, too
   HookOptions hooks;
   CallOptions calls;
+  std::vector<int32_t> threads = {};     // that are sampled; empty: all
   DispatchSource* dispatches = nullptr;  // borrowed; null: no thread has a loop
   stack::CaptureOptions capture;
 };
@@ -102,7 +103,7 @@ class Recorder {
   // Until then, or until it is woken: then true.
   bool DrainUntil(int64_t due_ns);
   void ListThreads();
-  // The thread's sampler; null without one.
+  // The thread's sampler; null without one, or if it is not sampled.
   Sampler* SamplerOf(int32_t tid);
   bool IsOurs(int32_t tid) const;
   void CopyModules();
@@ -123,6 +124,7 @@ class Recorder {
   ThreadPlaces threads_;
   std::unique_ptr<Sampler> main_sampler_;
   std::vector<std::unique_ptr<Sampler>> worker_samplers_;
+  std::vector<int32_t> chosen_;  // RecorderOptions::threads
   base::MappedArray<Known> known_;
   uint64_t period_ = 0;
   bool lists_now_ = false;

@@ -31,6 +31,7 @@ extern "C" {
 LW_API void lw_options_init(lw_options* options) LW_NOEXCEPT;
 LW_API void lw_stats_init(lw_stats* stats) LW_NOEXCEPT;
 LW_API void lw_last_exit_init(lw_last_exit* last_exit) LW_NOEXCEPT;
+LW_API void lw_recording_options_init(lw_recording_options* options) LW_NOEXCEPT;
 /* Sets an option by its name, that of the member of lw_options: for configuration files and for bindings of
  * other languages. Numbers, signals and choices are whole numbers in decimal; a switch is 1, on, true or yes,
  * or 0, off, false or no; a text is borrowed as the member's is. Returns 1, or 0 if there is no such option,
@@ -286,6 +287,20 @@ static inline void lw_trace_begin(const char* name) LW_NOEXCEPT {
 static inline void lw_trace_end(const char* name) LW_NOEXCEPT {
   if (lw_is_trace_recording()) lw_trace_end_recorded(name);
 }
+
+/* Records the program's threads from now on, in memory, with or without a monitor. A process has one
+ * recording at a time; a monitor with the option `trace` counts as one. NULL: the defaults. Returns LW_OK, or
+ * LW_OFF: see lw_why_no_recording(). After fork() the child has none. Any thread; takes some milliseconds;
+ * not for signal handlers. */
+LW_API lw_status lw_start_recording(const lw_recording_options* options) LW_NOEXCEPT;
+/* Ends the recording and writes it to the file `path`, for `lagwatch trace show` and `lagwatch trace
+ * convert`; NULL or "": drops it. The previous file stays if it cannot be written. Returns 1, or 0: see
+ * lw_why_no_recording(); then, too, nothing is recorded any longer. Any thread; takes up to some seconds for
+ * a large one; not for signal handlers. */
+LW_API int lw_stop_recording(const char* path) LW_NOEXCEPT;
+/* Returns why this thread's last call of the two above failed. Empty if it did not. Valid until its next
+ * one. */
+LW_API const char* lw_why_no_recording(void) LW_NOEXCEPT;
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -28,6 +28,16 @@ typedef enum lw_status {
   LW_OFF = 2              /* could not start: see lw_why_off() */
 } lw_status;
 
+/* Fill with lw_recording_options_init(). */
+typedef struct lw_recording_options {
+  size_t struct_size_bytes;
+  uint32_t interval_ms;   /* between two samples of a running thread. Default: 10; 1 to 100. */
+  uint32_t buffer_kib;    /* older records are overwritten. Default: 32768; 1024 to 1048576. */
+  uint32_t has_hooks;     /* not 0: the program's calls that wait are recorded, too: docs/tracing.md */
+  const int32_t* threads; /* the kernel's thread ids; NULL: all threads. Copied. */
+  size_t thread_count;
+} lw_recording_options;
+
 /* The user's consent to being watched. */
 typedef enum lw_consent {
   LW_CONSENT_GIVEN = 0,

@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace lagwatch {
 
@@ -130,6 +131,54 @@ class ScopedTrace {
 
  private:
   const char* name_;
+};
+
+// See lw_recording_options.
+struct RecordingOptions {
+  uint32_t interval_ms = 10;    // 1 to 100
+  uint32_t buffer_kib = 32768;  // 1024 to 1048576
+  bool has_hooks = false;
+  std::vector<int32_t> threads = {};  // empty: all
+};
+
+// Records the program's threads as long as it lives, with or without a monitor. A process has one recording
+// at a time.
+class Recording {
+ public:
+  // Never fails the program: see is_on() and why_not().
+  static Recording Start(const RecordingOptions& options = {}) {
+    lw_recording_options raw;
+    lw_recording_options_init(&raw);
+    raw.interval_ms = options.interval_ms;
+    raw.buffer_kib = options.buffer_kib;
+    raw.has_hooks = options.has_hooks ? 1 : 0;
+    raw.threads = options.threads.data();
+    raw.thread_count = options.threads.size();
+    return Recording(lw_start_recording(&raw) == LW_OK);
+  }
+  Recording(Recording&& other) noexcept
+      : is_on_(std::exchange(other.is_on_, false)), why_not_(std::move(other.why_not_)) {}
+  Recording& operator=(Recording&&) = delete;
+  ~Recording() {
+    if (is_on_) lw_stop_recording(nullptr);
+  }
+
+  // Ends it and writes it to the file `path`, for `lagwatch trace show`. Returns whether that has worked.
+  bool Stop(const std::string& path) {
+    if (!std::exchange(is_on_, false)) return false;
+    const bool is_written = lw_stop_recording(path.c_str()) != 0;
+    why_not_ = lw_why_no_recording();
+    return is_written;
+  }
+  bool is_on() const noexcept { return is_on_; }
+  // Returns why it did not start, or why it is not written; empty if neither failed.
+  const std::string& why_not() const noexcept { return why_not_; }
+
+ private:
+  explicit Recording(bool is_on) : is_on_(is_on), why_not_(lw_why_no_recording()) {}
+
+  bool is_on_;
+  std::string why_not_;
 };
 
 // Keeps the process's monitor running as long as it lives. A process has one monitor.

@@ -12,6 +12,7 @@
 #include "tools/read/output.h"
 #include "tools/trace/data/name_frames.h"
 #include "tools/trace/data/trace_file.h"
+#include "trace/format/whole_file.h"
 #include "trace/record/arena_reader.h"
 
 namespace lagwatch::tools {
@@ -93,7 +94,7 @@ base::Status Recording::Write(const std::string& default_name) const {
     NameFrames(&trace, [&](size_t done, size_t total) { progress.Show("naming functions", done, total); });
   }
   const auto bytes = LAGWATCH_TRY(FormatTrace(trace, options_.format, output));
-  if (base::Status status = WriteWholeFile(output, bytes); !status.ok()) return status;
+  if (base::Status status = trace::WriteWholeFile(output, bytes); !status.ok()) return status;
   const size_t threads = trace.threads.size();
   std::cerr << "lagwatch: " << output << ": " << SampleCount() << " samples of " << threads
             << (threads == 1 ? " thread" : " threads") << " in " << Seconds(trace.end_ns - trace.begin_ns)

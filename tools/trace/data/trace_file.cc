@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/trace/data/trace_file.h"
 
-#include <unistd.h>
-
 #include <cerrno>
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -45,24 +42,6 @@ base::Result<std::string> FormatTrace(const trace::Trace& trace, const std::stri
                         "unknown format '" + format + "': there are " + FormatNames());
   }
   return trace::Export(*known, trace, options);
-}
-
-base::Status WriteWholeFile(const std::filesystem::path& path, const std::string& bytes) {
-  // A special file, or a link as /dev/stdout is, is written to instead of replaced.
-  std::error_code error;
-  const auto type = std::filesystem::symlink_status(path, error).type();
-  const bool is_special =
-      type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::regular;
-  std::filesystem::path part = path;
-  if (!is_special) part += ".part" + std::to_string(getpid());
-  errno = 0;
-  std::ofstream file(part, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (file && (is_special || std::rename(part.c_str(), path.c_str()) == 0)) return {};
-  base::Status status = base::IoError("cannot write " + path.string(), errno);
-  if (!is_special) std::filesystem::remove(part, error);
-  return status;
 }
 
 }  // namespace lagwatch::tools

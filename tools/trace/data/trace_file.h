@@ -27,7 +27,4 @@ base::Result<std::string> FormatTrace(const trace::Trace& trace, const std::stri
                                       const std::filesystem::path& path,
                                       const trace::ExportOptions& options = {});
 
-// Writes the whole file, or nothing: the previous file stays if it fails. Errors: kIo.
-base::Status WriteWholeFile(const std::filesystem::path& path, const std::string& bytes);
-
 }  // namespace lagwatch::tools
