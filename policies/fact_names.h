@@ -15,4 +15,8 @@ inline constexpr char kWaitsForNameFact[] = "waits_for_name";
 inline constexpr char kWaitsForCountFact[] = "waits_for_count";  // of several processes
 inline constexpr char kWaitsForAddressFact[] = "waits_for_address";
 
+// The call over D-Bus whose answer the thread waits for.
+inline constexpr char kBusServiceFact[] = "bus_service";
+inline constexpr char kBusMethodFact[] = "bus_method";
+
 }  // namespace lagwatch::policies

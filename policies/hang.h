@@ -74,6 +74,7 @@ enum class LockKind : int32_t {
   kDisplay = 14,     // the socket of a display server
   kChild = 15,       // the end of a child, whose process id the address is
   kFileLock = 16,
+  kBusCall = 17,  // the answer to a call over D-Bus, whose serial number the address is
 };
 enum class WaitsFor : int32_t {
   kUnknown = 0,
@@ -109,10 +110,10 @@ constexpr std::string_view CompletenessName(Completeness completeness) {
   return NameIn(kNames, static_cast<uint32_t>(completeness) + 1);
 }
 constexpr std::string_view LockKindName(LockKind kind) {
-  constexpr auto kNames =
-      std::to_array<std::string_view>({"unknown", "mutex", "rwlock", "thread", "condition", "semaphore",
-                                       "barrier", "interpreter-lock", "safepoint", "class", "compilation",
-                                       "pipe", "unix-socket", "connection", "display", "child", "file-lock"});
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"unknown", "mutex", "rwlock", "thread", "condition", "semaphore", "barrier", "interpreter-lock",
+       "safepoint", "class", "compilation", "pipe", "unix-socket", "connection", "display", "child",
+       "file-lock", "bus-call"});
   return NameIn(kNames, kind);
 }
 constexpr std::string_view WaitsForName(WaitsFor waits_for) {

@@ -169,9 +169,19 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   watch.AddReport(event.id);
   tools.counters->reports.Add();
   if (tools.peers != nullptr && span->IsStillIn(loop) &&
-      tools.peers->Follow(tid, *tools.waits, tools.capturer, tools.options->hides_peers)) {
+      tools.peers->Follow(tid, *tools.waits, tools.capturer, tools.options->hides_peers, watch.begin_ns())) {
     event.waits = tools.peers->waits();
     event.wait_outcome = tools.peers->outcome();
+    if (const BusCall* call = tools.peers->bus_call()) {
+      if (!tools.options->hides_peers) {
+        facts.AddText(policies::kBusServiceFact, call->destination);
+        facts.AddText(policies::kBusMethodFact, call->member);
+        event.facts = facts.all();
+      }
+      // The thread itself only waits to be woken up by the one that has the socket.
+      if (event.verdict.word == policies::VerdictWord::kNetwork)
+        event.verdict.word = policies::VerdictWord::kService;
+    }
     if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;
     tools.sink->OnPeers(event);
   }

@@ -21,7 +21,7 @@
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/preload/environment/preload_environment.h"
 #include "sdk/preload/environment/watch_summary.h"
-#include "sdk/preload/notify_hooks.h"
+#include "sdk/preload/send_hooks.h"
 #include "sdk/preload/thread_choice.h"
 #include "sdk/preload/thread_waits.h"
 #include "sdk/preload/trace_recording.h"

@@ -179,6 +179,7 @@ LockWait LockOwners::Judge(const FutexCall& call, const Waiter& waiter) const {
     case LockKind::kDisplay:
     case LockKind::kChild:
     case LockKind::kFileLock:
+    case LockKind::kBusCall:
     case LockKind::kUnknown:
       break;
   }

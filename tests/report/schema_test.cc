@@ -432,11 +432,11 @@ std::string Shown(Add add) {
 }
 
 TEST(Schema, EveryKindOfWaitHasItsName) {
-  const char* kinds[] = {nullptr,       "MUTEX",    "RWLOCK",           "THREAD",     "CONDITION",
-                         "SEMAPHORE",   "BARRIER",  "INTERPRETER_LOCK", "SAFEPOINT",  "CLASS",
-                         "COMPILATION", "PIPE_END", "UNIX_SOCKET",      "CONNECTION", "DISPLAY_SOCKET",
-                         "CHILD",       "FILE_LOCK"};
-  for (int32_t value = 1; value < 17; ++value) {
+  const char* kinds[] = {nullptr,       "MUTEX",     "RWLOCK",           "THREAD",     "CONDITION",
+                         "SEMAPHORE",   "BARRIER",   "INTERPRETER_LOCK", "SAFEPOINT",  "CLASS",
+                         "COMPILATION", "PIPE_END",  "UNIX_SOCKET",      "CONNECTION", "DISPLAY_SOCKET",
+                         "CHILD",       "FILE_LOCK", "BUS_CALL"};
+  for (int32_t value = 1; value < 18; ++value) {
     auto add = [&](ReportEncoder* encoder) {
       encoder->AddWait({.lock = {.kind = static_cast<LockKind>(value)}});
     };

@@ -101,11 +101,13 @@ std::string VerdictText(const Json& verdict) {
 
 // "waits for: sleep (pid 4711)"; empty where nothing is named.
 std::string WaitsForText(const Json& facts) {
-  if (!facts.contains(policies::kWaitsForFact)) return "";
   auto text = [&](const char* fact) {
     const Json value = facts.value(fact, Json());
     return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
   };
+  if (const std::string service = text(policies::kBusServiceFact); !service.empty())
+    return "waits for: " + service + ", method " + text(policies::kBusMethodFact) + ", over D-Bus";
+  if (!facts.contains(policies::kWaitsForFact)) return "";
   const std::string pid = text(policies::kWaitsForPidFact);
   const std::string count = text(policies::kWaitsForCountFact);
   const std::string name = text(policies::kWaitsForNameFact);

@@ -30,7 +30,7 @@ void AddAwaitedFacts(const Awaited&, FactList*) {}
 
 PeerChain::PeerChain() = default;
 
-bool PeerChain::Follow(int32_t, const WaitChain&, stack::StackCapturer*, bool) { return false; }
+bool PeerChain::Follow(int32_t, const WaitChain&, stack::StackCapturer*, bool, int64_t) { return false; }
 
 int32_t CountUsableCores() {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);

@@ -37,8 +37,9 @@ mode_t AccessOfOtherEnd(int32_t tid, int descriptor);
 // The other end of a socket.
 struct SocketPeer {
   policies::Doing doing = policies::Doing::kUnknown;
-  uint32_t inode = 0;      // of a unix socket's peer; 0: not known
-  char address[112] = {};  // where a unix socket's server is bound, or the name server; may be empty
+  uint32_t inode = 0;        // of a unix socket's peer; 0: not known
+  char address[112] = {};    // where a unix socket's server is bound, or the name server; may be empty
+  bool is_abstract = false;  // the address is no path
 };
 // Asks the kernel. `inode` is the socket's own.
 SocketPeer AskAboutSocket(int32_t tid, uint64_t inode);

@@ -40,6 +40,7 @@ bool IsInPipe(int32_t tid) {
 struct UnixSocket {
   uint32_t peer_inode = 0;
   char name[108] = {};  // where it was bound; of an abstract one without the zero before it
+  bool is_abstract = false;
 };
 
 // None when `inode` is no unix socket's. sock_diag(7): one question, one answer, within the kernel.
@@ -79,6 +80,7 @@ std::optional<UnixSocket> AskForUnixSocket(int netlink, uint32_t inode) {
       const size_t skipped = data_size != 0 && *data == '\0' ? 1 : 0;
       const size_t kept = std::min(data_size - skipped, sizeof found.name - 1);
       std::memcpy(found.name, data + skipped, kept);
+      found.is_abstract = skipped != 0;
     }
   }
   return found;
@@ -162,6 +164,7 @@ SocketPeer AskAboutSocket(int32_t tid, uint64_t inode) {
   found.doing = WhatPeerIs(*own, peer);
   found.inode = own->peer_inode;
   if (peer) std::memcpy(found.address, peer->name, sizeof peer->name);
+  found.is_abstract = peer && peer->is_abstract;
   return found;
 }
 

@@ -35,12 +35,15 @@ class PeerChain {
   // Follows the waits from thread `tid` on; `inner` is the chain from it within the process. `capturer` is
   // that of the watched process. Ends after kBudgetNs of the caller's processor time. With `hides_peers`,
   // names and stacks of other processes are left out, as those of other users' processes always are. True if
-  // a wait for another process was found.
-  bool Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer* capturer, bool hides_peers = false);
+  // a wait for another process was found. The thread's dispatch has begun at `since_ns` (CLOCK_MONOTONIC).
+  bool Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer* capturer, bool hides_peers = false,
+              int64_t since_ns = 0);
 
   // The result: the inner chain's waits and those that follow; valid until the next call.
   std::span<const Wait> waits() const { return {waits_.data(), count_}; }
   WaitOutcome outcome() const { return outcome_; }
+  // The call over D-Bus that one of these waits is for, in this process; null: none.
+  const BusCall* bus_call() const { return bus_call_.tid == 0 ? nullptr : &bus_call_; }
 
  private:
   static constexpr size_t kMaxNameBytes = ThreadSnapshot::kMaxNameBytes;
@@ -88,6 +91,8 @@ class PeerChain {
   int64_t budget_ns_ = kBudgetNs;
   int64_t deadline_ns_ = 0;
   bool hides_peers_ = false;
+  int64_t since_ns_ = 0;
+  BusCall bus_call_;
   WaitOutcome outcome_ = WaitOutcome::kNone;
 };
 

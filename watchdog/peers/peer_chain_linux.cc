@@ -32,7 +32,7 @@ bool IsOfSameUser(int32_t pid, int32_t watched_pid) {
   return user && user == user_of(watched_pid);
 }
 
-int64_t ReadSwitches(int32_t tid) {
+int64_t SwitchesOf(int32_t tid) {
   stack::SchedulerCounters counters;
   return stack::ReadSchedulerCounters(tid, &counters)
              ? counters.voluntary_switches + counters.involuntary_switches
@@ -70,9 +70,11 @@ PeerChain::PeerChain() : stacks_(base::MapBlock<stack::Stack>(kMaxWaits + 1)) {
   if (capturer.ok()) capturer_ = std::move(capturer).value();
 }
 
-bool PeerChain::Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer* capturer,
-                       bool hides_peers) {
+bool PeerChain::Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer* capturer, bool hides_peers,
+                       int64_t since_ns) {
   hides_peers_ = hides_peers;
+  since_ns_ = since_ns;
+  bus_call_ = {};
   count_ = 0;
   outcome_ = WaitOutcome::kNone;
   if (!ok() || base::IsConfined() || inner.outcome() == WaitOutcome::kDeadlock) return false;
@@ -117,17 +119,20 @@ PeerChain::Step PeerChain::FollowFrom(const Place& from, stack::StackCapturer* c
   PeerThread peer;
   {
     const ScopedProcess scope(from.pid, watched_pid_);
-    rest.switches = ReadSwitches(from.tid);
+    rest.switches = SwitchesOf(from.tid);
     if (stack::ReadThreadActivity(from.tid, &rest.blocked) != stack::ThreadActivity::kBlocked)
       return Step::kEnded;
     // The one before has captured it as its owner.
-    wait.frames = count_ == 0 ? nullptr : waits_[count_ - 1].owner_frames;
+    wait.frames = count_ == 0 ? CaptureStack(from, capturer) : waits_[count_ - 1].owner_frames;
     wait.modules = count_ == 0 ? nullptr : waits_[count_ - 1].owner_modules;
     PeerTarget target;
     if (!IsWatched(from) && FindLockWithin(from, rest.blocked, wait.frames, &wait)) {
       peer = {.pid = from.pid, .tid = wait.lock.owner_tid, .is_known = true};
     } else {
-      if (!FindPeerTarget(from.tid, rest.blocked, deadline_ns_, &target)) return Step::kEnded;
+      const bool is_bus_call = IsWatched(from) && wait.frames != nullptr &&
+                               FindBusTarget(from.tid, rest.blocked, *wait.frames, capturer->modules(),
+                                             since_ns_, &target, &bus_call_);
+      if (!is_bus_call && !FindPeerTarget(from.tid, rest.blocked, deadline_ns_, &target)) return Step::kEnded;
       wait.lock = {.address = target.number,
                    .kind = target.kind,
                    .waits_for = stack::WaitsFor::kOwner,
@@ -135,7 +140,6 @@ PeerChain::Step PeerChain::FollowFrom(const Place& from, stack::StackCapturer* c
       if (!FindPeerThread(target, from.pid, watched_pid_, deadline_ns_, &peer)) return Step::kEnded;
     }
   }
-  if (count_ == 0) wait.frames = CaptureStack(from, capturer);
   const auto seen = std::find_if(rests_.begin(), rests_.begin() + static_cast<std::ptrdiff_t>(count_),
                                  [&](const Rest& one) { return one.place.pid == peer.pid; });
   const bool is_seen = seen != rests_.begin() + static_cast<std::ptrdiff_t>(count_);
@@ -215,7 +219,7 @@ bool PeerChain::IsAtRest(const Rest& rest) const {
   const ScopedProcess scope(rest.place.pid, watched_pid_);
   stack::BlockedThread now;
   return stack::ReadThreadActivity(rest.place.tid, &now) == stack::ThreadActivity::kBlocked &&
-         now == rest.blocked && ReadSwitches(rest.place.tid) == rest.switches;
+         now == rest.blocked && SwitchesOf(rest.place.tid) == rest.switches;
 }
 
 size_t PeerChain::IndexOf(const Place& place) const {

@@ -226,6 +226,10 @@ bool FindPeerThread(const PeerTarget& target, int32_t waiting_pid, int32_t watch
   if (target.pid != 0 && !target.is_lock_of_open_file) {
     *found = {
         .pid = target.pid, .tid = target.tid != 0 ? target.tid : target.pid, .is_known = target.tid != 0};
+    if (target.kind == policies::LockKind::kBusCall) {
+      const base::ScopedPeerProcess scope(target.pid);
+      found->is_idle = IsAtBus(found->tid, target.link);
+    }
     return true;
   }
   Rank best = Rank::kNone;

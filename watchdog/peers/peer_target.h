@@ -10,7 +10,10 @@
 #include <string_view>
 
 #include "policies/hang.h"
+#include "stack/code/module_map.h"
+#include "stack/frames/stack.h"
 #include "stack/threads/thread_state.h"
+#include "watchdog/peers/bus_calls.h"
 
 namespace lagwatch::watchdog {
 
@@ -23,11 +26,20 @@ struct PeerTarget {
   mode_t access = 0;                  // with which the other end is open; 0: any
   bool has_timeout = false;           // of the wait
   bool is_lock_of_open_file = false;  // the process has `link` open and a lock on it
-  char link[256] = {};                // as in /proc/PID/fd
+  char link[256] = {};                // as in /proc/PID/fd; of a call over D-Bus: the address of the bus
 };
 
 // Whether the thread's wait ends by itself at some time.
 bool HasTimeout(const stack::BlockedThread& blocked);
+
+// Of thread `tid` of this process, which sleeps at `blocked` with `stack`, if it waits for the answer to a
+// call over D-Bus that was sent at `since_ns` or later. Asks the bus, for a few milliseconds, which process
+// is called.
+bool FindBusTarget(int32_t tid, const stack::BlockedThread& blocked, const stack::Stack& stack,
+                   const stack::ModuleMap& modules, int64_t since_ns, PeerTarget* target, BusCall* call);
+
+// Whether thread `tid` of the watched process sleeps at the socket of the bus with that address.
+bool IsAtBus(int32_t tid, std::string_view address);
 
 // Of thread `tid` of the watched process (base/process/watched_process.h: it may be a peer), which sleeps at
 // `blocked`. False where it waits for no other process, or for one that was not found before `deadline_ns`.

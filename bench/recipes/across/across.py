@@ -17,6 +17,7 @@ import time
 from real import Collector, until
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+BUS = FOLDER.parents[2] / "tests" / "tools" / "run"
 THRESHOLD_MS = 300
 LONGEST_S = 8  # deadlocks last
 DISPLAY = ":95"
@@ -87,6 +88,51 @@ def run(scene, lagwatch, program):
         return "" in wrong
 
 
+def tell(scene, header, collector, pictures):
+    """Whether there is a right report, `header`; takes a picture of it."""
+    print(f"{'named ' if header else 'MISSED'} across {scene}", file=sys.stderr)
+    if header and pictures is not None:
+        subprocess.run(["node", FOLDER.parent / "picture.mjs", collector.url, collector.token, header["id"], pictures, "report-" + scene],
+                       check=True)
+    return header is not None
+
+
+def run_bus(binaries, pictures):
+    """A program that calls a D-Bus service, which waits for a lock that flock(1) has; its report comes from a collector."""
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = pathlib.Path(temporary)
+        collector = Collector(directory, binaries)
+        environment = os.environ | {"LAGWATCH_ENDPOINT": collector.url, "LAGWATCH_KEY": collector.key, "LAGWATCH_TOKEN": collector.token,
+                                    "DBUS_SESSION_BUS_ADDRESS": f"unix:path={directory}/bus"}
+        start = lambda *command: subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        processes = [start("dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address=unix:path={directory}/bus"),
+                     start("flock", "--close", directory / "lock", "sleep", "5")]
+        until(10, lambda: (directory / "bus").exists())
+        processes.append(start("/usr/bin/python3", BUS / "bus_service.py", directory / "lock"))
+        try:
+            time.sleep(1)  # the service has its name
+            processes.append(start(binaries / "lagwatch", "run", "--app", "bus", "--threshold-ms", "500", "--spool", directory / "spool",
+                                   "--", "/usr/bin/python3", BUS / "bus_program.py", "gdbus"))
+            ask = lambda *what: json.loads(
+                subprocess.run([binaries / "lagwatch", *what, "--json"], capture_output=True, env=environment).stdout or "[]")
+
+            def right():
+                for header in ask("reports"):
+                    report = ask("report", header["id"])
+                    waits = report["waits"]
+                    if ([wait["kind"] for wait in waits][:2] == ["bus-call", "file-lock"]
+                            and waits[0]["owner"]["process"]["pid"] == processes[2].pid
+                            and any("flock" in (frame.get("function") or "") for frame in waits[0]["owner"]["stack"])
+                            and waits[1]["owner"]["process"]["name"] == "flock"):
+                        return header
+                return None
+            return tell("bus-service-at-lock", until(20, right), collector, pictures)
+        finally:
+            for process in processes:
+                process.kill()
+            collector.stop()
+
+
 def run_gtk(binaries, pictures):
     """A GTK program whose X server stands still; its report comes from a collector."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -117,12 +163,7 @@ def run_gtk(binaries, pictures):
                             and "redraw_now" in functions):
                         return header
                 return None
-            header = until(20, right)
-            print(f"{'named ' if header else 'MISSED'} across gtk-stopped-display", file=sys.stderr)
-            if header and pictures is not None:
-                subprocess.run(["node", FOLDER.parent / "picture.mjs", collector.url, collector.token, header["id"], pictures,
-                                "report-gtk-stopped-display"], check=True)
-            return header is not None
+            return tell("gtk-stopped-display", until(20, right), collector, pictures)
         finally:
             program.kill()
             server.kill()
@@ -139,4 +180,6 @@ def run_all(binaries, only, pictures):
     if only in "across gtk" and subprocess.run(["/usr/bin/python3", "-c", "import gi; gi.require_version('Gtk', '3.0')"],
                                                capture_output=True).returncode == 0:
         outcomes.append(run_gtk(binaries, pictures))
+    if only in "across bus":
+        outcomes.append(run_bus(binaries, pictures))
     return outcomes

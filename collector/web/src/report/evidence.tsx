@@ -32,6 +32,7 @@ function partsOf({ verdict }: Report): [string, string, number][] {
 
 // "sleep (pid 4711), one of 2"; null where nothing is named.
 export function waitsFor({ facts }: Report): string | null {
+  if (facts.bus_service !== undefined) return `${facts.bus_service}, method ${facts.bus_method}, over D-Bus`;
   if (facts.waits_for === undefined) return null;
   const process =
     facts.waits_for_pid === undefined

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls by which sd_notify(3) and similar functions send "WATCHDOG=1". Compiled without exceptions,
-// because a thread may be cancelled in them: see thread_waits.h.
-#include "sdk/preload/notify_hooks.h"
+// The calls by which libraries send "WATCHDOG=1" to the service manager, and calls of methods to a D-Bus.
+// Compiled without exceptions, because a thread may be cancelled in them: see thread_waits.h.
+#include "sdk/preload/send_hooks.h"
 
 #include <sys/socket.h>
+
+#include <algorithm>
 
 #include "base/clock.h"
 #include "sdk/preload/next_function.h"
 #include "sdk/preload/wait_tracker.h"
+#include "watchdog/peers/bus_calls.h"
 
 namespace lagwatch::sdk {
 
@@ -36,8 +39,23 @@ constinit NextFunction<ssize_t(int, const msghdr*, int)> g_sendmsg("sendmsg");
   LookAtServiceBeats();
 }
 
-bool IsWatched(ssize_t sent) {
-  return sent > 0 && g_service_beats.load(std::memory_order_relaxed) != nullptr;
+[[gnu::noinline]] void NoteBusCall(int fd, const iovec* pieces, size_t count, size_t sent) {
+  if (OwnsMemory()) watchdog::ProcessBusCalls().Note(fd, pieces, count, sent, base::SystemClock().MonoNs());
+}
+
+// `sent` is the call's result; `first` has the first bytes of what was sent.
+bool IsWatched(ssize_t sent, const iovec* first) {
+  if (sent <= 0) return false;
+  return g_service_beats.load(std::memory_order_relaxed) != nullptr ||
+         watchdog::BusCalls::MayBeCall(first->iov_base, std::min<size_t>(first->iov_len, sent));
+}
+
+[[gnu::noinline]] void Note(int fd, const void* address, socklen_t address_bytes, const iovec* pieces,
+                            size_t count, size_t sent) {
+  if (watchdog::BusCalls::MayBeCall(pieces->iov_base, std::min(pieces->iov_len, sent)))
+    return NoteBusCall(fd, pieces, count, sent);
+  if (g_service_beats.load(std::memory_order_relaxed) != nullptr)
+    NoteIfBeat(fd, address, address_bytes, pieces, count);
 }
 
 }  // namespace
@@ -49,28 +67,26 @@ extern "C" {
 
 LAGWATCH_HOOK ssize_t send(int fd, const void* bytes, size_t size, int flags) {
   const ssize_t sent = lagwatch::sdk::g_send(fd, bytes, size, flags);
-  if (lagwatch::sdk::IsWatched(sent)) [[unlikely]] {
-    const iovec text{const_cast<void*>(bytes), size};
-    lagwatch::sdk::NoteIfBeat(fd, nullptr, 0, &text, 1);
-  }
+  const iovec text{const_cast<void*>(bytes), size};
+  if (lagwatch::sdk::IsWatched(sent, &text)) [[unlikely]]
+    lagwatch::sdk::Note(fd, nullptr, 0, &text, 1, sent);
   return sent;
 }
 
 LAGWATCH_HOOK ssize_t sendto(int fd, const void* bytes, size_t size, int flags, const sockaddr* address,
                              socklen_t address_bytes) {
   const ssize_t sent = lagwatch::sdk::g_sendto(fd, bytes, size, flags, address, address_bytes);
-  if (lagwatch::sdk::IsWatched(sent)) [[unlikely]] {
-    const iovec text{const_cast<void*>(bytes), size};
-    lagwatch::sdk::NoteIfBeat(fd, address, address_bytes, &text, 1);
-  }
+  const iovec text{const_cast<void*>(bytes), size};
+  if (lagwatch::sdk::IsWatched(sent, &text)) [[unlikely]]
+    lagwatch::sdk::Note(fd, address, address_bytes, &text, 1, sent);
   return sent;
 }
 
 LAGWATCH_HOOK ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   const ssize_t sent = lagwatch::sdk::g_sendmsg(fd, message, flags);
-  if (lagwatch::sdk::IsWatched(sent)) [[unlikely]] {
-    lagwatch::sdk::NoteIfBeat(fd, message->msg_name, message->msg_namelen, message->msg_iov,
-                              message->msg_iovlen);
+  if (sent > 0 && message->msg_iovlen != 0 && lagwatch::sdk::IsWatched(sent, message->msg_iov)) [[unlikely]] {
+    lagwatch::sdk::Note(fd, message->msg_name, message->msg_namelen, message->msg_iov, message->msg_iovlen,
+                        sent);
   }
   return sent;
 }

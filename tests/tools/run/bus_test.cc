@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits for the answers of D-Bus services.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/tools/run/run_testing.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using testing::WaitUntil;
+
+class BusTest : public RunTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(BusTest, NamesTheServiceThatDoesNotAnswerAndTheLockThatItWaitsFor) {
+  const std::string socket = directory_ / "bus";
+  const std::string file = directory_ / "file";
+  Process bus(
+      {"/usr/bin/dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=unix:path=" + socket});
+  ASSERT_TRUE(WaitUntil([&] { return access(socket.c_str(), F_OK) == 0; }));
+  const std::vector<std::string> environment = {"DBUS_SESSION_BUS_ADDRESS=unix:path=" + socket};
+  const int held = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  Process service({"/usr/bin/python3", LAGWATCH_BUS_SERVICE, file}, environment);
+  ASSERT_TRUE(WaitUntil([&] { return service.Output() == "ready\n"; })) << service.Errors();
+
+  Process program(Watched({"/usr/bin/python3", LAGWATCH_BUS_PROGRAM, GetParam()}), environment);
+  json found;
+  ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(directory_ / "spool"); }));
+  ASSERT_TRUE(WaitUntil([&] {
+    for (const json& header : Ask({"reports"})) {
+      found = Ask({"report", header.at("id")});
+      if (found.at("waits").size() >= 2) return true;
+    }
+    return false;
+  })) << found.dump(1);
+  close(held);
+  ASSERT_EQ(program.Wait(), 0) << program.Errors();
+
+  const json& call = found["waits"][0];
+  EXPECT_EQ(call["kind"], "bus-call");
+  EXPECT_EQ(call["owner"]["process"]["pid"], service.pid());
+  EXPECT_EQ(call["owner"]["tid"], service.pid());
+  EXPECT_EQ(found["waits"][1]["kind"], "file-lock");
+  EXPECT_EQ(found["waits"][1]["owner"]["process"]["pid"], getpid());
+  EXPECT_EQ(found["verdict"]["word"], "service");
+  EXPECT_EQ(found["facts"]["bus_service"], "org.lagwatch.Slow");
+  EXPECT_EQ(found["facts"]["bus_method"], "Work");
+  EXPECT_EQ(found["deadlock"], false);
+  Process text({LAGWATCH_PROGRAM, "report", found["id"], "--spool", spool_});
+  ASSERT_EQ(text.Wait(), 0) << text.Errors();
+  EXPECT_THAT(text.Output(), ::testing::HasSubstr("waits for: org.lagwatch.Slow, method Work, over D-Bus"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Libraries, BusTest, ::testing::Values("gdbus", "libdbus"),
+                         [](const auto& one) { return std::string(one.param); });
+
+}  // namespace
+}  // namespace lagwatch::tools

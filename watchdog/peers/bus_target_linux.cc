@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/process/watched_process.h"
+#include "watchdog/evidence/wait_peer.h"
+#include "watchdog/peers/bus_message.h"
+#include "watchdog/peers/peer_target.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+// The watchdog waits so long for the bus's answer.
+constexpr int64_t kBusNs = 10 * base::kNsPerMs;
+
+// Whether one of the inner functions is GDBus's, which sends by a thread of its own and waits in a loop of
+// GLib's.
+bool IsInGDBus(const stack::Stack& stack, const stack::ModuleMap& modules) {
+  constexpr uint32_t kInnerFrames = 8;
+  for (uint32_t i = 0; i < std::min(stack.frame_count, kInnerFrames); ++i) {
+    if (stack.frames[i].module == stack::kNoModule) continue;
+    const std::string_view path = modules.module(stack.frames[i].module).path_view();
+    if (path.substr(path.rfind('/') + 1).starts_with("libgio-2.0.so")) return true;
+  }
+  return false;
+}
+
+std::optional<BusCall> AwaitedCall(int32_t tid, int descriptor, bool is_in_gdbus, int64_t since_ns) {
+  const BusCalls& calls = ProcessBusCalls();
+  if (descriptor == kNoDescriptor) return is_in_gdbus ? calls.LastOfWorkers(since_ns) : std::nullopt;
+  const auto call = calls.LastOf(tid);
+  return call && call->fd == descriptor && call->mono_ns >= since_ns ? call : std::nullopt;
+}
+
+}  // namespace
+
+bool FindBusTarget(int32_t tid, const stack::BlockedThread& blocked, const stack::Stack& stack,
+                   const stack::ModuleMap& modules, int64_t since_ns, PeerTarget* target, BusCall* call) {
+  if (base::IsWatchedFromOutside()) return false;
+  const auto awaited = AwaitedCall(tid, AwaitedDescriptor(tid, blocked), IsInGDBus(stack, modules), since_ns);
+  if (!awaited) return false;
+  const uint64_t inode = InodeOfDescriptor(awaited->tid, awaited->fd, "socket");
+  if (inode == 0) return false;
+  const SocketPeer bus = AskAboutSocket(awaited->tid, inode);
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  const size_t begin = bus.is_abstract ? 1 : 0;
+  const size_t size = std::strlen(bus.address);
+  if (size == 0 || begin + size >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path + begin, bus.address, size);
+  const auto address_bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + size +
+                                                    1);  // with the zero before or behind it
+  const int32_t pid = AskBusForProcess(reinterpret_cast<const sockaddr*>(&address), address_bytes,
+                                       awaited->destination, kBusNs);
+  if (pid <= 0) return false;
+  *target = {.kind = policies::LockKind::kBusCall,
+             .number = awaited->serial,
+             .pid = pid,
+             .has_timeout = HasTimeout(blocked)};
+  std::memcpy(target->link, bus.address, sizeof bus.address);
+  *call = *awaited;
+  return true;
+}
+
+bool IsAtBus(int32_t tid, std::string_view address) {
+  stack::BlockedThread blocked;
+  if (stack::ReadThreadActivity(tid, &blocked) != stack::ThreadActivity::kBlocked) return false;
+  const int descriptor = AwaitedDescriptor(tid, blocked);
+  const uint64_t inode = descriptor == kNoDescriptor ? 0 : InodeOfDescriptor(tid, descriptor, "socket");
+  return inode != 0 && AskAboutSocket(tid, inode).address == address;
+}
+
+}  // namespace lagwatch::watchdog
