@@ -93,8 +93,9 @@ TEST_F(RedisTest, ReportNamesTheLineOfALoopInAScript) {
 TEST_F(RedisTest, ReportNamesTheLineThatCalledASlowCommand) {
   Command(
       {"eval", "for i = 1, 50000 do\n  redis.call('rpush', KEYS[1], math.random(1e9))\nend", "1", "list"});
-  Command({"eval", "local turns = 100\nfor i = 1, turns do\n  redis.call('sort', KEYS[1], 'limit', 0, 1)\nend",
-           "1", "list"});
+  Command({"eval",
+           "local turns = 100\nfor i = 1, turns do\n  redis.call('sort', KEYS[1], 'limit', 0, 1)\nend", "1",
+           "list"});
   End();
   const json stack = ScriptStack();
   const Frames frames = ScriptFramesOf(stack, kLanguage);
