@@ -34,6 +34,12 @@ if(LAGWATCH_BUILD_COLLECTOR)
   find_package(CLI11 REQUIRED)
   find_package(prometheus-cpp REQUIRED)
 endif()
+# For `lagwatch watch --bpf`, which is left out without them.
+if(CMAKE_SYSTEM_NAME STREQUAL Linux AND NOT CMAKE_CROSSCOMPILING)
+  find_program(BPF_CLANG clang)
+  find_library(LIBBPF_STATIC libbpf.a)
+  find_library(LIBELF elf)
+endif()
 if(LAGWATCH_DEVELOPER_MODE AND LAGWATCH_BUILD_TESTS)
   find_package(GTest REQUIRED)
   # The reference for our unwinder: libunwind's remote variant, for copied stacks. Its name includes the processor's.

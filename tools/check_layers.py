@@ -49,6 +49,7 @@ EXCEPT = {
 LIBRARIES = {
     "CLI/": ["collector/commands", "collector/flags.cc", "collector/main.cc", "tools"],
     "boost/": ["collector/http"],
+    "bpf/": ["sdk/outside/kernel_waits_linux.cc"],
     "curl/": ["base/curl_handle.h"],
     "dwarf.h": ["collector/symbols"],
     "elfutils/": ["collector/symbols"],

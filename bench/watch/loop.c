@@ -3,6 +3,8 @@
  *   loop FLAG        polls every 50 ms; when the file FLAG appears, does what its first word says for 1.5 s,
  * and removes it loop busy        a saturated loop: each of its turns computes for 5 ms, and its wait never
  * sleeps loop threads N   N threads that each poll every 100 ms
+ *   loop calls       waits for 3 s, then prints the time in ns of a wait of its loop that does not sleep, and
+ * of getppid(2)
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -11,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,6 +82,19 @@ static void* PollForEver(void* unused) {
   return unused;
 }
 
+static void MeasureCalls(void) {
+  const int count = 200000;
+  const int waited = epoll_create1(EPOLL_CLOEXEC);
+  struct epoll_event event;
+  for (const double end = Now() + 3; Now() < end;) epoll_wait(waited, &event, 1, 20);
+  double begin = Now();
+  for (int i = 0; i < count; ++i) epoll_wait(waited, &event, 1, 0);
+  printf("%.0f ", (Now() - begin) * 1e9 / count);
+  begin = Now();
+  for (int i = 0; i < count; ++i) syscall(SYS_getppid);
+  printf("%.0f\n", (Now() - begin) * 1e9 / count);
+}
+
 int main(int count, char** words) {
   if (count == 3 && strcmp(words[1], "threads") == 0) {
     for (int i = 1; i < atoi(words[2]); ++i) {
@@ -85,6 +102,10 @@ int main(int count, char** words) {
       if (pthread_create(&thread, NULL, PollForEver, NULL) != 0) return 1;
     }
     PollForEver(NULL);
+  }
+  if (count == 2 && strcmp(words[1], "calls") == 0) {
+    MeasureCalls();
+    return 0;
   }
   int loop[2];
   if (count != 2 || pipe(loop) != 0) return 2;

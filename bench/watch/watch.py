@@ -4,6 +4,8 @@
 object:
 
   cpu_pct_100_threads  the processor time of the watcher of a program with 100 threads that wait, in percent of one processor
+  bpf_wait_added_ns    by so much a wait of a watched loop is longer with --bpf; bpf_call_added_ns: any other system call of the machine; null
+                       where the kernel does not permit it
   freezes, found       freezes of 1.5 s of real programs (`programs`), and those of them with a report of their own
   false, minutes       reports of programs under load that never froze, in so many minutes; saturated loops are among them
 """
@@ -60,6 +62,22 @@ def measure_cpu(lagwatch, work):
     program.kill()
     program.wait()
     return round(pct, 2)
+
+
+def measure_bpf(lagwatch, work):
+    """The shortest of five times, of a wait and of another call, with --bpf and without."""
+    subprocess.run(["mount", "-t", "tracefs", "none", "/sys/kernel/tracing"], capture_output=True)
+    times = {True: [], False: []}
+    for _ in range(5):
+        for has_bpf in times:
+            program = subprocess.Popen([work / "loop", "calls"], stdout=subprocess.PIPE, text=True)
+            watcher = subprocess.Popen([lagwatch, "watch", str(program.pid), "--spool", work / "bpf", *(["--bpf"] if has_bpf else [])],
+                                       stderr=subprocess.PIPE, text=True)
+            times[has_bpf].append([int(word) for word in program.communicate()[0].split()])
+            if "without --bpf" in watcher.communicate()[1]:
+                return None, None
+    wait, call = (min(one[i] for one in times[True]) - min(one[i] for one in times[False]) for i in range(2))
+    return wait, call
 
 
 def measure_found(lagwatch, work, only):
@@ -175,8 +193,9 @@ def main():
         work = pathlib.Path(folder)
         freezes, found, programs = measure_found(lagwatch, work, arguments.only)
         cpu_pct = measure_cpu(lagwatch, work)
+        bpf_wait_ns, bpf_call_ns = measure_bpf(lagwatch, work)
         false, watched = measure_false(lagwatch, work, arguments.minutes)
-    print(json.dumps({"cpu_pct_100_threads": cpu_pct, "freezes": freezes, "found": found, "programs": programs, "false": false,
+    print(json.dumps({"cpu_pct_100_threads": cpu_pct, "bpf_wait_added_ns": bpf_wait_ns, "bpf_call_added_ns": bpf_call_ns, "freezes": freezes, "found": found, "programs": programs, "false": false,
                       "watched_under_load": watched, "minutes": arguments.minutes}))
 
 

@@ -29,14 +29,16 @@ OutsideWatch::OutsideWatch(const OutsideOptions& options)
     : options_(options),
       program_(ProgramOf()),
       begin_ns_(base::SystemClock().MonoNs()),
-      registry_(new watchdog::LoopRegistry) {}
+      registry_(new watchdog::LoopRegistry) {
+  scale_.Anchor(base::ReadTickPair(base::SystemClock()));
+}
 
 base::Result<std::unique_ptr<OutsideWatch>> OutsideWatch::Start(const MonitorOptions& monitor,
                                                                 const OutsideOptions& options) {
   std::unique_ptr<OutsideWatch> watch(new OutsideWatch(options));
   watch->FindThreads();
   if (watch->threads_.empty()) return base::Status(base::StatusCode::kNotFound, "it has ended");
-  if (watch->threads_.front()->Poll() == PolledThread::State::kHidden) {
+  if (watch->threads_.front()->Poll(watch->scale_) == PolledThread::State::kHidden) {
     return base::Status(
         base::StatusCode::kUnavailable,
         "the kernel does not let this user look at it (another user's or a privileged process, "
@@ -57,9 +59,10 @@ bool OutsideWatch::Poll() {
   if (now_ns - listed_ns_ >= kListIntervalNs) {
     if (ProgramOf() != program_) return false;
     FindThreads();
+    scale_.Update(base::ReadTickPair(base::SystemClock()));
   }
   std::erase_if(threads_, [&](const auto& thread) {
-    if (thread->Poll() != PolledThread::State::kGone) return false;
+    if (thread->Poll(scale_) != PolledThread::State::kGone) return false;
     watchdog::WatchedLoop* loop = thread->loop();
     thread->SetLoop(nullptr);
     if (loop != nullptr) registry_->Remove(loop);
@@ -67,6 +70,10 @@ bool OutsideWatch::Poll() {
   });
   ChooseLoops(now_ns);
   return !threads_.empty();
+}
+
+void OutsideWatch::FollowKernel() {
+  for (const auto& thread : threads_) thread->FollowKernel(scale_);
 }
 
 size_t OutsideWatch::loop_count() const {
@@ -79,7 +86,8 @@ void OutsideWatch::FindThreads() {
   base::ForEachThread([&](int tid) {
     const bool is_known =
         std::ranges::any_of(threads_, [&](const auto& thread) { return thread->tid() == tid; });
-    if (!is_known) threads_.push_back(std::make_unique<PolledThread>(tid, options_.takes_probable));
+    if (!is_known)
+      threads_.push_back(std::make_unique<PolledThread>(tid, options_.takes_probable, options_.waits));
     return true;
   });
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/ticks.h"
 #include "sdk/monitor.h"
 #include "sdk/outside/polled_thread.h"
 #include "watchdog/loops/loop_registry.h"
@@ -23,6 +24,7 @@ struct OutsideOptions {
   // that was given, have a loop also if they wait for a single descriptor. Of other programs, that may be a
   // client that computes between two questions.
   bool is_chosen = false;
+  const KernelWaits* waits = nullptr;  // borrowed; null: loops are only looked at
 };
 
 // At most one in a process, of the process that base::WatchFromOutside() named. Context: background.
@@ -36,6 +38,8 @@ class OutsideWatch {
 
   // Looks at all threads once. Returns false if the process has ended or has become another program.
   bool Poll();
+  // Between two looks: takes over what the kernel has recorded of their loops.
+  void FollowKernel();
   size_t loop_count() const;
   const Monitor& monitor() const { return *monitor_; }
 
@@ -50,6 +54,7 @@ class OutsideWatch {
 
   OutsideOptions options_;
   std::string program_;  // the file that it runs
+  base::TickScale scale_;
   int64_t begin_ns_ = 0;
   int64_t listed_ns_ = 0;
   std::unique_ptr<watchdog::LoopRegistry> registry_;

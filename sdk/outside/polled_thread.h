@@ -6,7 +6,9 @@
 #include <string>
 
 #include "base/owned_fd.h"
+#include "base/ticks.h"
 #include "policies/polled_dispatch.h"
+#include "sdk/outside/kernel_waits.h"
 #include "sdk/outside/return_counter.h"
 #include "sdk/waits/wait_home.h"
 #include "stack/threads/thread_state.h"
@@ -24,11 +26,15 @@ class PolledThread {
     kHidden,  // the kernel does not let this process see where it sleeps
   };
 
-  // With `takes_probable`, see policies::PolledDispatch.
-  PolledThread(int32_t tid, bool takes_probable);
+  // With `takes_probable`, see policies::PolledDispatch. `waits` is borrowed; null: the kernel records
+  // nothing.
+  PolledThread(int32_t tid, bool takes_probable, const KernelWaits* waits);
 
   // Looks at it once.
-  State Poll();
+  State Poll(const base::TickScale& scale);
+  // Takes over what the kernel has recorded of its loop since, if that is known well enough by now. Costs no
+  // system call.
+  void FollowKernel(const base::TickScale& scale);
   // Whether its loop's wait is known by now.
   bool has_home() const { return home_.home_frame() != 0; }
   // Whether it may have a loop that waits for a single descriptor, which a client may do as well.
@@ -54,6 +60,11 @@ class PolledThread {
   bool NoteWait(stack::ThreadActivity activity, const stack::BlockedThread& blocked, bool is_continuous);
   Pauses ReadPauses() const;
   void Apply(policies::PolledDispatch::Action action);
+  // To be called with each look that finds it in its loop's wait.
+  void NoteHomePlace(const stack::BlockedThread& blocked);
+  void ForgetIfStopped();
+  void DescribeLoop();
+  bool IsRecordedByKernel() const { return home_looks_ >= kSureLooks && waits_.Read().since_ns != 0; }
 
   int32_t tid_;
   bool takes_probable_;
@@ -72,6 +83,13 @@ class PolledThread {
   Pauses pauses_;
   bool is_stopped_ = false;
   uint64_t home_return_ = 0;  // the address to which the loop's wait returns
+  // A loop that waits in two ways has dispatches that the kernel does not see.
+  static constexpr uint32_t kSureLooks = 5;
+  ThreadWaits waits_;
+  WaitKey recorded_home_;          // of the loop's wait, as the kernel has it
+  uint32_t home_looks_ = 0;        // that found it there, in a row
+  int64_t recorded_begin_ns_ = 0;  // of the last dispatch that was taken over
+  bool is_recorded_under_way_ = false;
 };
 
 }  // namespace lagwatch::sdk

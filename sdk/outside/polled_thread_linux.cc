@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "base/process/proc_file.h"
+#include "base/process/safe_memory.h"
+#include "sdk/outside/kernel_waits_slot.h"
 #include "sdk/outside/polled_thread.h"
 #include "stack/threads/thread_counters.h"
 #include "stack/threads/thread_files.h"
@@ -43,16 +45,40 @@ std::optional<WaitSet> SetOf(const BlockedThread& blocked) {
   }
 }
 
+WaitKey KeyOf(const BlockedThread& blocked) {
+  const uint64_t first = blocked.arguments[0];
+  const auto word = static_cast<int32_t>(first);
+  const std::optional<WaitSet> set = SetOf(blocked);
+  if (!set) return {};
+  if (set->is_epoll()) return {LAGWATCH_EPOLL_WAIT, word};
+#ifdef SYS_poll
+  const bool is_poll = blocked.syscall_number == SYS_poll || blocked.syscall_number == SYS_ppoll;
+#else
+  const bool is_poll = blocked.syscall_number == SYS_ppoll;
+#endif
+  if (!is_poll) return {LAGWATCH_SELECT_WAIT, word};
+  int32_t descriptor = -1;
+  if (blocked.arguments[1] != 0) static_cast<void>(base::ReadWatchedValue(first, &descriptor));
+  return {LAGWATCH_POLL_WAIT, descriptor};
+}
+
+// The same moment in ticks.
+uint64_t TicksAt(int64_t mono_ns, const base::TickScale& scale) {
+  const base::TickPair now = base::ReadTickPair(base::SystemClock());
+  return now.ticks - scale.ToTicks(now.mono_ns - mono_ns);
+}
+
 }  // namespace
 
-PolledThread::PolledThread(int32_t tid, bool takes_probable)
+PolledThread::PolledThread(int32_t tid, bool takes_probable, const KernelWaits* waits)
     : tid_(tid),
       takes_probable_(takes_probable),
       activity_file_(stack::OpenThreadFile(tid, stack::ThreadFile::kActivity)),
       counters_file_(stack::OpenThreadFile(tid, stack::ThreadFile::kCounters)),
-      dispatch_(takes_probable) {}
+      dispatch_(takes_probable),
+      waits_(waits, tid) {}
 
-PolledThread::State PolledThread::Poll() {
+PolledThread::State PolledThread::Poll(const base::TickScale& scale) {
   BlockedThread blocked{};
   const ThreadActivity activity = stack::ReadThreadActivity(tid_, activity_file_.get(), &blocked);
   if (activity == ThreadActivity::kGone) return State::kGone;
@@ -64,6 +90,12 @@ PolledThread::State PolledThread::Poll() {
   blocked_ = blocked;
   turns_ = turns;
   if (loop_ == nullptr) return State::kAlive;
+  if (is_home_wait) NoteHomePlace(blocked);
+  if (IsRecordedByKernel() && scale.is_known()) {
+    ForgetIfStopped();
+    FollowKernel(scale);
+    return State::kAlive;
+  }
 
   PolledDispatch::Moment moment{.is_at_home = is_home_wait, .is_continuous = is_continuous};
   if (!is_home_wait && !is_continuous) {
@@ -107,6 +139,8 @@ bool PolledThread::NoteWait(ThreadActivity activity, const BlockedThread& blocke
 void PolledThread::SetLoop(watchdog::WatchedLoop* loop) {
   Apply(PolledDispatch::Action::kEnd);
   loop_ = loop;
+  home_looks_ = 0;
+  is_recorded_under_way_ = false;
   dispatch_ = PolledDispatch(takes_probable_);
   if (loop != nullptr) loop->is_inferred.store(true);
 }
@@ -117,9 +151,63 @@ void PolledThread::Apply(PolledDispatch::Action action) {
   watchdog::LoopProbe& probe = loop_->probe;
   if (action != Action::kBegin && probe.number_under_way() != 0) probe.End();
   if (action == Action::kEnd) return;
-  loop_->home_frame.store(home_.home_frame(), std::memory_order_relaxed);  // published by the dispatch
-  loop_->polled_descriptor.store(home_.only_descriptor(), std::memory_order_relaxed);
+  DescribeLoop();
   probe.Begin("");
+}
+
+// Relaxed: the dispatch publishes both.
+void PolledThread::DescribeLoop() {
+  loop_->home_frame.store(home_.home_frame(), std::memory_order_relaxed);
+  loop_->polled_descriptor.store(home_.only_descriptor(), std::memory_order_relaxed);
+}
+
+void PolledThread::NoteHomePlace(const BlockedThread& blocked) {
+  const WaitKey key = KeyOf(blocked);
+  if (key != recorded_home_) {
+    recorded_home_ = key;
+    waits_.SetHome(key);
+    home_looks_ = 0;
+    is_recorded_under_way_ = false;
+  }
+  if (home_looks_ == kSureLooks) return;
+  Apply(dispatch_.Observe({.is_at_home = true}));
+  ++home_looks_;
+}
+
+// A stopped thread's time is not its own doing.
+void PolledThread::ForgetIfStopped() {
+  if (!is_recorded_under_way_) return;
+  const char state = stack::ReadThreadStateLetter(tid_);
+  if (state != 'T' && state != 't') return;
+  loop_->probe.End();
+  is_recorded_under_way_ = false;
+}
+
+void PolledThread::FollowKernel(const base::TickScale& scale) {
+  if (loop_ == nullptr || !IsRecordedByKernel() || !scale.is_known()) return;
+  watchdog::LoopProbe& probe = loop_->probe;
+  const ThreadWaits::Turn turn = waits_.Read();
+  const auto begin = [&](int64_t begin_ns) {
+    DescribeLoop();
+    recorded_begin_ns_ = begin_ns;
+    probe.BeginAt("", TicksAt(begin_ns, scale));
+  };
+  int64_t begin_ns = 0;
+  for (int64_t end_ns = 0; waits_.TakeLong(&begin_ns, &end_ns);) {
+    if (begin_ns > recorded_begin_ns_) {
+      probe.End();  // of one whose end was lost
+      begin(begin_ns);
+    } else if (!is_recorded_under_way_) {
+      continue;  // it was stopped
+    }
+    probe.EndAt(TicksAt(end_ns, scale));
+    is_recorded_under_way_ = false;
+  }
+  if (turn.is_home || turn.since_ns <= recorded_begin_ns_) return;
+  if (base::SystemClock().MonoNs() - turn.since_ns < ThreadWaits::kLongNs) return;
+  probe.End();
+  begin(turn.since_ns);
+  is_recorded_under_way_ = true;
 }
 
 std::string PolledThread::Name() const {

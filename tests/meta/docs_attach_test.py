@@ -19,7 +19,7 @@ def main() -> None:
     repository, programs = pathlib.Path(sys.argv[1]), sys.argv[2]
     text = (repository / "docs/attach.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 5, blocks
+    assert len(blocks) == 6, blocks
     environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}")
     for block in blocks:
         with tempfile.TemporaryDirectory() as home:

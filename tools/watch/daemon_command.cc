@@ -96,6 +96,12 @@ int RunDaemon(const DaemonCommand& command) {
   HandleWatchSignals(/*can_reload=*/true);
   constexpr int64_t kSearchIntervalNs = 1 * base::kNsPerSecond;
   Watchers watchers(rules->most_processes, command.is_quiet);
+  if (rules->asks_kernel) {
+    base::Status status = watchers.AskKernel();
+    Complain(status.ok()
+                 ? "has BPF programs in the kernel, which make each system call of this machine slower"
+                 : "loops are only looked at, without bpf: " + status.message());
+  }
   while (!IsAskedToEnd()) {
     if (TakeReloadRequest()) Reload(command, &*rules, &watchers);
     watchers.Reap();

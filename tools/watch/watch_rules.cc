@@ -121,6 +121,10 @@ base::Result<WatchRules> ReadTable(const toml::table& file) {
       if (number == nullptr || number->get() < 1 || number->get() > 1000)
         return At(node, "most_processes is a number from 1 to 1000");
       rules.most_processes = static_cast<uint32_t>(number->get());
+    } else if (name == "bpf") {
+      const auto* is_wanted = node.as_boolean();
+      if (is_wanted == nullptr) return At(node, "bpf is true or false");
+      rules.asks_kernel = is_wanted->get();
     } else {
       if (Status status = settings.Set(name, node); !status.ok()) return status;
     }

@@ -36,6 +36,7 @@ struct WatchRules {
 
   Options options;  // those of the file, for what is not of one program: where reports go
   uint32_t most_processes = kMostProcesses;
+  bool asks_kernel = false;  // see Watchers::AskKernel
   std::vector<WatchRule> rules;
 
   // The first rule that fits, if that is one by which processes are watched; else none.

@@ -35,7 +35,14 @@ void AskToReload(int) { g_is_asked_to_reload = 1; }
 // Exit codes of a process that watches another one.
 enum WatcherExit : int { kWatcherEnded = 0, kWatcherBecameOther = 3, kWatcherCannot = 4 };
 
-[[noreturn]] void BecomeWatcher(const Target& target, pid_t parent, const WatchSettings& settings) {
+// Some times within the shortest dispatch that is reported.
+int64_t StepNs(const WatchSettings& settings) {
+  constexpr int64_t kShortestNs = 10 * base::kNsPerMs;
+  return std::max(kShortestNs, settings.options.threshold_ms * base::kNsPerMs / 4);
+}
+
+[[noreturn]] void BecomeWatcher(const Target& target, pid_t parent, const WatchSettings& settings,
+                                const sdk::KernelWaits* waits) {
   signal(SIGHUP, SIG_IGN);  // its settings do not change
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(kWatcherEnded);  // it has ended before it could say so
@@ -44,7 +51,8 @@ enum WatcherExit : int { kWatcherEnded = 0, kWatcherBecameOther = 3, kWatcherCan
   const sdk::OutsideOptions outside{.interval_ns = settings.interval_ms * base::kNsPerMs,
                                     .threads = settings.threads,
                                     .takes_probable = settings.takes_probable,
-                                    .is_chosen = settings.is_chosen};
+                                    .is_chosen = settings.is_chosen,
+                                    .waits = waits};
   sdk::MonitorOptions monitor = sdk::ToMonitorOptions(settings.options);
   if (monitor.app.empty()) monitor.app = target.name;
   monitor.is_sent = !settings.options.endpoint.empty();
@@ -59,6 +67,10 @@ enum WatcherExit : int { kWatcherEnded = 0, kWatcherBecameOther = 3, kWatcherCan
   int64_t next_ns = base::SystemClock().MonoNs();
   while (g_is_asked_to_end == 0 && (goes_on = (*watch)->Poll())) {
     next_ns = std::max(next_ns + outside.interval_ns, base::SystemClock().MonoNs());
+    while (waits != nullptr && next_ns - base::SystemClock().MonoNs() > StepNs(settings)) {
+      SleepNs(StepNs(settings));
+      (*watch)->FollowKernel();
+    }
     SleepNs(next_ns - base::SystemClock().MonoNs());
   }
   std::error_code error;
@@ -88,6 +100,11 @@ bool TakeReloadRequest() {
 void SleepNs(int64_t ns) {
   const timespec time{.tv_sec = ns / base::kNsPerSecond, .tv_nsec = ns % base::kNsPerSecond};
   nanosleep(&time, nullptr);
+}
+
+base::Status Watchers::AskKernel() {
+  kernel_waits_ = LAGWATCH_TRY(sdk::KernelWaits::Load());
+  return {};
 }
 
 void Watchers::Add(const Target& target, const WatchSettings& settings) {
@@ -160,7 +177,7 @@ void Watchers::Say(const Target& target, const char* text) const {
 void Watchers::Start(const Target& target, const WatchSettings& settings) {
   const pid_t parent = getpid();
   const pid_t watcher = fork();
-  if (watcher == 0) BecomeWatcher(target, parent, settings);
+  if (watcher == 0) BecomeWatcher(target, parent, settings, kernel_waits_.get());
   if (watcher < 0) return Say(target, "is not watched: no process could be started");
   watched_.push_back({target, settings, watcher});
   Say(target, "is watched from outside");

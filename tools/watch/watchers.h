@@ -8,9 +8,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/status.h"
+#include "sdk/outside/kernel_waits.h"
 #include "tools/watch/targets.h"
 
 namespace lagwatch::tools {
@@ -30,6 +33,8 @@ class Watchers {
   Watchers(uint32_t most, bool is_quiet) : most_(most), is_quiet_(is_quiet) {}
 
   void set_most(uint32_t most) { most_ = most; }
+  // From now on watchers go by what the kernel records of loops (`--bpf`), too. Errors: what is missing for it.
+  base::Status AskKernel();
   // Has a process watch `target`, unless one does already, or it has a watchdog of its own.
   void Add(const Target& target, const WatchSettings& settings);
   // Ends the watching of a target that is no longer wanted, if there is any.
@@ -57,6 +62,7 @@ class Watchers {
   uint32_t most_;
   bool is_quiet_;
   std::vector<Watched> watched_;
+  std::unique_ptr<sdk::KernelWaits> kernel_waits_;
   bool has_failed_ = false;
   bool has_said_full_ = false;
 };

@@ -40,12 +40,16 @@ class alignas(64) LoopProbe {
   // a compare and three stores; at most every 100 ms a read of the thread's clock.
   void Begin(const char* tag) {
     // Relaxed loads of `begun` and `ended`, here and in End: only this thread writes them.
-    uint64_t begun = words_.begun.load(std::memory_order_relaxed);
-    if (begun != words_.ended.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (words_.begun.load(std::memory_order_relaxed) != words_.ended.load(std::memory_order_relaxed))
+        [[unlikely]] {
       ++words_.nested;
       return;
     }
-    uint64_t ticks = base::ReadTicks();
+    BeginAt(tag, base::ReadTicks());
+  }
+  // The same for one that began at `ticks`, a moment ago. While none is under way.
+  void BeginAt(const char* tag, uint64_t ticks) {
+    const uint64_t begun = words_.begun.load(std::memory_order_relaxed);
     if (ticks >= cpu_read_due_ticks_.load(std::memory_order_relaxed)) [[unlikely]]  // a date, late or not
       BeginDue(ticks);
     // Release, each: a reader that gets a new value here must also see that the last dispatch has ended.
@@ -61,10 +65,13 @@ class alignas(64) LoopProbe {
       --words_.nested;
       return;
     }
+    EndAt(base::ReadTicks());
+  }
+  // The same for one that ended at `ticks`, a moment ago.
+  void EndAt(uint64_t ticks) {
     uint64_t ended = words_.ended.load(std::memory_order_relaxed);
     if (words_.begun.load(std::memory_order_relaxed) == ended) return;
-    uint64_t duration_ticks =
-        base::ReadTicks() - words_.begin_ticks.load(std::memory_order_relaxed);  // own thread's
+    uint64_t duration_ticks = ticks - words_.begin_ticks.load(std::memory_order_relaxed);  // own thread's
     // Relaxed: a threshold that is one dispatch old is as good.
     if (duration_ticks > kept_ticks_.load(std::memory_order_relaxed)) [[unlikely]]
       Keep(duration_ticks);

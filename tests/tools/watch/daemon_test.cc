@@ -141,6 +141,17 @@ TEST_F(DaemonTest, TakesTheFirstRuleThatFitsUpToTheMostProcesses) {
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
+TEST_F(DaemonTest, AsksTheKernelIfItIsTold) {
+  Write("bpf = true\n");
+  Process daemon(Command());
+  EXPECT_TRUE(WaitUntil([&] {
+    return daemon.Errors().find("has BPF programs in the kernel") != std::string::npos ||
+           daemon.Errors().find("only looked at, without bpf: ") != std::string::npos;
+  })) << daemon.Errors();
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
 TEST_F(DaemonTest, SaysWhatIsWrongWithAFile) {
   const auto errors_of = [&](const std::string& rules) {
     Write(rules);
@@ -152,6 +163,7 @@ TEST_F(DaemonTest, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(errors_of("[[rule]]\nprogramme = 'x'\n"), HasSubstr("line 3: there is no option 'programme'"));
   EXPECT_THAT(errors_of("[[rule]]\nprogram = 7.5\n"), HasSubstr("line 3: 'program' needs a name"));
   EXPECT_THAT(errors_of("[rule]\nprogram = 'x'\n"), HasSubstr("line 2: rules begin with [[rule]]"));
+  EXPECT_THAT(errors_of("bpf = 1\n"), HasSubstr("line 2: bpf is true or false"));
   EXPECT_THAT(errors_of("interval_ms = 1\n"), HasSubstr("line 2: interval_ms is a number from 10 to 1000"));
   Process check({LAGWATCH_DAEMON, "--check", "--config", directory_ / "none.toml"});
   EXPECT_EQ(check.Wait(), 2);

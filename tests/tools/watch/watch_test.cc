@@ -7,10 +7,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,7 +30,8 @@ using testing::WaitUntil;
 class WatchTest : public RunTest {
  protected:
   std::vector<std::string> Watch(std::vector<std::string> more) const {
-    std::vector<std::string> all = {LAGWATCH_PROGRAM, "watch", "--threshold-ms", "500", "--spool", spool_};
+    std::vector<std::string> all = {LAGWATCH_PROGRAM, "watch",   "--threshold-ms",
+                                    threshold_ms_,    "--spool", spool_};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -38,9 +42,10 @@ class WatchTest : public RunTest {
     EXPECT_TRUE(WaitUntil([&] { return program.Output().starts_with("begun"); })) << program.Errors();
     std::vector<std::string> more = {std::to_string(program.pid())};
     more.insert(more.end(), flags.begin(), flags.end());
-    Process watcher(Watch(more));
+    Process watcher(around_(Watch(more)));
     while_running_(program);
     EXPECT_EQ(program.Wait(), 0) << program.Errors();
+    program_output_ = program.Output();
     EXPECT_EQ(watcher.Wait(), 0) << watcher.Errors();
     watcher_errors_ = watcher.Errors();
     std::vector<json> reports;
@@ -61,7 +66,12 @@ class WatchTest : public RunTest {
     EXPECT_NE(report.dump().find("\"outside\""), std::string::npos) << report.dump(1);
   }
 
+  std::string threshold_ms_ = "500";
   std::string watcher_errors_;
+  std::string program_output_;
+  std::function<std::vector<std::string>(std::vector<std::string>)> around_ = [](auto command) {
+    return command;
+  };
   std::function<void(Process&)> while_running_ = [](Process&) {};
 };
 
@@ -206,6 +216,74 @@ TEST_F(WatchTest, ReportsNoProgramThatWasStopped) {
     kill(program.pid(), SIGCONT);
   };
   EXPECT_EQ(ReportsOf("stopped").size(), 0u);
+}
+
+// With BPF programs, in a namespace that has the files of tracepoints.
+class WatchByKernelTest : public WatchTest {
+ protected:
+  WatchByKernelTest() {
+    around_ = [](std::vector<std::string> command) {
+      const std::string script = "mount -t tracefs none /sys/kernel/tracing 2>/dev/null; exec \"$@\"";
+      command.insert(command.begin(), {"unshare", "--mount", "sh", "-c", script, "sh"});
+      return command;
+    };
+  }
+  // Five looks find the loop in its wait before the kernel is relied on.
+  std::vector<json> ReportsByKernel(const std::string& scene) {
+    return Reports({LAGWATCH_WATCHED_PROGRAM, scene, "2"}, {"--bpf"});
+  }
+  bool IsPermitted() const { return watcher_errors_.find("without --bpf") == std::string::npos; }
+};
+
+TEST_F(WatchByKernelTest, HasShortDispatchesWithTheirExactTimes) {
+  threshold_ms_ = "30";
+  const std::vector<json> reports = ReportsByKernel("short");
+  if (!IsPermitted()) GTEST_SKIP() << watcher_errors_;
+  std::vector<double> durations;
+  std::istringstream lines(program_output_);
+  for (std::string word; lines >> word;) {
+    if (word == "short" && lines >> word) durations.push_back(std::stod(word));
+  }
+  ASSERT_EQ(durations.size(), 10u);
+  const auto exact = std::ranges::count_if(durations, [&](double duration) {
+    return std::ranges::any_of(reports, [&](const json& report) {
+      return std::abs(report.at("duration_ms").get<double>() - duration) < 3 &&  // the loop's turn, too
+             report.at("expensive_stack").dump().find("ComputeInHandler") != std::string::npos;
+    });
+  });
+  EXPECT_GE(exact, 8) << json(reports).dump(1);
+}
+
+TEST_F(WatchByKernelTest, ReportsAHandlerThatPausesWithoutBreakpoints) {
+  std::unique_ptr<AllBreakpoints> breakpoints;
+  while_running_ = [&](Process& program) { breakpoints = std::make_unique<AllBreakpoints>(program.pid()); };
+  const std::vector<json> reports = ReportsByKernel("pauses");
+  if (!IsPermitted()) GTEST_SKIP() << watcher_errors_;
+  EXPECT_TRUE(std::ranges::any_of(reports, [](const json& report) {
+    return report.at("duration_ms").get<double>() > 1500 &&
+           report.at("expensive_stack").dump().find("PauseInHandler") != std::string::npos;
+  })) << json(reports).dump(1);
+}
+
+TEST_F(WatchByKernelTest, ReportsNoLoopThatIsOnlyBusy) { EXPECT_EQ(ReportsByKernel("saturated").size(), 0u); }
+
+TEST_F(WatchByKernelTest, ReportsNoProgramThatWasStopped) {
+  while_running_ = [](Process& program) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+    kill(program.pid(), SIGCONT);
+  };
+  EXPECT_EQ(ReportsByKernel("stopped").size(), 0u);
+}
+
+TEST_F(WatchTest, SaysWhatItLacksForBpf) {
+  around_ = [](std::vector<std::string> command) {
+    const std::string script = "mount -t tmpfs none /sys/kernel/tracing 2>/dev/null; exec \"$@\"";
+    command.insert(command.begin(), {"unshare", "--mount", "sh", "-c", script, "sh"});
+    return command;
+  };
+  ExpectOne(ReportsOf("sleeps", {"--bpf"}), "SleepInHandler");
+  EXPECT_NE(watcher_errors_.find("loops are only looked at, without --bpf: "), std::string::npos)
+      << watcher_errors_;
 }
 
 TEST_F(WatchTest, NamesTheLineOfAScript) {

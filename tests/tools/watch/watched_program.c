@@ -14,7 +14,8 @@
 //   vforks      a handler waits 1.2 s for a child of vfork(), in the kernel's uninterruptible sleep
 //   asks        a handler waits 1.2 s for the answer of another process, by a pair of sockets
 //   worker      the loop is a thread's of that name; its handler sleeps for 1.2 s
-//   stopped     the program stops itself until it is continued
+//   short       the loop waits for 2.5 s, then handlers compute for 60 ms, ten times; each prints how long it
+//   took stopped     the program stops itself until it is continued
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
@@ -162,6 +163,16 @@ static void RunSaturated(double seconds) {
   if (read(loop_pipe[0], &byte, 1) != 1) ++turns;
 }
 
+static void RunShort(void) {
+  RunLoop(1.5);
+  for (int i = 0; i < 10; ++i) {
+    RunLoop(0.15);
+    const double begin = Now();
+    ComputeInHandler(0.06);
+    printf("short %.3f\n", (Now() - begin) * 1000);
+  }
+}
+
 static void* RunWorker(void* unused) {
   (void)unused;
   pthread_setname_np(pthread_self(), "worker");
@@ -194,6 +205,7 @@ int main(int argc, char** argv) {
   if (strcmp(scene, "vforks") == 0) VforkInHandler();
   if (strcmp(scene, "locks") == 0) LockInHandler();
   if (strcmp(scene, "single") == 0) WaitForChildInHandler();
+  if (strcmp(scene, "short") == 0) RunShort();
   if (strcmp(scene, "calm") == 0) RunLoop(1.0);
   if (strcmp(scene, "stopped") == 0) raise(SIGSTOP);
   RunLoop(0.5);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* Runs in the kernel, whenever a thread begins or ends a call by which loops wait: notes it, if the thread is
+ * watched and this is its loop's wait. */
+/* The second one needs the first one's types. */
+/* clang-format off */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+/* clang-format on */
+
+#include "kernel_waits_slot.h"
+
+/* As /sys/kernel/tracing/events/syscalls has it for all of them. */
+struct call_begin {
+  __u64 common;
+  __s64 number;
+  __u64 arguments[6];
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, LAGWATCH_WAIT_SLOTS);
+  __type(key, __u32);
+  __type(value, struct lagwatch_wait_slot);
+} slots SEC(".maps");
+
+static __always_inline struct lagwatch_wait_slot* OwnSlot(void) {
+  const __u32 tid = (__u32)bpf_get_current_pid_tgid();
+  const __u32 place = tid % LAGWATCH_WAIT_SLOTS;
+  struct lagwatch_wait_slot* slot = bpf_map_lookup_elem(&slots, &place);
+  return slot && slot->tid == tid ? slot : 0;
+}
+
+static __always_inline __s64 WordOf(enum lagwatch_wait_kind kind, const struct call_begin* call) {
+  if (kind != LAGWATCH_POLL_WAIT) return (__s32)call->arguments[0];
+  __s32 descriptor = -1;
+  if (call->arguments[1] != 0) bpf_probe_read_user(&descriptor, sizeof descriptor, (void*)call->arguments[0]);
+  return descriptor;
+}
+
+static __always_inline int NoteBegin(enum lagwatch_wait_kind kind, const struct call_begin* call) {
+  struct lagwatch_wait_slot* slot = OwnSlot();
+  if (!slot || slot->home_kind != kind || slot->home_word != WordOf(kind, call)) return 0;
+  const __u64 now_ns = bpf_ktime_get_ns();
+  const __u64 begin_ns = slot->turn >> 1;
+  if (slot->turn != 0 && !(slot->turn & 1) && now_ns - begin_ns > LAGWATCH_LONG_NS) {
+    struct lagwatch_long_dispatch* kept = &slot->kept[slot->long_count % LAGWATCH_LONG_DISPATCHES];
+    kept->begin_ns = begin_ns;
+    kept->end_ns = now_ns;
+    __sync_fetch_and_add(&slot->long_count, 1);
+  }
+  slot->turn = now_ns << 1 | 1;
+  return 0;
+}
+
+static __always_inline int NoteEnd(void) {
+  struct lagwatch_wait_slot* slot = OwnSlot();
+  if (slot && (slot->turn & 1)) slot->turn = bpf_ktime_get_ns() << 1;
+  return 0;
+}
+
+#define WAIT(kind, name)                                                            \
+  SEC("tracepoint/syscalls/sys_enter_" #name)                                       \
+  int Enter_##name(const struct call_begin* call) { return NoteBegin(kind, call); } \
+  SEC("tracepoint/syscalls/sys_exit_" #name)                                        \
+  int Exit_##name(void* context) { return NoteEnd(); }
+
+WAIT(LAGWATCH_EPOLL_WAIT, epoll_pwait)
+WAIT(LAGWATCH_EPOLL_WAIT, epoll_pwait2)
+WAIT(LAGWATCH_POLL_WAIT, ppoll)
+WAIT(LAGWATCH_SELECT_WAIT, pselect6)
+#if !defined(__TARGET_ARCH_arm64)
+WAIT(LAGWATCH_EPOLL_WAIT, epoll_wait)
+WAIT(LAGWATCH_POLL_WAIT, poll)
+WAIT(LAGWATCH_SELECT_WAIT, select)
+#endif
+
+/* The kernel reads user memory only for programs under its license. */
+char license_text[] SEC("license") = "Dual MIT/GPL";
