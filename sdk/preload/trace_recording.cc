@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/process/quiet_thread.h"
 #include "base/text.h"
-#include "sdk/preload/thread_waits.h"
+#include "sdk/preload/wait_tracker.h"
 #include "sdk/trace/shared_calls.h"
 #include "stack/code_map.h"
 #include "trace/hooks/hook_recorder.h"
@@ -81,20 +81,6 @@ bool MakeRoom() {
   return true;
 }
 
-// Started in a thread of the program's, which must continue at once.
-PreloadConfig* g_wanted = nullptr;
-std::atomic<bool> g_is_attaching{false};
-
-void Attach(void*) {
-  trace::LeaveThisThreadOut();
-  const std::unique_ptr<PreloadConfig> config(std::exchange(g_wanted, nullptr));
-  static_cast<void>(base::RunWithOwnFiles([&config] {
-    trace::LeaveThisThreadOut();
-    if (MakeRoom()) StartTraceRecording(*config);
-  }));
-  g_is_attaching.store(false);
-}
-
 }  // namespace
 
 void StartTraceRecording(const PreloadConfig& config) {
@@ -121,37 +107,21 @@ void StopTraceRecording() {
   delete recording;
 }
 
-int AttachTraceRecording(const char* config_text) {
-  constexpr size_t kStackBytes = 256 * 1024;
-  if (g_is_attaching.exchange(true)) return EBUSY;
-  PreloadConfig config = PreloadConfig::Parse(config_text);
-  const bool is_busy = g_recording != nullptr && g_recording->pid == getpid() &&
-                       g_recording->arena->header().state.load() == trace::ArenaState::kRecording;
-  const bool is_meant = config.trace_pid == static_cast<uint32_t>(getpid());
-  if (is_busy || !is_meant) {
-    g_is_attaching.store(false);
-    return is_busy ? EBUSY : EINVAL;
-  }
-  g_wanted = new PreloadConfig(std::move(config));
-  static base::QuietThread thread;
-  // With the program's files first, so that the program's thread need not wait until it has its own.
-  const bool is_started =
-      thread.TryJoin(base::kNsPerSecond) &&
-      thread.Start("lagwatch-attach", kStackBytes, Attach, nullptr, base::ThreadFiles::kProgram).ok();
-  if (is_started) return 0;
-  delete std::exchange(g_wanted, nullptr);
-  g_is_attaching.store(false);
-  return EAGAIN;
+std::string AttachTraceRecording(const char* config_text) {
+  trace::LeaveThisThreadOut();
+  const PreloadConfig config = PreloadConfig::Parse(config_text);
+  if (config.trace_pid != static_cast<uint32_t>(getpid()))
+    return "it has another process id in its container: run lagwatch there";
+  if (!MayRunAttached(config)) return "a seccomp filter confines it";
+  bool is_free = false;
+  const bool has_run = base::RunWithOwnFiles([&] {
+    trace::LeaveThisThreadOut();
+    is_free = MakeRoom();
+    if (is_free) StartTraceRecording(config);
+  });
+  if (!has_run) return "it could not start a thread for it";
+  if (!is_free) return "it is being recorded already";
+  return g_recording == nullptr ? "its recorder could not start: it has no memory or no threads left" : "";
 }
 
 }  // namespace lagwatch::sdk
-
-// Called by `lagwatch trace record --pid`, in a thread of the program's that it has stopped.
-extern "C" __attribute__((visibility("default"))) int lagwatch_trace_attach(const char* config) {
-  if (lagwatch::sdk::g_wait_switches.is_off.load()) return EPERM;
-  try {
-    return lagwatch::sdk::AttachTraceRecording(config);
-  } catch (...) {
-    return ENOMEM;
-  }
-}

@@ -3,6 +3,8 @@
 // that the command made and reads.
 #pragma once
 
+#include <string>
+
 #include "sdk/preload/environment/preload_config.h"
 
 namespace lagwatch::sdk {
@@ -14,8 +16,8 @@ void StartTraceRecording(const PreloadConfig& config);
 // The recording stays. Does nothing without a recording, and in a forked child. Context: background.
 void StopTraceRecording();
 
-// The same as StartTraceRecording, from a thread of its own, in a process that runs already. `config_text` is
-// PreloadConfig's. 0, or an error number: EBUSY when the process is being recorded. Context: background.
-int AttachTraceRecording(const char* config_text);
+// The same in a process that runs already. `config_text` is PreloadConfig's. Returns why not; empty if it has
+// begun. Context: background, a thread that is not the program's.
+std::string AttachTraceRecording(const char* config_text);
 
 }  // namespace lagwatch::sdk

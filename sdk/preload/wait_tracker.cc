@@ -40,6 +40,9 @@ constexpr char kNoTicks[] = "it forbids the use of the time stamp counter";
 constexpr char kNoKey[] = "it has taken all keys of thread-specific data (PTHREAD_KEYS_MAX)";
 constexpr char kNoMemory[] = "there is no memory left";
 
+// Until the command that has it loaded says that its own filters are the same.
+constinit std::atomic<bool> g_was_confined_at_load{false};
+
 // The process that the library's memory belongs to. A child that was made without fork handlers, or that
 // shares its parent's memory until it calls exec, has another id.
 std::atomic<pid_t> g_process{0};
@@ -164,6 +167,7 @@ __attribute__((constructor)) void TakeConfig() {
     const bool has_ticks = Preload::HasTicks();
     if (!has_ticks || !preload.MayRun()) {
       g_wait_switches.is_off.store(true);
+      g_was_confined_at_load.store(has_ticks);
       base::SetConfined(true);
       if (preload.is_wanted()) NoteUnwatched(has_ticks ? kConfined : kNoTicks);
     } else {
@@ -320,8 +324,17 @@ void PrepareThread(ThreadWaits* waits) {
   }
 }
 
+bool MayRunAttached(const PreloadConfig& config) {
+  const bool is_of_container = base::ReadSeccomp().filters <= config.seccomp_filters;
+  if (is_of_container && g_was_confined_at_load.exchange(false)) {
+    g_wait_switches.is_off.store(false);
+    base::SetConfined(false);
+  }
+  return !g_wait_switches.is_off.load();
+}
+
 std::string BeginAttached(const PreloadConfig& config) {
-  if (g_wait_switches.is_off.load()) return kConfined;
+  if (!MayRunAttached(config)) return kConfined;
   Preload& preload = Preload::Instance();
   if (!Preload::HasTicks()) return kNoTicks;
   ProcessMonitor& monitor = ProcessMonitor::Instance();

@@ -18,6 +18,10 @@ namespace lagwatch::sdk {
 // disabled cancellation. Context: background.
 void PrepareThread(ThreadWaits* waits);
 
+// Whether a process that runs already may be watched or recorded as `config` says: it has no seccomp filters
+// that the command does not have. Context: background.
+bool MayRunAttached(const PreloadConfig& config);
+
 // Watches this process as `config` says, from a thread of lagwatch's, after the library was loaded into the
 // running process; its hooks are not in place yet. Returns why it cannot; empty when it can. Context:
 // background.

@@ -173,6 +173,20 @@ TEST(Clusterer, TellsLocksApartByWhoHoldsThem) {
   EXPECT_NE(rebuild.key, merge.key);
 }
 
+TEST(Clusterer, TellsServicesApartByWhatTheirProcessesAreAt) {
+  const auto waiting_for_service = [](const Frames& owner_stack) {
+    SampleReport sample = WaitingFor(owner_stack);
+    sample.waits[0].fields.lock.kind = report::LockKind::kBusCall;
+    sample.waits[0].fields.owner_pid = 4720;
+    sample.waits[0].fields.owner_process = "indexer";
+    return sample;
+  };
+  const Cluster search = Assign(waiting_for_service({"memcpy", "Search", "OnCall", "main"}))[0];
+  const Cluster backup = Assign(waiting_for_service({"fsync", "Backup", "OnCall", "main"}))[0];
+  EXPECT_THAT(search.held_by, ElementsAre("Search"));
+  EXPECT_NE(search.key, backup.key);
+}
+
 // The first thread waits for the second, which waits for the third: that one is to blame.
 TEST(Clusterer, BlamesTheEndOfAConvoyAndInADeadlockTheFirstHolder) {
   SampleReport convoy = WaitingFor({"pthread_mutex_lock", "Refill", "start_thread"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the library of `lagwatch run` into a process that runs already, and ends its work there. Context:
-// background. Linux.
+// Loads the library of `lagwatch run` and `lagwatch trace record` into a process that runs already, and ends
+// its work there. Context: background. Linux.
 #pragma once
 
 #include <sys/types.h>
@@ -25,6 +25,9 @@ base::Status CheckCanAttach(pid_t pid);
 // Watches the process as `config` says. Errors: those of CheckCanAttach; kUnavailable if the library could
 // not be loaded or the monitor not started.
 base::Result<Attached> AttachPreload(pid_t pid, const sdk::PreloadConfig& config);
+
+// Records the process as `config` says. Errors: likewise.
+base::Status AttachRecorder(pid_t pid, const sdk::PreloadConfig& config);
 
 // The library stays loaded, without a thread. Errors: likewise; kNotFound if the process is not attached.
 base::Result<Attached> DetachPreload(pid_t pid);

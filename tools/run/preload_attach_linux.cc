@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/process/seccomp.h"
 #include "tools/inject/helper_thread.h"
 #include "tools/inject/loaded_libraries.h"
 #include "tools/process_files.h"
@@ -60,6 +61,28 @@ base::Result<std::unique_ptr<HelperThread>> StartHelper(pid_t pid, const LoadedL
   return RefuseTarget(pid, "cannot be attached: " + helper.status().message());
 }
 
+// Has the process load the library, if it has not done so, and call this function of it.
+base::Result<Attached> CallWithConfig(pid_t pid, const sdk::PreloadConfig& config,
+                                      std::string_view function) {
+  const auto environment = LAGWATCH_TRY(PreparePreload(config));
+  if (base::Status status = CheckCanAttach(pid); !status.ok()) return status;
+  const std::string library = environment.preload.substr(0, environment.preload.find(':'));
+  const auto libc = LAGWATCH_TRY(LoadedLibrary::Find(pid, kLibc));
+  auto helper = LAGWATCH_TRY(StartHelper(pid, libc));
+  if (!HasLoaded(pid, kPreloadLibrary)) {
+    const auto path = LAGWATCH_TRY(helper->Copy(library));
+    if (base::Status status = helper->Call(libc.AddressOf("dlopen"), {path, RTLD_NOW}); !status.ok())
+      return status;
+    if (!HasLoaded(pid, kPreloadLibrary)) return RefuseTarget(pid, "cannot load " + library);
+  }
+  const auto entry = LAGWATCH_TRY(EntryPoint(pid, function));
+  const auto text = LAGWATCH_TRY(helper->Copy(environment.config));
+  const auto answer = LAGWATCH_TRY(helper->Copy(std::string(kAnswerBytes, '\0')));
+  if (base::Status status = helper->Call(entry, {text, answer, kAnswerBytes}); !status.ok()) return status;
+  if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
+  return Attached{.stop_ns = helper->stop_ns(), .queued_ns = helper->queued_ns()};
+}
+
 }  // namespace
 
 base::Status CheckCanAttach(pid_t pid) {
@@ -73,8 +96,9 @@ base::Status CheckCanAttach(pid_t pid) {
   const std::string tracer = StatusField(pid, "TracerPid");
   if (state.starts_with("t") || (!tracer.empty() && tracer != "0"))
     return RefuseTarget(pid, "is being debugged by process " + tracer + ": end that first");
-  const std::string seccomp = StatusField(pid, "Seccomp");
-  if (!seccomp.empty() && seccomp != "0")
+  // As many filters as this program has are those of its container.
+  const base::SeccompState seccomp = base::ReadSeccompOf((ProcessFolder(pid) / "status").c_str());
+  if (seccomp.filters != 0 && seccomp != base::ReadSeccomp())
     return RefuseTarget(pid, "is confined by seccomp, which may not allow lagwatch's system calls");
   const auto libc = LoadedLibrary::Find(pid, kLibc);
   if (!libc.ok() && libc.status().code() == base::StatusCode::kNotFound) {
@@ -86,23 +110,12 @@ base::Status CheckCanAttach(pid_t pid) {
 }
 
 base::Result<Attached> AttachPreload(pid_t pid, const sdk::PreloadConfig& config) {
-  const auto environment = LAGWATCH_TRY(PreparePreload(config));
-  if (base::Status status = CheckCanAttach(pid); !status.ok()) return status;
-  const std::string library = environment.preload.substr(0, environment.preload.find(':'));
-  const auto libc = LAGWATCH_TRY(LoadedLibrary::Find(pid, kLibc));
-  auto helper = LAGWATCH_TRY(StartHelper(pid, libc));
-  if (!HasLoaded(pid, kPreloadLibrary)) {
-    const auto path = LAGWATCH_TRY(helper->Copy(library));
-    if (base::Status status = helper->Call(libc.AddressOf("dlopen"), {path, RTLD_NOW}); !status.ok())
-      return status;
-    if (!HasLoaded(pid, kPreloadLibrary)) return RefuseTarget(pid, "cannot load " + library);
-  }
-  const auto attach = LAGWATCH_TRY(EntryPoint(pid, "lagwatch_attach"));
-  const auto text = LAGWATCH_TRY(helper->Copy(environment.config));
-  const auto answer = LAGWATCH_TRY(helper->Copy(std::string(kAnswerBytes, '\0')));
-  if (base::Status status = helper->Call(attach, {text, answer, kAnswerBytes}); !status.ok()) return status;
-  if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
-  return Attached{.stop_ns = helper->stop_ns(), .queued_ns = helper->queued_ns()};
+  return CallWithConfig(pid, config, "lagwatch_attach");
+}
+
+base::Status AttachRecorder(pid_t pid, const sdk::PreloadConfig& config) {
+  const auto recorded = CallWithConfig(pid, config, "lagwatch_record");
+  return recorded.ok() ? base::Status() : recorded.status();
 }
 
 base::Result<Attached> DetachPreload(pid_t pid) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry points for `lagwatch attach` and `lagwatch detach`, which call them on a thread of their own in a
-// process that runs already.
+// The entry points for `lagwatch attach`, `lagwatch detach` and `lagwatch trace record --pid`, which call
+// them on a thread of their own in a process that runs already.
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "base/process/sleeper.h"
 #include "sdk/preload/attach/import_patches.h"
 #include "sdk/preload/environment/preload_config.h"
+#include "sdk/preload/trace_recording.h"
 #include "sdk/preload/wait_tracker.h"
 
 namespace lagwatch::sdk {
@@ -114,6 +116,7 @@ void Answer(const std::string& why, char* answer, size_t answer_bytes) {
 
 template <typename Function>
 void AnswerGuarded(const Function& function, char* answer, size_t answer_bytes) {
+  pthread_setname_np(pthread_self(), "lagwatch-attach");  // recordings leave threads of this name out
   try {
     std::lock_guard lock(g_attach_mutex);
     Answer(function(), answer, answer_bytes);
@@ -134,6 +137,12 @@ __attribute__((visibility("default"))) void lagwatch_attach(const char* config, 
 
 __attribute__((visibility("default"))) void lagwatch_detach(char* answer, size_t answer_bytes) {
   lagwatch::sdk::AnswerGuarded([] { return lagwatch::sdk::Detach(); }, answer, answer_bytes);
+}
+
+__attribute__((visibility("default"))) void lagwatch_record(const char* config, char* answer,
+                                                            size_t answer_bytes) {
+  lagwatch::sdk::AnswerGuarded([config] { return lagwatch::sdk::AttachTraceRecording(config); }, answer,
+                               answer_bytes);
 }
 
 }  // extern "C"

@@ -31,7 +31,7 @@ struct PreloadConfig {
   uint32_t is_watched = 1;        // 0: no loop is
   uint32_t is_verbose = 0;        // 1: print on stderr at the end what was watched
   uint32_t run_pid = 0;           // the process that `lagwatch run` became; 0: unknown
-  uint32_t seccomp_filters = 0;   // that `lagwatch run` itself is confined by
+  uint32_t seccomp_filters = 0;   // that the command itself is confined by
   // The file of the trace::Arena that process `trace_pid` is recorded into; empty: it is not recorded. The
   // rest is for that case.
   std::string trace_arena;

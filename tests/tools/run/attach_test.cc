@@ -174,6 +174,32 @@ TEST_F(AttachRunningTest, ProgramsSurviveACommandThatIsKilled) {
   }
 }
 
+// Confines itself by a filter that allows everything, and becomes the program of its arguments.
+constexpr const char* kConfine = R"(
+import ctypes, os, struct, sys
+no_new_privileges, set_filter = 38, 22
+allow = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0x7fff0000))
+program = ctypes.create_string_buffer(struct.pack('HQ', 1, ctypes.addressof(allow)))
+prctl = ctypes.CDLL(None).prctl
+assert prctl(no_new_privileges, 1, 0, 0, 0) == 0 and prctl(set_filter, 2, program) == 0
+os.execvp(sys.argv[1], sys.argv[1:])
+)";
+
+TEST_F(AttachRunningTest, TakesAProgramThatIsConfinedAsItsContainerIs) {
+  Process confined({"/usr/bin/python3", "-c", kConfine, LAGWATCH_ATTACHED_PROGRAM, "loop"});
+  ASSERT_TRUE(IsReady(confined)) << confined.Errors();
+  EXPECT_EQ(Do("attach", confined.pid()), 2);
+  EXPECT_THAT(errors_, HasSubstr("is confined by seccomp"));
+  if (geteuid() != 0) GTEST_SKIP() << "only root makes containers";
+
+  const std::string script =
+      "(sleep 2; echo freeze; sleep 2) | $0 loop & sleep 1; $1 attach $! --threshold-ms 200 --spool $2; wait";
+  Process container({"/usr/bin/unshare", "--pid", "--fork", "--mount-proc", "/usr/bin/python3", "-c",
+                     kConfine, "sh", "-c", script, LAGWATCH_ATTACHED_PROGRAM, LAGWATCH_PROGRAM, spool_});
+  EXPECT_EQ(container.Wait(), 0) << container.Errors();
+  EXPECT_EQ(Reports(), 1u) << container.Errors() << container.Output();
+}
+
 TEST_F(AttachRunningTest, RefusesWithAReasonAndAWayThatWorks) {
   Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
   ASSERT_TRUE(IsReady(program));

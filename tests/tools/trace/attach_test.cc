@@ -79,7 +79,7 @@ TEST_F(AttachTest, NoCallOfTheProgramFails) {
 }
 
 TEST_F(AttachTest, EndsWithTheProcess) {
-  Process program({"/bin/sleep", "1"});
+  Process program({"/bin/sleep", "3"});
   EXPECT_EQ(Attach(program.pid(), {}), 0) << errors_;
   EXPECT_EQ(directory_.Read().pid, program.pid());
 }

@@ -12,7 +12,7 @@
 
 #include "tools/process_files.h"
 #include "tools/run/preload.h"
-#include "tools/trace/data/attach.h"
+#include "tools/run/preload_attach.h"
 
 namespace lagwatch::tools {
 namespace {
