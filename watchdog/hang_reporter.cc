@@ -179,7 +179,8 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
         event.facts = facts.all();
       }
       // The thread itself only waits to be woken up by the one that has the socket.
-      if (event.verdict.word == policies::VerdictWord::kNetwork)
+      if (event.verdict.word == policies::VerdictWord::kNetwork ||
+          event.verdict.word == policies::VerdictWord::kLock)
         event.verdict.word = policies::VerdictWord::kService;
     }
     if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;

@@ -6,13 +6,21 @@
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
+#include "base/process/watched_process.h"
 #include "policies/check_schedule.h"
 #include "stack/threads/thread_state.h"
+#include "watchdog/loops/outside_looks.h"
 
 namespace lagwatch::watchdog {
 namespace {
 
 constexpr int64_t kNever = INT64_MAX;
+
+// From outside, a dispatch is known to last so long only by a look that was made then.
+bool IsOverThreshold(const SpanWatch& watch) {
+  return !base::IsWatchedFromOutside() ||
+         outside_looked_ns.load(std::memory_order_acquire) >= watch.begin_ns() + watch.threshold_ns();
+}
 
 }  // namespace
 
@@ -244,6 +252,7 @@ void LoopWatch::OpenWindow(WatchedSpan* span, const WatchedLoop& loop, const cha
 void LoopWatch::Check(WatchedSpan* span, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
   SpanWatch& watch = span->watch;
   if (!watch.is_window_open() || !span->IsStillIn(loop)) return;  // over: the next look finishes it
+  if (!IsOverThreshold(watch)) return watch.PutOffCheck(now_ns + tools.options->sample_interval_ns);
   const SampleList samples = ring_.From(watch.first_sample(), tools);
   if (samples.empty()) return;
   if (MayIdle(*span, loop)) {

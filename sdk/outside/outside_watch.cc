@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "base/process/watched_process.h"
+#include "watchdog/loops/outside_looks.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -69,11 +70,8 @@ bool OutsideWatch::Poll() {
     return true;
   });
   ChooseLoops(now_ns);
+  watchdog::outside_looked_ns.store(now_ns, std::memory_order_release);  // after what it has found
   return !threads_.empty();
-}
-
-void OutsideWatch::FollowKernel() {
-  for (const auto& thread : threads_) thread->FollowKernel(scale_);
 }
 
 size_t OutsideWatch::loop_count() const {

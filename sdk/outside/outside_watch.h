@@ -38,8 +38,6 @@ class OutsideWatch {
 
   // Looks at all threads once. Returns false if the process has ended or has become another program.
   bool Poll();
-  // Between two looks: takes over what the kernel has recorded of their loops.
-  void FollowKernel();
   size_t loop_count() const;
   const Monitor& monitor() const { return *monitor_; }
 

@@ -32,9 +32,6 @@ class PolledThread {
 
   // Looks at it once.
   State Poll(const base::TickScale& scale);
-  // Takes over what the kernel has recorded of its loop since, if that is known well enough by now. Costs no
-  // system call.
-  void FollowKernel(const base::TickScale& scale);
   // Whether its loop's wait is known by now.
   bool has_home() const { return home_.home_frame() != 0; }
   // Whether it may have a loop that waits for a single descriptor, which a client may do as well.
@@ -63,6 +60,8 @@ class PolledThread {
   // To be called with each look that finds it in its loop's wait.
   void NoteHomePlace(const stack::BlockedThread& blocked);
   void ForgetIfStopped();
+  // Takes over what the kernel has recorded of its loop since.
+  void FollowKernel(const base::TickScale& scale);
   void DescribeLoop();
   bool IsRecordedByKernel() const { return home_looks_ >= kSureLooks && waits_.Read().since_ns != 0; }
 

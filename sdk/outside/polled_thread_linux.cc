@@ -184,7 +184,6 @@ void PolledThread::ForgetIfStopped() {
 }
 
 void PolledThread::FollowKernel(const base::TickScale& scale) {
-  if (loop_ == nullptr || !IsRecordedByKernel() || !scale.is_known()) return;
   watchdog::LoopProbe& probe = loop_->probe;
   const ThreadWaits::Turn turn = waits_.Read();
   const auto begin = [&](int64_t begin_ns) {

@@ -108,17 +108,19 @@ TEST(BusCallsTest, AreThoseThatAreAnswered) {
   EXPECT_FALSE(calls.LastOf(gettid()));
 }
 
-TEST(BusCallsTest, OfGDBusAreThoseOfItsThread) {
-  BusCalls calls;
-  Send(&calls, Call("org.example.Own"), 5);
-  bool is_found = false;
-  std::thread([&] {
-    pthread_setname_np(pthread_self(), "gdbus");
-    Send(&calls, Call("org.example.Service"), 3);
-    const auto last = calls.LastOfWorkers(2);
-    is_found = last && std::string(last->destination) == "org.example.Service" && !calls.LastOfWorkers(4);
-  }).join();
-  EXPECT_TRUE(is_found);
+TEST(BusCallsTest, OfLibrariesAreThoseOfTheirThreads) {
+  for (const char* name : {"gdbus", "QDBusConnection"}) {
+    BusCalls calls;
+    Send(&calls, Call("org.example.Own"), 5);
+    bool is_found = false;
+    std::thread([&] {
+      pthread_setname_np(pthread_self(), name);
+      Send(&calls, Call("org.example.Service"), 3);
+      const auto last = calls.LastOfWorkers(2);
+      is_found = last && std::string(last->destination) == "org.example.Service" && !calls.LastOfWorkers(4);
+    }).join();
+    EXPECT_TRUE(is_found) << name;
+  }
 }
 
 constexpr int64_t kLongNs = 10 * base::kNsPerSecond;

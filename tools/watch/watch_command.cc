@@ -112,7 +112,9 @@ void AddWatchCommand(CLI::App* app, int* exit_code) {
                    "Threads whose loops to watch: auto (the main thread, or other threads while it has no "
                    "loop), main, all, or a thread's name")
       ->capture_default_str();
-  watch->add_option("--interval-ms", command->settings.interval_ms, "Time between two looks at a thread")
+  watch
+      ->add_option("--interval-ms", command->settings.interval_ms,
+                   "Time between two looks at a thread; no longer than a fifth of the threshold")
       ->check(CLI::Range(10, 1000))
       ->capture_default_str();
   watch->add_option("--most-processes", command->most_processes, "No more processes than these are watched")

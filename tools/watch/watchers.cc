@@ -35,10 +35,12 @@ void AskToReload(int) { g_is_asked_to_reload = 1; }
 // Exit codes of a process that watches another one.
 enum WatcherExit : int { kWatcherEnded = 0, kWatcherBecameOther = 3, kWatcherCannot = 4 };
 
-// Some times within the shortest dispatch that is reported.
-int64_t StepNs(const WatchSettings& settings) {
+// Five looks within the shortest dispatch that is reported: the thread may be back in its wait right after
+// one.
+int64_t IntervalNs(const WatchSettings& settings) {
   constexpr int64_t kShortestNs = 10 * base::kNsPerMs;
-  return std::max(kShortestNs, settings.options.threshold_ms * base::kNsPerMs / 4);
+  const int64_t wanted_ns = settings.interval_ms * base::kNsPerMs;
+  return std::min(wanted_ns, std::max(kShortestNs, settings.options.threshold_ms * base::kNsPerMs / 5));
 }
 
 [[noreturn]] void BecomeWatcher(const Target& target, pid_t parent, const WatchSettings& settings,
@@ -48,7 +50,7 @@ int64_t StepNs(const WatchSettings& settings) {
   if (getppid() != parent) _exit(kWatcherEnded);  // it has ended before it could say so
   const std::string label = target.name + " (" + std::to_string(target.pid) + ")";
   base::WatchFromOutside(target.pid);
-  const sdk::OutsideOptions outside{.interval_ns = settings.interval_ms * base::kNsPerMs,
+  const sdk::OutsideOptions outside{.interval_ns = IntervalNs(settings),
                                     .threads = settings.threads,
                                     .takes_probable = settings.takes_probable,
                                     .is_chosen = settings.is_chosen,
@@ -67,10 +69,6 @@ int64_t StepNs(const WatchSettings& settings) {
   int64_t next_ns = base::SystemClock().MonoNs();
   while (g_is_asked_to_end == 0 && (goes_on = (*watch)->Poll())) {
     next_ns = std::max(next_ns + outside.interval_ns, base::SystemClock().MonoNs());
-    while (waits != nullptr && next_ns - base::SystemClock().MonoNs() > StepNs(settings)) {
-      SleepNs(StepNs(settings));
-      (*watch)->FollowKernel();
-    }
     SleepNs(next_ns - base::SystemClock().MonoNs());
   }
   std::error_code error;

@@ -42,7 +42,8 @@ class BusCalls {
 
   // The last call that thread `tid` sent. Context: watchdog.
   std::optional<BusCall> LastOf(int32_t tid) const;
-  // The last call that a thread of GDBus sent for others, at `since_ns` or later. Context: watchdog.
+  // The last call that a thread of GDBus's or QtDBus's sent for others, at `since_ns` or later. Context:
+  // watchdog.
   std::optional<BusCall> LastOfWorkers(int64_t since_ns) const;
 
  private:

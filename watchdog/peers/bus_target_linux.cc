@@ -17,23 +17,29 @@ namespace {
 // The watchdog waits so long for the bus's answer.
 constexpr int64_t kBusNs = 10 * base::kNsPerMs;
 
-// Whether one of the inner functions is GDBus's, which sends by a thread of its own and waits in a loop of
-// GLib's.
-bool IsInGDBus(const stack::Stack& stack, const stack::ModuleMap& modules) {
+// Whether one of the inner functions is of a library that sends by a thread of its own, and waits elsewhere
+// than at the socket: in a loop of GLib's, or for a condition.
+bool IsInBusLibrary(const stack::Stack& stack, const stack::ModuleMap& modules) {
   constexpr uint32_t kInnerFrames = 8;
+  constexpr std::string_view kLibraries[] = {"libgio-2.0.so", "libQt5DBus.so", "libQt6DBus.so"};
   for (uint32_t i = 0; i < std::min(stack.frame_count, kInnerFrames); ++i) {
     if (stack.frames[i].module == stack::kNoModule) continue;
     const std::string_view path = modules.module(stack.frames[i].module).path_view();
-    if (path.substr(path.rfind('/') + 1).starts_with("libgio-2.0.so")) return true;
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    if (std::ranges::any_of(kLibraries, [&](std::string_view library) { return name.starts_with(library); }))
+      return true;
   }
   return false;
 }
 
-std::optional<BusCall> AwaitedCall(int32_t tid, int descriptor, bool is_in_gdbus, int64_t since_ns) {
+std::optional<BusCall> AwaitedCall(int32_t tid, int descriptor, bool is_in_library, int64_t since_ns) {
   const BusCalls& calls = ProcessBusCalls();
-  if (descriptor == kNoDescriptor) return is_in_gdbus ? calls.LastOfWorkers(since_ns) : std::nullopt;
-  const auto call = calls.LastOf(tid);
-  return call && call->fd == descriptor && call->mono_ns >= since_ns ? call : std::nullopt;
+  const auto own = calls.LastOf(tid);
+  const bool is_own_awaited = own && own->mono_ns >= since_ns;
+  if (descriptor != kNoDescriptor) return is_own_awaited && own->fd == descriptor ? own : std::nullopt;
+  if (!is_in_library) return std::nullopt;
+  const auto workers = calls.LastOfWorkers(since_ns);
+  return is_own_awaited && (!workers || workers->mono_ns < own->mono_ns) ? own : workers;
 }
 
 }  // namespace
@@ -41,7 +47,8 @@ std::optional<BusCall> AwaitedCall(int32_t tid, int descriptor, bool is_in_gdbus
 bool FindBusTarget(int32_t tid, const stack::BlockedThread& blocked, const stack::Stack& stack,
                    const stack::ModuleMap& modules, int64_t since_ns, PeerTarget* target, BusCall* call) {
   if (base::IsWatchedFromOutside()) return false;
-  const auto awaited = AwaitedCall(tid, AwaitedDescriptor(tid, blocked), IsInGDBus(stack, modules), since_ns);
+  const auto awaited =
+      AwaitedCall(tid, AwaitedDescriptor(tid, blocked), IsInBusLibrary(stack, modules), since_ns);
   if (!awaited) return false;
   const uint64_t inode = InodeOfDescriptor(awaited->tid, awaited->fd, "socket");
   if (inode == 0) return false;

@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -33,9 +32,10 @@ TEST_P(BusTest, NamesTheServiceThatDoesNotAnswerAndTheLockThatItWaitsFor) {
 
   Process program(Watched({"/usr/bin/python3", LAGWATCH_BUS_PROGRAM, GetParam()}), environment);
   json found;
-  ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(directory_ / "spool"); }));
   ASSERT_TRUE(WaitUntil([&] {
-    for (const json& header : Ask({"reports"})) {
+    Process list({LAGWATCH_PROGRAM, "reports", "--spool", spool_, "--json"});
+    if (list.Wait() != 0) return false;  // there is no spool yet
+    for (const json& header : json::parse(list.Output())) {
       found = Ask({"report", header.at("id")});
       if (found.at("waits").size() >= 2) return true;
     }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -183,8 +184,36 @@ TEST_F(WatchTest, WatchesTheThreadsThatItIsAskedFor) {
   ExpectOne(Reports({LAGWATCH_WATCHED_SHARED_PROGRAM, "worker"}, {"--threads", "worker"}), "SleepInHandler");
 }
 
-TEST_F(WatchTest, LooksAsSeldomAsItIsTold) {
-  EXPECT_EQ(ReportsOf("sleeps", {"--interval-ms", "1000"}).size(), 0u) << "it saw no three waits before";
+// Of the process that watches for `watcher`, in a second.
+int64_t LooksOf(const Process& watcher) {
+  const std::string task =
+      "/proc/" + std::to_string(watcher.pid()) + "/task/" + std::to_string(watcher.pid());
+  pid_t child = 0;
+  EXPECT_TRUE(WaitUntil([&] { return bool(std::ifstream(task + "/children") >> child); }));
+  const auto pauses = [&] {
+    std::ifstream status("/proc/" + std::to_string(child) + "/status");
+    int64_t count = 0;
+    for (std::string word; status >> word;)
+      if (word == "voluntary_ctxt_switches:") status >> count;
+    return count;
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const int64_t before = pauses();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  return pauses() - before;
+}
+
+TEST_F(WatchTest, LooksAsOftenAsItIsAskedToAndItsThresholdNeeds) {
+  Process program({LAGWATCH_WATCHED_PROGRAM, "calm", "10"});
+  const std::string pid = std::to_string(program.pid());
+  const auto looks_with = [&](const std::string& threshold_ms, const std::string& interval_ms) {
+    threshold_ms_ = threshold_ms;
+    Process watcher(Watch({pid, "--interval-ms", interval_ms}));
+    return LooksOf(watcher);
+  };
+  EXPECT_LT(looks_with("5000", "500"), 5);
+  EXPECT_GT(looks_with("5000", "20"), 20);
+  EXPECT_GT(looks_with("100", "500"), 20);
 }
 
 TEST_F(WatchTest, WatchesNoMoreProcessesThanItMay) {
@@ -265,7 +294,11 @@ TEST_F(WatchByKernelTest, ReportsAHandlerThatPausesWithoutBreakpoints) {
   })) << json(reports).dump(1);
 }
 
-TEST_F(WatchByKernelTest, ReportsNoLoopThatIsOnlyBusy) { EXPECT_EQ(ReportsByKernel("saturated").size(), 0u); }
+// As of a program that is run: a loop without a pause is one, and no hang.
+TEST_F(WatchByKernelTest, ReportsALoopThatIsOnlyBusyAsThat) {
+  for (const json& report : ReportsByKernel("saturated"))
+    EXPECT_EQ(report.at("kind"), "busy-loop") << report.dump(1);
+}
 
 TEST_F(WatchByKernelTest, ReportsNoProgramThatWasStopped) {
   while_running_ = [](Process& program) {

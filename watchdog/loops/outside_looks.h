@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of a process that watches another one from outside.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace lagwatch::watchdog {
+
+// When the last look at the loops began that all of them know of by now (CLOCK_MONOTONIC); 0 before the first
+// one. A dispatch that has ended since is still under way here, and a busy machine delays the next look.
+// Context: any.
+inline constinit std::atomic<int64_t> outside_looked_ns{0};
+
+}  // namespace lagwatch::watchdog
