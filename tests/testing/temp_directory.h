@@ -21,7 +21,12 @@ class ScopedTempDirectory {
     if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory");
     path_ = path;
   }
-  ~ScopedTempDirectory() { std::filesystem::remove_all(path_); }
+  // A process that has not ended yet may still write there.
+  ~ScopedTempDirectory() {
+    std::error_code error;
+    for (int tries = 10; tries != 0 && (std::filesystem::remove_all(path_, error), error); --tries) {
+    }
+  }
   ScopedTempDirectory(const ScopedTempDirectory&) = delete;
   ScopedTempDirectory& operator=(const ScopedTempDirectory&) = delete;
 
@@ -39,8 +44,8 @@ class ScopedTempDirectory {
   std::string path_;
 };
 
-// A temporary directory in memory, if that has room, for tests that write much and are not about the disk: on a
-// disk that others use, each commit of a database may take 100 ms.
+// A temporary directory in memory, if that has room, for tests that write much and are not about the disk: on
+// a disk that others use, each commit of a database may take 100 ms.
 class ScopedMemoryDirectory : public ScopedTempDirectory {
  public:
   ScopedMemoryDirectory() : ScopedTempDirectory(Parent()) {}

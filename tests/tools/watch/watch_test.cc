@@ -62,7 +62,7 @@ class WatchTest : public RunTest {
     EXPECT_NE(report.at("expensive_stack").dump().find(function), std::string::npos)
         << report.at("expensive_stack").dump(1);
     EXPECT_TRUE(report.at("ended").get<bool>());
-    EXPECT_GT(report.at("duration_ms").get<double>(), 700);
+    EXPECT_GT(report.at("duration_ms").get<double>(), 500);
     EXPECT_LT(report.at("duration_ms").get<double>(), 2000);
     EXPECT_NE(report.dump().find("\"outside\""), std::string::npos) << report.dump(1);
   }
