@@ -151,6 +151,9 @@ TEST_F(RecordingsTest, WithoutAFileSayWhy) {
 }
 
 TEST_F(RecordingsTest, OfAParentAreNotTheChilds) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer lets no child of a process with threads start any";
+#endif
   Recording recording = Recording::Start();
   ASSERT_TRUE(recording.is_on()) << recording.why_not();
   const pid_t child = fork();
@@ -172,6 +175,7 @@ TEST_F(RecordingsTest, LeaveNothingBehindHoweverOften) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
   };
+  { Recording first = Recording::Start(); }  // a sanitizer has a thread of its own from then on
   const auto before = threads();
   for (int i = 0; i < 20; ++i) {
     Recording recording = Recording::Start({.interval_ms = 1, .has_hooks = i % 2 == 0});
