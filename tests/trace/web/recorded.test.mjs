@@ -13,7 +13,7 @@ const kRelease = "speedscope/dist/release";
 const kPrograms = [
   // Both have names of their own exported functions only. The table shows as many rows as fit.
   { name: "redis", record: recordRedis, thread: "redis-server", shown: "aeMain", expected: ["aeMain", "processCommand", "call"] },
-  { name: "python", record: recordPython, thread: "python3", shown: "_PyEval_EvalFrameDefault", expected: ["_PyEval_EvalFrameDefault", "Py_RunMain"] },
+  { name: "python", record: recordPython, thread: "python3", shown: "<module> (busy.py)", expected: ["<module> (busy.py", "digest (busy.py"] },
 ];
 
 let directory, server, browser;
