@@ -125,7 +125,7 @@ void AddWatchCommand(CLI::App* app, int* exit_code) {
   watch->add_flag(
       "--bpf", command->asks_kernel,
       "Have the kernel record when a loop enters and leaves its wait: exact for short dispatches, "
-      "too. Meanwhile each system call of the whole machine takes some 100 ns longer. Needs root");
+      "too. Meanwhile each system call of the whole machine takes some 50 ns longer. Needs root");
   watch->add_flag("--quiet", command->is_quiet, "Print errors only");
   watch->callback([command, exit_code] { *exit_code = Watch(*command); });
 }
