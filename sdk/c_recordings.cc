@@ -45,8 +45,9 @@ extern "C" {
 void lw_recording_options_init(lw_recording_options* options) noexcept {
   *options = {};
   options->struct_size_bytes = sizeof *options;
-  options->interval_ms = 10;
-  options->buffer_kib = 32768;
+  const lagwatch::sdk::RecordingOptions standard;
+  options->interval_ms = static_cast<uint32_t>(standard.interval_ns / lagwatch::base::kNsPerMs);
+  options->buffer_kib = static_cast<uint32_t>(standard.buffer_bytes >> 10);
 }
 
 lw_status lw_start_recording(const lw_recording_options* options) noexcept {

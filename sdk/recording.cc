@@ -52,13 +52,6 @@ class ProgramRecording::Claim {
 
 namespace {
 
-trace::Arena::Sizes SizesOfRecording(uint64_t buffer_bytes) {
-  return {.main_bytes = buffer_bytes / 4,
-          .worker_bytes = buffer_bytes / 4,
-          .call_bytes = buffer_bytes / 8,
-          .stack_bytes = buffer_bytes / 2};
-}
-
 trace::RecorderOptions RecorderOptionsOf(const RecordingOptions& options) {
   trace::RecorderOptions recorder;
   recorder.main_interval_ns = recorder.worker_interval_ns = options.interval_ns;
@@ -69,10 +62,6 @@ trace::RecorderOptions RecorderOptionsOf(const RecordingOptions& options) {
   return recorder;
 }
 
-Status AnotherThread() {
-  return {StatusCode::kUnavailable, "another thread is starting or stopping a recording"};
-}
-
 }  // namespace
 
 ProgramRecording& ProgramRecording::Instance() {
@@ -81,26 +70,25 @@ ProgramRecording& ProgramRecording::Instance() {
 }
 
 // On a thread with its own descriptors, so that the program sees none.
-Status ProgramRecording::Start(const RecordingOptions& options) {
+template <typename Call>
+Status ProgramRecording::Claimed(const Call& call) {
   const Claim claim(&claimed_by_);
-  if (!claim.is_ours()) return AnotherThread();
+  if (!claim.is_ours())
+    return {StatusCode::kUnavailable, "another thread is starting or stopping a recording"};
   Status status(StatusCode::kUnavailable, "there is no thread for it");
   static_cast<void>(base::RunWithOwnFiles([&] {
     trace::LeaveThisThreadOut();
-    status = StartNow(options);
+    status = call();
   }));
   return status;
 }
 
+Status ProgramRecording::Start(const RecordingOptions& options) {
+  return Claimed([&] { return StartNow(options); });
+}
+
 Status ProgramRecording::Stop(const std::string& path) {
-  const Claim claim(&claimed_by_);
-  if (!claim.is_ours()) return AnotherThread();
-  Status status(StatusCode::kUnavailable, "there is no thread for it");
-  static_cast<void>(base::RunWithOwnFiles([&] {
-    trace::LeaveThisThreadOut();
-    status = StopNow(path);
-  }));
-  return status;
+  return Claimed([&] { return StopNow(path); });
 }
 
 Status ProgramRecording::StartNow(const RecordingOptions& options) {
@@ -111,7 +99,7 @@ Status ProgramRecording::StartNow(const RecordingOptions& options) {
   auto recording = std::make_unique<Recording>();
   recording->pid = getpid();
   recording->threads = options.threads;
-  recording->arena = trace::Arena::CreatePrivate(SizesOfRecording(options.buffer_bytes));
+  recording->arena = trace::Arena::CreatePrivate(trace::Arena::Sizes::Of(options.buffer_bytes));
   if (recording->arena == nullptr) return {StatusCode::kUnavailable, "no memory to record in"};
   auto code = stack::CodeMap::Create();
   if (!code.ok()) return code.status();

@@ -40,6 +40,8 @@ class ProgramRecording {
   struct Recording;
   class Claim;
 
+  template <typename Call>
+  base::Status Claimed(const Call& call);
   base::Status StartNow(const RecordingOptions& options);
   base::Status StopNow(const std::string& path);
 

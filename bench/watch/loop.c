@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loops without a run time. Usage:
- *   loop FLAG        polls every 50 ms; when the file FLAG appears, does what its first word says for 1.5 s,
- * and removes it loop busy        a saturated loop: each of its turns computes for 5 ms, and its wait never
- * sleeps loop threads N   N threads that each poll every 100 ms
- *   loop calls       waits for 3 s, then prints the time in ns of a wait of its loop that does not sleep, and
- * of getppid(2)
+ *   loop FLAG        polls every 50 ms; when the file FLAG appears, does for 1.5 s what its first word says,
+ *                    and removes it
+ *   loop busy        a saturated loop: each of its turns computes for 5 ms, and its wait never sleeps
+ *   loop threads N   N threads that each poll every 100 ms
+ *   loop calls       waits for 3 s, then prints how many ns a wait without sleep takes, and getppid(2)
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

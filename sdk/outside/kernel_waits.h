@@ -14,7 +14,7 @@ struct lagwatch_wait_slot;
 
 namespace lagwatch::sdk {
 
-// The programs, for the whole machine, as long as this object or one of the processes forked since
+// The programs, for the whole machine, as long as this object or a copy of it in a forked process
 // lives. Thread safety: Load from one thread; the rest from any.
 class KernelWaits {
  public:
@@ -48,7 +48,7 @@ struct WaitKey {
 class ThreadWaits {
  public:
   // `waits` is borrowed; null: nothing is known.
-  ThreadWaits(const KernelWaits* waits, int32_t tid);
+  ThreadWaits(const KernelWaits* waits, int32_t tid) : waits_(waits), tid_(tid) {}
   ~ThreadWaits();
   ThreadWaits(const ThreadWaits&) = delete;
   ThreadWaits& operator=(const ThreadWaits&) = delete;
@@ -67,7 +67,12 @@ class ThreadWaits {
   bool TakeLong(int64_t* begin_ns, int64_t* end_ns);
 
  private:
-  lagwatch_wait_slot* slot_ = nullptr;  // null if another thread has it
+  // False if another thread has it.
+  bool TakeSlot();
+
+  const KernelWaits* waits_;
+  int32_t tid_;
+  lagwatch_wait_slot* slot_ = nullptr;  // null until the loop's wait is known
   uint64_t taken_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "sdk/outside/kernel_waits.h"
 #include "sdk/outside/kernel_waits_slot.h"
@@ -56,8 +57,12 @@ void Store(Field* field, Field value) {
 }  // namespace
 
 struct KernelWaits::Programs {
-  ~Programs() { bpf_object__close(object); }
+  ~Programs() {
+    for (bpf_link* link : links) bpf_link__destroy(link);
+    bpf_object__close(object);
+  }
   bpf_object* object = nullptr;
+  std::vector<bpf_link*> links;
 };
 
 KernelWaits::KernelWaits() : programs_(new Programs) {}
@@ -74,7 +79,9 @@ base::Result<std::unique_ptr<KernelWaits>> KernelWaits::Load() {
   if (object == nullptr || bpf_object__load(object) != 0) return CannotLoad();
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, object) {
-    if (bpf_program__attach(program) == nullptr) return CannotAttach();  // the link lives as the process does
+    bpf_link* link = bpf_program__attach(program);
+    if (link == nullptr) return CannotAttach();
+    waits->programs_->links.push_back(link);
   }
   const int map = bpf_object__find_map_fd_by_name(object, "slots");
   void* slots = mmap(nullptr, kSlotsBytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
@@ -88,25 +95,25 @@ lagwatch_wait_slot* KernelWaits::SlotOf(int32_t tid) const {
   return static_cast<lagwatch_wait_slot*>(slots_) + static_cast<uint32_t>(tid) % LAGWATCH_WAIT_SLOTS;
 }
 
-ThreadWaits::ThreadWaits(const KernelWaits* waits, int32_t tid) {
-  if (waits == nullptr) return;
-  lagwatch_wait_slot* slot = waits->SlotOf(tid);
-  unsigned none = 0;
-  if (!std::atomic_ref(slot->tid).compare_exchange_strong(none, static_cast<unsigned>(tid)) &&
-      none != static_cast<unsigned>(tid))  // one whose watcher was killed
-    return;
-  slot_ = slot;
-  SetHome({});
-}
-
 ThreadWaits::~ThreadWaits() {
   if (slot_ == nullptr) return;
   SetHome({});
   Store(&slot_->tid, 0U);
 }
 
+bool ThreadWaits::TakeSlot() {
+  if (slot_ != nullptr) return true;
+  if (waits_ == nullptr) return false;
+  lagwatch_wait_slot* slot = waits_->SlotOf(tid_);
+  const auto own = static_cast<unsigned>(tid_);
+  unsigned owner = 0;
+  const bool is_free = std::atomic_ref(slot->tid).compare_exchange_strong(owner, own);
+  if (is_free || owner == own) slot_ = slot;  // its own if an earlier watcher was killed
+  return slot_ != nullptr;
+}
+
 void ThreadWaits::SetHome(const WaitKey& home) {
-  if (slot_ == nullptr) return;
+  if (!TakeSlot()) return;
   Store<unsigned>(&slot_->home_kind, LAGWATCH_NO_WAIT);
   Store(&slot_->turn, 0ULL);
   taken_ = Load(slot_->long_count);

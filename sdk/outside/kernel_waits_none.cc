@@ -12,7 +12,6 @@ base::Result<std::unique_ptr<KernelWaits>> KernelWaits::Load() {
   return base::Status(base::StatusCode::kUnavailable, "this lagwatch was built without BPF");
 }
 
-ThreadWaits::ThreadWaits(const KernelWaits*, int32_t) {}
 ThreadWaits::~ThreadWaits() = default;
 void ThreadWaits::SetHome(const WaitKey&) {}
 ThreadWaits::Turn ThreadWaits::Read() const { return {}; }

@@ -51,12 +51,7 @@ WaitKey KeyOf(const BlockedThread& blocked) {
   const std::optional<WaitSet> set = SetOf(blocked);
   if (!set) return {};
   if (set->is_epoll()) return {LAGWATCH_EPOLL_WAIT, word};
-#ifdef SYS_poll
-  const bool is_poll = blocked.syscall_number == SYS_poll || blocked.syscall_number == SYS_ppoll;
-#else
-  const bool is_poll = blocked.syscall_number == SYS_ppoll;
-#endif
-  if (!is_poll) return {LAGWATCH_SELECT_WAIT, word};
+  if (!set->is_poll()) return {LAGWATCH_SELECT_WAIT, word};
   int32_t descriptor = -1;
   if (blocked.arguments[1] != 0) static_cast<void>(base::ReadWatchedValue(first, &descriptor));
   return {LAGWATCH_POLL_WAIT, descriptor};

@@ -5,15 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/process/quiet_thread.h"
 #include "base/text.h"
 #include "sdk/preload/wait_tracker.h"

@@ -22,15 +22,6 @@ constexpr int64_t kStopNs = 5 * base::kNsPerSecond;
 // Traces take at most a quarter of the limit of waiting records.
 constexpr uint64_t kMaxUnsentBytes = 16 << 20;
 
-// Whole stacks take most. Calls take 8 bytes each time a function is entered or left; where nothing is
-// instrumented their part is never touched.
-trace::Arena::Sizes SizesOf(uint64_t buffer_bytes) {
-  return {.main_bytes = buffer_bytes / 4,
-          .worker_bytes = buffer_bytes / 8,
-          .call_bytes = buffer_bytes / 8,
-          .stack_bytes = buffer_bytes / 2};
-}
-
 trace::CallOptions CallsOf(const TraceOptions& options) {
   trace::CallOptions calls;
   calls.are_recorded = true;
@@ -146,7 +137,7 @@ base::Status FlightRecorder::OpenSpool() {
 }
 
 base::Status FlightRecorder::StartRecording() {
-  arena_ = trace::Arena::CreatePrivate(SizesOf(setup_.options.buffer_bytes));
+  arena_ = trace::Arena::CreatePrivate(trace::Arena::Sizes::Of(setup_.options.buffer_bytes));
   if (arena_ == nullptr) return {base::StatusCode::kUnavailable, "no memory to record traces in"};
   auto code = stack::CodeMap::Create();
   if (!code.ok()) return code.status();

@@ -28,6 +28,7 @@ class WaitSet {
 
   constexpr WaitSet() = default;
   bool is_epoll() const { return kind_ == Kind::kEpoll; }
+  bool is_poll() const { return kind_ == Kind::kPoll; }
   int epoll() const { return epoll_; }
   // Whether it is read from where `other` is, and no further.
   bool IsWithin(const WaitSet& other) const;

@@ -145,7 +145,7 @@ TEST_F(BusTest, SaysWhichProcessHasAName) {
   testing::Process bus({"/usr/bin/dbus-daemon", "--session", "--nofork", "--nopidfile", address});
   ASSERT_TRUE(testing::WaitUntil([&] { return access(address_.sun_path, F_OK) == 0; }, 10));
   EXPECT_EQ(Ask("org.freedesktop.DBus"), bus.pid());
-  EXPECT_EQ(Ask("org.example.Nobody"), 0);
+  EXPECT_EQ(Ask("org.example.None"), 0);
   kill(bus.pid(), SIGSTOP);
   EXPECT_EQ(Ask("org.freedesktop.DBus", base::kNsPerMs), 0);
   kill(bus.pid(), SIGKILL);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -12,9 +13,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/process/watched_process.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
 #include "tests/watchdog/loop_watch_testing.h"
+#include "watchdog/loops/outside_looks.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -46,6 +49,18 @@ TEST_F(LoopWatchTest, DoesNotDisturbADispatchThatEndsBeforeItsWindow) {
   RunUntil(5 * kNsPerSecond);
   EXPECT_EQ(capturer_->counters().captures.value(), 0u);
   EXPECT_TRUE(sink_.hangs().empty());
+}
+
+// From outside, the end of a dispatch is known with the next look only.
+TEST_F(LoopWatchTest, FromOutsideReportsOnlyAfterALookThatWasMadeAfterTheThreshold) {
+  base::WatchFromOutside(getpid());
+  BeginDispatch("click");
+  outside_looked_ns.store(clock_.now_ns + options_.threshold_ns - 1);
+  RunUntil(3 * options_.threshold_ns);
+  EXPECT_EQ(counters_.reports.value(), 0u);
+  outside_looked_ns.store(start_ns_ + 2 * options_.threshold_ns);
+  RunUntil(4 * options_.threshold_ns);
+  EXPECT_EQ(counters_.reports.value(), 1u);
 }
 
 TEST_F(LoopWatchTest, TakesTheRingsSamplesBeforeTheThreshold) {

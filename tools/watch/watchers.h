@@ -33,7 +33,8 @@ class Watchers {
   Watchers(uint32_t most, bool is_quiet) : most_(most), is_quiet_(is_quiet) {}
 
   void set_most(uint32_t most) { most_ = most; }
-  // From now on watchers go by what the kernel records of loops (`--bpf`), too. Errors: what is missing for it.
+  // From now on watchers go by what the kernel records of loops (`--bpf`), too. Errors: what is missing for
+  // it.
   base::Status AskKernel();
   // Has a process watch `target`, unless one does already, or it has a watchdog of its own.
   void Add(const Target& target, const WatchSettings& settings);

@@ -151,6 +151,15 @@ class Arena {
     uint64_t worker_bytes = 8 << 20;
     uint64_t call_bytes = 8 << 20;   // of instrumented calls
     uint64_t stack_bytes = 8 << 20;  // of the call-stack table
+
+    // Shares of `bytes`. Whole stacks take most. Calls take 8 bytes each time a function is entered or left;
+    // where nothing is instrumented their part is never touched.
+    static Sizes Of(uint64_t bytes) {
+      return {.main_bytes = bytes / 4,
+              .worker_bytes = bytes / 8,
+              .call_bytes = bytes / 8,
+              .stack_bytes = bytes / 2};
+    }
   };
 
   // Fresh memory of this process alone. Null when there is none.

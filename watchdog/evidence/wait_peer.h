@@ -38,7 +38,7 @@ mode_t AccessOfOtherEnd(int32_t tid, int descriptor);
 struct SocketPeer {
   policies::Doing doing = policies::Doing::kUnknown;
   uint32_t inode = 0;        // of a unix socket's peer; 0: not known
-  char address[112] = {};    // where a unix socket's server is bound, or the name server; may be empty
+  char address[112] = {};    // of a unix socket's server, or of the name server; may be empty
   bool is_abstract = false;  // the address is no path
 };
 // Asks the kernel. `inode` is the socket's own.

@@ -40,23 +40,16 @@ class alignas(64) LoopProbe {
   // a compare and three stores; at most every 100 ms a read of the thread's clock.
   void Begin(const char* tag) {
     // Relaxed loads of `begun` and `ended`, here and in End: only this thread writes them.
-    if (words_.begun.load(std::memory_order_relaxed) != words_.ended.load(std::memory_order_relaxed))
-        [[unlikely]] {
+    const uint64_t begun = words_.begun.load(std::memory_order_relaxed);
+    if (begun != words_.ended.load(std::memory_order_relaxed)) [[unlikely]] {
       ++words_.nested;
       return;
     }
-    BeginAt(tag, base::ReadTicks());
+    BeginNext(begun + 1, tag, base::ReadTicks());
   }
   // The same for one that began at `ticks`, a moment ago. While none is under way.
   void BeginAt(const char* tag, uint64_t ticks) {
-    const uint64_t begun = words_.begun.load(std::memory_order_relaxed);
-    if (ticks >= cpu_read_due_ticks_.load(std::memory_order_relaxed)) [[unlikely]]  // a date, late or not
-      BeginDue(ticks);
-    // Release, each: a reader that gets a new value here must also see that the last dispatch has ended.
-    words_.begin_ticks.store(ticks, std::memory_order_release);
-    words_.tag.store(tag, std::memory_order_release);
-    words_.begun.store(begun + 1, std::memory_order_release);
-    WakeWatchdogIfAsleep();
+    BeginNext(words_.begun.load(std::memory_order_relaxed) + 1, tag, ticks);
   }
 
   // Ends what Begin began; a stray end is ignored. Context: hot. One tick read, three compares, one store.
@@ -203,6 +196,15 @@ class alignas(64) LoopProbe {
  private:
   static constexpr uint64_t kNever = UINT64_MAX;
 
+  void BeginNext(uint64_t number, const char* tag, uint64_t ticks) {
+    if (ticks >= cpu_read_due_ticks_.load(std::memory_order_relaxed)) [[unlikely]]  // a date, late or not
+      BeginDue(ticks);
+    // Release, each: a reader that gets a new value here must also see that the last dispatch has ended.
+    words_.begin_ticks.store(ticks, std::memory_order_release);
+    words_.tag.store(tag, std::memory_order_release);
+    words_.begun.store(number, std::memory_order_release);
+    WakeWatchdogIfAsleep();
+  }
   // Records a dispatch that is beyond the limits, or requested.
   void Keep(uint64_t duration_ticks);
   void KeepWithTag(uint64_t duration_ticks, bool is_history);

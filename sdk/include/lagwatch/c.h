@@ -290,12 +290,12 @@ static inline void lw_trace_end(const char* name) LW_NOEXCEPT {
 
 /* Records the program's threads from now on, in memory, with or without a monitor. A process has one
  * recording at a time; a monitor with the option `trace` counts as one. NULL: the defaults. Returns LW_OK, or
- * LW_OFF: see lw_why_no_recording(). After fork() the child has none. Any thread; takes some milliseconds;
- * not for signal handlers. */
+ * LW_OFF: see lw_why_no_recording(). After fork() the child has none. Any thread; takes some 15 ms; not for
+ * signal handlers. */
 LW_API lw_status lw_start_recording(const lw_recording_options* options) LW_NOEXCEPT;
 /* Ends the recording and writes it to the file `path`, for `lagwatch trace show` and `lagwatch trace
  * convert`; NULL or "": drops it. The previous file stays if it cannot be written. Returns 1, or 0: see
- * lw_why_no_recording(); then, too, nothing is recorded any longer. Any thread; takes up to some seconds for
+ * lw_why_no_recording(); then, too, nothing is recorded any longer. Any thread; takes some 15 ms, and more for
  * a large one; not for signal handlers. */
 LW_API int lw_stop_recording(const char* path) LW_NOEXCEPT;
 /* Returns why this thread's last call of the two above failed. Empty if it did not. Valid until its next

@@ -28,7 +28,8 @@ typedef enum lw_status {
   LW_OFF = 2              /* could not start: see lw_why_off() */
 } lw_status;
 
-/* Fill with lw_recording_options_init(). */
+/* For lw_start_recording(). Fill with lw_recording_options_init(). Values outside of their range are clamped
+ * to it. */
 typedef struct lw_recording_options {
   size_t struct_size_bytes;
   uint32_t interval_ms;   /* between two samples of a running thread. Default: 10; 1 to 100. */

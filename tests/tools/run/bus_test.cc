@@ -19,12 +19,14 @@ using testing::WaitUntil;
 class BusTest : public RunTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(BusTest, NamesTheServiceThatDoesNotAnswerAndTheLockThatItWaitsFor) {
-  const std::string socket = directory_ / "bus";
   const std::string file = directory_ / "file";
-  Process bus(
-      {"/usr/bin/dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=unix:path=" + socket});
-  ASSERT_TRUE(WaitUntil([&] { return access(socket.c_str(), F_OK) == 0; }));
-  const std::vector<std::string> environment = {"DBUS_SESSION_BUS_ADDRESS=unix:path=" + socket};
+  // Sockets of both kinds: with a file, and with a name only.
+  const std::string kind = GetParam() == std::string("gdbus") ? "unix:path=" : "unix:abstract=";
+  const std::string address = kind + (directory_ / "bus");
+  Process bus({"/usr/bin/dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address",
+               "--address=" + address});
+  ASSERT_TRUE(WaitUntil([&] { return bus.Output().starts_with(address); })) << bus.Errors();
+  const std::vector<std::string> environment = {"DBUS_SESSION_BUS_ADDRESS=" + address};
   const int held = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_EQ(flock(held, LOCK_EX), 0);
   Process service({"/usr/bin/python3", LAGWATCH_BUS_SERVICE, file}, environment);

@@ -247,12 +247,17 @@ TEST_F(WatchTest, ReportsNoProgramThatWasStopped) {
   EXPECT_EQ(ReportsOf("stopped").size(), 0u);
 }
 
-// With BPF programs, in a namespace that has the files of tracepoints.
+// With BPF programs, in a namespace whose /sys/kernel/tracing is what a test needs.
 class WatchByKernelTest : public WatchTest {
  protected:
-  WatchByKernelTest() {
-    around_ = [](std::vector<std::string> command) {
-      const std::string script = "mount -t tracefs none /sys/kernel/tracing 2>/dev/null; exec \"$@\"";
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "only root may load programs into the kernel";
+    MountAtTracing("tracefs");
+  }
+  void MountAtTracing(const std::string& file_system) {
+    around_ = [=](std::vector<std::string> command) {
+      const std::string script =
+          "mount -t " + file_system + " none /sys/kernel/tracing 2>/dev/null; exec \"$@\"";
       command.insert(command.begin(), {"unshare", "--mount", "sh", "-c", script, "sh"});
       return command;
     };
@@ -308,12 +313,8 @@ TEST_F(WatchByKernelTest, ReportsNoProgramThatWasStopped) {
   EXPECT_EQ(ReportsByKernel("stopped").size(), 0u);
 }
 
-TEST_F(WatchTest, SaysWhatItLacksForBpf) {
-  around_ = [](std::vector<std::string> command) {
-    const std::string script = "mount -t tmpfs none /sys/kernel/tracing 2>/dev/null; exec \"$@\"";
-    command.insert(command.begin(), {"unshare", "--mount", "sh", "-c", script, "sh"});
-    return command;
-  };
+TEST_F(WatchByKernelTest, SaysWhatItLacks) {
+  MountAtTracing("tmpfs");
   ExpectOne(ReportsOf("sleeps", {"--bpf"}), "SleepInHandler");
   EXPECT_NE(watcher_errors_.find("loops are only looked at, without --bpf: "), std::string::npos)
       << watcher_errors_;

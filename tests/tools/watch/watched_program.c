@@ -14,8 +14,8 @@
 //   vforks      a handler waits 1.2 s for a child of vfork(), in the kernel's uninterruptible sleep
 //   asks        a handler waits 1.2 s for the answer of another process, by a pair of sockets
 //   worker      the loop is a thread's of that name; its handler sleeps for 1.2 s
-//   short       the loop waits for 2.5 s, then handlers compute for 60 ms, ten times; each prints how long it
-//   took stopped     the program stops itself until it is continued
+//   short       the loop waits for 1.5 s more; ten handlers compute for 60 ms each, and print the time in ms
+//   stopped     the program stops itself until it is continued
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
