@@ -49,7 +49,7 @@ bool FramePointerSearch::Next(uint64_t* frame_pointer) {
 
 bool FramePointerSearch::CheckPrologue(uint64_t* frame_pointer) {
   is_prologue_checked_ = true;
-  unsigned char code[kMaxCodeBytes];
+  unsigned char code[kMaxPrologueBytes];
   uint64_t frame_bytes;
   if (!code_->Read(function_start_, code) || !DecodePrologue(code, &frame_bytes)) return false;
   *frame_pointer = stack_pointer_ + frame_bytes;

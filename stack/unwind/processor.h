@@ -28,8 +28,10 @@ CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return
 uint64_t StubPointer(const unsigned char (&code)[kMaxCodeBytes], uint64_t address);
 
 // The distance of the stack pointer below the frame pointer once the prologue at `code`, a function's start,
-// is over. Returns false if it sets up no frame pointer, or is not understood.
-bool DecodePrologue(const unsigned char (&code)[kMaxCodeBytes], uint64_t* frame_bytes);
+// is over; compilers move other instructions in between. Returns false if it sets up no frame pointer, or is
+// not understood.
+inline constexpr size_t kMaxPrologueBytes = 96;
+bool DecodePrologue(const unsigned char (&code)[kMaxPrologueBytes], uint64_t* frame_bytes);
 
 // The progress of a function that keeps a frame pointer, according to its next instruction.
 enum class FrameProgress : uint8_t {

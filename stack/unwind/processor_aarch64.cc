@@ -38,7 +38,7 @@ CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return
 uint64_t StubPointer(const unsigned char (&)[kMaxCodeBytes], uint64_t) { return 0; }
 
 // Compilers for arm64 save the frame pointer in every function that calls, so there is nothing to recover.
-bool DecodePrologue(const unsigned char (&)[kMaxCodeBytes], uint64_t*) { return false; }
+bool DecodePrologue(const unsigned char (&)[kMaxPrologueBytes], uint64_t*) { return false; }
 
 FrameProgress ProgressAt(const unsigned char (&code)[kMaxCodeBytes]) {
   const unsigned char* at = code;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
+#include <string_view>
 
 #include "stack/unwind/processor.h"
 
@@ -26,21 +27,79 @@ bool IsMoveToFramePointer(const unsigned char* code) {
   return code[0] == 0x48 && ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
 }
 
+// Whether a SIB byte follows this ModRM byte.
+bool HasScaledIndex(unsigned char modrm) { return modrm >> 6 != 3 && (modrm & 7) == 4; }
+
+// The bytes of a ModRM operand at `code`: with its SIB byte and its displacement.
+size_t OperandBytes(const unsigned char* code) {
+  const unsigned mod = code[0] >> 6;
+  const unsigned rm = code[0] & 7;
+  if (mod == 3) return 1;
+  const size_t size = 1 + (HasScaledIndex(code[0]) ? 1 : 0);
+  if (mod == 1) return size + 1;
+  if (mod == 2 || rm == 5) return size + 4;
+  return HasScaledIndex(code[0]) && (code[1] & 7) == 5 ? size + 4 : size;
+}
+
 // The length of `call *operand` with this ModRM byte, without a prefix; 0 if it is not such a call, or
 // longer than `room`.
 size_t IndirectCallBytes(const unsigned char* code, size_t room) {
   constexpr unsigned char kGroup5 = 0xff;
-  unsigned mod = code[1] >> 6;
-  unsigned operation = code[1] >> 3 & 7;
-  unsigned rm = code[1] & 7;
   constexpr unsigned kCall = 2;
-  if (code[0] != kGroup5 || operation != kCall) return 0;
-  if (mod == 3) return 2;
-  if (rm == 4 && room < 3) return 0;
-  size_t size = 2 + (rm == 4 ? 1 : 0);
-  if (mod == 1) return size + 1;
-  if (mod == 2 || rm == 5) return size + 4;
-  return rm == 4 && (code[2] & 7) == 5 ? size + 4 : size;
+  if (code[0] != kGroup5 || (code[1] >> 3 & 7) != kCall) return 0;
+  if (HasScaledIndex(code[1]) && room < 3) return 0;
+  return 1 + OperandBytes(code + 1);
+}
+
+bool IsIn(unsigned char byte, std::string_view bytes) {
+  return bytes.find(static_cast<char>(byte)) != std::string_view::npos;
+}
+
+// The length of an instruction that compilers move between those of a prologue: it neither jumps nor changes
+// the stack pointer by itself. 0 for any other. Source: Intel SDM, volume 2, appendix A.
+size_t MovedInstructionBytes(const unsigned char* code) {
+  using std::literals::operator""sv;
+  size_t at = 0;
+  const bool is_short = code[at] == 0x66;
+  constexpr size_t kMostPrefixes = 3;
+  while (at < kMostPrefixes && IsIn(code[at], "\x66\xf2\xf3\x64\x65"sv)) ++at;
+  const bool is_wide = (code[at] & 0xf8) == 0x48;
+  if ((code[at] & 0xf0) == 0x40) ++at;
+  const unsigned char operation = code[at++];
+  const size_t immediate = is_short ? 2 : 4;
+  if (operation == 0x0f) {
+    const unsigned char second = code[at++];
+    const bool is_moved =
+        (second & 0xf0) == 0x40 || IsIn(second,
+                                        "\x10\x11\x12\x14\x16\x1f\x28\x29\x54\x57"
+                                        "\x60\x61\x62\x6c\x6e\x6f\x7e\x7f\xaf\xb6\xb7\xbe\xbf\xd6\xef"sv);
+    if (is_moved) return at + OperandBytes(code + at);
+    return IsIn(second, "\x70\xc6"sv) ? at + OperandBytes(code + at) + 1 : 0;
+  }
+  if ((operation & 0xf8) == 0xb8) return at + (is_wide ? 8 : immediate);
+  if (operation < 0x40 && (operation & 7) < 4) return at + OperandBytes(code + at);
+  if (IsIn(operation, "\x63\x84\x85\x88\x89\x8a\x8b\x8d"sv)) return at + OperandBytes(code + at);
+  if (IsIn(operation, "\x6b\x80\x83\xc0\xc1\xc6"sv)) return at + OperandBytes(code + at) + 1;
+  if (IsIn(operation, "\x69\x81\xc7"sv)) return at + OperandBytes(code + at) + immediate;
+  return 0;
+}
+
+// `and $-n,%rsp`: the code does not say by how much.
+bool IsAlignment(const unsigned char* code) {
+  return code[0] == 0x48 && (code[1] == 0x83 || code[1] == 0x81) && code[2] == 0xe4;
+}
+
+// Whether it is `sub $n,%rsp` or `add $-n,%rsp`; if so, sets n and the length.
+bool IsSubtraction(const unsigned char* code, uint64_t* bytes, size_t* length) {
+  const bool is_byte = code[1] == 0x83;
+  if (code[0] != 0x48 || (!is_byte && code[1] != 0x81)) return false;
+  const int64_t value = is_byte ? Load<int8_t>(code + 3) : Load<int32_t>(code + 3);
+  constexpr unsigned char kFromStackPointer = 0xec;
+  constexpr unsigned char kToStackPointer = 0xc4;
+  if (code[2] != kFromStackPointer && code[2] != kToStackPointer) return false;
+  *bytes = static_cast<uint64_t>(code[2] == kFromStackPointer ? value : -value);
+  *length = is_byte ? 4 : 7;
+  return true;
 }
 
 }  // namespace
@@ -65,22 +124,36 @@ uint64_t StubPointer(const unsigned char (&code)[kMaxCodeBytes], uint64_t addres
   return address + at + 6 + static_cast<uint64_t>(int64_t{Load<int32_t>(code + at + 2)});
 }
 
-bool DecodePrologue(const unsigned char (&code)[kMaxCodeBytes], uint64_t* frame_bytes) {
+bool DecodePrologue(const unsigned char (&code)[kMaxPrologueBytes], uint64_t* frame_bytes) {
+  constexpr size_t kLongestInstruction = 15;
   size_t at = SkipEndBranch(code);
-  if (code[at] != kPushFramePointer || !IsMoveToFramePointer(code + at + 1)) return false;
-  at += 4;
+  if (code[at++] != kPushFramePointer) return false;
+  bool has_frame_pointer = false;
   *frame_bytes = 0;
-  while (at + 8 < kMaxCodeBytes) {
-    bool is_push = (code[at] & 0xf8) == 0x50;
-    bool is_extended_push = code[at] == 0x41 && (code[at + 1] & 0xf8) == 0x50;
-    if (!is_push && !is_extended_push) break;
-    *frame_bytes += 8;
-    at += is_push ? 1 : 2;
+  while (at + kLongestInstruction < kMaxPrologueBytes) {
+    const bool is_push = (code[at] & 0xf8) == 0x50;
+    const bool is_extended_push = code[at] == 0x41 && (code[at + 1] & 0xf8) == 0x50;
+    uint64_t bytes = 0;
+    size_t length = 0;
+    if (IsMoveToFramePointer(code + at)) {
+      has_frame_pointer = true;
+      length = 3;
+    } else if (is_push || is_extended_push) {
+      if (!has_frame_pointer) return false;
+      *frame_bytes += 8;
+      length = is_push ? 1 : 2;
+    } else if (IsAlignment(code + at)) {
+      return false;
+    } else if (IsSubtraction(code + at, &bytes, &length)) {
+      *frame_bytes += bytes;
+      return has_frame_pointer;
+    } else {
+      length = MovedInstructionBytes(code + at);
+    }
+    if (length == 0) break;
+    at += length;
   }
-  bool is_subtract =
-      code[at] == 0x48 && (code[at + 1] == 0x83 || code[at + 1] == 0x81) && code[at + 2] == 0xec;
-  if (is_subtract) *frame_bytes += code[at + 1] == 0x83 ? code[at + 3] : Load<uint32_t>(code + at + 3);
-  return true;
+  return has_frame_pointer;
 }
 
 FrameProgress ProgressAt(const unsigned char (&code)[kMaxCodeBytes]) {

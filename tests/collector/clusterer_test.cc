@@ -124,6 +124,15 @@ TEST(Clusterer, SkipsTheStandardLibraryOfALanguage) {
       ElementsAre("shop.Cart.total (Cart.java)", "shop.Cart.onClick (Cart.java)"));
 }
 
+TEST(Clusterer, BlamesTheFunctionsOfAProgramWithoutAFile) {
+  const auto clusterer = Clusterer::Create("", policies::ClusterBy::kSignificant);
+  EXPECT_THAT(clusterer
+                  ->Assign(ScriptReport("[python]", {"<lambda> (<string>)", "Order.__init__ (<string>)",
+                                                     "compute (<string>)", "<module> (<string>)"}))[1]
+                  .frames,
+              ElementsAre("compute (<string>)", "<module> (<string>)"));
+}
+
 // A library's function that a script calls is the call's business; a program's own is a cause.
 TEST(Clusterer, BlamesTheScriptThatCallsALibrary) {
   const auto clusterer = Clusterer::Create("", policies::ClusterBy::kSignificant);
