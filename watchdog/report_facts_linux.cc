@@ -13,6 +13,7 @@
 #include "base/process/proc_file.h"
 #include "base/process/quiet_thread.h"
 #include "base/process/watched_process.h"
+#include "watchdog/loops/outside_looks.h"
 #include "watchdog/report_facts.h"
 
 namespace lagwatch::watchdog {
@@ -280,6 +281,7 @@ void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts) {
 
 void AddProcessFacts(const WatchTools& tools, FactList* facts) {
   if (base::IsWatchedFromOutside()) facts->AddText("evidence", "outside");
+  if (window_is_unanswered.load(std::memory_order_relaxed)) facts->AddText("window_ping", "unanswered");
   AddMemoryAndThreads(facts);
   AddIfKnown("open_fds", OpenFiles(), facts);
   AddMachine(facts);

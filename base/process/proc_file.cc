@@ -52,6 +52,29 @@ std::string_view ReadSmallFile(const char* path, char* buffer, size_t size_bytes
   return {buffer, size};
 }
 
+bool internal::ForEachLine(const char* path, std::span<char> buffer, LineVisitor visit, void* context) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  size_t filled = 0;
+  bool goes_on = true;
+  while (goes_on) {
+    const ssize_t got = read(fd, buffer.data() + filled, buffer.size() - filled);
+    std::string_view text(buffer.data(), filled + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    for (size_t end; goes_on && (end = text.find('\n')) != std::string_view::npos;
+         text.remove_prefix(end + 1))
+      goes_on = visit(text.substr(0, end), context);
+    if (goes_on && !text.empty() && (got <= 0 || text.size() == buffer.size())) {
+      goes_on = visit(text, context);
+      text.remove_prefix(text.size());
+    }
+    if (got <= 0) break;
+    std::memmove(buffer.data(), text.data(), text.size());
+    filled = text.size();
+  }
+  close(fd);
+  return true;
+}
+
 bool ConsumeHex(std::string_view* text, uint64_t* value) { return Consume(text, value, 16); }
 bool ConsumeDecimal(std::string_view* text, uint64_t* value) { return Consume(text, value, 10); }
 

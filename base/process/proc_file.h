@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace lagwatch::base {
@@ -23,6 +24,11 @@ class TaskPath {
 // The file's first `size_bytes` bytes; an empty view when it cannot be opened. Context: watchdog.
 std::string_view ReadSmallFile(const char* path, char* buffer, size_t size_bytes);
 
+// Calls `visit(line)` for each line of the file, until it returns false. It is read piece by piece; what is
+// longer than `buffer` comes in several lines. False when the file cannot be opened. Context: watchdog.
+template <typename Visit>
+bool ForEachLine(const char* path, std::span<char> buffer, Visit visit);
+
 // Calls `visit(number)` for each entry of the folder that is a number, until it returns false. Context:
 // watchdog.
 template <typename Visit>
@@ -40,24 +46,31 @@ bool ConsumeDecimal(std::string_view* text, uint64_t* value);
 std::optional<uint64_t> NumberInLine(std::string_view lines, std::string_view key);
 
 namespace internal {
+using LineVisitor = bool (*)(std::string_view line, void* context);
+bool ForEachLine(const char* path, std::span<char> buffer, LineVisitor visit, void* context);
 using NumberVisitor = bool (*)(int number, void* context);
 void ForEachNumberIn(const char* folder, NumberVisitor visit, void* context);
 void ForEachThread(NumberVisitor visit, void* context);
 
-template <typename Visit>
-bool Call(int number, void* visit) {
-  return (*static_cast<Visit*>(visit))(number);
+template <typename Visit, typename What>
+bool Call(What what, void* visit) {
+  return (*static_cast<Visit*>(visit))(what);
 }
 }  // namespace internal
 
 template <typename Visit>
+bool ForEachLine(const char* path, std::span<char> buffer, Visit visit) {
+  return internal::ForEachLine(path, buffer, &internal::Call<Visit, std::string_view>, &visit);
+}
+
+template <typename Visit>
 void ForEachNumberIn(const char* folder, Visit visit) {
-  internal::ForEachNumberIn(folder, &internal::Call<Visit>, &visit);
+  internal::ForEachNumberIn(folder, &internal::Call<Visit, int>, &visit);
 }
 
 template <typename Visit>
 void ForEachThread(Visit visit) {
-  internal::ForEachThread(&internal::Call<Visit>, &visit);
+  internal::ForEachThread(&internal::Call<Visit, int>, &visit);
 }
 
 }  // namespace lagwatch::base

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <latch>
 #include <string>
 #include <thread>
@@ -16,6 +17,8 @@ namespace lagwatch::base {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::IsSubsetOf;
 using namespace std::string_view_literals;
 
@@ -54,6 +57,31 @@ class IdleThreads {
   std::vector<int> tids_;
   std::vector<std::thread> threads_;
 };
+
+// The lines that a visitor gets of a file with `text`, read by a buffer of 8 bytes; `most` of them.
+std::vector<std::string> LinesOf(const std::string& text, size_t most = 100) {
+  const std::string path = ::testing::TempDir() + "lines-" + std::to_string(getpid());
+  std::ofstream(path) << text;
+  std::vector<std::string> lines;
+  char buffer[8];
+  EXPECT_TRUE(ForEachLine(path.c_str(), buffer, [&](std::string_view line) {
+    lines.emplace_back(line);
+    return lines.size() < most;
+  }));
+  unlink(path.c_str());
+  return lines;
+}
+
+TEST(ForEachLine, VisitsLinesThatAreLongerThanTheBufferInParts) {
+  EXPECT_THAT(LinesOf("one\ntwo\n"), ElementsAre("one", "two"));
+  EXPECT_THAT(LinesOf("one\n\nthree"), ElementsAre("one", "", "three"));
+  EXPECT_THAT(LinesOf("a line of 22 characters\nend\n"),
+              ElementsAre("a line o", "f 22 cha", "racters", "end"));
+  EXPECT_THAT(LinesOf("one\ntwo\nthree\n", 2), ElementsAre("one", "two"));
+  EXPECT_THAT(LinesOf(""), IsEmpty());
+  char buffer[8];
+  EXPECT_FALSE(ForEachLine("/no/such/file", buffer, [](std::string_view) { return true; }));
+}
 
 TEST(ForEachThread, VisitsEveryThreadEvenWhenOneReadOfTheDirectoryCannotHoldThem) {
   IdleThreads idle(300);

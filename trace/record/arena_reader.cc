@@ -140,7 +140,8 @@ class CodeReader {
     if (node.flags == StackNodeBytes::kAddress || node.module >= arena_.module_count()) return false;
     const ArenaModule& module = arena_.modules()[node.module];
     const std::string_view path(module.path, std::min<size_t>(module.path_size, sizeof module.path));
-    return path.ends_with("/liblagwatch-preload.so");
+    return path.ends_with("/liblagwatch-preload.so") ||
+           path.ends_with("/liblagwatch-preload.so (deleted)");  // from memory, in a container
   }
 
   uint32_t FrameOf(const StackNodeBytes& node) {

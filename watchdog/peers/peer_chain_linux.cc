@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <optional>
 
 #include "base/clock.h"
@@ -40,14 +42,29 @@ int64_t SwitchesOf(int32_t tid) {
 }
 
 // A thread in uninterruptible sleep may hold the lock of its process's memory map, which reading the map
-// waits for.
+// waits for; not one that waits for its writes to be on the disk, as lagwatch's own do in a peer that has
+// just reported the same freeze.
+bool MayHoldMemoryMap(int32_t tid) {
+  if (stack::ReadThreadStateLetter(tid) != 'D') return false;
+  stack::BlockedThread blocked;
+  if (stack::ReadThreadActivity(tid, &blocked) != stack::ThreadActivity::kBlocked) return true;
+  return blocked.syscall_number != SYS_fsync && blocked.syscall_number != SYS_fdatasync;
+}
+
+// A thread that is only about to go on, as a peer's own watchdog often is at that moment, is waited for.
 bool MayReadMemory() {
-  bool is_any_stuck = false;
-  base::ForEachThread([&](int tid) {
-    is_any_stuck = stack::ReadThreadStateLetter(tid) == 'D';
-    return !is_any_stuck;
-  });
-  return !is_any_stuck;
+  constexpr int kLooks = 10;
+  constexpr timespec kBetweenLooks{.tv_sec = 0, .tv_nsec = 1 * base::kNsPerMs};
+  for (int look = 0; look < kLooks; ++look) {
+    if (look != 0) nanosleep(&kBetweenLooks, nullptr);
+    bool is_any_stuck = false;
+    base::ForEachThread([&](int tid) {
+      is_any_stuck = MayHoldMemoryMap(tid);
+      return !is_any_stuck;
+    });
+    if (!is_any_stuck) return true;
+  }
+  return false;
 }
 
 // Another process is the watched one, unless it is the watched one anyway.

@@ -129,52 +129,33 @@ bool SetDescriptor(int32_t tid, int descriptor, int64_t deadline_ns, PeerTarget*
 
 // Whether `pid` has the file mapped that the watched process has at `address`.
 bool SharesMemory(uint64_t address, int32_t pid) {
-  char own[16 * 1024];
+  char lines[16 * 1024];
   uint64_t inode = 0;
-  const int fd = open(base::ProcessPath("maps").c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  size_t filled = 0;
-  const auto take_lines = [&](auto visit) {
-    for (;;) {
-      const ssize_t got = read(fd, own + filled, sizeof own - filled);
-      if (got <= 0) return;
-      std::string_view text(own, filled + static_cast<size_t>(got));
-      for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
-        visit(text.substr(0, end));
-      std::memmove(own, text.data(), text.size());
-      filled = text.size() == sizeof own ? 0 : text.size();
-    }
-  };
-  take_lines([&](std::string_view line) {
+  base::ForEachLine(base::ProcessPath("maps").c_str(), lines, [&](std::string_view line) {
     uint64_t begin = 0;
     uint64_t end = 0;
-    if (!base::ConsumeHex(&line, &begin) || line.empty()) return;
+    if (!base::ConsumeHex(&line, &begin) || line.empty()) return true;
     line.remove_prefix(1);
-    if (!base::ConsumeHex(&line, &end) || address < begin || address >= end || line.size() < 6) return;
-    if (line[4] != 's') return;  // " rw-s"
+    if (!base::ConsumeHex(&line, &end) || address < begin || address >= end || line.size() < 6) return true;
+    if (line[4] != 's') return false;  // " rw-s"
     line.remove_prefix(6);
     uint64_t ignored = 0;
-    if (!base::ConsumeHex(&line, &ignored) || !base::ConsumeHex(&line, &ignored) || line.empty()) return;
+    if (!base::ConsumeHex(&line, &ignored) || !base::ConsumeHex(&line, &ignored) || line.empty())
+      return false;
     line.remove_prefix(1);
     if (base::ConsumeHex(&line, &ignored)) base::ConsumeDecimal(&line, &inode);
+    return false;
   });
-  close(fd);
   if (inode == 0) return false;
   char path[32];
   std::snprintf(path, sizeof path, "/proc/%d/maps", pid);
   char wanted[32];
   const int size = std::snprintf(wanted, sizeof wanted, " %lu ", static_cast<unsigned long>(inode));
-  const int other = open(path, O_RDONLY | O_CLOEXEC);
-  if (other < 0) return false;
   bool is_found = false;
-  size_t kept = 0;
-  for (ssize_t got; !is_found && (got = read(other, own + kept, sizeof own - kept)) > 0;) {
-    const std::string_view text(own, kept + static_cast<size_t>(got));
-    is_found = text.find({wanted, static_cast<size_t>(size)}) != std::string_view::npos;
-    kept = std::min<size_t>(text.size(), sizeof wanted);
-    std::memmove(own, text.data() + text.size() - kept, kept);
-  }
-  close(other);
+  base::ForEachLine(path, lines, [&](std::string_view line) {
+    is_found = line.find({wanted, static_cast<size_t>(size)}) != std::string_view::npos;
+    return !is_found;
+  });
   return is_found;
 }
 

@@ -85,7 +85,7 @@ TEST_F(RecordingsTest, HaveAllThreadsFromTheStartToTheStop) {
   EXPECT_FALSE(recording.is_on());
   const trace::Trace trace = ReadFile();
   EXPECT_GE(SamplesOf(trace, gettid()), 5u);
-  EXPECT_GE(SamplesOf(trace, other.tid()), 5u);
+  EXPECT_GE(SamplesOf(trace, other.tid()), 1u);
   EXPECT_GE(trace.end_ns - trace.begin_ns, kWorkNs * 9 / 10);
 }
 
@@ -97,7 +97,7 @@ TEST_F(RecordingsTest, HaveOnlyTheChosenThreads) {
   usleep(1000);
   ASSERT_TRUE(recording.Stop(path_)) << recording.why_not();
   const trace::Trace trace = ReadFile();
-  EXPECT_GE(SamplesOf(trace, other.tid()), 5u);
+  EXPECT_GE(SamplesOf(trace, other.tid()), 1u);
   ASSERT_EQ(trace.threads.size(), 1u);
 }
 
