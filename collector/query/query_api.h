@@ -54,6 +54,8 @@ class QueryApi {
   Answer MissingSymbols(const QueryString& query) const;
   // Adds "exit" to the answer's entries, which are those of `reports`.
   base::Status AddExits(std::span<const ReportRow> reports, Json& answer) const;
+  // Adds "reports" to the owners of `report`'s waits that are processes with a watchdog of their own.
+  base::Status AddReportsOfOwners(const ReportRow& row, const report::Report& report, Json* answer) const;
   Response Report(std::string_view id, const QueryString& query) const;
   // The answer as text.
   base::Result<std::string> ReportJson(const StoredReport& stored) const;

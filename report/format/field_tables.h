@@ -98,7 +98,7 @@ inline constexpr auto kWaitTable = [](auto& part, auto visit) {
          visit(kOwnerName, part.owner_name) || visit(kOwnerStack, PlusOne(part.owner_stack)) ||
          visit(kPid, part.pid) || visit(kOwnerPid, part.owner_pid) ||
          visit(kOwnerProcess, part.owner_process) || visit(kOwnerState, part.owner_state) ||
-         visit(kIsOwnerIdle, part.is_owner_idle);
+         visit(kIsOwnerIdle, part.is_owner_idle) || visit(kOwnerSessionId, part.owner_session_id);
 };
 
 inline constexpr auto kVerdictTable = [](auto& part, auto visit) {

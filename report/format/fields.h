@@ -127,6 +127,7 @@ enum class WaitField : pbf_tag_type {
   kOwnerProcess = 12,
   kOwnerState = 13,
   kIsOwnerIdle = 14,
+  kOwnerSessionId = 15,
 };
 enum class CpuField : pbf_tag_type { kWindowNs = 1, kThreadNs = 2, kProcessNs = 3 };
 enum class SymbolField : pbf_tag_type { kModule = 1, kFunctionOffset = 2, kName = 3 };

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "policies/cluster/cause_key.h"
+#include "sdk/run/peer_session.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -106,6 +107,9 @@ void HangEncoder::EncodeWaits(const watchdog::HangEvent& event, report::ReportEn
     told.stack = EncodeOptionalStack(wait.frames, event, encoder, wait.modules);
     told.owner_name = owner_name.view();
     told.owner_process = owner_process.view();
+    // Its map was just read for the stack: this does not wait.
+    if (wait.owner_modules != nullptr)
+      told.owner_session_id = SessionOfPeer(static_cast<int32_t>(wait.owner_pid));
     told.owner_stack = EncodeOptionalStack(wait.owner_frames, event, encoder, wait.owner_modules);
     encoder->AddWait(told);
   }

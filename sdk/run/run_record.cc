@@ -114,6 +114,11 @@ RunHeader ToHeader(const RunFacts& facts, bool keeps_lock) {
   return header;
 }
 
+bool IsWhole(const RunHeader& header) {
+  return header.magic == kRunMagic && header.version >= kRunVersion && header.version <= kMaskedRunVersion &&
+         header.crc32c == HeaderCrc32c(header);
+}
+
 uint32_t ProgressCrc32c(const RunProgress& progress) {
   return base::Crc32c(&progress, offsetof(RunProgress, crc32c));
 }

@@ -191,6 +191,8 @@ enum class RunFile {
 
 // The header as it goes into the file.
 RunHeader ToHeader(const RunFacts& facts, bool keeps_lock);
+// Whether it is one of a version that is known, as it was written.
+bool IsWhole(const RunHeader& header);
 uint32_t ProgressCrc32c(const RunProgress& progress);
 uint32_t UsageCrc32c(const RunUsage& usage);
 // Trusts no byte. `record` is set for kRecord only.

@@ -112,6 +112,7 @@ TEST(ReportFormat, WaitsKeepTheirLocksAndReferences) {
   EXPECT_EQ(across.owner_process, "viewer");
   EXPECT_EQ(across.owner_state, 'S');
   EXPECT_TRUE(across.is_owner_idle);
+  EXPECT_EQ(across.owner_session_id, testing::kPeerSession);
   EXPECT_EQ(across.owner_stack, kNoStack);
 }
 

@@ -67,6 +67,8 @@ inline constexpr policies::DiscountedTime kFullDiscount{
     .suspended_ns = 21, .stopped_ns = 22, .late_ns = 23, .debugger_pid = 24};
 
 // Sets every field there is, so that none can be forgotten by a test.
+inline const base::Uuid kPeerSession = IdOf("peer-session-012");
+
 inline void EncodeFullReport(report::ReportEncoder* encoder) {
   encoder->SetHeader({.id = IdOf("id-0123456789abc"),
                       .session_id = IdOf("session-01234567"),
@@ -124,7 +126,8 @@ inline void EncodeFullReport(report::ReportEncoder* encoder) {
                     .owner_pid = 15,
                     .owner_process = "viewer",
                     .owner_state = 'S',
-                    .is_owner_idle = true});
+                    .is_owner_idle = true,
+                    .owner_session_id = kPeerSession});
   encoder->SetWaitOutcome(report::WaitOutcome::kDeadlock);
   encoder->SetVerdict(kFullVerdict);
   encoder->SetDiscount(kFullDiscount);

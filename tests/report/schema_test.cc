@@ -135,6 +135,7 @@ constexpr char kExpectedBatch[] = R"(reports {
     owner_process: "viewer"
     owner_state: "S"
     is_owner_idle: true
+    owner_session_id: "peer-session-012"
   }
   wait_outcome: DEADLOCK
   level: LEVEL_ANR

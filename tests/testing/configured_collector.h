@@ -40,6 +40,11 @@ class ConfiguredCollector {
     std::filesystem::rename(data_ + "/new", data_ + "/config.json");
   }
 
+  std::string admin_token() const {
+    std::string token;
+    std::ifstream(data_ + "/admin-token") >> token;
+    return token;
+  }
   const std::string& endpoint() const { return endpoint_; }
   const std::string& config_key() const { return config_key_; }
 

@@ -173,6 +173,8 @@ class StackWriter {
         AddProcess(wait.owner_pid, wait.owner_process, &json["owner"]);
         json["owner"]["state"] = std::string(1, wait.owner_state);
         json["owner"]["idle"] = wait.is_owner_idle;
+        if (wait.owner_session_id != base::Uuid{})
+          json["owner"]["session_id"] = base::ToString(wait.owner_session_id);
       }
       waits.push_back(std::move(json));
     }

@@ -298,6 +298,12 @@ Result<std::vector<FrameSummary>> ClickHouseStore::Frames(const ReportFilter& fi
   });
 }
 
+Result<std::vector<ReportRow>> ClickHouseStore::ReportsOfRun(const base::Uuid& session_id,
+                                                             int64_t first_wall_ms, int64_t last_wall_ms,
+                                                             int64_t limit) {
+  return Guarded([&] { return hangs_.OfRun(session_id, first_wall_ms, last_wall_ms, limit); });
+}
+
 Result<std::vector<RunEndRow>> ClickHouseStore::RunEndsOf(std::span<const base::Uuid> session_ids) {
   return Guarded([&] { return usage_.RunEndsOf(session_ids); });
 }

@@ -84,6 +84,8 @@ class ClickHouseStore final : public Store {
   base::Status PutNote(const ClusterNote& note) override;
   base::Result<std::vector<ClusterNote>> Notes() override;
   base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override;
+  base::Result<std::vector<ReportRow>> ReportsOfRun(const base::Uuid& session_id, int64_t first_wall_ms,
+                                                    int64_t last_wall_ms, int64_t limit) override;
   base::Result<std::vector<RunEndRow>> RunEndsOf(std::span<const base::Uuid> session_ids) override;
   base::Result<std::vector<ExitCount>> CountExits(const ReportFilter& filter) override;
   base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override;

@@ -175,6 +175,16 @@ std::vector<base::Uuid> ReadIds(Database* database, const base::Uuid& first, con
       .All([](const Statement& row) { return row.Id(0); });
 }
 
+std::vector<ReportRow> ReadReportsOfRun(Database* database, const base::Uuid& session_id,
+                                        int64_t first_wall_ms, int64_t last_wall_ms, int64_t limit) {
+  static const std::string sql = Select(
+      "(SELECT * FROM reports WHERE session_id = ? AND id >= ? AND id < ? ORDER BY id LIMIT ?) AS reports",
+      " ORDER BY reports.id");
+  return database->Use(sql.c_str())
+      .Bind(session_id, FirstIdAt(first_wall_ms), FirstIdAt(last_wall_ms + 1), limit)
+      .All([](const Statement& row) { return ReadRow(row); });
+}
+
 std::optional<int64_t> ReadNewestDay(Database* database) {
   std::optional<int64_t> newest;
   for (const char* sql : {"SELECT max(id) FROM reports", "SELECT max(id) FROM usage",

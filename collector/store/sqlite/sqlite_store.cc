@@ -344,6 +344,13 @@ Status SqliteStore::ForEachUsage(const ReportFilter& filter,
   return Read([&](Database* database) { ReadEachUsage(database, filter, visit); });
 }
 
+Result<std::vector<ReportRow>> SqliteStore::ReportsOfRun(const base::Uuid& session_id, int64_t first_wall_ms,
+                                                         int64_t last_wall_ms, int64_t limit) {
+  return Read([&](Database* database) {
+    return ReadReportsOfRun(database, session_id, first_wall_ms, last_wall_ms, limit);
+  });
+}
+
 Result<std::vector<RunEndRow>> SqliteStore::RunEndsOf(std::span<const base::Uuid> session_ids) {
   return Read([&](Database* database) { return ReadRunEnds(database, session_ids); });
 }

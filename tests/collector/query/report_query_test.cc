@@ -83,6 +83,49 @@ TEST(QueryApi, ShowsWhoWaitsForWhom) {
   EXPECT_TRUE(last["owner"].is_null());
 }
 
+TEST(QueryApi, LeadsToTheReportsOfAnAwaitedProcessThatIsWatchedItself) {
+  MemoryCollector collector;
+  const auto at = [](SampleReport* report, int64_t begin_ms, int64_t lasts_ms) {
+    report->header.id = report->header.hang_id = base::CreateUuidV7(begin_ms + 500);
+    report->header.start_wall_ms = begin_ms;
+    report->header.elapsed_ns = lasts_ms * 1'000'000;
+  };
+  constexpr int64_t kBeginMs = 1'700'000'100'000;
+  SampleReport client, earlier, meanwhile, again;
+  at(&client, kBeginMs, 2000);
+  at(&earlier, kBeginMs - 5000, 2000);
+  at(&meanwhile, kBeginMs - 1000, 2500);
+  at(&again, kBeginMs + 1000, 2500);
+  again.header.hang_id = meanwhile.header.id;
+  for (SampleReport* one : {&earlier, &meanwhile, &again}) {
+    one->header.session_id = base::CreateUuidV7(kBeginMs - 10'000);
+    one->header.app = "service";
+    one->header.loop = "bus";
+  }
+  again.header.session_id = earlier.header.session_id = meanwhile.header.session_id;
+  client.waits = {{.fields = {.tid = 4712,
+                              .lock = {.kind = report::LockKind::kBusCall,
+                                       .waits_for = report::WaitsFor::kOwner,
+                                       .owner_tid = 77},
+                              .owner_pid = 77,
+                              .owner_process = "service",
+                              .owner_state = 'S',
+                              .owner_session_id = meanwhile.header.session_id}}};
+  const auto owner = [&] {
+    return collector.Get("/v1/reports/" + base::ToString(client.header.id))["waits"][0]["owner"];
+  };
+  collector.Submit({client});
+  EXPECT_EQ(owner()["session_id"], base::ToString(meanwhile.header.session_id));
+  EXPECT_EQ(owner()["reports"], Json::array());
+  collector.Submit({earlier, meanwhile, again}, {EncodeEnd(earlier.header.id, 2'000'000'000)});
+  const Json reports = owner()["reports"];
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_EQ(reports[0]["id"], base::ToString(meanwhile.header.id));
+  EXPECT_EQ(reports[0]["app"], "service");
+  EXPECT_EQ(reports[0]["loop"], "bus");
+  EXPECT_EQ(reports[0]["duration_ms"], 2500);
+}
+
 TEST(QueryApi, ShowsTheCircumstances) {
   MemoryCollector collector;
   SampleReport report;

@@ -73,6 +73,29 @@ report::RunEnd RunEndOf(const SampleReport& report, policies::ExitReason reason)
 
 std::string KindOf(Store* store, const base::Uuid& id) { return store->FindReport(id)->value().row.kind; }
 
+TEST(Store, FindsTheReportsOfARunInATime) {
+  MemoryCollector collector;
+  SampleReport before, one, other, after, foreign;
+  before.header.id = before.header.hang_id = base::CreateUuidV7(1'700'000'000'000);
+  one.header.id = one.header.hang_id = base::CreateUuidV7(1'700'000'010'000);
+  other.header.id = other.header.hang_id = base::CreateUuidV7(1'700'000'020'000);
+  after.header.id = after.header.hang_id = base::CreateUuidV7(1'700'000'020'001);
+  foreign.header.id = foreign.header.hang_id = base::CreateUuidV7(1'700'000'010'001);
+  for (SampleReport* of_the_run : {&before, &other, &after})
+    of_the_run->header.session_id = one.header.session_id;
+  collector.Submit({before, one, other, after, foreign});
+  const auto found = [&](int64_t limit) {
+    const auto rows =
+        collector.store->ReportsOfRun(one.header.session_id, 1'700'000'000'001, 1'700'000'020'000, limit);
+    EXPECT_TRUE(rows.ok()) << rows.status().message();
+    std::vector<base::Uuid> ids;
+    for (const ReportRow& row : rows.ok() ? *rows : std::vector<ReportRow>()) ids.push_back(row.id);
+    return ids;
+  };
+  EXPECT_THAT(found(10), ElementsAre(one.header.id, other.header.id));
+  EXPECT_THAT(found(1), ElementsAre(one.header.id));
+}
+
 class StoreRunEnd : public ::testing::Test {
  protected:
   RunEndRow FoundEnd() const {

@@ -55,6 +55,9 @@ test("in a report", async () => {
     await page.locator(".flame-graph g.frame").first().waitFor();
     for (const details of await page.locator("details").all())
       await details.evaluate((element) => (element.open = true));
+    const own = page.locator(".waits").getByRole("link", { name: /itself froze for/ });
+    assert.equal(await own.getAttribute("href"), `/reports/${report.id}`);
+    assert.match(await own.textContent(), /^<img src=x onerror.* itself froze for 90 s$/s);
   });
 });
 

@@ -206,11 +206,14 @@ class Seeder {
     report.stack = {text, text + "2", "\"'><svg onload=document.title='owned'>", "main"};
     report.threads = {{text, {text}}};
     report.waits = {{.fields = {.tid = header.tid,
-                                .lock = {.address = 0x1234,
-                                         .kind = report::LockKind::kMutex,
+                                .lock = {.kind = report::LockKind::kMutex,
                                          .waits_for = report::WaitsFor::kOwner,
                                          .owner_tid = static_cast<int32_t>(header.tid) + 1},
-                                .owner_name = text},
+                                .owner_name = text,
+                                .owner_pid = 7,
+                                .owner_process = text,
+                                .owner_state = 'S',
+                                .owner_session_id = header.session_id},  // of this report
                      .stack = report.stack,
                      .owner_stack = {text + "3", "main"}}};
     report.wait_outcome = report::WaitOutcome::kLock;

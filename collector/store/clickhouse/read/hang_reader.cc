@@ -96,6 +96,19 @@ std::vector<ReportRow> HangReader::Newest(const ReportFilter& filter, int64_t li
   return found;
 }
 
+std::vector<ReportRow> HangReader::OfRun(const base::Uuid& session_id, int64_t first_wall_ms,
+                                         int64_t last_wall_ms, int64_t limit) {
+  const base::Uuid first = FirstIdAt(first_wall_ms);
+  const base::Uuid end = FirstIdAt(last_wall_ms + 1);
+  std::vector<base::Uuid> ids;
+  source_.Select("id", kReports,
+                 " WHERE session_id = " + SqlId(session_id) + " AND id >= " + SqlId(first) + " AND id < " +
+                     SqlId(end) + " AND day >= " + DateOf(DayOf(first)) + " AND day <= " +
+                     DateOf(DayOf(end)) + " ORDER BY id LIMIT 1 BY id LIMIT " + std::to_string(limit),
+                 "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
+  return WithIds(ids);
+}
+
 // The first and the last that have reports; the last is before the first when there are none.
 std::pair<int64_t, int64_t> HangReader::Days() {
   std::pair<int64_t, int64_t> days(INT64_MAX, INT64_MIN);

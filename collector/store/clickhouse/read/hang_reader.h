@@ -34,6 +34,9 @@ class HangReader {
   // The newest id first, of those before the id `before`.
   std::vector<ReportRow> Newest(const ReportFilter& filter, int64_t limit,
                                 const std::optional<base::Uuid>& before);
+  // See Store::ReportsOfRun.
+  std::vector<ReportRow> OfRun(const base::Uuid& session_id, int64_t first_wall_ms, int64_t last_wall_ms,
+                               int64_t limit);
   // Those that are there, in the order of ids.
   std::vector<ReportRow> WithIds(std::span<const base::Uuid> ids);
   std::vector<StoredReport> StoredWithIds(std::span<const base::Uuid> ids);

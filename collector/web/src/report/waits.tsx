@@ -2,6 +2,7 @@
 // The wait chain: from the frozen thread to the one that holds it up, or a cycle.
 import type { Wait } from "../api/types";
 import { shortName } from "../format/frames";
+import { duration } from "../format/numbers";
 import { ownerWord } from "./report_text";
 
 interface ThreadAt {
@@ -13,12 +14,14 @@ interface ThreadAt {
   readonly idle?: boolean;
 }
 
+type OwnReports = NonNullable<Wait["owner"]>["reports"];
+
 function stateOf(thread: ThreadAt): string {
   if (thread.idle) return "idle: it did not answer";
   return thread.state === "T" ? "stopped" : thread.state === "R" ? "running" : "";
 }
 
-function Thread({ thread, role }: { thread: ThreadAt; role: string }) {
+function Thread({ thread, role, own }: { thread: ThreadAt; role: string; own: OwnReports }) {
   return (
     <div class={`waits-thread ${role}`}>
       {thread.process && (
@@ -31,6 +34,13 @@ function Thread({ thread, role }: { thread: ThreadAt; role: string }) {
       <div class="mono" title={thread.at ?? ""}>
         {thread.at ? shortName(thread.at) : <span class="muted">no stack</span>}
       </div>
+      {own?.map((report) => (
+        <div key={report.id}>
+          <a href={`/reports/${report.id}`}>
+            {report.app} itself froze for {duration(report.duration_ms)}
+          </a>
+        </div>
+      ))}
     </div>
   );
 }
@@ -52,7 +62,7 @@ export function Waits({ waits, deadlock }: { waits: readonly Wait[]; deadlock: b
     >
       {waits.map((wait, i) => (
         <li key={i}>
-          <Thread thread={wait} role={i === 0 ? "frozen" : ""} />
+          <Thread thread={wait} role={i === 0 ? "frozen" : ""} own={waits[i - 1]?.owner?.reports} />
           <div class="waits-lock">
             <span aria-hidden="true">↓</span> waits for <b>{wait.kind}</b>{" "}
             <span class="mono muted">{wait.lock}</span>
@@ -63,7 +73,7 @@ export function Waits({ waits, deadlock }: { waits: readonly Wait[]; deadlock: b
       ))}
       {last?.owner && (
         <li>
-          <Thread thread={last.owner} role={deadlock ? "deadlocked" : "owner"} />
+          <Thread thread={last.owner} role={deadlock ? "deadlocked" : "owner"} own={last.owner.reports} />
           {deadlock && (
             <div class="waits-lock bad">
               <span aria-hidden="true">↺</span> deadlock: it waits for one of the threads above
