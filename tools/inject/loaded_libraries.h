@@ -28,9 +28,11 @@ struct CodeRange {
 // A library's exported functions.
 class LoadedLibrary {
  public:
-  // Of process `pid`, by the start of its file name. Errors: kNotFound if none is loaded, kInvalid if its
+  // Of process `pid`, by the start of its file name. One that was loaded from memory (`memfd`) has the
+  // symbols of the file `original`, if that is the same. Errors: kNotFound if none is loaded, kInvalid if its
   // file cannot be read.
-  static base::Result<LoadedLibrary> Find(pid_t pid, std::string_view name_start);
+  static base::Result<LoadedLibrary> Find(pid_t pid, std::string_view name_start,
+                                          const std::string& original = "");
 
   // 0 if it has no such function. Functions that choose their code when they are loaded are not found.
   uint64_t AddressOf(std::string_view function) const { return RangeOf(function).begin; }

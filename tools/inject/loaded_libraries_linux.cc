@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "tools/inject/loaded_libraries.h"
+#include "tools/inject/process_memory.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -34,6 +35,18 @@ std::vector<Entry> TableIn(const std::string& file, uint64_t offset, uint64_t by
   return entries;
 }
 
+constexpr std::string_view kMemoryFile = "/memfd:";
+
+// Whether what is mapped at `address` is this file: its first page has the identifier of its build.
+bool BeginsLike(pid_t pid, uint64_t address, const std::string& path) {
+  constexpr size_t kPageBytes = 4096;
+  std::string mapped(kPageBytes, '\0');
+  std::string own(kPageBytes, '\0');
+  std::ifstream file(path, std::ios::binary);
+  return file.read(own.data(), kPageBytes) &&
+         ReadMemory(pid, address, mapped.data(), kPageBytes) == kPageBytes && mapped == own;
+}
+
 }  // namespace
 
 bool HasLoaded(pid_t pid, std::string_view name_start) {
@@ -46,7 +59,8 @@ bool HasLoaded(pid_t pid, std::string_view name_start) {
   return false;
 }
 
-base::Result<LoadedLibrary> LoadedLibrary::Find(pid_t pid, std::string_view name_start) {
+base::Result<LoadedLibrary> LoadedLibrary::Find(pid_t pid, std::string_view name_start,
+                                                const std::string& original) {
   const std::string process = "/proc/" + std::to_string(pid);
   std::ifstream maps(process + "/maps");
   LoadedLibrary library;
@@ -69,6 +83,11 @@ base::Result<LoadedLibrary> LoadedLibrary::Find(pid_t pid, std::string_view name
   }
   if (library.path_.empty())
     return base::Status(base::StatusCode::kNotFound, "it has not loaded " + std::string(name_start));
+  if (library.path_.starts_with(kMemoryFile)) {
+    if (!BeginsLike(pid, library.base_, original) || !library.ReadSymbols(original))
+      return base::Status(base::StatusCode::kInvalid, "it has loaded another version of " + original);
+    return library;
+  }
   if (!library.ReadSymbols(process + "/root" + library.path_) && !library.ReadSymbols(library.path_))
     return base::Status(base::StatusCode::kInvalid, "the symbols of " + library.path_ + " cannot be read");
   return library;

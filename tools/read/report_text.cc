@@ -348,6 +348,16 @@ std::string OfProcess(const Json& thread) {
          ThreadName(thread) + At(thread);
 }
 
+// "; its own reports: 01932d5c-… (2.1 s)", or the id of its run.
+std::string OwnReports(const Json& owner) {
+  if (!owner.contains("session_id")) return "";
+  std::string own;
+  for (const Json& report : owner.value("reports", Json::array()))
+    own += (own.empty() ? "; its own reports: " : ", ") + Text(report, "id") +
+           Format(" (%.1f s)", report.at("duration_ms").get<double>() / 1000);
+  return own.empty() ? "; watched itself, as run " + Text(owner, "session_id") : own;
+}
+
 std::string StateOf(const Json& owner) {
   if (owner.at("idle").get<bool>()) return ", idle: it did not answer";
   const std::string state = Text(owner, "state");
@@ -364,7 +374,7 @@ std::string WaitedFor(const Json& wait) {
   std::string for_whom = Text(wait, "for");
   const Json& owner = wait.at("owner");
   if (owner.is_object() && owner.contains("process")) {
-    const std::string whom = OfProcess(owner) + StateOf(owner);
+    const std::string whom = OfProcess(owner) + StateOf(owner) + OwnReports(owner);
     if (kind == "child") return "for the end of " + whom;
     if (kind == "mutex" || kind == "file-lock") return "for " + lock + " held by " + whom;
     return "for an answer (" + lock + ") of " + whom;

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "base/text.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
+#include "tools/containers.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/run/attach_until.h"
@@ -39,6 +41,7 @@ struct AttachOptions : WatchFlags {
   sdk::PreloadConfig config;
   std::string until;
   std::string target;
+  std::string container;
 };
 
 // A JVM's main class or archive, as it is written in its command line.
@@ -52,8 +55,14 @@ bool HasArgument(const fs::path& process, const std::string& text) {
   return false;
 }
 
-// The process that a PID or a name means. Errors: kNotFound, and kInvalid if a name means several.
-base::Result<pid_t> FindProcess(const std::string& target) {
+// The process that a PID or a name means; in a container, whose first one is meant by no name. Errors:
+// kNotFound, and kInvalid if a name means several.
+base::Result<pid_t> FindProcess(const std::string& target, const std::string& container_name = "") {
+  std::optional<Container> container;
+  if (!container_name.empty()) container = LAGWATCH_TRY(Container::Find(container_name));
+  if (container && target.empty()) return container->first_process();
+  if (target.empty())
+    return base::Status(base::StatusCode::kInvalid, "say which process: its id or its name");
   if (const auto pid = base::ParseNumber<pid_t>(target); pid && *pid > 0) {
     if (fs::exists("/proc/" + target)) return *pid;
     return base::Status(base::StatusCode::kNotFound, "no such process: " + target);
@@ -62,7 +71,7 @@ base::Result<pid_t> FindProcess(const std::string& target) {
   std::string list;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const auto pid = base::ParseNumber<pid_t>(entry.path().filename().string());
-    if (!pid || *pid == getpid()) continue;
+    if (!pid || *pid == getpid() || (container && !container->Holds(*pid))) continue;
     if (CommandOf(*pid) != target && !(IsJvm(*pid) && HasArgument(entry.path(), target))) continue;
     found.push_back(*pid);
     list += (list.empty() ? "" : ", ") + std::to_string(*pid);
@@ -81,6 +90,12 @@ base::Status CheckJvm(pid_t pid) {
   if (FindAgent().empty()) {
     return {base::StatusCode::kNotFound,
             "liblagwatch_jvm.so is not beside this program: install lagwatch with a JDK"};
+  }
+  if (const std::string agent = FindAgent(); !SeesSameFile(pid, agent)) {
+    const std::string number = std::to_string(pid);
+    return {base::StatusCode::kInvalid, "process " + number + " does not see " + agent +
+                                            ": make that folder a part of its container; `lagwatch watch " +
+                                            number + "` watches it from outside"};
   }
   return {};
 }
@@ -147,7 +162,7 @@ int Attach(AttachOptions attach) {
     return RefuseAttach("attach: " + status.message());
   const auto end = AttachEnd::Parse(attach.until);
   if (!end.ok()) return RefuseAttach("attach: " + end.status().message());
-  auto pid = FindProcess(attach.target);
+  auto pid = FindProcess(attach.target, attach.container);
   if (!pid.ok()) return RefuseAttach("attach: " + pid.status().message());
   if (base::Status status = IsJvm(*pid) ? CheckJvm(*pid) : CheckCanAttach(*pid); !status.ok())
     return RefuseAttach("attach: " + status.message());
@@ -166,6 +181,11 @@ int Attach(AttachOptions attach) {
   if (!stopped.ok()) return RefuseAttach("attach: " + stopped.status().message());
   std::cout << "process " << *pid << " is watched" << *stopped << "; `lagwatch detach " << *pid
             << "` ends that\n";
+  if (!options.spool_directory.empty()) {
+    const std::string seen = PathSeenFromHere(*pid, options.spool_directory);
+    if (seen != options.spool_directory) std::cout << "its reports are in " << seen << "\n";
+    options.spool_directory = seen;
+  }
   std::cout.flush();
   int code = 0;
   if (!options.endpoint.empty()) {
@@ -187,13 +207,16 @@ void AddAttachCommands(CLI::App* app, int* exit_code) {
       "JVM\n"
       "loads lagwatch's agent; JVM 21 or later prints a warning about that on its stderr, unless it has the\n"
       "option -XX:+EnableDynamicAgentLoading. A program that can load nothing is watched by `lagwatch "
-      "watch`.\n\n"
+      "watch`.\n"
+      "One that sees other files, such as those of a container, gets the library by its memory, and keeps\n"
+      "reports where it sees them.\n\n"
       "  lagwatch attach redis-server\n"
       "  lagwatch reports");
-  attach
-      ->add_option("PID|NAME", options->target,
-                   "The process, its name, or the main class or archive of a JVM")
-      ->required();
+  attach->add_option("PID|NAME", options->target,
+                     "The process, its name, or the main class or archive of a JVM");
+  attach->add_option("--container", options->container,
+                     "Find the process in this container: its id, its name, or its host name. Without PID or "
+                     "NAME, its first process");
   attach->add_option("--until", options->until,
                      "Stay, and detach after the first hang (hang), at the program's end (exit), or after a "
                      "time (30s, 10m, 2h); Ctrl-C detaches at once. Default: return at once");

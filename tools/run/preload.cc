@@ -13,11 +13,8 @@
 #include "tools/run/checks.h"
 
 namespace lagwatch::tools {
-namespace {
-
 namespace fs = std::filesystem;
 
-// As built or as installed; empty when it is in neither place.
 fs::path FindPreloadLibrary() {
   fs::path prefix = OwnProgram().parent_path().parent_path();
   for (const char* place :
@@ -26,8 +23,6 @@ fs::path FindPreloadLibrary() {
   }
   return {};
 }
-
-}  // namespace
 
 fs::path OwnProgram() { return fs::read_symlink("/proc/self/exe"); }
 

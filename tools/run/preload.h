@@ -14,6 +14,9 @@ namespace lagwatch::tools {
 // This program's own file.
 std::filesystem::path OwnProgram();
 
+// The library that is preloaded, as built or as installed; empty if it is in neither place.
+std::filesystem::path FindPreloadLibrary();
+
 // The file that `command` names, when the library can be preloaded into it. Errors: kNotFound, kInvalid.
 base::Result<std::string> FindWatchableProgram(const std::string& command);
 

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "base/owned_fd.h"
 #include "base/process/seccomp.h"
+#include "tools/containers.h"
 #include "tools/inject/helper_thread.h"
 #include "tools/inject/loaded_libraries.h"
 #include "tools/process_files.h"
@@ -46,7 +52,7 @@ base::Status Answer(const HelperThread& helper, uint64_t address, pid_t pid) {
 }
 
 base::Result<uint64_t> EntryPoint(pid_t pid, std::string_view name) {
-  const auto library = LoadedLibrary::Find(pid, kPreloadLibrary);
+  const auto library = LoadedLibrary::Find(pid, kPreloadLibrary, FindPreloadLibrary());
   if (!library.ok()) return library.status();
   const uint64_t address = library->AddressOf(name);
   if (address == 0)
@@ -61,6 +67,66 @@ base::Result<std::unique_ptr<HelperThread>> StartHelper(pid_t pid, const LoadedL
   return RefuseTarget(pid, "cannot be attached: " + helper.status().message());
 }
 
+bool IsMemoryFile(const std::filesystem::path& descriptor, const std::string& name) {
+  std::error_code error;
+  return std::filesystem::read_symlink(descriptor, error).string().starts_with("/memfd:" + name);
+}
+
+// The number of the process's descriptor of a file in memory; -1 if it has none of that name.
+int FindMemoryFile(pid_t pid, const std::string& name) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(ProcessFolder(pid) / "fd", error)) {
+    if (IsMemoryFile(entry.path(), name)) return std::atoi(entry.path().filename().c_str());
+  }
+  return -1;
+}
+
+base::Status CloseIn(HelperThread* helper, const LoadedLibrary& libc, int descriptor) {
+  return helper->Call(libc.AddressOf("close"), {static_cast<uint64_t>(descriptor)});
+}
+
+// Has a process that does not see the library's file make one in its own memory, and fills it. Returns its
+// descriptor there.
+base::Result<int> CopyIntoMemory(HelperThread* helper, pid_t pid, const LoadedLibrary& libc,
+                                 const std::string& library) {
+  constexpr uint64_t kExecutable = 0x10;  // MFD_EXEC, which kernels before 6.3 refuse
+  const std::string name = "lagwatch/" + std::string(kPreloadLibrary);
+  const auto address = LAGWATCH_TRY(helper->Copy(name));
+  int descriptor = FindMemoryFile(pid, name);  // of a command that was killed
+  for (const uint64_t flags : {MFD_CLOEXEC | kExecutable, uint64_t{MFD_CLOEXEC}}) {
+    if (descriptor >= 0) break;
+    if (base::Status status = helper->Call(libc.AddressOf("memfd_create"), {address, flags}); !status.ok())
+      return status;
+    descriptor = FindMemoryFile(pid, name);
+  }
+  if (descriptor < 0)
+    return RefuseTarget(pid, "does not see " + library + ", and can make no file in memory");
+  // The open file is checked once more: the process may have put one there that it cannot write to itself.
+  const base::OwnedFd to(
+      open((ProcessFolder(pid) / "fd" / std::to_string(descriptor)).c_str(), O_WRONLY | O_CLOEXEC));
+  const base::OwnedFd from(open(library.c_str(), O_RDONLY | O_CLOEXEC));
+  const bool is_it = to.get() >= 0 && IsMemoryFile("/proc/self/fd/" + std::to_string(to.get()), name);
+  std::signal(SIGXFSZ, SIG_IGN);  // of a limit on the size of files: the copy is refused
+  ssize_t copied = is_it && ftruncate(to.get(), 0) == 0 ? 1 : -1;
+  while (copied > 0) copied = sendfile(to.get(), from.get(), nullptr, size_t{1} << 20);
+  if (is_it && copied == 0) return descriptor;
+  if (is_it) static_cast<void>(CloseIn(helper, libc, descriptor));
+  return RefuseTarget(pid, "does not see " + library + ", which cannot be copied into it");
+}
+
+// Has the process load the library from its file, or from memory.
+base::Status Load(HelperThread* helper, pid_t pid, const LoadedLibrary& libc, const std::string& library) {
+  const bool is_seen = SeesSameFile(pid, library);
+  const int descriptor = is_seen ? -1 : LAGWATCH_TRY(CopyIntoMemory(helper, pid, libc, library));
+  // By this path no one else opens the file that has the number then.
+  const std::string path = is_seen ? library : "/proc/self/fd/../fd/" + std::to_string(descriptor);
+  const auto address = LAGWATCH_TRY(helper->Copy(path));
+  base::Status status = helper->Call(libc.AddressOf("dlopen"), {address, RTLD_NOW});
+  if (descriptor >= 0 && status.ok()) status = CloseIn(helper, libc, descriptor);
+  if (status.ok() && !HasLoaded(pid, kPreloadLibrary)) return RefuseTarget(pid, "cannot load " + library);
+  return status;
+}
+
 // Has the process load the library, if it has not done so, and call this function of it.
 base::Result<Attached> CallWithConfig(pid_t pid, const sdk::PreloadConfig& config,
                                       std::string_view function) {
@@ -70,10 +136,7 @@ base::Result<Attached> CallWithConfig(pid_t pid, const sdk::PreloadConfig& confi
   const auto libc = LAGWATCH_TRY(LoadedLibrary::Find(pid, kLibc));
   auto helper = LAGWATCH_TRY(StartHelper(pid, libc));
   if (!HasLoaded(pid, kPreloadLibrary)) {
-    const auto path = LAGWATCH_TRY(helper->Copy(library));
-    if (base::Status status = helper->Call(libc.AddressOf("dlopen"), {path, RTLD_NOW}); !status.ok())
-      return status;
-    if (!HasLoaded(pid, kPreloadLibrary)) return RefuseTarget(pid, "cannot load " + library);
+    if (base::Status status = Load(helper.get(), pid, libc, library); !status.ok()) return status;
   }
   const auto entry = LAGWATCH_TRY(EntryPoint(pid, function));
   const auto text = LAGWATCH_TRY(helper->Copy(environment.config));

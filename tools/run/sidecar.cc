@@ -2,6 +2,7 @@
 #include "tools/run/sidecar.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,29 @@ namespace {
 
 // The number that the followed process's descriptor has in the sidecar.
 constexpr int kFollowedFd = 3;
+// Likewise that of the folder which the spool directory is in: that of another mount namespace has no path
+// once its processes have ended.
+constexpr int kSpoolParentFd = 4;
+
+// A spool directory in the root directory of a process with other mounts is kept open, and named by that,
+// since its path ends with the process. Symbolic links lead to where the process itself finds them.
+std::string KeepSpoolDirectory(const std::string& directory, pid_t process) {
+  const std::string root = "/proc/" + std::to_string(process) + "/root/";
+  if (!directory.starts_with(root)) {
+    close(kSpoolParentFd);
+    return directory;
+  }
+  const std::filesystem::path inside = directory.substr(root.size());
+  const std::string parent = inside.has_parent_path() ? inside.parent_path().string() : ".";
+  open_how how{};
+  how.flags = O_PATH | O_DIRECTORY;
+  how.resolve = RESOLVE_IN_ROOT;
+  const int root_fd = open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const long parent_fd = syscall(SYS_openat2, root_fd, parent.c_str(), &how, sizeof how);
+  if (parent_fd < 0) _exit(1);
+  if (parent_fd != kSpoolParentFd) dup2(static_cast<int>(parent_fd), kSpoolParentFd);
+  return "/proc/self/fd/" + std::to_string(kSpoolParentFd) + "/" + inside.filename().string();
+}
 
 [[noreturn]] void BecomeSidecar(const std::filesystem::path& own_program, int followed_fd, pid_t followed_run,
                                 const Options& options) {
@@ -27,13 +51,14 @@ constexpr int kFollowedFd = 3;
   } else {
     dup2(followed_fd, kFollowedFd);
   }
-  close_range(kFollowedFd + 1, ~0U, 0);
+  const std::string spool = KeepSpoolDirectory(options.spool_directory, followed_run);
+  close_range(kSpoolParentFd + 1, ~0U, 0);
   setenv("LAGWATCH_KEY", options.key.c_str(), 1);  // not among the arguments, which all users can read
   setenv("LAGWATCH_CA_FILE", options.upload.ca_file.c_str(), 1);
   std::vector<std::string> arguments = {
       "lagwatch",
       "upload",
-      "--spool=" + options.spool_directory,
+      "--spool=" + spool,
       "--endpoint=" + options.endpoint,
       "--follow-fd=" + std::to_string(kFollowedFd),
       "--follow-run=" + std::to_string(followed_run),

@@ -16,7 +16,15 @@ namespace {
 
 using testing::WaitUntil;
 
-class BusTest : public RunTest, public ::testing::WithParamInterface<const char*> {};
+class BusTest : public RunTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  // Of the reports of that process.
+  std::string SessionOf(pid_t pid) {
+    for (const json& header : Ask({"reports"}))
+      if (header.at("pid") == pid) return header.at("session_id");
+    return "no report";
+  }
+};
 
 TEST_P(BusTest, NamesTheServiceThatDoesNotAnswerAndTheLockThatItWaitsFor) {
   const std::string file = directory_ / "file";
@@ -29,7 +37,8 @@ TEST_P(BusTest, NamesTheServiceThatDoesNotAnswerAndTheLockThatItWaitsFor) {
   const std::vector<std::string> environment = {"DBUS_SESSION_BUS_ADDRESS=" + address};
   const int held = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_EQ(flock(held, LOCK_EX), 0);
-  Process service({"/usr/bin/python3", LAGWATCH_BUS_SERVICE, file}, environment);
+  // Reports its own hang, too.
+  Process service(Watched({"/usr/bin/python3", LAGWATCH_BUS_SERVICE, file}), environment);
   ASSERT_TRUE(WaitUntil([&] { return service.Output() == "ready\n"; })) << service.Errors();
 
   Process program(Watched({"/usr/bin/python3", LAGWATCH_BUS_PROGRAM, GetParam()}), environment);
@@ -38,6 +47,7 @@ TEST_P(BusTest, NamesTheServiceThatDoesNotAnswerAndTheLockThatItWaitsFor) {
     Process list({LAGWATCH_PROGRAM, "reports", "--spool", spool_, "--json"});
     if (list.Wait() != 0) return false;  // there is no spool yet
     for (const json& header : json::parse(list.Output())) {
+      if (header.at("pid") != program.pid()) continue;
       found = Ask({"report", header.at("id")});
       if (found.at("waits").size() >= 2) return true;
     }
@@ -56,9 +66,11 @@ TEST_P(BusTest, NamesTheServiceThatDoesNotAnswerAndTheLockThatItWaitsFor) {
   EXPECT_EQ(found["facts"]["bus_service"], "org.lagwatch.Slow");
   EXPECT_EQ(found["facts"]["bus_method"], "Work");
   EXPECT_EQ(found["deadlock"], false);
+  EXPECT_EQ(call["owner"].value("session_id", ""), SessionOf(service.pid())) << call["owner"].dump(1);
   Process text({LAGWATCH_PROGRAM, "report", found["id"], "--spool", spool_});
   ASSERT_EQ(text.Wait(), 0) << text.Errors();
   EXPECT_THAT(text.Output(), ::testing::HasSubstr("waits for: org.lagwatch.Slow, method Work, over D-Bus"));
+  EXPECT_THAT(text.Output(), ::testing::HasSubstr("; its own reports: "));
 }
 
 INSTANTIATE_TEST_SUITE_P(Libraries, BusTest, ::testing::Values("gdbus", "libdbus"),

@@ -93,12 +93,12 @@ TEST(ConfinedListTest, TheDocumentedCallsAreAll) {
     if (std::ranges::find(calls, name.substr(5)) != calls.end()) numbers.push_back(number);
   }
   ASSERT_EQ(numbers.size(), calls.size());
-  for (const std::vector<std::string>& options :
-       std::vector<std::vector<std::string>>{{}, {"--threads", "all"}, {"--trace"}, {"--trace", "--trace-hooks"}}) {
+  for (const std::vector<std::string>& options : std::vector<std::vector<std::string>>{
+           {}, {"--threads", "all"}, {"--trace"}, {"--trace", "--trace-hooks"}}) {
     const ScopedTempDirectory directory;
     const std::string spool = directory / "spool";
-    std::vector<std::string> command{LAGWATCH_PROGRAM, "run",     "--threshold-ms", "200", "--seccomp-allows-lagwatch",
-                                     "--spool",        spool};
+    std::vector<std::string> command{
+        LAGWATCH_PROGRAM, "run", "--threshold-ms", "200", "--seccomp-allows-lagwatch", "--spool", spool};
     command.insert(command.end(), options.begin(), options.end());
     command.insert(command.end(), {"--", LAGWATCH_CONFINED, "all-threads", "600"});
     command.insert(command.end(), numbers.begin(), numbers.end());

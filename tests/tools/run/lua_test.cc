@@ -81,7 +81,7 @@ class RedisTest : public ScriptTest {
 };
 
 TEST_F(RedisTest, ReportNamesTheLineOfALoopInAScript) {
-  Command({"eval", "local function spin()\n  for _ = 1, 60000000 do\n  end\nend\nspin()\nreturn 1", "0"});
+  Command({"eval", "local function spin()\n  for _ = 1, 300000000 do\n  end\nend\nspin()\nreturn 1", "0"});
   End();
   const json stack = ScriptStack();
   EXPECT_EQ(ScriptFramesOf(stack, kLanguage), (Frames{"spin (user_script):2", "main chunk (user_script):5"}))
