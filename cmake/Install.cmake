@@ -15,6 +15,8 @@ install(EXPORT lagwatch NAMESPACE lagwatch:: FILE lagwatchTargets.cmake
 if(LAGWATCH_BUILD_COLLECTOR)
   install(TARGETS lagwatch-cli lagwatch-collector RUNTIME)
   install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/lagwatchd DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY packaging/desktop/gnome-shell/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gnome-shell/extensions)
+  install(DIRECTORY packaging/desktop/kwin/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kwin/scripts)
 endif()
 
 configure_package_config_file(cmake/lagwatchConfig.cmake.in lagwatchConfig.cmake

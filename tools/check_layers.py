@@ -67,6 +67,8 @@ LIBRARIES = {
     "sqlite3.h": ["collector/store"],
     "toml++/": ["tools/watch/watch_rules.cc"],
     "zlib.h": ["base/gzip", "collector/ingest", "report/seal", "stack/elf/decompress.cc"],
+    "xcb/": ["sdk/outside/window_pings_xcb.cc"],
+    "dbus/": ["tools/watch/compositor_service_dbus.cc"],
 }
 # The system's own headers that lie in folders.
 SYSTEM_FOLDERS = ("arpa/", "asm/", "gnu/", "linux/", "mach/", "mach-o/", "net/", "netinet/", "sys/")

@@ -65,6 +65,8 @@ class ThreadWaits {
   // one.
   static constexpr int64_t kLongNs = 5'000'000;
   bool TakeLong(int64_t* begin_ns, int64_t* end_ns);
+  // Leaves out those that have ended so far.
+  void SkipLong();
 
  private:
   // False if another thread has it.

@@ -140,4 +140,8 @@ bool ThreadWaits::TakeLong(int64_t* begin_ns, int64_t* end_ns) {
   return false;
 }
 
+void ThreadWaits::SkipLong() {
+  if (slot_ != nullptr) taken_ = Load(slot_->long_count);
+}
+
 }  // namespace lagwatch::sdk

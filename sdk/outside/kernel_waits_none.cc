@@ -16,5 +16,6 @@ ThreadWaits::~ThreadWaits() = default;
 void ThreadWaits::SetHome(const WaitKey&) {}
 ThreadWaits::Turn ThreadWaits::Read() const { return {}; }
 bool ThreadWaits::TakeLong(int64_t*, int64_t*) { return false; }
+void ThreadWaits::SkipLong() {}
 
 }  // namespace lagwatch::sdk

@@ -30,7 +30,8 @@ OutsideWatch::OutsideWatch(const OutsideOptions& options)
     : options_(options),
       program_(ProgramOf()),
       begin_ns_(base::SystemClock().MonoNs()),
-      registry_(new watchdog::LoopRegistry) {
+      registry_(new watchdog::LoopRegistry),
+      windows_(WindowPings::Create(base::WatchedPid())) {
   scale_.Anchor(base::ReadTickPair(base::SystemClock()));
 }
 
@@ -84,8 +85,10 @@ void OutsideWatch::FindThreads() {
   base::ForEachThread([&](int tid) {
     const bool is_known =
         std::ranges::any_of(threads_, [&](const auto& thread) { return thread->tid() == tid; });
-    if (!is_known)
-      threads_.push_back(std::make_unique<PolledThread>(tid, options_.takes_probable, options_.waits));
+    if (is_known) return true;
+    threads_.push_back(std::make_unique<PolledThread>(tid, options_.takes_probable, options_.waits));
+    // A toolkit serves its windows on the main thread.
+    if (tid == base::WatchedPid()) threads_.back()->SetWindows(windows_.get(), options_.unanswered);
     return true;
   });
 }

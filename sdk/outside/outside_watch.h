@@ -24,7 +24,8 @@ struct OutsideOptions {
   // that was given, have a loop also if they wait for a single descriptor. Of other programs, that may be a
   // client that computes between two questions.
   bool is_chosen = false;
-  const KernelWaits* waits = nullptr;  // borrowed; null: loops are only looked at
+  const KernelWaits* waits = nullptr;             // borrowed; null: loops are only looked at
+  const UnansweredWindows* unanswered = nullptr;  // borrowed; null: no compositor says anything
 };
 
 // At most one in a process, of the process that base::WatchFromOutside() named. Context: background.
@@ -56,6 +57,7 @@ class OutsideWatch {
   int64_t begin_ns_ = 0;
   int64_t listed_ns_ = 0;
   std::unique_ptr<watchdog::LoopRegistry> registry_;
+  std::unique_ptr<WindowPings> windows_;  // of the process; null if it has none
   std::vector<std::unique_ptr<PolledThread>> threads_;
   std::unique_ptr<Monitor> monitor_;
 };

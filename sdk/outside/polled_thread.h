@@ -10,6 +10,8 @@
 #include "policies/polled_dispatch.h"
 #include "sdk/outside/kernel_waits.h"
 #include "sdk/outside/return_counter.h"
+#include "sdk/outside/unanswered_windows.h"
+#include "sdk/outside/window_pings.h"
 #include "sdk/waits/wait_home.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/evidence/idle_places.h"
@@ -38,6 +40,12 @@ class PolledThread {
   bool has_usual_wait() const { return home_.HasUsualWait(watchdog::kFewWaits); }
   // From now on its dispatches are those of `loop`; null: of none.
   void SetLoop(watchdog::WatchedLoop* loop);
+  // From now on these windows are asked, by X11 or by their compositor, when nothing else proves that a
+  // dispatch goes on. Borrowed; null: there are none.
+  void SetWindows(WindowPings* windows, const UnansweredWindows* unanswered) {
+    windows_ = windows;
+    unanswered_ = unanswered;
+  }
   watchdog::WatchedLoop* loop() const { return loop_; }
   int32_t tid() const { return tid_; }
   std::string Name() const;
@@ -59,7 +67,10 @@ class PolledThread {
   void Apply(policies::PolledDispatch::Action action);
   // To be called with each look that finds it in its loop's wait.
   void NoteHomePlace(const stack::BlockedThread& blocked);
-  void ForgetIfStopped();
+  // Asks after some looks in a row that have proven nothing, and notes when a dispatch rests on the answer.
+  void AskWindow(policies::PolledDispatch::Action action, const policies::PolledDispatch::Moment& moment);
+  bool IsStopped() const;
+  bool HasUnansweredWindow() const;
   // Takes over what the kernel has recorded of its loop since.
   void FollowKernel(const base::TickScale& scale);
   void DescribeLoop();
@@ -72,6 +83,9 @@ class PolledThread {
   WaitHome home_;
   policies::PolledDispatch dispatch_;
   ReturnCounter returns_;
+  WindowPings* windows_ = nullptr;
+  const UnansweredWindows* unanswered_ = nullptr;
+  uint32_t doubtful_looks_ = 0;  // in a row, that began a dispatch again
   watchdog::WatchedLoop* loop_ = nullptr;
   // At the last look.
   stack::ThreadActivity activity_ = stack::ThreadActivity::kRunning;
@@ -81,7 +95,7 @@ class PolledThread {
   bool is_home_wait_ = false;
   Pauses pauses_;
   bool is_stopped_ = false;
-  uint64_t home_return_ = 0;  // the address to which the loop's wait returns
+  ReturnCounter::Call home_call_;  // the loop's wait
   // A loop that waits in two ways has dispatches that the kernel does not see.
   static constexpr uint32_t kSureLooks = 5;
   ThreadWaits waits_;

@@ -6,10 +6,12 @@
 
 #include "base/process/proc_file.h"
 #include "base/process/safe_memory.h"
+#include "base/process/watched_process.h"
 #include "sdk/outside/kernel_waits_slot.h"
 #include "sdk/outside/polled_thread.h"
 #include "stack/threads/thread_counters.h"
 #include "stack/threads/thread_files.h"
+#include "watchdog/loops/outside_looks.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -87,27 +89,32 @@ PolledThread::State PolledThread::Poll(const base::TickScale& scale) {
   if (loop_ == nullptr) return State::kAlive;
   if (is_home_wait) NoteHomePlace(blocked);
   if (IsRecordedByKernel() && scale.is_known()) {
-    ForgetIfStopped();
     FollowKernel(scale);
+    returns_.Disarm();
+    returns_.Rest();
     return State::kAlive;
   }
 
   PolledDispatch::Moment moment{.is_at_home = is_home_wait, .is_continuous = is_continuous};
   if (!is_home_wait && !is_continuous) {
-    const char state = stack::ReadThreadStateLetter(tid_);
-    is_stopped_ = state == 'T' || state == 't';
+    is_stopped_ = IsStopped();
     const Pauses pauses = ReadPauses();
     moment.has_paused = pauses != pauses_ || pauses.io_calls < 0;
     moment.returns = returns_.Read();
     pauses_ = pauses;
   }
   moment.is_at_home |= !is_home_wait && is_stopped_;
+  moment.has_unanswered_ping = HasUnansweredWindow();
   const PolledDispatch::Action action = dispatch_.Observe(moment);
   Apply(action);
+  AskWindow(action, moment);
   if (action != PolledDispatch::Action::kNone) returns_.Disarm();
   // If it cannot be armed, the next moment is without returns.
-  if (dispatch_.wants_returns() && !returns_.is_armed() && home_return_ != 0)
-    returns_.Arm(tid_, home_return_);
+  if (!dispatch_.wants_returns()) {
+    returns_.Rest();
+  } else if (!returns_.is_armed() && home_call_.return_address != 0) {
+    returns_.Arm(home_call_);
+  }
   return State::kAlive;
 }
 
@@ -127,7 +134,8 @@ bool PolledThread::NoteWait(ThreadActivity activity, const BlockedThread& blocke
   is_in_wait_ = true;
   is_home_wait_ =
       home_.Serves({.set = *set, .site = blocked.program_counter, .frame = blocked.stack_pointer});
-  if (is_home_wait_) home_return_ = blocked.program_counter;
+  if (is_home_wait_)
+    home_call_ = {tid_, static_cast<uint64_t>(blocked.syscall_number), blocked.program_counter};
   return is_home_wait_;
 }
 
@@ -166,16 +174,29 @@ void PolledThread::NoteHomePlace(const BlockedThread& blocked) {
   }
   if (home_looks_ == kSureLooks) return;
   Apply(dispatch_.Observe({.is_at_home = true}));
-  ++home_looks_;
+  if (++home_looks_ == kSureLooks) waits_.SkipLong();  // the looks have judged them
 }
 
-// A stopped thread's time is not its own doing.
-void PolledThread::ForgetIfStopped() {
-  if (!is_recorded_under_way_) return;
+void PolledThread::AskWindow(PolledDispatch::Action action, const PolledDispatch::Moment& moment) {
+  constexpr uint32_t kSuspiciousLooks = 5;
+  if (windows_ == nullptr && unanswered_ == nullptr) return;
+  const bool is_doubtful = action == PolledDispatch::Action::kBeginAgain && !moment.returns;
+  if (action != PolledDispatch::Action::kNone) doubtful_looks_ = is_doubtful ? doubtful_looks_ + 1 : 0;
+  if (windows_ != nullptr && doubtful_looks_ >= kSuspiciousLooks) windows_->Ask(base::SystemClock().MonoNs());
+  if (action != PolledDispatch::Action::kNone) watchdog::window_is_unanswered.store(false);
+  if (action == PolledDispatch::Action::kNone && moment.has_unanswered_ping && !moment.returns &&
+      !moment.is_continuous)
+    watchdog::window_is_unanswered.store(true);
+}
+
+bool PolledThread::HasUnansweredWindow() const {
+  return (windows_ != nullptr && windows_->IsUnanswered()) ||
+         (unanswered_ != nullptr && unanswered_->Has(base::WatchedPid()));
+}
+
+bool PolledThread::IsStopped() const {
   const char state = stack::ReadThreadStateLetter(tid_);
-  if (state != 'T' && state != 't') return;
-  loop_->probe.End();
-  is_recorded_under_way_ = false;
+  return state == 'T' || state == 't';
 }
 
 void PolledThread::FollowKernel(const base::TickScale& scale) {
@@ -197,11 +218,18 @@ void PolledThread::FollowKernel(const base::TickScale& scale) {
     probe.EndAt(TicksAt(end_ns, scale));
     is_recorded_under_way_ = false;
   }
-  if (turn.is_home || turn.since_ns <= recorded_begin_ns_) return;
+  const bool is_known = turn.since_ns <= recorded_begin_ns_;
+  if (turn.is_home || (is_known && !is_recorded_under_way_)) return;
   if (base::SystemClock().MonoNs() - turn.since_ns < ThreadWaits::kLongNs) return;
-  probe.End();
-  begin(turn.since_ns);
-  is_recorded_under_way_ = true;
+  if (IsStopped()) {  // the time is not its own doing
+    probe.End();
+    recorded_begin_ns_ = turn.since_ns;
+    is_recorded_under_way_ = false;
+  } else if (!is_known) {
+    probe.End();
+    begin(turn.since_ns);
+    is_recorded_under_way_ = true;
+  }
 }
 
 std::string PolledThread::Name() const {

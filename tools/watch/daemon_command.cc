@@ -70,6 +70,7 @@ void Reload(const DaemonCommand& command, WatchRules* rules, Watchers* watchers)
     const WatchRule* now = read->Find(target);
     if (before == nullptr || now == nullptr || !before->IsSameAs(*now)) watchers->Remove(target);
   }
+  read->KeepQuotasOf(*rules);
   watchers->set_most(read->most_processes);
   *rules = *std::move(read);
   Complain("has " + std::to_string(rules->rules.size()) + " rules");
@@ -125,7 +126,8 @@ void AddDaemonCommand(CLI::App* app, int* exit_code) {
       "  endpoint = \"https://lag.example.com\"\n\n"
       "  [[rule]]\n"
       "  program = \"redis-server\"\n"
-      "  threshold_ms = 200\n\n"
+      "  threshold_ms = 200\n"
+      "  quota = 20                       # reports a day\n\n"
       "  [[rule]]\n"
       "  user = \"www-data\"                # or unit = \"nginx.service\"\n"
       "  watch = false\n\n"

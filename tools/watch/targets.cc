@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 
 #include "base/text.h"
 #include "sdk/run/run_facts.h"
@@ -66,7 +65,7 @@ std::vector<Target> FindThoseThat(IsWanted is_wanted) {
 }  // namespace
 
 bool TargetChoice::IsOfIdsAlone() const {
-  return !is_mine &&
+  return !is_mine && !container &&
          std::ranges::all_of(words, [](const std::string& word) { return PidOf(word).has_value(); });
 }
 
@@ -99,7 +98,8 @@ bool IsNamed(pid_t pid, const std::string& word) {
 
 std::vector<Target> FindTargets(const TargetChoice& choice) {
   return FindThoseThat([&](pid_t pid) {
-    return (choice.is_mine && IsMine(pid)) ||
+    if (choice.container && !choice.container->Holds(pid)) return false;
+    return (choice.is_mine && IsMine(pid)) || (choice.container && choice.words.empty()) ||
            std::ranges::any_of(choice.words, [&](const auto& word) { return IsNamed(pid, word); });
   });
 }

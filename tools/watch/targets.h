@@ -5,10 +5,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "tools/containers.h"
 
 namespace lagwatch::tools {
 
@@ -23,7 +25,8 @@ struct Target {
 struct TargetChoice {
   // Each a process id, a program's name (its file's or its thread's), or a systemd unit's ("nginx.service").
   std::vector<std::string> words;
-  bool is_mine = false;  // all processes of this user
+  bool is_mine = false;                               // all processes of this user
+  std::optional<Container> container = std::nullopt;  // then only those of it; all of it without words
 
   // Whether all are named by their ids: then there will be no others.
   bool IsOfIdsAlone() const;

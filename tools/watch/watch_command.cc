@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -11,13 +12,16 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/process/shared_memory.h"
 #include "base/text.h"
+#include "sdk/outside/unanswered_windows.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
 #include "tools/run/checks.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
 #include "tools/run/watch_flags.h"
+#include "tools/watch/compositor_service.h"
 #include "tools/watch/targets.h"
 #include "tools/watch/watchers.h"
 
@@ -31,6 +35,7 @@ struct WatchCommand : WatchFlags {
   WatchSettings settings;
   uint32_t most_processes = 64;
   bool asks_kernel = false;
+  std::string container;
   bool is_quiet = false;
 };
 
@@ -41,10 +46,31 @@ int RefuseWatch(const std::string& message) {
   return kUsage;
 }
 
+// Has compositors say what windows of Wayland do not answer. Null where none can.
+std::unique_ptr<CompositorService> HearCompositors(Watchers* watchers, bool is_quiet) {
+  const auto unanswered = base::MakeForkShared<sdk::UnansweredWindows>();
+  if (unanswered == nullptr) return nullptr;
+  auto service = CompositorService::Start(unanswered);
+  const bool matters = std::getenv("WAYLAND_DISPLAY") != nullptr && !is_quiet;
+  if (!service.ok() && matters)
+    std::cerr << "lagwatch: no compositor can say that a window does not answer: "
+              << service.status().message() << "\n";
+  if (!service.ok()) return nullptr;
+  if (matters && !(*service)->has_name())
+    std::cerr << "lagwatch: another lagwatch hears what compositors say, until it ends\n";
+  watchers->SetUnansweredWindows(unanswered);
+  return std::move(*service);
+}
+
 int Watch(WatchCommand command) {
   Options& options = command.options;
-  if (command.choice.words.empty() && !command.choice.is_mine)
-    return RefuseWatch("say what to watch: a process id, a program's name, a unit, or --mine");
+  if (command.choice.words.empty() && !command.choice.is_mine && command.container.empty())
+    return RefuseWatch("say what to watch: a process id, a program's name, a unit, --container or --mine");
+  if (!command.container.empty()) {
+    auto container = Container::Find(command.container);
+    if (!container.ok()) return RefuseWatch(container.status().message());
+    command.choice.container = *std::move(container);
+  }
   if (base::Status status = command.ApplyNames(); !status.ok()) return RefuseWatch(status.message());
   if (options.spool_directory.empty()) options.spool_directory = sdk::DefaultSpoolDirectory();
   options.spool_directory = fs::absolute(options.spool_directory);
@@ -72,6 +98,7 @@ int Watch(WatchCommand command) {
     if (base::Status status = watchers.AskKernel(); !status.ok())
       std::cerr << "lagwatch: loops are only looked at, without --bpf: " << status.message() << "\n";
   }
+  const std::unique_ptr<CompositorService> compositors = HearCompositors(&watchers, command.is_quiet);
   bool has_found = false;
   while (!IsAskedToEnd()) {
     if (!is_of_ids || !has_found) {
@@ -83,7 +110,11 @@ int Watch(WatchCommand command) {
     }
     watchers.Reap();
     if (is_of_ids && watchers.running_count() == 0) break;
-    SleepNs(kSearchIntervalNs);
+    if (compositors != nullptr) {
+      compositors->ServeFor(kSearchIntervalNs);
+    } else {
+      SleepNs(kSearchIntervalNs);
+    }
   }
   watchers.EndAll();
   return watchers.has_failed() && is_of_ids ? 1 : 0;
@@ -100,12 +131,15 @@ void AddWatchCommand(CLI::App* app, int* exit_code) {
       "the threshold is reported, if it is certain that it was not there in between.\n\n"
       "  lagwatch watch 4711\n"
       "  lagwatch watch redis-server nginx.service\n"
+      "  lagwatch watch --container web\n"
       "  lagwatch watch --mine");
   AddWatchFlags(watch, command.get());
   watch->add_option(
       "targets", command->choice.words,
       "What to watch: process ids, names of programs, units of systemd; names and units also when "
       "they are started later");
+  watch->add_option("--container", command->container,
+                    "Watch programs of this container: its id, its name, or its host name");
   watch->add_flag("--mine", command->choice.is_mine, "Watch all programs of this user");
   watch
       ->add_option("--threads", command->settings.threads,

@@ -49,6 +49,9 @@ class Settings {
       const auto value = base::ParseNumber<uint32_t>(*text);
       if (!value || *value < 10 || *value > 1000) return At(node, "interval_ms is a number from 10 to 1000");
       given_.interval_ms = *value;
+    } else if (name == "quota") {
+      quota_ = base::ParseNumber<uint32_t>(*text);
+      if (!quota_ || *quota_ == 0) return At(node, "quota is a number of reports a day, from 1");
     } else if (name == "probable") {
       given_.takes_probable = *text == "on";
     } else {
@@ -68,12 +71,14 @@ class Settings {
     raw.user_rate_ppm = 1'000'000;  // as for `lagwatch run`: the machine is one user
     for (size_t i = 0; i + 1 < texts_.size(); i += 2) sdk::SetOption(&raw, texts_[i], texts_[i + 1].c_str());
     settings.options = sdk::ToOptions(&raw);
+    if (quota_) settings.quota = std::make_shared<ReportQuota>(*quota_);
     return settings;
   }
   const std::vector<std::string>& texts() const { return texts_; }
 
  private:
   WatchSettings given_;
+  std::optional<uint32_t> quota_;   // each rule's own
   std::vector<std::string> texts_;  // name, value, …; the last one of a name is in force
 };
 
@@ -154,6 +159,14 @@ bool WatchRule::Matches(const Target& target) const {
 const WatchRule* WatchRules::Find(const Target& target) const {
   const auto found = std::ranges::find_if(rules, [&](const WatchRule& rule) { return rule.Matches(target); });
   return found != rules.end() && found->is_watched ? &*found : nullptr;
+}
+
+void WatchRules::KeepQuotasOf(const WatchRules& before) {
+  for (WatchRule& rule : rules) {
+    const auto same =
+        std::ranges::find_if(before.rules, [&](const auto& other) { return rule.IsSameAs(other); });
+    if (same != before.rules.end()) rule.settings.quota = same->settings.quota;
+  }
 }
 
 base::Result<WatchRules> ReadWatchRules(const std::filesystem::path& file) {

@@ -41,6 +41,8 @@ struct WatchRules {
 
   // The first rule that fits, if that is one by which processes are watched; else none.
   const WatchRule* Find(const Target& target) const;
+  // Rules that are as before go on with what they have used up.
+  void KeepQuotasOf(const WatchRules& before);
 };
 
 // Errors: those of reading; kInvalid with the line and what is wrong there.

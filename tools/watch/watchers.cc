@@ -43,8 +43,48 @@ int64_t IntervalNs(const WatchSettings& settings) {
   return std::min(wanted_ns, std::max(kShortestNs, settings.options.threshold_ms * base::kNsPerMs / 5));
 }
 
+std::unique_ptr<sdk::OutsideWatch> StartOrExit(const sdk::MonitorOptions& monitor,
+                                               const sdk::OutsideOptions& outside, const std::string& label) {
+  auto watch = sdk::OutsideWatch::Start(monitor, outside);
+  if (watch.ok()) return std::move(*watch);
+  std::cerr << "lagwatch: " << label << " is not watched: " << watch.status().message() << "\n";
+  _exit(kWatcherCannot);
+}
+
+bool IsThere(pid_t pid) {
+  std::error_code error;
+  return !fs::read_symlink(ProcessFolder(pid) / "exe", error).empty();
+}
+
+// Until the next day, if the rule's programs have had their reports of this one. Then they are watched again.
+class QuotaPause {
+ public:
+  explicit QuotaPause(ReportQuota* quota) : quota_(quota) {}
+
+  // Counts the reports since. Returns whether there is to be no more on this day.
+  bool IsDue(const sdk::OutsideWatch& watch) {
+    if (quota_ == nullptr) return false;
+    const uint64_t written = watch.monitor().watch_counters().reports.value();
+    if (written != written_) quota_->Add(written - std::exchange(written_, written), WallMs());
+    return quota_->IsUsedUp(WallMs());
+  }
+  void Sleep(pid_t target, const std::string& label) {
+    std::cerr << "lagwatch: " << label
+              << " is not watched until tomorrow (UTC): its rule's quota is used up\n";
+    written_ = 0;  // a new monitor counts from zero
+    while (g_is_asked_to_end == 0 && IsThere(target) && quota_->IsUsedUp(WallMs()))
+      SleepNs(1 * base::kNsPerSecond);
+  }
+
+ private:
+  static int64_t WallMs() { return base::SystemClock().WallMs(); }
+
+  ReportQuota* quota_;
+  uint64_t written_ = 0;
+};
+
 [[noreturn]] void BecomeWatcher(const Target& target, pid_t parent, const WatchSettings& settings,
-                                const sdk::KernelWaits* waits) {
+                                const sdk::KernelWaits* waits, const sdk::UnansweredWindows* unanswered) {
   signal(SIGHUP, SIG_IGN);  // its settings do not change
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(kWatcherEnded);  // it has ended before it could say so
@@ -54,26 +94,29 @@ int64_t IntervalNs(const WatchSettings& settings) {
                                     .threads = settings.threads,
                                     .takes_probable = settings.takes_probable,
                                     .is_chosen = settings.is_chosen,
-                                    .waits = waits};
+                                    .waits = waits,
+                                    .unanswered = unanswered};
   sdk::MonitorOptions monitor = sdk::ToMonitorOptions(settings.options);
   if (monitor.app.empty()) monitor.app = target.name;
   monitor.is_sent = !settings.options.endpoint.empty();
   if (const std::string unit = UnitOf(target.pid); !unit.empty())
     sdk::ProcessWords().values.Set("unit", unit.c_str());
-  auto watch = sdk::OutsideWatch::Start(monitor, outside);
-  if (!watch.ok()) {
-    std::cerr << "lagwatch: " << label << " is not watched: " << watch.status().message() << "\n";
-    _exit(kWatcherCannot);
-  }
+  auto watch = StartOrExit(monitor, outside, label);
+  QuotaPause pause(settings.quota.get());
   bool goes_on = true;
   int64_t next_ns = base::SystemClock().MonoNs();
-  while (g_is_asked_to_end == 0 && (goes_on = (*watch)->Poll())) {
+  while (g_is_asked_to_end == 0 && (goes_on = watch->Poll())) {
+    if (pause.IsDue(*watch)) {
+      watch.reset();
+      pause.Sleep(target.pid, label);
+      if (g_is_asked_to_end != 0 || !IsThere(target.pid)) _exit(kWatcherEnded);
+      watch = StartOrExit(monitor, outside, label);
+    }
     next_ns = std::max(next_ns + outside.interval_ns, base::SystemClock().MonoNs());
     SleepNs(next_ns - base::SystemClock().MonoNs());
   }
-  std::error_code error;
-  const bool is_there = !fs::read_symlink(ProcessFolder(target.pid) / "exe", error).empty();
-  watch->reset();
+  const bool is_there = IsThere(target.pid);
+  watch.reset();
   _exit(!goes_on && is_there ? kWatcherBecameOther : kWatcherEnded);
 }
 
@@ -175,7 +218,7 @@ void Watchers::Say(const Target& target, const char* text) const {
 void Watchers::Start(const Target& target, const WatchSettings& settings) {
   const pid_t parent = getpid();
   const pid_t watcher = fork();
-  if (watcher == 0) BecomeWatcher(target, parent, settings, kernel_waits_.get());
+  if (watcher == 0) BecomeWatcher(target, parent, settings, kernel_waits_.get(), unanswered_.get());
   if (watcher < 0) return Say(target, "is not watched: no process could be started");
   watched_.push_back({target, settings, watcher});
   Say(target, "is watched from outside");

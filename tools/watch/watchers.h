@@ -10,10 +10,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "sdk/outside/kernel_waits.h"
+#include "sdk/outside/unanswered_windows.h"
+#include "tools/watch/report_quota.h"
 #include "tools/watch/targets.h"
 
 namespace lagwatch::tools {
@@ -23,7 +26,8 @@ struct WatchSettings {
   std::string threads = "auto";
   uint32_t interval_ms = 100;
   bool takes_probable = false;
-  bool is_chosen = false;  // the program was named: see sdk::OutsideOptions
+  std::shared_ptr<ReportQuota> quota;  // null: none
+  bool is_chosen = false;              // the program was named: see sdk::OutsideOptions
 };
 
 // Thread safety: one thread's.
@@ -36,6 +40,10 @@ class Watchers {
   // From now on watchers go by what the kernel records of loops (`--bpf`), too. Errors: what is missing for
   // it.
   base::Status AskKernel();
+  // From now on watchers go by what compositors say, too.
+  void SetUnansweredWindows(std::shared_ptr<const sdk::UnansweredWindows> windows) {
+    unanswered_ = std::move(windows);
+  }
   // Has a process watch `target`, unless one does already, or it has a watchdog of its own.
   void Add(const Target& target, const WatchSettings& settings);
   // Ends the watching of a target that is no longer wanted, if there is any.
@@ -64,6 +72,7 @@ class Watchers {
   bool is_quiet_;
   std::vector<Watched> watched_;
   std::unique_ptr<sdk::KernelWaits> kernel_waits_;
+  std::shared_ptr<const sdk::UnansweredWindows> unanswered_;
   bool has_failed_ = false;
   bool has_said_full_ = false;
 };

@@ -12,4 +12,7 @@ namespace lagwatch::watchdog {
 // Context: any.
 inline constinit std::atomic<int64_t> outside_looked_ns{0};
 
+// Whether a dispatch is known to be under way only since the process's window does not answer. Context: any.
+inline constinit std::atomic<bool> window_is_unanswered{false};
+
 }  // namespace lagwatch::watchdog
