@@ -42,6 +42,12 @@ case "$printed" in
   *) fail "lagwatch --version printed '$printed', which does not name $version" ;;
 esac
 
+# The extensions of GNOME Shell and KWin that say which of their windows hang are in the folders of these.
+for file in gnome-shell/extensions/lagwatch@lagwatch.org/extension.js gnome-shell/extensions/lagwatch@lagwatch.org/metadata.json \
+  kwin/scripts/lagwatch/metadata.json kwin/scripts/lagwatch/contents/code/main.js; do
+  [ -s "$work/prefix/share/$file" ] || fail "share/$file was not installed"
+done
+
 status=0
 "$lagwatch" run --spool "$work/spool_run" -- /bin/sh -c 'exit 7' || status=$?
 [ "$status" -eq 7 ] || fail "lagwatch run exited with $status, but its program with 7"

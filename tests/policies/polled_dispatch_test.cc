@@ -44,6 +44,15 @@ TEST_F(PolledDispatchTest, GoesOnWhileTheLoopsWaitDoesNotReturn) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(Look({.returns = 0}), Action::kNone);
 }
 
+TEST_F(PolledDispatchTest, GoesOnFromTheFirstLookAfterAQuestionThatHasNoAnswer) {
+  Look(Mixed());
+  EXPECT_EQ(Look({.has_unanswered_ping = true}), Action::kBeginAgain);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Look({.has_unanswered_ping = true}), Action::kNone);
+  EXPECT_EQ(Look(Mixed()), Action::kBeginAgain);
+  EXPECT_EQ(Look({.has_unanswered_ping = true}), Action::kBeginAgain);
+  EXPECT_EQ(Look({.returns = 1, .has_unanswered_ping = true}), Action::kBeginAgain);
+}
+
 TEST_F(PolledDispatchTest, AReturnProvesALoopThatIsOnlyBusy) {
   Look(Busy());
   EXPECT_EQ(Look({.has_paused = false, .returns = 1}), Action::kBeginAgain);

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -66,13 +68,10 @@ TEST_F(DaemonTest, HangsOfThreeProgramsReachACollector) {
   Process second({Named(names[1], LAGWATCH_WATCHED_SHARED_PROGRAM), "computes", "4"});
   Process third({Named(names[2], LAGWATCH_WATCHED_PROGRAM), "locks", "4"});
   for (Process* program : {&first, &second, &third}) EXPECT_EQ(program->Wait(), 0) << daemon.Errors();
-  std::ifstream token_file(directory_ / "data/admin-token");
-  std::string token;
-  token_file >> token;
   std::vector<std::string> apps;
   EXPECT_TRUE(WaitUntil([&] {
-    Process question(
-        {LAGWATCH_PROGRAM, "reports", "--endpoint", collector.endpoint(), "--token", token, "--json"});
+    Process question({LAGWATCH_PROGRAM, "reports", "--endpoint", collector.endpoint(), "--token",
+                      collector.admin_token(), "--json"});
     if (question.Wait() != 0) return false;
     apps.clear();
     const json reports = json::parse(question.Output(), nullptr, /*allow_exceptions=*/false);
@@ -141,15 +140,64 @@ TEST_F(DaemonTest, TakesTheFirstRuleThatFitsUpToTheMostProcesses) {
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
-TEST_F(DaemonTest, AsksTheKernelIfItIsTold) {
-  Write("bpf = true\n");
+TEST_F(DaemonTest, ARuleHasNoMoreReportsThanItsQuota) {
+  const std::string name = "often-" + std::to_string(getpid());
+  const std::string rule = "threshold_ms = 500\n[[rule]]\nprogram = '" + name + "'\n";
+  Write(rule + "quota = 1\n");
   Process daemon(Command());
-  EXPECT_TRUE(WaitUntil([&] {
-    return daemon.Errors().find("has BPF programs in the kernel") != std::string::npos ||
-           daemon.Errors().find("only looked at, without bpf: ") != std::string::npos;
-  })) << daemon.Errors();
+  const auto freeze = [&] {
+    Process program({Named(name, LAGWATCH_WATCHED_PROGRAM), "sleeps", "3"});
+    EXPECT_EQ(program.Wait(), 0);
+  };
+  const auto says = [&](const std::string& text) {
+    return WaitUntil([&] { return daemon.Errors().find(text) != std::string::npos; });
+  };
+  freeze();
+  ASSERT_EQ(Ask({"reports"}).size(), 1u) << daemon.Errors();
+  Write("# the same\n" + rule + "quota = 1\n");
+  daemon.Signal(SIGHUP);
+  EXPECT_TRUE(says("has 1 rules")) << daemon.Errors();
+  freeze();
+  EXPECT_TRUE(says("its rule's quota is used up")) << daemon.Errors();
+  EXPECT_EQ(Ask({"reports"}).size(), 1u);
+  Write(rule + "quota = 2\n");
+  daemon.Signal(SIGHUP);
+  sleep(1);
+  freeze();
+  EXPECT_EQ(Ask({"reports"}).size(), 2u) << daemon.Errors();
   daemon.Signal(SIGTERM);
   EXPECT_EQ(daemon.Wait(), 0);
+}
+
+TEST_F(DaemonTest, SeesShortDispatchesByTheKernelIfItIsTold) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may load programs into the kernel";
+  const std::string name = "short-" + std::to_string(getpid());
+  Write("bpf = true\n[[rule]]\nprogram = '" + name + "'\nthreshold_ms = 30\n");
+  std::vector<std::string> command = Command();
+  const std::string script = "mount -t tracefs none /sys/kernel/tracing 2>/dev/null; exec \"$@\"";
+  command.insert(command.begin(), {"/usr/bin/unshare", "--mount", "/bin/sh", "-c", script, "sh"});
+  Process daemon(command);
+  ASSERT_TRUE(WaitUntil([&] {
+    return daemon.Errors().find("bpf: ") != std::string::npos ||
+           daemon.Errors().find("has BPF programs") != std::string::npos;
+  })) << daemon.Errors();
+  Process program({Named(name, LAGWATCH_WATCHED_PROGRAM), "short", "3"});
+  EXPECT_EQ(program.Wait(), 0);
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 0);
+  if (daemon.Errors().find("only looked at, without bpf: ") != std::string::npos)
+    GTEST_SKIP() << daemon.Errors();
+  // Looks alone know a duration to twice 10 ms.
+  const json reports = Ask({"reports"});
+  std::istringstream lines(program.Output());
+  bool is_exact = false;
+  for (std::string word; lines >> word;) {
+    if (word != "short" || !(lines >> word)) continue;
+    is_exact |= std::ranges::any_of(reports, [&](const json& report) {
+      return std::abs(report.at("duration_ms").get<double>() - std::stod(word)) < 3;
+    });
+  }
+  EXPECT_TRUE(is_exact) << reports.dump(1) << program.Output();
 }
 
 TEST_F(DaemonTest, SaysWhatIsWrongWithAFile) {
@@ -163,6 +211,7 @@ TEST_F(DaemonTest, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(errors_of("[[rule]]\nprogramme = 'x'\n"), HasSubstr("line 3: there is no option 'programme'"));
   EXPECT_THAT(errors_of("[[rule]]\nprogram = 7.5\n"), HasSubstr("line 3: 'program' needs a name"));
   EXPECT_THAT(errors_of("[rule]\nprogram = 'x'\n"), HasSubstr("line 2: rules begin with [[rule]]"));
+  EXPECT_THAT(errors_of("quota = 0\n"), HasSubstr("line 2: quota is a number of reports a day, from 1"));
   EXPECT_THAT(errors_of("bpf = 1\n"), HasSubstr("line 2: bpf is true or false"));
   EXPECT_THAT(errors_of("interval_ms = 1\n"), HasSubstr("line 2: interval_ms is a number from 10 to 1000"));
   Process check({LAGWATCH_DAEMON, "--check", "--config", directory_ / "none.toml"});

@@ -7,6 +7,7 @@
 //   computes    a handler computes for 1.2 s
 //   single      the loop waits for one descriptor alone (for 2.5 s); a handler waits 1.2 s for a child
 //   pauses      a handler computes and sleeps in turns for 1.6 s
+//   rests       a handler sleeps for 1.6 s, then computes and sleeps in turns for 1.4 s
 //   answers     a handler waits 1.2 s for an answer, by another wait than the loop's
 //   saturated   for 1.5 s the loop is never idle: each handler takes 5 ms
 //   calm        the loop is idle for 1 s
@@ -14,7 +15,7 @@
 //   vforks      a handler waits 1.2 s for a child of vfork(), in the kernel's uninterruptible sleep
 //   asks        a handler waits 1.2 s for the answer of another process, by a pair of sockets
 //   worker      the loop is a thread's of that name; its handler sleeps for 1.2 s
-//   short       the loop waits for 1.5 s more; ten handlers compute for 60 ms each, and print the time in ms
+//   short       the loop waits for 1.5 s more; ten handlers compute for 100 ms each, and print the time in ms
 //   stopped     the program stops itself until it is continued
 #define _GNU_SOURCE
 #include <poll.h>
@@ -56,6 +57,12 @@ static __attribute__((noinline)) void PauseInHandler(double seconds) {
     ComputeInHandler(0.004);
     usleep(2000);
   }
+  ++turns;
+}
+
+static __attribute__((noinline)) void RestInHandler(void) {
+  SleepInHandler(1.6);
+  PauseInHandler(1.4);
   ++turns;
 }
 
@@ -168,7 +175,7 @@ static void RunShort(void) {
   for (int i = 0; i < 10; ++i) {
     RunLoop(0.15);
     const double begin = Now();
-    ComputeInHandler(0.06);
+    ComputeInHandler(0.1);
     printf("short %.3f\n", (Now() - begin) * 1000);
   }
 }
@@ -199,6 +206,7 @@ int main(int argc, char** argv) {
   if (strcmp(scene, "sleeps") == 0) SleepInHandler(1.2);
   if (strcmp(scene, "computes") == 0) ComputeInHandler(1.2);
   if (strcmp(scene, "pauses") == 0) PauseInHandler(1.6);
+  if (strcmp(scene, "rests") == 0) RestInHandler();
   if (strcmp(scene, "answers") == 0) AwaitAnswerInHandler(1.2);
   if (strcmp(scene, "saturated") == 0) RunSaturated(1.5);
   if (asks) AskInHandler();
