@@ -6,6 +6,8 @@ object:
   cpu_pct_100_threads  the processor time of the watcher of a program with 100 threads that wait, in percent of one processor
   bpf_wait_added_ns    by so much a wait of a watched loop is longer with --bpf; bpf_call_added_ns: any other system call of the machine; null
                        where the kernel does not permit it
+  busy_wait_added_ns   by so much a wait of a loop that never sleeps is longer while it is watched without --bpf; busy_call_added_ns: any
+                       other system call meanwhile
   freezes, found       freezes of 1.5 s of real programs (`programs`), and those of them with a report of their own
   false, minutes       reports of programs under load that never froze, in so many minutes; saturated loops are among them
 """
@@ -64,30 +66,36 @@ def measure_cpu(lagwatch, work):
     return round(pct, 2)
 
 
-def measure_bpf(lagwatch, work):
-    """The shortest of five times, of a wait and of another call, with --bpf and without."""
+def measure_calls(lagwatch, work):
+    """The shortest of five times, of a wait and of another call: not watched, watched, and watched with --bpf."""
     tracepoints = "/sys/kernel/tracing"
     is_mounted_here = not os.path.exists(tracepoints + "/events") and subprocess.run(
         ["mount", "-t", "tracefs", "none", tracepoints], capture_output=True).returncode == 0
     try:
-        return compare_bpf(lagwatch, work)
+        return compare_calls(lagwatch, work)
     finally:
         if is_mounted_here:
             subprocess.run(["umount", tracepoints], check=True)
 
 
-def compare_bpf(lagwatch, work):
-    times = {True: [], False: []}
+def compare_calls(lagwatch, work):
+    ways = {"alone": None, "busy": [], "bpf": ["--bpf"]}
+    times = {way: [] for way in ways}
     for _ in range(5):
-        for has_bpf in times:
+        for way, flags in ways.items():
             program = subprocess.Popen([work / "loop", "calls"], stdout=subprocess.PIPE, text=True)
-            watcher = subprocess.Popen([lagwatch, "watch", str(program.pid), "--spool", work / "bpf", *(["--bpf"] if has_bpf else [])],
-                                       stderr=subprocess.PIPE, text=True)
-            times[has_bpf].append([int(word) for word in program.communicate()[0].split()])
-            if "without --bpf" in watcher.communicate()[1]:
-                return None, None
-    wait, call = (min(one[i] for one in times[True]) - min(one[i] for one in times[False]) for i in range(2))
-    return wait, call
+            watcher = None
+            if flags is not None:
+                watcher = subprocess.Popen([lagwatch, "watch", str(program.pid), "--spool", work / "bpf", *flags], stderr=subprocess.PIPE, text=True)
+            numbers = [int(word) for word in program.communicate()[0].split()]
+            errors = watcher.communicate()[1] if watcher else ""
+            if "without --bpf" not in errors:
+                times[way].append(numbers)
+    added = {}
+    for way in ("busy", "bpf"):
+        for i, call in enumerate(("wait", "call")):
+            added[f"{way}_{call}_added_ns"] = (min(one[i] for one in times[way]) - min(one[i] for one in times["alone"])) if times[way] else None
+    return added
 
 
 def measure_found(lagwatch, work, only):
@@ -203,9 +211,9 @@ def main():
         work = pathlib.Path(folder)
         freezes, found, programs = measure_found(lagwatch, work, arguments.only)
         cpu_pct = measure_cpu(lagwatch, work)
-        bpf_wait_ns, bpf_call_ns = measure_bpf(lagwatch, work)
+        added = measure_calls(lagwatch, work)
         false, watched = measure_false(lagwatch, work, arguments.minutes)
-    print(json.dumps({"cpu_pct_100_threads": cpu_pct, "bpf_wait_added_ns": bpf_wait_ns, "bpf_call_added_ns": bpf_call_ns, "freezes": freezes, "found": found, "programs": programs, "false": false,
+    print(json.dumps({"cpu_pct_100_threads": cpu_pct, **added, "freezes": freezes, "found": found, "programs": programs, "false": false,
                       "watched_under_load": watched, "minutes": arguments.minutes}))
 
 

@@ -13,7 +13,9 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "collector/store/clickhouse/read/sums_plan.h"
 #include "report/format/losses.h"
@@ -33,10 +35,15 @@ constexpr int kReports = kSenders * kBatchesOfASender * kReportsOfABatch;
 constexpr char kKilledNode[] = "s1r1";
 constexpr char kItsReplica[] = "s1r2";
 
-void Cluster(const std::string& command, const std::string& node = kKilledNode) {
-  Process script({LAGWATCH_CLICKHOUSE_SCRIPT, command, node, LAGWATCH_CLICKHOUSE_DIRECTORY},
-                 {"LAGWATCH_CLICKHOUSE_PORT=" + std::to_string(LAGWATCH_CLICKHOUSE_PORT)});
-  EXPECT_EQ(script.Wait(), 0) << script.Errors();
+// All at once: one that starts may need another's data before it is ready.
+void Cluster(const std::string& command, const std::vector<std::string>& nodes = {kKilledNode}) {
+  std::vector<std::unique_ptr<Process>> scripts;
+  for (const std::string& node : nodes) {
+    scripts.push_back(std::make_unique<Process>(
+        std::vector<std::string>{LAGWATCH_CLICKHOUSE_SCRIPT, command, node, LAGWATCH_CLICKHOUSE_DIRECTORY},
+        std::vector<std::string>{"LAGWATCH_CLICKHOUSE_PORT=" + std::to_string(LAGWATCH_CLICKHOUSE_PORT)}));
+  }
+  for (const auto& script : scripts) EXPECT_EQ(script->Wait(), 0) << script->Errors();
 }
 
 class Collector {
@@ -106,9 +113,7 @@ class Fleet : public ::testing::Test {
     for (Collector& collector : collectors_) ASSERT_NO_FATAL_FAILURE(collector.Start());
   }
   // Also when the test ended with nodes away.
-  void TearDown() override {
-    for (const char* node : {kKilledNode, kItsReplica}) Cluster("start", node);
-  }
+  void TearDown() override { Cluster("start", {kKilledNode, kItsReplica}); }
 
   // Reports of many causes, some with ends and with losses; every third batch is sent to both collectors.
   void SendAll(unsigned seed) {
@@ -263,11 +268,11 @@ TEST_F(Fleet, LosesAndDoublesNothingWhenAShardIsAwayForAMinute) {
   for (unsigned sender = 1; sender <= kSenders; ++sender)
     senders.emplace_back([=, this] { SendAll(sender); });
   EXPECT_TRUE(WaitUntil([&] { return HasComeTo(kReports / 4); }, 120));
-  for (const char* node : {kKilledNode, kItsReplica}) Cluster("kill", node);
+  Cluster("kill", {kKilledNode, kItsReplica});
   const auto killed = std::chrono::steady_clock::now();
   for (std::thread& sender : senders) sender.join();
   std::this_thread::sleep_until(killed + std::chrono::minutes(1));
-  for (const char* node : {kKilledNode, kItsReplica}) Cluster("start", node);
+  Cluster("start", {kKilledNode, kItsReplica});
   ASSERT_NO_FATAL_FAILURE(WaitForRest());
   ExpectAllOnce();
 }
