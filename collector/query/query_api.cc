@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "base/clock.h"
@@ -236,13 +237,13 @@ Result<std::string> QueryApi::ReportJson(const StoredReport& stored) const {
 
 // Adds what the awaited processes have reported themselves of that time.
 Status QueryApi::AddReportsOfOwners(const ReportRow& row, const report::Report& report, Json* answer) const {
-  constexpr int64_t kMost = 10;
-  constexpr int64_t kBeforeMs = 60'000;  // a hang that goes on with the same stack is not reported again
+  constexpr size_t kMost = 10;
+  constexpr int64_t kMostRead = 100;
   constexpr int64_t kAfterMs = 10'000;
   constexpr int64_t kLongestMs = 3'600'000;  // of a hang: reports of a longer time are not searched
   // Clients may say any time.
   const auto begin_ms = [&](const ReportRow& one) {
-    return std::clamp<int64_t>(one.start_wall_ms, kBeforeMs, int64_t{1} << 47);
+    return std::clamp<int64_t>(one.start_wall_ms, kLongestMs, int64_t{1} << 47);
   };
   const auto end_ms = [&](const ReportRow& one) {
     return begin_ms(one) + std::min(HangDurationNs(one) / base::kNsPerMs, kLongestMs);
@@ -250,18 +251,22 @@ Status QueryApi::AddReportsOfOwners(const ReportRow& row, const report::Report& 
   for (size_t i = 0; i < report.waits.size(); ++i) {
     const base::Uuid& session_id = report.waits[i].owner_session_id;
     if (session_id == base::Uuid{}) continue;
-    const auto found = LAGWATCH_TRY(
-        store_->ReportsOfRun(session_id, begin_ms(row) - kBeforeMs, end_ms(row) + kAfterMs, kMost));
+    const auto newest_first = LAGWATCH_TRY(
+        store_->ReportsOfRun(session_id, begin_ms(row) - kLongestMs, end_ms(row) + kAfterMs, kMostRead));
     Json reports = Json::array();
-    std::set<base::Uuid> hangs;  // each once
-    for (const ReportRow& one : found) {
-      const bool is_meanwhile = begin_ms(one) <= end_ms(row) && end_ms(one) >= begin_ms(row);
+    std::set<base::Uuid> hangs;  // each once, by its first report
+    for (const ReportRow& one : std::views::reverse(newest_first)) {
+      // A hang without an end goes on.
+      const bool is_meanwhile =
+          begin_ms(one) <= end_ms(row) && (!one.duration_ns || end_ms(one) >= begin_ms(row));
       if (!is_meanwhile || !IsHang(one.kind) || !hangs.insert(one.hang_id).second) continue;
       reports.push_back({{"id", base::ToString(one.id)},
                          {"app", one.app},
                          {"loop", one.loop},
                          {"duration_ms", ToMs(HangDurationNs(one))}});
     }
+    if (reports.size() > kMost)
+      reports.erase(reports.begin(), reports.end() - static_cast<Json::difference_type>(kMost));
     (*answer)["waits"][i]["owner"]["reports"] = std::move(reports);
   }
   return {};

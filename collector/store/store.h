@@ -116,8 +116,8 @@ class Store {
 
   // Those with the most dropped frames first. Only the filter's app and version count.
   virtual base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) = 0;
-  // Up to `limit` reports of a run that were made from `first_wall_ms` (since 1970) to `last_wall_ms`, in the
-  // order of ids.
+  // Up to `limit` reports of a run that were made from `first_wall_ms` (since 1970) to `last_wall_ms`, the
+  // newest id first.
   virtual base::Result<std::vector<ReportRow>> ReportsOfRun(const base::Uuid& session_id,
                                                             int64_t first_wall_ms, int64_t last_wall_ms,
                                                             int64_t limit) = 0;

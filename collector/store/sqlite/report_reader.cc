@@ -178,8 +178,9 @@ std::vector<base::Uuid> ReadIds(Database* database, const base::Uuid& first, con
 std::vector<ReportRow> ReadReportsOfRun(Database* database, const base::Uuid& session_id,
                                         int64_t first_wall_ms, int64_t last_wall_ms, int64_t limit) {
   static const std::string sql = Select(
-      "(SELECT * FROM reports WHERE session_id = ? AND id >= ? AND id < ? ORDER BY id LIMIT ?) AS reports",
-      " ORDER BY reports.id");
+      "(SELECT * FROM reports WHERE session_id = ? AND id >= ? AND id < ? ORDER BY id DESC LIMIT ?) AS "
+      "reports",
+      " ORDER BY reports.id DESC");
   return database->Use(sql.c_str())
       .Bind(session_id, FirstIdAt(first_wall_ms), FirstIdAt(last_wall_ms + 1), limit)
       .All([](const Statement& row) { return ReadRow(row); });

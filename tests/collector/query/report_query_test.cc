@@ -91,18 +91,19 @@ TEST(QueryApi, LeadsToTheReportsOfAnAwaitedProcessThatIsWatchedItself) {
     report->header.elapsed_ns = lasts_ms * 1'000'000;
   };
   constexpr int64_t kBeginMs = 1'700'000'100'000;
-  SampleReport client, earlier, meanwhile, again;
+  SampleReport client, earlier, frozen, meanwhile, again;
   at(&client, kBeginMs, 2000);
   at(&earlier, kBeginMs - 5000, 2000);
+  at(&frozen, kBeginMs - 1'800'000, 1000);  // has no end
   at(&meanwhile, kBeginMs - 1000, 2500);
   at(&again, kBeginMs + 1000, 2500);
   again.header.hang_id = meanwhile.header.id;
-  for (SampleReport* one : {&earlier, &meanwhile, &again}) {
+  for (SampleReport* one : {&earlier, &frozen, &meanwhile, &again}) {
     one->header.session_id = base::CreateUuidV7(kBeginMs - 10'000);
     one->header.app = "service";
     one->header.loop = "bus";
   }
-  again.header.session_id = earlier.header.session_id = meanwhile.header.session_id;
+  for (SampleReport* one : {&earlier, &frozen, &again}) one->header.session_id = meanwhile.header.session_id;
   client.waits = {{.fields = {.tid = 4712,
                               .lock = {.kind = report::LockKind::kBusCall,
                                        .waits_for = report::WaitsFor::kOwner,
@@ -117,13 +118,14 @@ TEST(QueryApi, LeadsToTheReportsOfAnAwaitedProcessThatIsWatchedItself) {
   collector.Submit({client});
   EXPECT_EQ(owner()["session_id"], base::ToString(meanwhile.header.session_id));
   EXPECT_EQ(owner()["reports"], Json::array());
-  collector.Submit({earlier, meanwhile, again}, {EncodeEnd(earlier.header.id, 2'000'000'000)});
+  collector.Submit({frozen, earlier, meanwhile, again}, {EncodeEnd(earlier.header.id, 2'000'000'000)});
   const Json reports = owner()["reports"];
-  ASSERT_THAT(reports, SizeIs(1));
-  EXPECT_EQ(reports[0]["id"], base::ToString(meanwhile.header.id));
-  EXPECT_EQ(reports[0]["app"], "service");
-  EXPECT_EQ(reports[0]["loop"], "bus");
-  EXPECT_EQ(reports[0]["duration_ms"], 2500);
+  ASSERT_THAT(reports, SizeIs(2));
+  EXPECT_EQ(reports[0]["id"], base::ToString(frozen.header.id));
+  EXPECT_EQ(reports[1]["id"], base::ToString(meanwhile.header.id));
+  EXPECT_EQ(reports[1]["app"], "service");
+  EXPECT_EQ(reports[1]["loop"], "bus");
+  EXPECT_EQ(reports[1]["duration_ms"], 2500);
 }
 
 TEST(QueryApi, ShowsTheCircumstances) {

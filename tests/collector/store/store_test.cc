@@ -92,8 +92,8 @@ TEST(Store, FindsTheReportsOfARunInATime) {
     for (const ReportRow& row : rows.ok() ? *rows : std::vector<ReportRow>()) ids.push_back(row.id);
     return ids;
   };
-  EXPECT_THAT(found(10), ElementsAre(one.header.id, other.header.id));
-  EXPECT_THAT(found(1), ElementsAre(one.header.id));
+  EXPECT_THAT(found(10), ElementsAre(other.header.id, one.header.id));
+  EXPECT_THAT(found(1), ElementsAre(other.header.id));
 }
 
 class StoreRunEnd : public ::testing::Test {

@@ -104,9 +104,11 @@ std::vector<ReportRow> HangReader::OfRun(const base::Uuid& session_id, int64_t f
   source_.Select("id", kReports,
                  " WHERE session_id = " + SqlId(session_id) + " AND id >= " + SqlId(first) + " AND id < " +
                      SqlId(end) + " AND day >= " + DateOf(DayOf(first)) + " AND day <= " +
-                     DateOf(DayOf(end)) + " ORDER BY id LIMIT 1 BY id LIMIT " + std::to_string(limit),
+                     DateOf(DayOf(end)) + " ORDER BY id DESC LIMIT 1 BY id LIMIT " + std::to_string(limit),
                  "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
-  return WithIds(ids);
+  std::vector<ReportRow> reports = WithIds(ids);
+  std::ranges::reverse(reports);
+  return reports;
 }
 
 // The first and the last that have reports; the last is before the first when there are none.
