@@ -40,7 +40,7 @@ class PolledDispatch {
     if (moment.is_continuous) return Action::kNone;
     if (moment.returns) return *moment.returns == 0 ? Action::kNone : Action::kBeginAgain;
     // It counts from the first moment after the question.
-    if (moment.has_unanswered_ping) return was_asked ? Action::kNone : Action::kBeginAgain;
+    if (moment.has_unanswered_ping && was_asked) return Action::kNone;
     return moment.has_paused && !takes_probable_ ? Action::kBeginAgain : Action::kNone;
   }
 

@@ -53,6 +53,13 @@ TEST_F(PolledDispatchTest, GoesOnFromTheFirstLookAfterAQuestionThatHasNoAnswer) 
   EXPECT_EQ(Look({.returns = 1, .has_unanswered_ping = true}), Action::kBeginAgain);
 }
 
+TEST_F(PolledDispatchTest, GoesOnAtAQuestionInTheMiddleOfAComputation) {
+  Look(Busy());
+  EXPECT_EQ(Look(Busy()), Action::kNone);
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(Look({.has_paused = false, .has_unanswered_ping = true}), Action::kNone);
+}
+
 TEST_F(PolledDispatchTest, AReturnProvesALoopThatIsOnlyBusy) {
   Look(Busy());
   EXPECT_EQ(Look({.has_paused = false, .returns = 1}), Action::kBeginAgain);
@@ -71,6 +78,7 @@ TEST_F(PolledDispatchTest, ProbableOnesGoOnIfTheyAreWanted) {
   dispatch_ = PolledDispatch(/*takes_probable=*/true);
   Look(Mixed());
   for (int i = 0; i < 20; ++i) EXPECT_EQ(Look(Mixed()), Action::kNone);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Look({.has_unanswered_ping = true}), Action::kNone);
 }
 
 }  // namespace
