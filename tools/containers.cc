@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/containers.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,27 +61,39 @@ bool IsInGroupOf(pid_t pid, const std::string& name) {
   return false;
 }
 
-// The file is the container's: reading a pipe of that name would have no end.
-bool HasHostName(pid_t pid, const std::string& name) {
-  const fs::path file = ProcessFolder(pid) / "root/etc/hostname";
-  std::error_code error;
-  return NamespaceOf(pid, "pid") != NamespaceOf(getpid(), "pid") && fs::is_regular_file(file, error) &&
-         LineIn(file) == name;
+// Whether the process has namespaces of its own, or may not be looked at.
+bool IsApart(pid_t pid) {
+  return NamespaceOf(pid, "pid") != NamespaceOf(getpid(), "pid") ||
+         NamespaceOf(pid, "mnt") != NamespaceOf(getpid(), "mnt");
 }
 
-// As the command says; 0 if it does not know the container.
+// The file is the container's, and may be anything: a pipe, or without an end.
+bool HasHostName(pid_t pid, const std::string& name) {
+  constexpr size_t kLongestHostName = 64;
+  if (name.size() > kLongestHostName || NamespaceOf(pid, "pid") == NamespaceOf(getpid(), "pid")) return false;
+  const base::OwnedFd file = OpenInRootOf(pid, "etc/hostname", O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  char text[kLongestHostName + 1];
+  const ssize_t size = read(file.get(), text, sizeof text);
+  const std::string_view line(text, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  return size > 0 && line.substr(0, line.find('\n')) == name;
+}
+
+// As the command says, if the process is there; 0 if it does not know the container, or is another machine's.
 pid_t AskRuntime(const std::string& runtime, const std::string& name) {
   const bool is_plain = std::ranges::all_of(name, [](unsigned char letter) {
     return std::isalnum(letter) != 0 || letter == '_' || letter == '-' || letter == '.';
   });
   if (!is_plain || name.starts_with('-')) return 0;
-  const std::string command = runtime + " inspect --format '{{.State.Pid}}' " + name + " 2>/dev/null";
+  const std::string command = runtime + " inspect --format '{{.State.Pid}} {{.Id}}' " + name + " 2>/dev/null";
   FILE* answer = popen(command.c_str(), "r");
   if (answer == nullptr) return 0;
   int pid = 0;
-  if (std::fscanf(answer, "%d", &pid) != 1) pid = 0;
+  char id[65] = {};
+  const bool is_known = std::fscanf(answer, "%d %64s", &pid, id) == 2;
   pclose(answer);
-  return pid;
+  return is_known && IsApart(pid) && IsInGroupOf(pid, id) ? pid : 0;
 }
 
 // The oldest process that is so, which has the lowest id as long as ids have not begun again; 0 for none.
@@ -98,9 +111,11 @@ pid_t FindFirst(const std::function<bool(pid_t)>& is_wanted) {
 
 base::Result<Container> Container::Find(const std::string& name) {
   Container container;
-  pid_t first = FindFirst([&](pid_t pid) { return IsInGroupOf(pid, name); });
+  pid_t first = 0;
   for (const char* runtime : {"docker", "podman"})
     if (first == 0) first = AskRuntime(runtime, name);
+  // Users name groups as they like, also such that are no container's.
+  if (first == 0) first = FindFirst([&](pid_t pid) { return IsInGroupOf(pid, name) && IsApart(pid); });
   if (first == 0) first = FindFirst([&](pid_t pid) { return HasHostName(pid, name); });
   if (first == 0)
     return base::Status(base::StatusCode::kNotFound,
@@ -108,6 +123,11 @@ base::Result<Container> Container::Find(const std::string& name) {
                             "': no control group and no host name is called so, and neither docker nor "
                             "podman knows it (other users' need sudo)");
   container.first_process_ = first;
+  const auto open_namespace = [&](const char* kind) {
+    return base::OwnedFd(open((ProcessFolder(first) / "ns" / kind).c_str(), O_RDONLY | O_CLOEXEC));
+  };
+  container.kept_ = std::make_shared<const std::pair<base::OwnedFd, base::OwnedFd>>(open_namespace("pid"),
+                                                                                    open_namespace("mnt"));
   container.processes_ = NamespaceOf(first, "pid");
   container.files_ = NamespaceOf(first, "mnt");
   if (container.processes_.empty())
@@ -121,11 +141,15 @@ bool Container::Holds(pid_t pid) const {
   return is_apart ? NamespaceOf(pid, "pid") == processes_ : NamespaceOf(pid, "mnt") == files_;
 }
 
+bool Container::HasEnded() const {
+  return FindFirst([&](pid_t pid) { return Holds(pid); }) == 0;
+}
+
 bool SeesSameFile(pid_t pid, const std::string& path) {
   struct stat own {};
   struct stat other {};
-  return stat(path.c_str(), &own) == 0 &&
-         stat((ProcessFolder(pid) / "root").append(path.substr(1)).c_str(), &other) == 0 &&
+  const base::OwnedFd file = OpenInRootOf(pid, path, O_PATH);
+  return file && stat(path.c_str(), &own) == 0 && fstat(file.get(), &other) == 0 &&
          own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 

@@ -5,19 +5,25 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
+#include "base/owned_fd.h"
 #include "base/status.h"
 
 namespace lagwatch::tools {
 
 class Container {
  public:
-  // By its id (or the first 12 digits of it) or its name, as docker(1) and podman(1), systemd-machined and
-  // LXC have them in control groups, or by its host name. Errors: kNotFound, with what was tried.
+  // By its id (or the first 12 digits of it) or its name, as docker(1) and podman(1) say, or as they,
+  // systemd-machined and LXC have it in control groups, or by its host name. Errors: kNotFound, with what was
+  // tried.
   static base::Result<Container> Find(const std::string& name);
 
   bool Holds(pid_t pid) const;
+  // Whether it holds no process any more.
+  bool HasEnded() const;
   // The first one that was started in it.
   pid_t first_process() const { return first_process_; }
 
@@ -25,6 +31,8 @@ class Container {
   pid_t first_process_ = 0;
   std::string processes_;  // the namespace, as /proc/PID/ns/pid names it
   std::string files_;      // likewise, of mounts
+  // Both namespaces: their names are given to others once they have ended, and these keep them.
+  std::shared_ptr<const std::pair<base::OwnedFd, base::OwnedFd>> kept_;
 };
 
 // Whether both processes' path leads to the same file.

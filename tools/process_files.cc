@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/process_files.h"
 
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+
+#include "base/text.h"
 
 namespace lagwatch::tools {
 
@@ -21,6 +26,30 @@ std::string LineIn(const fs::path& file) {
 fs::path ProcessFolder(pid_t pid) { return "/proc/" + std::to_string(pid); }
 
 std::string CommandOf(pid_t pid) { return LineIn(ProcessFolder(pid) / "comm"); }
+
+std::string StatusField(pid_t pid, std::string_view name) {
+  std::ifstream file(ProcessFolder(pid) / "status");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(name) || line.size() <= name.size() || line[name.size()] != ':') continue;
+    const size_t begin = line.find_first_not_of(" \t", name.size() + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return {};
+}
+
+pid_t OwnPidOf(pid_t pid) {
+  const std::string pids = StatusField(pid, "NSpid");
+  return base::ParseNumber<pid_t>(pids.substr(pids.find_last_of(" \t") + 1)).value_or(pid);
+}
+
+base::OwnedFd OpenInRootOf(pid_t pid, const std::string& path, int flags) {
+  const base::OwnedFd root(open((ProcessFolder(pid) / "root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  open_how how{};
+  how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  return base::OwnedFd(
+      root ? static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)) : -1);
+}
 
 base::Status CheckMayLookInto(pid_t pid) {
   const std::string number = std::to_string(pid);

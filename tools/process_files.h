@@ -6,7 +6,9 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
+#include "base/owned_fd.h"
 #include "base/status.h"
 
 namespace lagwatch::tools {
@@ -17,6 +19,13 @@ std::string LineIn(const std::filesystem::path& file);
 std::filesystem::path ProcessFolder(pid_t pid);
 // The name that the kernel has for the process, of 15 bytes at most; empty if there is no such process.
 std::string CommandOf(pid_t pid);
+// A field of /proc/PID/status; empty if there is none.
+std::string StatusField(pid_t pid, std::string_view name);
+// The id that the process has for itself, in a container perhaps.
+pid_t OwnPidOf(pid_t pid);
+// Opens what the process finds at `path`, by its own root directory and symbolic links; none if there is
+// nothing, or nothing that may be opened. `flags` are those of open(2).
+base::OwnedFd OpenInRootOf(pid_t pid, const std::string& path, int flags);
 // Whether this user may look into the process. Errors: kNotFound; kInvalid, saying what would help.
 base::Status CheckMayLookInto(pid_t pid);
 // Whether one of lagwatch's watchdogs runs in the process. False also if this user cannot know.

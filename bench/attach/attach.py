@@ -211,6 +211,12 @@ class Program:
         before = self.output.stat().st_size
         return wait_for(lambda: self.output.stat().st_size > before)
 
+    def __enter__(self) -> "Program":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
     def end(self) -> None:
         if self.name in PARTS and self.process.poll() is None:
             self.process.terminate()  # it ends its parts
@@ -278,51 +284,48 @@ def state_of(pid: int) -> dict:
 def measure_programs(lagwatch: Lagwatch, work: pathlib.Path, binaries: pathlib.Path, cycles: int) -> dict:
     counts = {"programs": 0, "attached": 0, "watched_outside": 0, "refused_with_reason": 0, "harmed": 0}
     for name, command in programs(work, binaries).items():
-        program = Program(name, command, work)
-        if not program.ticks():
-            print(f"{name}: does not run here", file=sys.stderr)
-            program.end()
-            continue
-        counts["programs"] += 1
-        is_harmed, note = False, "attached"
-        for cycle in range(cycles):
-            attached = lagwatch.attach(program.pid)
-            if attached.returncode != 0:
-                note = attached.stderr.strip()
-                counts["refused_with_reason"] += "watch" in note
-                counts["watched_outside"] += lagwatch.watches(program.pid)
-                break
+        with Program(name, command, work) as program:
+            if not program.ticks():
+                print(f"{name}: does not run here", file=sys.stderr)
+                continue
+            counts["programs"] += 1
+            is_harmed, note = False, "attached"
+            for cycle in range(cycles):
+                attached = lagwatch.attach(program.pid)
+                if attached.returncode != 0:
+                    note = attached.stderr.strip()
+                    counts["refused_with_reason"] += "watch" in note
+                    counts["watched_outside"] += lagwatch.watches(program.pid)
+                    break
+                is_harmed = is_harmed or not program.ticks()
+                detached = lagwatch.detach(program.pid)
+                is_harmed = is_harmed or detached.returncode != 0 or not program.ticks()
+                if detached.returncode != 0:
+                    note = "detach: " + detached.stderr.strip()
+            else:
+                counts["attached"] += 1
             is_harmed = is_harmed or not program.ticks()
-            detached = lagwatch.detach(program.pid)
-            is_harmed = is_harmed or detached.returncode != 0 or not program.ticks()
-            if detached.returncode != 0:
-                note = "detach: " + detached.stderr.strip()
-        else:
-            counts["attached"] += 1
-        is_harmed = is_harmed or not program.ticks()
-        counts["harmed"] += is_harmed
-        print(f"{name}: {note}{' HARMED' if is_harmed else ''}", file=sys.stderr)
-        program.end()
+            counts["harmed"] += is_harmed
+            print(f"{name}: {note}{' HARMED' if is_harmed else ''}", file=sys.stderr)
     return counts
 
 
 def soak(lagwatch: Lagwatch, work: pathlib.Path, cycles: int) -> dict:
     subprocess.run(["cc", "-O1", "-pthread", "-o", work / "soak", HERE / "soak_program.c", "-ldl"], check=True)
-    program = Program("soak", [str(work / "soak")], work)
-    program.ticks()
-    failed, middle = 0, None
-    for cycle in range(cycles):
-        if lagwatch.attach(program.pid).returncode != 0 or lagwatch.detach(program.pid).returncode != 0:
-            failed += 1
-        if program.process.poll() is not None:
-            break
-        if cycle == cycles // 10:
-            time.sleep(0.2)
-            middle = state_of(program.pid)
-    is_alive = program.ticks()
-    grown = {key: state_of(program.pid)[key] - middle[key] for key in middle} if is_alive and middle else {}
-    is_clean = "child failed" not in program.output.read_text()
-    program.end()
+    with Program("soak", [str(work / "soak")], work) as program:
+        program.ticks()
+        failed, middle = 0, None
+        for cycle in range(cycles):
+            if lagwatch.attach(program.pid).returncode != 0 or lagwatch.detach(program.pid).returncode != 0:
+                failed += 1
+            if program.process.poll() is not None:
+                break
+            if cycle == cycles // 10:
+                time.sleep(0.2)
+                middle = state_of(program.pid)
+        is_alive = program.ticks()
+        grown = {key: state_of(program.pid)[key] - middle[key] for key in middle} if is_alive and middle else {}
+        is_clean = "child failed" not in program.output.read_text()
     return {"soak_cycles": cycle + 1, "soak_failed": failed, "soak_alive": is_alive and is_clean,
             "soak_descriptors_grown": grown.get("descriptors"), "soak_mappings_grown": grown.get("mappings")}
 
@@ -333,6 +336,7 @@ def main() -> None:
     parser.add_argument("--cycles", type=int, default=5, help="attachments of each program")
     parser.add_argument("--soak", type=int, default=500, help="attachments of the soak")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
     with tempfile.TemporaryDirectory() as folder:
         work, binaries = pathlib.Path(folder), arguments.bin.resolve()
         lagwatch = Lagwatch(binaries, work)

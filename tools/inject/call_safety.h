@@ -27,6 +27,9 @@ class CallSafety {
   // Of process `pid`. Errors: those of LoadedLibrary::Find.
   static base::Result<CallSafety> Create(pid_t pid);
 
+  // Finds the stack that this stack pointer is in, before the thread is stopped: that takes long in a process
+  // with many mappings.
+  void NoteStack(uint64_t stack_pointer);
   // Judges by the program counter and by the return addresses in the thread's stack. Values that earlier
   // calls left there can make the answer false.
   bool IsSafe(const ThreadRegisters& registers, StoppedIn place) const;
@@ -34,6 +37,13 @@ class CallSafety {
   bool HasRoom(const ThreadRegisters& registers) const;
 
  private:
+  struct StackMapping {
+    CodeRange range;
+    bool is_bounded = false;  // by a guard, or it grows
+  };
+
+  StackMapping FindMapping(uint64_t address) const;
+  StackMapping MappingOf(uint64_t stack_pointer) const;
   bool IsReturnAddress(uint64_t address) const;
   bool IsInLoader(uint64_t address) const { return loader_.HoldsCode(address); }
 
@@ -43,6 +53,7 @@ class CallSafety {
   std::vector<CodeRange> unsafe_;  // functions
   std::vector<CodeRange> allocator_;
   bool has_own_allocator_ = false;
+  StackMapping noted_stack_;
 };
 
 }  // namespace lagwatch::tools

@@ -44,26 +44,6 @@ constexpr size_t kInnermostWords =
     256;  // hold the frames of the allocator, which calls nothing outside of it
 constexpr uint64_t kCallRoomBytes = 64 * 1024;
 
-struct StackMapping {
-  CodeRange range;
-  bool is_bounded = false;  // by a guard, or it grows
-};
-
-StackMapping MappingOf(pid_t pid, uint64_t address) {
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
-  uint64_t guard_end = 0;
-  for (std::string line; std::getline(maps, line);) {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    char access[5] = {};
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, access) != 3) continue;
-    if (begin <= address && address < end)
-      return {{begin, end}, begin == guard_end || line.ends_with("[stack]")};
-    if (access[0] == '-') guard_end = end;
-  }
-  return {};
-}
-
 // The code that a signal handler returns to: a call of rt_sigreturn.
 bool IsSignalReturn(pid_t pid, uint64_t address) {
   std::string code(kSignalReturnCode.size(), '\0');
@@ -114,6 +94,27 @@ base::Result<CallSafety> CallSafety::Create(pid_t pid) {
   return safety;
 }
 
+CallSafety::StackMapping CallSafety::FindMapping(uint64_t address) const {
+  std::ifstream maps("/proc/" + std::to_string(pid_) + "/maps");
+  uint64_t guard_end = 0;
+  for (std::string line; std::getline(maps, line);) {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    char access[5] = {};
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, access) != 3) continue;
+    if (begin <= address && address < end)
+      return {{begin, end}, begin == guard_end || line.ends_with("[stack]")};
+    if (access[0] == '-') guard_end = end;
+  }
+  return {};
+}
+
+void CallSafety::NoteStack(uint64_t stack_pointer) { noted_stack_ = FindMapping(stack_pointer); }
+
+CallSafety::StackMapping CallSafety::MappingOf(uint64_t stack_pointer) const {
+  return noted_stack_.range.Holds(stack_pointer) ? noted_stack_ : FindMapping(stack_pointer);
+}
+
 // Follows a call instruction.
 bool CallSafety::IsReturnAddress(uint64_t address) const {
 #if defined(__x86_64__)
@@ -139,7 +140,7 @@ bool CallSafety::IsSafe(const ThreadRegisters& registers, StoppedIn place) const
   // The C library's own code may be about to take or release a lock at any instruction.
   if (place == StoppedIn::kRunning && (libc_.HoldsCode(at) || has_own_allocator_)) return false;
   const uint64_t top = StackPointerOf(registers);
-  const StackMapping stack = MappingOf(pid_, top);
+  const StackMapping stack = MappingOf(top);
   std::vector<uint64_t> words(std::min<uint64_t>(kStackWords, (stack.range.end - top) / sizeof(uint64_t)));
   words.resize(ReadMemory(pid_, top, words.data(), words.size() * sizeof(uint64_t)) / sizeof(uint64_t));
   if (words.empty()) return false;
@@ -163,7 +164,7 @@ bool CallSafety::IsSafe(const ThreadRegisters& registers, StoppedIn place) const
 
 bool CallSafety::HasRoom(const ThreadRegisters& registers) const {
   const uint64_t top = StackPointerOf(registers);
-  const StackMapping stack = MappingOf(pid_, top);
+  const StackMapping stack = MappingOf(top);
   return stack.is_bounded && top - stack.range.begin >= kCallRoomBytes;
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sched.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
 
@@ -7,7 +6,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <system_error>
 
@@ -36,38 +34,14 @@ bool WriteWords(pid_t pid, uint64_t address, const std::vector<uint64_t>& words)
   return WriteMemory(pid, address, words.data(), words.size() * kWordBytes);
 }
 
-// While a thread of another process is stopped, this one waits for no processor, where that is permitted.
-class ScopedPriority {
- public:
-  ScopedPriority() {
-    const sched_param first{.sched_priority = 1};
-    is_raised_ = sched_getscheduler(0) == SCHED_OTHER &&
-                 sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
-  }
-  ~ScopedPriority() {
-    const sched_param standard{.sched_priority = 0};
-    if (is_raised_) sched_setscheduler(0, SCHED_OTHER, &standard);
-  }
-  ScopedPriority(const ScopedPriority&) = delete;
-  ScopedPriority& operator=(const ScopedPriority&) = delete;
-
- private:
-  bool is_raised_ = false;
-};
-
 std::string TaskFolder(pid_t pid, pid_t tid) {
   return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid);
 }
 
 // 0 if the thread does not sleep in pause(2).
 uint64_t StackPointerInPause(pid_t pid, pid_t tid) {
-  constexpr int kArguments = 6;
-  std::ifstream words(TaskFolder(pid, tid) + "/syscall");
-  long number = -1;
-  if (!(words >> number) || number != kPauseSyscall) return 0;
-  std::string word;
-  for (int i = 0; i <= kArguments; ++i) words >> word;
-  return std::strtoull(word.c_str(), nullptr, 16);
+  const ThreadSyscall syscall = ReadSyscall(pid, tid);
+  return syscall.number == kPauseSyscall ? syscall.stack_pointer : 0;
 }
 
 constexpr uint64_t kMostUsedBytes = 64 * 1024;

@@ -71,6 +71,7 @@ class RemoteCaller {
   bool is_lost_ = false;   // a call did not return: nothing more is called
   uint64_t signal_mask_ = 0;
   std::unique_ptr<Registers> before_;
+  std::unique_ptr<class ScopedPriority> priority_;  // while it is stopped
 };
 
 }  // namespace lagwatch::tools

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -61,7 +60,6 @@ bool IsHarmlessWait(long number) {
 // After this many looks for a waiting thread, others are considered.
 constexpr int kRoundsForWaits = 10;
 constexpr int kLongestPauseMs = 20;
-constexpr long kInNoSyscall = -2;
 
 // None: a call that is not safe to leave and make again.
 std::optional<StoppedIn> PlaceOf(long number) {
@@ -72,19 +70,6 @@ std::optional<StoppedIn> PlaceOf(long number) {
   if (std::ranges::find(kHoldNoLock, number) != std::end(kHoldNoLock)) return StoppedIn::kFutex;
   if (IsHarmlessWait(number)) return StoppedIn::kWait;
   return std::nullopt;
-}
-
-// The system call that a thread sleeps in; kInNoSyscall: it runs; -1: it cannot be seen, or it sleeps in
-// none.
-long SyscallOf(pid_t pid, pid_t tid, uint64_t* first_argument = nullptr) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/syscall");
-  std::string word;
-  std::string argument;
-  file >> word >> argument;
-  if (word == "running" || word == "-1") return kInNoSyscall;
-  if (word.empty() || word.find_first_not_of("0123456789") != std::string::npos) return -1;
-  if (first_argument != nullptr) *first_argument = std::strtoull(argument.c_str(), nullptr, 16);
-  return std::stol(word);
 }
 
 // The time that the thread has waited for a processor, since its start.
@@ -151,8 +136,8 @@ struct RemoteCaller::Registers {
 
 base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
   // Without it, only waits for events outside of the process are known to be safe.
-  const auto safety = CallSafety::Create(pid);
-  const CallSafety* judge = safety.ok() ? &*safety : nullptr;
+  auto safety = CallSafety::Create(pid);
+  CallSafety* judge = safety.ok() ? &*safety : nullptr;
   const int64_t deadline_ns = MonoNow() + kFindThreadNs;
   if (kill(pid, 0) != 0 && errno == ESRCH)
     return base::Status(base::StatusCode::kNotFound, "no such process: " + std::to_string(pid));
@@ -163,7 +148,9 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
       // Most programs soon wait: a running thread is only stopped if none does.
       if (wanted != StoppedIn::kWait && (judge == nullptr || rounds < kRoundsForWaits)) break;
       for (const pid_t tid : threads) {
-        if (PlaceOf(SyscallOf(pid, tid)) != wanted) continue;
+        const ThreadSyscall syscall = ReadSyscall(pid, tid);
+        if (PlaceOf(syscall.number) != wanted) continue;
+        if (judge != nullptr && syscall.stack_pointer != 0) judge->NoteStack(syscall.stack_pointer);
         auto caller = TryStop(pid, tid, judge);
         if (!caller.ok() || *caller != nullptr) return caller;
       }
@@ -185,6 +172,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
 // Null when the thread went on before it could be stopped.
 base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid_t tid,
                                                                   const CallSafety* safety) {
+  auto priority = std::make_unique<ScopedPriority>();
   if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
     if (errno == ESRCH) return std::unique_ptr<RemoteCaller>();
     return StopError(pid, errno);
@@ -199,11 +187,11 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
     return base::Status(base::StatusCode::kUnavailable,
                         "a thread of process " + std::to_string(pid) + " does not stop");
   std::unique_ptr<RemoteCaller> caller(new RemoteCaller(pid, tid));
+  caller->priority_ = std::move(priority);
   caller->stopped_ns_ = stopped_ns;
   caller->queued_ns_ = queued_ns;
-  uint64_t first_argument = 0;
-  const long number = SyscallOf(pid, tid, &first_argument);
-  const auto place = PlaceOf(number);
+  const ThreadSyscall syscall = ReadSyscall(pid, tid);
+  const auto place = PlaceOf(syscall.number);
   const bool has_state =
       SignalOf(status) == 0 && ReadRegisters(tid, &caller->before_->values) &&
       ReadVectors(tid, &caller->before_->vectors) &&
@@ -219,7 +207,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
   // Most calls the kernel makes again by itself; epoll_wait, of which it would not, the program shall
   // not see fail.
   if (place != StoppedIn::kRunning && static_cast<int64_t>(ResultOf(caller->before_->values)) == -EINTR)
-    MakeSyscallAgain(static_cast<uint64_t>(number), first_argument, &caller->before_->values);
+    MakeSyscallAgain(static_cast<uint64_t>(syscall.number), syscall.first_argument, &caller->before_->values);
   caller->has_room_ = safety != nullptr && safety->HasRoom(caller->before_->values);
   caller->stack_pointer_ = StackPointerOf(caller->before_->values) - kKeptBytes;
   return caller;
@@ -266,6 +254,7 @@ void RemoteCaller::Detach() {
   stop_ns_ = MonoNow() - stopped_ns_ - queued_ns;
   queued_ns_ = queued_ns;
   tid_ = 0;
+  priority_.reset();
 }
 
 base::Status RemoteCaller::UseOwnStack(uint64_t mmap_address, uint64_t munmap_address) {

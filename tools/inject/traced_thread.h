@@ -11,6 +11,16 @@
 
 namespace lagwatch::tools {
 
+constexpr long kInNoSyscall = -2;
+
+// The system call that a thread is in, by /proc/PID/task/TID/syscall.
+struct ThreadSyscall {
+  long number = -1;  // kInNoSyscall: it runs, or was stopped in its own code; -1: that cannot be seen
+  uint64_t first_argument = 0;
+  uint64_t stack_pointer = 0;  // 0: it runs
+};
+ThreadSyscall ReadSyscall(pid_t pid, pid_t tid);
+
 enum class Stopping : uint8_t { kStopped, kEnded, kLate };
 
 // Waits until the traced thread stops. `status` is waitpid's, of a thread that has stopped.
@@ -30,6 +40,18 @@ class ScopedSignalBlock {
 
  private:
   sigset_t before_;
+};
+
+// While a thread of another process is stopped, this one waits for no processor, where that is permitted.
+class ScopedPriority {
+ public:
+  ScopedPriority();
+  ~ScopedPriority();
+  ScopedPriority(const ScopedPriority&) = delete;
+  ScopedPriority& operator=(const ScopedPriority&) = delete;
+
+ private:
+  bool is_raised_;
 };
 
 }  // namespace lagwatch::tools

@@ -20,6 +20,7 @@
 #include "base/uuid.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
+#include "tools/process_files.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -30,7 +31,7 @@ constexpr int64_t kLongestHangNs = 10 * base::kNsPerSecond;
 class NewHangs {
  public:
   NewHangs(pid_t pid, const std::string& spool_directory)
-      : pid_(pid), directory_(spool_directory), reader_(&base::SystemEnv(), spool_directory) {
+      : pid_(OwnPidOf(pid)), directory_(spool_directory), reader_(&base::SystemEnv(), spool_directory) {
     Look();
     known_ = std::exchange(reports_, {});
   }
@@ -64,7 +65,7 @@ class NewHangs {
     }
   }
 
-  pid_t pid_;
+  pid_t pid_;  // as the process itself knows it, and its reports
   std::filesystem::path directory_;
   report::SpoolReader reader_;
   std::map<std::string, uintmax_t> sizes_;

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/owned_fd.h"
+#include "tools/process_files.h"
 #include "tools/run/jvm_attach.h"
 
 namespace lagwatch::tools {
@@ -64,8 +65,7 @@ base::Result<JvmProcess> FindJvmProcess(pid_t pid) {
   if (stat(process.c_str(), &owner) != 0) return CannotAttach("no such process: " + std::to_string(pid));
   target.uid = owner.st_uid;
   target.status = BytesOf(process / "status");
-  const std::string ids = target.Field("NSpid");
-  target.innermost = ids.empty() ? std::to_string(pid) : ids.substr(ids.find_last_of('\t') + 1);
+  target.innermost = std::to_string(OwnPidOf(pid));
   target.temp = process / "root/tmp";
   if (geteuid() != 0 && geteuid() != target.uid)
     return CannotAttach(target.name + " belongs to another user: run lagwatch as that user or as root");

@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "base/owned_fd.h"
@@ -26,17 +26,6 @@ namespace {
 constexpr std::string_view kLibc = "libc.so.6";
 constexpr std::string_view kPreloadLibrary = "liblagwatch-preload.so";
 constexpr size_t kAnswerBytes = 512;
-
-// A field of /proc/PID/status; empty if there is none.
-std::string StatusField(pid_t pid, std::string_view name) {
-  std::ifstream file(ProcessFolder(pid) / "status");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(name) || line.size() <= name.size() || line[name.size()] != ':') continue;
-    const size_t begin = line.find_first_not_of(" \t", name.size() + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return {};
-}
 
 base::Status RefuseTarget(pid_t pid, const std::string& why) {
   const std::string number = std::to_string(pid);
@@ -67,16 +56,26 @@ base::Result<std::unique_ptr<HelperThread>> StartHelper(pid_t pid, const LoadedL
   return RefuseTarget(pid, "cannot be attached: " + helper.status().message());
 }
 
-bool IsMemoryFile(const std::filesystem::path& descriptor, const std::string& name) {
-  std::error_code error;
-  return std::filesystem::read_symlink(descriptor, error).string().starts_with("/memfd:" + name);
+// A descriptor's file is one in memory, and still empty. A process may give another file the same name, which
+// it cannot write to itself, but no other file is in the kernel's own file system, without a name there.
+bool IsEmptyMemoryFile(const struct stat& file) {
+  struct stat own {};
+  const base::OwnedFd memory(memfd_create("lagwatch", MFD_CLOEXEC));
+  return memory && fstat(memory.get(), &own) == 0 && file.st_dev == own.st_dev && file.st_nlink == 0 &&
+         S_ISREG(file.st_mode) && file.st_size == 0;
 }
 
-// The number of the process's descriptor of a file in memory; -1 if it has none of that name.
+// The number of the process's descriptor of an empty file in memory; -1 if it has none of that name. One that
+// is not empty may be another command's, and loaded.
 int FindMemoryFile(pid_t pid, const std::string& name) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(ProcessFolder(pid) / "fd", error)) {
-    if (IsMemoryFile(entry.path(), name)) return std::atoi(entry.path().filename().c_str());
+    std::error_code ended;
+    const std::string file = std::filesystem::read_symlink(entry.path(), ended);
+    struct stat status {};
+    if (file.starts_with("/memfd:" + name) && stat(entry.path().c_str(), &status) == 0 &&
+        IsEmptyMemoryFile(status))
+      return std::atoi(entry.path().filename().c_str());
   }
   return -1;
 }
@@ -101,13 +100,14 @@ base::Result<int> CopyIntoMemory(HelperThread* helper, pid_t pid, const LoadedLi
   }
   if (descriptor < 0)
     return RefuseTarget(pid, "does not see " + library + ", and can make no file in memory");
-  // The open file is checked once more: the process may have put one there that it cannot write to itself.
-  const base::OwnedFd to(
-      open((ProcessFolder(pid) / "fd" / std::to_string(descriptor)).c_str(), O_WRONLY | O_CLOEXEC));
+  // The open file is checked once more: the process may have put another one there.
+  const base::OwnedFd to(open((ProcessFolder(pid) / "fd" / std::to_string(descriptor)).c_str(),
+                              O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   const base::OwnedFd from(open(library.c_str(), O_RDONLY | O_CLOEXEC));
-  const bool is_it = to.get() >= 0 && IsMemoryFile("/proc/self/fd/" + std::to_string(to.get()), name);
+  struct stat status {};
+  const bool is_it = to && fstat(to.get(), &status) == 0 && IsEmptyMemoryFile(status);
   std::signal(SIGXFSZ, SIG_IGN);  // of a limit on the size of files: the copy is refused
-  ssize_t copied = is_it && ftruncate(to.get(), 0) == 0 ? 1 : -1;
+  ssize_t copied = is_it ? 1 : -1;
   while (copied > 0) copied = sendfile(to.get(), from.get(), nullptr, size_t{1} << 20);
   if (is_it && copied == 0) return descriptor;
   if (is_it) static_cast<void>(CloseIn(helper, libc, descriptor));

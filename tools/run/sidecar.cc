@@ -2,7 +2,6 @@
 #include "tools/run/sidecar.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,33 +12,29 @@
 #include <string>
 #include <vector>
 
+#include "tools/process_files.h"
+
 namespace lagwatch::tools {
 namespace {
 
 // The number that the followed process's descriptor has in the sidecar.
 constexpr int kFollowedFd = 3;
-// Likewise that of the folder which the spool directory is in: that of another mount namespace has no path
-// once its processes have ended.
-constexpr int kSpoolParentFd = 4;
+// Likewise that of the spool directory: one of another mount namespace has no path once its processes have
+// ended.
+constexpr int kSpoolFd = 4;
 
 // A spool directory in the root directory of a process with other mounts is kept open, and named by that,
-// since its path ends with the process. Symbolic links lead to where the process itself finds them.
+// since its path ends with the process, and since the process may replace what is there by a link.
 std::string KeepSpoolDirectory(const std::string& directory, pid_t process) {
   const std::string root = "/proc/" + std::to_string(process) + "/root/";
   if (!directory.starts_with(root)) {
-    close(kSpoolParentFd);
+    close(kSpoolFd);
     return directory;
   }
-  const std::filesystem::path inside = directory.substr(root.size());
-  const std::string parent = inside.has_parent_path() ? inside.parent_path().string() : ".";
-  open_how how{};
-  how.flags = O_PATH | O_DIRECTORY;
-  how.resolve = RESOLVE_IN_ROOT;
-  const int root_fd = open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  const long parent_fd = syscall(SYS_openat2, root_fd, parent.c_str(), &how, sizeof how);
-  if (parent_fd < 0) _exit(1);
-  if (parent_fd != kSpoolParentFd) dup2(static_cast<int>(parent_fd), kSpoolParentFd);
-  return "/proc/self/fd/" + std::to_string(kSpoolParentFd) + "/" + inside.filename().string();
+  const int opened = fcntl(OpenInRootOf(process, directory.substr(root.size()), O_PATH | O_DIRECTORY).get(),
+                           F_DUPFD, kSpoolFd + 1);
+  if (opened < 0 || dup2(opened, kSpoolFd) < 0) _exit(1);
+  return "/proc/self/fd/" + std::to_string(kSpoolFd);
 }
 
 [[noreturn]] void BecomeSidecar(const std::filesystem::path& own_program, int followed_fd, pid_t followed_run,
@@ -52,7 +47,7 @@ std::string KeepSpoolDirectory(const std::string& directory, pid_t process) {
     dup2(followed_fd, kFollowedFd);
   }
   const std::string spool = KeepSpoolDirectory(options.spool_directory, followed_run);
-  close_range(kSpoolParentFd + 1, ~0U, 0);
+  close_range(kSpoolFd + 1, ~0U, 0);
   setenv("LAGWATCH_KEY", options.key.c_str(), 1);  // not among the arguments, which all users can read
   setenv("LAGWATCH_CA_FILE", options.upload.ca_file.c_str(), 1);
   std::vector<std::string> arguments = {

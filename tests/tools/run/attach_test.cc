@@ -2,6 +2,7 @@
 // `lagwatch attach` and `lagwatch detach` on unprepared programs that run already.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,52 +15,16 @@
 #include <string>
 #include <vector>
 
-#include "tests/testing/configured_collector.h"
-#include "tests/tools/run/run_testing.h"
+#include "tests/tools/run/attach_testing.h"
 
 namespace lagwatch::tools {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using testing::WaitUntil;
-
-std::string Contents(const fs::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-size_t EntriesIn(const fs::path& folder) {
-  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
-}
-
-class AttachRunningTest : public RunTest {
- protected:
-  int Do(const std::string& command, pid_t pid, std::vector<std::string> flags = {}) {
-    std::vector<std::string> all = {LAGWATCH_PROGRAM, command, std::to_string(pid)};
-    if (command == "attach") all.insert(all.end(), {"--threshold-ms", "200", "--spool", spool_});
-    all.insert(all.end(), flags.begin(), flags.end());
-    Process process(all);
-    const int code = process.Wait();
-    output_ = process.Output();
-    errors_ = process.Errors();
-    return code;
-  }
-  static bool IsReady(const Process& process) {
-    return WaitUntil([&] { return process.Output().starts_with("ready\n"); });
-  }
-  // Returns once the program is back in its loop.
-  static void Freeze(Process* process) {
-    const std::string before = process->Output();
-    process->WriteInput("freeze\n");
-    ASSERT_TRUE(WaitUntil([&] { return process->Output() == before + "froze\n"; }));
-    usleep(100'000);
-  }
-  size_t Reports() const { return fs::exists(spool_) ? Ask({"reports"}).size() : 0; }
-
-  std::string output_;
-  std::string errors_;
-};
 
 TEST_F(AttachRunningTest, ReportsHangsFromAttachToDetachAndAgain) {
   Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
@@ -114,85 +79,20 @@ TEST_F(AttachRunningTest, LoadsIntoAProgramWhoseThreadsWaitForEachOther) {
   EXPECT_EQ(program.Output(), "ready\ngood\n");
 }
 
-class AttachContainerTest : public AttachRunningTest {
- protected:
-  void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "namespaces need root";
-  }
-  // The program with what the kernel gives a container: its own processes, mounts and host name. An empty
-  // file system covers lagwatch's folder there.
-  std::vector<std::string> Contained() const {
-    const fs::path binaries = fs::path(LAGWATCH_PROGRAM).parent_path().parent_path();
-    const std::string folder = directory_ / "";
-    const std::string prepare = "cd " + folder + " && cp " + LAGWATCH_ATTACHED_PROGRAM + " program && echo " +
-                                name_ +
-                                " > hostname && mount --bind hostname /etc/hostname && mount -t tmpfs none " +
-                                binaries.string() + " && exec ./program loop";
-    return {"/usr/bin/unshare", "--mount", "--pid", "--fork", "--kill-child",
-            "--mount-proc",     "/bin/sh", "-c",    prepare};
-  }
-  std::vector<std::string> Attach(std::vector<std::string> flags = {}) const {
-    flags.insert(flags.begin(), {LAGWATCH_PROGRAM, "attach", "--container", name_, "--threshold-ms", "200",
-                                 "--spool", spool_});
-    return flags;
-  }
-
-  const std::string name_ = "box-" + std::to_string(getpid());
-};
-
-TEST_F(AttachContainerTest, ReportsReachACollectorThoughTheContainerHasEnded) {
-  testing::ConfiguredCollector collector(directory_ / "data");
-  collector.Start();
-  Process program(Contained());
-  ASSERT_TRUE(IsReady(program)) << program.Errors();
-  Process attach(Attach({"--endpoint", collector.endpoint(), "--key", collector.kKey}));
+TEST_F(AttachRunningTest, WaitsForNoProcessorWhileAThreadIsStopped) {
+  const sched_param first{.sched_priority = 1};
+  const sched_param standard{.sched_priority = 0};
+  if (sched_setscheduler(0, SCHED_FIFO, &first) != 0) GTEST_SKIP() << "the priority is not permitted";
+  sched_setscheduler(0, SCHED_OTHER, &standard);
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
+  ASSERT_TRUE(IsReady(program));
+  const std::string policies = directory_ / "policies";
+  Process attach({"/usr/bin/env", "LD_PRELOAD=" LAGWATCH_PTRACE_SPY, "PTRACE_SPY=" + policies,
+                  LAGWATCH_PROGRAM, "attach", std::to_string(program.pid()), "--spool", spool_});
   ASSERT_EQ(attach.Wait(), 0) << attach.Errors();
-  usleep(200'000);
-  Freeze(&program);
-  program.Signal(SIGKILL);
-  program.Wait();
-  json reports;
-  EXPECT_TRUE(WaitUntil([&] {
-    Process question({LAGWATCH_PROGRAM, "reports", "--endpoint", collector.endpoint(), "--token",
-                      collector.admin_token(), "--json"});
-    if (question.Wait() != 0) return false;
-    reports = json::parse(question.Output(), nullptr, /*allow_exceptions=*/false);
-    return reports.is_array() && !reports.empty();
-  })) << attach.Errors();
-  EXPECT_EQ(reports[0]["kind"], "lag") << reports.dump(1);
-}
-
-TEST_F(AttachContainerTest, LoadsByMemoryWithoutSeeingTheLibrary) {
-  Process program(Contained());
-  ASSERT_TRUE(IsReady(program)) << program.Errors();
-  Process attach(Attach());
-  ASSERT_EQ(attach.Wait(), 0) << attach.Errors();
-  const pid_t pid = std::stoi(attach.Output().substr(std::string("process ").size()));
-  EXPECT_NE(pid, program.pid()) << "the one in the container, not unshare";
-  usleep(200'000);
-  Freeze(&program);
-  ASSERT_TRUE(WaitUntil([&] { return Reports() == 1; }));
-  EXPECT_THAT(Ask({"report", Ask({"reports"})[0]["id"]}).dump(), HasSubstr("FreezeForAWhile"));
-  EXPECT_THAT(Contents("/proc/" + std::to_string(pid) + "/maps"), HasSubstr("/memfd:lagwatch/"));
-  EXPECT_EQ(Do("detach", pid), 0) << errors_;
-  EXPECT_EQ(Do("attach", pid), 0) << errors_;
-  EXPECT_EQ(Do("detach", pid), 0) << errors_;
-  for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
-    std::error_code error;
-    EXPECT_THAT(fs::read_symlink(entry.path(), error).string(), ::testing::Not(HasSubstr("memfd:lagwatch")));
-  }
-  const std::string outside = directory_ / "outside";
-  Process watch(
-      {LAGWATCH_PROGRAM, "watch", "--container", name_, "--threshold-ms", "200", "--spool", outside});
-  ASSERT_TRUE(WaitUntil([&] {
-    return watch.Errors().find("(" + std::to_string(pid) + ") is watched from outside") != std::string::npos;
-  })) << watch.Errors();
-  EXPECT_EQ(watch.Errors().find("(" + std::to_string(getpid()) + ")"), std::string::npos);
-  watch.Signal(SIGINT);
-  EXPECT_EQ(watch.Wait(), 0) << watch.Errors();
-  Process unknown({LAGWATCH_PROGRAM, "attach", "--container", name_ + "x"});
-  EXPECT_EQ(unknown.Wait(), 2);
-  EXPECT_THAT(unknown.Errors(), HasSubstr("no container"));
+  // The program's own thread, and after it only the helper.
+  EXPECT_THAT(Contents(policies), StartsWith("first in, first out\n"));
+  EXPECT_THAT(Contents(policies), EndsWith("other\n"));
 }
 
 TEST_F(AttachRunningTest, DetachesAfterTheFirstHangOrATime) {
