@@ -18,6 +18,10 @@ namespace lagwatch::sdk {
 // Of one thread's calls. Thread safety: one thread's. Context: background.
 class ReturnCounter {
  public:
+  enum class Way : uint8_t { kNone, kBreakpoint, kTracepoint };
+  // The way that works here: each is tried, on this thread.
+  static Way WayHere();
+
   // A call of a thread: its system call's number, and the address to which it returns.
   struct Call {
     int32_t tid = 0;

@@ -60,6 +60,13 @@ std::atomic<bool> are_breakpoints_useless{false};
 
 }  // namespace
 
+ReturnCounter::Way ReturnCounter::WayHere() {
+  const std::optional<uint64_t> own = CountOfOwn();
+  if (own == 1U) return Way::kBreakpoint;
+  are_breakpoints_useless.store(own == 0U);
+  return ReturnTracepointOf(SYS_ppoll) ? Way::kTracepoint : Way::kNone;
+}
+
 void ReturnCounter::Arm(const Call& call) {
   Disarm();
   rests_ = 0;

@@ -6,7 +6,6 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cerrno>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -45,16 +44,6 @@ base::Result<WatchRules> ReadRules(const DaemonCommand& command) {
 
 void Complain(const std::string& message) { std::cerr << "lagwatchd: " << message << "\n"; }
 
-// The kernel's permissions without which reports lack something.
-void SayWhatIsMissing() {
-  if (geteuid() != 0) Complain("not root: only this user's programs can be watched");
-  int level = 0;
-  if (std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level; level > 2 && geteuid() != 0)
-    Complain(
-        "no breakpoints (kernel.perf_event_paranoid): a thread that sleeps and computes in turns is not "
-        "reported");
-}
-
 void ApplyRules(const WatchRules& rules, Watchers* watchers) {
   for (const Target& target : FindAllTargets()) {
     if (const WatchRule* rule = rules.Find(target)) watchers->Add(target, rule->settings);
@@ -89,7 +78,7 @@ int RunDaemon(const DaemonCommand& command) {
     Complain(status.message());
     return kUsage;
   }
-  SayWhatIsMissing();
+  if (geteuid() != 0) Complain("not root: only this user's programs can be watched");
   if (!rules->options.endpoint.empty()) {
     if (base::Status status = StartSidecar(OwnProgram(), rules->options, getpid()); !status.ok())
       Complain("reports stay in " + spool + ": " + status.message());
@@ -103,6 +92,7 @@ int RunDaemon(const DaemonCommand& command) {
                  ? "has BPF programs in the kernel, which make each system call of this machine slower"
                  : "loops are only looked at, without bpf: " + status.message());
   }
+  watchers.SayHowReturnsAreCounted();
   while (!IsAskedToEnd()) {
     if (TakeReloadRequest()) Reload(command, &*rules, &watchers);
     watchers.Reap();

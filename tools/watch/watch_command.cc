@@ -37,6 +37,22 @@ struct WatchCommand : WatchFlags {
   bool asks_kernel = false;
   std::string container;
   bool is_quiet = false;
+
+  // To be called while it has ended: it may be started again. Looks now and then, and says so once.
+  void FindContainerAgain() {
+    constexpr int kSearchesUntilLook = 5;
+    if (searches_++ == 0 && !is_quiet)
+      std::cerr << "lagwatch: the container '" << container
+                << "' has ended; waiting until it is started again (Ctrl-C ends this)\n";
+    if (searches_ % kSearchesUntilLook != 0) return;
+    auto found = Container::Find(container);
+    if (!found.ok()) return;
+    choice.container = *std::move(found);
+    searches_ = 0;
+  }
+
+ private:
+  int searches_ = 0;
 };
 
 constexpr int kUsage = 2;
@@ -98,18 +114,22 @@ int Watch(WatchCommand command) {
     if (base::Status status = watchers.AskKernel(); !status.ok())
       std::cerr << "lagwatch: loops are only looked at, without --bpf: " << status.message() << "\n";
   }
+  watchers.SayHowReturnsAreCounted();
   const std::unique_ptr<CompositorService> compositors = HearCompositors(&watchers, command.is_quiet);
-  bool has_found = false;
+  bool has_searched = false;
+  bool is_due = true;
   while (!IsAskedToEnd()) {
-    if (!is_of_ids || !has_found) {
+    if (is_due) {
       const std::vector<Target> targets = FindTargets(command.choice);
-      if (targets.empty() && !has_found && !command.is_quiet)
+      if (targets.empty() && !has_searched && !command.is_quiet)
         std::cerr << "lagwatch: nothing of that name runs yet; waiting for it (Ctrl-C ends this)\n";
-      has_found = true;
+      if (targets.empty() && command.choice.container && command.choice.container->HasEnded())
+        command.FindContainerAgain();
+      has_searched = true;
       for (const Target& target : targets) watchers.Add(target, command.settings);
     }
-    watchers.Reap();
-    if (is_of_ids && watchers.running_count() == 0) break;
+    is_due = watchers.Reap() || !is_of_ids;
+    if (!is_due && watchers.running_count() == 0) break;
     if (compositors != nullptr) {
       compositors->ServeFor(kSearchIntervalNs);
     } else {

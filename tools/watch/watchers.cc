@@ -18,7 +18,9 @@
 #include "base/process/watched_process.h"
 #include "sdk/monitor.h"
 #include "sdk/outside/outside_watch.h"
+#include "sdk/outside/return_counter.h"
 #include "sdk/report/program_facts.h"
+#include "sdk/run/run_facts.h"
 #include "tools/process_files.h"
 
 namespace lagwatch::tools {
@@ -56,29 +58,22 @@ bool IsThere(pid_t pid) {
   return !fs::read_symlink(ProcessFolder(pid) / "exe", error).empty();
 }
 
-// Until the next day, if the rule's programs have had their reports of this one. Then they are watched again.
-class QuotaPause {
- public:
-  explicit QuotaPause(ReportQuota* quota) : quota_(quota) {}
+int64_t WallMs() { return base::SystemClock().WallMs(); }
 
-  // Counts the reports since. Returns whether there is to be no more on this day.
-  bool IsDue(const sdk::OutsideWatch& watch) {
+// Counts the reports of a watcher for its rule.
+class QuotaUse {
+ public:
+  explicit QuotaUse(ReportQuota* quota) : quota_(quota) {}
+
+  // Whether there is to be no more on this day.
+  bool IsUsedUp(const sdk::OutsideWatch& watch) {
     if (quota_ == nullptr) return false;
     const uint64_t written = watch.monitor().watch_counters().reports.value();
     if (written != written_) quota_->Add(written - std::exchange(written_, written), WallMs());
     return quota_->IsUsedUp(WallMs());
   }
-  void Sleep(pid_t target, const std::string& label) {
-    std::cerr << "lagwatch: " << label
-              << " is not watched until tomorrow (UTC): its rule's quota is used up\n";
-    written_ = 0;  // a new monitor counts from zero
-    while (g_is_asked_to_end == 0 && IsThere(target) && quota_->IsUsedUp(WallMs()))
-      SleepNs(1 * base::kNsPerSecond);
-  }
 
  private:
-  static int64_t WallMs() { return base::SystemClock().WallMs(); }
-
   ReportQuota* quota_;
   uint64_t written_ = 0;
 };
@@ -102,15 +97,14 @@ class QuotaPause {
   if (const std::string unit = UnitOf(target.pid); !unit.empty())
     sdk::ProcessWords().values.Set("unit", unit.c_str());
   auto watch = StartOrExit(monitor, outside, label);
-  QuotaPause pause(settings.quota.get());
+  QuotaUse quota(settings.quota.get());
   bool goes_on = true;
   int64_t next_ns = base::SystemClock().MonoNs();
   while (g_is_asked_to_end == 0 && (goes_on = watch->Poll())) {
-    if (pause.IsDue(*watch)) {
-      watch.reset();
-      pause.Sleep(target.pid, label);
-      if (g_is_asked_to_end != 0 || !IsThere(target.pid)) _exit(kWatcherEnded);
-      watch = StartOrExit(monitor, outside, label);
+    if (quota.IsUsedUp(*watch)) {
+      std::cerr << "lagwatch: " << label
+                << " is not watched until tomorrow (UTC): its rule's quota is used up\n";
+      break;
     }
     next_ns = std::max(next_ns + outside.interval_ns, base::SystemClock().MonoNs());
     SleepNs(next_ns - base::SystemClock().MonoNs());
@@ -148,13 +142,28 @@ base::Status Watchers::AskKernel() {
   return {};
 }
 
+void Watchers::SayHowReturnsAreCounted() const {
+  using Way = sdk::ReturnCounter::Way;
+  const Way way = sdk::ReturnCounter::WayHere();
+  if (is_quiet_ || kernel_waits_ != nullptr || way == Way::kBreakpoint) return;
+  if (way == Way::kTracepoint) {
+    std::cerr << "lagwatch: breakpoints do not work on this machine; while a loop is busy, tracepoints make "
+                 "each system call of the machine up to 0.07 µs slower\n";
+  } else {
+    std::cerr
+        << "lagwatch: returns of a loop's wait cannot be counted here (root may, and others "
+           "with kernel.perf_event_paranoid of 2 or less): a thread that sleeps and computes in turns is not "
+           "reported, and one that computes may only be busy\n";
+  }
+}
+
 void Watchers::Add(const Target& target, const WatchSettings& settings) {
   const bool is_known =
       std::ranges::any_of(watched_, [&](const Watched& watched) { return watched.target.IsSameAs(target); });
-  if (is_known) return;
+  if (is_known || (settings.quota != nullptr && settings.quota->IsUsedUp(WallMs()))) return;
   if (HasWatchdog(target.pid)) {
     Say(target, "has a watchdog of its own");
-    watched_.push_back({target, settings, 0});
+    watched_.push_back({target, 0});
     return;
   }
   if (running_count() >= most_) {
@@ -178,19 +187,24 @@ void Watchers::Remove(const Target& target) {
   watched_.erase(found);
 }
 
-void Watchers::Reap() {
+bool Watchers::Reap() {
   int status = 0;
+  bool is_other = false;
   for (pid_t watcher; (watcher = waitpid(-1, &status, WNOHANG)) > 0;) {
     const auto found = std::ranges::find(watched_, watcher, &Watched::watcher);
     if (found == watched_.end()) continue;
-    const Watched ended = *found;
     found->watcher = 0;
     const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : kWatcherCannot;
     has_failed_ |= exit == kWatcherCannot;
     if (exit == kWatcherCannot) continue;
     watched_.erase(found);
-    if (exit == kWatcherBecameOther) Add(ended.target, ended.settings);
+    is_other |= exit == kWatcherBecameOther;
   }
+  std::erase_if(watched_, [](const Watched& watched) {
+    const auto pid = static_cast<uint32_t>(watched.target.pid);
+    return watched.watcher == 0 && sdk::ProcessStartTicks(pid) != watched.target.start_ticks;
+  });
+  return is_other;
 }
 
 std::vector<Target> Watchers::targets() const {
@@ -220,7 +234,7 @@ void Watchers::Start(const Target& target, const WatchSettings& settings) {
   const pid_t watcher = fork();
   if (watcher == 0) BecomeWatcher(target, parent, settings, kernel_waits_.get(), unanswered_.get());
   if (watcher < 0) return Say(target, "is not watched: no process could be started");
-  watched_.push_back({target, settings, watcher});
+  watched_.push_back({target, watcher});
   Say(target, "is watched from outside");
 }
 

@@ -40,16 +40,20 @@ class Watchers {
   // From now on watchers go by what the kernel records of loops (`--bpf`), too. Errors: what is missing for
   // it.
   base::Status AskKernel();
+  // Says how returns of waits are counted here, if that has a price, or if they are not.
+  void SayHowReturnsAreCounted() const;
   // From now on watchers go by what compositors say, too.
   void SetUnansweredWindows(std::shared_ptr<const sdk::UnansweredWindows> windows) {
     unanswered_ = std::move(windows);
   }
-  // Has a process watch `target`, unless one does already, or it has a watchdog of its own.
+  // Has a process watch `target`, unless one does already, or it has a watchdog of its own, or its rule has
+  // had its reports of the day.
   void Add(const Target& target, const WatchSettings& settings);
   // Ends the watching of a target that is no longer wanted, if there is any.
   void Remove(const Target& target);
-  // Takes notice of those that have ended.
-  void Reap();
+  // Takes notice of those that have ended. Returns whether a target has become another program, which is to
+  // be added again if it is wanted.
+  bool Reap();
   // Those that are watched now.
   std::vector<Target> targets() const;
   size_t running_count() const;
@@ -61,7 +65,6 @@ class Watchers {
  private:
   struct Watched {
     Target target;
-    WatchSettings settings;
     pid_t watcher;  // 0: none, and there will be none
   };
 

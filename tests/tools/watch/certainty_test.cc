@@ -30,6 +30,8 @@ TEST_F(WatchTest, ReportsAHandlerThatPausesWhereThatIsCertain) {
 
 TEST_F(WatchTest, ReportsNoLoopThatIsOnlyBusyNorOneThatIsIdle) {
   EXPECT_EQ(ReportsOf("calm").size(), 0u);
+  EXPECT_EQ(watcher_errors_.find("tracepoints make") != std::string::npos,
+            HasTracepoints() && !HasBreakpoints());
   if (!AreReturnsCounted()) GTEST_SKIP() << "without a count a loop that is only busy looks like a hang";
   EXPECT_EQ(ReportsOf("saturated").size(), 0u);
 }
@@ -48,6 +50,8 @@ TEST_F(WatchTest, CountsByTracepointsWhereBreakpointsAreTaken) {
 TEST_F(WatchTest, ReportsWhatIsOnlyProbableWhenItIsWanted) {
   PermitNoCounts();
   EXPECT_EQ(ReportsOf("pauses").size(), 0u);
+  EXPECT_EQ(watcher_errors_.find("cannot be counted") != std::string::npos, !HasBreakpoints())
+      << watcher_errors_;
   const std::vector<json> reports = ReportsOf("pauses", {"--probable"});
   ASSERT_GE(reports.size(), 1u) << watcher_errors_;
   EXPECT_NE(reports[0].at("expensive_stack").dump().find("PauseInHandler"), std::string::npos);

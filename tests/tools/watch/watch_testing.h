@@ -28,10 +28,8 @@ inline bool HasTracepoints() {
 
 inline void AtBreakpoint() { __asm__ volatile("" ::: "memory"); }
 
-// Whether a watcher can count a thread's returns: by tracepoints, or by breakpoints, which some virtual
-// machines' processors do not know of.
-inline bool AreReturnsCounted() {
-  if (HasTracepoints()) return true;
+// False also on virtual machines whose processors do not know of the breakpoints that the kernel sets.
+inline bool HasBreakpoints() {
   perf_event_attr attributes{};
   attributes.type = PERF_TYPE_BREAKPOINT;
   attributes.size = sizeof attributes;
@@ -45,6 +43,9 @@ inline bool AreReturnsCounted() {
   uint64_t count = 0;
   return counter && read(counter.get(), &count, sizeof count) == sizeof count && count == 1;
 }
+
+// Whether a watcher can count a thread's returns.
+inline bool AreReturnsCounted() { return HasTracepoints() || HasBreakpoints(); }
 
 // Of the thread that is watched, so that none is left for the watcher.
 class AllBreakpoints {

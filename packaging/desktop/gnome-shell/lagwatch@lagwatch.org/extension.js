@@ -25,8 +25,8 @@ class Extension {
   enable() {
     this._windows = new Map(); // of each window: its signals, and whether it responds
     this._isReadable = false;
-    this._created = global.display.connect('window-created', (_display, window) => this._add(window));
-    for (const actor of global.get_window_actors()) this._add(actor.meta_window);
+    this._created = global.display.connect('window-created', (_display, window) => this._add(window, true));
+    for (const actor of global.get_window_actors()) this._add(actor.meta_window, false);
   }
 
   disable() {
@@ -38,15 +38,17 @@ class Extension {
     this._windows = null;
   }
 
-  _add(window) {
+  _add(window, isNew) {
     if (this._windows.has(window)) return;
     const pid = window.get_pid();
     const known = {isAlive: true, signals: []};
     this._windows.set(window, known);
     known.signals = [
       window.connect('notify::is-alive', () => {
-        // In GNOME 43 the property always reads false, though its changes are announced.
+        // In GNOME 43 the property always reads false, though its changes are announced: there it is known
+        // of windows that were seen from their start.
         this._isReadable ||= window.is_alive;
+        if (!this._isReadable && !isNew) return;
         known.isAlive = this._isReadable ? window.is_alive : !known.isAlive;
         say(pid, known.isAlive);
       }),
