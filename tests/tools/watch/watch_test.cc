@@ -95,6 +95,21 @@ TEST_F(WatchTest, WatchesTheThreadsThatItIsAskedFor) {
   ExpectOne(Reports({LAGWATCH_WATCHED_SHARED_PROGRAM, "worker"}, {"--threads", "worker"}), "SleepInHandler");
 }
 
+TEST_F(WatchTest, WatchesWhatATargetBecomesByItsNewName) {
+  Process program({"/bin/sh", "-c", "read go; exec sleep 5"});
+  Process watcher(Watch({std::to_string(program.pid())}));
+  const auto is_watched = [&](const std::string& name) {
+    const std::string text = name + " (" + std::to_string(program.pid()) + ") is watched from outside";
+    return WaitUntil([&] { return watcher.Errors().find(text) != std::string::npos; });
+  };
+  ASSERT_TRUE(is_watched("sh")) << watcher.Errors();
+  usleep(500'000);  // the watcher has begun
+  program.WriteInput("go\n");
+  EXPECT_TRUE(is_watched("sleep")) << watcher.Errors();
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_EQ(watcher.Wait(), 0) << watcher.Errors();
+}
+
 // Of the process that watches for `watcher`, in a second.
 int64_t LooksOf(const Process& watcher) {
   const std::string task =
