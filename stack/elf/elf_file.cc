@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/elf/elf_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/process/regular_file.h"
 #include "base/text.h"
 #include "stack/elf/build_id_note.h"
 #include "stack/elf/decompress.h"
@@ -45,10 +45,9 @@ std::optional<std::string> Decompress(std::string_view content) {
 
 std::optional<ElfFile> ElfFile::Open(const std::string& path) {
   ElfFile file;
-  // O_NONBLOCK, because a path in a spool of another program's may name a pipe.
-  file.fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status {};
-  if (file.fd_ < 0 || fstat(file.fd_, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  file.fd_ = base::OpenRegularFile(path.c_str(), &status);
+  if (file.fd_ < 0) return std::nullopt;
   file.size_bytes_ = static_cast<uint64_t>(status.st_size);
   if (!file.ReadSectionTable()) return std::nullopt;
   return file;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <elf.h>
 #include <link.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,29 +10,28 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/owned_fd.h"
+#include "base/process/regular_file.h"
 #include "tools/inject/loaded_libraries.h"
 #include "tools/inject/process_memory.h"
 
 namespace lagwatch::tools {
 namespace {
 
-std::string ReadWhole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file.good()) return {};
-  file.seekg(0, std::ios::end);
-  std::string bytes(static_cast<size_t>(file.tellg()), '\0');
-  file.seekg(0);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return bytes;
-}
-
-// A table in the file; empty if the file does not hold it.
-template <typename Entry>
-std::vector<Entry> TableIn(const std::string& file, uint64_t offset, uint64_t bytes) {
-  std::vector<Entry> entries;
-  if (offset > file.size() || bytes > file.size() - offset) return entries;
+// A table in the file, or a part of it; empty if the file does not hold it, or is no regular one.
+template <typename Entries>
+Entries TableIn(const base::OwnedFd& file, uint64_t offset, uint64_t bytes) {
+  constexpr uint64_t kMostBytes = 256 << 20;
+  using Entry = typename Entries::value_type;
+  Entries entries;
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0) return entries;
+  const auto size = static_cast<uint64_t>(status.st_size);
+  if (bytes > kMostBytes || offset > size || bytes > size - offset) return entries;
   entries.resize(bytes / sizeof(Entry));
-  std::memcpy(entries.data(), file.data() + offset, entries.size() * sizeof(Entry));
+  const size_t wanted = entries.size() * sizeof(Entry);
+  if (pread(file.get(), entries.data(), wanted, static_cast<off_t>(offset)) != static_cast<ssize_t>(wanted))
+    entries.clear();
   return entries;
 }
 
@@ -41,10 +41,10 @@ constexpr std::string_view kMemoryFile = "/memfd:";
 bool BeginsLike(pid_t pid, uint64_t address, const std::string& path) {
   constexpr size_t kPageBytes = 4096;
   std::string mapped(kPageBytes, '\0');
-  std::string own(kPageBytes, '\0');
-  std::ifstream file(path, std::ios::binary);
-  return file.read(own.data(), kPageBytes) &&
-         ReadMemory(pid, address, mapped.data(), kPageBytes) == kPageBytes && mapped == own;
+  struct stat status {};
+  const base::OwnedFd file(base::OpenRegularFile(path.c_str(), &status));
+  return ReadMemory(pid, address, mapped.data(), kPageBytes) == kPageBytes &&
+         TableIn<std::string>(file, 0, kPageBytes) == mapped;
 }
 
 }  // namespace
@@ -94,19 +94,20 @@ base::Result<LoadedLibrary> LoadedLibrary::Find(pid_t pid, std::string_view name
 }
 
 bool LoadedLibrary::ReadSymbols(const std::string& path) {
-  const std::string file = ReadWhole(path);
-  const auto headers = TableIn<ElfW(Ehdr)>(file, 0, sizeof(ElfW(Ehdr)));
+  struct stat status {};
+  const base::OwnedFd file(base::OpenRegularFile(path.c_str(), &status));
+  const auto headers = TableIn<std::vector<ElfW(Ehdr)>>(file, 0, sizeof(ElfW(Ehdr)));
   if (headers.empty() || std::memcmp(headers[0].e_ident, ELFMAG, SELFMAG) != 0 ||
       headers[0].e_shentsize != sizeof(ElfW(Shdr)))
     return false;
-  const auto sections =
-      TableIn<ElfW(Shdr)>(file, headers[0].e_shoff, uint64_t{headers[0].e_shnum} * sizeof(ElfW(Shdr)));
+  const auto sections = TableIn<std::vector<ElfW(Shdr)>>(file, headers[0].e_shoff,
+                                                         uint64_t{headers[0].e_shnum} * sizeof(ElfW(Shdr)));
   for (const ElfW(Shdr) & section : sections) {
     if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections.size()) continue;
     const ElfW(Shdr)& names = sections[section.sh_link];
-    if (names.sh_offset > file.size() || names.sh_size > file.size() - names.sh_offset) continue;
-    names_ = file.substr(names.sh_offset, names.sh_size);
-    for (const ElfW(Sym) & symbol : TableIn<ElfW(Sym)>(file, section.sh_offset, section.sh_size)) {
+    names_ = TableIn<std::string>(file, names.sh_offset, names.sh_size);
+    for (const ElfW(Sym) & symbol :
+         TableIn<std::vector<ElfW(Sym)>>(file, section.sh_offset, section.sh_size)) {
       if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC ||
           symbol.st_name >= names_.size())
         continue;

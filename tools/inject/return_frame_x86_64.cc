@@ -79,7 +79,9 @@ bool HasShadowStacks(pid_t pid) {
 
 uint64_t FindSignalReturn(pid_t pid, const LoadedLibrary& libc) {
   if (HasShadowStacks(pid)) return 0;
+  constexpr uint64_t kMostBytes = 64 << 20;
   for (const CodeRange& range : libc.code()) {
+    if (range.end - range.begin > kMostBytes) continue;
     std::string code(range.end - range.begin, '\0');
     if (ReadMemory(pid, range.begin, code.data(), code.size()) != code.size()) continue;
     if (const size_t at = code.find(kSignalReturnCode); at != std::string::npos) return range.begin + at;

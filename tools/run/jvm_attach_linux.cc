@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include <utility>
 
 #include "base/owned_fd.h"
+#include "tools/containers.h"
 #include "tools/process_files.h"
 #include "tools/run/jvm_attach.h"
 
@@ -39,13 +41,30 @@ std::string BytesOf(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+// The content of a user's file; empty if it is another's, or anything but a file: all users write to /tmp.
+std::string BytesOfOwn(const fs::path& file, uid_t owner) {
+  constexpr size_t kMostBytes = 1 << 20;
+  const base::OwnedFd fd(open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != owner) return {};
+  std::string bytes(kMostBytes, '\0');
+  const ssize_t size = read(fd.get(), bytes.data(), bytes.size());
+  bytes.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  return bytes;
+}
+
+// The path that the process has for a file of its /tmp.
+std::string SeenThere(const fs::path& file) { return "/tmp/" + file.filename().string(); }
+
 // A process as the kernel describes it.
 struct JvmProcess {
   pid_t pid = 0;
+  base::OwnedFd process;      // no other one that gets its id
+  base::OwnedFd temp_folder;  // its /tmp, by its own links
   uid_t uid = 0;
   std::string name;       // "process 123"
   std::string innermost;  // its id in its own pid namespace
-  fs::path temp;          // its /tmp
+  fs::path temp;          // temp_folder's
   std::string status;     // /proc/PID/status
 
   std::string Field(std::string_view field) const {
@@ -61,14 +80,17 @@ base::Result<JvmProcess> FindJvmProcess(pid_t pid) {
   struct stat owner {};
   JvmProcess target;
   target.pid = pid;
+  target.process = base::OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   target.name = "process " + std::to_string(pid);
   if (stat(process.c_str(), &owner) != 0) return CannotAttach("no such process: " + std::to_string(pid));
   target.uid = owner.st_uid;
   target.status = BytesOf(process / "status");
   target.innermost = std::to_string(OwnPidOf(pid));
-  target.temp = process / "root/tmp";
+  target.temp_folder = OpenInRootOf(pid, "tmp", O_RDONLY | O_DIRECTORY);
+  target.temp = "/proc/self/fd/" + std::to_string(target.temp_folder.get());
   if (geteuid() != 0 && geteuid() != target.uid)
     return CannotAttach(target.name + " belongs to another user: run lagwatch as that user or as root");
+  if (!target.process || !target.temp_folder) return CannotAttach(target.name + " or its /tmp is not there");
   return target;
 }
 
@@ -78,7 +100,10 @@ char AttachCapability(const JvmProcess& target) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(target.temp, error)) {
     if (!entry.path().filename().string().starts_with("hsperfdata_")) continue;
-    const std::string data = BytesOf(entry.path() / target.innermost);
+    struct stat folder {};
+    if (lstat(entry.path().c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode) || folder.st_uid != target.uid)
+      continue;
+    const std::string data = BytesOfOwn(entry.path() / target.innermost, target.uid);
     const size_t at = data.find(std::string(kName) + '\0');
     if (at == std::string::npos) continue;
     const size_t value = data.find_first_not_of('\0', at + kName.size());
@@ -105,7 +130,7 @@ base::Status CheckTakesRequest(const JvmProcess& target, const fs::path& socket)
     return CannotAttach(target.name +
                         " takes no requests: its JVM is still starting, or has the option -Xrs and lost "
                         "its socket " +
-                        socket.string());
+                        SeenThere(socket));
   }
   const std::string state = target.Field("State");
   if (state.starts_with("T") || state.starts_with("t"))
@@ -116,9 +141,9 @@ base::Status CheckTakesRequest(const JvmProcess& target, const fs::path& socket)
 // Creates an empty file that the JVM's user owns.
 base::Status CreateFile(const fs::path& file, uid_t owner) {
   const base::OwnedFd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (fd.get() < 0 && errno != EEXIST) return base::IoError("cannot create " + file.string(), errno);
+  if (fd.get() < 0 && errno != EEXIST) return base::IoError("cannot create " + SeenThere(file), errno);
   if (fd.get() >= 0 && owner != geteuid() && fchown(fd.get(), owner, static_cast<gid_t>(-1)) != 0)
-    return base::IoError("cannot give " + file.string() + " to the JVM's user", errno);
+    return base::IoError("cannot give " + SeenThere(file) + " to the JVM's user", errno);
   return {};
 }
 
@@ -134,7 +159,8 @@ base::Result<fs::path> RequestSocket(const JvmProcess& target) {
   if (base::Status status = CheckTakesRequest(target, socket); !status.ok()) return status;
   const fs::path request = target.temp / (".attach_pid" + target.innermost);
   if (base::Status status = CreateFile(request, target.uid); !status.ok()) return status;
-  if (kill(target.pid, SIGQUIT) != 0) return base::IoError("cannot signal " + target.name, errno);
+  if (syscall(SYS_pidfd_send_signal, target.process.get(), SIGQUIT, nullptr, 0) != 0)
+    return base::IoError("cannot signal " + target.name, errno);
   const auto end = steady_clock::now() + kPatience;
   while (!IsSocketOf(socket, target.uid)) {
     // The request stays: a JVM that comes to the signal later would print its threads without it.
@@ -153,10 +179,12 @@ base::Result<std::string> Ask(const JvmProcess& target, const fs::path& socket_f
   const std::string path = socket_file.string();
   if (fd.get() < 0 || path.size() >= sizeof address.sun_path) return NoReply("cannot open a socket");
   std::ranges::copy(path, address.sun_path);
+  const timeval patience{.tv_sec = kPatience.count(), .tv_usec = 0};
+  setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
-    return base::IoError("cannot connect to " + path, errno);
+    return base::IoError("cannot connect to " + SeenThere(socket_file), errno);
   if (send(fd.get(), question.data(), question.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(question.size()))
-    return base::IoError("cannot write to " + path, errno);
+    return base::IoError("cannot write to " + SeenThere(socket_file), errno);
   std::string answer;
   constexpr size_t kMostBytes = 64 << 10;
   const auto end = steady_clock::now() + kPatience;
@@ -169,7 +197,7 @@ base::Result<std::string> Ask(const JvmProcess& target, const fs::path& socket_f
     char buffer[4096];
     const ssize_t count = read(fd.get(), buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return base::IoError("cannot read from " + path, errno);
+    if (count < 0) return base::IoError("cannot read from " + SeenThere(socket_file), errno);
     if (count == 0) break;
     answer.append(buffer, static_cast<size_t>(count));
   }
@@ -206,10 +234,7 @@ bool IsJvm(pid_t pid) {
 
 base::Status LoadIntoJvm(pid_t pid, const fs::path& library, const std::string& options) {
   const JvmProcess target = LAGWATCH_TRY(FindJvmProcess(pid));
-  struct stat ours {};
-  struct stat theirs {};
-  const fs::path seen = "/proc/" + std::to_string(pid) + "/root" + library.string();
-  if (stat(library.c_str(), &ours) != 0 || stat(seen.c_str(), &theirs) != 0 || ours.st_ino != theirs.st_ino) {
+  if (!SeesSameFile(pid, library)) {
     return CannotAttach(target.name + " sees another file system, without " + library.string() +
                         ": run lagwatch in the same container");
   }
@@ -225,7 +250,7 @@ base::Status LoadIntoJvm(pid_t pid, const fs::path& library, const std::string& 
   for (const std::string& part : {std::string("load"), library.string(), std::string("true"), arguments})
     question.append(1, '\0').append(part);
   const auto answer = Ask(target, socket, question + '\0');
-  const std::string why_not = BytesOf(answer_file);
+  const std::string why_not = BytesOfOwn(answer_file, target.uid);
   std::error_code error;
   fs::remove(answer_file, error);
   return answer.ok() ? StatusOf(target, *answer, why_not) : answer.status();

@@ -70,8 +70,10 @@ bool IsFollowedRunAlive(const std::string& spool_directory, pid_t run_pid) {
        fs::directory_iterator(fs::path(spool_directory) / sdk::kRunDirectoryName, error)) {
     if (entry.path().extension() != sdk::kRunSuffix) continue;
     sdk::RunRecord record;
-    const bool is_record =
-        sdk::ParseRunRecord(ContentOf(entry.path()), &record) == sdk::RunFile::kRecord && !record.has_ended;
+    std::string content;
+    const bool is_record = base::SystemEnv().ReadAll(entry.path(), &content) == 0 &&
+                           sdk::ParseRunRecord(content, &record) == sdk::RunFile::kRecord &&
+                           !record.has_ended;
     if (is_record && IsStartedByRun(record.run.pid, run_pid)) return true;
   }
   return false;

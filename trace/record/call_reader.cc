@@ -20,8 +20,11 @@ class CallReader {
   CallReader(const Arena& arena, const CallPlaces& places, Trace* trace)
       : arena_(arena), places_(places), trace_(trace) {
     const uint32_t count = arena.module_count();
-    for (uint32_t i = 0; i < count; ++i) modules_.push_back(i);
-    std::ranges::stable_sort(modules_, {}, [&](uint32_t i) { return arena.modules()[i].begin; });
+    for (uint32_t i = 0; i < count; ++i) {
+      const ArenaModule& facts = arena.modules()[i];
+      modules_.push_back({i, facts.begin, facts.end, facts.load_bias});
+    }
+    std::ranges::stable_sort(modules_, {}, &Module::begin);
   }
 
   uint32_t FrameOf(const CallRecord& record) {
@@ -32,28 +35,35 @@ class CallReader {
   }
 
  private:
+  // A copy: the program may still change what it has recorded.
+  struct Module {
+    uint32_t index = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t load_bias = 0;
+  };
+
   NamedFrame MakeFrame(const CallRecord& record) {
     NamedFrame frame;
-    const std::optional<uint32_t> module = FindModule(record.address);
+    const std::optional<Module> module = FindModule(record.address);
     frame.offset = record.address;
     if (!module) return frame;
-    frame.offset -= arena_.modules()[*module].load_bias;
+    frame.offset -= module->load_bias;
     if (record.is_name) {
-      frame.name = TextAt(*module, frame.offset);
+      frame.name = TextAt(module->index, frame.offset);
     } else {
       frame.function_offset = frame.offset;
     }
-    frame.module = places_.module(*module);
+    frame.module = places_.module(module->index);
     return frame;
   }
 
   // The last one that was loaded there.
-  std::optional<uint32_t> FindModule(uint64_t address) const {
-    auto after = std::ranges::upper_bound(modules_, address, {},
-                                          [&](uint32_t i) { return arena_.modules()[i].begin; });
+  std::optional<Module> FindModule(uint64_t address) const {
+    auto after = std::ranges::upper_bound(modules_, address, {}, &Module::begin);
     while (after != modules_.begin()) {
       --after;
-      if (address < arena_.modules()[*after].end) return *after;
+      if (address < after->end) return *after;
     }
     return std::nullopt;
   }
@@ -79,7 +89,7 @@ class CallReader {
   const Arena& arena_;
   const CallPlaces& places_;
   Trace* trace_;
-  std::vector<uint32_t> modules_;  // ascending by where they begin
+  std::vector<Module> modules_;  // ascending by where they begin
   std::map<std::pair<uint64_t, bool>, uint32_t> frames_;
   std::map<uint32_t, std::optional<stack::ElfSection>> constants_;
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <string>
 
 #include "tests/tools/trace/recorded.h"
@@ -48,6 +49,21 @@ TEST_F(AttachTest, RecordsABusyProcessTwice) {
     EXPECT_GT(TotalsByName(trace)["<module> (<string>)"], 500 * kMs) << testing::LossesOf(trace);
   }
   EXPECT_EQ(kill(program.pid(), 0), 0);
+}
+
+// The process has its name from itself.
+TEST_F(AttachTest, WritesIntoNoFolderThatAProcessNames) {
+  Process program(
+      {"/usr/bin/python3", "-c",
+       "import ctypes, time; ctypes.CDLL(None).prctl(15, b'../aside'); print('ready', flush=True)\n"
+       "time.sleep(60)"});
+  ASSERT_TRUE(WaitUntil([&] { return program.Output() == "ready\n"; }));
+  const std::string folder = directory_ / "folder";
+  std::filesystem::create_directory(folder);
+  Process recorder({"/usr/bin/env", "--chdir", folder, LAGWATCH_PROGRAM, "trace", "record", "--duration",
+                    "0.2", "--pid", std::to_string(program.pid())});
+  EXPECT_EQ(recorder.Wait(), 0) << recorder.Errors();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/.._aside.lwtrace")) << recorder.Errors();
 }
 
 TEST_F(AttachTest, RecordsAProcessThatNeverWaits) {

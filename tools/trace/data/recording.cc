@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -87,7 +88,9 @@ void Recording::Stop() const {
 }
 
 base::Status Recording::Write(const std::string& default_name) const {
-  const std::string output = !options_.output.empty() ? options_.output : default_name + ".lwtrace";
+  std::string name = default_name;  // the program's own word
+  std::ranges::replace(name, '/', '_');
+  const std::string output = !options_.output.empty() ? options_.output : name + ".lwtrace";
   trace::Trace trace = trace::ReadArena(arena());
   {
     Progress progress;
