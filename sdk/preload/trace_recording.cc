@@ -72,8 +72,7 @@ Recording* g_recording = nullptr;
 
 // False while another one goes on.
 bool MakeRoom() {
-  if (g_recording == nullptr || g_recording->pid != getpid()) return true;
-  if (g_recording->arena->header().state.load() == trace::ArenaState::kRecording) return false;
+  if (IsTraceRecorded()) return false;
   StopTraceRecording();
   return true;
 }
@@ -92,6 +91,11 @@ void StartTraceRecording(const PreloadConfig& config) {
   if (!recorder.ok()) return;
   const LinkedCalls linked_calls(**arena, options.calls);
   g_recording = new Recording{std::move(arena).value(), std::move(recorder).value(), linked_calls, getpid()};
+}
+
+bool IsTraceRecorded() {
+  return g_recording != nullptr && g_recording->pid == getpid() &&
+         g_recording->arena->header().state.load() == trace::ArenaState::kRecording;
 }
 
 void StopTraceRecording() {

@@ -20,4 +20,7 @@ void StopTraceRecording();
 // begun. Context: background, a thread that is not the program's.
 std::string AttachTraceRecording(const char* config_text);
 
+// Whether a recording of this process goes on. Context: background.
+bool IsTraceRecorded();
+
 }  // namespace lagwatch::sdk

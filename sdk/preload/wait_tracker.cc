@@ -228,11 +228,16 @@ class ScopedUninterrupted {
   int state_ = PTHREAD_CANCEL_ENABLE;
 };
 
-// True when there was a monitor.
-bool StopMonitorAndTrace() {
-  std::lock_guard lock(g_start_mutex);
+// True when there was a monitor. With g_start_mutex locked.
+bool StopIfStarted() {
   const bool had_monitor = g_wait_switches.start_tried.load() && ProcessMonitor::Instance().why_off().empty();
   if (had_monitor) ProcessMonitor::Instance().Stop(0);
+  return had_monitor;
+}
+
+bool StopMonitorAndTrace() {
+  std::lock_guard lock(g_start_mutex);
+  const bool had_monitor = StopIfStarted();
   StopTraceRecording();
   return had_monitor;
 }
@@ -355,7 +360,10 @@ std::string BeginAttached(const PreloadConfig& config) {
 
 void EndAttached() {
   Preload::Instance().Detach();
-  StopMonitorAndTrace();
+  {
+    std::lock_guard lock(g_start_mutex);
+    StopIfStarted();
+  }
   ProcessMonitor::Instance().UnwatchAllLoops();
   ForgetThreadChoice();
   g_wait_switches.attaches.fetch_add(1);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -27,6 +28,7 @@
 #include "tools/inject/remote_call.h"
 #include "tools/inject/return_frame.h"
 #include "tools/inject/traced_thread.h"
+#include "tools/process_files.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -120,6 +122,22 @@ bool WriteVectors(pid_t tid, std::vector<char> bytes) {
   return ptrace(PTRACE_SETREGSET, tid, kVectorRegisters, &piece) == 0;
 }
 
+// Those that the process has handlers for.
+uint64_t CaughtSignalsOf(pid_t pid) { return std::strtoull(StatusField(pid, "SigCgt").c_str(), nullptr, 16); }
+
+// Whether a signal waits to be handled, which is to interrupt the thread's system call after its stop.
+bool IsSignalDue(pid_t pid, pid_t tid, uint64_t mask) {
+  for (const uint32_t flags : {uint32_t{0}, uint32_t{PTRACE_PEEKSIGINFO_SHARED}}) {
+    __ptrace_peeksiginfo_args wanted{.off = 0, .flags = flags, .nr = 1};
+    siginfo_t one;
+    for (; ptrace(PTRACE_PEEKSIGINFO, tid, &wanted, &one) == 1; ++wanted.off) {
+      const uint64_t bit = uint64_t{1} << (one.si_signo - 1);
+      if ((mask & bit) == 0 && (CaughtSignalsOf(pid) & bit) != 0) return true;
+    }
+  }
+  return false;
+}
+
 // Blocks signals until the call is over, except those that the call itself would raise.
 uint64_t MaskForCalls() {
   uint64_t mask = ~uint64_t{0};
@@ -196,9 +214,9 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid
       SignalOf(status) == 0 && ReadRegisters(tid, &caller->before_->values) &&
       ReadVectors(tid, &caller->before_->vectors) &&
       ptrace(PTRACE_GETSIGMASK, tid, sizeof caller->signal_mask_, &caller->signal_mask_) == 0;
-  const bool is_safe =
-      has_state && (safety == nullptr ? place == StoppedIn::kWait
-                                      : place && safety->IsSafe(caller->before_->values, *place));
+  const bool is_safe = has_state && !IsSignalDue(pid, tid, caller->signal_mask_) &&
+                       (safety == nullptr ? place == StoppedIn::kWait
+                                          : place && safety->IsSafe(caller->before_->values, *place));
   if (!is_safe) {
     ptrace(PTRACE_DETACH, tid, 0, SignalOf(status));
     caller->tid_ = 0;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 
 #include "base/clock.h"
@@ -83,6 +84,8 @@ std::string StopPatching() {
 std::string Attach(const char* config_text) {
   if (g_patcher != nullptr && g_patcher->pid() == getpid())
     return "it is watched already: `lagwatch detach` ends that";
+  // Its import tables lead to the recorder.
+  if (IsTraceRecorded()) return "it is being recorded by `lagwatch trace record`: attach when that has ended";
   if (std::string why = BeginAttached(PreloadConfig::Parse(config_text)); !why.empty()) return why;
   auto patcher = std::make_unique<Patcher>();
   const base::Status status = patcher->Start();
@@ -117,6 +120,9 @@ void Answer(const std::string& why, char* answer, size_t answer_bytes) {
 template <typename Function>
 void AnswerGuarded(const Function& function, char* answer, size_t answer_bytes) {
   pthread_setname_np(pthread_self(), "lagwatch-attach");  // recordings leave threads of this name out
+  // A child that is forked meanwhile has no thread that would unlock it.
+  static constinit std::atomic<bool> is_renewed{false};
+  if (!is_renewed.exchange(true)) pthread_atfork(nullptr, nullptr, [] { new (&g_attach_mutex) std::mutex; });
   try {
     std::lock_guard lock(g_attach_mutex);
     Answer(function(), answer, answer_bytes);

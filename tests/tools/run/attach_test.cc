@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +78,78 @@ TEST_F(AttachRunningTest, LoadsIntoAProgramWhoseThreadsWaitForEachOther) {
   program.Signal(SIGUSR1);
   EXPECT_EQ(program.Wait(), 0);
   EXPECT_EQ(program.Output(), "ready\ngood\n");
+}
+
+class AttachAndRecordTest : public AttachRunningTest {
+ protected:
+  std::vector<std::string> Record(const std::string& seconds) const {
+    return {LAGWATCH_PROGRAM,
+            "trace",
+            "record",
+            "--duration",
+            seconds,
+            "-o",
+            directory_ / "recorded.lwtrace",
+            "--pid",
+            std::to_string(program_.pid())};
+  }
+  void TearDown() override {
+    program_.CloseInput();
+    EXPECT_EQ(program_.Wait(), 0) << program_.Output();
+  }
+  // Of the command's answer: "… samples of 1 thread in 1.5 s, …".
+  static double SecondsOf(const Process& record) {
+    const std::string text = record.Errors();
+    const size_t at = text.find(" in ");
+    return at == std::string::npos ? 0 : std::stod(text.substr(at + 4));
+  }
+
+  Process program_{{LAGWATCH_ATTACHED_PROGRAM, "loop"}};
+};
+
+TEST_F(AttachAndRecordTest, CommandsAtTheSameTimeTakeTurns) {
+  ASSERT_TRUE(IsReady(program_));
+  for (int i = 0; i < 3; ++i) {
+    Process record(Record("0.2"));
+    Process attach({LAGWATCH_PROGRAM, "attach", std::to_string(program_.pid()), "--spool", spool_});
+    const bool is_attached = attach.Wait() == 0;
+    EXPECT_TRUE(is_attached || attach.Errors().find("it is being recorded") != std::string::npos)
+        << attach.Errors();
+    EXPECT_EQ(record.Wait(), 0) << record.Errors();
+    EXPECT_EQ(Do("detach", program_.pid()), is_attached ? 0 : 2) << errors_;
+  }
+}
+
+TEST_F(AttachAndRecordTest, ARecordingGoesOnWhateverElseIsAsked) {
+  ASSERT_TRUE(IsReady(program_));
+  ASSERT_EQ(Do("attach", program_.pid()), 0) << errors_;
+  Process record(Record("2"));
+  usleep(1'000'000);
+  EXPECT_EQ(Do("detach", program_.pid()), 0) << errors_;
+  EXPECT_EQ(Do("attach", program_.pid()), 2);
+  EXPECT_THAT(errors_, HasSubstr("it is being recorded"));
+  EXPECT_EQ(record.Wait(), 0);
+  EXPECT_GT(SecondsOf(record), 1.7) << record.Errors();
+  ASSERT_EQ(Do("attach", program_.pid()), 0) << errors_;
+  usleep(200'000);
+  Freeze(&program_);
+  EXPECT_TRUE(WaitUntil([&] { return Reports() == 1; }));
+}
+
+// A pipe that has the name which the kernel gives to a removed library would have no end.
+TEST_F(AttachRunningTest, RefusesALibraryThatIsAPipe) {
+  const std::string folder = directory_ / "libraries";
+  const std::string library = folder + "/libc.so.6";
+  fs::create_directory(folder);
+  const std::string maps = Contents("/proc/self/maps");
+  const size_t end = maps.find("/libc.so.6") + std::string("/libc.so.6").size();
+  fs::copy(maps.substr(maps.rfind(' ', end) + 1, end - maps.rfind(' ', end) - 1), library);
+  Process program({"/usr/bin/env", "LD_LIBRARY_PATH=" + folder, LAGWATCH_ATTACHED_PROGRAM, "loop"});
+  ASSERT_TRUE(IsReady(program));
+  fs::remove(library);
+  ASSERT_EQ(mkfifo((library + " (deleted)").c_str(), 0600), 0);
+  EXPECT_EQ(Do("attach", program.pid()), 2);
+  EXPECT_THAT(errors_, HasSubstr("cannot be read"));
 }
 
 TEST_F(AttachRunningTest, WaitsForNoProcessorWhileAThreadIsStopped) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/testing/configured_collector.h"
+#include "tests/testing/control_group.h"
 #include "tests/tools/run/attach_testing.h"
 
 namespace lagwatch::tools {
@@ -136,35 +137,10 @@ TEST_F(AttachContainerTest, IsWatchedAgainAfterItsNextStart) {
   EXPECT_EQ(goes_on.Wait(), 0);
 }
 
-// A folder of the control groups' that a process can be put into; none where this is not permitted.
-class ScopedGroup {
- public:
-  explicit ScopedGroup(const std::string& name) {
-    for (const char* root : {"/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"}) {
-      std::error_code error;
-      if (!fs::exists(fs::path(root) / "cgroup.procs") || !fs::create_directory(fs::path(root) / name, error))
-        continue;
-      folder_ = fs::path(root) / name;
-      return;
-    }
-  }
-  ~ScopedGroup() {
-    if (!folder_.empty()) rmdir(folder_.c_str());
-  }
-  bool Take(pid_t pid) const {
-    std::ofstream file(folder_ / "cgroup.procs");
-    file << pid << std::flush;
-    return !folder_.empty() && file.good();
-  }
-
- private:
-  fs::path folder_;
-};
-
 // Users name groups as they like.
 TEST_F(AttachContainerTest, IsFoundByItsGroupButAHostsProcessIsNone) {
   const std::string name = "grouped-" + std::to_string(getpid());
-  const ScopedGroup group("machine-" + name + ".scope");
+  const testing::ScopedControlGroup group("pids", "machine-" + name + ".scope");
   Process attach_to({LAGWATCH_PROGRAM, "attach", "--container", name, "--spool", spool_});
   EXPECT_EQ(attach_to.Wait(), 2);
   Process host({LAGWATCH_ATTACHED_PROGRAM, "loop"});
