@@ -196,7 +196,13 @@ bool PolledThread::HasUnansweredWindow() const {
 
 bool PolledThread::IsStopped() const {
   const char state = stack::ReadThreadStateLetter(tid_);
-  return state == 'T' || state == 't';
+  if (state == 'T' || state == 't') return true;
+  if (state != 'S' && state != 'D') return false;
+  // By a freezer of control groups: "docker pause", systemctl freeze.
+  char channel[64];
+  stack::ReadWaitChannel(tid_, channel, sizeof channel);
+  const std::string_view function = stack::FunctionOfChannel(channel);
+  return function == "get_signal" || function == "do_freezer_trap" || function == "__refrigerator";
 }
 
 void PolledThread::FollowKernel(const base::TickScale& scale) {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/testing/control_group.h"
 #include "tests/tools/watch/watch_testing.h"
 
 namespace lagwatch::tools {
@@ -157,6 +158,22 @@ TEST_F(WatchTest, ReportsNoProgramThatWasStopped) {
     kill(program.pid(), SIGCONT);
   };
   EXPECT_EQ(ReportsOf("stopped").size(), 0u);
+}
+
+// "docker pause" does so, in the middle of a dispatch of 1.2 s.
+TEST_F(WatchTest, ReportsNoProgramThatAControlGroupHasFrozen) {
+  const testing::ScopedControlGroup group("freezer", "lagwatch-test-" + std::to_string(getpid()));
+  bool is_frozen = false;
+  while_running_ = [&](Process& program) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    is_frozen = group.Take(program.pid()) && group.SetFrozen(true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    group.SetFrozen(false);
+  };
+  threshold_ms_ = "2000";
+  const std::vector<json> reports = ReportsOf("computes");
+  if (!is_frozen) GTEST_SKIP() << "no control groups can be made";
+  EXPECT_EQ(reports.size(), 0u) << json(reports).dump(1);
 }
 
 // With BPF programs, in a namespace whose /sys/kernel/tracing is what a test needs.
