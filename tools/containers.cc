@@ -41,7 +41,8 @@ bool IsIdWithStart(std::string_view id, std::string_view start) {
 bool IsGroupOf(std::string_view group, std::string_view name) {
   constexpr std::string_view kScope = ".scope";
   if (group.ends_with(kScope)) group.remove_suffix(kScope.size());
-  for (std::string_view kind : {"docker-", "libpod-", "cri-containerd-", "crio-", "machine-", "lxc.payload."})
+  for (std::string_view kind :
+       {"docker-", "libpod-payload-", "libpod-", "cri-containerd-", "crio-", "machine-", "lxc.payload."})
     if (group.starts_with(kind)) {
       group.remove_prefix(kind.size());
       return group == name || IsIdWithStart(group, name);
@@ -86,14 +87,20 @@ pid_t AskRuntime(const std::string& runtime, const std::string& name) {
     return std::isalnum(letter) != 0 || letter == '_' || letter == '-' || letter == '.';
   });
   if (!is_plain || name.starts_with('-')) return 0;
-  const std::string command = runtime + " inspect --format '{{.State.Pid}} {{.Id}}' " + name + " 2>/dev/null";
+  // It may ask another machine, which may be away.
+  const std::string parent = runtime == "podman" ? "{{.State.ConmonPid}}" : "0";
+  const std::string command = "timeout 5 " + runtime + " inspect --format '{{.State.Pid}} {{.Id}} " + parent +
+                              "' " + name + " 2>/dev/null";
   FILE* answer = popen(command.c_str(), "r");
   if (answer == nullptr) return 0;
   int pid = 0;
+  int parent_pid = 0;
   char id[65] = {};
-  const bool is_known = std::fscanf(answer, "%d %64s", &pid, id) == 2;
+  const bool is_known = std::fscanf(answer, "%d %64s %d", &pid, id, &parent_pid) == 3;
   pclose(answer);
-  return is_known && IsApart(pid) && IsInGroupOf(pid, id) ? pid : 0;
+  const bool is_here =
+      IsInGroupOf(pid, id) || (parent_pid > 0 && StatusField(pid, "PPid") == std::to_string(parent_pid));
+  return is_known && is_here && IsApart(pid) ? pid : 0;
 }
 
 // The oldest process that is so, which has the lowest id as long as ids have not begun again; 0 for none.
@@ -123,30 +130,36 @@ base::Result<Container> Container::Find(const std::string& name) {
                             "': no control group and no host name is called so, and neither docker nor "
                             "podman knows it (other users' need sudo)");
   container.first_process_ = first;
-  const auto open_namespace = [&](const char* kind) {
-    return base::OwnedFd(open((ProcessFolder(first) / "ns" / kind).c_str(), O_RDONLY | O_CLOEXEC));
-  };
-  container.kept_ = std::make_shared<const std::pair<base::OwnedFd, base::OwnedFd>>(open_namespace("pid"),
-                                                                                    open_namespace("mnt"));
   container.processes_ = NamespaceOf(first, "pid");
   container.files_ = NamespaceOf(first, "mnt");
   if (container.processes_.empty())
     return base::Status(base::StatusCode::kInvalid,
                         "the container '" + name + "' belongs to another user: use sudo");
+  const bool has_processes = container.processes_ != NamespaceOf(getpid(), "pid");
+  const fs::path kept = ProcessFolder(first) / "ns" / (has_processes ? "pid" : "mnt");
+  container.kept_ = std::make_shared<const base::OwnedFd>(open(kept.c_str(), O_RDONLY | O_CLOEXEC));
   return container;
 }
 
 bool Container::Holds(pid_t pid) const {
+  if (kept_ == nullptr) return false;
   const bool is_apart = processes_ != NamespaceOf(getpid(), "pid");
   return is_apart ? NamespaceOf(pid, "pid") == processes_ : NamespaceOf(pid, "mnt") == files_;
 }
 
-bool Container::HasEnded() const {
-  return FindFirst([&](pid_t pid) { return Holds(pid); }) == 0;
+bool Container::TakeEnd() {
+  if (FindFirst([&](pid_t pid) { return Holds(pid); }) != 0) return false;
+  kept_.reset();
+  return true;
 }
 
 bool SeesSameFile(pid_t pid, const std::string& path) {
+  std::error_code error;
+  const bool has_same_files = NamespaceOf(pid, "mnt") == NamespaceOf(getpid(), "mnt") &&
+                              fs::read_symlink(ProcessFolder(pid) / "root", error) ==
+                                  fs::read_symlink(ProcessFolder(getpid()) / "root", error);
   struct stat own {};
+  if (has_same_files) return stat(path.c_str(), &own) == 0;
   struct stat other {};
   const base::OwnedFd file = OpenInRootOf(pid, path, O_PATH);
   return file && stat(path.c_str(), &own) == 0 && fstat(file.get(), &other) == 0 &&

@@ -7,7 +7,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "base/owned_fd.h"
 #include "base/status.h"
@@ -22,8 +21,8 @@ class Container {
   static base::Result<Container> Find(const std::string& name);
 
   bool Holds(pid_t pid) const;
-  // Whether it holds no process any more.
-  bool HasEnded() const;
+  // Whether it holds no process any more. Then it never will, and its namespace may end.
+  bool TakeEnd();
   // The first one that was started in it.
   pid_t first_process() const { return first_process_; }
 
@@ -31,8 +30,8 @@ class Container {
   pid_t first_process_ = 0;
   std::string processes_;  // the namespace, as /proc/PID/ns/pid names it
   std::string files_;      // likewise, of mounts
-  // Both namespaces: their names are given to others once they have ended, and these keep them.
-  std::shared_ptr<const std::pair<base::OwnedFd, base::OwnedFd>> kept_;
+  // The namespace that it is known by: its name is given to others once it has ended. Null: it has ended.
+  std::shared_ptr<const base::OwnedFd> kept_;
 };
 
 // Whether both processes' path leads to the same file.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 
 #include "base/text.h"
@@ -47,8 +48,14 @@ base::OwnedFd OpenInRootOf(pid_t pid, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT;
-  return base::OwnedFd(
-      root ? static_cast<int>(syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how)) : -1);
+  if (!root) return {};
+  constexpr int kMostTries = 10;
+  long file = -1;
+  for (int i = 0; i < kMostTries; ++i) {
+    file = syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
+    if (file >= 0 || errno != EAGAIN) break;  // something was renamed meanwhile
+  }
+  return base::OwnedFd(static_cast<int>(file));
 }
 
 base::Status CheckMayLookInto(pid_t pid) {

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/owned_fd.h"
 #include "base/status.h"
 #include "tools/inject/loaded_libraries.h"
 
@@ -20,9 +19,8 @@ namespace lagwatch::tools {
 // before: then it stays there, without harm.
 class HelperThread {
  public:
-  // Waits until no other command has one in this process. Errors: those of RemoteCaller::Stop; kInvalid if
-  // the C library lacks a function for it; kUnavailable if the process could not start a thread, or another
-  // command does not end. `libc` is borrowed.
+  // At most one command at a time may do so. Errors: those of RemoteCaller::Stop; kInvalid if the C library
+  // lacks a function for it; kUnavailable if the process could not start a thread. `libc` is borrowed.
   static base::Result<std::unique_ptr<HelperThread>> Start(pid_t pid, const LoadedLibrary& libc);
   // The helper ends.
   ~HelperThread();
@@ -53,7 +51,6 @@ class HelperThread {
   int64_t stop_ns_ = 0;
   int64_t queued_ns_ = 0;
   bool is_lost_ = false;  // a call did not return
-  base::OwnedFd lock_;    // of the process, against other commands
   std::unique_ptr<Registers> before_;
 };
 

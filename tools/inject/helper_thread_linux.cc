@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
 
@@ -10,7 +8,6 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
-#include <utility>
 
 #include "base/clock.h"
 #include "tools/inject/call_registers.h"
@@ -45,19 +42,6 @@ std::string TaskFolder(pid_t pid, pid_t tid) {
 uint64_t StackPointerInPause(pid_t pid, pid_t tid) {
   const ThreadSyscall syscall = ReadSyscall(pid, tid);
   return syscall.number == kPauseSyscall ? syscall.stack_pointer : 0;
-}
-
-// Locks the process's folder; none if another command has it for too long.
-base::OwnedFd LockProcess(pid_t pid) {
-  constexpr int64_t kPatienceNs = 30 * base::kNsPerSecond;
-  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 20 * base::kNsPerMs};
-  base::OwnedFd folder(open(("/proc/" + std::to_string(pid)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const int64_t deadline_ns = base::SystemClock().MonoNs() + kPatienceNs;
-  while (folder && flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (base::SystemClock().MonoNs() > deadline_ns) return {};
-    nanosleep(&kPause, nullptr);
-  }
-  return folder;
 }
 
 constexpr uint64_t kMostUsedBytes = 64 * 1024;
@@ -102,8 +86,6 @@ base::Result<std::unique_ptr<HelperThread>> HelperThread::Start(pid_t pid, const
       return base::Status(base::StatusCode::kInvalid,
                           libc.path() + " has no threads of its own (it is older than glibc 2.34)");
   }
-  base::OwnedFd lock = LockProcess(pid);
-  if (!lock) return HelperFailed("another command is loading something into it");
   const uint64_t signal_return = FindSignalReturn(pid, libc);
   const std::set<pid_t> others = TasksOf(pid);
   uint64_t thread = 0;  // its block of the C library, at the upper end of its stack
@@ -126,7 +108,6 @@ base::Result<std::unique_ptr<HelperThread>> HelperThread::Start(pid_t pid, const
   const pid_t tid = FindPausing(pid, others);
   if (tid == 0) return HelperFailed("the process could not start a thread");
   std::unique_ptr<HelperThread> helper(new HelperThread(pid, tid, pause));
-  helper->lock_ = std::move(lock);
   helper->stop_ns_ = stop_ns;
   helper->queued_ns_ = queued_ns;
   if (!helper->Stop()) {

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <string>
 
+#include "base/clock.h"
 #include "base/owned_fd.h"
 #include "base/process/seccomp.h"
 #include "tools/containers.h"
@@ -50,23 +54,42 @@ base::Result<uint64_t> EntryPoint(pid_t pid, std::string_view name) {
   return address;
 }
 
+// Waits until no other command has the process. By a folder that only its user and root may open, so that
+// others cannot lock it.
+base::Result<base::OwnedFd> LockProcess(pid_t pid) {
+  constexpr int64_t kPatienceNs = 30 * base::kNsPerSecond;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 20 * base::kNsPerMs};
+  base::OwnedFd lock(open((ProcessFolder(pid) / "fd").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::string number = std::to_string(pid);
+  if (!lock && errno == ENOENT)
+    return base::Status(base::StatusCode::kNotFound, "process " + number + " has ended");
+  const int64_t deadline_ns = base::SystemClock().MonoNs() + kPatienceNs;
+  while (!lock || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (!lock || (errno != EWOULDBLOCK && errno != EINTR))
+      return base::IoError("cannot lock process " + number, errno);
+    if (base::SystemClock().MonoNs() > deadline_ns)
+      return RefuseTarget(pid, "is still taken by another command of lagwatch's");
+    nanosleep(&kPause, nullptr);
+  }
+  return lock;
+}
+
 base::Result<std::unique_ptr<HelperThread>> StartHelper(pid_t pid, const LoadedLibrary& libc) {
   auto helper = HelperThread::Start(pid, libc);
   if (helper.ok() || helper.status().code() != base::StatusCode::kUnavailable) return helper;
   return RefuseTarget(pid, "cannot be attached: " + helper.status().message());
 }
 
-// A descriptor's file is one in memory, and still empty. A process may give another file the same name, which
-// it cannot write to itself, but no other file is in the kernel's own file system, without a name there.
-bool IsEmptyMemoryFile(const struct stat& file) {
+// A descriptor's file is one in memory. A process may give another file the same name, which it cannot write
+// to itself, but no other file is in the kernel's own file system, without a name there.
+bool IsMemoryFile(const struct stat& file) {
   struct stat own {};
   const base::OwnedFd memory(memfd_create("lagwatch", MFD_CLOEXEC));
   return memory && fstat(memory.get(), &own) == 0 && file.st_dev == own.st_dev && file.st_nlink == 0 &&
-         S_ISREG(file.st_mode) && file.st_size == 0;
+         S_ISREG(file.st_mode);
 }
 
-// The number of the process's descriptor of an empty file in memory; -1 if it has none of that name. One that
-// is not empty may be another command's, and loaded.
+// The number of the process's descriptor of a file in memory; -1 if it has none of that name.
 int FindMemoryFile(pid_t pid, const std::string& name) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(ProcessFolder(pid) / "fd", error)) {
@@ -74,7 +97,7 @@ int FindMemoryFile(pid_t pid, const std::string& name) {
     const std::string file = std::filesystem::read_symlink(entry.path(), ended);
     struct stat status {};
     if (file.starts_with("/memfd:" + name) && stat(entry.path().c_str(), &status) == 0 &&
-        IsEmptyMemoryFile(status))
+        IsMemoryFile(status))
       return std::atoi(entry.path().filename().c_str());
   }
   return -1;
@@ -105,9 +128,9 @@ base::Result<int> CopyIntoMemory(HelperThread* helper, pid_t pid, const LoadedLi
                               O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   const base::OwnedFd from(open(library.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
-  const bool is_it = to && fstat(to.get(), &status) == 0 && IsEmptyMemoryFile(status);
+  const bool is_it = to && fstat(to.get(), &status) == 0 && IsMemoryFile(status);
   std::signal(SIGXFSZ, SIG_IGN);  // of a limit on the size of files: the copy is refused
-  ssize_t copied = is_it ? 1 : -1;
+  ssize_t copied = is_it && ftruncate(to.get(), 0) == 0 ? 1 : -1;
   while (copied > 0) copied = sendfile(to.get(), from.get(), nullptr, size_t{1} << 20);
   if (is_it && copied == 0) return descriptor;
   if (is_it) static_cast<void>(CloseIn(helper, libc, descriptor));
@@ -127,29 +150,7 @@ base::Status Load(HelperThread* helper, pid_t pid, const LoadedLibrary& libc, co
   return status;
 }
 
-// Has the process load the library, if it has not done so, and call this function of it.
-base::Result<Attached> CallWithConfig(pid_t pid, const sdk::PreloadConfig& config,
-                                      std::string_view function) {
-  const auto environment = LAGWATCH_TRY(PreparePreload(config));
-  if (base::Status status = CheckCanAttach(pid); !status.ok()) return status;
-  const std::string library = environment.preload.substr(0, environment.preload.find(':'));
-  const auto libc = LAGWATCH_TRY(LoadedLibrary::Find(pid, kLibc));
-  auto helper = LAGWATCH_TRY(StartHelper(pid, libc));
-  if (!HasLoaded(pid, kPreloadLibrary)) {
-    if (base::Status status = Load(helper.get(), pid, libc, library); !status.ok()) return status;
-  }
-  const auto entry = LAGWATCH_TRY(EntryPoint(pid, function));
-  const auto text = LAGWATCH_TRY(helper->Copy(environment.config));
-  const auto answer = LAGWATCH_TRY(helper->Copy(std::string(kAnswerBytes, '\0')));
-  if (base::Status status = helper->Call(entry, {text, answer, kAnswerBytes}); !status.ok()) return status;
-  if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
-  return Attached{.stop_ns = helper->stop_ns(), .queued_ns = helper->queued_ns()};
-}
-
-}  // namespace
-
-base::Status CheckCanAttach(pid_t pid) {
-  if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;
+base::Status CheckTarget(pid_t pid) {
   const std::string number = std::to_string(pid);
   const std::string state = StatusField(pid, "State");
   if (state.starts_with("T"))
@@ -172,6 +173,38 @@ base::Status CheckCanAttach(pid_t pid) {
   return {};
 }
 
+// Locks the process, if the library can be loaded into it: another command's stop is not to be taken for a
+// debugger's.
+base::Result<base::OwnedFd> TakeTarget(pid_t pid) {
+  if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;
+  auto lock = LAGWATCH_TRY(LockProcess(pid));
+  if (base::Status status = CheckTarget(pid); !status.ok()) return status;
+  return lock;
+}
+
+// Has the process load the library, if it has not done so, and call this function of it.
+base::Result<Attached> CallWithConfig(pid_t pid, const sdk::PreloadConfig& config,
+                                      std::string_view function) {
+  const auto environment = LAGWATCH_TRY(PreparePreload(config));
+  const auto lock = LAGWATCH_TRY(TakeTarget(pid));
+  const std::string library = environment.preload.substr(0, environment.preload.find(':'));
+  const auto libc = LAGWATCH_TRY(LoadedLibrary::Find(pid, kLibc));
+  auto helper = LAGWATCH_TRY(StartHelper(pid, libc));
+  if (!HasLoaded(pid, kPreloadLibrary)) {
+    if (base::Status status = Load(helper.get(), pid, libc, library); !status.ok()) return status;
+  }
+  const auto entry = LAGWATCH_TRY(EntryPoint(pid, function));
+  const auto text = LAGWATCH_TRY(helper->Copy(environment.config));
+  const auto answer = LAGWATCH_TRY(helper->Copy(std::string(kAnswerBytes, '\0')));
+  if (base::Status status = helper->Call(entry, {text, answer, kAnswerBytes}); !status.ok()) return status;
+  if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
+  return Attached{.stop_ns = helper->stop_ns(), .queued_ns = helper->queued_ns()};
+}
+
+}  // namespace
+
+base::Status CheckCanAttach(pid_t pid) { return TakeTarget(pid).status(); }
+
 base::Result<Attached> AttachPreload(pid_t pid, const sdk::PreloadConfig& config) {
   return CallWithConfig(pid, config, "lagwatch_attach");
 }
@@ -182,7 +215,7 @@ base::Status AttachRecorder(pid_t pid, const sdk::PreloadConfig& config) {
 }
 
 base::Result<Attached> DetachPreload(pid_t pid) {
-  if (base::Status status = CheckCanAttach(pid); !status.ok()) return status;
+  const auto lock = LAGWATCH_TRY(TakeTarget(pid));
   const auto libc = LAGWATCH_TRY(LoadedLibrary::Find(pid, kLibc));
   const auto detach = EntryPoint(pid, "lagwatch_detach");
   if (!detach.ok())

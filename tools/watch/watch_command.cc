@@ -123,7 +123,7 @@ int Watch(WatchCommand command) {
       const std::vector<Target> targets = FindTargets(command.choice);
       if (targets.empty() && !has_searched && !command.is_quiet)
         std::cerr << "lagwatch: nothing of that name runs yet; waiting for it (Ctrl-C ends this)\n";
-      if (targets.empty() && command.choice.container && command.choice.container->HasEnded())
+      if (targets.empty() && command.choice.container && command.choice.container->TakeEnd())
         command.FindContainerAgain();
       has_searched = true;
       for (const Target& target : targets) watchers.Add(target, command.settings);

@@ -40,6 +40,7 @@ class Extension {
 
   _add(window, isNew) {
     if (this._windows.has(window)) return;
+    this._isReadable ||= window.is_alive;
     const pid = window.get_pid();
     const known = {isAlive: true, signals: []};
     this._windows.set(window, known);
