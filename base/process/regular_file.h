@@ -18,8 +18,8 @@ inline int OpenRegularFile(const char* path, struct stat* status) {
 #ifdef O_PATH
   const OwnedFd found(open(path, O_PATH | O_CLOEXEC));
   if (!found || fstat(found.get(), status) != 0 || !S_ISREG(status->st_mode)) return -1;
-  char same[32];
-  std::snprintf(same, sizeof same, "/proc/self/fd/%d", found.get());
+  char same[48];  // the thread may have descriptors of its own
+  std::snprintf(same, sizeof same, "/proc/thread-self/fd/%d", found.get());
   const int file = open(same, O_RDONLY | O_CLOEXEC);
   if (file >= 0) return file;
 #endif
