@@ -2,6 +2,7 @@
 // The agent in a JVM that runs already, by `lagwatch attach`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -120,6 +121,19 @@ TEST_F(JvmAttach, IsEndedByDetachAndBegunAgain) {
   EXPECT_EQ(Lagwatch("attach", pid).exit_code, 0);
   EXPECT_TRUE(IsWatched(*churn));
   EXPECT_EQ(churn->Output() + churn->Errors(), "");
+}
+
+// All users may write to /tmp: a pipe where a JVM has its performance data would keep the reader.
+TEST_F(JvmAttach, WaitsForNoPipeInTheTemporaryDirectory) {
+  const auto churn = StartChurn({"-XX:-UsePerfData"});
+  const std::string pid = std::to_string(churn->pid());
+  const fs::path folder = "/tmp/hsperfdata_lagwatch_" + pid;
+  fs::create_directory(folder);
+  ASSERT_EQ(mkfifo((folder / pid).c_str(), 0600), 0);
+  const Result attached = Lagwatch("attach", pid);
+  fs::remove_all(folder);
+  EXPECT_EQ(attached.exit_code, 0) << attached.errors;
+  EXPECT_TRUE(IsWatched(*churn));
 }
 
 TEST_F(JvmAttach, LeavesAloneAJvmThatTakesNoRequests) {
