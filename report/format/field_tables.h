@@ -63,9 +63,9 @@ inline constexpr auto kCpuTable = [](auto& part, auto visit) {
 // The other fields of a report, without the messages within it.
 inline constexpr auto kReportTable = [](auto& part, auto visit) {
   using enum ReportField;
-  return visit(kExpensiveStack, Always(part.expensive_stack)) ||
+  return visit(kExpensiveStack, Always{part.expensive_stack}) ||
          visit(kThreadsDropped, part.threads_dropped) || visit(kWaitOutcome, part.wait_outcome) ||
-         visit(kSampleRatePpm, part.sample_rate_ppm) || visit(kCause, Fixed(part.cause));
+         visit(kSampleRatePpm, part.sample_rate_ppm) || visit(kCause, Fixed{part.cause});
 };
 
 inline constexpr auto kModuleTable = [](auto& part, auto visit) {
@@ -75,7 +75,7 @@ inline constexpr auto kModuleTable = [](auto& part, auto visit) {
 
 inline constexpr auto kSampleTable = [](auto& part, auto visit) {
   using enum SampleField;
-  return visit(kAgeNs, Always(part.age_ns)) || visit(kStack, Always(part.stack)) ||
+  return visit(kAgeNs, Always{part.age_ns}) || visit(kStack, Always{part.stack}) ||
          visit(kUsedCpuNs, part.use.cpu_ns) || visit(kUsedMinorFaults, part.use.minor_faults) ||
          visit(kUsedMajorFaults, part.use.major_faults) ||
          visit(kUsedVoluntarySwitches, part.use.voluntary_switches) ||
@@ -86,16 +86,16 @@ inline constexpr auto kSampleTable = [](auto& part, auto visit) {
 inline constexpr auto kThreadTable = [](auto& part, auto visit) {
   using enum ThreadField;
   return visit(kTid, part.tid) || visit(kName, part.name) || visit(kState, part.state) ||
-         visit(kStack, PlusOne(part.stack)) || visit(kCpuNs, part.cpu_ns) ||
-         visit(kWaitChannel, part.wait_channel) || visit(kSyscall, PlusOne(part.syscall_number));
+         visit(kStack, PlusOne{part.stack}) || visit(kCpuNs, part.cpu_ns) ||
+         visit(kWaitChannel, part.wait_channel) || visit(kSyscall, PlusOne{part.syscall_number});
 };
 
 inline constexpr auto kWaitTable = [](auto& part, auto visit) {
   using enum WaitField;
-  return visit(kTid, part.tid) || visit(kStack, PlusOne(part.stack)) || visit(kLock, part.lock.address) ||
+  return visit(kTid, part.tid) || visit(kStack, PlusOne{part.stack}) || visit(kLock, part.lock.address) ||
          visit(kKind, part.lock.kind) || visit(kWaitsFor, part.lock.waits_for) ||
          visit(kHasTimeout, part.lock.has_timeout) || visit(kOwnerTid, part.lock.owner_tid) ||
-         visit(kOwnerName, part.owner_name) || visit(kOwnerStack, PlusOne(part.owner_stack)) ||
+         visit(kOwnerName, part.owner_name) || visit(kOwnerStack, PlusOne{part.owner_stack}) ||
          visit(kPid, part.pid) || visit(kOwnerPid, part.owner_pid) ||
          visit(kOwnerProcess, part.owner_process) || visit(kOwnerState, part.owner_state) ||
          visit(kIsOwnerIdle, part.is_owner_idle) || visit(kOwnerSessionId, part.owner_session_id);
@@ -134,12 +134,12 @@ inline constexpr auto kPastDispatchTable = [](auto& part, auto visit) {
 
 inline constexpr auto kFactTable = [](auto& part, auto visit) {
   using enum FactField;
-  return visit(kName, part.name) || visit(kNumber, Signed(part.number)) || visit(kText, part.text);
+  return visit(kName, part.name) || visit(kNumber, Signed{part.number}) || visit(kText, part.text);
 };
 
 inline constexpr auto kSymbolTable = [](auto& part, auto visit) {
   using enum SymbolField;
-  return visit(kModule, PlusOne(part.module)) || visit(kFunctionOffset, part.function_offset) ||
+  return visit(kModule, PlusOne{part.module}) || visit(kFunctionOffset, part.function_offset) ||
          visit(kName, part.name);
 };
 
@@ -206,7 +206,7 @@ inline constexpr auto kTraceRecordTable = [](auto& part, auto visit) {
          visit(kHangId, part.hang_id) || visit(kApp, part.app) || visit(kAppVersion, part.app_version) ||
          visit(kUser, part.user) || visit(kBeginWallMs, part.begin_wall_ms) ||
          visit(kDurationNs, part.duration_ns) || visit(kReason, part.reason) || visit(kTrace, part.trace) ||
-         visit(kSampleRatePpm, part.sample_rate_ppm) || visit(kCause, Fixed(part.cause));
+         visit(kSampleRatePpm, part.sample_rate_ppm) || visit(kCause, Fixed{part.cause});
 };
 
 // All fields except the list.
@@ -219,8 +219,8 @@ inline constexpr auto kLossesTable = [](auto& part, auto visit) {
 
 inline constexpr auto kLossTable = [](auto& part, auto visit) {
   using enum LossField;
-  return visit(kReason, Always(part.reason)) || visit(kCause, Fixed(part.cause)) ||
-         visit(kCount, Always(part.count)) || visit(kSampleRatePpm, part.sample_rate_ppm);
+  return visit(kReason, Always{part.reason}) || visit(kCause, Fixed{part.cause}) ||
+         visit(kCount, Always{part.count}) || visit(kSampleRatePpm, part.sample_rate_ppm);
 };
 
 }  // namespace lagwatch::report

@@ -430,7 +430,8 @@ struct WalkOnAlternateStack {
 };
 WalkOnAlternateStack* g_walk = nullptr;
 
-void WalkInHandler(int) {
+// It writes where nothing of a function's own is.
+[[gnu::no_sanitize_address]] void WalkInHandler(int) {
   uint64_t program_counters[64];
   bool is_complete;
   const auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0)) - sizeof program_counters - 128;

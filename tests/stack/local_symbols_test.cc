@@ -25,6 +25,7 @@
 extern "C" {
 int LwGlobalOfThree() { return 3; }
 int LwAliasOfThree() __attribute__((weak, visibility("default"), alias("LwGlobalOfThree")));
+static int LwLocalOfTwo() asm("LwLocalOfTwo");  // clang mangles it
 static int LwLocalOfTwo() { return 2; }
 int LwAliasOfTwo() __attribute__((weak, visibility("default"), alias("LwLocalOfTwo")));
 

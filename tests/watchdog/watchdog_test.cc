@@ -27,7 +27,6 @@ using testing::StopFlag;
 
 TEST_F(WatchdogTest, ReportsASpinWithItsFunctionItsCpuAndItsDuration) {
   Start();
-  base::TickScale scale;
   auto begin = std::chrono::steady_clock::now();
   int64_t took_ns = 0;
   {

@@ -63,8 +63,8 @@ TEST_F(ReclusterJobTest, ItGoesOnAfterARestartAndIsDoneOnce) {
   const std::string rules = "[skipped]\nHelper\n";
   ASSERT_TRUE(JobWith(rules).Step().value());
   ReclusterJob next = JobWith(rules);
-  int64_t steps = 0;
-  while (next.Step().value()) ++steps;
+  while (next.Step().value()) {
+  }
   EXPECT_EQ(next.progress().done, 300);
   ReclusterJob last = JobWith(rules);
   EXPECT_FALSE(last.Step().value());

@@ -109,7 +109,8 @@ class Scene {
   // Makes the segment that was spooled last one that was written then.
   void Age(int64_t written_wall_ms) {
     const std::vector<std::string> names = spool_.Files(".seg");
-    const auto written = std::chrono::sys_time(std::chrono::milliseconds(written_wall_ms));
+    const std::chrono::sys_time<std::chrono::milliseconds> written{
+        std::chrono::milliseconds(written_wall_ms)};
     std::filesystem::last_write_time(spool_ / *std::ranges::max_element(names),
                                      std::chrono::file_clock::from_sys(written));
   }
