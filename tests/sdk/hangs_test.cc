@@ -219,24 +219,24 @@ TEST_F(SdkTest, ReportsAScopeAnIdleHandlerAndAnInputEvent) {
   options.detection.input_threshold_ms = 60;
   auto monitor = Monitor::Start(options);
   auto loop = monitor.WatchLoop("ui");
-  auto wait_for_kind = [&](size_t count, report::HangKind kind) {
-    EXPECT_TRUE(WaitUntil([&] { return Reports().size() == count; }));
-    EXPECT_EQ(Reports().back().kind, kind);
+  // A span has a second report by then if reading the spool is slow.
+  auto wait_for_kind = [&](report::HangKind kind) {
+    EXPECT_TRUE(WaitUntil([&] { return !Reports().empty() && Reports().back().kind == kind; }));
     EXPECT_EQ(Reports().back().threshold_ms, 60u);
   };
   {
     ScopedDeadline scope(loop, "load", 60);
-    wait_for_kind(1, report::HangKind::kScope);
+    wait_for_kind(report::HangKind::kScope);
     EXPECT_EQ(Reports()[0].tag, "load");
   }
   {
     ScopedIdleHandler idle(loop);
-    wait_for_kind(2, report::HangKind::kIdleHandler);
+    wait_for_kind(report::HangKind::kIdleHandler);
   }
   loop.InputReceived();
-  wait_for_kind(3, report::HangKind::kInput);
+  wait_for_kind(report::HangKind::kInput);
   loop.InputFinished();
-  EXPECT_TRUE(WaitUntil([&] { return Ends().size() == 3; }));
+  EXPECT_TRUE(WaitUntil([&] { return Ends().size() >= 3; }));
 }
 
 TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
@@ -251,7 +251,7 @@ TEST_F(SdkTest, ReportsASlowFrameAndCountsFramesByScene) {
     ScopedFrame frame(loop);
     frame.Stage(LW_STAGE_LAYOUT);
     EXPECT_TRUE(WaitUntil([&] { return !Reports().empty(); }));
-    frame.Stage(static_cast<lw_stage>(77));
+    frame.Stage(static_cast<lw_stage>(LW_STAGE_SUBMIT + 1));
   }
   ASSERT_TRUE(WaitUntil([&] { return Ends().size() == 1; }));
   report::Report report = Reports()[0];
