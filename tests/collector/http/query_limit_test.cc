@@ -54,9 +54,9 @@ TEST(QueryLimit, IsThatOfTheThreadThatAsksAStore) {
   testing::ScopedTempDirectory directory;
   auto store = std::move(SqliteStore::Open(directory / "collector.db").value());
   Ingest ingest(store.get(), Clusterer::Create("").value());
-  std::vector<std::string> reports(500);
+  std::vector<std::string> reports(200);
   for (std::string& report : reports) report = SampleReport().Encode();
-  ASSERT_EQ(ingest.Submit(testing::EncodeBatch(reports))->accepted, 500);
+  ASSERT_EQ(ingest.Submit(testing::EncodeBatch(reports))->accepted, 200);
   size_t visited = 0;
   const auto visit_slowly = [&](const ReportRow&) {
     ++visited;

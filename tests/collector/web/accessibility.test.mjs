@@ -53,25 +53,40 @@ async function check(page) {
   );
 }
 
-for (const [name, options] of [
-  ["by day", {}],
-  ["by night", { dark: true }],
-  ["on a phone", { size: kPhone }],
-]) {
-  test(`every page ${name}`, async (context) => {
-    for (const [path, [shown]] of Object.entries(pages)) {
-      await context.test(path, async () => {
-        const page = await browser.newPage({ collector, ...options });
-        await page.addInitScript(axe);
-        await page.go(path);
-        await page.locator(shown).first().waitFor();
-        if (path === "/") await page.getByRole("button", { name: "Show by caller" }).first().click();
-        await check(page);
-        await page.finish();
-      });
-    }
-  });
-}
+const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+
+const kLooks = {
+  "by day": async () => {},
+  "by night": async (page) => {
+    const day = await background(page);
+    await page.emulateMedia({ colorScheme: "dark" });
+    assert.notEqual(await background(page), day);
+  },
+  "on a phone": async (page) => {
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.setViewportSize(kPhone);
+  },
+};
+
+test("every page", async (context) => {
+  for (const [path, [shown]] of Object.entries(pages)) {
+    await context.test(path, async (ofPath) => {
+      const page = await browser.newPage({ collector });
+      await page.addInitScript(axe);
+      await page.go(path);
+      await page.locator(shown).first().waitFor();
+      if (path === "/") await page.getByRole("button", { name: "Show by caller" }).first().click();
+      for (const [name, look] of Object.entries(kLooks)) {
+        await ofPath.test(name, async () => {
+          await look(page);
+          await page.locator(shown).first().waitFor();
+          await check(page);
+        });
+      }
+      await page.finish();
+    });
+  }
+});
 
 test("the sign-in and the dialogs", async () => {
   const stranger = await browser.newPage({ collector, token: "" });
