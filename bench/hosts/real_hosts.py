@@ -8,7 +8,7 @@ import shutil
 import socket
 import time
 
-PACKAGES = ["mosquitto", "memcached", "nginx-light", "postgresql", "vim", "vlc-bin", "vlc-plugin-base"]
+PACKAGES = ["chromium", "mosquitto", "memcached", "nginx-light", "postgresql", "vim", "vlc-bin", "vlc-plugin-base"]
 
 HANG_MS = 700
 

@@ -53,14 +53,14 @@ async function check(page) {
   );
 }
 
-const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+const ink = (page) => page.evaluate(() => getComputedStyle(document.body).color);
 
 const kLooks = {
   "by day": async () => {},
   "by night": async (page) => {
-    const day = await background(page);
+    const day = await ink(page);
     await page.emulateMedia({ colorScheme: "dark" });
-    assert.notEqual(await background(page), day);
+    assert.notEqual(await ink(page), day);
   },
   "on a phone": async (page) => {
     await page.emulateMedia({ colorScheme: "light" });

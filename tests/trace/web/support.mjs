@@ -46,7 +46,7 @@ export async function serve(roots, pages = {}) {
 export async function openBrowser() {
   // The sandbox needs what containers do not give; all pages here are our own. Speedscope draws with WebGL.
   const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell",
     args: [
       "--no-sandbox",
       "--disable-dev-shm-usage",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Debian's Chromium, and what no page of it may do.
+// Debian's Chromium without windows, and what no page of it may do.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
 
 export const kDesktop = { width: 1280, height: 860 };
 export const kPhone = { width: 390, height: 844 };
