@@ -245,6 +245,9 @@ std::string WithSiblingLoop() {
 }
 
 TEST_F(WorkerPoolTest, OutlivesALoopOfSiblings) {
+#if defined(__clang__)
+  GTEST_SKIP() << "clang's debug information names no siblings";
+#endif
   WorkerPool pool(QuickOptions(std::chrono::seconds(1)));
   OpenFile file(OpenFile::Content{WithSiblingLoop()});
   Damage damage;
