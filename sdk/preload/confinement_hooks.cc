@@ -16,6 +16,7 @@
 
 #include "sdk/preload/next_function.h"
 #include "sdk/preload/raw_syscall.h"
+#include "sdk/preload/signal_stack.h"
 #include "sdk/preload/wait_tracker.h"
 
 namespace {
@@ -128,18 +129,14 @@ int LagwatchUnshare(int flags) LAGWATCH_REPLACES("unshare");
 int LagwatchSetns(int fd, int type) LAGWATCH_REPLACES("setns");
 
 int LagwatchPrctl(int option, Word a, Word b, Word c, Word d) {
-  auto call = [=] {
-    auto* real = g_prctl.Find();
-    return real != nullptr ? real(option, a, b, c, d)
-                           : static_cast<int>(lagwatch::sdk::RawSyscall(SYS_prctl, option, a, b, c, d, 0));
-  };
+  auto call = [=] { return g_prctl(option, a, b, c, d); };
   const std::optional<Confinement> confinement = ConfinementByPrctl(option, a, b);
   return confinement ? Confine(*confinement, call) : call();
 }
 
 long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f) {
-  auto* real = g_syscall.found();
-  if (real == nullptr) [[unlikely]]  // in another library's constructor
+  auto* real = g_syscall.get();
+  if (real == nullptr) [[unlikely]]
     real = &lagwatch::sdk::RawSyscall;
   const std::optional<Confinement> confinement = ConfinementBySyscall(number, a, b, c);
   const bool is_for_one = (number == SYS_unshare && NeedsOneThread(a)) ||
@@ -149,27 +146,19 @@ long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f
     return Confine(*confinement, call);
   StartBefore(number, a, b);
   if (number == SYS_sigaltstack) [[unlikely]]
-    return sigaltstack(reinterpret_cast<const stack_t*>(a), reinterpret_cast<stack_t*>(b));
+    return lagwatch::sdk::SetSignalStack(reinterpret_cast<const stack_t*>(a), reinterpret_cast<stack_t*>(b));
   if (is_for_one) [[unlikely]]
     return CallAlone(call);
   return real(number, a, b, c, d, e, f);
 }
 
 int LagwatchUnshare(int flags) {
-  auto call = [=] {
-    auto* real = g_unshare.Find();
-    return real != nullptr ? real(flags)
-                           : static_cast<int>(lagwatch::sdk::RawSyscall(SYS_unshare, flags, 0, 0, 0, 0, 0));
-  };
+  auto call = [=] { return g_unshare(flags); };
   return NeedsOneThread(flags) ? CallAlone(call) : call();
 }
 
 int LagwatchSetns(int fd, int type) {
-  auto call = [=] {
-    auto* real = g_setns.Find();
-    return real != nullptr ? real(fd, type)
-                           : static_cast<int>(lagwatch::sdk::RawSyscall(SYS_setns, fd, type, 0, 0, 0, 0));
-  };
+  auto call = [=] { return g_setns(fd, type); };
   return IsForOneThread(type) ? CallAlone(call) : call();
 }
 

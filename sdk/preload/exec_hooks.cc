@@ -64,11 +64,7 @@ template <typename Start>
 
 int Execve(const char* path, Argv arguments, Argv environment) {
   const ExecTarget target{AT_FDCWD, path, /*is_searched=*/false, /*is_child=*/false};
-  return Follow(target, environment, [&](Argv next) {
-    auto* function = g_execve.Find();
-    if (function != nullptr) return function(path, arguments, next);
-    return static_cast<int>(syscall(SYS_execve, path, arguments, next));
-  });
+  return Follow(target, environment, [&](Argv next) { return g_execve(path, arguments, next); });
 }
 
 int Execvpe(const char* file, Argv arguments, Argv environment) {
@@ -164,7 +160,7 @@ LAGWATCH_EXEC int execveat(int directory_fd, const char* path, Argv arguments, A
                            int flags) noexcept {
   const ExecTarget target{directory_fd, path, /*is_searched=*/false, /*is_child=*/false};
   return Follow(target, environment, [&](Argv next) {
-    auto* function = lagwatch::sdk::g_execveat.Find();  // none before glibc 2.34
+    auto* function = lagwatch::sdk::g_execveat.get();  // none before glibc 2.34
     if (function != nullptr) return function(directory_fd, path, arguments, next, flags);
     return static_cast<int>(syscall(SYS_execveat, directory_fd, path, arguments, next, flags));
   });
@@ -174,7 +170,7 @@ LAGWATCH_EXEC int posix_spawn(pid_t* pid, const char* path, const posix_spawn_fi
                               const posix_spawnattr_t* attributes, Argv arguments, Argv environment) {
   const ExecTarget target{AT_FDCWD, path, /*is_searched=*/false, /*is_child=*/true};
   return Follow(target, environment, [&](Argv next) {
-    auto* function = lagwatch::sdk::g_spawn.Find();
+    auto* function = lagwatch::sdk::g_spawn.get();
     return function == nullptr ? ENOSYS : function(pid, path, actions, attributes, arguments, next);
   });
 }
@@ -183,7 +179,7 @@ LAGWATCH_EXEC int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_f
                                const posix_spawnattr_t* attributes, Argv arguments, Argv environment) {
   const ExecTarget target{AT_FDCWD, file, /*is_searched=*/true, /*is_child=*/true};
   return Follow(target, environment, [&](Argv next) {
-    auto* function = lagwatch::sdk::g_spawnp.Find();
+    auto* function = lagwatch::sdk::g_spawnp.get();
     return function == nullptr ? ENOSYS : function(pid, file, actions, attributes, arguments, next);
   });
 }

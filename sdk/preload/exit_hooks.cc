@@ -40,9 +40,9 @@ __attribute__((constructor)) void FindNextFunctions() {
 
 extern "C" {
 
-LAGWATCH_HOOK void _exit(int status) { End(g_next_exit.found(), status); }
+LAGWATCH_HOOK void _exit(int status) { End(g_next_exit.get(), status); }
 
-LAGWATCH_HOOK void _Exit(int status) { End(g_next_exit_c.found(), status); }
+LAGWATCH_HOOK void _Exit(int status) { End(g_next_exit_c.get(), status); }
 
 // The C library's daemon() ends the parent by a call of its own that no hook sees.
 LAGWATCH_HOOK int daemon(int keep_directory, int keep_files) {

@@ -9,9 +9,17 @@
 
 namespace lagwatch::sdk {
 
+// Finds the next definition of `name` after this library's in the tables of the loaded modules, without the
+// loader: no lock, no allocation. For the time before this library's constructors, when no module comes or
+// goes. Null if there is none. Context: signal.
+void* FindNextInTables(const char* name);
+
 template <typename Function>
 class NextFunction;
 
+// A hook works at any time: before the constructors of this library, which run after those of the program's
+// other libraries, it finds the function by FindNextInTables().
+//
 // Thread safety: all methods from any thread.
 template <typename R, typename... A>
 class NextFunction<R(A...)> {
@@ -20,31 +28,34 @@ class NextFunction<R(A...)> {
 
   explicit constexpr NextFunction(const char* name) : name_(name) {}
 
-  // Null in an older C library. The first call looks the function up, and belongs before main(): a later
-  // dlsym(3) waits for a thread that loads a library, and is not for signal handlers and children of vfork().
-  Function* Find() {
-    Function* function = found();
-    if (function == nullptr) {
-      function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
-      function_.store(function, std::memory_order_relaxed);
-    }
-    return function;
+  // In this library's constructor: a later dlsym(3) waits for a thread that loads a library, and is not for
+  // signal handlers and children of vfork().
+  void Find() {
+    function_.store(reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_)), std::memory_order_relaxed);
+    is_known_.store(true, std::memory_order_release);  // pairs with get()
   }
-  // Null before Find() was called. Context: signal.
-  Function* found() const {
-    return function_.load(std::memory_order_relaxed);  // the same value for every thread
+  // Null in an older C library. Context: signal.
+  Function* get() const {
+    Function* function = function_.load(std::memory_order_relaxed);  // the same value for every thread
+    if (function != nullptr) [[likely]]
+      return function;
+    // Acquire: null is final then.
+    if (is_known_.load(std::memory_order_acquire)) return function_.load(std::memory_order_relaxed);
+    return reinterpret_cast<Function*>(FindNextInTables(name_));
   }
-  // Calls the function; fails with ENOSYS if there is none.
-  R operator()(A... arguments) {
-    if (Function* function = Find()) [[likely]]
+  // Calls the function; fails with ENOSYS if there is none. Context: signal.
+  R operator()(A... arguments) const {
+    if (Function* function = get()) [[likely]]
       return function(arguments...);
     errno = ENOSYS;
     return -1;
   }
+  const char* name() const { return name_; }
 
  private:
   const char* name_;
   std::atomic<Function*> function_{nullptr};
+  std::atomic<bool> is_known_{false};
 };
 
 }  // namespace lagwatch::sdk

@@ -1,36 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // sigaltstack(2), which the preloaded library puts in front of the C library's to know the threads that have
-// no room for a signal handler: stack/signal_stacks.h. A program may call it from signal handlers.
-#include <dlfcn.h>
+// no room for a signal handler: stack/signal_stacks.h. A program may call it from signal handlers, and the
+// runtimes of sanitizers call it before any constructor.
+#include "sdk/preload/signal_stack.h"
+
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/process/seccomp.h"
+#include "sdk/preload/next_function.h"
 #include "stack/signal_stacks.h"
 
+namespace lagwatch::sdk {
 namespace {
 
-using lagwatch::stack::SignalStacks;
+using stack::SignalStacks;
 
-int CallKernel(const stack_t* stack, stack_t* previous) {
-  return static_cast<int>(syscall(SYS_sigaltstack, stack, previous));
-}
+constinit NextFunction<int(const stack_t*, stack_t*)> g_sigaltstack("sigaltstack");
 
-// The next definition after ours; before it is looked up, which a signal handler must not do, the kernel.
-constinit SignalStacks::SetStack g_real = CallKernel;
-
-__attribute__((constructor)) void FindReal() {
-  if (void* next = dlsym(RTLD_NEXT, "sigaltstack")) g_real = reinterpret_cast<SignalStacks::SetStack>(next);
+[[gnu::constructor]] void FindSignalStack() {
+  g_sigaltstack.Find();
   // The child's thread has the same stack, and another id.
   pthread_atfork(nullptr, nullptr, [] {
-    if (!lagwatch::base::IsConfined()) SignalStacks::NoteOwn();
+    if (!base::IsConfined()) SignalStacks::NoteOwn();
   });
 }
 
+int CallNext(const stack_t* stack, stack_t* previous) { return g_sigaltstack(stack, previous); }
+
 }  // namespace
+
+int SetSignalStack(const stack_t* stack, stack_t* previous) {
+  return base::IsConfined() ? CallNext(stack, previous) : SignalStacks::Set(stack, previous, CallNext);
+}
+
+}  // namespace lagwatch::sdk
 
 extern "C" __attribute__((visibility("default"))) int sigaltstack(const stack_t* stack,
                                                                   stack_t* previous) noexcept {
-  return lagwatch::base::IsConfined() ? g_real(stack, previous) : SignalStacks::Set(stack, previous, g_real);
+  return lagwatch::sdk::SetSignalStack(stack, previous);
 }

@@ -114,7 +114,7 @@ void PrepareUninterrupted(ThreadWaits* waits) {
 }  // namespace
 
 void BeginWait(const WaitCall& call) {
-  if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // only ever becomes true
+  if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // nothing else depends on it
   ThreadWaits& waits = t_waits;
   ForgetFreedPlace(&waits);
   if ((waits.loop == nullptr && !waits.is_candidate) || !TryEnter(&waits, OwnFrame())) return;
@@ -131,7 +131,7 @@ void BeginWait(const WaitCall& call) {
 }
 
 void EndWait(const char* name, bool succeeded) {
-  if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // only ever becomes true
+  if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // nothing else depends on it
   ThreadWaits& waits = t_waits;
   const uintptr_t frame = OwnFrame();
   ForgetFreedPlace(&waits);

@@ -37,7 +37,8 @@ extern constinit thread_local ThreadWaits t_waits __attribute__((tls_model("init
 
 // State of the process. Context: hot.
 struct WaitSwitches {
-  std::atomic<bool> is_off{false};       // for good: the hooks only forward their calls
+  // The hooks only forward their calls: until this library's constructor, or from some time on for good.
+  std::atomic<bool> is_off{true};
   std::atomic<bool> start_tried{false};  // this process has tried to start its monitor
   std::atomic<uint32_t> attaches{0};     // begun and ended: threads forget the state of the one before
 };

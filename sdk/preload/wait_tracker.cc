@@ -161,16 +161,18 @@ bool HasMemory() {
 __attribute__((constructor)) void TakeConfig() {
   g_process.store(getpid());
   // The C++ runtime may not have its reserve of memory for exceptions yet.
-  if (!HasMemory()) return g_wait_switches.is_off.store(true);
+  if (!HasMemory()) return;
   try {
     const Preload& preload = Preload::Instance();
     const bool has_ticks = Preload::HasTicks();
-    if (!has_ticks || !preload.MayRun()) {
-      g_wait_switches.is_off.store(true);
+    if (base::IsConfined()) {  // by a constructor that ran before this one
+      if (preload.is_wanted()) NoteUnwatched(kDispatched);
+    } else if (!has_ticks || !preload.MayRun()) {
       g_was_confined_at_load.store(has_ticks);
       base::SetConfined(true);
       if (preload.is_wanted()) NoteUnwatched(has_ticks ? kConfined : kNoTicks);
     } else {
+      g_wait_switches.is_off.store(false);
       preload.StartTrace();
     }
   } catch (...) {  // no memory
@@ -370,7 +372,11 @@ void EndAttached() {
 }
 
 MonitorPause StopForConfinement(Confinement confinement) {
-  if (g_wait_switches.is_off.load()) return {};
+  if (g_wait_switches.is_off.load()) {
+    // The others can be seen in this library's constructor.
+    if (confinement == Confinement::kDispatchedCalls) base::SetConfined(true);
+    return {};
+  }
   const ScopedUninterrupted uninterrupted;
   if (g_process.load() != getpid()) {
     t_waits.is_in_confined_child = true;

@@ -1,65 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wait functions that the preloaded library puts in front of the C library's own. Compiled without
 // exceptions: see thread_waits.h.
-#include <dlfcn.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 
-#include <atomic>
-#include <cerrno>
 #include <csignal>
+#include <type_traits>
 
+#include "sdk/preload/next_function.h"
 #include "sdk/preload/thread_waits.h"
 
 namespace {
 
-// The next definition of a function after ours. The arguments must be passed as the types that
-// the function takes.
-class Next {
- public:
-  explicit constexpr Next(const char* name) : name_(name) {}
+using lagwatch::sdk::NextFunction;
+using lagwatch::sdk::WaitCall;
 
-  // Before main(): a later dlsym(3) would wait for a thread that loads a library, whose constructor may in
-  // turn wait for the caller.
-  void Find() { function_.store(dlsym(RTLD_NEXT, name_), std::memory_order_relaxed); }
-
-  template <typename... Arguments>
-  int operator()(const lagwatch::sdk::WaitCall& call, Arguments... arguments) {
-    void* function = function_.load(std::memory_order_relaxed);  // the same value for every thread
-    if (function == nullptr) [[unlikely]] {                      // in another library's constructor
-      Find();
-      function = function_.load(std::memory_order_relaxed);
-    }
-    if (function == nullptr) {  // an older C library
-      errno = ENOSYS;
-      return -1;
-    }
-    lagwatch::sdk::BeginWait(call);
-    const int result = reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
-    lagwatch::sdk::EndWait(name_, result >= 0);
-    return result;
-  }
-
- private:
-  const char* name_;
-  std::atomic<void*> function_{nullptr};
-};
-
-constinit Next g_epoll_wait("epoll_wait");
-constinit Next g_epoll_pwait("epoll_pwait");
-constinit Next g_epoll_pwait2("epoll_pwait2");
-constinit Next g_poll("poll");
-constinit Next g_ppoll("ppoll");
-constinit Next g_select("select");
-constinit Next g_pselect("pselect");
-constinit Next g_poll_chk("__poll_chk");
-constinit Next g_ppoll_chk("__ppoll_chk");
+constinit NextFunction<int(int, epoll_event*, int, int)> g_epoll_wait("epoll_wait");
+constinit NextFunction<int(int, epoll_event*, int, int, const sigset_t*)> g_epoll_pwait("epoll_pwait");
+constinit NextFunction<int(int, epoll_event*, int, const timespec*, const sigset_t*)> g_epoll_pwait2(
+    "epoll_pwait2");
+constinit NextFunction<int(pollfd*, nfds_t, int)> g_poll("poll");
+constinit NextFunction<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> g_ppoll("ppoll");
+constinit NextFunction<int(int, fd_set*, fd_set*, fd_set*, timeval*)> g_select("select");
+constinit NextFunction<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> g_pselect(
+    "pselect");
+constinit NextFunction<int(pollfd*, nfds_t, int, size_t)> g_poll_chk("__poll_chk");
+constinit NextFunction<int(pollfd*, nfds_t, const timespec*, const sigset_t*, size_t)> g_ppoll_chk(
+    "__ppoll_chk");
 
 [[gnu::constructor]] void FindWaits() {
-  for (Next* next : {&g_epoll_wait, &g_epoll_pwait, &g_epoll_pwait2, &g_poll, &g_ppoll, &g_select, &g_pselect,
-                     &g_poll_chk, &g_ppoll_chk})
-    next->Find();
+  g_epoll_wait.Find();
+  g_epoll_pwait.Find();
+  g_epoll_pwait2.Find();
+  g_poll.Find();
+  g_ppoll.Find();
+  g_select.Find();
+  g_pselect.Find();
+  g_poll_chk.Find();
+  g_ppoll_chk.Find();
+}
+
+template <typename... A>
+int Wait(const WaitCall& call, const NextFunction<int(A...)>& next, std::type_identity_t<A>... arguments) {
+  lagwatch::sdk::BeginWait(call);
+  const int result = next(arguments...);
+  lagwatch::sdk::EndWait(next.name(), result >= 0);
+  return result;
 }
 
 }  // namespace
@@ -77,46 +64,46 @@ using lagwatch::sdk::WaitSet;
 extern "C" {
 
 LAGWATCH_WAIT int epoll_wait(int fd, epoll_event* events, int max_events, int timeout_ms) {
-  return g_epoll_wait(LAGWATCH_CALL(WaitSet::Epoll(fd)), fd, events, max_events, timeout_ms);
+  return Wait(LAGWATCH_CALL(WaitSet::Epoll(fd)), g_epoll_wait, fd, events, max_events, timeout_ms);
 }
 
 LAGWATCH_WAIT int epoll_pwait(int fd, epoll_event* events, int max_events, int timeout_ms,
                               const sigset_t* mask) {
-  return g_epoll_pwait(LAGWATCH_CALL(WaitSet::Epoll(fd)), fd, events, max_events, timeout_ms, mask);
+  return Wait(LAGWATCH_CALL(WaitSet::Epoll(fd)), g_epoll_pwait, fd, events, max_events, timeout_ms, mask);
 }
 
 LAGWATCH_WAIT int epoll_pwait2(int fd, epoll_event* events, int max_events, const timespec* timeout,
                                const sigset_t* mask) {
-  return g_epoll_pwait2(LAGWATCH_CALL(WaitSet::Epoll(fd)), fd, events, max_events, timeout, mask);
+  return Wait(LAGWATCH_CALL(WaitSet::Epoll(fd)), g_epoll_pwait2, fd, events, max_events, timeout, mask);
 }
 
 LAGWATCH_WAIT int poll(pollfd* fds, nfds_t count, int timeout_ms) {
-  return g_poll(LAGWATCH_CALL(WaitSet::Poll(fds, count)), fds, count, timeout_ms);
+  return Wait(LAGWATCH_CALL(WaitSet::Poll(fds, count)), g_poll, fds, count, timeout_ms);
 }
 
 LAGWATCH_WAIT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
-  return g_ppoll(LAGWATCH_CALL(WaitSet::Poll(fds, count)), fds, count, timeout, mask);
+  return Wait(LAGWATCH_CALL(WaitSet::Poll(fds, count)), g_ppoll, fds, count, timeout, mask);
 }
 
 LAGWATCH_WAIT int select(int count, fd_set* reads, fd_set* writes, fd_set* exceptions, timeval* timeout) {
-  return g_select(LAGWATCH_CALL(WaitSet::Select(count, reads, writes, exceptions)), count, reads, writes,
-                  exceptions, timeout);
+  return Wait(LAGWATCH_CALL(WaitSet::Select(count, reads, writes, exceptions)), g_select, count, reads,
+              writes, exceptions, timeout);
 }
 
 LAGWATCH_WAIT int pselect(int count, fd_set* reads, fd_set* writes, fd_set* exceptions,
                           const timespec* timeout, const sigset_t* mask) {
-  return g_pselect(LAGWATCH_CALL(WaitSet::Select(count, reads, writes, exceptions)), count, reads, writes,
-                   exceptions, timeout, mask);
+  return Wait(LAGWATCH_CALL(WaitSet::Select(count, reads, writes, exceptions)), g_pselect, count, reads,
+              writes, exceptions, timeout, mask);
 }
 
 // The names of poll and ppoll in programs built with _FORTIFY_SOURCE.
 LAGWATCH_WAIT int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t fds_bytes) {
-  return g_poll_chk(LAGWATCH_CALL(WaitSet::Poll(fds, count)), fds, count, timeout_ms, fds_bytes);
+  return Wait(LAGWATCH_CALL(WaitSet::Poll(fds, count)), g_poll_chk, fds, count, timeout_ms, fds_bytes);
 }
 
 LAGWATCH_WAIT int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
                               size_t fds_bytes) {
-  return g_ppoll_chk(LAGWATCH_CALL(WaitSet::Poll(fds, count)), fds, count, timeout, mask, fds_bytes);
+  return Wait(LAGWATCH_CALL(WaitSet::Poll(fds, count)), g_ppoll_chk, fds, count, timeout, mask, fds_bytes);
 }
 
 }  // extern "C"

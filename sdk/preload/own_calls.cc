@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions that this library hooks, for its own use: no hook may call another hook. The linker (--wrap)
+// turns a reference to one of these names in this library into one to __wrap_NAME; the test
+// meta.preload_calls sees that none of the other hooks is called. Each is the system call itself, because the
+// program or another library may define the C library's name, too. None is a cancellation point.
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+#include "sdk/preload/raw_syscall.h"
+
+using lagwatch::sdk::RawSyscall;
+
+namespace {
+
+template <typename T>
+long Word(T* pointer) {
+  return reinterpret_cast<long>(pointer);
+}
+
+constexpr long kKernelMaskBytes = 8;
+
+}  // namespace
+
+#define LAGWATCH_OWN(result, name, arguments)                                                 \
+  __attribute__((visibility("hidden"))) result Own_##name arguments __asm__("__wrap_" #name); \
+  result Own_##name arguments
+
+extern "C" {
+
+// Variadic functions take integers as these do, on all processors that this library is for.
+LAGWATCH_OWN(long, syscall, (long number, long a, long b, long c, long d, long e, long f)) {
+  return RawSyscall(number, a, b, c, d, e, f);
+}
+
+LAGWATCH_OWN(int, prctl, (int option, long a, long b, long c, long d)) {
+  return static_cast<int>(RawSyscall(SYS_prctl, option, a, b, c, d, 0));
+}
+
+LAGWATCH_OWN(int, unshare, (int flags)) {
+  return static_cast<int>(RawSyscall(SYS_unshare, flags, 0, 0, 0, 0, 0));
+}
+
+LAGWATCH_OWN(int, ppoll, (pollfd * fds, nfds_t count, const timespec* timeout, const sigset_t* mask)) {
+  timespec left{};  // the kernel writes what is left of it
+  if (timeout != nullptr) left = *timeout;
+  return static_cast<int>(RawSyscall(SYS_ppoll, Word(fds), static_cast<long>(count),
+                                     timeout == nullptr ? 0 : Word(&left), Word(mask), kKernelMaskBytes, 0));
+}
+
+LAGWATCH_OWN(ssize_t, sendto,
+             (int fd, const void* bytes, size_t size, int flags, const sockaddr* address,
+              socklen_t address_bytes)) {
+  return RawSyscall(SYS_sendto, fd, Word(bytes), static_cast<long>(size), flags, Word(address),
+                    static_cast<long>(address_bytes));
+}
+
+LAGWATCH_OWN(ssize_t, send, (int fd, const void* bytes, size_t size, int flags)) {
+  return Own_sendto(fd, bytes, size, flags, nullptr, 0);
+}
+
+LAGWATCH_OWN(int, sigtimedwait, (const sigset_t* set, siginfo_t* info, const timespec* timeout)) {
+  return static_cast<int>(
+      RawSyscall(SYS_rt_sigtimedwait, Word(set), Word(info), Word(timeout), kKernelMaskBytes, 0, 0));
+}
+
+}  // extern "C"
