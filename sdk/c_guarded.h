@@ -6,14 +6,16 @@
 
 #include "base/process/cancellation.h"
 #include "base/process/run_guarded.h"
+#include "base/system/float_environment.h"
 
 namespace lagwatch::sdk {
 
-// Makes the call: lets no exception out, for which `otherwise` is returned, and is no cancellation point of
-// the caller's.
+// Makes the call: lets no exception out, for which `otherwise` is returned, is no cancellation point of the
+// caller's, and leaves its floating-point environment alone.
 template <typename Result, typename Call>
 Result Guarded(Result otherwise, Call call) noexcept {
   const base::ScopedNoCancellation no_cancellation;
+  const base::ScopedFloatEnvironment floats;
   try {
     otherwise = call();
   } catch (...) {                                                 // no memory

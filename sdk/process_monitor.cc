@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/process/capabilities.h"
 #include "base/process/seccomp.h"
+#include "base/system/float_environment.h"
 #include "base/system/process.h"
 #include "base/system/thread.h"
 #include "sdk/report/program_facts.h"
@@ -326,6 +327,7 @@ lw_stats ProcessMonitor::StatsOf(const Monitor& monitor) {
 }
 
 void ProcessMonitor::NoteExit() {
+  const base::ScopedFloatEnvironment floats;
   NoteRunEnded();
   ProcessMonitor& self = Instance();
   std::unique_lock lock(self.mutex_, std::try_to_lock);
@@ -335,6 +337,7 @@ void ProcessMonitor::NoteExit() {
 // A start or a stop may be under way, in this thread (a callback that forks) or in another: neither is waited
 // for, because it may take seconds.
 void ProcessMonitor::PrepareFork() {
+  const base::ScopedFloatEnvironment floats;
   ProcessMonitor& self = Instance();
   if (base::IsConfined()) {  // and nothing is left to prepare
     t_fork = {};
@@ -354,6 +357,7 @@ void ProcessMonitor::FinishForkInParent() {
 }
 
 void ProcessMonitor::FinishForkInChild() {
+  const base::ScopedFloatEnvironment floats;
   if (base::IsConfined()) return;
   ProcessMonitor& self = Instance();
   new (&self.life_mutex_) std::mutex;  // their owner's id is the parent's

@@ -11,6 +11,7 @@
 #include "base/process/cancellation.h"
 #include "base/process/own_threads.h"
 #include "base/process/run_guarded.h"
+#include "base/system/float_environment.h"
 #include "base/system/thread.h"
 
 namespace lagwatch::base {
@@ -78,6 +79,7 @@ bool QuietThread::TryJoin(int64_t timeout_ns) {
 
 void* QuietThread::Run(void* self) {
   auto* thread = static_cast<QuietThread*>(self);
+  static_cast<void>(FloatEnvironment::Replace());  // the starter's is the program's
   const ScopedOwnThread own;
   if (thread->files_ == ThreadFiles::kOwn) {
     t_has_own_files = internal::LeaveProgramFiles();

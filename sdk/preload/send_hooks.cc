@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/system/float_environment.h"
 #include "sdk/preload/next_function.h"
 #include "sdk/preload/wait_tracker.h"
 #include "watchdog/peers/bus_calls.h"
@@ -52,6 +53,7 @@ bool IsWatched(ssize_t sent, const iovec* first) {
 
 [[gnu::noinline]] void Note(int fd, const void* address, socklen_t address_bytes, const iovec* pieces,
                             size_t count, size_t sent) {
+  const base::ScopedFloatEnvironment floats;
   if (watchdog::BusCalls::MayBeCall(pieces->iov_base, std::min(pieces->iov_len, sent)))
     return NoteBusCall(fd, pieces, count, sent);
   if (g_service_beats.load(std::memory_order_relaxed) != nullptr)

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "base/system/float_environment.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/raw_syscall.h"
 #include "sdk/preload/wait_tracker.h"
@@ -94,6 +95,7 @@ void TellHome(ThreadWaits* waits) {
 // The start opens files and takes locks: it is neither cancelled nor left by a signal handler's jump. Faults
 // stay as they are, because a blocked one ends the process.
 void PrepareUninterrupted(ThreadWaits* waits) {
+  const base::FloatEnvironment floats = base::FloatEnvironment::Replace();
   // The C library's handler of an asynchronous cancellation that is under way looks at the type alone.
   int type = PTHREAD_CANCEL_DEFERRED;
   pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
@@ -106,6 +108,7 @@ void PrepareUninterrupted(ThreadWaits* waits) {
   pthread_sigmask(SIG_BLOCK, &blocked, &previous);
   PrepareThread(waits);
   Leave(waits);
+  floats.Restore();
   pthread_setcancelstate(state, nullptr);
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   pthread_setcanceltype(type, nullptr);  // may end the thread

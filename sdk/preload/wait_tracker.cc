@@ -15,6 +15,7 @@
 #include "base/process/own_threads.h"
 #include "base/process/run_guarded.h"
 #include "base/process/seccomp.h"
+#include "base/system/float_environment.h"
 #include "sdk/monitor.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/environment/fresh_stack.h"
@@ -159,6 +160,7 @@ bool HasMemory() {
 
 // Before main(), while the program has seen nothing of its environment yet.
 __attribute__((constructor)) void TakeConfig() {
+  const base::ScopedFloatEnvironment floats;
   g_process.store(getpid());
   // The C++ runtime may not have its reserve of memory for exceptions yet.
   if (!HasMemory()) return;
@@ -183,6 +185,7 @@ __attribute__((constructor)) void TakeConfig() {
 
 // Runs when the program ends by exit() or by returning from main(): a hang that is under way ends here.
 __attribute__((destructor)) void StopMonitor() {
+  const base::ScopedFloatEnvironment floats;
   StopAll();
   EndSummary();
 }
@@ -228,6 +231,7 @@ class ScopedUninterrupted {
   int error_;
   int type_ = PTHREAD_CANCEL_DEFERRED;
   int state_ = PTHREAD_CANCEL_ENABLE;
+  base::ScopedFloatEnvironment floats_;
 };
 
 // True when there was a monitor. With g_start_mutex locked.
