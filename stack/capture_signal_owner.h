@@ -3,6 +3,8 @@
 // through. See docs/design/capture.md.
 #pragma once
 
+#include <csignal>
+
 #include "base/status.h"
 #include "stack/signal/signal_handler.h"
 
@@ -37,6 +39,10 @@ class CaptureSignalOwner {
   static Signal signal();
   // Whether that signal has our handler. Context: watchdog (one system call).
   static bool Owns(int signal_number);
+  // The program has made a descriptor that signals of the set are read from (signalfd(2)). Context: signal.
+  static void NoteRead(const sigset_t& signals);
+  // Whether it has for that signal. Context: watchdog.
+  static bool IsRead(int signal_number);
   // If the program replaced the handler, takes another, unused signal; the program's handler stays unchanged.
   // Context: watchdog (one system call in the usual case).
   static Kept Keep();

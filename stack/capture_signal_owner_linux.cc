@@ -26,6 +26,7 @@ uint32_t g_capturer_count = 0;
 constexpr uint32_t kRestartsCalls = 1 << 8;
 std::atomic<uint32_t> g_signal{0};
 std::atomic<bool> g_is_lost{false};  // no signal has our handler
+std::atomic<SignalSet> g_read_signals{0};
 
 // On pages of its own, touched as far as stacks usually are, so that the handler takes no page fault; the
 // rest costs nothing until a stack is that deep. Null when there is no memory.
@@ -219,6 +220,16 @@ bool CaptureSignalOwner::Owns(int signal_number) {
   struct sigaction current {};
   return signal_number != 0 && base::SetSignalAction(signal_number, nullptr, &current) == 0 &&
          IsOurs(current);
+}
+
+void CaptureSignalOwner::NoteRead(const sigset_t& signals) {
+  SignalSet set;
+  __builtin_memcpy(&set, &signals, sizeof set);
+  g_read_signals.fetch_or(set);
+}
+
+bool CaptureSignalOwner::IsRead(int signal_number) {
+  return (g_read_signals.load() >> (signal_number - 1) & 1) != 0;
 }
 
 CaptureSignalOwner::Kept CaptureSignalOwner::Keep() {

@@ -50,6 +50,7 @@ class SignalCapturer final : public StackCapturer {
   SignalOutcome SignalHidden(int tid);
   // Whether a signal may be sent to that thread at all.
   bool MayBeSignalled(int tid);
+  bool MayBlockSignal(int tid);
   SignalOutcome Withhold(NoStackReason reason);
   SignalOutcome SendAndWait(int tid, bool is_on_processor, bool was_asleep);
   // False when it cannot be sent; no_stack_reason() says why.
@@ -80,6 +81,8 @@ class SignalCapturer final : public StackCapturer {
     int64_t mono_ns = 0;
   };
   std::array<Answered, 64> answered_{};
+  // Threads that blocked the signal in a program that reads signals; by tid.
+  std::array<int, 64> blockers_{};
   bool has_answer_ = false;  // the last capture, to its signal
   // The capture whose answer is outstanding.
   struct Outstanding {

@@ -95,11 +95,25 @@ bool SignalCapturer::MayBeSignalled(int tid) {
     Withhold(NoStackReason::kSmallSignalStack);
     return false;
   }
-  if (!HasJustAnswered(tid) && IsSignalBlocked(tid, signal_.number)) {
+  if (MayBlockSignal(tid)) {
     Withhold(NoStackReason::kSignalBlocked);
     return false;
   }
   return true;
+}
+
+bool SignalCapturer::MayBlockSignal(int tid) {
+  if (!CaptureSignalOwner::IsRead(signal_.number))
+    return !HasJustAnswered(tid) && IsSignalBlocked(tid, signal_.number);
+  // The program would see a signal that its thread blocks before it is handled. So a thread that blocks it by
+  // turns gets none: one that does for half of its time is noticed in all but 0.4 % of the cases.
+  constexpr int kLooks = 8;
+  int& blocker = blockers_[static_cast<size_t>(tid) % blockers_.size()];
+  int64_t cpu_ns = base::ThreadCpuNs(tid);
+  for (int i = 0; i < kLooks && blocker != tid; ++i) {
+    if (IsSignalBlocked(tid, signal_.number) || !AwaitProgress(tid, &cpu_ns)) blocker = tid;
+  }
+  return blocker == tid;
 }
 
 SignalCapturer::SignalOutcome SignalCapturer::Withhold(NoStackReason reason) {

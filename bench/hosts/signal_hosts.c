@@ -133,6 +133,76 @@ static int ReadSignals(int count, char** arguments) {
   return 3;
 }
 
+// Blocks and takes all signals by turns while it is busy: none may come that the program did not send.
+static int TakeByTurns(int (*take)(const sigset_t* set, siginfo_t* info)) {
+  sigset_t all;
+  sigset_t old;
+  siginfo_t info;
+  int strays = 0;
+  sigfillset(&all);
+  for (int i = 0; i < 4; ++i) Tick(10);
+  for (int hang = 0; hang < 3; ++hang) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const long end_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000 + 700;
+    while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < end_ms) {
+      sigprocmask(SIG_BLOCK, &all, &old);
+      for (volatile int i = 0; i < 2000; ++i) {
+      }
+      while (take(&all, &info) > 0) ++strays;
+      sigprocmask(SIG_SETMASK, &old, NULL);
+      for (volatile int i = 0; i < 2000; ++i) {
+      }
+      clock_gettime(CLOCK_MONOTONIC, &now);
+    }
+    Tick(10);
+  }
+  printf("strays %d\n", strays);
+  return 3;
+}
+static int TakeNow(const sigset_t* set, siginfo_t* info) {
+  const struct timespec at_once = {0, 0};
+  return sigtimedwait(set, info, &at_once);
+}
+static int TakeNowByCall(const sigset_t* set, siginfo_t* info) {
+  const struct timespec at_once = {0, 0};
+  return (int)syscall(SYS_rt_sigtimedwait, set, info, &at_once, 8);
+}
+// By a function that waits: for a signal that the thread sends itself.
+static int TakeOwn(const sigset_t* set, siginfo_t* info) {
+  int taken = 0;
+  pthread_kill(pthread_self(), SIGRTMAX);
+  if (handled++ % 2 == 0 ? sigwait(set, &taken) != 0 : (taken = sigwaitinfo(set, info)) < 0) return 1;
+  return taken == SIGRTMAX ? 0 : 1;
+}
+static int TakeByDescriptor(const sigset_t* set, siginfo_t* info) {
+  static int fd = -1;
+  struct signalfd_siginfo taken;
+  (void)info;
+  if (fd < 0) fd = Checked(signalfd(-1, set, SFD_NONBLOCK | SFD_CLOEXEC), "signalfd");
+  return read(fd, &taken, sizeof taken) == sizeof taken ? (int)taken.ssi_signo : 0;
+}
+static int TakeSignals(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  return TakeByTurns(TakeNow);
+}
+static int TakeSignalsByCall(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  return TakeByTurns(TakeNowByCall);
+}
+static int TakeSignalsByDescriptor(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  return TakeByTurns(TakeByDescriptor);
+}
+static int TakeSignalsInWait(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  return TakeByTurns(TakeOwn);
+}
+
 // Calls that end with EINTR after any handler: none may, because the program handles nothing.
 static int CountInterrupts(int count, char** arguments) {
   int interrupts = 0;
@@ -233,6 +303,10 @@ const struct Host kSignalHosts[] = {
     {"reset_all_signals", ResetAll, "HangComputing,HangSleeping", ""},
     {"list_handlers", ListHandlers, "HangComputing,HangSleeping", ""},
     {"read_signals", ReadSignals, "HangComputing,HangSleeping", "nostack"},
+    {"take_signals", TakeSignals, "TakeByTurns", "nostack"},
+    {"take_signals_by_call", TakeSignalsByCall, "TakeByTurns", "nostack"},
+    {"take_signals_by_descriptor", TakeSignalsByDescriptor, "TakeByTurns", "nostack"},
+    {"take_signals_in_wait", TakeSignalsInWait, "TakeByTurns", "nostack"},
     {"count_interrupts", CountInterrupts, "HangSleeping", ""},
     {"count_signals", CountSignals, "HangComputing", ""},
     {NULL, NULL, NULL, NULL},

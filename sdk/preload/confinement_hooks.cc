@@ -17,6 +17,7 @@
 #include "sdk/preload/next_function.h"
 #include "sdk/preload/raw_syscall.h"
 #include "sdk/preload/signal_stack.h"
+#include "sdk/preload/signal_waits.h"
 #include "sdk/preload/wait_tracker.h"
 
 namespace {
@@ -147,6 +148,14 @@ long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f
   StartBefore(number, a, b);
   if (number == SYS_sigaltstack) [[unlikely]]
     return lagwatch::sdk::SetSignalStack(reinterpret_cast<const stack_t*>(a), reinterpret_cast<stack_t*>(b));
+  if (number == SYS_rt_sigtimedwait) [[unlikely]] {
+    return lagwatch::sdk::TakeProgramsSignal(
+        reinterpret_cast<siginfo_t*>(b), reinterpret_cast<const timespec*>(c),
+        [=](siginfo_t* info, const timespec* timeout) {
+          return static_cast<int>(
+              real(number, a, reinterpret_cast<Word>(info), reinterpret_cast<Word>(timeout), d, e, f));
+        });
+  }
   if (is_for_one) [[unlikely]]
     return CallAlone(call);
   return real(number, a, b, c, d, e, f);

@@ -155,4 +155,6 @@ void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context)
   if (!HasHandlerBelow(signal_number)) RestartInterruptedCall(signal_number, was_asleep, user_context);
 }
 
+bool IsOwnSignal(const siginfo_t& info) { return CaptureSlot::IsMarked(info) || IsTimers(info); }
+
 }  // namespace lagwatch::stack

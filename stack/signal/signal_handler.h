@@ -107,4 +107,7 @@ static_assert(std::atomic<TimerAction>::is_always_lock_free, "not signal-safe");
 // the previous handler, if there was one. Context: signal.
 void HandleCaptureSignal(int signal_number, siginfo_t* info, void* user_context) noexcept;
 
+// Whether lagwatch sent that signal, or one of its timers. Context: signal.
+bool IsOwnSignal(const siginfo_t& info);
+
 }  // namespace lagwatch::stack

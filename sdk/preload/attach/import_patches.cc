@@ -20,7 +20,8 @@ constexpr const char* kFunctions[] = {
     "unshare",    "setns",       "execl",        "execle",   "execlp",      "execv",        "execve",
     "execveat",   "execvp",      "execvpe",      "fexecve",  "posix_spawn", "posix_spawnp", "chroot",
     "initgroups", "setegid",     "seteuid",      "setfsuid", "setgid",      "setgroups",    "setregid",
-    "setresgid",  "setresuid",   "setreuid",     "setuid",   "sigaltstack"};
+    "setresgid",  "setresuid",   "setreuid",     "setuid",   "sigaltstack", "signalfd",     "sigtimedwait",
+    "sigwait",    "sigwaitinfo"};
 // The calls that these make must not come back to this library.
 constexpr std::string_view kNeverTouched[] = {"libc.so",  "libc-",    "ld-",       "ld.so",    "linux-vdso",
                                               "libasan.", "libtsan.", "libubsan.", "liblsan.", "libmsan."};

@@ -17,6 +17,7 @@
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -48,6 +49,14 @@ enum { kFailed = 100 };
     WEXITSTATUS(status);                \
   })
 
+static sigset_t Blocked(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR2);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+  syscall(SYS_tgkill, getpid(), gettid(), SIGUSR2);
+  return set;
+}
 static int Status(int error, pid_t child) {
   int status = 0;
   if (error != 0) return error;
@@ -130,6 +139,30 @@ static int Sigaltstack(void) {
   const int result = sigaltstack(&own, &before);
   return result + sigaltstack(&before, NULL);
 }
+static int Sigtimedwait(void) {
+  const sigset_t set = Blocked();
+  siginfo_t info;
+  return sigtimedwait(&set, &info, &kSoon) == SIGUSR2 && info.si_pid == getpid() &&
+         sigtimedwait(&set, NULL, &kSoon) == -1 && errno == EAGAIN;
+}
+static int Signalfd(void) {
+  const sigset_t set = Blocked();
+  const int fd = signalfd(-1, &set, SFD_NONBLOCK);
+  struct signalfd_siginfo info;
+  const ssize_t size = read(fd, &info, sizeof info);
+  close(fd);
+  return size == sizeof info ? (int)info.ssi_signo : kFailed;
+}
+static int Sigwait(void) {
+  const sigset_t set = Blocked();
+  int taken = 0;
+  return sigwait(&set, &taken) + taken;
+}
+static int Sigwaitinfo(void) {
+  const sigset_t set = Blocked();
+  return sigwaitinfo(&set, NULL);
+}
+
 #define WITH_SOCKETS(call)                                          \
   int fds[2];                                                       \
   if (socketpair(AF_UNIX, SOCK_DGRAM, 0, fds) != 0) return kFailed; \
@@ -198,6 +231,10 @@ static const struct {
     {"setreuid", Setreuid},
     {"setuid", Setuid},
     {"sigaltstack", Sigaltstack},
+    {"sigtimedwait", Sigtimedwait},
+    {"signalfd", Signalfd},
+    {"sigwait", Sigwait},
+    {"sigwaitinfo", Sigwaitinfo},
     {"send", Send},
     {"sendto", Sendto},
     {"sendmsg", Sendmsg},
