@@ -3,7 +3,8 @@
 """Runs host programs bare and under `lagwatch run`, and compares what they did with what lagwatch reported.
 
 A host is `same` when its exit code and output are those of the bare run, its hangs were reported, and no other was.
-Otherwise it counts as `harmed` (another exit code or output), `missed` (a hang without a report), `false` (a report
+One that `lagwatch run` refuses is `same` when nothing
+of it ran and lagwatch says why. Otherwise it counts as `harmed` (another exit code or output), `missed` (a hang without a report), `false` (a report
 without a hang) or `silent` (not watched, and lagwatch did not say so). The last line is one JSON object.
 """
 import argparse
@@ -19,6 +20,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import real_hosts  # noqa: E402
+import sanitized_hosts  # noqa: E402
 
 THRESHOLD_MS = 250
 TIMEOUT_S = 60
@@ -69,6 +71,12 @@ class Bench:
             name, hangs, traits = row.split("\t")
             yield Host(name, [self.host_program, name], [hang for hang in hangs.split(",") if hang],
                        {trait for trait in traits.split(",") if trait})
+
+    def sanitized_hosts(self, directory, only):
+        for name, command in sanitized_hosts.builds():
+            if re.search(only, name):
+                yield Host(name, [sanitized_hosts.build(directory, name, command)], ["HangComputing", "HangSleeping"],
+                           {"refused"} if sanitized_hosts.is_refused(name) else set())
 
     def watched_command(self, host, spool):
         options = ["--threshold-ms", str(THRESHOLD_MS), "--spool", spool]
@@ -157,6 +165,10 @@ class Bench:
         return findings
 
     def judge(self, host, bare, watched, reports, notes):
+        if "refused" in host.traits:
+            if watched.code == 0 or watched.output or "cannot watch" not in watched.notes:
+                yield Finding(host.name, "harmed", f"watched {watched.code} {watched.output[-300:]!r} {watched.notes!r}")
+            return
         if (bare.code, bare.output) != (watched.code, watched.output):
             yield Finding(host.name, "harmed", f"bare {bare.code} {bare.output[-300:]!r}, "
                                                f"watched {watched.code} {watched.output[-300:]!r}")
@@ -200,11 +212,28 @@ def show(findings):
     return findings
 
 
+def compare(bench, hosts, options):
+    counts = {"hosts": len(hosts), "same": 0, "harmed": 0, "missed": 0, "false": 0, "silent": 0}
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        check = lambda host: bench.check(host) if isinstance(host, Host) else bench.check_real(host)  # noqa: E731
+        found = list(zip(hosts, map(show, pool.map(check, hosts))))
+    for host, findings in found:
+        if findings and options.again:
+            print(f"{host.name}: once more", flush=True)
+            findings = show(check(host))
+        counts["same"] += not findings
+        for kind in {finding.kind for finding in findings}:
+            counts[kind] += 1
+    print(json.dumps(counts))
+    return 0 if counts["same"] == counts["hosts"] and hosts else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch and bench_host")
     parser.add_argument("--only", default="", help="a regular expression: hosts with such names")
-    parser.add_argument("--real", action="store_true", help="also real programs, which must be installed")
+    parser.add_argument("--real", action="store_true", help="also real programs, and builds with sanitizers, as far as they are "
+                        "installed")
     parser.add_argument("--jobs", type=int, default=2, help="hosts at a time")
     parser.add_argument("--again", action="store_true", help="run a host that differs once more, alone: it counts if both "
                         "runs differ (on a machine so busy that hosts do not get their processor time)")
@@ -219,19 +248,10 @@ def main():
     if options.real:
         hosts += real_hosts.installed()
     hosts = [host for host in hosts if re.search(options.only, host.name)]
-    counts = {"hosts": len(hosts), "same": 0, "harmed": 0, "missed": 0, "false": 0, "silent": 0}
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        check = lambda host: bench.check(host) if isinstance(host, Host) else bench.check_real(host)  # noqa: E731
-        found = list(zip(hosts, map(show, pool.map(check, hosts))))
-    for host, findings in found:
-        if findings and options.again:
-            print(f"{host.name}: once more", flush=True)
-            findings = show(check(host))
-        counts["same"] += not findings
-        for kind in {finding.kind for finding in findings}:
-            counts[kind] += 1
-    print(json.dumps(counts))
-    sys.exit(0 if counts["same"] == counts["hosts"] and hosts else 1)
+    with tempfile.TemporaryDirectory(prefix="lagwatch-sanitized-") as directory:
+        if options.real:
+            hosts += bench.sanitized_hosts(directory, options.only)
+        sys.exit(compare(bench, hosts, options))
 
 
 if __name__ == "__main__":
