@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/process/mapped_memory.h"
+#include "base/system/thread.h"
 #include "stack/signal/context.h"
 #include "stack/thread_block_layout.h"
 
@@ -41,12 +42,13 @@ void* SearchOwnBlock(void* argument) {
 }  // namespace
 
 ThreadBlockLayout FindThreadBlockLayout() {
-  void* stack = base::MapUnlocked(kStackBytes);
+  const size_t stack_bytes = kStackBytes + base::ThreadLocalBytes();
+  void* stack = base::MapUnlocked(stack_bytes);
   if (stack == nullptr) return {};
-  Search search{{reinterpret_cast<uint64_t>(stack), kStackBytes}, {}};
+  Search search{{reinterpret_cast<uint64_t>(stack), stack_bytes}, {}};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstack(&attributes, stack, kStackBytes);
+  pthread_attr_setstack(&attributes, stack, stack_bytes);
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -56,7 +58,7 @@ ThreadBlockLayout FindThreadBlockLayout() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   if (is_started) pthread_join(thread, nullptr);
-  munmap(stack, kStackBytes);
+  munmap(stack, stack_bytes);
   return search.layout;
 }
 

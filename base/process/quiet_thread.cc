@@ -37,6 +37,7 @@ Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   stack_bytes += 2 << 20;  // their runtimes keep what belongs to a thread at the end of its stack
 #endif
+  stack_bytes += ThreadLocalBytes();
   const auto guard_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   stack_ = MapBlock<char>(stack_bytes + guard_bytes);
   if (stack_ == nullptr) return IoError("no stack for the thread " + std::string(name), ENOMEM);

@@ -21,7 +21,34 @@ namespace {
 
 constexpr int64_t kLongNs = 60 * kNsPerSecond;
 
+thread_local char large_thread_local[4 << 20];
+
 bool IsOpen(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+
+TEST(QuietThread, HasItsStackBesidesTheThreadLocalVariablesOfTheProgram) {
+  struct Seen {
+    char last = 0;
+    bool has_room = false;
+  } seen;
+  QuietThread thread;
+  ASSERT_TRUE(thread
+                  .Start(
+                      "large", 256 << 10,
+                      [](void* context) {
+                        volatile char room[200 << 10];
+                        for (size_t i = 0; i < sizeof room; i += 1024) room[i] = 1;
+                        auto* told = static_cast<Seen*>(context);
+                        told->has_room = room[0] != 0;
+                        large_thread_local[sizeof large_thread_local - 1] = 2;
+                        told->last = large_thread_local[sizeof large_thread_local - 1];
+                      },
+                      &seen)
+                  .ok());
+  ASSERT_TRUE(thread.TryJoin(kLongNs));
+  EXPECT_TRUE(seen.has_room);
+  EXPECT_EQ(seen.last, 2);
+  EXPECT_EQ(large_thread_local[sizeof large_thread_local - 1], 0);
+}
 
 TEST(QuietThread, ADescriptorOfAThreadWithItsOwnTableIsNobodyElses) {
   struct Seen {
