@@ -8,6 +8,8 @@
 // A dispatch of the main loop ends and the next one begins: poll(2) without descriptors.
 void Tick(int ms);
 void PauseMs(int ms);
+// The time, without floating-point numbers: some hosts trap them.
+long NowMs(void);
 
 // The hangs, each of which is to be reported with its function's name: 700 ms of computing, and of sleeping.
 void HangComputing(void);

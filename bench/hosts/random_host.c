@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <fenv.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,12 +32,8 @@ static uint32_t Random(uint32_t below) {  // xorshift64*, Vigna 2016
 }
 
 static void Compute(int ms) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const double end_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6 + ms;
-  do {
-    clock_gettime(CLOCK_MONOTONIC, &now);
-  } while ((double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6 < end_ms);
+  for (const long end_ms = NowMs() + ms; NowMs() < end_ms;) {
+  }
 }
 
 static int cleanups;
@@ -140,6 +137,33 @@ static int BlockSignals(void) {
   return pending;
 }
 
+// None may come: the program sends itself nothing meanwhile.
+static int TakeSignals(void) {
+  const struct timespec at_once = {0, 0};
+  const int turns = (int)Random(2000);
+  int taken = 0;
+  for (int i = 0; i < turns; ++i) {
+    sigset_t set;
+    sigset_t previous;
+    sigfillset(&set);
+    sigprocmask(SIG_BLOCK, &set, &previous);
+    taken += sigtimedwait(&set, NULL, &at_once) > 0;
+    sigprocmask(SIG_SETMASK, &previous, NULL);
+  }
+  return taken;
+}
+
+// Prints what the last call of it has left, and what was raised since.
+static int ChangeFloats(void) {
+  static const int kRoundings[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+  const int seen = fegetexcept() << 16 | fetestexcept(FE_ALL_EXCEPT) << 4 | fegetround() >> 10;
+  fedisableexcept(FE_ALL_EXCEPT);
+  feclearexcept(FE_ALL_EXCEPT);
+  fesetround(kRoundings[Random(4)]);
+  if (Random(2) != 0) feenableexcept(FE_ALL_EXCEPT);
+  return seen;
+}
+
 static int ChangeLimit(void) {
   struct rlimit limit;
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -174,7 +198,7 @@ int RunRandomHost(int argument_count, char** arguments) {
   for (int i = 0; i < 3; ++i) Tick(5);
   for (int i = 0; i < steps; ++i) {
     int seen = 0;
-    const uint32_t what = Random(12);
+    const uint32_t what = Random(14);
     switch (what) {
       case 0:
         seen = CancelOne();
@@ -206,6 +230,12 @@ int RunRandomHost(int argument_count, char** arguments) {
         break;
       case 10:
         PauseMs((int)Random(120));
+        break;
+      case 11:
+        seen = TakeSignals();
+        break;
+      case 12:
+        seen = ChangeFloats();
         break;
       default:
         seen = CountDescriptors();

@@ -142,10 +142,7 @@ static int TakeByTurns(int (*take)(const sigset_t* set, siginfo_t* info)) {
   sigfillset(&all);
   for (int i = 0; i < 4; ++i) Tick(10);
   for (int hang = 0; hang < 3; ++hang) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const long end_ms = now.tv_sec * 1000 + now.tv_nsec / 1000000 + 700;
-    while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < end_ms) {
+    for (const long end_ms = NowMs() + 700; NowMs() < end_ms;) {
       sigprocmask(SIG_BLOCK, &all, &old);
       for (volatile int i = 0; i < 2000; ++i) {
       }
@@ -153,7 +150,6 @@ static int TakeByTurns(int (*take)(const sigset_t* set, siginfo_t* info)) {
       sigprocmask(SIG_SETMASK, &old, NULL);
       for (volatile int i = 0; i < 2000; ++i) {
       }
-      clock_gettime(CLOCK_MONOTONIC, &now);
     }
     Tick(10);
   }
