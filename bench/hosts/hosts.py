@@ -3,9 +3,9 @@
 """Runs host programs bare and under `lagwatch run`, and compares what they did with what lagwatch reported.
 
 A host is `same` when its exit code and output are those of the bare run, its hangs were reported, and no other was.
-One that `lagwatch run` refuses is `same` when nothing
-of it ran and lagwatch says why. Otherwise it counts as `harmed` (another exit code or output), `missed` (a hang without a report), `false` (a report
-without a hang) or `silent` (not watched, and lagwatch did not say so). The last line is one JSON object.
+One that `lagwatch run` refuses is `same` when nothing of it ran and lagwatch said why. Otherwise it counts as `harmed`
+(another exit code or output), `missed` (a hang without a report), `false` (a report without a hang) or `silent` (not
+watched, and lagwatch did not say so). The last line is one JSON object.
 """
 import argparse
 import concurrent.futures
@@ -232,8 +232,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch and bench_host")
     parser.add_argument("--only", default="", help="a regular expression: hosts with such names")
-    parser.add_argument("--real", action="store_true", help="also real programs, and builds with sanitizers, as far as they are "
-                        "installed")
+    parser.add_argument("--real", action="store_true", help="also real programs and builds with sanitizers, as far as these are installed")
     parser.add_argument("--jobs", type=int, default=2, help="hosts at a time")
     parser.add_argument("--again", action="store_true", help="run a host that differs once more, alone: it counts if both "
                         "runs differ (on a machine so busy that hosts do not get their processor time)")
