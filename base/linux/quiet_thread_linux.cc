@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dirent.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -11,6 +11,7 @@
 
 #include "base/process/proc_file.h"
 #include "base/process/quiet_thread.h"
+#include "base/system/file_calls.h"
 
 namespace lagwatch::base {
 namespace {
@@ -22,19 +23,20 @@ constexpr rlim_t kMostDescriptors = 1 << 16;  // that are tried where they canno
 bool LeaveFileTableByUnshare() {
   if (unshare(CLONE_FILES) != 0) return false;
   rlimit limit{};
-  DIR* descriptors = opendir("/proc/thread-self/fd");
-  if (descriptors == nullptr) {
+  const int directory = open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) {
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
     for (rlim_t fd = 0; fd < std::min<rlim_t>(limit.rlim_cur, kMostDescriptors); ++fd)
       close(static_cast<int>(fd));
     return true;
   }
-  while (const dirent* entry = readdir(descriptors)) {
-    std::string_view name = entry->d_name;
+  ForEachNameIn(directory, [=](const char* text) {
+    std::string_view name = text;
     uint64_t fd = 0;
-    if (ConsumeDecimal(&name, &fd) && static_cast<int>(fd) != dirfd(descriptors)) close(static_cast<int>(fd));
-  }
-  closedir(descriptors);
+    if (ConsumeDecimal(&name, &fd) && static_cast<int>(fd) != directory) close(static_cast<int>(fd));
+    return true;
+  });
+  close(directory);
   return true;
 }
 

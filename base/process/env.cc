@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/process/env.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -136,21 +135,19 @@ class FileSystemEnv final : public Env {
 
   int List(const std::string& path, std::vector<std::string>* names) override {
     names->clear();
-    DIR* directory = opendir(path.c_str());
-    if (directory == nullptr) return errno;
-    // Allocates before a descriptor is open, in case memory runs out.
+    const int directory = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) return errno;
+    // Throws nothing while the descriptor is open.
     MappedArray<char> texts;
-    errno = 0;
-    while (const dirent* entry = readdir(directory)) {
-      const std::string_view name = entry->d_name;
-      bool is_kept = true;
+    bool is_kept = true;
+    int error = ForEachNameIn(directory, [&](const char* text) {
+      const std::string_view name = text;
       for (size_t i = 0; name != "." && name != ".." && i <= name.size(); ++i)
-        is_kept = texts.PushBack(entry->d_name[i]) && is_kept;
-      errno = is_kept ? 0 : ENOMEM;
-      if (!is_kept) break;
-    }
-    const int error = errno;
-    closedir(directory);
+        is_kept = is_kept && texts.PushBack(text[i]);
+      return is_kept;
+    });
+    if (!is_kept) error = ENOMEM;
+    close(directory);
     for (const char* name = texts.data(); error == 0 && name != texts.end(); name += names->back().size() + 1)
       names->emplace_back(name);
     std::sort(names->begin(), names->end());

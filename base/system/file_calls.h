@@ -16,4 +16,21 @@ int OpenRoot();
 // Waits until the disk has the file's content; -1, and errno, if it cannot.
 int SyncContent(int fd);
 
+// Calls `visit(name)` for each name in the open directory from its beginning, "." and ".." among them, until
+// it returns false. Returns 0, or errno. Unlike readdir(3) on Linux, it allocates nothing.
+template <typename Visit>
+int ForEachNameIn(int directory_fd, Visit visit);
+
+namespace internal {
+using NameVisitor = bool (*)(const char* name, void* context);
+int ForEachNameIn(int directory_fd, NameVisitor visit, void* context);
+}  // namespace internal
+
+template <typename Visit>
+int ForEachNameIn(int directory_fd, Visit visit) {
+  return internal::ForEachNameIn(
+      directory_fd, [](const char* name, void* context) { return (*static_cast<Visit*>(context))(name); },
+      &visit);
+}
+
 }  // namespace lagwatch::base

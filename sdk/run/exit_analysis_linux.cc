@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/owned_fd.h"
+#include "base/system/file_calls.h"
 #include "report/format/usage_encoder.h"
 #include "sdk/run/exit_analysis.h"
 #include "sdk/run/run_facts.h"
@@ -28,13 +28,10 @@ bool IsRunName(std::string_view name, std::string_view suffix) {
 // Newest first.
 std::vector<std::string> NamesIn(int directory_fd) {
   std::vector<std::string> names;
-  DIR* directory = fdopendir(dup(directory_fd));
-  if (directory == nullptr) return names;
-  while (const dirent* entry = readdir(directory)) {
-    if (IsRunName(entry->d_name, kRunSuffix) || IsRunName(entry->d_name, kNewRunSuffix))
-      names.emplace_back(entry->d_name);
-  }
-  closedir(directory);
+  base::ForEachNameIn(directory_fd, [&](const char* name) {
+    if (IsRunName(name, kRunSuffix) || IsRunName(name, kNewRunSuffix)) names.emplace_back(name);
+    return true;
+  });
   std::sort(names.rbegin(), names.rend());
   return names;
 }
