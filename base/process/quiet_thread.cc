@@ -22,6 +22,59 @@ constexpr size_t kCallStackBytes = 1 << 20;
 
 thread_local bool t_has_own_files __attribute__((tls_model("initial-exec"))) = false;
 
+struct NewThread {
+  pthread_t id;
+  pthread_attr_t attributes;
+  void* (*run)(void*);
+  void* context;
+};
+
+int CreateQuiet(NewThread* thread) {
+  // The thread inherits a full mask, so there is no moment at which it could take the program's signals.
+  sigset_t all;
+  sigset_t previous;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
+  const int error = pthread_create(&thread->id, &thread->attributes, thread->run, thread->context);
+  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  return error;
+}
+
+// Starts threads for a thread of lagwatch, on the program's thread that waits for it: pthread_create(3)
+// allocates in the program's heap, which may be for the program's threads only.
+class ThreadStarter {
+ public:
+  int Create(NewThread* thread) {
+    thread_.store(thread);
+    starter_.Wake();
+    while (thread_.load() != nullptr) asker_.SleepUntil(Sleeper::kForever);
+    return error_;
+  }
+  void End() {
+    has_ended_.store(true);
+    starter_.Wake();
+  }
+  void ServeUntilEnd() {
+    while (!has_ended_.load()) {
+      starter_.SleepUntil(Sleeper::kForever);
+      NewThread* thread = thread_.load();
+      if (thread == nullptr) continue;
+      error_ = CreateQuiet(thread);
+      thread_.store(nullptr);
+      asker_.Wake();
+    }
+  }
+
+ private:
+  std::atomic<NewThread*> thread_{nullptr};
+  int error_ = 0;
+  std::atomic<bool> has_ended_{false};
+  Sleeper starter_;
+  Sleeper asker_;
+};
+
+thread_local ThreadStarter* t_starter __attribute__((tls_model("initial-exec"))) = nullptr;
+
 }  // namespace
 
 bool HasOwnFiles() { return t_has_own_files; }
@@ -42,17 +95,12 @@ Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void
   stack_ = MapBlock<char>(stack_bytes + guard_bytes);
   if (stack_ == nullptr) return IoError("no stack for the thread " + std::string(name), ENOMEM);
   mprotect(stack_.get(), guard_bytes, PROT_NONE);
-  // The thread inherits a full mask, so there is no moment at which it could take the program's signals.
-  sigset_t all;
-  sigset_t previous;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &previous);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstack(&attributes, stack_.get() + guard_bytes, stack_bytes);
-  int error = pthread_create(&thread_, &attributes, &QuietThread::Run, this);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  NewThread thread{.id = {}, .attributes = {}, .run = &QuietThread::Run, .context = this};
+  pthread_attr_init(&thread.attributes);
+  pthread_attr_setstack(&thread.attributes, stack_.get() + guard_bytes, stack_bytes);
+  const int error = t_starter != nullptr ? t_starter->Create(&thread) : CreateQuiet(&thread);
+  pthread_attr_destroy(&thread.attributes);
+  thread_ = thread.id;
   if (error != 0) {
     stack_.reset();
     return IoError("cannot start the thread " + std::string(name), error);
@@ -100,8 +148,20 @@ bool RunWithOwnFiles(void (*run)(void*), void* context) {
     return true;
   }
   const ScopedNoCancellation no_cancellation;
+  struct Call {
+    void (*run)(void*);
+    void* context;
+    ThreadStarter starter;
+  } call{run, context, {}};
+  const auto run_call = [](void* self) {
+    auto* called = static_cast<Call*>(self);
+    t_starter = &called->starter;
+    RunGuarded(called->run, called->context);
+    called->starter.End();
+  };
   QuietThread thread;
-  if (!thread.Start("lagwatch-files", kCallStackBytes, run, context).ok()) return false;
+  if (!thread.Start("lagwatch-files", kCallStackBytes, run_call, &call).ok()) return false;
+  call.starter.ServeUntilEnd();
   return thread.TryJoin(Sleeper::kForever);
 }
 
