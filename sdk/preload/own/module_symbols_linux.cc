@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source: System V ABI, "Dynamic Section"; the GNU hash table and symbol versions as in binutils and glibc.
+#include "sdk/preload/own/module_symbols_linux.h"
+
+#include <elf.h>
+
+namespace lagwatch::sdk {
+namespace {
+
+constexpr ElfW(Half) kHiddenVersion = 0x8000;
+
+bool HasVersion(const ModuleTables& library, uint32_t index, const char* version) {
+  if (library.versions == nullptr) return true;
+  const ElfW(Half) wanted = library.versions[index];
+  if (version == nullptr) return (wanted & kHiddenVersion) == 0;  // the one that is the newest
+  const ElfW(Verdef)* entry = library.defined;
+  while (entry != nullptr) {
+    const Address at = reinterpret_cast<Address>(entry);
+    if (entry->vd_ndx == (wanted & kVersionMask))
+      return IsSame(library.strings + At<ElfW(Verdaux)>(at + entry->vd_aux)->vda_name, version);
+    entry = entry->vd_next == 0 ? nullptr : At<ElfW(Verdef)>(at + entry->vd_next);
+  }
+  return false;
+}
+
+}  // namespace
+
+bool IsSame(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) {
+    ++a;
+    ++b;
+  }
+  return *a == *b;
+}
+
+bool ModuleTables::Read(Address module_base, const ElfW(Dyn) * dynamic) {
+  base = module_base;
+  size_t name_at = 0;
+  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
+    switch (dynamic->d_tag) {
+      case DT_SYMTAB:
+        symbols = Absolute<ElfW(Sym)>(*dynamic);
+        break;
+      case DT_STRTAB:
+        strings = Absolute<char>(*dynamic);
+        break;
+      case DT_GNU_HASH:
+        hash_table = Absolute<uint32_t>(*dynamic);
+        break;
+      case DT_VERSYM:
+        versions = Absolute<ElfW(Half)>(*dynamic);
+        break;
+      case DT_VERNEED:
+        needed = Absolute<ElfW(Verneed)>(*dynamic);
+        break;
+      case DT_VERDEF:
+        defined = Absolute<ElfW(Verdef)>(*dynamic);
+        break;
+      case DT_RELA:
+        relocations[0] = Absolute<ElfW(Rela)>(*dynamic);
+        break;
+      case DT_RELASZ:
+        counts[0] = dynamic->d_un.d_val / sizeof(ElfW(Rela));
+        break;
+      case DT_JMPREL:
+        relocations[1] = Absolute<ElfW(Rela)>(*dynamic);
+        break;
+      case DT_PLTRELSZ:
+        counts[1] = dynamic->d_un.d_val / sizeof(ElfW(Rela));
+        break;
+      case DT_SONAME:
+        name_at = dynamic->d_un.d_val;
+        break;
+      default:
+        break;
+    }
+  }
+  if (strings != nullptr && name_at != 0) name = strings + name_at;
+  return symbols != nullptr && strings != nullptr;
+}
+
+bool ReadLibrary(Address base, const ElfW(Dyn) * dynamic, ModuleTables* library) {
+  const auto* header = At<ElfW(Ehdr)>(base);
+  const auto* segments = At<ElfW(Phdr)>(base + header->e_phoff);
+  for (int i = 0; i < header->e_phnum; ++i) {
+    const ElfW(Phdr)& segment = segments[i];
+    const Address end = base + segment.p_vaddr + segment.p_memsz;
+    if (segment.p_type == PT_LOAD && end > library->end) library->end = end;
+    if (segment.p_type == PT_DYNAMIC) dynamic = At<ElfW(Dyn)>(base + segment.p_vaddr);
+  }
+  return dynamic != nullptr && library->Read(base, dynamic);
+}
+
+const ElfW(Sym) * FindSymbol(const ModuleTables& library, const char* name, const char* version) {
+  if (library.hash_table == nullptr) return nullptr;
+  const uint32_t bucket_count = library.hash_table[0];
+  const uint32_t first_hashed = library.hash_table[1];
+  const uint32_t bloom_words = library.hash_table[2];
+  const uint32_t* buckets = library.hash_table + 4 + bloom_words * (sizeof(Address) / sizeof(uint32_t));
+  const uint32_t* chain = buckets + bucket_count;
+  uint32_t hash = 5381;
+  for (const char* c = name; *c != '\0'; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
+  uint32_t index = buckets[hash % bucket_count];
+  if (index < first_hashed) return nullptr;
+  for (;; ++index) {
+    const uint32_t at = chain[index - first_hashed];
+    const ElfW(Sym)* symbol = library.symbols + index;
+    if ((at | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+        IsSame(library.strings + symbol->st_name, name) && HasVersion(library, index, version))
+      return symbol;
+    if ((at & 1) != 0) return nullptr;
+  }
+}
+
+bool FindLoader(Address code, ModuleTables* loader) {
+  constexpr Address kPageBytes = 4096;
+  constexpr int kMostPages = 1024;
+  Address base = code & ~(kPageBytes - 1);
+  for (int i = 0; i < kMostPages; ++i, base -= kPageBytes) {
+    const auto* header = At<ElfW(Ehdr)>(base);
+    if (*At<uint32_t>(base) != 0x464c457f || header->e_type != ET_DYN) continue;  // "\177ELF"
+    return ReadLibrary(base, nullptr, loader);
+  }
+  return false;
+}
+
+}  // namespace lagwatch::sdk
