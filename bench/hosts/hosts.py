@@ -66,11 +66,11 @@ class Bench:
         self.host_program = str(bin_directory / "bench_host")
 
     def own_hosts(self):
-        rows = run([self.host_program, "--list"]).output.splitlines()
-        for row in rows:
-            name, hangs, traits = row.split("\t")
-            yield Host(name, [self.host_program, name], [hang for hang in hangs.split(",") if hang],
-                       {trait for trait in traits.split(",") if trait})
+        for program in (self.host_program, self.host_program + "_own_heap", self.host_program + "_own_names"):
+            for row in run([program, "--list"]).output.splitlines():
+                name, hangs, traits = row.split("\t")
+                yield Host(name, [program, name], [hang for hang in hangs.split(",") if hang],
+                           {trait for trait in traits.split(",") if trait})
 
     def sanitized_hosts(self, directory, only):
         for name, command in sanitized_hosts.builds():
