@@ -118,6 +118,13 @@ static int MoveBreak(void) {
   return 3;
 }
 
+// The C library puts them on each thread's stack: a monitor's threads have room for them and for themselves.
+static __thread char locals[1 << 20];
+static int KeepThreadLocals(void) {
+  memset(locals, 1, sizeof locals);
+  return AllocateAlone();
+}
+
 static const struct {
   const char* name;
   int (*run)(void);
@@ -126,6 +133,7 @@ static const struct {
 } kHosts[] = {
     {"allocate_alone", AllocateAlone, "HangAllocating", "times=3"},
     {"allocate_alone_and_fork", ForkAndAllocateAlone, "HangAllocating", "others"},
+    {"keep_thread_locals", KeepThreadLocals, "HangAllocating", "times=3"},
     {"move_break", MoveBreak, "HangAllocating", ""},
 };
 
