@@ -76,6 +76,7 @@ Result<PutParameters> ReadPut(std::string_view build_id, std::string_view text) 
 Response ProgressResponse(const UploadProgress& progress) {
   Json json = {{"complete", progress.is_complete}};
   if (!progress.is_complete) json["received_bytes"] = progress.received_bytes;
+  if (!progress.note.empty()) json["note"] = progress.note;
   return {200, JsonText(json)};
 }
 

@@ -46,23 +46,22 @@ void SymbolService::Stop() {
   if (debuginfod_ != nullptr) debuginfod_->Stop();
 }
 
-Status SymbolService::CheckFile(int fd, const BuildId& build_id) {
+base::Result<std::string> SymbolService::CheckFile(int fd, const BuildId& build_id) {
   if (IsMappingId(build_id.bytes())) return CheckMapping(fd, build_id);
   auto facts = LAGWATCH_TRY(pool_.Inspect(fd));
   auto own = BuildId::FromBytes(facts.build_id);
   if (own != build_id) {
-    return {StatusCode::kInvalid,
-            "the file's own build id is " + (own ? own->hex() : "none") + ", not " + build_id.hex()};
+    return Status(StatusCode::kInvalid,
+                  "the file's own build id is " + (own ? own->hex() : "none") + ", not " + build_id.hex());
   }
-  if (facts.has_symbols) return {};
-  return {StatusCode::kInvalid,
-          "the file has neither debug information nor a symbol table; send the unstripped file"};
+  if (!facts.has_symbols) return Status(StatusCode::kInvalid, facts.note);
+  return facts.note;
 }
 
-Status SymbolService::CheckMapping(int fd, const BuildId& build_id) {
+base::Result<std::string> SymbolService::CheckMapping(int fd, const BuildId& build_id) {
   auto facts = LAGWATCH_TRY(pool_.Inspect(fd, /*is_mapping=*/true));
-  if (!IsMappingIdOfMapId(build_id.bytes()) || facts.build_id == build_id.bytes()) return {};
-  return {StatusCode::kInvalid, "the mapping's own id (# pg_map_id) is another one"};
+  if (!IsMappingIdOfMapId(build_id.bytes()) || facts.build_id == build_id.bytes()) return std::string();
+  return Status(StatusCode::kInvalid, "the mapping's own id (# pg_map_id) is another one");
 }
 
 }  // namespace lagwatch::collector

@@ -44,8 +44,8 @@ class SymbolService {
 
   base::Status OpenFiles(const SymbolOptions& options);
   base::Status OpenSources(const SymbolOptions& options);
-  base::Status CheckFile(int fd, const BuildId& build_id);
-  base::Status CheckMapping(int fd, const BuildId& build_id);
+  base::Result<std::string> CheckFile(int fd, const BuildId& build_id);
+  base::Result<std::string> CheckMapping(int fd, const BuildId& build_id);
 
   WorkerPool pool_;
   std::unique_ptr<SymbolFiles> files_;

@@ -60,13 +60,15 @@ class Scanner {
     if (!facts.ok()) return Skip(path, facts.status().message());
     auto build_id = BuildId::FromBytes(facts->build_id);
     if (!build_id) return Skip(path, "it has no build id; link it with -Wl,--build-id");
-    if (!facts->has_dwarf && !facts->has_symbols) {
-      return Skip(path, "it is stripped; give the unstripped file or its .debug file");
-    }
+    if (!facts->has_names()) return Skip(path, facts->WhyNoNames());
     const SymbolKind kind =
         facts->has_dwarf || !facts->has_code ? SymbolKind::kDebug : SymbolKind::kExecutable;
     if (!known_.emplace(*build_id, kind).second) return Skip(path, "another file has its build id");
-    scan_.files.push_back({path, *std::move(build_id), kind, static_cast<uint64_t>(status.st_size)});
+    scan_.files.push_back({.path = path,
+                           .build_id = *std::move(build_id),
+                           .kind = kind,
+                           .size_bytes = static_cast<uint64_t>(status.st_size),
+                           .note = facts->note});
   }
 
   void LookAtMapping(const std::string& path, const base::OwnedFd& file, const struct stat& status) {
@@ -89,7 +91,7 @@ class Scanner {
                                            "; name the one to upload");
     }
     scan_.files.push_back(
-        {path, build_id, SymbolKind::kMapping, static_cast<uint64_t>(status.st_size), parameters});
+        {path, build_id, SymbolKind::kMapping, static_cast<uint64_t>(status.st_size), parameters, ""});
   }
 
   void Skip(const std::string& path, std::string why) { scan_.skipped.push_back({path, std::move(why)}); }

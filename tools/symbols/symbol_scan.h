@@ -18,6 +18,7 @@ struct LocalSymbolFile {
   collector::SymbolKind kind;  // kDebug when it has debug information, or nothing but symbols
   uint64_t size_bytes;
   std::string owner = {};  // of a mapping: the parameters of the collector's API that say whose it is
+  std::string note = {};   // the part of it that cannot be read, and why; empty: none
 };
 
 // The app that mappings of Java are of. Without an app, those with an id of R8's are found by that.

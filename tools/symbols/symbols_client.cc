@@ -31,6 +31,7 @@ Result<std::string> ReadPiece(int fd, uint64_t offset, const std::string& path) 
 struct FileProgress {
   bool is_complete;
   uint64_t received_bytes;
+  std::string note;
 };
 
 Result<FileProgress> ReadProgress(const Result<Json>& answer) {
@@ -38,7 +39,8 @@ Result<FileProgress> ReadProgress(const Result<Json>& answer) {
   const bool is_progress = answer->is_object() && answer->contains("complete");
   if (!is_progress)
     return Status(StatusCode::kInternal, "the collector's answer has an unknown format; update lagwatch");
-  return FileProgress{answer->value("complete", false), answer->value("received_bytes", uint64_t{0})};
+  return FileProgress{answer->value("complete", false), answer->value("received_bytes", uint64_t{0}),
+                      answer->value("note", std::string())};
 }
 
 }  // namespace
@@ -109,7 +111,7 @@ Result<SymbolsClient::Outcome> SymbolsClient::Upload(const LocalSymbolFile& file
   }
   if (!progress.ok()) return Status(progress.status().code(), file.path + ": " + progress.status().message());
   on_bytes(file.size_bytes - done_bytes);
-  return was_there ? Outcome::kWasThere : Outcome::kSent;
+  return Outcome{was_there, std::move(progress->note)};
 }
 
 }  // namespace lagwatch::tools

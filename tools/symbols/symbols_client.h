@@ -21,7 +21,10 @@ class SymbolsClient {
   // The answer to GET /v1/symbols.
   base::Result<Json> List();
 
-  enum class Outcome { kSent, kWasThere };
+  struct Outcome {
+    bool was_there = false;
+    std::string note = {};  // the collector's: the part of the file that it cannot read, and why
+  };
   // Sends the parts of a file that the collector does not have, in pieces. Calls `on_bytes` with the number
   // of bytes of the file that are done. Transient failures are retried for some seconds; `is_stopped` ends
   // that. Errors: the API's; kIo if the file cannot be read.

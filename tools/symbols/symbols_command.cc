@@ -31,6 +31,13 @@ void PrintSkipped(const Flags& flags, const SymbolScan& scan) {
   }
 }
 
+// Files that are of less use than they look.
+void PrintNotes(const SymbolScan& scan) {
+  for (const LocalSymbolFile& file : scan.files) {
+    if (!file.note.empty()) Fail(file.path + ": " + file.note);
+  }
+}
+
 UploadTotals UploadWithProgress(const Endpoint& endpoint, const std::vector<LocalSymbolFile>& files) {
   Progress progress;
   UploadState state{.total_files = files.size()};
@@ -54,6 +61,8 @@ int UploadAll(const Flags& flags) {
                 std::to_string(scan->skipped.size()) + " files were skipped; -v says why)");
   }
   const UploadTotals totals = UploadWithProgress(flags.endpoint, scan->files);
+  PrintNotes(*scan);
+  for (const std::string& note : totals.notes) Fail(note);
   for (const std::string& problem : totals.problems) Fail(problem);
   const uint64_t failed = totals.problems.size();
   std::printf("%llu files sent (%s), %llu already uploaded, %zu skipped\n",

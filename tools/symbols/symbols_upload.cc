@@ -51,9 +51,10 @@ class Upload {
     auto outcome = client->Upload(file, add_bytes, is_stopped_);
     std::lock_guard lock(mutex_);
     ++totals_.files;
-    if (outcome.ok() && *outcome == SymbolsClient::Outcome::kSent) {
+    if (outcome.ok() && !outcome->was_there) {
       ++totals_.sent_files;
       totals_.sent_bytes += file.size_bytes;
+      if (outcome->note != file.note) totals_.notes.push_back(file.path + ": " + outcome->note);
     }
     if (outcome.ok() || is_stopped_) return;
     totals_.problems.push_back(outcome.status().message());

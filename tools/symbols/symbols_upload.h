@@ -19,6 +19,7 @@ struct UploadTotals {
   uint64_t sent_files = 0;
   uint64_t sent_bytes = 0;
   std::vector<std::string> problems;  // one of each file that failed
+  std::vector<std::string> notes;     // of files that the collector reads less of than this machine
 };
 
 // By four connections. `on_progress` is called some times a second. When the collector cannot be reached, or

@@ -78,6 +78,13 @@ SourcePlace PlaceOf(Dwarf_Die* unit, uint64_t offset) {
   return {WholePath(unit, dwarf_linesrc(line, nullptr, nullptr)), static_cast<uint32_t>(number)};
 }
 
+Dwarf_Die UnitDieOf(Dwarf_Die* die) {
+  Dwarf_Die unit;
+  dwarf_diecu(die, &unit, nullptr, nullptr);
+  return unit;
+}
+
+// `unit` has the compiler's directory.
 SourcePlace CallSite(Dwarf_Die* unit, Dwarf_Die* inlined) {
   SourcePlace place;
   Dwarf_Attribute attribute;
@@ -85,10 +92,11 @@ SourcePlace CallSite(Dwarf_Die* unit, Dwarf_Die* inlined) {
   if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &value) == 0) {
     place.line = static_cast<uint32_t>(std::min<Dwarf_Word>(value, UINT32_MAX));
   }
+  Dwarf_Die files_unit = UnitDieOf(inlined);
   Dwarf_Files* files = nullptr;
   size_t count = 0;
   if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &value) == 0 &&
-      dwarf_getsrcfiles(unit, &files, &count) == 0 && value < count) {
+      dwarf_getsrcfiles(&files_unit, &files, &count) == 0 && value < count) {
     place.file = WholePath(unit, dwarf_filesrc(files, value, nullptr, nullptr));
   }
   return place;
@@ -155,14 +163,13 @@ void DwarfLines::AddRanges(Dwarf_Die* die, Ranges* ranges) const {
   Dwarf_Addr begin = 0;
   Dwarf_Addr end = 0;
   for (ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &begin, &end)) > 0;) {
-    if (begin < end && IsCode(begin)) ranges->Add(begin, end, dwarf_dieoffset(die));
+    if (begin < end && IsCode(begin)) ranges->Add(begin, end, *die);
   }
 }
 
 const DwarfLines::Unit& DwarfLines::UnitOf(Dwarf_Die* die) {
-  Dwarf_Die top;
-  dwarf_diecu(die, &top, nullptr, nullptr);
-  auto [entry, is_new] = units_.try_emplace(dwarf_dieoffset(&top));
+  Dwarf_Die top = UnitDieOf(die);
+  auto [entry, is_new] = units_.try_emplace(top.addr);
   if (is_new) {
     AddFunctions(&top, "", 0, &entry->second);
     entry->second.functions.Sort();
@@ -187,11 +194,24 @@ void DwarfLines::AddFunctions(Dwarf_Die* parent, const std::string& scope, int d
   } while (dwarf_siblingof(&child, &child) == 0);
 }
 
+Dwarf_Die DwarfLines::WholeUnit(Dwarf_Die* unit) {
+  Dwarf_Die split{};
+  uint8_t type = 0;
+  if (dwarf_cu_info(unit->cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) != 0) return *unit;
+  if (split.addr != nullptr) return split;
+  if (type == DW_UT_skeleton && missing_dwo_.empty()) {
+    missing_dwo_ = AttributeText(unit, DW_AT_dwo_name);
+    if (missing_dwo_.empty()) missing_dwo_ = AttributeText(unit, DW_AT_GNU_dwo_name);
+  }
+  return *unit;
+}
+
 std::vector<Dwarf_Die> DwarfLines::CallsAt(Dwarf_Die* unit, uint64_t offset) {
   std::vector<Dwarf_Die> calls;
-  const Dwarf_Off* function = UnitOf(unit).functions.Find(offset);
-  Dwarf_Die die;
-  if (function == nullptr || dwarf_offdie(dwarf_.get(), *function, &die) == nullptr) return calls;
+  Dwarf_Die whole = WholeUnit(unit);
+  const Dwarf_Die* function = UnitOf(&whole).functions.Find(offset);
+  if (function == nullptr) return calls;
+  Dwarf_Die die = *function;
   do {
     calls.push_back(die);
   } while (calls.size() < kMaxDepth && FindInlined(&calls.back(), offset, 0, &die));
@@ -218,9 +238,9 @@ std::string DwarfLines::QualifiedName(Dwarf_Die* function) {
 
 std::vector<NamedFrame> DwarfLines::FramesAt(uint64_t offset) {
   std::vector<NamedFrame> frames;
-  const Dwarf_Off* found = dwarf_ ? unit_ranges_.Find(offset) : nullptr;
-  Dwarf_Die unit;
-  if (found == nullptr || dwarf_offdie(dwarf_.get(), *found, &unit) == nullptr) return frames;
+  const Dwarf_Die* found = unit_ranges_.Find(offset);
+  if (found == nullptr) return frames;
+  Dwarf_Die unit = *found;
   SourcePlace place = PlaceOf(&unit, offset);
   std::vector<Dwarf_Die> calls = CallsAt(&unit, offset);
   if (calls.empty()) return {{symbols_->NameAt(offset), std::move(place.file), place.line}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions, inlined calls, files and lines from DWARF, versions 2 to 5, compressed sections included.
+// Functions, inlined calls, files and lines from DWARF, versions 2 to 5, compressed sections included. Units
+// that are split are read with their .dwo files where this process may open those (worker/sandbox.h).
 // Compilation units are found by their own ranges (clang writes no .debug_aranges), a unit's functions are
 // listed when it is first asked about. Context: background. Not thread-safe.
 #pragma once
@@ -23,11 +24,14 @@ class DwarfLines {
   // borrowed too, name functions that have no linkage name in DWARF, as those of C have none.
   DwarfLines(Elf* elf, Dwarf* alt, const FunctionSymbols* symbols);
 
+  // The name of a .dwo file that was looked for and not found; empty: none.
+  const std::string& missing_dwo() const { return missing_dwo_; }
+
   // The frames at an offset in the module's own address space, innermost first; none when no unit has it.
   std::vector<NamedFrame> FramesAt(uint64_t offset);
 
  private:
-  using Ranges = IntervalMap<Dwarf_Off>;  // DIEs by where their code is
+  using Ranges = IntervalMap<Dwarf_Die>;  // by where their code is
   struct Unit {
     Ranges functions;
     // The scopes of functions, "namespace::Class": an index into scopes. Of declarations, too.
@@ -40,8 +44,10 @@ class DwarfLines {
   bool IsCode(uint64_t address) const;
   void AddRanges(Dwarf_Die* die, Ranges* ranges) const;
   const Unit& UnitOf(Dwarf_Die* die);
+  // The unit in the .dwo file of one that is split, if the file is there; else the unit itself.
+  Dwarf_Die WholeUnit(Dwarf_Die* unit);
   void AddFunctions(Dwarf_Die* parent, const std::string& scope, int depth, Unit* unit) const;
-  // The function around `offset` and the calls inlined into it there, outermost first.
+  // The function of `unit` around `offset` and the calls inlined into it there, outermost first.
   std::vector<Dwarf_Die> CallsAt(Dwarf_Die* unit, uint64_t offset);
   std::string NameOf(Dwarf_Die* function, uint64_t offset);
   // The name in the source, with namespaces and classes: some compilers give no linkage names to what only
@@ -49,10 +55,12 @@ class DwarfLines {
   std::string QualifiedName(Dwarf_Die* function);
 
   DwarfHandle dwarf_;
+  std::string missing_dwo_;
   const FunctionSymbols* symbols_;
   std::vector<std::pair<uint64_t, uint64_t>> code_;  // begin and end of executable segments
   Ranges unit_ranges_;
-  std::unordered_map<Dwarf_Off, Unit> units_;
+  std::unordered_map<const void*, Unit> units_;  // by the address of their first DIE: .dwo files have offsets
+                                                 // of their own
 };
 
 }  // namespace lagwatch::collector

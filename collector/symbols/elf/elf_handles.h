@@ -8,11 +8,13 @@
 #include <memory>
 
 #include "collector/symbols/elf/macho_image.h"
+#include "collector/symbols/elf/zstd_sections.h"
 
 namespace lagwatch::collector {
 
 struct EndElf {
-  std::shared_ptr<MachOImage> image = {};  // that the handle reads, of a Mach-O file
+  std::shared_ptr<MachOImage> image = {};           // that the handle reads, of a Mach-O file
+  std::shared_ptr<UnpackedSections> sections = {};  // likewise, of a file with sections compressed by zstd
 
   void operator()(Elf* elf) const { elf_end(elf); }
 };
@@ -24,6 +26,7 @@ using ElfHandle = std::unique_ptr<Elf, EndElf>;
 using DwarfHandle = std::unique_ptr<Dwarf, EndDwarf>;
 
 // Borrows `fd`, which must stay open as long as the handle. Null when it is not a 64-bit ELF or Mach-O file.
+// Sections that zstd compressed are decompressed already.
 ElfHandle OpenElf(int fd);
 
 }  // namespace lagwatch::collector

@@ -16,8 +16,11 @@ base::Result<std::unique_ptr<ModuleSymbols>> ModuleSymbols::Open(std::span<const
 }
 
 Status ModuleSymbols::AddFile(int fd) {
-  auto facts = LAGWATCH_TRY(ReadElfFacts(fd));
-  elfs_.push_back(OpenElf(fd));
+  ElfHandle elf = OpenElf(fd);
+  if (!elf) return ReadElfFacts(fd).status();
+  // The facts of the same handle, which decompresses its sections once.
+  const ElfFacts facts = ReadElfFacts(elf.get());
+  elfs_.push_back(std::move(elf));
   if (elfs_.back().get_deleter().image) text_begin_ = elfs_.back().get_deleter().image->text_begin;
   if (!facts.alt_build_id.empty()) missing_alt_build_id_ = facts.alt_build_id;
   return {};
@@ -39,6 +42,15 @@ void ModuleSymbols::LoadDwarf(int alt_fd) {
   if (alt_elf_) alt_.reset(dwarf_begin_elf(alt_elf_.get(), DWARF_C_READ, nullptr));
   if (alt_) missing_alt_build_id_.clear();
   for (ElfHandle& elf : elfs_) dwarfs_.emplace_back(elf.get(), alt_.get(), &symbols_);
+}
+
+std::string ModuleSymbols::note() const {
+  for (const DwarfLines& dwarf : dwarfs_) {
+    if (!dwarf.missing_dwo().empty())
+      return "inlined calls are not shown: its debug information is split, and " + dwarf.missing_dwo() +
+             " is not there (.dwp files are not read)";
+  }
+  return "";
 }
 
 std::vector<NamedFrame> ModuleSymbols::FramesAt(uint64_t offset) {

@@ -31,6 +31,9 @@ class ModuleSymbols {
   // Without DWARF one frame with a function's name; none when nothing is known of the place.
   std::vector<NamedFrame> FramesAt(uint64_t offset);
 
+  // Names the file that was missing for places that were looked up, for a person; empty: none was.
+  std::string note() const;
+
   // Of the dwz file that is wanted and was not given, raw bytes; empty when there is none.
   const std::string& missing_alt_build_id() const { return missing_alt_build_id_; }
 

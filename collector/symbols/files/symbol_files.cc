@@ -180,19 +180,20 @@ Result<UploadProgress> SymbolFiles::Append(const SymbolUpload& upload, uint64_t 
   }
   received = offset + bytes.size();
   if (received < upload.size_bytes) return Unfinished(upload, received);
-  if (Status stored = Store(upload, part.get(), turn.part_path()); !stored.ok()) return stored;
-  return UploadProgress{.is_complete = true};
+  auto note = LAGWATCH_TRY(Store(upload, part.get(), turn.part_path()));
+  return UploadProgress{.is_complete = true, .note = std::move(note)};
 }
 
-Status SymbolFiles::Store(const SymbolUpload& upload, int part_fd, const std::string& part_path) {
+Result<std::string> SymbolFiles::Store(const SymbolUpload& upload, int part_fd,
+                                       const std::string& part_path) {
   auto sha256 = LAGWATCH_TRY(Sha256OfFile(part_fd));
   base::OwnedFd readable(open(part_path.c_str(), O_RDONLY | O_CLOEXEC));
-  Status checked = sha256 == upload.sha256
-                       ? check_file_(readable.get(), upload.build_id)
-                       : Status(StatusCode::kInvalid, "the received file has another SHA-256; send it again");
-  if (!checked.ok()) {
-    if (checked.code() == StatusCode::kInvalid) unlink(part_path.c_str());
-    return checked;
+  auto note = sha256 == upload.sha256
+                  ? check_file_(readable.get(), upload.build_id)
+                  : Status(StatusCode::kInvalid, "the received file has another SHA-256; send it again");
+  if (!note.ok()) {
+    if (note.status().code() == StatusCode::kInvalid) unlink(part_path.c_str());
+    return note;
   }
   if (fsync(part_fd) != 0) return base::IoError("cannot keep the symbol file", errno);
   MakeRoom(upload.size_bytes);
@@ -204,7 +205,7 @@ Status SymbolFiles::Store(const SymbolUpload& upload, int part_fd, const std::st
   // After the file: a hash that is not there, or an old one, only has the file sent once more.
   Replace(path + std::string(kHashSuffix), upload.sha256);
   if (on_new_file_) on_new_file_(upload.build_id);
-  return {};
+  return note;
 }
 
 base::OwnedFd SymbolFiles::OpenFile(const BuildId& build_id, SymbolKind kind) const {

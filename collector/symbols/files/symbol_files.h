@@ -44,6 +44,7 @@ struct SymbolUpload {
 struct UploadProgress {
   bool is_complete = false;
   uint64_t received_bytes = 0;  // where to go on
+  std::string note = {};        // of a file that was stored now: what cannot be read of it, and why
 };
 
 struct StoredSymbolFile {
@@ -57,8 +58,9 @@ struct StoredSymbolFile {
 
 class SymbolFiles {
  public:
-  // Checks that a file matches its description; errors describe the difference.
-  using CheckFile = std::function<base::Status(int fd, const BuildId& build_id)>;
+  // Checks that a file matches its description; errors describe the difference. Returns a note of what cannot
+  // be read of it; empty: nothing.
+  using CheckFile = std::function<base::Result<std::string>(int fd, const BuildId& build_id)>;
 
   // Creates the directory. Errors: kIo.
   static base::Result<std::unique_ptr<SymbolFiles>> Open(std::string directory, SymbolFileLimits limits,
@@ -90,7 +92,8 @@ class SymbolFiles {
   std::string PartPathOf(const SymbolUpload& upload) const;
   bool IsStored(const SymbolUpload& upload) const;
   base::Status CheckLimits(const SymbolUpload& upload, uint64_t offset, std::string_view bytes) const;
-  base::Status Store(const SymbolUpload& upload, int part_fd, const std::string& part_path);
+  // Returns the note of the check.
+  base::Result<std::string> Store(const SymbolUpload& upload, int part_fd, const std::string& part_path);
   void MakeRoom(uint64_t wanted_bytes) const;
   void DropOldParts() const;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <elf.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -68,6 +69,14 @@ constexpr int kAllowedCalls[] = {
     SYS_exit_group,
 };
 
+// Paths of files that are open, and of others that are named in them.
+constexpr int kReadOnlyCalls[] = {
+#ifdef SYS_readlink
+    SYS_readlink,
+#endif
+    SYS_readlinkat,
+};
+
 bool Limit(__rlimit_resource resource, rlim_t most) {
   const rlimit limit{.rlim_cur = most, .rlim_max = most};
   return setrlimit(resource, &limit) == 0;
@@ -79,14 +88,32 @@ sock_filter Return(uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); 
 sock_filter SkipUnlessEqual(uint32_t value) { return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1); }
 sock_filter SkipIfEqual(uint32_t value) { return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0); }
 
+void Allow(int call, std::vector<sock_filter>* program) {
+  program->push_back(SkipUnlessEqual(static_cast<uint32_t>(call)));
+  program->push_back(Return(SECCOMP_RET_ALLOW));
+}
+
+// openat(), if its flags neither write nor create.
+void AllowToOpenForReading(std::vector<sock_filter>* program) {
+  constexpr uint32_t kFlags = O_ACCMODE | O_CREAT | O_TRUNC;
+  constexpr size_t kLowHalfOfFlags =
+      offsetof(seccomp_data, args[2]);  // this filter is of little-endian machines
+  program->push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4));
+  program->push_back(Load(kLowHalfOfFlags));
+  program->push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kFlags, 0, 1));
+  program->push_back(Return(SECCOMP_RET_ERRNO | EPERM));
+  program->push_back(Return(SECCOMP_RET_ALLOW));
+}
+
 // Other calls fail with EPERM; those of another processor's numbering end the process.
-bool FilterCalls() {
+bool FilterCalls(FileAccess access) {
   const uint32_t own_numbering = __ehdr_start.e_machine | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE;
   std::vector<sock_filter> program = {Load(offsetof(seccomp_data, arch)), SkipIfEqual(own_numbering),
                                       Return(SECCOMP_RET_KILL_PROCESS), Load(offsetof(seccomp_data, nr))};
-  for (int call : kAllowedCalls) {
-    program.push_back(SkipUnlessEqual(static_cast<uint32_t>(call)));
-    program.push_back(Return(SECCOMP_RET_ALLOW));
+  for (int call : kAllowedCalls) Allow(call, &program);
+  if (access == FileAccess::kReadOnly) {
+    for (int call : kReadOnlyCalls) Allow(call, &program);
+    AllowToOpenForReading(&program);
   }
   program.push_back(Return(SECCOMP_RET_ERRNO | EPERM));
   const sock_fprog filter{.len = static_cast<unsigned short>(program.size()), .filter = program.data()};
@@ -95,12 +122,12 @@ bool FilterCalls() {
 
 }  // namespace
 
-bool EnterSandbox(unsigned max_files) {
+bool EnterSandbox(unsigned max_files, FileAccess access) {
   bool is_limited = Limit(RLIMIT_NOFILE, max_files) && Limit(RLIMIT_FSIZE, 0) && Limit(RLIMIT_CORE, 0) &&
                     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
   if (kIsSanitized || !is_limited) return is_limited;
   return Limit(RLIMIT_DATA, kMaxDataBytes) && Limit(RLIMIT_AS, kMaxAddressBytes) && Limit(RLIMIT_NPROC, 0) &&
-         FilterCalls();
+         FilterCalls(access);
 }
 
 void SetTimeLimit(std::chrono::seconds time) {

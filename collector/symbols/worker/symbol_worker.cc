@@ -27,7 +27,8 @@ namespace {
 constexpr size_t kMaxOpenModules = 4;
 constexpr size_t kMaxOpenBytes = 512 << 20;  // of memory, with more than one module
 // Those of the modules, of a request, and the socket with the standard streams.
-constexpr unsigned kMaxFiles = (kMaxOpenModules + 1) * kMaxMessageFiles + kWorkerSocket + 1;
+// One more is a .dwo file that is being read.
+constexpr unsigned kMaxFiles = (kMaxOpenModules + 1) * kMaxMessageFiles + kWorkerSocket + 2;
 // The other side gives up before; this is for when it is gone.
 constexpr std::chrono::seconds kMaxRequestTime{120};
 
@@ -97,7 +98,8 @@ class Worker {
     auto facts = LAGWATCH_TRY(ReadElfFacts(files.fds()[0]));
     answer->build_id = facts.build_id;
     answer->missing_alt_build_id = facts.alt_build_id;
-    answer->has_symbols = facts.has_dwarf || facts.has_symbols;
+    answer->has_symbols = facts.has_names();
+    answer->note = facts.has_names() ? facts.note : facts.WhyNoNames();
     return {};
   }
 
@@ -105,6 +107,7 @@ class Worker {
     auto module = LAGWATCH_TRY(OpenModule(request, std::move(files)));
     if (module->symbols) answer->missing_alt_build_id = module->symbols->missing_alt_build_id();
     for (const CodePlace& place : request.places) answer->frames.push_back(module->FramesAt(place));
+    if (module->symbols) answer->note = module->symbols->note();
     return {};
   }
 
@@ -153,9 +156,9 @@ WorkerAnswer SafeAnswer(Worker* worker, const WorkerRequest& request, Files file
 
 }  // namespace
 
-int RunSymbolWorker(int socket) {
+int RunSymbolWorker(int socket, FileAccess access) {
   constexpr auto kForEver = ChannelDeadline::max();
-  if (!EnterSandbox(kMaxFiles)) return 1;
+  if (!EnterSandbox(kMaxFiles, access)) return 1;
   Worker worker;
   for (;;) {
     std::vector<int> fds;

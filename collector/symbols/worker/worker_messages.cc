@@ -16,6 +16,7 @@ enum class AnswerField : protozero::pbf_tag_type {
   kMissingAlt = 3,
   kHasSymbols = 4,
   kPlace = 5,
+  kNote = 6,
 };
 enum class CodePlaceField : protozero::pbf_tag_type { kFunction = 1, kNumber = 2 };
 enum class PlaceField : protozero::pbf_tag_type { kFrame = 1 };
@@ -34,7 +35,8 @@ constexpr auto kCodePlaceTable = [](auto& part, auto visit) {
 constexpr auto kAnswerTable = [](auto& part, auto visit) {
   using enum AnswerField;
   return visit(kError, part.error) || visit(kBuildId, part.build_id) ||
-         visit(kMissingAlt, part.missing_alt_build_id) || visit(kHasSymbols, part.has_symbols);
+         visit(kMissingAlt, part.missing_alt_build_id) || visit(kHasSymbols, part.has_symbols) ||
+         visit(kNote, part.note);
 };
 
 constexpr auto kFrameTable = [](auto& part, auto visit) {

@@ -66,7 +66,7 @@ Result<WorkerPool::Worker> WorkerPool::Take(const std::string& key) {
     return worker;
   }
   lock.unlock();
-  auto process = WorkerProcess::Start(options_.program);
+  auto process = WorkerProcess::Start(options_.program, options_.argument);
   if (process.ok()) return Worker{std::move(*process), key};
   ForgetOne();
   return process.status();

@@ -14,14 +14,16 @@
 #include <vector>
 
 #include "base/status.h"
+#include "collector/symbols/worker/symbol_worker.h"
 #include "collector/symbols/worker/worker_messages.h"
 #include "collector/symbols/worker/worker_process.h"
 
 namespace lagwatch::collector {
 
 struct WorkerOptions {
-  std::string program = "/proc/self/exe";  // that runs a worker when its argument is kWorkerArgument
-  size_t workers = 2;                      // at most, started when they are wanted
+  std::string program = "/proc/self/exe";  // that runs a worker when its argument is `argument`
+  std::string argument = kWorkerArgument;
+  size_t workers = 2;  // at most, started when they are wanted
   std::chrono::milliseconds batch_timeout = std::chrono::seconds(5);
   std::chrono::milliseconds inspect_timeout = std::chrono::seconds(60);
 };

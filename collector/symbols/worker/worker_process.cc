@@ -54,13 +54,14 @@ Status CannotStart(int error_number) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const std::string& program) {
+base::Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const std::string& program,
+                                                                  const std::string& argument) {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return CannotStart(errno);
   SpawnSettings settings(sockets[1]);
-  std::string name = "lagwatch-collector";
-  std::string argument = kWorkerArgument;
-  char* arguments[] = {name.data(), argument.data(), nullptr};
+  std::string name = "lagwatch-symbols";
+  std::string only_argument = argument;
+  char* arguments[] = {name.data(), only_argument.data(), nullptr};
   char* environment[] = {nullptr};
   pid_t pid = 0;
   int error_number =

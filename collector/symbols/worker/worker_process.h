@@ -17,8 +17,10 @@ namespace lagwatch::collector {
 
 class WorkerProcess {
  public:
-  // Runs `program`, with no descriptors but its socket, and with an empty environment. Errors: kUnavailable.
-  static base::Result<std::unique_ptr<WorkerProcess>> Start(const std::string& program);
+  // Runs `program` with that argument, with no descriptors but its socket, and with an empty environment.
+  // Errors: kUnavailable.
+  static base::Result<std::unique_ptr<WorkerProcess>> Start(const std::string& program,
+                                                            const std::string& argument);
   ~WorkerProcess();  // kills it
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;

@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
+#include <functional>
 #include <map>
 #include <random>
 
+#include "base/owned_fd.h"
+#include "collector/symbols/elf/elf_facts.h"
 #include "tests/collector/symbols/addr2line_oracle.h"
 #include "tests/collector/symbols/subject_files.h"
 #include "tests/stack/symbol_oracle.h"
@@ -22,6 +26,7 @@ using ::testing::Contains;
 using ::testing::Field;
 using testing::FramesByAddr2line;
 using ::testing::Gt;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
 
@@ -193,12 +198,81 @@ TEST(ModuleSymbols, HasFunctionsWithoutDwarfFromTheSymbolTable) {
 TEST(ModuleSymbols, ReadsCompressedSectionsAndOldDwarf) {
   Module whole({kProgram});
   Module compressed({LAGWATCH_SYMBOLS_SUBJECT ".compressed"});
+  Module by_zstd({LAGWATCH_SYMBOLS_SUBJECT ".zstd"});
   for (uint64_t offset : RandomOffsets(kProgram, 300)) {
     EXPECT_EQ(compressed->FramesAt(offset), whole->FramesAt(offset));
+    EXPECT_EQ(by_zstd->FramesAt(offset), whole->FramesAt(offset));
   }
   Module dwarf4({LAGWATCH_SYMBOLS_SUBJECT "_dwarf4"});
   ExpectAgreement(Compare(&dwarf4, LAGWATCH_SYMBOLS_SUBJECT "_dwarf4",
                           RandomOffsets(LAGWATCH_SYMBOLS_SUBJECT "_dwarf4", 1000)));
+}
+
+// Its code is that of the program that is not split.
+TEST(ModuleSymbols, ReadsWhatTheCompilerSplitOff) {
+  size_t inlined = 0;
+  const auto compare = [&](const char* whole_path, const char* split_path) {
+    Module whole({whole_path});
+    Module split({split_path});
+    for (uint64_t offset : RandomOffsets(whole_path, 500)) {
+      const auto expected = whole->FramesAt(offset);
+      EXPECT_EQ(split->FramesAt(offset), expected) << split_path << std::hex << " 0x" << offset;
+      inlined += expected.size() > 1;
+    }
+  };
+  compare(LAGWATCH_SYMBOLS_SUBJECT "_dwarf4", LAGWATCH_SYMBOLS_SUBJECT "_split4");
+#if !defined(__clang__)  // the other program is of DWARF 4 then
+  compare(kProgram, LAGWATCH_SYMBOLS_SUBJECT "_split");
+#endif
+  EXPECT_GT(inlined, 50u);
+}
+
+ElfFacts FactsOf(const std::string& path) {
+  const base::OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return ReadElfFacts(file.get()).value();
+}
+
+// Changes the compressed .debug_info of a copy of the subject: its type, or its bytes.
+ElfFacts FactsOfChanged(const std::function<void(Elf64_Chdr*, std::string_view bytes)>& change) {
+  std::string bytes = testing::OutputOf("cat " LAGWATCH_SYMBOLS_SUBJECT ".zstd");
+  Elf64_Ehdr header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (size_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, bytes.data() + header.e_shoff + i * sizeof section, sizeof section);
+    if ((section.sh_flags & SHF_COMPRESSED) == 0) continue;
+    change(reinterpret_cast<Elf64_Chdr*>(bytes.data() + section.sh_offset),
+           std::string_view(bytes).substr(section.sh_offset + sizeof(Elf64_Chdr), 64));
+  }
+  testing::ScopedTempDirectory directory;
+  std::ofstream(directory / "changed", std::ios::binary) << bytes;
+  return FactsOf(directory / "changed");
+}
+
+TEST(ElfFacts, SayWhatCannotBeRead) {
+  for (const char* ending : {"", ".debug", ".compressed", ".zstd"}) {
+    const ElfFacts facts = FactsOf(std::string(kProgram) + ending);
+    EXPECT_TRUE(facts.is_readable) << ending;
+    EXPECT_EQ(facts.note, "") << ending;
+  }
+  for (const char* ending : {"_split", "_split4"}) {
+    const ElfFacts facts = FactsOf(std::string(kProgram) + ending);
+    EXPECT_TRUE(facts.is_readable);
+    EXPECT_THAT(facts.note, HasSubstr("split")) << ending;
+  }
+  const ElfFacts unknown = FactsOfChanged([](Elf64_Chdr* header, std::string_view) { header->ch_type = 9; });
+  EXPECT_FALSE(unknown.is_readable);
+  EXPECT_TRUE(unknown.has_names());  // by its symbol table
+  EXPECT_THAT(unknown.note, HasSubstr("type 9"));
+  const ElfFacts damaged = FactsOfChanged([](Elf64_Chdr*, std::string_view packed) {
+    std::memset(const_cast<char*>(packed.data()), 0x55, packed.size());
+  });
+  EXPECT_FALSE(damaged.is_readable);
+  EXPECT_THAT(damaged.note, HasSubstr("zstd"));
+  const ElfFacts bomb = FactsOfChanged([](Elf64_Chdr* header, std::string_view) { header->ch_size = UINT64_MAX; });
+  EXPECT_FALSE(bomb.is_readable);
+  EXPECT_THAT(bomb.note, HasSubstr("larger than 1 GiB"));
+  EXPECT_THAT(FactsOf(kStrippedFile).WhyNoNames(), HasSubstr("stripped"));
 }
 
 TEST(ModuleSymbols, ReadsWhatDwzMovedIntoAnotherFile) {

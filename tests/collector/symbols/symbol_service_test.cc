@@ -108,11 +108,20 @@ TEST_F(SymbolServiceTest, RefusesWhatCannotNameAnything) {
   EXPECT_THAT(other_id.body, HasSubstr(id_.hex()));
   Response stripped = Upload(service.get(), id_, kStrippedFile);
   EXPECT_EQ(stripped.status, 400);
-  EXPECT_THAT(stripped.body, HasSubstr("neither debug information nor a symbol table"));
+  EXPECT_THAT(stripped.body, HasSubstr("it is stripped"));
   const std::string text = directory_ / "text";
   std::ofstream(text) << "no ELF file";
   EXPECT_EQ(Upload(service.get(), id_, text).status, 400);
   EXPECT_EQ(service->api()->List().body, "[]");
+}
+
+TEST_F(SymbolServiceTest, SaysWhatOfAnUploadCannotBeRead) {
+  auto service = Open();
+  EXPECT_EQ(Upload(service.get(), id_, std::string(kProgram) + ".zstd").body, R"({"complete":true})");
+  ExpectSymbolized(service.get());
+  const std::string split = std::string(kProgram) + "_split";
+  EXPECT_THAT(Upload(service.get(), IdOf(split), split).body,
+              HasSubstr(R"("complete":true,"note":"its debug information is split)"));
 }
 
 TEST_F(SymbolServiceTest, FindsFilesInDirectories) {

@@ -82,6 +82,20 @@ class WorkerPoolTest : public ::testing::Test {
   WorkerPool pool_{QuickOptions()};
 };
 
+// A worker of the collector opens no files; those that a file names are none of its.
+TEST_F(WorkerPoolTest, DoesNotOpenTheFilesThatAFileNames) {
+  WorkerPool pool(QuickOptions());
+  OpenFile file(LAGWATCH_SYMBOLS_SUBJECT "_split");
+  auto answer = Symbolize(&pool, file);
+  ASSERT_TRUE(answer.ok()) << answer.status().message();
+  size_t lines = 0;
+  for (const auto& frames : answer->frames) {
+    for (const NamedFrame& frame : frames) EXPECT_FALSE(frame.is_inlined);
+    lines += !frames.empty() && frames.front().line != 0;
+  }
+  EXPECT_GT(lines, 10u);
+}
+
 TEST_F(WorkerPoolTest, SaysWhatTheReaderSays) {
   OpenFile file(kProgram);
   const int fd = file.fd();

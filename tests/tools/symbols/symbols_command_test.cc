@@ -87,6 +87,18 @@ TEST_F(SymbolsCommand, SendsWhatTheCollectorLacks) {
   EXPECT_EQ(Json::parse(Run({"list", "--json"}, url).out).size(), 2u);
 }
 
+// Nothing is accepted in silence of which only a part can be read.
+TEST_F(SymbolsCommand, SaysWhatOfAFileCannotBeRead) {
+  Process collector = Start();
+  const std::string url = UrlOf(collector);
+  const Outcome zstd = Run({"upload", kSubject + std::string(".zstd")}, url);
+  EXPECT_EQ(zstd.exit_code, 0) << zstd.err;
+  EXPECT_THAT(zstd.err, IsEmpty());
+  const Outcome split = Run({"upload", kSubject + std::string("_split")}, url);
+  EXPECT_EQ(split.exit_code, 0) << split.err;
+  EXPECT_THAT(split.err, AllOf(HasSubstr("_split: "), HasSubstr("no inlined calls")));
+}
+
 TEST_F(SymbolsCommand, SendsAFileOfZeros) {
   Process collector = Start();
   const std::string file = directory_ / "zeros";
