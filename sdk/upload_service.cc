@@ -7,11 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/process/env.h"
-#include "policies/scrubbing.h"
 #include "report/upload/transport/http_transport.h"
 #include "report/upload/transport/transport.h"
-#include "sdk/run/default_paths.h"
+#include "sdk/run/local_paths.h"
 #include "stack/elf/local_symbols.h"
 
 namespace lagwatch::sdk {
@@ -19,44 +17,16 @@ namespace {
 
 constexpr int64_t kMsPerHour = 3'600'000;
 
-// The homes on this machine, this user's first: reports do not say whose home a module is in.
-std::vector<std::string> Homes() {
-  constexpr size_t kMaxHomes = 64;
-  std::vector<std::string> homes;
-  if (std::string own = HomeDirectory(); !own.empty()) homes.push_back(std::move(own));
-  homes.emplace_back("/root");
-  for (const std::string parent : {"/home", "/var/home"}) {
-    std::vector<std::string> names;
-    if (base::SystemEnv().List(parent, &names) != 0) continue;
-    for (const std::string& name : names)
-      if (homes.size() < kMaxHomes) homes.push_back(parent + "/" + name);
-  }
-  return homes;
-}
-
 class LocalFrameNamer final : public report::FrameNamer {
  public:
   std::optional<std::string> NameOf(const std::string& path, std::string_view build_id,
                                     uint64_t offset) override {
-    return symbols_.NameOf(path.starts_with("~/") ? Expanded(path) : path, build_id, offset);
+    return symbols_.NameOf(paths_.Of(path), build_id, offset);
   }
 
  private:
-  // The first file of that name; its build id decides whether it is the right one.
-  const std::string& Expanded(const std::string& path) {
-    const auto [known, is_new] = expanded_.try_emplace(path, path);
-    if (!is_new) return known->second;
-    for (const std::string& home : Homes()) {
-      const std::string candidate = home + path.substr(policies::Scrubber::kHome.size());
-      if (!base::SystemEnv().Exists(candidate.c_str())) continue;
-      known->second = candidate;
-      break;
-    }
-    return known->second;
-  }
-
   stack::LocalSymbols symbols_;
-  std::map<std::string, std::string> expanded_;
+  LocalPaths paths_;
 };
 
 std::atomic<lw_network> current_network{LW_NETWORK_UNMETERED};

@@ -37,7 +37,8 @@ LAYERS = {
     "sdk/jvm": ["sdk/include"],
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
                   "trace/model", "policies", "base"],
-    "tools": ["sdk", "report", "collector", "trace", "stack/elf/local_symbols.h", "policies", "base"],
+    "tools": ["sdk", "report", "collector", "trace", "stack/elf/elf_file.h", "stack/elf/local_symbols.h",
+              "policies", "base"],
     "samples": ["sdk/include"],
 }
 # Exceptions from the above: parts that a folder may not include.

@@ -32,7 +32,10 @@ void AddTraceCommand(CLI::App* app, int* exit_code);
 // lagwatch.Batch.
 using LoadRecords = std::function<base::Result<std::string>(const std::string& spool_directory)>;
 // The commands that read reports: `lagwatch clusters`, `reports`, `usage`, `report ID` and others.
-void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_code);
+// `symbol_worker` is the program that reads symbol files for those of a spool, when its argument is
+// kLocalWorkerArgument; empty: they have the names that `load_records` gave them.
+void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::string& symbol_worker,
+                     int* exit_code);
 
 // `lagwatch upload`: sends the reports that wait in a spool directory.
 void AddUploadCommand(CLI::App* app, int* exit_code);

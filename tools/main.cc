@@ -8,10 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "collector/symbols/worker/symbol_worker.h"
 #include "tools/commands.h"
 #include "tools/spool_records.h"
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == lagwatch::collector::kLocalWorkerArgument) {
+    return lagwatch::collector::RunSymbolWorker(lagwatch::collector::kWorkerSocket,
+                                                lagwatch::collector::FileAccess::kReadOnly);
+  }
   constexpr int kUsageError = 2;
   CLI::App app("Finds the code that froze a program: runs programs under a watchdog, and shows their hangs.",
                "lagwatch");
@@ -23,7 +28,7 @@ int main(int argc, char** argv) {
   lagwatch::tools::AddDaemonCommand(&app, &exit_code);
   lagwatch::tools::AddAttachCommands(&app, &exit_code);
   lagwatch::tools::AddTraceCommand(&app, &exit_code);
-  lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, &exit_code);
+  lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, "/proc/self/exe", &exit_code);
   lagwatch::tools::AddUploadCommand(&app, &exit_code);
   lagwatch::tools::AddSymbolsCommand(&app, &exit_code);
   lagwatch::tools::AddCauseCommand(&app, &exit_code);

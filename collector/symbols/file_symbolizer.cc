@@ -108,6 +108,7 @@ Result<SymbolizedFrames> FileSymbolizer::Ask(const BuildId& build_id, const std:
       }
       if (files.alt) continue;
     }
+    if (on_note_ && !answer->note.empty()) on_note_(build_id, answer->note);
     std::move(answer->frames.begin(), answer->frames.end(), std::back_inserter(frames));
   }
   std::lock_guard lock(mutex_);

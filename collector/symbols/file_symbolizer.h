@@ -34,6 +34,12 @@ class FileSymbolizer final : public Symbolizer {
                                                         std::span<const CodePlace> places);
   void OnNewFile(std::function<void(std::string_view build_id)> callback) override;
 
+  // `callback` is called with a build id and what its files lack for the places that were asked for, for a
+  // person. To be set before other threads use this.
+  void OnNote(std::function<void(const BuildId&, const std::string& note)> callback) {
+    on_note_ = std::move(callback);
+  }
+
   // A file has become known: earlier errors of its build id are forgotten.
   void NoteNewFile(const BuildId& build_id);
 
@@ -62,6 +68,7 @@ class FileSymbolizer final : public Symbolizer {
   WorkerPool* const pool_;
   const FileSymbolizerLimits limits_;
   std::function<void(std::string_view)> on_new_file_;
+  std::function<void(const BuildId&, const std::string&)> on_note_;
 
   std::mutex mutex_;
   AnswerCache cache_;                    // guarded by mutex_

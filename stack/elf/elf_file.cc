@@ -111,16 +111,25 @@ std::string ElfFile::BuildId() const {
   return {};
 }
 
-std::optional<ElfSection> ElfFile::ReadSection(std::string_view name) const {
+size_t ElfFile::IndexOf(std::string_view name) const {
   auto names = ReadSectionAt(names_section_);
-  if (!names) return std::nullopt;
+  if (!names) return sections_.size();
   std::string wanted(name);
   wanted.push_back('\0');
   auto found = std::find_if(sections_.begin(), sections_.end(), [&](const Elf64_Shdr& section) {
     return section.sh_name < names->bytes.size() &&
            names->bytes.compare(section.sh_name, wanted.size(), wanted) == 0;
   });
-  return ReadSectionAt(found - sections_.begin());
+  return static_cast<size_t>(found - sections_.begin());
+}
+
+bool ElfFile::HasSection(std::string_view name) const {
+  const size_t index = IndexOf(name);
+  return index < sections_.size() && sections_[index].sh_type != SHT_NOBITS && sections_[index].sh_size != 0;
+}
+
+std::optional<ElfSection> ElfFile::ReadSection(std::string_view name) const {
+  return ReadSectionAt(IndexOf(name));
 }
 
 std::optional<ElfSection> ElfFile::ReadSection(uint32_t type) const {

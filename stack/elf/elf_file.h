@@ -46,12 +46,17 @@ class ElfFile {
   std::optional<ElfSection> ReadSection(uint32_t type) const;
   std::optional<ElfSection> ReadSectionAt(size_t index) const;
 
+  // Whether the file has bytes of a section with that name.
+  bool HasSection(std::string_view name) const;
+
   static constexpr char kDebugRoot[] = "/usr/lib/debug";
 
  private:
   ElfFile() = default;
 
   bool ReadSectionTable();
+  // The index of the first section with that name; sections_.size() when there is none.
+  size_t IndexOf(std::string_view name) const;
   std::optional<std::string> ReadContent(const Elf64_Shdr& section) const;
   bool ReadAt(uint64_t offset, void* destination, size_t size_bytes) const;
 

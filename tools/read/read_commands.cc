@@ -36,7 +36,9 @@ struct Flags {
   std::string state;
   std::string id;
   std::string trace_file;
+  bool debuginfod = false;
   LoadRecords load_records;
+  std::string symbol_worker;
 };
 
 std::string Environment(const char* name) {
@@ -65,7 +67,12 @@ base::Result<std::unique_ptr<ReportSource>> OpenSource(const Flags& flags) {
   const std::string endpoint = EndpointOf(flags);
   if (!endpoint.empty())
     return OpenEndpoint({.url = endpoint, .token = flags.token, .ca_file = flags.ca_file});
-  return OpenSpool(SpoolOf(flags), flags.load_records);
+  std::unique_ptr<LocalSymbolizer> symbolizer;
+  if (!flags.symbol_worker.empty()) {
+    symbolizer = LAGWATCH_TRY(LocalSymbolizer::Create(
+        {.worker_program = flags.symbol_worker, .asks_debuginfod = flags.debuginfod}));
+  }
+  return OpenSpool(SpoolOf(flags), flags.load_records, std::move(symbolizer));
 }
 
 // Asks, then prints: JSON as it came, a table or text otherwise. `none` is said of an empty list.
@@ -221,12 +228,20 @@ struct Command {
   Flags* flags;  // as long as `app`
 };
 
+// The parameters of AddReadCommands.
+struct Reading {
+  CLI::App* app;
+  const LoadRecords& load_records;
+  const std::string& symbol_worker;
+  int* exit_code;
+};
+
 // Flags are each command's own: CLI11 would let one command's environment change another's.
-Command AddCommand(CLI::App* app, const char* name, const char* description, Run run,
-                   const LoadRecords& load_records, int* exit_code) {
+Command AddCommand(const Reading& reading, const char* name, const char* description, Run run) {
   auto flags = std::make_shared<Flags>();
-  flags->load_records = load_records;
-  CLI::App* command = app->add_subcommand(name, description);
+  flags->load_records = reading.load_records;
+  flags->symbol_worker = reading.symbol_worker;
+  CLI::App* command = reading.app->add_subcommand(name, description);
   auto* endpoint = command->add_option("--endpoint", flags->endpoint,
                                        "The collector's URL (env:LAGWATCH_ENDPOINT), http://127.0.0.1:8790");
   command
@@ -242,7 +257,7 @@ Command AddCommand(CLI::App* app, const char* name, const char* description, Run
                    "without --endpoint the default, ~/.local/state/lagwatch/spool")
       ->excludes(endpoint);
   command->add_flag("--json", flags->json, "Print JSON");
-  command->callback([run, flags, exit_code] { *exit_code = run(*flags); });
+  command->callback([run, flags, exit_code = reading.exit_code] { *exit_code = run(*flags); });
   return {command, flags.get()};
 }
 
@@ -253,11 +268,23 @@ void AddListFlags(const Command& command) {
       ->capture_default_str();
 }
 
+// Of commands that name frames. Without it no server learns what is looked at.
+void AddDebuginfodFlag(const Command& command) {
+  command.app
+      ->add_flag(
+          "--debuginfod", command.flags->debuginfod,
+          "Also ask the servers in DEBUGINFOD_URLS for symbols of a spool's reports; they learn the build "
+          "ids of the modules")
+      ->excludes(command.app->get_option("--endpoint"));
+}
+
 }  // namespace
 
-void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_code) {
-  Command clusters = AddCommand(app, "clusters", "Show causes of hangs, the costliest first", &ShowClusters,
-                                load_records, exit_code);
+void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::string& symbol_worker,
+                     int* exit_code) {
+  const Reading reading{app, load_records, symbol_worker, exit_code};
+  Command clusters =
+      AddCommand(reading, "clusters", "Show causes of hangs, the costliest first", &ShowClusters);
   AddListFlags(clusters);
   clusters.app->add_option("--level", clusters.flags->level, "1: causes by their innermost 2 frames; 2: by 4")
       ->check(CLI::IsMember({1, 2}))
@@ -270,15 +297,18 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
       "HANG-S (seconds) and HANGS are estimates for all users, also those whose reports are not sent;\n"
       "--json also has the numbers received.");
 
-  Command reports =
-      AddCommand(app, "reports", "List reports, the newest first", &ShowReports, load_records, exit_code);
+  AddDebuginfodFlag(clusters);
+
+  Command reports = AddCommand(reading, "reports", "List reports, the newest first", &ShowReports);
   AddListFlags(reports);
   reports.app->add_flag("--verbose", reports.flags->verbose,
                         "Print the watched time of each program on stderr");
   reports.app->add_option("--cluster", reports.flags->cluster, "Only reports of the cluster with this key");
 
-  Command traces = AddCommand(app, "traces", "List traces, the newest first, or write one to a file",
-                              &ShowTraces, load_records, exit_code);
+  AddDebuginfodFlag(reports);
+
+  Command traces =
+      AddCommand(reading, "traces", "List traces, the newest first, or write one to a file", &ShowTraces);
   AddListFlags(traces);
   auto* trace_id =
       traces.app->add_option("ID", traces.flags->id, "The id of the trace to write")->check(&CheckId);
@@ -290,19 +320,19 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
           ->check(&CheckTraceFile)
           ->needs(trace_id);
   trace_id->needs(trace_file);
+  AddDebuginfodFlag(traces);
 
-  Command frames = AddCommand(app, "frames", "Show dropped frames of the display, the worst first",
-                              &ShowFrames, load_records, exit_code);
+  Command frames =
+      AddCommand(reading, "frames", "Show dropped frames of the display, the worst first", &ShowFrames);
   AddListFlags(frames);
-  Command usage = AddCommand(app, "usage", "Show watched time and hang rates of programs", &ShowUsage,
-                             load_records, exit_code);
+  Command usage = AddCommand(reading, "usage", "Show watched time and hang rates of programs", &ShowUsage);
   AddListFlags(usage);
   usage.app->add_option("--user", usage.flags->user, "Only this user");
 
-  AddListFlags(AddCommand(app, "losses", "Show how many reports were not sent or lost, by reason",
-                          &ShowLosses, load_records, exit_code));
+  AddListFlags(
+      AddCommand(reading, "losses", "Show how many reports were not sent or lost, by reason", &ShowLosses));
 
-  Command report = AddCommand(app, "report", "Show one report in full", &ShowReport, load_records, exit_code);
+  Command report = AddCommand(reading, "report", "Show one report in full", &ShowReport);
   report.app->add_option("ID", report.flags->id, "The report's id, or its beginning")
       ->required()
       ->check(&CheckId);
@@ -311,6 +341,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, int* exit_c
                    "Write the report's trace to this file, in the format that its name selects: "
                    ".perfetto-trace, .speedscope.json, .pb.gz …")
       ->check(&CheckTraceFile);
+  AddDebuginfodFlag(report);
 }
 
 }  // namespace lagwatch::tools

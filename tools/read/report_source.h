@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "collector/query/query_string.h"
 #include "tools/commands.h"
+#include "tools/local_symbols/local_symbolizer.h"
 #include "tools/read/endpoint.h"
 
 namespace lagwatch::tools {
@@ -32,8 +33,10 @@ class ReportSource {
 };
 
 std::unique_ptr<ReportSource> OpenEndpoint(Endpoint endpoint);
-// Loads the whole spool. Records that cannot be read are counted on stderr.
+// Loads the whole spool. Records that cannot be read are counted on stderr. `symbolizer` may be null: then
+// frames have the names that `load_records` gave them.
 base::Result<std::unique_ptr<ReportSource>> OpenSpool(const std::string& directory,
-                                                      const LoadRecords& load_records);
+                                                      const LoadRecords& load_records,
+                                                      std::unique_ptr<LocalSymbolizer> symbolizer = nullptr);
 
 }  // namespace lagwatch::tools

@@ -38,12 +38,23 @@ bool HasPlace(const std::string& function) {
          policies::IsLanguageModule(function);
 }
 
-// The place of a frame: its line in a script, else its address in its module.
+// "cart.cc:42"; "line 42" of a script, whose name has its file; empty if the line is not known.
+std::string LineOf(const Json& frame, bool is_script) {
+  const Json line = frame.value("line", Json());
+  const Json file = frame.value("file", Json());
+  if (line.is_null()) return "";
+  const bool has_file = !is_script && file.is_string();
+  return has_file ? FileName(file.get<std::string>()) + ":" + line.dump() : "line " + line.dump();
+}
+
+// The place of a frame: its line, else its address in its module. Inlined calls have the address of the
+// function that they are in.
 std::string PlaceOf(const Json& frame) {
-  if (!policies::IsLanguageModule(Text(frame, "module")))
-    return FileName(Text(frame, "module")) + "+" + Text(frame, "offset");
-  const auto line = frame.find("line");
-  return line == frame.end() || line->is_null() ? Text(frame, "module") : "line " + line->dump();
+  const std::string module = Text(frame, "module");
+  const bool is_script = policies::IsLanguageModule(module);
+  std::string place = LineOf(frame, is_script);
+  if (place.empty()) place = is_script ? module : FileName(module) + "+" + Text(frame, "offset");
+  return place + (!is_script && frame.value("inlined", false) ? ", inlined" : "");
 }
 
 std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent) {

@@ -6,8 +6,11 @@
 #include <utility>
 
 #include "collector/ingest/ingest.h"
+#include "collector/maintenance/symbolize_job.h"
+#include "collector/query/json/report_json.h"
 #include "collector/query/query_api.h"
 #include "collector/store/sqlite/sqlite_store.h"
+#include "tools/read/output.h"
 #include "tools/read/report_source.h"
 
 namespace lagwatch::tools {
@@ -20,10 +23,13 @@ constexpr collector::TraceLimits kAllTraces{.traces_a_day = INT64_MAX, .bytes_a_
 // A collector without server and disk.
 class SpoolSource final : public ReportSource {
  public:
-  SpoolSource(std::unique_ptr<collector::Store> store, collector::Clusterer clusterer)
+  SpoolSource(std::unique_ptr<collector::Store> store, collector::Clusterer clusterer,
+              std::unique_ptr<LocalSymbolizer> symbolizer)
       : store_(std::move(store)),
-        query_api_(store_.get(), clusterer.rules()),
-        ingest_(store_.get(), std::move(clusterer), /*opener=*/nullptr, kAsManyAsThereAre, kAllTraces) {}
+        symbolizer_(std::move(symbolizer)),
+        clusterer_(std::move(clusterer)),
+        query_api_(store_.get(), clusterer_.rules(), symbolizer_.get()),
+        ingest_(store_.get(), clusterer_, /*opener=*/nullptr, kAsManyAsThereAre, kAllTraces) {}
 
   base::Status Load(const std::string& batch) {
     auto loaded = LAGWATCH_TRY(ingest_.Submit(batch));
@@ -33,16 +39,37 @@ class SpoolSource final : public ReportSource {
       std::fprintf(stderr, "lagwatch: left out %" PRId64 " damaged records, the first because %s\n",
                    loaded.rejected, first->why.c_str());
     }
-    return {};
+    return symbolizer_ ? NameCauses() : base::Status();
   }
 
   base::Result<Answer> Ask(const std::string& path, const collector::QueryString& query) override {
     collector::Response response = query_api_.Get(path, query.ToText());
+    if (symbolizer_) {
+      for (const std::string& note : symbolizer_->TakeNotes()) Fail(note);
+    }
     return Answer{response.status, std::move(response.body)};
   }
 
  private:
+  // Names the causes of reports that have no names yet, as a collector does in the background.
+  base::Status NameCauses() {
+    constexpr int64_t kMostBuilds = 1000;
+    const auto builds = LAGWATCH_TRY(store_->UnnamedBuilds(kMostBuilds));
+    for (const collector::UnnamedBuild& build : builds) {
+      const auto reports = LAGWATCH_TRY(store_->ReportsWithUnnamed(build.build_id, 1));
+      if (reports.empty()) continue;
+      const auto report = LAGWATCH_TRY(collector::DecodeStored(reports.front()));
+      for (const report::Module& module : report.modules)
+        if (module.build_id == build.build_id) symbolizer_->NoteModule(module.build_id, module.path);
+    }
+    collector::SymbolizeJob job(store_.get(), clusterer_, symbolizer_.get());
+    for (bool has_more = !builds.empty(); has_more;) has_more = LAGWATCH_TRY(job.Step());
+    return {};
+  }
+
   std::unique_ptr<collector::Store> store_;
+  std::unique_ptr<LocalSymbolizer> symbolizer_;  // may be null
+  collector::Clusterer clusterer_;
   collector::QueryApi query_api_;
   collector::Ingest ingest_;
 };
@@ -50,11 +77,12 @@ class SpoolSource final : public ReportSource {
 }  // namespace
 
 base::Result<std::unique_ptr<ReportSource>> OpenSpool(const std::string& directory,
-                                                      const LoadRecords& load_records) {
+                                                      const LoadRecords& load_records,
+                                                      std::unique_ptr<LocalSymbolizer> symbolizer) {
   auto batch = LAGWATCH_TRY(load_records(directory));
   auto clusterer = LAGWATCH_TRY(collector::Clusterer::Create(""));
   auto store = LAGWATCH_TRY(collector::SqliteStore::Open(":memory:"));
-  auto source = std::make_unique<SpoolSource>(std::move(store), std::move(clusterer));
+  auto source = std::make_unique<SpoolSource>(std::move(store), std::move(clusterer), std::move(symbolizer));
   if (base::Status loaded = source->Load(batch); !loaded.ok()) return loaded;
   return std::unique_ptr<ReportSource>(std::move(source));
 }

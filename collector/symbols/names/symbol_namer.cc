@@ -52,6 +52,7 @@ void SymbolNamer::NameModules(Symbolizer* symbolizer) {
     if (build_id.empty()) continue;
     std::ranges::sort(places);
     places.erase(std::unique(places.begin(), places.end()), places.end());
+    symbolizer->NoteModule(build_id, report_.modules[module].path);
     auto frames = symbolizer->Symbolize(build_id, places);
     is_unavailable_ |= frames.status().code() == base::StatusCode::kUnavailable;
     if (!frames.ok()) continue;

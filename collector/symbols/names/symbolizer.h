@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,9 @@ class Symbolizer {
   // `callback` is called from any thread, and must be quick, when a file has become known of a build id (raw
   // bytes): reports with that module are worth another look. To be set before other threads use this.
   virtual void OnNewFile(std::function<void(std::string_view build_id)> callback) = 0;
+
+  // Says where the module was on the machine that it ran on, for symbolizers that look there.
+  virtual void NoteModule(std::string_view /*build_id*/, const std::string& /*path*/) {}
 };
 
 }  // namespace lagwatch::collector

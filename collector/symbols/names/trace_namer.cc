@@ -38,6 +38,7 @@ bool NameModule(Symbolizer* symbolizer, const std::vector<uint32_t>& unnamed, tr
   for (const uint32_t i : unnamed) places.push_back(trace->frames[i].offset);
   std::ranges::sort(places);
   places.erase(std::unique(places.begin(), places.end()), places.end());
+  symbolizer->NoteModule(module.build_id, module.path);
   const auto known = symbolizer->Symbolize(module.build_id, places);
   if (!known.ok()) return known.status().code() != base::StatusCode::kUnavailable;
   for (const uint32_t i : unnamed) {

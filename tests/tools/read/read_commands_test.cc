@@ -48,7 +48,7 @@ class ReadCommands : public ::testing::Test {
       spool_asked_for_ = directory;
       return spool_;
     };
-    AddReadCommands(&app, load, &outcome.exit_code);
+    AddReadCommands(&app, load, /*symbol_worker=*/"", &outcome.exit_code);
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
     try {
