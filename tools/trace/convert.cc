@@ -32,13 +32,17 @@ int ConvertTrace(const ConvertOptions& options) {
       options.output.empty() ? DefaultOutput(options) : std::filesystem::path(options.output);
   if (output == options.input)
     return RefuseToConvert(output.string() + " would be overwritten: use --output");
+  auto namer = FrameNamer::Create(options.asks_debuginfod);
+  if (!namer.ok()) return RefuseToConvert(namer.status().message());
   auto trace = ReadTraceFile(options.input);
   if (!trace.ok()) return RefuseToConvert(trace.status().message());
   {
     Progress progress;
-    NameFrames(&*trace, [&](size_t done, size_t total) { progress.Show("naming functions", done, total); });
+    (*namer)->Name(&*trace,
+                   [&](size_t done, size_t total) { progress.Show("naming functions", done, total); });
     progress.Say("writing " + output.string());
   }
+  for (const std::string& note : (*namer)->TakeNotes()) Fail(note);
   const auto bytes = FormatTrace(*trace, options.format, output, {.tid = options.tid, .slices = {}});
   if (!bytes.ok()) return RefuseToConvert(bytes.status().message());
   if (output == "-") {

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <vector>
 
+#include "tools/read/output.h"
 #include "tools/read/table.h"
 #include "tools/trace/data/name_frames.h"
 #include "tools/trace/data/trace_file.h"
@@ -51,7 +52,7 @@ std::string FunctionTable(const trace::Trace& trace, const ShowOptions& options)
   times.resize(std::min(times.size(), options.lines));
   for (const trace::FunctionTime& time : times) {
     table.AddRow({Ms(time.self_ns), Ms(time.total_ns), std::to_string(time.count),
-                  trace::DisplayPlace(trace, trace.frames[time.frame])});
+                  trace::DisplayWithLine(trace, trace.frames[time.frame])});
   }
   return table.ToText(0);
 }
@@ -59,12 +60,15 @@ std::string FunctionTable(const trace::Trace& trace, const ShowOptions& options)
 }  // namespace
 
 int ShowTrace(const ShowOptions& options) {
+  auto namer = FrameNamer::Create(options.asks_debuginfod);
   auto trace = ReadTraceFile(options.input);
-  if (!trace.ok()) {
-    std::cerr << "lagwatch: trace show: " << trace.status().message() << "\n";
+  if (!trace.ok() || !namer.ok()) {
+    const base::Status& problem = trace.ok() ? namer.status() : trace.status();
+    std::cerr << "lagwatch: trace show: " << problem.message() << "\n";
     return 2;
   }
-  NameFrames(&*trace);
+  (*namer)->Name(&*trace);
+  for (const std::string& note : (*namer)->TakeNotes()) Fail(note);
   std::cout << trace->process_name << " (" << trace->pid << "), "
             << ShortDuration(static_cast<double>(trace->end_ns - trace->begin_ns) / kNsPerMs) << " from "
             << UtcTime((trace->begin_ns + trace->wall_minus_mono_ns) / 1'000'000) << " UTC\n\n"

@@ -29,6 +29,12 @@ void AddFormatOption(CLI::App* command, std::string* format) {
       });
 }
 
+void AddDebuginfodFlag(CLI::App* command, bool* asks_debuginfod) {
+  command->add_flag(
+      "--debuginfod", *asks_debuginfod,
+      "Also ask the servers in DEBUGINFOD_URLS for symbols; they learn the build ids of the modules");
+}
+
 void AddLookOptions(CLI::App* command, RecordOptions* options) {
   command->add_option("--interval-ms", options->interval_ms, "Time between two samples of a thread")
       ->check(CLI::Range(1.0, 100.0))
@@ -165,6 +171,7 @@ void AddConvertCommand(CLI::App* trace, int* exit_code) {
       "output)");
   AddFormatOption(convert, &options->format);
   convert->add_option("--tid", options->tid, "Only this thread");
+  AddDebuginfodFlag(convert, &options->asks_debuginfod);
   convert->callback([options, exit_code] { *exit_code = ConvertTrace(*options); });
 }
 
@@ -177,6 +184,7 @@ void AddShowCommand(CLI::App* trace, int* exit_code) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   AddSortOption(show, &options->sort);
+  AddDebuginfodFlag(show, &options->asks_debuginfod);
   show->callback([options, exit_code] { *exit_code = ShowTrace(*options); });
 }
 

@@ -22,6 +22,7 @@ struct ConvertOptions {
   std::string output;  // empty: the input's name with the format's ending; "-": standard output
   std::string format;  // empty: as the output's name says
   std::optional<int32_t> tid;
+  bool asks_debuginfod = false;
 };
 
 int ConvertTrace(const ConvertOptions& options);
@@ -30,6 +31,7 @@ struct ShowOptions {
   std::string input;
   size_t lines = 20;
   std::string sort = "self";  // or "total"
+  bool asks_debuginfod = false;
 };
 
 int ShowTrace(const ShowOptions& options);

@@ -40,8 +40,20 @@ class SpeedscopeWriter {
     if (json_.back() != '[') json_ += ',';
   }
 
+  // By function, the first line that was seen in it: the one nearest to its begin. 0: none is known.
+  std::vector<uint32_t> FirstLines() const {
+    std::vector<uint32_t> lines(timeline_.names.size());
+    for (size_t i = 0; i < timeline_.functions.size(); ++i) {
+      uint32_t& first = lines[timeline_.functions[i]];
+      const uint32_t line = trace_.frames[i].line;
+      if (first == 0 || (line != 0 && line < first)) first = line;
+    }
+    return lines;
+  }
+
   // Functions, and behind them the threads, which are the roots of the sampled profile.
   void AddFrames() {
+    const std::vector<uint32_t> lines = FirstLines();
     for (size_t i = 0; i < timeline_.names.size(); ++i) {
       Separate();
       json_ += "{\"name\":";
@@ -50,6 +62,10 @@ class SpeedscopeWriter {
       if (!file.empty()) {
         json_ += ",\"file\":";
         AppendJson(file, &json_);
+      }
+      if (!file.empty() && lines[i] != 0) {
+        json_ += ",\"line\":";
+        AppendNumber(lines[i], &json_);
       }
       json_ += '}';
     }

@@ -30,12 +30,25 @@ std::string DisplayName(const Trace& trace, const NamedFrame& frame) {
   return path.substr(path.rfind('/') + 1).append("+").append(offset);
 }
 
+namespace {
+
+// Scripts' functions alone are named with their files.
+bool IsScript(const NamedFrame& frame) {
+  return !frame.file.empty() && frame.name.ends_with("(" + frame.file + ")");
+}
+
+}  // namespace
+
 std::string DisplayPlace(const Trace& trace, const NamedFrame& frame) {
   std::string name = DisplayName(trace, frame);
-  // Scripts' functions alone are named with their files.
-  const bool is_script = frame.line != 0 && !frame.file.empty() && name.ends_with("(" + frame.file + ")");
-  if (is_script) name.insert(name.size() - 1, ":" + std::to_string(frame.line));
+  if (frame.line != 0 && IsScript(frame)) name.insert(name.size() - 1, ":" + std::to_string(frame.line));
   return name;
+}
+
+std::string DisplayWithLine(const Trace& trace, const NamedFrame& frame) {
+  std::string name = DisplayPlace(trace, frame);
+  if (frame.file.empty() || frame.line == 0 || IsScript(frame)) return name;
+  return name + " (" + frame.file.substr(frame.file.rfind('/') + 1) + ":" + std::to_string(frame.line) + ")";
 }
 
 std::vector<uint32_t> FunctionNumbers(const Trace& trace) {

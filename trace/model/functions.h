@@ -21,6 +21,9 @@ std::string DisplayName(const Trace& trace, const NamedFrame& frame);
 // The same, with the line of a function of a script: "import_orders (app.py:11)".
 std::string DisplayPlace(const Trace& trace, const NamedFrame& frame);
 
+// The same, with file and line of any frame that has them: "shop::Cart::Save (cart.cc:42)".
+std::string DisplayWithLine(const Trace& trace, const NamedFrame& frame);
+
 // A number for each of trace.frames, equal where the function is: the same start in the same module, else the
 // same name, else the same place. Functions inlined at one place have names of their own, and numbers.
 std::vector<uint32_t> FunctionNumbers(const Trace& trace);

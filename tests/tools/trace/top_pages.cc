@@ -15,6 +15,7 @@ std::optional<TopRow> TopPage::Find(const std::string& function) const {
 TopPage ParseTopPage(const std::string& text) {
   static const std::regex kHead(R"(\S.* \((\d+)\), .* samples/s, ([\d.]+) % CPU)");
   static const std::regex kRow(R"( *([\d.]+) +([\d.]+)  (cpu|wait|both) +(.*?)(  .*)?)");
+  static const std::regex kLine(R"( \([^ ]+\.(cc|c|h|S):\d+\)$)");
   TopPage page;
   page.text = text;
   std::istringstream lines(text);
@@ -25,7 +26,9 @@ TopPage ParseTopPage(const std::string& text) {
       page.pid = static_cast<pid_t>(std::stol(match[1]));
       page.processor_percent = std::stod(match[2]);
     } else if (std::regex_match(line, match, kRow)) {
-      page.rows.push_back({std::stod(match[1]), std::stod(match[2]), match[3], match[4]});
+      // Scripts' functions alone are named with their files.
+      const std::string function = std::regex_replace(match[4].str(), kLine, "");
+      page.rows.push_back({std::stod(match[1]), std::stod(match[2]), match[3], function});
     }
   }
   return page;

@@ -14,7 +14,7 @@ struct TopRow {
   double self_percent = 0;
   double total_percent = 0;
   std::string kind;
-  std::string function;
+  std::string function;  // without the line of a symbol file
 };
 
 struct TopPage {

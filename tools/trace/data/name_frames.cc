@@ -2,15 +2,25 @@
 #include "tools/trace/data/name_frames.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "collector/symbols/names/function_name.h"
+#include "collector/symbols/names/trace_namer.h"
 
 namespace lagwatch::tools {
 
+base::Result<std::unique_ptr<FrameNamer>> FrameNamer::Create(bool asks_debuginfod) {
+  auto symbolizer = LAGWATCH_TRY(LocalSymbolizer::Create({.asks_debuginfod = asks_debuginfod}));
+  return std::unique_ptr<FrameNamer>(new FrameNamer(std::move(symbolizer)));
+}
+
 void FrameNamer::Name(trace::Trace* trace, const std::function<void(size_t, size_t)>& progress) {
+  if (progress) progress(0, trace->frames.size());
+  collector::NameFrames(symbolizer_.get(), std::chrono::hours(1), trace);
   // One module after the other: a module's table is large, and not all of them are kept.
   std::vector<uint32_t> order(trace->frames.size());
   std::iota(order.begin(), order.end(), 0);
@@ -32,10 +42,6 @@ const std::string& FrameNamer::NameOf(const trace::Module& module, uint64_t offs
       place->second = collector::ReadableFunctionName(*name);
   }
   return place->second;
-}
-
-void NameFrames(trace::Trace* trace, const std::function<void(size_t, size_t)>& progress) {
-  FrameNamer().Name(trace, progress);
 }
 
 }  // namespace lagwatch::tools

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives a trace's frames the names that this machine's files know. Context: background.
+// Gives a trace's frames the names, files and lines that this machine's files know. Context: background.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
+#include "base/status.h"
 #include "stack/elf/local_symbols.h"
+#include "tools/local_symbols/local_symbolizer.h"
 #include "trace/model/trace.h"
 
 namespace lagwatch::tools {
@@ -16,18 +21,24 @@ namespace lagwatch::tools {
 // Remembers found and missing names, for traces of the same modules.
 class FrameNamer {
  public:
+  // With `asks_debuginfod` as LocalSymbolizer::Create says. Errors: its.
+  static base::Result<std::unique_ptr<FrameNamer>> Create(bool asks_debuginfod = false);
+
   // Frames that have names keep them; frames of unknown places get none. `progress` is called now and then
   // with the number of frames done and of all frames; may be empty.
   void Name(trace::Trace* trace, const std::function<void(size_t, size_t)>& progress = {});
 
+  // As LocalSymbolizer's.
+  std::vector<std::string> TakeNotes() { return symbolizer_->TakeNotes(); }
+
  private:
   const std::string& NameOf(const trace::Module& module, uint64_t offset);
 
-  stack::LocalSymbols symbols_;
+  explicit FrameNamer(std::unique_ptr<LocalSymbolizer> symbolizer) : symbolizer_(std::move(symbolizer)) {}
+
+  std::unique_ptr<LocalSymbolizer> symbolizer_;
+  stack::LocalSymbols symbols_;  // for modules without a build id
   std::map<std::tuple<std::string, std::string, uint64_t>, std::string> names_;  // empty: there is none
 };
-
-// The same, once.
-void NameFrames(trace::Trace* trace, const std::function<void(size_t, size_t)>& progress = {});
 
 }  // namespace lagwatch::tools

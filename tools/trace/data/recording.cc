@@ -93,8 +93,9 @@ base::Status Recording::Write(const std::string& default_name) const {
   const std::string output = !options_.output.empty() ? options_.output : name + ".lwtrace";
   trace::Trace trace = trace::ReadArena(arena());
   {
+    const auto namer = LAGWATCH_TRY(FrameNamer::Create());
     Progress progress;
-    NameFrames(&trace, [&](size_t done, size_t total) { progress.Show("naming functions", done, total); });
+    namer->Name(&trace, [&](size_t done, size_t total) { progress.Show("naming functions", done, total); });
   }
   const auto bytes = LAGWATCH_TRY(FormatTrace(trace, options_.format, output));
   if (base::Status status = trace::WriteWholeFile(output, bytes); !status.ok()) return status;

@@ -53,7 +53,7 @@ bool LiveTimes::Refresh(bool is_over) {
   if (until_ns <= until_ns_) return false;
 
   trace::Trace trace = follower_.Read({until_ns_ - kMarginNs, until_ns + kMarginNs});
-  namer_.Name(&trace);
+  namer_->Name(&trace);
   trace::StackWeights weights = trace::WeighRunningAndWaits(
       trace, until_ns_, until_ns, {header.main_interval_ns.load(), header.worker_interval_ns.load()});
   TakeFigures(trace, until_ns, weights);
@@ -97,7 +97,7 @@ uint32_t LiveTimes::FunctionOf(const trace::Trace& trace, const trace::NamedFram
   const auto [place, is_new] =
       function_numbers_.try_emplace({path, start, frame.name}, static_cast<uint32_t>(functions_.size()));
   if (is_new) functions_.push_back({{}, path.substr(path.rfind('/') + 1)});
-  functions_[place->second].name = trace::DisplayPlace(trace, frame);
+  functions_[place->second].name = trace::DisplayWithLine(trace, frame);
   return place->second;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -39,7 +40,7 @@ struct TimeTables {
 class LiveTimes {
  public:
   struct Function {
-    std::string name;  // of a script, with the line that took the most time in the last interval that saw it
+    std::string name;    // with the line that took the most time in the last interval that saw it, if known
     std::string module;  // its file's name; empty where none is known
   };
   // Figures besides functions; of the last interval unless the name says otherwise.
@@ -61,7 +62,8 @@ class LiveTimes {
   };
 
   // `arena` is borrowed.
-  explicit LiveTimes(const trace::Arena& arena) : arena_(arena), follower_(arena) {}
+  LiveTimes(const trace::Arena& arena, std::unique_ptr<FrameNamer> namer)
+      : arena_(arena), follower_(arena), namer_(std::move(namer)) {}
 
   // Whether the recorder has begun. From the first time that it says so the process's use is counted.
   bool HasBegun();
@@ -81,7 +83,7 @@ class LiveTimes {
 
   const trace::Arena& arena_;
   trace::ArenaFollower follower_;
-  FrameNamer namer_;
+  std::unique_ptr<FrameNamer> namer_;
   // By module, start and name.
   std::map<std::tuple<std::string, uint64_t, std::string>, uint32_t> function_numbers_;
   std::vector<Function> functions_;

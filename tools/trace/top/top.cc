@@ -68,7 +68,7 @@ class Top {
         terminal_(terminal),
         is_on_terminal_(terminal != nullptr),
         has_colours_(is_on_terminal_ && AreColoursWanted()),
-        live_(recording.arena()) {
+        live_(recording.arena(), FrameNamer::Create().value()) {
     view_.is_by_total = options.sort == "total";
     view_.has_waits = options.has_waits;
     view_.is_since_begin = options.is_since_begin;
