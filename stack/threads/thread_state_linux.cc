@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "base/process/watched_process.h"
+#include "stack/threads/restarted_call.h"
 #include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {
@@ -82,7 +83,9 @@ ThreadActivity ReadActivityFile(int tid, int fd, BlockedThread* blocked) {
   char buffer[kMostActivityBytes];
   const ssize_t size = pread(fd, buffer, sizeof buffer, 0);
   if (size <= 0) return ActivityByState(tid);
-  return ParseActivity({buffer, static_cast<size_t>(size)}, blocked);
+  const ThreadActivity activity = ParseActivity({buffer, static_cast<size_t>(size)}, blocked);
+  if (activity == ThreadActivity::kBlocked) NameRestartedCall(tid, blocked);
+  return activity;
 }
 
 }  // namespace

@@ -3,12 +3,18 @@
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <poll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <ctime>
 #include <string>
 
+#include "base/process/proc_file.h"
+#include "base/process/watched_process.h"
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
@@ -33,6 +39,59 @@ TEST(ThreadActivity, TellsRunningFromBlocked) {
   EXPECT_NE(blocked.program_counter, 0u);
   EXPECT_TRUE(blocked.RestartsAfterSignal());
   EXPECT_EQ(ReadThreadActivity(1 << 30, &blocked), ThreadActivity::kGone);
+}
+
+// A child that waits by `wait`, once it has been stopped and continued: the kernel reports restart_syscall.
+template <typename Wait>
+BlockedThread WaitThatGoesOn(Wait wait, bool* goes_on) {
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    wait();
+    _exit(0);
+  }
+  BlockedThread blocked{};
+  const base::ScopedPeerProcess peer(child);
+  const auto is_blocked = [&] { return ReadThreadActivity(child, &blocked) == ThreadActivity::kBlocked; };
+  *goes_on = false;
+  for (int i = 0; i < 20 && !*goes_on; ++i) {  // it may have been stopped before its wait
+    kill(child, SIGSTOP);
+    EXPECT_TRUE(testing::WaitUntil([&] { return ReadThreadStateLetter(child) == 'T'; }));
+    kill(child, SIGCONT);
+    EXPECT_TRUE(testing::WaitUntil([&] { return ReadThreadStateLetter(child) == 'S' && is_blocked(); }));
+    char text[16] = {};
+    base::ReadSmallFile(base::TaskPath(child, "syscall").c_str(), text, sizeof text - 1);
+    *goes_on = std::string(text).starts_with(std::to_string(SYS_restart_syscall) + " ");
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return blocked;
+}
+
+TEST(ThreadActivity, NamesAWaitThatGoesOnAfterAnInterruption) {
+  LAGWATCH_SKIP_UNDER_EMULATION("/proc shows the emulator's system calls");
+  static timespec long_time{.tv_sec = 60, .tv_nsec = 0};
+  static int word = 0;
+  static int channel[2];
+  ASSERT_EQ(pipe(channel), 0);
+  static pollfd awaited{.fd = channel[0], .events = POLLIN, .revents = 0};
+  const auto expect = [](const char* name, int64_t number, auto wait) {
+    SCOPED_TRACE(name);
+    bool goes_on = false;
+    const BlockedThread blocked = WaitThatGoesOn(wait, &goes_on);
+    EXPECT_TRUE(goes_on);
+    EXPECT_EQ(blocked.syscall_number, number);
+    return blocked;
+  };
+#ifdef SYS_poll
+  const BlockedThread polled = expect("poll", SYS_poll, [] { poll(&awaited, 1, 60'000); });
+  EXPECT_EQ(polled.arguments[0], reinterpret_cast<uint64_t>(&awaited));
+#endif
+  expect("clock_nanosleep", SYS_clock_nanosleep,
+         [] { clock_nanosleep(CLOCK_MONOTONIC, 0, &long_time, nullptr); });
+  // Without the number in the code before the call.
+  expect("nanosleep", SYS_nanosleep, [] { syscall(SYS_nanosleep, &long_time, nullptr); });
+  expect("futex", SYS_futex, [] { syscall(SYS_futex, &word, FUTEX_WAIT, 0, &long_time, nullptr, 0); });
 }
 
 TEST(BlockedThread, RestartsOnlyWhereTheManualSaysSo) {

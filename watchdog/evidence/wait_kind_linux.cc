@@ -16,6 +16,7 @@ WaitKind KindOfWait(const stack::BlockedThread& blocked) {
     case SYS_semtimedop:
     case SYS_mq_timedreceive:
     case SYS_recvmmsg:
+    case SYS_restart_syscall:  // of a wait that nothing names; each that goes on so has a time
 #ifdef SYS_poll
     case SYS_poll:
 #endif

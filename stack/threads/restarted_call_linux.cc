@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/syscall.h>
+
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "base/process/safe_memory.h"
+#include "stack/threads/restarted_call.h"
+
+namespace lagwatch::stack {
+namespace {
+
+// Those that the kernel continues: it makes all others again from their beginning, or ends them by EINTR.
+bool IsContinued(int64_t number) {
+  switch (number) {
+#ifdef SYS_poll
+    case SYS_poll:
+#endif
+    case SYS_futex:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The number that the program loads right before its system call, as C libraries mostly do.
+std::optional<int64_t> NumberInCode(uint64_t return_address) {
+#if defined(__x86_64__)
+  constexpr size_t kBytes = 7;  // mov $number, %eax; syscall
+  unsigned char code[kBytes];
+  uint32_t number = 0;
+  if (base::ReadWatchedMemory(return_address - kBytes, code, kBytes) != kBytes) return std::nullopt;
+  if (code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05) return std::nullopt;
+  std::memcpy(&number, code + 1, sizeof number);
+  return number;
+#elif defined(__aarch64__)
+  uint32_t code[2];  // mov x8, #number; svc #0
+  if (base::ReadWatchedMemory(return_address - sizeof code, code, sizeof code) != sizeof code)
+    return std::nullopt;
+  if ((code[0] & 0xffe0001f) != 0xd2800008 || code[1] != 0xd4000001) return std::nullopt;
+  return code[0] >> 5 & 0xffff;
+#else
+  static_cast<void>(return_address);
+  return std::nullopt;
+#endif
+}
+
+int64_t SleepBy(uint64_t first_argument) {
+  constexpr uint64_t kHighestAddressOfNothing = 4095;  // a clock's number, or nanosleep's pointer
+  const bool is_clock =
+      first_argument <= kHighestAddressOfNothing || static_cast<int32_t>(first_argument) < 0;
+  return is_clock ? SYS_clock_nanosleep : SYS_nanosleep;
+}
+
+// By the kernel's function that the thread sleeps in.
+std::optional<int64_t> NumberByChannel(int tid, uint64_t first_argument) {
+  char channel[64];
+  ReadWaitChannel(tid, channel, sizeof channel);
+  const std::string_view function = FunctionOfChannel(channel);
+  if (function.starts_with("futex")) return SYS_futex;
+#ifdef SYS_poll
+  if (function.find("poll") != std::string_view::npos) return SYS_poll;
+#endif
+  // A sleep's own function may be left out: it calls the next one last.
+  if (function.find("sleep") != std::string_view::npos ||
+      function.find("syscall") != std::string_view::npos || function.find("svc") != std::string_view::npos)
+    return SleepBy(first_argument);
+  return std::nullopt;
+}
+
+}  // namespace
+
+void NameRestartedCall(int tid, BlockedThread* blocked) {
+  if (blocked->syscall_number != SYS_restart_syscall) return;
+  std::optional<int64_t> number = NumberInCode(blocked->program_counter);
+  if (!number || !IsContinued(*number)) number = NumberByChannel(tid, blocked->arguments[0]);
+  blocked->syscall_number = number.value_or(SYS_restart_syscall);
+}
+
+}  // namespace lagwatch::stack
