@@ -12,7 +12,9 @@ namespace lagwatch::stack {
 
 // /proc/self/task/TID/syscall: where a thread sleeps in the kernel.
 struct BlockedThread {
-  int64_t syscall_number;  // -1 when it is blocked without a system call, as in a page fault
+  // -1 when it is blocked without a system call, as in a page fault. Of a wait that goes on after an
+  // interruption (restart_syscall), that wait's.
+  int64_t syscall_number;
   uint64_t arguments[6];
   uint64_t stack_pointer;
   uint64_t program_counter;
