@@ -37,6 +37,17 @@ size_t SizeOfHidden(std::string_view text) {
   return 0;
 }
 
+// Bytes of the character at the beginning of `text`; 0 if its first byte begins none in UTF-8: a terminal may
+// take that for a control character of eight bits.
+size_t SizeOfCharacter(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  const size_t size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  const std::string_view rest = text.substr(1, size - 1);
+  return rest.size() == size - 1 && std::ranges::all_of(rest, IsContinuation) ? size : 0;
+}
+
 // Bytes that the first `characters` of `text` take.
 size_t BytesOf(size_t characters, std::string_view text) {
   size_t bytes = 0;
@@ -59,12 +70,13 @@ std::string Printable(std::string_view text) {
   std::string printable;
   while (!text.empty()) {
     const size_t hidden = SizeOfHidden(text);
-    if (hidden > 0) {
+    const size_t size = hidden > 0 ? hidden : SizeOfCharacter(text);
+    if (hidden > 0 || size == 0) {
       printable += '?';
     } else {
-      printable += text.front();
+      printable += text.substr(0, size);
     }
-    text.remove_prefix(std::max<size_t>(hidden, 1));
+    text.remove_prefix(std::max<size_t>(size, 1));
   }
   return printable;
 }

@@ -24,6 +24,7 @@
 #include "tools/containers.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
+#include "tools/read/table.h"
 #include "tools/run/attach_until.h"
 #include "tools/run/java.h"
 #include "tools/run/jvm_attach.h"
@@ -183,7 +184,7 @@ int Attach(AttachOptions attach) {
             << "` ends that\n";
   if (!options.spool_directory.empty()) {
     const std::string seen = PathSeenFromHere(*pid, options.spool_directory);
-    if (seen != options.spool_directory) std::cout << "its reports are in " << seen << "\n";
+    if (seen != options.spool_directory) std::cout << "its reports are in " << Printable(seen) << "\n";
     options.spool_directory = seen;
   }
   std::cout.flush();

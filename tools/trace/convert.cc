@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "tools/read/output.h"
+#include "tools/read/table.h"
 #include "tools/trace/data/name_frames.h"
 #include "tools/trace/data/trace_file.h"
 #include "tools/trace/trace_commands.h"
@@ -12,7 +13,7 @@ namespace lagwatch::tools {
 namespace {
 
 int RefuseToConvert(const std::string& message) {
-  std::cerr << "lagwatch: trace convert: " << message << "\n";
+  std::cerr << "lagwatch: trace convert: " << Printable(message) << "\n";
   return 2;
 }
 
@@ -51,7 +52,8 @@ int ConvertTrace(const ConvertOptions& options) {
   }
   if (base::Status status = trace::WriteWholeFile(output, *bytes); !status.ok())
     return RefuseToConvert(status.message());
-  std::cerr << "lagwatch: " << output.string() << ": " << (bytes->size() + 1023) / 1024 << " KiB\n";
+  std::cerr << "lagwatch: " << Printable(output.string()) << ": " << (bytes->size() + 1023) / 1024
+            << " KiB\n";
   return 0;
 }
 

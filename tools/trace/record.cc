@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "tools/read/table.h"
 #include "tools/trace/data/subject.h"
 #include "tools/trace/trace_commands.h"
 
@@ -18,7 +19,7 @@ constexpr int kCannot = 2;
 constexpr int64_t kBeginTimeoutNs = 10 * base::kNsPerSecond;
 
 int RefuseToRecord(const std::string& message) {
-  std::cerr << "lagwatch: trace record: " << message << "\n";
+  std::cerr << "lagwatch: trace record: " << Printable(message) << "\n";
   return kCannot;
 }
 

@@ -64,12 +64,12 @@ int ShowTrace(const ShowOptions& options) {
   auto trace = ReadTraceFile(options.input);
   if (!trace.ok() || !namer.ok()) {
     const base::Status& problem = trace.ok() ? namer.status() : trace.status();
-    std::cerr << "lagwatch: trace show: " << problem.message() << "\n";
+    std::cerr << "lagwatch: trace show: " << Printable(problem.message()) << "\n";
     return 2;
   }
   (*namer)->Name(&*trace);
   for (const std::string& note : (*namer)->TakeNotes()) Fail(note);
-  std::cout << trace->process_name << " (" << trace->pid << "), "
+  std::cout << Printable(trace->process_name) << " (" << trace->pid << "), "
             << ShortDuration(static_cast<double>(trace->end_ns - trace->begin_ns) / kNsPerMs) << " from "
             << UtcTime((trace->begin_ns + trace->wall_minus_mono_ns) / 1'000'000) << " UTC\n\n"
             << ThreadTable(*trace) << "\n"
@@ -77,8 +77,8 @@ int ShowTrace(const ShowOptions& options) {
   if (const size_t wakes = trace::FindWakes(*trace).size(); wakes != 0)
     std::cout << "\n" << wakes << " waits whose end is known\n";
   for (const trace::Loss& loss : trace->losses) {
-    std::cout << "\nmissing: " << loss.count << " " << loss.what;
-    if (!loss.remedy.empty()) std::cout << " (more room: " << loss.remedy << ")";
+    std::cout << "\nmissing: " << loss.count << " " << Printable(loss.what);
+    if (!loss.remedy.empty()) std::cout << " (more room: " << Printable(loss.remedy) << ")";
   }
   if (!trace->losses.empty()) std::cout << "\n";
   return 0;

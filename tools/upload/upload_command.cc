@@ -22,6 +22,7 @@
 #include "sdk/run/run_record.h"
 #include "sdk/upload_service.h"
 #include "tools/commands.h"
+#include "tools/read/table.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -137,10 +138,10 @@ int Upload(const UploadOptions& options) {
   std::cout << "sent " << stats.reports_delivered << " reports from " << options.spool_directory << "\n";
   if (stats.records_rejected > 0) {
     std::cerr << "lagwatch: the collector refused " << stats.records_rejected << " records ("
-              << stats.last_problem << "); they are kept as .rejected files\n";
+              << Printable(stats.last_problem) << "); they are kept as .rejected files\n";
   }
   if (left > 0) {
-    std::cerr << "lagwatch: " << left << " files are still unsent: " << stats.last_problem << "\n";
+    std::cerr << "lagwatch: " << left << " files are still unsent: " << Printable(stats.last_problem) << "\n";
   }
   return left > 0 || stats.records_rejected > 0 ? 1 : 0;
 }

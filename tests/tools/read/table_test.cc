@@ -35,7 +35,10 @@ TEST(Table, ShowsNoControlCharacters) {
 
 TEST(Table, ShowsNoTextInAnotherOrderThanItHas) {
   EXPECT_EQ(Printable("a\u202eb\u2066c\u200fd\u061ce\ufefff\u200bg\u2028h"), "a?b?c?d?e?f?g?h");
-  EXPECT_EQ(Printable("\u05d0 \u2026 \u20ac \u2190 \xe2\x80"), "\u05d0 \u2026 \u20ac \u2190 \xe2\x80");
+  EXPECT_EQ(Printable("\u05d0 \u2026 \u20ac \u2190 \xe2\x80"), "\u05d0 \u2026 \u20ac \u2190 ??");
+  EXPECT_EQ(Printable("\x9b"
+                      "31m \xf0\x9f\x98\x80"),
+            "?31m \xf0\x9f\x98\x80");
 }
 
 TEST(ShortForms, AreShort) {

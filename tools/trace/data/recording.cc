@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "tools/read/output.h"
+#include "tools/read/table.h"
 #include "tools/trace/data/name_frames.h"
 #include "tools/trace/data/trace_file.h"
 #include "trace/format/whole_file.h"
@@ -104,8 +105,8 @@ base::Status Recording::Write(const std::string& default_name) const {
             << (threads == 1 ? " thread" : " threads") << " in " << Seconds(trace.end_ns - trace.begin_ns)
             << ", " << (bytes.size() + 1023) / 1024 << " KiB\n";
   for (const trace::Loss& loss : trace.losses) {
-    std::cerr << "  " << loss.count << " " << loss.what;
-    if (!loss.remedy.empty()) std::cerr << " (less with " << loss.remedy << ")";
+    std::cerr << "  " << loss.count << " " << Printable(loss.what);
+    if (!loss.remedy.empty()) std::cerr << " (less with " << Printable(loss.remedy) << ")";
     std::cerr << "\n";
   }
   return {};

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "tools/read/table.h"
 #include "tools/trace/data/subject.h"
 #include "tools/trace/top/live_times.h"
 #include "tools/trace/top/terminal.h"
@@ -27,7 +28,7 @@ constexpr int64_t kLookEveryNs = 100 * base::kNsPerMs;  // whether the program h
 int64_t Now() { return base::SystemClock().MonoNs(); }
 
 int RefuseToShow(const base::Status& status, int code = kCannotShow) {
-  std::cerr << "lagwatch: trace top: " << status.message() << "\n";
+  std::cerr << "lagwatch: trace top: " << Printable(status.message()) << "\n";
   return code;
 }
 
@@ -223,7 +224,7 @@ void EndProgram(Subject* program, const SignalWatch& signals) {
     signals.Poll(-1, kLookEveryNs / 10);
     if (SignalWatch::TakeEnd()) program->Signal(SIGKILL);
     if (has_told || Now() - begin_ns < kPatienceNs) continue;
-    std::cerr << "lagwatch: waiting for " << program->name() << " (" << program->pid()
+    std::cerr << "lagwatch: waiting for " << Printable(program->name()) << " (" << program->pid()
               << ") to end; Ctrl-C kills it\n";
     has_told = true;
   }
@@ -238,7 +239,7 @@ int Conclude(const Top& top, const Recording& recording, Subject* subject, const
   }
   top.ShowAll();
   const int code = subject->ExitCode();
-  std::cerr << "lagwatch: " << top.ProcessName() << " (" << subject->pid() << ") has ended";
+  std::cerr << "lagwatch: " << Printable(top.ProcessName()) << " (" << subject->pid() << ") has ended";
   if (code != 0) std::cerr << " with " << code;
   if (code != 0 && options.output.empty()) std::cerr << "; --output FILE keeps its output";
   std::cerr << "\n";
