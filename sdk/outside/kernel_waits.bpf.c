@@ -16,6 +16,15 @@ struct call_begin {
   __u64 arguments[6];
 };
 
+struct call_end {
+  __u64 common;
+  __s64 number;
+  __s64 result;
+};
+
+/* The kernel's ERESTART_RESTARTBLOCK, which programs never see. */
+#define GOES_ON_LATER (-516)
+
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(map_flags, BPF_F_MMAPABLE);
@@ -40,7 +49,9 @@ static __always_inline __s64 WordOf(enum lagwatch_wait_kind kind, const struct c
 
 static __always_inline int NoteBegin(enum lagwatch_wait_kind kind, const struct call_begin* call) {
   struct lagwatch_wait_slot* slot = OwnSlot();
-  if (!slot || slot->home_kind != kind || slot->home_word != WordOf(kind, call)) return 0;
+  if (!slot) return 0;
+  slot->is_interrupted = 0;
+  if (slot->home_kind != kind || slot->home_word != WordOf(kind, call)) return 0;
   const __u64 now_ns = bpf_ktime_get_ns();
   const __u64 begin_ns = slot->turn >> 1;
   if (slot->turn != 0 && !(slot->turn & 1) && now_ns - begin_ns > LAGWATCH_LONG_NS) {
@@ -53,17 +64,30 @@ static __always_inline int NoteBegin(enum lagwatch_wait_kind kind, const struct 
   return 0;
 }
 
-static __always_inline int NoteEnd(void) {
+static __always_inline int NoteEnd(const struct call_end* call) {
   struct lagwatch_wait_slot* slot = OwnSlot();
-  if (slot && (slot->turn & 1)) slot->turn = bpf_ktime_get_ns() << 1;
+  if (!slot || !(slot->turn & 1)) return 0;
+  slot->is_interrupted = call->result == GOES_ON_LATER;
+  slot->turn = bpf_ktime_get_ns() << 1;
   return 0;
 }
+
+/* The time in between is no dispatch: the thread was stopped. */
+SEC("tracepoint/syscalls/sys_enter_restart_syscall")
+int Enter_restart_syscall(const struct call_begin* call) {
+  struct lagwatch_wait_slot* slot = OwnSlot();
+  (void)call;
+  if (slot && slot->is_interrupted) slot->turn = bpf_ktime_get_ns() << 1 | 1;
+  return 0;
+}
+SEC("tracepoint/syscalls/sys_exit_restart_syscall")
+int Exit_restart_syscall(const struct call_end* call) { return NoteEnd(call); }
 
 #define WAIT(kind, name)                                                            \
   SEC("tracepoint/syscalls/sys_enter_" #name)                                       \
   int Enter_##name(const struct call_begin* call) { return NoteBegin(kind, call); } \
   SEC("tracepoint/syscalls/sys_exit_" #name)                                        \
-  int Exit_##name(void* context) { return NoteEnd(); }
+  int Exit_##name(const struct call_end* call) { return NoteEnd(call); }
 
 WAIT(LAGWATCH_EPOLL_WAIT, epoll_pwait)
 WAIT(LAGWATCH_EPOLL_WAIT, epoll_pwait2)

@@ -29,6 +29,8 @@ struct lagwatch_wait_slot {
   long long home_word;
   /* Twice the time at which the thread entered the loop's wait, plus 1, or left it; 0: neither yet. */
   unsigned long long turn;
+  /* Whether the loop's wait was interrupted last so that it may go on, as restart_syscall. */
+  unsigned long long is_interrupted;
   unsigned long long long_count; /* of all long dispatches; the last ones are kept */
   struct lagwatch_long_dispatch kept[LAGWATCH_LONG_DISPATCHES];
 };

@@ -28,15 +28,13 @@ std::string ProgramOf() {
 
 OutsideWatch::OutsideWatch(const OutsideOptions& options)
     : options_(options),
+      pid_(base::WatchedPid()),
       program_(ProgramOf()),
-      begin_ns_(base::SystemClock().MonoNs()),
-      registry_(new watchdog::LoopRegistry),
-      windows_(WindowPings::Create(base::WatchedPid())) {
+      begin_ns_(base::SystemClock().MonoNs()) {
   scale_.Anchor(base::ReadTickPair(base::SystemClock()));
 }
 
-base::Result<std::unique_ptr<OutsideWatch>> OutsideWatch::Start(const MonitorOptions& monitor,
-                                                                const OutsideOptions& options) {
+base::Result<std::unique_ptr<OutsideWatch>> OutsideWatch::Look(const OutsideOptions& options) {
   std::unique_ptr<OutsideWatch> watch(new OutsideWatch(options));
   watch->FindThreads();
   if (watch->threads_.empty()) return base::Status(base::StatusCode::kNotFound, "it has ended");
@@ -46,38 +44,64 @@ base::Result<std::unique_ptr<OutsideWatch>> OutsideWatch::Start(const MonitorOpt
         "the kernel does not let this user look at it (another user's or a privileged process, "
         "or kernel.yama.ptrace_scope): try sudo");
   }
-  watch->monitor_ = LAGWATCH_TRY(Monitor::Start(monitor, watch->registry_.get()));
   return watch;
 }
 
+base::Status OutsideWatch::Report(const MonitorOptions& monitor) {
+  registry_ = std::make_unique<watchdog::LoopRegistry>();
+  windows_ = WindowPings::Create(pid_);
+  for (const auto& thread : threads_) SetWindowsOf(thread.get());
+  monitor_ = LAGWATCH_TRY(Monitor::Start(monitor, registry_.get()));
+  return {};
+}
+
 OutsideWatch::~OutsideWatch() {
-  for (const auto& thread : threads_) thread->SetLoop(nullptr);
+  for (const auto& thread : threads_) thread->SetLoop(nullptr, scale_);
   if (monitor_ != nullptr) Monitor::Stop(std::move(monitor_), watchdog::StopReason::kProcessEnds);
   static_cast<void>(registry_.release());  // a monitor that could not be stopped may still read it
 }
 
 bool OutsideWatch::Poll() {
   const int64_t now_ns = base::SystemClock().MonoNs();
-  if (now_ns - listed_ns_ >= kListIntervalNs) {
+  if (has_run_ && now_ns - listed_ns_ >= kListIntervalNs) {
     if (ProgramOf() != program_) return false;
+    has_run_ = false;
     FindThreads();
     scale_.Update(base::ReadTickPair(base::SystemClock()));
   }
+  is_active_ = false;
   std::erase_if(threads_, [&](const auto& thread) {
-    if (thread->Poll(scale_) != PolledThread::State::kGone) return false;
+    const bool is_gone = thread->Poll(scale_) == PolledThread::State::kGone;
+    has_run_ |= thread->has_run();
+    is_active_ |= thread->has_run() && (thread->is_in_wait() || HasLoop(*thread));
+    if (!is_gone) return false;
     watchdog::WatchedLoop* loop = thread->loop();
-    thread->SetLoop(nullptr);
+    thread->SetLoop(nullptr, scale_);
     if (loop != nullptr) registry_->Remove(loop);
     return true;
   });
-  ChooseLoops(now_ns);
-  watchdog::outside_looked_ns.store(now_ns, std::memory_order_release);  // after what it has found
+  if (monitor_ != nullptr) {
+    ChooseLoops(now_ns);
+    watchdog::outside_looked_ns.store(now_ns, std::memory_order_release);  // after what it has found
+  }
   return !threads_.empty();
 }
 
-size_t OutsideWatch::loop_count() const {
-  return static_cast<size_t>(
-      std::ranges::count_if(threads_, [](const auto& thread) { return thread->loop() != nullptr; }));
+template <typename Fits>
+bool OutsideWatch::HasWantedThread(Fits fits) const {
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  const bool is_main_watched = IsMainWatched();
+  return std::ranges::any_of(threads_, [&](const auto& thread) {
+    return fits(*thread) && HasLoop(*thread) && IsWanted(*thread, is_main_watched, now_ns);
+  });
+}
+
+bool OutsideWatch::has_loop() const {
+  return HasWantedThread([](const PolledThread&) { return true; });
+}
+
+bool OutsideWatch::is_suspicious() const {
+  return HasWantedThread([](const PolledThread& thread) { return thread.MayHang(); });
 }
 
 void OutsideWatch::FindThreads() {
@@ -86,15 +110,20 @@ void OutsideWatch::FindThreads() {
     const bool is_known =
         std::ranges::any_of(threads_, [&](const auto& thread) { return thread->tid() == tid; });
     if (is_known) return true;
-    threads_.push_back(std::make_unique<PolledThread>(tid, options_.takes_probable, options_.waits));
-    // A toolkit serves its windows on the main thread.
-    if (tid == base::WatchedPid()) threads_.back()->SetWindows(windows_.get(), options_.unanswered);
+    threads_.push_back(
+        std::make_unique<PolledThread>(tid, options_.takes_probable, options_.waits, &process_));
+    SetWindowsOf(threads_.back().get());
     return true;
   });
 }
 
+void OutsideWatch::SetWindowsOf(PolledThread* thread) const {
+  // A toolkit serves its windows on the main thread.
+  if (thread->tid() == pid_) thread->SetWindows(windows_.get(), options_.unanswered);
+}
+
 bool OutsideWatch::IsWanted(const PolledThread& thread, bool is_main_watched, int64_t now_ns) const {
-  const bool is_main = thread.tid() == base::WatchedPid();
+  const bool is_main = thread.tid() == pid_;
   if (options_.threads == "all") return true;
   if (options_.threads == "main") return is_main;
   if (options_.threads != "auto") return thread.Name() == options_.threads;
@@ -103,18 +132,22 @@ bool OutsideWatch::IsWanted(const PolledThread& thread, bool is_main_watched, in
 
 bool OutsideWatch::HasLoop(const PolledThread& thread) const {
   if (thread.has_home()) return true;
-  const bool is_chosen = options_.threads != "auto" || thread.tid() == base::WatchedPid();
+  const bool is_chosen = options_.threads != "auto" || thread.tid() == pid_;
   return options_.is_chosen && is_chosen && thread.has_usual_wait();
 }
 
+bool OutsideWatch::IsMainWatched() const {
+  return std::ranges::any_of(threads_,
+                             [&](const auto& thread) { return thread->tid() == pid_ && HasLoop(*thread); });
+}
+
 void OutsideWatch::ChooseLoops(int64_t now_ns) {
-  const bool is_main_watched = std::ranges::any_of(
-      threads_, [&](const auto& thread) { return thread->tid() == base::WatchedPid() && HasLoop(*thread); });
+  const bool is_main_watched = IsMainWatched();
   for (const auto& thread : threads_) {
     const bool is_wanted = HasLoop(*thread) && IsWanted(*thread, is_main_watched, now_ns);
     if (is_wanted == (thread->loop() != nullptr)) continue;
     watchdog::WatchedLoop* before = thread->loop();
-    thread->SetLoop(is_wanted ? registry_->Add(thread->Name().c_str(), thread->tid()) : nullptr);
+    thread->SetLoop(is_wanted ? registry_->Add(thread->Name().c_str(), thread->tid()) : nullptr, scale_);
     if (before != nullptr) registry_->Remove(before);
   }
 }

@@ -28,36 +28,54 @@ struct OutsideOptions {
   const UnansweredWindows* unanswered = nullptr;  // borrowed; null: no compositor says anything
 };
 
-// At most one in a process, of the process that base::WatchFromOutside() named. Context: background.
+// Of the process that is the watched one (base/process/watched_process.h) during all calls. One that only
+// looks, since Report() was not called yet, costs little, and there may be many of them in a process: it
+// learns the loops, and finds out when one may hang. A forked child goes on with a copy. Context: background.
 class OutsideWatch {
  public:
-  // Errors: those of Monitor::Start; kUnavailable if the process may not be looked at, with what would help.
-  static base::Result<std::unique_ptr<OutsideWatch>> Start(const MonitorOptions& monitor,
-                                                           const OutsideOptions& options);
+  // Errors: kNotFound; kUnavailable if the process may not be looked at, with what would help.
+  static base::Result<std::unique_ptr<OutsideWatch>> Look(const OutsideOptions& options);
+  // From now on hangs are reported, also one that is under way: at most one in a process does so. Errors:
+  // those of Monitor::Start.
+  base::Status Report(const MonitorOptions& monitor);
   // Ends the monitor: a hang that is under way ends here.
   ~OutsideWatch();
 
   // Looks at all threads once. Returns false if the process has ended or has become another program.
   bool Poll();
-  size_t loop_count() const;
-  const Monitor& monitor() const { return *monitor_; }
+  // Whether a thread that waits as loops do has run since the look before the last one.
+  bool is_active() const { return is_active_; }
+  // Whether a loop that is to be watched may hang.
+  bool is_suspicious() const;
+  // Of those that are to be watched.
+  bool has_loop() const;
+  // Null until Report().
+  const Monitor* monitor() const { return monitor_.get(); }
 
  private:
   explicit OutsideWatch(const OutsideOptions& options);
 
   void FindThreads();
+  void SetWindowsOf(PolledThread* thread) const;
   // Gives loops to the threads that are to be watched, and takes them from others.
   void ChooseLoops(int64_t now_ns);
   bool HasLoop(const PolledThread& thread) const;
+  bool IsMainWatched() const;
   bool IsWanted(const PolledThread& thread, bool is_main_watched, int64_t now_ns) const;
+  template <typename Fits>
+  bool HasWantedThread(Fits fits) const;
 
   OutsideOptions options_;
+  int32_t pid_;
   std::string program_;  // the file that it runs
   base::TickScale scale_;
   int64_t begin_ns_ = 0;
   int64_t listed_ns_ = 0;
-  std::unique_ptr<watchdog::LoopRegistry> registry_;
-  std::unique_ptr<WindowPings> windows_;  // of the process; null if it has none
+  bool has_run_ = true;  // since then; else there are the same threads, of the same program
+  bool is_active_ = true;
+  std::unique_ptr<watchdog::LoopRegistry> registry_;  // null until Report(), as the next one
+  std::unique_ptr<WindowPings> windows_;              // of the process; null if it has none
+  PolledThread::Process process_;
   std::vector<std::unique_ptr<PolledThread>> threads_;
   std::unique_ptr<Monitor> monitor_;
 };

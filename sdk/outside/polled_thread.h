@@ -8,8 +8,10 @@
 #include "base/owned_fd.h"
 #include "base/ticks.h"
 #include "policies/polled_dispatch.h"
+#include "sdk/outside/go_code.h"
 #include "sdk/outside/kernel_waits.h"
 #include "sdk/outside/return_counter.h"
+#include "sdk/outside/shared_waits.h"
 #include "sdk/outside/unanswered_windows.h"
 #include "sdk/outside/window_pings.h"
 #include "sdk/waits/wait_home.h"
@@ -28,18 +30,32 @@ class PolledThread {
     kHidden,  // the kernel does not let this process see where it sleeps
   };
 
+  // Of all threads of one process; borrowed.
+  struct Process {
+    GoCode go;
+    SharedWaits waits;
+  };
   // With `takes_probable`, see policies::PolledDispatch. `waits` is borrowed; null: the kernel records
   // nothing.
-  PolledThread(int32_t tid, bool takes_probable, const KernelWaits* waits);
+  PolledThread(int32_t tid, bool takes_probable, const KernelWaits* waits, Process* process);
+  ~PolledThread() { process_->waits.Set(tid_, -1); }
+  PolledThread(const PolledThread&) = delete;
+  PolledThread& operator=(const PolledThread&) = delete;
 
-  // Looks at it once.
+  // Looks at it once: one system call, if it has slept since the last look.
   State Poll(const base::TickScale& scale);
+  // Whether it has run since the look before the last one.
+  bool has_run() const { return has_run_; }
+  // Whether it waits as loops do.
+  bool is_in_wait() const { return is_in_wait_; }
+  // Whether it was perhaps not back in its loop's wait for a few looks, nor parked or stopped.
+  bool MayHang() const;
   // Whether its loop's wait is known by now.
   bool has_home() const { return home_.home_frame() != 0; }
   // Whether it may have a loop that waits for a single descriptor, which a client may do as well.
   bool has_usual_wait() const { return home_.HasUsualWait(watchdog::kFewWaits); }
-  // From now on its dispatches are those of `loop`; null: of none.
-  void SetLoop(watchdog::WatchedLoop* loop);
+  // From now on its dispatches are those of `loop`, also one that is under way; null: of none.
+  void SetLoop(watchdog::WatchedLoop* loop, const base::TickScale& scale);
   // From now on these windows are asked, by X11 or by their compositor, when nothing else proves that a
   // dispatch goes on. Borrowed; null: there are none.
   void SetWindows(WindowPings* windows, const UnansweredWindows* unanswered) {
@@ -59,14 +75,18 @@ class PolledThread {
     bool operator==(const Pauses&) const = default;
   };
 
-  bool IsContinuous(stack::ThreadActivity activity, const stack::BlockedThread& blocked, int64_t turns) const;
+  int64_t ReadTurns() const;
+  // Whether it has nothing to do, while another thread serves its loop.
+  bool IsParked(bool is_continuous) const;
+  void NoteAway(bool is_away, bool is_continuous);
   // Notes the wait that the thread is in, if it is another one than at the last look. Returns whether it is
   // the loop's.
-  bool NoteWait(stack::ThreadActivity activity, const stack::BlockedThread& blocked, bool is_continuous);
+  bool NoteWait(bool is_continuous);
+  void FollowLooks(bool is_at_home, bool is_continuous);
   Pauses ReadPauses() const;
   void Apply(policies::PolledDispatch::Action action);
   // To be called with each look that finds it in its loop's wait.
-  void NoteHomePlace(const stack::BlockedThread& blocked);
+  void NoteHomePlace();
   // Asks after some looks in a row that have proven nothing, and notes when a dispatch rests on the answer.
   void AskWindow(policies::PolledDispatch::Action action, const policies::PolledDispatch::Moment& moment);
   bool IsStopped() const;
@@ -78,6 +98,7 @@ class PolledThread {
 
   int32_t tid_;
   bool takes_probable_;
+  Process* process_;
   base::OwnedFd activity_file_;
   base::OwnedFd counters_file_;
   WaitHome home_;
@@ -90,11 +111,17 @@ class PolledThread {
   // At the last look.
   stack::ThreadActivity activity_ = stack::ThreadActivity::kRunning;
   stack::BlockedThread blocked_{};
-  int64_t turns_ = 0;
+  int64_t turns_ = -1;
+  bool has_run_ = true;
   bool is_in_wait_ = false;
+  bool is_parked_ = false;
   bool is_home_wait_ = false;
   Pauses pauses_;
   bool is_stopped_ = false;
+  int32_t home_epoll_ = -1;        // that its loop waits for; -1: none
+  uint32_t away_looks_ = 0;        // in a row
+  uint32_t sure_looks_ = 0;        // of these, the last ones between which it was certainly not back
+  int64_t away_since_ns_ = 0;      // CLOCK_MONOTONIC: since then certainly; 0: it is not
   ReturnCounter::Call home_call_;  // the loop's wait
   // A loop that waits in two ways has dispatches that the kernel does not see.
   static constexpr uint32_t kSureLooks = 5;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <linux/futex.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -59,6 +62,28 @@ WaitKey KeyOf(const BlockedThread& blocked) {
   return {LAGWATCH_POLL_WAIT, descriptor};
 }
 
+// For other threads or their own next piece of work, and not for a mutex of glibc's or Rust's: the values of
+// these say that a thread waits.
+bool IsParking(const BlockedThread& blocked) {
+  if (blocked.syscall_number != SYS_futex) return false;
+  const uint64_t command = blocked.arguments[1] & FUTEX_CMD_MASK;
+  const auto value = static_cast<uint32_t>(blocked.arguments[2]);
+  constexpr uint32_t kLockedWithWaiters = 2;
+  return (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) && value != kLockedWithWaiters &&
+         (value & FUTEX_WAITERS) == 0;
+}
+
+// A descriptor that is kept open, while there are enough others for all else that this process does: else
+// the file is opened for each look.
+base::OwnedFd Keep(int file) {
+  base::OwnedFd kept(file);
+  rlimit limit{};
+  const bool is_known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
+  constexpr rlim_t kMostKept = 1 << 16;
+  if (is_known && static_cast<rlim_t>(file) >= std::min(limit.rlim_cur / 2, kMostKept)) kept.Close();
+  return kept;
+}
+
 // The same moment in ticks.
 uint64_t TicksAt(int64_t mono_ns, const base::TickScale& scale) {
   const base::TickPair now = base::ReadTickPair(base::SystemClock());
@@ -67,46 +92,56 @@ uint64_t TicksAt(int64_t mono_ns, const base::TickScale& scale) {
 
 }  // namespace
 
-PolledThread::PolledThread(int32_t tid, bool takes_probable, const KernelWaits* waits)
+PolledThread::PolledThread(int32_t tid, bool takes_probable, const KernelWaits* waits, Process* process)
     : tid_(tid),
       takes_probable_(takes_probable),
-      activity_file_(stack::OpenThreadFile(tid, stack::ThreadFile::kActivity)),
-      counters_file_(stack::OpenThreadFile(tid, stack::ThreadFile::kCounters)),
+      process_(process),
+      activity_file_(Keep(stack::OpenThreadFile(tid, stack::ThreadFile::kActivity))),
+      counters_file_(Keep(stack::OpenThreadFile(tid, stack::ThreadFile::kCounters))),
       dispatch_(takes_probable),
       waits_(waits, tid) {}
 
 PolledThread::State PolledThread::Poll(const base::TickScale& scale) {
-  BlockedThread blocked{};
-  const ThreadActivity activity = stack::ReadThreadActivity(tid_, activity_file_.get(), &blocked);
-  if (activity == ThreadActivity::kGone) return State::kGone;
-  if (activity == ThreadActivity::kHidden) return State::kHidden;
-  const int64_t turns = stack::ReadTurns(counters_file_.get());
-  const bool is_continuous = IsContinuous(activity, blocked, turns);
-  const bool is_home_wait = NoteWait(activity, blocked, is_continuous);
-  activity_ = activity;
-  blocked_ = blocked;
+  // Its turns are read before all else: while their number stays, it is where the last look has found it.
+  const int64_t turns = ReadTurns();
+  const bool is_continuous = activity_ == ThreadActivity::kBlocked && turns == turns_ && turns >= 0;
+  has_run_ = !is_continuous;
+  if (has_run_) activity_ = stack::ReadThreadActivity(tid_, activity_file_.get(), &blocked_);
   turns_ = turns;
+  if (activity_ == ThreadActivity::kGone) return State::kGone;
+  if (activity_ == ThreadActivity::kHidden) return State::kHidden;
+  const bool is_home_wait = NoteWait(is_continuous);
+  is_parked_ = !is_home_wait && IsParked(is_continuous);
+  const bool has_waited = home_call_.return_address != 0;
+  const bool is_at_home = is_home_wait || is_parked_ || !has_waited;
+  if (is_at_home) is_stopped_ = false;
+  if (!is_at_home && !is_continuous) is_stopped_ = IsStopped();
+  NoteAway(!is_at_home && !is_stopped_, is_continuous);
   if (loop_ == nullptr) return State::kAlive;
-  if (is_home_wait) NoteHomePlace(blocked);
+  if (is_home_wait) NoteHomePlace();
   if (IsRecordedByKernel() && scale.is_known()) {
     FollowKernel(scale);
     returns_.Disarm();
     returns_.Rest();
     return State::kAlive;
   }
+  FollowLooks(is_at_home || is_stopped_, is_continuous);
+  return State::kAlive;
+}
 
-  PolledDispatch::Moment moment{.is_at_home = is_home_wait, .is_continuous = is_continuous};
-  if (!is_home_wait && !is_continuous) {
-    is_stopped_ = IsStopped();
+void PolledThread::FollowLooks(bool is_at_home, bool is_continuous) {
+  PolledDispatch::Moment moment{.is_at_home = is_at_home, .is_continuous = is_continuous};
+  if (!is_at_home && !is_continuous) {
     const Pauses pauses = ReadPauses();
     moment.has_paused = pauses != pauses_ || pauses.io_calls < 0;
     moment.returns = returns_.Read();
     pauses_ = pauses;
   }
-  moment.is_at_home |= !is_home_wait && is_stopped_;
   moment.has_unanswered_ping = HasUnansweredWindow();
   const PolledDispatch::Action action = dispatch_.Observe(moment);
   Apply(action);
+  const bool goes_on = action == PolledDispatch::Action::kNone;
+  if (!is_at_home) sure_looks_ = goes_on ? sure_looks_ + 1 : 1;
   AskWindow(action, moment);
   if (action != PolledDispatch::Action::kNone) returns_.Disarm();
   // If it cannot be armed, the next moment is without returns.
@@ -115,37 +150,78 @@ PolledThread::State PolledThread::Poll(const base::TickScale& scale) {
   } else if (!returns_.is_armed() && home_call_.return_address != 0) {
     returns_.Arm(home_call_);
   }
-  return State::kAlive;
 }
 
-bool PolledThread::IsContinuous(ThreadActivity activity, const BlockedThread& blocked, int64_t turns) const {
-  return activity == ThreadActivity::kBlocked && activity_ == ThreadActivity::kBlocked &&
-         blocked == blocked_ && turns == turns_ && turns >= 0;
+int64_t PolledThread::ReadTurns() const {
+  if (counters_file_) return stack::ReadTurns(counters_file_.get());
+  return stack::ReadTurns(base::OwnedFd(stack::OpenThreadFile(tid_, stack::ThreadFile::kCounters)).get());
 }
 
-bool PolledThread::NoteWait(ThreadActivity activity, const BlockedThread& blocked, bool is_continuous) {
-  if (is_continuous && is_in_wait_) return is_home_wait_;
+bool PolledThread::IsParked(bool is_continuous) const {
+  if (is_continuous && is_parked_) return true;
+  return home_epoll_ >= 0 && activity_ == ThreadActivity::kBlocked && IsParking(blocked_) &&
+         process_->waits.HasOther(tid_, home_epoll_);
+}
+
+void PolledThread::NoteAway(bool is_away, bool is_continuous) {
+  if (!is_away) {
+    away_looks_ = sure_looks_ = 0;
+    away_since_ns_ = 0;
+    return;
+  }
+  if (away_looks_++ == 0 || !is_continuous) away_since_ns_ = base::SystemClock().MonoNs();
+  if (loop_ != nullptr) return;  // FollowLooks() knows better
+  bool is_sure = is_continuous;
+  if (!is_continuous) {
+    const Pauses pauses = ReadPauses();
+    is_sure = away_looks_ > 1 && pauses.voluntary_switches == pauses_.voluntary_switches;
+    pauses_ = pauses;
+  }
+  sure_looks_ = is_sure ? sure_looks_ + 1 : 1;
+}
+
+bool PolledThread::MayHang() const {
+  constexpr uint32_t kSure = 2;
+  constexpr uint32_t kDoubtful = 5;  // it has slept in between, perhaps in its loop's wait
+  return sure_looks_ >= kSure || away_looks_ >= kDoubtful;
+}
+
+bool PolledThread::NoteWait(bool is_continuous) {
+  if (is_continuous) return is_home_wait_;
   // Its memory is another process's, which is copied in any case.
   if (is_in_wait_) home_.GoesOn(/*succeeded=*/false);
   is_in_wait_ = is_home_wait_ = false;
-  if (activity != ThreadActivity::kBlocked) return false;
-  const std::optional<WaitSet> set = SetOf(blocked);
+  std::optional<WaitSet> set;
+  if (activity_ == ThreadActivity::kBlocked) set = SetOf(blocked_);
+  if (set && process_->go.Holds(blocked_.program_counter)) set.reset();
+  process_->waits.Set(tid_, set && set->is_epoll() ? set->epoll() : -1);
   if (!set) return false;
   is_in_wait_ = true;
   is_home_wait_ =
-      home_.Serves({.set = *set, .site = blocked.program_counter, .frame = blocked.stack_pointer});
-  if (is_home_wait_)
-    home_call_ = {tid_, static_cast<uint64_t>(blocked.syscall_number), blocked.program_counter};
+      home_.Serves({.set = *set, .site = blocked_.program_counter, .frame = blocked_.stack_pointer});
+  if (is_home_wait_) {
+    home_call_ = {tid_, static_cast<uint64_t>(blocked_.syscall_number), blocked_.program_counter};
+    home_epoll_ = set->is_epoll() ? set->epoll() : -1;
+  }
   return is_home_wait_;
 }
 
-void PolledThread::SetLoop(watchdog::WatchedLoop* loop) {
+void PolledThread::SetLoop(watchdog::WatchedLoop* loop, const base::TickScale& scale) {
   Apply(PolledDispatch::Action::kEnd);
   loop_ = loop;
   home_looks_ = 0;
   is_recorded_under_way_ = false;
   dispatch_ = PolledDispatch(takes_probable_);
-  if (loop != nullptr) loop->is_inferred.store(true);
+  if (loop == nullptr) return;
+  loop->is_inferred.store(true);
+  if (away_since_ns_ == 0 || !scale.is_known()) return;
+  dispatch_.Observe({});
+  DescribeLoop();
+  // The next look proves a sleep. Other dispatches are known from now on, if returns are counted.
+  const bool sleeps = activity_ == ThreadActivity::kBlocked;
+  if (!sleeps && home_call_.return_address != 0) returns_.Arm(home_call_);
+  pauses_ = ReadPauses();
+  loop->probe.BeginAt("", TicksAt(sleeps ? away_since_ns_ : base::SystemClock().MonoNs(), scale));
 }
 
 void PolledThread::Apply(PolledDispatch::Action action) {
@@ -164,8 +240,8 @@ void PolledThread::DescribeLoop() {
   loop_->polled_descriptor.store(home_.only_descriptor(), std::memory_order_relaxed);
 }
 
-void PolledThread::NoteHomePlace(const BlockedThread& blocked) {
-  const WaitKey key = KeyOf(blocked);
+void PolledThread::NoteHomePlace() {
+  const WaitKey key = KeyOf(blocked_);
   if (key != recorded_home_) {
     recorded_home_ = key;
     waits_.SetHome(key);
@@ -222,6 +298,10 @@ void PolledThread::FollowKernel(const base::TickScale& scale) {
       continue;  // it was stopped
     }
     probe.EndAt(TicksAt(end_ns, scale));
+    is_recorded_under_way_ = false;
+  }
+  if (turn.is_home && is_recorded_under_way_) {  // it was stopped, and its wait goes on
+    probe.EndAt(TicksAt(turn.since_ns, scale));
     is_recorded_under_way_ = false;
   }
   const bool is_known = turn.since_ns <= recorded_begin_ns_;

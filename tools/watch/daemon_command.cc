@@ -5,6 +5,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <iostream>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "tools/commands.h"
+#include "tools/read/table.h"
 #include "tools/run/checks.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
@@ -38,14 +40,15 @@ base::Result<WatchRules> ReadRules(const DaemonCommand& command) {
     if (options->spool_directory.empty()) options->spool_directory = kSpoolDirectory;
   };
   complete(&rules->options);
-  for (WatchRule& rule : rules->rules) complete(&rule.settings.options);
+  for (WatchRule& rule : rules->rules) complete(&rule.settings->options);
   return rules;
 }
 
-void Complain(const std::string& message) { std::cerr << "lagwatchd: " << message << "\n"; }
+void Complain(const std::string& message) { std::cerr << "lagwatchd: " << Printable(message) << "\n"; }
 
 void ApplyRules(const WatchRules& rules, Watchers* watchers) {
-  for (const Target& target : FindAllTargets()) {
+  const auto is_known = [&](pid_t pid) { return watchers->IsWatched(pid); };
+  for (const Target& target : FindAllTargets(is_known)) {
     if (const WatchRule* rule = rules.Find(target)) watchers->Add(target, rule->settings);
   }
 }
@@ -84,8 +87,8 @@ int RunDaemon(const DaemonCommand& command) {
       Complain("reports stay in " + spool + ": " + status.message());
   }
   HandleWatchSignals(/*can_reload=*/true);
-  constexpr int64_t kSearchIntervalNs = 1 * base::kNsPerSecond;
-  Watchers watchers(rules->most_processes, command.is_quiet);
+  UseManyDescriptors();
+  Watchers watchers(WatchStart::kWhenInDoubt, rules->most_processes, command.is_quiet);
   if (rules->asks_kernel) {
     base::Status status = watchers.AskKernel();
     Complain(status.ok()
@@ -93,11 +96,14 @@ int RunDaemon(const DaemonCommand& command) {
                  : "loops are only looked at, without bpf: " + status.message());
   }
   watchers.SayHowReturnsAreCounted();
+  Regularly search(1 * base::kNsPerSecond);
   while (!IsAskedToEnd()) {
-    if (TakeReloadRequest()) Reload(command, &*rules, &watchers);
+    const bool is_reloaded = TakeReloadRequest();
+    if (is_reloaded) Reload(command, &*rules, &watchers);
     watchers.Reap();
-    ApplyRules(*rules, &watchers);
-    SleepNs(kSearchIntervalNs);
+    if (search.IsDue() || is_reloaded) ApplyRules(*rules, &watchers);
+    const int64_t look_ns = watchers.LookNs();
+    SleepNs(std::min(look_ns, search.UntilDueNs()));
   }
   watchers.EndAll();
   return 0;

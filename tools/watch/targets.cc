@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/process/proc_file.h"
 #include "base/text.h"
 #include "sdk/run/run_facts.h"
 #include "tools/process_files.h"
+#include "tools/read/table.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -29,10 +31,9 @@ std::string ProgramFileOf(pid_t pid) {
 }
 
 // Under which it was started, through a link perhaps; the kernel cuts long ones off.
-std::string NameOf(pid_t pid) {
+std::string NameOf(pid_t pid, const std::string& file) {
   constexpr size_t kMostInKernel = 15;
   const std::string name = CommandOf(pid);
-  const std::string file = ProgramFileOf(pid);
   return name.empty() || (name.size() == kMostInKernel && file.starts_with(name)) ? file : name;
 }
 
@@ -41,24 +42,25 @@ bool IsMine(pid_t pid) {
   return stat(ProcessFolder(pid).c_str(), &status) == 0 && status.st_uid == geteuid();
 }
 
+bool HasNoCommand(pid_t pid) { return LineIn(ProcessFolder(pid) / "cmdline").empty(); }
+
 bool IsKernelThread(pid_t pid) {
   std::error_code error;
-  return !fs::exists(ProcessFolder(pid) / "exe", error) && LineIn(ProcessFolder(pid) / "cmdline").empty();
+  return !fs::exists(ProcessFolder(pid) / "exe", error) && HasNoCommand(pid);
 }
 
 template <typename IsWanted>
-std::vector<Target> FindThoseThat(IsWanted is_wanted) {
+std::vector<Target> FindThoseThat(const IsKnown& is_known, IsWanted is_wanted) {
   std::vector<Target> targets;
-  std::error_code error;
   const std::string own_program = ProgramFileOf(getpid());
-  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
-    const auto pid = PidOf(entry.path().filename());
-    if (!pid || *pid == getpid() || !is_wanted(*pid)) continue;
-    if (IsKernelThread(*pid) || ProgramFileOf(*pid) == own_program) continue;
-    const auto start_ticks = sdk::ProcessStartTicks(static_cast<uint32_t>(*pid));
-    if (!start_ticks) continue;  // it has ended
-    targets.push_back({*pid, *start_ticks, NameOf(*pid)});
-  }
+  base::ForEachNumberIn("/proc", [&](int pid) {
+    if (pid == getpid() || is_known(pid)) return true;
+    const std::string program = ProgramFileOf(pid);
+    if (program == own_program || (program.empty() && HasNoCommand(pid)) || !is_wanted(pid)) return true;
+    const auto start_ticks = sdk::ProcessStartTicks(static_cast<uint32_t>(pid));
+    if (start_ticks) targets.push_back({pid, *start_ticks, NameOf(pid, program)});  // else it has ended
+    return true;
+  });
   return targets;
 }
 
@@ -96,16 +98,29 @@ bool IsNamed(pid_t pid, const std::string& word) {
   return ProgramFileOf(pid) == word || CommandOf(pid) == word.substr(0, 15);
 }
 
-std::vector<Target> FindTargets(const TargetChoice& choice) {
-  return FindThoseThat([&](pid_t pid) {
+std::vector<Target> FindTargets(const TargetChoice& choice, const IsKnown& is_known) {
+  return FindThoseThat(is_known, [&](pid_t pid) {
     if (choice.container && !choice.container->Holds(pid)) return false;
     return (choice.is_mine && IsMine(pid)) || (choice.container && choice.words.empty()) ||
            std::ranges::any_of(choice.words, [&](const auto& word) { return IsNamed(pid, word); });
   });
 }
 
-std::vector<Target> FindAllTargets() {
-  return FindThoseThat([](pid_t) { return true; });
+std::vector<Target> FindAllTargets(const IsKnown& is_known) {
+  return FindThoseThat(is_known, [](pid_t) { return true; });
+}
+
+std::string LabelOf(const Target& target) {
+  return Printable(target.name) + " (" + std::to_string(target.pid) + ")";
+}
+
+ReportQuota::Program ProgramOf(pid_t pid) {
+  struct stat file {};
+  if (stat((ProcessFolder(pid) / "exe").c_str(), &file) != 0) file = {};
+  const std::string users = StatusField(pid, "Uid");  // the real one comes first
+  return {.user = base::ParseNumber<uid_t>(users.substr(0, users.find('\t'))).value_or(0),
+          .device = file.st_dev,
+          .file = file.st_ino};
 }
 
 base::Status CheckTarget(pid_t pid) {

@@ -5,12 +5,14 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "tools/containers.h"
+#include "tools/watch/report_quota.h"
 
 namespace lagwatch::tools {
 
@@ -32,9 +34,16 @@ struct TargetChoice {
   bool IsOfIdsAlone() const;
 };
 
-// Those that are there now, without lagwatch's own and kernel threads.
-std::vector<Target> FindTargets(const TargetChoice& choice);
-std::vector<Target> FindAllTargets();
+// Those that are there now, without lagwatch's own and kernel threads; `is_known` says which need not be
+// looked at.
+using IsKnown = std::function<bool(pid_t)>;
+std::vector<Target> FindTargets(const TargetChoice& choice, const IsKnown& is_known);
+std::vector<Target> FindAllTargets(const IsKnown& is_known);
+
+// For people: its name, which the process chooses, and its id.
+std::string LabelOf(const Target& target);
+// The file that the process runs, and the user that has started it.
+ReportQuota::Program ProgramOf(pid_t pid);
 
 // Whether the process is what the word says, as in TargetChoice.
 bool IsNamed(pid_t pid, const std::string& word);

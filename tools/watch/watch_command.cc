@@ -4,11 +4,13 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,6 +19,7 @@
 #include "sdk/outside/unanswered_windows.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
+#include "tools/read/table.h"
 #include "tools/run/checks.h"
 #include "tools/run/preload.h"
 #include "tools/run/sidecar.h"
@@ -42,7 +45,7 @@ struct WatchCommand : WatchFlags {
   void FindContainerAgain() {
     constexpr int kSearchesUntilLook = 5;
     if (searches_++ == 0 && !is_quiet)
-      std::cerr << "lagwatch: the container '" << container
+      std::cerr << "lagwatch: the container '" << Printable(container)
                 << "' has ended; waiting until it is started again (Ctrl-C ends this)\n";
     if (searches_ % kSearchesUntilLook != 0) return;
     auto found = Container::Find(container);
@@ -58,7 +61,7 @@ struct WatchCommand : WatchFlags {
 constexpr int kUsage = 2;
 
 int RefuseWatch(const std::string& message) {
-  std::cerr << "lagwatch: watch: " << message << "\n";
+  std::cerr << "lagwatch: watch: " << Printable(message) << "\n";
   return kUsage;
 }
 
@@ -78,7 +81,20 @@ std::unique_ptr<CompositorService> HearCompositors(Watchers* watchers, bool is_q
   return std::move(*service);
 }
 
-int Watch(WatchCommand command) {
+// Finds those that are there now.
+void Search(WatchCommand* command, const std::shared_ptr<const WatchSettings>& settings, bool has_searched,
+            Watchers* watchers) {
+  const auto is_known = [&](pid_t pid) { return watchers->IsWatched(pid); };
+  const std::vector<Target> targets = FindTargets(command->choice, is_known);
+  const bool is_alone = targets.empty() && watchers->targets().empty();
+  if (is_alone && !has_searched && !command->is_quiet)
+    std::cerr << "lagwatch: nothing of that name runs yet; waiting for it (Ctrl-C ends this)\n";
+  if (is_alone && command->choice.container && command->choice.container->TakeEnd())
+    command->FindContainerAgain();
+  for (const Target& target : targets) watchers->Add(target, settings);
+}
+
+int RunWatch(WatchCommand command) {
   Options& options = command.options;
   if (command.choice.words.empty() && !command.choice.is_mine && command.container.empty())
     return RefuseWatch("say what to watch: a process id, a program's name, a unit, --container or --mine");
@@ -105,11 +121,13 @@ int Watch(WatchCommand command) {
   }
   HandleWatchSignals(/*can_reload=*/false);
 
-  constexpr int64_t kSearchIntervalNs = 1 * base::kNsPerSecond;
   const bool is_of_ids = command.choice.IsOfIdsAlone();
   command.settings.options = options;
   command.settings.is_chosen = !command.choice.is_mine;
-  Watchers watchers(command.most_processes, command.is_quiet);
+  if (command.choice.is_mine) UseManyDescriptors();
+  const auto settings = std::make_shared<const WatchSettings>(command.settings);
+  Watchers watchers(command.choice.is_mine ? WatchStart::kWhenInDoubt : WatchStart::kAtOnce,
+                    command.most_processes, command.is_quiet);
   if (command.asks_kernel) {
     if (base::Status status = watchers.AskKernel(); !status.ok())
       std::cerr << "lagwatch: loops are only looked at, without --bpf: " << status.message() << "\n";
@@ -118,22 +136,19 @@ int Watch(WatchCommand command) {
   const std::unique_ptr<CompositorService> compositors = HearCompositors(&watchers, command.is_quiet);
   bool has_searched = false;
   bool is_due = true;
+  Regularly search(1 * base::kNsPerSecond);
   while (!IsAskedToEnd()) {
-    if (is_due) {
-      const std::vector<Target> targets = FindTargets(command.choice);
-      if (targets.empty() && !has_searched && !command.is_quiet)
-        std::cerr << "lagwatch: nothing of that name runs yet; waiting for it (Ctrl-C ends this)\n";
-      if (targets.empty() && command.choice.container && command.choice.container->TakeEnd())
-        command.FindContainerAgain();
-      has_searched = true;
-      for (const Target& target : targets) watchers.Add(target, command.settings);
+    if (search.IsDue()) {
+      if (is_due) Search(&command, settings, std::exchange(has_searched, true), &watchers);
+      is_due = watchers.Reap() || !is_of_ids;
+      if (!is_due && watchers.running_count() == 0) break;
     }
-    is_due = watchers.Reap() || !is_of_ids;
-    if (!is_due && watchers.running_count() == 0) break;
+    const int64_t look_ns = watchers.LookNs();
+    const int64_t pause_ns = std::min(look_ns, search.UntilDueNs());
     if (compositors != nullptr) {
-      compositors->ServeFor(kSearchIntervalNs);
+      compositors->ServeFor(pause_ns);
     } else {
-      SleepNs(kSearchIntervalNs);
+      SleepNs(pause_ns);
     }
   }
   watchers.EndAll();
@@ -181,7 +196,7 @@ void AddWatchCommand(CLI::App* app, int* exit_code) {
       "Have the kernel record when a loop enters and leaves its wait: exact for short dispatches, "
       "too. Meanwhile each system call of the whole machine takes some 50 ns longer. Needs root");
   watch->add_flag("--quiet", command->is_quiet, "Print errors only");
-  watch->callback([command, exit_code] { *exit_code = Watch(*command); });
+  watch->callback([command, exit_code] { *exit_code = RunWatch(*command); });
 }
 
 }  // namespace lagwatch::tools

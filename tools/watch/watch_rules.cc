@@ -104,8 +104,8 @@ base::Result<WatchRule> ReadRule(const toml::table& table, Settings settings) {
       if (Status status = settings.Set(name, node); !status.ok()) return status;
     }
   }
-  rule.settings = settings.Make();
-  rule.settings.is_chosen = !rule.program.empty() || !rule.unit.empty();
+  rule.settings = std::make_shared<WatchSettings>(settings.Make());
+  rule.settings->is_chosen = !rule.program.empty() || !rule.unit.empty();
   rule.texts = settings.texts();
   rule.texts.insert(rule.texts.end(), conditions.begin(), conditions.end());
   return rule;
@@ -165,7 +165,7 @@ void WatchRules::KeepQuotasOf(const WatchRules& before) {
   for (WatchRule& rule : rules) {
     const auto same =
         std::ranges::find_if(before.rules, [&](const auto& other) { return rule.IsSameAs(other); });
-    if (same != before.rules.end()) rule.settings.quota = same->settings.quota;
+    if (same != before.rules.end()) rule.settings->quota = same->settings->quota;
   }
 }
 

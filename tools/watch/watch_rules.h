@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,8 @@ struct WatchRule {
   std::string user;  // a name or a number
   std::string unit;
   bool is_watched = true;
-  WatchSettings settings;
-  std::vector<std::string> texts;  // all that was said, by which rules are compared
+  std::shared_ptr<WatchSettings> settings;  // shared with those that are watched by it
+  std::vector<std::string> texts;           // all that was said, by which rules are compared
 
   bool Matches(const Target& target) const;
   bool IsSameAs(const WatchRule& other) const { return texts == other.texts; }

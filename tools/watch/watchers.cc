@@ -1,141 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/watch/watchers.h"
 
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <ctime>
-#include <filesystem>
 #include <iostream>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/process/watched_process.h"
-#include "sdk/monitor.h"
-#include "sdk/outside/outside_watch.h"
 #include "sdk/outside/return_counter.h"
-#include "sdk/report/program_facts.h"
 #include "sdk/run/run_facts.h"
 #include "tools/process_files.h"
+#include "tools/read/table.h"
 
 namespace lagwatch::tools {
 namespace {
 
-namespace fs = std::filesystem;
+// Loops are learnt from looks in a short time.
+constexpr int64_t kLearningNs = 3 * base::kNsPerSecond;
+constexpr int64_t kLongestIntervalNs = 1 * base::kNsPerSecond;
 
-volatile sig_atomic_t g_is_asked_to_end = 0;
-volatile sig_atomic_t g_is_asked_to_reload = 0;
-
-void AskToEnd(int) { g_is_asked_to_end = 1; }
-void AskToReload(int) { g_is_asked_to_reload = 1; }
-
-// Exit codes of a process that watches another one.
-enum WatcherExit : int { kWatcherEnded = 0, kWatcherBecameOther = 3, kWatcherCannot = 4 };
-
-// Five looks within the shortest dispatch that is reported: the thread may be back in its wait right after
-// one.
-int64_t IntervalNs(const WatchSettings& settings) {
-  constexpr int64_t kShortestNs = 10 * base::kNsPerMs;
-  const int64_t wanted_ns = settings.interval_ms * base::kNsPerMs;
-  return std::min(wanted_ns, std::max(kShortestNs, settings.options.threshold_ms * base::kNsPerMs / 5));
-}
-
-std::unique_ptr<sdk::OutsideWatch> StartOrExit(const sdk::MonitorOptions& monitor,
-                                               const sdk::OutsideOptions& outside, const std::string& label) {
-  auto watch = sdk::OutsideWatch::Start(monitor, outside);
-  if (watch.ok()) return std::move(*watch);
-  std::cerr << "lagwatch: " << label << " is not watched: " << watch.status().message() << "\n";
-  _exit(kWatcherCannot);
-}
-
-bool IsThere(pid_t pid) {
-  std::error_code error;
-  return !fs::read_symlink(ProcessFolder(pid) / "exe", error).empty();
-}
-
+int64_t NowNs() { return base::SystemClock().MonoNs(); }
 int64_t WallMs() { return base::SystemClock().WallMs(); }
 
-// Counts the reports of a watcher for its rule.
-class QuotaUse {
- public:
-  explicit QuotaUse(ReportQuota* quota) : quota_(quota) {}
-
-  // Whether there is to be no more on this day.
-  bool IsUsedUp(const sdk::OutsideWatch& watch) {
-    if (quota_ == nullptr) return false;
-    const uint64_t written = watch.monitor().watch_counters().reports.value();
-    if (written != written_) quota_->Add(written - std::exchange(written_, written), WallMs());
-    return quota_->IsUsedUp(WallMs());
-  }
-
- private:
-  ReportQuota* quota_;
-  uint64_t written_ = 0;
-};
-
-[[noreturn]] void BecomeWatcher(const Target& target, pid_t parent, const WatchSettings& settings,
-                                const sdk::KernelWaits* waits, const sdk::UnansweredWindows* unanswered) {
-  signal(SIGHUP, SIG_IGN);  // its settings do not change
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(kWatcherEnded);  // it has ended before it could say so
-  const std::string label = target.name + " (" + std::to_string(target.pid) + ")";
-  base::WatchFromOutside(target.pid);
-  const sdk::OutsideOptions outside{.interval_ns = IntervalNs(settings),
-                                    .threads = settings.threads,
-                                    .takes_probable = settings.takes_probable,
-                                    .is_chosen = settings.is_chosen,
-                                    .waits = waits,
-                                    .unanswered = unanswered};
-  sdk::MonitorOptions monitor = sdk::ToMonitorOptions(settings.options);
-  if (monitor.app.empty()) monitor.app = target.name;
-  monitor.is_sent = !settings.options.endpoint.empty();
-  if (const std::string unit = UnitOf(target.pid); !unit.empty())
-    sdk::ProcessWords().values.Set("unit", unit.c_str());
-  auto watch = StartOrExit(monitor, outside, label);
-  QuotaUse quota(settings.quota.get());
-  bool goes_on = true;
-  int64_t next_ns = base::SystemClock().MonoNs();
-  while (g_is_asked_to_end == 0 && (goes_on = watch->Poll())) {
-    if (quota.IsUsedUp(*watch)) {
-      std::cerr << "lagwatch: " << label
-                << " is not watched until tomorrow (UTC): its rule's quota is used up\n";
-      break;
-    }
-    next_ns = std::max(next_ns + outside.interval_ns, base::SystemClock().MonoNs());
-    SleepNs(next_ns - base::SystemClock().MonoNs());
-  }
-  const bool is_there = IsThere(target.pid);
-  watch.reset();
-  _exit(!goes_on && is_there ? kWatcherBecameOther : kWatcherEnded);
-}
-
 }  // namespace
-
-void HandleWatchSignals(bool can_reload) {
-  struct sigaction action {};
-  action.sa_handler = &AskToEnd;
-  for (int signal_number : {SIGINT, SIGTERM}) sigaction(signal_number, &action, nullptr);
-  if (can_reload) action.sa_handler = &AskToReload;
-  sigaction(SIGHUP, &action, nullptr);
-}
-
-bool IsAskedToEnd() { return g_is_asked_to_end != 0; }
-
-bool TakeReloadRequest() {
-  const bool is_asked = g_is_asked_to_reload != 0;
-  if (is_asked) g_is_asked_to_reload = 0;
-  return is_asked;
-}
-
-void SleepNs(int64_t ns) {
-  const timespec time{.tv_sec = ns / base::kNsPerSecond, .tv_nsec = ns % base::kNsPerSecond};
-  nanosleep(&time, nullptr);
-}
 
 base::Status Watchers::AskKernel() {
   kernel_waits_ = LAGWATCH_TRY(sdk::KernelWaits::Load());
@@ -157,33 +48,147 @@ void Watchers::SayHowReturnsAreCounted() const {
   }
 }
 
-void Watchers::Add(const Target& target, const WatchSettings& settings) {
-  const bool is_known =
-      std::ranges::any_of(watched_, [&](const Watched& watched) { return watched.target.IsSameAs(target); });
-  if (is_known || (settings.quota != nullptr && settings.quota->IsUsedUp(WallMs()))) return;
+void Watchers::Add(const Target& target, std::shared_ptr<const WatchSettings> settings) {
+  const auto known = watched_.find(target.pid);
+  if (known != watched_.end() && known->second.target.IsSameAs(target)) return;
+  if (known != watched_.end()) EndWatcher(&known->second);
+  watched_.erase(target.pid);
+  Watched watched{.target = target, .settings = std::move(settings), .program = ProgramOf(target.pid)};
+  if (watched.settings->quota != nullptr) {
+    watched.reports = watched.settings->quota->CountOf(watched.program, WallMs());
+    if (watched.reports->IsUsedUp(WallMs())) return;
+  }
   if (HasWatchdog(target.pid)) {
     Say(target, "has a watchdog of its own");
-    watched_.push_back({target, 0});
+  } else if (start_ == WatchStart::kAtOnce && !TakePlace(watched)) {
     return;
+  } else if (BeginLooks(&watched)) {
+    Say(target, "is watched from outside");
+    if (start_ == WatchStart::kAtOnce) Start(&watched);
   }
-  if (running_count() >= most_) {
-    if (!std::exchange(has_said_full_, true))
-      std::cerr << "lagwatch: more than " << most_ << " processes: see most-processes\n";
+  watched_.emplace(target.pid, std::move(watched));
+}
+
+sdk::OutsideOptions Watchers::OptionsOf(const WatchSettings& settings) const {
+  return {.interval_ns = settings.IntervalNs(),
+          .threads = settings.threads,
+          .takes_probable = settings.takes_probable,
+          .is_chosen = settings.is_chosen,
+          .waits = kernel_waits_.get(),
+          .unanswered = unanswered_.get()};
+}
+
+bool Watchers::BeginLooks(Watched* watched) {
+  const base::ScopedPeerProcess process(watched->target.pid);
+  auto looks = sdk::OutsideWatch::Look(OptionsOf(*watched->settings));
+  if (!looks.ok()) {
+    // Many processes end before they are looked at.
+    const bool has_ended = looks.status().code() == base::StatusCode::kNotFound;
+    if (has_ended && start_ == WatchStart::kWhenInDoubt) return false;
+    std::cerr << "lagwatch: " << LabelOf(watched->target)
+              << " is not watched: " << Printable(looks.status().message()) << "\n";
+    has_failed_ = true;
+    return false;
+  }
+  watched->looks = std::move(*looks);
+  watched->begin_ns = watched->next_ns = NowNs();
+  watched->interval_ns = watched->settings->IntervalNs();
+  return true;
+}
+
+int64_t Watchers::LookNs() {
+  const int64_t now_ns = NowNs();
+  int64_t next_ns = now_ns + kLongestIntervalNs;
+  for (auto at = watched_.begin(); at != watched_.end();) {
+    Watched& watched = at->second;
+    const bool is_looked_at = watched.looks != nullptr && watched.watcher == 0;
+    if (is_looked_at && watched.next_ns <= now_ns && !LookAt(&watched, now_ns)) {
+      at = watched_.erase(at);
+      continue;
+    }
+    if (is_looked_at && watched.watcher == 0) next_ns = std::min(next_ns, watched.next_ns);
+    ++at;
+  }
+  return std::max<int64_t>(next_ns - NowNs(), 0);
+}
+
+bool Watchers::LookAt(Watched* watched, int64_t now_ns) {
+  bool has_loop = false;
+  bool needs_watcher = false;
+  {
+    const base::ScopedPeerProcess process(watched->target.pid);
+    if (!watched->looks->Poll()) return false;
+    has_loop = watched->looks->has_loop();
+    // The kernel records the loops of watchers only.
+    needs_watcher = watched->looks->is_suspicious() || (kernel_waits_ != nullptr && has_loop);
+  }
+  if (needs_watcher && TakePlace(*watched)) {
+    Start(watched);
+    return true;
+  }
+  const int64_t shortest_ns = watched->settings->IntervalNs();
+  const int64_t threshold_ns = watched->settings->options.threshold_ms * base::kNsPerMs;
+  const int64_t longest_ns =
+      has_loop ? std::clamp(threshold_ns / 2, shortest_ns, kLongestIntervalNs) : kLongestIntervalNs;
+  const bool is_idle = !watched->looks->is_active() && now_ns - watched->begin_ns > kLearningNs;
+  watched->interval_ns = is_idle ? std::min(2 * watched->interval_ns, longest_ns) : shortest_ns;
+  // Many at the same time: this process wakes up once for them.
+  watched->next_ns = (now_ns + watched->interval_ns) / shortest_ns * shortest_ns;
+  if (watched->next_ns <= now_ns) watched->next_ns += shortest_ns;
+  return true;
+}
+
+bool Watchers::TakePlace(const Watched& watched) {
+  if (running_count() < most_) return true;
+  if (!std::exchange(has_said_full_, true))
+    std::cerr << "lagwatch: more than " << most_ << " processes: see most-processes\n";
+  Watched* newest = nullptr;
+  size_t most = CountOf(watched.program.user) + 1;
+  for (auto& [pid, other] : watched_) {
+    const size_t count = other.watcher == 0 ? 0 : CountOf(other.program.user);
+    if (count > most || (newest != nullptr && count == most && other.next_ns > newest->next_ns)) {
+      newest = &other;
+      most = count;
+    }
+  }
+  if (newest == nullptr) return false;
+  EndWatcher(newest);
+  return true;
+}
+
+size_t Watchers::CountOf(uid_t user) const {
+  return static_cast<size_t>(std::ranges::count_if(
+      watched_, [&](const auto& one) { return one.second.watcher != 0 && one.second.program.user == user; }));
+}
+
+void Watchers::Start(Watched* watched) {
+  if (sdk::ProcessStartTicks(static_cast<uint32_t>(watched->target.pid)) != watched->target.start_ticks)
     return;
+  WatcherTask task{.target = &watched->target,
+                   .settings = watched->settings.get(),
+                   .reports = watched->reports.get(),
+                   .watch = std::move(watched->looks),
+                   .ends_when_calm = start_ == WatchStart::kWhenInDoubt && kernel_waits_ == nullptr};
+  const pid_t watcher = StartWatcher(&task);
+  if (watcher > 0) watched->watcher = watcher;
+  if (watcher < 0) Say(watched->target, "is not watched: no process could be started");
+  watched->next_ns = NowNs();
+  if (start_ == WatchStart::kWhenInDoubt) watched->looks = std::move(task.watch);
+}
+
+void Watchers::EndWatcher(Watched* watched) {
+  if (watched->watcher == 0) return;
+  kill(watched->watcher, SIGTERM);
+  while (waitpid(watched->watcher, nullptr, 0) < 0 && errno == EINTR) {
   }
-  Start(target, settings);
+  watched->watcher = 0;
 }
 
 void Watchers::Remove(const Target& target) {
-  const auto found =
-      std::ranges::find_if(watched_, [&](const Watched& watched) { return watched.target.IsSameAs(target); });
-  if (found == watched_.end()) return;
-  if (found->watcher != 0) {
-    kill(found->watcher, SIGTERM);
-    while (waitpid(found->watcher, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    Say(target, "is no longer watched");
-  }
+  const auto found = watched_.find(target.pid);
+  if (found == watched_.end() || !found->second.target.IsSameAs(target)) return;
+  if (found->second.watcher != 0 || found->second.looks != nullptr) Say(target, "is no longer watched");
+  EndWatcher(&found->second);
   watched_.erase(found);
 }
 
@@ -191,51 +196,50 @@ bool Watchers::Reap() {
   int status = 0;
   bool is_other = false;
   for (pid_t watcher; (watcher = waitpid(-1, &status, WNOHANG)) > 0;) {
-    const auto found = std::ranges::find(watched_, watcher, &Watched::watcher);
+    const auto found =
+        std::ranges::find_if(watched_, [&](const auto& one) { return one.second.watcher == watcher; });
     if (found == watched_.end()) continue;
-    found->watcher = 0;
+    Watched& watched = found->second;
+    watched.watcher = 0;
     const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : kWatcherCannot;
     has_failed_ |= exit == kWatcherCannot;
-    if (exit == kWatcherCannot) continue;
-    watched_.erase(found);
     is_other |= exit == kWatcherBecameOther;
+    if (exit == kWatcherCannot) watched.looks = nullptr;
+    if (exit == kWatcherEnded || exit == kWatcherBecameOther) watched_.erase(found);
   }
-  std::erase_if(watched_, [](const Watched& watched) {
-    const auto pid = static_cast<uint32_t>(watched.target.pid);
-    return watched.watcher == 0 && sdk::ProcessStartTicks(pid) != watched.target.start_ticks;
+  std::erase_if(watched_, [&](const auto& one) {
+    const Target& target = one.second.target;
+    return !IsWatched(target.pid) &&
+           sdk::ProcessStartTicks(static_cast<uint32_t>(target.pid)) != target.start_ticks;
   });
   return is_other;
 }
 
+bool Watchers::IsWatched(pid_t pid) const {
+  const auto found = watched_.find(pid);
+  return found != watched_.end() && (found->second.watcher != 0 || found->second.looks != nullptr);
+}
+
 std::vector<Target> Watchers::targets() const {
   std::vector<Target> targets;
-  for (const Watched& watched : watched_) targets.push_back(watched.target);
+  for (const auto& [pid, watched] : watched_) targets.push_back(watched.target);
   return targets;
 }
 
 size_t Watchers::running_count() const {
   return static_cast<size_t>(
-      std::ranges::count_if(watched_, [](const Watched& watched) { return watched.watcher != 0; }));
+      std::ranges::count_if(watched_, [](const auto& one) { return one.second.watcher != 0; }));
 }
 
 void Watchers::EndAll() {
-  for (const Watched& watched : watched_)
+  for (const auto& [pid, watched] : watched_)
     if (watched.watcher != 0) kill(watched.watcher, SIGTERM);
   while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
   }
 }
 
 void Watchers::Say(const Target& target, const char* text) const {
-  if (!is_quiet_) std::cerr << "lagwatch: " << target.name << " (" << target.pid << ") " << text << "\n";
-}
-
-void Watchers::Start(const Target& target, const WatchSettings& settings) {
-  const pid_t parent = getpid();
-  const pid_t watcher = fork();
-  if (watcher == 0) BecomeWatcher(target, parent, settings, kernel_waits_.get(), unanswered_.get());
-  if (watcher < 0) return Say(target, "is not watched: no process could be started");
-  watched_.push_back({target, watcher});
-  Say(target, "is watched from outside");
+  if (!is_quiet_) std::cerr << "lagwatch: " << LabelOf(target) << " " << text << "\n";
 }
 
 }  // namespace lagwatch::tools

@@ -1,40 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that watch other ones from outside, one for each: a fault that one target brings about harms
-// no other's watcher. Context: background.
+// The programs that are watched from outside. Either each has a process that watches it from the beginning;
+// or, for many programs, this process looks at all of them, and starts a watcher for one whose loop may hang
+// (docs/design/outside.md). Context: background.
 #pragma once
 
-#include <lagwatch/options.h>
 #include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "sdk/outside/kernel_waits.h"
+#include "sdk/outside/outside_watch.h"
 #include "sdk/outside/unanswered_windows.h"
 #include "tools/watch/report_quota.h"
 #include "tools/watch/targets.h"
+#include "tools/watch/watcher_process.h"
 
 namespace lagwatch::tools {
 
-struct WatchSettings {
-  Options options;
-  std::string threads = "auto";
-  uint32_t interval_ms = 100;
-  bool takes_probable = false;
-  std::shared_ptr<ReportQuota> quota;  // null: none
-  bool is_chosen = false;              // the program was named: see sdk::OutsideOptions
+enum class WatchStart : uint8_t {
+  kAtOnce,       // a watcher for each target
+  kWhenInDoubt,  // looks at targets, and starts a watcher when one needs it
 };
 
 // Thread safety: one thread's.
 class Watchers {
  public:
-  // At most `most` processes are watched. A quiet one prints errors only.
-  Watchers(uint32_t most, bool is_quiet) : most_(most), is_quiet_(is_quiet) {}
+  // At most `most` watchers run at a time. A quiet one prints errors only.
+  Watchers(WatchStart start, uint32_t most, bool is_quiet)
+      : start_(start), most_(most), is_quiet_(is_quiet) {}
 
   void set_most(uint32_t most) { most_ = most; }
   // From now on watchers go by what the kernel records of loops (`--bpf`), too. Errors: what is missing for
@@ -46,15 +45,18 @@ class Watchers {
   void SetUnansweredWindows(std::shared_ptr<const sdk::UnansweredWindows> windows) {
     unanswered_ = std::move(windows);
   }
-  // Has a process watch `target`, unless one does already, or it has a watchdog of its own, or its rule has
-  // had its reports of the day.
-  void Add(const Target& target, const WatchSettings& settings);
+  // From now on `target` is watched, unless it is already, or it has a watchdog of its own, or has had its
+  // rule's reports of the day.
+  void Add(const Target& target, std::shared_ptr<const WatchSettings> settings);
   // Ends the watching of a target that is no longer wanted, if there is any.
   void Remove(const Target& target);
-  // Takes notice of those that have ended. Returns whether a target has become another program, which is to
-  // be added again if it is wanted.
+  // Looks at the targets whose turn it is. Returns the time until the next one's, a second at most.
+  int64_t LookNs();
+  // Takes notice of watchers that have ended. Returns whether a target has become another program, which is
+  // to be added again if it is wanted.
   bool Reap();
-  // Those that are watched now.
+  // Whether the process is a target that lives: it need not be looked for.
+  bool IsWatched(pid_t pid) const;
   std::vector<Target> targets() const;
   size_t running_count() const;
   // Whether one could not watch its target.
@@ -65,28 +67,36 @@ class Watchers {
  private:
   struct Watched {
     Target target;
-    pid_t watcher;  // 0: none, and there will be none
+    std::shared_ptr<const WatchSettings> settings;
+    ReportQuota::Program program;
+    std::shared_ptr<ReportCount> reports = nullptr;      // null: there is no quota
+    pid_t watcher = 0;                                   // 0: none runs
+    std::unique_ptr<sdk::OutsideWatch> looks = nullptr;  // null: it is not looked at here
+    int64_t begin_ns = 0;                                // CLOCK_MONOTONIC
+    int64_t interval_ns = 0;
+    int64_t next_ns = 0;
   };
 
   void Say(const Target& target, const char* text) const;
-  void Start(const Target& target, const WatchSettings& settings);
+  sdk::OutsideOptions OptionsOf(const WatchSettings& settings) const;
+  // False if it cannot be watched.
+  bool BeginLooks(Watched* watched);
+  // False if the target has ended.
+  bool LookAt(Watched* watched, int64_t now_ns);
+  // Finds a place for a watcher: a user with more than their share gives one up.
+  bool TakePlace(const Watched& watched);
+  size_t CountOf(uid_t user) const;
+  void Start(Watched* watched);
+  static void EndWatcher(Watched* watched);
 
+  WatchStart start_;
   uint32_t most_;
   bool is_quiet_;
-  std::vector<Watched> watched_;
+  std::map<pid_t, Watched> watched_;
   std::unique_ptr<sdk::KernelWaits> kernel_waits_;
   std::shared_ptr<const sdk::UnansweredWindows> unanswered_;
   bool has_failed_ = false;
   bool has_said_full_ = false;
 };
-
-// Lets SIGINT, SIGTERM and SIGHUP ask this process and its watchers to end; where it `can_reload`, SIGHUP
-// asks it to read its settings again.
-void HandleWatchSignals(bool can_reload);
-bool IsAskedToEnd();
-// Whether SIGHUP has come since the last call.
-bool TakeReloadRequest();
-// Until a signal comes.
-void SleepNs(int64_t ns);
 
 }  // namespace lagwatch::tools

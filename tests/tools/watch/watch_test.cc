@@ -160,6 +160,30 @@ TEST_F(WatchTest, ReportsNoProgramThatWasStopped) {
   EXPECT_EQ(ReportsOf("stopped").size(), 0u);
 }
 
+void Interrupt(Process& program) {
+  kill(program.pid(), SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  kill(program.pid(), SIGCONT);
+}
+
+// Its wait goes on as restart_syscall.
+TEST_F(WatchTest, ReportsNoWaitThatGoesOnAfterAnInterruption) {
+  while_running_ = [](Process& program) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    Interrupt(program);
+  };
+  EXPECT_EQ(ReportsOf("interrupted").size(), 0u);
+}
+
+TEST_F(WatchTest, ReportsNoThreadThatIsParkedWhileAnotherServesItsLoop) {
+  EXPECT_EQ(Reports({LAGWATCH_WATCHED_SHARED_PROGRAM, "pool"}, {"--threads", "all"}).size(), 0u);
+}
+
+// Its goroutines go on in other threads.
+TEST_F(WatchTest, TakesNoThreadOfGoForALoop) {
+  EXPECT_EQ(Reports({LAGWATCH_WATCHED_GO_PROGRAM, "sleeps"}, {"--threads", "all"}).size(), 0u);
+}
+
 // "docker pause" does so, in the middle of a dispatch of 1.2 s.
 TEST_F(WatchTest, ReportsNoProgramThatAControlGroupHasFrozen) {
   const testing::ScopedControlGroup group("freezer", "lagwatch-test-" + std::to_string(getpid()));
@@ -240,6 +264,15 @@ TEST_F(WatchByKernelTest, ReportsNoProgramThatWasStopped) {
     kill(program.pid(), SIGCONT);
   };
   const std::vector<json> reports = ReportsByKernel("stopped");
+  EXPECT_EQ(reports.size(), 0u) << json(reports).dump(1);
+}
+
+TEST_F(WatchByKernelTest, ReportsNoWaitThatGoesOnAfterAnInterruption) {
+  while_running_ = [](Process& program) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3000));
+    Interrupt(program);
+  };
+  const std::vector<json> reports = ReportsByKernel("interrupted");
   EXPECT_EQ(reports.size(), 0u) << json(reports).dump(1);
 }
 

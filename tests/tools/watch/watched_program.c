@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with a loop; statically linked, nothing can be preloaded into it.
 //
-// Usage: watched_program SCENE [SECONDS]. Its loop is idle for so long (default: 1), then comes the scene,
+// Usage: watched_program SCENE [SECONDS [LENGTH]]. Its loop is idle for so long (default: 1), then comes the scene,
 // after which it prints "done" and ends:
-//   sleeps      a handler sleeps for 1.2 s
+//   sleeps      a handler sleeps for LENGTH (default: 1.2 s)
 //   computes    a handler computes for 1.2 s
 //   single      the loop waits for one descriptor alone (for 2.5 s); a handler waits 1.2 s for a child
 //   pauses      a handler computes and sleeps in turns for 1.6 s
@@ -17,6 +17,9 @@
 //   worker      the loop is a thread's of that name; its handler sleeps for 1.2 s
 //   short       the loop waits for 1.5 s more; ten handlers compute for 100 ms each, and print the time in ms
 //   stopped     the program stops itself until it is continued
+//   interrupted the loop is idle for 3 s in one wait, which the test interrupts
+//   pool        two threads serve an epoll in turns of 0.9 s, in which the other one is parked
+// Built with LAGWATCH_GO_NOTE it looks like a program in Go.
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
@@ -24,11 +27,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifdef LAGWATCH_GO_NOTE
+__asm__(".pushsection .note.go.buildid,\"a\",%note\n.balign 4\n.long 4, 4, 4\n.ascii \"Go\\0\\0test\"\n.popsection");
+#endif
 
 static volatile unsigned long turns;
 static int loop_pipe[2];
@@ -189,6 +197,48 @@ static void* RunWorker(void* unused) {
   return NULL;
 }
 
+static void RunInterrupted(void) {
+  struct pollfd waited[2] = {{.fd = loop_pipe[0], .events = POLLIN}, {.fd = STDIN_FILENO, .events = 0}};
+  poll(waited, loop_descriptors, 3000);
+}
+
+static struct {
+  pthread_mutex_t mutex;
+  pthread_cond_t is_free;
+  int is_served;
+  int epoll;
+} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, -1};
+
+static __attribute__((noinline)) void ParkUntilFree(void) {
+  pthread_mutex_lock(&pool.mutex);
+  while (pool.is_served) pthread_cond_wait(&pool.is_free, &pool.mutex);
+  pool.is_served = 1;
+  pthread_mutex_unlock(&pool.mutex);
+}
+
+static void* ServePool(void* unused) {
+  (void)unused;
+  for (int turn = 0; turn < 3; ++turn) {
+    ParkUntilFree();
+    struct epoll_event event;
+    for (int i = 0; i < 45; ++i) epoll_wait(pool.epoll, &event, 1, 20);
+    pthread_mutex_lock(&pool.mutex);
+    pool.is_served = 0;
+    pthread_cond_signal(&pool.is_free);
+    pthread_mutex_unlock(&pool.mutex);
+    usleep(1000);
+  }
+  return NULL;
+}
+
+static void RunPool(void) {
+  pthread_t other;
+  pool.epoll = epoll_create1(0);
+  if (pthread_create(&other, NULL, ServePool, NULL) != 0) exit(2);
+  ServePool(NULL);
+  pthread_join(other, NULL);
+}
+
 int main(int argc, char** argv) {
   if (argc < 2 || pipe(loop_pipe) != 0 || pipe(answer_pipe) != 0) return 2;
   const int asks = strcmp(argv[1], "asks") == 0;
@@ -201,9 +251,14 @@ int main(int argc, char** argv) {
     return 0;
   }
   const char* scene = argv[1];
+  if (strcmp(scene, "pool") == 0) {
+    RunPool();
+    printf("done\n");
+    return 0;
+  }
   if (strcmp(scene, "single") == 0) loop_descriptors = 1;
   RunLoop(argc > 2 ? atof(argv[2]) : loop_descriptors == 1 ? 2.5 : 1.0);
-  if (strcmp(scene, "sleeps") == 0) SleepInHandler(1.2);
+  if (strcmp(scene, "sleeps") == 0) SleepInHandler(argc > 3 ? atof(argv[3]) : 1.2);
   if (strcmp(scene, "computes") == 0) ComputeInHandler(1.2);
   if (strcmp(scene, "pauses") == 0) PauseInHandler(1.6);
   if (strcmp(scene, "rests") == 0) RestInHandler();
@@ -216,6 +271,7 @@ int main(int argc, char** argv) {
   if (strcmp(scene, "short") == 0) RunShort();
   if (strcmp(scene, "calm") == 0) RunLoop(1.0);
   if (strcmp(scene, "stopped") == 0) raise(SIGSTOP);
+  if (strcmp(scene, "interrupted") == 0) RunInterrupted();
   RunLoop(0.5);
   printf("done\n");
   return 0;
