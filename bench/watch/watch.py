@@ -9,7 +9,10 @@ object:
   busy_wait_added_ns   by so much a wait of a loop that never sleeps is longer while it is watched without --bpf; busy_call_added_ns: any
                        other system call meanwhile
   freezes, found       freezes of 1.5 s of real programs (`programs`), and those of them with a report of their own
-  false, minutes       reports of programs under load that never froze, in so many minutes; saturated loops are among them
+  daemon_cpu_pct_350_idle, daemon_rss_mib_350_idle  the same of lagwatchd, and its memory (what it shares with its watchers counts once), with 350
+                       processes of which 150 have no loop, 100 wait in one for ever, and 100 wake up in theirs once a second
+  false, minutes       reports of programs under load that never froze, in so many minutes; saturated loops are among them, a server in Go, and
+                       programs that are stopped and continued all the time; `load` is the machine's load at the end
 """
 import argparse
 import contextlib
@@ -64,6 +67,54 @@ def measure_cpu(lagwatch, work):
     program.kill()
     program.wait()
     return round(pct, 2)
+
+
+IDLE = """
+import os, select, sys
+loop = select.poll()
+for _ in range(2):
+    loop.register(os.pipe()[0], select.POLLIN)
+while True:
+    loop.poll(int(sys.argv[1]))
+"""
+
+
+def cpu_ticks(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12]), int(fields[1])
+
+
+def measure_daemon(bin_folder, work):
+    """The processor time of lagwatchd and its watchers, in percent, and their memory in MiB."""
+    commands = [["sleep", "1000"]] * 150 + [["/usr/bin/python3", "-c", IDLE, "-1"]] * 100 + [["/usr/bin/python3", "-c", IDLE, "1000"]] * 100
+    idle = [subprocess.Popen(command, start_new_session=True) for command in commands]
+    time.sleep(20)  # they start
+    (work / "watch.toml").write_text(f"spool_directory = '{work}/daemon'\n[[rule]]\n")
+    daemon = subprocess.Popen([bin_folder / "lagwatchd", "--config", work / "watch.toml", "--quiet"], stderr=sys.stderr)
+    time.sleep(15)
+    own = lambda: {pid: ticks for pid in [int(entry.name) for entry in pathlib.Path("/proc").glob("[0-9]*")]
+                   for ticks, parent in [cpu_ticks_or_none(pid)] if daemon.pid in (pid, parent)}
+    before, begin = own(), time.monotonic()
+    time.sleep(20)
+    after = own()
+    pct = 100 * sum(ticks - before.get(pid, 0) for pid, ticks in after.items()) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - begin)
+    kib = 0
+    for pid in after:
+        with contextlib.suppress(OSError):
+            kib += int(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().split("\nPss:")[1].split()[0])
+    daemon.terminate()
+    daemon.wait(30)
+    for process in idle:
+        process.kill()
+        process.wait()
+    return round(pct, 2), round(kib / 1024, 1)
+
+
+def cpu_ticks_or_none(pid):
+    try:
+        return cpu_ticks(pid)
+    except OSError:
+        return 0, 0
 
 
 def measure_calls(lagwatch, work):
@@ -153,8 +204,28 @@ http { access_log off; server { listen 127.0.0.1:8199; location / { return 200 "
 """
 
 
+GO_SERVER = """
+package main
+import ("fmt"; "net/http"; "os"; "runtime"; "time")
+func main() {
+  go func() { for range time.Tick(100 * time.Millisecond) { runtime.GC() } }()
+  http.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) { time.Sleep(2 * time.Second); fmt.Fprint(w, "late") })
+  http.HandleFunc("/busy", func(w http.ResponseWriter, r *http.Request) {
+    for end := time.Now().Add(time.Second); time.Now().Before(end); {}
+    fmt.Fprint(w, "busy")
+  })
+  http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "well") })
+  http.ListenAndServe("127.0.0.1:" + os.Args[1], nil)
+}
+"""
+BUSY_MACHINE = 40
+
+
 def loads(work):
     """Commands of programs that are busy and never freeze, and whether each is watched."""
+    if shutil.which("go"):
+        (work / "server.go").write_text(GO_SERVER)
+        subprocess.run(["go", "build", "-o", work / "go_server", work / "server.go"], check=True, env=os.environ | {"GOCACHE": f"{work}/go"})
     (work / "nginx.conf").write_text(NGINX)
     (work / "chromium").mkdir(exist_ok=True)
     python = "/usr/bin/python3"
@@ -169,8 +240,31 @@ def loads(work):
              (["node", "-e", "setInterval(() => { const e = Date.now() + 20; while (Date.now() < e); }, 25)"], True),
              (["sh", "-c", f"sleep 2; exec {python} -c '{SERVER}' client 8198"], True),
              (["sh", "-c", "sleep 1; while true; do redis-benchmark -p 6399 -n 200000 -c 20 -q >/dev/null; done"], False),
+             ([work / "go_server", "8197"], True),
+             (["sh", "-c", "while true; do sleep 1; for path in / /slow /busy; do curl -s http://127.0.0.1:8197$path; done; done >/dev/null"], False),
+             *[(["sh", "-c", "while :; do :; done"], False)] * BUSY_MACHINE,
              (["sh", "-c", "sleep 1; while true; do curl -s http://127.0.0.1:8199/ >/dev/null; done"], False)]
     return [(command, is_watched) for command, is_watched in every if shutil.which(str(command[0]))]
+
+
+def interrupted():
+    """Commands of programs that are stopped and continued all the time: in polls, with and without descriptors in an epoll, and in sleeps."""
+    loop = "import os, select, sys, time\nloop = select.%s()\nfor _ in range(2): loop.register(os.pipe()[0], %d)\nwhile True: loop.poll(%s)"
+    python = "/usr/bin/python3"
+    return [[python, "-c", loop % ("poll", 1, "7000")], [python, "-c", loop % ("poll", 1, "50")], [python, "-c", loop % ("epoll", 1, "7")],
+            [python, "-c", "import select, os\nends = [os.pipe()[0] for _ in range(2)]\nwhile True: select.select(ends, [], [], 3)"]]
+
+
+def interrupt(processes, until):
+    turn = 0
+    while time.monotonic() < until:
+        turn += 1
+        for process in processes:
+            process.send_signal(signal.SIGSTOP)
+        time.sleep(2 if turn % 5 == 0 else 0.05)
+        for process in processes:
+            process.send_signal(signal.SIGCONT)
+        time.sleep(3)
 
 
 def session_of(pid):
@@ -180,6 +274,8 @@ def session_of(pid):
 def measure_false(lagwatch, work, minutes):
     running = [(subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
                                  start_new_session=True), is_watched) for command, is_watched in loads(work)]
+    stopped = [subprocess.Popen(command, start_new_session=True) for command in interrupted()]
+    running += [(process, True) for process in stopped]
     time.sleep(8)  # they start
     watched = {process.pid for process, is_watched in running if is_watched}
     pids = []
@@ -188,7 +284,8 @@ def measure_false(lagwatch, work, minutes):
             if session_of(process.name) in watched:
                 pids.append(int(process.name))
     watcher = Watcher(lagwatch, work / "false", pids)
-    time.sleep(minutes * 60)
+    interrupt(stopped, time.monotonic() + minutes * 60)
+    load = round(os.getloadavg()[0], 1)
     reports = watcher.reports()
     watcher.stop()
     for process, _ in running:
@@ -197,7 +294,7 @@ def measure_false(lagwatch, work, minutes):
         process.wait()
     for report in reports:
         print(f"FALSE  {report['app']} {report.get('duration_ms')} ms {' < '.join(report.get('cause') or [])}", file=sys.stderr)
-    return len(reports), len(pids)
+    return len(reports), len(pids), load
 
 
 def main():
@@ -212,9 +309,11 @@ def main():
         freezes, found, programs = measure_found(lagwatch, work, arguments.only)
         cpu_pct = measure_cpu(lagwatch, work)
         added = measure_calls(lagwatch, work)
-        false, watched = measure_false(lagwatch, work, arguments.minutes)
+        daemon_pct, daemon_mib = measure_daemon(arguments.bin.resolve(), work)
+        false, watched, load = measure_false(lagwatch, work, arguments.minutes)
     print(json.dumps({"cpu_pct_100_threads": cpu_pct, **added, "freezes": freezes, "found": found, "programs": programs, "false": false,
-                      "watched_under_load": watched, "minutes": arguments.minutes}))
+                      "watched_under_load": watched, "minutes": arguments.minutes, "load": load, "daemon_cpu_pct_350_idle": daemon_pct,
+                      "daemon_rss_mib_350_idle": daemon_mib}))
 
 
 if __name__ == "__main__":
