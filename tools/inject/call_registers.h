@@ -3,6 +3,7 @@
 // chosen by CMake.
 #pragma once
 
+#include <sys/types.h>
 #include <sys/user.h>
 
 #include <cstddef>
@@ -20,9 +21,13 @@ extern const int kVectorRegisters;  // the register set that PTRACE_GETREGSET kn
 uint64_t StackPointerOf(const ThreadRegisters& registers);
 uint64_t ProgramCounterOf(const ThreadRegisters& registers);
 uint64_t ResultOf(const ThreadRegisters& registers);
-// The address of the thread's block of the C library, which pthread_self() returns; 0 where that is not
-// known.
-uint64_t ThreadBlockOf(const ThreadRegisters& registers);
+// The address of kThreadBlockBytes that hold what the C library knows of the thread: `pthread_t` leads there.
+uint64_t ThreadBlockOf(pid_t tid, const ThreadRegisters& registers);
+inline constexpr size_t kThreadBlockBytes = 4096;
+// Whether words[at] may be in such a block; words[0] is at `address`.
+bool IsInThreadBlock(const std::vector<uint64_t>& words, size_t at, uint64_t address);
+// The address of the time that clock_nanosleep(2) was called with.
+uint64_t SleepTimeOf(const ThreadRegisters& registers);
 
 // Sets registers as at the first instruction of `function`, which is to return to `return_address`.
 // `stack_pointer` is aligned by 16, and updated. Returns false if the return address must first be written to

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <elf.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include <cerrno>
 
@@ -15,7 +17,16 @@ const std::string_view kSignalReturnCode("\x68\x11\x80\xd2\x01\0\0\xd4", 8);  //
 uint64_t StackPointerOf(const ThreadRegisters& registers) { return registers.sp; }
 uint64_t ProgramCounterOf(const ThreadRegisters& registers) { return registers.pc; }
 uint64_t ResultOf(const ThreadRegisters& registers) { return registers.regs[0]; }
-uint64_t ThreadBlockOf(const ThreadRegisters&) { return 0; }
+bool IsInThreadBlock(const std::vector<uint64_t>&, size_t, uint64_t) { return true; }
+uint64_t SleepTimeOf(const ThreadRegisters& registers) { return registers.regs[2]; }
+
+// Below the thread pointer.
+uint64_t ThreadBlockOf(pid_t tid, const ThreadRegisters&) {
+  uint64_t thread_pointer = 0;
+  iovec piece{&thread_pointer, sizeof thread_pointer};
+  const bool is_read = ptrace(PTRACE_GETREGSET, tid, NT_ARM_TLS, &piece) == 0;
+  return is_read ? thread_pointer - kThreadBlockBytes : 0;
+}
 
 bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint64_t stack_pointer,
                  ThreadRegisters* registers, uint64_t* return_slot, uint64_t return_address) {

@@ -15,7 +15,19 @@ const std::string_view kSignalReturnCode("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);  
 uint64_t StackPointerOf(const ThreadRegisters& registers) { return registers.rsp; }
 uint64_t ProgramCounterOf(const ThreadRegisters& registers) { return registers.rip; }
 uint64_t ResultOf(const ThreadRegisters& registers) { return registers.rax; }
-uint64_t ThreadBlockOf(const ThreadRegisters& registers) { return registers.fs_base; }
+uint64_t ThreadBlockOf(pid_t, const ThreadRegisters& registers) { return registers.fs_base; }
+
+// It begins with its own address, twice.
+bool IsInThreadBlock(const std::vector<uint64_t>& words, size_t at, uint64_t address) {
+  constexpr size_t kBlockWords = kThreadBlockBytes / sizeof(uint64_t);
+  for (size_t i = at < kBlockWords ? 0 : at - kBlockWords; i + 2 < at; ++i) {
+    const uint64_t own = address + i * sizeof(uint64_t);
+    if (words[i] == own && words[i + 2] == own) return true;
+  }
+  return false;
+}
+
+uint64_t SleepTimeOf(const ThreadRegisters& registers) { return registers.rdx; }
 
 bool PrepareCall(uint64_t function, const std::vector<uint64_t>& arguments, uint64_t stack_pointer,
                  ThreadRegisters* registers, uint64_t* return_slot, uint64_t) {

@@ -7,21 +7,31 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "tools/inject/address_space.h"
 #include "tools/inject/loaded_libraries.h"
+#include "tools/inject/returning_call.h"
+#include "tools/inject/traced_thread.h"
 
 namespace lagwatch::tools {
 
-// Between calls the helper sleeps in pause(2), where it returns from each call also if this process ends
-// before: then it stays there, without harm.
+// Between calls the helper sleeps, for two seconds at most: if this process ends before, the helper ends by
+// itself. It also returns there from a call that goes on when this process has ended. Where no frame is known
+// to return by (arm64), it waits for good after a call: the next helper's start ends it.
+//
+// It is known by the argument of its start function, in the C library's block of the thread: a word that no
+// other thread was started with.
 class HelperThread {
  public:
-  // At most one command at a time may do so. Errors: those of RemoteCaller::Stop; kInvalid if the C library
-  // lacks a function for it; kUnavailable if the process could not start a thread. `libc` is borrowed.
-  static base::Result<std::unique_ptr<HelperThread>> Start(pid_t pid, const LoadedLibrary& libc);
+  // Ends helpers that are left of commands that were killed. At most one command at a time may do so. Errors:
+  // those of RemoteCaller::Stop; kInvalid if the C library lacks a function for it; kUnavailable if the
+  // process could not start a thread. `space` is borrowed.
+  static base::Result<std::unique_ptr<HelperThread>> Start(const AddressSpace& space,
+                                                           const LoadedLibrary& libc);
   // The helper ends.
   ~HelperThread();
   HelperThread(const HelperThread&) = delete;
@@ -38,20 +48,28 @@ class HelperThread {
   int64_t queued_ns() const { return queued_ns_; }
 
  private:
-  struct Registers;
+  // The argument of a helper's start function; 0: of any that is left.
+  using Mark = uint64_t;
 
-  HelperThread(pid_t pid, pid_t tid, uint64_t pause_address);
-  bool AwaitPause(uint64_t stack_pointer, int64_t timeout_ns) const;
-  bool Stop() const;
+  HelperThread(const AddressSpace& space, pid_t tid, Mark mark) : space_(&space), tid_(tid), mark_(mark) {}
+  static void EndLeft(const AddressSpace& space);
+  static std::unique_ptr<HelperThread> Find(const AddressSpace& space, Mark mark,
+                                            const std::vector<pid_t>& others);
+  bool IsMarked(const ThreadRegisters& registers) const;
+  bool AwaitRest(uint64_t lowest, uint64_t highest) const;
+  bool Stop();
+  bool SetCall(const RemoteFunction& function, uint64_t* lowest);
 
-  pid_t pid_;
+  const AddressSpace* space_;
   pid_t tid_;
-  uint64_t pause_;
+  Mark mark_;
+  uint64_t signal_return_ = 0;
+  uint64_t pause_ = 0;
   uint64_t stack_pointer_ = 0;  // below all that is in use
   int64_t stop_ns_ = 0;
   int64_t queued_ns_ = 0;
-  bool is_lost_ = false;  // a call did not return
-  std::unique_ptr<Registers> before_;
+  bool is_lost_ = false;             // a call did not return
+  std::optional<ThreadState> rest_;  // in its first sleep
 };
 
 }  // namespace lagwatch::tools

@@ -12,17 +12,23 @@
 #include <vector>
 
 #include "base/status.h"
+#include "tools/inject/address_space.h"
+#include "tools/inject/returning_call.h"
+#include "tools/inject/traced_thread.h"
 
 namespace lagwatch::tools {
+
+class CallSafety;
 
 class RemoteCaller {
  public:
   // Stops a thread of the process that holds no lock of the C library's (call_safety.h): one that waits for
   // something outside of the process rather than for another thread, rather than one that runs; the main
-  // thread rather than others. Waits for one for a few seconds. Errors: kNotFound when
-  // there is no such process, kUnauthorized when the system does not let us, kUnavailable when no thread
-  // comes to such a place or another debugger is there.
-  static base::Result<std::unique_ptr<RemoteCaller>> Stop(pid_t pid);
+  // thread rather than others. Waits for one for a few seconds. `space` is borrowed; the thread is one that
+  // has it. Errors: kNotFound when there is no such process, kUnauthorized when the system does not let us,
+  // kUnavailable when no thread comes to such a place, another debugger is there, or the process runs another
+  // program.
+  static base::Result<std::unique_ptr<RemoteCaller>> Stop(const AddressSpace& space);
   // Continues.
   ~RemoteCaller();
   RemoteCaller(const RemoteCaller&) = delete;
@@ -34,33 +40,29 @@ class RemoteCaller {
   base::Status UseOwnStack(uint64_t mmap_address, uint64_t munmap_address);
   // A copy of `text` in the stack that calls run on, for calls; its address. Errors: kIo.
   base::Result<uint64_t> Copy(const std::string& text);
-  // Returns the result of the function at `address`. Errors: kUnavailable if it does not return in
-  // time, or faults.
-  base::Result<uint64_t> Call(uint64_t address, const std::vector<uint64_t>& arguments);
-  base::Result<uint64_t> ReadWord(uint64_t address) const;
+  // Returns the function's result. Errors: kUnavailable if it does not return in time, or faults.
+  base::Result<uint64_t> Call(const RemoteFunction& function);
   // Lets the thread continue; nothing can be called any more.
   void Continue();
-  // Lets the thread continue with a call of the function at `address`, after which it goes on where it was,
-  // by itself; `signal_return` is FindSignalReturn()'s. False if that is not possible: then it stays stopped.
-  bool ContinueWithCall(uint64_t address, const std::vector<uint64_t>& arguments, uint64_t signal_return);
+  // Lets the thread continue with a call, after which it goes on where it was, by itself; `signal_return` is
+  // FindSignalReturn()'s. False if that is not possible: then it stays stopped.
+  bool ContinueWithCall(const RemoteFunction& function, uint64_t signal_return);
   // Once it continues: the time that the thread was stopped, and the time that it waited for a processor
   // meanwhile, because others ran.
   int64_t stop_ns() const { return stop_ns_; }
   int64_t queued_ns() const { return queued_ns_; }
 
  private:
-  struct Registers;
-
-  RemoteCaller(pid_t pid, pid_t tid);
-  static base::Result<std::unique_ptr<RemoteCaller>> TryStop(pid_t pid, pid_t tid,
-                                                             const class CallSafety* safety);
+  RemoteCaller(const AddressSpace& space, pid_t tid);
+  static base::Result<std::unique_ptr<RemoteCaller>> TryStop(const AddressSpace& space, pid_t tid,
+                                                             const CallSafety* safety);
+  bool TakeState(int status, const CallSafety* safety);
   base::Status AwaitReturn();
   void LeaveOwnStack();
-  void BlockSignals() const;
   void Detach();
 
-  pid_t pid_;
-  pid_t tid_;
+  const AddressSpace* space_;
+  pid_t tid_;  // 0: it goes on
   int64_t stopped_ns_ = 0;
   int64_t stop_ns_ = 0;
   int64_t queued_ns_ = 0;
@@ -69,9 +71,8 @@ class RemoteCaller {
   uint64_t munmap_address_ = 0;
   bool has_room_ = false;  // for calls, on the thread's own stack
   bool is_lost_ = false;   // a call did not return: nothing more is called
-  uint64_t signal_mask_ = 0;
-  std::unique_ptr<Registers> before_;
-  std::unique_ptr<class ScopedPriority> priority_;  // while it is stopped
+  ThreadState before_;
+  std::unique_ptr<ScopedPriority> priority_;  // while it is stopped
 };
 
 }  // namespace lagwatch::tools

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <elf.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
 #include "tools/inject/call_registers.h"
 #include "tools/inject/call_safety.h"
-#include "tools/inject/process_memory.h"
 #include "tools/inject/remote_call.h"
-#include "tools/inject/return_frame.h"
+#include "tools/inject/thread_places.h"
 #include "tools/inject/traced_thread.h"
-#include "tools/process_files.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -36,43 +26,14 @@ namespace {
 constexpr int64_t kFindThreadNs = 5 * base::kNsPerSecond;
 constexpr int64_t kStopNs = 2 * base::kNsPerSecond;
 constexpr int64_t kReturnNs = 10 * base::kNsPerSecond;
-constexpr timespec kPollPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 // More than the red zone. The stack of a coroutine may end not far below it.
 constexpr uint64_t kKeptBytes = 256;
 constexpr uint64_t kStackBytes = 1 << 20;
-
-int64_t MonoNow() { return base::SystemClock().MonoNs(); }
-
-// Waits for events outside of the process, which code makes with no lock of the C library's held.
-bool IsHarmlessWait(long number) {
-  static constexpr long kHarmless[] = {
-#ifdef SYS_poll
-      SYS_poll,           SYS_select,          SYS_epoll_wait,
-      SYS_pause,          SYS_accept,
-#endif
-      SYS_ppoll,          SYS_pselect6,        SYS_epoll_pwait,
-      SYS_epoll_pwait2,   SYS_nanosleep,       SYS_clock_nanosleep,
-      SYS_read,           SYS_recvfrom,        SYS_recvmsg,
-      SYS_accept4,        SYS_wait4,           SYS_waitid,
-      SYS_connect,        SYS_rt_sigtimedwait, SYS_rt_sigsuspend,
-      SYS_restart_syscall};  // of one of these, after the process was stopped and continued
-  return std::ranges::find(kHarmless, number) != std::end(kHarmless);
-}
-
 // After this many looks for a waiting thread, others are considered.
 constexpr int kRoundsForWaits = 10;
 constexpr int kLongestPauseMs = 20;
 
-// None: a call that is not safe to leave and make again.
-std::optional<StoppedIn> PlaceOf(long number) {
-  if (number == kInNoSyscall) return StoppedIn::kRunning;
-  static constexpr long kHoldNoLock[] = {SYS_futex,        SYS_clock_gettime, SYS_getrusage, SYS_times,
-                                         SYS_gettimeofday, SYS_sched_yield,   SYS_write,     SYS_writev,
-                                         SYS_lseek,        SYS_sendto,        SYS_sendmsg,   SYS_getpid};
-  if (std::ranges::find(kHoldNoLock, number) != std::end(kHoldNoLock)) return StoppedIn::kFutex;
-  if (IsHarmlessWait(number)) return StoppedIn::kWait;
-  return std::nullopt;
-}
+int64_t MonoNow() { return base::SystemClock().MonoNs(); }
 
 // The time that the thread has waited for a processor, since its start.
 int64_t QueuedNs(pid_t pid, pid_t tid) {
@@ -81,18 +42,6 @@ int64_t QueuedNs(pid_t pid, pid_t tid) {
   int64_t queued_ns = 0;
   file >> run_ns >> queued_ns;
   return queued_ns;
-}
-
-// The main thread first.
-std::vector<pid_t> ThreadsOf(pid_t pid) {
-  std::vector<pid_t> threads{pid};
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
-    const pid_t tid = std::stoi(entry.path().filename().string());
-    if (tid != pid) threads.push_back(tid);
-  }
-  return threads;
 }
 
 base::Status StopError(pid_t pid, int error) {
@@ -104,55 +53,14 @@ base::Status StopError(pid_t pid, int error) {
   return base::IoError("cannot stop a thread of process " + std::to_string(pid), error);
 }
 
-// The signal that the thread was about to get, which it is to get after all; 0 when we stopped it, or it
-// stands still with its whole process.
-int SignalOf(int status) { return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status); }
-
-// Vectors and numbers with a point, which code around a system call of its own may count on.
-bool ReadVectors(pid_t tid, std::vector<char>* bytes) {
-  constexpr size_t kMostBytes = 64 * 1024;
-  bytes->resize(kMostBytes);
-  iovec piece{bytes->data(), bytes->size()};
-  if (ptrace(PTRACE_GETREGSET, tid, kVectorRegisters, &piece) != 0) return false;
-  bytes->resize(piece.iov_len);
-  return true;
-}
-bool WriteVectors(pid_t tid, std::vector<char> bytes) {
-  iovec piece{bytes.data(), bytes.size()};
-  return ptrace(PTRACE_SETREGSET, tid, kVectorRegisters, &piece) == 0;
-}
-
-// Those that the process has handlers for.
-uint64_t CaughtSignalsOf(pid_t pid) { return std::strtoull(StatusField(pid, "SigCgt").c_str(), nullptr, 16); }
-
-// Whether a signal waits to be handled, which is to interrupt the thread's system call after its stop.
-bool IsSignalDue(pid_t pid, pid_t tid, uint64_t mask) {
-  for (const uint32_t flags : {uint32_t{0}, uint32_t{PTRACE_PEEKSIGINFO_SHARED}}) {
-    __ptrace_peeksiginfo_args wanted{.off = 0, .flags = flags, .nr = 1};
-    siginfo_t one;
-    for (; ptrace(PTRACE_PEEKSIGINFO, tid, &wanted, &one) == 1; ++wanted.off) {
-      const uint64_t bit = uint64_t{1} << (one.si_signo - 1);
-      if ((mask & bit) == 0 && (CaughtSignalsOf(pid) & bit) != 0) return true;
-    }
-  }
-  return false;
-}
-
-// Blocks signals until the call is over, except those that the call itself would raise.
-uint64_t MaskForCalls() {
-  uint64_t mask = ~uint64_t{0};
-  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) mask &= ~(uint64_t{1} << (number - 1));
-  return mask;
+base::Status CallFailed(pid_t pid, const std::string& how) {
+  return {base::StatusCode::kUnavailable, "a call in process " + std::to_string(pid) + " " + how};
 }
 
 }  // namespace
 
-struct RemoteCaller::Registers {
-  ThreadRegisters values;
-  std::vector<char> vectors;
-};
-
-base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
+base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(const AddressSpace& space) {
+  const pid_t pid = space.pid();
   // Without it, only waits for events outside of the process are known to be safe.
   auto safety = CallSafety::Create(pid);
   CallSafety* judge = safety.ok() ? &*safety : nullptr;
@@ -169,7 +77,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
         const ThreadSyscall syscall = ReadSyscall(pid, tid);
         if (PlaceOf(syscall.number) != wanted) continue;
         if (judge != nullptr && syscall.stack_pointer != 0) judge->NoteStack(syscall.stack_pointer);
-        auto caller = TryStop(pid, tid, judge);
+        auto caller = TryStop(space, tid, judge);
         if (!caller.ok() || *caller != nullptr) return caller;
       }
     }
@@ -178,9 +86,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
   } while (MonoNow() < deadline_ns && kill(pid, 0) == 0);
   // A reason that hides the states of its threads would also prevent ptrace from stopping them.
   if (ptrace(PTRACE_SEIZE, pid, 0, 0) != 0) return StopError(pid, errno);
-  ptrace(PTRACE_INTERRUPT, pid, 0, 0);
-  int status = 0;
-  if (AwaitStop(pid, kStopNs, &status) == Stopping::kStopped) ptrace(PTRACE_DETACH, pid, 0, SignalOf(status));
+  Release(pid);
   return base::Status(base::StatusCode::kUnavailable,
                       "no thread of process " + std::to_string(pid) +
                           " came to a place where it can call a function (outside of the allocator, the "
@@ -188,88 +94,79 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(pid_t pid) {
 }
 
 // Null when the thread went on before it could be stopped.
-base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(pid_t pid, pid_t tid,
+base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(const AddressSpace& space, pid_t tid,
                                                                   const CallSafety* safety) {
-  auto priority = std::make_unique<ScopedPriority>();
+  const pid_t pid = space.pid();
+  std::unique_ptr<RemoteCaller> caller(new RemoteCaller(space, tid));
+  caller->priority_ = std::make_unique<ScopedPriority>();
+  caller->queued_ns_ = QueuedNs(pid, tid);
   if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
+    caller->tid_ = 0;
     if (errno == ESRCH) return std::unique_ptr<RemoteCaller>();
     return StopError(pid, errno);
   }
-  const int64_t queued_ns = QueuedNs(pid, tid);
-  const int64_t stopped_ns = MonoNow();
+  caller->stopped_ns_ = MonoNow();
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   int status = 0;
   const Stopping stop = AwaitStop(tid, kStopNs, &status);
+  if (stop == Stopping::kStopped && caller->TakeState(status, safety)) return caller;
+  caller->tid_ = 0;
   if (stop == Stopping::kEnded) return std::unique_ptr<RemoteCaller>();
   if (stop == Stopping::kLate)
     return base::Status(base::StatusCode::kUnavailable,
                         "a thread of process " + std::to_string(pid) + " does not stop");
-  std::unique_ptr<RemoteCaller> caller(new RemoteCaller(pid, tid));
-  caller->priority_ = std::move(priority);
-  caller->stopped_ns_ = stopped_ns;
-  caller->queued_ns_ = queued_ns;
-  const ThreadSyscall syscall = ReadSyscall(pid, tid);
-  const auto place = PlaceOf(syscall.number);
-  const bool has_state =
-      SignalOf(status) == 0 && ReadRegisters(tid, &caller->before_->values) &&
-      ReadVectors(tid, &caller->before_->vectors) &&
-      ptrace(PTRACE_GETSIGMASK, tid, sizeof caller->signal_mask_, &caller->signal_mask_) == 0;
-  const bool is_safe = has_state && !IsSignalDue(pid, tid, caller->signal_mask_) &&
-                       (safety == nullptr ? place == StoppedIn::kWait
-                                          : place && safety->IsSafe(caller->before_->values, *place));
-  if (!is_safe) {
-    ptrace(PTRACE_DETACH, tid, 0, SignalOf(status));
-    caller->tid_ = 0;
-    return std::unique_ptr<RemoteCaller>();
-  }
-  // Most calls the kernel makes again by itself; epoll_wait, of which it would not, the program shall
-  // not see fail.
-  if (place != StoppedIn::kRunning && static_cast<int64_t>(ResultOf(caller->before_->values)) == -EINTR)
-    MakeSyscallAgain(static_cast<uint64_t>(syscall.number), syscall.first_argument, &caller->before_->values);
-  caller->has_room_ = safety != nullptr && safety->HasRoom(caller->before_->values);
-  caller->stack_pointer_ = StackPointerOf(caller->before_->values) - kKeptBytes;
-  return caller;
+  const bool is_other_program = !space.IsOf(tid);
+  Release(tid, SignalOf(status));
+  if (is_other_program)
+    return base::Status(base::StatusCode::kUnavailable,
+                        "process " + std::to_string(pid) + " has started another program; try again");
+  return std::unique_ptr<RemoteCaller>();
 }
 
-RemoteCaller::RemoteCaller(pid_t pid, pid_t tid) : pid_(pid), tid_(tid), before_(new Registers) {}
+// Everything is checked that was seen before the stop. False if the thread cannot make calls.
+bool RemoteCaller::TakeState(int status, const CallSafety* safety) {
+  if (SignalOf(status) != 0 || IsGroupStop(status) || !space_->IsOf(tid_) || !before_.Read(tid_))
+    return false;
+  const ThreadSyscall syscall = ReadSyscall(space_->pid(), tid_);
+  const auto place = PlaceOf(syscall.number);
+  if (!place || IsSignalDue(space_->pid(), tid_, before_.signal_mask)) return false;
+  if (safety == nullptr ? place != StoppedIn::kWait : !safety->IsSafe(before_.registers, *place))
+    return false;
+  // Most calls the kernel makes again by itself; epoll_wait, of which it would not, the program shall
+  // not see fail.
+  if (place != StoppedIn::kRunning && static_cast<int64_t>(ResultOf(before_.registers)) == -EINTR)
+    MakeSyscallAgain(static_cast<uint64_t>(syscall.number), syscall.first_argument, &before_.registers);
+  has_room_ = safety != nullptr && safety->HasRoom(before_.registers);
+  stack_pointer_ = StackPointerOf(before_.registers) - kKeptBytes;
+  return true;
+}
+
+RemoteCaller::RemoteCaller(const AddressSpace& space, pid_t tid) : space_(&space), tid_(tid) {}
 
 RemoteCaller::~RemoteCaller() { Continue(); }
 
 void RemoteCaller::Continue() {
   LeaveOwnStack();
   if (tid_ == 0) return;
-  WriteRegisters(tid_, before_->values);
-  WriteVectors(tid_, before_->vectors);
-  ptrace(PTRACE_SETSIGMASK, tid_, sizeof signal_mask_, &signal_mask_);
+  before_.Write(tid_);
   Detach();
 }
 
-bool RemoteCaller::ContinueWithCall(uint64_t address, const std::vector<uint64_t>& arguments,
-                                    uint64_t signal_return) {
-  if (tid_ == 0 || is_lost_ || signal_return == 0 || !has_room_) return false;
-  const auto frame =
-      MakeReturnFrame(before_->values, before_->vectors, signal_mask_, stack_pointer_, signal_return);
-  if (!frame) return false;
-  if (!WriteMemory(pid_, frame->address, frame->bytes.data(), frame->bytes.size())) return false;
-  ThreadRegisters registers = before_->values;
-  uint64_t return_slot = 0;
-  PrepareCall(address, arguments, frame->address + sizeof(uint64_t), &registers, &return_slot, 0);
-  if (return_slot != frame->address || !WriteRegisters(tid_, registers)) return false;
+bool RemoteCaller::ContinueWithCall(const RemoteFunction& function, uint64_t signal_return) {
+  if (tid_ == 0 || is_lost_ || !has_room_ ||
+      !SetReturningCall(*space_, tid_, before_, stack_pointer_, signal_return, function))
+    return false;
   // Only now: if this program ends before, the thread has not lost its signals.
-  BlockSignals();
+  BlockSignalsForCall(tid_);
   Detach();
   return true;
 }
 
-void RemoteCaller::BlockSignals() const {
-  const uint64_t mask = MaskForCalls();
-  ptrace(PTRACE_SETSIGMASK, tid_, sizeof mask, &mask);
-}
-
 void RemoteCaller::Detach() {
-  ptrace(PTRACE_DETACH, tid_, 0, 0);
-  const int64_t queued_ns = QueuedNs(pid_, tid_) - queued_ns_;
-  stop_ns_ = MonoNow() - stopped_ns_ - queued_ns;
+  Release(tid_);
+  const int64_t continued_ns = MonoNow();
+  const int64_t queued_ns = QueuedNs(space_->pid(), tid_) - queued_ns_;
+  stop_ns_ = std::max<int64_t>(continued_ns - stopped_ns_ - queued_ns, 0);
   queued_ns_ = queued_ns;
   tid_ = 0;
   priority_.reset();
@@ -277,11 +174,12 @@ void RemoteCaller::Detach() {
 
 base::Status RemoteCaller::UseOwnStack(uint64_t mmap_address, uint64_t munmap_address) {
   if (has_room_) return {};  // each call lengthens the stop
-  const auto memory = LAGWATCH_TRY(
-      Call(mmap_address, {0, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                          static_cast<uint64_t>(-1), 0}));
+  const auto memory =
+      LAGWATCH_TRY(Call({mmap_address,
+                         {0, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                          static_cast<uint64_t>(-1), 0}}));
   if (memory == reinterpret_cast<uint64_t>(MAP_FAILED))
-    return {base::StatusCode::kUnavailable, "process " + std::to_string(pid_) + " is out of memory"};
+    return {base::StatusCode::kUnavailable, "process " + std::to_string(space_->pid()) + " is out of memory"};
   own_stack_ = memory;
   munmap_address_ = munmap_address;
   stack_pointer_ = own_stack_ + kStackBytes;
@@ -290,45 +188,38 @@ base::Status RemoteCaller::UseOwnStack(uint64_t mmap_address, uint64_t munmap_ad
 
 void RemoteCaller::LeaveOwnStack() {
   if (own_stack_ == 0 || tid_ == 0 || is_lost_) return;
-  stack_pointer_ = StackPointerOf(before_->values) - kKeptBytes;
-  static_cast<void>(Call(munmap_address_, {std::exchange(own_stack_, 0), kStackBytes}));
+  stack_pointer_ = StackPointerOf(before_.registers) - kKeptBytes;
+  static_cast<void>(Call({munmap_address_, {std::exchange(own_stack_, 0), kStackBytes}}));
 }
 
 base::Result<uint64_t> RemoteCaller::Copy(const std::string& text) {
   const uint64_t address = (stack_pointer_ - text.size() - 1) & ~uint64_t{15};
-  if (!WriteMemory(pid_, address, text.c_str(), text.size() + 1))
-    return base::IoError("cannot write to the memory of process " + std::to_string(pid_), errno);
+  if (!space_->Write(address, text.c_str(), text.size() + 1))
+    return base::IoError("cannot write to the memory of process " + std::to_string(space_->pid()), errno);
   stack_pointer_ = address;
   return address;
 }
 
-base::Result<uint64_t> RemoteCaller::Call(uint64_t address, const std::vector<uint64_t>& arguments) {
-  BlockSignals();
-  ThreadRegisters registers = before_->values;
+base::Result<uint64_t> RemoteCaller::Call(const RemoteFunction& function) {
+  BlockSignalsForCall(tid_);
+  ThreadRegisters registers = before_.registers;
   uint64_t return_slot = 0;
-  if (!PrepareCall(address, arguments, stack_pointer_ & ~uint64_t{15}, &registers, &return_slot, 0) &&
-      ptrace(PTRACE_POKEDATA, tid_, return_slot, 0) != 0) {
-    return base::IoError("cannot write to the stack of process " + std::to_string(pid_), errno);
-  }
+  const uint64_t nowhere = 0;
+  if (!PrepareCall(function.address, function.arguments, stack_pointer_ & ~uint64_t{15}, &registers,
+                   &return_slot, nowhere) &&
+      !space_->Write(return_slot, &nowhere, sizeof nowhere))
+    return base::IoError("cannot write to the stack of process " + std::to_string(space_->pid()), errno);
   if (!WriteRegisters(tid_, registers)) return base::IoError("cannot set registers", errno);
   if (base::Status status = AwaitReturn(); !status.ok()) return status;
   if (!ReadRegisters(tid_, &registers)) return base::IoError("cannot read registers", errno);
-  if (ProgramCounterOf(registers) != 0)
-    return base::Status(base::StatusCode::kUnavailable,
-                        "a call in process " + std::to_string(pid_) + " failed");
+  if (ProgramCounterOf(registers) != nowhere) return CallFailed(space_->pid(), "failed");
   return ResultOf(registers);
-}
-
-base::Result<uint64_t> RemoteCaller::ReadWord(uint64_t address) const {
-  uint64_t word = 0;
-  if (ReadMemory(pid_, address, &word, sizeof word) != sizeof word)
-    return base::IoError("cannot read the memory of process " + std::to_string(pid_), errno);
-  return word;
 }
 
 // The return to address 0 is a fault, of which the process never hears.
 base::Status RemoteCaller::AwaitReturn() {
-  const base::Status is_gone(base::StatusCode::kUnavailable, "process " + std::to_string(pid_) + " ended");
+  const base::Status is_gone(base::StatusCode::kUnavailable,
+                             "process " + std::to_string(space_->pid()) + " ended");
   int status = 0;
   int signal_number = 0;
   do {
@@ -343,8 +234,7 @@ base::Status RemoteCaller::AwaitReturn() {
       is_lost_ = true;
       ptrace(PTRACE_INTERRUPT, tid_, 0, 0);
       AwaitStop(tid_, kStopNs, &status);
-      return {base::StatusCode::kUnavailable,
-              "a call in process " + std::to_string(pid_) + " does not return"};
+      return CallFailed(space_->pid(), "does not return");
     }
     // Other stops are stops of the whole process, or events of ours.
     signal_number = 0;

@@ -7,10 +7,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "tools/inject/call_registers.h"
 #include "tools/inject/loaded_libraries.h"
+#include "tools/inject/traced_thread.h"
 
 namespace lagwatch::tools {
 
@@ -23,11 +22,10 @@ struct ReturnFrame {
 // none, or on a processor for which no such frame is known.
 uint64_t FindSignalReturn(pid_t pid, const LoadedLibrary& libc);
 
-// The frame by which a thread gets `registers`, `vectors` (as PTRACE_GETREGSET has them) and `signal_mask`
-// back: a signal's. A system call that was interrupted is made again. It is below `stack_pointer`. None if
-// the vectors' form is unknown.
-std::optional<ReturnFrame> MakeReturnFrame(const ThreadRegisters& registers, const std::vector<char>& vectors,
-                                           uint64_t signal_mask, uint64_t stack_pointer,
+// The frame by which a thread gets `state` back: a signal's. A system call that was interrupted is made
+// again; with all of its time, unless it sleeps for a time and the kernel has written down the rest. It is
+// below `stack_pointer`. None if the vectors' form is unknown, or if the call cannot be made again so.
+std::optional<ReturnFrame> MakeReturnFrame(const ThreadState& state, uint64_t stack_pointer,
                                            uint64_t signal_return);
 
 }  // namespace lagwatch::tools

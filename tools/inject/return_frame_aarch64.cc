@@ -5,9 +5,6 @@ namespace lagwatch::tools {
 
 uint64_t FindSignalReturn(pid_t, const LoadedLibrary&) { return 0; }
 
-std::optional<ReturnFrame> MakeReturnFrame(const ThreadRegisters&, const std::vector<char>&, uint64_t,
-                                           uint64_t, uint64_t) {
-  return std::nullopt;
-}
+std::optional<ReturnFrame> MakeReturnFrame(const ThreadState&, uint64_t, uint64_t) { return std::nullopt; }
 
 }  // namespace lagwatch::tools

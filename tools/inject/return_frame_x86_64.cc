@@ -2,10 +2,11 @@
 // Source: the frame of signal handlers in the kernel (arch/x86/kernel/signal_64.c, fpu/signal.c,
 // asm/sigframe.h).
 #include <cpuid.h>
+#include <sys/syscall.h>
 #include <sys/ucontext.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <string_view>
@@ -29,6 +30,8 @@ constexpr size_t kContextBytes = sizeof(SignalContext);
 constexpr unsigned long kHasVectors = 1;           // UC_FP_XSTATE
 constexpr unsigned long kHasStackSegment = 2 | 4;  // UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
 constexpr uint64_t kInstructionBytes = 2;          // of a system call
+constexpr int64_t kRestartMin = 512;               // ERESTARTSYS
+constexpr int64_t kRestartByBlock = 516;           // ERESTART_RESTARTBLOCK
 
 // The part of the vectors that programs leave to the kernel.
 constexpr size_t kFormOffset = 464;
@@ -45,19 +48,32 @@ constexpr uint32_t kVectorEndMagic = 0x46505845;
 // Large ones that a process has only if it has asked for them (AMX).
 constexpr uint64_t kOptionalComponents = uint64_t{3} << 17;
 
-// Up to the end of the last of these components.
-uint32_t VectorBytesOf(uint64_t components) {
+constexpr uint32_t kMostComponents = 63;
+
+// The end of each component. Each question to the processor leaves a virtual machine.
+std::array<uint32_t, kMostComponents> FindComponentEnds() {
   constexpr uint32_t kStateLeaf = 0xd;
-  uint32_t end = kHeaderOffset + 64;
-  for (uint32_t i = 2; i < 63; ++i) {
+  std::array<uint32_t, kMostComponents> ends{};
+  for (uint32_t i = 2; i < kMostComponents; ++i) {
     uint32_t size = 0;
     uint32_t offset = 0;
     uint32_t flags = 0;
     uint32_t unused = 0;
-    if ((components >> i & 1) == 0 || __get_cpuid_count(kStateLeaf, i, &size, &offset, &flags, &unused) == 0)
-      continue;
-    end = std::max(end, offset + size);
+    if (__get_cpuid_count(kStateLeaf, i, &size, &offset, &flags, &unused) != 0) ends[i] = offset + size;
   }
+  return ends;
+}
+
+const std::array<uint32_t, kMostComponents>& ComponentEnds() {
+  static const std::array<uint32_t, kMostComponents> ends = FindComponentEnds();
+  return ends;
+}
+
+// Up to the end of the last of these components.
+uint32_t VectorBytesOf(uint64_t components) {
+  uint32_t end = kHeaderOffset + 64;
+  for (uint32_t i = 2; i < kMostComponents; ++i)
+    if ((components >> i & 1) != 0) end = std::max(end, ComponentEnds()[i]);
   return end;
 }
 
@@ -65,6 +81,19 @@ uint64_t WordAt(const std::vector<char>& bytes, size_t offset) {
   uint64_t word = 0;
   std::memcpy(&word, &bytes[offset], sizeof word);
   return word;
+}
+
+// By the kernel's own numbers for calls that it makes again, which it would only do on its own way back.
+bool IsInterrupted(const ThreadRegisters& registers) {
+  const auto result = -static_cast<int64_t>(registers.rax);
+  return static_cast<int64_t>(registers.orig_rax) >= 0 && result >= kRestartMin && result <= kRestartByBlock;
+}
+
+// The kernel has written the rest to where the caller wants it.
+void SleepForTheRest(const ThreadRegisters& registers, greg_t* general) {
+  if (-static_cast<int64_t>(registers.rax) != kRestartByBlock) return;
+  if (registers.orig_rax == SYS_nanosleep && registers.rsi != 0) general[REG_RDI] = general[REG_RSI];
+  if (registers.orig_rax == SYS_clock_nanosleep && registers.r10 != 0) general[REG_RDX] = general[REG_R10];
 }
 
 bool HasShadowStacks(pid_t pid) {
@@ -79,6 +108,7 @@ bool HasShadowStacks(pid_t pid) {
 
 uint64_t FindSignalReturn(pid_t pid, const LoadedLibrary& libc) {
   if (HasShadowStacks(pid)) return 0;
+  ComponentEnds();  // now, not while a thread is stopped
   constexpr uint64_t kMostBytes = 64 << 20;
   for (const CodeRange& range : libc.code()) {
     if (range.end - range.begin > kMostBytes) continue;
@@ -89,9 +119,12 @@ uint64_t FindSignalReturn(pid_t pid, const LoadedLibrary& libc) {
   return 0;
 }
 
-std::optional<ReturnFrame> MakeReturnFrame(const ThreadRegisters& registers, const std::vector<char>& vectors,
-                                           uint64_t signal_mask, uint64_t stack_pointer,
+std::optional<ReturnFrame> MakeReturnFrame(const ThreadState& state, uint64_t stack_pointer,
                                            uint64_t signal_return) {
+  const ThreadRegisters& registers = state.registers;
+  const std::vector<char>& vectors = state.vectors;
+  // What it goes on with is the thread's secret, which a return from a signal handler makes invalid.
+  if (registers.orig_rax == SYS_restart_syscall && IsInterrupted(registers)) return std::nullopt;
   if (vectors.size() < kHeaderOffset + 64) return std::nullopt;
   const uint64_t components = WordAt(vectors, kFormOffset) & ~kOptionalComponents;
   const uint32_t vector_bytes = VectorBytesOf(components);
@@ -112,7 +145,7 @@ std::optional<ReturnFrame> MakeReturnFrame(const ThreadRegisters& registers, con
   context.flags = kHasVectors | kHasStackSegment;
   // The kernel leaves the stack of signal handlers as it is if it cannot set this one.
   context.stack.ss_flags = 0x10;
-  context.signal_mask = signal_mask;
+  context.signal_mask = state.signal_mask;
   greg_t* general = context.machine.gregs;
   const std::pair<int, unsigned long long> values[] = {
       {REG_R8, registers.r8},   {REG_R9, registers.r9},   {REG_R10, registers.r10},
@@ -124,12 +157,10 @@ std::optional<ReturnFrame> MakeReturnFrame(const ThreadRegisters& registers, con
   for (const auto& [place, value] : values) general[place] = static_cast<greg_t>(value);
   general[REG_CSGSFS] = static_cast<greg_t>((registers.cs & 0xffff) | (registers.gs & 0xffff) << 16 |
                                             (registers.fs & 0xffff) << 32 | (registers.ss & 0xffff) << 48);
-  // The kernel's own numbers for calls that it makes again, which it would only do on its own way back.
-  const auto result = -static_cast<int64_t>(registers.rax);
-  const bool is_interrupted = static_cast<int64_t>(registers.orig_rax) >= 0 && result >= 512 && result <= 516;
-  if (is_interrupted) {
+  if (IsInterrupted(registers)) {
     general[REG_RAX] = static_cast<greg_t>(registers.orig_rax);
     general[REG_RIP] -= kInstructionBytes;
+    SleepForTheRest(registers, general);
   }
   context.machine.fpregs = reinterpret_cast<fpregset_t>(vectors_at);
   put(context_at, &context, sizeof context);

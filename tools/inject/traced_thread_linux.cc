@@ -7,14 +7,24 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <string>
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "tools/inject/traced_thread.h"
+#include "tools/process_files.h"
 
 namespace lagwatch::tools {
+namespace {
+
+constexpr size_t kMostVectorBytes = 64 * 1024;
+
+// Those that the process has handlers for.
+uint64_t CaughtSignalsOf(pid_t pid) { return std::strtoull(StatusField(pid, "SigCgt").c_str(), nullptr, 16); }
+
+}  // namespace
 
 ThreadSyscall ReadSyscall(pid_t pid, pid_t tid) {
   char text[256];
@@ -45,6 +55,20 @@ Stopping AwaitStop(pid_t tid, int64_t timeout_ns, int* status) {
   return Stopping::kLate;
 }
 
+int SignalOf(int status) { return status >> 16 != 0 ? 0 : WSTOPSIG(status); }
+
+bool IsGroupStop(int status) { return status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP; }
+
+void Release(pid_t tid, int signal_number) {
+  constexpr int64_t kPatienceNs = 2 * base::kNsPerSecond;
+  while (ptrace(PTRACE_DETACH, tid, 0, signal_number) != 0) {
+    int status = 0;
+    ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+    if (AwaitStop(tid, kPatienceNs, &status) != Stopping::kStopped) return;
+    signal_number = SignalOf(status);
+  }
+}
+
 bool ReadRegisters(pid_t tid, ThreadRegisters* registers) {
   iovec piece{registers, sizeof *registers};
   return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &piece) == 0;
@@ -53,6 +77,45 @@ bool ReadRegisters(pid_t tid, ThreadRegisters* registers) {
 bool WriteRegisters(pid_t tid, ThreadRegisters registers) {
   iovec piece{&registers, sizeof registers};
   return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &piece) == 0;
+}
+
+// Takes memory beforehand, not while the thread is stopped.
+ThreadState::ThreadState() : vectors(kMostVectorBytes) {}
+
+bool ThreadState::Read(pid_t tid) {
+  vectors.resize(kMostVectorBytes);
+  iovec piece{vectors.data(), vectors.size()};
+  if (!ReadRegisters(tid, &registers) || ptrace(PTRACE_GETREGSET, tid, kVectorRegisters, &piece) != 0 ||
+      ptrace(PTRACE_GETSIGMASK, tid, sizeof signal_mask, &signal_mask) != 0)
+    return false;
+  vectors.resize(piece.iov_len);
+  return true;
+}
+
+void ThreadState::Write(pid_t tid) const {
+  WriteRegisters(tid, registers);
+  iovec piece{const_cast<char*>(vectors.data()), vectors.size()};
+  ptrace(PTRACE_SETREGSET, tid, kVectorRegisters, &piece);
+  uint64_t mask = signal_mask;
+  ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+}
+
+void BlockSignalsForCall(pid_t tid) {
+  uint64_t mask = ~uint64_t{0};
+  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) mask &= ~(uint64_t{1} << (number - 1));
+  ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
+}
+
+bool IsSignalDue(pid_t pid, pid_t tid, uint64_t signal_mask) {
+  for (const uint32_t flags : {uint32_t{0}, uint32_t{PTRACE_PEEKSIGINFO_SHARED}}) {
+    __ptrace_peeksiginfo_args wanted{.off = 0, .flags = flags, .nr = 1};
+    siginfo_t one;
+    for (; ptrace(PTRACE_PEEKSIGINFO, tid, &wanted, &one) == 1; ++wanted.off) {
+      const uint64_t bit = uint64_t{1} << (one.si_signo - 1);
+      if ((signal_mask & bit) == 0 && (CaughtSignalsOf(pid) & bit) != 0) return true;
+    }
+  }
+  return false;
 }
 
 ScopedSignalBlock::ScopedSignalBlock() {
@@ -66,6 +129,8 @@ ScopedSignalBlock::~ScopedSignalBlock() { pthread_sigmask(SIG_SETMASK, &before_,
 ScopedPriority::ScopedPriority() {
   const sched_param first{.sched_priority = 1};
   is_raised_ = sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO, &first) == 0;
+  constexpr timespec kRest{.tv_sec = 0, .tv_nsec = 4 * base::kNsPerMs};
+  if (!is_raised_) nanosleep(&kRest, nullptr);
 }
 
 ScopedPriority::~ScopedPriority() {

@@ -18,6 +18,7 @@
 #include "base/owned_fd.h"
 #include "base/process/seccomp.h"
 #include "tools/containers.h"
+#include "tools/inject/address_space.h"
 #include "tools/inject/helper_thread.h"
 #include "tools/inject/loaded_libraries.h"
 #include "tools/process_files.h"
@@ -28,6 +29,7 @@ namespace lagwatch::tools {
 namespace {
 
 constexpr std::string_view kLibc = "libc.so.6";
+constexpr std::string_view kLoader = "ld-linux";
 constexpr std::string_view kPreloadLibrary = "liblagwatch-preload.so";
 constexpr size_t kAnswerBytes = 512;
 
@@ -74,10 +76,25 @@ base::Result<base::OwnedFd> LockProcess(pid_t pid) {
   return lock;
 }
 
-base::Result<std::unique_ptr<HelperThread>> StartHelper(pid_t pid, const LoadedLibrary& libc) {
-  auto helper = HelperThread::Start(pid, libc);
+base::Result<std::unique_ptr<HelperThread>> StartHelper(const AddressSpace& space,
+                                                        const LoadedLibrary& libc) {
+  auto helper = HelperThread::Start(space, libc);
   if (helper.ok() || helper.status().code() != base::StatusCode::kUnavailable) return helper;
-  return RefuseTarget(pid, "cannot be attached: " + helper.status().message());
+  return RefuseTarget(space.pid(), "cannot be attached: " + helper.status().message());
+}
+
+// A program that has just been started may not have loaded it yet.
+base::Result<LoadedLibrary> FindLibc(pid_t pid) {
+  constexpr int64_t kLoadNs = base::kNsPerSecond;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 2 * base::kNsPerMs};
+  const int64_t deadline_ns = base::SystemClock().MonoNs() + kLoadNs;
+  while (true) {
+    auto libc = LoadedLibrary::Find(pid, kLibc);
+    if (libc.ok() || libc.status().code() != base::StatusCode::kNotFound || !HasLoaded(pid, kLoader) ||
+        base::SystemClock().MonoNs() > deadline_ns)
+      return libc;
+    nanosleep(&kPause, nullptr);
+  }
 }
 
 // A descriptor's file is one in memory. A process may give another file the same name, which it cannot write
@@ -164,7 +181,9 @@ base::Status CheckTarget(pid_t pid) {
   const base::SeccompState seccomp = base::ReadSeccompOf((ProcessFolder(pid) / "status").c_str());
   if (seccomp.filters != 0 && seccomp != base::ReadSeccomp())
     return RefuseTarget(pid, "is confined by seccomp, which may not allow lagwatch's system calls");
-  const auto libc = LoadedLibrary::Find(pid, kLibc);
+  if (StatusField(pid, "x86_Thread_features").find("shstk") != std::string::npos)
+    return RefuseTarget(pid, "has shadow stacks, which allow no calls but its own");
+  const auto libc = FindLibc(pid);
   if (!libc.ok() && libc.status().code() == base::StatusCode::kNotFound) {
     return RefuseTarget(
         pid, "has no glibc to load with: it is linked statically, or uses another C library (musl)");
@@ -182,23 +201,45 @@ base::Result<base::OwnedFd> TakeTarget(pid_t pid) {
   return lock;
 }
 
+// Acts on the process's program; once more if that is replaced by another one meanwhile (exec).
+template <typename Act>
+base::Result<Attached> ActOnProgram(pid_t pid, const Act& act) {
+  const auto lock = LAGWATCH_TRY(TakeTarget(pid));
+  constexpr int kTries = 5;
+  for (int i = 0; i < kTries; ++i) {
+    const auto space = LAGWATCH_TRY(AddressSpace::Open(pid));
+    if (base::Status status = CheckTarget(pid); !status.ok()) return status;
+    auto attached = act(space);
+    if (space.IsCurrent()) return attached;
+  }
+  return RefuseTarget(pid, "starts one program after the other");
+}
+
+// Has the process call this function of the library.
+base::Result<Attached> CallEntry(HelperThread* helper, pid_t pid, uint64_t entry,
+                                 const std::optional<std::string>& config = std::nullopt) {
+  const auto answer = LAGWATCH_TRY(helper->Copy(std::string(kAnswerBytes, '\0')));
+  std::vector<uint64_t> arguments{answer, kAnswerBytes};
+  if (config) arguments.insert(arguments.begin(), LAGWATCH_TRY(helper->Copy(*config)));
+  if (base::Status status = helper->Call(entry, arguments); !status.ok()) return status;
+  if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
+  return Attached{.stop_ns = helper->stop_ns(), .queued_ns = helper->queued_ns()};
+}
+
 // Has the process load the library, if it has not done so, and call this function of it.
 base::Result<Attached> CallWithConfig(pid_t pid, const sdk::PreloadConfig& config,
                                       std::string_view function) {
   const auto environment = LAGWATCH_TRY(PreparePreload(config));
-  const auto lock = LAGWATCH_TRY(TakeTarget(pid));
   const std::string library = environment.preload.substr(0, environment.preload.find(':'));
-  const auto libc = LAGWATCH_TRY(LoadedLibrary::Find(pid, kLibc));
-  auto helper = LAGWATCH_TRY(StartHelper(pid, libc));
-  if (!HasLoaded(pid, kPreloadLibrary)) {
-    if (base::Status status = Load(helper.get(), pid, libc, library); !status.ok()) return status;
-  }
-  const auto entry = LAGWATCH_TRY(EntryPoint(pid, function));
-  const auto text = LAGWATCH_TRY(helper->Copy(environment.config));
-  const auto answer = LAGWATCH_TRY(helper->Copy(std::string(kAnswerBytes, '\0')));
-  if (base::Status status = helper->Call(entry, {text, answer, kAnswerBytes}); !status.ok()) return status;
-  if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
-  return Attached{.stop_ns = helper->stop_ns(), .queued_ns = helper->queued_ns()};
+  return ActOnProgram(pid, [&](const AddressSpace& space) -> base::Result<Attached> {
+    const auto libc = LAGWATCH_TRY(FindLibc(pid));
+    auto helper = LAGWATCH_TRY(StartHelper(space, libc));
+    if (!HasLoaded(pid, kPreloadLibrary)) {
+      if (base::Status status = Load(helper.get(), pid, libc, library); !status.ok()) return status;
+    }
+    const auto entry = LAGWATCH_TRY(EntryPoint(pid, function));
+    return CallEntry(helper.get(), pid, entry, environment.config);
+  });
 }
 
 }  // namespace
@@ -215,17 +256,15 @@ base::Status AttachRecorder(pid_t pid, const sdk::PreloadConfig& config) {
 }
 
 base::Result<Attached> DetachPreload(pid_t pid) {
-  const auto lock = LAGWATCH_TRY(TakeTarget(pid));
-  const auto libc = LAGWATCH_TRY(LoadedLibrary::Find(pid, kLibc));
-  const auto detach = EntryPoint(pid, "lagwatch_detach");
-  if (!detach.ok())
-    return base::Status(base::StatusCode::kNotFound,
-                        "process " + std::to_string(pid) + " is not attached: " + detach.status().message());
-  auto helper = LAGWATCH_TRY(StartHelper(pid, libc));
-  const auto answer = LAGWATCH_TRY(helper->Copy(std::string(kAnswerBytes, '\0')));
-  if (base::Status status = helper->Call(*detach, {answer, kAnswerBytes}); !status.ok()) return status;
-  if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
-  return Attached{.stop_ns = helper->stop_ns(), .queued_ns = helper->queued_ns()};
+  return ActOnProgram(pid, [pid](const AddressSpace& space) -> base::Result<Attached> {
+    const auto libc = LAGWATCH_TRY(FindLibc(pid));
+    const auto detach = EntryPoint(pid, "lagwatch_detach");
+    if (!detach.ok())
+      return base::Status(base::StatusCode::kNotFound, "process " + std::to_string(pid) +
+                                                           " is not attached: " + detach.status().message());
+    auto helper = LAGWATCH_TRY(StartHelper(space, libc));
+    return CallEntry(helper.get(), pid, *detach);
+  });
 }
 
 }  // namespace lagwatch::tools
