@@ -33,6 +33,7 @@ class CallSafety {
   // Judges by the program counter and by the return addresses in the thread's stack. Values that earlier
   // calls left there can make the answer false.
   bool IsSafe(const ThreadRegisters& registers, StoppedIn place) const;
+  bool IsInLibc(uint64_t address) const { return libc_.HoldsCode(address); }
   // Whether the stack has room for calls. A coroutine's may have none.
   bool HasRoom(const ThreadRegisters& registers) const;
 

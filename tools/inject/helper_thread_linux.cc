@@ -196,8 +196,6 @@ bool HelperThread::IsMarked(const ThreadRegisters& registers) const {
 
 // Stops the helper where it rests. Nothing else is ever stopped for longer than this look takes.
 bool HelperThread::Stop() {
-  constexpr int64_t kFirstRestart = 512;
-  constexpr int64_t kLastRestart = 516;
   ThreadState state;
   if (ptrace(PTRACE_SEIZE, tid_, 0, 0) != 0) return false;
   ptrace(PTRACE_INTERRUPT, tid_, 0, 0);
@@ -206,8 +204,7 @@ bool HelperThread::Stop() {
   if (SignalOf(status) == 0 && space_->IsOf(tid_) && state.Read(tid_) && IsMarked(state.registers) &&
       IsRest(ReadSyscall(space_->pid(), tid_).number)) {
     // It is about to end if its time is over.
-    const auto error = -static_cast<int64_t>(ResultOf(state.registers));
-    if (error >= kFirstRestart && error <= kLastRestart) {
+    if (IsRestart(-static_cast<int64_t>(ResultOf(state.registers)))) {
       if (!rest_) stack_pointer_ = StackPointerOf(state.registers) - kHelperKeptBytes;
       if (!rest_) rest_ = std::move(state);
       return true;

@@ -19,6 +19,7 @@
 namespace lagwatch::tools {
 
 class CallSafety;
+class WaitTime;
 
 class RemoteCaller {
  public:
@@ -56,7 +57,8 @@ class RemoteCaller {
   RemoteCaller(const AddressSpace& space, pid_t tid);
   static base::Result<std::unique_ptr<RemoteCaller>> TryStop(const AddressSpace& space, pid_t tid,
                                                              const CallSafety* safety);
-  bool TakeState(int status, const CallSafety* safety);
+  bool TakeState(int status, const CallSafety* safety, const WaitTime& wait);
+  void KeepItsEnd(long syscall_number, const CallSafety& safety, const WaitTime& wait);
   base::Status AwaitReturn();
   void LeaveOwnStack();
   void Detach();

@@ -19,6 +19,7 @@
 #include "tools/inject/remote_call.h"
 #include "tools/inject/thread_places.h"
 #include "tools/inject/traced_thread.h"
+#include "tools/inject/wait_time.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -98,6 +99,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(const AddressS
                                                                   const CallSafety* safety) {
   const pid_t pid = space.pid();
   std::unique_ptr<RemoteCaller> caller(new RemoteCaller(space, tid));
+  const WaitTime wait(pid, tid);
   caller->priority_ = std::make_unique<ScopedPriority>();
   caller->queued_ns_ = QueuedNs(pid, tid);
   if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
@@ -109,7 +111,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(const AddressS
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   int status = 0;
   const Stopping stop = AwaitStop(tid, kStopNs, &status);
-  if (stop == Stopping::kStopped && caller->TakeState(status, safety)) return caller;
+  if (stop == Stopping::kStopped && caller->TakeState(status, safety, wait)) return caller;
   caller->tid_ = 0;
   if (stop == Stopping::kEnded) return std::unique_ptr<RemoteCaller>();
   if (stop == Stopping::kLate)
@@ -124,7 +126,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(const AddressS
 }
 
 // Everything is checked that was seen before the stop. False if the thread cannot make calls.
-bool RemoteCaller::TakeState(int status, const CallSafety* safety) {
+bool RemoteCaller::TakeState(int status, const CallSafety* safety, const WaitTime& wait) {
   if (SignalOf(status) != 0 || IsGroupStop(status) || !space_->IsOf(tid_) || !before_.Read(tid_))
     return false;
   const ThreadSyscall syscall = ReadSyscall(space_->pid(), tid_);
@@ -132,13 +134,24 @@ bool RemoteCaller::TakeState(int status, const CallSafety* safety) {
   if (!place || IsSignalDue(space_->pid(), tid_, before_.signal_mask)) return false;
   if (safety == nullptr ? place != StoppedIn::kWait : !safety->IsSafe(before_.registers, *place))
     return false;
+  has_room_ = safety != nullptr && safety->HasRoom(before_.registers);
+  stack_pointer_ = StackPointerOf(before_.registers) - kKeptBytes;
+  if (place == StoppedIn::kWait && has_room_) KeepItsEnd(syscall.number, *safety, wait);
   // Most calls the kernel makes again by itself; epoll_wait, of which it would not, the program shall
   // not see fail.
   if (place != StoppedIn::kRunning && static_cast<int64_t>(ResultOf(before_.registers)) == -EINTR)
     MakeSyscallAgain(static_cast<uint64_t>(syscall.number), syscall.first_argument, &before_.registers);
-  has_room_ = safety != nullptr && safety->HasRoom(before_.registers);
-  stack_pointer_ = StackPointerOf(before_.registers) - kKeptBytes;
   return true;
+}
+
+// The C library's code does not look at the arguments again; the program's own might.
+void RemoteCaller::KeepItsEnd(long syscall_number, const CallSafety& safety, const WaitTime& wait) {
+  constexpr uint64_t kScratchBytes = 48 * 1024;  // below all that the call needs
+  const auto error = -static_cast<int64_t>(ResultOf(before_.registers));
+  if ((error != EINTR && !IsRestart(error)) || !safety.IsInLibc(ProgramCounterOf(before_.registers))) return;
+  const auto lasted_ns = wait.LastedNs(stopped_ns_);
+  const uint64_t scratch = (stack_pointer_ - kScratchBytes) & ~uint64_t{15};
+  if (lasted_ns) ShortenWait(*space_, syscall_number, *lasted_ns, scratch, &before_.registers);
 }
 
 RemoteCaller::RemoteCaller(const AddressSpace& space, pid_t tid) : space_(&space), tid_(tid) {}

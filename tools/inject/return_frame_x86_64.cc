@@ -30,7 +30,6 @@ constexpr size_t kContextBytes = sizeof(SignalContext);
 constexpr unsigned long kHasVectors = 1;           // UC_FP_XSTATE
 constexpr unsigned long kHasStackSegment = 2 | 4;  // UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
 constexpr uint64_t kInstructionBytes = 2;          // of a system call
-constexpr int64_t kRestartMin = 512;               // ERESTARTSYS
 constexpr int64_t kRestartByBlock = 516;           // ERESTART_RESTARTBLOCK
 
 // The part of the vectors that programs leave to the kernel.
@@ -85,8 +84,7 @@ uint64_t WordAt(const std::vector<char>& bytes, size_t offset) {
 
 // By the kernel's own numbers for calls that it makes again, which it would only do on its own way back.
 bool IsInterrupted(const ThreadRegisters& registers) {
-  const auto result = -static_cast<int64_t>(registers.rax);
-  return static_cast<int64_t>(registers.orig_rax) >= 0 && result >= kRestartMin && result <= kRestartByBlock;
+  return static_cast<int64_t>(registers.orig_rax) >= 0 && IsRestart(-static_cast<int64_t>(registers.rax));
 }
 
 // The kernel has written the rest to where the caller wants it.

@@ -37,6 +37,9 @@ bool IsGroupStop(int status);
 // of its process does not go on before its tracer has seen its end.
 void Release(pid_t tid, int signal_number = 0);
 
+// Whether the negated result of a system call is the kernel's own number for one that it makes again.
+inline bool IsRestart(int64_t error) { return error >= 512 && error <= 516; }
+
 // False if the thread has ended.
 bool ReadRegisters(pid_t tid, ThreadRegisters* registers);
 bool WriteRegisters(pid_t tid, ThreadRegisters registers);

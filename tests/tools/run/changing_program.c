@@ -5,8 +5,7 @@
 //                           line on its input; says "ready" once more
 //   changing_program pause  starts threads that sleep in pause(2) until a signal comes, and joins them
 //   changing_program fork   starts processes that allocate and load a library, and looks how they end
-//   changing_program sleep  sleeps in the main thread for 10 ms again and again, and checks each time that it
-//                           was not woken before
+//   changing_program poll|epoll|sleep  waits by one of these for 1.5 s, and checks that it took so long
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,13 +84,28 @@ static void Fork(void) {
   ReadFor(1);
 }
 
-static void Sleep(void) {
+// How long a wait of the main thread took, in milliseconds.
+static long Wait(const char* kind, int timeout_ms) {
+  struct epoll_event event;
   struct timespec begin, end;
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  if (usleep(10000) != 0) End("a sleep failed");
+  int result = 0;
+  if (strcmp(kind, "poll") == 0)
+    result = poll(NULL, 0, timeout_ms);
+  else if (strcmp(kind, "epoll") == 0)
+    result = epoll_wait(epoll_create1(EPOLL_CLOEXEC), &event, 1, timeout_ms);
+  else
+    result = usleep((useconds_t)timeout_ms * 1000);
   clock_gettime(CLOCK_MONOTONIC, &end);
-  if ((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec < 10000000)
-    End("a sleep was short");
+  if (result != 0) End("a wait failed");
+  return (end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000;
+}
+
+// Not shorter than asked for, and not begun again in the middle.
+static void WaitLong(const char* kind) {
+  const long lasted_ms = Wait(kind, 1500);
+  if (lasted_ms < 1500 - 1) End("a wait was short");
+  if (lasted_ms > 2200) End("a wait was long");
   ReadFor(0);
 }
 
@@ -105,8 +120,8 @@ int main(int argc, char** argv) {
       PauseAndJoin();
     else if (strcmp(scene, "fork") == 0)
       Fork();
-    else if (strcmp(scene, "sleep") == 0)
-      Sleep();
+    else if (strcmp(scene, "exec") != 0)
+      WaitLong(scene);
     else if (ReadFor(2) > 0)
       Become(0);
   }
