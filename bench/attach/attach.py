@@ -3,7 +3,8 @@
 """Attaches to real programs, and detaches; prints one JSON line. Programs that are not installed are left out.
 
 Each program ticks (prints, or answers a question) before, while and after it is attached. One that refuses is
-watched from outside instead. Then a soak of many cycles against a program under load.
+watched from outside instead. Then a soak of many cycles against a program under load, programs that exec, fork and
+pause at any moment, commands that are killed, and a program that measures its own heartbeat.
 """
 import argparse
 import json
@@ -17,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from hosts import measure_beats, measure_changes, percentile
 
 PACKAGES = ["chromium", "lua5.4", "musl-tools", "nginx-light", "nodejs", "openjdk-17-jdk-headless", "perl", "php-cli",
             "postgresql", "prometheus-node-exporter", "redis-server", "ruby", "xvfb"]
@@ -262,6 +265,11 @@ class Lagwatch:
             self.queued_ms.append(int(stop[2]) / 1000)
         return done
 
+    def start(self, command: str, pid: int) -> subprocess.Popen:
+        flags = ["--spool", self.spool] if command == "attach" else []
+        return subprocess.Popen([self.program, command, str(pid), *flags], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+
     def attach(self, pid: int) -> subprocess.CompletedProcess:
         return self.run("attach", str(pid), "--threshold-ms", "2000", "--spool", self.spool)
 
@@ -335,6 +343,9 @@ def main() -> None:
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch's programs")
     parser.add_argument("--cycles", type=int, default=5, help="attachments of each program")
     parser.add_argument("--soak", type=int, default=500, help="attachments of the soak")
+    parser.add_argument("--changes", type=int, default=100, help="attachments of each program that changes, and kills")
+    parser.add_argument("--beats", type=int, default=100, help="attachments of a program that measures its heartbeat, "
+                                                               "idle and under load each")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
     with tempfile.TemporaryDirectory() as folder:
@@ -342,12 +353,12 @@ def main() -> None:
         lagwatch = Lagwatch(binaries, work)
         result = measure_programs(lagwatch, work, binaries, arguments.cycles)
         result.update(soak(lagwatch, work, arguments.soak))
-        stops = sorted(lagwatch.stops_ms)
-        result["stops"] = len(stops)
-        result["stop_ms_p50"] = stops[len(stops) // 2] if stops else None
-        result["stop_ms_p99"] = stops[min(len(stops) - 1, len(stops) * 99 // 100)] if stops else None
-        queued = sorted(lagwatch.queued_ms)
-        result["queued_ms_p99"] = queued[min(len(queued) - 1, len(queued) * 99 // 100)] if queued else None
+        result["stops"] = len(lagwatch.stops_ms)
+        result["stop_ms_p50"] = percentile(lagwatch.stops_ms, 50)
+        result["stop_ms_p99"] = percentile(lagwatch.stops_ms, 99)
+        result["queued_ms_p99"] = percentile(lagwatch.queued_ms, 99)
+        result.update(measure_changes(lagwatch, work, arguments.changes))
+        result.update(measure_beats(lagwatch, work, arguments.beats))
         print(json.dumps(result))
 
 

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that measure, and programs that change, while they are attached."""
+import contextlib
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).parent
+CHANGING = HERE.parents[1] / "tests/tools/run/changing_program.c"
+SCENES = ["epoll", "exec", "fork", "pause", "poll", "sleep"]
+
+
+def percentile(values: list, part: int) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, len(ordered) * part // 100)] if ordered else None
+
+
+class Host:
+    """A program that answers, and ends well at its input's end."""
+
+    def __init__(self, *command: object):
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, bufsize=1)
+        self.pid = self.process.pid
+        assert self.process.stdout.readline() == "ready\n"
+
+    def __enter__(self) -> "Host":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def ask(self, line: str) -> str:
+        self.process.stdin.write(line + "\n")
+        return self.process.stdout.readline()
+
+    def threads(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/task"))
+
+    def is_loaded(self) -> bool:
+        return "liblagwatch-preload" in pathlib.Path(f"/proc/{self.pid}/maps").read_text()
+
+    def ends_well(self) -> bool:
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            return self.process.wait(20) == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+
+@contextlib.contextmanager
+def compilers(count: int):
+    """Keeps the processors busy."""
+    source = HERE / "soak_program.c"
+    loop = f"while :; do cc -O2 -c {source} -o /dev/null; done"
+    running = [subprocess.Popen(["sh", "-c", loop], start_new_session=True) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in running:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def gaps(lagwatch: object, program: pathlib.Path, rounds: int) -> tuple:
+    """The longest gaps in ms between heartbeats while nothing happens, while the program is attached, and those without
+    the time in which a heart waited for a processor."""
+    bare, attached, stopped = [], [], []
+    with Host(program) as host:
+        for _ in range(rounds):
+            host.ask("gap")
+            begin = time.monotonic()
+            done = lagwatch.attach(host.pid)
+            gap, stop = (int(number) / 1000 for number in host.ask("gap").split())
+            assert done.returncode == 0, done.stderr
+            attached.append(gap)
+            stopped.append(stop)
+            lasted = time.monotonic() - begin
+            lagwatch.detach(host.pid)
+            host.ask("gap")
+            time.sleep(lasted)
+            bare.append(int(host.ask("gap").split()[0]) / 1000)
+    return bare, attached, stopped
+
+
+def measure_beats(lagwatch: object, work: pathlib.Path, rounds: int) -> dict:
+    program = work / "beat"
+    subprocess.run(["cc", "-O1", "-pthread", "-o", program, HERE / "beat_program.c"], check=True)
+    result = {}
+    for name, busy in (("", 0), ("loaded_", 4)):
+        with compilers(busy):
+            bare, attached, stopped = gaps(lagwatch, program, rounds)
+        result[f"{name}beat_gap_ms_p50"] = percentile(attached, 50)
+        result[f"{name}beat_gap_ms_p99"] = percentile(attached, 99)
+        result[f"{name}beat_stop_ms_p99"] = percentile(stopped, 99)
+        result[f"{name}bare_gap_ms_p99"] = percentile(bare, 99)
+    return result
+
+
+def change(lagwatch: object, program: pathlib.Path, scene: str, moments: random.Random) -> bool:
+    """Attaches to a program that changes at a random moment. Returns whether it is harmed."""
+    with Host(program, scene) as host:
+        command = lagwatch.start("attach", host.pid)
+        if scene == "exec":
+            time.sleep(moments.random() * 0.3)
+            is_ready = host.ask("exec") == "ready\n"
+        else:
+            is_ready = True
+        command.communicate()
+        is_attached = command.returncode == 0
+        if is_attached:
+            lagwatch.detach(host.pid)
+        return not is_ready or not host.ends_well()
+
+
+def kill(lagwatch: object, program: pathlib.Path, rounds: int, moments: random.Random) -> dict:
+    """Kills commands at random moments; what is left of the last one ends by itself."""
+    with Host(program, "sleep") as host:
+        for i in range(rounds):
+            command = lagwatch.start("attach" if i % 2 == 0 else "detach", host.pid)
+            time.sleep(moments.random() * 0.1)
+            command.kill()
+            command.communicate()
+        if host.is_loaded():
+            lagwatch.detach(host.pid)
+        time.sleep(3)
+        return {"killed": rounds, "left_threads": host.threads() - 1, "killed_harmed": int(not host.ends_well())}
+
+
+def measure_changes(lagwatch: object, work: pathlib.Path, rounds: int) -> dict:
+    program = work / "changing"
+    subprocess.run(["cc", "-O1", "-pthread", "-o", program, CHANGING, "-ldl"], check=True)
+    moments = random.Random(38)
+    harmed = {scene: sum(change(lagwatch, program, scene, moments) for _ in range(rounds)) for scene in SCENES}
+    return {"changing": rounds * len(SCENES), "changing_harmed": sum(harmed.values()), **kill(lagwatch, program, rounds, moments)}
