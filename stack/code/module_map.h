@@ -26,7 +26,7 @@ struct Module {
   uint64_t inode;
   uint64_t load_bias;     // address = load_bias + offset
   uint64_t eh_frame_hdr;  // address of the unwind table's index; 0 when it has none
-  uint64_t end;           // one past its last mapped byte
+  uint64_t end;           // one past its last segment, data included
   uint16_t path_size;
   uint16_t build_id_size;
   uint16_t code_segment_count;

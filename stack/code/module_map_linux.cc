@@ -138,13 +138,10 @@ void ModuleMap::AddLine(const Line& line, Image* image) {
     code_[code_count_++] = {line.begin, line.end, line.file_offset, has_file ? line.inode : 0, kNoModule};
     return;
   }
-  Module& module = modules_[index];
+  const Module& module = modules_[index];
   const uint64_t load_bias =
       is_vdso ? module.load_bias : module.LoadBiasAt(line.begin, line.file_offset - image->file_offset);
   code_[code_count_++] = {line.begin, line.end, load_bias, line.inode, index};
-  // Only where it grows: others may be reading a module that was there before.
-  const bool is_copy = load_bias != module.load_bias;
-  if (!is_copy && module.end < line.end) module.end = line.end;
 }
 
 // A file's code may be mapped once more at an address that is not next to the module, before it or after it.
@@ -173,7 +170,7 @@ bool ModuleMap::ReadModule(const Image& image, Module* module) {
   module->inode = image.inode;
   module->load_bias = headers.load_bias;
   module->eh_frame_hdr = headers.eh_frame_hdr;
-  module->end = 0;
+  module->end = headers.end;
   module->is_own = base::IsOwnLibrary(image.path);
   module->code_segment_count = static_cast<uint16_t>(headers.code_segment_count);
   std::copy_n(headers.code_segments, headers.code_segment_count, module->code_segments);
@@ -191,7 +188,8 @@ bool Module::IsStillLoaded() const {
   return ReadElfHeaders(base, &headers) && headers.load_bias == load_bias &&
          headers.eh_frame_hdr == eh_frame_hdr &&
          std::min(headers.build_id_size_bytes, kMaxBuildIdBytes) == build_id_size &&
-         lagwatch::base::ReadWatchedMemory(headers.build_id, loaded_build_id, build_id_size) == build_id_size &&
+         lagwatch::base::ReadWatchedMemory(headers.build_id, loaded_build_id, build_id_size) ==
+             build_id_size &&
          std::memcmp(loaded_build_id, build_id, build_id_size) == 0;
 }
 

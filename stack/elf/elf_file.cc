@@ -147,6 +147,23 @@ std::optional<ElfSection> ElfFile::ReadSectionAt(size_t index) const {
   return ElfSection{std::move(*content), section.sh_addr, section.sh_link};
 }
 
+std::optional<std::string> ElfFile::ReadConstantText(uint64_t address, size_t max_bytes) const {
+  auto holds_it = [&](const Elf64_Shdr& section) {
+    const bool is_constant = section.sh_type != SHT_NOBITS && (section.sh_flags & SHF_ALLOC) != 0 &&
+                             (section.sh_flags & (SHF_WRITE | SHF_TLS)) == 0;
+    return is_constant && address >= section.sh_addr && address - section.sh_addr < section.sh_size;
+  };
+  const auto section = std::ranges::find_if(sections_, holds_it);
+  if (section == sections_.end()) return std::nullopt;
+  const uint64_t at = address - section->sh_addr;
+  std::string text(std::min<uint64_t>(section->sh_size - at, max_bytes + 1), '\0');
+  if (!ReadAt(section->sh_offset + at, text.data(), text.size())) return std::nullopt;
+  const size_t end = text.find('\0');
+  if (end == std::string::npos) return std::nullopt;
+  text.resize(end);
+  return text;
+}
+
 std::optional<std::string> ElfFile::ReadContent(const Elf64_Shdr& section) const {
   bool has_bytes = section.sh_type != SHT_NULL && section.sh_type != SHT_NOBITS;
   if (!has_bytes || section.sh_size > std::min(size_bytes_, kMaxSectionBytes)) return std::nullopt;

@@ -48,6 +48,9 @@ class ElfFile {
 
   // Whether the file has bytes of a section with that name.
   bool HasSection(std::string_view name) const;
+  // The NUL-terminated text at an address of the module's own address space, among what is loaded and never
+  // written to: constants. None where there is none, or where it is longer than `max_bytes`.
+  std::optional<std::string> ReadConstantText(uint64_t address, size_t max_bytes) const;
 
   static constexpr char kDebugRoot[] = "/usr/lib/debug";
 

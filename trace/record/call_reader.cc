@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "stack/elf/elf_file.h"
 #include "trace/instrument/call_decoder.h"
 #include "trace/record/arena.h"
+#include "trace/record/part_names.h"
 
 namespace lagwatch::trace {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 class CallReader {
  public:
   CallReader(const Arena& arena, const CallPlaces& places, Trace* trace)
-      : arena_(arena), places_(places), trace_(trace) {
+      : places_(places), trace_(trace), names_(arena) {
     const uint32_t count = arena.module_count();
     for (uint32_t i = 0; i < count; ++i) {
       const ArenaModule& facts = arena.modules()[i];
@@ -46,16 +46,26 @@ class CallReader {
   NamedFrame MakeFrame(const CallRecord& record) {
     NamedFrame frame;
     const std::optional<Module> module = FindModule(record.address);
-    frame.offset = record.address;
-    if (!module) return frame;
-    frame.offset -= module->load_bias;
+    frame.offset = module ? record.address - module->load_bias : record.address;
+    if (module) frame.module = places_.module(module->index);
     if (record.is_name) {
-      frame.name = TextAt(module->index, frame.offset);
-    } else {
+      frame.name = names_.Find(record.address, module ? module->index : kNoIndex, frame.offset);
+      if (!module) SetPart(&frame);
+    } else if (module) {
       frame.function_offset = frame.offset;
     }
-    frame.module = places_.module(module->index);
     return frame;
+  }
+
+  // A part whose name is in no module, on the heap for example: its address is another one in each run.
+  void SetPart(NamedFrame* frame) {
+    if (frame->name.empty()) frame->name = "(part without a readable name)";
+    if (parts_module_ == kNoIndex) {
+      parts_module_ = static_cast<uint32_t>(trace_->modules.size());
+      trace_->modules.push_back({kPartsModule, "", 0});
+    }
+    frame->module = parts_module_;
+    frame->offset = PartOffset(frame->name);
   }
 
   // The last one that was loaded there.
@@ -68,30 +78,12 @@ class CallReader {
     return std::nullopt;
   }
 
-  // The text at a place among the module's constants; empty when there is none.
-  std::string TextAt(uint32_t module, uint64_t offset) {
-    const auto [place, is_new] = constants_.try_emplace(module);
-    if (is_new) {
-      const ArenaModule& facts = arena_.modules()[module];
-      const std::string path(facts.path, std::min<size_t>(facts.path_size, sizeof facts.path));
-      const std::string build_id(reinterpret_cast<const char*>(facts.build_id),
-                                 std::min<size_t>(facts.build_id_size, sizeof facts.build_id));
-      const auto file = stack::ElfFile::OpenBuild(path, build_id);
-      if (file) place->second = file->ReadSection(".rodata");
-    }
-    const std::optional<stack::ElfSection>& section = place->second;
-    if (!section || offset < section->address || offset - section->address >= section->bytes.size())
-      return {};
-    const std::string_view rest = std::string_view(section->bytes).substr(offset - section->address);
-    return std::string(rest.substr(0, rest.find('\0')));
-  }
-
-  const Arena& arena_;
   const CallPlaces& places_;
   Trace* trace_;
-  std::vector<Module> modules_;  // ascending by where they begin
+  PartNames names_;
+  uint32_t parts_module_ = kNoIndex;  // of the trace
+  std::vector<Module> modules_;       // ascending by where they begin
   std::map<std::pair<uint64_t, bool>, uint32_t> frames_;
-  std::map<uint32_t, std::optional<stack::ElfSection>> constants_;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ struct CallPlaces {
 };
 
 // Adds the calls within the window to the threads, and the functions to trace->frames. Parts that the program
-// named have their names where these are constants of a module whose file is still there.
+// named have the names of part_names.h.
 void ReadCalls(const Arena& arena, const Window& window, const CallPlaces& places, Trace* trace);
 
 }  // namespace lagwatch::trace
