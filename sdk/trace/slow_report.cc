@@ -12,8 +12,7 @@
 #include "policies/cluster/cause_key.h"
 #include "report/format/report.h"
 #include "trace/model/call_tree.h"
-#include "trace/model/functions.h"
-#include "trace/model/slices.h"
+#include "trace/model/joint_tree.h"
 #include "trace/record/arena_reader.h"
 
 namespace lagwatch::sdk {
@@ -24,8 +23,6 @@ using trace::CallTree;
 using trace::Trace;
 
 constexpr size_t kBufferBytes = 256 << 10;
-// Of the outermost functions that only lead to the first branch of the tree, so many are shown.
-constexpr size_t kMaxStemNodes = 3;
 
 template <size_t kSize>
 void CopyText(const char* text, std::array<char, kSize>* place) {
@@ -34,65 +31,24 @@ void CopyText(const char* text, std::array<char, kSize>* place) {
   (*place)[size] = '\0';
 }
 
-// Calls of the sampled thread's functions, derived from its slices. Frames without a place in the code are
-// left out, such as the hooked call that a thread captured its stack in.
-std::vector<trace::CallEvent> CallsOfSamples(const Trace& trace, uint32_t thread) {
-  const std::vector<uint32_t> functions = trace::FunctionNumbers(trace);
-  std::vector<uint32_t> first_frames(trace.frames.size(), trace::kNoIndex);  // by function
-  const trace::Track track = trace::BuildSampledTrack(trace, thread, functions);
-  std::vector<trace::CallEvent> calls;
-  auto add = [&](uint32_t slice, int64_t time_ns, bool is_enter) {
-    const uint32_t frame = track.slices[slice].frame;
-    if (trace.frames[frame].module == trace::kNoIndex) return;
-    uint32_t& first = first_frames[functions[frame]];
-    if (first == trace::kNoIndex) first = frame;
-    calls.push_back({time_ns, first, is_enter});
-  };
-  trace::WalkTrack(
-      track, [&](uint32_t slice) { add(slice, track.slices[slice].begin_ns, true); },
-      [&](uint32_t slice) { add(slice, track.slices[slice].end_ns, false); });
-  return calls;
+enum class TreeSource : uint8_t { kCalls, kSamples, kBoth };
+
+TreeSource SourceOf(const CallTree& tree) {
+  auto is_sampled = [](const CallNode& node) { return node.count == 0; };
+  if (std::ranges::none_of(tree, is_sampled)) return TreeSource::kCalls;
+  return std::ranges::all_of(tree, is_sampled) ? TreeSource::kSamples : TreeSource::kBoth;
 }
 
-int64_t CoveredNs(const CallTree& tree) {
-  int64_t covered_ns = 0;
-  for (const CallNode& node : tree)
-    if (node.depth == 0) covered_ns += node.total_ns;
-  return covered_ns;
-}
-
-// Takes the outermost functions off that have one callee each, which takes nearly all of their time; and what
-// else there is beside them, which is little.
-CallTree WithoutStem(const CallTree& tree, size_t kept) {
-  constexpr int64_t kPercent = 95;
-  const auto longest = std::ranges::max_element(
-      tree, {}, [](const CallNode& node) { return node.depth == 0 ? node.total_ns : -1; });
-  if (longest == tree.end() || longest->total_ns < CoveredNs(tree) / 100 * kPercent) return tree;
-  auto is_root = [](const CallNode& node) { return node.depth == 0; };
-  const std::span<const CallNode> whole(longest, std::find_if(longest + 1, tree.end(), is_root));
-  // Of the stem's nodes the longest child, with what it called.
-  size_t at = 0;
-  size_t end = whole.size();
-  std::vector<size_t> stem;
-  for (;;) {
-    size_t child = end;
-    for (size_t i = at + 1; i < end; ++i) {
-      const bool is_child = whole[i].depth == whole[at].depth + 1;
-      if (is_child && whole[i].total_ns >= whole[at].total_ns / 100 * kPercent) child = i;
-    }
-    if (child == end) break;
-    stem.push_back(at);
-    at = child;
-    for (size_t i = child + 1; i < end; ++i)
-      if (whole[i].depth <= whole[child].depth) end = i;
+const char* NameOf(TreeSource source) {
+  switch (source) {
+    case TreeSource::kCalls:
+      return "calls";
+    case TreeSource::kSamples:
+      return "samples";
+    case TreeSource::kBoth:
+      break;
   }
-  const size_t first = stem.size() > kept ? stem[stem.size() - kept] : 0;
-  CallTree rest;
-  for (size_t i = first; i < whole.size() && (i == first || whole[i].depth > whole[first].depth); ++i) {
-    rest.push_back(whole[i]);
-    rest.back().depth -= whole[first].depth;
-  }
-  return rest;
+  return "calls_and_samples";
 }
 
 class SlowReportWriter {
@@ -106,13 +62,13 @@ class SlowReportWriter {
         encoder_(&buffer_),
         modules_(trace.modules.size(), report::kNoModule) {}
 
-  std::optional<SlowReport> Write(const CallTree& tree, bool has_calls) {
+  std::optional<SlowReport> Write(const CallTree& tree) {
     SlowReport report;
     report.id = base::CreateUuidV7(base::SystemClock().WallMs());
     SetHeader(report.id);
-    AddFacts(has_calls);
+    AddFacts(SourceOf(tree));
     const std::vector<uint32_t> heavy = HeavyPathOf(tree);
-    AddTree(trace::TrimCallTree(tree), has_calls);
+    AddTree(trace::TrimCallTree(tree));
     encoder_.SetExpensiveStack(AddPath(heavy));
     if (!encoder_.ok()) return std::nullopt;
     report.cause = CauseOf(heavy);
@@ -144,8 +100,8 @@ class SlowReportWriter {
     encoder_.SetHeader(header);
   }
 
-  void AddFacts(bool has_calls) {
-    encoder_.AddText("tree_of", has_calls ? "calls" : "samples");
+  void AddFacts(TreeSource source) {
+    encoder_.AddText("tree_of", NameOf(source));
     if (request_.cpu_ns != 0 && request_.wall_ns != 0)
       encoder_.AddNumber("cpu_percent", 100 * request_.cpu_ns / request_.wall_ns);
     for (const watchdog::Fact& fact : std::span(request_.facts).first(request_.fact_count)) {
@@ -168,7 +124,7 @@ class SlowReportWriter {
   }
 
   // A sample for each node: its stack, and the time that it spent itself.
-  void AddTree(const CallTree& tree, bool has_calls) {
+  void AddTree(const CallTree& tree) {
     std::vector<uint32_t> path;
     for (size_t i = 0; i < tree.size(); ++i) {
       path.resize(tree[i].depth);
@@ -176,8 +132,7 @@ class SlowReportWriter {
       int64_t self_ns = tree[i].total_ns;
       for (size_t j = i + 1; j < tree.size() && tree[j].depth > tree[i].depth; ++j)
         if (tree[j].depth == tree[i].depth + 1) self_ns -= tree[j].total_ns;
-      encoder_.AddSample(
-          {.stack = AddPath(path), .wall_ns = self_ns, .calls = has_calls ? uint64_t{tree[i].count} : 0});
+      encoder_.AddSample({.stack = AddPath(path), .wall_ns = self_ns, .calls = tree[i].count});
     }
   }
 
@@ -259,16 +214,10 @@ std::optional<SlowReport> MakeSlowReport(const trace::Arena& arena, const SlowRe
   const Trace trace = trace::ReadArena(arena, {request.begin_ns - kAroundNs, request.end_ns() + kAroundNs});
   const auto thread = std::ranges::find(trace.threads, request.tid, &trace::Thread::tid);
   if (thread == trace.threads.end()) return std::nullopt;
-  CallTree tree = trace::BuildCallTree(thread->calls, request.begin_ns, request.end_ns());
-  const bool has_calls = CoveredNs(tree) >= request.wall_ns / 2;
-  if (!has_calls) {
-    const std::vector<trace::CallEvent> calls =
-        CallsOfSamples(trace, static_cast<uint32_t>(thread - trace.threads.begin()));
-    tree = trace::BuildCallTree(calls, request.begin_ns, request.end_ns());
-  }
+  const CallTree tree = trace::BuildJointTree(trace, static_cast<uint32_t>(thread - trace.threads.begin()),
+                                              request.begin_ns, request.end_ns());
   if (tree.empty()) return std::nullopt;
-  tree = WithoutStem(trace::MergeSiblings(tree), kMaxStemNodes);
-  return SlowReportWriter(trace, request, program).Write(tree, has_calls);
+  return SlowReportWriter(trace, request, program).Write(tree);
 }
 
 }  // namespace lagwatch::sdk

@@ -221,12 +221,13 @@ std::string CallTreeLines(const Json& nodes, const std::string& indent) {
 }
 
 std::string SlowReportLines(const Json& report) {
-  const bool is_of_calls = report.at("facts").value("tree_of", Json()) == "calls";
+  const Json tree_of = report.at("facts").value("tree_of", Json());
+  const char* source = tree_of == "calls"     ? "recorded calls"
+                       : tree_of == "samples" ? "estimated from samples"
+                                              : "recorded calls; the others estimated from samples";
   const Json tree = report.value("call_tree", Json::array());
-  return (tree.empty() ? ""
-                       : std::string("\nTime by call (") +
-                             (is_of_calls ? "recorded calls" : "estimated from samples") + ")\n") +
-         CallTreeLines(tree, "") + "\nHeaviest path\n" +
+  return (tree.empty() ? "" : std::string("\nTime by call (") + source + ")\n") + CallTreeLines(tree, "") +
+         "\nHeaviest path\n" +
          StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ");
 }
 
