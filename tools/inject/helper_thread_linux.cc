@@ -29,7 +29,7 @@ constexpr uint64_t kWordBytes = sizeof(uint64_t);
 constexpr uint32_t kSleepS = 2;
 
 // The helper runs sleep(3), which takes the lower half of its argument; the upper half is ours. A part of it
-// is new in each command, the rest tells the next command what is left.
+// is new in each command; by the rest, the next command finds what is left.
 constexpr uint64_t kAnyMark = uint64_t{0x4c57} << 48 | kSleepS;
 constexpr uint64_t kNewBits = uint64_t{0xffff} << 32;
 
@@ -194,24 +194,38 @@ bool HelperThread::IsMarked(const ThreadRegisters& registers) const {
   return std::ranges::any_of(block, [this](uint64_t word) { return IsMark(word, mark_); });
 }
 
-// Stops the helper where it rests. Nothing else is ever stopped for longer than this look takes.
+// Stops the helper where it rests. One that was released a moment ago may not be there again.
 bool HelperThread::Stop() {
-  ThreadState state;
-  if (ptrace(PTRACE_SEIZE, tid_, 0, 0) != 0) return false;
+  const int64_t deadline_ns = base::SystemClock().MonoNs() + kHelperStartNs;
+  do {
+    const Place place = IsRest(ReadSyscall(space_->pid(), tid_).number) ? StopOnce() : Place::kElsewhere;
+    if (place == Place::kResting) return true;
+    if (place == Place::kNotOurs || access(TaskFolder(space_->pid(), tid_).c_str(), F_OK) != 0) return false;
+    nanosleep(&kHelperPause, nullptr);
+  } while (base::SystemClock().MonoNs() < deadline_ns);
+  return false;
+}
+
+// Stops a thread, and leaves it so if it rests.
+HelperThread::Place HelperThread::StopOnce() {
+  if (ptrace(PTRACE_SEIZE, tid_, 0, 0) != 0) return Place::kNotOurs;
   ptrace(PTRACE_INTERRUPT, tid_, 0, 0);
   int status = 0;
-  if (AwaitStop(tid_, kHelperStartNs, &status) != Stopping::kStopped) return false;
-  if (SignalOf(status) == 0 && space_->IsOf(tid_) && state.Read(tid_) && IsMarked(state.registers) &&
-      IsRest(ReadSyscall(space_->pid(), tid_).number)) {
-    // It is about to end if its time is over.
-    if (IsRestart(-static_cast<int64_t>(ResultOf(state.registers)))) {
-      if (!rest_) stack_pointer_ = StackPointerOf(state.registers) - kHelperKeptBytes;
-      if (!rest_) rest_ = std::move(state);
-      return true;
-    }
+  if (AwaitStop(tid_, kHelperStartNs, &status) != Stopping::kStopped) return Place::kNotOurs;
+  Place place = Place::kNotOurs;
+  ThreadState state;
+  if (SignalOf(status) == 0 && space_->IsOf(tid_) && state.Read(tid_) && IsMarked(state.registers)) {
+    const bool is_resting = IsRest(ReadSyscall(space_->pid(), tid_).number) &&
+                            IsRestart(-static_cast<int64_t>(ResultOf(state.registers)));
+    place = is_resting ? Place::kResting : Place::kElsewhere;
   }
-  Release(tid_, SignalOf(status));
-  return false;
+  if (place != Place::kResting) {
+    Release(tid_, SignalOf(status));
+    return place;
+  }
+  if (!rest_) stack_pointer_ = StackPointerOf(state.registers) - kHelperKeptBytes;
+  if (!rest_) rest_ = std::move(state);
+  return place;
 }
 
 base::Result<uint64_t> HelperThread::Copy(const std::string& bytes) {

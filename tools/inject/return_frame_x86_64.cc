@@ -121,7 +121,7 @@ std::optional<ReturnFrame> MakeReturnFrame(const ThreadState& state, uint64_t st
                                            uint64_t signal_return) {
   const ThreadRegisters& registers = state.registers;
   const std::vector<char>& vectors = state.vectors;
-  // What it goes on with is the thread's secret, which a return from a signal handler makes invalid.
+  // The kernel keeps what it goes on with; a return from a signal handler makes that invalid.
   if (registers.orig_rax == SYS_restart_syscall && IsInterrupted(registers)) return std::nullopt;
   if (vectors.size() < kHeaderOffset + 64) return std::nullopt;
   const uint64_t components = WordAt(vectors, kFormOffset) & ~kOptionalComponents;

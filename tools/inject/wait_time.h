@@ -13,7 +13,7 @@
 
 namespace lagwatch::tools {
 
-// Known where the kernel tells the scheduler's times (/proc/PID/sched).
+// Known where the kernel shows the scheduler's times (/proc/PID/sched).
 class WaitTime {
  public:
   // Looks at a thread that waits, before it is stopped. The calling thread moves to its processor for a

@@ -71,7 +71,7 @@ std::optional<int64_t> NowOn(int processor) {
   return now_ns;
 }
 
-// What is left of a positive number of milliseconds, of which the last one is whole.
+// Leaves the rest of a positive number of milliseconds, of which the last one is whole.
 void ShortenMilliseconds(int64_t lasted_ns, unsigned long long* argument) {
   const auto whole = static_cast<int32_t>(*argument);
   if (whole > 0) *argument = static_cast<uint64_t>(std::max<int64_t>(whole - lasted_ns / base::kNsPerMs, 0));

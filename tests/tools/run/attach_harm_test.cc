@@ -77,7 +77,7 @@ TEST_F(AttachHarmTest, WaitsEndWhenTheyWouldHaveEnded) {
 #ifndef __x86_64__
   GTEST_SKIP() << "the frame of signals is known for x86-64 alone";
 #endif
-  if (Contents("/proc/self/sched").empty()) GTEST_SKIP() << "this kernel does not tell the scheduler's times";
+  if (Contents("/proc/self/sched").empty()) GTEST_SKIP() << "this kernel does not show the scheduler's times";
   std::vector<std::unique_ptr<Process>> programs;
   for (const char* scene : {"poll", "epoll", "sleep"}) {
     programs.push_back(std::make_unique<Process>(std::vector<std::string>{LAGWATCH_CHANGING_PROGRAM, scene}));

@@ -84,7 +84,7 @@ static void Fork(void) {
   ReadFor(1);
 }
 
-// How long a wait of the main thread took, in milliseconds.
+// Returns the time that a wait of the main thread took, in milliseconds.
 static long Wait(const char* kind, int timeout_ms) {
   struct epoll_event event;
   struct timespec begin, end;
