@@ -31,11 +31,18 @@ uint64_t HashOf(const stack::Stack& stack) {
   return stack.frame_count == 0 ? SpanWatch::kNoStack : stack.FunctionHash();
 }
 
-// From the first window on.
-void SetCpuTimes(const CpuBaseline& before, int32_t tid, int64_t now_ns, HangEvent* event) {
-  event->cpu_window_ns = now_ns - before.mono_ns;
-  event->cpu_thread_ns = base::ThreadCpuNs(tid) - before.thread_cpu_ns;
-  event->cpu_process_ns = base::WatchedCpuNs() - before.process_cpu_ns;
+// From the first window on, by clocks that are all read now: the span may have been over for a while. All are
+// 0 where no window was opened, or where they say nothing yet.
+void SetCpuTimes(const CpuBaseline& before, int32_t tid, const base::Clock& clock, HangEvent* event) {
+  constexpr int64_t kShortestNs = base::kNsPerMs;
+  if (before.mono_ns == 0) return;
+  const int64_t thread_ns = base::ThreadCpuNs(tid) - before.thread_cpu_ns;
+  const int64_t process_ns = base::WatchedCpuNs() - before.process_cpu_ns;
+  const int64_t window_ns = clock.MonoNs() - before.mono_ns;
+  if (window_ns < kShortestNs) return;
+  event->cpu_window_ns = window_ns;
+  event->cpu_thread_ns = std::max<int64_t>(thread_ns, 0);
+  event->cpu_process_ns = std::max<int64_t>(process_ns, 0);
 }
 
 }  // namespace
@@ -125,7 +132,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.elapsed_ns = now_ns - watch.begin_ns();
   event.start_wall_ms = wall_ms - event.elapsed_ns / base::kNsPerMs;
   event.detected_mono_ns = now_ns;
-  SetCpuTimes(watch.cpu_baseline(), tid, now_ns, &event);
+  SetCpuTimes(watch.cpu_baseline(), tid, *tools.clock, &event);
   tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
   Awaited awaited = FindAwaited(tid, &tools.capturer->thread_files());
   if (!span->IsStillIn(loop)) {  // it waits for something else by now

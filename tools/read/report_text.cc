@@ -240,12 +240,14 @@ std::string CpuLine(const Json& report) {
     return thread_ms == 0 ? "" : "  CPU      thread " + Format("%.0f %%\n", 100 * thread_ms / wall_ms);
   }
   const Json& cpu = report.at("cpu");
-  double window_ms = std::max(cpu.at("window_ms").get<double>(), 0.001);
+  const double window_ms = cpu.at("window_ms").get<double>();
+  // Reports of older programs may have times of less than a moment, which say nothing.
+  if (window_ms < 1) return "";
   auto percent = [&](const char* key) {
     return Format("%.0f %%", 100 * cpu.at(key).get<double>() / window_ms);
   };
   return "  CPU      thread " + percent("thread_ms") + ", process " + percent("process_ms") +
-         " over the last " + ShortDuration(cpu.at("window_ms").get<double>()) + "\n";
+         " over the last " + ShortDuration(window_ms) + "\n";
 }
 
 // "ui, dispatch key, thread 4712 of process 4711"; a start has a name, but no loop.

@@ -23,6 +23,7 @@ void SpanWatch::Start(const Span& span, const WatchOptions& options) {
   level_ = HangLevel::kHang;
   report_count_ = 0;
   known_count_ = 0;
+  cpu_baseline_ = {};
   recheck_interval_ = policies::RecheckInterval(options.check_period_ns, options.recheck_cap_ns);
 }
 
@@ -37,7 +38,7 @@ void SpanWatch::Discount(const policies::DiscountedTime& findings) {
   discounted_ += findings;
   begin_ns_ += findings.stopped_ns;
   next_check_ns_ += findings.stopped_ns;
-  cpu_baseline_.mono_ns += findings.stopped_ns;
+  if (cpu_baseline_.mono_ns != 0) cpu_baseline_.mono_ns += findings.stopped_ns;
 }
 
 void SpanWatch::BeginAgain(int64_t now_ns) {
