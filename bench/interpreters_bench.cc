@@ -136,7 +136,7 @@ std::vector<Runtime> AllRuntimes(const std::string& source) {
   std::vector<Runtime> runtimes;
   for (const std::string& python : testing::Pythons()) {
     Process version({python, "-c", "import platform; print(platform.python_version(), end='')"});
-    version.Wait();
+    static_cast<void>(version.Wait());
     runtimes.push_back({"cpython " + version.Output(), python, source + "/shapes.py",
                         interpreters_bench::AttachToPython, CountEqual});
   }

@@ -21,10 +21,10 @@ class Victim {
   }
   void Kill() {
     process_.Signal(SIGKILL);
-    process_.Wait();
+    static_cast<void>(process_.Wait());
   }
   std::string OutputAtEnd() {
-    process_.Wait();
+    static_cast<void>(process_.Wait());
     return process_.Output();
   }
 

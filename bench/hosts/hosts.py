@@ -4,8 +4,8 @@
 
 A host is `same` when its exit code and output are those of the bare run, its hangs were reported, and no other was.
 One that `lagwatch run` refuses is `same` when nothing of it ran and lagwatch said why. Otherwise it counts as `harmed`
-(another exit code or output), `missed` (a hang without a report), `false` (a report without a hang) or `silent` (not
-watched, and lagwatch did not say so). The last line is one JSON object.
+(another exit code or output, or a process or temporary file is left), `missed` (a hang without a report), `false` (a
+report without a hang) or `silent` (not watched, and lagwatch did not say so). The last line is one JSON object.
 """
 import argparse
 import concurrent.futures
@@ -19,11 +19,13 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import leftovers  # noqa: E402
 import real_hosts  # noqa: E402
 import sanitized_hosts  # noqa: E402
 
 THRESHOLD_MS = 250
 TIMEOUT_S = 60
+LEFT_S = 5  # so long a process may take to end after the host
 
 
 @dataclasses.dataclass
@@ -39,6 +41,7 @@ class Run:
     code: int
     output: str
     notes: str  # lines of lagwatch itself
+    left: list = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -46,6 +49,13 @@ class Finding:
     host: str
     kind: str
     detail: str
+
+
+def run_marked(command, mark):
+    """Also looks at what is left."""
+    ended = run(command, mark.environment)
+    ended.left = mark.take(LEFT_S)
+    return ended
 
 
 def run(command, env=None):
@@ -107,18 +117,18 @@ class Bench:
         return reports, listed.notes + listed.output + usage.output
 
     def check(self, host):
-        bare = run(host.command)
-        with tempfile.TemporaryDirectory(prefix="lagwatch-hosts-") as directory:
+        with tempfile.TemporaryDirectory(prefix="lagwatch-hosts-") as directory, leftovers.Mark() as mark:
             os.chmod(directory, 0o700)
             spool = directory + "/spool"
-            watched = run(self.watched_command(host, spool))
+            bare = run_marked(host.command, mark)
+            watched = run_marked(self.watched_command(host, spool), mark)
             reports, notes = self.reports(spool)
             if "later" in host.traits:  # the program's next run reports what could not be written
                 run(self.watched_command(dataclasses.replace(host, command=[self.host_program, "run_exit_handlers"]), spool))
                 notes += self.reports(spool)[1]
         return list(self.judge(host, bare, watched, reports, notes + watched.notes))
 
-    def run_real(self, program, spool):
+    def run_real(self, program, spool, mark):
         """The exit code and output of a real program, watched when there is a spool."""
         with tempfile.TemporaryDirectory(prefix="lagwatch-real-") as directory:
             os.chmod(directory, 0o755)
@@ -128,10 +138,9 @@ class Bench:
             if spool:
                 command = self.watched_command(host, spool)
             if program.drive is None:
-                ended = run(command)
-                return ended
+                return run_marked(command, mark)
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, start_new_session=True)
+                                       stderr=subprocess.PIPE, start_new_session=True, env=mark.environment)
             try:
                 answer = program.drive(directory, port)
                 process.terminate()
@@ -140,21 +149,21 @@ class Bench:
                 os.killpg(process.pid, 9)
                 return Run(-1000, "did not end", "")
             notes = [line for line in errors.decode(errors="replace").splitlines() if line.startswith("lagwatch: ")]
-            return Run(process.returncode, answer, "\n".join(notes))
+            return Run(process.returncode, answer, "\n".join(notes), mark.take(LEFT_S))
 
     def check_real(self, program):
-        bare = self.run_real(program, None)
-        with tempfile.TemporaryDirectory(prefix="lagwatch-hosts-") as directory:
+        with tempfile.TemporaryDirectory(prefix="lagwatch-hosts-") as directory, leftovers.Mark() as mark:
+            bare = self.run_real(program, None, mark)
             os.chmod(directory, 0o711)
             spool = directory + "/spool"
             if "nobody" in program.traits:  # whose processes are to write there
                 os.mkdir(spool, 0o700)
                 os.chown(spool, 65534, 65534)
-            watched = self.run_real(program, spool)
+            watched = self.run_real(program, spool, mark)
             reports, notes = self.reports(spool)
         if "stdout" in program.traits:  # its messages on standard error differ from run to run
             bare.output, watched.output = bare.output.split("\n")[0], watched.output.split("\n")[0]
-        findings = []
+        findings = list(self.judge_leftovers(program, bare, watched))
         if (bare.code, bare.output) != (watched.code, watched.output):
             findings.append(Finding(program.name, "harmed", f"bare {bare.code} {bare.output[-300:]!r}, "
                                                             f"watched {watched.code} {watched.output[-300:]!r}"))
@@ -164,7 +173,12 @@ class Bench:
             findings.append(Finding(program.name, "false", json.dumps(reports[0])[:600]))
         return findings
 
+    def judge_leftovers(self, host, bare, watched):
+        if more := leftovers.more_than(watched.left, bare.left):
+            yield Finding(host.name, "harmed", f"is left: {more}")
+
     def judge(self, host, bare, watched, reports, notes):
+        yield from self.judge_leftovers(host, bare, watched)
         if "refused" in host.traits:
             if watched.code == 0 or watched.output or "cannot watch" not in watched.notes:
                 yield Finding(host.name, "harmed", f"watched {watched.code} {watched.output[-300:]!r} {watched.notes!r}")

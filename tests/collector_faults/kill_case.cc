@@ -57,7 +57,7 @@ class Collector {
   }
   void Kill() {
     process_.Signal(SIGKILL);
-    process_.Wait();
+    static_cast<void>(process_.Wait());
   }
   int Stop() {
     process_.Signal(SIGTERM);

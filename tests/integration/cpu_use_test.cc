@@ -46,7 +46,7 @@ TEST_F(CpuUseTest, IsToldWithItsThreadsAndATreeOfWhereItWent) {
   ASSERT_TRUE(WaitUntil([&] { return !Reports("cpu").empty() && !Reports("cpu-average").empty(); }))
       << burner.Errors();
   burner.Signal(SIGKILL);  // reports are on disk
-  burner.Wait();
+  EXPECT_EQ(burner.Wait(), -SIGKILL);
 
   const std::string now = Ask({"report", Reports("cpu")[0]["id"]});
   EXPECT_THAT(now, HasSubstr("\n  kind     cpu\n"));

@@ -160,7 +160,7 @@ TEST_F(DeliveryTest, AProgramMayEndAtAnyMoment) {
 TEST_F(DeliveryTest, AProgramKilledInAHangLosesNothing) {
   StartCollector();
   collector_->Signal(SIGKILL);
-  collector_->Wait();
+  EXPECT_EQ(collector_->Wait(), -SIGKILL);
   auto freezer = StartFreezer();
   freezer->WriteInput("hang\n");
   ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
@@ -230,7 +230,7 @@ TEST_F(RunEndTest, TheSpoolAloneTellsItToo) {
   freezer->WriteInput("hang\n");
   ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
   freezer->Signal(SIGKILL);
-  freezer->Wait();
+  EXPECT_EQ(freezer->Wait(), -SIGKILL);
   LastExit();
   EXPECT_EQ(SpooledReports().back()["kind"], "killed-in-hang");
 }
@@ -243,7 +243,7 @@ TEST_F(RunEndTest, AProgramKilledOutsideAHangVanishedForNoKnownReason) {
     return !reports.empty() && reports[0]["ended"] == true;
   }));
   freezer->Signal(SIGKILL);
-  freezer->Wait();
+  EXPECT_EQ(freezer->Wait(), -SIGKILL);
   EXPECT_THAT(LastExit(), ::testing::StartsWith("last 0 signal 0 lag 0 0 loop ''"));
   json reports = SpooledReports();
   EXPECT_TRUE(std::all_of(reports.begin(), reports.end(),
@@ -285,7 +285,7 @@ TEST_F(RunEndTest, AForkedChildsEndIsNotItsParents) {
   freezer->WriteInput("hang\n");
   ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
   freezer->Signal(SIGKILL);
-  freezer->Wait();
+  EXPECT_EQ(freezer->Wait(), -SIGKILL);
   // The child of the fork has marked nothing; of two runs, the one that began later is the last.
   EXPECT_THAT(LastExit(), ::testing::StartsWith("last 1 "));
   EXPECT_EQ(SpooledReports().back()["kind"], "killed-in-hang");
@@ -301,7 +301,7 @@ TEST_F(DeliveryTest, ACollectorThatIsKilledAgainAndAgainLosesNothing) {
       return std::count(output.begin(), output.end(), 't') >= 3 * (kills + 1);  // "thawed"
     }));
     collector_->Signal(SIGKILL);
-    collector_->Wait();
+    EXPECT_EQ(collector_->Wait(), -SIGKILL);
     StartCollector();
   }
   freezer->WriteInput("quit\n");

@@ -50,7 +50,7 @@ Process::Process(std::vector<std::string> arguments, std::vector<std::string> en
 Process::~Process() {
   if (!is_over_) {
     Signal(SIGKILL);
-    Wait();
+    static_cast<void>(Wait());
   }
   CloseInput();
   close(output_fd_);

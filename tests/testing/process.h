@@ -23,8 +23,8 @@ class Process {
   void WriteInput(const std::string& text);
   void CloseInput();
   void Signal(int signal_number);
-  // The exit code, or minus the signal that ended it.
-  int Wait();
+  // Returns the exit code, or minus the signal that ended it, which no test may leave unseen.
+  [[nodiscard]] int Wait();
   // The output so far.
   std::string Output() const;
   std::string Errors() const;

@@ -12,12 +12,14 @@
 
 namespace lagwatch::testing {
 
+inline constexpr std::string_view kTestDirectoryPrefix = "lagwatch-test-";
+
 // An empty directory that is removed with all it holds.
 class ScopedTempDirectory {
  public:
   ScopedTempDirectory() : ScopedTempDirectory(std::filesystem::temp_directory_path()) {}
   explicit ScopedTempDirectory(const std::filesystem::path& parent) {
-    std::string path = (parent / "lagwatch-test-XXXXXX").string();
+    std::string path = (parent / std::string(kTestDirectoryPrefix).append("XXXXXX")).string();
     if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory");
     path_ = path;
   }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -192,7 +193,7 @@ TEST_F(CollectorProgram, IsTheOnlyOneOfItsDirectory) {
   EXPECT_EQ(second.Wait(), 1);
   EXPECT_THAT(second.Errors(), HasSubstr("another collector serves the data directory " + data_));
   first.Signal(SIGKILL);
-  first.Wait();
+  EXPECT_EQ(first.Wait(), -SIGKILL);
   Process third = Start({"--listen", "127.0.0.1:0", "--data", data_});
   ReadyLine(third);
   EXPECT_EQ(Stop(&third, SIGTERM), 0);

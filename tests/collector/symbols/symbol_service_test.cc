@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -186,7 +187,7 @@ TEST_F(SymbolServiceTest, AsksARealDebuginfod) {
             StatusCode::kNotFound);
   // Its cache outlives the server.
   server.Signal(SIGKILL);
-  server.Wait();
+  EXPECT_EQ(server.Wait(), -SIGKILL);
   ExpectSymbolized(Open({.debuginfod_urls = {url}}).get());
 }
 

@@ -59,7 +59,7 @@ TEST_F(AttachContainerTest, ReportsReachACollectorThoughTheContainerHasEnded) {
   usleep(200'000);
   Freeze(&program);
   program.Signal(SIGKILL);
-  program.Wait();
+  EXPECT_EQ(program.Wait(), -SIGKILL);
   json reports;
   EXPECT_TRUE(WaitUntil([&] {
     Process question({LAGWATCH_PROGRAM, "reports", "--endpoint", collector.endpoint(), "--token",

@@ -56,12 +56,12 @@ class RedisTest : public ScriptTest {
   std::string Command(std::vector<std::string> words) const {
     words.insert(words.begin(), {"/usr/bin/redis-cli", "-s", socket_});
     Process client(words);
-    client.Wait();
+    static_cast<void>(client.Wait());  // the answer shows whether it is good
     return client.Output();
   }
   void End() {
     Command({"shutdown", "nosave"});
-    program_->Wait();
+    EXPECT_EQ(program_->Wait(), 0);
   }
   // The expensive stack of the report that has frames of a script; empty if there is none.
   json ScriptStack() const {

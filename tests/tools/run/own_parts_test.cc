@@ -60,7 +60,7 @@ for thread in gdb.selected_inferior().threads():
         frame = frame.older()
 )";
   Process gdb({"gdb", "-nx", "-batch", "-p", std::to_string(pid), "-x", script});
-  gdb.Wait();
+  EXPECT_EQ(gdb.Wait(), 0) << gdb.Errors();
   const auto bases = BasesOf(pid);
   std::map<int, Places> stacks;
   Places* stack = nullptr;

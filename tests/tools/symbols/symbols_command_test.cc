@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -126,9 +127,9 @@ TEST_F(SymbolsCommand, GoesOnWhereItWasCutOff) {
       return false;
     }));
     upload.Signal(SIGKILL);
-    upload.Wait();
+    EXPECT_EQ(upload.Wait(), -SIGKILL);
     collector.Signal(SIGKILL);
-    collector.Wait();
+    EXPECT_EQ(collector.Wait(), -SIGKILL);
   }
   Process collector = Start();
   Outcome rest = Run({"upload", LAGWATCH_COLLECTOR_PROGRAM}, UrlOf(collector));

@@ -102,7 +102,7 @@ TEST_F(AttachTest, EndsWithTheProcess) {
 
 TEST_F(AttachTest, SaysThatThereIsNoSuchProcess) {
   Process program({"/bin/true"});
-  program.Wait();
+  EXPECT_EQ(program.Wait(), 0);
   EXPECT_EQ(Attach(program.pid()), 2);
   EXPECT_THAT(errors_, HasSubstr("no such process: " + std::to_string(program.pid())));
 }
@@ -170,7 +170,7 @@ TEST_F(AttachTest, ARecordingThatNobodyWantsEnds) {
   Process recorder(directory_.AttachCommand({}, program.pid()));
   ASSERT_TRUE(WaitUntil([&] { return HasRecorder(program.pid()); }));
   recorder.Signal(SIGKILL);
-  recorder.Wait();
+  EXPECT_EQ(recorder.Wait(), -SIGKILL);
   EXPECT_TRUE(WaitUntil([&] { return !HasRecorder(program.pid()); }));
   EXPECT_EQ(Attach(program.pid(), {"--duration", "0.1"}), 0) << errors_;
 }

@@ -201,7 +201,7 @@ TEST_F(TopScreenTest, AProcessIsLetGoWhenTheTerminalIsGone) {
 
 TEST_F(TopScreenTest, ErrorsComeBeforeTheScreenIsTaken) {
   Process gone({"/bin/true"});
-  gone.Wait();
+  EXPECT_EQ(gone.Wait(), 0);
   Start({"--pid", std::to_string(gone.pid())});
   EXPECT_EQ(top_->Wait(), 2);
   EXPECT_THAT(top_->Written(), HasSubstr("no such process: " + std::to_string(gone.pid())));

@@ -158,7 +158,7 @@ TEST_F(TopTest, ItsReaderMayGo) {
 
 TEST_F(TopTest, SaysWhatIsWrong) {
   Process gone({"/bin/true"});
-  gone.Wait();
+  EXPECT_EQ(gone.Wait(), 0);
   EXPECT_EQ(RunTop({"--pid", std::to_string(gone.pid())}), 2);
   EXPECT_THAT(errors_, HasSubstr("trace top: no such process: " + std::to_string(gone.pid())));
   EXPECT_EQ(RunTop({"--", "/no/such/program"}), 127);

@@ -71,7 +71,7 @@ TEST_P(WindowTest, ReportsAHandlerInWhichTheWindowDoesNotAnswer) {
   const std::vector<json> reports =
       Reports({"/usr/bin/env", "DISPLAY=" + display, LAGWATCH_WINDOWED_PROGRAM, GetParam()});
   server.Signal(SIGTERM);
-  server.Wait();
+  EXPECT_EQ(server.Wait(), 0);
   EXPECT_NE(program_output_.find("done"), std::string::npos);
   if (GetParam() == std::string("served")) {
     EXPECT_EQ(reports.size(), 0u) << json(reports).dump(1);
