@@ -76,6 +76,7 @@ base::Result<std::unique_ptr<UploadService>> UploadService::Create(const std::st
   service->sender_ = std::make_unique<report::SpoolSender>(&base::SystemEnv(), spool_directory,
                                                            service->transport_.get(), service->namer_.get());
   service->uploader_ = std::make_unique<report::Uploader>(service->sender_.get(), service->transport_.get());
+  service->uploader_->SetMostFailuresAtEnd(service->options_.most_failures_at_end);
   UploadService* const self = service.get();
   service->sender_->SetPolicies([self] { return self->Policies(); });
   service->uploader_->SetPoll([self] { return self->PollConfig(); });

@@ -4,6 +4,7 @@
 
 #include <lagwatch/c_types.h>
 
+#include <climits>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -41,6 +42,7 @@ struct UploadServiceOptions {
   report::HostPost post = {};     // if there is one, it takes the endpoint's place
   report::UploadPolicies policies = {};
   bool unmetered_only = false;
+  int most_failures_at_end = INT_MAX;  // see Uploader::SetMostFailuresAtEnd()
   // The key whose signature a remote config needs (64 hexadecimal digits), and the app and user that it is
   // requested for. Over HTTP only; empty: none.
   std::string config_key = {};

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "collector/symbols/worker/symbol_worker.h"
+#include "sdk/preload/environment/own_command.h"
 #include "tools/commands.h"
 #include "tools/spool_records.h"
+
+LAGWATCH_MARK_COMMAND;
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == lagwatch::collector::kLocalWorkerArgument) {

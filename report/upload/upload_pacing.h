@@ -32,6 +32,7 @@ class UploadPacing {
 
   // Forgets failures: a refused upload may be accepted now.
   void Restart() { failures_ = 0; }
+  int failures() const { return failures_; }  // one after the other
   bool is_failing() const { return failures_ > 0; }
 
  private:

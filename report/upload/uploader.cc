@@ -21,13 +21,13 @@ int64_t NowNs() { return base::SystemClock().MonoNs(); }
 
 }  // namespace
 
-size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns) {
+size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns, int most_failures) {
   UploadPacing pacing;
   base::Sleeper sleeper;
   while (NowNs() < deadline_mono_ns) {
     std::optional<UploadAnswer> answer = sender->UploadOnce();
     int64_t next_mono_ns = NowNs() + pacing.DelayMs(answer, RandomBits()) * base::kNsPerMs;
-    if (!answer || next_mono_ns >= deadline_mono_ns) break;
+    if (!answer || next_mono_ns >= deadline_mono_ns || pacing.failures() >= most_failures) break;
     sleeper.SleepUntil(next_mono_ns);
   }
   return sender->CountSegmentsLeft();
@@ -78,7 +78,8 @@ void Uploader::RunUntilStopped() {
   int64_t not_before_mono_ns = 0;
   Poll();  // also before a Stop that comes at once
   while (!is_stopping_) not_before_mono_ns = RunRound(&pacing);
-  if (not_before_mono_ns <= stop_deadline_mono_ns_) DrainSpool(sender_, stop_deadline_mono_ns_);
+  if (not_before_mono_ns <= stop_deadline_mono_ns_)
+    DrainSpool(sender_, stop_deadline_mono_ns_, most_failures_at_end_);
 }
 
 bool Uploader::Poll() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,9 +19,10 @@
 
 namespace lagwatch::report {
 
-// Sends all that is finished in the spool, trying again after failures, until the deadline (CLOCK_MONOTONIC).
-// Returns how many segments are left. For programs that do nothing else: `lagwatch upload`.
-size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns);
+// Sends all that is finished in the spool, trying again after failures, until the deadline (CLOCK_MONOTONIC)
+// or until `most_failures` came one after the other. Returns how many segments are left. For programs that do
+// nothing else: `lagwatch upload`.
+size_t DrainSpool(SpoolSender* sender, int64_t deadline_mono_ns, int most_failures = INT_MAX);
 
 // Thread safety: Start and TryStop from one thread, Wake from any.
 class Uploader {
@@ -34,6 +36,9 @@ class Uploader {
   // Called on the thread at each round, and once a minute while it waits after a failure. When it returns
   // true, the collector may be asked again now. Before Start.
   void SetPoll(std::function<bool()> poll) { poll_ = std::move(poll); }
+  // After so many failures, one after the other, TryStop() takes the collector for unreachable and tries no
+  // more. Before Start.
+  void SetMostFailuresAtEnd(int count) { most_failures_at_end_ = count; }
   // Starts the thread "lagwatch-upload". At most once.
   base::Status Start();
   // Looks at the spool now rather than at the next second; a wait after a failure is not cut short.
@@ -55,6 +60,7 @@ class Uploader {
   SpoolSender* sender_;
   Transport* transport_;
   std::function<bool()> poll_ = [] { return false; };
+  int most_failures_at_end_ = INT_MAX;
   base::Sleeper sleeper_;
   std::atomic<bool> is_stopping_{false};
   std::atomic<int64_t> stop_deadline_mono_ns_{0};

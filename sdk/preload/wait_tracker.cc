@@ -19,6 +19,7 @@
 #include "sdk/monitor.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/environment/fresh_stack.h"
+#include "sdk/preload/environment/own_command.h"
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/preload/environment/preload_environment.h"
 #include "sdk/preload/environment/watch_summary.h"
@@ -121,9 +122,11 @@ class Preload {
     if (text == nullptr) return;
     const auto* config = new PreloadConfig(PreloadConfig::Parse(text));
     config_.store(config);
+    const std::string library = RestoreEnvironment(*config);
+    if (IsOwnCommand()) return;
     is_wanted_.store(config->is_watched != 0);
     if (config->soft_watchdog != 0) WatchServiceBeats();
-    SetUp(RestoreEnvironment(*config));
+    SetUp(library);
     BeginSummary(*config);
   }
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -13,6 +14,8 @@ namespace lagwatch::tools {
 
 // This program's own file.
 std::filesystem::path OwnProgram();
+
+inline constexpr std::string_view kPreloadLibraryName = "liblagwatch-preload.so";
 
 // The library that is preloaded, as built or as installed; empty if it is in neither place.
 std::filesystem::path FindPreloadLibrary();

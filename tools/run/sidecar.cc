@@ -6,13 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/process_files.h"
+#include "tools/run/preload.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -37,8 +39,60 @@ std::string KeepSpoolDirectory(const std::string& directory, pid_t process) {
   return "/proc/self/fd/" + std::to_string(kSpoolFd);
 }
 
+// LD_PRELOAD without lagwatch's library, which would watch the sidecar.
+std::string WithoutOwnLibrary(std::string_view preload) {
+  std::string kept;
+  while (!preload.empty()) {
+    const size_t end = std::min(preload.find_first_of(": "), preload.size());
+    const std::string_view library = preload.substr(0, end);
+    preload.remove_prefix(std::min(end + 1, preload.size()));
+    if (library.empty() || library.substr(library.rfind('/') + 1) == kPreloadLibraryName) continue;
+    kept += (kept.empty() ? "" : ":") + std::string(library);
+  }
+  return kept;
+}
+
+// As the user gave it, for a proxy and the like; without what is meant for the watched program, by which the
+// sidecar would be watched itself, and without lagwatch's own variables: options are arguments.
+std::vector<std::string> SidecarEnvironment(const Options& options) {
+  constexpr std::string_view kPreload = "LD_PRELOAD=";
+  std::vector<std::string> environment;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    if (text.starts_with("LAGWATCH_") || text.starts_with("JAVA_TOOL_OPTIONS=")) continue;
+    if (!text.starts_with(kPreload)) {
+      environment.emplace_back(text);
+    } else if (const std::string kept = WithoutOwnLibrary(text.substr(kPreload.size())); !kept.empty()) {
+      environment.push_back(std::string(kPreload) + kept);
+    }
+  }
+  environment.push_back("LAGWATCH_KEY=" + options.key);  // not among the arguments, which all users can read
+  if (!options.upload.ca_file.empty())
+    environment.push_back("LAGWATCH_CA_FILE=" + std::filesystem::absolute(options.upload.ca_file).string());
+  return environment;
+}
+
+std::vector<char*> PointersTo(std::vector<std::string>* texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : *texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// It ends by the signals that end any process, also where the command has blocked or ignores them, and keeps
+// no file system busy.
+void LeaveCommandBehind() {
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  [[maybe_unused]] const int result = chdir("/");
+}
+
 [[noreturn]] void BecomeSidecar(const std::filesystem::path& own_program, int followed_fd, pid_t followed_run,
                                 const Options& options) {
+  std::vector<std::string> environment = SidecarEnvironment(options);
+  LeaveCommandBehind();
   int null = open("/dev/null", O_RDWR);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
   if (followed_fd == kFollowedFd) {
@@ -48,8 +102,6 @@ std::string KeepSpoolDirectory(const std::string& directory, pid_t process) {
   }
   const std::string spool = KeepSpoolDirectory(options.spool_directory, followed_run);
   close_range(kSpoolFd + 1, ~0U, 0);
-  setenv("LAGWATCH_KEY", options.key.c_str(), 1);  // not among the arguments, which all users can read
-  setenv("LAGWATCH_CA_FILE", options.upload.ca_file.c_str(), 1);
   std::vector<std::string> arguments = {
       "lagwatch",
       "upload",
@@ -70,10 +122,7 @@ std::string KeepSpoolDirectory(const std::string& directory, pid_t process) {
   add("--app", options.app);
   add("--app-version", options.app_version);
   add("--user", options.user);
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  execv(own_program.c_str(), pointers.data());
+  execve(own_program.c_str(), PointersTo(&arguments).data(), PointersTo(&environment).data());
   _exit(127);
 }
 

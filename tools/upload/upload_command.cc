@@ -19,6 +19,7 @@
 #include "report/spool/spool_reader.h"
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
+#include "sdk/run/run_facts.h"
 #include "sdk/run/run_record.h"
 #include "sdk/upload_service.h"
 #include "tools/commands.h"
@@ -45,6 +46,10 @@ struct UploadOptions {
 };
 
 namespace fs = std::filesystem;
+
+// A collector that does not answer when the program has ended is tried once more; then the reports wait for
+// the next run.
+constexpr int kMostFailuresAtEnd = 2;
 
 std::string ContentOf(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
@@ -75,7 +80,11 @@ bool IsFollowedRunAlive(const std::string& spool_directory, pid_t run_pid) {
     const bool is_record = base::SystemEnv().ReadAll(entry.path(), &content) == 0 &&
                            sdk::ParseRunRecord(content, &record) == sdk::RunFile::kRecord &&
                            !record.has_ended;
-    if (is_record && IsStartedByRun(record.run.pid, run_pid)) return true;
+    if (!is_record) continue;
+    // Its id may be another process's by now.
+    const bool is_same =
+        record.run.start_ticks == 0 || sdk::ProcessStartTicks(record.run.pid) == record.run.start_ticks;
+    if (is_same && IsStartedByRun(record.run.pid, run_pid)) return true;
   }
   return false;
 }
@@ -98,6 +107,7 @@ sdk::UploadServiceOptions ServiceOptions(const UploadOptions& options) {
   service.audience = options.audience;
   service.app_version = options.app_version;
   const bool is_by_hand = options.followed_fd < 0;
+  if (!is_by_hand) service.most_failures_at_end = kMostFailuresAtEnd;
   service.policies = is_by_hand ? report::UploadPolicies{.losses_wait_ms = 0} : sdk::DefaultUploadPolicies();
   service.policies.sampling.rate_ppm = options.user_rate_ppm;
   service.policies.quota = {.per_day = options.reports_per_day, .per_cluster = options.reports_per_cause};

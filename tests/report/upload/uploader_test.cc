@@ -112,6 +112,17 @@ TEST_F(UploaderOverAScript, StoppingLeavesACollectorAloneThatAskedToWait) {
   EXPECT_EQ(sender_.CountSegmentsLeft(), 1u);
 }
 
+TEST_F(UploaderOverAScript, StoppingGivesUpACollectorThatDoesNotAnswer) {
+  transport_.script = [](const Payloads&) { return UploadAnswer{.kind = AnswerKind::kTryLater}; };
+  Uploader uploader(&sender_, &transport_);
+  uploader.SetMostFailuresAtEnd(2);
+  ASSERT_TRUE(uploader.Start().ok());
+  Spool("a");
+  EXPECT_TRUE(uploader.TryStop(INT32_MAX));
+  EXPECT_LE(transport_.posts.size(), 3u);  // one may have been made before
+  EXPECT_EQ(sender_.CountSegmentsLeft(), 1u);
+}
+
 TEST_F(UploaderTest, ADiskThatHangsDoesNotHoldUpItsStop) {
   lagwatch::testing::FaultEnv env;
   ScriptedTransport transport;
