@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <exception>
-#include <iterator>
 
 #include "base/process/env.h"
 #include "base/process/quiet_thread.h"
 #include "base/process/watched_process.h"
+#include "base/system/process.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/host_limits.h"
 #include "sdk/report/spool_keeper.h"
@@ -70,6 +70,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (base::Status status = CheckCanRunHere(options.trace.records(), options.seccomp_is_allowed);
       !is_outside && !status.ok())
     return status;
+  base::PrepareFences();  // before there are threads of ours
   MonitorOptions normal = options.Normalized();
   ScopedNoFileSizeSignal no_signal;
   std::unique_ptr<Monitor> monitor(new Monitor);
@@ -227,20 +228,26 @@ void Monitor::Stop(std::unique_ptr<Monitor> monitor, watchdog::StopReason reason
   if (monitor->run_ != nullptr) monitor->run_->MarkEnded();
 }
 
+void Monitor::EndWithProcess() {
+  // Nearly always enough; a busy machine may not run the watchdog in that time.
+  constexpr int64_t kEndTimeoutNs = 10 * base::kNsPerMs;
+  // A hang, and a recording, is worth more of exit()'s time.
+  constexpr int64_t kHangTimeoutNs = 1 * base::kNsPerSecond;
+  if (process_id_ != getpid()) return;
+  NoteRunEnded();
+  const bool is_recorded = flight_recorder_ != nullptr;
+  const bool has_ended =
+      watchdog_->EndWithProcess(is_recorded ? kHangTimeoutNs : kEndTimeoutNs, kHangTimeoutNs);
+  if (is_recorded && has_ended) flight_recorder_->EndWithProcess(kHangTimeoutNs);
+}
+
 namespace {
 
-// A process that ended by itself in a hang, or crashed there, ended the hang: its length is the one that
-// the record kept.
+// A process that ended by itself in a hang, or crashed there, ended the hang.
 bool TryTellEndOfHang(const EndedRun& run, RecordWriter* writer) {
-  using Reason = policies::ExitReason;
-  constexpr Reason kEndsOfHangs[] = {Reason::kCleanExit, Reason::kCrash, Reason::kCrashInHang,
-                                     Reason::kHangInCrash};
-  if (!run.record.was_in_hang() || std::ranges::find(kEndsOfHangs, run.reason) == std::end(kEndsOfHangs))
-    return true;
-  char bytes[report::kMaxHangEndBytes];
-  report::FixedBuffer buffer(bytes, sizeof bytes);
-  return report::EncodeHangEnd(run.record.hang_id, run.record.hang_ns, &buffer) &&
-         writer->Append(report::RecordType::kHangEnd, buffer.content(), {run.record.hang_id},
+  const std::string end = run.EncodeHangEnd();
+  return end.empty() ||
+         writer->Append(report::RecordType::kHangEnd, end, {run.record.hang_id},
                         {.priority = policies::ReportPriority::kHang, .is_hang_start_or_end = true});
 }
 
@@ -318,7 +325,7 @@ void Monitor::RemoveReports(report::SpoolWriter* spool) {
 }
 
 void Monitor::RemoveEmptySegment() {
-  constexpr int64_t kTimeoutNs = 50 * base::kNsPerMs;
+  constexpr int64_t kTimeoutNs = 20 * base::kNsPerMs;
   auto finish = [](void* spool) { static_cast<report::SpoolWriter*>(spool)->FinishPreparing(); };
   static_cast<void>(watchdog_->RunBetweenRounds(finish, spool_.get(), kTimeoutNs, kTimeoutNs));
 }

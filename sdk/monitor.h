@@ -74,13 +74,17 @@ class Monitor {
   static void Stop(std::unique_ptr<Monitor> monitor,
                    watchdog::StopReason reason = watchdog::StopReason::kStopped,
                    const std::function<void(const Monitor&)>& look = {});
+  // The process ends by exit(), and this monitor with it: has the last records written, for which exit()
+  // waits a moment, and frees nothing, because its threads may go on until the process is gone. The next
+  // start takes the rest from the run's record.
+  void EndWithProcess();
   // Around a fork(), in the parent.
   void PauseForFork() { watchdog_->PauseForFork(); }
   void ResumeAfterFork() { watchdog_->ResumeAfterFork(); }
   // Removes this run's reports so far from the spool, because no user waited for it. Sent reports stay sent.
   void WithdrawReports();
   // The process ends by exit(), which does not wait for the monitor: removes the segment that was opened
-  // ahead, if nothing is in it. Waits for 100 ms at most.
+  // ahead, if nothing is in it. Waits for 50 ms at most.
   void RemoveEmptySegment();
   // Requests a trace of the last seconds; returns false if none will be written: nothing is recorded, or one
   // was requested less than options.watch.dump_interval_ns ago. Context: any except signals.

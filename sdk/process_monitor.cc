@@ -78,7 +78,7 @@ ProcessMonitor::ProcessMonitor() : why_off_(kNotStarted) {
       });
   // A program that calls exit() without stopping the monitor still has a clean end.
   std::atexit(&NoteExit);
-  base::CallAtQuickExit(&NoteExit);
+  base::CallAtQuickExit(&NoteQuickExit);
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
 }
 
@@ -326,8 +326,20 @@ lw_stats ProcessMonitor::StatsOf(const Monitor& monitor) {
   return stats;
 }
 
+void ProcessMonitor::EndWithProcess() {
+  const std::unique_lock life_lock(life_mutex_, std::try_to_lock);
+  if (!life_lock.owns_lock() || !why_off().empty()) return;
+  monitor_->EndWithProcess();  // only the holder of this lock changes it
+}
+
+// Other handlers of the program may follow, in which a hang still counts.
 void ProcessMonitor::NoteExit() {
   const base::ScopedFloatEnvironment floats;
+  NoteRunEnded();
+  if (!Instance().is_end_promised_.load()) NoteQuickExit();
+}
+
+void ProcessMonitor::NoteQuickExit() {
   NoteRunEnded();
   ProcessMonitor& self = Instance();
   std::unique_lock lock(self.mutex_, std::try_to_lock);

@@ -5,6 +5,7 @@
 
 #include <lagwatch/c_types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -57,6 +58,12 @@ class ProcessMonitor {
   enum class StartResult { kStarted, kAlreadyStarted, kOff };
   StartResult Start(StartRequest request);
   void Stop(int64_t flush_timeout_ms, watchdog::StopReason reason = watchdog::StopReason::kStopped);
+  // The caller will call EndWithProcess() at the end of the process; exit() itself does not wait for the
+  // monitor before that.
+  void PromiseEnd() { is_end_promised_.store(true); }
+  // The process ends by exit(). Waits for the last records, as Monitor::EndWithProcess(), unless a start or a
+  // stop is under way.
+  void EndWithProcess();
   // Given: starts a monitor that waits for consent. Withdrawn: stops, sends nothing more and erases the data
   // in the directory of the last start.
   StartResult SetConsent(bool is_given);
@@ -103,6 +110,7 @@ class ProcessMonitor {
   ProcessMonitor();
 
   static void NoteExit();
+  static void NoteQuickExit();
   static void PrepareFork();
   static void FinishForkInParent();
   static void FinishForkInChild();
@@ -121,6 +129,7 @@ class ProcessMonitor {
   watchdog::LoopRegistry registry_;
   pthread_key_t thread_end_key_{};
   bool has_thread_end_key_ = false;  // a process has only so many
+  std::atomic<bool> is_end_promised_{false};
   // Serializes starts and stops, through all their I/O and callbacks: no fork handler takes it. Taken
   // before the other.
   std::mutex life_mutex_;

@@ -3,12 +3,15 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "base/process/env.h"
 #include "report/format/report.h"
 #include "report/spool/spool_reader.h"
 #include "report/upload/ledger_file.h"
 #include "report/upload/name_frames.h"
+#include "sdk/run/exit_analysis.h"
+#include "sdk/run/run_facts.h"
 #include "sdk/upload_service.h"
 
 namespace lagwatch::tools {
@@ -62,6 +65,18 @@ void AppendLosses(const std::string& spool_directory, std::string* batch) {
   }
 }
 
+// The last words of programs that have ended since, which their next start would write: usage that was not
+// reported any more, and the ends of their hangs.
+void AppendEndedRuns(const std::string& spool_directory, std::string* batch) {
+  sdk::VisitEndedRuns(spool_directory, sdk::SystemRunFacts(), [&](const sdk::EndedRun& run) {
+    if (run.record.run.is_masked) return;  // only the collector can read it
+    if (std::string usage = run.EncodeUsage(); !usage.empty())
+      report::AppendToBatch({report::RecordType::kUsage, std::move(usage)}, batch);
+    if (std::string end = run.EncodeHangEnd(); !end.empty())
+      report::AppendToBatch({report::RecordType::kHangEnd, std::move(end)}, batch);
+  });
+}
+
 }  // namespace
 
 base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory) {
@@ -72,7 +87,10 @@ base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory) {
     bool has_changed =
         batch.status().code() == base::StatusCode::kNotFound && batch.status().message().empty();
     if (has_changed) continue;
-    if (batch.ok()) AppendLosses(spool_directory, &*batch);
+    if (batch.ok()) {
+      AppendLosses(spool_directory, &*batch);
+      AppendEndedRuns(spool_directory, &*batch);
+    }
     return batch;
   }
   return base::Status(base::StatusCode::kUnavailable, spool_directory + " keeps changing: try again");

@@ -88,7 +88,7 @@ void HangReporter::CountSuppressed(const WatchedSpan& span, const WatchedLoop& l
   const SpanWatch& watch = span.watch;
   const policies::DiscountedTime& discounted = watch.discounted();
   const int64_t measured_ns = span.MeasuredNs(loop, tools.span_tools());
-  const int64_t elapsed_ns = tools.clock->MonoNs() - watch.begin_ns();
+  const int64_t elapsed_ns = tools.NowNs() - watch.begin_ns();
   auto is_hang = [&](int64_t duration_ns) { return duration_ns >= watch.threshold_ns(); };
   WatchCounters& counters = *tools.counters;
   if (measured_ns != 0 && is_hang(std::min(measured_ns - discounted.stopped_ns, elapsed_ns)))

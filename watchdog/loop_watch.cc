@@ -27,7 +27,7 @@ bool IsOverThreshold(const SpanWatch& watch) {
 void LoopWatch::BeginLoop(const WatchedLoop& loop, const WatchTools& tools) {
   loop.CopyName(thread_.loop_name);
   thread_.tid = loop.tid.load();
-  idle_places_.BeginLoop(loop.begun_before.load(), tools.clock->MonoNs());
+  idle_places_.BeginLoop(loop.begun_before.load(), tools.NowNs());
   thread_.files = &tools.capturer->thread_files();
   thread_.capturer = tools.capturer;
   is_thread_kept_ = thread_.files->Keep(thread_.tid);
@@ -40,7 +40,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     generation_ = generation;
     BeginLoop(*loop, tools);
   }
-  const int64_t now_ns = tools.clock->MonoNs();
+  const int64_t now_ns = tools.NowNs();
   const Thresholds thresholds = loop->limits.ThresholdsOr(tools.options->thresholds());
   const bool has_moved =
       usage_.was_background() == tools.is_foreground();  // the time before is counted in the earlier state
@@ -134,7 +134,7 @@ void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
   for (WatchedSpan* span : spans_.all()) {
     if (span->watch.number() != 0 && !span->IsStillIn(loop)) Finish(span, loop, tools);
   }
-  if (generation_ != 0) frame_counts_.Tell(loop, thread_.loop_name, tools.clock->MonoNs(), tools.sink);
+  if (generation_ != 0) frame_counts_.Tell(loop, thread_.loop_name, tools.NowNs(), tools.sink);
 }
 
 void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
@@ -161,7 +161,7 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
     span->source->Forget();
   }
   has_returned_ = true;
-  if (generation_ != 0) frame_counts_.Tell(loop, thread_.loop_name, tools.clock->MonoNs(), tools.sink);
+  if (generation_ != 0) frame_counts_.Tell(loop, thread_.loop_name, tools.NowNs(), tools.sink);
   CollectUsage(loop, tools);
   if (generation_ == 0 && !loop.is_in_use()) SkipWhatWasBefore(loop);
   if (std::exchange(is_thread_kept_, false)) thread_.files->Release(thread_.tid);
@@ -272,7 +272,7 @@ void LoopWatch::Finish(WatchedSpan* span, const WatchedLoop& loop, const WatchTo
     reporter_.CountSuppressed(*span, loop, tools);
   } else {
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
-    int64_t duration_ns = tools.clock->MonoNs() - watch.begin_ns();
+    int64_t duration_ns = tools.NowNs() - watch.begin_ns();
     int64_t measured_ns = span->MeasuredNs(loop, tools.span_tools());
     if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns - watch.discounted().stopped_ns);
     usage_.CountHang(span, duration_ns, tools);
@@ -289,7 +289,7 @@ void LoopWatch::Finish(WatchedSpan* span, const WatchedLoop& loop, const WatchTo
 bool LoopWatch::TryReportLate(WatchedSpan* span, const WatchedLoop& loop, const WatchTools& tools) {
   const SpanWatch& watch = span->watch;
   if (watch.discounted().blocked_ns == 0) return false;
-  const int64_t now_ns = tools.clock->MonoNs();
+  const int64_t now_ns = tools.NowNs();
   const int64_t duration_ns = span->MeasuredNs(loop, tools.span_tools()) - watch.discounted().stopped_ns;
   if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
   const LoopSample* sample = ring_.AddWithoutStack(now_ns, tools);
@@ -312,7 +312,7 @@ bool LoopWatch::TryReportUnproven(WatchedSpan* span, const WatchedLoop& loop, co
   const bool is_unproven =
       span == &spans_.dispatch && has_returned_ && idle_places_.IsUnproven(watch.number());
   if (!is_unproven || !has_samples) return false;
-  const int64_t now_ns = tools.clock->MonoNs();
+  const int64_t now_ns = tools.NowNs();
   const int64_t measured_ns = span->MeasuredNs(loop, tools.span_tools());
   const int64_t duration_ns =
       measured_ns == 0 ? now_ns - watch.begin_ns() : measured_ns - watch.discounted().stopped_ns;

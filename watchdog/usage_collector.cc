@@ -53,7 +53,7 @@ bool UsageReader::ReadNote(const LoopProbe& probe, DispatchHistory::Dispatch* no
 void UsageCollector::Collect(const WatchedLoop& loop, int64_t stopped_ns, int64_t last_look_ns,
                              const WatchTools& tools) {
   if (tools.usage == nullptr) return;
-  const int64_t now_ns = tools.clock->MonoNs();
+  const int64_t now_ns = tools.NowNs();
   if (stopped_ns != 0) last_stop_ = {last_look_ns, now_ns, stopped_ns};
   policies::LoopUsage* usage = tools.usage->Of(thread_->loop_name);
   const int64_t before_ns = std::exchange(last_ns_, now_ns);

@@ -2,6 +2,8 @@
 // The parts that the watchdog's watches share, and the identity of the loop that a watch belongs to.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -33,6 +35,15 @@ struct WatchTools {
   const LoopRegistry* registry = nullptr;  // null: the application is in the foreground
   SampleRings* rings = nullptr;            // null: each watch has a ring of its own
   PeerChain* peers = nullptr;              // null: waits are not followed into other processes
+  // Null: the program does not end while it is watched.
+  const std::atomic<int64_t>* end_ns = nullptr;
+
+  // The time up to which the program is watched. It stands still once the program ends by exit(): the rest is
+  // lagwatch's own time and that of other libraries' destructors.
+  int64_t NowNs() const {
+    const int64_t now_ns = clock->MonoNs();
+    return end_ns == nullptr ? now_ns : std::min(now_ns, end_ns->load());
+  }
 
   bool is_foreground() const { return registry == nullptr || registry->is_foreground(); }
   SpanTools span_tools(int64_t last_look_ns = 0) const { return {options, tick_scale, clock, last_look_ns}; }

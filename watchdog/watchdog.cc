@@ -24,6 +24,7 @@ constexpr int64_t kFirstCalibrationNs = 10 * base::kNsPerMs;
 constexpr int64_t kAnyWait = INT64_MAX;
 constexpr timespec kShortPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 constexpr int kPauseTries = 100;
+constexpr int64_t kYoungNs = 1 * base::kNsPerSecond;
 constexpr int64_t kSetUpTimeoutNs = base::kNsPerSecond;
 constexpr int64_t kStopTimeoutNs = 3 * base::kNsPerSecond;
 // Usage is sent along with a report, because that is sent anyway; but not more often than this.
@@ -60,7 +61,8 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       tools_{&options_, &tick_scale_,     &base::SystemClock(),
              capturer,  &threads_,        &waits_,
              sink,      &counters_,       &usage_,
-             registry,  watches_.rings(), peers_.ok() ? &peers_ : nullptr},
+             registry,  watches_.rings(), peers_.ok() ? &peers_ : nullptr,
+             &end_ns_},
       listener_(options.listener),
       dump_sample_(new LoopSample) {
   if (options_.listener != nullptr) options_.listener = &listener_;
@@ -96,6 +98,14 @@ bool Watchdog::TryStop(StopReason reason) {
   const bool is_stopped = thread_.TryJoin(kStopTimeoutNs);
   if (!is_stopped) registry_->dump_requests().Close();
   return is_stopped;
+}
+
+bool Watchdog::EndWithProcess(int64_t timeout_ns, int64_t hang_timeout_ns) {
+  end_ns_.store(base::SystemClock().MonoNs());
+  stop_reason_.store(StopReason::kProcessEnds);
+  stopping_.store(true);
+  registry_->watchdog_sleeper().Wake();
+  return thread_.AwaitEnd(is_near_hang_.load() ? hang_timeout_ns : timeout_ns);
 }
 
 bool Watchdog::PauseForFork() {
@@ -170,6 +180,7 @@ void Watchdog::SetUp() {
 
 void Watchdog::RunRounds() {
   const base::Clock& clock = base::SystemClock();
+  begin_ns_ = clock.MonoNs();
   SetUp();
   counters_.lock_layouts_unknown.Add(static_cast<uint64_t>(waits_.MeasureLayouts()));
   tick_scale_.Anchor(base::ReadTickPair(clock));
@@ -182,6 +193,7 @@ void Watchdog::RunRounds() {
     bool is_locked = TryLockRound();
     tick_scale_.Update(base::ReadTickPair(clock));
     next_ns = tick_scale_.is_known() ? RunRound() : next_ns + kFirstCalibrationNs;
+    NoteNearHang();
     if (is_locked) round_mutex_.unlock();
   }
   while (!registry_->dump_requests().CloseIfIdle()) DumpIfAsked();  // an accepted request is always served
@@ -194,6 +206,11 @@ void Watchdog::RunRounds() {
   TellLastUsage();
   sink_->OnStop();
   last_cpu_ns_.store(base::ThreadCpuNs(tid_.exchange(0)));
+}
+
+void Watchdog::NoteNearHang() {
+  is_near_hang_.store(std::ranges::any_of(watches_.active(),
+                                          [&](uint32_t place) { return watches_.Of(place).IsNearHang(); }));
 }
 
 template <typename Visit>
@@ -270,6 +287,9 @@ void Watchdog::ActivateWoken() {
 }
 
 bool Watchdog::ParkQuietLoops() {
+  // The end of a process has to wait for its first fence, and many processes end soon.
+  const bool is_young = base::SystemClock().MonoNs() - begin_ns_ < kYoungNs;
+  if (is_young && !base::AreFencesPrepared()) return watches_.active().empty();
   const LoopRegistry::Places places = registry_->places();
   bool is_any_asked = false;
   for (uint32_t place : watches_.active()) {

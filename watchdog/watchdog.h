@@ -53,6 +53,12 @@ class Watchdog {
   // else keeps its report without an end. False when the thread does not end in time, because a disk that it
   // writes to hangs: then this object, and all that it borrows, must be leaked. Context: background.
   [[nodiscard]] bool TryStop(StopReason reason = StopReason::kStopped);
+  // The process ends by exit(): from now on no time passes for the program, so that none of what follows is a
+  // hang. Has the thread report what is over and what goes on, as TryStop(kProcessEnds), but does not join
+  // it; all stays in use. Waits for at most `timeout_ns`, or `hang_timeout_ns` if something is a hang, or may
+  // be one by now. Returns false if the thread has not ended in time: the run's record has the rest. Context:
+  // background.
+  bool EndWithProcess(int64_t timeout_ns, int64_t hang_timeout_ns);
   // To be called around a fork(), in the parent, if the watchdog's thread shares the program's descriptor
   // table: stops rounds meanwhile, so that the child inherits no open file of one. Waits for at most 100 ms;
   // elsewhere (see base::HasOwnFiles) there is nothing to inherit, and it does not wait. Returns false if
@@ -79,6 +85,7 @@ class Watchdog {
 
   void SetUp();
   void RunRounds();
+  void NoteNearHang();
   void RunTaskIfAsked();
   // False when a fork takes too long: the round is then to go on without the lock.
   bool TryLockRound();
@@ -154,6 +161,7 @@ class Watchdog {
   WatchTools tools_;
   TimedListener listener_;
   std::unique_ptr<LoopSample> dump_sample_;
+  int64_t begin_ns_ = 0;  // of the thread
   int64_t last_signal_check_ns_ = 0;
   uint64_t counted_pause_ticks_ = 0;
   std::atomic<int> tid_{0};              // 0 when it does not run
@@ -176,6 +184,8 @@ class Watchdog {
   ProcessCpu process_cpu_;  // by a moment ago
   int64_t waited_ns_ = 0;   // since the last reading of `time_discount_`
   std::atomic<bool> stopping_{false};
+  std::atomic<int64_t> end_ns_{INT64_MAX};  // of the program's time
+  std::atomic<bool> is_near_hang_{false};   // as of the last round
   std::atomic<StopReason> stop_reason_{StopReason::kStopped};
   base::QuietThread thread_;
 };

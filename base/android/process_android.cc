@@ -26,5 +26,7 @@ void CallAtQuickExit(void (*function)()) { at_quick_exit(function); }
 
 // Android 8 ends an app that calls membarrier(2).
 bool FenceAllThreads() { return false; }
+void PrepareFences() {}
+bool AreFencesPrepared() { return true; }
 
 }  // namespace lagwatch::base

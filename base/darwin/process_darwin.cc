@@ -17,5 +17,7 @@ void DropPendingSignals(const sigset_t& signals) {
 void CallAtQuickExit(void (*)()) {}
 
 bool FenceAllThreads() { return false; }
+void PrepareFences() {}
+bool AreFencesPrepared() { return true; }
 
 }  // namespace lagwatch::base

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <linux/membarrier.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <ctime>
 
@@ -27,11 +29,28 @@ int SetSignalAction(int signal_number, const struct sigaction* action, struct si
 
 void CallAtQuickExit(void (*function)()) { at_quick_exit(function); }
 
+namespace {
+
+// Each process must register before it uses the call. A forked child has its parent's registration.
+constinit std::atomic<bool> g_is_registered{false};
+
+bool RegisterFences() {
+  const bool is_registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  if (is_registered) g_is_registered.store(true);
+  return is_registered;
+}
+
+}  // namespace
+
 bool FenceAllThreads() {
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return true;
-  // Each process must register before it uses the call.
-  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
-         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+  return RegisterFences() && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
+
+void PrepareFences() {
+  if (__libc_single_threaded != 0 && !g_is_registered.load()) RegisterFences();
+}
+
+bool AreFencesPrepared() { return g_is_registered.load(); }
 
 }  // namespace lagwatch::base

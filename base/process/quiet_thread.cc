@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <string>
 
 #include "base/clock.h"
@@ -110,6 +111,22 @@ Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void
   const int64_t deadline_ns = SystemClock().MonoNs() + kLongestSetUpNs;
   while (!is_set_up_.load() && SystemClock().MonoNs() < deadline_ns) starter_.SleepUntil(deadline_ns);
   return {};
+}
+
+bool QuietThread::AwaitEnd(int64_t timeout_ns) {
+  if (!is_running_) return true;
+#ifdef __GLIBC__
+  // The kernel wakes the caller once the thread is past all that could be preempted. Woken by the thread
+  // itself, the caller takes its processor, and the process's end waits until the thread gets it again.
+  const ScopedNoCancellation no_cancellation;
+  const int64_t deadline_ns = SystemClock().MonoNs() + timeout_ns;
+  const timespec deadline{.tv_sec = deadline_ns / kNsPerSecond, .tv_nsec = deadline_ns % kNsPerSecond};
+  if (pthread_clockjoin_np(thread_, nullptr, CLOCK_MONOTONIC, &deadline) != 0) return false;
+  is_running_ = false;
+  return true;
+#else
+  return TryJoin(timeout_ns);
+#endif
 }
 
 bool QuietThread::TryJoin(int64_t timeout_ns) {

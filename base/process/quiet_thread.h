@@ -42,6 +42,9 @@ class QuietThread {
   // Joins the thread, which must have been asked to end. Returns false if it did not end in time: then this
   // object and everything that the thread uses must be leaked. True if none was started. Context: background.
   [[nodiscard]] bool TryJoin(int64_t timeout_ns);
+  // As TryJoin(), for a process that ends: returns once the thread cannot hold up the process's end any more,
+  // and leaves its stack alone. Context: background.
+  bool AwaitEnd(int64_t timeout_ns);
 
  private:
   static void* Run(void* self);

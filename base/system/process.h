@@ -26,4 +26,11 @@ void CallAtQuickExit(void (*function)());
 // ours. False when the kernel cannot (membarrier(2), Linux 4.14).
 bool FenceAllThreads();
 
+// Prepares the fences of this process and its children by fork() while it has one thread: later, the first
+// fence waits for all processors (10 to 60 ms), and so does the end of the process. Does nothing in a process
+// that may have more threads. Context: background.
+void PrepareFences();
+// Whether the next fence waits for nothing.
+bool AreFencesPrepared();
+
 }  // namespace lagwatch::base

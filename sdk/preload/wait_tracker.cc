@@ -101,6 +101,7 @@ class Preload {
     watchdog::ServiceBeats* beats = g_service_beats.load();
     if (beats != nullptr && beats->pid() == getpid()) monitor_options.watch.beats = beats;
     ProcessMonitor& monitor = ProcessMonitor::Instance();
+    monitor.PromiseEnd();  // see StopMonitor()
     if (monitor.Start({.options = monitor_options}) == ProcessMonitor::StartResult::kOff)
       NoteUnwatched(monitor.why_off().c_str());
   }
@@ -440,8 +441,7 @@ void StopAll() {
   if (g_wait_switches.is_off.load()) return;  // a confined process may not make our calls
   const ScopedUninterrupted uninterrupted;
   try {
-    if (g_wait_switches.start_tried.load())
-      ProcessMonitor::Instance().Stop(0, watchdog::StopReason::kProcessEnds);
+    if (g_wait_switches.start_tried.load() && OwnsMemory()) ProcessMonitor::Instance().EndWithProcess();
     StopTraceRecording();
   } catch (...) {  // no memory: findings so far are in the spool
     base::failure_count.fetch_add(1);

@@ -20,6 +20,9 @@ struct EndedRun {
   report::RunEnd ToRunEnd() const;
   // Its loops' usage that was not reported any more, as an encoded Usage record; empty if there is none.
   std::string EncodeUsage() const;
+  // The end of the hang in which the process ended by itself, as an encoded HangEnd record of the length that
+  // the run's record has; empty if there was no such hang.
+  std::string EncodeHangEnd() const;
 };
 
 inline constexpr size_t kMaxEndedRuns = 64;
@@ -30,7 +33,12 @@ inline constexpr size_t kMaxEndedRuns = 64;
 // symbolic links are left alone. Several processes may do this at once: each run is reported by one of them.
 void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
                    const std::function<bool(const EndedRun&)>& tell);
-// The same, without a limit: only what `is_to_go` returns true for is removed.
+// Calls `look` for the same runs whose processes are gone, and changes nothing. Leaves out those of which
+// only the lock shows whether they are over: a lock that is taken for a moment could hide the run from a
+// start.
+void VisitEndedRuns(const std::string& spool_directory, const RunFacts& now,
+                    const std::function<void(const EndedRun&)>& look);
+// As TellEndedRuns(), without a limit: only what `is_to_go` returns true for is removed.
 void RemoveEndedRuns(const std::string& spool_directory, const RunFacts& now,
                      const std::function<bool(const EndedRun&)>& is_to_go);
 

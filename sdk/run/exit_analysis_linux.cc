@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <iterator>
 #include <vector>
 
 #include "base/owned_fd.h"
 #include "base/system/file_calls.h"
+#include "report/format/report_encoder.h"
 #include "report/format/usage_encoder.h"
 #include "sdk/run/exit_analysis.h"
 #include "sdk/run/run_facts.h"
@@ -67,13 +69,16 @@ bool IsOfOtherBoot(const RunFacts& run, const RunFacts& now) {
   return run.boot_id != base::Uuid{} && now.boot_id != base::Uuid{} && run.boot_id != now.boot_id;
 }
 
-bool IsOver(const RunRecord& record, const RunFacts& now) {
+enum class Lock : uint8_t { kIsFree, kIsUnknown };
+
+bool IsOver(const RunRecord& record, const RunFacts& now, Lock lock) {
   const RunFacts& run = record.run;
   bool is_of_other_machine = run.machine != 0 && now.machine != 0 && run.machine != now.machine;
   if (is_of_other_machine) return false;
   if (record.has_ended || IsOfOtherBoot(run, now) || IsOwnProcess(run, now)) return true;
-  // The processes of another container are not visible here: then the lock, which is free, decides.
-  if (run.pid_namespace != now.pid_namespace || run.start_ticks == 0) return record.keeps_lock;
+  // The processes of another container are not visible here: then the lock decides.
+  if (run.pid_namespace != now.pid_namespace || run.start_ticks == 0)
+    return lock == Lock::kIsFree && record.keeps_lock;
   return ProcessStartTicks(run.pid) != run.start_ticks;
 }
 
@@ -155,6 +160,57 @@ std::string EndedRun::EncodeUsage() const {
   return encoder.ok() ? std::string(buffer.content()) : std::string();
 }
 
+std::string EndedRun::EncodeHangEnd() const {
+  using Reason = policies::ExitReason;
+  constexpr Reason kEndsOfHangs[] = {Reason::kCleanExit, Reason::kCrash, Reason::kCrashInHang,
+                                     Reason::kHangInCrash};
+  if (!record.was_in_hang() || std::ranges::find(kEndsOfHangs, reason) == std::end(kEndsOfHangs)) return {};
+  char bytes[report::kMaxHangEndBytes];
+  report::FixedBuffer buffer(bytes, sizeof bytes);
+  const bool is_encoded = report::EncodeHangEnd(record.hang_id, record.hang_ns, &buffer);
+  return is_encoded ? std::string(buffer.content()) : std::string();
+}
+
+namespace {
+
+// Completes a run whose record was read. False if it goes on.
+bool TryComplete(const RunFacts& now, Lock lock, EndedRun* run) {
+  if (!IsOver(run->record, now, lock)) return false;
+  if (run->record.run.is_masked) UnmaskRun(now, &run->record.run);
+  run->is_of_same_program = IsOfSameProgram(run->record.run, now);
+  run->reason = policies::ClassifyExit(EvidenceOf(run->record, now));
+  return true;
+}
+
+// It has said that it ends, but may be in its last handlers for a while.
+bool IsStillThere(const RunFacts& run, const RunFacts& now) {
+  const bool is_visible = run.boot_id == now.boot_id && run.pid_namespace == now.pid_namespace;
+  return is_visible && run.start_ticks != 0 && ProcessStartTicks(run.pid) == run.start_ticks;
+}
+
+base::OwnedFd OpenRunDirectory(const std::string& spool_directory) {
+  const std::string path = spool_directory + "/" + kRunDirectoryName;
+  return base::OwnedFd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+}  // namespace
+
+void VisitEndedRuns(const std::string& spool_directory, const RunFacts& now,
+                    const std::function<void(const EndedRun&)>& look) {
+  const base::OwnedFd directory = OpenRunDirectory(spool_directory);
+  if (directory.get() < 0) return;
+  for (const std::string& name : NamesIn(directory.get())) {
+    if (!name.ends_with(kRunSuffix)) continue;
+    const base::OwnedFd fd(
+        openat(directory.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    EndedRun run;
+    const bool is_record =
+        fd.get() >= 0 && ParseRunRecord(ReadRecord(fd.get()), &run.record) == RunFile::kRecord;
+    if (is_record && !IsStillThere(run.record.run, now) && TryComplete(now, Lock::kIsUnknown, &run))
+      look(run);
+  }
+}
+
 void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
                    const std::function<bool(const EndedRun&)>& tell) {
   size_t told = 0;
@@ -164,8 +220,7 @@ void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
 
 void RemoveEndedRuns(const std::string& spool_directory, const RunFacts& now,
                      const std::function<bool(const EndedRun&)>& is_to_go) {
-  std::string path = spool_directory + "/" + kRunDirectoryName;
-  base::OwnedFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const base::OwnedFd directory = OpenRunDirectory(spool_directory);
   if (directory.get() < 0) return;
   for (const std::string& name : NamesIn(directory.get())) {
     // Not blocking, so that a FIFO put in a file's place cannot hang us.
@@ -179,10 +234,7 @@ void RemoveEndedRuns(const std::string& spool_directory, const RunFacts& now,
     EndedRun run;
     RunFile kind = ParseRunRecord(ReadRecord(fd.get()), &run.record);
     if (kind == RunFile::kDamaged) remove();
-    if (kind != RunFile::kRecord || !IsOver(run.record, now)) continue;
-    if (run.record.run.is_masked) UnmaskRun(now, &run.record.run);
-    run.is_of_same_program = IsOfSameProgram(run.record.run, now);
-    run.reason = policies::ClassifyExit(EvidenceOf(run.record, now));
+    if (kind != RunFile::kRecord || !TryComplete(now, Lock::kIsFree, &run)) continue;
     if (is_to_go(run)) remove();
   }
 }

@@ -169,6 +169,12 @@ bool FlightRecorder::TryStop() {
   return (recorder_ == nullptr || recorder_->TryStop()) && has_ended;
 }
 
+void FlightRecorder::EndWithProcess(int64_t timeout_ns) {
+  stopping_.store(true);
+  sleeper_.Wake();
+  thread_.AwaitEnd(timeout_ns);
+}
+
 bool FlightRecorder::Ask(const TraceEvent& event) {
   {
     const std::lock_guard lock(mutex_);

@@ -44,6 +44,9 @@ class FlightRecorder {
   // Writes the traces that were asked for, and ends all threads. False when one does not end in time: then
   // this object must be leaked. Context: background.
   [[nodiscard]] bool TryStop();
+  // The process ends: writes the traces that were asked for, if that takes no longer. Its threads go on until
+  // the process is gone. Context: background.
+  void EndWithProcess(int64_t timeout_ns);
   // Waits for its threads, for as long as that takes: an exception may end the owner's start.
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;

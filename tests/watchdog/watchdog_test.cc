@@ -220,5 +220,60 @@ TEST_F(WatchdogTest, RunsOnAThreadOfItsOwnWithEverySignalBlocked) {
   EXPECT_EQ(found, 1);
 }
 
+// Holds the watchdog up between two rounds, as a disk or a busy machine may.
+class HeldSink final : public HangSink {
+ public:
+  bool OnHang(const HangEvent& event) override { return kept.OnHang(event); }
+  void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override {
+    kept.OnHangEnd(event_id, duration_ns);
+  }
+  void OnRoundDone() override {
+    is_waiting = is_held.load();
+    while (is_held) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  testing::RecordingSink kept;
+  std::atomic<bool> is_held{false};
+  std::atomic<bool> is_waiting{false};
+};
+
+TEST_F(WatchdogTest, TheEndOfTheProcessIsNotWaitedForLongAndIsNoPartOfAHang) {
+  capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
+  HeldSink sink;
+  Watchdog watchdog(options_, registry_.get(), capturer_.get(), &sink);
+  ASSERT_TRUE(watchdog.Start().ok());
+  const base::Clock& clock = base::SystemClock();
+  const int64_t begin_ns = clock.MonoNs();
+  StalledThread thread(Dispatch(testing::Spin));
+  ASSERT_TRUE(testing::WaitUntil([&] { return !sink.kept.hangs().empty(); }));
+  sink.is_held = true;
+  ASSERT_TRUE(testing::WaitUntil([&] { return sink.is_waiting.load(); }));
+
+  EXPECT_FALSE(watchdog.EndWithProcess(kNsPerMs, kNsPerMs));
+  const int64_t longest_ns = clock.MonoNs() - begin_ns;
+  std::this_thread::sleep_for(std::chrono::nanoseconds(longest_ns));
+  sink.is_held = false;
+  EXPECT_TRUE(watchdog.TryStop(StopReason::kProcessEnds));
+  ASSERT_EQ(sink.kept.ends().size(), 1u);
+  EXPECT_LE(sink.kept.ends()[0].second, longest_ns);
+}
+
+TEST_F(WatchdogTest, TheEndOfTheProcessMakesNoHang) {
+  capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
+  HeldSink sink;
+  Watchdog watchdog(options_, registry_.get(), capturer_.get(), &sink);
+  ASSERT_TRUE(watchdog.Start().ok());
+  sink.is_held = true;
+  WatchedLoop* loop = registry_->Add("loop", gettid());
+  loop->probe.Begin("exit");
+  EXPECT_FALSE(watchdog.EndWithProcess(0, 0));
+  std::this_thread::sleep_for(std::chrono::nanoseconds(2 * options_.threshold_ns));
+  sink.is_held = false;
+  EXPECT_TRUE(watchdog.TryStop(StopReason::kProcessEnds));
+  EXPECT_TRUE(sink.kept.hangs().empty());
+  loop->probe.End();
+  registry_->Remove(loop);
+}
+
 }  // namespace
 }  // namespace lagwatch::watchdog
