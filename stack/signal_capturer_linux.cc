@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/process/own_memory.h"
 #include "base/process/safe_memory.h"
 #include "stack/sleeping_stack.h"
 
@@ -36,7 +37,7 @@ SignalCapturer::SignalCapturer(const CaptureOptions& options, std::shared_ptr<Co
       // Goes on where an earlier capturer with this slot left off, so that no ticket is used twice.
       ticket_(CaptureSlot::TicketOf(slot->request.load())),
       user_id_(getuid()),
-      blocked_stack_(base::MapBlock<RawStack>(1)) {
+      blocked_stack_(base::MapOwnBlock<RawStack>(1)) {
   slot->process_id = getpid();
 }
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-#include "base/process/mapped_memory.h"
+#include "base/process/own_memory.h"
 #include "watchdog/loop_watch.h"
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/samples/sample_rings.h"
@@ -21,7 +21,8 @@ class LoopWatches {
  public:
   // With rings of so many samples. Context: background.
   explicit LoopWatches(int32_t ring_size)
-      : rings_(static_cast<size_t>(ring_size)), active_(base::MapBlock<uint32_t>(LoopRegistry::kMaxLoops)) {}
+      : rings_(static_cast<size_t>(ring_size)),
+        active_(base::MapOwnBlock<uint32_t>(LoopRegistry::kMaxLoops)) {}
   ~LoopWatches() {
     for (size_t place = 0; place < LoopRegistry::kMaxLoops; ++place) {
       LoopWatch* watch = Find(place);
@@ -55,6 +56,7 @@ class LoopWatches {
     LoopWatch*& block = blocks_[place / LoopRegistry::kBlockLoops];
     if (block == nullptr) {
       block = static_cast<LoopWatch*>(base::MapUnlocked(kBlockBytes));
+      base::LeaveOutOfForks(block, kBlockBytes);
       if (block == nullptr) return false;
     }
     if (Find(place) == nullptr) {

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/process/cancellation.h"
+#include "base/process/own_memory.h"
 #include "base/process/own_threads.h"
 #include "base/process/run_guarded.h"
 #include "base/system/float_environment.h"
@@ -96,6 +97,9 @@ Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void
   stack_ = MapBlock<char>(stack_bytes + guard_bytes);
   if (stack_ == nullptr) return IoError("no stack for the thread " + std::string(name), ENOMEM);
   mprotect(stack_.get(), guard_bytes, PROT_NONE);
+  // Not the stack itself: glibc keeps the thread's descriptor in it, and a child goes through the list of
+  // these. A thread that calls the program's functions may fork in one, and its child goes on with the stack.
+  if (files == ThreadFiles::kOwn) LeaveOutOfForks(stack_.get(), guard_bytes);
   NewThread thread{.id = {}, .attributes = {}, .run = &QuietThread::Run, .context = this};
   pthread_attr_init(&thread.attributes);
   pthread_attr_setstack(&thread.attributes, stack_.get() + guard_bytes, stack_bytes);

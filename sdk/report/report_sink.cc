@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/process/own_memory.h"
 #include "report/format/usage_encoder.h"
 #include "report/spool/record_priority.h"
 #include "sdk/report/writing_switch.h"
@@ -86,7 +87,7 @@ ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter
       words_(words),
       saves_files_(saves_files),
       frame_slices_(new FrameSlices),
-      bytes_(base::MapBlock<char>(kBufferBytes)),
+      bytes_(base::MapOwnBlock<char>(kBufferBytes)),
       buffer_(bytes_.get(), bytes_ == nullptr ? 0 : kBufferBytes),
       encoder_(&facts_, words) {}
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/process/own_memory.h"
 
 namespace lagwatch::stack {
 namespace {
@@ -15,11 +16,11 @@ constexpr uint64_t kLargestPageBytes = 64 * 1024;
 }  // namespace
 
 ModuleMap::ModuleMap()
-    : modules_(base::MapBlock<Module>(kMaxModules)),
-      last_seen_(base::MapBlock<uint32_t>(kMaxModules)),
-      code_(base::MapBlock<CodeRange>(kMaxRanges)),
-      writable_(base::MapBlock<MemoryRegion>(kMaxRanges)),
-      text_(base::MapBlock<char>(kTextBytes)) {}
+    : modules_(base::MapOwnBlock<Module>(kMaxModules)),
+      last_seen_(base::MapOwnBlock<uint32_t>(kMaxModules)),
+      code_(base::MapOwnBlock<CodeRange>(kMaxRanges)),
+      writable_(base::MapOwnBlock<MemoryRegion>(kMaxRanges)),
+      text_(base::MapOwnBlock<char>(kTextBytes)) {}
 
 void ModuleMap::BeginRefresh() {
   ++refresh_count_;

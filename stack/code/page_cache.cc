@@ -7,12 +7,12 @@
 
 namespace lagwatch::stack {
 
-PageCache::PageCache() : pages_(new Page[kPageCount]) { Clear(); }
+PageCache::PageCache() : pages_(base::MapOwnBlock<Page>(kPageCount)) { Clear(); }
 
 bool PageCache::ReadWord(uint64_t address, uint64_t* word) {
   uint64_t page_address = address & ~(kPageSize - 1);
   uint64_t offset = address - page_address;
-  if (offset > kPageSize - sizeof *word) return base::ReadWatchedValue(address, word);
+  if (offset > kPageSize - sizeof *word || pages_ == nullptr) return base::ReadWatchedValue(address, word);
   const uint64_t slot = (page_address / kPageSize) % kPageCount;
   Page& page = pages_[slot];
   if (addresses_[slot] != page_address || page_address == 0) {

@@ -4,7 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+
+#include "base/process/own_memory.h"
 
 namespace lagwatch::stack {
 
@@ -27,7 +28,7 @@ class PageCache {
   };
 
   uint64_t addresses_[kPageCount];  // of the pages; 0: empty
-  std::unique_ptr<Page[]> pages_;   // not touched before they are filled
+  base::MappedBlock<Page> pages_;   // not touched before they are filled; null without memory
 };
 
 }  // namespace lagwatch::stack

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/process/mapped_array.h"
+#include "base/process/own_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/code/page_cache.h"
 #include "stack/unwind/eh_frame_search.h"
@@ -31,7 +32,9 @@ class RuleCache {
  public:
   // `tables` is borrowed. Context: background (allocates the cache).
   explicit RuleCache(TableLibrary* tables) : tables_(tables) {
-    if (rules_.Resize(kSlots)) Clear();
+    if (!rules_.Resize(kSlots)) return;
+    base::LeaveOutOfForks(rules_.data(), rules_.size_bytes());
+    Clear();
   }
   // False when there was no memory.
   bool ok() const { return !rules_.empty(); }

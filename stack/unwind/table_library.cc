@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/process/own_memory.h"
 
 namespace lagwatch::stack {
 namespace {
@@ -21,7 +22,7 @@ TableLibrary::TableLibrary(const FrameSectionLoader& files)
     : files_(files),
       tables_(new std::atomic<const UnwindTable*>[ModuleMap::kMaxModules]()),
       states_(new std::atomic<State>[ModuleMap::kMaxModules]()),
-      modules_(base::MapBlock<Module>(ModuleMap::kMaxModules)),
+      modules_(base::MapOwnBlock<Module>(ModuleMap::kMaxModules)),
       give_ups_(new uint8_t[ModuleMap::kMaxModules]()) {}
 
 TableLibrary::~TableLibrary() {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/process/own_memory.h"
 #include "base/process/proc_file.h"
 #include "base/process/seccomp.h"
 #include "base/process/watched_process.h"
@@ -80,7 +81,7 @@ class ScopedProcess {
 
 }  // namespace
 
-PeerChain::PeerChain() : stacks_(base::MapBlock<stack::Stack>(kMaxWaits + 1)) {
+PeerChain::PeerChain() : stacks_(base::MapOwnBlock<stack::Stack>(kMaxWaits + 1)) {
   auto unwinder = stack::CreateTableUnwinder(&tables_);
   if (unwinder == nullptr) return;
   auto capturer = stack::StackCapturer::CreateOutside({}, std::move(unwinder));

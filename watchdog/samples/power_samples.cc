@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/process/own_memory.h"
+
 namespace lagwatch::watchdog {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr size_t kSlices = policies::CpuWindow::kSlices;
 
 }  // namespace
 
-PowerSamples::PowerSamples() : entries_(base::MapBlock<Entry>(kMaxStacks)) {
+PowerSamples::PowerSamples() : entries_(base::MapOwnBlock<Entry>(kMaxStacks)) {
   for (size_t i = 0; i < kMaxStacks; ++i) places_[i] = static_cast<uint8_t>(i);
 }
 

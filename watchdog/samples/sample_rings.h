@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-#include "base/process/mapped_memory.h"
+#include "base/process/own_memory.h"
 #include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::watchdog {
@@ -36,7 +36,7 @@ class SampleRings {
   }
 
  private:
-  LoopSample* Map() const { return base::MapBlock<LoopSample>(ring_size_).release(); }
+  LoopSample* Map() const { return base::MapOwnBlock<LoopSample>(ring_size_).release(); }
   void Unmap(LoopSample* ring) const { munmap(ring, ring_size_ * sizeof(LoopSample)); }
 
   size_t ring_size_;

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/process/own_memory.h"
 #include "base/process/own_names.h"
 #include "base/process/own_threads.h"
 #include "base/process/proc_file.h"
@@ -34,7 +35,7 @@ bool IsOfOtherLagwatch(const ThreadSnapshot& thread) {
 
 ThreadLister::ThreadLister(int32_t max_threads)
     : capacity_(static_cast<size_t>(max_threads)),
-      records_(base::MapBlock<Record>(capacity_)),
+      records_(base::MapOwnBlock<Record>(capacity_)),
       places_(new Place[capacity_]()),
       listed_(new const ThreadSnapshot*[capacity_]),
       running_(new Record*[capacity_]) {}

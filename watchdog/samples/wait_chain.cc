@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/process/own_memory.h"
 #include "base/process/proc_file.h"
 #include "stack/threads/thread_state.h"
 
@@ -24,7 +25,7 @@ stack::LockWait ToWait(const stack::ScriptLock& lock, bool has_timeout) {
 
 }  // namespace
 
-WaitChain::WaitChain() : stacks_(base::MapBlock<stack::Stack>(kMaxWaits + 1)) {}
+WaitChain::WaitChain() : stacks_(base::MapOwnBlock<stack::Stack>(kMaxWaits + 1)) {}
 
 void WaitChain::Clear() {
   count_ = 0;
