@@ -2,7 +2,6 @@
 #include "trace/model/call_tree.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -180,7 +179,9 @@ CallTree TrimCallTree(CallTree tree, const TrimOptions& options) {
 }
 
 std::vector<uint32_t> HeavyPath(const CallTree& tree, int64_t duration_ns, double min_share) {
-  const auto min_ns = std::max<int64_t>(1, std::llround(static_cast<double>(duration_ns) * min_share));
+  // Not std::llround(), which would be the only reason to load libm into a watched program.
+  const auto rounded_ns = static_cast<int64_t>(static_cast<double>(duration_ns) * min_share + 0.5);
+  const auto min_ns = std::max<int64_t>(1, rounded_ns);
   size_t heaviest = tree.size();
   int64_t heaviest_ns = -1;
   for (size_t i = 0; i < tree.size(); ++i) {
