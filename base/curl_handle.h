@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -102,8 +103,11 @@ class CurlHandle {
     return (*static_cast<Taker*>(taker))({bytes, count}) ? count : CURL_WRITEFUNC_ERROR;
   }
   static CURL* Create() {
-    static const CURLcode global = curl_global_init(CURL_GLOBAL_DEFAULT);
-    return global == CURLE_OK ? curl_easy_init() : nullptr;
+    static std::mutex mutex;
+    static bool is_set_up = false;
+    const std::lock_guard lock(mutex);
+    is_set_up = is_set_up || curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    return is_set_up ? curl_easy_init() : nullptr;
   }
 
   std::unique_ptr<curl_slist, FreeWith<curl_slist_free_all>> headers_;

@@ -5,7 +5,6 @@
 #include <ctime>
 #include <exception>
 
-#include "base/process/loader_counts.h"
 #include "base/process/loader_walk.h"
 
 namespace lagwatch::base {
@@ -74,12 +73,16 @@ int Visit(dl_phdr_info* info, size_t size, void* context) {
 
 }  // namespace
 
-void WalkLoadedModules(int (*visit)(dl_phdr_info*, size_t, void*), void* context) {
+void RunBetweenForks(void (*run)(void*), void* context) {
   for (int i = 0; i < kPausesOfAFork && g_waiting_forks.load() != 0; ++i) nanosleep(&kPause, nullptr);
   const bool is_alone = WaitForTheWalk(kPausesOfAWalk);
-  Walk walk{visit, context, nullptr};
-  dl_iterate_phdr(&Visit, &walk);
+  run(context);
   if (is_alone) pthread_mutex_unlock(&g_walk);
+}
+
+void WalkLoadedModules(int (*visit)(dl_phdr_info*, size_t, void*), void* context) {
+  Walk walk{visit, context, nullptr};
+  RunBetweenForks([](void* it) { dl_iterate_phdr(&Visit, it); }, &walk);
   if (walk.thrown) std::rethrow_exception(walk.thrown);
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/process/loader_counts.h"
+#include "base/process/loader_walk.h"
 #include "trace/hooks/hook_table.h"
 
 namespace lagwatch::trace {

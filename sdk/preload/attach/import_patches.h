@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/process/loader_counts.h"
+#include "base/process/loader_walk.h"
 
 namespace lagwatch::sdk {
 
