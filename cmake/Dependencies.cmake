@@ -12,6 +12,14 @@ find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(CURL REQUIRED)
 find_package(nlohmann_json REQUIRED)
+# Off for static ones, which liblagwatch.so has within it.
+set(late_libraries OFF)
+if(CMAKE_SYSTEM_NAME STREQUAL Linux AND CMAKE_SIZEOF_VOID_P EQUAL 8 AND CURL_LIBRARIES MATCHES "\\.so" AND
+   OPENSSL_CRYPTO_LIBRARY MATCHES "\\.so" AND OPENSSL_VERSION VERSION_GREATER_EQUAL 3)
+  set(late_libraries ON)
+endif()
+option(LAGWATCH_LATE_LIBRARIES "liblagwatch.so loads libcurl and OpenSSL when it needs them, not at its start"
+       ${late_libraries})
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
 
 # Decompression of ELF sections. Static, because they come along into programs that may not have the shared ones.

@@ -42,15 +42,16 @@ Status Check(const HttpOptions& options) {
 // curl_multi rather than curl_easy_perform, because only the former returns now and then.
 class CurlClient final : public HttpClient {
  public:
-  bool Prepare(const HttpOptions& options);
+  explicit CurlClient(const HttpOptions& options);
 
   HttpAnswer Ask(const HttpRequest& request) override;
   void Abort() override { is_aborted_ = true; }
   void Disconnect() override { multi_.reset(); }
 
  private:
-  bool PrepareConnection(const HttpOptions& options);
-  bool PrepareTls(const std::string& ca_file);
+  bool Prepare();
+  bool PrepareConnection(base::CurlHandle* curl);
+  bool PrepareTls(base::CurlHandle* curl) const;
   bool PrepareRequest(const HttpRequest& request);
   HttpAnswer AskNow(const HttpRequest& request);
   bool IsGivenUp(const HttpRequest& request) const {
@@ -62,57 +63,67 @@ class CurlClient final : public HttpClient {
   void NoteOutcome(const HttpAnswer& answer);
 
   std::atomic<bool> is_aborted_{false};
-  std::string endpoint_;
-  std::string key_;
+  HttpOptions options_;  // the endpoint without slashes at its end
   policies::CircuitBreaker breaker_;
-  base::CurlMulti multi_;  // opens descriptors when it is made, so the thread that asks makes it
-  base::CurlHandle curl_;
+  // The thread that asks makes both: the one opens descriptors, and the other may have to load libcurl
+  // (sdk/late/late_library.h), with some 40 libraries that it needs.
+  base::CurlMulti multi_;
+  std::unique_ptr<base::CurlHandle> curl_;
   HttpAnswer answer_;  // to the request under way
 };
 
-bool CurlClient::Prepare(const HttpOptions& options) {
-  endpoint_ = options.endpoint;
-  while (endpoint_.ends_with('/')) endpoint_.pop_back();
-  key_ = options.key;
-  return curl_ && PrepareConnection(options) && PrepareTls(options.ca_file);
+CurlClient::CurlClient(const HttpOptions& options) : options_(options) {
+  while (options_.endpoint.ends_with('/')) options_.endpoint.pop_back();
 }
 
-bool CurlClient::PrepareConnection(const HttpOptions& options) {
-  bool is_complete = curl_.Set(CURLOPT_USERAGENT, "lagwatch") && curl_.Set(CURLOPT_FOLLOWLOCATION, 0L) &&
-                     curl_.Set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_2TLS}) &&
-                     curl_.Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.timeouts.connect_ms)) &&
-                     curl_.Set(CURLOPT_LOW_SPEED_LIMIT, kLowestBytesPerSecond) &&
-                     curl_.Set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.timeouts.stall_s)) &&
-                     curl_.Set(CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeouts.total_ms)) &&
-                     curl_.OnBody([this](std::string_view bytes) { return TakeBody(bytes); }) &&
-                     curl_.OnHeader([this](std::string_view line) { return TakeHeader(line), true; });
-  if (!options.proxy.empty()) is_complete = is_complete && curl_.Set(CURLOPT_PROXY, options.proxy.c_str());
+bool CurlClient::Prepare() {
+  if (curl_ != nullptr) return true;
+  auto curl = std::make_unique<base::CurlHandle>();
+  if (!*curl || !PrepareConnection(curl.get()) || !PrepareTls(curl.get())) return false;
+  curl_ = std::move(curl);
+  return true;
+}
+
+bool CurlClient::PrepareConnection(base::CurlHandle* curl) {
+  const HttpTimeouts& timeouts = options_.timeouts;
+  bool is_complete = curl->Set(CURLOPT_USERAGENT, "lagwatch") && curl->Set(CURLOPT_FOLLOWLOCATION, 0L) &&
+                     curl->Set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_2TLS}) &&
+                     curl->Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeouts.connect_ms)) &&
+                     curl->Set(CURLOPT_LOW_SPEED_LIMIT, kLowestBytesPerSecond) &&
+                     curl->Set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(timeouts.stall_s)) &&
+                     curl->Set(CURLOPT_TIMEOUT_MS, static_cast<long>(timeouts.total_ms)) &&
+                     curl->OnBody([this](std::string_view bytes) { return TakeBody(bytes); }) &&
+                     curl->OnHeader([this](std::string_view line) { return TakeHeader(line), true; });
+  const std::string& proxy = options_.proxy;
+  if (!proxy.empty()) is_complete = is_complete && curl->Set(CURLOPT_PROXY, proxy.c_str());
 #if LIBCURL_VERSION_NUM >= 0x075500
-  is_complete = is_complete && curl_.Set(CURLOPT_PROTOCOLS_STR, "http,https");
+  is_complete = is_complete && curl->Set(CURLOPT_PROTOCOLS_STR, "http,https");
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
   // A name server that does not answer must not hold up Abort().
-  is_complete = is_complete && curl_.Set(CURLOPT_QUICK_EXIT, 1L);
+  is_complete = is_complete && curl->Set(CURLOPT_QUICK_EXIT, 1L);
 #endif
   return is_complete;
 }
 
-bool CurlClient::PrepareTls(const std::string& ca_file) {
-  bool is_complete = curl_.Set(CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2}) &&
-                     curl_.Set(CURLOPT_SSL_VERIFYPEER, 1L) && curl_.Set(CURLOPT_SSL_VERIFYHOST, 2L);
+bool CurlClient::PrepareTls(base::CurlHandle* curl) const {
+  bool is_complete = curl->Set(CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2}) &&
+                     curl->Set(CURLOPT_SSL_VERIFYPEER, 1L) && curl->Set(CURLOPT_SSL_VERIFYHOST, 2L);
+  const std::string& ca_file = options_.ca_file;
   if (ca_file.empty()) return is_complete;
   // No directory besides: the system's certificates are not trusted then.
-  return is_complete && curl_.Set(CURLOPT_CAINFO, ca_file.c_str()) &&
-         curl_.Set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
+  return is_complete && curl->Set(CURLOPT_CAINFO, ca_file.c_str()) &&
+         curl->Set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
 }
 
 bool CurlClient::PrepareRequest(const HttpRequest& request) {
   // A body is worth sending without asking first.
   bool is_complete =
-      curl_.SetUrl(endpoint_ + request.path) && curl_.ClearHeaders() && curl_.AddHeader("Expect:");
-  if (!key_.empty()) is_complete = is_complete && curl_.AddHeader("Authorization: Bearer " + key_);
-  for (const std::string& header : request.headers) is_complete = is_complete && curl_.AddHeader(header);
-  return is_complete && (request.is_post ? curl_.SetBody(request.body) : curl_.Set(CURLOPT_HTTPGET, 1L));
+      curl_->SetUrl(options_.endpoint + request.path) && curl_->ClearHeaders() && curl_->AddHeader("Expect:");
+  const std::string& key = options_.key;
+  if (!key.empty()) is_complete = is_complete && curl_->AddHeader("Authorization: Bearer " + key);
+  for (const std::string& header : request.headers) is_complete = is_complete && curl_->AddHeader(header);
+  return is_complete && (request.is_post ? curl_->SetBody(request.body) : curl_->Set(CURLOPT_HTTPGET, 1L));
 }
 
 bool CurlClient::TakeBody(std::string_view bytes) {
@@ -151,16 +162,18 @@ HttpAnswer CurlClient::Ask(const HttpRequest& request) {
 
 HttpAnswer CurlClient::AskNow(const HttpRequest& request) {
   answer_ = {};
+  if (!Prepare())
+    return {.error = std::string("libcurl could not be set up: ") + curl_easy_strerror(CURLE_FAILED_INIT)};
   const CURLcode code = PrepareRequest(request) ? Perform(request) : CURLE_OUT_OF_MEMORY;
-  if (code != CURLE_OK) return {.error = curl_.ErrorText(code)};
-  answer_.status = static_cast<int>(curl_.HttpStatus());
+  if (code != CURLE_OK) return {.error = curl_->ErrorText(code)};
+  answer_.status = static_cast<int>(curl_->HttpStatus());
   return std::move(answer_);
 }
 
 CURLcode CurlClient::Perform(const HttpRequest& request) {
   if (multi_ == nullptr) multi_.reset(curl_multi_init());
   if (multi_ == nullptr) return CURLE_OUT_OF_MEMORY;
-  if (curl_multi_add_handle(multi_.get(), curl_.get()) != CURLM_OK) return CURLE_FAILED_INIT;
+  if (curl_multi_add_handle(multi_.get(), curl_->get()) != CURLM_OK) return CURLE_FAILED_INIT;
   CURLMcode state = CURLM_OK;
   int running = 1;
   while (state == CURLM_OK && running != 0 && !IsGivenUp(request)) {
@@ -171,7 +184,7 @@ CURLcode CurlClient::Perform(const HttpRequest& request) {
   int messages_left;
   CURLMsg* message = curl_multi_info_read(multi_.get(), &messages_left);
   CURLcode code = message != nullptr ? message->data.result : CURLE_ABORTED_BY_CALLBACK;
-  curl_multi_remove_handle(multi_.get(), curl_.get());
+  curl_multi_remove_handle(multi_.get(), curl_->get());
   return code;
 }
 
@@ -185,9 +198,7 @@ void CurlClient::NoteOutcome(const HttpAnswer& answer) {
 
 Result<std::unique_ptr<HttpClient>> HttpClient::Create(const HttpOptions& options) {
   if (Status status = Check(options); !status.ok()) return status;
-  auto client = std::make_unique<CurlClient>();
-  if (!client->Prepare(options)) return Status(StatusCode::kInternal, "libcurl could not be set up");
-  return std::unique_ptr<HttpClient>(std::move(client));
+  return std::unique_ptr<HttpClient>(std::make_unique<CurlClient>(options));
 }
 
 int64_t ParseRetryAfter(std::string_view value, int64_t now_wall_s) {

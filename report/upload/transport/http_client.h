@@ -50,10 +50,11 @@ struct HttpAnswer {
   std::string error{};  // for a person, when there was no answer
 };
 
-// One thread at a time asks; its descriptor table holds the connections until it calls Disconnect().
+// One thread at a time asks; its descriptor table holds the connections until it calls Disconnect(). The
+// first Ask sets up libcurl.
 class HttpClient {
  public:
-  // Errors: kInvalid when an option cannot be one; kInternal when libcurl cannot be set up.
+  // Errors: kInvalid when an option cannot be one.
   static base::Result<std::unique_ptr<HttpClient>> Create(const HttpOptions& options);
   virtual ~HttpClient() = default;
 

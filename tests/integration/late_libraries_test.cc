@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The libraries that a program gets with liblagwatch.so: those that only sending needs come when it sends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/testing/process.h"
+#include "tests/testing/temp_directory.h"
+
+namespace lagwatch {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Process;
+using testing::WaitUntil;
+
+class LateLibrariesTest : public ::testing::Test {
+ protected:
+  // With an endpoint where nobody listens, or with none.
+  std::unique_ptr<Process> StartFreezer(bool has_endpoint, std::vector<std::string> environment = {}) const {
+    std::vector<std::string> command = {LAGWATCH_FREEZER, spool_};
+    if (has_endpoint) command.insert(command.end(), {"http://127.0.0.1:1", "k_test"});
+    auto freezer = std::make_unique<Process>(command, std::move(environment));
+    EXPECT_TRUE(WaitUntil([&] { return freezer->Output() == "ready\n"; })) << freezer->Errors();
+    return freezer;
+  }
+  static std::string MapsOf(const Process& process) {
+    std::ifstream maps("/proc/" + std::to_string(process.pid()) + "/maps");
+    return {std::istreambuf_iterator<char>(maps), {}};
+  }
+  void ExpectReportsToStay() const {
+    size_t segments = 0;
+    for (const auto& entry : fs::directory_iterator(spool_)) segments += entry.is_regular_file();
+    EXPECT_GT(segments, 0u);
+  }
+
+  testing::ScopedTempDirectory directory_;
+  const std::string spool_ = directory_ / "spool";
+};
+
+TEST_F(LateLibrariesTest, AProgramThatSendsNothingLoadsNone) {
+  const auto freezer = StartFreezer(false);
+  const std::string maps = MapsOf(*freezer);
+  for (const char* library : {"libcurl", "libcrypto", "libssl", "libz."})
+    EXPECT_THAT(maps, Not(HasSubstr(library)));
+  freezer->WriteInput("freeze 700\nquit\n");
+  EXPECT_EQ(freezer->Wait(), 0) << freezer->Errors();
+  ExpectReportsToStay();
+}
+
+TEST_F(LateLibrariesTest, TheyComeWhenThereIsSomethingToSend) {
+  const auto freezer = StartFreezer(true);
+  freezer->WriteInput("freeze 700\n");
+  EXPECT_TRUE(WaitUntil([&] { return MapsOf(*freezer).find("libcurl") != std::string::npos; }, 60));
+  freezer->WriteInput("exit\n");
+  EXPECT_EQ(freezer->Wait(), 0) << freezer->Errors();
+  ExpectReportsToStay();
+}
+
+TEST_F(LateLibrariesTest, SealingLoadsOpenSslAlone) {
+  const auto freezer = StartFreezer(false, {"FREEZER_SEAL_KEY=" + std::string(64, '9')});
+  const std::string maps = MapsOf(*freezer);
+  EXPECT_THAT(maps, HasSubstr("libcrypto"));
+  EXPECT_THAT(maps, Not(HasSubstr("libcurl")));
+  freezer->WriteInput("freeze 700\nquit\n");
+  EXPECT_EQ(freezer->Wait(), 0) << freezer->Errors();
+  ExpectReportsToStay();
+}
+
+// Where a library is missing, or is none, reports stay in the spool, and nothing else happens.
+TEST_F(LateLibrariesTest, WithoutThemReportsStay) {
+  const std::string broken = directory_ / "broken";
+  fs::create_directory(broken);
+  std::ofstream(broken + "/libcurl.so.4") << "no library";
+  const auto freezer = StartFreezer(true, {"LD_LIBRARY_PATH=" + broken});
+  freezer->WriteInput("freeze 700\nexit\n");
+  EXPECT_EQ(freezer->Wait(), 0) << freezer->Errors();
+  EXPECT_EQ(freezer->Errors(), "");
+  ExpectReportsToStay();
+}
+
+}  // namespace
+}  // namespace lagwatch
