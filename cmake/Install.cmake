@@ -14,6 +14,7 @@ install(EXPORT lagwatch NAMESPACE lagwatch:: FILE lagwatchTargets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lagwatch)
 if(LAGWATCH_BUILD_COLLECTOR)
   install(TARGETS lagwatch-cli lagwatch-collector RUNTIME)
+  install(TARGETS lagwatch-commands RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/lagwatch)
   install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/lagwatchd DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY packaging/desktop/gnome-shell/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gnome-shell/extensions)
   install(DIRECTORY packaging/desktop/kwin/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kwin/scripts)

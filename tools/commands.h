@@ -4,21 +4,34 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
 namespace CLI {
 class App;
 }
+namespace lagwatch {
+struct Options;
+}
 
 namespace lagwatch::tools {
+
+// Describes the whole command line; the commands are still to be added.
+void DescribeCommandLine(CLI::App* app);
+// Parses the arguments after the program's name, and runs the command that they name. Returns the exit code:
+// that which the command left in `exit_code`, or 2 for a usage error.
+int RunCommandLine(CLI::App* app, std::vector<std::string> arguments, const int* exit_code);
 
 // Each of these adds its commands to `app`. The one that is given runs while `app` parses, and leaves its
 // exit code in `exit_code`: 0, or 1 if it failed or found nothing, unless stated otherwise. Usage errors are
 // CLI::ParseErrors. `exit_code` must outlive the parsing.
 
+// Takes the config that an earlier run of `app` received from the collector, signed with `options`' config
+// key, into `options`. False if it turns watching off. Errors: kInvalid for a bad key.
+using TakeStoredConfig = std::function<base::Result<bool>(const std::string& app, Options* options)>;
 // `lagwatch run -- CMD…`: runs a program as it is, watched. The program may take this process over.
-void AddRunCommand(CLI::App* app, int* exit_code);
+void AddRunCommand(CLI::App* app, const TakeStoredConfig& take_stored_config, int* exit_code);
 // `lagwatch watch PID|NAME|UNIT`: watches running programs from outside.
 void AddWatchCommand(CLI::App* app, int* exit_code);
 // `lagwatch daemon`, which is `lagwatchd`: watches the programs of a machine.

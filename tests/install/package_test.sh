@@ -42,6 +42,9 @@ case "$printed" in
   *) fail "lagwatch --version printed '$printed', which does not name $version" ;;
 esac
 
+# The other commands are a program of its own, beside the libraries.
+"$lagwatch" --help | grep -q '^  symbols' || fail "lagwatch --help does not list all commands"
+
 # The extensions of GNOME Shell and KWin that say which of their windows hang are in the folders of these.
 for file in gnome-shell/extensions/lagwatch@lagwatch.org/extension.js gnome-shell/extensions/lagwatch@lagwatch.org/metadata.json \
   kwin/scripts/lagwatch/metadata.json kwin/scripts/lagwatch/contents/code/main.js; do

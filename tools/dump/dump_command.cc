@@ -126,16 +126,6 @@ int Dump(const DumpOptions& options) {
 
 }  // namespace
 
-int SignalNumber(const std::string& text) {
-  if (const auto number = base::ParseNumber<int>(text)) return *number > 0 && *number < NSIG ? *number : 0;
-  const std::string name = text.starts_with("SIG") ? text.substr(3) : text;
-  for (int number = 1; number < NSIG; ++number) {
-    const char* abbreviation = sigabbrev_np(number);
-    if (abbreviation != nullptr && name == abbreviation) return number;
-  }
-  return 0;
-}
-
 void AddDumpCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<DumpOptions>();
   CLI::App* dump = app->add_subcommand("dump", "Request a report of all threads of a watched program");

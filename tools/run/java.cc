@@ -14,15 +14,7 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-// As built or as installed.
-fs::path FindAgent() {
-  const fs::path prefix = OwnProgram().parent_path().parent_path();
-  for (const char* place :
-       {"lib/liblagwatch_jvm.so", LAGWATCH_INSTALL_LIBDIR "/lagwatch/liblagwatch_jvm.so"}) {
-    if (fs::exists(prefix / place)) return prefix / place;
-  }
-  return {};
-}
+fs::path FindAgent() { return FindOwnFile("liblagwatch_jvm.so"); }
 
 bool IsJava(const std::string& program) {
   std::error_code error;

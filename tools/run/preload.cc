@@ -15,16 +15,18 @@
 namespace lagwatch::tools {
 namespace fs = std::filesystem;
 
-fs::path FindPreloadLibrary() {
-  fs::path prefix = OwnProgram().parent_path().parent_path();
-  for (const char* place :
-       {"lib/liblagwatch-preload.so", LAGWATCH_INSTALL_LIBDIR "/lagwatch/liblagwatch-preload.so"}) {
-    if (fs::exists(prefix / place)) return prefix / place;
+fs::path OwnProgram() { return fs::read_symlink("/proc/self/exe"); }
+
+fs::path FindOwnFile(const char* name) {
+  const fs::path folder = OwnProgram().parent_path();
+  for (const char* place : {".", "../lib", "../" LAGWATCH_INSTALL_LIBDIR "/lagwatch"}) {
+    fs::path file = (folder / place / name).lexically_normal();
+    if (fs::exists(file)) return file;
   }
   return {};
 }
 
-fs::path OwnProgram() { return fs::read_symlink("/proc/self/exe"); }
+fs::path FindPreloadLibrary() { return FindOwnFile("liblagwatch-preload.so"); }
 
 base::Result<std::string> FindWatchableProgram(const std::string& command) {
   auto program = FindProgram(command);

@@ -17,7 +17,11 @@ std::filesystem::path OwnProgram();
 
 inline constexpr std::string_view kPreloadLibraryName = "liblagwatch-preload.so";
 
-// The library that is preloaded, as built or as installed; empty if it is in neither place.
+// A file of lagwatch's own, as built or as installed: in this program's folder, which may be bin/ or that of
+// the libraries, or in the folder of the libraries beside it. Empty if it is in neither place.
+std::filesystem::path FindOwnFile(const char* name);
+
+// The library that is preloaded; empty as above.
 std::filesystem::path FindPreloadLibrary();
 
 // The file that `command` names, when the library can be preloaded into it. Errors: kNotFound, kInvalid.

@@ -12,10 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
-#include "report/config/signed_document.h"
-#include "sdk/config_keeper.h"
-#include "sdk/monitor.h"
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
@@ -39,19 +35,6 @@ struct RunOptions : WatchFlags {
 int Refuse(const std::string& message) {
   std::cerr << "lagwatch: " << message << "\n";
   return 2;
-}
-
-// Takes the config that an earlier run received from the collector. Returns false if it turns watching off.
-bool TakeStoredConfig(const report::PublicKey& key, const std::string& app, Options* options) {
-  sdk::MonitorOptions monitor = sdk::ToMonitorOptions(*options);
-  monitor.app = app;
-  const bool is_wanted = sdk::ApplyStoredConfig(key, &monitor);
-  auto to_ms = [](int64_t ns) { return static_cast<uint32_t>(ns / base::kNsPerMs); };
-  options->threshold_ms = to_ms(monitor.watch.threshold_ns);
-  options->anr_threshold_ms = to_ms(monitor.watch.anr_threshold_ns);
-  options->detection.check_period_ms = to_ms(monitor.watch.check_period_ns);
-  options->detection.sample_interval_ms = to_ms(monitor.watch.sample_interval_ns);
-  return is_wanted;
 }
 
 // The configuration of the program, which sends nothing itself.
@@ -84,7 +67,7 @@ base::Status SetEnvironment(const std::string& program, const RunOptions& run) {
   return environment.status();
 }
 
-int Run(RunOptions run) {
+int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
   if (run.command.empty()) return Refuse("run: no program given; try: lagwatch run -- PROGRAM ARGUMENTS");
   auto program = FindWatchableProgram(run.command.front());
   if (!program.ok() && program.status().code() == base::StatusCode::kNotFound) {
@@ -103,9 +86,9 @@ int Run(RunOptions run) {
 
   bool is_watched = true;
   if (!options.upload.config_key.empty()) {
-    auto key = report::ParsePublicKey(options.upload.config_key);
-    if (!key.ok()) return Refuse("run: --config-key: " + key.status().message());
-    is_watched = TakeStoredConfig(*key, app, &options);
+    const auto is_wanted = take_stored_config(app, &options);
+    if (!is_wanted.ok()) return Refuse("run: --config-key: " + is_wanted.status().message());
+    is_watched = *is_wanted;
   }
   if (base::Status spool = CheckCanKeepReports(options.spool_directory);
       is_watched && !spool.ok() && !run.is_quiet) {
@@ -131,7 +114,7 @@ int Run(RunOptions run) {
 
 }  // namespace
 
-void AddRunCommand(CLI::App* app, int* exit_code) {
+void AddRunCommand(CLI::App* app, const TakeStoredConfig& take_stored_config, int* exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = app->add_subcommand("run", "Run a program under a watchdog, without changing it");
   run->footer(
@@ -166,7 +149,7 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
       ->envname("LAGWATCH_VERBOSE");
   run->add_option("command", options->command, "The program and its arguments, after --")->required();
   run->positionals_at_end();
-  run->callback([options, exit_code] { *exit_code = Run(*options); });
+  run->callback([=] { *exit_code = Run(*options, take_stored_config); });
 }
 
 }  // namespace lagwatch::tools

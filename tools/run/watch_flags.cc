@@ -4,10 +4,13 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "policies/options/option_flag.h"
 #include "tools/commands.h"
 #include "tools/options/flag_names.h"
@@ -43,6 +46,16 @@ struct FlagAdder {
 };
 
 }  // namespace
+
+int SignalNumber(const std::string& text) {
+  if (const auto number = base::ParseNumber<int>(text)) return *number > 0 && *number < NSIG ? *number : 0;
+  const std::string name = text.starts_with("SIG") ? text.substr(3) : text;
+  for (int number = 1; number < NSIG; ++number) {
+    const char* abbreviation = sigabbrev_np(number);
+    if (abbreviation != nullptr && name == abbreviation) return number;
+  }
+  return 0;
+}
 
 base::Status WatchFlags::ApplyNames() {
   if (expensive == "leaf") options.detection.expensive = LW_EXPENSIVE_LEAF;

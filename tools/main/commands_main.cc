@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `lagwatch` command line.
+// The program lagwatch-commands: all commands of `lagwatch`, which becomes it.
+#include <sys/prctl.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <algorithm>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "collector/symbols/worker/symbol_worker.h"
 #include "sdk/preload/environment/own_command.h"
 #include "tools/commands.h"
+#include "tools/run/stored_config.h"
 #include "tools/spool_records.h"
 
 LAGWATCH_MARK_COMMAND;
@@ -20,13 +23,12 @@ int main(int argc, char** argv) {
     return lagwatch::collector::RunSymbolWorker(lagwatch::collector::kWorkerSocket,
                                                 lagwatch::collector::FileAccess::kReadOnly);
   }
-  constexpr int kUsageError = 2;
-  CLI::App app("Finds the code that froze a program: runs programs under a watchdog, and shows their hangs.",
-               "lagwatch");
-  app.set_version_flag("--version", "lagwatch " LAGWATCH_VERSION);
-  app.require_subcommand(1);
+  // The name that was called, for those who look for it among the processes.
+  prctl(PR_SET_NAME, std::filesystem::path(argv[0]).filename().c_str());
+  CLI::App app;
+  lagwatch::tools::DescribeCommandLine(&app);
   int exit_code = 0;
-  lagwatch::tools::AddRunCommand(&app, &exit_code);
+  lagwatch::tools::AddRunCommand(&app, lagwatch::tools::ApplyStoredRunConfig, &exit_code);
   lagwatch::tools::AddWatchCommand(&app, &exit_code);
   lagwatch::tools::AddDaemonCommand(&app, &exit_code);
   lagwatch::tools::AddAttachCommands(&app, &exit_code);
@@ -40,11 +42,5 @@ int main(int argc, char** argv) {
   // By its other name it is a service.
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (std::string_view(argv[0]).ends_with("lagwatchd")) arguments.insert(arguments.begin(), "daemon");
-  std::ranges::reverse(arguments);  // as CLI11 takes them
-  try {
-    app.parse(arguments);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsageError;
-  }
-  return exit_code;
+  return lagwatch::tools::RunCommandLine(&app, std::move(arguments), &exit_code);
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `lagwatch` program: `lagwatch run`, without the libraries that other commands need. It becomes
+// lagwatch-commands (commands_main.cc), which has all commands, for everything else. What a watched program's
+// start costs is in docs/design/start.md.
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "sdk/preload/environment/own_command.h"
+#include "tools/commands.h"
+#include "tools/run/preload.h"
+
+LAGWATCH_MARK_COMMAND;
+
+namespace {
+
+// Returns only if that fails, with the exit code, having said why.
+int BecomeCommands(char** argv) {
+  const std::string program = lagwatch::tools::FindOwnFile("lagwatch-commands");
+  if (program.empty()) {
+    std::cerr << "lagwatch: lagwatch-commands is not beside this program: install lagwatch again\n";
+    return 1;
+  }
+  execv(program.c_str(), argv);
+  std::cerr << "lagwatch: cannot run " << program << ": " << std::strerror(errno) << "\n";
+  return 1;
+}
+
+bool IsOwnCommand(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[0]).ends_with("lagwatchd")) return false;
+  const std::string_view command = argv[1];
+  return command == "run" || command == "--version";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (!IsOwnCommand(argc, argv)) return BecomeCommands(argv);
+  CLI::App app;
+  lagwatch::tools::DescribeCommandLine(&app);
+  int exit_code = 0;
+  // A signature can be checked only there. Nothing has happened yet.
+  const auto take_stored_config = [argv](const std::string&, lagwatch::Options*) {
+    BecomeCommands(argv);
+    return lagwatch::base::Result<bool>(
+        lagwatch::base::Status(lagwatch::base::StatusCode::kIo, "the config cannot be read"));
+  };
+  lagwatch::tools::AddRunCommand(&app, take_stored_config, &exit_code);
+  return lagwatch::tools::RunCommandLine(&app, {argv + 1, argv + argc}, &exit_code);
+}
