@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What starts, forks and ends, for startup.py. It prints a number where one is measured inside of it.
+// A program that starts, forks or ends, for startup.py. It prints a number where one is measured inside of it.
 //
 //   bench_startup nothing        ends at once
 //   bench_startup fork COUNT     forks so often, and prints the median of fork(), in µs of its own processor

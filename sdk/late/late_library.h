@@ -29,7 +29,7 @@ class LateLibrary {
     if (!is_loaded_.load(std::memory_order_acquire)) Load();  // pairs with the release in Load()
     return reinterpret_cast<Function*>(functions_[index].load(std::memory_order_relaxed));
   }
-  // Why it could not be loaded, the first time; null if it could.
+  // The reason of the first failure to load it; null if there was none.
   const char* error() const { return error_.load(std::memory_order_acquire); }
 
  private:

@@ -24,7 +24,7 @@ using testing::WaitUntil;
 
 class LateLibrariesTest : public ::testing::Test {
  protected:
-  // With an endpoint where nobody listens, or with none.
+  // With an endpoint that refuses connections, or with none.
   std::unique_ptr<Process> StartFreezer(bool has_endpoint, std::vector<std::string> environment = {}) const {
     std::vector<std::string> command = {LAGWATCH_FREEZER, spool_};
     if (has_endpoint) command.insert(command.end(), {"http://127.0.0.1:1", "k_test"});
@@ -75,7 +75,7 @@ TEST_F(LateLibrariesTest, SealingLoadsOpenSslAlone) {
   ExpectReportsToStay();
 }
 
-// Where a library is missing, or is none, reports stay in the spool, and nothing else happens.
+// Reports stay in the spool if a library is missing or is invalid, and nothing else happens.
 TEST_F(LateLibrariesTest, WithoutThemReportsStay) {
   const std::string broken = directory_ / "broken";
   fs::create_directory(broken);

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
     return lagwatch::collector::RunSymbolWorker(lagwatch::collector::kWorkerSocket,
                                                 lagwatch::collector::FileAccess::kReadOnly);
   }
-  // The name that was called, for those who look for it among the processes.
+  // The name that was called, as process lists show it.
   prctl(PR_SET_NAME, std::filesystem::path(argv[0]).filename().c_str());
   CLI::App app;
   lagwatch::tools::DescribeCommandLine(&app);

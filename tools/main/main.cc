@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `lagwatch` program: `lagwatch run`, without the libraries that other commands need. It becomes
-// lagwatch-commands (commands_main.cc), which has all commands, for everything else. What a watched program's
-// start costs is in docs/design/start.md.
+// lagwatch-commands (commands_main.cc), which has all commands, for everything else. docs/design/start.md has
+// the cost of a watched program's start.
 #include <unistd.h>
 
 #include <CLI/App.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lagwatch run` is a small program of its own, which becomes lagwatch-commands for all else: nobody notices.
+// `lagwatch run` is a small program of its own, which becomes lagwatch-commands for all other commands.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
