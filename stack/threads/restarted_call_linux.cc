@@ -48,11 +48,12 @@ std::optional<int64_t> NumberInCode(uint64_t return_address) {
 #endif
 }
 
+// Of clock_nanosleep(2) it is a clock's number, negative for that of a thread's or a process's CPU time.
 int64_t SleepBy(uint64_t first_argument) {
-  constexpr uint64_t kHighestAddressOfNothing = 4095;  // a clock's number, or nanosleep's pointer
-  const bool is_clock =
-      first_argument <= kHighestAddressOfNothing || static_cast<int32_t>(first_argument) < 0;
-  return is_clock ? SYS_clock_nanosleep : SYS_nanosleep;
+  constexpr uint64_t kHighestClock = 4095;  // below all addresses
+  const uint64_t high = first_argument >> 32;
+  const bool is_negative = static_cast<int32_t>(first_argument) < 0 && (high == 0 || high == 0xffff'ffff);
+  return first_argument <= kHighestClock || is_negative ? SYS_clock_nanosleep : SYS_nanosleep;
 }
 
 // By the kernel's function that the thread sleeps in.
