@@ -25,6 +25,8 @@ std::string_view SuppressedReasonName(SuppressedReason reason) {
       return "loop-refused";
     case SuppressedReason::kNoteLost:
       return "note-lost";
+    case SuppressedReason::kUnproven:
+      return "unproven";
     case SuppressedReason::kUnknown:
       break;
   }

@@ -74,13 +74,14 @@ enum class SuppressedReason : uint8_t {
   kNotWritten = 8,      // the report did not reach the disk, or had to make room there for others
   kLoopRefused = 9,     // a loop that is not watched, because there are too many
   kNoteLost = 10,       // a slow dispatch that was not counted, because too many came at once
+  kUnproven = 11,       // the thread slept, and it is not known whether in a hang or because it idled
 };
-inline constexpr size_t kSuppressedReasons = 11;
+inline constexpr size_t kSuppressedReasons = 12;
 // By the reason's number.
 using SuppressedCounts = std::array<uint64_t, kSuppressedReasons>;
 
 // "unchanged-stack", "report-limit", "debugger", "stopped", "suspended", "ended-first", "too-large",
-// "not-written", "loop-refused", "note-lost", "unknown".
+// "not-written", "loop-refused", "note-lost", "unproven", "unknown".
 std::string_view SuppressedReasonName(SuppressedReason reason);
 
 }  // namespace lagwatch::policies

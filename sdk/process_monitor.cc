@@ -308,6 +308,7 @@ lw_stats ProcessMonitor::StatsOf(const Monitor& monitor) {
   stats.checks_under_debugger = watch.checks_under_debugger.value();
   stats.hangs_stopped = watch.hangs_stopped.value() + watch.hangs_suspended.value();
   stats.hangs_ended_first = watch.hangs_ended_first.value();
+  stats.waits_unproven = watch.unproven_waits.value() - watch.unproven_waits_settled.value();
   stats.slow_dispatches_lost = watch.notes_lost.value();
   stats.usage_records = watch.usage_records.value();
   const report::SpoolCounters spool = monitor.spool_counters();

@@ -141,8 +141,7 @@ void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
   ring_.Collect(loop, tools);
   for (WatchedSpan* span : spans_.all()) {
     const bool is_unproven = span == &spans_.dispatch && !span->watch.is_hanging() &&
-                             idle_places_.IsUnproven(span->watch.number()) &&
-                             !idle_places_.IsOutside(span->watch.number()) && !IsStillAsleep(loop, tools);
+                             idle_places_.IsProvenByEnd(span->watch.number()) && !IsStillAsleep(loop, tools);
     if (span->watch.is_hanging() || is_unproven) Finish(span, loop, tools);
   }
 }
@@ -257,8 +256,8 @@ void LoopWatch::Check(WatchedSpan* span, const WatchedLoop& loop, int64_t now_ns
   if (samples.empty()) return;
   if (MayIdle(*span, loop)) {
     const LoopSample& newest = *samples.all().back();
-    const IdlePlaces::Answer answer =
-        idle_places_.AtCheck(watch.number(), loop, newest.stack, now_ns, thread_.files);
+    const IdlePlaces::Answer answer = idle_places_.AtCheck(
+        watch.number(), loop, newest.stack, IsCertain(loop, newest.stack, tools), now_ns, thread_.files);
     if (answer == IdlePlaces::Answer::kUnproven) unproven_samples_ = ring_.count();
     if (answer != IdlePlaces::Answer::kHang) return Rest(&watch, answer, now_ns, tools);
   }
@@ -268,9 +267,12 @@ void LoopWatch::Check(WatchedSpan* span, const WatchedLoop& loop, int64_t now_ns
 void LoopWatch::Finish(WatchedSpan* span, const WatchedLoop& loop, const WatchTools& tools) {
   ring_.Collect(loop, tools);
   SpanWatch& watch = span->watch;
+  const bool is_dispatch = span == &spans_.dispatch;
   if (!watch.is_hanging() && !TryReportLate(span, loop, tools) && !TryReportUnproven(span, loop, tools)) {
-    reporter_.CountSuppressed(*span, loop, tools);
+    if (!is_dispatch || !unproven_.IsOf(watch.number())) reporter_.CountSuppressed(*span, loop, tools);
+    if (is_dispatch) unproven_.Leave(tools);
   } else {
+    if (is_dispatch) unproven_.Prove(tools);
     // By the clock it is over by now at the latest; exact is what the loop's own thread measured.
     int64_t duration_ns = tools.NowNs() - watch.begin_ns();
     int64_t measured_ns = span->MeasuredNs(loop, tools.span_tools());
@@ -278,7 +280,7 @@ void LoopWatch::Finish(WatchedSpan* span, const WatchedLoop& loop, const WatchTo
     usage_.CountHang(span, duration_ns, tools);
     reporter_.ReportEnd(*span, duration_ns, tools);
   }
-  if (span == &spans_.dispatch && loop.is_inferred.load()) {
+  if (is_dispatch && loop.is_inferred.load()) {
     const int64_t measured_ns = span->MeasuredNs(loop, tools.span_tools());
     idle_places_.EndDispatch(watch.number(), std::max(measured_ns, watch.threshold_ns()), has_returned_);
   }
@@ -296,44 +298,6 @@ bool LoopWatch::TryReportLate(WatchedSpan* span, const WatchedLoop& loop, const 
   if (sample == nullptr) return false;
   reporter_.ReportEnded(span, loop, {&sample, 1}, duration_ns, tools);
   return true;
-}
-
-void LoopWatch::Rest(SpanWatch* watch, IdlePlaces::Answer answer, int64_t now_ns, const WatchTools& tools) {
-  if (answer == IdlePlaces::Answer::kUnproven)
-    return watch->PutOffWindow(now_ns + tools.options->check_period_ns);
-  tools.counters->idle_waits.Add();
-  watch->BeginAgain(now_ns);
-}
-
-bool LoopWatch::TryReportUnproven(WatchedSpan* span, const WatchedLoop& loop, const WatchTools& tools) {
-  const SpanWatch& watch = span->watch;
-  const auto ring_size = static_cast<uint64_t>(tools.options->ring_size);
-  const bool has_samples = ring_.count() < unproven_samples_ + ring_size && unproven_samples_ != 0;
-  const bool is_unproven =
-      span == &spans_.dispatch && has_returned_ && idle_places_.IsUnproven(watch.number());
-  if (!is_unproven || !has_samples) return false;
-  const int64_t now_ns = tools.NowNs();
-  const int64_t measured_ns = span->MeasuredNs(loop, tools.span_tools());
-  const int64_t duration_ns =
-      measured_ns == 0 ? now_ns - watch.begin_ns() : measured_ns - watch.discounted().stopped_ns;
-  if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
-  // The oldest place in the ring may hold what IsStillAsleep() captured.
-  const uint64_t kept = std::min(ring_.count(), std::max<uint64_t>(ring_size - 1, 1));
-  const uint64_t oldest = std::max(watch.first_sample(), ring_.count() - kept);
-  SampleList samples;
-  for (uint64_t i = oldest; i < unproven_samples_; ++i) samples.Add(&ring_.At(i, tools));
-  if (samples.empty()) samples.Add(&ring_.At(unproven_samples_ - 1, tools));
-  reporter_.ReportEnded(span, loop, samples.all(), duration_ns, tools);
-  return true;
-}
-
-bool LoopWatch::IsStillAsleep(const WatchedLoop& loop, const WatchTools& tools) {
-  constexpr size_t kWaitFrames = 2;  // of the C library, around the call
-  if (unproven_samples_ == 0) return true;
-  const stack::Stack& before = ring_.At(unproven_samples_ - 1, tools).stack;
-  LoopSample& now = ring_.At(unproven_samples_, tools);
-  tools.capturer->Capture(loop.tid.load(), &now.stack);
-  return CountCommonFrames(before, now.stack) + kWaitFrames >= before.frame_count;
 }
 
 }  // namespace lagwatch::watchdog

@@ -20,6 +20,7 @@
 #include "watchdog/spans/frame_spans.h"
 #include "watchdog/spans/watched_spans.h"
 #include "watchdog/thread_time.h"
+#include "watchdog/unproven_wait.h"
 #include "watchdog/usage_collector.h"
 #include "watchdog/watch_tools.h"
 
@@ -95,9 +96,12 @@ class LoopWatch {
     return &span == &spans_.dispatch && !span.watch.is_hanging() && loop.is_inferred.load();
   }
   // Does what an answer other than kHang asks for.
-  static void Rest(SpanWatch* watch, IdlePlaces::Answer answer, int64_t now_ns, const WatchTools& tools);
+  void Rest(SpanWatch* watch, IdlePlaces::Answer answer, int64_t now_ns, const WatchTools& tools);
   // Reports a hang that might have been idle, and is over by now. Returns false if it was idle.
   bool TryReportUnproven(WatchedSpan* span, const WatchedLoop& loop, const WatchTools& tools);
+  // Whether the thread, whose newest stack that is, cannot idle there: it waits for a lock; or the function
+  // that its loop waits in has called another one, which waits for something else.
+  bool IsCertain(const WatchedLoop& loop, const stack::Stack& stack, const WatchTools& tools) const;
   // Whether the thread is still within the call in which the last sample found it.
   bool IsStillAsleep(const WatchedLoop& loop, const WatchTools& tools);
 
@@ -117,6 +121,7 @@ class LoopWatch {
   FrameCounts frame_counts_;
 
   IdlePlaces idle_places_;
+  UnprovenWait unproven_;
   bool has_returned_ = true;       // a finished dispatch has ended by its thread's next wait
   uint64_t unproven_samples_ = 0;  // taken before the last answer kUnproven
 

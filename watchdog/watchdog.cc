@@ -452,7 +452,8 @@ void Watchdog::BeginUsagePeriod() {
 
 UsageEvent Watchdog::DescribeUsage(policies::SuppressedCounts* suppressed, bool is_alone) const {
   *suppressed = CountSuppressed();
-  for (size_t i = 0; i < suppressed->size(); ++i) (*suppressed)[i] -= suppressed_told_[i];
+  for (size_t i = 0; i < suppressed->size(); ++i)
+    (*suppressed)[i] -= std::min((*suppressed)[i], suppressed_told_[i]);  // some count less later
   return {.id = usage_id_,
           .begin_wall_ms = usage_begin_wall_ms_,
           .end_wall_ms = base::SystemClock().WallMs(),
@@ -476,6 +477,7 @@ policies::SuppressedCounts Watchdog::CountSuppressed() const {
   set(Reason::kEndedFirst, counters_.hangs_ended_first.value());
   set(Reason::kLoopRefused, registry_->refused_count());
   set(Reason::kNoteLost, counters_.notes_lost.value());
+  set(Reason::kUnproven, counters_.unproven_waits.value() - counters_.unproven_waits_settled.value());
   return counts;
 }
 

@@ -51,7 +51,7 @@ class PolledThread {
   // Whether it was perhaps not back in its loop's wait for a few looks, nor parked or stopped.
   bool MayHang() const;
   // Whether its loop's wait is known by now.
-  bool has_home() const { return home_.home_frame() != 0; }
+  bool has_home() const { return home_.home_frame() != 0 && !home_.is_home_shared(); }
   // Whether it may have a loop that waits for a single descriptor, which a client may do as well.
   bool has_usual_wait() const { return home_.HasUsualWait(watchdog::kFewWaits); }
   // From now on its dispatches are those of `loop`, also one that is under way; null: of none.
@@ -93,7 +93,6 @@ class PolledThread {
   bool HasUnansweredWindow() const;
   // Takes over what the kernel has recorded of its loop since.
   void FollowKernel(const base::TickScale& scale);
-  void DescribeLoop();
   bool IsRecordedByKernel() const { return home_looks_ >= kSureLooks && waits_.Read().since_ns != 0; }
 
   int32_t tid_;

@@ -12,6 +12,7 @@
 #include "base/process/watched_process.h"
 #include "sdk/outside/kernel_waits_slot.h"
 #include "sdk/outside/polled_thread.h"
+#include "sdk/waits/home_note.h"
 #include "stack/threads/thread_counters.h"
 #include "stack/threads/thread_files.h"
 #include "watchdog/loops/outside_looks.h"
@@ -199,6 +200,7 @@ bool PolledThread::NoteWait(bool is_continuous) {
   is_in_wait_ = true;
   is_home_wait_ =
       home_.Serves({.set = *set, .site = blocked_.program_counter, .frame = blocked_.stack_pointer});
+  if (!is_home_wait_ && loop_ != nullptr) NoteForeignWait(home_, loop_);
   if (is_home_wait_) {
     home_call_ = {tid_, static_cast<uint64_t>(blocked_.syscall_number), blocked_.program_counter};
     home_epoll_ = set->is_epoll() ? set->epoll() : -1;
@@ -216,7 +218,7 @@ void PolledThread::SetLoop(watchdog::WatchedLoop* loop, const base::TickScale& s
   loop->is_inferred.store(true);
   if (away_since_ns_ == 0 || !scale.is_known()) return;
   dispatch_.Observe({});
-  DescribeLoop();
+  NoteHome(home_, loop_);
   // The next look proves a sleep. Other dispatches are known from now on, if returns are counted.
   const bool sleeps = activity_ == ThreadActivity::kBlocked;
   if (!sleeps && home_call_.return_address != 0) returns_.Arm(home_call_);
@@ -230,14 +232,8 @@ void PolledThread::Apply(PolledDispatch::Action action) {
   watchdog::LoopProbe& probe = loop_->probe;
   if (action != Action::kBegin && probe.number_under_way() != 0) probe.End();
   if (action == Action::kEnd) return;
-  DescribeLoop();
+  NoteHome(home_, loop_);
   probe.Begin("");
-}
-
-// Relaxed: the dispatch publishes both.
-void PolledThread::DescribeLoop() {
-  loop_->home_frame.store(home_.home_frame(), std::memory_order_relaxed);
-  loop_->polled_descriptor.store(home_.only_descriptor(), std::memory_order_relaxed);
 }
 
 void PolledThread::NoteHomePlace() {
@@ -285,7 +281,7 @@ void PolledThread::FollowKernel(const base::TickScale& scale) {
   watchdog::LoopProbe& probe = loop_->probe;
   const ThreadWaits::Turn turn = waits_.Read();
   const auto begin = [&](int64_t begin_ns) {
-    DescribeLoop();
+    NoteHome(home_, loop_);
     recorded_begin_ns_ = begin_ns;
     probe.BeginAt("", TicksAt(begin_ns, scale));
   };

@@ -11,6 +11,7 @@
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/raw_syscall.h"
 #include "sdk/preload/wait_tracker.h"
+#include "sdk/waits/home_note.h"
 #include "watchdog/evidence/idle_places.h"
 
 namespace lagwatch::sdk {
@@ -85,13 +86,6 @@ void ForgetFreedPlace(ThreadWaits* waits) {
   waits->is_candidate = waits->is_chosen = false;
 }
 
-// Says where the loop waits, for the watchdog: see IdlePlaces.
-void TellHome(ThreadWaits* waits) {
-  // Relaxed, both: published by the dispatch that begins next.
-  waits->loop->home_frame.store(waits->home.home_frame(), std::memory_order_relaxed);
-  waits->loop->polled_descriptor.store(waits->home.only_descriptor(), std::memory_order_relaxed);
-}
-
 // The start opens files and takes locks: it is neither cancelled nor left by a signal handler's jump. Faults
 // stay as they are, because a blocked one ends the process.
 void PrepareUninterrupted(ThreadWaits* waits) {
@@ -127,13 +121,15 @@ void BeginWait(const WaitCall& call) {
       waits.home.Forget();
     } else if (waits.home.Serves(call)) {
       probe.End();
+    } else {
+      NoteForeignWait(waits.home, waits.loop);
     }
   }
   if (waits.is_candidate) NoteCandidateWaits(&waits.candidate);
   Leave(&waits);
 }
 
-void EndWait(const char* name, bool succeeded) {
+void EndWait(const WaitCall& call, const char* name, bool succeeded) {
   if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // nothing else depends on it
   ThreadWaits& waits = t_waits;
   const uintptr_t frame = OwnFrame();
@@ -150,7 +146,8 @@ void EndWait(const char* name, bool succeeded) {
   const bool is_ready = was_loop && !IsToBePrepared(waits);
   if (!is_ready) PrepareUninterrupted(&waits);
   if (waits.loop != nullptr && (is_ready || TryEnter(&waits, frame))) {
-    TellHome(&waits);
+    if (!was_loop) waits.home.NoteFirst(call);
+    NoteHome(waits.home, waits.loop);
     watchdog::LoopProbe& probe = waits.loop->probe;
     if (probe.number_under_way() != 0) probe.End();  // a signal handler's, which waited inside this wait
     probe.Begin(name);

@@ -47,6 +47,6 @@ extern constinit WaitSwitches g_wait_switches;
 // Before and after a wait on the calling thread. `name` is the wait's, a literal: it becomes the tag of the
 // dispatch that follows. Keep errno. Context: hot after a thread's first waits.
 void BeginWait(const WaitCall& call);
-void EndWait(const char* name, bool succeeded);
+void EndWait(const WaitCall& call, const char* name, bool succeeded);
 
 }  // namespace lagwatch::sdk

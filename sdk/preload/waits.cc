@@ -45,7 +45,7 @@ template <typename... A>
 int Wait(const WaitCall& call, const NextFunction<int(A...)>& next, std::type_identity_t<A>... arguments) {
   lagwatch::sdk::BeginWait(call);
   const int result = next(arguments...);
-  lagwatch::sdk::EndWait(next.name(), result >= 0);
+  lagwatch::sdk::EndWait(call, next.name(), result >= 0);
   return result;
 }
 

@@ -131,6 +131,15 @@ void ReportSink::OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) {
   Append(report::RecordType::kHangEnd, {event_id}, NoteOfEnd(event_id));
 }
 
+// If the process is killed, that was in a hang, probably.
+void ReportSink::OnUnproven(const base::Uuid& id, const char* loop_name, int64_t elapsed_ns) {
+  if (run_ != nullptr) run_->HangBegan(id, facts_.scrubber.Text(loop_name).c_str(), elapsed_ns);
+}
+
+void ReportSink::OnUnprovenEnd(const base::Uuid& id) {
+  if (run_ != nullptr) run_->HangEnded(id);
+}
+
 report::RecordNote ReportSink::NoteOf(const watchdog::HangEvent& event) {
   const bool begins_freeze = event.ordinal == 0 && IsFreeze(event.kind);
   if (begins_freeze) freezes_[freeze_count_++ % freezes_.size()] = event.id;

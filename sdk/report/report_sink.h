@@ -37,6 +37,8 @@ class ReportSink final : public watchdog::HangSink {
   // Writes the report again; readers of the segment take the second one (report/spool/spool_reader.h).
   void OnPeers(const watchdog::HangEvent& event) override;
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
+  void OnUnproven(const base::Uuid& id, const char* loop_name, int64_t elapsed_ns) override;
+  void OnUnprovenEnd(const base::Uuid& id) override;
   void OnFrames(const watchdog::FrameEvent& event) override;
   bool OnUsage(const watchdog::UsageEvent& event) override;
   void OnUsageSoFar(const watchdog::UsageEvent& event) override;

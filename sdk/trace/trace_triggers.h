@@ -32,6 +32,10 @@ class TraceTriggers final : public watchdog::HangSink {
   bool OnHang(const watchdog::HangEvent& event) override;
   void OnPeers(const watchdog::HangEvent& event) override { sink_->OnPeers(event); }
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
+  void OnUnproven(const base::Uuid& id, const char* loop_name, int64_t elapsed_ns) override {
+    sink_->OnUnproven(id, loop_name, elapsed_ns);
+  }
+  void OnUnprovenEnd(const base::Uuid& id) override { sink_->OnUnprovenEnd(id); }
   bool WantsSlow() const override { return recorder_->options().reports_slow; }
   void OnSlow(const watchdog::SlowDispatch& dispatch) override;
   void OnFrames(const watchdog::FrameEvent& event) override { sink_->OnFrames(event); }

@@ -13,13 +13,12 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/process/safe_memory.h"
 #include "base/process/watched_process.h"
 #include "watchdog/evidence/idle_places.h"
-
 namespace lagwatch::sdk {
 
 using watchdog::kDeepestStackBytes;
+using watchdog::kFewWaits;
 using watchdog::kHelperBytes;
 
 namespace {
@@ -79,64 +78,32 @@ int64_t NowNs() {
   return now.tv_sec * base::kNsPerSecond + now.tv_nsec;
 }
 
-size_t Read(bool is_readable, const void* source, void* destination, size_t size_bytes) {
-  if (!is_readable)
-    return base::ReadWatchedMemory(reinterpret_cast<uint64_t>(source), destination, size_bytes);
-  std::memcpy(destination, source, size_bytes);
-  return size_bytes;
-}
-
 }  // namespace
-
-bool WaitSet::IsWithin(const WaitSet& other) const {
-  return kind_ == other.kind_ && fds_ == other.fds_ && std::ranges::equal(sets_, other.sets_) &&
-         count_ <= other.count_;
-}
-
-size_t WaitSet::CopyDescriptors(bool is_readable, int* descriptors, size_t capacity) const {
-  const int saved_errno = errno;
-  size_t found = 0;
-  auto add = [&](int descriptor) {
-    if (found < capacity && !Holds({descriptors, found}, descriptor)) descriptors[found++] = descriptor;
-  };
-  if (kind_ == Kind::kPoll && count_ != 0) {
-    pollfd fds[WaitHome::kMaxPolled];
-    const size_t bytes = std::min(count_, std::size(fds)) * sizeof fds[0];
-    const size_t count = Read(is_readable, fds_, fds, bytes) / sizeof fds[0];
-    for (size_t i = 0; i < count; ++i) {
-      if (fds[i].fd >= 0) add(fds[i].fd);  // the kernel passes over others, too
-    }
-  }
-  for (const fd_set* set : sets_) {
-    if (set == nullptr) continue;
-    uint64_t words[FD_SETSIZE / 64] = {};
-    const size_t bytes = std::min((count_ + 63) / 64 * 8, sizeof words);
-    Read(is_readable, set, words, bytes);
-    for (size_t i = 0; i < bytes / 8; ++i) {
-      for (uint64_t word = words[i]; word != 0; word &= word - 1) {
-        const size_t descriptor = i * 64 + static_cast<size_t>(__builtin_ctzll(word));
-        if (descriptor < count_) add(static_cast<int>(descriptor));
-      }
-    }
-  }
-  errno = saved_errno;
-  return found;
-}
 
 // Many wait for a single descriptor, a server's, both in their loop and for an answer.
 bool WaitHome::Place::IsTelling() {
-  if (is_epoll || key_count != 1) return is_epoll || key_count != 0;
+  if (is_epoll || key_count != 1) return is_telling = is_epoll || key_count != 0;
   if (asked_key != key[0] + 1) {
     asked_key = key[0] + 1;
     is_known_by_one = IsEvent(key[0]);
   }
-  return is_known_by_one;
+  return is_telling = is_known_by_one;
+}
+
+uintptr_t WaitHome::doubtful_depth() const {
+  if (home_ == nullptr || home_->is_epoll || home_->long_waits >= kFewWaits) return 0;
+  return is_home_shared() ? kDeepestStackBytes : kHelperBytes;
+}
+
+void WaitHome::Place::SetKey(std::span<const int> descriptors) {
+  key_count = static_cast<uint8_t>(std::min(descriptors.size(), kMaxKey));
+  std::copy_n(descriptors.begin(), key_count, key);
 }
 
 bool WaitHome::Serves(const WaitCall& call) {
   const bool is_usual =
       home_ != nullptr && home_->is_epoll && call.set.is_epoll() && home_->key[0] == call.set.epoll();
-  is_foreign_ = false;
+  is_foreign_ = is_doubtful_ = false;
   if (is_usual) {
     waiting_ = home_;
   } else {
@@ -152,6 +119,7 @@ bool WaitHome::Serves(const WaitCall& call) {
   is_last_readable_ = false;
   const bool is_timed = waiting_ != home_ || waiting_->long_waits < kSettledLongWaits;
   wait_begin_ns_ = is_timed ? NowNs() : 0;
+  has_come_back_ |= waiting_ == home_ && away_since_ns_ != 0;
   if (!is_foreign_ && away_since_ns_ != 0) {
     away_since_ns_ = 0;
     for (Place& place : places_) place.long_waits_away = 0;
@@ -178,8 +146,14 @@ bool WaitHome::GoesOn(bool succeeded) {
     }
   }
   if (!IsNewHome(place, now_ns)) return is_foreign_;
-  home_ = place;
+  SetHome(place);
   return false;
+}
+
+void WaitHome::SetHome(Place* place) {
+  home_ = place;
+  ++home_moves_;
+  has_come_back_ = is_doubtful_ = false;
 }
 
 bool WaitHome::HasUsualWait(uint16_t count) const {
@@ -197,35 +171,44 @@ std::span<const int> WaitHome::Copy(const WaitSet& set, int* descriptors) const 
 }
 
 WaitHome::Place* WaitHome::FindOrAdd(const WaitCall& call, std::span<const int> descriptors) {
+  if (home_ != nullptr && IsAt(home_, call, descriptors)) return home_;
   Place* least = nullptr;
   for (Place& place : places_) {
-    const bool is_used = place.site != 0;
-    if (is_used && place.is_epoll == call.set.is_epoll()) {
-      if (place.is_epoll && place.key[0] == descriptors[0]) return &place;
-      if (!place.is_epoll && place.site == call.site) {
-        const bool is_same_frame = place.frame == call.frame;
-        // Else one descriptor, a server's, may be of a client's request as well as of its loop.
-        if (HoldsAll(descriptors, place.key_view()) && (is_same_frame || place.IsTelling())) return &place;
-        if (is_same_frame) {  // the same loop, of other sources than before
-          auto gone = std::remove_if(place.key, place.key + place.key_count,
-                                     [&](int descriptor) { return !Holds(descriptors, descriptor); });
-          place.key_count = static_cast<uint8_t>(gone - place.key);
-          if (place.key_count != 0) return &place;
-          place.key_count = static_cast<uint8_t>(std::min(descriptors.size(), Place::kMaxKey));
-          std::copy_n(descriptors.begin(), place.key_count, place.key);
-          return &place;
-        }
-      }
-    }
-    if (&place != home_ && (least == nullptr || place.long_waits < least->long_waits)) least = &place;
+    if (&place == home_) continue;
+    if (place.site != 0 && IsAt(&place, call, descriptors)) return &place;
+    if (least == nullptr || place.long_waits < least->long_waits) least = &place;
   }
   *least = {};
   least->site = call.site;
   least->frame = call.frame;
   least->is_epoll = call.set.is_epoll();
-  least->key_count = static_cast<uint8_t>(std::min(descriptors.size(), Place::kMaxKey));
-  std::copy_n(descriptors.begin(), least->key_count, least->key);
+  least->SetKey(descriptors);
   return least;
+}
+
+bool WaitHome::IsAt(Place* place, const WaitCall& call, std::span<const int> descriptors) const {
+  if (place->is_epoll != call.set.is_epoll()) return false;
+  if (place->is_epoll) return place->key[0] == descriptors[0];
+  if (place->site != call.site || (place->key_count == 0) != descriptors.empty()) return false;
+  const bool is_same_frame = place->frame == call.frame;
+  // Else one descriptor, a server's, may be of a client's request as well as of its loop.
+  if (HoldsAll(descriptors, place->key_view())) return is_same_frame || place->IsTelling();
+  if (!is_same_frame || IsAnotherUse(*place, descriptors)) return false;
+  // The same loop, of other sources than before.
+  auto gone = std::remove_if(place->key, place->key + place->key_count,
+                             [&](int descriptor) { return !Holds(descriptors, descriptor); });
+  place->key_count = static_cast<uint8_t>(gone - place->key);
+  if (place->key_count != 0) return true;
+  place->waits_in_turn |= IsOpen(place->key[0]);
+  place->SetKey(descriptors);
+  return true;
+}
+
+bool WaitHome::IsAnotherUse(const Place& place, std::span<const int> descriptors) const {
+  if (&place != home_ || is_home_shared() || place.waits_in_turn) return false;
+  const std::span<const int> key = place.key_view();
+  return std::ranges::none_of(key, [&](int one) { return Holds(descriptors, one); }) &&
+         std::ranges::all_of(key, IsOpen);
 }
 
 bool WaitHome::IsAround(const Place& place) const {
@@ -248,27 +231,45 @@ bool WaitHome::IsOnlyToBeWokenUp(const WaitCall& call, Place& place) const {
 }
 
 bool WaitHome::IsForeign(const WaitCall& call, Place& place, std::span<const int> descriptors) {
-  if (home_ == nullptr && descriptors.empty()) return IsHandlersSleep(call, place);
+  if ((home_ == nullptr || is_home_shared()) && descriptors.empty()) return IsHandlersSleep(call, place);
   if (home_ == nullptr || &place == home_ || HoldsAll(descriptors, home_->key_view())) return false;
   if (IsOnlyToBeWokenUp(call, place)) return true;
-  // Of a handler that the loop has called. On another stack a coroutine runs: nothing is known then.
-  const uintptr_t begin = home_->frame + kHelperBytes;
+  // A loop may wait for this and that in turn.
+  const bool is_same_place = place.site == home_->site && place.frame == home_->frame;
+  if (is_same_place && place.long_waits > home_->long_waits / 2) return false;
+  // Of a handler that the loop has called. On another stack a coroutine runs: nothing is known then. A
+  // client asks one server here and another one there.
+  const uintptr_t begin = home_->frame + (is_home_shared() ? 0 : kHelperBytes);
   const bool is_deeper = call.frame < begin && begin - call.frame < kDeepestStackBytes;
   if (!is_deeper || descriptors.size() == kMaxPolled) return false;
-  if (IsOpen(home_->key[0])) return true;
-  home_ = nullptr;  // that loop is over
-  return false;
+  if (!IsOpen(home_->key[0])) {
+    SetHome(nullptr);  // that loop is over
+    return false;
+  }
+  is_doubtful_ = !descriptors.empty() && !IsProvenLoop(is_same_place);
+  return true;
+}
+
+bool WaitHome::IsProvenLoop(bool is_same_place) const {
+  if (is_home_shared()) return has_come_back_ && home_->long_waits >= kSettledLongWaits;
+  return has_come_back_ || (!is_same_place && home_->long_waits >= kFewWaits);
 }
 
 bool WaitHome::IsNewHome(Place* place, int64_t now_ns) const {
-  if (place == home_ || place->long_waits < kFewestLongWaits) return false;
+  if (place == home_ || place->long_waits < kFewestLongWaits || place->key_count == 0) return false;
+  const bool is_telling = place->IsTelling();
+  if (home_ == nullptr) return true;
+  if (is_home_shared() && is_telling && (!is_foreign_ || home_->long_waits < kFewWaits)) return true;
   const bool is_away = place->long_waits_away >= kLongWaitsAway && now_ns - away_since_ns_ > kAwayNs;
-  // A set that is waited for repeatedly around the home, without it, has called it: a client that connected
-  // to its server before its loop began, and sends requests later.
-  const bool is_better =
-      home_ != nullptr && home_->long_waits < kSettledLongWaits &&
-      (place->long_waits > 2 * home_->long_waits + 3 || place->long_waits_around >= kFewestLongWaits);
-  return (home_ == nullptr || is_away || is_better) && place->IsTelling();
+  return (is_away || IsBetter(*place)) && (is_telling || is_home_shared());
+}
+
+// A set that is waited for repeatedly around the home, without it, has called it: a client that connected to
+// its server before its loop began, and sends requests later.
+bool WaitHome::IsBetter(const Place& place) const {
+  if (home_->long_waits >= kSettledLongWaits) return false;
+  const int enough = is_home_shared() && !has_come_back_ ? home_->long_waits : 2 * home_->long_waits + 3;
+  return place.long_waits > enough || place.long_waits_around >= kFewestLongWaits;
 }
 
 }  // namespace lagwatch::sdk

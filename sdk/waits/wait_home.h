@@ -5,52 +5,13 @@
 // thread_waits.h. Context: hot; the thread's own.
 #pragma once
 
-#include <poll.h>
-#include <sys/select.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "sdk/waits/wait_set.h"
+
 namespace lagwatch::sdk {
-
-// The descriptors of a wait, as the host passes them. The memory that it points to need not be readable: a
-// program that passes too much only gets an error from the kernel.
-class WaitSet {
- public:
-  static WaitSet Epoll(int epoll) { return WaitSet(epoll); }
-  // Not const: glibc declares that poll(2) only writes to `fds`, so GCC takes the array for uninitialized.
-  static WaitSet Poll(pollfd* fds, nfds_t count) { return WaitSet(fds, count); }
-  // Null sets are empty.
-  static WaitSet Select(int limit, const fd_set* reads, const fd_set* writes, const fd_set* exceptions) {
-    return WaitSet(limit, reads, writes, exceptions);
-  }
-
-  constexpr WaitSet() = default;
-  bool is_epoll() const { return kind_ == Kind::kEpoll; }
-  bool is_poll() const { return kind_ == Kind::kPoll; }
-  int epoll() const { return epoll_; }
-  // Whether it is read from where `other` is, and no further.
-  bool IsWithin(const WaitSet& other) const;
-  // Copies up to `capacity` of its descriptors, and returns how many; none where they cannot be read. With
-  // `is_readable` one reads them without asking the kernel.
-  size_t CopyDescriptors(bool is_readable, int* descriptors, size_t capacity) const;
-
- private:
-  enum class Kind : uint8_t { kEpoll, kPoll, kSelect };
-  explicit WaitSet(int epoll) : kind_(Kind::kEpoll), epoll_(epoll) {}
-  WaitSet(const pollfd* fds, nfds_t count) : kind_(Kind::kPoll), fds_(fds), count_(count) {}
-  WaitSet(int limit, const fd_set* reads, const fd_set* writes, const fd_set* exceptions)
-      : kind_(Kind::kSelect),
-        sets_{reads, writes, exceptions},
-        count_(limit < 0 ? 0 : static_cast<size_t>(limit)) {}
-
-  Kind kind_ = Kind::kEpoll;
-  int epoll_ = 0;
-  const pollfd* fds_ = nullptr;
-  const fd_set* sets_[3] = {};
-  size_t count_ = 0;
-};
 
 struct WaitCall {
   WaitSet set;
@@ -62,18 +23,34 @@ struct WaitCall {
 // the last call decides.
 class WaitHome {
  public:
-  static constexpr size_t kMaxPolled = 64;  // descriptors that are looked at of a set
+  static constexpr size_t kMaxPolled = WaitSet::kMaxPolled;
 
   // Before a wait while a dispatch is under way: whether it is the loop's, and so ends the
   // dispatch. Keeps errno.
   bool Serves(const WaitCall& call);
   // Before a wait while none is.
   void Forget() { waiting_ = nullptr; }
+  // After the first wait of a thread that is watched only since, before its first dispatch.
+  void NoteFirst(const WaitCall& call) {
+    Serves(call);
+    Forget();
+  }
   // After a wait, `succeeded` unless it failed: whether the dispatch goes on that was under way before.
   bool GoesOn(bool succeeded);
 
   // The outermost frame of the home's waits, 0 while there is no home.
   uintptr_t home_frame() const { return home_ == nullptr ? 0 : home_->frame; }
+  // Where its waits return to, likewise.
+  uintptr_t home_site() const { return home_ == nullptr ? 0 : home_->site; }
+  // Whether the home is known by a single descriptor, a server's, for which clients wait as a loop does.
+  bool is_home_shared() const { return home_ != nullptr && !home_->is_telling; }
+  // A thread that sleeps no further below the home's frame may be in no handler: the home is new, and a
+  // client may be done with its server.
+  uintptr_t doubtful_depth() const;
+  // Whether the last wait that did not serve may be of a loop all the same, which the thread has gone on to.
+  bool is_doubtful() const { return is_doubtful_; }
+  // How often the home has changed.
+  uint32_t home_moves() const { return home_moves_; }
   // Whether the thread has waited so often, each time for 1 ms at least, at one place. That need not be a
   // home: its set may be a single descriptor.
   bool HasUsualWait(uint16_t count) const;
@@ -91,6 +68,8 @@ class WaitHome {
     int key[kMaxKey];  // an epoll descriptor, or those that all its sets had
     uint8_t key_count;
     bool is_epoll;
+    bool is_telling;       // as IsTelling() has found last
+    bool waits_in_turn;    // for this and that, from the begin
     bool is_known_by_one;  // whether a single descriptor is enough, once `asked_key` is that and one
     int asked_key;
     uint16_t long_waits;
@@ -98,6 +77,7 @@ class WaitHome {
     uint16_t long_waits_around;  // in a frame that encloses the home's, since the last wait at home
 
     std::span<const int> key_view() const { return {key, key_count}; }
+    void SetKey(std::span<const int> descriptors);
     // Whether a loop could be known by it.
     bool IsTelling();
   };
@@ -105,6 +85,11 @@ class WaitHome {
 
   std::span<const int> Copy(const WaitSet& set, int* descriptors) const;
   Place* FindOrAdd(const WaitCall& call, std::span<const int> descriptors);
+  // Whether a call is at that place, whose key is then what all its sets have had.
+  bool IsAt(Place* place, const WaitCall& call, std::span<const int> descriptors) const;
+  // Whether the place waits for nothing that the home there has waited for, all of which is open still: a
+  // script's handlers wait where its loop does, in the same frame.
+  bool IsAnotherUse(const Place& place, std::span<const int> descriptors) const;
   bool IsAround(const Place& place) const;
   // Whether a wait for no descriptors, a sleep, is of a handler although there is no home: deeper than the
   // wait of a loop, and not so frequent that it is a loop itself.
@@ -115,11 +100,18 @@ class WaitHome {
   bool IsOnlyToBeWokenUp(const WaitCall& call, Place& place) const;
   bool IsForeign(const WaitCall& call, Place& place, std::span<const int> descriptors);
   bool IsNewHome(Place* place, int64_t now_ns) const;
+  // Whether a wait for other descriptors in a frame below the home's is a handler's for certain.
+  bool IsProvenLoop(bool is_same_place) const;
+  bool IsBetter(const Place& place) const;
+  void SetHome(Place* place);
 
   Place places_[kPlaces] = {};
   Place* home_ = nullptr;
   Place* waiting_ = nullptr;  // where the wait under way is; null: not looked at
   bool is_foreign_ = false;
+  bool is_doubtful_ = false;
+  bool has_come_back_ = false;  // the thread waited at home again, after a foreign wait
+  uint32_t home_moves_ = 0;
   bool has_waited_around_ = false;  // a place's long_waits_around is not 0
   int only_descriptor_number_ = 0;  // by one more than the descriptor; 0: none
   int64_t wait_begin_ns_ = 0;       // 0: not timed

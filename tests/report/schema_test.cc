@@ -473,7 +473,7 @@ TEST(Schema, EveryExitReasonHasItsName) {
 TEST(Schema, EverySuppressedReasonHasItsName) {
   const char* names[] = {nullptr,       "UNCHANGED_STACK", "REPORT_LIMIT", "DEBUGGER",
                          "WAS_STOPPED", "WAS_SUSPENDED",   "ENDED_FIRST",  "TOO_LARGE",
-                         "NOT_WRITTEN", "LOOP_REFUSED",    "NOTE_LOST"};
+                         "NOT_WRITTEN", "LOOP_REFUSED",    "NOTE_LOST", "UNPROVEN"};
   for (size_t value = 1; value < policies::kSuppressedReasons; ++value) {
     std::string batch;
     auto reason = static_cast<policies::SuppressedReason>(value);

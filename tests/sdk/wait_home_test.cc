@@ -10,6 +10,8 @@
 #include <ctime>
 #include <vector>
 
+#include "watchdog/evidence/idle_places.h"
+
 namespace lagwatch::sdk {
 namespace {
 
@@ -33,11 +35,14 @@ class WaitHomeTest : public ::testing::Test {
     for (int descriptor : descriptors) set.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
     return set;
   }
+  static void Pause() {
+    constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 1'200'000};
+    nanosleep(&kPause, nullptr);
+  }
   // Whether the wait serves. Each is a long one.
   bool Wait(const WaitCall& call) {
     const bool serves = home_.Serves(call);
-    constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 1'200'000};
-    nanosleep(&kPause, nullptr);
+    Pause();
     EXPECT_EQ(home_.GoesOn(true), !serves);
     return serves;
   }
@@ -45,10 +50,15 @@ class WaitHomeTest : public ::testing::Test {
     return Wait({WaitSet::Epoll(epoll), site, frame});
   }
   bool Poll(const std::vector<int>& descriptors, uintptr_t site = kSite, uintptr_t frame = kFrame) {
-    std::vector<pollfd> set = Set(descriptors);
-    return Wait({WaitSet::Poll(set.data(), set.size()), site, frame});
+    return Wait(CallOf(descriptors, site, frame));
+  }
+  // Valid until the next one.
+  WaitCall CallOf(const std::vector<int>& descriptors, uintptr_t site, uintptr_t frame) {
+    set_ = Set(descriptors);
+    return {WaitSet::Poll(set_.data(), set_.size()), site, frame};
   }
 
+  std::vector<pollfd> set_;
   WaitHome home_{};
   std::vector<int> opened_;
 };
@@ -96,10 +106,85 @@ TEST_F(WaitHomeTest, ASelectedLoopIsKnownByItsDescriptors) {
   EXPECT_FALSE(Wait({WaitSet::Select(limit, &one, nullptr, nullptr), kSite, kDeeper}));
 }
 
-TEST_F(WaitHomeTest, AClientOfOneServerHasNoHome) {
+TEST_F(WaitHomeTest, ALoopOfOneDescriptorIsKnownByItsPlace) {
   const int server = Open();
-  for (int i = 0; i < 5; ++i) Poll({server});
-  EXPECT_TRUE(Poll({Open()}, kOtherSite, kDeeper));
+  for (int i = 0; i < 2; ++i) Poll({server});
+  EXPECT_EQ(home_.home_frame(), 0u);
+  Poll({server});
+  EXPECT_EQ(home_.home_frame(), kFrame);
+  EXPECT_TRUE(home_.is_home_shared());
+  EXPECT_FALSE(Poll({Open()}, kOtherSite, kDeeper));
+  EXPECT_TRUE(home_.is_doubtful());                     // a client may have gone on to its loop
+  EXPECT_TRUE(Poll({Open()}, kOtherSite, kShallower));  // as it has here,
+  EXPECT_TRUE(Poll({Open()}, kOtherSite, kFrame));      // or to another server
+  EXPECT_TRUE(Poll({server}, kOtherSite, kDeeper));     // nested, or a request
+}
+
+TEST_F(WaitHomeTest, AClientOfOneServerHasALoopOfManyDescriptors) {
+  const int server = Open();
+  const int wake = Open();
+  for (int i = 0; i < 4; ++i) Poll({server});
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(Poll({wake, server, Open()}, kOtherSite, kDeeper) && i > 2);
+  EXPECT_TRUE(Poll({wake, server}, kOtherSite, kDeeper));
+}
+
+TEST_F(WaitHomeTest, AClientOfOneServerHasALoopBelowItOfAnotherOne) {
+  const int server = Open();
+  const int display = Open();
+  for (int i = 0; i < 4; ++i) Poll({server});
+  const uint32_t moves = home_.home_moves();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(Poll({display}, kOtherSite, kDeeper));
+    EXPECT_TRUE(home_.is_doubtful());
+  }
+  home_.Serves(CallOf({display}, kOtherSite, kDeeper));
+  Pause();
+  EXPECT_FALSE(home_.GoesOn(true));  // it has waited there more often
+  EXPECT_EQ(home_.home_frame(), kDeeper);
+  EXPECT_EQ(home_.home_moves(), moves + 1);
+  EXPECT_FALSE(home_.is_doubtful());
+}
+
+TEST_F(WaitHomeTest, AWaitOfOtherDescriptorsIsDoubtfulUntilTheLoopIsProven) {
+  const int display = Open();
+  const int wake = Open();
+  for (int i = 0; i < 4; ++i) Poll({display, wake});
+  EXPECT_FALSE(Poll({Open(), wake}, kOtherSite, kDeeper));
+  EXPECT_TRUE(home_.is_doubtful());
+  Poll({display, wake});
+  EXPECT_FALSE(Poll({Open(), wake}, kOtherSite, kDeeper));
+  EXPECT_FALSE(home_.is_doubtful());  // it has come back
+}
+
+TEST_F(WaitHomeTest, SleepsAreDoubtfulForAsLongAsTheHomeIsNew) {
+  const int socket = Open();
+  for (int i = 0; i < 3; ++i) Poll({socket});
+  EXPECT_EQ(home_.doubtful_depth(), watchdog::kDeepestStackBytes);
+  for (int i = 0; i < 7; ++i) Poll({socket});
+  EXPECT_EQ(home_.doubtful_depth(), 0u);
+}
+
+// A script's functions have no frames in C, and all poll at one place.
+TEST_F(WaitHomeTest, AHandlerMayWaitWhereTheLoopDoes) {
+  const int display = Open();
+  const int wake = Open();
+  const int child = Open();
+  for (int i = 0; i < 12; ++i) EXPECT_TRUE(Poll({display, wake}));
+  EXPECT_FALSE(Poll({child}));
+  EXPECT_TRUE(home_.is_doubtful());
+  EXPECT_FALSE(Poll({}));  // select.select([], [], [], 1)
+  EXPECT_TRUE(Poll({display, wake}));
+  EXPECT_FALSE(Poll({child}));
+  EXPECT_FALSE(home_.is_doubtful());
+}
+
+TEST_F(WaitHomeTest, ALoopMayWaitForThisAndThatInTurn) {
+  const int one[] = {Open(), Open()};
+  const int other[] = {Open(), Open()};
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_TRUE(Poll({one[0], one[1]}));
+    EXPECT_TRUE(Poll({other[0], other[1]}));
+  }
 }
 
 TEST_F(WaitHomeTest, ALoopThatOnlyWaitsToBeWokenUpHasAHome) {

@@ -26,6 +26,8 @@ using base::kNsPerMs;
 using base::kNsPerSecond;
 using IdleAnswer = IdlePlaces::Answer;
 
+constexpr uint64_t kManyDispatches = 50;
+
 // Sleeps in `wait` until `wake` is called.
 class SleepingThread {
  public:
@@ -93,10 +95,10 @@ class IdlePlacesTest : public ::testing::Test {
       loop_.probe.Begin("wait");
     }
   }
-  IdleAnswer Check(const SleepingThread& thread) {
+  IdleAnswer Check(const SleepingThread& thread, bool is_certain = false) {
     loop_.tid.store(thread.tid());
     capturer_->Capture(thread.tid(), &stack_);
-    return places_.AtCheck(loop_.probe.begun(), loop_, stack_, now_ns_, nullptr);
+    return places_.AtCheck(loop_.probe.begun(), loop_, stack_, is_certain, now_ns_, nullptr);
   }
   IdleAnswer LookAgain(const SleepingThread& thread) {
     return places_.AtWindow(loop_.probe.begun(), thread.tid(), nullptr);
@@ -118,13 +120,50 @@ class IdlePlacesTest : public ::testing::Test {
   int64_t now_ns_ = 1000 * kNsPerSecond;
 };
 
-constexpr uint64_t kManyDispatches = 50;
-
-TEST_F(IdlePlacesTest, WhatWaitsForAnEventAfterAFewPollsIdles) {
+TEST_F(IdlePlacesTest, WhatWaitsForAnEventAfterAFewPollsIsUnproven) {
   BeginDispatches(3);
   const auto reader = Reader();
+  EXPECT_EQ(Check(*reader), IdleAnswer::kUnproven);
+  EXPECT_EQ(LookAgain(*reader), IdleAnswer::kUnproven);
+  const uint64_t number = loop_.probe.begun();
+  EXPECT_TRUE(places_.IsProven(number, loop_));  // once it polls again,
+  EXPECT_FALSE(places_.IsProvenByEnd(number));   // but a program may end afterwards
+  EXPECT_TRUE(places_.MayHang());
+}
+
+TEST_F(IdlePlacesTest, ALockIsNoIdleness) {
+  BeginDispatches(3);
+  const auto reader = Reader();
+  EXPECT_EQ(Check(*reader, /*is_certain=*/true), IdleAnswer::kHang);
+}
+
+TEST_F(IdlePlacesTest, AWaitBelowANewLoopsFrameIsUnprovenWhereAClientMayWaitAsWell) {
+  BeginDispatches(5);
+  const auto reader = Reader();
+  loop_.home_frame.store(reader->stack_pointer() + 1000);
+  loop_.is_home_shared.store(true);
+  loop_.home_doubtful_depth.store(kDeepestStackBytes);
+  EXPECT_EQ(Check(*reader), IdleAnswer::kUnproven);
+  loop_.home_doubtful_depth.store(kHelperBytes);  // of many descriptors
+  EXPECT_EQ(Check(*reader), IdleAnswer::kHang);
+  loop_.home_frame.store(reader->stack_pointer() + 100);
+  EXPECT_EQ(Check(*reader), IdleAnswer::kUnproven);
+  loop_.polled_descriptor.store(ends_[0]);
   EXPECT_EQ(Check(*reader), IdleAnswer::kIdle);
-  EXPECT_EQ(LookAgain(*reader), IdleAnswer::kIdle);
+}
+
+TEST_F(IdlePlacesTest, WhatMayBeAnotherLoopsTimeIsUnprovenUntilTheThreadComesBack) {
+  BeginDispatches(kManyDispatches);
+  const auto reader = Reader();
+  const uint64_t number = loop_.probe.begun();
+  loop_.home_frame.store(reader->stack_pointer() + 1000);
+  loop_.has_doubtful_wait.store(true);
+  EXPECT_EQ(Check(*reader), IdleAnswer::kUnproven);
+  EXPECT_FALSE(places_.MayHang());
+  EXPECT_FALSE(places_.IsProvenByEnd(number));
+  EXPECT_TRUE(places_.IsProven(number, loop_));
+  loop_.home_moves.fetch_add(1);
+  EXPECT_FALSE(places_.IsProven(number, loop_));  // it was another loop's
 }
 
 TEST_F(IdlePlacesTest, ASleepAfterAFewPollsIsUnprovenUntilItComesAgain) {
@@ -192,10 +231,10 @@ TEST_F(IdlePlacesTest, AThreadThatRunsOrIsGoneDoesNotHangHere) {
   testing::WaitUntil([&] { return tid.load() != 0; });
   loop_.tid.store(tid.load());
   stack_.Clear();
-  EXPECT_EQ(places_.AtCheck(3, loop_, stack_, now_ns_, nullptr), IdleAnswer::kHang);
+  EXPECT_EQ(places_.AtCheck(3, loop_, stack_, false, now_ns_, nullptr), IdleAnswer::kHang);
   is_over.store(true);
   runner.join();
-  EXPECT_EQ(places_.AtCheck(3, loop_, stack_, now_ns_, nullptr), IdleAnswer::kIdle);
+  EXPECT_EQ(places_.AtCheck(3, loop_, stack_, false, now_ns_, nullptr), IdleAnswer::kIdle);
 }
 
 TEST(CountCommonFrames, BeginsAtTheOutermost) {

@@ -111,20 +111,36 @@ void PrintUnwatched(const Flags& flags) {
   }
 }
 
-// Prints the watched programs on stderr, as far as the records have them.
-void PrintWatched(const Flags& flags) {
+// Calls `print(name, usage)` for each of the watched programs, as far as the records have them.
+template <typename Print>
+void PrintPrograms(const Flags& flags, Print print) {
   auto source = OpenSource(flags);
   if (!source.ok()) return;
   const auto usage = (*source)->Get("/v1/usage", ListQuery(flags));
   if (!usage.ok() || !usage->is_array()) return;
   for (const Json& program : *usage) {
     const std::string version = program.value("version", "");
-    const std::string name = program.value("app", "") + (version.empty() ? "" : " " + version);
-    const long long hangs = program.value("lags", 0LL);
-    std::fprintf(stderr, "lagwatch: watched %s for %.1f s: %lld dispatches, %lld hang%s\n",
-                 Printable(name).c_str(), program.value("watched_ms", 0.0) / 1000,
-                 program.value("dispatches", 0LL), hangs, hangs == 1 ? "" : "s");
+    print(Printable(program.value("app", "") + (version.empty() ? "" : " " + version)), program);
   }
+}
+
+void PrintWatched(const Flags& flags) {
+  PrintPrograms(flags, [](const std::string& name, const Json& program) {
+    const long long hangs = program.value("lags", 0LL);
+    std::fprintf(stderr, "lagwatch: watched %s for %.1f s: %lld dispatches, %lld hang%s\n", name.c_str(),
+                 program.value("watched_ms", 0.0) / 1000, program.value("dispatches", 0LL), hangs,
+                 hangs == 1 ? "" : "s");
+  });
+}
+
+// The waits of which nothing says whether they were hangs.
+void PrintUnproven(const Flags& flags) {
+  PrintPrograms(flags, [](const std::string& name, const Json& program) {
+    const long long waits = program.value("suppressed", Json::object()).value("unproven", 0LL);
+    if (waits == 0) return;
+    std::fprintf(stderr, "lagwatch: %s: %lld wait%s could not be told from idleness\n", name.c_str(), waits,
+                 waits == 1 ? "" : "s");
+  });
 }
 
 int ShowClusters(const Flags& flags) {
@@ -204,6 +220,7 @@ int ShowUsage(const Flags& flags) {
 int ShowLosses(const Flags& flags) {
   const int exit_code = Show(flags, "/v1/losses", ListQuery(flags), "no reports were lost or held back",
                              [](const Json& losses) { return LossTable(losses, TerminalWidth()); });
+  PrintUnproven(flags);
   PrintUnwatched(flags);
   return exit_code;
 }

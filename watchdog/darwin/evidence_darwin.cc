@@ -22,6 +22,10 @@ bool WaitsForEvent(const stack::BlockedThread&) { return false; }
 
 WaitKind KindOfWait(const stack::BlockedThread&) { return WaitKind::kOther; }
 
+bool IsForOrders(const stack::BlockedThread&) { return false; }
+
+bool IsForAnother(const WatchedLoop&, const stack::BlockedThread&) { return false; }
+
 bool IsForPolled(const WatchedLoop&, const stack::BlockedThread&) { return false; }
 
 Awaited FindAwaited(int32_t, const stack::ThreadFiles*) { return {}; }

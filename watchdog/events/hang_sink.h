@@ -131,6 +131,10 @@ class HangSink {
   virtual void OnPeers(const HangEvent&) {}
   // The hang of `event_id` is over.
   virtual void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
+  // A dispatch of the loop has lasted for `elapsed_ns` and may be a hang; if it turns out to be one, it is
+  // reported under another id.
+  virtual void OnUnproven(const base::Uuid& /*id*/, const char* /*loop_name*/, int64_t /*elapsed_ns*/) {}
+  virtual void OnUnprovenEnd(const base::Uuid& /*id*/) {}
   // Whether it wants to know of slow dispatches, and one that is over.
   virtual bool WantsSlow() const { return false; }
   virtual void OnSlow(const SlowDispatch&) {}

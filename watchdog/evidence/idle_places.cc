@@ -17,6 +17,12 @@ bool IsSamePlace(const stack::BlockedThread& blocked, const stack::BlockedThread
          blocked.program_counter == other.program_counter;
 }
 
+// The home does not prove that the thread is in a handler.
+bool IsDoubtful(const WatchedLoop& loop, const stack::BlockedThread& blocked) {
+  return blocked.stack_pointer + loop.home_doubtful_depth.load() > loop.home_frame.load() &&
+         loop.home_doubtful_depth.load() != 0;
+}
+
 // Equal for sleeps that the same calls led to, each from the same place of its function.
 uint64_t PathHash(const stack::Stack& stack, const stack::BlockedThread& blocked) {
   uint64_t hash = base::HashWord(static_cast<uint64_t>(blocked.syscall_number), base::kFnvOffsetBasis);
@@ -42,41 +48,60 @@ IdlePlaces::Answer IdlePlaces::AtWindow(uint64_t number, int32_t tid, const stac
   const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, files, &blocked);
   if (activity != stack::ThreadActivity::kBlocked || !IsSamePlace(blocked, asleep_.blocked))
     return Answer::kHang;
-  // It woke up, and sleeps there again, without a wait of its loop in between.
+  // It woke up, and sleeps there again, without a wait of its loop in between: a loop of sleeps, unless that
+  // is a handler's.
   const int64_t cpu_ns = base::ThreadCpuNs(tid);
   const bool has_run = std::exchange(asleep_.cpu_ns, cpu_ns) != cpu_ns;
-  asleep_.is_idle |= has_run;
+  asleep_.is_idle |= has_run && asleep_.where != Where::kInside;
   if (seen_.number == number) seen_.was_idle |= asleep_.is_idle;
   return asleep_.is_idle ? Answer::kIdle : Answer::kUnproven;
 }
 
 IdlePlaces::Answer IdlePlaces::AtCheck(uint64_t number, const WatchedLoop& loop, const stack::Stack& stack,
-                                       int64_t now_ns, const stack::ThreadFiles* files) {
+                                       bool is_certain, int64_t now_ns, const stack::ThreadFiles* files) {
   stack::BlockedThread blocked{};
   const int32_t tid = loop.tid.load();
   const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, files, &blocked);
   if (activity == stack::ThreadActivity::kGone) return Answer::kIdle;  // it waited in its last destructor
-  const WaitKind kind = activity == stack::ThreadActivity::kBlocked ? KindOfWait(blocked) : WaitKind::kOther;
+  const bool may_idle = activity == stack::ThreadActivity::kBlocked && !is_certain;
+  const WaitKind kind = may_idle ? KindOfWait(blocked) : WaitKind::kOther;
+  // The time until now may be another loop's, which has waited and run.
+  if (loop.has_doubtful_wait.load()) return Rest(number, loop, Where::kInside, kind, blocked);
   if (kind == WaitKind::kOther) return Answer::kHang;
   const Where where = WhereIs(loop, blocked);
-  if (where == Where::kInside) return Answer::kHang;
+  const bool is_shared = loop.is_home_shared.load();
+  if (where == Where::kInside && !is_shared && !IsDoubtful(loop, blocked)) return Answer::kHang;
   // From outside, a thread without a home has waited so often before it has a loop.
-  const bool is_early = !base::IsWatchedFromOutside() && loop.probe.begun() - first_begun_ < kFewWaits;
-  const bool is_event = kind == WaitKind::kEvent;
+  const bool is_early = where == Where::kInside ? IsDoubtful(loop, blocked)
+                                                : where == Where::kNowhere && !base::IsWatchedFromOutside() &&
+                                                      loop.probe.begun() - first_begun_ < kFewWaits;
   const uint64_t path_hash = PathHash(stack, blocked);
-  const bool is_alone = where == Where::kNowhere;
-  const bool is_idle =
-      (is_event && is_alone && (is_early || IsForPolled(loop, blocked))) || IsKnown(path_hash, now_ns);
+  const bool is_loops = (where == Where::kNowhere || is_shared) && IsForPolled(loop, blocked);
+  const bool is_idle = is_loops || IsKnown(path_hash, now_ns);
   seen_ = {number, path_hash, is_idle};
-  if (!is_idle && where != Where::kOutside && !(is_early && is_alone)) return Answer::kHang;
-  asleep_ = {number, is_idle, where == Where::kOutside, blocked, base::ThreadCpuNs(tid)};
-  return is_idle ? Answer::kIdle : Answer::kUnproven;
+  if (!is_idle && !is_early && where != Where::kOutside) return Answer::kHang;
+  const Answer answer = Rest(number, loop, where, kind, blocked);
+  asleep_.is_idle = is_idle;
+  return is_idle ? Answer::kIdle : answer;
+}
+
+IdlePlaces::Answer IdlePlaces::Rest(uint64_t number, const WatchedLoop& loop, Where where, WaitKind kind,
+                                    const stack::BlockedThread& blocked) {
+  asleep_ = {.number = number,
+             .is_idle = false,
+             .where = where,
+             .kind = kind,
+             .may_hang = !loop.has_doubtful_wait.load() && kind != WaitKind::kOther && !IsForOrders(blocked),
+             .home_moves = loop.home_moves.load(),
+             .blocked = blocked,
+             .cpu_ns = base::ThreadCpuNs(loop.tid.load())};
+  return Answer::kUnproven;
 }
 
 void IdlePlaces::EndDispatch(uint64_t number, int64_t duration_ns, bool has_returned) {
   if (seen_.number == number) Learn(seen_.path_hash, duration_ns, seen_.was_idle);
   // The thread above the loop's frame was in a handler after all.
-  if (asleep_.number == number && asleep_.is_outside && has_returned)
+  if (asleep_.number == number && asleep_.where == Where::kOutside && has_returned)
     loop_top_ = std::max<uintptr_t>(loop_top_, asleep_.blocked.stack_pointer + 1);
   seen_ = {};
   asleep_ = {};

@@ -29,8 +29,15 @@ enum class WaitKind : uint8_t {
 };
 WaitKind KindOfWait(const stack::BlockedThread& blocked);
 
+// Whether threads wait in that call for what others ask of them: a signal, a connection, a message.
+bool IsForOrders(const stack::BlockedThread& blocked);
+
 // Whether it waits for the descriptor that the thread's last poll was for: a client that polls first.
 bool IsForPolled(const WatchedLoop& loop, const stack::BlockedThread& blocked);
+
+// Whether it waits for a child, or by another call than a poll for another descriptor than the thread's only
+// one.
+bool IsForAnother(const WatchedLoop& loop, const stack::BlockedThread& blocked);
 
 // Context: watchdog; not thread-safe. One loop's.
 class IdlePlaces {
@@ -46,9 +53,10 @@ class IdlePlaces {
   // The window of dispatch `number` is due: whether the thread still sleeps where an earlier check found
   // it. Captures nothing.
   Answer AtWindow(uint64_t number, int32_t tid, const stack::ThreadFiles* files);
-  // A check of dispatch `number`, whose newest sample is `stack`.
-  Answer AtCheck(uint64_t number, const WatchedLoop& loop, const stack::Stack& stack, int64_t now_ns,
-                 const stack::ThreadFiles* files);
+  // A check of dispatch `number`, whose newest sample is `stack`. That it `is_certain` to be no idleness is
+  // found by its functions: a lock of readers and writers sleeps in the same call as a condition.
+  Answer AtCheck(uint64_t number, const WatchedLoop& loop, const stack::Stack& stack, bool is_certain,
+                 int64_t now_ns, const stack::ThreadFiles* files);
   // Dispatch `number`, of that duration, is over: the thread waits in its loop again, unless the
   // loop is gone.
   void EndDispatch(uint64_t number, int64_t duration_ns, bool has_returned);
@@ -57,8 +65,17 @@ class IdlePlaces {
   bool IsUnproven(uint64_t number) const {
     return number != 0 && asleep_.number == number && !asleep_.is_idle;
   }
-  // Whether that was because the thread had left its loop: then only its next wait there makes it a hang.
-  bool IsOutside(uint64_t number) const { return IsUnproven(number) && asleep_.is_outside; }
+  // Whether the last unproven place is one where a program that is killed there hung rather than idled.
+  bool MayHang() const { return asleep_.where != Where::kOutside && asleep_.may_hang; }
+  // The same, and now that the thread polls again, it was a hang.
+  bool IsProven(uint64_t number, const WatchedLoop& loop) const {
+    const bool is_elsewhere = asleep_.where == Where::kInside && asleep_.home_moves != loop.home_moves.load();
+    return IsUnproven(number) && !is_elsewhere;
+  }
+  // The same, and if the process ends after the thread has left this place, it was a hang, too.
+  bool IsProvenByEnd(uint64_t number) const {
+    return IsUnproven(number) && asleep_.where == Where::kNowhere && asleep_.kind == WaitKind::kTime;
+  }
 
  private:
   enum class Where : uint8_t {
@@ -83,6 +100,9 @@ class IdlePlaces {
   int64_t first_ns_ = 0;
   uintptr_t loop_top_ = 0;  // handlers' frames have been as high as that
   Place places_[kPlaces];
+  Answer Rest(uint64_t number, const WatchedLoop& loop, Where where, WaitKind kind,
+              const stack::BlockedThread& blocked);
+
   // The place at which a check has found the thread, and the dispatch.
   struct {
     uint64_t number = 0;
@@ -92,7 +112,10 @@ class IdlePlaces {
   struct {
     uint64_t number = 0;  // 0: nowhere
     bool is_idle = false;
-    bool is_outside = false;
+    Where where = Where::kNowhere;
+    WaitKind kind = WaitKind::kOther;
+    bool may_hang = false;
+    uint32_t home_moves = 0;
     stack::BlockedThread blocked{};
     int64_t cpu_ns = 0;
   } asleep_;

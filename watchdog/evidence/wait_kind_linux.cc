@@ -42,6 +42,45 @@ WaitKind KindOfWait(const stack::BlockedThread& blocked) {
   }
 }
 
+bool IsForOrders(const stack::BlockedThread& blocked) {
+  switch (blocked.syscall_number) {
+#ifdef SYS_pause
+    case SYS_pause:
+#endif
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_msgrcv:
+    case SYS_mq_timedreceive:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsForAnother(const WatchedLoop& loop, const stack::BlockedThread& blocked) {
+  switch (blocked.syscall_number) {
+    case SYS_wait4:
+    case SYS_waitid:
+      return true;
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_connect: {
+      const int32_t polled = loop.polled_descriptor.load();
+      return polled >= 0 && static_cast<int32_t>(blocked.arguments[0]) != polled;
+    }
+    default:
+      return false;
+  }
+}
+
 bool IsForPolled(const WatchedLoop& loop, const stack::BlockedThread& blocked) {
   switch (blocked.syscall_number) {
     case SYS_read:

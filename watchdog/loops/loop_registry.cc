@@ -129,6 +129,11 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   loop->is_inferred.store(false);
   loop->home_frame.store(0);
   loop->polled_descriptor.store(-1);
+  loop->home_site.store(0);
+  loop->home_doubtful_depth.store(0);
+  loop->is_home_shared.store(false);
+  loop->home_moves.store(0);
+  loop->has_doubtful_wait.store(false);
   loop->tid.store(0);
   loop->generation.store(generation + 1);
   lowest_free_ = std::min<size_t>(lowest_free_, loop->probe.place());

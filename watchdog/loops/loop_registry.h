@@ -63,6 +63,13 @@ struct WatchedLoop {
   // by, 0 while none is; and the only descriptor that the last wait was for, -1 when there was none or more.
   std::atomic<uintptr_t> home_frame{0};
   std::atomic<int32_t> polled_descriptor{-1};
+  std::atomic<uintptr_t> home_site{0};  // where that wait returns to
+  // What that frame proves: sdk/waits/wait_home.h. A thread no further below it may be in no handler.
+  std::atomic<uintptr_t> home_doubtful_depth{0};
+  std::atomic<bool> is_home_shared{false};
+  std::atomic<uint32_t> home_moves{0};
+  // During a dispatch: it has had a wait that may have been of another loop.
+  std::atomic<bool> has_doubtful_wait{false};
 
   bool is_in_use() const {
     return generation.load(std::memory_order_acquire) % 2 != 0;

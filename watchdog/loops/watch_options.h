@@ -78,6 +78,8 @@ struct WatchCounters {
   base::Counter hangs_suspended;    // … had the machine not slept
   base::Counter hangs_ended_first;  // … had they been looked at in time
   base::Counter idle_waits;        // … had the thread not slept until some event came
+  base::Counter unproven_waits;    // … of which nothing said whether the thread idled, at a check
+  base::Counter unproven_waits_settled;  // of them, those of which that is known by now
   base::Counter notes_lost;        // of slow dispatches, because too many came at once
   base::Counter usage_records;     // that were kept
   base::Counter samples;

@@ -257,6 +257,8 @@ typedef struct lw_stats {
   uint64_t traces_written;
   uint64_t traces_dropped;  /* not written: too many at once, nothing was recorded, or no room on disk */
   uint64_t memory_failures; /* calls and threads of lagwatch that ended early, out of memory */
+  /* Of threads of `lagwatch run`, that may have been hangs, or idle. */
+  uint64_t waits_unproven;
 } lw_stats;
 
 /* A function of an interpreter, see lw_register_functions(). */

@@ -46,13 +46,21 @@ void PrintSummary(const Summary& summary) {
   const bool is_first = summary.config.run_pid == static_cast<uint32_t>(getpid());
   // Not for each command that a script runs.
   if (loops == 0 && (!is_first || g_has_forked.load() || HasHandedOn())) return;
-  const auto hangs = static_cast<unsigned long long>(ProcessMonitor::Instance().stats().hangs);
-  char line[160];
+  const lw_stats stats = ProcessMonitor::Instance().stats();
+  const auto hangs = static_cast<unsigned long long>(stats.hangs);
+  const auto unproven = static_cast<unsigned long long>(stats.waits_unproven);
+  char more[80] = "";
+  if (unproven != 0) {
+    std::snprintf(more, sizeof more, "; %llu wait%s could not be told from idleness", unproven,
+                  unproven == 1 ? "" : "s");
+  }
+  char line[240];
   const int size =
-      loops == 0 ? std::snprintf(line, sizeof line, "lagwatch: watched nothing: no thread waited in a loop\n")
-                 : std::snprintf(
-                       line, sizeof line, "lagwatch: watched %d loop%s in %d thread%s; %llu hang%s\n", loops,
-                       loops == 1 ? "" : "s", loops, loops == 1 ? "" : "s", hangs, hangs == 1 ? "" : "s");
+      loops == 0
+          ? std::snprintf(line, sizeof line, "lagwatch: watched nothing: no thread waited in a loop\n")
+          : std::snprintf(line, sizeof line, "lagwatch: watched %d loop%s in %d thread%s; %llu hang%s%s\n",
+                          loops, loops == 1 ? "" : "s", loops, loops == 1 ? "" : "s", hangs,
+                          hangs == 1 ? "" : "s", more);
   if (write(STDERR_FILENO, line, static_cast<size_t>(size)) < 0) return;  // stderr has no reader any more
 }
 

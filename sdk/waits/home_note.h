@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells the watchdog where a thread's loop waits: see watchdog/evidence/idle_places.h.
+#pragma once
+
+#include "sdk/waits/wait_home.h"
+#include "watchdog/loops/loop_registry.h"
+
+namespace lagwatch::sdk {
+
+// Before a dispatch begins, which publishes it: relaxed, all of it. Context: hot.
+inline void NoteHome(const WaitHome& home, watchdog::WatchedLoop* loop) {
+  loop->home_frame.store(home.home_frame(), std::memory_order_relaxed);
+  loop->home_site.store(home.home_site(), std::memory_order_relaxed);
+  loop->home_doubtful_depth.store(home.doubtful_depth(), std::memory_order_relaxed);
+  loop->is_home_shared.store(home.is_home_shared(), std::memory_order_relaxed);
+  loop->home_moves.store(home.home_moves(), std::memory_order_relaxed);
+  loop->polled_descriptor.store(home.only_descriptor(), std::memory_order_relaxed);
+  loop->has_doubtful_wait.store(home.is_doubtful(), std::memory_order_relaxed);
+}
+
+// After a wait that did not serve, during the dispatch. Context: hot.
+inline void NoteForeignWait(const WaitHome& home, watchdog::WatchedLoop* loop) {
+  // Relaxed: a look that misses it finds the wait itself, or is made again.
+  if (home.is_doubtful()) loop->has_doubtful_wait.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace lagwatch::sdk
