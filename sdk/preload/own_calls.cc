@@ -18,7 +18,7 @@ using lagwatch::sdk::RawSyscall;
 namespace {
 
 template <typename T>
-long Word(T* pointer) {
+long AsWord(T* pointer) {
   return reinterpret_cast<long>(pointer);
 }
 
@@ -48,14 +48,14 @@ LAGWATCH_OWN(int, unshare, (int flags)) {
 LAGWATCH_OWN(int, ppoll, (pollfd * fds, nfds_t count, const timespec* timeout, const sigset_t* mask)) {
   timespec left{};  // the kernel writes what is left of it
   if (timeout != nullptr) left = *timeout;
-  return static_cast<int>(RawSyscall(SYS_ppoll, Word(fds), static_cast<long>(count),
-                                     timeout == nullptr ? 0 : Word(&left), Word(mask), kKernelMaskBytes, 0));
+  return static_cast<int>(RawSyscall(SYS_ppoll, AsWord(fds), static_cast<long>(count),
+                                     timeout == nullptr ? 0 : AsWord(&left), AsWord(mask), kKernelMaskBytes, 0));
 }
 
 LAGWATCH_OWN(ssize_t, sendto,
              (int fd, const void* bytes, size_t size, int flags, const sockaddr* address,
               socklen_t address_bytes)) {
-  return RawSyscall(SYS_sendto, fd, Word(bytes), static_cast<long>(size), flags, Word(address),
+  return RawSyscall(SYS_sendto, fd, AsWord(bytes), static_cast<long>(size), flags, AsWord(address),
                     static_cast<long>(address_bytes));
 }
 
@@ -65,7 +65,7 @@ LAGWATCH_OWN(ssize_t, send, (int fd, const void* bytes, size_t size, int flags))
 
 LAGWATCH_OWN(int, sigtimedwait, (const sigset_t* set, siginfo_t* info, const timespec* timeout)) {
   return static_cast<int>(
-      RawSyscall(SYS_rt_sigtimedwait, Word(set), Word(info), Word(timeout), kKernelMaskBytes, 0, 0));
+      RawSyscall(SYS_rt_sigtimedwait, AsWord(set), AsWord(info), AsWord(timeout), kKernelMaskBytes, 0, 0));
 }
 
 }  // extern "C"

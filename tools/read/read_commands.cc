@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <memory>
+#include <thread>
 
 #include "base/clock.h"
 #include "sdk/preload/environment/unwatched_notes.h"
@@ -180,6 +183,19 @@ base::Result<std::string> TraceOfReport(ReportSource* source, const std::string&
   return traces.front().at("id").get<std::string>();
 }
 
+// The collector looks names up when they are asked for, and never makes a reader wait for them: a file has those
+// that are known by then.
+void AwaitNames(ReportSource* source, const std::string& trace_id) {
+  constexpr int kTries = 20;
+  constexpr std::chrono::milliseconds kPause{250};
+  for (int i = 0; i < kTries; ++i) {
+    const auto flame = source->Get("/v1/traces/" + trace_id + "/flame", {});
+    if (!flame.ok() || !flame->value("names_pending", false)) return;
+    std::this_thread::sleep_for(kPause);
+  }
+  std::cerr << "lagwatch: the collector still looks up names of functions; the file has those that it knows\n";
+}
+
 // `find_id` returns the trace's id, given a source of reports.
 template <typename FindId>
 int SaveTrace(const Flags& flags, FindId find_id) {
@@ -187,6 +203,7 @@ int SaveTrace(const Flags& flags, FindId find_id) {
   if (!source.ok()) return Fail(source.status().message());
   const base::Result<std::string> id = find_id(source->get());
   if (!id.ok()) return Fail(id.status().message());
+  AwaitNames(source->get(), *id);
   QueryString query;
   query.Set("format", FormatOfFile(flags.trace_file));
   const auto trace = (*source)->GetFile("/v1/traces/" + *id, query);

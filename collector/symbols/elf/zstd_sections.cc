@@ -9,7 +9,7 @@
 namespace lagwatch::collector {
 namespace {
 
-constexpr uint64_t kMaxUnpackedBytes = 1 << 30;
+constexpr uint64_t kMaxZstdBytes = 1 << 30;
 
 std::optional<Elf64_Chdr> ZstdHeader(const GElf_Shdr& section, const Elf_Data* data) {
   Elf64_Chdr header;
@@ -40,7 +40,7 @@ std::unique_ptr<char[]> Unpack(const Elf_Data& data, const Elf64_Chdr& header) {
 
 std::shared_ptr<UnpackedSections> UnpackZstdSections(Elf* elf) {
   std::shared_ptr<UnpackedSections> sections;
-  uint64_t left_bytes = kMaxUnpackedBytes;
+  uint64_t left_bytes = kMaxZstdBytes;
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
