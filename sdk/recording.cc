@@ -14,7 +14,7 @@
 #include "trace/format/whole_file.h"
 #include "trace/hooks/hook_recorder.h"
 #include "trace/record/arena.h"
-#include "trace/record/arena_reader.h"
+#include "trace/record/reader/arena_reader.h"
 #include "trace/record/recorder.h"
 
 namespace lagwatch::sdk {

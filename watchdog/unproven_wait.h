@@ -28,7 +28,7 @@ class UnprovenWait {
     if (number_ != 0) tools.counters->unproven_waits_settled.Add();
     Leave(tools);
   }
-  // It is over, and nobody knows.
+  // It is over, undecided.
   void Leave(const WatchTools& tools) {
     if (id_ != base::Uuid{}) tools.sink->OnUnprovenEnd(std::exchange(id_, {}));
     number_ = 0;

@@ -12,7 +12,7 @@
 #include "stack/code_map.h"
 #include "trace/format/trace_codec.h"
 #include "trace/hooks/hook_recorder.h"
-#include "trace/record/arena_reader.h"
+#include "trace/record/reader/arena_reader.h"
 
 namespace lagwatch::sdk {
 namespace {

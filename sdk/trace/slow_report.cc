@@ -13,7 +13,7 @@
 #include "report/format/report.h"
 #include "trace/model/call_tree.h"
 #include "trace/model/joint_tree.h"
-#include "trace/record/arena_reader.h"
+#include "trace/record/reader/arena_reader.h"
 
 namespace lagwatch::sdk {
 namespace {

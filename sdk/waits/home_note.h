@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the watchdog where a thread's loop waits: see watchdog/evidence/idle_places.h.
+// Notes for the watchdog where a thread's loop waits: see watchdog/evidence/idle_places.h.
 #pragma once
 
 #include "sdk/waits/wait_home.h"

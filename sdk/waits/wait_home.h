@@ -40,16 +40,16 @@ class WaitHome {
 
   // The outermost frame of the home's waits, 0 while there is no home.
   uintptr_t home_frame() const { return home_ == nullptr ? 0 : home_->frame; }
-  // Where its waits return to, likewise.
+  // The place that its waits return to, likewise.
   uintptr_t home_site() const { return home_ == nullptr ? 0 : home_->site; }
   // Whether the home is known by a single descriptor, a server's, for which clients wait as a loop does.
   bool is_home_shared() const { return home_ != nullptr && !home_->is_telling; }
   // A thread that sleeps no further below the home's frame may be in no handler: the home is new, and a
   // client may be done with its server.
   uintptr_t doubtful_depth() const;
-  // Whether the last wait that did not serve may be of a loop all the same, which the thread has gone on to.
+  // Whether the last wait that did not serve may be of another loop, which the thread has gone on to.
   bool is_doubtful() const { return is_doubtful_; }
-  // How often the home has changed.
+  // The number of times that the home has changed.
   uint32_t home_moves() const { return home_moves_; }
   // Whether the thread has waited so often, each time for 1 ms at least, at one place. That need not be a
   // home: its set may be a single descriptor.

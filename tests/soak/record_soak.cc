@@ -20,7 +20,7 @@
 #include "stack/code_map.h"
 #include "tests/soak/soak_worker.h"
 #include "trace/model/slices.h"
-#include "trace/record/arena_reader.h"
+#include "trace/record/reader/arena_reader.h"
 #include "trace/record/recorder.h"
 
 namespace lagwatch::soak {

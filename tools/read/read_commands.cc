@@ -141,7 +141,7 @@ void PrintUnproven(const Flags& flags) {
   PrintPrograms(flags, [](const std::string& name, const Json& program) {
     const long long waits = program.value("suppressed", Json::object()).value("unproven", 0LL);
     if (waits == 0) return;
-    std::fprintf(stderr, "lagwatch: %s: %lld wait%s could not be told from idleness\n", name.c_str(), waits,
+    std::fprintf(stderr, "lagwatch: %s: %lld wait%s may have been idleness\n", name.c_str(), waits,
                  waits == 1 ? "" : "s");
   });
 }
@@ -183,8 +183,8 @@ base::Result<std::string> TraceOfReport(ReportSource* source, const std::string&
   return traces.front().at("id").get<std::string>();
 }
 
-// The collector looks names up when they are asked for, and never makes a reader wait for them: a file has those
-// that are known by then.
+// The collector looks names up when they are asked for, and never makes a reader wait for them: a file has
+// those that are known by then.
 void AwaitNames(ReportSource* source, const std::string& trace_id) {
   constexpr int kTries = 20;
   constexpr std::chrono::milliseconds kPause{250};
@@ -193,7 +193,8 @@ void AwaitNames(ReportSource* source, const std::string& trace_id) {
     if (!flame.ok() || !flame->value("names_pending", false)) return;
     std::this_thread::sleep_for(kPause);
   }
-  std::cerr << "lagwatch: the collector still looks up names of functions; the file has those that it knows\n";
+  std::cerr
+      << "lagwatch: the collector still looks up names of functions; the file has those that it knows\n";
 }
 
 // `find_id` returns the trace's id, given a source of reports.

@@ -16,8 +16,8 @@ namespace lagwatch::trace {
 // A sampled stack holds functions that were entered before the recorded call, too. Below the call of a
 // recorded function that the stack has, only the functions that it called are kept. Below a part that the
 // program named, and beside all calls, the outermost functions are left out that only lead to the others:
-// those that have one callee each, which takes nearly all of their time, but for the innermost `max_stem` of
-// them.
+// those that have one callee each, which takes nearly all of their time, except for the innermost `max_stem`
+// of them.
 //
 // `thread` is an index into trace.threads.
 CallTree BuildJointTree(const Trace& trace, uint32_t thread, int64_t begin_ns, int64_t end_ns,

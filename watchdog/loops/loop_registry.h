@@ -64,7 +64,7 @@ struct WatchedLoop {
   std::atomic<uintptr_t> home_frame{0};
   std::atomic<int32_t> polled_descriptor{-1};
   std::atomic<uintptr_t> home_site{0};  // where that wait returns to
-  // What that frame proves: sdk/waits/wait_home.h. A thread no further below it may be in no handler.
+  // The evidence of that frame: sdk/waits/wait_home.h. A thread no further below it may be in no handler.
   std::atomic<uintptr_t> home_doubtful_depth{0};
   std::atomic<bool> is_home_shared{false};
   std::atomic<uint32_t> home_moves{0};

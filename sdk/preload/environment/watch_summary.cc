@@ -51,7 +51,7 @@ void PrintSummary(const Summary& summary) {
   const auto unproven = static_cast<unsigned long long>(stats.waits_unproven);
   char more[80] = "";
   if (unproven != 0) {
-    std::snprintf(more, sizeof more, "; %llu wait%s could not be told from idleness", unproven,
+    std::snprintf(more, sizeof more, "; %llu wait%s may have been idleness", unproven,
                   unproven == 1 ? "" : "s");
   }
   char line[240];

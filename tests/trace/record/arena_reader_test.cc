@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/record/arena_reader.h"
+#include "trace/record/reader/arena_reader.h"
 
 #include <gtest/gtest.h>
 

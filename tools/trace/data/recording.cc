@@ -15,7 +15,7 @@
 #include "tools/trace/data/name_frames.h"
 #include "tools/trace/data/trace_file.h"
 #include "trace/format/whole_file.h"
-#include "trace/record/arena_reader.h"
+#include "trace/record/reader/arena_reader.h"
 
 namespace lagwatch::tools {
 namespace {

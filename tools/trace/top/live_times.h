@@ -15,7 +15,7 @@
 #include "trace/model/trace.h"
 #include "trace/model/weights.h"
 #include "trace/record/arena.h"
-#include "trace/record/arena_reader.h"
+#include "trace/record/reader/arena_reader.h"
 
 namespace lagwatch::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/record/part_names.h"
+#include "trace/record/reader/part_names.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/record/arena_reader.h"
+#include "trace/record/reader/arena_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "trace/model/functions.h"
-#include "trace/record/call_reader.h"
+#include "trace/record/reader/call_reader.h"
 #include "trace/record/run_codec.h"
 #include "trace/record/stack_table.h"
 #include "trace/record/thread_places.h"

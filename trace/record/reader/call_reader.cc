@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/record/call_reader.h"
+#include "trace/record/reader/call_reader.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 
 #include "trace/instrument/call_decoder.h"
 #include "trace/record/arena.h"
-#include "trace/record/part_names.h"
+#include "trace/record/reader/part_names.h"
 
 namespace lagwatch::trace {
 namespace {

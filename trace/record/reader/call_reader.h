@@ -7,7 +7,7 @@
 
 #include "trace/model/trace.h"
 #include "trace/record/arena.h"
-#include "trace/record/arena_reader.h"
+#include "trace/record/reader/arena_reader.h"
 
 namespace lagwatch::trace {
 
