@@ -23,9 +23,6 @@ namespace {
 constexpr int64_t kLearningNs = 3 * base::kNsPerSecond;
 constexpr int64_t kLongestIntervalNs = 1 * base::kNsPerSecond;
 
-int64_t NowNs() { return base::SystemClock().MonoNs(); }
-int64_t WallMs() { return base::SystemClock().WallMs(); }
-
 }  // namespace
 
 base::Status Watchers::AskKernel() {
@@ -55,8 +52,8 @@ void Watchers::Add(const Target& target, std::shared_ptr<const WatchSettings> se
   watched_.erase(target.pid);
   Watched watched{.target = target, .settings = std::move(settings), .program = ProgramOf(target.pid)};
   if (watched.settings->quota != nullptr) {
-    watched.reports = watched.settings->quota->CountOf(watched.program, WallMs());
-    if (watched.reports->IsUsedUp(WallMs())) return;
+    watched.reports = watched.settings->quota->CountOf(watched.program, base::SystemClock().WallMs());
+    if (watched.reports->IsUsedUp(base::SystemClock().WallMs())) return;
   }
   if (HasWatchdog(target.pid)) {
     Say(target, "has a watchdog of its own");
@@ -91,13 +88,13 @@ bool Watchers::BeginLooks(Watched* watched) {
     return false;
   }
   watched->looks = std::move(*looks);
-  watched->begin_ns = watched->next_ns = NowNs();
+  watched->begin_ns = watched->next_ns = base::SystemClock().MonoNs();
   watched->interval_ns = watched->settings->IntervalNs();
   return true;
 }
 
 int64_t Watchers::LookNs() {
-  const int64_t now_ns = NowNs();
+  const int64_t now_ns = base::SystemClock().MonoNs();
   int64_t next_ns = now_ns + kLongestIntervalNs;
   for (auto at = watched_.begin(); at != watched_.end();) {
     Watched& watched = at->second;
@@ -109,7 +106,7 @@ int64_t Watchers::LookNs() {
     if (is_looked_at && watched.watcher == 0) next_ns = std::min(next_ns, watched.next_ns);
     ++at;
   }
-  return std::max<int64_t>(next_ns - NowNs(), 0);
+  return std::max<int64_t>(next_ns - base::SystemClock().MonoNs(), 0);
 }
 
 bool Watchers::LookAt(Watched* watched, int64_t now_ns) {
@@ -172,7 +169,7 @@ void Watchers::Start(Watched* watched) {
   const pid_t watcher = StartWatcher(&task);
   if (watcher > 0) watched->watcher = watcher;
   if (watcher < 0) Say(watched->target, "is not watched: no process could be started");
-  watched->next_ns = NowNs();
+  watched->next_ns = base::SystemClock().MonoNs();
   if (start_ == WatchStart::kWhenInDoubt) watched->looks = std::move(task.watch);
 }
 

@@ -85,7 +85,7 @@ TEST_F(RunTest, SaysThatAProgramWasKilledInAnEarlyFreeze) {
     EXPECT_TRUE(testing::WaitUntil([&] { return frozen.Output() == "waiting\n"; }));
     std::this_thread::sleep_for(pause);
     EXPECT_EQ(kill(frozen.pid(), SIGKILL), 0);
-    frozen.Wait();
+    EXPECT_EQ(frozen.Wait(), -SIGKILL);
     EXPECT_EQ(Process(Watched({LAGWATCH_EARLY_WAITS, "recv-polled", "2", "1", "0"})).Wait(), 0);
     const json usage = Ask({"usage"});
     if (!usage.empty() && usage[0]["exits"].contains("killed-in-lag")) return;
