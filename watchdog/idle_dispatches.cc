@@ -21,6 +21,13 @@ bool IsCalledBy(const stack::Frame& function, const stack::Stack& stack) {
          });
 }
 
+// A language's lock, such as Python's, is a condition variable, which its owner says more of.
+bool IsForInterpreter(int32_t tid, const stack::BlockedThread& blocked, stack::StackCapturer* capturer) {
+  if (!stack::LockOwners::IsInLockCall(blocked)) return false;
+  const auto lock = capturer->FindScriptLock(tid, blocked);
+  return lock && lock->kind == stack::LockKind::kInterpreterLock && lock->owner_tid != tid;
+}
+
 }  // namespace
 
 void LoopWatch::Rest(SpanWatch* watch, IdlePlaces::Answer answer, int64_t now_ns, const WatchTools& tools) {
@@ -62,6 +69,7 @@ bool LoopWatch::IsCertain(const WatchedLoop& loop, const stack::Stack& stack, co
     return false;
   const auto wait = tools.waits->owners().Find(blocked, stack, tools.capturer->modules());
   if (wait && (wait->kind == stack::LockKind::kMutex || wait->kind == stack::LockKind::kRwLock)) return true;
+  if (IsForInterpreter(loop.tid.load(), blocked, tools.capturer)) return true;
   const uintptr_t site = loop.home_site.load();
   if (site == 0 || base::IsWatchedFromOutside() || !IsForAnother(loop, blocked)) return false;
   return IsCalledBy(tools.capturer->code().Resolve(site), stack);

@@ -59,7 +59,7 @@ class LoopWatch {
   // Whether something of this loop is over its threshold, as far as was seen.
   bool IsHanging() const { return spans_.IsHanging(); }
   // Whether something of it is, or is so close to it that samples are taken.
-  bool IsNearHang() const { return is_window_open_ || IsHanging(); }
+  bool IsNearHang() const { return is_window_open_ || IsHanging() || unproven_.is_under_way(); }
   // Finishes watched spans that are over by now. Captures nothing.
   void FinishIfOver(const WatchedLoop& loop, const WatchTools& tools);
   // Reports the end of every hang that is under way: the process ends, and the loop with it.

@@ -22,6 +22,7 @@ class UnprovenWait {
     id_ = base::CreateUuidV7(tools.clock->WallMs());
     tools.sink->OnUnproven(id_, loop_name, elapsed_ns);
   }
+  bool is_under_way() const { return number_ != 0; }
   bool IsOf(uint64_t number) const { return number != 0 && number_ == number; }
   // It is known now which of the two it is, if there is such a dispatch.
   void Prove(const WatchTools& tools) {

@@ -108,6 +108,7 @@ ScopedProgramMark::ScopedProgramMark() {
 }
 
 ScopedProgramMark::~ScopedProgramMark() {
+  if (getpid() != owner_) return;  // a forked child that ends by exit()
   setenv(kTemporaryName, parent_.c_str(), 1);
   std::error_code error;
   fs::remove_all(directory_, error);

@@ -3,6 +3,9 @@
 // that it started still runs, or a temporary file of one is left.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <map>
 #include <string>
@@ -39,6 +42,7 @@ class ScopedProgramMark {
   // Since the last call, or some still run. Most tests start none, and a look at all processes is not cheap.
   bool HasStartedPrograms();
 
+  pid_t owner_ = getpid();
   std::string parent_;
   std::string directory_;
   long children_work_ = 0;

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/system/process.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/process.h"
 #include "tests/testing/service_manager.h"
@@ -114,6 +115,7 @@ class FeedingWatchdogTest : public ServiceFeedTest {
     options_.check_period_ns = 50 * kNsPerMs;
     options_.sample_interval_ns = 10 * kNsPerMs;
     options_.service = feed_.get();
+    base::PrepareFences();  // as a monitor does: without them, a watchdog's first second has more rounds
     capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
     watchdog_ = std::make_unique<Watchdog>(options_, registry_.get(), capturer_.get(), &sink_);
     ASSERT_TRUE(watchdog_->Start().ok());

@@ -60,9 +60,9 @@ typedef struct lw_options {
 
   /* -- Slow dispatches that are no hangs. */
   /* Not 0: reports slow dispatches, too, with a tree of the calls that took their time. The report's kind
-   * is slow, its tree made of recorded calls (lw_trace_begin(), instrumented functions) and of
-   * samples; see docs/detection.md. At most one per dump_interval_ms. Records as trace does, with its
-   * interval, buffer and hooks, even if trace is off. */
+   * is slow, its tree made of recorded calls (lw_trace_begin(), instrumented functions) and of samples;
+   * see docs/detection.md. At most one per dump_interval_ms. Records as trace does, with its interval,
+   * buffer and hooks, even if trace is off. */
   uint32_t slow_reports;
   /* A dispatch longer than this is slow. It is listed in the history with its CPU time. Default: 700; 1 to
    * 3600000. */

@@ -41,7 +41,9 @@ void Cluster(const std::string& command, const std::vector<std::string>& nodes =
   for (const std::string& node : nodes) {
     scripts.push_back(std::make_unique<Process>(
         std::vector<std::string>{LAGWATCH_CLICKHOUSE_SCRIPT, command, node, LAGWATCH_CLICKHOUSE_DIRECTORY},
-        std::vector<std::string>{"LAGWATCH_CLICKHOUSE_PORT=" + std::to_string(LAGWATCH_CLICKHOUSE_PORT)}));
+        // The servers are the fixture's, and outlive the test: they are not marked as its leftovers.
+        std::vector<std::string>{"LAGWATCH_CLICKHOUSE_PORT=" + std::to_string(LAGWATCH_CLICKHOUSE_PORT),
+                                 std::string("TMPDIR=") + LAGWATCH_CLICKHOUSE_DIRECTORY}));
   }
   for (const auto& script : scripts) EXPECT_EQ(script->Wait(), 0) << script->Errors();
 }

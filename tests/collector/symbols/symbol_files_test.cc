@@ -36,7 +36,7 @@ class SymbolFilesTest : public ::testing::Test {
   std::unique_ptr<SymbolFiles> Open(SymbolFileLimits limits = {}) {
     auto files = SymbolFiles::Open(directory_ / "symbols", limits, [this](int, const BuildId&) {
       ++checks_;
-      return verdict_;
+      return verdict_.ok() ? base::Result<std::string>("") : verdict_;
     });
     EXPECT_TRUE(files.ok()) << files.status().message();
     return std::move(*files);
