@@ -12,7 +12,7 @@ program=$1 objcopy=$2 strip=$3
 "$strip" --strip-debug -o "$program.symtab" "$program"
 "$objcopy" --add-gnu-debuglink="$program.debug" "$program.stripped" "$program.linked"
 "$objcopy" --compress-debug-sections=zlib "$program" "$program.compressed"
-"$objcopy" --compress-debug-sections=zstd "$program" "$program.zstd"
+objcopy --compress-debug-sections=zstd "$program" "$program.zstd" # GNU's: LLVM's of Debian 12 has no zstd
 
 "$objcopy" --only-keep-debug --strip-debug "$program" "$program.mini-symbols"
 xz -f -k "$program.mini-symbols"
