@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 namespace lagwatch::collector {
 namespace {
@@ -85,6 +87,13 @@ Dwarf_Die UnitDieOf(Dwarf_Die* die) {
 }
 
 // `unit` has the compiler's directory.
+// Line tables alone (-g1) have inlined calls without their namespaces; the header is the C++ library's own.
+bool IsOfStandardLibrary(std::string_view name, std::string_view file) {
+  constexpr std::string_view kHeaders = "/include/c++/";
+  const bool is_qualified = name.find("::") != std::string_view::npos || name.starts_with("_Z");
+  return !name.empty() && !is_qualified && file.find(kHeaders) != std::string_view::npos;
+}
+
 SourcePlace CallSite(Dwarf_Die* unit, Dwarf_Die* inlined) {
   SourcePlace place;
   Dwarf_Attribute attribute;
@@ -246,7 +255,9 @@ std::vector<NamedFrame> DwarfLines::FramesAt(uint64_t offset) {
   if (calls.empty()) return {{symbols_->NameAt(offset), std::move(place.file), place.line}};
   for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
     const bool is_inlined = dwarf_tag(&*call) == DW_TAG_inlined_subroutine;
-    frames.push_back({NameOf(&*call, offset), std::move(place.file), place.line, is_inlined});
+    std::string name = NameOf(&*call, offset);
+    if (is_inlined && IsOfStandardLibrary(name, place.file)) name.insert(0, "std::");
+    frames.push_back({std::move(name), std::move(place.file), place.line, is_inlined});
     if (is_inlined) place = CallSite(&unit, &*call);
   }
   return frames;

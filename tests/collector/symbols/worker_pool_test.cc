@@ -84,6 +84,9 @@ class WorkerPoolTest : public ::testing::Test {
 
 // A worker of the collector opens no files; those that a file names are none of its.
 TEST_F(WorkerPoolTest, DoesNotOpenTheFilesThatAFileNames) {
+#ifdef __clang__
+  GTEST_SKIP() << "clang writes inlined calls into the program, too";
+#endif
   WorkerPool pool(QuickOptions());
   OpenFile file(LAGWATCH_SYMBOLS_SUBJECT "_split");
   auto answer = Symbolize(&pool, file);

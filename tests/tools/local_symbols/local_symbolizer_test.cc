@@ -146,7 +146,7 @@ TEST_F(LocalSymbolizerTest, LeavesFilesOfOtherBuildsAlone) {
   // The same for a debug file.
   const std::string linked = directory_ / "linked";
   fs::copy_file(std::string(kProgram) + ".linked", linked);
-  fs::copy_file(std::string(kProgram) + "_dwarf4", directory_ / fs::path(kDebugFile).filename().string());
+  fs::copy_file(std::string(kProgram) + "_split", directory_ / fs::path(kDebugFile).filename().string());
   EXPECT_FALSE(HasLines(FramesOf(linked)));
 }
 

@@ -13,6 +13,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/testing/temp_directory.h"
+
 namespace lagwatch::trace {
 namespace {
 
@@ -134,7 +136,8 @@ TEST(TraceCodec, DamagedBytesAreRefusedOrGiveATraceWhoseIndicesHold) {
 // By the schema, and by a program that is not ours.
 TEST(TraceCodec, ProtocKnowsEveryField) {
   const std::filesystem::path proto = LAGWATCH_TRACE_PROTO;
-  const std::string file = ::testing::TempDir() + "/trace_codec_test.bin";
+  const testing::ScopedTempDirectory directory;
+  const std::string file = directory / "trace.bin";
   std::ofstream(file, std::ios::binary) << EncodeTrace(SampleTrace());
   const std::string command = "protoc --decode=lagwatch.Trace -I" + proto.parent_path().string() + " " +
                               proto.filename().string() + " < " + file;
