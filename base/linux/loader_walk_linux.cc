@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <link.h>
 #include <pthread.h>
 
 #include <atomic>

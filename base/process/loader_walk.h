@@ -3,10 +3,10 @@
 // loader's lock, held for ever, and its next dlopen, or exception, would wait for it.
 #pragma once
 
-#include <link.h>
-
 #include <cstddef>
 #include <cstdint>
+
+struct dl_phdr_info;  // of link.h, which macOS lacks
 
 namespace lagwatch::base {
 

@@ -2,6 +2,7 @@
 #include "base/process/loader_walk.h"
 
 #include <gtest/gtest.h>
+#include <link.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 #include "sdk/preload/attach/import_patches.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <string_view>
