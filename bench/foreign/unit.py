@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one unit of a suite (a module, a stressor, a program of tests), bare or watched, and says what became of its tests."""
+import dataclasses
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import typing
+import xml.etree.ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "hosts"))
+import leftovers  # noqa: E402
+
+LEFT_S = 5  # so long a process may take to end after its unit
+END = "(end)"  # how the unit itself ended: compared as tests are, and not counted as one
+LEFT = "(left)"  # what it left
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # Debian's programs
+
+
+@dataclasses.dataclass
+class Unit:
+    """The command is run in a directory of its own; `{directory}` in its words and in its environment is that directory.
+
+    `parse` gets the directory, the standard output and the exit code, and returns each test's outcome.
+    """
+    name: str
+    command: list
+    parse: typing.Callable
+    outer: list = dataclasses.field(default_factory=list)  # a command in front that is not watched: dbus-run-session, xvfb-run
+    environment: dict = dataclasses.field(default_factory=dict)
+    directory: str = ""  # instead of an empty one
+    timeout_s: int = 120
+
+
+@dataclasses.dataclass
+class Result:
+    outcomes: dict  # of tests by name, END and LEFT
+    output: str
+
+
+def without_numbers(text):
+    return re.sub(r"0x[0-9a-f]+|\d+", "N", text)
+
+
+def named(pairs):
+    """Outcomes by name, with a number behind names that come again."""
+    outcomes = {}
+    for name, outcome in pairs:
+        unique, count = name, 1
+        while unique in outcomes:
+            count += 1
+            unique = f"{name} #{count}"
+        outcomes[unique] = outcome
+    return outcomes
+
+
+def by_exit_code(_directory, _output, code):
+    return {"the program": "passed" if code == 0 else "skipped" if code == 77 else f"exit code {code}"}
+
+
+def tap(directory, output, code):
+    """The Test Anything Protocol. Descriptions may differ from run to run, numbers do not."""
+    lines = re.findall(r"^(not ok|ok) (\d+)(.*)$", output, re.MULTILINE)
+    if not lines:
+        return by_exit_code(directory, output, code)
+    return named((number, "skipped" if re.search("# *skip", rest, re.IGNORECASE) else
+                  "passed" if word == "ok" or re.search("# *todo", rest, re.IGNORECASE) else "failed")
+                 for word, number, rest in lines)
+
+
+def junit(directory, _output, _code):
+    try:
+        root = xml.etree.ElementTree.parse(directory + "/junit.xml").getroot()
+    except (OSError, xml.etree.ElementTree.ParseError):
+        return {}
+    cases = [(".".join(filter(None, [case.get("classname"), case.get("name")])), {child.tag for child in case})
+             for case in root.iter("testcase")]
+    return named((without_addresses(name), next((word for word in ("error", "failure", "skipped") if word in children), "passed"))
+                 for name, children in cases)
+
+
+def without_addresses(name):
+    return re.sub(r"0x[0-9a-f]+", "0xN", name)
+
+
+def left_by(mark):
+    """One line, the same for runs that left the same."""
+    lines = mark.take(LEFT_S)
+    files = sum(line.startswith("file") for line in lines)
+    return "; ".join(sorted(without_numbers(line.replace(mark.directory, "")) for line in lines if not line.startswith("file")) +
+                     ([f"{files} files"] if files else []))
+
+
+def environment_of(unit, directory, mark):
+    kept = {name: value for name, value in mark.environment.items() if not name.startswith(("LAGWATCH", "LD_", "PYTHON", "PYENV"))}
+    for name in ("home", "runtime", "work"):
+        os.mkdir(f"{directory}/{name}", 0o700)
+    own = {name: value.format(directory=directory) for name, value in unit.environment.items()}
+    return dict(kept, PATH=PATH, HOME=directory + "/home", XDG_RUNTIME_DIR=directory + "/runtime", LC_ALL="C.UTF-8", **own)
+
+
+def run(unit, watch, timeout_factor):
+    """`watch` is the command in front of a watched unit, for a spool directory; None runs it bare."""
+    with tempfile.TemporaryDirectory(prefix="lagwatch-foreign-", ignore_cleanup_errors=True) as directory, leftovers.Mark() as mark:
+        command = [word.replace("{directory}", directory) for word in unit.command]
+        command = unit.outer + (watch(directory + "/spool") if watch else []) + command
+        environment = environment_of(unit, directory, mark)
+        with open(directory + "/stdout", "wb") as output, open(directory + "/stderr", "wb") as errors:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment,
+                                       cwd=unit.directory or directory + "/work", start_new_session=True)
+            try:
+                code = process.wait(unit.timeout_s * timeout_factor)
+            except subprocess.TimeoutExpired:
+                code = None
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        left = "" if code is None else left_by(mark)
+        mark.take(0)
+        output, errors = (pathlib.Path(directory, name).read_text(errors="replace") for name in ("stdout", "stderr"))
+        outcomes = unit.parse(directory, output, code)
+    return Result(outcomes | {END: "did not end" if code is None else f"exit code {code}", LEFT: left},
+                  f"{' '.join(command)}\n{output}\n--- standard error\n{errors}")
