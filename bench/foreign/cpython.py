@@ -8,7 +8,8 @@ import unit
 PACKAGES = ["libpython3.11-testsuite", "python3.11"]
 PYTHON = "/usr/bin/python3.11"
 # Need a display or a compiler, take many minutes, or look at CPython's sources only.
-LEFT_OUT = "test_(idle|tk|ttk_.*|tkinter|ttk|turtle|tools|peg_generator|lib2to3|distutils|venv|ensurepip|zipfile64|largefile|bigmem|bigaddrspace)$"
+LEFT_OUT = ("test_(idle|tk|ttk_.*|tkinter|ttk|turtle|tools|peg_generator|lib2to3|distutils|venv|ensurepip|zipfile64|largefile|"
+            "bigmem|bigaddrspace)$")
 LONG = "test_(asyncio|concurrent_futures|multiprocessing_.*|io|unparse|decimal|pickle|tokenize|statistics|subprocess)$"
 
 
@@ -21,3 +22,7 @@ class Suite:
             if not re.match(LEFT_OUT, module):
                 yield unit.Unit(module, [PYTHON, "-m", "test", "-v", "--junit-xml", "{directory}/junit.xml", module], unit.junit,
                                 timeout_s=900 if re.match(LONG, module) else 240)
+
+
+def suites():
+    return (Suite(),)

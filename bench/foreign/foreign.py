@@ -3,8 +3,9 @@
 """Runs suites that others wrote, bare and under `lagwatch run`, and compares which of their tests fail.
 
 A test differs when its outcome under lagwatch is another one than bare, and stays so: because suites have tests that fail now
-and then, a unit (module, stressor, program of tests) with a difference is run again several times both ways, alternating. A unit's own end
-and what it leaves (processes, temporary files) are compared in the same way. The last line is one JSON object.
+and then, a unit (module, stressor, program of tests) with a difference is run again several times both ways, alternating.
+A unit's own end and what it leaves (processes, temporary files) are compared in the same way. The last line is one JSON
+object.
 """
 import argparse
 import collections
@@ -17,18 +18,20 @@ import sys
 
 import cpython
 import installed
+import languages
+import python_packages
+import servers
 import stressors
 import unit
 
-MODULES = [cpython, stressors, installed]
-PACKAGES = [package for module in MODULES for package in module.PACKAGES]
+MODULES = [cpython, stressors, installed, python_packages, languages, servers]
+PACKAGES = sorted({package for module in MODULES for package in module.PACKAGES})
 RARE = 2  # an outcome that is seen so often watched, and never bare, is no accident
 
 
 def suites():
-    yield cpython.Suite()
-    yield stressors.Suite()
-    yield from installed.suites()
+    for module in MODULES:
+        yield from module.suites()
 
 
 class Bench:
@@ -58,7 +61,8 @@ class Bench:
             for outcome in bare:
                 new.pop(outcome, None)
             differs = any(count >= min(RARE, len(results)) for count in new.values())
-            print(f"{name}: {test}: {'differs' if differs else 'differed once'}: bare {bare}, watched {watched}", file=sys.stderr, flush=True)
+            print(f"{name}: {test}: {'differs' if differs else 'differed once'}: bare {bare}, watched {watched}",
+                  file=sys.stderr, flush=True)
             if differs:
                 yield test
 
@@ -79,8 +83,8 @@ def compare(bench, units):
             count = sum(name not in (unit.END, unit.LEFT) for name in pair[0].outcomes)
             tests[suite] += count
             names = different(*pair)
-            print(f"{suite}/{one.name}: {count} tests, {pair[0].outcomes[unit.END]}" + (f"; at first {len(names)} differ" if names else ""),
-                  file=sys.stderr, flush=True)
+            print(f"{suite}/{one.name}: {count} tests, {pair[0].outcomes[unit.END]}, {pair[1].reports} reports" +
+                  (f"; at first {len(names)} differ" if names else ""), file=sys.stderr, flush=True)
             if names:
                 again.append((f"{suite}/{one.name}", one, pair))
     differ = sum(len(list(bench.repeat(*row))) for row in again)  # one after the other, on a machine that is quiet by now

@@ -27,7 +27,7 @@ class Suite:
             text = path.read_text()
             if command := re.search(r"^Exec=(.*)$", text, re.MULTILINE):
                 yield unit.Unit(str(path.relative_to(ROOT / self.name))[:-5], shlex.split(command[1]),
-                                unit.tap if "Output=TAP" in text else unit.by_exit_code, outer,
+                                unit.tap if "Output=TAP" in text else unit.glib, outer,
                                 {"G_TEST_DBUS_DAEMON": "/usr/bin/dbus-daemon"}, timeout_s=300)
 
 

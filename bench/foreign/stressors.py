@@ -29,3 +29,7 @@ class Suite:
             if name not in LEFT_OUT:
                 yield unit.Unit(name, [program, "--" + name, "1", "-t", "1", "--temp-path", "{directory}/work", "--oomable"], outcome,
                                 timeout_s=60)
+
+
+def suites():
+    return (Suite(),)

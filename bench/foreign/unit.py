@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one unit of a suite (a module, a stressor, a program of tests), bare or watched, and says what became of its tests."""
 import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -39,6 +40,7 @@ class Unit:
 class Result:
     outcomes: dict  # of tests by name, END and LEFT
     output: str
+    reports: int = 0  # of a watched run
 
 
 def without_numbers(text):
@@ -69,6 +71,12 @@ def tap(directory, output, code):
     return named((number, "skipped" if re.search("# *skip", rest, re.IGNORECASE) else
                   "passed" if word == "ok" or re.search("# *todo", rest, re.IGNORECASE) else "failed")
                  for word, number, rest in lines)
+
+
+def glib(directory, output, code):
+    """GLib's tests without --tap; others have no such lines."""
+    lines = re.findall(r"^(/\S+): +(?:.* )?(OK|SKIP|FAIL)\b", output, re.MULTILINE)
+    return named((name, {"OK": "passed", "SKIP": "skipped"}.get(word, "failed")) for name, word in lines) or tap(directory, output, code)
 
 
 def junit(directory, _output, _code):
@@ -102,6 +110,15 @@ def environment_of(unit, directory, mark):
     return dict(kept, PATH=PATH, HOME=directory + "/home", XDG_RUNTIME_DIR=directory + "/runtime", LC_ALL="C.UTF-8", **own)
 
 
+def reports_in(lagwatch, spool):
+    """Their number, which says that the programs were watched at all."""
+    listed = subprocess.run([lagwatch, "reports", "--json", "--spool", spool], capture_output=True, text=True, check=False).stdout
+    try:
+        return len(json.loads(listed))
+    except ValueError:
+        return 0
+
+
 def run(unit, watch, timeout_factor):
     """`watch` is the command in front of a watched unit, for a spool directory; None runs it bare."""
     with tempfile.TemporaryDirectory(prefix="lagwatch-foreign-", ignore_cleanup_errors=True) as directory, leftovers.Mark() as mark:
@@ -121,5 +138,6 @@ def run(unit, watch, timeout_factor):
         mark.take(0)
         output, errors = (pathlib.Path(directory, name).read_text(errors="replace") for name in ("stdout", "stderr"))
         outcomes = unit.parse(directory, output, code)
+        reports = reports_in(watch("")[0], directory + "/spool") if watch else 0
     return Result(outcomes | {END: "did not end" if code is None else f"exit code {code}", LEFT: left},
-                  f"{' '.join(command)}\n{output}\n--- standard error\n{errors}")
+                  f"{' '.join(command)}\n{output}\n--- standard error\n{errors}", reports)
