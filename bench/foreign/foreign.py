@@ -23,6 +23,7 @@ import python_packages
 import servers
 import stressors
 import unit
+import ways
 
 MODULES = [cpython, stressors, installed, python_packages, languages, servers]
 PACKAGES = sorted({package for module in MODULES for package in module.PACKAGES})
@@ -37,15 +38,11 @@ def suites():
 class Bench:
     def __init__(self, options):
         self.options = options
-        self.watched_command = [str(options.bin.resolve() / "lagwatch"), "run", "--quiet", "--threshold-ms",
-                                str(options.threshold_ms), "--children", options.children]
-
-    def watch(self, spool):
-        return [*self.watched_command, "--spool", spool, "--"]
+        self.way = ways.WAYS[options.way](str(options.bin.resolve() / "lagwatch"), options.threshold_ms, options.children)
 
     def run_both(self, one):
         """A bare and a watched result."""
-        return (unit.run(one, None, self.options.timeout_factor), unit.run(one, self.watch, self.options.timeout_factor))
+        return tuple(unit.run(one, way, self.options.timeout_factor) for way in (None, self.way))
 
     def repeat(self, name, one, first):
         """The names of tests that differ in more than one of several runs."""
@@ -99,6 +96,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="units at a time")
     parser.add_argument("--repeats", type=int, default=4, help="further runs of a unit with a difference, each way")
     parser.add_argument("--threshold-ms", type=int, default=100, help="lagwatch's threshold; a low one makes many captures")
+    parser.add_argument("--way", choices=ways.WAYS, default="run", help="run: under lagwatch run; attach: each process is attached soon "
+                        "after its start; watch: from outside")
     parser.add_argument("--children", default="all", help="which children lagwatch watches, too")
     parser.add_argument("--timeout-factor", type=float, default=1, help="for a busy machine")
     parser.add_argument("--keep", type=pathlib.Path, help="a directory for the output of units with a difference")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one unit of a suite (a module, a stressor, a program of tests), bare or watched, and says what became of its tests."""
+import contextlib
 import dataclasses
 import json
 import os
@@ -119,25 +120,32 @@ def reports_in(lagwatch, spool):
         return 0
 
 
-def run(unit, watch, timeout_factor):
-    """`watch` is the command in front of a watched unit, for a spool directory; None runs it bare."""
+def exit_code(process, timeout_s):
+    """None if it does not end in that time."""
+    try:
+        return process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return None
+
+
+def run(unit, way, timeout_factor):
+    """`way` is one of ways.py; None runs it bare."""
     with tempfile.TemporaryDirectory(prefix="lagwatch-foreign-", ignore_cleanup_errors=True) as directory, leftovers.Mark() as mark:
+        spool = directory + "/spool"
         command = [word.replace("{directory}", directory) for word in unit.command]
-        command = unit.outer + (watch(directory + "/spool") if watch else []) + command
+        command = unit.outer + (way.prefix(spool) if way else []) + command
         environment = environment_of(unit, directory, mark)
         with open(directory + "/stdout", "wb") as output, open(directory + "/stderr", "wb") as errors:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment,
                                        cwd=unit.directory or directory + "/work", start_new_session=True)
-            try:
-                code = process.wait(unit.timeout_s * timeout_factor)
-            except subprocess.TimeoutExpired:
-                code = None
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            with way.beside(mark, spool) if way else contextlib.nullcontext():
+                code = exit_code(process, unit.timeout_s * timeout_factor)
         left = "" if code is None else left_by(mark)
         mark.take(0)
         output, errors = (pathlib.Path(directory, name).read_text(errors="replace") for name in ("stdout", "stderr"))
         outcomes = unit.parse(directory, output, code)
-        reports = reports_in(watch("")[0], directory + "/spool") if watch else 0
+        reports = reports_in(way.lagwatch, spool) if way else 0
     return Result(outcomes | {END: "did not end" if code is None else f"exit code {code}", LEFT: left},
                   f"{' '.join(command)}\n{output}\n--- standard error\n{errors}", reports)
