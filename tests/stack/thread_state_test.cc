@@ -72,9 +72,6 @@ TEST(ThreadActivity, NamesAWaitThatGoesOnAfterAnInterruption) {
   LAGWATCH_SKIP_UNDER_EMULATION("/proc shows the emulator's system calls");
   static timespec long_time{.tv_sec = 60, .tv_nsec = 0};
   static int word = 0;
-  static int channel[2];
-  ASSERT_EQ(pipe(channel), 0);
-  static pollfd awaited{.fd = channel[0], .events = POLLIN, .revents = 0};
   const auto expect = [](const char* name, int64_t number, auto wait) {
     SCOPED_TRACE(name);
     bool goes_on = false;
@@ -84,6 +81,9 @@ TEST(ThreadActivity, NamesAWaitThatGoesOnAfterAnInterruption) {
     return blocked;
   };
 #ifdef SYS_poll
+  static int channel[2];
+  ASSERT_EQ(pipe(channel), 0);
+  static pollfd awaited{.fd = channel[0], .events = POLLIN, .revents = 0};
   const BlockedThread polled = expect("poll", SYS_poll, [] { poll(&awaited, 1, 60'000); });
   EXPECT_EQ(polled.arguments[0], reinterpret_cast<uint64_t>(&awaited));
 #endif
