@@ -277,18 +277,29 @@ TEST_F(TracesTest, ThatAreTooLargeAreMadeShorter) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&, i] { WanderInTraceTest(stop, static_cast<uint32_t>(i)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  EXPECT_TRUE(monitor.TraceNow());
-  EXPECT_TRUE(WaitUntil([&] { return monitor.stats().traces_written + monitor.stats().traces_dropped > 0; }));
+  // Whether the newest trace was cut. A busy machine leaves samples out: then it may be small enough as it
+  // is.
+  auto is_shortened = [&] {
+    const std::vector<report::TraceRecord> traces = Traces();
+    if (traces.empty()) return false;
+    EXPECT_LE(traces.back().trace.size(), 4u << 10);
+    const auto trace = trace::UnpackTrace(traces.back().trace);
+    EXPECT_TRUE(trace.ok());
+    return trace.ok() && std::ranges::any_of(trace->losses, [](const trace::Loss& loss) {
+             return loss.remedy == "trace_max_kib";
+           });
+  };
+  uint64_t asked = 0;
+  EXPECT_TRUE(WaitUntil([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    EXPECT_TRUE(monitor.TraceNow());
+    ++asked;
+    EXPECT_TRUE(
+        WaitUntil([&] { return monitor.stats().traces_written + monitor.stats().traces_dropped >= asked; }));
+    return is_shortened();
+  }));
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  monitor.Stop();
-  ASSERT_EQ(Traces().size(), 1u);
-  EXPECT_LE(Traces()[0].trace.size(), 4u << 10);
-  auto trace = trace::UnpackTrace(Traces()[0].trace);
-  ASSERT_TRUE(trace.ok());
-  EXPECT_TRUE(std::ranges::any_of(trace->losses,
-                                  [](const trace::Loss& loss) { return loss.remedy == "trace_max_kib"; }));
 }
 
 TEST_F(TracesTest, AreNotTakenInAForkedChild) {
