@@ -42,7 +42,7 @@ class LeftoversTest : public RunTest {
 
 TEST_F(LeftoversTest, TheSidecarIsNotWatchedAndEndsWithTheProgram) {
   for (const char* children : {"none", "exec", "all"}) {
-    fs::remove_all(spool_);
+    spool_ = directory_ / std::string("spool-").append(children);  // the last one's sidecar may still end
     Texts flags = endpoint_;
     flags.insert(flags.end(), {"--children", children});
     Process process(Watched(freezing_, flags), {"LAGWATCH_VERBOSE=0", "LAGWATCH_THREADS=all"});
@@ -50,7 +50,8 @@ TEST_F(LeftoversTest, TheSidecarIsNotWatchedAndEndsWithTheProgram) {
     EXPECT_EQ(process.Output(), "good\n");
     EXPECT_TRUE(WaitForSent(1)) << children;
     EXPECT_EQ(RunRecords().size(), 1u) << children;
-    fs::remove_all(sent_);
+    std::error_code ignored;
+    fs::remove_all(sent_, ignored);
   }
 }
 
