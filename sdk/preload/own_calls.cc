@@ -49,7 +49,8 @@ LAGWATCH_OWN(int, ppoll, (pollfd * fds, nfds_t count, const timespec* timeout, c
   timespec left{};  // the kernel writes what is left of it
   if (timeout != nullptr) left = *timeout;
   return static_cast<int>(RawSyscall(SYS_ppoll, AsWord(fds), static_cast<long>(count),
-                                     timeout == nullptr ? 0 : AsWord(&left), AsWord(mask), kKernelMaskBytes, 0));
+                                     timeout == nullptr ? 0 : AsWord(&left), AsWord(mask), kKernelMaskBytes,
+                                     0));
 }
 
 LAGWATCH_OWN(ssize_t, sendto,

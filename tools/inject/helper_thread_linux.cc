@@ -156,7 +156,7 @@ void HelperThread::EndLeft(const AddressSpace& space) {
 // Null if there is none in time.
 std::unique_ptr<HelperThread> HelperThread::Find(const AddressSpace& space, Mark mark,
                                                  const std::vector<pid_t>& others) {
-  constexpr size_t kMostBytes = 1024 * 1024;  // what libraries have for each thread is in its stack as well
+  constexpr size_t kMostBytes = 1024 * 1024;  // with the thread-locals of libraries
   const int64_t deadline_ns = base::SystemClock().MonoNs() + kHelperStartNs;
   do {
     for (const pid_t tid : ThreadsOf(space.pid())) {

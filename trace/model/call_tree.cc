@@ -128,39 +128,6 @@ CallTree BuildCallTree(std::span<const CallEvent> calls, int64_t begin_ns, int64
   return builder.Finish(end_ns);
 }
 
-CallTree MergeSiblings(const CallTree& tree) {
-  struct Merged {
-    CallNode node;
-    std::vector<size_t> children;
-  };
-  std::vector<Merged> merged(1);  // the first one stands for the caller of the outermost functions
-  std::vector<size_t> path = {0};
-  for (const CallNode& node : tree) {
-    path.resize(node.depth + 1);
-    const std::vector<size_t>& siblings = merged[path.back()].children;
-    const auto known =
-        std::ranges::find(siblings, node.frame, [&](size_t sibling) { return merged[sibling].node.frame; });
-    if (known != siblings.end()) {
-      merged[*known].node.count += node.count;
-      merged[*known].node.total_ns += node.total_ns;
-      path.push_back(*known);
-      continue;
-    }
-    merged[path.back()].children.push_back(merged.size());
-    path.push_back(merged.size());
-    merged.push_back({node, {}});
-  }
-  CallTree result;
-  std::vector<size_t> next(merged[0].children.rbegin(), merged[0].children.rend());
-  while (!next.empty()) {
-    const Merged& node = merged[next.back()];
-    next.pop_back();
-    result.push_back(node.node);
-    next.insert(next.end(), node.children.rbegin(), node.children.rend());
-  }
-  return result;
-}
-
 CallTree TrimCallTree(CallTree tree, const TrimOptions& options) {
   for (int round = 1; round <= options.rounds && tree.size() > options.max_nodes; ++round)
     RemoveFromEnd(&tree, options.max_nodes,

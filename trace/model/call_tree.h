@@ -32,10 +32,6 @@ using CallTree = std::vector<CallNode>;
 // known of its callees; so are functions that were entered before begin_ns and have no calls in the interval.
 CallTree BuildCallTree(std::span<const CallEvent> calls, int64_t begin_ns, int64_t end_ns);
 
-// The same with one node for each function that a node called, whatever it called in between; in the order in
-// which they were called first.
-CallTree MergeSiblings(const CallTree& tree);
-
 struct TrimOptions {
   size_t max_nodes = 30;
   int64_t step_ns = 5'000'000;

@@ -10,7 +10,7 @@
 
 namespace lagwatch::trace {
 
-// A tree with one node for each function that a node called (as MergeSiblings() makes it). Nodes of recorded
+// A tree with one node for each function that a node called. Nodes of recorded
 // calls have their numbers; those of samples have a count of 0, and their times are estimated.
 //
 // A sampled stack holds functions that were entered before the recorded call, too. Below the call of a

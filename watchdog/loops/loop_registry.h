@@ -63,7 +63,7 @@ struct WatchedLoop {
   // by, 0 while none is; and the only descriptor that the last wait was for, -1 when there was none or more.
   std::atomic<uintptr_t> home_frame{0};
   std::atomic<int32_t> polled_descriptor{-1};
-  std::atomic<uintptr_t> home_site{0};  // where that wait returns to
+  std::atomic<uintptr_t> home_site{0};  // the address that this wait returns to
   // The evidence of that frame: sdk/waits/wait_home.h. A thread no further below it may be in no handler.
   std::atomic<uintptr_t> home_doubtful_depth{0};
   std::atomic<bool> is_home_shared{false};

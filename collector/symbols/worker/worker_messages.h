@@ -27,7 +27,7 @@ struct WorkerAnswer {
   std::string build_id;  // of the first file, raw bytes; of a mapping MappingIdOfMapId(), if it has one
   std::string missing_alt_build_id;                  // wanted and not given; raw bytes
   bool has_symbols = false;                          // or DWARF, or a class of a mapping
-  std::string note = {};                             // what cannot be read of the files, and why
+  std::string note = {};                             // parts of the files that cannot be read, and why
   std::vector<std::vector<NamedFrame>> frames = {};  // of each place
 };
 

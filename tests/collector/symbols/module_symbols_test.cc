@@ -269,7 +269,8 @@ TEST(ElfFacts, SayWhatCannotBeRead) {
   });
   EXPECT_FALSE(damaged.is_readable);
   EXPECT_THAT(damaged.note, HasSubstr("zstd"));
-  const ElfFacts bomb = FactsOfChanged([](Elf64_Chdr* header, std::string_view) { header->ch_size = UINT64_MAX; });
+  const ElfFacts bomb =
+      FactsOfChanged([](Elf64_Chdr* header, std::string_view) { header->ch_size = UINT64_MAX; });
   EXPECT_FALSE(bomb.is_readable);
   EXPECT_THAT(bomb.note, HasSubstr("larger than 1 GiB"));
   EXPECT_THAT(FactsOf(kStrippedFile).WhyNoNames(), HasSubstr("stripped"));

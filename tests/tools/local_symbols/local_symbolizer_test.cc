@@ -118,7 +118,7 @@ TEST_F(LocalSymbolizerTest, FindsDebugInformationWhereDebuggersLook) {
   EXPECT_EQ(FramesOf(linked), expected);
 }
 
-#if !defined(__clang__)  // which has the subjects' DWARF of other versions
+#if !defined(__clang__)  // its subjects have DWARF of other versions
 TEST_F(LocalSymbolizerTest, SaysWhichSplitFileIsMissing) {
   // Names in it are relative to its directory, and to the compiler's, which is replaced.
   std::string bytes = testing::OutputOf("cat " LAGWATCH_SYMBOLS_SUBJECT "_split");

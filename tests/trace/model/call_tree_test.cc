@@ -54,14 +54,6 @@ TEST(BuildCallTree, ExitsWithoutEntersAreIgnored) {
   EXPECT_TRUE(BuildCallTree({}, 0, 1).empty());
 }
 
-TEST(MergeSiblings, AddsUpWhatIsNotNextToEachOther) {
-  const CallTree tree = {{1, 0, 1, 100}, {2, 1, 2, 30}, {3, 2, 1, 10}, {4, 1, 1, 20},
-                         {2, 1, 3, 40},  {3, 2, 2, 15}, {5, 2, 1, 5},  {1, 0, 1, 50}};
-  EXPECT_EQ(MergeSiblings(tree),
-            (CallTree{{1, 0, 2, 150}, {2, 1, 5, 70}, {3, 2, 3, 25}, {5, 2, 1, 5}, {4, 1, 1, 20}}));
-  EXPECT_EQ(MergeSiblings({}), CallTree());
-}
-
 TEST(TrimCallTree, LeavesFewNodesAlone) {
   const CallTree tree{Node(1, 0, 1, 1), Node(2, 1, 1, 0)};
   EXPECT_EQ(TrimCallTree(tree), tree);
