@@ -3,89 +3,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 namespace lagwatch::trace {
 namespace {
-
-// Nodes refer to each other while the tree grows; where they stand says nothing yet.
-class TreeBuilder {
- public:
-  explicit TreeBuilder(int64_t begin_ns) : begin_ns_(begin_ns) {}
-
-  void Enter(uint32_t frame, int64_t time_ns) {
-    const uint32_t parent = open_.empty() ? kNoIndex : open_.back().node;
-    std::vector<uint32_t>& siblings = parent == kNoIndex ? roots_ : nodes_[parent].children;
-    const bool repeats = !siblings.empty() && nodes_[siblings.back()].node.frame == frame;
-    if (repeats) {
-      ++nodes_[siblings.back()].node.count;
-      open_.push_back({siblings.back(), time_ns});
-      return;
-    }
-    const auto added = static_cast<uint32_t>(nodes_.size());
-    siblings.push_back(added);
-    nodes_.push_back(
-        {.node = {.frame = frame, .depth = static_cast<uint32_t>(open_.size())}, .children = {}});
-    open_.push_back({added, time_ns});
-  }
-
-  // Also ends its callees that were not left.
-  void Exit(uint32_t frame, int64_t time_ns) {
-    const auto is_it = [&](const Open& open) { return nodes_[open.node].node.frame == frame; };
-    if (std::none_of(open_.begin(), open_.end(), is_it)) return;
-    while (!is_it(open_.back())) Close(time_ns);
-    Close(time_ns);
-  }
-
-  CallTree Finish(int64_t end_ns) {
-    while (!open_.empty()) Close(end_ns);
-    CallTree tree;
-    std::vector<uint32_t> next(roots_.rbegin(), roots_.rend());
-    while (!next.empty()) {
-      const Node& node = nodes_[next.back()];
-      next.pop_back();
-      tree.push_back(node.node);
-      next.insert(next.end(), node.children.rbegin(), node.children.rend());
-    }
-    return tree;
-  }
-
- private:
-  struct Node {
-    CallNode node;
-    std::vector<uint32_t> children;
-  };
-  struct Open {
-    uint32_t node;
-    int64_t since_ns;
-  };
-
-  void Close(int64_t time_ns) {
-    nodes_[open_.back().node].node.total_ns +=
-        std::max<int64_t>(time_ns - std::max(open_.back().since_ns, begin_ns_), 0);
-    open_.pop_back();
-  }
-
-  int64_t begin_ns_;
-  std::vector<Node> nodes_;
-  std::vector<uint32_t> roots_;
-  std::vector<Open> open_;
-};
-
-// The calls that were under way at `begin_ns`, outermost first, from events before it.
-std::vector<CallEvent> OpenAt(std::span<const CallEvent> before) {
-  std::vector<CallEvent> open;
-  for (const CallEvent& call : before) {
-    if (call.is_enter) {
-      open.push_back(call);
-      continue;
-    }
-    const auto entered = std::find_if(open.rbegin(), open.rend(),
-                                      [&](const CallEvent& event) { return event.frame == call.frame; });
-    if (entered != open.rend()) open.erase(std::prev(entered.base()), open.end());
-  }
-  return open;
-}
 
 // Removes nodes for which `goes` says so, from the end, as long as there are more than `max_nodes`.
 template <typename Goes>
@@ -115,18 +35,6 @@ int64_t SelfNs(const CallTree& tree, size_t node, int64_t min_child_ns) {
 }
 
 }  // namespace
-
-CallTree BuildCallTree(std::span<const CallEvent> calls, int64_t begin_ns, int64_t end_ns) {
-  const auto first = std::partition_point(calls.begin(), calls.end(),
-                                          [&](const CallEvent& call) { return call.time_ns < begin_ns; });
-  const auto last =
-      std::partition_point(first, calls.end(), [&](const CallEvent& call) { return call.time_ns <= end_ns; });
-  TreeBuilder builder(begin_ns);
-  for (const CallEvent& call : OpenAt({calls.begin(), first})) builder.Enter(call.frame, begin_ns);
-  for (auto call = first; call != last; ++call)
-    call->is_enter ? builder.Enter(call->frame, call->time_ns) : builder.Exit(call->frame, call->time_ns);
-  return builder.Finish(end_ns);
-}
 
 CallTree TrimCallTree(CallTree tree, const TrimOptions& options) {
   for (int round = 1; round <= options.rounds && tree.size() > options.max_nodes; ++round)

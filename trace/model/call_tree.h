@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time that a slow dispatch spent, by the calls in it: a tree small enough for a report, and the path
-// in it that dispatches of the same cause share. After Matrix's TraceDataUtils, except for what
-// docs/design/trace_instrument.md says. Pure. Context: background.
+// The time that a slow dispatch spent, by the calls in it (joint_tree.h builds it): a tree small enough for a
+// report, and the path in it that dispatches of the same cause share. After Matrix's TraceDataUtils, except
+// for what docs/design/trace_instrument.md says. Pure. Context: background.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
-
-#include "trace/model/trace.h"
 
 namespace lagwatch::trace {
 
-// Neighbours that called the same function are one node.
+// A function that was called from its parent, however often.
 struct CallNode {
   uint32_t frame = 0;    // index into Trace::frames
   uint32_t depth = 0;    // 0: no recorded caller
@@ -25,12 +22,6 @@ struct CallNode {
 
 // Each node is followed by its callees, depth + 1, in the order of time.
 using CallTree = std::vector<CallNode>;
-
-// Builds the tree of `calls` (ascending by time) between `begin_ns` and `end_ns`. A call that began before
-// counts from begin_ns, one that did not end until end_ns; a function left without an exit event (by an
-// exception, for example) ends with its caller. An exit whose enter is lost is ignored, since nothing is
-// known of its callees; so are functions that were entered before begin_ns and have no calls in the interval.
-CallTree BuildCallTree(std::span<const CallEvent> calls, int64_t begin_ns, int64_t end_ns);
 
 struct TrimOptions {
   size_t max_nodes = 30;

@@ -17,7 +17,7 @@
 #include "tests/sdk/sdk_testing.h"
 #include "tests/sdk/trace/traced_calls.h"
 #include "trace/format/trace_codec.h"
-#include "trace/model/call_tree.h"
+#include "trace/model/joint_tree.h"
 
 namespace lagwatch {
 namespace {
@@ -62,8 +62,10 @@ class TraceCallsTest : public SdkTest {
     std::vector<Call> calls;
     const auto thread = std::ranges::find(trace.threads, gettid(), &trace::Thread::tid);
     if (thread == trace.threads.end()) return calls;
-    for (const trace::CallNode& node : trace::BuildCallTree(thread->calls, trace.begin_ns, trace.end_ns))
-      if (node.total_ns > 100 * base::kNsPerMs) calls.push_back({NameOf(trace, node.frame), node.total_ns});
+    const auto index = static_cast<uint32_t>(thread - trace.threads.begin());
+    for (const trace::CallNode& node : BuildJointTree(trace, index, trace.begin_ns, trace.end_ns))
+      if (node.count > 0 && node.total_ns > 100 * base::kNsPerMs)
+        calls.push_back({NameOf(trace, node.frame), node.total_ns});
     return calls;
   }
   static std::string NameOf(const trace::Trace& trace, uint32_t index) {

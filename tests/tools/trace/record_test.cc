@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "tests/tools/trace/recorded.h"
-#include "trace/model/call_tree.h"
+#include "trace/model/joint_tree.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -73,9 +73,9 @@ TEST_F(RecordTest, ASignalIsForTheProgram) {
 TEST_F(RecordTest, PartsThatALinkedProgramNamesAreInTheTrace) {
   auto parts_of = [](const trace::Trace& trace) {
     std::map<std::string, int64_t> parts_ns;
-    for (const trace::Thread& thread : trace.threads) {
-      for (const trace::CallNode& node : trace::BuildCallTree(thread.calls, trace.begin_ns, trace.end_ns))
-        parts_ns[trace.frames[node.frame].name] += node.total_ns;
+    for (uint32_t thread = 0; thread < trace.threads.size(); ++thread) {
+      for (const trace::CallNode& node : BuildJointTree(trace, thread, trace.begin_ns, trace.end_ns))
+        if (node.count > 0) parts_ns[trace.frames[node.frame].name] += node.total_ns;
     }
     return parts_ns;
   };

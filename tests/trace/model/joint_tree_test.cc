@@ -82,6 +82,32 @@ TEST_F(JointTree, CallsThatAreUnderWayAtTheEdgesCountInside) {
   EXPECT_THAT(Build(100, 400), ElementsAre("load 1 x 300 ms"));
 }
 
+TEST_F(JointTree, CallsOfTheSameFunctionAreOneNode) {
+  builder_.Call(0, "load", true);
+  for (int64_t at = 0; at < 200; at += 2) {
+    for (const char* name : {"read", "copy"}) builder_.Call(at, name, true);
+    for (const char* name : {"copy", "read"}) builder_.Call(at + 1, name, false);
+  }
+  EXPECT_THAT(Build(0, 200), ElementsAre("load 1 x 200 ms", " read 100 x 100 ms", "  copy 100 x 100 ms"));
+}
+
+TEST_F(JointTree, WhatAnExceptionLeftEndsWithItsCaller) {
+  for (const char* name : {"load", "read", "copy"}) builder_.Call(name[0] == 'l' ? 0 : 1, name, true);
+  builder_.Call(5, "load", false);
+  builder_.Call(6, "save", true);
+  builder_.Call(7, "save", false);
+  EXPECT_THAT(Build(0, 10),
+              ElementsAre("load 1 x 5 ms", " read 1 x 4 ms", "  copy 1 x 4 ms", "save 1 x 1 ms"));
+}
+
+TEST_F(JointTree, ExitsWithoutEntersAreIgnored) {
+  builder_.Call(1, "lost", false);
+  builder_.Call(2, "load", true);
+  builder_.Call(3, "lost", false);
+  builder_.Call(4, "load", false);
+  EXPECT_THAT(Build(0, 10), ElementsAre("load 1 x 2 ms"));
+}
+
 TEST_F(JointTree, WithoutAnythingItIsEmpty) { EXPECT_THAT(Build(100, 400), IsEmpty()); }
 
 }  // namespace
