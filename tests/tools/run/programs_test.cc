@@ -45,6 +45,14 @@ TEST(ProgramsTest, BothSayTheSameOfRun) {
   }
 }
 
+TEST(ProgramsTest, AnUnknownCommandIsNamedWithThoseThatThereAre) {
+  EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "reprots"}, 2),
+              HasSubstr("lagwatch: no command 'reprots'; there are: run, "));
+  EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "trace", "recrod", "--", "true"}, 2),
+              HasSubstr("lagwatch: no command 'recrod'; there are: "));
+  EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "trace"}, 2), HasSubstr("A subcommand is required"));
+}
+
 TEST(ProgramsTest, HelpIsOfAllCommands) {
   const std::string help = OutputOf({LAGWATCH_PROGRAM, "--help"});
   for (const char* command :
