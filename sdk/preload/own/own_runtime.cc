@@ -7,7 +7,7 @@
 
 #include "sdk/preload/own/own_heap.h"
 
-#define LAGWATCH_OWN(name) __asm__(name) __attribute__((visibility("hidden")))
+#define LAGWATCH_HIDDEN_AS(name) __asm__(name) __attribute__((visibility("hidden")))
 
 namespace {
 
@@ -22,14 +22,14 @@ void* OrNoMemory(void* memory) {
 
 extern "C" {
 
-void* LagwatchMalloc(size_t bytes) LAGWATCH_OWN("malloc");
-void* LagwatchCalloc(size_t count, size_t bytes) LAGWATCH_OWN("calloc");
-void* LagwatchRealloc(void* memory, size_t bytes) LAGWATCH_OWN("realloc");
-void* LagwatchAlignedAlloc(size_t alignment, size_t bytes) LAGWATCH_OWN("aligned_alloc");
-int LagwatchPosixMemalign(void** memory, size_t alignment, size_t bytes) LAGWATCH_OWN("posix_memalign");
-void LagwatchFree(void* memory) LAGWATCH_OWN("free");
-const char* LagwatchGettext(const char* text) LAGWATCH_OWN("gettext");
-const char* LagwatchStrerror(int error) LAGWATCH_OWN("strerror");
+void* LagwatchMalloc(size_t bytes) LAGWATCH_HIDDEN_AS("malloc");
+void* LagwatchCalloc(size_t count, size_t bytes) LAGWATCH_HIDDEN_AS("calloc");
+void* LagwatchRealloc(void* memory, size_t bytes) LAGWATCH_HIDDEN_AS("realloc");
+void* LagwatchAlignedAlloc(size_t alignment, size_t bytes) LAGWATCH_HIDDEN_AS("aligned_alloc");
+int LagwatchPosixMemalign(void** memory, size_t alignment, size_t bytes) LAGWATCH_HIDDEN_AS("posix_memalign");
+void LagwatchFree(void* memory) LAGWATCH_HIDDEN_AS("free");
+const char* LagwatchGettext(const char* text) LAGWATCH_HIDDEN_AS("gettext");
+const char* LagwatchStrerror(int error) LAGWATCH_HIDDEN_AS("strerror");
 
 void* LagwatchMalloc(size_t bytes) { return OrNoMemory(OwnHeap::Allocate(bytes)); }
 
