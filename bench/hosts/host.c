@@ -66,7 +66,6 @@ static const struct Host* const kKinds[] = {
 int main(int argument_count, char** arguments) {
   setvbuf(stdout, NULL, _IONBF, 0);
   const char* wanted = argument_count > 1 ? arguments[1] : "";
-  if (strcmp(wanted, "random") == 0) return RunRandomHost(argument_count - 2, arguments + 2);
   for (size_t kind = 0; kind < sizeof kKinds / sizeof *kKinds; ++kind) {
     for (const struct Host* host = kKinds[kind]; host->name != NULL; ++host) {
       if (strcmp(wanted, "--list") == 0) printf("%s\t%s\t%s\n", host->name, host->hangs, host->traits);
@@ -74,6 +73,6 @@ int main(int argument_count, char** arguments) {
     }
   }
   if (strcmp(wanted, "--list") == 0) return 0;
-  fprintf(stderr, "usage: %s --list | HOST | random SEED SECONDS\n", arguments[0]);
+  fprintf(stderr, "usage: %s --list | HOST\n", arguments[0]);
   return 64;
 }

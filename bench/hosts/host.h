@@ -45,5 +45,3 @@ extern const struct Host kLoaderHosts[];
 extern const struct Host kSeccompHosts[];
 extern const struct Host kSignalHosts[];
 extern const struct Host kThreadHosts[];
-
-int RunRandomHost(int argument_count, char** arguments);
