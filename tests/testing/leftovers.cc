@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/testing/leftovers.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <link.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -13,6 +15,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -62,6 +65,23 @@ ProcessStat StatOf(const std::string& process) {
   return found;
 }
 
+// The bytes that the kernel drew when the process's program was started: those of a child that was forked
+// from it, and of the child's children, are the same as long as they start no other program.
+std::string RandomOf(const std::string& process) {
+  const std::string vector = ContentOf(process + "/auxv");
+  char bytes[16];
+  for (size_t at = 0; at + sizeof(ElfW(auxv_t)) <= vector.size(); at += sizeof(ElfW(auxv_t))) {
+    ElfW(auxv_t) entry;
+    std::memcpy(&entry, vector.data() + at, sizeof entry);
+    if (entry.a_type != AT_RANDOM) continue;
+    const int fd = open((process + "/mem").c_str(), O_RDONLY | O_CLOEXEC);
+    const ssize_t got = fd < 0 ? -1 : pread(fd, bytes, sizeof bytes, static_cast<off_t>(entry.a_un.a_val));
+    if (fd >= 0) close(fd);
+    if (got == sizeof bytes) return {bytes, sizeof bytes};
+  }
+  return {};
+}
+
 bool HasVariable(const std::string& environment, const std::string& variable) {
   const std::string wanted = '\0' + variable + '\0';
   return ('\0' + environment).find(wanted) != std::string::npos;
@@ -72,6 +92,7 @@ bool HasVariable(const std::string& environment, const std::string& variable) {
 ProcessList FindDescendants(const std::string& mark) {
   ProcessList found;
   const unsigned long long own_start_ticks = StatOf("/proc/self").start_ticks;
+  const std::string own_random = RandomOf("/proc/self");
   std::error_code error;
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     const std::string process = entry.path();
@@ -82,7 +103,9 @@ ProcessList FindDescendants(const std::string& mark) {
     const ProcessStat stat = StatOf(process);
     if (std::string_view(" ZX").find(stat.state) != std::string_view::npos) continue;
     if (stat.start_ticks < own_start_ticks) continue;
-    if (stat.parent != getpid() && !HasVariable(ContentOf(process + "/environ"), mark)) continue;
+    const bool is_own = stat.parent == getpid() || HasVariable(ContentOf(process + "/environ"), mark) ||
+                        (!own_random.empty() && RandomOf(process) == own_random);
+    if (!is_own) continue;
     std::string command = ContentOf(process + "/cmdline");
     std::ranges::replace(command, '\0', ' ');
     found.emplace(pid, command);

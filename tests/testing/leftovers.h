@@ -17,7 +17,8 @@ namespace lagwatch::testing {
 using ProcessList = std::map<int, std::string>;
 
 // The descendants of this process that run, wherever they were started, as long as they have the variable
-// `NAME=value` of `mark` in the environment that they began with; and its children. Not zombies.
+// `NAME=value` of `mark` in the environment that they began with; its children; and what was forked from it
+// at any distance and runs its program. Not zombies.
 ProcessList FindDescendants(const std::string& mark);
 
 // Gives this process and all that it starts a temporary directory of its own, which marks them.

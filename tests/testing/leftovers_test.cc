@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -23,6 +25,20 @@ TEST(Leftovers, AProcessAndAFileOfAProgramAreFoundOnce) {
   EXPECT_EQ(Process({"sh", "-c", kLeaves}).Wait(), 0);
   EXPECT_THAT(mark.TakeLeftovers(0ms),
               ::testing::ElementsAre(::testing::HasSubstr("still runs"), "a temporary file is left: file"));
+  EXPECT_THAT(mark.TakeLeftovers(10s), ::testing::IsEmpty());
+}
+
+// Its environment is this process's own, without the mark.
+TEST(Leftovers, AForkedProcessIsFoundWhoseParentHasEnded) {
+  ScopedProgramMark mark;
+  mark.Begin();
+  const pid_t child = fork();
+  if (child == 0) {
+    if (fork() == 0) pause();
+    _exit(0);
+  }
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_THAT(mark.TakeLeftovers(0ms), ::testing::ElementsAre(::testing::HasSubstr("still runs")));
   EXPECT_THAT(mark.TakeLeftovers(10s), ::testing::IsEmpty());
 }
 
