@@ -146,6 +146,8 @@ long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f
   if (confinement) [[unlikely]]
     return Confine(*confinement, call);
   StartBefore(number, a, b);
+  if (number == SYS_execve || number == SYS_execveat) [[unlikely]]
+    return lagwatch::sdk::ExecBySyscall(number, a, b, c, d, e);
   if (number == SYS_sigaltstack) [[unlikely]]
     return lagwatch::sdk::SetSignalStack(reinterpret_cast<const stack_t*>(a), reinterpret_cast<stack_t*>(b));
   if (number == SYS_rt_sigtimedwait) [[unlikely]] {

@@ -85,7 +85,23 @@ char* const* TakeArguments(const char* first, va_list list, char** array) {
   return array;
 }
 
+int Execveat(int directory_fd, const char* path, Argv arguments, Argv environment, int flags) {
+  const ExecTarget target{directory_fd, path, /*is_searched=*/false, /*is_child=*/false};
+  return Follow(target, environment, [&](Argv next) {
+    auto* function = g_execveat.get();  // none before glibc 2.34
+    if (function != nullptr) return function(directory_fd, path, arguments, next, flags);
+    return static_cast<int>(syscall(SYS_execveat, directory_fd, path, arguments, next, flags));
+  });
+}
+
 }  // namespace
+
+int ExecBySyscall(long number, long a, long b, long c, long d, long e) {
+  if (number == SYS_execve)
+    return Execve(reinterpret_cast<const char*>(a), reinterpret_cast<Argv>(b), reinterpret_cast<Argv>(c));
+  return Execveat(static_cast<int>(a), reinterpret_cast<const char*>(b), reinterpret_cast<Argv>(c),
+                  reinterpret_cast<Argv>(d), static_cast<int>(e));
+}
 
 void FindExecFunctions() {
   g_execve.Find();
@@ -158,12 +174,7 @@ LAGWATCH_EXEC int fexecve(int fd, Argv arguments, Argv environment) noexcept {
 
 LAGWATCH_EXEC int execveat(int directory_fd, const char* path, Argv arguments, Argv environment,
                            int flags) noexcept {
-  const ExecTarget target{directory_fd, path, /*is_searched=*/false, /*is_child=*/false};
-  return Follow(target, environment, [&](Argv next) {
-    auto* function = lagwatch::sdk::g_execveat.get();  // none before glibc 2.34
-    if (function != nullptr) return function(directory_fd, path, arguments, next, flags);
-    return static_cast<int>(syscall(SYS_execveat, directory_fd, path, arguments, next, flags));
-  });
+  return lagwatch::sdk::Execveat(directory_fd, path, arguments, environment, flags);
 }
 
 LAGWATCH_EXEC int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,

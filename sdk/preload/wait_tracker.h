@@ -75,6 +75,10 @@ MonitorPause PauseIfThreadsDiffer();
 // in the library's constructor.
 void FindExecFunctions();
 
+// Makes the system call SYS_execve, or SYS_execveat, as the function in front of execve(), or execveat(),
+// does. Context: any, a vfork() child included.
+int ExecBySyscall(long number, long a, long b, long c, long d, long e);
+
 // False in a child that shares its parent's memory or was made without fork handlers. Context: any, signal.
 bool OwnsMemory();
 

@@ -17,6 +17,7 @@
 
 #include "sdk/preload/environment/fresh_stack.h"
 #include "sdk/preload/environment/program_file.h"
+#include "sdk/preload/environment/readable_array.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -217,6 +218,7 @@ bool HasHandedOn() { return g_has_handed_on.load(); }
 
 EnvironmentPlan PlanEnvironment(const ExecTarget& target, char* const* environment) {
   if (!IsWanted(target)) return {};
+  if (!IsReadableArray(environment)) return {};
   EnvironmentPlan plan{.pointer_count = 3, .text_bytes = 0};  // both variables and the end
   for (char* const* variable = environment; variable != nullptr && *variable != nullptr; ++variable) {
     if (IsOwnVariable(*variable)) return {};  // the program is `lagwatch run`, or configured by one

@@ -11,6 +11,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,6 +55,11 @@ int main(int argc, char** argv) {
   if (strcmp(function, "execle") == 0) execle(program, program, a1, a2, a3, (char*)NULL, environ);
   if (strcmp(function, "fexecve") == 0) fexecve(open(program, O_RDONLY | O_CLOEXEC), arguments, environ);
   if (strcmp(function, "execveat") == 0) execveat(AT_FDCWD, program, arguments, environ, 0);
+  if (strcmp(function, "syscall") == 0) syscall(SYS_execve, program, arguments, environ);
+  if (strcmp(function, "syscall_at") == 0) syscall(SYS_execveat, AT_FDCWD, program, arguments, environ, 0);
+  char* const unreadable[] = {(char*)8, NULL};
+  if (strcmp(function, "unreadable_text") == 0) execve(program, arguments, unreadable);
+  if (strcmp(function, "unreadable_array") == 0) syscall(SYS_execve, program, arguments, 8L);
   pid_t child = 0;
   if (strcmp(function, "posix_spawn") == 0 &&
       posix_spawn(&child, program, NULL, NULL, arguments, environ) == 0)

@@ -72,10 +72,20 @@ TEST_P(ExecFunctionTest, FailsAsItDid) {
   EXPECT_EQ(watched.Errors(), plain.Errors());
 }
 
+TEST_F(ExecTest, FailsAsItDidWithAnEnvironmentThatIsNotThere) {
+  for (const char* kind : {"unreadable_text", "unreadable_array"}) {
+    const Words command = {LAGWATCH_EXEC_CHAIN, kind, "/bin/true"};
+    Process plain(command);
+    Process watched(Watched(command));
+    EXPECT_EQ(watched.Wait(), plain.Wait());
+    EXPECT_EQ(watched.Errors(), plain.Errors());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryFunction, ExecFunctionTest,
                          ::testing::Values("execve", "execv", "execvp", "execvpe", "execl", "execlp",
                                            "execle", "fexecve", "execveat", "posix_spawn", "posix_spawnp",
-                                           "vfork", "fork"),
+                                           "vfork", "fork", "syscall", "syscall_at"),
                          [](const auto& function) { return std::string(function.param); });
 
 TEST_F(ExecTest, FollowsLaunchers) {
