@@ -68,8 +68,8 @@ def run(command, env=None):
         return Run(-1000, f"did not end in {TIMEOUT_S} s: {(expired.stdout or b'').decode(errors='replace')}", "")
     errors = ended.stderr.decode(errors="replace").splitlines()
     notes = [line for line in errors if line.startswith("lagwatch: ")]
-    # A leak checker names threads by their ids.
-    others = [line for line in errors if not re.match(r"lagwatch: |==\d+==Running thread", line)]
+    # A JVM says that it loads lagwatch's agent; a leak checker names threads by their ids.
+    others = [line for line in errors if not re.match(r"lagwatch: |Picked up JAVA_TOOL_OPTIONS: |==\d+==Running thread", line)]
     return Run(ended.returncode, ended.stdout.decode(errors="replace") + "\n".join(others), "\n".join(notes))
 
 
@@ -175,7 +175,7 @@ class Bench:
         if len(reports) < program.reports:
             findings.append(Finding(program.name, "missed", f"{len(reports)} reports; {notes + watched.notes!r}"))
         if program.reports == 0 and reports and "others" not in program.traits:
-            findings.append(Finding(program.name, "false", json.dumps(reports[0])[:600]))
+            findings.append(Finding(program.name, "false", describe(reports[0])[:400]))
         return findings
 
     def check_any(self, host):
@@ -196,7 +196,7 @@ class Bench:
         if (bare.code, bare.output) != (watched.code, watched.output):
             yield Finding(host.name, "harmed", f"bare {bare.code} {bare.output[-300:]!r}, "
                                                f"watched {watched.code} {watched.output[-300:]!r}")
-        texts = [json.dumps(report) for report in reports]
+        texts = [describe(report) for report in reports]
         unexplained = [hang for hang in host.hangs if not any(hang in text for text in texts)]
         # No thread of a machine that is so busy can answer: such a report may be of any hang.
         no_processor = [text for text in texts if '"no_processor"' in text]
@@ -210,12 +210,18 @@ class Bench:
         others = [text for text in texts if host.hangs == [] or
                   ("nostack" not in host.traits and text not in no_processor and not any(hang in text for hang in host.hangs))]
         if others and "others" not in host.traits:
-            yield Finding(host.name, "false", others[0][:600])
+            yield Finding(host.name, "false", others[0][:400])
         times = max([int(trait.removeprefix("times=")) for trait in host.traits if trait.startswith("times=")], default=0)
         if len(reports) < times:
             yield Finding(host.name, "missed", f"{len(reports)} of {times} reports")
         if "ended" in host.traits and any(not report.get("ended") for report in reports):
             yield Finding(host.name, "missed", "the end of the hang is not known")
+
+
+def describe(report):
+    """The report as text, which begins with what it says."""
+    stack = [frame.get("function") for frame in report.get("expensive_stack", [])]
+    return f"{report.get('duration_ms')} ms, {report.get('verdict', {}).get('word')}: {stack} " + json.dumps(report)
 
 
 def random_plans(bench, directory, options):

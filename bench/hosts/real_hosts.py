@@ -8,7 +8,10 @@ import shutil
 import socket
 import time
 
-PACKAGES = ["chromium", "mosquitto", "memcached", "nginx-light", "postgresql", "vim", "vlc-bin", "vlc-plugin-base"]
+import real_tools
+
+PACKAGES = ["chromium", "mosquitto", "memcached", "nginx-light", "postgresql", "vim", "vlc-bin", "vlc-plugin-base",
+            *real_tools.PACKAGES]
 
 HANG_MS = 700
 
@@ -58,6 +61,8 @@ def talk(port, request):
                 return connection.recv(65536)
         except ConnectionRefusedError:
             time.sleep(0.05)
+        except ConnectionResetError:
+            return b"reset"
     return b"no answer"
 
 
@@ -99,6 +104,73 @@ def java(directory, _):
     return ["java", "-XX:TieredStopAtLevel=1", str(source)]
 
 
+def written(directory, name, text):
+    """The path of a new file."""
+    path = pathlib.Path(directory) / name
+    path.write_text(text)
+    return str(path)
+
+
+def lighttpd(directory, port):
+    return ["lighttpd", "-D", "-f", written(directory, "config", f"""
+server.document-root = "{directory}"
+server.port = {port}
+server.bind = "127.0.0.1"
+server.errorlog = "{directory}/log"
+""")]
+
+
+def apache(directory, port):
+    modules = "/usr/lib/apache2/modules/mod_"
+    return ["apache2", "-DFOREGROUND", "-f", written(directory, "config", f"""
+LoadModule mpm_event_module {modules}mpm_event.so
+LoadModule authz_core_module {modules}authz_core.so
+ServerName localhost
+Listen 127.0.0.1:{port}
+User nobody
+Group nogroup
+PidFile {directory}/pid
+ErrorLog {directory}/log
+Mutex fcntl:{directory}
+DocumentRoot {directory}
+""")]
+
+
+def haproxy(directory, port):
+    return ["haproxy", "-f", written(directory, "config", f"""
+defaults
+  mode http
+  timeout client 5s
+  timeout server 5s
+  timeout connect 5s
+frontend f
+  bind 127.0.0.1:{port}
+  http-request return status 200 content-type text/plain string hello
+""")]
+
+
+def stunnel(directory, port):
+    return ["stunnel4", written(directory, "config", f"""
+foreground = quiet
+pid =
+debug = 0
+[a]
+client = yes
+accept = 127.0.0.1:{port}
+connect = 127.0.0.1:1
+""")]
+
+
+def first_line(request):
+    return lambda _, port: talk(port, request).decode(errors="replace").split("\r\n")[0]
+
+
+def ask_name(_, port):
+    """Asks a name server over TCP for its version; the answer's question."""
+    question = bytes.fromhex("0001010000010000000000000776657273696f6e0462696e640000100003")
+    return talk(port, len(question).to_bytes(2, "big") + question)[14:].hex()[:32]
+
+
 def postgres_command(directory, port):
     """A server on a new database cluster; it refuses to run as root."""
     folder = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
@@ -129,8 +201,9 @@ PROGRAMS = [
     Program("nginx", "nginx", nginx,
             lambda _, port: talk(port, b"GET / HTTP/1.0\r\n\r\n").decode().splitlines()[0]),
     Program("redis", "redis-server", lambda directory, port: ["redis-server", "--port", str(port), "--save", "",
-                                                              "--dir", directory, "--logfile", directory + "/log"],
-            lambda _, port: talk(port, b"DEBUG SLEEP 0.7\r\n").decode(), reports=0),
+                                                              "--dir", directory, "--logfile", directory + "/log",
+                                                              "--enable-debug-command", "local"],
+            lambda _, port: talk(port, b"DEBUG SLEEP 0.7\r\n").decode(), reports=1),
     Program("node", "node", lambda *_: ["node", "-e", NODE_SCRIPT], reports=1),
     Program("python", "python3", lambda *_: ["python3", "-c", PYTHON_SCRIPT], reports=1),
     Program("java", "java", java, reports=1, traits=["children"]),
@@ -144,5 +217,38 @@ PROGRAMS = [
 ]
 
 
+GET = b"GET / HTTP/1.0\r\n\r\n"
+NODE_SERVER = "require('http').createServer((q,r)=>r.end('hello')).listen(+process.argv[1],'127.0.0.1')"
+SERVERS = [
+    Program("lighttpd", "lighttpd", lighttpd, first_line(GET)),
+    Program("apache", "apache2", apache, first_line(GET), traits=["others"]),
+    Program("haproxy", "haproxy", haproxy, first_line(GET)),
+    Program("stunnel", "stunnel4", stunnel, lambda _, port: talk(port, b"x").hex()),
+    Program("python_http", "python3", lambda directory, port: ["/usr/bin/python3", "-m", "http.server", "--bind", "127.0.0.1",
+                                                               "-d", directory, str(port)], first_line(GET)),
+    Program("php_http", "php", lambda directory, port: ["php", "-q", "-t", directory, "-S", f"127.0.0.1:{port}"], first_line(GET)),
+    Program("node_http", "node", lambda _, port: ["node", "-e", NODE_SERVER, str(port)], first_line(GET), traits=["others"]),
+    Program("busybox_http", "busybox", lambda directory, port: ["busybox", "httpd", "-f", "-p", f"127.0.0.1:{port}", "-h", directory],
+            first_line(GET)),
+    Program("socat_server", "socat", lambda _, port: ["socat", f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork", "EXEC:cat"],
+            lambda _, port: talk(port, b"hello").decode()),
+    Program("dnsmasq", "dnsmasq", lambda directory, port: ["dnsmasq", "-k", "-C", "/dev/null", "-p", str(port), "-a", "127.0.0.1", "-z",
+                                                           "-u", "nobody", "-x", directory + "/pid", "-R"], ask_name),
+    Program("named", "named", lambda directory, port: ["named", "-g", "-n", "2", "-p", str(port), "-c", written(
+        directory, "config", f'options {{ directory "{directory}"; pid-file none; session-keyfile none; listen-on-v6 {{ none; }};'
+        ' listen-on { 127.0.0.1; }; recursion no; dnssec-validation no; }; controls { };')], ask_name, traits=["others"]),
+    Program("dropbear", "dropbear", lambda directory, port: ["dropbear", "-F", "-E", "-R", "-r", directory + "/key", "-p",
+                                                             f"127.0.0.1:{port}", "-P", directory + "/pid"], first_line(b"")),
+]
+
+
+def tool(name, command, reports=0, traits=()):
+    """A program of real_tools.py."""
+    def place(directory, _):
+        return [word.replace("{directory}", directory) for word in command]
+    return Program(name, command[0], place, reports=reports, traits=traits)
+
+
 def installed():
-    return [program for program in PROGRAMS if shutil.which(program.program)]
+    programs = PROGRAMS + SERVERS + [tool(*row) for row in real_tools.TOOLS]
+    return [program for program in programs if shutil.which(program.program)]
