@@ -229,6 +229,8 @@ def random_plans(bench, directory, options):
     plans = [random_hosts.plan(seed) for seed in range(options.seed, options.seed + options.random)]
     for part in filter(None, options.without.split(",")):
         plans = [plan.without(part) for plan in plans]
+    for part in filter(None, options.added.split(",")):
+        plans = [plan.having(part) for plan in plans]
     return [plan for plan in plans if re.search(options.only, plan.name)]
 
 
@@ -269,6 +271,7 @@ def main():
     parser.add_argument("--random", type=int, default=0, help="also so many random hosts, random_SEED")
     parser.add_argument("--seed", type=int, default=1, help="of the first random host")
     parser.add_argument("--without", default="", help="random hosts without these parts, separated by commas")
+    parser.add_argument("--with", dest="added", default="", help="random hosts with these parts, too")
     parser.add_argument("--minimize", action="store_true", help="of a random host that differs, print the parts that it needs")
     options = parser.parse_args()
     bench = Bench(options.bin.resolve())

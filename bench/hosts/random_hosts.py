@@ -19,6 +19,7 @@ STEPS = 36
 # Behaviour that the program switches on, and what stands in for parts of the C library or runs first: its own object files.
 BASIC = ["hangs", "processes", "signals", "system", "threads"]
 SPECIAL = ["exec", "floats", "names", "namespaces", "priorities", "takers", "times"]
+NOT_SEEN_YET = ["inside", "pinned"]  # not drawn: their hangs have no stacks, or no reports
 LINKED = ["early", "own_clock", "own_heap", "own_names"]
 LIBRARIES = {"early_library": ("early", ["-DIN_LIBRARY"]), "clock_library": ("own_clock", [])}
 STARTS = {
@@ -47,6 +48,9 @@ class Plan:
 
     def without(self, part):
         return dataclasses.replace(self, parts=[other for other in self.parts if other != part])
+
+    def having(self, part):
+        return dataclasses.replace(self, parts=[*self.parts, part])
 
     def start(self):
         return next((way for name, way in STARTS.items() if name in self.parts), [])

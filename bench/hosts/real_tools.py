@@ -43,7 +43,7 @@ TOOLS = [
     ("python_with_mimalloc", ["env", f"LD_PRELOAD={LIBRARIES}libmimalloc.so.2.0", *PYTHON], 1),
     ("python_in_another_year", ["faketime", "2020-12-24 20:30:00", *PYTHON], 1),
     ("python_in_faked_root", ["fakeroot", *PYTHON], 1, ["others"]),
-    ("python_in_sandbox", ["bwrap", "--dev-bind", "/", "/", "--unshare-pid", "--proc", "/proc", *PYTHON]),
+    ("python_in_sandbox", ["bwrap", "--dev-bind", "/", "/", "--unshare-pid", "--proc", "/proc", *PYTHON], 1),
     ("python_in_scope", ["setsid", "-w", "nice", "-n", "2", "chrt", "-b", "0", "taskset", "1", "stdbuf", "-oL", *PYTHON], 1),
     ("python_under_timeout", ["timeout", "-k", "1", "50", *PYTHON], 1),
     ("python_traced", ["strace", "-f", "-o", "{directory}/trace", *PYTHON], 0, ["others"]),

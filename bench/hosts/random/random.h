@@ -17,8 +17,10 @@ struct Ingredient {
 extern const struct Ingredient kExec;
 extern const struct Ingredient kFloats;
 extern const struct Ingredient kHangs;
+extern const struct Ingredient kInside;
 extern const struct Ingredient kNames;
 extern const struct Ingredient kNamespaces;
+extern const struct Ingredient kPinned;
 extern const struct Ingredient kPriorities;
 extern const struct Ingredient kProcesses;
 extern const struct Ingredient kSignals;

@@ -14,10 +14,11 @@
 
 #include "bench/hosts/random/random.h"
 
-// The first one blocks signals, also for the threads that the others start.
+// Some begin before others: the first one forks, and the next one blocks signals, also for the threads that
+// others start.
 static const struct Ingredient* const kIngredients[] = {
-    &kTakers,     &kExec,      &kFloats,  &kHangs,  &kNames,   &kNamespaces,
-    &kPriorities, &kProcesses, &kSignals, &kSystem, &kThreads, &kTimes,
+    &kInside, &kTakers,     &kExec,      &kFloats,  &kHangs,  &kNames,   &kNamespaces,
+    &kPinned, &kPriorities, &kProcesses, &kSignals, &kSystem, &kThreads, &kTimes,
 };
 enum { kCount = sizeof kIngredients / sizeof *kIngredients, kBegin = -1 };
 
