@@ -15,6 +15,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/process/safe_memory.h"
 #include "sdk/preload/environment/fresh_stack.h"
 #include "sdk/preload/environment/program_file.h"
 #include "sdk/preload/environment/readable_array.h"
@@ -218,7 +219,7 @@ bool HasHandedOn() { return g_has_handed_on.load(); }
 
 EnvironmentPlan PlanEnvironment(const ExecTarget& target, char* const* environment) {
   if (!IsWanted(target)) return {};
-  if (!IsReadableArray(environment)) return {};
+  if (!base::IsReadable(reinterpret_cast<uint64_t>(target.path)) || !IsReadableArray(environment)) return {};
   EnvironmentPlan plan{.pointer_count = 3, .text_bytes = 0};  // both variables and the end
   for (char* const* variable = environment; variable != nullptr && *variable != nullptr; ++variable) {
     if (IsOwnVariable(*variable)) return {};  // the program is `lagwatch run`, or configured by one

@@ -39,7 +39,8 @@ bool IsReadableArray(char* const* environment) {
   ReadablePages arrays;
   ReadablePages texts;
   for (char* const* variable = environment; variable != nullptr; ++variable) {
-    if (!arrays.Has(variable)) return false;
+    const auto* next = reinterpret_cast<const char*>(variable + 1);
+    if (!arrays.Has(variable) || !arrays.Has(next - 1)) return false;
     if (*variable == nullptr) break;
     if (!texts.HasName(*variable)) return false;
   }
