@@ -58,9 +58,9 @@ unsigned long StartThread(void* (*run)(void*), void* argument) {
 }
 
 static const struct Host* const kKinds[] = {
-    kCancellationHosts, kDescriptorHosts, kEndingHosts, kFloatHosts, kForkHosts,
-    kHandlerHosts,      kIdentityHosts,   kIdleHosts,   kLimitHosts, kLoaderHosts,
-    kSeccompHosts,      kSignalHosts,     kThreadHosts,
+    kCancellationHosts, kDescriptorHosts, kEndingHosts,   kFaultHosts,  kFloatHosts,
+    kForkHosts,         kHandlerHosts,    kIdentityHosts, kIdleHosts,   kLimitHosts,
+    kLoaderHosts,       kSeccompHosts,    kSignalHosts,   kThreadHosts,
 };
 
 int main(int argument_count, char** arguments) {

@@ -35,6 +35,7 @@ struct Host {
 extern const struct Host kCancellationHosts[];
 extern const struct Host kDescriptorHosts[];
 extern const struct Host kEndingHosts[];
+extern const struct Host kFaultHosts[];
 extern const struct Host kFloatHosts[];
 extern const struct Host kForkHosts[];
 extern const struct Host kHandlerHosts[];
