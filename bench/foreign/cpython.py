@@ -16,6 +16,9 @@ LONG = "test_(asyncio|concurrent_futures|multiprocessing_.*|io|unparse|decimal|p
 
 class Suite:
     name = "cpython"
+    share = 3
+    always = ("test_(asyncio|concurrent_futures|faulthandler|fork1|epoll|poll|posix|popen|process_pool_executor|pty|queue|select|selectors|"
+              "signal|socket|socketserver|ssl|subprocess|sched|thread|threading|threadsignals|threading_local|time|wait3|wait4)$")
 
     def units(self):
         listed = subprocess.run([PYTHON, "-m", "test", "--list-tests"], capture_output=True, text=True, check=False).stdout

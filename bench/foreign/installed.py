@@ -7,10 +7,11 @@ import shutil
 
 import unit
 
-PACKAGES = ["appstream", "dbus", "dbus-tests", "gdk-pixbuf-tests", "gjs-tests", "glib-networking-tests", "graphene-tests",
-            "libglib2.0-tests", "libsoup-3.0-tests", "pango1.0-tests", "systemd-tests", "xvfb", "xauth"]
+PACKAGES = ["appstream", "dbus", "dbus-tests", "flatpak-tests", "gdk-pixbuf-tests", "gjs-tests", "glib-networking-tests", "graphene-tests",
+            "gtk-4-tests", "libglib2.0-tests", "libjcat-tests", "librsvg2-tests", "libsdl2-tests", "libsoup-3.0-tests", "libxmlb-tests",
+            "pango1.0-tests", "systemd-tests", "xvfb", "xauth"]
 ROOT = pathlib.Path("/usr/share/installed-tests")
-NEED_DISPLAY = "gjs"
+NEED_DISPLAY = "gjs|gtk-4|SDL2"
 # systemd-logind's bus, names from a server in the net, or whole machines: the same for all, but minutes until they give up.
 SYSTEMD_LEFT_OUT = "test-(loop-block|nss-hosts|bus-benchmark|compress-benchmark|loopback|mount-util|dev-setup|exec.*|execute|umount|watch-pid)$"
 
@@ -40,7 +41,23 @@ class Systemd:
                 yield unit.Unit(program.name, [str(program)], unit.by_exit_code)
 
 
+class SdlAutomation:
+    """SDL's automated tests, which have no .test file, with drawn parameters that are the same each time."""
+    name = "SDL2-automation"
+
+    def units(self):
+        program = pathlib.Path("/usr/libexec/installed-tests/SDL2/testautomation")
+        if program.is_file():
+            yield unit.Unit(program.name, ["/bin/sh", "-c", "exec \"$0\" --seed LAGWATCH 2>&1", str(program)], self.outcomes, directory=str(program.parent),
+                            environment={"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}, timeout_s=300)
+
+    @staticmethod
+    def outcomes(_directory, output, _code):
+        return unit.named((name, word.lower()) for name, word in re.findall(r">>> Test '(\w+)': (\w+)", output))
+
+
 def suites():
     if ROOT.is_dir():
         yield from (Suite(path.name) for path in sorted(ROOT.iterdir()))
+    yield SdlAutomation()
     yield Systemd()

@@ -35,6 +35,7 @@ class Tcl:
 
 class Ruby:
     name = "ruby"
+    share = 3
 
     def units(self):
         root = debian_sources.fetched("ruby3.1")
@@ -50,6 +51,7 @@ class Ruby:
 class Node:
     """A file is a test. Its first lines may name options of node that it needs."""
     name = "node"
+    share = 8
 
     def units(self):
         root = debian_sources.fetched("nodejs")
@@ -76,6 +78,7 @@ def perl_tree(source):
 
 class Perl:
     name = "perl"
+    share = 3
     DIRECTORIES = "base cmd comp io op opbasic re uni mro lib class".split()
 
     def units(self):

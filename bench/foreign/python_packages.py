@@ -14,6 +14,7 @@ TESTS = {  # files with tests
     "twisted": "twisted/**/test_*.py",
     "zmq": "zmq/tests/test_*.py",
 }
+SHARES = {"twisted": 4}
 # They need GTK, or ask servers in the net.
 LEFT_OUT = "twisted/(trial/test/test_plugins|internet/test/test_gireactor|python/test/test_release)|psutil/tests/test_memleaks"
 
@@ -21,6 +22,7 @@ LEFT_OUT = "twisted/(trial/test/test_plugins|internet/test/test_gireactor|python
 class Suite:
     def __init__(self, name):
         self.name = name
+        self.share = SHARES.get(name, 1)
 
     def units(self):
         for path in sorted(ROOT.glob(TESTS[self.name])):

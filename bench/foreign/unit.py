@@ -6,10 +6,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import typing
 import xml.etree.ElementTree
 
@@ -34,6 +36,7 @@ class Unit:
     outer: list = dataclasses.field(default_factory=list)  # a command in front that is not watched: dbus-run-session, xvfb-run
     environment: dict = dataclasses.field(default_factory=dict)
     directory: str = ""  # instead of an empty one
+    user: str = ""  # whom `outer` makes of root
     timeout_s: int = 120
 
 
@@ -42,6 +45,7 @@ class Result:
     outcomes: dict  # of tests by name, END and LEFT
     output: str
     reports: int = 0  # of a watched run
+    seconds: float = 0
 
 
 def without_numbers(text):
@@ -107,6 +111,9 @@ def environment_of(unit, directory, mark):
     kept = {name: value for name, value in mark.environment.items() if not name.startswith(("LAGWATCH", "LD_", "PYTHON", "PYENV"))}
     for name in ("home", "runtime", "work"):
         os.mkdir(f"{directory}/{name}", 0o700)
+    for path in (directory, *(f"{directory}/{name}" for name in ("home", "runtime", "work"))):
+        if unit.user:
+            shutil.chown(path, unit.user)
     own = {name: value.format(directory=directory) for name, value in unit.environment.items()}
     return dict(kept, PATH=PATH, HOME=directory + "/home", XDG_RUNTIME_DIR=directory + "/runtime", LC_ALL="C.UTF-8", **own)
 
@@ -135,17 +142,19 @@ def run(unit, way, timeout_factor):
     with tempfile.TemporaryDirectory(prefix="lagwatch-foreign-", ignore_cleanup_errors=True) as directory, leftovers.Mark() as mark:
         spool = directory + "/spool"
         command = [word.replace("{directory}", directory) for word in unit.command]
-        command = unit.outer + (way.prefix(spool) if way else []) + command
+        command = [word.replace("{directory}", directory) for word in unit.outer] + (way.prefix(spool) if way else []) + command
         environment = environment_of(unit, directory, mark)
+        started = time.monotonic()
         with open(directory + "/stdout", "wb") as output, open(directory + "/stderr", "wb") as errors:
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment,
                                        cwd=unit.directory or directory + "/work", start_new_session=True)
             with way.beside(mark, spool) if way else contextlib.nullcontext():
                 code = exit_code(process, unit.timeout_s * timeout_factor)
+        seconds = time.monotonic() - started
         left = "" if code is None else left_by(mark)
         mark.take(0)
         output, errors = (pathlib.Path(directory, name).read_text(errors="replace") for name in ("stdout", "stderr"))
         outcomes = unit.parse(directory, output, code)
         reports = reports_in(way.lagwatch, spool) if way else 0
     return Result(outcomes | {END: "did not end" if code is None else f"exit code {code}", LEFT: left},
-                  f"{' '.join(command)}\n{output}\n--- standard error\n{errors}", reports)
+                  f"{' '.join(command)}\n{output}\n--- standard error\n{errors}", reports, seconds)
