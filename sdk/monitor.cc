@@ -40,12 +40,13 @@ report::RecordType TypeOf(const report::OwnedRecord& record) {
   return sealed.ok() ? sealed.value().label.type : record.type;
 }
 
-RunFacts RunFactsOf(const ProgramFacts& facts, bool is_masked) {
+RunFacts RunFactsOf(const ProgramFacts& facts, uint32_t run_pid, bool is_masked) {
   RunFacts run_facts = SystemRunFacts();
   run_facts.session_id = facts.session_id;
   run_facts.app = facts.app;
   run_facts.app_version = facts.app_version;
   run_facts.user = facts.user;
+  run_facts.run_pid = run_pid;
   run_facts.is_masked = is_masked;
   return run_facts;
 }
@@ -93,7 +94,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   base::Status opened(base::StatusCode::kUnavailable, "no thread to open the spool with");
   // Not in this thread, whose descriptor table the program's other threads use meanwhile.
   const bool has_run = base::RunWithOwnFiles([&] {
-    run_facts = RunFactsOf(facts, monitor->sealer_ != nullptr);
+    run_facts = RunFactsOf(facts, normal.run_pid, monitor->sealer_ != nullptr);
     opened = monitor->OpenSpool(normal, run_facts);
   });
   if (!has_run || !opened.ok()) return opened;

@@ -42,6 +42,7 @@ struct MonitorOptions {
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
   std::string scrub_patterns;   // policies::Scrubber's
   report::SyncPolicy spool_sync = report::SyncPolicy::kHangStartAndEnd;
+  uint32_t run_pid = 0;  // the process that `lagwatch run` became, if it started this one
   bool is_sent = false;  // a sender sends the spool while the program runs, and keeps it within its limits
   watchdog::WatchOptions watch;
   stack::CaptureOptions capture;

@@ -4,8 +4,8 @@
 
 A test differs when its outcome under lagwatch is another one than bare, and stays so: because suites have tests that fail now
 and then, a unit (module, stressor, program of tests) with a difference is run again several times both ways, alternating.
-Differences that the documentation declares are counted apart. A unit's own end and what it leaves (processes, temporary files) are compared in the same way. The last line is one JSON
-object.
+Differences that the documentation declares are counted apart. A unit's own end and what it leaves (processes, temporary
+files) are compared in the same way. The last line is one JSON object.
 """
 import argparse
 import collections

@@ -48,8 +48,8 @@ class SdlAutomation:
     def units(self):
         program = pathlib.Path("/usr/libexec/installed-tests/SDL2/testautomation")
         if program.is_file():
-            yield unit.Unit(program.name, ["/bin/sh", "-c", "exec \"$0\" --seed LAGWATCH 2>&1", str(program)], self.outcomes, directory=str(program.parent),
-                            environment={"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}, timeout_s=300)
+            yield unit.Unit(program.name, ["/bin/sh", "-c", "exec \"$0\" --seed LAGWATCH 2>&1", str(program)], self.outcomes,
+                            directory=str(program.parent), environment={"SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy"}, timeout_s=300)
 
     @staticmethod
     def outcomes(_directory, output, _code):

@@ -98,6 +98,7 @@ class Preload {
     if (!config.trace_arena.empty()) options.trace.is_on = options.slow.is_reported = false;
     MonitorOptions monitor_options = ToMonitorOptions(options);
     monitor_options.is_sent = config.is_sent != 0;
+    monitor_options.run_pid = config.run_pid;
     watchdog::ServiceBeats* beats = g_service_beats.load();
     if (beats != nullptr && beats->pid() == getpid()) monitor_options.watch.beats = beats;
     ProcessMonitor& monitor = ProcessMonitor::Instance();

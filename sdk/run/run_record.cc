@@ -169,6 +169,7 @@ RunFile ParseRunRecord(std::string_view bytes, RunRecord* record) {
   if (marks.crash_moment <= static_cast<uint32_t>(CrashMoment::kInHang))
     record->crash_moment = static_cast<CrashMoment>(marks.crash_moment);
   record->crash_wall_ms = marks.crash_wall_ms;
+  run.run_pid = Read<RunCalls>(bytes, RunPage::kCallsAt).run_pid;
   record->seen_wall_ms = header.start_wall_ms;
   if (auto usage = LastWhole<RunUsage>(bytes, RunPage::kUsageAt, &UsageCrc32c)) ReadUsage(*usage, record);
   const auto progress = LastWhole<RunProgress>(bytes, RunPage::kProgressAt, &ProgressCrc32c);

@@ -111,12 +111,13 @@ struct RunMarks {
   int64_t crash_wall_ms;
 };
 
-// By which another process asks the run's process for a dump: it counts `dumps_asked` up in the file and
-// wakes those that wait there (FUTEX_WAKE). Zeros where an older version wrote.
+// For other processes that look at one that runs. One asks for a dump: it counts `dumps_asked` up in the file
+// and wakes those that wait there (FUTEX_WAKE). Zeros where an older version wrote.
 struct RunCalls {
   uint32_t dumps_asked;
   uint32_t dumps_taken;  // what `dumps_asked` was when the watchdog last looked
   uint32_t is_heard;     // 1: the watchdog looks
+  uint32_t run_pid;      // constant: RunFacts::run_pid
 };
 
 struct RunPage {
@@ -143,6 +144,7 @@ struct RunFacts {
   uint32_t pid = 0;
   uint64_t start_ticks = 0;  // of the process, since the machine's start: with the pid, its identity
   int64_t start_wall_ms = 0;
+  uint32_t run_pid = 0;  // the process that `lagwatch run` became, if it started this one
   std::string app;
   std::string app_version;
   std::string user;

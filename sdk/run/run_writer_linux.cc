@@ -107,7 +107,7 @@ Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& spool_di
   std::unique_ptr<RunWriter> writer(new RunWriter(page, path, facts, scene, scrubber));
   RunHeader header = ToHeader(facts.is_masked ? MaskRun(facts) : facts, IsLocked(new_path.c_str()));
   if (!CopyToPage(page, &header, sizeof header)) return fail("cannot write ", EIO);
-  const RunCalls calls{.dumps_asked = 0, .dumps_taken = 0, .is_heard = 1};
+  const RunCalls calls{.dumps_asked = 0, .dumps_taken = 0, .is_heard = 1, .run_pid = facts.run_pid};
   CopyToPage(page + RunPage::kCallsAt, &calls, sizeof calls);
   writer->Write(base::SystemClock().MonoNs());
   // A file of this name is always locked and whole.

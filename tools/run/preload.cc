@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iostream>
 #include <utility>
+#include <vector>
 
 #include "base/process/seccomp.h"
 #include "tools/run/checks.h"
@@ -43,19 +44,23 @@ base::Result<PreloadEnvironment> PreparePreload(sdk::PreloadConfig config) {
   }
   config.seccomp_filters = base::ReadSeccomp().filters;
   std::string preload = library.string();
-  if (const char* previous = std::getenv("LD_PRELOAD")) {
-    config.had_preload = true;
-    config.previous_preload = previous;
-    if (*previous != '\0') preload += ":" + config.previous_preload;
-  }
+  if (const char* previous = std::getenv("LD_PRELOAD"); previous != nullptr && *previous != '\0')
+    preload.append(":").append(previous);
   if (config.HasLineEnd())
     return base::Status(base::StatusCode::kInvalid, "options must not contain line ends");
   return PreloadEnvironment{std::move(preload), config.ToText()};
 }
 
 void PreloadEnvironment::Set() const {
-  setenv("LD_PRELOAD", preload.c_str(), 1);
-  setenv(sdk::kPreloadConfigVariable, config.c_str(), 1);
+  // Leaked: they are for exec(2). Not by setenv(), which changes an LD_PRELOAD of the user's in its place.
+  static const std::string own[] = {"LD_PRELOAD=" + preload, sdk::kPreloadConfigVariable + ("=" + config)};
+  static std::vector<char*> variables;
+  unsetenv(sdk::kPreloadConfigVariable);
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    variables.push_back(*variable);
+  for (const std::string& variable : own) variables.push_back(const_cast<char*>(variable.c_str()));
+  variables.push_back(nullptr);
+  environ = variables.data();
 }
 
 int BecomeProgram(const std::string& program, std::vector<std::string> command) {

@@ -32,7 +32,8 @@ struct PreloadEnvironment {
   std::string preload;
   std::string config;
 
-  // Gives it to programs that are started from now on.
+  // Gives it to programs that are started from now on, behind all other variables: see docs/design/exec.md.
+  // Called once.
   void Set() const;
 };
 

@@ -39,32 +39,23 @@ std::string KeepSpoolDirectory(const std::string& directory, pid_t process) {
   return "/proc/self/fd/" + std::to_string(kSpoolFd);
 }
 
-// LD_PRELOAD without lagwatch's library, which would watch the sidecar.
-std::string WithoutOwnLibrary(std::string_view preload) {
-  std::string kept;
-  while (!preload.empty()) {
-    const size_t end = std::min(preload.find_first_of(": "), preload.size());
-    const std::string_view library = preload.substr(0, end);
-    preload.remove_prefix(std::min(end + 1, preload.size()));
-    if (library.empty() || library.substr(library.rfind('/') + 1) == kPreloadLibraryName) continue;
-    kept += (kept.empty() ? "" : ":") + std::string(library);
-  }
-  return kept;
+// Whether it is the LD_PRELOAD that is meant for the watched program, behind the user's own.
+bool NamesOwnLibrary(std::string_view variable) {
+  constexpr std::string_view kPreload = "LD_PRELOAD=";
+  if (!variable.starts_with(kPreload)) return false;
+  const std::string_view first = variable.substr(kPreload.size(), variable.find(':') - kPreload.size());
+  return first.substr(first.rfind('/') + 1) == kPreloadLibraryName;
 }
 
 // As the user gave it, for a proxy and the like; without what is meant for the watched program, by which the
 // sidecar would be watched itself, and without lagwatch's own variables: options are arguments.
 std::vector<std::string> SidecarEnvironment(const Options& options) {
-  constexpr std::string_view kPreload = "LD_PRELOAD=";
   std::vector<std::string> environment;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
-    if (text.starts_with("LAGWATCH_") || text.starts_with("JAVA_TOOL_OPTIONS=")) continue;
-    if (!text.starts_with(kPreload)) {
-      environment.emplace_back(text);
-    } else if (const std::string kept = WithoutOwnLibrary(text.substr(kPreload.size())); !kept.empty()) {
-      environment.push_back(std::string(kPreload) + kept);
-    }
+    if (text.starts_with("LAGWATCH_") || text.starts_with("JAVA_TOOL_OPTIONS=") || NamesOwnLibrary(text))
+      continue;
+    environment.emplace_back(text);
   }
   environment.push_back("LAGWATCH_KEY=" + options.key);  // not among the arguments, which all users can read
   if (!options.upload.ca_file.empty())

@@ -7,9 +7,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,7 +15,6 @@
 #include "base/clock.h"
 #include "base/process/env.h"
 #include "report/spool/spool_reader.h"
-#include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
 #include "sdk/run/run_facts.h"
 #include "sdk/run/run_record.h"
@@ -51,25 +48,9 @@ namespace fs = std::filesystem;
 // the next run.
 constexpr int kMostFailuresAtEnd = 2;
 
-std::string ContentOf(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-// As it was when the process became the program that it is.
-bool IsStartedByRun(uint32_t pid, pid_t run_pid) {
-  const std::string environment = ContentOf("/proc/" + std::to_string(pid) + "/environ");
-  const std::string name = std::string(sdk::kPreloadConfigVariable) + "=";
-  size_t at = environment.starts_with(name) ? 0 : environment.find('\0' + name);
-  if (at == std::string::npos) return false;
-  at = environment.find('=', at) + 1;
-  const std::string config = environment.substr(at, environment.find('\0', at) - at);
-  return sdk::PreloadConfig::Parse(config).run_pid == static_cast<uint32_t>(run_pid);
-}
-
 // Whether a process that `lagwatch run` follows is alive: one that has a run record in the spool directory
 // and was started, itself or its parents, by process `run_pid`. A process is not found before it
-// has watched a loop, nor if this user cannot read its environment.
+// has watched a loop.
 bool IsFollowedRunAlive(const std::string& spool_directory, pid_t run_pid) {
   std::error_code error;
   for (const auto& entry :
@@ -84,7 +65,7 @@ bool IsFollowedRunAlive(const std::string& spool_directory, pid_t run_pid) {
     // Its id may be another process's by now.
     const bool is_same =
         record.run.start_ticks == 0 || sdk::ProcessStartTicks(record.run.pid) == record.run.start_ticks;
-    if (is_same && IsStartedByRun(record.run.pid, run_pid)) return true;
+    if (is_same && record.run.run_pid == static_cast<uint32_t>(run_pid)) return true;
   }
   return false;
 }

@@ -47,8 +47,7 @@ struct Following {
   pid_t image_pid = 0;
   const char* library = nullptr;
   size_t library_size = 0;
-  const char* config = nullptr;  // the whole variable, without what LD_PRELOAD was
-  size_t config_size = 0;
+  const char* config = nullptr;  // the whole variable
   FileId library_id;
   FileId loader_id;
 };
@@ -169,7 +168,6 @@ bool IsWanted(const ExecTarget& target) {
 
 void SetUpFollowing(const PreloadConfig& config, const std::string& library) {
   PreloadConfig next = config;
-  next.had_preload = false;
   next.script.clear();
   // A script run by env(1): the program that env becomes is known by the script's name.
   const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
@@ -191,7 +189,6 @@ void SetUpFollowing(const PreloadConfig& config, const std::string& library) {
   own.is_watched = config.is_watched != 0;
   own.is_traced = !config.trace_arena.empty() && config.trace_pid == static_cast<uint32_t>(getpid());
   own.config = variable->c_str();
-  own.config_size = variable->size();
   own.library_size = kept_library->size();
   own.library_id = IdOf(kept_library->c_str());
   own.loader_id = OwnLoader();
@@ -228,10 +225,7 @@ EnvironmentPlan PlanEnvironment(const ExecTarget& target, char* const* environme
   const Following& own = g_following;
   const char* preload = PreloadIn(environment);
   const size_t preload_size = preload == nullptr ? 0 : std::strlen(preload);
-  if (preload != nullptr && std::memchr(preload, '\n', preload_size) != nullptr) return {};
   plan.text_bytes = kPreload.size() + own.library_size + 1 + preload_size + 1;
-  if (preload != nullptr)
-    plan.text_bytes += own.config_size + PreloadConfig::kPreviousPreloadName.size() + preload_size + 2;
   if (plan.pointer_count * sizeof(char*) + plan.text_bytes > kMaxEnvironmentBytes) return {};
   // The files' heads and paths take more stack than a signal handler may have.
   struct Check {
@@ -259,20 +253,11 @@ void FillEnvironment(const EnvironmentPlan& plan, char* const* environment, char
     put(preload);
   }
   put(std::string_view("\0", 1));
-  char* own_config = const_cast<char*>(own.config);  // exec only reads it
-  if (preload != nullptr) {
-    own_config = text;
-    put({own.config, own.config_size});
-    put(PreloadConfig::kPreviousPreloadName);
-    put(preload);
-    put(std::string_view("\n\0", 2));
-  }
-  // The program sees its variables in the order that they had.
   char** const last = pointers + plan.pointer_count - 3;
   for (; environment != nullptr && *environment != nullptr && pointers < last; ++environment)
-    *pointers++ = Names(*environment, kPreload) ? own_preload : *environment;
-  if (preload == nullptr) *pointers++ = own_preload;
-  *pointers++ = own_config;
+    *pointers++ = *environment;
+  *pointers++ = own_preload;
+  *pointers++ = const_cast<char*>(own.config);  // exec only reads it
   *pointers = nullptr;
 }
 

@@ -71,7 +71,6 @@ std::string PreloadConfig::ToText() const {
 #include "policies/options/options.def"
   for (const auto& [name, member] : kTexts) add(name, this->*member);
   for (const auto& [name, member] : kNumbers) add(name, std::to_string(this->*member));
-  if (had_preload) text.append(kPreviousPreloadName).append(previous_preload).append("\n");
   return text;
 }
 
@@ -91,10 +90,6 @@ PreloadConfig PreloadConfig::Parse(std::string_view text) {
     for (const auto& [number_name, member] : kNumbers) {
       if (name == number_name) config.*member = ToNumber(value);
     }
-    if (name == "preload") {
-      config.had_preload = true;
-      config.previous_preload = value;
-    }
   }
   config.options = Clamped(std::move(config.options));
   return config;
@@ -106,7 +101,7 @@ ChildrenFollowed PreloadConfig::children_followed() const {
 }
 
 bool PreloadConfig::HasLineEnd() const {
-  bool has_line_end = previous_preload.find('\n') != std::string::npos;
+  bool has_line_end = false;
 #define OPTION_TEXT(name, path, ...) \
   has_line_end = has_line_end || options.path.find('\n') != std::string::npos;
 #include "policies/options/options.def"

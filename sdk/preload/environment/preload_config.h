@@ -44,14 +44,10 @@ struct PreloadConfig {
   std::string trace_patched_functions;      // of these; empty: all
   std::string trace_unpatched_functions;    // but not these
   uint32_t trace_hook_interval_us = 1'000;  // 0: no captures in hooked calls
-  bool had_preload = false;                 // whether LD_PRELOAD was set before, and to what
-  std::string previous_preload;
 
   ChildrenFollowed children_followed() const;
   // Whether some text contains one, and so cannot be passed.
   bool HasLineEnd() const;
-  // The line that says what LD_PRELOAD was before follows all others and begins so.
-  static constexpr std::string_view kPreviousPreloadName = "preload=";
   // One "name=value" a line; options only if they differ from their defaults. Names that Parse does not know
   // are skipped, numbers of options brought into their range.
   std::string ToText() const;

@@ -54,13 +54,15 @@ TEST_P(ExecFunctionTest, IsFollowed) {
 
 TEST_P(ExecFunctionTest, PassesTheEnvironmentOnAsItWas) {
   for (const Words& environment : {Words{}, Words{"LD_PRELOAD="}, Words{"LD_PRELOAD=libm.so.6"}}) {
-    const Words command = {LAGWATCH_EXEC_CHAIN, GetParam(), "/usr/bin/env"};
-    Process plain(command, environment);
-    Process watched(Watched(command), environment);
-    EXPECT_EQ(plain.Wait(), 0);
-    EXPECT_EQ(watched.Wait(), 0);
-    EXPECT_EQ(watched.Output(), plain.Output());
-    EXPECT_EQ(watched.Errors(), plain.Errors());
+    for (const Words& shown : {Words{"/usr/bin/env"}, Words{"/usr/bin/od", "-c", "/proc/self/environ"}}) {
+      const Words command = Join({LAGWATCH_EXEC_CHAIN, GetParam()}, shown);
+      Process plain(command, environment);
+      Process watched(Watched(command), environment);
+      EXPECT_EQ(plain.Wait(), 0);
+      EXPECT_EQ(watched.Wait(), 0);
+      EXPECT_EQ(watched.Output(), plain.Output());
+      EXPECT_EQ(watched.Errors(), plain.Errors());
+    }
   }
 }
 

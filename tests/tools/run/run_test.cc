@@ -270,11 +270,14 @@ TEST_F(RunTest, PassesOnExitCodeAndSignal) {
 
 TEST_F(RunTest, LeavesInputOutputEnvironmentAndSignalsAsTheyAre) {
   const std::string script =
-      "env; cat; echo oops >&2; grep -E 'Sig[PBIC]|Shd' /proc/self/status; ls /proc/self/fd; ulimit -a; pwd; "
+      "env; od -c /proc/$$/environ; cat; echo oops >&2; grep -E 'Sig[PBIC]|Shd' /proc/self/status; ls "
+      "/proc/self/fd; ulimit -a; pwd; "
       "echo $0 $*";
   const std::vector<std::string> command = {"/bin/sh", "-c", script, "zero", "one two", "--help"};
-  for (std::vector<std::string> environment :
-       {std::vector<std::string>{}, {"LD_PRELOAD="}, {"LD_PRELOAD=libm.so.6"}, {"LAGWATCH_APP=kept"}}) {
+  using Environment = std::vector<std::string>;
+  for (const Environment& environment :
+       {Environment{}, Environment{"LD_PRELOAD="}, Environment{"LD_PRELOAD=libm.so.6"},
+        Environment{"LD_PRELOAD=", "A=b"}, Environment{"LAGWATCH_APP=kept"}}) {
     Process plain(command, environment);
     Process watched(Watched(command), environment);
     for (Process* process : {&plain, &watched}) {
