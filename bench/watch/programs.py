@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-PACKAGES = ["chromium", "golang-go", "lua-socket", "lua5.4", "nginx-light", "nodejs", "openjdk-17-jdk-headless", "perl", "php-cli", "postgresql",
+PACKAGES = ["chromium", "curl", "gdb", "golang-go", "lua-socket", "lua5.4", "nginx-light", "nodejs", "openjdk-17-jdk-headless", "perl", "php-cli", "postgresql",
             "redis-server", "redis-tools", "ruby", "x11-apps", "xvfb"]
 
 PYTHON = """

@@ -11,22 +11,23 @@ object:
   freezes, found       freezes of 1.5 s of real programs (`programs`), and those of them with a report of their own
   daemon_cpu_pct_350_idle, daemon_rss_mib_350_idle  the same of lagwatchd, and its memory (what it shares with its watchers counts once), with 350
                        processes of which 150 have no loop, 100 wait in one for ever, and 100 wake up in theirs once a second
-  false, minutes       reports of programs under load that never froze, in so many minutes; saturated loops are among them, a server in Go, and
-                       programs that are stopped and continued all the time; `load` is the machine's load at the end
+  false, minutes       reports of programs under load that never froze, in so many minutes; saturated loops are among them, servers in Go, and
+                       programs that are stopped, continued and debugged all the time; 40 processes compute in every other minute: `load` is the
+                       machine's highest
 """
 import argparse
 import contextlib
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-from programs import PACKAGES, freezing
+from loads import BusyMachine, interrupt, interrupted, loads
+from programs import freezing
 
 THRESHOLD_MS = 500
 
@@ -69,6 +70,7 @@ def measure_cpu(lagwatch, work):
     return round(pct, 2)
 
 
+IDLE_USER = 12345
 IDLE = """
 import os, select, sys
 loop = select.poll()
@@ -87,9 +89,13 @@ def cpu_ticks(pid):
 def measure_daemon(bin_folder, work):
     """The processor time of lagwatchd and its watchers, in percent, and their memory in MiB."""
     commands = [["sleep", "1000"]] * 150 + [["/usr/bin/python3", "-c", IDLE, "-1"]] * 100 + [["/usr/bin/python3", "-c", IDLE, "1000"]] * 100
+    rules = f"spool_directory = '{work}/daemon'\n[[rule]]\n"
+    if os.geteuid() == 0:  # the machine's other programs are of no interest
+        commands = [["setpriv", f"--reuid={IDLE_USER}", f"--regid={IDLE_USER}", "--clear-groups", *command] for command in commands]
+        rules += f"user = '{IDLE_USER}'\n[[rule]]\nwatch = false\n"
     idle = [subprocess.Popen(command, start_new_session=True) for command in commands]
     time.sleep(20)  # they start
-    (work / "watch.toml").write_text(f"spool_directory = '{work}/daemon'\n[[rule]]\n")
+    (work / "watch.toml").write_text(rules)
     daemon = subprocess.Popen([bin_folder / "lagwatchd", "--config", work / "watch.toml", "--quiet"], stderr=sys.stderr)
     time.sleep(15)
     own = lambda: {pid: ticks for pid in [int(entry.name) for entry in pathlib.Path("/proc").glob("[0-9]*")]
@@ -176,97 +182,6 @@ def measure_found(lagwatch, work, only):
     return freezes, found, count
 
 
-SERVER = """
-import asyncio, sys, time
-async def answer(reader, writer):
-    while await reader.readline():
-        end = time.time() + 0.004
-        while time.time() < end: pass
-        writer.write(b"done\\n")
-async def ask(port):
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    while True:
-        writer.write(b"work\\n")
-        await reader.readline()
-async def run():
-    if sys.argv[1] == "server":
-        server = await asyncio.start_server(answer, "127.0.0.1", int(sys.argv[2]))
-        await server.serve_forever()
-    await asyncio.gather(*[ask(int(sys.argv[2])) for _ in range(4)])
-asyncio.run(run())
-"""
-PAGE = ("data:text/html,<canvas id=c></canvas><script>const c = document.getElementById('c').getContext('2d'); let n = 0;"
-        "function f() { c.fillRect(n++ % 300, n % 150, 3, 3); requestAnimationFrame(f) } f()</script>")
-NGINX = """
-daemon off; worker_processes 1; user root; error_log stderr; pid nginx.pid;
-events {}
-http { access_log off; server { listen 127.0.0.1:8199; location / { return 200 "well"; } } }
-"""
-
-
-GO_SERVER = """
-package main
-import ("fmt"; "net/http"; "os"; "runtime"; "time")
-func main() {
-  go func() { for range time.Tick(100 * time.Millisecond) { runtime.GC() } }()
-  http.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) { time.Sleep(2 * time.Second); fmt.Fprint(w, "late") })
-  http.HandleFunc("/busy", func(w http.ResponseWriter, r *http.Request) {
-    for end := time.Now().Add(time.Second); time.Now().Before(end); {}
-    fmt.Fprint(w, "busy")
-  })
-  http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "well") })
-  http.ListenAndServe("127.0.0.1:" + os.Args[1], nil)
-}
-"""
-BUSY_MACHINE = 40
-
-
-def loads(work):
-    """Commands of programs that are busy and never freeze, and whether each is watched."""
-    if shutil.which("go"):
-        (work / "server.go").write_text(GO_SERVER)
-        subprocess.run(["go", "build", "-o", work / "go_server", work / "server.go"], check=True, env=os.environ | {"GOCACHE": f"{work}/go"})
-    (work / "nginx.conf").write_text(NGINX)
-    (work / "chromium").mkdir(exist_ok=True)
-    python = "/usr/bin/python3"
-    every = [([work / "loop", "busy"], True),
-             ([python, "-c", SERVER, "server", "8198"], True),
-             (["redis-server", "--port", "6399", "--save", "", "--dir", work], True),
-             (["nginx", "-p", work, "-c", work / "nginx.conf"], True),
-             (["Xvfb", ":96", "-nolisten", "tcp"], True),
-             (["sh", "-c", "sleep 1; exec xeyes -display :96"], True),
-             (["sh", "-c", "sleep 1; exec xclock -update 1 -display :96"], True),
-             (["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={work}/chromium", PAGE], True),
-             (["node", "-e", "setInterval(() => { const e = Date.now() + 20; while (Date.now() < e); }, 25)"], True),
-             (["sh", "-c", f"sleep 2; exec {python} -c '{SERVER}' client 8198"], True),
-             (["sh", "-c", "sleep 1; while true; do redis-benchmark -p 6399 -n 200000 -c 20 -q >/dev/null; done"], False),
-             ([work / "go_server", "8197"], True),
-             (["sh", "-c", "while true; do sleep 1; for path in / /slow /busy; do curl -s http://127.0.0.1:8197$path; done; done >/dev/null"], False),
-             *[(["sh", "-c", "while :; do :; done"], False)] * BUSY_MACHINE,
-             (["sh", "-c", "sleep 1; while true; do curl -s http://127.0.0.1:8199/ >/dev/null; done"], False)]
-    return [(command, is_watched) for command, is_watched in every if shutil.which(str(command[0]))]
-
-
-def interrupted():
-    """Commands of programs that are stopped and continued all the time: in polls, with and without descriptors in an epoll, and in sleeps."""
-    loop = "import os, select, sys, time\nloop = select.%s()\nfor _ in range(2): loop.register(os.pipe()[0], %d)\nwhile True: loop.poll(%s)"
-    python = "/usr/bin/python3"
-    return [[python, "-c", loop % ("poll", 1, "7000")], [python, "-c", loop % ("poll", 1, "50")], [python, "-c", loop % ("epoll", 1, "7")],
-            [python, "-c", "import select, os\nends = [os.pipe()[0] for _ in range(2)]\nwhile True: select.select(ends, [], [], 3)"]]
-
-
-def interrupt(processes, until):
-    turn = 0
-    while time.monotonic() < until:
-        turn += 1
-        for process in processes:
-            process.send_signal(signal.SIGSTOP)
-        time.sleep(2 if turn % 5 == 0 else 0.05)
-        for process in processes:
-            process.send_signal(signal.SIGCONT)
-        time.sleep(3)
-
-
 def session_of(pid):
     return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[3])
 
@@ -274,7 +189,7 @@ def session_of(pid):
 def measure_false(lagwatch, work, minutes):
     running = [(subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
                                  start_new_session=True), is_watched) for command, is_watched in loads(work)]
-    stopped = [subprocess.Popen(command, start_new_session=True) for command in interrupted()]
+    stopped = [subprocess.Popen(command, cwd=work, stdin=subprocess.DEVNULL, start_new_session=True) for command in interrupted(work)]
     running += [(process, True) for process in stopped]
     time.sleep(8)  # they start
     watched = {process.pid for process, is_watched in running if is_watched}
@@ -284,8 +199,8 @@ def measure_false(lagwatch, work, minutes):
             if session_of(process.name) in watched:
                 pids.append(int(process.name))
     watcher = Watcher(lagwatch, work / "false", pids)
-    interrupt(stopped, time.monotonic() + minutes * 60)
-    load = round(os.getloadavg()[0], 1)
+    with BusyMachine() as machine:
+        interrupt(stopped, machine, time.monotonic() + minutes * 60)
     reports = watcher.reports()
     watcher.stop()
     for process, _ in running:
@@ -294,7 +209,7 @@ def measure_false(lagwatch, work, minutes):
         process.wait()
     for report in reports:
         print(f"FALSE  {report['app']} {report.get('duration_ms')} ms {' < '.join(report.get('cause') or [])}", file=sys.stderr)
-    return len(reports), len(pids), load
+    return len(reports), len(pids), round(machine.most, 1)
 
 
 def main():
