@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -27,14 +28,15 @@ class CallSafety {
   // Of process `pid`. Errors: those of LoadedLibrary::Find.
   static base::Result<CallSafety> Create(pid_t pid);
 
-  // Finds the stack that this stack pointer is in, before the thread is stopped: that takes long in a process
-  // with many mappings.
-  void NoteStack(uint64_t stack_pointer);
-  // Judges by the program counter and by the return addresses in the thread's stack. Values that earlier
-  // calls left there can make the answer false.
+  // Looks again where the stacks are, before a thread is stopped: that takes long in a process with many
+  // mappings. Create() has looked.
+  void NoteStacks();
+  bool KnowsStack(uint64_t stack_pointer) const { return StackOf(stack_pointer).range.end != 0; }
+  // Judges a stopped thread by its program counter and by the return addresses in its stack, which is all
+  // that is read of the process. Values that earlier calls left there can make the answer false.
   bool IsSafe(const ThreadRegisters& registers, StoppedIn place) const;
   bool IsInLibc(uint64_t address) const { return libc_.HoldsCode(address); }
-  // Whether the stack has room for calls. A coroutine's may have none.
+  // Whether the stack is known to have room for calls. A coroutine's may have none.
   bool HasRoom(const ThreadRegisters& registers) const;
 
  private:
@@ -42,9 +44,19 @@ class CallSafety {
     CodeRange range;
     bool is_bounded = false;  // by a guard, or it grows
   };
+  // Code as it was before the stop.
+  struct CodeCopy {
+    CodeRange range;
+    std::string bytes;
+  };
 
-  StackMapping FindMapping(uint64_t address) const;
-  StackMapping MappingOf(uint64_t stack_pointer) const;
+  explicit CallSafety(pid_t pid) : pid_(pid) {}
+  void AddOwnAllocators(const std::vector<Mapping>& mappings);
+  void NoteStacksIn(const std::vector<Mapping>& mappings);
+  void CopyCode(const CodeRange& range);
+  void FindSignalReturns();
+  StackMapping StackOf(uint64_t stack_pointer) const;
+  bool IsCopied(uint64_t address) const;
   bool IsReturnAddress(uint64_t address) const;
   bool IsInLoader(uint64_t address) const { return loader_.HoldsCode(address); }
 
@@ -54,7 +66,9 @@ class CallSafety {
   std::vector<CodeRange> unsafe_;  // functions
   std::vector<CodeRange> allocator_;
   bool has_own_allocator_ = false;
-  StackMapping noted_stack_;
+  std::vector<CodeCopy> copies_;
+  std::vector<uint64_t> signal_returns_;  // the code that signal handlers return to
+  std::vector<StackMapping> stacks_;      // and other memory, in order
 };
 
 }  // namespace lagwatch::tools

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "tools/inject/call_safety.h"
+#include "tools/inject/mappings.h"
 #include "tools/inject/process_memory.h"
 #include "tools/process_files.h"
 
@@ -39,16 +39,11 @@ constexpr const char* kAllocator[] = {"malloc", "calloc", "realloc",        "fre
                                       "_Znam",  "_ZdaPv", "aligned_alloc",  "reallocarray"};
 // Return addresses in the loader that the call of a constructor has at least.
 constexpr int kLoaderFramesOfAnOpening = 4;
-constexpr uint64_t kStackWords = 16 * 1024 / sizeof(uint64_t);
+constexpr uint64_t kStackWordBytes = sizeof(uint64_t);
+constexpr uint64_t kStackWords = 16 * 1024 / kStackWordBytes;
 constexpr size_t kInnermostWords =
     256;  // hold the frames of the allocator, which calls nothing outside of it
 constexpr uint64_t kCallRoomBytes = 64 * 1024;
-
-// The code that a signal handler returns to: a call of rt_sigreturn.
-bool IsSignalReturn(pid_t pid, uint64_t address) {
-  std::string code(kSignalReturnCode.size(), '\0');
-  return ReadMemory(pid, address, code.data(), code.size()) == code.size() && code == kSignalReturnCode;
-}
 
 // Whether the kernel's frame of a signal handler begins at `words[at]`, and was not overwritten since.
 bool IsSignalFrame(const std::vector<uint64_t>& words, size_t at) {
@@ -72,61 +67,94 @@ bool IsInOneOf(const std::vector<CodeRange>& ranges, uint64_t address) {
 }  // namespace
 
 base::Result<CallSafety> CallSafety::Create(pid_t pid) {
-  CallSafety safety;
-  safety.pid_ = pid;
-  safety.libc_ = LAGWATCH_TRY(LoadedLibrary::Find(pid, "libc.so.6"));
-  safety.loader_ = LAGWATCH_TRY(LoadedLibrary::Find(pid, "ld-linux"));
+  CallSafety safety(pid);
+  const std::vector<Mapping> mappings = ReadMappings(pid);
+  safety.libc_ = LAGWATCH_TRY(LoadedLibrary::FindIn(mappings, pid, "libc.so.6"));
+  safety.loader_ = LAGWATCH_TRY(LoadedLibrary::FindIn(mappings, pid, "ld-linux"));
   for (const char* name : kUnsafe) {
     const CodeRange range = safety.libc_.RangeOf(name);
     if (range.begin != 0) safety.unsafe_.push_back(range);
   }
   for (const char* name : kAllocator) safety.allocator_.push_back(safety.libc_.RangeOf(name));
-  // An allocator in front of the C library's takes locks in functions of any name.
-  std::error_code error;
-  const std::string program = std::filesystem::read_symlink(ProcessFolder(pid) / "exe", error).filename();
-  for (const std::string& name :
-       {program, std::string("libjemalloc"), std::string("libtcmalloc"), std::string("libmimalloc")}) {
-    const auto library = LoadedLibrary::Find(pid, name);
-    if (!library.ok() || library->AddressOf("malloc") == 0) continue;
-    safety.has_own_allocator_ = true;
-    for (const char* function : kAllocator) safety.allocator_.push_back(library->RangeOf(function));
-  }
+  for (const CodeRange& range : safety.libc_.code()) safety.CopyCode(range);
+  safety.FindSignalReturns();
+  for (const CodeRange& range : safety.loader_.code()) safety.CopyCode(range);
+  safety.AddOwnAllocators(mappings);
+  safety.NoteStacksIn(mappings);
   return safety;
 }
 
-CallSafety::StackMapping CallSafety::FindMapping(uint64_t address) const {
-  std::ifstream maps("/proc/" + std::to_string(pid_) + "/maps");
-  uint64_t guard_end = 0;
-  for (std::string line; std::getline(maps, line);) {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    char access[5] = {};
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &begin, &end, access) != 3) continue;
-    if (begin <= address && address < end)
-      return {{begin, end}, begin == guard_end || line.ends_with("[stack]")};
-    if (access[0] == '-') guard_end = end;
+// An allocator in front of the C library's takes locks in functions of any name.
+void CallSafety::AddOwnAllocators(const std::vector<Mapping>& mappings) {
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink(ProcessFolder(pid_) / "exe", error).filename();
+  for (const std::string& name :
+       {program, std::string("libjemalloc"), std::string("libtcmalloc"), std::string("libmimalloc")}) {
+    const auto library = LoadedLibrary::FindIn(mappings, pid_, name);
+    if (!library.ok() || library->AddressOf("malloc") == 0) continue;
+    has_own_allocator_ = true;
+    for (const char* function : kAllocator) {
+      const CodeRange range = library->RangeOf(function);
+      allocator_.push_back(range);
+      CopyCode(range);
+    }
   }
-  return {};
 }
 
-void CallSafety::NoteStack(uint64_t stack_pointer) { noted_stack_ = FindMapping(stack_pointer); }
+void CallSafety::NoteStacks() { NoteStacksIn(ReadMappings(pid_)); }
 
-CallSafety::StackMapping CallSafety::MappingOf(uint64_t stack_pointer) const {
-  return noted_stack_.range.Holds(stack_pointer) ? noted_stack_ : FindMapping(stack_pointer);
+void CallSafety::NoteStacksIn(const std::vector<Mapping>& mappings) {
+  stacks_.clear();
+  uint64_t guard_end = 0;
+  for (const Mapping& mapping : mappings) {
+    if (mapping.is_guard) {
+      guard_end = mapping.end;
+    } else {
+      const bool is_bounded = mapping.begin == guard_end || mapping.path == "[stack]";
+      stacks_.push_back({{mapping.begin, mapping.end}, is_bounded});
+    }
+  }
+}
+
+CallSafety::StackMapping CallSafety::StackOf(uint64_t stack_pointer) const {
+  const auto next = std::ranges::upper_bound(stacks_, stack_pointer, {},
+                                             [](const StackMapping& stack) { return stack.range.begin; });
+  if (next == stacks_.begin() || !std::prev(next)->range.Holds(stack_pointer)) return {};
+  return *std::prev(next);
+}
+
+void CallSafety::CopyCode(const CodeRange& range) {
+  constexpr uint64_t kMostBytes = 64 << 20;
+  if (range.end - range.begin > kMostBytes) return;
+  CodeCopy copy{.range = range, .bytes = std::string(range.end - range.begin, '\0')};
+  copy.bytes.resize(ReadMemory(pid_, range.begin, copy.bytes.data(), copy.bytes.size()));
+  copies_.push_back(std::move(copy));
+}
+
+void CallSafety::FindSignalReturns() {
+  for (const CodeCopy& copy : copies_) {
+    for (size_t at = copy.bytes.find(kSignalReturnCode); at != std::string::npos;
+         at = copy.bytes.find(kSignalReturnCode, at + 1))
+      signal_returns_.push_back(copy.range.begin + at);
+  }
+}
+
+bool CallSafety::IsCopied(uint64_t address) const {
+  return std::ranges::any_of(copies_, [&](const CodeCopy& copy) { return copy.range.Holds(address); });
 }
 
 // Follows a call instruction.
 bool CallSafety::IsReturnAddress(uint64_t address) const {
 #if defined(__x86_64__)
   constexpr size_t kLongestCall = 7;
-  unsigned char before[kLongestCall];
-  if (ReadMemory(pid_, address - kLongestCall, before, sizeof before) != sizeof before) return false;
-  constexpr unsigned char kNearCall = 0xE8;
-  constexpr unsigned char kIndirectCall = 0xFF;
-  if (before[kLongestCall - 5] == kNearCall) return true;
-  for (const size_t length : {2, 3, 4, 6, 7}) {
-    const unsigned char operand = before[kLongestCall - length + 1];
-    if (before[kLongestCall - length] == kIndirectCall && (operand & 0x38) == 0x10) return true;
+  constexpr char kNearCall = '\xE8';
+  constexpr char kIndirectCall = '\xFF';
+  for (const CodeCopy& copy : copies_) {
+    if (address < copy.range.begin + kLongestCall || address > copy.range.begin + copy.bytes.size()) continue;
+    const char* end = &copy.bytes[address - copy.range.begin];
+    if (end[-5] == kNearCall) return true;
+    for (const int length : {2, 3, 4, 6, 7})
+      if (end[-length] == kIndirectCall && (end[1 - length] & 0x38) == 0x10) return true;
   }
   return false;
 #else
@@ -140,16 +168,17 @@ bool CallSafety::IsSafe(const ThreadRegisters& registers, StoppedIn place) const
   // The C library's own code may be about to take or release a lock at any instruction.
   if (place == StoppedIn::kRunning && (libc_.HoldsCode(at) || has_own_allocator_)) return false;
   const uint64_t top = StackPointerOf(registers);
-  const StackMapping stack = MappingOf(top);
-  std::vector<uint64_t> words(std::min<uint64_t>(kStackWords, (stack.range.end - top) / sizeof(uint64_t)));
-  words.resize(ReadMemory(pid_, top, words.data(), words.size() * sizeof(uint64_t)) / sizeof(uint64_t));
+  const uint64_t end = StackOf(top).range.end;
+  std::vector<uint64_t> words(end == 0 ? kStackWords : std::min(kStackWords, (end - top) / kStackWordBytes));
+  words.resize(ReadMemory(pid_, top, words.data(), words.size() * kStackWordBytes) / kStackWordBytes);
   if (words.empty()) return false;
   int loader_frames = 0;
   for (size_t i = 0; i < words.size(); ++i) {
     const uint64_t word = words[i];
-    if (libc_.HoldsCode(word) && IsSignalReturn(pid_, word) && IsSignalFrame(words, i)) return false;
+    if (std::ranges::find(signal_returns_, word) != signal_returns_.end() && IsSignalFrame(words, i))
+      return false;
     // A constructor that waits keeps the loader's lock, which its own thread may take again.
-    if (place == StoppedIn::kWait) continue;
+    if (place == StoppedIn::kWait || !IsCopied(word)) continue;
     if (IsInLoader(word) && IsReturnAddress(word)) {
       if (++loader_frames >= kLoaderFramesOfAnOpening) return false;
       if (place == StoppedIn::kFutex && i < kInnermostWords) return false;
@@ -164,7 +193,7 @@ bool CallSafety::IsSafe(const ThreadRegisters& registers, StoppedIn place) const
 
 bool CallSafety::HasRoom(const ThreadRegisters& registers) const {
   const uint64_t top = StackPointerOf(registers);
-  const StackMapping stack = MappingOf(top);
+  const StackMapping stack = StackOf(top);
   return stack.is_bounded && top - stack.range.begin >= kCallRoomBytes;
 }
 

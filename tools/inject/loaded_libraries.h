@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "tools/inject/mappings.h"
 
 namespace lagwatch::tools {
 
@@ -33,6 +34,9 @@ class LoadedLibrary {
   // file cannot be read.
   static base::Result<LoadedLibrary> Find(pid_t pid, std::string_view name_start,
                                           const std::string& original = "");
+  // The same, by the process's mappings.
+  static base::Result<LoadedLibrary> FindIn(const std::vector<Mapping>& mappings, pid_t pid,
+                                            std::string_view name_start, const std::string& original = "");
 
   // 0 if it has no such function. Functions that choose their code when they are loaded are not found.
   uint64_t AddressOf(std::string_view function) const { return RangeOf(function).begin; }

@@ -5,10 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 
 #include "base/owned_fd.h"
 #include "base/process/regular_file.h"
@@ -47,39 +44,35 @@ bool BeginsLike(pid_t pid, uint64_t address, const std::string& path) {
          TableIn<std::string>(file, 0, kPageBytes) == mapped;
 }
 
+std::string_view FileNameOf(const std::string& path) {
+  return std::string_view(path).substr(path.rfind('/') + 1);
+}
+
 }  // namespace
 
 bool HasLoaded(pid_t pid, std::string_view name_start) {
-  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
-  const std::string wanted = "/" + std::string(name_start);
-  for (std::string line; std::getline(maps, line);) {
-    const size_t slash = line.rfind('/');
-    if (slash != std::string::npos && line.compare(slash, wanted.size(), wanted) == 0) return true;
-  }
-  return false;
+  return std::ranges::any_of(ReadMappings(pid), [&](const Mapping& mapping) {
+    return mapping.path.starts_with('/') && FileNameOf(mapping.path).starts_with(name_start);
+  });
 }
 
 base::Result<LoadedLibrary> LoadedLibrary::Find(pid_t pid, std::string_view name_start,
                                                 const std::string& original) {
-  const std::string process = "/proc/" + std::to_string(pid);
-  std::ifstream maps(process + "/maps");
+  return FindIn(ReadMappings(pid), pid, name_start, original);
+}
+
+base::Result<LoadedLibrary> LoadedLibrary::FindIn(const std::vector<Mapping>& mappings, pid_t pid,
+                                                  std::string_view name_start, const std::string& original) {
   LoadedLibrary library;
-  for (std::string line; std::getline(maps, line);) {
-    const size_t slash = line.find('/');
-    if (slash == std::string::npos) continue;
-    const std::string path = line.substr(slash);
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    uint64_t offset = 0;
-    char access[5] = {};
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64, &begin, &end, access, &offset) != 4)
-      continue;
+  for (const Mapping& mapping : mappings) {
+    if (!mapping.path.starts_with('/')) continue;
     if (library.path_.empty()) {
-      if (offset != 0 || !path.substr(path.rfind('/') + 1).starts_with(name_start)) continue;
-      library.path_ = path;
-      library.base_ = begin;
+      if (mapping.offset != 0 || !FileNameOf(mapping.path).starts_with(name_start)) continue;
+      library.path_ = mapping.path;
+      library.base_ = mapping.begin;
     }
-    if (path == library.path_ && access[2] == 'x') library.code_.push_back({begin, end});
+    if (mapping.path == library.path_ && mapping.is_code)
+      library.code_.push_back({mapping.begin, mapping.end});
   }
   if (library.path_.empty())
     return base::Status(base::StatusCode::kNotFound, "it has not loaded " + std::string(name_start));
@@ -88,6 +81,7 @@ base::Result<LoadedLibrary> LoadedLibrary::Find(pid_t pid, std::string_view name
       return base::Status(base::StatusCode::kInvalid, "it has loaded another version of " + original);
     return library;
   }
+  const std::string process = "/proc/" + std::to_string(pid);
   if (!library.ReadSymbols(process + "/root" + library.path_) && !library.ReadSymbols(library.path_))
     return base::Status(base::StatusCode::kInvalid, "the symbols of " + library.path_ + " cannot be read");
   return library;

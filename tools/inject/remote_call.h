@@ -75,6 +75,7 @@ class RemoteCaller {
   bool is_lost_ = false;   // a call did not return: nothing more is called
   ThreadState before_;
   std::unique_ptr<ScopedPriority> priority_;  // while it is stopped
+  std::unique_ptr<CallSafety> safety_;        // kept, since to give back its memory takes long
 };
 
 }  // namespace lagwatch::tools

@@ -63,22 +63,27 @@ base::Status CallFailed(pid_t pid, const std::string& how) {
 base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::Stop(const AddressSpace& space) {
   const pid_t pid = space.pid();
   // Without it, only waits for events outside of the process are known to be safe.
-  auto safety = CallSafety::Create(pid);
-  CallSafety* judge = safety.ok() ? &*safety : nullptr;
+  std::unique_ptr<CallSafety> safety;
+  if (auto created = CallSafety::Create(pid); created.ok())
+    safety = std::make_unique<CallSafety>(std::move(*created));
   const int64_t deadline_ns = MonoNow() + kFindThreadNs;
   if (kill(pid, 0) != 0 && errno == ESRCH)
     return base::Status(base::StatusCode::kNotFound, "no such process: " + std::to_string(pid));
   int rounds = 0;
   do {
     const auto threads = ThreadsOf(pid);
+    // A thread that runs does not show its stack before it is stopped.
+    if (safety != nullptr && rounds > 0 && rounds % kRoundsForWaits == 0) safety->NoteStacks();
     for (const StoppedIn wanted : {StoppedIn::kWait, StoppedIn::kFutex, StoppedIn::kRunning}) {
       // Most programs soon wait: a running thread is only stopped if none does.
-      if (wanted != StoppedIn::kWait && (judge == nullptr || rounds < kRoundsForWaits)) break;
+      if (wanted != StoppedIn::kWait && (safety == nullptr || rounds < kRoundsForWaits)) break;
       for (const pid_t tid : threads) {
         const ThreadSyscall syscall = ReadSyscall(pid, tid);
         if (PlaceOf(syscall.number) != wanted) continue;
-        if (judge != nullptr && syscall.stack_pointer != 0) judge->NoteStack(syscall.stack_pointer);
-        auto caller = TryStop(space, tid, judge);
+        if (safety != nullptr && syscall.stack_pointer != 0 && !safety->KnowsStack(syscall.stack_pointer))
+          safety->NoteStacks();
+        auto caller = TryStop(space, tid, safety.get());
+        if (caller.ok() && *caller != nullptr) (*caller)->safety_ = std::move(safety);
         if (!caller.ok() || *caller != nullptr) return caller;
       }
     }

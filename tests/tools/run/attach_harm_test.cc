@@ -72,6 +72,17 @@ TEST_F(AttachHarmTest, ProgramsThatStartOthersAtAnyMomentLive) {
   }
 }
 
+// That takes long in a program with many mappings. One that computes shows its stack only when it is stopped.
+TEST_F(AttachHarmTest, LooksForNoStackWhileAThreadIsStopped) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "spin"});
+  ASSERT_TRUE(IsReady(program));
+  const std::string stops = directory_ / "stops";
+  Process attach(SpiedAttach(program, "PTRACE_SPY=" + stops));
+  ASSERT_EQ(attach.Wait(), 0) << attach.Errors();
+  EXPECT_THAT(Contents(stops), ::testing::EndsWith("other\n"));
+  EXPECT_THAT(Contents(stops), ::testing::Not(HasSubstr("mappings")));
+}
+
 // The kernel would make an interrupted wait again with the whole of its time.
 TEST_F(AttachHarmTest, WaitsEndWhenTheyWouldHaveEnded) {
 #ifndef __x86_64__
