@@ -64,8 +64,9 @@ class RemoteCaller {
   void Detach();
 
   const AddressSpace* space_;
-  pid_t tid_;  // 0: it goes on
-  int64_t stopped_ns_ = 0;
+  pid_t tid_;               // 0: it goes on
+  int64_t stopped_ns_ = 0;  // asked to stop
+  int64_t seen_ns_ = 0;     // seen to have stopped
   int64_t stop_ns_ = 0;
   int64_t queued_ns_ = 0;
   uint64_t stack_pointer_ = 0;  // below all that is in use
@@ -74,8 +75,8 @@ class RemoteCaller {
   bool has_room_ = false;  // for calls, on the thread's own stack
   bool is_lost_ = false;   // a call did not return: nothing more is called
   ThreadState before_;
-  std::unique_ptr<ScopedPriority> priority_;  // while it is stopped
   std::unique_ptr<CallSafety> safety_;        // kept, since to give back its memory takes long
+  std::unique_ptr<ScopedPriority> priority_;  // while it is stopped
 };
 
 }  // namespace lagwatch::tools

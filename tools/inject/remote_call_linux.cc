@@ -116,6 +116,7 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(const AddressS
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   int status = 0;
   const Stopping stop = AwaitStop(tid, kStopNs, &status);
+  caller->seen_ns_ = MonoNow();
   if (stop == Stopping::kStopped && caller->TakeState(status, safety, wait)) return caller;
   caller->tid_ = 0;
   if (stop == Stopping::kEnded) return std::unique_ptr<RemoteCaller>();
@@ -183,9 +184,9 @@ bool RemoteCaller::ContinueWithCall(const RemoteFunction& function, uint64_t sig
 void RemoteCaller::Detach() {
   Release(tid_);
   const int64_t continued_ns = MonoNow();
-  const int64_t queued_ns = QueuedNs(space_->pid(), tid_) - queued_ns_;
-  stop_ns_ = std::max<int64_t>(continued_ns - stopped_ns_ - queued_ns, 0);
-  queued_ns_ = queued_ns;
+  // A thread that runs may have waited for a processor already when it was asked to stop.
+  queued_ns_ = std::min(QueuedNs(space_->pid(), tid_) - queued_ns_, seen_ns_ - stopped_ns_);
+  stop_ns_ = continued_ns - stopped_ns_ - queued_ns_;
   tid_ = 0;
   priority_.reset();
 }
