@@ -2,8 +2,10 @@
 #include <elf.h>
 #include <sched.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cinttypes>
 #include <cstdio>
@@ -20,6 +22,28 @@ namespace lagwatch::tools {
 namespace {
 
 constexpr size_t kMostVectorBytes = 64 * 1024;
+constexpr uint64_t kShortTurnNs = 100'000;  // the shortest that there are
+
+// The kernel's sched_attr, which not all C libraries have.
+struct Scheduling {
+  uint32_t size = sizeof(Scheduling);
+  uint32_t policy = 0;
+  uint64_t flags = 0;
+  int32_t nice = 0;
+  uint32_t priority = 0;
+  uint64_t turn_ns = 0;
+  uint64_t deadline_ns = 0;
+  uint64_t period_ns = 0;
+};
+
+// Of the calling thread; 0: as long as usual. Older kernels leave them as they are.
+void SetTurns(uint64_t turn_ns) {
+  Scheduling own;
+  if (syscall(SYS_sched_getattr, 0, &own, sizeof own, 0) != 0 || own.policy != SCHED_OTHER) return;
+  own.size = sizeof own;
+  own.turn_ns = turn_ns;
+  syscall(SYS_sched_setattr, 0, &own, 0);
+}
 
 // Those that the process has handlers for.
 uint64_t CaughtSignalsOf(pid_t pid) { return std::strtoull(StatusField(pid, "SigCgt").c_str(), nullptr, 16); }
@@ -129,13 +153,19 @@ ScopedSignalBlock::~ScopedSignalBlock() { pthread_sigmask(SIG_SETMASK, &before_,
 ScopedPriority::ScopedPriority() {
   const sched_param first{.sched_priority = 1};
   is_raised_ = sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO, &first) == 0;
+  if (is_raised_) return;
   constexpr timespec kRest{.tv_sec = 0, .tv_nsec = 4 * base::kNsPerMs};
-  if (!is_raised_) nanosleep(&kRest, nullptr);
+  SetTurns(kShortTurnNs);
+  nanosleep(&kRest, nullptr);
 }
 
 ScopedPriority::~ScopedPriority() {
   const sched_param standard{.sched_priority = 0};
-  if (is_raised_) sched_setscheduler(0, SCHED_OTHER, &standard);
+  if (is_raised_) {
+    sched_setscheduler(0, SCHED_OTHER, &standard);
+  } else {
+    SetTurns(0);
+  }
 }
 
 }  // namespace lagwatch::tools
