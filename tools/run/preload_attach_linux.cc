@@ -192,19 +192,17 @@ base::Status CheckTarget(pid_t pid) {
   return {};
 }
 
-// Locks the process, if the library can be loaded into it: another command's stop is not to be taken for a
-// debugger's.
-base::Result<base::OwnedFd> TakeTarget(pid_t pid) {
+// Locks the process: another command's stop is not to be taken for a debugger's.
+base::Result<base::OwnedFd> LockTarget(pid_t pid) {
   if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;
-  auto lock = LAGWATCH_TRY(LockProcess(pid));
-  if (base::Status status = CheckTarget(pid); !status.ok()) return status;
-  return lock;
+  return LockProcess(pid);
 }
 
-// Acts on the process's program; once more if that is replaced by another one meanwhile (exec).
+// Acts on the process's program, if the library can be loaded into it; once more if that is replaced by
+// another one meanwhile (exec).
 template <typename Act>
 base::Result<Attached> ActOnProgram(pid_t pid, const Act& act) {
-  const auto lock = LAGWATCH_TRY(TakeTarget(pid));
+  const auto lock = LAGWATCH_TRY(LockTarget(pid));
   constexpr int kTries = 5;
   for (int i = 0; i < kTries; ++i) {
     const auto space = LAGWATCH_TRY(AddressSpace::Open(pid));
@@ -244,7 +242,10 @@ base::Result<Attached> CallWithConfig(pid_t pid, const sdk::PreloadConfig& confi
 
 }  // namespace
 
-base::Status CheckCanAttach(pid_t pid) { return TakeTarget(pid).status(); }
+base::Status CheckCanAttach(pid_t pid) {
+  const auto lock = LockTarget(pid);
+  return lock.ok() ? CheckTarget(pid) : lock.status();
+}
 
 base::Result<Attached> AttachPreload(pid_t pid, const sdk::PreloadConfig& config) {
   return CallWithConfig(pid, config, "lagwatch_attach");
