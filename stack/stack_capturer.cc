@@ -13,6 +13,8 @@ void StackCapturer::FinishCapture(int tid, Stack* stack) {
   unwound_ = nullptr;
   if (stack->frame_count != 0) {
     no_stack_reason_ = NoStackReason::kNone;
+  } else if (code_->modules().module_count() == 0 && no_stack_reason_ != NoStackReason::kGone) {
+    no_stack_reason_ = NoStackReason::kNoProc;  // the other reasons are guesses then
   } else if (no_stack_reason_ == NoStackReason::kNone) {
     no_stack_reason_ = NoStackReason::kUnsteady;
   }

@@ -29,6 +29,8 @@ enum class NoStackReason : uint8_t {
   kUnsteady,          // it went on between running and sleeping
   kUnreadable,        // its memory could not be read
   kLockedMemory,      // the program was changing its address space, and the watchdog had to wait for that
+  kNoProc,            // the memory map could not be read: /proc is missing
+  kLate,              // the dispatch was over before the watchdog got a processor
 };
 
 // As in reports.
@@ -56,6 +58,10 @@ constexpr const char* NameOf(NoStackReason reason) {
       return "memory_unreadable";
     case NoStackReason::kLockedMemory:
       return "address_space_locked";
+    case NoStackReason::kNoProc:
+      return "no_proc";
+    case NoStackReason::kLate:
+      return "watchdog_late";
   }
   return "";
 }
