@@ -56,8 +56,8 @@ void HangReporter::ReportCheck(WatchedSpan* span, const WatchedLoop& loop,
   const HangLevel level_before = watch.level();
   if (!was_hanging) tools.counters->hangs.Add();
   const SpanWatch::Outcome outcome = watch.Check(HashOf(expensive), now_ns, *tools.options);
-  bool is_kept =
-      outcome == SpanWatch::Outcome::kReport && Report(span, loop, samples, expensive, now_ns, tools);
+  bool is_kept = outcome == SpanWatch::Outcome::kReport &&
+                 Report(span, loop, samples, expensive, now_ns, nullptr, tools);
   if (outcome == SpanWatch::Outcome::kUnchanged) tools.counters->unchanged_checks.Add();
   if (outcome == SpanWatch::Outcome::kOverLimit) tools.counters->reports_over_hang_limit.Add();
   HangListener* listener = tools.options->listener;
@@ -69,12 +69,12 @@ void HangReporter::ReportCheck(WatchedSpan* span, const WatchedLoop& loop,
 
 void HangReporter::ReportEnded(WatchedSpan* span, const WatchedLoop& loop,
                                std::span<const LoopSample* const> samples, int64_t duration_ns,
-                               const WatchTools& tools) {
+                               const policies::Verdict* verdict, const WatchTools& tools) {
   const stack::Stack& expensive = PickExpensiveSample(samples, tools.options->expensive_stack_rule).stack;
   const int64_t end_ns = span->watch.begin_ns() + duration_ns;
   tools.counters->hangs.Add();
   span->watch.Check(HashOf(expensive), end_ns, *tools.options);
-  Report(span, loop, samples, expensive, end_ns, tools);
+  Report(span, loop, samples, expensive, end_ns, verdict, tools);
   if (HangListener* listener = tools.options->listener) listener->OnHangBegin(Notice(*span, duration_ns));
 }
 
@@ -115,7 +115,7 @@ HangNotice HangReporter::Notice(const WatchedSpan& span, int64_t elapsed_ns) con
 
 bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
                           std::span<const LoopSample* const> samples, const stack::Stack& expensive,
-                          int64_t now_ns, const WatchTools& tools) {
+                          int64_t now_ns, const policies::Verdict* verdict, const WatchTools& tools) {
   SpanWatch& watch = span->watch;
   int32_t tid = loop.tid.load();
   int64_t wall_ms = tools.clock->WallMs();
@@ -147,7 +147,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.threads_dropped = tools.threads->dropped_count();
   event.waits = tools.waits->waits();
   event.wait_outcome = tools.waits->outcome();
-  event.verdict = time_->Judge(*span, loop, event.wait_outcome);
+  event.verdict = verdict != nullptr ? *verdict : time_->Judge(*span, loop, event.wait_outcome);
   FactList facts;
   if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
   span->source->AddFacts(loop, &facts);
@@ -160,6 +160,8 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   AddAwaitedFacts(awaited, &facts);
   if (watch.discounted().blocked_ns != 0)
     facts.Add("watchdog_blocked_ms", watch.discounted().blocked_ns / base::kNsPerMs);
+  if (watch.discounted().late_ns != 0)
+    facts.Add("watchdog_late_ms", watch.discounted().late_ns / base::kNsPerMs);
   facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());
   AddThreadFacts(tid, tools, &facts);
   AddProcessFacts(tools, &facts);

@@ -23,9 +23,10 @@ class HangReporter {
   // an earlier one. `samples` are those since the window opened, at least one.
   void ReportCheck(WatchedSpan* span, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
                    int64_t now_ns, const WatchTools& tools);
-  // Reports a hang that is over and of which no check was reported.
+  // Reports a hang that is over and of which no check was reported. Null as `verdict`: that of its account,
+  // which was opened with its first window.
   void ReportEnded(WatchedSpan* span, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
-                   int64_t duration_ns, const WatchTools& tools);
+                   int64_t duration_ns, const policies::Verdict* verdict, const WatchTools& tools);
   // Reports the end of a hang, by each of its reports.
   void ReportEnd(const WatchedSpan& span, int64_t duration_ns, const WatchTools& tools) const;
   // Counts a span that is over and no hang, if it would have been one.
@@ -34,7 +35,8 @@ class HangReporter {
  private:
   // Returns false when the report was lost.
   bool Report(WatchedSpan* span, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
-              const stack::Stack& expensive, int64_t now_ns, const WatchTools& tools);
+              const stack::Stack& expensive, int64_t now_ns, const policies::Verdict* verdict,
+              const WatchTools& tools);
   HangNotice Notice(const WatchedSpan& span, int64_t elapsed_ns) const;
 
   const LoopThread* thread_;

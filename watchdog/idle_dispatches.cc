@@ -59,7 +59,7 @@ bool LoopWatch::TryReportUnproven(WatchedSpan* span, const WatchedLoop& loop, co
   SampleList samples;
   for (uint64_t i = oldest; i < unproven_samples_; ++i) samples.Add(&ring_.At(i, tools));
   if (samples.empty()) samples.Add(&ring_.At(unproven_samples_ - 1, tools));
-  reporter_.ReportEnded(span, loop, samples.all(), duration_ns, tools);
+  reporter_.ReportEnded(span, loop, samples.all(), duration_ns, nullptr, tools);
   return true;
 }
 

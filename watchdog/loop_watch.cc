@@ -147,7 +147,9 @@ void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
 }
 
 void LoopWatch::CollectUsage(const WatchedLoop& loop, const WatchTools& tools) {
-  if (generation_ != 0) usage_.Collect(loop, found_since_look_.stopped_ns, last_look_ns_, tools);
+  if (generation_ == 0) return;
+  usage_.Collect(loop, found_since_look_.stopped_ns, last_look_ns_, tools);
+  ReportUnseen(loop, tools);
 }
 
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
@@ -187,6 +189,8 @@ int64_t LoopWatch::Follow(WatchedSpan* watched, const WatchedLoop& loop, int64_t
     span.begin_ns = std::min(span.begin_ns + found_since_look_.stopped_ns, now_ns);
   if (watch.number() != 0 && watch.number() != span.number) Finish(watched, loop, tools);
   if (span.thresholds.threshold_ns == 0) return kNever;
+  if (watched == &spans_.dispatch && span.number != 0 && span.number != followed_[0])
+    followed_ = {span.number, followed_[0]};
   int64_t next_read_ns = span.read_again_within_ns == kNever ? kNever : now_ns + span.read_again_within_ns;
   const policies::CheckSchedule schedule{span.thresholds.threshold_ns, options.sample_interval_ns,
                                          options.ring_size};
@@ -286,18 +290,6 @@ void LoopWatch::Finish(WatchedSpan* span, const WatchedLoop& loop, const WatchTo
   }
   span->counted_ns = 0;
   watch.End();
-}
-
-bool LoopWatch::TryReportLate(WatchedSpan* span, const WatchedLoop& loop, const WatchTools& tools) {
-  const SpanWatch& watch = span->watch;
-  if (watch.discounted().blocked_ns == 0) return false;
-  const int64_t now_ns = tools.NowNs();
-  const int64_t duration_ns = span->MeasuredNs(loop, tools.span_tools()) - watch.discounted().stopped_ns;
-  if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
-  const LoopSample* sample = ring_.AddWithoutStack(now_ns, tools);
-  if (sample == nullptr) return false;
-  reporter_.ReportEnded(span, loop, {&sample, 1}, duration_ns, tools);
-  return true;
 }
 
 }  // namespace lagwatch::watchdog

@@ -9,6 +9,7 @@
 //                 └──each look──▶ UsageCollector ──▶ UsagePeriod
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <utility>
 
@@ -86,9 +87,13 @@ class LoopWatch {
                   const WatchTools& tools);
   void Check(WatchedSpan* span, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void Finish(WatchedSpan* span, const WatchedLoop& loop, const WatchTools& tools);
-  // Reports a hang that was over before the watchdog could look at it, because it was kept waiting for the
-  // address space that the hang's thread was changing. False when it was not kept from anything.
+  // Reports a hang that was over before the watchdog could look at it, because it got no processor, or was
+  // kept waiting for the address space that the hang's thread was changing. False when it was not kept from
+  // anything.
   bool TryReportLate(WatchedSpan* span, const WatchedLoop& loop, const WatchTools& tools);
+  // Likewise, the dispatches that the last CollectUsage() has found and no look.
+  void ReportUnseen(const WatchedLoop& loop, const WatchTools& tools);
+  bool TryReportUnseen(const LongDispatch& dispatch, const WatchedLoop& loop, const WatchTools& tools);
   void ReleaseUnused(const WatchedLoop& loop, const WatchTools& tools);
 
   // Whether a dispatch that was inferred from the thread's waits is spent idle, as far as a look shows.
@@ -125,7 +130,8 @@ class LoopWatch {
   bool has_returned_ = true;       // a finished dispatch has ended by its thread's next wait
   uint64_t unproven_samples_ = 0;  // taken before the last answer kUnproven
 
-  bool is_window_open_ = false;  // of anything
+  std::array<uint64_t, 2> followed_{};  // the last dispatches that looks have found
+  bool is_window_open_ = false;         // of anything
   int64_t next_whole_look_ns_ = 0;
   Thresholds last_thresholds_;
   int64_t tracer_read_ns_ = 0;

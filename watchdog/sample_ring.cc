@@ -49,12 +49,13 @@ void SampleRing::Collect(const WatchedLoop& loop, const WatchTools& tools) {
   ++count_;
 }
 
-const LoopSample* SampleRing::AddWithoutStack(int64_t now_ns, const WatchTools& tools) {
+const LoopSample* SampleRing::AddWithoutStack(stack::NoStackReason reason, const policies::ThreadUse& use,
+                                              int64_t now_ns, const WatchTools& tools) {
   LoopSample* sample = Next(now_ns, tools);
   if (sample == nullptr) return nullptr;
   sample->stack.Clear();
-  sample->no_stack_reason = stack::NoStackReason::kLockedMemory;
-  sample->use = time_->AddNow();
+  sample->no_stack_reason = reason;
+  sample->use = use;
   ++count_;
   return sample;
 }

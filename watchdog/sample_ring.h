@@ -55,8 +55,9 @@ class SampleRing {
   void Take(const WatchedLoop& loop, int64_t now_ns, bool is_needed_now, const WatchTools& tools);
   // Adds the outstanding sample, if there is one and a span of it still goes on.
   void Collect(const WatchedLoop& loop, const WatchTools& tools);
-  // Adds a sample without a stack, of a thread whose memory was locked. Null when there is no memory.
-  const LoopSample* AddWithoutStack(int64_t now_ns, const WatchTools& tools);
+  // Adds a sample without a stack, for that reason, with the thread's `use`. Null when there is no memory.
+  const LoopSample* AddWithoutStack(stack::NoStackReason reason, const policies::ThreadUse& use,
+                                    int64_t now_ns, const WatchTools& tools);
 
   // The place of sample `number`, which is one of the last `ring_size`, or the next.
   LoopSample& At(uint64_t number, const WatchTools& tools) const {

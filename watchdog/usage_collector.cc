@@ -52,6 +52,7 @@ bool UsageReader::ReadNote(const LoopProbe& probe, DispatchHistory::Dispatch* no
 
 void UsageCollector::Collect(const WatchedLoop& loop, int64_t stopped_ns, int64_t last_look_ns,
                              const WatchTools& tools) {
+  long_count_ = 0;
   if (tools.usage == nullptr) return;
   const int64_t now_ns = tools.NowNs();
   if (stopped_ns != 0) last_stop_ = {last_look_ns, now_ns, stopped_ns};
@@ -95,7 +96,7 @@ void UsageCollector::ReadNotes(const WatchedLoop& loop, int64_t now_ns, const Wa
 }
 
 void UsageCollector::ReportNote(const DispatchHistory::Dispatch& note, const WatchedLoop& loop,
-                                int64_t now_ns, const WatchTools& tools) const {
+                                int64_t now_ns, const WatchTools& tools) {
   const WatchOptions& options = *tools.options;
   const uint64_t end_ticks = note.begin_ticks + note.duration_ticks;
   const uint64_t now_ticks = base::ReadTicks();
@@ -108,6 +109,7 @@ void UsageCollector::ReportNote(const DispatchHistory::Dispatch& note, const Wat
     tools.usage->AddSlow(thread_->loop_name, note.tag, duration_ns);
     ReportSlow(note, loop, end_ns, duration_ns, tools);
   }
+  if (threshold_ns != 0 && duration_ns >= threshold_ns) KeepLong({note, end_ns, duration_ns}, tools);
   bool is_sensitive = options.sensitive_ns != 0 && duration_ns > options.sensitive_ns;
   if (!is_sensitive || options.listener == nullptr || !options.listener->WantsSensitive()) return;
   options.listener->OnSensitive({.loop_name = thread_->loop_name,
@@ -117,6 +119,15 @@ void UsageCollector::ReportNote(const DispatchHistory::Dispatch& note, const Wat
                                  .level = HangLevel::kHang,
                                  .threshold_ns = options.sensitive_ns,
                                  .elapsed_ns = duration_ns});
+}
+
+void UsageCollector::KeepLong(const LongDispatch& dispatch, const WatchTools& tools) {
+  if (long_count_ == long_.size()) {
+    tools.counters->hangs_ended_first.Add();
+    std::shift_left(long_.begin(), long_.end(), 1);
+    --long_count_;
+  }
+  long_[long_count_++] = dispatch;
 }
 
 void UsageCollector::ReportSlow(const DispatchHistory::Dispatch& note, const WatchedLoop& loop,

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "policies/usage.h"
 #include "watchdog/loops/dispatch_history.h"
@@ -34,6 +35,13 @@ class UsageReader {
   uint64_t notes_read_ = 0;
 };
 
+// A dispatch that is over and was as long as a hang, as its own thread has noted it.
+struct LongDispatch {
+  DispatchHistory::Dispatch note;
+  int64_t end_ns;
+  int64_t duration_ns;  // less the time in which the process was stopped
+};
+
 // Context: watchdog; not thread-safe.
 class UsageCollector {
  public:
@@ -49,6 +57,8 @@ class UsageCollector {
   // Adds the usage since the last call, and reports slow dispatches. The last look was at
   // `last_look_ns`; the process was stopped for `stopped_ns` since then.
   void Collect(const WatchedLoop& loop, int64_t stopped_ns, int64_t last_look_ns, const WatchTools& tools);
+  // The newest ones that the last Collect() found, oldest first: the loop was followed in most of them.
+  std::span<const LongDispatch> long_dispatches() const { return {long_.data(), long_count_}; }
   // Brings the usage up to the duration of a hang.
   void CountHang(WatchedSpan* span, int64_t duration_ns, const WatchTools& tools) const;
   // Whether the application was in the background at the last Collect().
@@ -59,7 +69,8 @@ class UsageCollector {
  private:
   void ReadNotes(const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools);
   void ReportNote(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t now_ns,
-                  const WatchTools& tools) const;
+                  const WatchTools& tools);
+  void KeepLong(const LongDispatch& dispatch, const WatchTools& tools);
   void ReportSlow(const DispatchHistory::Dispatch& note, const WatchedLoop& loop, int64_t end_ns,
                   int64_t duration_ns, const WatchTools& tools) const;
 
@@ -67,6 +78,8 @@ class UsageCollector {
   UsageReader reader_;
   int64_t last_ns_ = 0;  // earlier usage is collected; 0: nothing is
   bool was_background_ = false;
+  std::array<LongDispatch, 4> long_{};
+  size_t long_count_ = 0;
   // The last stop of the process, somewhere between two looks.
   struct {
     int64_t from_ns = 0;

@@ -187,6 +187,7 @@ void Watchdog::RunRounds() {
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
   suppressed_told_ = CountSuppressed();
   BeginUsagePeriod();
+  DiscountForeignTime(0);  // a first reading, with which the next ones are compared
   while (!stopping_.load()) {
     Sleep(next_ns);
     RunTaskIfAsked();
@@ -232,10 +233,14 @@ void Watchdog::Sleep(int64_t next_ns) {
   if (cpu_ != nullptr) quiet_until_ns = std::min(quiet_until_ns, cpu_->NextLookNs());
   WokenProbes& woken = registry_->woken_probes();
   const int64_t until_ns = is_for_good ? quiet_until_ns : next_ns;
+  const int64_t begin_ns = clock.MonoNs();
   woken.SetNextLook(until_ns);
   if (woken.is_empty()) registry_->watchdog_sleeper().SleepUntil(until_ns);
+  const int64_t woken_ns = woken.woken_ns();
   woken.SetNextLook(0);
   ActivateWoken();
+  // It did not want to sleep on: between the wake and now there was no processor for it, or it was stopped.
+  if (woken_ns != 0) return DiscountForeignTime(std::max<int64_t>(woken_ns - begin_ns, 0));
   DiscountForeignTime(is_for_good ? kAnyWait : wait_ns);
 }
 

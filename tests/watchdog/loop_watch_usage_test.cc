@@ -2,7 +2,9 @@
 // The usage that the watch of a loop counts.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/watchdog/loop_watch_testing.h"
@@ -132,6 +134,115 @@ TEST_F(LoopWatchUsageTest, ReportsAHangThatEndedWhileItWasKeptWaiting) {
   EXPECT_EQ(counters_.hangs_ended_first.value(), 0u);
   Look();
   EXPECT_EQ(sink_.hangs().size(), 1u);
+}
+
+// Real-time threads may keep the watchdog from every processor.
+class LateWatchTest : public LoopWatchUsageTest {
+ protected:
+  LateWatchTest() { Look(); }
+  // One that no look finds, of at least that length by the tick counter.
+  void DispatchUnseen(const char* tag, int64_t duration_ns) {
+    loop_->probe.Begin(tag);
+    Spin(duration_ns);
+    loop_->probe.End();
+    clock_.now_ns += duration_ns;
+  }
+  void Spin(int64_t duration_ns) {
+    const uint64_t begin_ticks = base::ReadTicks();
+    while (tick_scale_.ToNs(base::ReadTicks() - begin_ticks) < duration_ns) {
+    }
+  }
+  // So slow a time that the CPU time used is more than any duration, however busy the machine is.
+  void SlowDown() {
+    constexpr int64_t kSlower = 80;
+    base::TickScale real;
+    real.Anchor(base::ReadTickPair(base::SystemClock()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    real.Update(base::ReadTickPair(base::SystemClock()));
+    tick_scale_ = {};
+    tick_scale_.Anchor({0, 0});
+    tick_scale_.Update({real.ToTicks(kNsPerSecond), kNsPerSecond / kSlower});
+    options_.threshold_ns = kNsPerMs;
+    Look();
+  }
+};
+
+TEST_F(LateWatchTest, ReportsAHangThatNoLookHasFound) {
+  DispatchUnseen("unseen", 150 * kNsPerMs);
+  watch_.Discount({.late_ns = 150 * kNsPerMs});
+  Look();
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  const testing::RecordedHang hang = sink_.hangs()[0];
+  EXPECT_EQ(hang.tag, "unseen");
+  EXPECT_GE(hang.elapsed_ns, 147 * kNsPerMs);
+  EXPECT_LE(hang.elapsed_ns, 250 * kNsPerMs);  // the late time, an idle sleep and the account's tolerance
+  EXPECT_EQ(hang.texts.at("no_stack_reason"), "watchdog_late");
+  EXPECT_EQ(hang.facts.at("watchdog_late_ms"), 150);
+  ASSERT_EQ(sink_.ends().size(), 1u);
+  EXPECT_EQ(ui().hangs, 1u);
+  EXPECT_EQ(counters_.hangs.value(), 1u);
+  EXPECT_EQ(counters_.hangs_ended_first.value(), 0u);
+  Look();
+  EXPECT_EQ(sink_.hangs().size(), 1u);
+}
+
+TEST_F(LateWatchTest, ReportsAHangThatItCouldNotCheck) {
+  loop_->probe.Begin("seen once");
+  Look();
+  Spin(150 * kNsPerMs);
+  loop_->probe.End();
+  clock_.now_ns += 150 * kNsPerMs;
+  watch_.Discount({.late_ns = 140 * kNsPerMs});
+  Look();
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_EQ(sink_.hangs()[0].texts.at("no_stack_reason"), "watchdog_late");
+  EXPECT_EQ(sink_.ends().size(), 1u);
+  EXPECT_EQ(ui().hangs, 1u);
+  Look();
+  EXPECT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_EQ(counters_.hangs.value(), 1u);
+}
+
+TEST_F(LateWatchTest, CountsAHangThatItMissedForNoKnownReason) {
+  DispatchUnseen("unseen", 150 * kNsPerMs);
+  Look();
+  EXPECT_TRUE(sink_.hangs().empty());
+  EXPECT_EQ(counters_.hangs_ended_first.value(), 1u);
+}
+
+TEST_F(LateWatchTest, ReportsNoTimeInWhichTheProcessWasStopped) {
+  DispatchUnseen("stopped", 150 * kNsPerMs);
+  watch_.Discount({.stopped_ns = 1000 * kNsPerSecond, .late_ns = 60 * kNsPerMs});
+  Look();
+  EXPECT_TRUE(sink_.hangs().empty());
+  // A stop that the watchdog's account does not show: only its late time is certain.
+  DispatchUnseen("long", 400 * kNsPerMs);
+  watch_.Discount({.late_ns = 30 * kNsPerMs});
+  Look();
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_LE(sink_.hangs()[0].elapsed_ns, 140 * kNsPerMs);
+}
+
+TEST_F(LateWatchTest, TakesAThreadThatMayHaveIdledForAHangOnlyIfItComputed) {
+  SlowDown();
+  loop_->is_inferred.store(true);
+  constexpr int64_t kDispatchNs = 150 * kNsPerMs;
+  loop_->probe.Begin("idle");
+  std::this_thread::sleep_for(std::chrono::nanoseconds(kDispatchNs));
+  loop_->probe.End();
+  watch_.Discount({.late_ns = kDispatchNs});
+  Look();
+  EXPECT_TRUE(sink_.hangs().empty());
+  EXPECT_EQ(counters_.hangs_ended_first.value(), 1u);
+  loop_->probe.Begin("busy");
+  const int64_t begin_ns = base::ThreadCpuNs(0);
+  while (base::ThreadCpuNs(0) - begin_ns < kDispatchNs) {
+  }
+  loop_->probe.End();
+  watch_.Discount({.late_ns = kDispatchNs});
+  Look();
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_EQ(sink_.hangs()[0].verdict.word, policies::VerdictWord::kCpu);
 }
 
 TEST_F(LoopWatchUsageTest, NotesSlowDispatchesOnceAndNoneOfAStop) {

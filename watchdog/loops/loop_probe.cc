@@ -128,7 +128,8 @@ void LoopProbe::ReadCpu(uint64_t ticks) {
   constexpr int kOwnThread = 0;
   cpu_ns_ = base::ThreadCpuNs(base::IsWatchedFromOutside() ? tid_ : kOwnThread);
   uint64_t interval_ticks = cpu_read_interval_ticks_.load(std::memory_order_relaxed);
-  cpu_read_due_ticks_.store(interval_ticks == 0 ? kNever : ticks + interval_ticks, std::memory_order_relaxed);
+  if (interval_ticks == 0) interval_ticks = kLongTicks;
+  cpu_read_due_ticks_.store(ticks + interval_ticks, std::memory_order_relaxed);
 }
 
 void WokenProbes::Add(LoopProbe* probe, int64_t look_within_ns) {
@@ -138,9 +139,12 @@ void WokenProbes::Add(LoopProbe* probe, int64_t look_within_ns) {
       probe->next_woken_ = newest;
     } while (!newest_.compare_exchange_weak(newest, probe));
   }
-  const bool is_soon =
-      look_within_ns != kAtOnce && base::SystemClock().MonoNs() + look_within_ns >= next_look_ns_.load();
-  if (!is_soon) watchdog_->Wake();
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  const bool is_soon = look_within_ns != kAtOnce && now_ns + look_within_ns >= next_look_ns_.load();
+  if (is_soon) return;
+  int64_t none_ns = 0;
+  woken_ns_.compare_exchange_strong(none_ns, now_ns, std::memory_order_relaxed);  // a date, of the first
+  watchdog_->Wake();
 }
 
 }  // namespace lagwatch::watchdog

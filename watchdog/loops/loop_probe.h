@@ -195,6 +195,13 @@ class alignas(64) LoopProbe {
 
  private:
   static constexpr uint64_t kNever = UINT64_MAX;
+  // Before the first SetLimits(), for a first dispatch in which the watchdog gets no processor: some 10 ms,
+  // whose duration nobody knows yet.
+#if defined(__x86_64__)
+  static constexpr uint64_t kLongTicks = uint64_t{1} << 24;
+#else
+  static constexpr uint64_t kLongTicks = uint64_t{1} << 20;
+#endif
 
   void BeginNext(uint64_t number, const char* tag, uint64_t ticks) {
     if (ticks >= cpu_read_due_ticks_.load(std::memory_order_relaxed)) [[unlikely]]  // a date, late or not
@@ -216,7 +223,7 @@ class alignas(64) LoopProbe {
   void ReadCpu(uint64_t ticks);
 
   LoopWords words_;  // first: a pointer to the probe is a pointer to them
-  std::atomic<uint64_t> kept_ticks_{kNever};
+  std::atomic<uint64_t> kept_ticks_{kLongTicks};
   std::atomic<uint64_t> cpu_read_due_ticks_{0};
   int64_t cpu_ns_ = 0;              // when it was read last
   uint64_t queue_wait_number_ = 0;  // the dispatch that the next one is of
@@ -224,9 +231,9 @@ class alignas(64) LoopProbe {
 
   // Limits, all but the least one: what the end of nearly every dispatch does not read.
   std::atomic<uint64_t> slow_ticks_{kNever};
-  std::atomic<uint64_t> history_ticks_{kNever};
-  std::atomic<uint64_t> cpu_ticks_{kNever};
-  std::atomic<uint64_t> note_ticks_{kNever};
+  std::atomic<uint64_t> history_ticks_{kLongTicks};
+  std::atomic<uint64_t> cpu_ticks_{kLongTicks};
+  std::atomic<uint64_t> note_ticks_{kLongTicks};
   std::atomic<uint64_t> cpu_read_interval_ticks_{0};
   std::atomic<uint64_t> slow_number_{0};
   std::atomic<uint64_t> slow_duration_ticks_{0};

@@ -35,12 +35,19 @@ class WokenProbes {
   void Reset() { newest_.store(nullptr); }
   bool is_empty() const { return newest_.load() == nullptr; }
   // Says when the watchdog looks next (CLOCK_MONOTONIC), whatever happens. Context: watchdog.
-  void SetNextLook(int64_t mono_ns) { next_look_ns_.store(mono_ns); }
+  void SetNextLook(int64_t mono_ns) {
+    woken_ns_.store(0, std::memory_order_relaxed);  // published by the next store
+    next_look_ns_.store(mono_ns);
+  }
+  // When the first probe since SetNextLook() woke the watchdog (CLOCK_MONOTONIC); 0: none did. From then on
+  // the watchdog does not sleep by its own will. Context: watchdog.
+  int64_t woken_ns() const { return woken_ns_.load(std::memory_order_relaxed); }
 
  private:
   base::Sleeper* watchdog_;
   std::atomic<LoopProbe*> newest_{nullptr};
   std::atomic<int64_t> next_look_ns_{0};
+  std::atomic<int64_t> woken_ns_{0};
 };
 
 }  // namespace lagwatch::watchdog

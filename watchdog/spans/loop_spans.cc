@@ -23,18 +23,23 @@ int64_t NoteNs(const WatchOptions& options) {
   return is_sensitive ? std::min(options.sensitive_ns, options.slow_dispatch_ns) : options.slow_dispatch_ns;
 }
 
+// The limit for dispatches of that duration, or for hangs if these are shorter.
+uint64_t TicksOrSlow(int64_t duration_ns, int64_t threshold_ns, const SpanTools& tools) {
+  const uint64_t ticks = tools.tick_scale->ToTicks(duration_ns);
+  return threshold_ns == 0 ? ticks : std::min(ticks, SlowTicks(threshold_ns, tools));
+}
+
 }  // namespace
 
 void SetProbeLimits(WatchedLoop* loop, const SpanTools& tools) {
   // Shorter ones would fill the history in no time, and a note costs about a microsecond.
   constexpr int64_t kShortestInHistoryNs = 1 * base::kNsPerMs;
-  constexpr int64_t kCpuReadIntervalNs = 100 * base::kNsPerMs;
   const WatchOptions& options = *tools.options;
   int64_t threshold_ns = loop->limits.ThresholdsOr(options.thresholds()).threshold_ns;
   loop->probe.SetLimits({.slow_ticks = SlowTicks(threshold_ns, tools),
                          .history_ticks = tools.tick_scale->ToTicks(kShortestInHistoryNs),
-                         .cpu_ticks = tools.tick_scale->ToTicks(options.slow_dispatch_ns),
-                         .note_ticks = tools.tick_scale->ToTicks(NoteNs(options)),
+                         .cpu_ticks = TicksOrSlow(options.slow_dispatch_ns, threshold_ns, tools),
+                         .note_ticks = TicksOrSlow(NoteNs(options), threshold_ns, tools),
                          .cpu_read_interval_ticks = tools.tick_scale->ToTicks(kCpuReadIntervalNs)});
   loop->frames.SetSlowNs(options.slow_frame_ns == 0 ? INT64_MAX : options.slow_frame_ns);
   loop->idle_handler.SetLimits({.slow_ticks = SlowTicks(options.idle_handler_threshold_ns, tools)});

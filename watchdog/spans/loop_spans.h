@@ -2,11 +2,15 @@
 // The sources of all spans of a loop but its frames.
 #pragma once
 
+#include "base/clock.h"
 #include "policies/busy_loop.h"
 #include "policies/queue_age.h"
 #include "watchdog/spans/span_source.h"
 
 namespace lagwatch::watchdog {
+
+// The CPU time of a dispatch on record is at most so much too long.
+inline constexpr int64_t kCpuReadIntervalNs = 100 * base::kNsPerMs;
 
 // Says what the loop's probes are to keep. Context: watchdog.
 void SetProbeLimits(WatchedLoop* loop, const SpanTools& tools);
