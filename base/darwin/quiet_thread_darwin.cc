@@ -8,4 +8,6 @@ const bool internal::kThreadsCanHaveOwnFiles = false;
 
 bool internal::LeaveProgramFiles() { return false; }
 
+void internal::LeaveRealTime() {}  // threads do not inherit it
+
 }  // namespace lagwatch::base

@@ -151,6 +151,7 @@ void* QuietThread::Run(void* self) {
   auto* thread = static_cast<QuietThread*>(self);
   static_cast<void>(FloatEnvironment::Replace());  // the starter's is the program's
   const ScopedOwnThread own;
+  internal::LeaveRealTime();
   if (thread->files_ == ThreadFiles::kOwn) {
     t_has_own_files = internal::LeaveProgramFiles();
   }
