@@ -13,12 +13,14 @@
 
 #include "base/clock.h"
 #include "base/process/own_memory.h"
+#include "base/process/proc_ids.h"
 #include "base/process/safe_memory.h"
 #include "stack/sleeping_stack.h"
 
 namespace lagwatch::stack {
 base::Result<std::unique_ptr<StackCapturer>> StackCapturer::Create(const CaptureOptions& options,
                                                                    std::shared_ptr<CodeMap> code) {
+  base::MatchProcIds();
   auto slot = CaptureSignalOwner::Join(options.signal_number);
   if (!slot.ok()) return slot.status();
   auto capturer = std::make_unique<SignalCapturer>(options, std::move(code), *slot);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/process/proc_file.h"
+#include "base/process/proc_ids.h"
 #include "base/process/watched_process.h"
 #include "base/system/file_calls.h"
 
@@ -21,7 +22,11 @@ void ForEachNumberIn(const char* folder, NumberVisitor visit, void* context) {
 }
 
 void ForEachThread(NumberVisitor visit, void* context) {
-  ForEachNumberIn(ProcessPath("task").c_str(), visit, context);
+  const bool is_own = !IsWatchedFromOutside();
+  base::ForEachNumberIn(ProcessPath("task").c_str(), [=](int proc_id) {
+    const int tid = is_own ? ThreadOfProcId(proc_id) : proc_id;
+    return tid == 0 || visit(tid, context);
+  });
 }
 
 }  // namespace internal

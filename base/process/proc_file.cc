@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/process/proc_ids.h"
 #include "base/process/watched_process.h"
 
 namespace lagwatch::base {
@@ -31,7 +32,8 @@ TaskPath::TaskPath(int tid, const char* leaf) {
   const ProcessPath folder("task/");
   const size_t folder_size = std::strlen(folder.c_str());
   std::memcpy(text_, folder.c_str(), folder_size);
-  char* at = std::to_chars(text_ + folder_size, text_ + sizeof text_, tid).ptr;
+  const int id = IsWatchedFromOutside() ? tid : ProcIdOfThread(tid);
+  char* at = std::to_chars(text_ + folder_size, text_ + sizeof text_, id).ptr;
   *at++ = '/';
   size_t room = static_cast<size_t>(text_ + sizeof text_ - at);
   size_t size = strnlen(leaf, room - 1);

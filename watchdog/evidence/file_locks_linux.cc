@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/process/proc_file.h"
+#include "base/process/proc_ids.h"
 #include "base/process/watched_process.h"
 #include "watchdog/evidence/file_locks.h"
 #include "watchdog/evidence/wait_peer.h"
@@ -81,7 +82,9 @@ FileLock ReadAwaitedLock(int32_t tid, int descriptor) {
   const std::string_view locks = base::ReadSmallFile("/proc/locks", buffer, sizeof buffer);
   // Not before Linux 5.14.
   const uint64_t inode = NumberInFdInfo(tid, descriptor, "ino:").value_or(0);
-  return FindAwaitedLock(locks, base::WatchedPid(), inode);
+  const int32_t pid =
+      base::IsWatchedFromOutside() ? base::WatchedPid() : base::ProcIdOfThread(base::WatchedPid());
+  return FindAwaitedLock(locks, pid, inode);
 }
 
 }  // namespace lagwatch::watchdog

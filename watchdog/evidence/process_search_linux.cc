@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
+#include "base/process/proc_ids.h"
 #include "base/process/watched_process.h"
 #include "watchdog/evidence/process_search.h"
 
@@ -49,7 +50,9 @@ int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns)
     });
     return is_found;
   };
-  const int32_t own_pid = base::WatchedPid();
+  // The main thread's, even after that has ended.
+  const int32_t own_pid =
+      base::IsWatchedFromOutside() ? base::WatchedPid() : base::ProcIdOfThread(base::WatchedPid());
   if (has_open(own_pid)) return 0;
   int32_t found = 0;
   base::ForEachNumberIn("/proc", [&](int pid) {

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/process/own_memory.h"
 #include "base/process/proc_file.h"
+#include "base/process/proc_ids.h"
 #include "base/process/seccomp.h"
 #include "base/process/watched_process.h"
 #include "stack/threads/thread_counters.h"
@@ -96,6 +97,8 @@ bool PeerChain::Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer
   count_ = 0;
   outcome_ = WaitOutcome::kNone;
   if (!ok() || base::IsConfined() || inner.outcome() == WaitOutcome::kDeadlock) return false;
+  if (base::HasForeignProcIds() && !base::IsWatchedFromOutside())
+    return false;  // calls use other ids than /proc
   watched_pid_ = base::WatchedPid();
   refreshed_pid_ = 0;
   deadline_ns_ = PeerClockNs() + budget_ns_;

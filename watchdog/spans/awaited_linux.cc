@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
+#include "base/process/proc_ids.h"
 #include "base/process/safe_memory.h"
 #include "policies/fact_names.h"
 #include "watchdog/evidence/file_locks.h"
@@ -53,12 +54,18 @@ void FindChild(int32_t tid, int32_t pid, Awaited* awaited) {
   awaited->process_count = pid > 0 ? 1 : FindChildren(tid, kSearchBudgetNs, &awaited->pid);
 }
 
+// As an argument of a call names it; not above 0: any.
+void FindChildOf(int32_t tid, int32_t pid, Awaited* awaited) {
+  FindChild(tid, std::max(pid, 0), awaited);
+  if (pid > 0) awaited->pid = base::ProcIdOfChild(pid);
+}
+
 // As the arguments of wait4(2) and waitid(2) name it.
 void FindChildOfWaitId(int32_t tid, const uint64_t* arguments, Awaited* awaited) {
   const auto id = static_cast<int32_t>(arguments[1]);
   switch (arguments[0]) {
     case P_PID:
-      return FindChild(tid, id, awaited);
+      return FindChildOf(tid, id, awaited);
     case P_PIDFD:
       return FindChild(tid, PidOfPidfd(tid, id), awaited);
     default:
@@ -111,7 +118,7 @@ Awaited FindAwaited(int32_t tid, const stack::ThreadFiles* files) {
   const uint64_t* arguments = blocked.arguments;
   switch (blocked.syscall_number) {
     case SYS_wait4:
-      FindChild(tid, std::max(static_cast<int32_t>(arguments[0]), 0), &awaited);
+      FindChildOf(tid, static_cast<int32_t>(arguments[0]), &awaited);
       break;
     case SYS_waitid:
       FindChildOfWaitId(tid, arguments, &awaited);
