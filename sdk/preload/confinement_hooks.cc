@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/process/safe_memory.h"
 #include "sdk/preload/next_function.h"
 #include "sdk/preload/raw_syscall.h"
 #include "sdk/preload/signal_stack.h"
@@ -31,6 +32,7 @@ constinit NextFunction<int(int, Word, Word, Word, Word)> g_prctl("prctl");
 constinit NextFunction<long(Word, Word, Word, Word, Word, Word, Word)> g_syscall("syscall");
 constinit NextFunction<int(int)> g_unshare("unshare");
 constinit NextFunction<int(int, int)> g_setns("setns");
+constinit NextFunction<int(pid_t, void*, unsigned)> g_sched_setattr("sched_setattr");
 
 // Calls with a null pointer only find out what the kernel knows.
 std::optional<Confinement> ConfinementByFilter(bool is_strict, Word program) {
@@ -75,7 +77,20 @@ bool IsForOneThread(Word entered) {
   return entered == 0 || (entered & (CLONE_NEWUSER | CLONE_NEWNS | kNewTime)) != 0;
 }
 
-// After these calls the thread, and those that it starts, may not be allowed to open the spool directory.
+// Afterwards the process can start no more threads, as its children are to be in another namespace; or new
+// threads see other mounts, which may lack /proc and the spool directory.
+bool IsForLaterThreads(Word unshared) { return (unshared & (CLONE_NEWPID | CLONE_NEWNS)) != 0; }
+// Nor can a thread with a deadline. The type is the same in all sizes of the structure.
+bool SetsDeadline(const void* attributes) {
+  constexpr uint32_t kDeadline = 6;  // SCHED_DEADLINE, which older headers lack
+  uint32_t size_and_policy[2] = {};
+  return lagwatch::base::ReadOwnMemory(reinterpret_cast<uint64_t>(attributes), size_and_policy,
+                                       sizeof size_and_policy) == sizeof size_and_policy &&
+         size_and_policy[1] == kDeadline;
+}
+
+// After these calls the thread, and those that it starts, may not be allowed to open the spool directory; or
+// it cannot start any.
 void StartBefore(Word number, Word a, Word b) {
   constexpr Word kLandlock = 446;  // SYS_landlock_restrict_self, which older headers lack
   switch (number) {
@@ -87,6 +102,15 @@ void StartBefore(Word number, Word a, Word b) {
       return lagwatch::sdk::StartBeforeUserChange(static_cast<uid_t>(b));
     case kLandlock:
       return lagwatch::sdk::StartMonitorEarly();
+    case SYS_unshare:
+      if (IsForLaterThreads(a) && !NeedsOneThread(a)) lagwatch::sdk::StartMonitorEarly();
+      return;
+    case SYS_setns:
+      if (IsForLaterThreads(b) && !IsForOneThread(b)) lagwatch::sdk::StartMonitorEarly();
+      return;
+    case SYS_sched_setattr:
+      if (SetsDeadline(reinterpret_cast<const void*>(b))) lagwatch::sdk::StartMonitorEarly();
+      return;
     default:
       return;
   }
@@ -115,6 +139,7 @@ auto CallAlone(Call call) {
   g_syscall.Find();
   g_unshare.Find();
   g_setns.Find();
+  g_sched_setattr.Find();
 }
 
 }  // namespace
@@ -128,6 +153,7 @@ long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f
     LAGWATCH_REPLACES("syscall");
 int LagwatchUnshare(int flags) LAGWATCH_REPLACES("unshare");
 int LagwatchSetns(int fd, int type) LAGWATCH_REPLACES("setns");
+int LagwatchSchedSetattr(pid_t tid, void* attributes, unsigned flags) LAGWATCH_REPLACES("sched_setattr");
 
 int LagwatchPrctl(int option, Word a, Word b, Word c, Word d) {
   auto call = [=] { return g_prctl(option, a, b, c, d); };
@@ -165,12 +191,22 @@ long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f
 
 int LagwatchUnshare(int flags) {
   auto call = [=] { return g_unshare(flags); };
+  StartBefore(SYS_unshare, flags, 0);
   return NeedsOneThread(flags) ? CallAlone(call) : call();
 }
 
 int LagwatchSetns(int fd, int type) {
   auto call = [=] { return g_setns(fd, type); };
+  StartBefore(SYS_setns, fd, type);
   return IsForOneThread(type) ? CallAlone(call) : call();
+}
+
+// A function of glibc 2.41 and later.
+int LagwatchSchedSetattr(pid_t tid, void* attributes, unsigned flags) {
+  StartBefore(SYS_sched_setattr, tid, reinterpret_cast<Word>(attributes));
+  if (auto* real = g_sched_setattr.get()) return real(tid, attributes, flags);
+  return static_cast<int>(
+      lagwatch::sdk::RawSyscall(SYS_sched_setattr, tid, reinterpret_cast<Word>(attributes), flags, 0, 0, 0));
 }
 
 }  // extern "C"
