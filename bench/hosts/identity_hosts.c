@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -109,6 +110,40 @@ static int UnshareUser(int count, char** arguments) {
   return HangTwice();
 }
 
+// The process can start no more threads; its child is the first one of a namespace, and sees the old /proc.
+static int UnsharePids(int count, char** arguments) {
+  int status = 0;
+  (void)count;
+  (void)arguments;
+  Checked(unshare(CLONE_NEWPID), "unshare");
+  Tick(10);
+  HangSleeping();
+  Tick(10);
+  fflush(stdout);
+  const pid_t child = Checked(fork(), "fork");
+  if (child == 0) {
+    Tick(10);
+    HangComputing();
+    Tick(10);
+    printf("process %d\n", (int)getpid());
+    exit(HangTwice());
+  }
+  while (waitpid(child, &status, WNOHANG) == 0) Tick(10);
+  return WEXITSTATUS(status);
+}
+
+// As after a change of the root directory to one without it.
+static int LoseProc(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  Checked(unshare(CLONE_NEWNS), "unshare");
+  Checked(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "private");
+  while (umount2("/proc", MNT_DETACH) == 0) {
+  }
+  printf("files %d\n", access("/proc/self", F_OK) == 0);
+  return HangTwice();
+}
+
 // The main thread alone gives its capabilities up. The C library ends a process in which a change of user or
 // group succeeds in some threads only.
 static int ChangeIdsWithoutCapabilities(int count, char** arguments) {
@@ -151,6 +186,8 @@ const struct Host kIdentityHosts[] = {
     {"become_undumpable", BecomeUndumpable, "HangComputing,HangSleeping", ""},
     {"change_root", ChangeRoot, "HangComputing,HangSleeping", "root"},
     {"lose_directory", LoseDirectory, "HangComputing,HangSleeping", ""},
+    {"unshare_pids", UnsharePids, "HangComputing,HangSleeping", "root,times=4"},
+    {"lose_proc", LoseProc, "HangComputing,HangSleeping", "root,nostack"},
     {"unshare_user", UnshareUser, "HangComputing,HangSleeping", ""},
     {NULL, NULL, NULL, NULL},
 };

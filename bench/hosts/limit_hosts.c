@@ -2,11 +2,13 @@
 // Programs with little memory, and with much of it locked or changed at once.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bench/hosts/host.h"
@@ -168,7 +170,50 @@ static int TakeAllKeys(int count, char** arguments) {
   return 3;
 }
 
+// A real-time thread that keeps lagwatch from the only processor: its hang is reported when it is over.
+static int RunInRealTime(int count, char** arguments) {
+  const struct sched_param priority = {50};
+  cpu_set_t processors;
+  (void)count;
+  (void)arguments;
+  CPU_ZERO(&processors);
+  CPU_SET(sched_getcpu(), &processors);
+  Checked(sched_setaffinity(0, sizeof processors, &processors), "sched_setaffinity");
+  Checked(sched_setscheduler(0, SCHED_FIFO, &priority), "sched_setscheduler");
+  Tick(10);
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  HangSleeping();
+  Tick(10);
+  printf("policy %d\n", sched_getscheduler(0));
+  return 3;
+}
+
+// A thread with a deadline can start no others.
+static int RunWithDeadline(int count, char** arguments) {
+  struct {
+    unsigned size, policy;
+    unsigned long flags;
+    int nice;
+    unsigned priority;
+    unsigned long runtime_ns, deadline_ns, period_ns;
+  } attributes = {48, 6, 0, 0, 0, 20000000, 40000000, 40000000};
+  (void)count;
+  (void)arguments;
+  printf("deadline %ld\n", syscall(SYS_sched_setattr, 0, &attributes, 0));
+  Tick(10);
+  Tick(10);
+  HangComputing();
+  Tick(10);
+  HangSleeping();
+  Tick(10);
+  return 3;
+}
+
 const struct Host kLimitHosts[] = {
+    {"run_in_real_time", RunInRealTime, "HangComputing,HangSleeping", "root,nostack"},
+    {"run_with_deadline", RunWithDeadline, "HangComputing,HangSleeping", "root"},
     {"take_all_keys", TakeAllKeys, "HangComputing", "blind"},
     {"memory_64_kib", Memory64, "HangComputing", "blind"},
     {"memory_1_mib", Memory1024, "HangComputing", "blind"},
