@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/process/proc_file.h"
-#include "base/process/seccomp.h"
 #include "base/system/process.h"
+#include "base/system/seccomp.h"
 #include "sdk/host_limits.h"
 
 namespace lagwatch::sdk {

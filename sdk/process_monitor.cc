@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/process/capabilities.h"
-#include "base/process/seccomp.h"
+#include "base/system/capabilities.h"
 #include "base/system/float_environment.h"
 #include "base/system/process.h"
+#include "base/system/seccomp.h"
 #include "base/system/thread.h"
 #include "sdk/report/program_facts.h"
 #include "sdk/report/writing_switch.h"

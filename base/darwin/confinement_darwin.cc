@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 
-#include "base/process/capabilities.h"
-#include "base/process/seccomp.h"
+#include "base/system/capabilities.h"
+#include "base/system/seccomp.h"
 
 namespace lagwatch::base {
 namespace {

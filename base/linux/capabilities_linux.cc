@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "base/process/capabilities.h"
+#include "base/system/capabilities.h"
 
 namespace lagwatch::base {
 namespace {

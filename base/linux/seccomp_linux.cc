@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/process/proc_file.h"
-#include "base/process/seccomp.h"
+#include "base/system/seccomp.h"
 
 namespace lagwatch::base {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/process/mapped_memory.h"
-#include "base/process/seccomp.h"
+#include "base/system/seccomp.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/next_function.h"
 #include "sdk/preload/wait_tracker.h"

@@ -7,7 +7,7 @@
 #include <sys/fsuid.h>
 #include <unistd.h>
 
-#include "base/process/seccomp.h"
+#include "base/system/seccomp.h"
 #include "sdk/preload/next_function.h"
 #include "sdk/preload/wait_tracker.h"
 

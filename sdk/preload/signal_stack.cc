@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "base/process/seccomp.h"
+#include "base/system/seccomp.h"
 #include "sdk/preload/next_function.h"
 #include "stack/signal_stacks.h"
 

@@ -9,7 +9,7 @@
 #include <ctime>
 
 #include "base/clock.h"
-#include "base/process/seccomp.h"
+#include "base/system/seccomp.h"
 #include "stack/signal/signal_handler.h"
 
 namespace lagwatch::sdk {

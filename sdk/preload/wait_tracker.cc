@@ -11,11 +11,11 @@
 #include <mutex>
 #include <new>
 
-#include "base/process/capabilities.h"
 #include "base/process/own_threads.h"
 #include "base/process/run_guarded.h"
-#include "base/process/seccomp.h"
+#include "base/system/capabilities.h"
 #include "base/system/float_environment.h"
+#include "base/system/seccomp.h"
 #include "sdk/monitor.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/environment/fresh_stack.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/process/seccomp.h"
+#include "base/system/seccomp.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/process/seccomp.h"
+#include "base/system/seccomp.h"
 #include "tools/run/checks.h"
 
 namespace lagwatch::tools {

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/owned_fd.h"
-#include "base/process/seccomp.h"
+#include "base/system/seccomp.h"
 #include "tools/containers.h"
 #include "tools/inject/address_space.h"
 #include "tools/inject/helper_thread.h"

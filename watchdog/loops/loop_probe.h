@@ -195,13 +195,9 @@ class alignas(64) LoopProbe {
 
  private:
   static constexpr uint64_t kNever = UINT64_MAX;
-  // Before the first SetLimits(), for a first dispatch in which the watchdog gets no processor: some 10 ms,
-  // whose duration nobody knows yet.
-#if defined(__x86_64__)
-  static constexpr uint64_t kLongTicks = uint64_t{1} << 24;
-#else
+  // Before the first SetLimits(), for a first dispatch in which the watchdog gets no processor: less than 45
+  // ms by any processor's counter.
   static constexpr uint64_t kLongTicks = uint64_t{1} << 20;
-#endif
 
   void BeginNext(uint64_t number, const char* tag, uint64_t ticks) {
     if (ticks >= cpu_read_due_ticks_.load(std::memory_order_relaxed)) [[unlikely]]  // a date, late or not
