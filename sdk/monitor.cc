@@ -242,6 +242,11 @@ void Monitor::EndWithProcess() {
   if (is_recorded && has_ended) flight_recorder_->EndWithProcess(kHangTimeoutNs);
 }
 
+void Monitor::ReportBeforeExec() {
+  constexpr int64_t kTimeoutNs = 250 * base::kNsPerMs;
+  if (process_id_ == getpid()) watchdog_->ReportNearHangs(kTimeoutNs);
+}
+
 namespace {
 
 // A process that ended by itself in a hang, or crashed there, ended the hang.

@@ -79,6 +79,8 @@ class Monitor {
   // waits a moment, and frees nothing, because its threads may go on until the process is gone. The next
   // start takes the rest from the run's record.
   void EndWithProcess();
+  // The process is about to become another program, and may fail to: as Watchdog::ReportNearHangs().
+  void ReportBeforeExec();
   // Around a fork(), in the parent.
   void PauseForFork() { watchdog_->PauseForFork(); }
   void ResumeAfterFork() { watchdog_->ResumeAfterFork(); }

@@ -333,6 +333,12 @@ void ProcessMonitor::EndWithProcess() {
   monitor_->EndWithProcess();  // only the holder of this lock changes it
 }
 
+void ProcessMonitor::ReportBeforeExec() {
+  const base::ScopedFloatEnvironment floats;
+  const std::unique_lock life_lock(life_mutex_, std::try_to_lock);
+  if (life_lock.owns_lock() && monitor_ != nullptr) monitor_->ReportBeforeExec();
+}
+
 // Other handlers of the program may follow, in which a hang still counts.
 void ProcessMonitor::NoteExit() {
   const base::ScopedFloatEnvironment floats;

@@ -64,6 +64,8 @@ class ProcessMonitor {
   // The process ends by exit(). Waits for the last records, as Monitor::EndWithProcess(), unless a start or a
   // stop is under way.
   void EndWithProcess();
+  // The process is about to become another program. Has hangs reported that nothing would report any more.
+  void ReportBeforeExec();
   // Given: starts a monitor that waits for consent. Withdrawn: stops, sends nothing more and erases the data
   // in the directory of the last start.
   StartResult SetConsent(bool is_given);

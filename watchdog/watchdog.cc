@@ -108,6 +108,14 @@ bool Watchdog::EndWithProcess(int64_t timeout_ns, int64_t hang_timeout_ns) {
   return thread_.AwaitEnd(is_near_hang_.load() ? hang_timeout_ns : timeout_ns);
 }
 
+void Watchdog::ReportNearHangs(int64_t timeout_ns) {
+  auto nothing = [](void*) {};
+  // A task runs before a round: the second one after the first one's.
+  for (int i = 0; i < 2 && is_near_hang_.load(); ++i) {
+    if (!RunBetweenRounds(nothing, nullptr, timeout_ns, timeout_ns)) return;
+  }
+}
+
 bool Watchdog::PauseForFork() {
   is_paused_ = false;
   if (has_own_files_.load()) return false;

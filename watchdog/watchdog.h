@@ -59,6 +59,9 @@ class Watchdog {
   // be one by now. Returns false if the thread has not ended in time: the run's record has the rest. Context:
   // background.
   bool EndWithProcess(int64_t timeout_ns, int64_t hang_timeout_ns);
+  // Has the thread look once more at what is a hang, or may be one by now, and waits for that; at once if
+  // nothing is. All goes on as before. Context: background.
+  void ReportNearHangs(int64_t timeout_ns);
   // To be called around a fork(), in the parent, if the watchdog's thread shares the program's descriptor
   // table: stops rounds meanwhile, so that the child inherits no open file of one. Waits for at most 100 ms;
   // elsewhere (see base::HasOwnFiles) there is nothing to inherit, and it does not wait. Returns false if

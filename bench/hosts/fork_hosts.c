@@ -204,6 +204,15 @@ static int BecomeAnotherLater(int count, char** arguments) {
   PauseMs(30);
   return Become("exit_in_hang", 1);
 }
+// A sleep of so young a loop may be idleness: it is decided only when the program polls again.
+static int BecomeAnotherAfterHang(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  for (int i = 0; i < 3; ++i) Tick(5);
+  HangSleeping();
+  Tick(1);
+  return Become("run_exit_handlers", 0);
+}
 
 // As handlers of crashes do: a program is started from a signal handler, on a stack of 8 KiB.
 static void ReportCrash(int signal_number) {
@@ -246,5 +255,6 @@ const struct Host kForkHosts[] = {
     {"show_environment", ShowEnvironment, "", ""},
     {"become_another", BecomeAnother, "HangComputing", ""},
     {"become_another_later", BecomeAnotherLater, "HangComputing", ""},
+    {"become_another_after_hang", BecomeAnotherAfterHang, "HangSleeping", ""},
     {NULL, NULL, NULL, NULL},
 };

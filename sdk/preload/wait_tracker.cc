@@ -484,6 +484,9 @@ ScopedExec::ScopedExec(bool is_child) : is_own_(!is_child && IsFollowedProcess()
   NoteRunEnded();
   has_dispatch_ = t_waits.loop != nullptr && t_waits.loop->probe.number_under_way() != 0;
   if (has_dispatch_) t_waits.loop->probe.End();
+  const int error = errno;
+  ProcessMonitor::Instance().ReportBeforeExec();
+  errno = error;
 }
 
 ScopedExec::~ScopedExec() {
