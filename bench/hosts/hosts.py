@@ -198,8 +198,8 @@ class Bench:
                                                f"watched {watched.code} {watched.output[-300:]!r}")
         texts = [describe(report) for report in reports]
         unexplained = [hang for hang in host.hangs if not any(hang in text for text in texts)]
-        # No thread of a machine that is so busy can answer: such a report may be of any hang.
-        no_processor = [text for text in texts if '"no_processor"' in text]
+        # The machine was too busy for the thread to answer: such a report may be of any hang.
+        no_processor = [text for text, report in zip(texts, reports) if is_starved(report)]
         has_enough = len(unexplained) <= len(no_processor) or "nostack" in host.traits and len(reports) >= len(host.hangs)
         if unexplained and not has_enough:
             if "blind" in host.traits:
@@ -222,6 +222,10 @@ def describe(report):
     """The report as text, which begins with what it says."""
     stack = [frame.get("function") for frame in report.get("expensive_stack", [])]
     return f"{report.get('duration_ms')} ms, {report.get('verdict', {}).get('word')}: {stack} " + json.dumps(report)
+
+
+def is_starved(report):
+    return report.get("verdict", {}).get("word") == "starved" and not report.get("expensive_stack")
 
 
 def random_plans(bench, directory, options):
