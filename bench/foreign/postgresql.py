@@ -52,7 +52,7 @@ class Suite:
                     "cd {directory}/work && exec \"$@\"", "sh"]
             yield unit.Unit(name, [str(tests / program), "--bindir", str(INSTALLED / "bin"), "--temp-instance", "{directory}/work/instance",
                                    "--inputdir", "{directory}/" + name, "--outputdir", "{directory}/work",
-                                   "--dlpath", "{directory}/postgresql-functions", "--max-concurrent-tests=4",
+                                   "--dlpath", "{directory}/postgresql-functions", "--max-connections=4",
                                    "--schedule", f"{{directory}}/{name}/{schedule}"],
                             outcomes, [*copy, *own_user], user="postgres" if own_user else "", timeout_s=900)
 
