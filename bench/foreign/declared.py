@@ -4,7 +4,7 @@
 # Of a unit the tests, each with the outcome that it has when watched and nothing else.
 TESTS = {
     # Counts the threads of its own process.
-    "psutil/psutil/tests/test_linux": {".TestMisc.test_issue_687": "failure"},
+    "psutil/tests/test_linux": {".TestMisc.test_issue_687": "failure"},
 }
 
 

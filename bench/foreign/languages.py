@@ -30,7 +30,7 @@ class Tcl:
     def units(self):
         if root := debian_sources.fetched("tcl8.6"):
             for path in sorted((root / "tests").glob("*.test")):
-                yield unit.Unit(path.stem, ["/usr/bin/tclsh8.6", str(path), "-verbose", "pass skip"], tcl_outcomes)
+                yield unit.Unit(path.stem, ["/usr/bin/tclsh8.6", str(path), "-verbose", "pass skip"], tcl_outcomes, timeout_s=300)
 
 
 class Ruby:
