@@ -80,6 +80,15 @@ TEST_F(LeftoversTest, TheSidecarEndsWhereNoCollectorAnswers) {
   EXPECT_EQ(Ask({"reports"}).size(), 1u);
 }
 
+TEST_F(LeftoversTest, TheSidecarSendsForAFollowedProgramThatGoesOnAlone) {
+  const std::string script = std::string(LAGWATCH_WAIT_LOOP) + " poll 2000 & until ls " + spool_ +
+                             "/runs/*.run 2> /dev/null; do sleep 0.05; done";
+  Process process(Watched({"sh", "-c", script}, endpoint_));
+  EXPECT_EQ(process.Wait(), 0) << process.Errors();
+  EXPECT_TRUE(WaitForSent(1));
+  EXPECT_TRUE(testing::WaitUntil([&] { return Ask({"reports"}).empty(); }));  // all are sent
+}
+
 TEST_F(LeftoversTest, TheSidecarOfAKilledProgramEnds) {
   Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "60000"}, endpoint_));
   EXPECT_TRUE(testing::WaitUntil([&] { return RunRecords().size() == 1; }));
