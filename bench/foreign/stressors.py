@@ -8,7 +8,7 @@ import unit
 PACKAGES = ["stress-ng"]
 LEFT_OUT = {  # groups, by what they do to all others on the machine
     "take memory until processes are killed": "forkheavy oom-pipe resources swap vforkmany",
-    "take the processors: real-time classes, interrupts": "cyclic smi softlockup",
+    "take the processors: real-time classes, interrupts, a thousand threads": "cyclic loadavg smi softlockup",
     "set clocks, switch processors and memory off, load modules, reboot": "clock cpu-online memhotplug module reboot rtc watchdog",
     "write to devices and files of the kernel": "dev efivar gpu kvm physpage rawdev sysfs uprobe",
     "mount file systems, change quotas": "bind-mount binderfs quota ramfs umount",
