@@ -43,7 +43,7 @@ class Ruby:
             return
         paths = [path for name in RUBY_DIRECTORIES.split() for path in sorted((root / "test" / name).glob("test_*.rb"))]
         paths += sorted((root / "test").glob("test_*.rb"))
-        for path in [path for path in paths if path.stem != "test_require_lib"]:  # it draws its tests anew each time
+        for path in [path for path in paths if path.stem != "test_require_lib"]:  # it draws other tests each time
             yield unit.Unit(str(path.relative_to(root / "test"))[:-3],
                             ["/usr/bin/ruby", "test/runner.rb", "-v", "--seed", "1", str(path)], ruby_outcomes,
                             directory=str(root), timeout_s=300)

@@ -36,7 +36,7 @@ class Unit:
     outer: list = dataclasses.field(default_factory=list)  # a command in front that is not watched: dbus-run-session, xvfb-run
     environment: dict = dataclasses.field(default_factory=dict)
     directory: str = ""  # instead of an empty one
-    user: str = ""  # whom `outer` makes of root
+    user: str = ""  # of the unit; `outer` changes to this user
     timeout_s: int = 120
 
 
