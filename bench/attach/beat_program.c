@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program with two hearts: the main thread polls its input for 2 ms again and again, another thread sleeps
 // for 1 ms. To "gap" it answers with the longest time by which a beat was late since the last answer, in
-// microseconds. It also prints "ready".
+// microseconds, and the longest without the time in which it waited for a processor. It also prints "ready".
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -14,10 +14,14 @@
 static atomic_long g_latest_us;
 static atomic_long g_stopped_us;
 
+struct Moment {
+  long now_us;
+  long queued_us;  // since the thread's start: waits for a processor
+};
+
 struct Heart {
   long period_us;
-  long last_us;
-  long last_queued_us;
+  struct Moment last;
   int schedstat;
 };
 
@@ -35,6 +39,16 @@ static long QueuedUs(int schedstat) {
   return queued_ns / 1000;
 }
 
+// Both at the same moment: no wait for a processor came in between.
+static struct Moment Now(int schedstat) {
+  struct Moment moment;
+  do {
+    moment.queued_us = QueuedUs(schedstat);
+    moment.now_us = NowUs();
+  } while (QueuedUs(schedstat) != moment.queued_us);
+  return moment;
+}
+
 static void Raise(atomic_long* most, long value) {
   long known = atomic_load(most);
   while (value > known && !atomic_compare_exchange_weak(most, &known, value)) {
@@ -43,19 +57,16 @@ static void Raise(atomic_long* most, long value) {
 
 static struct Heart Begin(long period_us) {
   struct Heart heart = {.period_us = period_us, .schedstat = open("/proc/thread-self/schedstat", O_RDONLY)};
-  heart.last_us = NowUs();
-  heart.last_queued_us = QueuedUs(heart.schedstat);
+  heart.last = Now(heart.schedstat);
   return heart;
 }
 
 static void Beat(struct Heart* heart) {
-  const long now_us = NowUs();
-  const long queued_us = QueuedUs(heart->schedstat);
-  const long late_us = now_us - heart->last_us - heart->period_us;
+  const struct Moment moment = Now(heart->schedstat);
+  const long late_us = moment.now_us - heart->last.now_us - heart->period_us;
   Raise(&g_latest_us, late_us);
-  Raise(&g_stopped_us, late_us - (queued_us - heart->last_queued_us));
-  heart->last_us = now_us;
-  heart->last_queued_us = queued_us;
+  Raise(&g_stopped_us, late_us - (moment.queued_us - heart->last.queued_us));
+  heart->last = moment;
 }
 
 static void* Sleep(void* context) {

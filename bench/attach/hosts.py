@@ -67,25 +67,37 @@ def compilers(count: int):
             process.wait()
 
 
-def gaps(lagwatch: object, program: pathlib.Path, rounds: int) -> tuple:
-    """The longest gaps in ms between heartbeats while nothing happens, while the program is attached, and those without
-    the time in which a heart waited for a processor."""
-    bare, attached, stopped = [], [], []
-    with Host(program) as host:
-        for _ in range(rounds):
-            host.ask("gap")
-            begin = time.monotonic()
-            done = lagwatch.attach(host.pid)
-            gap, stop = (int(number) / 1000 for number in host.ask("gap").split())
-            assert done.returncode == 0, done.stderr
-            attached.append(gap)
-            stopped.append(stop)
-            lasted = time.monotonic() - begin
-            lagwatch.detach(host.pid)
-            host.ask("gap")
-            time.sleep(lasted)
-            bare.append(int(host.ask("gap").split()[0]) / 1000)
-    return bare, attached, stopped
+class Gaps:
+    """In ms, a value a round: the longest gap between heartbeats of a program while it is attached, that of the same program beside
+    it, which is left alone, and that of the first one while nothing happens. The second one of each pair is without the time in
+    which a heart waited for a processor."""
+
+    def __init__(self):
+        self.attached, self.bystander, self.bare = [], [], []
+
+    def measure(self, lagwatch: object, program: pathlib.Path, rounds: int) -> None:
+        with Host(program) as host, Host(program) as bystander:
+            for _ in range(rounds):
+                self.measure_round(lagwatch, host, bystander)
+
+    def measure_round(self, lagwatch: object, host: Host, bystander: Host) -> None:
+        gaps_of(host), gaps_of(bystander)
+        begin = time.monotonic()
+        done = lagwatch.attach(host.pid)
+        self.attached.append(gaps_of(host))
+        self.bystander.append(gaps_of(bystander))
+        assert done.returncode == 0, done.stderr
+        lasted = time.monotonic() - begin
+        lagwatch.detach(host.pid)
+        gaps_of(host)
+        time.sleep(lasted)
+        self.bare.append(gaps_of(host))
+
+
+def gaps_of(host: Host) -> tuple:
+    """Since the last answer."""
+    gap, stopped = host.ask("gap").split()
+    return int(gap) / 1000, int(stopped) / 1000
 
 
 def measure_beats(lagwatch: object, work: pathlib.Path, rounds: int) -> dict:
@@ -93,12 +105,14 @@ def measure_beats(lagwatch: object, work: pathlib.Path, rounds: int) -> dict:
     subprocess.run(["cc", "-O1", "-pthread", "-o", program, HERE / "beat_program.c"], check=True)
     result = {}
     for name, busy in (("", 0), ("loaded_", 4)):
+        gaps = Gaps()
         with compilers(busy):
-            bare, attached, stopped = gaps(lagwatch, program, rounds)
-        result[f"{name}beat_gap_ms_p50"] = percentile(attached, 50)
-        result[f"{name}beat_gap_ms_p99"] = percentile(attached, 99)
-        result[f"{name}beat_stop_ms_p99"] = percentile(stopped, 99)
-        result[f"{name}bare_gap_ms_p99"] = percentile(bare, 99)
+            gaps.measure(lagwatch, program, rounds)
+        for key, pairs in (("beat", gaps.attached), ("bystander", gaps.bystander), ("bare", gaps.bare)):
+            late, stopped = zip(*pairs)
+            result[f"{name}{key}_gap_ms_p50"] = percentile(late, 50)
+            result[f"{name}{key}_gap_ms_p99"] = percentile(late, 99)
+            result[f"{name}{key}_stop_ms_p99"] = percentile(stopped, 99)
     return result
 
 
