@@ -104,8 +104,8 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(const AddressS
                                                                   const CallSafety* safety) {
   const pid_t pid = space.pid();
   std::unique_ptr<RemoteCaller> caller(new RemoteCaller(space, tid));
-  const WaitTime wait(pid, tid);
   caller->priority_ = std::make_unique<ScopedPriority>();
+  const WaitTime wait(pid, tid);  // right before the stop: a thread that runs in between hides it
   caller->queued_ns_ = QueuedNs(pid, tid);
   if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
     caller->tid_ = 0;
