@@ -50,14 +50,19 @@ bool LoopWatch::TryReportUnproven(WatchedSpan* span, const WatchedLoop& loop, co
   if (!is_unproven || !has_samples) return false;
   const int64_t now_ns = tools.NowNs();
   const int64_t measured_ns = span->MeasuredNs(loop, tools.span_tools());
-  const int64_t duration_ns =
+  int64_t duration_ns =
       measured_ns == 0 ? now_ns - watch.begin_ns() : measured_ns - watch.discounted().stopped_ns;
+  const int64_t since_ns = idle_places_.IsHandlers(watch.number(), loop) ? loop.handler_since_ns.load() : 0;
+  if (since_ns != 0) duration_ns -= since_ns - watch.begin_ns();
   if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
   // The oldest place in the ring may hold what IsStillAsleep() captured.
   const uint64_t kept = std::min(ring_.count(), std::max<uint64_t>(ring_size - 1, 1));
   const uint64_t oldest = std::max(watch.first_sample(), ring_.count() - kept);
   SampleList samples;
-  for (uint64_t i = oldest; i < unproven_samples_; ++i) samples.Add(&ring_.At(i, tools));
+  for (uint64_t i = oldest; i < unproven_samples_; ++i) {
+    if (ring_.At(i, tools).mono_ns >= since_ns) samples.Add(&ring_.At(i, tools));
+  }
+  if (samples.empty() && since_ns != 0) return false;
   if (samples.empty()) samples.Add(&ring_.At(unproven_samples_ - 1, tools));
   reporter_.ReportEnded(span, loop, samples.all(), duration_ns, nullptr, tools);
   return true;

@@ -120,6 +120,7 @@ void BeginWait(const WaitCall& call) {
     if (probe.number_under_way() == 0) {
       waits.home.Forget();
     } else if (waits.home.Serves(call)) {
+      NoteHandler(waits.home, waits.loop);
       probe.End();
     } else {
       NoteForeignWait(waits.home, waits.loop);

@@ -18,6 +18,14 @@ inline void NoteHome(const WaitHome& home, watchdog::WatchedLoop* loop) {
   loop->has_doubtful_wait.store(home.is_doubtful(), std::memory_order_relaxed);
 }
 
+// Before the end of a dispatch, which publishes it: relaxed. Context: hot.
+inline void NoteHandler(const WaitHome& home, watchdog::WatchedLoop* loop) {
+  if (!home.has_shown_handler()) return;
+  loop->handler_since_ns.store(home.handler_since_ns(), std::memory_order_relaxed);
+  const auto number = static_cast<uint32_t>(loop->probe.number_under_way());
+  loop->handlers_number.store(number, std::memory_order_relaxed);
+}
+
 // After a wait that did not serve, during the dispatch. Context: hot.
 inline void NoteForeignWait(const WaitHome& home, watchdog::WatchedLoop* loop) {
   // Relaxed: a look that misses it finds the wait itself, or is made again.

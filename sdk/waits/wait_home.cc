@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/waits/wait_home.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <ctime>
-#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/process/watched_process.h"
+#include "sdk/waits/descriptor_source.h"
 #include "watchdog/evidence/idle_places.h"
 namespace lagwatch::sdk {
 
@@ -28,6 +22,9 @@ constexpr uint16_t kFewestLongWaits = 3;              // that make a home
 constexpr uint16_t kSettledLongWaits = 64;            // then a home is left only for good
 constexpr uint16_t kLongWaitsAway = 8;                // that are no handler's any more,
 constexpr int64_t kAwayNs = 10 * base::kNsPerSecond;  // after so long
+constexpr uintptr_t kLargeFrameBytes = 128 << 10;     // with arrays of FD_SETSIZE
+// Between two waits of a handler that asks for an answer again and again. No hang is so short.
+constexpr int64_t kStepNs = 50 * base::kNsPerMs;
 
 bool Holds(std::span<const int> descriptors, int descriptor) {
   return std::ranges::find(descriptors, descriptor) != descriptors.end();
@@ -37,39 +34,8 @@ bool HoldsAll(std::span<const int> descriptors, std::span<const int> key) {
   return std::ranges::all_of(key, [&](int descriptor) { return Holds(descriptors, descriptor); });
 }
 
-class DescriptorPath {
- public:
-  explicit DescriptorPath(int descriptor) {
-    const base::ProcessPath folder("fd/");
-    const size_t size = std::strlen(folder.c_str());
-    std::memcpy(text_, folder.c_str(), size);
-    *std::to_chars(text_ + size, std::end(text_) - 1, descriptor).ptr = '\0';
-  }
-  const char* c_str() const { return text_; }
-
- private:
-  char text_[80];
-};
-
-bool IsOpen(int descriptor) {
-  const int saved_errno = errno;
-  char target[1];
-  const bool is_open = base::IsWatchedFromOutside()
-                           ? readlink(DescriptorPath(descriptor).c_str(), target, sizeof target) >= 0
-                           : fcntl(descriptor, F_GETFD) >= 0;
-  errno = saved_errno;
-  return is_open;
-}
-
-// Whether the descriptor is waited for only in order to be woken up. Reads a link in /proc,
-// and opens nothing.
-bool IsEvent(int descriptor) {
-  constexpr std::string_view kEvent = "anon_inode:[eventfd]";
-  char target[kEvent.size() + 1];
-  const int saved_errno = errno;
-  const ssize_t length = readlink(DescriptorPath(descriptor).c_str(), target, sizeof target);
-  errno = saved_errno;
-  return length > 0 && std::string_view(target, static_cast<size_t>(length)) == kEvent;
+bool IsBelow(const WaitCall& call, uintptr_t begin) {
+  return call.frame < begin && begin - call.frame < kDeepestStackBytes;
 }
 
 int64_t NowNs() {
@@ -85,7 +51,9 @@ bool WaitHome::Place::IsTelling() {
   if (is_epoll || key_count != 1) return is_telling = is_epoll || key_count != 0;
   if (asked_key != key[0] + 1) {
     asked_key = key[0] + 1;
-    is_known_by_one = IsEvent(key[0]);
+    const DescriptorSource source = SourceOf(key[0]);
+    is_known_by_one = source == DescriptorSource::kEvent;
+    is_for_user = source == DescriptorSource::kUser;
   }
   return is_telling = is_known_by_one;
 }
@@ -103,7 +71,7 @@ void WaitHome::Place::SetKey(std::span<const int> descriptors) {
 bool WaitHome::Serves(const WaitCall& call) {
   const bool is_usual =
       home_ != nullptr && home_->is_epoll && call.set.is_epoll() && home_->key[0] == call.set.epoll();
-  is_foreign_ = is_doubtful_ = false;
+  is_foreign_ = is_doubtful_ = has_shown_handler_ = false;
   if (is_usual) {
     waiting_ = home_;
   } else {
@@ -114,6 +82,7 @@ bool WaitHome::Serves(const WaitCall& call) {
     if (!is_foreign_)
       only_descriptor_number_ = !call.set.is_epoll() && descriptors.size() == 1 ? descriptors[0] + 1 : 0;
   }
+  if (!is_foreign_) NoteServed(call);
   waiting_->frame = std::max(waiting_->frame, call.frame);  // the outermost of a loop that is nested
   last_set_ = call.set;
   is_last_readable_ = false;
@@ -145,12 +114,27 @@ bool WaitHome::GoesOn(bool succeeded) {
       has_waited_around_ = true;
     }
   }
+  early_end_ns_ = now_ns;
   if (!IsNewHome(place, now_ns)) return is_foreign_;
   SetHome(place);
   return false;
 }
 
+void WaitHome::NoteServed(const WaitCall& call) {
+  if (early_ != nullptr) {
+    has_shown_handler_ = true;
+    // Else its waits may have been another loop's, and what ran after them was a handler of that one.
+    const bool is_back = waiting_ == served_ && call.frame == served_frame_ && waiting_->IsLoops();
+    handler_since_ns_ = is_back ? 0 : early_end_ns_;
+    early_ = nullptr;
+  }
+  served_ = waiting_;
+  served_frame_ = call.frame;
+}
+
 void WaitHome::SetHome(Place* place) {
+  early_ = nullptr;
+  served_ = place;
   home_ = place;
   ++home_moves_;
   has_come_back_ = is_doubtful_ = false;
@@ -176,39 +160,47 @@ WaitHome::Place* WaitHome::FindOrAdd(const WaitCall& call, std::span<const int> 
   for (Place& place : places_) {
     if (&place == home_) continue;
     if (place.site != 0 && IsAt(&place, call, descriptors)) return &place;
-    if (least == nullptr || place.long_waits < least->long_waits) least = &place;
+    if (&place == served_) continue;
+    const bool is_less =
+        least != nullptr && least->site != 0 && (place.site == 0 || place.long_waits < least->long_waits);
+    if (least == nullptr || is_less) least = &place;
   }
   *least = {};
   least->site = call.site;
   least->frame = call.frame;
   least->is_epoll = call.set.is_epoll();
+  least->is_select = call.set.is_select();
   least->SetKey(descriptors);
   return least;
 }
 
-bool WaitHome::IsAt(Place* place, const WaitCall& call, std::span<const int> descriptors) const {
+bool WaitHome::IsAt(Place* place, const WaitCall& call, std::span<const int> descriptors) {
   if (place->is_epoll != call.set.is_epoll()) return false;
   if (place->is_epoll) return place->key[0] == descriptors[0];
   if (place->site != call.site || (place->key_count == 0) != descriptors.empty()) return false;
   const bool is_same_frame = place->frame == call.frame;
   // Else one descriptor, a server's, may be of a client's request as well as of its loop.
-  if (HoldsAll(descriptors, place->key_view())) return is_same_frame || place->IsTelling();
+  if (HoldsAll(descriptors, place->key_view())) {
+    if (is_same_frame && std::exchange(place->has_partial_key, false)) place->SetKey(descriptors);
+    return is_same_frame || place->IsTelling();
+  }
   if (!is_same_frame || IsAnotherUse(*place, descriptors)) return false;
   // The same loop, of other sources than before.
   auto gone = std::remove_if(place->key, place->key + place->key_count,
                              [&](int descriptor) { return !Holds(descriptors, descriptor); });
   place->key_count = static_cast<uint8_t>(gone - place->key);
   if (place->key_count != 0) return true;
-  place->waits_in_turn |= IsOpen(place->key[0]);
+  place->waits_in_turn |= IsOpenDescriptor(place->key[0]);
   place->SetKey(descriptors);
   return true;
 }
 
-bool WaitHome::IsAnotherUse(const Place& place, std::span<const int> descriptors) const {
-  if (&place != home_ || is_home_shared() || place.waits_in_turn) return false;
+bool WaitHome::IsAnotherUse(Place& place, std::span<const int> descriptors) const {
+  const Place* loop = home_ == nullptr ? served_ : home_;
+  if (&place != loop || place.waits_in_turn || !place.IsLoops()) return false;
   const std::span<const int> key = place.key_view();
   return std::ranges::none_of(key, [&](int one) { return Holds(descriptors, one); }) &&
-         std::ranges::all_of(key, IsOpen);
+         std::ranges::all_of(key, IsOpenDescriptor);
 }
 
 bool WaitHome::IsAround(const Place& place) const {
@@ -218,35 +210,64 @@ bool WaitHome::IsAround(const Place& place) const {
 
 bool WaitHome::IsHandlersSleep(const WaitCall& call, const Place& sleep) const {
   return std::ranges::any_of(places_, [&](const Place& loop) {
-    const bool is_deeper = call.frame < loop.frame && loop.frame - call.frame < kDeepestStackBytes;
-    return loop.key_count != 0 && loop.long_waits != 0 && is_deeper &&
+    return loop.key_count != 0 && IsBelow(call, loop.frame + kHelperBytes) &&
            sleep.long_waits <= 2 * loop.long_waits + 3;
   });
 }
 
-bool WaitHome::IsOnlyToBeWokenUp(const WaitCall& call, Place& place) const {
-  const uintptr_t distance = std::max(call.frame, home_->frame) - std::min(call.frame, home_->frame);
-  return place.site != home_->site && place.key_count == 1 && home_->key_count > 1 &&
-         Holds(home_->key_view(), place.key[0]) && distance < kDeepestStackBytes && place.IsTelling();
+bool WaitHome::IsOnlyToBeWokenUp(const WaitCall& call, const Place& loop, Place& place) {
+  const uintptr_t distance = std::max(call.frame, loop.frame) - std::min(call.frame, loop.frame);
+  const bool holds = loop.has_partial_key || (loop.key_count > 1 && Holds(loop.key_view(), place.key[0]));
+  return place.site != loop.site && place.key_count == 1 && holds && distance < kDeepestStackBytes &&
+         place.IsTelling();
+}
+
+bool WaitHome::IsEarlyHandlers(const WaitCall& call, Place& place, std::span<const int> descriptors) {
+  if (base::IsWatchedFromOutside() || served_ == nullptr || &place == served_ || !served_->IsLoops())
+    return false;
+  if (HoldsAll(descriptors, served_->key_view()) || IsLeftForAnotherLoop(place)) return false;
+  // A loop that waits in a function of its own has a deeper frame than some of its handlers' waits.
+  const uintptr_t begin = served_frame_ + (place.IsLoops() ? 0 : kHelperBytes);
+  const bool is_handlers =
+      IsBelow(call, begin) || IsOnlyToBeWokenUp(call, *served_, place) || IsAboveLargeFrame(call, *served_);
+  if (!is_handlers) return false;
+  if (!IsOpenDescriptor(served_->key[0])) return false;
+  early_ = &place;
+  is_doubtful_ = true;
+  return true;
+}
+
+bool WaitHome::IsAboveLargeFrame(const WaitCall& call, const Place& loop) {
+  return loop.is_select && call.set.is_poll() && call.frame >= loop.frame &&
+         call.frame - loop.frame < kLargeFrameBytes;
+}
+
+// It waits there again, after more work than a handler does that waits in steps; or it has waited there more
+// often.
+bool WaitHome::IsLeftForAnotherLoop(const Place& place) const {
+  if (early_ != &place) return place.long_waits > served_->long_waits;
+  return NowNs() - early_end_ns_ >= kStepNs;
 }
 
 bool WaitHome::IsForeign(const WaitCall& call, Place& place, std::span<const int> descriptors) {
   if ((home_ == nullptr || is_home_shared()) && descriptors.empty()) return IsHandlersSleep(call, place);
-  if (home_ == nullptr || &place == home_ || HoldsAll(descriptors, home_->key_view())) return false;
-  if (IsOnlyToBeWokenUp(call, place)) return true;
+  if (home_ == nullptr) return IsEarlyHandlers(call, place, descriptors);
+  if (&place == home_ || HoldsAll(descriptors, home_->key_view())) return false;
+  if (IsOnlyToBeWokenUp(call, *home_, place)) return true;
   // A loop may wait for this and that in turn.
   const bool is_same_place = place.site == home_->site && place.frame == home_->frame;
   if (is_same_place && place.long_waits > home_->long_waits / 2) return false;
   // Of a handler that the loop has called. On another stack a coroutine runs: nothing is known then. A
   // client asks one server here and another one there.
-  const uintptr_t begin = home_->frame + (is_home_shared() ? 0 : kHelperBytes);
-  const bool is_deeper = call.frame < begin && begin - call.frame < kDeepestStackBytes;
-  if (!is_deeper || descriptors.size() == kMaxPolled) return false;
-  if (!IsOpen(home_->key[0])) {
+  const uintptr_t begin = home_->frame + (IsHomeVague() ? 0 : kHelperBytes);
+  const bool is_above = !IsHomeVague() && IsAboveLargeFrame(call, *home_) && !IsLeftForAnotherLoop(place);
+  if ((!is_above && !IsBelow(call, begin)) || descriptors.size() == kMaxPolled) return false;
+  if (!IsOpenDescriptor(home_->key[0])) {
     SetHome(nullptr);  // that loop is over
     return false;
   }
-  is_doubtful_ = !descriptors.empty() && !IsProvenLoop(is_same_place);
+  is_doubtful_ = is_above || (!descriptors.empty() && !IsProvenLoop(is_same_place));
+  if (is_above) early_ = &place;
   return true;
 }
 
@@ -258,17 +279,17 @@ bool WaitHome::IsProvenLoop(bool is_same_place) const {
 bool WaitHome::IsNewHome(Place* place, int64_t now_ns) const {
   if (place == home_ || place->long_waits < kFewestLongWaits || place->key_count == 0) return false;
   const bool is_telling = place->IsTelling();
-  if (home_ == nullptr) return true;
-  if (is_home_shared() && is_telling && (!is_foreign_ || home_->long_waits < kFewWaits)) return true;
   const bool is_away = place->long_waits_away >= kLongWaitsAway && now_ns - away_since_ns_ > kAwayNs;
-  return (is_away || IsBetter(*place)) && (is_telling || is_home_shared());
+  if (home_ == nullptr) return !is_foreign_ || is_away;
+  if (is_home_shared() && is_telling && (!is_foreign_ || home_->long_waits < kFewWaits)) return true;
+  return is_away ? is_telling || is_home_shared() : IsBetter(*place) && (is_telling || IsHomeVague());
 }
 
 // A set that is waited for repeatedly around the home, without it, has called it: a client that connected to
 // its server before its loop began, and sends requests later.
 bool WaitHome::IsBetter(const Place& place) const {
   if (home_->long_waits >= kSettledLongWaits) return false;
-  const int enough = is_home_shared() && !has_come_back_ ? home_->long_waits : 2 * home_->long_waits + 3;
+  const int enough = IsHomeVague() && !has_come_back_ ? home_->long_waits : 2 * home_->long_waits + 3;
   return place.long_waits > enough || place.long_waits_around >= kFewestLongWaits;
 }
 

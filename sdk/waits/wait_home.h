@@ -33,6 +33,7 @@ class WaitHome {
   // After the first wait of a thread that is watched only since, before its first dispatch.
   void NoteFirst(const WaitCall& call) {
     Serves(call);
+    waiting_->has_partial_key = call.set.is_select();
     Forget();
   }
   // After a wait, `succeeded` unless it failed: whether the dispatch goes on that was under way before.
@@ -49,6 +50,10 @@ class WaitHome {
   uintptr_t doubtful_depth() const;
   // Whether the last wait that did not serve may be of another loop, which the thread has gone on to.
   bool is_doubtful() const { return is_doubtful_; }
+  // Whether the wait that served last, before there was a home, has shown that a handler ran before it,
+  bool has_shown_handler() const { return has_shown_handler_; }
+  // which has done so for the whole dispatch (0), or since that time.
+  int64_t handler_since_ns() const { return handler_since_ns_; }
   // The number of times that the home has changed.
   uint32_t home_moves() const { return home_moves_; }
   // Whether the thread has waited so often, each time for 1 ms at least, at one place. That need not be a
@@ -68,9 +73,12 @@ class WaitHome {
     int key[kMaxKey];  // an epoll descriptor, or those that all its sets had
     uint8_t key_count;
     bool is_epoll;
+    bool is_select;
     bool is_telling;       // as IsTelling() has found last
     bool waits_in_turn;    // for this and that, from the begin
     bool is_known_by_one;  // whether a single descriptor is enough, once `asked_key` is that and one
+    bool is_for_user;      // whether that is the user's: then no server answers there
+    bool has_partial_key;  // the key was found after a wait, and lacks what was not ready
     int asked_key;
     uint16_t long_waits;
     uint16_t long_waits_away;    // of a handler, since the last wait of the loop
@@ -80,16 +88,18 @@ class WaitHome {
     void SetKey(std::span<const int> descriptors);
     // Whether a loop could be known by it.
     bool IsTelling();
+    // Whether no request to a server is likely to wait there, so that it is a loop's, as far as is known.
+    bool IsLoops() { return has_partial_key || IsTelling() || (key_count == 1 && is_for_user); }
   };
   static constexpr size_t kPlaces = 6;
 
   std::span<const int> Copy(const WaitSet& set, int* descriptors) const;
   Place* FindOrAdd(const WaitCall& call, std::span<const int> descriptors);
   // Whether a call is at that place, whose key is then what all its sets have had.
-  bool IsAt(Place* place, const WaitCall& call, std::span<const int> descriptors) const;
+  bool IsAt(Place* place, const WaitCall& call, std::span<const int> descriptors);
   // Whether the place waits for nothing that the home there has waited for, all of which is open still: a
   // script's handlers wait where its loop does, in the same frame.
-  bool IsAnotherUse(const Place& place, std::span<const int> descriptors) const;
+  bool IsAnotherUse(Place& place, std::span<const int> descriptors) const;
   bool IsAround(const Place& place) const;
   // Whether a wait for no descriptors, a sleep, is of a handler although there is no home: deeper than the
   // wait of a loop, and not so frequent that it is a loop itself.
@@ -97,8 +107,17 @@ class WaitHome {
   // Whether the thread sleeps as Ruby does: from another place of the program, it waits for one of the home's
   // descriptors, by which others wake it up. The height of the stack says nothing there, because an
   // interpreter's scripts call each other on one frame in C.
-  bool IsOnlyToBeWokenUp(const WaitCall& call, Place& place) const;
+  static bool IsOnlyToBeWokenUp(const WaitCall& call, const Place& loop, Place& place);
   bool IsForeign(const WaitCall& call, Place& place, std::span<const int> descriptors);
+  // The same before there is a home, if the dispatch began where a loop is likely.
+  bool IsEarlyHandlers(const WaitCall& call, Place& place, std::span<const int> descriptors);
+  bool IsLeftForAnotherLoop(const Place& place) const;
+  // Whether a loop's function, such as Python's select.select(), may have a frame so large that its handlers
+  // poll above it.
+  static bool IsAboveLargeFrame(const WaitCall& call, const Place& loop);
+  void NoteServed(const WaitCall& call);
+  // Whether requests may wait where the home does.
+  bool IsHomeVague() const { return is_home_shared() && !home_->IsLoops(); }
   bool IsNewHome(Place* place, int64_t now_ns) const;
   // Whether a wait for other descriptors in a frame below the home's is a handler's for certain.
   bool IsProvenLoop(bool is_same_place) const;
@@ -113,6 +132,12 @@ class WaitHome {
   bool has_come_back_ = false;  // the thread waited at home again, after a foreign wait
   uint32_t home_moves_ = 0;
   bool has_waited_around_ = false;  // a place's long_waits_around is not 0
+  Place* served_ = nullptr;         // where the last wait was that served, and so the dispatch began,
+  uintptr_t served_frame_ = 0;      // and its frame
+  Place* early_ = nullptr;          // of a handler, as it seems: of the last wait that did not, before a home
+  int64_t early_end_ns_ = 0;        // when that was over
+  bool has_shown_handler_ = false;
+  int64_t handler_since_ns_ = 0;
   int only_descriptor_number_ = 0;  // by one more than the descriptor; 0: none
   int64_t wait_begin_ns_ = 0;       // 0: not timed
   int64_t away_since_ns_ = 0;       // when the first wait began that was not at home; 0: the last one was

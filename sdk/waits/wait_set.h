@@ -27,6 +27,8 @@ class WaitSet {
   constexpr WaitSet() = default;
   bool is_epoll() const { return kind_ == Kind::kEpoll; }
   bool is_poll() const { return kind_ == Kind::kPoll; }
+  // The kernel leaves in it only what is ready.
+  bool is_select() const { return kind_ == Kind::kSelect; }
   int epoll() const { return epoll_; }
   // Whether it is read from where `other` is, and no further.
   bool IsWithin(const WaitSet& other) const;

@@ -63,13 +63,64 @@ class WaitHomeTest : public ::testing::Test {
   std::vector<int> opened_;
 };
 
-TEST_F(WaitHomeTest, AllWaitsServeUntilThereIsAHome) {
+TEST_F(WaitHomeTest, AWaitAboveServesUntilThereIsAHome) {
   const int home = Open();
   const int other = Open();
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(Epoll(home));
-  EXPECT_TRUE(Epoll(other, kOtherSite, kDeeper));
+  EXPECT_TRUE(Epoll(other, kOtherSite, kShallower));
   EXPECT_TRUE(Epoll(home));
   EXPECT_FALSE(Epoll(other, kOtherSite, kDeeper));
+}
+
+// In the first dispatch of a loop.
+TEST_F(WaitHomeTest, AnEarlyWaitIsAHandlersIfTheThreadComesBack) {
+  const int wake = Open();
+  const int display = Open();
+  EXPECT_TRUE(Poll({display, wake}));
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(Poll({Open()}, kOtherSite, kFrame + 100));  // beside it, in steps
+  EXPECT_TRUE(home_.is_doubtful());
+  EXPECT_FALSE(home_.has_shown_handler());
+  EXPECT_TRUE(Poll({display, wake}));
+  EXPECT_TRUE(home_.has_shown_handler());
+  EXPECT_EQ(home_.handler_since_ns(), 0);
+  EXPECT_TRUE(Poll({display, wake}));
+  EXPECT_FALSE(home_.has_shown_handler());
+}
+
+TEST_F(WaitHomeTest, AnEarlyWaitMayBeAnotherLoops) {
+  const int wake = Open();
+  const int display = Open();
+  const int server = Open();
+  EXPECT_TRUE(Poll({display, wake}));
+  EXPECT_FALSE(Poll({server}, kOtherSite, kDeeper));
+  constexpr timespec kWork{.tv_sec = 0, .tv_nsec = 60'000'000};
+  nanosleep(&kWork, nullptr);
+  EXPECT_TRUE(Poll({server}, kOtherSite, kDeeper));
+  EXPECT_TRUE(home_.has_shown_handler());
+  EXPECT_GT(home_.handler_since_ns(), 0);  // that loop's handler, not what it waited for before
+}
+
+TEST_F(WaitHomeTest, StandardInputIsALoopsFromTheBegin) {
+  EXPECT_TRUE(Poll({STDIN_FILENO}));
+  EXPECT_FALSE(Poll({Open()}));  // a script's functions have no frames in C
+  EXPECT_TRUE(Poll({STDIN_FILENO}));
+  EXPECT_TRUE(home_.has_shown_handler());
+  EXPECT_TRUE(Poll({Open()}, kOtherSite, kShallower));
+}
+
+TEST_F(WaitHomeTest, ASetFromAfterAFirstWaitLacksWhatWasNotReady) {
+  const int display = Open();
+  const int wake = Open();
+  fd_set both;
+  FD_ZERO(&both);
+  FD_SET(display, &both);
+  const int limit = wake + 1;
+  home_.NoteFirst({WaitSet::Select(limit, &both, nullptr, nullptr), kSite, kFrame});
+  for (int i = 0; i < 3; ++i) {
+    FD_SET(wake, &both);
+    Wait({WaitSet::Select(limit, &both, nullptr, nullptr), kSite, kFrame});
+  }
+  EXPECT_FALSE(home_.is_home_shared());
 }
 
 TEST_F(WaitHomeTest, TheSameLoopNestedServes) {
@@ -214,7 +265,8 @@ TEST_F(WaitHomeTest, ASleepBelowALoopOfOneDescriptorIsItsHandlers) {
   EXPECT_TRUE(Poll({socket}));
   EXPECT_FALSE(Poll({}, kOtherSite, kDeeper));
   EXPECT_TRUE(Poll({socket}));
-  EXPECT_TRUE(Poll({}, kOtherSite, kFrame));  // beside the loop
+  EXPECT_FALSE(Poll({}, kOtherSite, kFrame));  // the loop waits in a function of its own
+  EXPECT_TRUE(Poll({}, kOtherSite, kShallower));
 }
 
 TEST_F(WaitHomeTest, SleepsThatOutnumberTheLoopsWaitsAreALoop) {

@@ -70,7 +70,11 @@ class IdlePlaces {
   // The same, and now that the thread polls again, it was a hang.
   bool IsProven(uint64_t number, const WatchedLoop& loop) const {
     const bool is_elsewhere = asleep_.where == Where::kInside && asleep_.home_moves != loop.home_moves.load();
-    return IsUnproven(number) && !is_elsewhere;
+    return IsUnproven(number) && (!is_elsewhere || IsHandlers(number, loop));
+  }
+  // The thread itself has found that it was in a handler.
+  static bool IsHandlers(uint64_t number, const WatchedLoop& loop) {
+    return number != 0 && loop.handlers_number.load() == static_cast<uint32_t>(number);
   }
   // The same, and if the process ends after the thread has left this place, it was a hang, too.
   bool IsProvenByEnd(uint64_t number) const {

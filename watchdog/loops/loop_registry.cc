@@ -134,6 +134,8 @@ void LoopRegistry::FreePlace(WatchedLoop* loop) {
   loop->is_home_shared.store(false);
   loop->home_moves.store(0);
   loop->has_doubtful_wait.store(false);
+  loop->handlers_number.store(0);
+  loop->handler_since_ns.store(0);
   loop->tid.store(0);
   loop->generation.store(generation + 1);
   lowest_free_ = std::min<size_t>(lowest_free_, loop->probe.place());

@@ -57,19 +57,24 @@ struct WatchedLoop {
   LoopScopes scopes;
   LoopProbe idle_handler;
   LoopFrames frames;
-  // Its dispatches are the times between the thread's waits; the program says nothing of them.
+  // Its dispatches are the times between the thread's waits; the program says nothing of them. The rest is of
+  // such a loop, noted by its thread before a dispatch begins, if nothing else is said.
   std::atomic<bool> is_inferred{false};
-  // Of an inferred one, by its thread before a dispatch begins: the frame of the wait that its loop is known
-  // by, 0 while none is; and the only descriptor that the last wait was for, -1 when there was none or more.
-  std::atomic<uintptr_t> home_frame{0};
-  std::atomic<int32_t> polled_descriptor{-1};
-  std::atomic<uintptr_t> home_site{0};  // the address that this wait returns to
-  // The evidence of that frame: sdk/waits/wait_home.h. A thread no further below it may be in no handler.
-  std::atomic<uintptr_t> home_doubtful_depth{0};
+  // The evidence of the home's frame: sdk/waits/wait_home.h. A thread no further below it than the depth may
+  // be in no handler.
   std::atomic<bool> is_home_shared{false};
-  std::atomic<uint32_t> home_moves{0};
   // During a dispatch: it has had a wait that may have been of another loop.
   std::atomic<bool> has_doubtful_wait{false};
+  // The only descriptor that the last wait was for, -1 when there was none or more.
+  std::atomic<int32_t> polled_descriptor{-1};
+  std::atomic<uintptr_t> home_frame{0};  // of the wait that its loop is known by, 0 while none is
+  std::atomic<uintptr_t> home_site{0};   // the address that this wait returns to
+  std::atomic<uintptr_t> home_doubtful_depth{0};
+  std::atomic<uint32_t> home_moves{0};
+  // Before a dispatch ends: the last one that had a doubtful wait and was a handler's nevertheless (the lower
+  // half of its number), and since when (0: from its begin).
+  std::atomic<uint32_t> handlers_number{0};
+  std::atomic<int64_t> handler_since_ns{0};
 
   bool is_in_use() const {
     return generation.load(std::memory_order_acquire) % 2 != 0;

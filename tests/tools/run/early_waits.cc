@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -53,6 +54,7 @@ void* EndWaits(void* is_ready) {
 }
 
 bool g_is_joined = false;
+bool g_is_for_good = false;
 
 [[gnu::noinline]] void WaitHere(const std::string& kind, pthread_t helper) {
   char byte;
@@ -67,7 +69,7 @@ bool g_is_joined = false;
   } else if (kind == "child") {
     const pid_t child = fork();
     if (child == 0) {
-      PauseMs(kWaitMs);
+      PauseMs(g_is_for_good ? INT_MAX : kWaitMs);
       _exit(0);
     }
     while (waitpid(child, nullptr, 0) != child) {
@@ -78,6 +80,11 @@ bool g_is_joined = false;
     if (recv(g_polled[0][0], &byte, 1, 0) != 1) abort();
   } else if (kind == "nap") {
     PauseMs(kWaitMs);
+  } else if (kind == "poll-nothing") {
+    poll(nullptr, 0, kWaitMs);
+  } else if (kind == "poll-another") {
+    pollfd answer = {g_ends[0], POLLIN, 0};
+    if (poll(&answer, 1, -1) != 1) abort();
   } else if (kind == "condition") {
     pthread_mutex_lock(&g_mutex);
     while (!g_is_done) pthread_cond_wait(&g_condition, &g_mutex);
@@ -91,15 +98,18 @@ bool g_is_joined = false;
   asm volatile("");
 }
 
-void Poll(int times, int descriptors) {
+// Waits in `kind` afterwards, unless it is empty.
+[[gnu::noinline]] void Poll(int times, int descriptors, const std::string& kind = "") {
   pollfd set[2] = {{g_polled[0][0], POLLIN, 0}, {g_polled[1][0], POLLIN, 0}};
   for (int i = 0; i < times; ++i) poll(set, static_cast<nfds_t>(descriptors), 5);
+  if (!kind.empty()) WaitHere(kind, {});
+  asm volatile("");
 }
 
 }  // namespace
 
 // KIND, how often it polls before, how many descriptors, how often it polls afterwards. With one more
-// argument it waits for good.
+// argument it waits for good: "inside" in a function that the polling one calls.
 int main(int count, char** arguments) {
   if (count < 5) return 2;
   const std::string kind = arguments[1];
@@ -110,13 +120,15 @@ int main(int count, char** arguments) {
   for (int* pair : {g_ends, g_polled[0], g_polled[1]}) {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return 2;
   }
-  Poll(atoi(arguments[2]), descriptors);
   if (count > 5) {
+    g_is_for_good = true;
+    unlink(g_path);
     puts("waiting");
     fflush(stdout);
-    unlink(g_path);
-    WaitHere(kind, {});
+    if (std::string(arguments[5]) == "inside") Poll(atoi(arguments[2]), descriptors, kind);
   }
+  Poll(atoi(arguments[2]), descriptors);
+  if (g_is_for_good) WaitHere(kind, {});
   pthread_t helper;
   pthread_create(&helper, nullptr, EndWaits, &ready[1]);
   char byte;

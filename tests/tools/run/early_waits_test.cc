@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -43,7 +44,10 @@ class EarlyWaitsTest : public RunTest, public ::testing::WithParamInterface<std:
 };
 
 TEST_P(EarlyWaitsTest, AFreezeIsReportedWithItsWholeLengthAndStack) {
-  const std::vector<std::string> kinds = {"rwlock", "flock", "child", "recv", "nap", "condition", "join"};
+  std::vector<std::string> kinds = {"rwlock", "flock",     "child", "recv",
+                                    "nap",    "condition", "join",  "poll-nothing"};
+  // At one socket, a client waits for its server in this way.
+  if (GetParam().second > 1) kinds.push_back("poll-another");
   const std::vector<std::string> errors = RunAll(kinds, 5);
   for (size_t i = 0; i < kinds.size(); ++i) EXPECT_THAT(errors[i], HasSubstr("1 hang\n")) << kinds[i];
   const json reports = Ask({"reports"});
@@ -71,12 +75,29 @@ TEST_P(EarlyWaitsTest, AProgramMayPollAFewTimesAndThenIdle) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EachDispatch, EarlyWaitsTest,
-                         ::testing::Values(std::pair(1, 1), std::pair(5, 1), std::pair(5, 2),
+                         ::testing::Values(std::pair(1, 1), std::pair(1, 2), std::pair(5, 1), std::pair(5, 2),
                                            std::pair(50, 1)),
                          [](const auto& waits) {
                            return std::to_string(waits.param.first) + "_of_" +
                                   std::to_string(waits.param.second);
                          });
+
+// No thread idles in a child's end or in another descriptor's read inside of its loop's function.
+TEST_F(RunTest, ReportsWhatIsNoIdlenessWhileItLasts) {
+  for (const std::string kind : {"child", "recv"}) {
+    Process frozen(Watched({LAGWATCH_EARLY_WAITS, kind, "5", "1", "0", "inside"}));
+    json reports;
+    EXPECT_TRUE(testing::WaitUntil([&] {
+      reports = Ask({"reports"});
+      return !reports.empty();
+    })) << kind;
+    EXPECT_EQ(kill(frozen.pid(), SIGKILL), 0);
+    EXPECT_EQ(frozen.Wait(), -SIGKILL);
+    ASSERT_FALSE(reports.empty());
+    EXPECT_THAT(reports[0]["cause"].dump(), HasSubstr("WaitHere"));
+    std::filesystem::remove_all(spool_);
+  }
+}
 
 TEST_F(RunTest, SaysThatAProgramWasKilledInAnEarlyFreeze) {
   // The machine may be busy: then it was killed too soon.

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/waits/descriptor_source.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <iterator>
+#include <string_view>
+
+#include "base/process/watched_process.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+class DescriptorPath {
+ public:
+  explicit DescriptorPath(int descriptor) {
+    const base::ProcessPath folder("fd/");
+    const size_t size = std::strlen(folder.c_str());
+    std::memcpy(text_, folder.c_str(), size);
+    *std::to_chars(text_ + size, std::end(text_) - 1, descriptor).ptr = '\0';
+  }
+  const char* c_str() const { return text_; }
+
+ private:
+  char text_[80];
+};
+
+}  // namespace
+
+bool IsOpenDescriptor(int descriptor) {
+  const int saved_errno = errno;
+  char target[1];
+  const bool is_open = base::IsWatchedFromOutside()
+                           ? readlink(DescriptorPath(descriptor).c_str(), target, sizeof target) >= 0
+                           : fcntl(descriptor, F_GETFD) >= 0;
+  errno = saved_errno;
+  return is_open;
+}
+
+DescriptorSource SourceOf(int descriptor) {
+  char target[32];
+  const int saved_errno = errno;
+  const ssize_t length = readlink(DescriptorPath(descriptor).c_str(), target, sizeof target);
+  errno = saved_errno;
+  const std::string_view text(target, length < 0 ? 0 : static_cast<size_t>(length));
+  if (text == "anon_inode:[eventfd]") return DescriptorSource::kEvent;
+  const bool is_user =
+      descriptor == STDIN_FILENO || text.starts_with("/dev/pts/") || text.starts_with("/dev/tty");
+  return is_user ? DescriptorSource::kUser : DescriptorSource::kAny;
+}
+
+}  // namespace lagwatch::sdk
