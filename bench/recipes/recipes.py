@@ -9,7 +9,7 @@ and `BETWEEN NAME` a native function that has called the frozen one.
 `VERDICT WORD` is the word that a report that names them has, `OPTIONS` are its run time's. A file in C of the same name is
 the library RECIPE_LIBRARY. `scripts/bench recipes` installs PACKAGES; a language
 that is missing is left out. The last line is one JSON object: `recipes`, `named` (a report names function and line),
-`named_pct`; of the processes in across `across`, `across_named`; and of the servers in real.py `programs`,
+`named_pct`; of the loops in early that freeze in their first dispatches `early`, `early_named`; of the processes in across `across`, `across_named`; and of the servers in real.py `programs`,
 `programs_named`.
 """
 import argparse
@@ -28,6 +28,7 @@ import time
 
 import real
 from across import across
+from early import early
 from expectation import expectation, marks, matches
 
 PACKAGES = ["gir1.2-gtk-3.0", "libnetty-java", "lua-socket", "lua5.1", "lua5.3", "lua5.4", "luajit", "nodejs", "npm", "openjdk-17-jdk-headless",
@@ -179,10 +180,12 @@ def main():
                 else:
                     outcomes.append(run(recipe, runtime, lagwatch, arguments.verbose))
     named = sum(outcomes)
+    loops = early.run_all(lagwatch.parent, arguments.only or "")
     processes = across.run_all(lagwatch.parent, arguments.only or "", arguments.pictures)
     programs = real.run_all(lagwatch.parent, arguments.only or "", arguments.pictures)
     print(json.dumps({"recipes": len(outcomes), "named": named,
                       "named_pct": round(100 * named / max(len(outcomes), 1), 1),
+                      "early": len(loops), "early_named": sum(loops),
                       "across": len(processes), "across_named": sum(processes),
                       "programs": len(programs), "programs_named": sum(programs)}))
 
