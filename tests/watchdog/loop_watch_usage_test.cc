@@ -245,6 +245,30 @@ TEST_F(LateWatchTest, TakesAThreadThatMayHaveIdledForAHangOnlyIfItComputed) {
   EXPECT_EQ(sink_.hangs()[0].verdict.word, policies::VerdictWord::kCpu);
 }
 
+// Else a process that goes on computing seems to have used thousands of processors.
+TEST_F(LoopWatchUsageTest, ProcessorTimesOfAHangThatIsOverAreOfTheTimeUntilTheyAreRead) {
+  const auto hang = [&](bool has_window) {
+    loop_->probe.Begin("mprotect");
+    Look();
+    if (has_window) clock_.now_ns = clock_.MonoNs() + 60 * kNsPerMs;
+    Look();
+    const uint64_t begin_ticks = base::ReadTicks();
+    while (tick_scale_.ToNs(base::ReadTicks() - begin_ticks) < 150 * kNsPerMs) {
+    }
+    loop_->probe.End();
+    clock_.now_ns += 10 * kNsPerSecond;
+    watch_.Discount({.blocked_ns = 150 * kNsPerMs});
+    Look();
+  };
+  Look();
+  hang(true);
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_GE(sink_.hangs()[0].cpu_window_ns, 10 * kNsPerSecond);
+  hang(false);
+  ASSERT_EQ(sink_.hangs().size(), 2u);
+  EXPECT_EQ(sink_.hangs()[1].cpu_window_ns, 0);  // not since the one before
+}
+
 TEST_F(LoopWatchUsageTest, NotesSlowDispatchesOnceAndNoneOfAStop) {
   options_.threshold_ns = 100 * kNsPerSecond;
   Look();
