@@ -24,6 +24,14 @@ INSTANTIATE_TEST_SUITE_P(Plain, FunctionName,
                                            FunctionCase{"_Zbogus", "_Zbogus"},
                                            FunctionCase{"main.main", "main.main"}));
 
+// As gfortran 12 writes procedures of modules.
+INSTANTIATE_TEST_SUITE_P(
+    Fortran, FunctionName,
+    ::testing::Values(FunctionCase{"__grid_MOD_sweep", "grid::sweep"},
+                      FunctionCase{"__my_solver_MOD_step_once.constprop.0", "my_solver::step_once"},
+                      FunctionCase{"__MOD_sweep", "__MOD_sweep"}, FunctionCase{"__grid_MOD_", "__grid_MOD_"},
+                      FunctionCase{"a_MOD_b", "a_MOD_b"}));
+
 // As rustc 1.95 writes them, in its older way and in its newer one.
 INSTANTIATE_TEST_SUITE_P(
     Rust, FunctionName,

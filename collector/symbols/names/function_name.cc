@@ -77,6 +77,17 @@ std::string Demangle(const std::string& symbol, bool is_rust) {
   return is_good ? demangled.text : "";
 }
 
+// A procedure of a Fortran module, as gfortran writes it: "__grid_MOD_sweep". Its names have no capitals.
+std::string WithFortranModule(std::string_view symbol) {
+  constexpr std::string_view kStart = "__";
+  constexpr std::string_view kModule = "_MOD_";
+  const size_t at = symbol.find(kModule);
+  if (!symbol.starts_with(kStart) || at == std::string_view::npos || at <= kStart.size()) return "";
+  const std::string_view procedure = symbol.substr(at + kModule.size());
+  if (procedure.empty()) return "";
+  return std::string(symbol.substr(kStart.size(), at - kStart.size())) + "::" + std::string(procedure);
+}
+
 // Tags stand wherever a tagged function or type is named, in template arguments too.
 std::string WithoutAbiTags(std::string text) {
   constexpr std::string_view kTag = "[abi:";
@@ -202,7 +213,8 @@ std::string ReadableFunctionName(std::string_view symbol) {
   const bool is_rust = IsRust(plain);
   std::string name = Demangle(plain, is_rust);
   if (name.empty()) {
-    name = plain;
+    name = WithFortranModule(plain);
+    if (name.empty()) name = plain;
   } else if (!is_rust) {
     name = NameShortener(WithoutAbiTags(std::move(name))).Shorten();
   }
