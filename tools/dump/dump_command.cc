@@ -100,7 +100,8 @@ int Dump(const DumpOptions& options) {
   const fs::path process = ProcessFolder(options.pid);
   if (!fs::exists(process)) return Fail("no such process: " + pid);
   if (!HasWatchdog(options.pid))
-    return Fail("process " + pid + " is not watched: it has no thread named lagwatch");
+    return Fail("process " + pid + " is not watched: it has no thread named lagwatch; `lagwatch attach " +
+                pid + "` starts one");
   const fs::path record = RunRecordOf(process);
   if (record.empty()) {
     return Fail("process " + pid +
