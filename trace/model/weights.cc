@@ -2,7 +2,6 @@
 #include "trace/model/weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -18,6 +17,14 @@ struct Weight {
   uint64_t count = 0;
 };
 using WeightByStack = std::map<uint32_t, Weight>;
+
+// Not std::llround() and std::ceil(), which would be the only reason to load libm into a watched program. Of
+// what is not negative.
+int64_t Rounded(double ns) { return static_cast<int64_t>(ns + 0.5); }
+uint64_t RoundedUp(double count) {
+  const auto whole = static_cast<uint64_t>(count);
+  return static_cast<double>(whole) < count ? whole + 1 : whole;
+}
 
 // The node that is so many frames from the outermost one; kNoIndex for none.
 uint32_t NodeAtDepth(const Trace& trace, uint32_t node, uint32_t depth, std::vector<uint32_t>* path) {
@@ -100,7 +107,7 @@ uint64_t LooksBefore(const Run& run, int64_t time_ns) {
   if (time_ns > run.end_ns) return run.count;
   const double passed = static_cast<double>(time_ns - run.begin_ns) /
                         static_cast<double>(run.end_ns - run.begin_ns) * (run.count - 1);
-  return std::min<uint64_t>(run.count, static_cast<uint64_t>(std::ceil(passed)));
+  return std::min<uint64_t>(run.count, RoundedUp(passed));
 }
 
 WeightByStack WeighCpuLooks(const Trace& trace, const Thread& thread, const SliceOptions& options,
@@ -135,7 +142,7 @@ WeightByStack WaitsOf(const WeightByStack& weights, int64_t most_ns) {
   const double share = static_cast<double>(std::max<int64_t>(most_ns, 0)) / static_cast<double>(all_ns);
   if (all_ns == 0 || share >= 1) return waits;
   for (auto& [stack, weight] : waits)
-    weight.time_ns = weight.waited_ns = std::llround(static_cast<double>(weight.waited_ns) * share);
+    weight.time_ns = weight.waited_ns = Rounded(static_cast<double>(weight.waited_ns) * share);
   return waits;
 }
 
@@ -189,7 +196,7 @@ class TimeByTimers {
     void Give(double ns, WeightByStack* weights) const {
       for (const auto& [stack, count] : looks)
         (*weights)[stack].time_ns +=
-            std::llround(ns * static_cast<double>(count) / static_cast<double>(look_count));
+            Rounded(ns * static_cast<double>(count) / static_cast<double>(look_count));
     }
   };
 
