@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "base/process/mapped_memory.h"
+#include "base/process/own_memory.h"
 #include "base/system/process.h"
 #include "stack/capture_signal_owner.h"
 #include "stack/signal/kernel_calls.h"
@@ -28,15 +28,13 @@ std::atomic<uint32_t> g_signal{0};
 std::atomic<bool> g_is_lost{false};  // no signal has our handler
 std::atomic<SignalSet> g_read_signals{0};
 
-// On pages of its own, touched as far as stacks usually are, so that the handler takes no page fault; the
-// rest costs nothing until a stack is that deep. Null when there is no memory.
+// On pages of its own. Null when there is no memory.
 CaptureSlot* CreateSlot() {
   void* pages = base::MapUnlocked(sizeof(CaptureSlot));
   if (pages == nullptr) return nullptr;
   madvise(pages, sizeof(CaptureSlot), MADV_NOHUGEPAGE);  // a huge page would make all of it resident at once
-  auto* slot = new (pages) CaptureSlot;
-  std::memset(slot->stack.bytes, 0, kUsualRawStackBytes);
-  return slot;
+  base::WipeInForks(pages, sizeof(CaptureSlot));  // zeros are an idle slot, in which no process may answer
+  return new (pages) CaptureSlot;
 }
 
 // Null when all are taken, or there is no memory.
@@ -48,9 +46,13 @@ CaptureSlot* TakeSlot() {
   if (slot == nullptr) {
     slot = CreateSlot();
     if (slot == nullptr) return nullptr;
-    slot->index = index;
     g_capture_slots.slots[index].store(slot);
   }
+  // Also of a slot that was there before a fork: this is a child, which found it wiped. Touched as far as
+  // stacks usually are, so that the handler takes no page fault; the rest costs nothing until a stack is that
+  // deep.
+  slot->index = index;
+  std::memset(slot->stack.bytes, 0, kUsualRawStackBytes);
   g_is_taken[index] = true;
   return slot;
 }
@@ -206,8 +208,9 @@ void CaptureSignalOwner::AbandonInForkedChild() {
     CaptureSlot* slot = g_capture_slots.slots[i].load();
     if (slot == nullptr) continue;
     // The parent may have been in the middle of a capture.
-    uint32_t ticket = CaptureSlot::TicketOf(slot->request.load());
-    slot->request.store(CaptureSlot::Request(ticket, CaptureSlot::kIdle));
+    const uint64_t request = slot->request.load();
+    const uint64_t idle = CaptureSlot::Request(CaptureSlot::TicketOf(request), CaptureSlot::kIdle);
+    if (request != idle) slot->request.store(idle);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/process/own_memory.h"
 #include "base/process/safe_memory.h"
 #include "stack/sampled_stack.h"
 #include "stack/sleeping_stack.h"
@@ -22,8 +23,8 @@ base::Result<std::unique_ptr<StackCapturer>> StackCapturer::CreateOutside(
 OutsideCapturer::OutsideCapturer(const CaptureOptions& options, std::shared_ptr<CodeMap> code)
     : StackCapturer(std::move(code)),
       stop_timeout_ns_(options.signal_timeout_ns),
-      raw_(base::MapBlock<RawStack>(1)),
-      regions_(base::MapBlock<MemoryRegion>(ModuleMap::kMaxRanges)) {}
+      raw_(base::MapOwnBlock<RawStack>(1)),
+      regions_(base::MapOwnBlock<MemoryRegion>(ModuleMap::kMaxRanges)) {}
 
 StackRegions OutsideCapturer::Regions() {
   uint32_t refresh_count;

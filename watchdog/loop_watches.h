@@ -55,8 +55,7 @@ class LoopWatches {
   bool Activate(size_t place) {
     LoopWatch*& block = blocks_[place / LoopRegistry::kBlockLoops];
     if (block == nullptr) {
-      block = static_cast<LoopWatch*>(base::MapUnlocked(kBlockBytes));
-      base::LeaveOutOfForks(block, kBlockBytes);
+      block = static_cast<LoopWatch*>(base::MapOwn(kBlockBytes));
       if (block == nullptr) return false;
     }
     if (Find(place) == nullptr) {

@@ -5,11 +5,12 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <type_traits>
 #include <utility>
 
-#include "base/process/mapped_memory.h"
+#include "base/process/own_memory.h"
 
 namespace lagwatch::base {
 
@@ -46,11 +47,16 @@ class MappedArray {
     size_ = size;
     return true;
   }
-  // Gives back unused memory, by whole pages.
-  void ShrinkToFit() {
-    size_t bytes = PageRound(size_ * sizeof(T));
-    if (data_ == nullptr || bytes == 0 || bytes >= PageRound(capacity_ * sizeof(T))) return;
-    Move(bytes);
+  // For what grows no more: gives back unused memory, by whole pages, and makes it a part of a larger
+  // mapping.
+  void Settle() {
+    const size_t bytes = PageRound(size_ * sizeof(T));
+    void* memory = bytes == 0 ? nullptr : MapKept(bytes);
+    if (memory == nullptr) return;
+    std::memcpy(memory, data_, size_ * sizeof(T));
+    munmap(data_, capacity_ * sizeof(T));
+    data_ = static_cast<T*>(memory);
+    capacity_ = bytes / sizeof(T);
   }
 
   T* data() { return data_; }
@@ -79,7 +85,6 @@ class MappedArray {
     return true;
   }
 
-  // To `bytes`, more or fewer than there are.
   bool Move(size_t bytes) {
     void* memory = ResizeUnlocked(data_, capacity_ * sizeof(T), bytes);
     if (memory == nullptr) return false;

@@ -94,12 +94,12 @@ Status QuietThread::Start(const char* name, size_t stack_bytes, void (*run)(void
 #endif
   stack_bytes += ThreadLocalBytes();
   const auto guard_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  stack_ = MapBlock<char>(stack_bytes + guard_bytes);
+  stack_ = MapKeptBlock<char>(stack_bytes + guard_bytes);
   if (stack_ == nullptr) return IoError("no stack for the thread " + std::string(name), ENOMEM);
-  mprotect(stack_.get(), guard_bytes, PROT_NONE);
+  const bool is_one_mapping = GuardPages(stack_.get(), guard_bytes);
   // Not the stack itself: glibc keeps the thread's descriptor in it, and a child goes through the list of
   // these. A thread that calls the program's functions may fork in one, and its child goes on with the stack.
-  if (files == ThreadFiles::kOwn) LeaveOutOfForks(stack_.get(), guard_bytes);
+  if (files == ThreadFiles::kOwn && !is_one_mapping) LeaveOutOfForks(stack_.get(), guard_bytes);
   NewThread thread{.id = {}, .attributes = {}, .run = &QuietThread::Run, .context = this};
   pthread_attr_init(&thread.attributes);
   pthread_attr_setstack(&thread.attributes, stack_.get() + guard_bytes, stack_bytes);

@@ -13,18 +13,14 @@ void StoreWord(uint64_t value, uint64_t* word) { __atomic_store_n(word, value, _
 
 }  // namespace
 
-CodeSnapshot::CodeSnapshot() {
-  for (Copy& copy : copies_) copy.ranges.Resize(ModuleMap::kMaxRanges);
-}
-
 void CodeSnapshot::Publish(const ModuleMap& modules) {
   uint32_t generation = generation_.load(std::memory_order_relaxed) + 1;  // written by us alone
   if (generation == 0) generation = 2;                                    // 0 is none, and parity goes on
   Copy& copy = copies_[generation % 2];
   copy.generation.store(0, std::memory_order_relaxed);  // ordered by the next store
   size_t count = 0;
-  for (const ModuleMap::CodeRange& range :
-       modules.code().first(std::min(modules.code().size(), copy.ranges.size()))) {
+  const size_t room = copy.ranges == nullptr ? 0 : size_t{ModuleMap::kMaxRanges};
+  for (const ModuleMap::CodeRange& range : modules.code().first(std::min(modules.code().size(), room))) {
     Range& place = copy.ranges[count++];
     StoreWord(range.begin, &place.begin);
     StoreWord(range.end, &place.end);

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/process/mapped_array.h"
+#include "base/process/own_memory.h"
 #include "stack/code/module_map.h"
 
 namespace lagwatch::stack {
@@ -27,9 +27,6 @@ class CodeSnapshot {
     kNothing,
     kChanged,  // the generation is over
   };
-
-  // Context: background; without memory it stays empty.
-  CodeSnapshot();
 
   // Of `modules`, as they are now. Context: watchdog.
   void Publish(const ModuleMap& modules);
@@ -59,7 +56,7 @@ class CodeSnapshot {
   struct Copy {
     std::atomic<uint32_t> generation{0};
     std::atomic<uint32_t> range_count{0};
-    base::MappedArray<Range> ranges;
+    base::MappedBlock<Range> ranges = base::MapKeptBlock<Range>(ModuleMap::kMaxRanges);
   };
 
   Copy copies_[2];

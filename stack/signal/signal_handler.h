@@ -60,7 +60,7 @@ struct CaptureSlot {
   static constexpr uint64_t kMark = 0x6c61'6700'0000'0000;
 
   std::atomic<uint64_t> request{Request(0, kIdle)};
-  uint32_t index = 0;  // among the slots; unchanged once it is set
+  uint32_t index = 0;  // among the slots; unchanged while it is taken
   int process_id = 0;  // whose signals may answer
   // Unchanged while kRequested or kCopying.
   StackRegions stacks{};

@@ -42,7 +42,9 @@ uint64_t EhFrameAddress(const Module& module) {
   return ReadHeader(module, &header) ? header.eh_frame : 0;
 }
 
-EhFrameSearch::EhFrameSearch() : fde_bytes_(new char[kMaxEntryBytes]), cie_bytes_(new char[kMaxEntryBytes]) {}
+EhFrameSearch::EhFrameSearch()
+    : fde_bytes_(base::MapOwnBlock<char>(kMaxEntryBytes)),
+      cie_bytes_(base::MapOwnBlock<char>(kMaxEntryBytes)) {}
 
 bool EhFrameSearch::Find(const Module& module, uint64_t offset, PageCache* pages, FoundRule* found) {
   EhFrameHeader header;

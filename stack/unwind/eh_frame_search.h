@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
+#include "base/process/own_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/code/page_cache.h"
 #include "stack/unwind/unwind_table.h"
@@ -19,6 +19,8 @@ uint64_t EhFrameAddress(const Module& module);
 class EhFrameSearch {
  public:
   EhFrameSearch();
+  // False when there was no memory.
+  bool ok() const { return fde_bytes_ != nullptr && cie_bytes_ != nullptr; }
 
   // Borrows `pages`, which reads the search table. False when nothing is known of the code at `offset`.
   bool Find(const Module& module, uint64_t offset, PageCache* pages, FoundRule* found);
@@ -29,8 +31,8 @@ class EhFrameSearch {
   // Reads the whole entry at `address` into `buffer`.
   static bool ReadEntry(uint64_t address, char* buffer, ByteView* entry, EntryHeader* header);
 
-  std::unique_ptr<char[]> fde_bytes_;
-  std::unique_ptr<char[]> cie_bytes_;
+  base::MappedBlock<char> fde_bytes_;
+  base::MappedBlock<char> cie_bytes_;
 };
 
 }  // namespace lagwatch::stack

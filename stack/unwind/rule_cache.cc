@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/unwind/rule_cache.h"
 
+#include <span>
+
 namespace lagwatch::stack {
 namespace {
 
@@ -19,7 +21,7 @@ bool IsUsual(const UnwindRule& rule) {
 void RuleCache::Clear() {
   pages_.Clear();
   // Zero is no key, except in the first slot; unused slots are not touched, so that they cost no memory.
-  for (CachedRule& rule : rules_) {
+  for (CachedRule& rule : std::span(rules_.get(), kSlots)) {
     if (rule.key != 0) rule.key = 0;
   }
   rules_[0].key = NoKey(0);

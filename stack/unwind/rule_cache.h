@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/process/mapped_array.h"
 #include "base/process/own_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/code/page_cache.h"
@@ -31,13 +30,11 @@ struct alignas(64) CachedRule {
 class RuleCache {
  public:
   // `tables` is borrowed. Context: background (allocates the cache).
-  explicit RuleCache(TableLibrary* tables) : tables_(tables) {
-    if (!rules_.Resize(kSlots)) return;
-    base::LeaveOutOfForks(rules_.data(), rules_.size_bytes());
-    Clear();
+  explicit RuleCache(TableLibrary* tables) : tables_(tables), rules_(base::MapOwnBlock<CachedRule>(kSlots)) {
+    if (ok()) Clear();
   }
   // False when there was no memory.
-  bool ok() const { return !rules_.empty(); }
+  bool ok() const { return rules_ != nullptr && search_.ok(); }
   TableLibrary* tables() const { return tables_; }
   // The code in memory from which rules are read.
   PageCache* pages() { return &pages_; }
@@ -63,7 +60,7 @@ class RuleCache {
   TableLibrary* tables_;
   PageCache pages_;
   EhFrameSearch search_;
-  base::MappedArray<CachedRule> rules_;
+  base::MappedBlock<CachedRule> rules_;
 };
 
 }  // namespace lagwatch::stack

@@ -111,9 +111,10 @@ class TableBuilder {
       end = function.end;
     }
     if (!AddRow(static_cast<uint32_t>(end), UnwindRule{})) return false;
-    table_->row_offsets_.ShrinkToFit();
-    table_->row_rules_.ShrinkToFit();
-    table_->function_offsets_.ShrinkToFit();
+    table_->row_offsets_.Settle();
+    table_->row_rules_.Settle();
+    table_->function_offsets_.Settle();
+    table_->rules_.Settle();
     return !table_->function_offsets_.empty();
   }
 

@@ -150,7 +150,7 @@ TEST(OwnHeap, ReturnsNothingWhenTheProcessHasNoAddressesLeft) {
     setrlimit(RLIMIT_AS, &none);
     size_t count = 0;
     while (OwnHeap::Allocate(1000) != nullptr && count < 5000) ++count;  // the chunk that is there
-    _exit(count < 5000 && OwnHeap::Allocate(100'000) == nullptr ? 0 : 1);
+    _exit(count < 5000 && OwnHeap::Allocate(1'000'000) == nullptr ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

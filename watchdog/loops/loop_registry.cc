@@ -57,7 +57,7 @@ bool LoopRegistry::HasBlockOf(size_t place) {
   if (slot.load(std::memory_order_relaxed) != nullptr) return true;  // written under the lock
   auto* block = new (std::nothrow) Block;
   if (block == nullptr) return false;
-  block->histories = base::MapBlock<DispatchHistory>(2 * kBlockLoops);
+  block->histories = base::MapKeptBlock<DispatchHistory>(2 * kBlockLoops);
   const size_t first = place - place % kBlockLoops;
   for (size_t i = 0; i < kBlockLoops; ++i) {
     LoopProbe& probe = block->loops[i].probe;
@@ -78,7 +78,7 @@ void LoopRegistry::KeepTracks() {
 
 void LoopRegistry::AddTrack(size_t place) {
   Block& block = *blocks_[place / kBlockLoops].load();
-  if (block.tracks == nullptr) block.tracks = base::MapBlock<DispatchHistory>(kBlockLoops);
+  if (block.tracks == nullptr) block.tracks = base::MapKeptBlock<DispatchHistory>(kBlockLoops);
   if (block.tracks != nullptr)
     block.loops[place % kBlockLoops].probe.SetTrack(&block.tracks[place % kBlockLoops]);
 }

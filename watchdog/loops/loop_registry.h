@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "base/counter.h"
-#include "base/process/mapped_memory.h"
+#include "base/process/own_memory.h"
 #include "base/process/sleeper.h"
 #include "watchdog/loops/dump_requests.h"
 #include "watchdog/loops/loop_frames.h"

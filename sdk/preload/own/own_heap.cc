@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/process/mapped_memory.h"
+#include "base/process/own_memory.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -16,7 +16,7 @@ constexpr size_t kUnitBytes = OwnHeap::kAlignment;
 constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr size_t kChunkUnits = kChunkBytes / kUnitBytes;
 constexpr size_t kMostChunks = 4096;
-constexpr size_t kLargestSmallBytes = 64 << 10;
+constexpr size_t kLargestSmallBytes = 128 << 10;  // the reserve for exceptions has 72 KiB
 constexpr size_t kMostBytes = SIZE_MAX / 4;
 constexpr size_t kPageBytes = 4096;
 
@@ -72,7 +72,7 @@ uint32_t* NextOf(Header* block) { return reinterpret_cast<uint32_t*>(block + 1);
 char* ChunkAt(size_t index) {
   char* chunk = g_chunks[index].load(std::memory_order_acquire);  // as BlockAt()
   if (chunk != nullptr) return chunk;
-  char* mapped = static_cast<char*>(base::MapUnlocked(kChunkBytes));
+  char* mapped = static_cast<char*>(base::MapKept(kChunkBytes));
   if (mapped == nullptr || g_chunks[index].compare_exchange_strong(chunk, mapped)) return mapped;
   munmap(mapped, kChunkBytes);  // another thread was first
   return chunk;
