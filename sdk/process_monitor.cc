@@ -7,11 +7,13 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <new>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/process/own_memory.h"
 #include "base/system/capabilities.h"
 #include "base/system/float_environment.h"
 #include "base/system/process.h"
@@ -41,9 +43,21 @@ constexpr timespec kForkPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 struct ForkState {
   int tid;         // the parent's thread
   bool is_locked;  // the thread has taken `mutex_`
+  bool operator==(const ForkState&) const = default;
 };
 // Initial-exec: no allocation at the first access.
 thread_local ForkState t_fork __attribute__((tls_model("initial-exec")));
+
+// In wiped memory, where there is some: zeros are an unlocked mutex, and a fork locks and unlocks it.
+std::mutex& WipedMutexOr(std::mutex* copied) {
+  void* wiped = base::TakeWiped(sizeof(std::mutex));
+  return wiped == nullptr ? *copied : *new (wiped) std::mutex;
+}
+
+// Changes no memory that is right already: each page that is written between two forks is a page fault.
+void NoteFork(const ForkState& state) {
+  if (t_fork != state) t_fork = state;
+}
 
 bool TryLockForFork(std::mutex* mutex) {
   for (int i = 0; i < kForkPauses; ++i) {
@@ -70,7 +84,7 @@ ProcessMonitor& ProcessMonitor::Instance() {
   return *instance;
 }
 
-ProcessMonitor::ProcessMonitor() : why_off_(kNotStarted) {
+ProcessMonitor::ProcessMonitor() : mutex_(WipedMutexOr(&copied_mutex_)), why_off_(kNotStarted) {
   // The value is the thread's id: a thread that is confined by then may not ask for it.
   has_thread_end_key_ =
       0 == pthread_key_create(&thread_end_key_, [](void* tid) {
@@ -359,12 +373,13 @@ void ProcessMonitor::PrepareFork() {
   const base::ScopedFloatEnvironment floats;
   ProcessMonitor& self = Instance();
   if (base::IsConfined()) {  // and nothing is left to prepare
-    t_fork = {};
+    NoteFork({});
     return;
   }
-  t_fork = {base::CurrentThreadId(), TryLockForFork(&self.mutex_)};
+  NoteFork({base::CurrentThreadId(), TryLockForFork(&self.mutex_)});
   if (!t_fork.is_locked) return;
-  self.forking_stats_ = self.CurrentStats();  // in the child, locks in it may be held for ever
+  const lw_stats stats = self.CurrentStats();  // in the child, locks in it may be held for ever
+  if (std::memcmp(&stats, &self.forking_stats_, sizeof stats) != 0) self.forking_stats_ = stats;
   if (self.monitor_ != nullptr) self.monitor_->PauseForFork();
 }
 
@@ -380,7 +395,7 @@ void ProcessMonitor::FinishForkInChild() {
   if (base::IsConfined()) return;
   ProcessMonitor& self = Instance();
   new (&self.life_mutex_) std::mutex;  // their owner's id is the parent's
-  new (&self.mutex_) std::mutex;
+  if (&self.mutex_ == &self.copied_mutex_) new (&self.mutex_) std::mutex;
   ProcessStartUp().Reset();
   ProcessWords().values.ResetLock();
   stack::StackCapturer::AbandonAllInForkedChild();  // also one of a monitor that could not be stopped

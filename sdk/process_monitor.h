@@ -135,9 +135,10 @@ class ProcessMonitor {
   // Serializes starts and stops, through all their I/O and callbacks: no fork handler takes it. Taken
   // before the other.
   std::mutex life_mutex_;
+  std::mutex copied_mutex_;  // `mutex_` where there is no wiped memory
   // Held for moments only, and during a fork. Discounts all that follows; the first three members change only
   // under both mutexes, so either one is enough to read them.
-  std::mutex mutex_;
+  std::mutex& mutex_;
   std::optional<StartRequest> request_;  // the last one
   bool is_wanted_ = false;               // no stop came after it
   std::optional<bool> consent_;          // the last value that SetConsent() was given

@@ -135,13 +135,15 @@ void SignalStacks::NoteOwn() {
 }
 
 void SignalStacks::ForgetInForkedChild() {
-  // A table that is all zeros is left alone: to write it would copy its pages in each child.
+  // Memory that is right already is left alone: to write it would copy its page in each child.
   if (g_small_count.load() != 0) {
     for (std::atomic<int>& small : g_small) small.store(0, std::memory_order_relaxed);
     g_small_count.store(0);
   }
-  g_is_overfull.store(false);
-  for (std::atomic<int>& sending_to : g_sending_to) sending_to.store(0, std::memory_order_relaxed);
+  if (g_is_overfull.load()) g_is_overfull.store(false);
+  for (std::atomic<int>& sending_to : g_sending_to) {
+    if (sending_to.load() != 0) sending_to.store(0, std::memory_order_relaxed);
+  }
   if (g_has_timers.load()) {  // none of which a child inherits
     for (Timer& timer : g_timers) timer.tid.store(0, std::memory_order_relaxed);
     g_has_timers.store(false);

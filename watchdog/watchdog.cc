@@ -117,7 +117,7 @@ void Watchdog::ReportNearHangs(int64_t timeout_ns) {
 }
 
 bool Watchdog::PauseForFork() {
-  is_paused_ = false;
+  if (is_paused_) is_paused_ = false;  // a page that is written before or after a fork is a page fault
   if (has_own_files_.load()) return false;
   is_paused_ = round_mutex_.try_lock();
   for (int i = 0; i < kPauseTries && !is_paused_; ++i) {

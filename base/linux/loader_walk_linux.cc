@@ -5,8 +5,10 @@
 #include <atomic>
 #include <ctime>
 #include <exception>
+#include <new>
 
 #include "base/process/loader_walk.h"
+#include "base/process/own_memory.h"
 
 namespace lagwatch::base {
 namespace {
@@ -15,42 +17,50 @@ constexpr timespec kPause{0, 50'000};
 constexpr int kPausesOfAFork = 10'000;   // about a second
 constexpr int kPausesOfAWalk = 100'000;  // ten: the fork of a large process takes seconds
 
-pthread_mutex_t g_walk = PTHREAD_MUTEX_INITIALIZER;
-std::atomic<int> g_waiting_forks{0};
+struct ForkLock {
+  pthread_mutex_t walk;
+  std::atomic<int> waiting_forks;
+  std::atomic<const char*> forker;  // that has it from the beginning of its fork to the end
+};
+constinit ForkLock g_copied_lock{PTHREAD_MUTEX_INITIALIZER, 0, nullptr};
+// In wiped memory, where there is some: zeros are what a child is to find.
+constinit std::atomic<ForkLock*> g_lock{&g_copied_lock};
 // Its address is the thread's. Initial-exec: no call and no allocation at the first access.
 thread_local char t_mark __attribute__((tls_model("initial-exec")));
-std::atomic<const char*> g_forker{nullptr};  // that has it from the beginning of its fork to the end
 
 // Neither a fork nor a walk waits for ever: each may have a lock that the other waits for.
-bool WaitForTheWalk(int most_pauses) {
+bool WaitForTheWalk(ForkLock* lock, int most_pauses) {
   for (int i = 0; i < most_pauses; ++i) {
-    if (pthread_mutex_trylock(&g_walk) == 0) return true;
+    if (pthread_mutex_trylock(&lock->walk) == 0) return true;
     nanosleep(&kPause, nullptr);
   }
   return false;
 }
 
 void PrepareFork() {
-  g_waiting_forks.fetch_add(1);
-  if (g_forker.load() != &t_mark && WaitForTheWalk(kPausesOfAFork)) g_forker.store(&t_mark);
-  g_waiting_forks.fetch_sub(1);
+  ForkLock* lock = g_lock.load();
+  lock->waiting_forks.fetch_add(1);
+  if (lock->forker.load() != &t_mark && WaitForTheWalk(lock, kPausesOfAFork)) lock->forker.store(&t_mark);
+  lock->waiting_forks.fetch_sub(1);
 }
 
 void FinishForkInParent() {
-  if (g_forker.load() != &t_mark) return;
-  g_forker.store(nullptr);
-  pthread_mutex_unlock(&g_walk);
+  ForkLock* lock = g_lock.load();
+  if (lock->forker.load() != &t_mark) return;
+  lock->forker.store(nullptr);
+  pthread_mutex_unlock(&lock->walk);
 }
 
 void FinishForkInChild() {
-  g_waiting_forks.store(0);
-  g_forker.store(nullptr);
-  pthread_mutex_init(&g_walk, nullptr);
+  ForkLock* lock = g_lock.load();
+  if (lock == &g_copied_lock) new (lock) ForkLock{PTHREAD_MUTEX_INITIALIZER, 0, nullptr};
 }
 
 // The first handlers that this library registers, so that they run after the others, which may wait for a
 // thread that walks.
 [[gnu::constructor(101)]] void RegisterForkHandlers() {
+  if (void* wiped = TakeWiped(sizeof(ForkLock)))
+    g_lock.store(new (wiped) ForkLock{PTHREAD_MUTEX_INITIALIZER, 0, nullptr});
   pthread_atfork(&PrepareFork, &FinishForkInParent, &FinishForkInChild);
 }
 
@@ -75,10 +85,11 @@ int Visit(dl_phdr_info* info, size_t size, void* context) {
 }  // namespace
 
 void RunBetweenForks(void (*run)(void*), void* context) {
-  for (int i = 0; i < kPausesOfAFork && g_waiting_forks.load() != 0; ++i) nanosleep(&kPause, nullptr);
-  const bool is_alone = WaitForTheWalk(kPausesOfAWalk);
+  ForkLock* lock = g_lock.load();
+  for (int i = 0; i < kPausesOfAFork && lock->waiting_forks.load() != 0; ++i) nanosleep(&kPause, nullptr);
+  const bool is_alone = WaitForTheWalk(lock, kPausesOfAWalk);
   run(context);
-  if (is_alone) pthread_mutex_unlock(&g_walk);
+  if (is_alone) pthread_mutex_unlock(&lock->walk);
 }
 
 void WalkLoadedModules(int (*visit)(dl_phdr_info*, size_t, void*), void* context) {

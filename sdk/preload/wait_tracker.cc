@@ -144,7 +144,7 @@ class Preload {
       // The only thread that is left is the main one now.
       if (t_waits.loop == nullptr) t_waits.is_known = false;
       ForgetThreadChoice();
-      t_waits.is_candidate = t_waits.is_chosen = false;
+      if (t_waits.is_candidate || t_waits.is_chosen) t_waits.is_candidate = t_waits.is_chosen = false;
       if (t_waits.loop != nullptr) NoteMainLoop(t_waits.loop);
     });
   }

@@ -71,11 +71,15 @@ void BeginSummary(const PreloadConfig& config) {
   g_summary->config = config;
   g_summary->begin_ns = base::SystemClock().MonoNs();
   g_summary->has_errors = fstat(STDERR_FILENO, &g_summary->errors) == 0;
-  pthread_atfork([] { g_has_forked.store(true); }, nullptr,
-                 [] {
-                   g_loops.store(0);
-                   g_is_noted.store(false);
-                 });
+  pthread_atfork(
+      [] {
+        if (!g_has_forked.load()) g_has_forked.store(true);
+      },
+      nullptr,
+      [] {
+        g_loops.store(0);
+        g_is_noted.store(false);
+      });
 }
 
 void NoteUnwatched(const char* why) {
