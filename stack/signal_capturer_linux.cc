@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/process/own_memory.h"
-#include "base/process/proc_ids.h"
 #include "base/process/safe_memory.h"
+#include "base/system/proc_ids.h"
 #include "stack/sleeping_stack.h"
 
 namespace lagwatch::stack {

@@ -38,7 +38,9 @@ bool LoopWatch::TryReportLate(WatchedSpan* span, const WatchedLoop& loop, const 
   const bool is_blocked = watch.discounted().blocked_ns != 0;
   if (!is_late && !is_blocked) return false;
   const int64_t now_ns = tools.NowNs();
-  const int64_t duration_ns = span->MeasuredNs(loop, tools.span_tools()) - watch.discounted().stopped_ns;
+  // The ticks may have gone on while the machine slept, the clock has not.
+  const int64_t duration_ns = std::min(
+      span->MeasuredNs(loop, tools.span_tools()) - watch.discounted().stopped_ns, now_ns - watch.begin_ns());
   if (duration_ns < watch.threshold_ns() || IsForADebugger(now_ns, tools)) return false;
   policies::Verdict verdict{};
   if (is_dispatch && !is_blocked) {

@@ -36,7 +36,9 @@ void LoopWatch::BeginLoop(const WatchedLoop& loop, const WatchTools& tools) {
 int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   uint32_t generation = loop->generation.load(std::memory_order_acquire);  // pairs with the registry's stores
   if (generation != generation_) {
+    const int64_t late_ns = found_since_look_.late_ns;
     Forget(*loop, tools);
+    found_since_look_.late_ns = late_ns;  // the new loop may have had a first dispatch meanwhile
     generation_ = generation;
     BeginLoop(*loop, tools);
   }

@@ -87,6 +87,7 @@ base::Status Watchdog::Start() {
   const int64_t deadline_ns = base::SystemClock().MonoNs() + kSetUpTimeoutNs;
   while (status.ok() && !is_set_up_.load() && base::SystemClock().MonoNs() < deadline_ns)
     starter_.SleepUntil(deadline_ns);
+  registry_->SetHasWatchdog(status.ok());
   if (status.ok()) registry_->dump_requests().Open(options_.dump_interval_ns);
   return status;
 }
@@ -95,6 +96,7 @@ bool Watchdog::TryStop(StopReason reason) {
   stop_reason_.store(reason);
   stopping_.store(true);
   registry_->watchdog_sleeper().Wake();
+  registry_->SetHasWatchdog(false);
   const bool is_stopped = thread_.TryJoin(kStopTimeoutNs);
   if (!is_stopped) registry_->dump_requests().Close();
   return is_stopped;

@@ -2,6 +2,7 @@
 #include <mach/mach.h>
 
 #include "base/process/proc_file.h"
+#include "base/system/proc_ids.h"
 
 namespace lagwatch::base {
 
@@ -16,5 +17,7 @@ void internal::ForEachThread(NumberVisitor visit, void* context) {
   }
   vm_deallocate(mach_task_self(), reinterpret_cast<vm_address_t>(threads), count * sizeof *threads);
 }
+
+int32_t ProcIdOfThread(int32_t tid) { return tid; }
 
 }  // namespace lagwatch::base

@@ -8,6 +8,4 @@ const bool internal::kThreadsCanHaveOwnFiles = false;
 
 bool internal::LeaveProgramFiles() { return false; }
 
-void internal::LeaveRealTime() {}  // threads do not inherit it
-
 }  // namespace lagwatch::base

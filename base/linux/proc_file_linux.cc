@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "base/process/proc_file.h"
-#include "base/process/proc_ids.h"
 #include "base/process/watched_process.h"
 #include "base/system/file_calls.h"
+#include "base/system/proc_ids.h"
 
 namespace lagwatch::base {
 namespace internal {

@@ -56,21 +56,6 @@ void LeaveFileSystem() {
   if (unshare(CLONE_FS) == 0) umask(0077);
 }
 
-// The policy of the calling thread's scheduling; SCHED_OTHER if that is not known. Read from a file, because
-// a filter that allows our calls does not know sched_getscheduler(2).
-int ReadOwnPolicy() {
-  constexpr int kPolicyField = 38;  // of proc_pid_stat(5), after the thread's name, which may hold anything
-  char buffer[1024];
-  std::string_view stat = ReadSmallFile("/proc/thread-self/stat", buffer, sizeof buffer);
-  const size_t name_end = stat.rfind(") ");
-  if (name_end == std::string_view::npos) return SCHED_OTHER;
-  stat.remove_prefix(name_end + 2);
-  for (int field = 0; field < kPolicyField && !stat.empty(); ++field)
-    stat.remove_prefix(std::min(stat.find(' '), stat.size() - 1) + 1);
-  uint64_t policy = SCHED_OTHER;
-  return ConsumeDecimal(&stat, &policy) ? static_cast<int>(policy) : SCHED_OTHER;
-}
-
 }  // namespace
 
 const bool internal::kThreadsCanHaveOwnFiles = true;
@@ -79,12 +64,6 @@ bool internal::LeaveProgramFiles() {
   const bool has_own_table = LeaveFileTable();
   LeaveFileSystem();
   return has_own_table;
-}
-
-void internal::LeaveRealTime() {
-  const int policy = ReadOwnPolicy();
-  const sched_param none{};
-  if (policy == SCHED_FIFO || policy == SCHED_RR) sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
 bool LeaveFileTableByUnshareForTest() { return LeaveFileTableByUnshare(); }

@@ -8,8 +8,8 @@
 #include <charconv>
 #include <cstring>
 
-#include "base/process/proc_ids.h"
 #include "base/process/watched_process.h"
+#include "base/system/proc_ids.h"
 
 namespace lagwatch::base {
 namespace {

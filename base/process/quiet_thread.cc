@@ -151,9 +151,9 @@ void* QuietThread::Run(void* self) {
   auto* thread = static_cast<QuietThread*>(self);
   static_cast<void>(FloatEnvironment::Replace());  // the starter's is the program's
   const ScopedOwnThread own;
-  internal::LeaveRealTime();
   if (thread->files_ == ThreadFiles::kOwn) {
     t_has_own_files = internal::LeaveProgramFiles();
+    LeaveRealTime();  // afterwards, as it opens a file
   }
   NameCurrentThread(thread->name_);
   thread->is_set_up_.store(true);

@@ -109,9 +109,6 @@ namespace internal {
 extern const bool kThreadsCanHaveOwnFiles;
 // Gives the calling thread files of its own; returns whether these include a descriptor table.
 bool LeaveProgramFiles();
-// Makes the calling thread an ordinary one if it has inherited real-time scheduling (SCHED_FIFO, SCHED_RR):
-// the program's real-time threads of lower priorities are not to wait for ours.
-void LeaveRealTime();
 }  // namespace internal
 
 // Gives the calling thread an empty descriptor table by unshare(2), as before Linux 5.9. False when

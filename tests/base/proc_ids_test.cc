@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/process/proc_ids.h"
+#include "base/system/proc_ids.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

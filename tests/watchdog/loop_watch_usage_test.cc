@@ -203,6 +203,17 @@ TEST_F(LateWatchTest, ReportsAHangThatItCouldNotCheck) {
   EXPECT_EQ(counters_.hangs.value(), 1u);
 }
 
+TEST_F(LateWatchTest, ReportsNoTimeInWhichTheMachineSlept) {
+  loop_->probe.Begin("asleep");
+  Look();
+  Spin(150 * kNsPerMs);  // the ticks go on
+  loop_->probe.End();
+  clock_.now_ns += 30 * kNsPerMs;
+  watch_.Discount({.suspended_ns = 120 * kNsPerMs, .late_ns = 25 * kNsPerMs});
+  Look();
+  EXPECT_TRUE(sink_.hangs().empty());
+}
+
 TEST_F(LateWatchTest, CountsAHangThatItMissedForNoKnownReason) {
   DispatchUnseen("unseen", 150 * kNsPerMs);
   Look();
@@ -215,6 +226,7 @@ TEST_F(LateWatchTest, ReportsNoTimeInWhichTheProcessWasStopped) {
   watch_.Discount({.stopped_ns = 1000 * kNsPerSecond, .late_ns = 60 * kNsPerMs});
   Look();
   EXPECT_TRUE(sink_.hangs().empty());
+  clock_.now_ns += kNsPerSecond;
   // A stop that the watchdog's account does not show: only its late time is certain.
   DispatchUnseen("long", 400 * kNsPerMs);
   watch_.Discount({.late_ns = 30 * kNsPerMs});

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/process/proc_file.h"
-#include "base/process/proc_ids.h"
 #include "base/process/watched_process.h"
+#include "base/system/proc_ids.h"
 #include "watchdog/evidence/file_locks.h"
 #include "watchdog/evidence/wait_peer.h"
 

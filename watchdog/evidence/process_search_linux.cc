@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "base/process/proc_ids.h"
 #include "base/process/watched_process.h"
+#include "base/system/proc_ids.h"
 #include "watchdog/evidence/process_search.h"
 
 namespace lagwatch::watchdog {

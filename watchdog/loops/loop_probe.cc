@@ -44,6 +44,13 @@ void LoopProbe::SetLimits(const Limits& limits) {
   if (is_new && limits.cpu_ticks != kNever) cpu_read_due_ticks_.store(0);
 }
 
+void LoopProbe::SetFirstLimits() {
+  cpu_read_due_ticks_.store(0);
+  if (note_ticks_.load() != kNever) return;  // an earlier loop's of this place
+  for (std::atomic<uint64_t>* limit : {&history_ticks_, &cpu_ticks_, &note_ticks_, &kept_ticks_})
+    limit->store(kLongTicks);
+}
+
 void LoopProbe::WakeWatchdog() {
   // Acquire: pairs with AskForWake.
   if (words_.is_watchdog_asleep.exchange(0, std::memory_order_acquire) != 0)
@@ -128,8 +135,9 @@ void LoopProbe::ReadCpu(uint64_t ticks) {
   constexpr int kOwnThread = 0;
   cpu_ns_ = base::ThreadCpuNs(base::IsWatchedFromOutside() ? tid_ : kOwnThread);
   uint64_t interval_ticks = cpu_read_interval_ticks_.load(std::memory_order_relaxed);
-  if (interval_ticks == 0) interval_ticks = kLongTicks;
-  cpu_read_due_ticks_.store(ticks + interval_ticks, std::memory_order_relaxed);
+  if (interval_ticks == 0 && note_ticks_.load(std::memory_order_relaxed) != kNever)
+    interval_ticks = kLongTicks;
+  cpu_read_due_ticks_.store(interval_ticks == 0 ? kNever : ticks + interval_ticks, std::memory_order_relaxed);
 }
 
 void WokenProbes::Add(LoopProbe* probe, int64_t look_within_ns) {

@@ -128,6 +128,9 @@ class alignas(64) LoopProbe {
   };
   // Context: watchdog.
   void SetLimits(const Limits& limits);
+  // Unless there are limits: those for a first dispatch in which the watchdog gets no processor. Before the
+  // loop's first dispatch.
+  void SetFirstLimits();
 
   // Sets the place for its records, once; borrowed. While no dispatch is under way.
   void SetHistory(DispatchHistory* history) { history_ = history; }
@@ -195,9 +198,8 @@ class alignas(64) LoopProbe {
 
  private:
   static constexpr uint64_t kNever = UINT64_MAX;
-  // Before the first SetLimits(), for a first dispatch in which the watchdog gets no processor: less than 45
-  // ms by any processor's counter.
-  static constexpr uint64_t kLongTicks = uint64_t{1} << 20;
+  // Of the first limits, whose duration is not known yet: 1 to 200 ms, by the processor.
+  static constexpr uint64_t kLongTicks = uint64_t{1} << 22;
 
   void BeginNext(uint64_t number, const char* tag, uint64_t ticks) {
     if (ticks >= cpu_read_due_ticks_.load(std::memory_order_relaxed)) [[unlikely]]  // a date, late or not
@@ -219,7 +221,7 @@ class alignas(64) LoopProbe {
   void ReadCpu(uint64_t ticks);
 
   LoopWords words_;  // first: a pointer to the probe is a pointer to them
-  std::atomic<uint64_t> kept_ticks_{kLongTicks};
+  std::atomic<uint64_t> kept_ticks_{kNever};
   std::atomic<uint64_t> cpu_read_due_ticks_{0};
   int64_t cpu_ns_ = 0;              // when it was read last
   uint64_t queue_wait_number_ = 0;  // the dispatch that the next one is of
@@ -227,9 +229,9 @@ class alignas(64) LoopProbe {
 
   // Limits, all but the least one: what the end of nearly every dispatch does not read.
   std::atomic<uint64_t> slow_ticks_{kNever};
-  std::atomic<uint64_t> history_ticks_{kLongTicks};
-  std::atomic<uint64_t> cpu_ticks_{kLongTicks};
-  std::atomic<uint64_t> note_ticks_{kLongTicks};
+  std::atomic<uint64_t> history_ticks_{kNever};
+  std::atomic<uint64_t> cpu_ticks_{kNever};
+  std::atomic<uint64_t> note_ticks_{kNever};
   std::atomic<uint64_t> cpu_read_interval_ticks_{0};
   std::atomic<uint64_t> slow_number_{0};
   std::atomic<uint64_t> slow_duration_ticks_{0};

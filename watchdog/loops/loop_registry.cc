@@ -35,6 +35,7 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
     lowest_free_ = i + 1;
     if (keeps_tracks_) AddTrack(i);
     loop.probe.SetThread(tid);
+    if (has_watchdog_.load()) loop.probe.SetFirstLimits();
     loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation, as the next
     loop.begun_before.store(loop.probe.begun(), std::memory_order_relaxed);
     loop.SetName(name);
@@ -101,6 +102,7 @@ void LoopRegistry::KeepOnlyThread(int parent_tid, int child_tid) {
   // one will do.
   new (&mutex_) std::mutex;
   dump_requests_.Close();
+  has_watchdog_.store(false);
   woken_probes_.Reset();
   for (WatchedLoop& loop : places()) loop.probe.ForgetListed();
   for (size_t i = 0; i < kMaxLoops; ++i) {  // one may just have been taken

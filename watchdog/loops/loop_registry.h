@@ -172,6 +172,10 @@ class LoopRegistry {
   }
   bool is_foreground() const { return is_foreground_.load(std::memory_order_relaxed); }
 
+  // Whether a watchdog looks at loops: then their long dispatches are noted from the first one on. Context:
+  // background.
+  void SetHasWatchdog(bool has_watchdog) { has_watchdog_.store(has_watchdog); }
+
   // The places that were ever taken; there are more of them as time goes on. From any thread. Wait-free.
   Places places() {
     // Acquire: pairs with the store of a ready place.
@@ -199,6 +203,7 @@ class LoopRegistry {
   WokenProbes woken_probes_{&watchdog_sleeper_};
   DumpRequests dump_requests_{&watchdog_sleeper_};
   std::atomic<bool> is_foreground_{true};
+  std::atomic<bool> has_watchdog_{false};
 };
 
 }  // namespace lagwatch::watchdog

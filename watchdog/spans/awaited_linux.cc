@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "base/process/proc_ids.h"
 #include "base/process/safe_memory.h"
+#include "base/system/proc_ids.h"
 #include "policies/fact_names.h"
 #include "watchdog/evidence/file_locks.h"
 #include "watchdog/evidence/process_search.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/process/proc_ids.h"
-
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +7,7 @@
 #include <string_view>
 
 #include "base/process/proc_file.h"
+#include "base/system/proc_ids.h"
 #include "base/system/thread.h"
 
 namespace lagwatch::base {
