@@ -208,7 +208,7 @@ def measure_false(lagwatch, work, minutes):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     for report in reports:
-        print(f"FALSE  {report['app']} {report.get('duration_ms')} ms {' < '.join(report.get('cause') or [])}", file=sys.stderr)
+        print(f"FALSE  {report['app']} {report.get('duration_ms')} ms {report.get('verdict')} {' < '.join(report.get('cause') or [])}", file=sys.stderr)
     return len(reports), len(pids), round(machine.most, 1)
 
 
