@@ -62,7 +62,7 @@ class Node:
             found = re.search(r"^// Flags: (.*)$", path.read_text(errors="replace")[:4000], re.MULTILINE)
             yield unit.Unit(f"{path.parent.name}/{path.name}",
                             ["/usr/bin/node", *(found[1].split() if found else []), str(path)], unit.by_exit_code,
-                            environment={"NODE_TEST_DIR": "{directory}/work"}, directory=str(root), timeout_s=120)
+                            environment={"NODE_TEST_DIR": "{directory}/work"}, directory=str(root), timeout_s=60)
 
 
 def perl_tree(source):
