@@ -23,7 +23,7 @@
 
 #include "bench/hosts/host.h"
 
-// What may be wrong: a small number, a page that may not be read, and a place that ends where the page
+// Bad addresses: a small number, a page that may not be read, and a place that ends where the page
 // begins.
 static char* pages;
 static void* Bad(int kind) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program or one of its libraries does before main and before other libraries' constructors; also
+// The work of a program or one of its libraries before main and before other libraries' constructors; also
 // built as a library (-DIN_LIBRARY). The seed is the program's first argument.
 #define _GNU_SOURCE
 #include <fenv.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A heap of the program. It takes its lock only in threads that the program started, and ends the process
-// when another thread enters it, or when a thread enters it twice: in a signal handler, say.
+// when another thread enters it, or when a thread enters it twice: in a signal handler, for example.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>

@@ -57,7 +57,7 @@ enum LoopKind { kPollNothing, kPollTwo, kEpollOne, kEpollTwo, kSelectTwo, kPpoll
 static enum LoopKind loop_kind;
 static int loop_fds[3];
 
-// A loop that polls nothing only sleeps, as far as anyone can see: a place where it sleeps for most of its
+// A loop that polls nothing only sleeps, as far as a monitor can see: a place where it sleeps for most of its
 // life, too, is where it idles, after two reports (docs/design/waits.md).
 static int PrintTruth(uint64_t seed, int steps) {
   const char* planted[64];

@@ -69,7 +69,7 @@ const struct Ingredient kSystem = {"system", NULL, UseSystem, NULL};
 
 // Traps are on before the first wait.
 static void BeginTrapping(void) { feenableexcept(FE_ALL_EXCEPT); }
-// What the last call of it has left, and what was raised since.
+// Returns the state that its last call has left, and the flags raised since.
 static int ChangeFloats(void) {
   static const int kRoundings[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
   const int seen = fegetexcept() << 16 | fetestexcept(FE_ALL_EXCEPT) << 4 | fegetround() >> 10;
