@@ -48,7 +48,7 @@ unsigned long StartThread(void* (*run)(void*), void* argument);
 int IsProgramThread(void);
 
 // The function of a planted hang that the next numbers choose: its name.
-const char* ChooseHang(void);
+const char* ChooseHang(int* may_be_idle);
 
 // The arguments of this program, and of the next one: it goes on after the current step.
 char** NextArguments(void);

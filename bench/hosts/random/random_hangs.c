@@ -80,12 +80,18 @@ HANG HangOnChild(void) {
 static const struct {
   const char* name;
   void (*hang)(void);
+  int may_be_idle;  // by its system call
 } kKinds[] = {
-    {"HangComputing", HangComputing}, {"HangSleeping", HangSleeping}, {"HangAllocating", HangAllocating},
-    {"HangLocked", HangLocked},       {"HangReading", HangReading},   {"HangOnChild", HangOnChild},
+    {"HangComputing", HangComputing, 0},   {"HangSleeping", HangSleeping, 1},
+    {"HangAllocating", HangAllocating, 0}, {"HangLocked", HangLocked, 0},
+    {"HangReading", HangReading, 1},       {"HangOnChild", HangOnChild, 1},
 };
 static uint32_t ChooseKind(void) { return Random(sizeof kKinds / sizeof *kKinds); }
-const char* ChooseHang(void) { return kKinds[ChooseKind()].name; }
+const char* ChooseHang(int* may_be_idle) {
+  const uint32_t kind = ChooseKind();
+  *may_be_idle = kKinds[kind].may_be_idle;
+  return kKinds[kind].name;
+}
 
 static int HangOnce(void) {
   const uint32_t kind = ChooseKind();

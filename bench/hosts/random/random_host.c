@@ -67,10 +67,11 @@ static int PrintTruth(uint64_t seed, int steps) {
   const enum LoopKind kind = (enum LoopKind)Random(kLoopKinds);
   for (int i = 0; i < steps && hangs < 64; ++i) {
     if (ChooseStep(seed, i) != &kHangs) continue;
-    const char* name = ChooseHang();
+    int may_be_idle = 0;
+    const char* name = ChooseHang(&may_be_idle);
     int same = 0;
     for (int earlier = 0; earlier < hangs; ++earlier) same += planted[earlier] == name;
-    expected += same < 2 || (kind != kPollNothing && kind != kPpollNothing);
+    expected += same < 2 || !may_be_idle || (kind != kPollNothing && kind != kPpollNothing);
     printf("%s%s", hangs == 0 ? "" : ",", name);
     planted[hangs++] = name;
   }
