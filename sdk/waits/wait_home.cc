@@ -133,10 +133,13 @@ void WaitHome::NoteServed(const WaitCall& call) {
 }
 
 void WaitHome::SetHome(Place* place) {
+  // A loop may wait at several places, of which each has served, too.
+  const bool is_same_loop = place != nullptr && home_ != nullptr && !is_home_shared() &&
+                            HoldsAll(place->key_view(), home_->key_view());
   early_ = nullptr;
   served_ = place;
   home_ = place;
-  ++home_moves_;
+  if (!is_same_loop) ++home_moves_;
   has_come_back_ = is_doubtful_ = false;
 }
 

@@ -196,6 +196,19 @@ TEST_F(WaitHomeTest, AClientOfOneServerHasALoopBelowItOfAnotherOne) {
   EXPECT_FALSE(home_.is_doubtful());
 }
 
+TEST_F(WaitHomeTest, AHomeThatGoesToAnotherPlaceOfTheSameLoopHasNotMoved) {
+  const std::vector<int> descriptors = {Open(), Open()};
+  for (int i = 0; i < 4; ++i) Poll(descriptors);
+  const uint32_t moves = home_.home_moves();
+  for (int i = 0; i < 12; ++i) EXPECT_TRUE(Poll(descriptors, kOtherSite));
+  EXPECT_EQ(home_.home_site(), kOtherSite);
+  EXPECT_EQ(home_.home_moves(), moves);
+  const std::vector<int> others = {Open(), Open()};
+  for (int i = 0; i < 28; ++i) Poll(others, kSite + 8, kShallower);
+  EXPECT_EQ(home_.home_site(), kSite + 8);
+  EXPECT_EQ(home_.home_moves(), moves + 1);
+}
+
 TEST_F(WaitHomeTest, AWaitOfOtherDescriptorsIsDoubtfulUntilTheLoopIsProven) {
   const int display = Open();
   const int wake = Open();
