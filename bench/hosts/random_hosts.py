@@ -30,7 +30,7 @@ STARTS = {
 }
 OPTIONS = {"all_threads": "all", "all_children": "children", "hooks": "hooks"}
 # Runtimes of sanitizers come before these, or stop the program themselves.
-NOT_SANITIZED = {*LINKED, *LIBRARIES, "floats", "namespaces", "takers"}
+NOT_SANITIZED = {*LINKED, *LIBRARIES, "floats", "inside", "namespaces", "takers"}
 
 FLAGS = ["-std=gnu11", "-g", "-fno-omit-frame-pointer", "-pthread", "-I", str(FOLDER.parents[2])]
 

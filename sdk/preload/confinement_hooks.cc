@@ -25,6 +25,7 @@ namespace {
 
 using lagwatch::sdk::Confinement;
 using lagwatch::sdk::MonitorPause;
+using lagwatch::sdk::FunctionAge;
 using lagwatch::sdk::NextFunction;
 
 using Word = long;  // an argument of a system call
@@ -32,7 +33,7 @@ constinit NextFunction<int(int, Word, Word, Word, Word)> g_prctl("prctl");
 constinit NextFunction<long(Word, Word, Word, Word, Word, Word, Word)> g_syscall("syscall");
 constinit NextFunction<int(int)> g_unshare("unshare");
 constinit NextFunction<int(int, int)> g_setns("setns");
-constinit NextFunction<int(pid_t, void*, unsigned)> g_sched_setattr("sched_setattr");
+constinit NextFunction<int(pid_t, void*, unsigned)> g_sched_setattr("sched_setattr", FunctionAge::kRecent);
 
 // Calls with a null pointer only find out what the kernel knows.
 std::optional<Confinement> ConfinementByFilter(bool is_strict, Word program) {

@@ -24,7 +24,7 @@ using Argv = char* const*;
 constinit NextFunction<int(const char*, Argv, Argv)> g_execve("execve");
 constinit NextFunction<int(const char*, Argv, Argv)> g_execvpe("execvpe");
 constinit NextFunction<int(int, Argv, Argv)> g_fexecve("fexecve");
-constinit NextFunction<int(int, const char*, Argv, Argv, int)> g_execveat("execveat");
+constinit NextFunction<int(int, const char*, Argv, Argv, int)> g_execveat("execveat", FunctionAge::kRecent);
 using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*, Argv,
                   Argv);
 constinit NextFunction<Spawn> g_spawn("posix_spawn");

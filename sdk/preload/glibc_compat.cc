@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "sdk/preload/next_function.h"
+
 #define LAGWATCH_HIDDEN __attribute__((visibility("hidden")))
 
 extern "C" {
@@ -53,7 +55,9 @@ int (*g_next_find)(void*, dl_find_object*) = nullptr;
 
 // Before main(): dlsym(3) waits for a thread that loads a library.
 [[gnu::constructor]] void FindNext() {
-  g_next_find = reinterpret_cast<int (*)(void*, dl_find_object*)>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
+  constexpr const char* kName = "_dl_find_object";
+  if (!lagwatch::sdk::HasOtherDefinition(kName)) return;
+  g_next_find = reinterpret_cast<int (*)(void*, dl_find_object*)>(dlsym(RTLD_DEFAULT, kName));
 }
 
 }  // namespace

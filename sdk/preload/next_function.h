@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 
 namespace lagwatch::sdk {
 
@@ -13,6 +14,12 @@ namespace lagwatch::sdk {
 // loader: no lock, no allocation. For the time before this library's constructors, when no module comes or
 // goes. Null if there is none. Context: signal.
 void* FindNextInTables(const char* name);
+// Whether another module than this library has that name in its tables. Context: constructors of this
+// library.
+bool HasOtherDefinition(const char* name);
+
+// A recent one is not in each C library that this one is loaded beside.
+enum class FunctionAge : uint8_t { kOld, kRecent };
 
 template <typename Function>
 class NextFunction;
@@ -26,12 +33,16 @@ class NextFunction<R(A...)> {
  public:
   using Function = R(A...);
 
-  explicit constexpr NextFunction(const char* name) : name_(name) {}
+  explicit constexpr NextFunction(const char* name, FunctionAge age = FunctionAge::kOld)
+      : name_(name), age_(age) {}
 
   // In this library's constructor: a later dlsym(3) waits for a thread that loads a library, and is not for
   // signal handlers and children of vfork().
   void Find() {
-    function_.store(reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_)), std::memory_order_relaxed);
+    // A dlsym(3) that fails makes a message by the program's malloc(), which the program's next dlerror(3)
+    // would return.
+    if (age_ == FunctionAge::kOld || HasOtherDefinition(name_))
+      function_.store(reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_)), std::memory_order_relaxed);
     is_known_.store(true, std::memory_order_release);  // pairs with get()
   }
   // Null in an older C library. Context: signal.
@@ -54,6 +65,7 @@ class NextFunction<R(A...)> {
 
  private:
   const char* name_;
+  FunctionAge age_;
   std::atomic<Function*> function_{nullptr};
   std::atomic<bool> is_known_{false};
 };

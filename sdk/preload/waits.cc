@@ -13,13 +13,14 @@
 
 namespace {
 
+using lagwatch::sdk::FunctionAge;
 using lagwatch::sdk::NextFunction;
 using lagwatch::sdk::WaitCall;
 
 constinit NextFunction<int(int, epoll_event*, int, int)> g_epoll_wait("epoll_wait");
 constinit NextFunction<int(int, epoll_event*, int, int, const sigset_t*)> g_epoll_pwait("epoll_pwait");
 constinit NextFunction<int(int, epoll_event*, int, const timespec*, const sigset_t*)> g_epoll_pwait2(
-    "epoll_pwait2");
+    "epoll_pwait2", FunctionAge::kRecent);
 constinit NextFunction<int(pollfd*, nfds_t, int)> g_poll("poll");
 constinit NextFunction<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> g_ppoll("ppoll");
 constinit NextFunction<int(int, fd_set*, fd_set*, fd_set*, timeval*)> g_select("select");

@@ -6,7 +6,7 @@
 
 namespace lagwatch::sdk {
 
-// What is waited for at a descriptor.
+// The source of the events of a descriptor.
 enum class DescriptorSource : uint8_t {
   kAny,
   kEvent,  // is waited for only in order to be woken up

@@ -51,7 +51,7 @@ NOT_SEEN = re.compile("poll-socket .* answer|loop.rb .* answer")
 
 
 def fault(reports):
-    """What is wrong with the reports of a run; empty if nothing is."""
+    """The defect of a run's reports; empty if there is none."""
     is_named = lambda report: any("freeze" in (frame.get("function") or "").lower() for frame in report["expensive_stack"])
     if not reports:
         return "missed"

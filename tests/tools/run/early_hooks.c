@@ -27,6 +27,7 @@
 int __poll_chk(struct pollfd* fds, nfds_t count, int timeout_ms, size_t bytes);
 int __ppoll_chk(struct pollfd* fds, nfds_t count, const struct timespec* timeout, const sigset_t* mask,
                 size_t bytes);
+__attribute__((weak)) int sched_setattr(pid_t tid, void* attributes, unsigned flags);  // since glibc 2.41
 void __cyg_profile_func_enter(void* function, void* call_site);
 void __cyg_profile_func_exit(void* function, void* call_site);
 
@@ -91,6 +92,11 @@ static int Prctl(void) { return prctl(PR_GET_DUMPABLE); }
 static int Syscall(void) {
   stack_t stack;
   return syscall(SYS_getpid) == getpid() && syscall(SYS_sigaltstack, NULL, &stack) == 0;
+}
+static int SetAttributes(void) {
+  const long result =
+      sched_setattr == NULL ? syscall(SYS_sched_setattr, -1, NULL, 0) : sched_setattr(-1, NULL, 0);
+  return result == -1 ? errno : 0;
 }
 static int Unshare(void) { return unshare(0); }
 static int Setns(void) { return setns(-1, 0) == -1 ? errno : 0; }
@@ -205,6 +211,7 @@ static const struct {
     {"daemon", Daemon},
     {"prctl", Prctl},
     {"syscall", Syscall},
+    {"sched_setattr", SetAttributes},
     {"unshare", Unshare},
     {"setns", Setns},
     {"execl", Execl},
