@@ -5,11 +5,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -69,6 +71,7 @@ bool g_is_for_good = false;
   } else if (kind == "child") {
     const pid_t child = fork();
     if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // the test kills its parent
       PauseMs(g_is_for_good ? INT_MAX : kWaitMs);
       _exit(0);
     }
