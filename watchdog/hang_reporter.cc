@@ -135,7 +135,8 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   SetCpuTimes(watch.cpu_baseline(), tid, *tools.clock, &event);
   tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
   Awaited awaited = FindAwaited(tid, &tools.capturer->thread_files());
-  if (!span->IsStillIn(loop)) {  // it waits for something else by now
+  const bool is_still_in = span->IsStillIn(loop) && !tools.has_ended();
+  if (!is_still_in) {  // it waits for something else by now
     tools.waits->Clear();
     awaited = {};
   }
@@ -177,7 +178,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   }
   watch.AddReport(event.id);
   tools.counters->reports.Add();
-  if (tools.peers != nullptr && span->IsStillIn(loop) &&
+  if (tools.peers != nullptr && is_still_in &&
       tools.peers->Follow(tid, *tools.waits, tools.capturer, tools.options->hides_peers, watch.begin_ns())) {
     event.waits = tools.peers->waits();
     event.wait_outcome = tools.peers->outcome();

@@ -24,6 +24,10 @@ void SampleRing::Take(const WatchedLoop& loop, int64_t now_ns, bool is_needed_no
   const ThreadTime::Moment moment = time_->ReadMoment(tid);
   // Between two readings of the thread's CPU clock, of which the second is to show that it has run on.
   Collect(loop, tools);
+  if (tools.has_ended()) {
+    AddWithoutStack(stack::NoStackReason::kLate, {}, now_ns, tools);
+    return;
+  }
   LoopSample* sample = Next(now_ns, tools);
   if (sample == nullptr) return;
   const int64_t cpu_ns = moment.look.use.cpu_ns;

@@ -45,6 +45,10 @@ struct WatchTools {
     return end_ns == nullptr ? now_ns : std::min(now_ns, end_ns->load());
   }
 
+  // Whether the program has called exit(): its threads may be in lagwatch's own end, and wait for the
+  // watchdog.
+  bool has_ended() const { return end_ns != nullptr && clock->MonoNs() > end_ns->load(); }
+
   bool is_foreground() const { return registry == nullptr || registry->is_foreground(); }
   SpanTools span_tools(int64_t last_look_ns = 0) const { return {options, tick_scale, clock, last_look_ns}; }
 };

@@ -63,6 +63,24 @@ TEST_F(LoopWatchTest, FromOutsideReportsOnlyAfterALookThatWasMadeAfterTheThresho
   EXPECT_EQ(counters_.reports.value(), 1u);
 }
 
+// The thread is in exit(), and maybe waits for the watchdog.
+TEST_F(LoopWatchTest, CapturesNothingOfTheEndOfTheProcess) {
+  std::atomic<int64_t> end_ns{INT64_MAX};
+  WatchTools ending = tools();
+  ending.end_ns = &end_ns;
+  watch_.Look(loop_, ending);
+  BeginDispatch("last");
+  watch_.Look(loop_, ending);
+  clock_.now_ns += 2 * options_.threshold_ns;
+  end_ns = clock_.now_ns;
+  clock_.now_ns += options_.threshold_ns;
+  watch_.Look(loop_, ending);
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_EQ(sink_.hangs()[0].elapsed_ns, 2 * options_.threshold_ns);
+  EXPECT_EQ(sink_.hangs()[0].texts.at("no_stack_reason"), "watchdog_late");
+  EXPECT_EQ(capturer_->counters().captures.value(), 0u);
+}
+
 TEST_F(LoopWatchTest, TakesTheRingsSamplesBeforeTheThreshold) {
   BeginDispatch("long");
   RunUntil(2 * kNsPerSecond);
