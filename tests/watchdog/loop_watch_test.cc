@@ -78,7 +78,6 @@ TEST_F(LoopWatchTest, CapturesNothingOfTheEndOfTheProcess) {
   ASSERT_EQ(sink_.hangs().size(), 1u);
   EXPECT_EQ(sink_.hangs()[0].elapsed_ns, 2 * options_.threshold_ns);
   EXPECT_EQ(sink_.hangs()[0].texts.at("no_stack_reason"), "watchdog_late");
-  EXPECT_EQ(capturer_->counters().captures.value(), 0u);
 }
 
 TEST_F(LoopWatchTest, TakesTheRingsSamplesBeforeTheThreshold) {
