@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/process/safe_memory.h"
+#include "tests/testing/emulation.h"
 
 namespace lagwatch::base {
 namespace {
@@ -51,6 +52,7 @@ void ExpectInChildren(Look look) {
 }
 
 TEST(OwnMemory, ChildrenDoNotHaveItAndMayMakeTheirOwn) {
+  LAGWATCH_SKIP_UNDER_EMULATION("madvise(2) does nothing");
   auto* memory = static_cast<char*>(MapOwn(kPartBytes));
   ASSERT_NE(memory, nullptr);
   EXPECT_TRUE(IsZero(memory, kPartBytes));
@@ -82,6 +84,7 @@ TEST(OwnMemory, ChildrenHaveWhatIsKeptAndChangeNothingOfTheParents) {
 }
 
 TEST(OwnMemory, ChildrenFindWipedWordsZero) {
+  LAGWATCH_SKIP_UNDER_EMULATION("madvise(2) does nothing");
   auto* word = static_cast<int*>(TakeWiped(sizeof(int)));
   auto* next = static_cast<int*>(TakeWiped(sizeof(int)));
   if (word == nullptr) GTEST_SKIP() << "this system wipes no memory";
@@ -122,6 +125,7 @@ TEST(OwnMemory, LargeOnesAreMappingsOfTheirOwn) {
 }
 
 TEST(OwnMemory, GuardsCannotBeTouched) {
+  LAGWATCH_SKIP_UNDER_EMULATION("madvise(2) does nothing");
   const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto* memory = static_cast<char*>(MapKept(3 * page_bytes));
   ASSERT_NE(memory, nullptr);
