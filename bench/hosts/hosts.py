@@ -198,7 +198,7 @@ class Bench:
                                                f"watched {watched.code} {watched.output[-300:]!r}")
         texts = [describe(report) for report in reports]
         unexplained = [hang for hang in host.hangs if not any(hang in text for text in texts)]
-        # The machine was too busy for the thread to answer: such a report may be of any hang.
+        # The machine was too busy for a stack: such a report may be of any hang.
         no_processor = [text for text, report in zip(texts, reports) if is_starved(report)]
         has_enough = len(unexplained) <= len(no_processor) or "nostack" in host.traits and len(reports) >= len(host.hangs)
         if unexplained and not has_enough:
@@ -225,7 +225,10 @@ def describe(report):
 
 
 def is_starved(report):
-    return report.get("verdict", {}).get("word") == "starved" and not report.get("expensive_stack")
+    """No processor for the thread, or, beside a real-time loop, for the watchdog."""
+    is_word = report.get("verdict", {}).get("word") == "starved"
+    is_late = report.get("facts", {}).get("no_stack_reason") == "watchdog_late"
+    return (is_word or is_late) and not report.get("expensive_stack")
 
 
 def random_plans(bench, directory, options):
