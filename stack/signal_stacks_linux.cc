@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sched.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <ctime>
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
@@ -85,8 +85,10 @@ void DeleteTimersOf(int tid) {
 
 // Called when no capturer sends to the calling thread any more; waits until it has handled the signals sent.
 void AwaitSignalsUnderWay(int tid) {
+  // Asleep: the watchdog, which sends, gets no processor from a thread of real-time priority that yields.
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 50'000};
   for (const std::atomic<int>& sending_to : g_sending_to) {
-    while (sending_to.load() == tid) sched_yield();
+    while (sending_to.load() == tid) syscall(SYS_nanosleep, &kPause, nullptr);
   }
   DeleteTimersOf(tid);
   syscall(SYS_gettid);  // a thread takes pending signals at the end of any call

@@ -10,8 +10,6 @@ int32_t CurrentThreadId() { return static_cast<int32_t>(pthread_mach_thread_np(p
 
 void NameCurrentThread(const char* name) { pthread_setname_np(name); }
 
-void LeaveRealTime() {}  // threads do not inherit it
-
 size_t ThreadLocalBytes() { return 0; }
 
 }  // namespace lagwatch::base

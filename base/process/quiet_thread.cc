@@ -153,7 +153,6 @@ void* QuietThread::Run(void* self) {
   const ScopedOwnThread own;
   if (thread->files_ == ThreadFiles::kOwn) {
     t_has_own_files = internal::LeaveProgramFiles();
-    LeaveRealTime();  // afterwards, as it opens a file
   }
   NameCurrentThread(thread->name_);
   thread->is_set_up_.store(true);

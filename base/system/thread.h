@@ -14,11 +14,6 @@ int32_t CurrentThreadId();
 // At most 15 characters. Context: any but signals.
 void NameCurrentThread(const char* name);
 
-// Makes the calling thread, which is lagwatch's, an ordinary one if it has inherited real-time scheduling
-// (SCHED_FIFO, SCHED_RR): the program's real-time threads of lower priorities are not to wait for it.
-// Context: watchdog.
-void LeaveRealTime();
-
 // At most the bytes that the C library takes from the stack that a thread is started with: the program's
 // thread-local variables, of any size, are there. Context: any.
 size_t ThreadLocalBytes();

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/hosts/host.h"
@@ -190,6 +191,35 @@ static int RunInRealTime(int count, char** arguments) {
   return 3;
 }
 
+// Threads that end beside lagwatch's, which gets no processor while one of them waits awake.
+static void* ForkOnce(void* unused) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    Tick(1);
+    Tick(1);
+    exit(0);
+  }
+  waitpid(child, &status, 0);
+  return unused;
+}
+static int EndUrgentThreads(int count, char** arguments) {
+  const struct sched_param priority = {.sched_priority = 50};
+  cpu_set_t processors;
+  (void)count;
+  (void)arguments;
+  CPU_ZERO(&processors);
+  CPU_SET(sched_getcpu(), &processors);
+  Checked(sched_setaffinity(0, sizeof processors, &processors), "sched_setaffinity");
+  Checked(sched_setscheduler(0, SCHED_FIFO, &priority), "sched_setscheduler");
+  for (int i = 0; i < 20; ++i) {
+    Tick(2);
+    pthread_join(StartThread(ForkOnce, NULL), NULL);
+  }
+  puts("done");
+  return 3;
+}
+
 // A thread with a deadline can start no others.
 static int RunWithDeadline(int count, char** arguments) {
   struct {
@@ -213,6 +243,7 @@ static int RunWithDeadline(int count, char** arguments) {
 
 const struct Host kLimitHosts[] = {
     {"run_in_real_time", RunInRealTime, "HangComputing,HangSleeping", "root,nostack"},
+    {"end_urgent_threads", EndUrgentThreads, "", "root"},
     {"run_with_deadline", RunWithDeadline, "HangComputing,HangSleeping", "root"},
     {"take_all_keys", TakeAllKeys, "HangComputing", "blind"},
     {"memory_64_kib", Memory64, "HangComputing", "blind"},

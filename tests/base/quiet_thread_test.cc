@@ -51,21 +51,6 @@ TEST(QuietThread, HasItsStackBesidesTheThreadLocalVariablesOfTheProgram) {
   EXPECT_EQ(large_thread_local[sizeof large_thread_local - 1], 0);
 }
 
-TEST(QuietThread, IsNoRealTimeThreadOfARealTimeThread) {
-  bool is_allowed = false;
-  int policy = -1;
-  std::thread([&] {
-    const sched_param priority{.sched_priority = 1};
-    is_allowed = sched_setscheduler(0, SCHED_RR, &priority) == 0;
-    QuietThread thread;
-    const auto look = [](void* context) { *static_cast<int*>(context) = sched_getscheduler(0); };
-    if (!is_allowed || !thread.Start("ordinary", 256 << 10, look, &policy).ok()) return;
-    EXPECT_TRUE(thread.TryJoin(kLongNs));
-  }).join();
-  if (!is_allowed) GTEST_SKIP() << "no real-time threads";
-  EXPECT_EQ(policy, SCHED_OTHER);
-}
-
 TEST(QuietThread, ADescriptorOfAThreadWithItsOwnTableIsNobodyElses) {
   struct Seen {
     int programs_fd;
