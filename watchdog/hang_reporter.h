@@ -23,8 +23,8 @@ class HangReporter {
   // an earlier one. `samples` are those since the window opened, at least one.
   void ReportCheck(WatchedSpan* span, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
                    int64_t now_ns, const WatchTools& tools);
-  // Reports a hang that is over and of which no check was reported. Null as `verdict`: that of its account,
-  // which was opened with its first window.
+  // Reports a hang that is over and of which no check was reported. A null `verdict` means the one that the
+  // account of its time gives: its window must have been open.
   void ReportEnded(WatchedSpan* span, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
                    int64_t duration_ns, const policies::Verdict* verdict, const WatchTools& tools);
   // Reports the end of a hang, by each of its reports.

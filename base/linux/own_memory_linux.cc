@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kPageBytes = size_t{1} << 12;
 constexpr size_t kWipedBytes = kPageBytes;
 constexpr size_t kLineBytes = 64;
-// Larger parts, of which there are few, are mappings of their own.
-constexpr size_t kMostParts = 4;
+// A region has room for at least so many parts: larger ones, which are few, are mappings of their own.
+constexpr size_t kFewestParts = 4;
 
 // A mapping that parts are taken from.
 struct Region {
@@ -62,7 +62,7 @@ bool MapRegion(Region* region, size_t region_bytes) {
 
 // Null when the part is to be a mapping of its own. Waits for no other thread.
 void* TakePart(Region* region, size_t size_bytes, size_t region_bytes, bool is_left_out) {
-  if (size_bytes > region_bytes / kMostParts || region->is_busy.exchange(true)) return nullptr;
+  if (size_bytes > region_bytes / kFewestParts || region->is_busy.exchange(true)) return nullptr;
   const size_t part_bytes = RoundUp(size_bytes, kPageBytes);
   char* part = nullptr;
   bool has_room = static_cast<size_t>(region->end - region->begin) >= part_bytes;
@@ -90,8 +90,8 @@ void* TakeWiped(size_t size_bytes) {
 }
 
 void* MapOwn(size_t size_bytes) {
-  constexpr size_t kRegionBytes = size_t{20}
-                                  << 20;  // what a monitor takes at its start, and a few threads' loops
+  // A monitor's start takes less, and leaves room for the loops of a few threads.
+  constexpr size_t kRegionBytes = size_t{20} << 20;
   Regions* regions = TheRegions();
   void* part = regions == nullptr ? nullptr : TakePart(&regions->own, size_bytes, kRegionBytes, true);
   if (part != nullptr) return part;

@@ -22,9 +22,8 @@ void ForEachNumberIn(const char* folder, NumberVisitor visit, void* context) {
 }
 
 void ForEachThread(NumberVisitor visit, void* context) {
-  const bool is_own = !IsWatchedFromOutside();
   base::ForEachNumberIn(ProcessPath("task").c_str(), [=](int proc_id) {
-    const int tid = is_own ? ThreadOfProcId(proc_id) : proc_id;
+    const int tid = ThreadOfProcId(proc_id);
     return tid == 0 || visit(tid, context);
   });
 }

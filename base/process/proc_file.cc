@@ -32,8 +32,7 @@ TaskPath::TaskPath(int tid, const char* leaf) {
   const ProcessPath folder("task/");
   const size_t folder_size = std::strlen(folder.c_str());
   std::memcpy(text_, folder.c_str(), folder_size);
-  const int id = IsWatchedFromOutside() ? tid : ProcIdOfThread(tid);
-  char* at = std::to_chars(text_ + folder_size, text_ + sizeof text_, id).ptr;
+  char* at = std::to_chars(text_ + folder_size, text_ + sizeof text_, ProcIdOfThread(tid)).ptr;
   *at++ = '/';
   size_t room = static_cast<size_t>(text_ + sizeof text_ - at);
   size_t size = strnlen(leaf, room - 1);

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import sys
 
 import cpython
@@ -130,6 +131,7 @@ def main():
     parser.add_argument("--timeout-factor", type=float, default=1, help="for a busy machine")
     parser.add_argument("--keep", type=pathlib.Path, help="a directory for the output of units with a difference")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
     units = list(chosen(options))
     if options.list:
         print("\n".join(f"{suite}/{one.name}" for suite, one in units))

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -281,6 +282,7 @@ def main():
     parser.add_argument("--with", dest="added", default="", help="random hosts with these parts, too")
     parser.add_argument("--minimize", action="store_true", help="of a random host that differs, print the parts that it needs")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
     bench = Bench(options.bin.resolve())
 
     hosts = [host for host in bench.own_hosts() if "root" not in host.traits or os.geteuid() == 0]

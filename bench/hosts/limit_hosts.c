@@ -171,16 +171,21 @@ static int TakeAllKeys(int count, char** arguments) {
   return 3;
 }
 
-// A real-time thread that keeps lagwatch from the only processor: its hang is reported when it is over.
-static int RunInRealTime(int count, char** arguments) {
-  const struct sched_param priority = {50};
+// On one processor, for the thread and those that it starts.
+static void ComeBeforeAllOthers(void) {
+  const struct sched_param priority = {.sched_priority = 50};
   cpu_set_t processors;
-  (void)count;
-  (void)arguments;
   CPU_ZERO(&processors);
   CPU_SET(sched_getcpu(), &processors);
   Checked(sched_setaffinity(0, sizeof processors, &processors), "sched_setaffinity");
   Checked(sched_setscheduler(0, SCHED_FIFO, &priority), "sched_setscheduler");
+}
+
+// A real-time thread that keeps lagwatch from the only processor: its hang is reported when it is over.
+static int RunInRealTime(int count, char** arguments) {
+  (void)count;
+  (void)arguments;
+  ComeBeforeAllOthers();
   Tick(10);
   Tick(10);
   HangComputing();
@@ -204,14 +209,9 @@ static void* ForkOnce(void* unused) {
   return unused;
 }
 static int EndUrgentThreads(int count, char** arguments) {
-  const struct sched_param priority = {.sched_priority = 50};
-  cpu_set_t processors;
   (void)count;
   (void)arguments;
-  CPU_ZERO(&processors);
-  CPU_SET(sched_getcpu(), &processors);
-  Checked(sched_setaffinity(0, sizeof processors, &processors), "sched_setaffinity");
-  Checked(sched_setscheduler(0, SCHED_FIFO, &priority), "sched_setscheduler");
+  ComeBeforeAllOthers();
   for (int i = 0; i < 20; ++i) {
     Tick(2);
     pthread_join(StartThread(ForkOnce, NULL), NULL);

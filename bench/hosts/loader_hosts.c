@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that wait while a library is being loaded: the loader's lock is held, and no other thread gets it.
-// And one that asks the loader what went wrong.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -57,20 +56,7 @@ static int JoinInConstructor(int count, char** arguments) {
   return 3;
 }
 
-// Finds the message that another one's failed dlsym(3) has left.
-static int ReadFirstError(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  const char* error = dlerror();
-  puts(error == NULL ? "no error" : error);
-  for (int i = 0; i < 3; ++i) Tick(10);
-  HangComputing();
-  Tick(10);
-  return 3;
-}
-
 const struct Host kLoaderHosts[] = {
-    {"read_first_error", ReadFirstError, "HangComputing", ""},
     {"wait_in_constructor", WaitInConstructor, "HangComputing,HangSleeping", ""},
     {"join_in_constructor", JoinInConstructor, "HangComputing", ""},
     {NULL, NULL, NULL, NULL},

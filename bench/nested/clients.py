@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,7 @@ def main():
     options.add_argument("--bin", required=True, help="where lagwatch was built")
     options.add_argument("--only", default="", help="clients whose arguments have this")
     given = options.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
     lagwatch = str(pathlib.Path(given.bin, "lagwatch").resolve())
     counts = {"hangs": 0, "found": 0, "nested_loops": 0, "false": 0}
     with tempfile.TemporaryDirectory() as directory:

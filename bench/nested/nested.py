@@ -360,6 +360,7 @@ def main():
     options.add_argument("--only", default="", help="recipes whose names have this")
     options.add_argument("--verbose", action="store_true", help="print what the programs did")
     given = options.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
     lagwatch = str(pathlib.Path(given.bin, "lagwatch").resolve())
     counts = {"hangs": 0, "found": 0, "nested_loops": 0, "false": 0}
     for recipe in RECIPES:

@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -168,6 +169,7 @@ def main():
     parser.add_argument("--pictures", help="a directory for pictures of the pages about the real programs' reports")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the reports of recipes that were missed")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
     lagwatch = pathlib.Path(arguments.bin).resolve() / "lagwatch"
     outcomes = []
     with SilentNameServer():

@@ -218,6 +218,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=3, help="of load")
     parser.add_argument("--only", default="", help="a part of the names of the programs that freeze")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
     lagwatch = arguments.bin.resolve() / "lagwatch"
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)

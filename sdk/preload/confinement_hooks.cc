@@ -24,8 +24,8 @@
 namespace {
 
 using lagwatch::sdk::Confinement;
-using lagwatch::sdk::MonitorPause;
 using lagwatch::sdk::FunctionAge;
+using lagwatch::sdk::MonitorPause;
 using lagwatch::sdk::NextFunction;
 
 using Word = long;  // an argument of a system call

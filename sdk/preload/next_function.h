@@ -14,8 +14,7 @@ namespace lagwatch::sdk {
 // loader: no lock, no allocation. For the time before this library's constructors, when no module comes or
 // goes. Null if there is none. Context: signal.
 void* FindNextInTables(const char* name);
-// Whether another module than this library has that name in its tables. Context: constructors of this
-// library.
+// Whether another module than this library defines that function. Context: constructors of this library.
 bool HasOtherDefinition(const char* name);
 
 // A recent one is not in each C library that this one is loaded beside.
@@ -39,8 +38,8 @@ class NextFunction<R(A...)> {
   // In this library's constructor: a later dlsym(3) waits for a thread that loads a library, and is not for
   // signal handlers and children of vfork().
   void Find() {
-    // A dlsym(3) that fails makes a message by the program's malloc(), which the program's next dlerror(3)
-    // would return.
+    // A dlsym(3) that fails makes a message by the program's malloc(), and the next one frees it: a free()
+    // that looks for the C library's own by dlsym(3) would call itself without an end.
     if (age_ == FunctionAge::kOld || HasOtherDefinition(name_))
       function_.store(reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_)), std::memory_order_relaxed);
     is_known_.store(true, std::memory_order_release);  // pairs with get()

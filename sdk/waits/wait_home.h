@@ -50,11 +50,11 @@ class WaitHome {
   uintptr_t doubtful_depth() const;
   // Whether the last wait that did not serve may be of another loop, which the thread has gone on to.
   bool is_doubtful() const { return is_doubtful_; }
-  // Whether the wait that served last, before there was a home, has shown that a handler ran before it,
+  // Whether the last wait that served, before there was a home, has shown that a handler ran before it.
   bool has_shown_handler() const { return has_shown_handler_; }
-  // which has done so for the whole dispatch (0), or since that time.
+  // The time since which that handler is known to have run; 0: for the whole dispatch.
   int64_t handler_since_ns() const { return handler_since_ns_; }
-  // The number of times that the home has changed.
+  // The number of times that the home has changed to another loop's.
   uint32_t home_moves() const { return home_moves_; }
   // Whether the thread has waited so often, each time for 1 ms at least, at one place. That need not be a
   // home: its set may be a single descriptor.
@@ -132,8 +132,8 @@ class WaitHome {
   bool has_come_back_ = false;  // the thread waited at home again, after a foreign wait
   uint32_t home_moves_ = 0;
   bool has_waited_around_ = false;  // a place's long_waits_around is not 0
-  Place* served_ = nullptr;         // where the last wait was that served, and so the dispatch began,
-  uintptr_t served_frame_ = 0;      // and its frame
+  Place* served_ = nullptr;         // of the last wait that served: there the dispatch began
+  uintptr_t served_frame_ = 0;      // of that wait
   Place* early_ = nullptr;          // of a handler, as it seems: of the last wait that did not, before a home
   int64_t early_end_ns_ = 0;        // when that was over
   bool has_shown_handler_ = false;

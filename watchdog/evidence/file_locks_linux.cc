@@ -82,9 +82,7 @@ FileLock ReadAwaitedLock(int32_t tid, int descriptor) {
   const std::string_view locks = base::ReadSmallFile("/proc/locks", buffer, sizeof buffer);
   // Not before Linux 5.14.
   const uint64_t inode = NumberInFdInfo(tid, descriptor, "ino:").value_or(0);
-  const int32_t pid =
-      base::IsWatchedFromOutside() ? base::WatchedPid() : base::ProcIdOfThread(base::WatchedPid());
-  return FindAwaitedLock(locks, pid, inode);
+  return FindAwaitedLock(locks, base::ProcIdOfThread(base::WatchedPid()), inode);
 }
 
 }  // namespace lagwatch::watchdog

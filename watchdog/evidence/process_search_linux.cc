@@ -51,8 +51,7 @@ int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns)
     return is_found;
   };
   // The main thread's, even after that has ended.
-  const int32_t own_pid =
-      base::IsWatchedFromOutside() ? base::WatchedPid() : base::ProcIdOfThread(base::WatchedPid());
+  const int32_t own_pid = base::ProcIdOfThread(base::WatchedPid());
   if (has_open(own_pid)) return 0;
   int32_t found = 0;
   base::ForEachNumberIn("/proc", [&](int pid) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop that freezes once, for early.py:  loop POLL DISPATCH KIND
 //
-// POLL is how it waits: for `one` descriptor, standard input, for a `socket` or an `event` alone, or for `many`. It
-// freezes in its DISPATCH-th turn, in a wait of that KIND, and turns five times more. The freeze is ended by a
-// thread or a child of its own.
+// POLL is how it waits: for `one` descriptor, standard input, for a `socket` or an `event` alone, or for
+// `many`. It freezes in its DISPATCH-th turn, in a wait of that KIND, and turns five times more. The freeze
+// is ended by a thread or a child of its own.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
