@@ -89,15 +89,14 @@ int Exit_restart_syscall(const struct call_end* call) { return NoteEnd(call); }
   SEC("tracepoint/syscalls/sys_exit_" #name)                                        \
   int Exit_##name(const struct call_end* call) { return NoteEnd(call); }
 
-WAIT(LAGWATCH_EPOLL_WAIT, epoll_pwait)
-WAIT(LAGWATCH_EPOLL_WAIT, epoll_pwait2)
-WAIT(LAGWATCH_POLL_WAIT, ppoll)
-WAIT(LAGWATCH_SELECT_WAIT, pselect6)
-#if !defined(__TARGET_ARCH_arm64)
-WAIT(LAGWATCH_EPOLL_WAIT, epoll_wait)
-WAIT(LAGWATCH_POLL_WAIT, poll)
-WAIT(LAGWATCH_SELECT_WAIT, select)
+#define kEpoll LAGWATCH_EPOLL_WAIT
+#define kPoll LAGWATCH_POLL_WAIT
+#define kSelect LAGWATCH_SELECT_WAIT
+#define SET_CALL(name, x86_64, aarch64, kind, ...) WAIT(kind, name)
+#ifndef __TARGET_ARCH_arm64
+#define SET_CALL_X86_64(name, x86_64, kind, ...) WAIT(kind, name)
 #endif
+#include "base/system/system_calls.def"
 
 /* The kernel reads user memory only for programs under its license. */
 char license_text[] SEC("license") = "Dual MIT/GPL";

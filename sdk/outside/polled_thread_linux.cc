@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <linux/futex.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "base/process/proc_file.h"
 #include "base/process/safe_memory.h"
 #include "base/process/watched_process.h"
+#include "base/system/system_calls.h"
 #include "sdk/outside/kernel_waits_slot.h"
 #include "sdk/outside/polled_thread.h"
 #include "sdk/waits/home_note.h"
@@ -27,28 +27,19 @@ using stack::ThreadActivity;
 // The descriptors that the call waits for; none if it is another call.
 std::optional<WaitSet> SetOf(const BlockedThread& blocked) {
   const uint64_t* arguments = blocked.arguments;
-  switch (blocked.syscall_number) {
-#ifdef SYS_epoll_wait
-    case SYS_epoll_wait:
-#endif
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-      return WaitSet::Epoll(static_cast<int>(arguments[0]));
-#ifdef SYS_poll
-    case SYS_poll:
-#endif
-    case SYS_ppoll:
+  const auto first = static_cast<int>(arguments[0]);
+  const auto set = [&](size_t i) { return reinterpret_cast<const fd_set*>(arguments[i]); };
+  switch (blocked.call().set) {
+    case base::DescriptorSet::kEpoll:
+      return WaitSet::Epoll(first);
+    case base::DescriptorSet::kPoll:
       return WaitSet::Poll(reinterpret_cast<pollfd*>(arguments[0]), arguments[1]);
-#ifdef SYS_select
-    case SYS_select:
-#endif
-    case SYS_pselect6: {
-      const auto set = [&](size_t i) { return reinterpret_cast<const fd_set*>(arguments[i]); };
-      return WaitSet::Select(static_cast<int>(arguments[0]), set(1), set(2), set(3));
-    }
-    default:
-      return std::nullopt;
+    case base::DescriptorSet::kSelect:
+      return WaitSet::Select(first, set(1), set(2), set(3));
+    case base::DescriptorSet::kNoSet:
+      break;
   }
+  return std::nullopt;
 }
 
 WaitKey KeyOf(const BlockedThread& blocked) {
@@ -66,8 +57,7 @@ WaitKey KeyOf(const BlockedThread& blocked) {
 // For other threads or their own next piece of work, and not for a mutex of glibc's or Rust's: the values of
 // these say that a thread waits.
 bool IsParking(const BlockedThread& blocked) {
-  if (blocked.syscall_number != SYS_futex) return false;
-  const uint64_t command = blocked.arguments[1] & FUTEX_CMD_MASK;
+  const int command = blocked.FutexCommand();
   const auto value = static_cast<uint32_t>(blocked.arguments[2]);
   constexpr uint32_t kLockedWithWaiters = 2;
   return (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) && value != kLockedWithWaiters &&

@@ -10,31 +10,11 @@
 #include <string>
 
 #include "base/owned_fd.h"
+#include "base/system/system_calls.h"
 #include "sdk/outside/return_tracepoint.h"
 
 namespace lagwatch::sdk {
 namespace {
-
-struct Wait {
-  uint64_t number;
-  const char* name;
-};
-
-constexpr Wait kWaits[] = {
-#ifdef SYS_epoll_wait
-    {SYS_epoll_wait, "epoll_wait"},
-#endif
-    {SYS_epoll_pwait, "epoll_pwait"},
-    {SYS_epoll_pwait2, "epoll_pwait2"},
-#ifdef SYS_poll
-    {SYS_poll, "poll"},
-#endif
-    {SYS_ppoll, "ppoll"},
-#ifdef SYS_select
-    {SYS_select, "select"},
-#endif
-    {SYS_pselect6, "pselect6"},
-};
 
 // The root of tracefs: as it is mounted, or mounted for this process alone, in no folder.
 base::OwnedFd OpenTracefs() {
@@ -67,14 +47,14 @@ int64_t ReadNumber(const char* name) {
 }  // namespace
 
 std::optional<uint64_t> ReturnTracepointOf(uint64_t syscall_number) {
-  static std::atomic<int64_t> numbers[std::size(kWaits)];  // two threads may read the same one
-  for (size_t i = 0; i < std::size(kWaits); ++i) {
-    if (kWaits[i].number != syscall_number) continue;
-    int64_t number = numbers[i].load();
-    if (number == kUnread) numbers[i].store(number = ReadNumber(kWaits[i].name));
-    if (number != kNone) return static_cast<uint64_t>(number);
-  }
-  return std::nullopt;
+  using base::system_call_rows::kAll;
+  static std::atomic<int64_t> numbers[std::size(kAll)];  // two threads may read the same one
+  const base::SystemCall& call = base::SystemCallOf(static_cast<int64_t>(syscall_number));
+  if (call.set == base::DescriptorSet::kNoSet) return std::nullopt;
+  std::atomic<int64_t>& kept = numbers[&call - kAll];
+  int64_t number = kept.load();
+  if (number == kUnread) kept.store(number = ReadNumber(call.name));
+  return number == kNone ? std::nullopt : std::optional(static_cast<uint64_t>(number));
 }
 
 }  // namespace lagwatch::sdk

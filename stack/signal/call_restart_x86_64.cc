@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <linux/futex.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 
 #include <cerrno>
 
+#include "base/system/system_calls.h"
 #include "stack/signal/call_restart.h"
 #include "stack/signal/kernel_calls.h"
 
@@ -55,42 +55,25 @@ bool HasMaskOfPselect(uint64_t pair) {
 
 // Whether the call, once interrupted, has done nothing yet, and means the same when it is made again.
 bool IsRepeatable(int64_t number, bool was_asleep, const greg_t* registers) {
-  switch (number) {
-    case SYS_poll:
-    case SYS_select:
-    case SYS_epoll_wait:
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-    case SYS_pause:
-    case SYS_rt_sigtimedwait:
-    case SYS_semop:
-    case SYS_semtimedop:
-    case SYS_msgrcv:
-    case SYS_msgsnd:
-    case SYS_io_getevents:
-    case SYS_accept:
-    case SYS_accept4:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_sendto:
-    case SYS_sendmsg:
+  constexpr int kArguments[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+  const base::SystemCall& call = base::kX86_64Calls.Of(number);
+  const auto mask = static_cast<uint64_t>(registers[kArguments[call.mask_argument]]);
+  switch (call.repeat) {
+    case base::Repeat::kAlways:
       return true;
-    // A call with a signal mask waits for signals, too.
-    case SYS_ppoll:
-      return registers[REG_R10] == 0;
-    case SYS_pselect6:
-      return !HasMaskOfPselect(static_cast<uint64_t>(registers[REG_R9]));
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-      return registers[REG_R8] == 0;
-    case SYS_futex: {
-      const auto operation =
+    case base::Repeat::kWithoutMask:
+      return mask == 0;
+    case base::Repeat::kWithoutMaskOfPair:
+      return !HasMaskOfPselect(mask);
+    case base::Repeat::kByCommand: {
+      const auto command =
           static_cast<int>(registers[REG_RSI]) & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
-      return (operation == FUTEX_WAIT && !was_asleep) || operation == FUTEX_WAIT_BITSET;
+      return (command == FUTEX_WAIT && !was_asleep) || command == FUTEX_WAIT_BITSET;
     }
-    default:
-      return false;
+    case base::Repeat::kUnsafe:
+      break;
   }
+  return false;
 }
 
 // Whether a handler of the program's may have run since the call ended, or runs before it could be made

@@ -6,25 +6,11 @@
 #include <string_view>
 
 #include "base/process/safe_memory.h"
+#include "base/system/system_calls.h"
 #include "stack/threads/restarted_call.h"
 
 namespace lagwatch::stack {
 namespace {
-
-// Those that the kernel continues: it makes all others again from their beginning, or ends them by EINTR.
-bool IsContinued(int64_t number) {
-  switch (number) {
-#ifdef SYS_poll
-    case SYS_poll:
-#endif
-    case SYS_futex:
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-      return true;
-    default:
-      return false;
-  }
-}
 
 // The number that the program loads right before its system call, as C libraries mostly do.
 std::optional<int64_t> NumberInCode(uint64_t return_address) {
@@ -77,7 +63,8 @@ std::optional<int64_t> NumberByChannel(int tid, uint64_t first_argument) {
 void NameRestartedCall(int tid, BlockedThread* blocked) {
   if (blocked->syscall_number != SYS_restart_syscall) return;
   std::optional<int64_t> number = NumberInCode(blocked->program_counter);
-  if (!number || !IsContinued(*number)) number = NumberByChannel(tid, blocked->arguments[0]);
+  if (!number || !base::SystemCallOf(*number).is_continued)
+    number = NumberByChannel(tid, blocked->arguments[0]);
   blocked->syscall_number = number.value_or(SYS_restart_syscall);
 }
 

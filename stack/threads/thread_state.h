@@ -8,6 +8,10 @@
 
 #include "stack/threads/thread_files.h"
 
+namespace lagwatch::base {
+struct SystemCall;
+}
+
 namespace lagwatch::stack {
 
 // /proc/self/task/TID/syscall: where a thread sleeps in the kernel.
@@ -20,6 +24,13 @@ struct BlockedThread {
   uint64_t program_counter;
 
   bool operator==(const BlockedThread&) const = default;
+
+  // The call's properties: base/system/system_calls.h. Linux.
+  const base::SystemCall& call() const;
+  // Whether the call ends by itself after some time. Linux.
+  bool HasTimeLimit() const;
+  // The command of a futex(2), without its flags; -1 in another call. Linux.
+  int FutexCommand() const;
 
   // Whether a handler installed with SA_RESTART can interrupt that call without the program noticing: only
   // calls that signal(7) lists as restarted, and only where no timeout makes them an exception.

@@ -12,27 +12,24 @@
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "base/process/watched_process.h"
+#include "base/system/system_calls.h"
 #include "stack/threads/restarted_call.h"
 #include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {
 
+const base::SystemCall& BlockedThread::call() const { return base::SystemCallOf(syscall_number); }
+
+bool BlockedThread::HasTimeLimit() const { return call().limit.IsSet(arguments); }
+
+int BlockedThread::FutexCommand() const {
+  return syscall_number == SYS_futex ? static_cast<int>(arguments[1]) & FUTEX_CMD_MASK : -1;
+}
+
 bool BlockedThread::RestartsAfterSignal() const {
-  switch (syscall_number) {
-    case SYS_futex: {
-      constexpr uint64_t kOperationMask = ~uint64_t{FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME};
-      uint64_t operation = arguments[1] & kOperationMask;
-      uint64_t timeout = arguments[3];
-      bool is_wait = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET || operation == FUTEX_LOCK_PI;
-      return is_wait && timeout == 0;
-    }
-    case SYS_wait4:
-    case SYS_waitid:
-    case SYS_flock:
-      return true;
-    default:
-      return false;
-  }
+  const int command = FutexCommand();
+  const bool is_wait = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET || command == FUTEX_LOCK_PI;
+  return call().is_restarted || (is_wait && !HasTimeLimit());
 }
 
 namespace {

@@ -2,9 +2,13 @@
 #include "watchdog/evidence/idle_places.h"
 
 #include <gtest/gtest.h>
+#include <linux/futex.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -249,6 +253,29 @@ TEST(CountCommonFrames, BeginsAtTheOutermost) {
   other.frames[1] = {0, 3, 0};
   EXPECT_EQ(CountCommonFrames(one, other), 1u);
   EXPECT_EQ(CountCommonFrames(one, one), 3u);
+}
+
+TEST(KindOfWait, GoesByTheCallAndItsTimeLimit) {
+  const auto kind = [](int64_t number, std::array<uint64_t, 6> arguments) {
+    stack::BlockedThread blocked{};
+    blocked.syscall_number = number;
+    std::ranges::copy(arguments, blocked.arguments);
+    return KindOfWait(blocked);
+  };
+  EXPECT_EQ(kind(SYS_epoll_pwait2, {3, 1, 1, 0}), WaitKind::kEvent);
+  EXPECT_EQ(kind(SYS_epoll_pwait2, {3, 1, 1, 1}), WaitKind::kTime);
+  EXPECT_EQ(kind(SYS_epoll_pwait, {3, 1, 1, 0xffff'ffff}), WaitKind::kEvent);
+  EXPECT_EQ(kind(SYS_epoll_pwait, {3, 1, 1, 0}), WaitKind::kTime);
+  EXPECT_EQ(kind(SYS_semtimedop, {1, 1, 1, 0}), WaitKind::kEvent);
+  EXPECT_EQ(kind(SYS_semtimedop, {1, 1, 1, 1}), WaitKind::kTime);
+  EXPECT_EQ(kind(SYS_futex, {1, FUTEX_WAIT_BITSET_PRIVATE, 0, 0}), WaitKind::kEvent);
+  EXPECT_EQ(kind(SYS_futex, {1, FUTEX_WAIT_BITSET_PRIVATE, 0, 1}), WaitKind::kTime);
+  EXPECT_EQ(kind(SYS_futex, {1, FUTEX_WAIT_PRIVATE, 2, 0}), WaitKind::kOther);
+  EXPECT_EQ(kind(SYS_futex, {1, FUTEX_LOCK_PI_PRIVATE, 0, 1}), WaitKind::kOther);
+  EXPECT_EQ(kind(SYS_read, {3}), WaitKind::kEvent);
+  EXPECT_EQ(kind(SYS_write, {3}), WaitKind::kOther);
+  EXPECT_EQ(kind(SYS_fsync, {3}), WaitKind::kOther);
+  EXPECT_EQ(kind(SYS_umask, {}), WaitKind::kOther);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
+#include "base/system/system_calls.h"
 #include "tools/inject/wait_time.h"
 
 namespace lagwatch::tools {
@@ -96,9 +97,11 @@ std::optional<int64_t> WaitTime::LastedNs(int64_t end_ns) const {
 #ifdef __x86_64__
 void ShortenWait(const AddressSpace& space, long syscall_number, int64_t lasted_ns, uint64_t scratch,
                  ThreadRegisters* registers) {
-  if (syscall_number == SYS_poll) return ShortenMilliseconds(lasted_ns, &registers->rdx);
-  if (syscall_number == SYS_epoll_wait || syscall_number == SYS_epoll_pwait)
-    return ShortenMilliseconds(lasted_ns, &registers->r10);
+  const base::TimeLimit limit = base::SystemCallOf(syscall_number).limit;
+  unsigned long long* const arguments[] = {&registers->rdi, &registers->rsi, &registers->rdx,
+                                           &registers->r10, &registers->r8,  &registers->r9};
+  if (limit.form == base::TimeLimit::Form::kMilliseconds)
+    return ShortenMilliseconds(lasted_ns, arguments[limit.argument]);
   const bool is_relative = syscall_number == SYS_clock_nanosleep && registers->rsi == 0;
   timespec time{};
   // The kernel has written the rest to where the caller wants it, if it does.

@@ -8,6 +8,9 @@
 
 namespace lagwatch::watchdog {
 
+// Whether fcntl(2) waits for a lock by this command. Pure.
+bool IsFileLockCommand(uint64_t command);
+
 struct FileLock {
   char kind[16] = {};         // "FLOCK", "POSIX", "OFDLCK"; empty where no such wait was found
   int32_t holder_pid = 0;     // 0: unknown to the kernel

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,8 @@ void ForEachLine(std::string_view text, Visit visit) {
 }
 
 }  // namespace
+
+bool IsFileLockCommand(uint64_t command) { return command == F_SETLKW || command == F_OFD_SETLKW; }
 
 FileLock FindAwaitedLock(std::string_view locks, int32_t pid, uint64_t inode) {
   FileLock found;

@@ -8,7 +8,6 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 
 #include "base/process/proc_file.h"
 #include "base/process/safe_memory.h"
+#include "base/system/system_calls.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/evidence/wait_peer.h"
 
@@ -323,31 +323,20 @@ Doing WhatDescriptorAwaits(int32_t tid, int descriptor, char state) {
 std::optional<Doing> WhatSetAwaits(int32_t tid, const stack::BlockedThread& blocked, int* only) {
   const uint64_t* arguments = blocked.arguments;
   if (only != nullptr) *only = kNoDescriptor;
-  switch (blocked.syscall_number) {
-#ifdef SYS_poll
-    case SYS_poll:
-#endif
-    case SYS_ppoll:
+  switch (blocked.call().set) {
+    case base::DescriptorSet::kPoll:
       return arguments[1] == 0 ? Doing::kSleep : WhatPollAwaits(tid, arguments[0], arguments[1], only);
-#ifdef SYS_select
-    case SYS_select:
-#endif
-    case SYS_pselect6: {
+    case base::DescriptorSet::kSelect: {
       const int limit = static_cast<int>(arguments[0]);
       if (limit == 0) return Doing::kSleep;
       return WhatSelectAwaits(tid, limit, {arguments[1], arguments[2], arguments[3]}, only);
     }
-#ifdef SYS_epoll_wait
-    case SYS_epoll_wait:
-#endif
-    case SYS_epoll_pwait:
-#ifdef SYS_epoll_pwait2
-    case SYS_epoll_pwait2:
-#endif
+    case base::DescriptorSet::kEpoll:
       return WhatEpollAwaits(tid, static_cast<int>(arguments[0]), only);
-    default:
-      return std::nullopt;
+    case base::DescriptorSet::kNoSet:
+      break;
   }
+  return std::nullopt;
 }
 
 mode_t AccessOfOtherEnd(int32_t tid, int descriptor) {
@@ -363,22 +352,7 @@ mode_t AccessOfOtherEnd(int32_t tid, int descriptor) {
 int AwaitedDescriptor(int32_t tid, const stack::BlockedThread& blocked) {
   int only = kNoDescriptor;
   if (WhatSetAwaits(tid, blocked, &only)) return only;
-  switch (blocked.syscall_number) {
-    case SYS_connect:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_recvmmsg:
-    case SYS_sendto:
-    case SYS_sendmsg:
-    case SYS_sendmmsg:
-    case SYS_read:
-    case SYS_readv:
-    case SYS_write:
-    case SYS_writev:
-      return static_cast<int>(blocked.arguments[0]);
-    default:
-      return kNoDescriptor;
-  }
+  return blocked.call().IsForDescriptor() ? static_cast<int>(blocked.arguments[0]) : kNoDescriptor;
 }
 
 }  // namespace lagwatch::watchdog

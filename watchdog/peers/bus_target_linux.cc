@@ -66,7 +66,7 @@ bool FindBusTarget(int32_t tid, const stack::BlockedThread& blocked, const stack
   *target = {.kind = policies::LockKind::kBusCall,
              .number = awaited->serial,
              .pid = pid,
-             .has_timeout = HasTimeout(blocked)};
+             .has_timeout = blocked.HasTimeLimit()};
   std::memcpy(target->link, bus.address, sizeof bus.address);
   *call = *awaited;
   return true;

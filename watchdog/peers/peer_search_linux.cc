@@ -2,7 +2,6 @@
 #include <poll.h>
 #include <sys/select.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "base/process/proc_file.h"
 #include "base/process/safe_memory.h"
 #include "base/process/watched_process.h"
+#include "base/system/system_calls.h"
 #include "watchdog/peers/peer_target.h"
 
 namespace lagwatch::watchdog {
@@ -93,48 +93,29 @@ bool SelectHas(int limit, uint64_t set, const Ends& ends) {
   return std::ranges::any_of(ends.all(), [&](int one) { return one < FD_SETSIZE && FD_ISSET(one, &copy); });
 }
 
-enum class Use : uint8_t { kNone, kReads, kWrites };
+using base::DescriptorUse;
 
 // The use that a blocked thread of the watched process makes of one of `ends`.
-Use UseOf(int32_t tid, const stack::BlockedThread& blocked, const Ends& ends) {
+DescriptorUse UseOf(int32_t tid, const stack::BlockedThread& blocked, const Ends& ends) {
   const uint64_t* arguments = blocked.arguments;
-  const auto to_use = [](bool has) { return has ? Use::kReads : Use::kNone; };
-  switch (blocked.syscall_number) {
-    case SYS_read:
-    case SYS_readv:
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_recvmmsg:
-    case SYS_accept:
-    case SYS_accept4:
-      return to_use(ends.Has(static_cast<int>(arguments[0])));
-    case SYS_write:
-    case SYS_writev:
-    case SYS_sendto:
-    case SYS_sendmsg:
-    case SYS_sendmmsg:
-      return ends.Has(static_cast<int>(arguments[0])) ? Use::kWrites : Use::kNone;
-#ifdef SYS_poll
-    case SYS_poll:
-#endif
-    case SYS_ppoll:
-      return to_use(PollHas(arguments[0], arguments[1], ends));
-#ifdef SYS_select
-    case SYS_select:
-#endif
-    case SYS_pselect6:
-      return to_use(SelectHas(static_cast<int>(arguments[0]), arguments[1], ends));
-#ifdef SYS_epoll_wait
-    case SYS_epoll_wait:
-#endif
-    case SYS_epoll_pwait:
-#ifdef SYS_epoll_pwait2
-    case SYS_epoll_pwait2:
-#endif
-      return to_use(EpollHas(tid, static_cast<int>(arguments[0]), ends));
-    default:
-      return Use::kNone;
+  const base::SystemCall& call = blocked.call();
+  const auto first = static_cast<int>(arguments[0]);
+  bool is_polled = false;
+  switch (call.set) {
+    case base::DescriptorSet::kPoll:
+      is_polled = PollHas(arguments[0], arguments[1], ends);
+      break;
+    case base::DescriptorSet::kSelect:
+      is_polled = SelectHas(first, arguments[1], ends);
+      break;
+    case base::DescriptorSet::kEpoll:
+      is_polled = EpollHas(tid, first, ends);
+      break;
+    case base::DescriptorSet::kNoSet:
+      if (call.use == DescriptorUse::kConnects || !ends.Has(first)) return DescriptorUse::kNoUse;
+      return call.use;
   }
+  return is_polled ? DescriptorUse::kReads : DescriptorUse::kNoUse;
 }
 
 bool IsInSomeEpoll(int32_t pid, const Ends& ends, int64_t deadline_ns) {
@@ -185,11 +166,11 @@ Rank RankOf(int32_t pid, const Ends& ends, int32_t waiting_pid, int64_t deadline
       running_tid = tid;
     }
     if (activity == stack::ThreadActivity::kBlocked) {
-      const Use use = UseOf(tid, blocked, ends);
-      if (use != Use::kNone) {
+      const DescriptorUse use = UseOf(tid, blocked, ends);
+      if (use != DescriptorUse::kNoUse) {
         rank = Rank::kInCall;
         thread->tid = tid;
-        thread->is_idle = use == Use::kReads;
+        thread->is_idle = use != DescriptorUse::kWrites;
         thread->is_known = true;
       }
     }
@@ -214,8 +195,8 @@ bool HasOtherActiveThread(int32_t tid) {
   base::ForEachThread([&](int other) {
     if (other == tid || IsOwnThread(other)) return true;
     stack::BlockedThread blocked;
-    is_active =
-        stack::ReadThreadActivity(other, &blocked) != stack::ThreadActivity::kBlocked || HasTimeout(blocked);
+    is_active = stack::ReadThreadActivity(other, &blocked) != stack::ThreadActivity::kBlocked ||
+                blocked.HasTimeLimit();
     return !is_active;
   });
   return is_active;

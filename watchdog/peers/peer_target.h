@@ -29,9 +29,6 @@ struct PeerTarget {
   char link[256] = {};                // as in /proc/PID/fd; of a call over D-Bus: the address of the bus
 };
 
-// Whether the thread's wait ends by itself at some time.
-bool HasTimeout(const stack::BlockedThread& blocked);
-
 // Of thread `tid` of this process, which sleeps at `blocked` with `stack`, if it waits for the answer to a
 // call over D-Bus that was sent at `since_ns` or later. Asks the bus, for a few milliseconds, which process
 // is called.

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,41 +14,11 @@
 #include "base/process/watched_process.h"
 #include "watchdog/evidence/file_locks.h"
 #include "watchdog/evidence/process_search.h"
+#include "watchdog/evidence/wait_object.h"
 #include "watchdog/evidence/wait_peer.h"
 #include "watchdog/peers/peer_target.h"
 
 namespace lagwatch::watchdog {
-
-bool HasTimeout(const stack::BlockedThread& blocked) {
-  const uint64_t* arguments = blocked.arguments;
-  switch (blocked.syscall_number) {
-#ifdef SYS_poll
-    case SYS_poll:
-      return static_cast<int32_t>(arguments[2]) >= 0;
-#endif
-#ifdef SYS_epoll_wait
-    case SYS_epoll_wait:
-#endif
-    case SYS_epoll_pwait:
-      return static_cast<int32_t>(arguments[3]) >= 0;
-    case SYS_ppoll:
-    case SYS_rt_sigtimedwait:
-      return arguments[2] != 0;
-#ifdef SYS_select
-    case SYS_select:
-#endif
-    case SYS_pselect6:
-      return arguments[4] != 0;
-    case SYS_epoll_pwait2:
-    case SYS_futex:
-      return arguments[3] != 0;
-    case SYS_nanosleep:
-    case SYS_clock_nanosleep:
-      return true;
-    default:
-      return false;
-  }
-}
 
 namespace {
 
@@ -107,7 +74,6 @@ bool SetSocket(int32_t tid, uint64_t inode, int64_t deadline_ns, PeerTarget* tar
 }
 
 bool SetDescriptor(int32_t tid, int descriptor, int64_t deadline_ns, PeerTarget* target) {
-  if (descriptor == kNoDescriptor) return false;
   if (const uint64_t socket = InodeOfDescriptor(tid, descriptor, "socket"))
     return SetSocket(tid, socket, deadline_ns, target);
   if (const auto pid = NumberInFdInfo(tid, descriptor, "Pid:"))
@@ -183,46 +149,26 @@ bool SetSharedMutex(const stack::BlockedThread& blocked, PeerTarget* target) {
   return true;
 }
 
-bool IsVfork(const stack::BlockedThread& blocked) {
-  const uint64_t* arguments = blocked.arguments;
-  if (blocked.syscall_number == SYS_clone) return (arguments[0] & CLONE_VFORK) != 0;
-#ifdef SYS_clone3
-  uint64_t flags = 0;  // the first of its arguments' members
-  if (blocked.syscall_number == SYS_clone3)
-    return base::ReadWatchedValue(arguments[0], &flags) && (flags & CLONE_VFORK) != 0;
-#endif
-#ifdef SYS_vfork
-  if (blocked.syscall_number == SYS_vfork) return true;
-#endif
-  return false;
-}
-
 }  // namespace
 
 bool FindPeerTarget(int32_t tid, const stack::BlockedThread& blocked, int64_t deadline_ns,
                     PeerTarget* target) {
   *target = {};
-  target->has_timeout = HasTimeout(blocked);
-  const uint64_t* arguments = blocked.arguments;
-  if (IsVfork(blocked)) return SetChild(tid, 0, deadline_ns, target);
-  switch (blocked.syscall_number) {
-    case SYS_wait4:
-      return SetChild(tid, static_cast<int32_t>(arguments[0]), deadline_ns, target);
-    case SYS_waitid: {
-      const auto id = static_cast<int>(arguments[1]);
-      if (arguments[0] == P_PIDFD) return SetDescriptor(tid, id, deadline_ns, target);
-      return SetChild(tid, arguments[0] == P_PID ? id : 0, deadline_ns, target);
-    }
-    case SYS_flock:
-      return SetFileLock(tid, static_cast<int>(arguments[0]), target);
-    case SYS_fcntl:
-      return (arguments[1] == F_SETLKW || arguments[1] == F_OFD_SETLKW) &&
-             SetFileLock(tid, static_cast<int>(arguments[0]), target);
-    case SYS_futex:
+  target->has_timeout = blocked.HasTimeLimit();
+  const WaitObject object = ObjectOfWait(tid, blocked);
+  switch (object.kind) {
+    case WaitObject::Kind::kChild:
+      return SetChild(tid, object.number, deadline_ns, target);
+    case WaitObject::Kind::kFileLock:
+      return SetFileLock(tid, object.number, target);
+    case WaitObject::Kind::kDescriptor:
+      return SetDescriptor(tid, object.number, deadline_ns, target);
+    case WaitObject::Kind::kFutex:
       return SetSharedMutex(blocked, target);
-    default:
-      return SetDescriptor(tid, AwaitedDescriptor(tid, blocked), deadline_ns, target);
+    case WaitObject::Kind::kNone:
+      break;
   }
+  return false;
 }
 
 }  // namespace lagwatch::watchdog

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "base/process/safe_memory.h"
-#include "base/system/proc_ids.h"
 #include "policies/fact_names.h"
 #include "watchdog/evidence/file_locks.h"
 #include "watchdog/evidence/process_search.h"
+#include "watchdog/evidence/wait_object.h"
 #include "watchdog/evidence/wait_peer.h"
 #include "watchdog/spans/awaited.h"
 
@@ -54,25 +48,6 @@ void FindChild(int32_t tid, int32_t pid, Awaited* awaited) {
   awaited->process_count = pid > 0 ? 1 : FindChildren(tid, kSearchBudgetNs, &awaited->pid);
 }
 
-// As an argument of a call names it; not above 0: any.
-void FindChildOf(int32_t tid, int32_t pid, Awaited* awaited) {
-  FindChild(tid, std::max(pid, 0), awaited);
-  if (pid > 0) awaited->pid = base::ProcIdOfChild(pid);
-}
-
-// As the arguments of wait4(2) and waitid(2) name it.
-void FindChildOfWaitId(int32_t tid, const uint64_t* arguments, Awaited* awaited) {
-  const auto id = static_cast<int32_t>(arguments[1]);
-  switch (arguments[0]) {
-    case P_PID:
-      return FindChildOf(tid, id, awaited);
-    case P_PIDFD:
-      return FindChild(tid, PidOfPidfd(tid, id), awaited);
-    default:
-      return FindChild(tid, 0, awaited);
-  }
-}
-
 void FindLock(int32_t tid, int descriptor, Awaited* awaited) {
   const FileLock lock = ReadAwaitedLock(tid, descriptor);
   if (lock.kind[0] == '\0') return;
@@ -93,7 +68,6 @@ void FindEnd(const char* kind, uint64_t inode, mode_t access, Awaited* awaited) 
 }
 
 void FindPeer(int32_t tid, int descriptor, Awaited* awaited) {
-  if (descriptor == kNoDescriptor) return;
   if (const uint64_t socket = InodeOfDescriptor(tid, descriptor, "socket")) {
     const SocketPeer peer = AskAboutSocket(tid, socket);
     awaited->word = WordOf(peer.doing);
@@ -115,38 +89,19 @@ Awaited FindAwaited(int32_t tid, const stack::ThreadFiles* files) {
   Awaited awaited;
   stack::BlockedThread blocked{};
   if (stack::ReadThreadActivity(tid, files, &blocked) != stack::ThreadActivity::kBlocked) return awaited;
-  const uint64_t* arguments = blocked.arguments;
-  switch (blocked.syscall_number) {
-    case SYS_wait4:
-      FindChildOf(tid, static_cast<int32_t>(arguments[0]), &awaited);
+  const WaitObject object = ObjectOfWait(tid, blocked);
+  switch (object.kind) {
+    case WaitObject::Kind::kChild:
+      FindChild(tid, object.number, &awaited);
       break;
-    case SYS_waitid:
-      FindChildOfWaitId(tid, arguments, &awaited);
+    case WaitObject::Kind::kFileLock:
+      FindLock(tid, object.number, &awaited);
       break;
-    case SYS_clone:
-      if ((arguments[0] & CLONE_VFORK) != 0) FindChild(tid, 0, &awaited);
+    case WaitObject::Kind::kDescriptor:
+      FindPeer(tid, object.number, &awaited);
       break;
-#ifdef SYS_clone3
-    case SYS_clone3: {
-      uint64_t flags = 0;  // the first of its arguments' members
-      if (base::ReadOwnValue(arguments[0], &flags) && (flags & CLONE_VFORK) != 0) FindChild(tid, 0, &awaited);
-      break;
-    }
-#endif
-#ifdef SYS_vfork
-    case SYS_vfork:
-#endif
-      FindChild(tid, 0, &awaited);
-      break;
-    case SYS_flock:
-      FindLock(tid, static_cast<int>(arguments[0]), &awaited);
-      break;
-    case SYS_fcntl:
-      if (arguments[1] == F_SETLKW || arguments[1] == F_OFD_SETLKW)
-        FindLock(tid, static_cast<int>(arguments[0]), &awaited);
-      break;
-    default:
-      FindPeer(tid, AwaitedDescriptor(tid, blocked), &awaited);
+    case WaitObject::Kind::kFutex:
+    case WaitObject::Kind::kNone:
       break;
   }
   if (awaited.pid != 0) ReadProcessName(awaited.pid, awaited.process_name, sizeof awaited.process_name);
