@@ -14,15 +14,10 @@
 namespace lagwatch::sdk {
 namespace {
 
-// The functions of preload.map that stand in front of the C library's.
+// Those of preload.map, up to the ones that are not redirected.
 constexpr const char* kFunctions[] = {
-    "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll",     "ppoll",       "__poll_chk",   "__ppoll_chk",
-    "select",     "pselect",     "_exit",        "_Exit",    "daemon",      "prctl",        "syscall",
-    "unshare",    "setns",       "execl",        "execle",   "execlp",      "execv",        "execve",
-    "execveat",   "execvp",      "execvpe",      "fexecve",  "posix_spawn", "posix_spawnp", "chroot",
-    "initgroups", "setegid",     "seteuid",      "setfsuid", "setgid",      "setgroups",    "setregid",
-    "setresgid",  "setresuid",   "setreuid",     "setuid",   "sigaltstack", "signalfd",     "sigtimedwait",
-    "sigwait",    "sigwaitinfo"};
+#include "sdk/preload/attach/redirected_functions.inc"
+};
 // The calls that these make must not come back to this library.
 constexpr std::string_view kNeverTouched[] = {"libc.so",  "libc-",    "ld-",       "ld.so",    "linux-vdso",
                                               "libasan.", "libtsan.", "libubsan.", "liblsan.", "libmsan."};

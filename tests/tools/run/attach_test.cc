@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,22 @@ TEST_F(AttachRunningTest, ReportsHangsFromAttachToDetachAndAgain) {
   program.CloseInput();
   EXPECT_EQ(program.Wait(), 0) << program.Output();
   EXPECT_EQ(program.Errors(), "");
+}
+
+TEST_F(AttachRunningTest, RedirectsEachFunctionThatTheLibraryHooks) {
+  Process program({LAGWATCH_IMPORTING_PROGRAM});
+  ASSERT_TRUE(IsReady(program));
+  ASSERT_EQ(Do("attach", program.pid()), 0) << errors_;
+  program.WriteInput("print\n");
+  ASSERT_EQ(program.Wait(), 0);
+  std::istringstream lines(program.Output());
+  std::string function;
+  std::string library;
+  lines >> function;  // "ready"
+  size_t count = 0;
+  for (; lines >> function >> library; ++count)
+    EXPECT_THAT(library, HasSubstr("lagwatch-preload")) << function;
+  EXPECT_GT(count, 40u);
 }
 
 TEST_F(AttachRunningTest, LoadsIntoAProgramThatNeverWaits) {

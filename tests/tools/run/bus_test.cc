@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,25 @@ namespace {
 
 using testing::WaitUntil;
 
-class BusTest : public RunTest, public ::testing::WithParamInterface<const char*> {
+struct Call {
+  std::string library;
+  bool is_attached = false;  // else it is watched from its start
+};
+
+class BusTest : public RunTest, public ::testing::WithParamInterface<Call> {
  protected:
+  std::unique_ptr<Process> Start(const std::vector<std::string>& environment) {
+    std::vector<std::string> program = {"/usr/bin/python3", LAGWATCH_BUS_PROGRAM, GetParam().library};
+    if (!GetParam().is_attached) return std::make_unique<Process>(Watched(program), environment);
+    program.push_back("later");
+    auto started = std::make_unique<Process>(program, environment);
+    EXPECT_TRUE(WaitUntil([&] { return started->Output() == "ready\n"; })) << started->Errors();
+    Process attach({LAGWATCH_PROGRAM, "attach", std::to_string(started->pid()), "--threshold-ms", "200",
+                    "--spool", spool_});
+    EXPECT_EQ(attach.Wait(), 0) << attach.Errors();
+    started->WriteInput("call\n");
+    return started;
+  }
   // Of the reports of that process.
   std::string SessionOf(pid_t pid) {
     for (const json& header : Ask({"reports"}))
@@ -29,7 +47,7 @@ class BusTest : public RunTest, public ::testing::WithParamInterface<const char*
 TEST_P(BusTest, NamesTheServiceThatDoesNotAnswerAndTheLockThatItWaitsFor) {
   const std::string file = directory_ / "file";
   // Sockets of both kinds: with a file, and with a name only.
-  const std::string kind = GetParam() == std::string("gdbus") ? "unix:path=" : "unix:abstract=";
+  const std::string kind = GetParam().library == "gdbus" ? "unix:path=" : "unix:abstract=";
   const std::string address = kind + (directory_ / "bus");
   Process bus({"/usr/bin/dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address",
                "--address=" + address});
@@ -41,20 +59,20 @@ TEST_P(BusTest, NamesTheServiceThatDoesNotAnswerAndTheLockThatItWaitsFor) {
   Process service(Watched({"/usr/bin/python3", LAGWATCH_BUS_SERVICE, file}), environment);
   ASSERT_TRUE(WaitUntil([&] { return service.Output() == "ready\n"; })) << service.Errors();
 
-  Process program(Watched({"/usr/bin/python3", LAGWATCH_BUS_PROGRAM, GetParam()}), environment);
+  const std::unique_ptr<Process> program = Start(environment);
   json found;
   ASSERT_TRUE(WaitUntil([&] {
     Process list({LAGWATCH_PROGRAM, "reports", "--spool", spool_, "--json"});
     if (list.Wait() != 0) return false;  // there is no spool yet
     for (const json& header : json::parse(list.Output())) {
-      if (header.at("pid") != program.pid()) continue;
+      if (header.at("pid") != program->pid()) continue;
       found = Ask({"report", header.at("id")});
       if (found.at("waits").size() >= 2) return true;
     }
     return false;
   })) << found.dump(1);
   close(held);
-  ASSERT_EQ(program.Wait(), 0) << program.Errors();
+  ASSERT_EQ(program->Wait(), 0) << program->Errors();
 
   const json& call = found["waits"][0];
   EXPECT_EQ(call["kind"], "bus-call");
@@ -73,8 +91,11 @@ TEST_P(BusTest, NamesTheServiceThatDoesNotAnswerAndTheLockThatItWaitsFor) {
   EXPECT_THAT(text.Output(), ::testing::HasSubstr("; its own reports: "));
 }
 
-INSTANTIATE_TEST_SUITE_P(Libraries, BusTest, ::testing::Values("gdbus", "libdbus"),
-                         [](const auto& one) { return std::string(one.param); });
+INSTANTIATE_TEST_SUITE_P(Libraries, BusTest,
+                         ::testing::Values(Call{"gdbus"}, Call{"libdbus"}, Call{"libdbus", true}),
+                         [](const auto& call) {
+                           return call.param.library + (call.param.is_attached ? "Attached" : "");
+                         });
 
 }  // namespace
 }  // namespace lagwatch::tools
