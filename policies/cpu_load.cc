@@ -19,10 +19,10 @@ std::span<const ThreadLoad> BusiestThreads::Over(int32_t percent, int64_t wall_n
 }
 
 bool CpuSpell::Update(bool is_over, int64_t now_ns) {
-  is_told_ &= is_over;
-  if (!is_over || is_told_ || (has_told_ && now_ns - told_ns_ < cool_down_ns_)) return false;
-  is_told_ = has_told_ = true;
-  told_ns_ = now_ns;
+  is_reported_ &= is_over;
+  if (!is_over || is_reported_ || (has_reported_ && now_ns - reported_ns_ < cool_down_ns_)) return false;
+  is_reported_ = has_reported_ = true;
+  reported_ns_ = now_ns;
   return true;
 }
 

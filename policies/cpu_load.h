@@ -52,9 +52,9 @@ class CpuSpell {
 
  private:
   int64_t cool_down_ns_;
-  bool is_told_ = false;   // this spell is
-  bool has_told_ = false;  // some spell was
-  int64_t told_ns_ = 0;
+  bool is_reported_ = false;   // this spell is
+  bool has_reported_ = false;  // some spell was
+  int64_t reported_ns_ = 0;
 };
 
 // The use in the last `window_ns`, in slices: a new slice replaces the oldest.

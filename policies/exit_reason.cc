@@ -34,7 +34,7 @@ ExitReason ClassifyExit(const ExitEvidence& evidence) {
   if (evidence.crash_signal != 0 && evidence.has_hung_since_crash) return ExitReason::kHangInCrash;
   if (evidence.crash_signal != 0) return ExitReason::kCrash;
   if (evidence.has_ended_cleanly || evidence.has_replaced_itself) return ExitReason::kCleanExit;
-  if (evidence.was_told_to_stop && !evidence.was_in_hang) return ExitReason::kStopped;
+  if (evidence.was_asked_to_stop && !evidence.was_in_hang) return ExitReason::kStopped;
   if (evidence.has_rebooted) return ExitReason::kReboot;
   if (evidence.oom_kills_in_group > 0) return ExitReason::kOomKill;
   if (evidence.was_in_hang) return ExitReason::kKilledInHang;

@@ -31,7 +31,7 @@ struct ExitEvidence {
   // The process lives on as another program: it called exec().
   bool has_replaced_itself = false;
   int32_t crash_signal = 0;  // noted by the program; 0: none
-  bool was_told_to_stop = false;
+  bool was_asked_to_stop = false;
   bool was_in_hang = false;
   // A loop was frozen when the program noted its crash, or froze only then. Both false if unknown.
   bool was_in_hang_at_crash = false;

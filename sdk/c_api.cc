@@ -75,15 +75,15 @@ class CListener final : public watchdog::HangListener {
   void Call(void (*callback)(void*, const lw_hang*, More...), const watchdog::HangNotice& hang,
             More... more) const {
     if (callback == nullptr) return;
-    const lw_hang told = {.struct_size_bytes = sizeof(lw_hang),
-                          .loop = hang.loop_name,
-                          .tag = hang.tag,
-                          .tid = hang.tid,
-                          .kind = static_cast<lw_kind>(hang.kind),
-                          .level = static_cast<lw_level>(hang.level),
-                          .threshold_ns = static_cast<uint64_t>(hang.threshold_ns),
-                          .elapsed_ns = static_cast<uint64_t>(hang.elapsed_ns)};
-    callback(callbacks_.context, &told, more...);
+    const lw_hang shown = {.struct_size_bytes = sizeof(lw_hang),
+                           .loop = hang.loop_name,
+                           .tag = hang.tag,
+                           .tid = hang.tid,
+                           .kind = static_cast<lw_kind>(hang.kind),
+                           .level = static_cast<lw_level>(hang.level),
+                           .threshold_ns = static_cast<uint64_t>(hang.threshold_ns),
+                           .elapsed_ns = static_cast<uint64_t>(hang.elapsed_ns)};
+    callback(callbacks_.context, &shown, more...);
   }
 
   const lw_listener callbacks_;
@@ -192,7 +192,7 @@ lw_last_exit ToLastExit(const lagwatch::sdk::EndedRun& run) {
   return last_exit;
 }
 
-std::function<void()> TellLastExitTo(lw_on_last_exit listener, void* context) {
+std::function<void()> LastExitTo(lw_on_last_exit listener, void* context) {
   if (listener == nullptr) return {};
   return [listener, context] {
     auto run = ProcessMonitor::Instance().last_run();
@@ -242,7 +242,7 @@ lw_status lw_start(const lw_options* options) noexcept {
         {.options = monitor_options,
          .create_upload = UploadTo(given, monitor_options),
          .apply_config = ConfigOf(given),
-         .on_started = TellLastExitTo(given.process.on_last_exit, given.process.on_last_exit_context),
+         .on_started = LastExitTo(given.process.on_last_exit, given.process.on_last_exit_context),
          .erase_kept = &lagwatch::sdk::EraseWhatIsKept,
          .has_consent = given.privacy.consent == LW_CONSENT_GIVEN}));
   });
@@ -331,7 +331,7 @@ void lw_withdraw_start(void) noexcept {
   Guarded([] { ProcessMonitor::Instance().WithdrawStart(); });
 }
 
-void lw_note_stop(void) noexcept { lagwatch::sdk::NoteRunTold(); }
+void lw_note_stop(void) noexcept { lagwatch::sdk::NoteRunAskedToStop(); }
 
 void lw_note_crash(int signal_number) noexcept { lagwatch::sdk::NoteRunCrashed(signal_number); }
 

@@ -166,7 +166,7 @@ base::Status Monitor::OpenSpool(const MonitorOptions& options, const RunFacts& r
   SweepUnsentSpool(&base::SystemEnv(), options.spool_directory, options.is_sent, base::SystemClock().WallMs(),
                    spool_.get());
   is_crowded_ = IsSpoolCrowded();
-  if (!base::IsWatchedFromOutside()) TellHowRunsEnded(run_facts);
+  if (!base::IsWatchedFromOutside()) ReportEndedRuns(run_facts);
   return {};
 }
 
@@ -250,7 +250,7 @@ void Monitor::ReportBeforeExec() {
 namespace {
 
 // A process that ended by itself in a hang, or crashed there, ended the hang.
-bool TryTellEndOfHang(const EndedRun& run, RecordWriter* writer) {
+bool TryReportEndOfHang(const EndedRun& run, RecordWriter* writer) {
   const std::string end = run.EncodeHangEnd();
   return end.empty() ||
          writer->Append(report::RecordType::kHangEnd, end, {run.record.hang_id},
@@ -265,16 +265,16 @@ bool Monitor::IsSpoolCrowded() const {
   return segments.ok() && segments->size() >= kMaxWaitingSegments;
 }
 
-void Monitor::TellHowRunsEnded(const RunFacts& now) {
+void Monitor::ReportEndedRuns(const RunFacts& now) {
   RecordWriter writer(spool_.get(), sealer_.get());
-  TellEndedRuns(spool_directory_, now, [&](const EndedRun& run) {
+  TakeEndedRuns(spool_directory_, now, [&](const EndedRun& run) {
     if (!last_run_ && run.is_of_same_program) last_run_ = run;
     bool is_news = run.reason != policies::ExitReason::kCleanExit || run.record.was_in_hang();
     if (is_crowded_ && !is_news) return true;
     const std::string usage = run.EncodeUsage();
     if (!usage.empty() && !writer.Append(report::RecordType::kUsage, usage, {run.record.usage_id}))
       return false;
-    if (!TryTellEndOfHang(run, &writer)) return false;
+    if (!TryReportEndOfHang(run, &writer)) return false;
     const base::Uuid& id = run.record.was_in_hang() ? run.record.hang_id : run.record.run.session_id;
     return writer.Append(report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd()), {id},
                          {.priority = run.reason == policies::ExitReason::kKilledInHang

@@ -132,7 +132,7 @@ class Monitor {
   void RemoveReports(report::SpoolWriter* spool);
   void TryRemoveReports(report::SpoolWriter* spool);
   bool TryStopFlightRecorder() { return flight_recorder_ == nullptr || flight_recorder_->TryStop(); }
-  void TellHowRunsEnded(const RunFacts& now);
+  void ReportEndedRuns(const RunFacts& now);
   // Whether so many segments wait in the spool that perhaps no process sends them.
   bool IsSpoolCrowded() const;
 

@@ -108,11 +108,11 @@ size_t OwnStackWalker::WalkFrom(const OwnCursor& start, bool is_skipped, uint64_
   size_t count = 0;
   *is_complete = false;
   uint64_t end_of_call = cursor.program_counter;
-  bool is_told = !is_skipped;  // whether the next frame is
-  for (;; is_told = true) {
+  bool is_kept = !is_skipped;  // whether the next frame is
+  for (;; is_kept = true) {
     if (replaced.Holds(end_of_call)) [[unlikely]]
       end_of_call = cursor.program_counter = replaced.original_of(end_of_call);
-    if (is_told) {
+    if (is_kept) {
       if (count == capacity) return count;
       program_counters[count++] = cursor.program_counter;
     }

@@ -59,8 +59,8 @@ void AppendLosses(const std::string& spool_directory, std::string* batch) {
     std::fprintf(stderr, "lagwatch: cannot read %s: losses are left out\n", path.c_str());
     return;
   }
-  for (const auto* told : {&ledger->losses, &ledger->frozen}) {
-    for (const report::Losses& losses : *told)
+  for (const auto* list : {&ledger->losses, &ledger->frozen}) {
+    for (const report::Losses& losses : *list)
       report::AppendToBatch({report::RecordType::kLosses, report::EncodeLosses(losses)}, batch);
   }
 }

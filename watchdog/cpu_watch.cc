@@ -74,16 +74,16 @@ void CpuWatch::JudgeThreads(int64_t wall_ns, int64_t cpu_ns, int64_t now_ns, con
   const bool is_for_window =
       average_limit() != 0 && policies::IsOverPercent(cpu_ns, wall_ns, cores_, average_limit() / 2);
   if (busiest.all().empty() || IsLeftToADebugger(is_over || is_for_window, tools)) return;
-  const bool is_to_be_told = spell_.Update(is_over, now_ns);
-  if (!is_to_be_told && !is_for_window) return;
+  const bool is_to_be_reported = spell_.Update(is_over, now_ns);
+  if (!is_to_be_reported && !is_for_window) return;
 
-  auto threads =
-      busiest.Over(kFloorPercent, wall_ns, is_for_window ? policies::BusiestThreads::kMaxThreads : kMaxTold);
+  auto threads = busiest.Over(kFloorPercent, wall_ns,
+                              is_for_window ? policies::BusiestThreads::kMaxThreads : kMaxReported);
   // Many threads may use little each: then the busiest stands for them.
   if (threads.empty()) threads = busiest.all().first(1);
   Capture(threads, wall_ns, is_for_window, now_ns, tools);
-  if (!is_to_be_told || busy_count_ == 0) return;
-  const LoopSample* samples[kMaxTold];
+  if (!is_to_be_reported || busy_count_ == 0) return;
+  const LoopSample* samples[kMaxReported];
   for (size_t i = 0; i < busy_count_; ++i) samples[i] = &busy_[i].sample;
   Report({.kind = HangKind::kCpu,
           .wall_ns = wall_ns,
@@ -125,11 +125,11 @@ void CpuWatch::Capture(std::span<const policies::ThreadLoad> threads, int64_t wa
     const char state = stack::ReadThreadStateLetter(thread.tid);
     const bool is_asleep = state != 'R';
     if (is_for_window && is_asleep) samples_.AddAsleep(thread.tid, thread.cpu_ns);
-    if (busy_count_ == kMaxTold && is_asleep) continue;
+    if (busy_count_ == kMaxReported && is_asleep) continue;
     tools.capturer->Capture(thread.tid, &stack_);
     tools.counters->samples.Add();
     if (is_for_window && !is_asleep) samples_.Add(thread.tid, stack_, thread.cpu_ns, now_ns);
-    if (busy_count_ == kMaxTold) continue;
+    if (busy_count_ == kMaxReported) continue;
     BusyThread& busy = busy_[busy_count_++];
     busy.percent = policies::PercentOf(thread.cpu_ns, wall_ns);
     busy.sample.mono_ns = now_ns;
@@ -156,7 +156,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
   facts.Add("limit_percent", findings.limit_percent);
   facts.AddText("limit_of", findings.limit_of);
   AddThreadFacts(busy_count_ == 0 ? base::WatchedPid() : busy_[0].snapshot.tid, tools, &facts);
-  const ThreadSnapshot* threads[kMaxTold];
+  const ThreadSnapshot* threads[kMaxReported];
   for (size_t i = 0; i < busy_count_; ++i) {
     threads[i] = &busy_[i].snapshot;
     facts.AddText(kBusyNames[i].name, busy_[i].snapshot.name);

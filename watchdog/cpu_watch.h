@@ -39,7 +39,7 @@ class CpuWatch {
   }
 
  private:
-  static constexpr size_t kMaxTold = 3;
+  static constexpr size_t kMaxReported = 3;
 
   // A thread that is reported by name.
   struct BusyThread {
@@ -82,7 +82,7 @@ class CpuWatch {
   policies::CpuWindow window_;
   ThreadLoads threads_;
   PowerSamples samples_;
-  std::array<BusyThread, kMaxTold> busy_;  // at the last look that captured
+  std::array<BusyThread, kMaxReported> busy_;  // at the last look that captured
   size_t busy_count_ = 0;
   stack::Stack stack_;
 };

@@ -71,7 +71,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     is_check_due |= span->watch.is_window_open() && span->watch.IsCheckDue(now_ns);
   }
   if (found_since_look_.stopped_ns != 0) frame_counts_.Distrust(*loop);
-  frame_counts_.Tell(*loop, thread_.loop_name, now_ns, tools.sink);
+  frame_counts_.Report(*loop, thread_.loop_name, now_ns, tools.sink);
   CollectUsage(*loop, tools);
   found_since_look_ = {};
   last_look_ns_ = now_ns;
@@ -81,7 +81,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     ring_.Take(*loop, now_ns, is_check_due, tools);
   for (WatchedSpan* span : spans_.all()) {
     const SpanWatch& watch = span->watch;
-    if (watch.number() == 0 || IsToldByDispatch(*span)) continue;
+    if (watch.number() == 0 || IsReportedByDispatch(*span)) continue;
     if (watch.IsCheckDue(now_ns)) Check(span, *loop, now_ns, tools);
     next_ns = std::min(next_ns, watch.NextLookNs());
     if (watch.is_hanging()) usage_.CountHang(span, now_ns - watch.begin_ns(), tools);
@@ -95,8 +95,8 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
 bool LoopWatch::IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const {
   return (is_window_open_ || IsHanging()) && now_ns < next_whole_look_ns_ && found_since_look_.is_clean() &&
          std::ranges::all_of(spans_.all(), [&](const WatchedSpan* span) {
-           const bool is_told_between = !span->watch.is_hanging() || span->source->IsEndToldBetweenLooks();
-           return span->watch.number() == 0 || (is_told_between && span->IsStillIn(loop));
+           const bool is_seen_between = !span->watch.is_hanging() || span->source->IsEndSeenBetweenLooks();
+           return span->watch.number() == 0 || (is_seen_between && span->IsStillIn(loop));
          });
 }
 
@@ -136,7 +136,7 @@ void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
   for (WatchedSpan* span : spans_.all()) {
     if (span->watch.number() != 0 && !span->IsStillIn(loop)) Finish(span, loop, tools);
   }
-  if (generation_ != 0) frame_counts_.Tell(loop, thread_.loop_name, tools.NowNs(), tools.sink);
+  if (generation_ != 0) frame_counts_.Report(loop, thread_.loop_name, tools.NowNs(), tools.sink);
 }
 
 void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
@@ -164,7 +164,7 @@ void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
     span->source->Forget();
   }
   has_returned_ = true;
-  if (generation_ != 0) frame_counts_.Tell(loop, thread_.loop_name, tools.NowNs(), tools.sink);
+  if (generation_ != 0) frame_counts_.Report(loop, thread_.loop_name, tools.NowNs(), tools.sink);
   CollectUsage(loop, tools);
   if (generation_ == 0 && !loop.is_in_use()) SkipWhatWasBefore(loop);
   if (std::exchange(is_thread_kept_, false)) thread_.files->Release(thread_.tid);
@@ -181,7 +181,7 @@ int64_t LoopWatch::Follow(WatchedSpan* watched, const WatchedLoop& loop, int64_t
                           const WatchTools& tools) {
   const WatchOptions& options = *tools.options;
   SpanWatch& watch = watched->watch;
-  if (IsToldByDispatch(*watched)) {
+  if (IsReportedByDispatch(*watched)) {
     watch.End();
     watched->source->Forget();
     return kNever;

@@ -76,7 +76,7 @@ class LoopWatch {
   bool IsAllAsBefore(const WatchedLoop& loop, int64_t now_ns) const;
   int64_t NextLookNs(int64_t now_ns, const WatchTools& tools) const;
   // Whether tasks wait behind a dispatch that is a hang itself; they count again when that is over.
-  bool IsToldByDispatch(const WatchedSpan& span) const {
+  bool IsReportedByDispatch(const WatchedSpan& span) const {
     return &span == &spans_.task && !span.watch.is_hanging() && spans_.dispatch.watch.is_hanging();
   }
   // Reads the present span and opens its window when that is due. Returns the time of the next look at a span

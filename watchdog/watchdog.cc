@@ -192,7 +192,7 @@ void Watchdog::RunRounds() {
   counters_.lock_layouts_unknown.Add(static_cast<uint64_t>(waits_.MeasureLayouts()));
   tick_scale_.Anchor(base::ReadTickPair(clock));
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
-  suppressed_told_ = CountSuppressed();
+  suppressed_reported_ = CountSuppressed();
   BeginUsagePeriod();
   DiscountForeignTime(0);  // a first reading, with which the next ones are compared
   while (!stopping_.load()) {
@@ -211,7 +211,7 @@ void Watchdog::RunRounds() {
     if (is_end) watches_.Of(place).FinishHangs(places[place], tools_);
     watches_.Of(place).FinishIfOver(places[place], tools_);
   }
-  TellLastUsage();
+  ReportLastUsage();
   sink_->OnStop();
   last_cpu_ns_.store(base::ThreadCpuNs(tid_.exchange(0)));
 }
@@ -350,7 +350,7 @@ int64_t Watchdog::RunRound() {
   KeepSignalNowAndThen();
   CountPauses();
   next_ns = std::min({next_ns, FeedIfWell(), DumpIfLate()});
-  TellUsage(reports_before);
+  ReportUsage(reports_before);
   sink_->OnRoundDone();
   return next_ns;
 }

@@ -137,9 +137,9 @@ class Watchdog {
   void CollectParkedUsage();
 
   // Passes the loops' usage to the sink: so far, or finally when that is due.
-  void TellUsage(uint64_t reports_before);
+  void ReportUsage(uint64_t reports_before);
   // At the end.
-  void TellLastUsage();
+  void ReportLastUsage();
   UsageEvent DescribeUsage(policies::SuppressedCounts* suppressed, bool is_alone) const;
   // Everything that was suppressed since the watchdog was made, except for the sink's counts.
   policies::SuppressedCounts CountSuppressed() const;
@@ -160,7 +160,7 @@ class Watchdog {
   int64_t usage_begin_wall_ms_ = 0;
   int64_t usage_tried_ns_ = 0;   // the last time that usage was reported, or begun
   int64_t usage_so_far_ns_ = 0;  // the last time that usage so far was reported
-  policies::SuppressedCounts suppressed_told_{};
+  policies::SuppressedCounts suppressed_reported_{};
   WatchTools tools_;
   TimedListener listener_;
   std::unique_ptr<LoopSample> dump_sample_;

@@ -12,7 +12,7 @@ constexpr int64_t kUsageWithReportNs = 60 * base::kNsPerSecond;
 
 }  // namespace
 
-void Watchdog::TellUsage(uint64_t reports_before) {
+void Watchdog::ReportUsage(uint64_t reports_before) {
   if (options_.usage_period_ns == 0) return;
   const int64_t now_ns = base::SystemClock().MonoNs();
   const bool is_alone = counters_.reports.value() == reports_before;
@@ -29,11 +29,11 @@ void Watchdog::TellUsage(uint64_t reports_before) {
   usage_tried_ns_ = now_ns;
   if (!sink_->OnUsage(event)) return sink_->OnUsageSoFar(event);
   counters_.usage_records.Add();
-  suppressed_told_ = CountSuppressed();
+  suppressed_reported_ = CountSuppressed();
   BeginUsagePeriod();
 }
 
-void Watchdog::TellLastUsage() {
+void Watchdog::ReportLastUsage() {
   CollectParkedUsage();
   for (uint32_t place : watches_.active())
     watches_.Of(place).CollectUsage(registry_->places()[place], tools_);
@@ -55,7 +55,7 @@ void Watchdog::BeginUsagePeriod() {
 UsageEvent Watchdog::DescribeUsage(policies::SuppressedCounts* suppressed, bool is_alone) const {
   *suppressed = CountSuppressed();
   for (size_t i = 0; i < suppressed->size(); ++i)
-    (*suppressed)[i] -= std::min((*suppressed)[i], suppressed_told_[i]);  // some count less later
+    (*suppressed)[i] -= std::min((*suppressed)[i], suppressed_reported_[i]);  // some count less later
   return {.id = usage_id_,
           .begin_wall_ms = usage_begin_wall_ms_,
           .end_wall_ms = base::SystemClock().WallMs(),

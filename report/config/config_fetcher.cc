@@ -17,8 +17,8 @@ void ConfigFetcher::Poll(int64_t now_mono_ms, int64_t now_wall_ms, uint64_t rand
 
 void ConfigFetcher::NoteVersion(uint64_t version, int64_t now_wall_ms) {
   const auto config = store_->Current(now_wall_ms);
-  if (version == 0 || version == told_version_ || (config && config->version == version)) return;
-  told_version_ = version;
+  if (version == 0 || version == noted_version_ || (config && config->version == version)) return;
+  noted_version_ = version;
   is_asked_for_ = true;
 }
 

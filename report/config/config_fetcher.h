@@ -61,7 +61,7 @@ class ConfigFetcher {
   int64_t retry_after_ms_ = 0;
   bool has_fetched_ = false;
   bool is_asked_for_ = false;
-  uint64_t told_version_ = 0;
+  uint64_t noted_version_ = 0;
   int64_t last_mono_ms_ = 0;
   int64_t next_mono_ms_ = 0;
 };

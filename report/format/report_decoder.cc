@@ -178,10 +178,10 @@ void HideOwnParts(Report* report) {
   for (Stack& stack : report->stacks) {
     if (!own.is_empty()) CutOwnFrames(own, &stack);
   }
-  const auto told = std::ranges::find(report->facts, policies::kOwnThreadsFact, &Fact::name);
-  if (told != report->facts.end()) {
-    report->own_threads = static_cast<uint32_t>(std::clamp<int64_t>(told->number, 0, UINT32_MAX));
-    report->facts.erase(told);
+  const auto noted = std::ranges::find(report->facts, policies::kOwnThreadsFact, &Fact::name);
+  if (noted != report->facts.end()) {
+    report->own_threads = static_cast<uint32_t>(std::clamp<int64_t>(noted->number, 0, UINT32_MAX));
+    report->facts.erase(noted);
     return;
   }
   report->own_threads = static_cast<uint32_t>(

@@ -49,11 +49,11 @@ RecordFacts FactsOfRunEnd(const RunEnd& end) {
           .report_id = was_killed ? end.report_id : base::Uuid{}};
 }
 
-template <typename Told>
-RecordFacts FactsOfOther(const Told& told) {
+template <typename Other>
+RecordFacts FactsOfOther(const Other& other) {
   return {.has_origin = true,
-          .origin = {told.app, told.app_version, told.user},
-          .made_wall_ms = WallMsOf(told.id)};
+          .origin = {other.app, other.app_version, other.user},
+          .made_wall_ms = WallMsOf(other.id)};
 }
 
 // It belongs to the day of its report.

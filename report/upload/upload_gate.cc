@@ -97,8 +97,8 @@ void UploadGate::CountDamage(const std::string& segment, const SegmentFacts& fac
   SegmentDecision& decision = ledger_->segments[segment];
   if (facts.skipped_bytes == 0 || decision.is_damage_counted || decision.is_done) return;
   decision.is_damage_counted = true;
-  const auto told = std::ranges::find_if(facts.records, &RecordFacts::has_origin);
-  Count(told == facts.records.end() ? Origin{} : told->origin,
+  const auto first = std::ranges::find_if(facts.records, &RecordFacts::has_origin);
+  Count(first == facts.records.end() ? Origin{} : first->origin,
         {LossReason::kDamaged, 0, 1, decision.sample_rate_ppm});
 }
 

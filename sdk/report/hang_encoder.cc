@@ -103,15 +103,15 @@ void HangEncoder::EncodeWaits(const watchdog::HangEvent& event, report::ReportEn
   for (const watchdog::Wait& wait : event.waits) {
     const policies::ScrubbedText owner_name = facts_.scrubber.Text(wait.owner_name);
     const policies::ScrubbedText owner_process = facts_.scrubber.Text(wait.owner_process);
-    report::WaitView told = wait;
-    told.stack = EncodeOptionalStack(wait.frames, event, encoder, wait.modules);
-    told.owner_name = owner_name.view();
-    told.owner_process = owner_process.view();
+    report::WaitView view = wait;
+    view.stack = EncodeOptionalStack(wait.frames, event, encoder, wait.modules);
+    view.owner_name = owner_name.view();
+    view.owner_process = owner_process.view();
     // Its map was just read for the stack: this does not wait.
     if (wait.owner_modules != nullptr)
-      told.owner_session_id = SessionOfPeer(static_cast<int32_t>(wait.owner_pid));
-    told.owner_stack = EncodeOptionalStack(wait.owner_frames, event, encoder, wait.owner_modules);
-    encoder->AddWait(told);
+      view.owner_session_id = SessionOfPeer(static_cast<int32_t>(wait.owner_pid));
+    view.owner_stack = EncodeOptionalStack(wait.owner_frames, event, encoder, wait.owner_modules);
+    encoder->AddWait(view);
   }
   encoder->SetWaitOutcome(event.wait_outcome);
   if (encoder->ok()) return;

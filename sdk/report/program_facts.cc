@@ -74,8 +74,8 @@ void AddProgramContext(const ProgramContext& words, const policies::Scrubber& sc
                        report::ReportEncoder* encoder) {
   char scene[TextCell::kMaxBytes];
   words.scene.Read(scene);
-  const policies::ScrubbedText told_scene = scrubber.Text({scene, strnlen(scene, sizeof scene)});
-  if (!told_scene.view().empty()) encoder->AddText("scene", told_scene.view());
+  const policies::ScrubbedText shown_scene = scrubber.Text({scene, strnlen(scene, sizeof scene)});
+  if (!shown_scene.view().empty()) encoder->AddText("scene", shown_scene.view());
   words.values.ForEach([&](std::string_view key, std::string_view value) {
     constexpr std::string_view kPrefix = "app.";
     char name[kPrefix.size() + ProgramValues::kMaxKeyBytes];

@@ -171,8 +171,8 @@ bool ReportSink::OnUsage(const watchdog::UsageEvent& event) {
   const policies::SuppressedCounts suppressed = SuppressedOf(event);
   const bool is_encoded = EncodeUsage(event, suppressed, facts_, &buffer_);
   if (!is_encoded || !Append(report::RecordType::kUsage, {event.id})) return false;
-  told_too_large_ = too_large_.value();
-  told_not_written_ = NotWritten();
+  reported_too_large_ = too_large_.value();
+  reported_not_written_ = NotWritten();
   if (event.is_alone) ++unsent_usages_;
   if (run_ != nullptr) run_->NoteUsage({});
   return true;
@@ -186,8 +186,8 @@ policies::SuppressedCounts ReportSink::SuppressedOf(const watchdog::UsageEvent& 
   using Reason = policies::SuppressedReason;
   policies::SuppressedCounts counts{};
   std::copy_n(event.suppressed.begin(), std::min(event.suppressed.size(), counts.size()), counts.begin());
-  counts[static_cast<size_t>(Reason::kTooLarge)] = too_large_.value() - told_too_large_;
-  counts[static_cast<size_t>(Reason::kNotWritten)] = NotWritten() - told_not_written_;
+  counts[static_cast<size_t>(Reason::kTooLarge)] = too_large_.value() - reported_too_large_;
+  counts[static_cast<size_t>(Reason::kNotWritten)] = NotWritten() - reported_not_written_;
   return counts;
 }
 
@@ -202,10 +202,10 @@ void ReportSink::OnRoundDone() {
 
 void ReportSink::WriteDeferred() {
   frame_slices_->WriteDue(base::SystemClock().MonoNs(), [this](const FrameSlice& slice) { Write(slice); });
-  TellStart();
+  ReportStart();
 }
 
-void ReportSink::TellStart() {
+void ReportSink::ReportStart() {
   if (!start_.TakeSlowStart()) return;
   const base::Uuid id = base::CreateUuidV7(base::SystemClock().WallMs());
   if (!start_.Encode(id, facts_, *words_, &buffer_)) return too_large_.Add();

@@ -69,7 +69,7 @@ class ReportSink final : public watchdog::HangSink {
   // Writes what was deferred until a round is done.
   void WriteDeferred();
   // Once: when the program is ready, and was not in time.
-  void TellStart();
+  void ReportStart();
   // The watchdog's counts, and those of this object.
   policies::SuppressedCounts SuppressedOf(const watchdog::UsageEvent& event) const;
 
@@ -88,8 +88,8 @@ class ReportSink final : public watchdog::HangSink {
   size_t freeze_count_ = 0;
   base::Counter too_large_;
   base::Counter not_written_;
-  uint64_t told_too_large_ = 0;
-  uint64_t told_not_written_ = 0;
+  uint64_t reported_too_large_ = 0;
+  uint64_t reported_not_written_ = 0;
   base::MappedBlock<char> bytes_;
   report::FixedBuffer buffer_;
   HangEncoder encoder_;

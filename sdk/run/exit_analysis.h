@@ -27,18 +27,18 @@ struct EndedRun {
 
 inline constexpr size_t kMaxEndedRuns = 64;
 
-// Calls `tell` for every run of SPOOL/runs that is over, the newest first, and removes its record when it
+// Calls `visit` for every run of SPOOL/runs that is over, the newest first, and removes its record when it
 // returns true. `now` is the run that is about to begin. Records past kMaxEndedRuns are removed without a
 // call. Records of running processes, of other machines and of newer versions, files with other names and
 // symbolic links are left alone. Several processes may do this at once: each run is reported by one of them.
-void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
-                   const std::function<bool(const EndedRun&)>& tell);
+void TakeEndedRuns(const std::string& spool_directory, const RunFacts& now,
+                    const std::function<bool(const EndedRun&)>& visit);
 // Calls `look` for the same runs whose processes are gone, and changes nothing. Leaves out those of which
 // only the lock shows whether they are over: a lock that is taken for a moment could hide the run from a
 // start.
 void VisitEndedRuns(const std::string& spool_directory, const RunFacts& now,
                     const std::function<void(const EndedRun&)>& look);
-// As TellEndedRuns(), without a limit: only what `is_to_go` returns true for is removed.
+// As TakeEndedRuns(), without a limit: only what `is_to_go` returns true for is removed.
 void RemoveEndedRuns(const std::string& spool_directory, const RunFacts& now,
                      const std::function<bool(const EndedRun&)>& is_to_go);
 

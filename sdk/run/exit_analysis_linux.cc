@@ -107,7 +107,7 @@ policies::ExitEvidence EvidenceOf(const RunRecord& record, const RunFacts& now) 
   evidence.was_in_hang_at_crash =
       record.crash_moment == CrashMoment::kInHang || (record.crash_moment == CrashMoment::kOutsideHang &&
                                                       record.was_in_hang() && !evidence.has_hung_since_crash);
-  evidence.was_told_to_stop = record.was_told_to_stop;
+  evidence.was_asked_to_stop = record.was_asked_to_stop;
   evidence.was_in_hang = record.was_in_hang();
   evidence.has_rebooted = IsOfOtherBoot(run, now);
   evidence.has_changed = IsOfSameProgram(run, now) &&
@@ -211,11 +211,11 @@ void VisitEndedRuns(const std::string& spool_directory, const RunFacts& now,
   }
 }
 
-void TellEndedRuns(const std::string& spool_directory, const RunFacts& now,
-                   const std::function<bool(const EndedRun&)>& tell) {
-  size_t told = 0;
+void TakeEndedRuns(const std::string& spool_directory, const RunFacts& now,
+                    const std::function<bool(const EndedRun&)>& visit) {
+  size_t count = 0;
   RemoveEndedRuns(spool_directory, now,
-                  [&](const EndedRun& run) { return ++told > kMaxEndedRuns || tell(run); });
+                  [&](const EndedRun& run) { return ++count > kMaxEndedRuns || visit(run); });
 }
 
 void RemoveEndedRuns(const std::string& spool_directory, const RunFacts& now,

@@ -162,7 +162,7 @@ RunFile ParseRunRecord(std::string_view bytes, RunRecord* record) {
   record->keeps_lock = header.keeps_lock != 0;
   const auto marks = Read<RunMarks>(bytes, RunPage::kMarksAt);
   record->has_ended = marks.has_ended != 0;
-  record->was_told_to_stop = marks.was_told_to_stop != 0;
+  record->was_asked_to_stop = marks.was_asked_to_stop != 0;
   if (marks.stop_cause == static_cast<uint32_t>(StopCause::kSeccomp))
     record->stop_cause = StopCause::kSeccomp;
   record->crash_signal = static_cast<int32_t>(std::min(marks.crash_signal, kMaxSignal));

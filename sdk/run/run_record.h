@@ -102,7 +102,7 @@ enum class CrashMoment : uint32_t {
 // Single stores, which signal handlers and ending threads make.
 struct RunMarks {
   uint32_t has_ended;
-  uint32_t was_told_to_stop;
+  uint32_t was_asked_to_stop;
   uint32_t crash_signal;
   uint32_t stop_cause;  // StopCause; 0 where an older version wrote
   // Of the first crash; zeros where an older version wrote.
@@ -159,7 +159,7 @@ struct RunRecord {
   // The file's lock is held as long as the run's process lives.
   bool keeps_lock = false;
   bool has_ended = false;
-  bool was_told_to_stop = false;
+  bool was_asked_to_stop = false;
   int32_t crash_signal = 0;
   CrashMoment crash_moment = CrashMoment::kNotKnown;
   int64_t crash_wall_ms = 0;

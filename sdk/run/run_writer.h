@@ -99,8 +99,8 @@ class RunWriter {
 
 // Notes of the program on the run that goes on, if this process has one. Context: any, signal included.
 void NoteRunEnded();
-void NoteRunGoesOn();  // takes NoteRunEnded() back: the program could not end, or not become another
-void NoteRunTold();    // to stop
+void NoteRunGoesOn();       // takes NoteRunEnded() back: the program could not end, or not become another
+void NoteRunAskedToStop();  // to stop
 void NoteRunCrashed(int32_t signal_number);
 void NoteRunStopped(StopCause cause);
 

@@ -190,8 +190,8 @@ const uint32_t* RunWriter::call_word() const {
 void RunWriter::NoteUsage(const RunUsage& usage) {
   usage_ = usage;
   if (is_masked_) std::memset(usage_.loop, 0, sizeof usage_.loop);
-  bool is_told = usage.id == base::Uuid{} && written_usage_.id != base::Uuid{};
-  if (is_told) WriteUsage(base::SystemClock().MonoNs());
+  bool is_reported = usage.id == base::Uuid{} && written_usage_.id != base::Uuid{};
+  if (is_reported) WriteUsage(base::SystemClock().MonoNs());
 }
 
 void RunWriter::WriteLastUsage() {
@@ -262,7 +262,7 @@ void NoteRunEnded() { Mark(offsetof(RunMarks, has_ended), 1); }
 
 void NoteRunGoesOn() { Mark(offsetof(RunMarks, has_ended), 0); }
 
-void NoteRunTold() { Mark(offsetof(RunMarks, was_told_to_stop), 1); }
+void NoteRunAskedToStop() { Mark(offsetof(RunMarks, was_asked_to_stop), 1); }
 
 void NoteRunStopped(StopCause cause) { Mark(offsetof(RunMarks, stop_cause), static_cast<uint32_t>(cause)); }
 

@@ -39,7 +39,7 @@ class SlowTraces final : public watchdog::HangListener {
   }
   bool WantsSensitive() const override { return true; }
   void OnSensitive(const watchdog::HangNotice& dispatch) override {
-    TellNext(dispatch);
+    ReportNext(dispatch);
     const int64_t now_ns = base::SystemClock().MonoNs();
     const bool is_slow =
         dispatch.elapsed_ns > recorder_->options().slow_ns && dispatch.elapsed_ns <= hang_ns_;
@@ -50,7 +50,7 @@ class SlowTraces final : public watchdog::HangListener {
   }
 
  private:
-  void TellNext(watchdog::HangNotice dispatch) {
+  void ReportNext(watchdog::HangNotice dispatch) {
     const bool is_wanted = next_ != nullptr && next_->WantsSensitive() && next_sensitive_ns_ != 0;
     if (!is_wanted || dispatch.elapsed_ns <= next_sensitive_ns_) return;
     dispatch.threshold_ns = next_sensitive_ns_;

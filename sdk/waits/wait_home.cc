@@ -47,15 +47,15 @@ int64_t NowNs() {
 }  // namespace
 
 // Many wait for a single descriptor, a server's, both in their loop and for an answer.
-bool WaitHome::Place::IsTelling() {
-  if (is_epoll || key_count != 1) return is_telling = is_epoll || key_count != 0;
+bool WaitHome::Place::IsDistinct() {
+  if (is_epoll || key_count != 1) return is_distinct = is_epoll || key_count != 0;
   if (asked_key != key[0] + 1) {
     asked_key = key[0] + 1;
     const DescriptorSource source = SourceOf(key[0]);
     is_known_by_one = source == DescriptorSource::kEvent;
     is_for_user = source == DescriptorSource::kUser;
   }
-  return is_telling = is_known_by_one;
+  return is_distinct = is_known_by_one;
 }
 
 uintptr_t WaitHome::doubtful_depth() const {
@@ -185,7 +185,7 @@ bool WaitHome::IsAt(Place* place, const WaitCall& call, std::span<const int> des
   // Else one descriptor, a server's, may be of a client's request as well as of its loop.
   if (HoldsAll(descriptors, place->key_view())) {
     if (is_same_frame && std::exchange(place->has_partial_key, false)) place->SetKey(descriptors);
-    return is_same_frame || place->IsTelling();
+    return is_same_frame || place->IsDistinct();
   }
   if (!is_same_frame || IsAnotherUse(*place, descriptors)) return false;
   // The same loop, of other sources than before.
@@ -222,7 +222,7 @@ bool WaitHome::IsOnlyToBeWokenUp(const WaitCall& call, const Place& loop, Place&
   const uintptr_t distance = std::max(call.frame, loop.frame) - std::min(call.frame, loop.frame);
   const bool holds = loop.has_partial_key || (loop.key_count > 1 && Holds(loop.key_view(), place.key[0]));
   return place.site != loop.site && place.key_count == 1 && holds && distance < kDeepestStackBytes &&
-         place.IsTelling();
+         place.IsDistinct();
 }
 
 bool WaitHome::IsEarlyHandlers(const WaitCall& call, Place& place, std::span<const int> descriptors) {
@@ -281,11 +281,11 @@ bool WaitHome::IsProvenLoop(bool is_same_place) const {
 
 bool WaitHome::IsNewHome(Place* place, int64_t now_ns) const {
   if (place == home_ || place->long_waits < kFewestLongWaits || place->key_count == 0) return false;
-  const bool is_telling = place->IsTelling();
+  const bool is_distinct = place->IsDistinct();
   const bool is_away = place->long_waits_away >= kLongWaitsAway && now_ns - away_since_ns_ > kAwayNs;
   if (home_ == nullptr) return !is_foreign_ || is_away;
-  if (is_home_shared() && is_telling && (!is_foreign_ || home_->long_waits < kFewWaits)) return true;
-  return is_away ? is_telling || is_home_shared() : IsBetter(*place) && (is_telling || IsHomeVague());
+  if (is_home_shared() && is_distinct && (!is_foreign_ || home_->long_waits < kFewWaits)) return true;
+  return is_away ? is_distinct || is_home_shared() : IsBetter(*place) && (is_distinct || IsHomeVague());
 }
 
 // A set that is waited for repeatedly around the home, without it, has called it: a client that connected to

@@ -44,7 +44,7 @@ class WaitHome {
   // The place that its waits return to, likewise.
   uintptr_t home_site() const { return home_ == nullptr ? 0 : home_->site; }
   // Whether the home is known by a single descriptor, a server's, for which clients wait as a loop does.
-  bool is_home_shared() const { return home_ != nullptr && !home_->is_telling; }
+  bool is_home_shared() const { return home_ != nullptr && !home_->is_distinct; }
   // A thread that sleeps no further below the home's frame may be in no handler: the home is new, and a
   // client may be done with its server.
   uintptr_t doubtful_depth() const;
@@ -74,7 +74,7 @@ class WaitHome {
     uint8_t key_count;
     bool is_epoll;
     bool is_select;
-    bool is_telling;       // as IsTelling() has found last
+    bool is_distinct;      // as IsDistinct() has found last
     bool waits_in_turn;    // for this and that, from the begin
     bool is_known_by_one;  // whether a single descriptor is enough, once `asked_key` is that and one
     bool is_for_user;      // whether that is the user's: then no server answers there
@@ -87,9 +87,9 @@ class WaitHome {
     std::span<const int> key_view() const { return {key, key_count}; }
     void SetKey(std::span<const int> descriptors);
     // Whether a loop could be known by it.
-    bool IsTelling();
+    bool IsDistinct();
     // Whether no request to a server is likely to wait there, so that it is a loop's, as far as is known.
-    bool IsLoops() { return has_partial_key || IsTelling() || (key_count == 1 && is_for_user); }
+    bool IsLoops() { return has_partial_key || IsDistinct() || (key_count == 1 && is_for_user); }
   };
   static constexpr size_t kPlaces = 6;
 

@@ -15,7 +15,7 @@ TEST(ExitReason, EachPieceOfEvidenceAloneTellsItsReason) {
   EXPECT_EQ(ClassifyExit({.has_ended_cleanly = true}), ExitReason::kCleanExit);
   EXPECT_EQ(ClassifyExit({.has_replaced_itself = true}), ExitReason::kCleanExit);
   EXPECT_EQ(ClassifyExit({.crash_signal = 11}), ExitReason::kCrash);
-  EXPECT_EQ(ClassifyExit({.was_told_to_stop = true}), ExitReason::kStopped);
+  EXPECT_EQ(ClassifyExit({.was_asked_to_stop = true}), ExitReason::kStopped);
   EXPECT_EQ(ClassifyExit({.was_in_hang = true}), ExitReason::kKilledInHang);
   EXPECT_EQ(ClassifyExit({.has_rebooted = true}), ExitReason::kReboot);
   EXPECT_EQ(ClassifyExit({.has_changed = true}), ExitReason::kUpdate);
@@ -28,7 +28,7 @@ TEST(ExitReason, TheStrongerEvidenceWins) {
   ExitEvidence evidence{.has_ended_cleanly = true,
                         .has_replaced_itself = true,
                         .crash_signal = 6,
-                        .was_told_to_stop = true,
+                        .was_asked_to_stop = true,
                         .was_in_hang = false,
                         .has_rebooted = true,
                         .has_changed = true,
@@ -50,7 +50,7 @@ TEST(ExitReason, TheStrongerEvidenceWins) {
   evidence.oom_kills_in_group = -1;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kKilledInHang);
   evidence.was_in_hang = false;
-  evidence.was_told_to_stop = false;
+  evidence.was_asked_to_stop = false;
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kOomKill);
   evidence.oom_kills_in_group = 0;  // another group's kill, then
   EXPECT_EQ(ClassifyExit(evidence), ExitReason::kUpdate);
@@ -73,7 +73,7 @@ TEST(ExitReason, ACrashInAHangAndAHangInACrashAreToldApart) {
 }
 
 TEST(ExitReason, AFrozenProgramThatWasToldToStopWasKilledInItsHang) {
-  EXPECT_EQ(ClassifyExit({.was_told_to_stop = true, .was_in_hang = true}), ExitReason::kKilledInHang);
+  EXPECT_EQ(ClassifyExit({.was_asked_to_stop = true, .was_in_hang = true}), ExitReason::kKilledInHang);
 }
 
 TEST(ExitReason, EveryReasonHasANameOfItsOwn) {

@@ -49,7 +49,7 @@ class MaskedRunTest : public ::testing::Test {
   }
   EndedRun ToldTo(const RunFacts& now) const {
     std::vector<EndedRun> runs;
-    TellEndedRuns(directory_.path(), now, [&](const EndedRun& run) {
+    TakeEndedRuns(directory_.path(), now, [&](const EndedRun& run) {
       runs.push_back(run);
       return false;
     });

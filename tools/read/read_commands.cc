@@ -57,8 +57,8 @@ std::string DefaultSpool() {
 
 // Flags before the environment, a collector before a spool.
 std::string EndpointOf(const Flags& flags) {
-  const bool is_told = !flags.endpoint.empty() || !flags.spool.empty();
-  return is_told ? flags.endpoint : Environment("LAGWATCH_ENDPOINT");
+  const bool is_given = !flags.endpoint.empty() || !flags.spool.empty();
+  return is_given ? flags.endpoint : Environment("LAGWATCH_ENDPOINT");
 }
 
 std::string SpoolOf(const Flags& flags) {

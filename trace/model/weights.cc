@@ -215,13 +215,13 @@ class TimeByTimers {
   }
 
   void AddLooks(const Run& run) {
-    uint64_t told = 0;
-    for (size_t i = IndexOf(run.begin_ns); told < run.count && i < windows_.size(); ++i) {
+    uint64_t counted = 0;
+    for (size_t i = IndexOf(run.begin_ns); counted < run.count && i < windows_.size(); ++i) {
       const uint64_t looks = i == IndexOf(run.end_ns) ? run.count : LooksBefore(run, EndOf(i));
-      if (looks == told) continue;
-      windows_[i].looks[run.stack] += looks - told;
-      windows_[i].look_count += looks - told;
-      told = looks;
+      if (looks == counted) continue;
+      windows_[i].looks[run.stack] += looks - counted;
+      windows_[i].look_count += looks - counted;
+      counted = looks;
     }
   }
 

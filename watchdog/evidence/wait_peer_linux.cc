@@ -231,7 +231,7 @@ class Sum {
     if (found.use == Use::kAwaited && descriptor != only_)
       only_ = awaited_count_++ == 0 ? descriptor : kNoDescriptor;
   }
-  void TellOnly(int* only) const {
+  void WriteOnly(int* only) const {
     if (only != nullptr) *only = count_ > kMostInSet ? kNoDescriptor : only_;
   }
   Doing doing() const {
@@ -256,7 +256,7 @@ Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count, int* only) {
   for (size_t i = 0; i < read; ++i) {
     if (copies[i].fd >= 0) sum.Add(copies[i].fd);
   }
-  sum.TellOnly(only);
+  sum.WriteOnly(only);
   return sum.doing();
 }
 
@@ -271,7 +271,7 @@ Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3], int* o
       if (FD_ISSET(descriptor, &copy)) sum.Add(descriptor);
     }
   }
-  sum.TellOnly(only);
+  sum.WriteOnly(only);
   return sum.doing();
 }
 
@@ -287,7 +287,7 @@ Doing WhatEpollAwaits(int32_t tid, int epoll, int* only) {
     uint64_t descriptor = 0;
     if (base::ConsumeDecimal(&text, &descriptor)) sum.Add(static_cast<int>(descriptor));
   }
-  sum.TellOnly(only);
+  sum.WriteOnly(only);
   return sum.doing();
 }
 

@@ -195,16 +195,16 @@ bool PeerChain::FindLockWithin(const Place& from, const stack::BlockedThread& bl
 
 void PeerChain::DescribeOwner(const Place& owner, stack::StackCapturer* capturer, Wait* wait) {
   const bool is_watched = IsWatched(owner);
-  const bool may_tell = is_watched || (!hides_peers_ && IsOfSameUser(owner.pid, watched_pid_));
+  const bool may_name = is_watched || (!hides_peers_ && IsOfSameUser(owner.pid, watched_pid_));
   char(&name)[kMaxNameBytes] = owner_names_[count_];
   char(&process)[kMaxNameBytes] = process_names_[count_];
   name[0] = process[0] = '\0';
   {
     const ScopedProcess scope(owner.pid, watched_pid_);
     wait->owner_state = stack::ReadThreadStateLetter(owner.tid);
-    if (may_tell) stack::ReadThreadName(owner.tid, name, sizeof name);
+    if (may_name) stack::ReadThreadName(owner.tid, name, sizeof name);
   }
-  if (may_tell && !is_watched) ReadProcessName(owner.pid, process, sizeof process);
+  if (may_name && !is_watched) ReadProcessName(owner.pid, process, sizeof process);
   wait->owner_name = name;
   wait->owner_process = process;
   wait->owner_pid = is_watched ? 0 : static_cast<uint32_t>(owner.pid);
@@ -212,7 +212,7 @@ void PeerChain::DescribeOwner(const Place& owner, stack::StackCapturer* capturer
   if (known < count_) {
     wait->owner_frames = waits_[known].frames;
     wait->owner_modules = waits_[known].modules;
-  } else if (may_tell) {
+  } else if (may_name) {
     wait->owner_frames = CaptureStack(owner, capturer);
     if (!is_watched && wait->owner_frames != nullptr) wait->owner_modules = &capturer_->modules();
   }

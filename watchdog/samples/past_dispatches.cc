@@ -23,12 +23,12 @@ std::span<const policies::PastDispatchOf<std::string_view>> ReadPastDispatches(
     int64_t end_age = age_in_steps(dispatch.begin_ticks + dispatch.duration_ticks);
     char(&tag)[DispatchHistory::kMaxTagBytes] = room->tags[count];
     std::memcpy(tag, dispatch.tag, sizeof tag);
-    policies::PastDispatchOf<std::string_view>& told = room->dispatches[count++];
-    told.tag = {tag, strnlen(tag, sizeof tag)};
-    told.age_ns = end_age * kHistoryStepNs;
-    told.wall_ns = (begin_age - end_age) * kHistoryStepNs;
-    told.queue_wait_ns = dispatch.queue_wait_ns / kHistoryStepNs * kHistoryStepNs;
-    told.cpu_ns = std::min(dispatch.cpu_ns, told.wall_ns) / kHistoryStepNs * kHistoryStepNs;
+    policies::PastDispatchOf<std::string_view>& reported = room->dispatches[count++];
+    reported.tag = {tag, strnlen(tag, sizeof tag)};
+    reported.age_ns = end_age * kHistoryStepNs;
+    reported.wall_ns = (begin_age - end_age) * kHistoryStepNs;
+    reported.queue_wait_ns = dispatch.queue_wait_ns / kHistoryStepNs * kHistoryStepNs;
+    reported.cpu_ns = std::min(dispatch.cpu_ns, reported.wall_ns) / kHistoryStepNs * kHistoryStepNs;
   }
   return {room->dispatches, count};
 }

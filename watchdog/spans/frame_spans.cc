@@ -11,13 +11,14 @@ Span FrameSpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& 
   Span span;
   span.thresholds.threshold_ns = slow_ns;
   const LoopFrames::Frame frame = loop.frames.Read();
-  bool is_in_pause = told_number_ != 0 && frame.number != told_number_ && now_ns - told_ns_ < kPauseNs;
+  bool is_in_pause =
+      reported_number_ != 0 && frame.number != reported_number_ && now_ns - reported_ns_ < kPauseNs;
   if (frame.number == 0 || is_in_pause) return span;
   span.number = frame.number;
   span.begin_ns = frame.begin_ns;
   if (now_ns - frame.begin_ns >= slow_ns) {
-    told_number_ = frame.number;
-    told_ns_ = now_ns;
+    reported_number_ = frame.number;
+    reported_ns_ = now_ns;
   }
   return span;
 }
@@ -45,7 +46,7 @@ void AddSlowFrameFacts(const LoopFrames& frames, int64_t begin_ns, int64_t end_n
   }
 }
 
-void FrameCounts::Tell(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink) {
+void FrameCounts::Report(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink) {
   LoopFrames::Totals totals;
   last_ended_ = loop.frames.ended();  // before the sums: what ends meanwhile is seen at the next look
   if (last_distrusted_ != 0) {
@@ -53,25 +54,26 @@ void FrameCounts::Tell(const WatchedLoop& loop, const char* loop_name, int64_t n
     if (!loop.frames.IsStillIn(last_distrusted_)) last_distrusted_ = 0;
     return;
   }
-  if (!loop.frames.ReadTotals(&totals) || totals.all.frames == told_.frames) return;
+  if (!loop.frames.ReadTotals(&totals) || totals.all.frames == reported_.frames) return;
   FrameEvent event{};
   event.loop_name = loop_name;
   event.seen_mono_ns = now_ns;
   event.refresh_interval_ns = loop.frames.refresh_interval_ns();
   // Of several changes since the last look all but the last are one: scenes so short are not worth more.
-  if (totals.scene_changes != told_scene_changes_) TellUpTo(totals.before, told_scene_, &event, sink);
-  TellUpTo(totals.all, totals.scene, &event, sink);
-  told_scene_ = totals.scene;
-  told_scene_changes_ = totals.scene_changes;
-  last_told_ns_ = now_ns;
+  if (totals.scene_changes != reported_scene_changes_)
+    ReportUpTo(totals.before, reported_scene_, &event, sink);
+  ReportUpTo(totals.all, totals.scene, &event, sink);
+  reported_scene_ = totals.scene;
+  reported_scene_changes_ = totals.scene_changes;
+  last_reported_ns_ = now_ns;
 }
 
-void FrameCounts::TellUpTo(const policies::FrameTotals& totals, uint64_t scene, FrameEvent* event,
-                           HangSink* sink) {
-  if (totals.frames == told_.frames) return;
+void FrameCounts::ReportUpTo(const policies::FrameTotals& totals, uint64_t scene, FrameEvent* event,
+                             HangSink* sink) {
+  if (totals.frames == reported_.frames) return;
   event->scene = scene;
-  event->frames = totals.Since(told_);
-  told_ = totals;
+  event->frames = totals.Since(reported_);
+  reported_ = totals;
   sink->OnFrames(*event);
 }
 
@@ -81,13 +83,14 @@ void FrameCounts::Skip(const WatchedLoop& loop) {
   constexpr int kTries = 1000;  // the loop's thread writes them for some nanoseconds a frame
   for (int i = 0; i < kTries && !is_read; ++i) is_read = loop.frames.ReadTotals(&totals);
   if (!is_read) return;  // sums never decrease, so what was reported before stays right
-  told_ = totals.all;
-  told_scene_ = totals.scene;
-  told_scene_changes_ = totals.scene_changes;
+  reported_ = totals.all;
+  reported_scene_ = totals.scene;
+  reported_scene_changes_ = totals.scene_changes;
 }
 
 bool FrameCounts::IsQuiet(const WatchedLoop& loop, int64_t now_ns) const {
-  bool may_be_collecting = last_told_ns_ != 0 && now_ns - last_told_ns_ <= FrameEvent::kMaxCollectedNs;
+  bool may_be_collecting =
+      last_reported_ns_ != 0 && now_ns - last_reported_ns_ <= FrameEvent::kMaxCollectedNs;
   // A frame that ended after the sums were read is still to be reported.
   return !may_be_collecting && loop.frames.is_idle() && loop.frames.begun() == last_ended_;
 }

@@ -19,13 +19,13 @@ class FrameSpans final : public SpanSource {
     return loop.frames.SlowDurationNs(number);
   }
   void AddFacts(const WatchedLoop& loop, FactList* facts) const override;
-  void Forget() override { told_number_ = 0; }
+  void Forget() override { reported_number_ = 0; }
 
  private:
   static constexpr int64_t kPauseNs = 10 * base::kNsPerSecond;
 
-  uint64_t told_number_ = 0;  // the last frame that was seen over the threshold
-  int64_t told_ns_ = 0;       // when
+  uint64_t reported_number_ = 0;  // the last frame that was seen over the threshold
+  int64_t reported_ns_ = 0;       // when
 };
 
 // The stages of the loop's last slow frame, if that lay between `begin_ns` and `end_ns`. Context: watchdog.
@@ -36,7 +36,7 @@ void AddSlowFrameFacts(const LoopFrames& frames, int64_t begin_ns, int64_t end_n
 class FrameCounts {
  public:
   // To be called at each look.
-  void Tell(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink);
+  void Report(const WatchedLoop& loop, const char* loop_name, int64_t now_ns, HangSink* sink);
   // The process was stopped since the last call of Tell(): frames made meanwhile are not reported.
   void Distrust(const WatchedLoop& loop) { last_distrusted_ = loop.frames.begun(); }
   // Skips frames that are not to be reported: made before the watchdog began, or by a loop that was gone
@@ -46,14 +46,14 @@ class FrameCounts {
   bool IsQuiet(const WatchedLoop& loop, int64_t now_ns) const;
 
  private:
-  void TellUpTo(const policies::FrameTotals& totals, uint64_t scene, FrameEvent* event, HangSink* sink);
+  void ReportUpTo(const policies::FrameTotals& totals, uint64_t scene, FrameEvent* event, HangSink* sink);
 
-  policies::FrameTotals told_;
-  uint64_t told_scene_ = 0;  // the last frame's of those
-  uint64_t told_scene_changes_ = 0;
+  policies::FrameTotals reported_;
+  uint64_t reported_scene_ = 0;  // the last frame's of those
+  uint64_t reported_scene_changes_ = 0;
   uint64_t last_ended_ = 0;       // when the sums were last read
   uint64_t last_distrusted_ = 0;  // the frame that may not be over yet; 0: there is none
-  int64_t last_told_ns_ = 0;
+  int64_t last_reported_ns_ = 0;
 };
 
 }  // namespace lagwatch::watchdog

@@ -50,7 +50,7 @@ class IdleHandlerSpans final : public ProbeSpans {
 class QueueSpans : public SpanSource {
  public:
   bool IsStillIn(uint64_t number, const WatchedLoop&) const override { return age_.number() == number; }
-  bool IsEndToldBetweenLooks() const override { return false; }
+  bool IsEndSeenBetweenLooks() const override { return false; }
   void AddFacts(const WatchedLoop&, FactList* facts) const override;
   void Forget() override { age_ = {}; }
 
@@ -89,7 +89,7 @@ class BusySpans final : public SpanSource {
   HangKind kind() const override { return HangKind::kBusyLoop; }
   Span Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) override;
   bool IsStillIn(uint64_t number, const WatchedLoop&) const override { return busy_.number() == number; }
-  bool IsEndToldBetweenLooks() const override { return false; }
+  bool IsEndSeenBetweenLooks() const override { return false; }
   void AddFacts(const WatchedLoop&, FactList* facts) const override;
   void Forget() override { busy_ = {}; }
 

@@ -62,7 +62,7 @@ class SpanSource {
   virtual Span Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& tools) = 0;
   // Whether the span `number` goes on, or did at the last look if that is unknown in between.
   virtual bool IsStillIn(uint64_t number, const WatchedLoop& loop) const = 0;
-  virtual bool IsEndToldBetweenLooks() const { return true; }
+  virtual bool IsEndSeenBetweenLooks() const { return true; }
   // The duration of the span `number`, which is over, as the loop's own thread measured it; 0: it did not.
   virtual int64_t DurationNs(uint64_t, const WatchedLoop&, const SpanTools&) const { return 0; }
   // Adds facts of the span under way.

@@ -120,10 +120,10 @@ void FrameTables::AddFunction(TableFunction function) {
 }
 
 void FrameTables::TakeSymbols(Message* report) const {
-  Messages& told = report->messages(report_place::kSymbols);
+  Messages& symbols = report->messages(report_place::kSymbols);
   const Messages known = SymbolsOf(report);
-  if (known.empty() || told != known) return;
-  told.clear();
+  if (known.empty() || symbols != known) return;
+  symbols.clear();
   report->number(report_place::kHasTableSymbols) = 1;
 }
 
@@ -160,18 +160,18 @@ Message FrameTables::ToMessage() const {
     module.text(module_place::kBuildId) = build_id;
     module.number(module_place::kLoadBias) = load_bias;
   }
-  for (const TableFunction& told : functions_) {
+  for (const TableFunction& row : functions_) {
     Message& function = add(tables_place::kFunctions);
-    function.number(function_place::kModule) = told.module;
-    function.number(function_place::kIsStartUnknown) = told.is_start_unknown ? 1 : 0;
-    function.number(function_place::kStart) = told.start;
-    function.text(function_place::kName) = told.name;
+    function.number(function_place::kModule) = row.module;
+    function.number(function_place::kIsStartUnknown) = row.is_start_unknown ? 1 : 0;
+    function.number(function_place::kStart) = row.start;
+    function.text(function_place::kName) = row.name;
   }
   size_t functions_seen = 0;
-  for (const TablePlace& told : frames_) {
+  for (const TablePlace& row : frames_) {
     Message& frame = add(tables_place::kFrames);
-    frame.number(frame_place::kFunction) = BackTo(told.function, &functions_seen);
-    frame.number(frame_place::kDistance) = told.distance;
+    frame.number(frame_place::kFunction) = BackTo(row.function, &functions_seen);
+    frame.number(frame_place::kDistance) = row.distance;
   }
   size_t frames_seen = 0;
   for (size_t i = 0; i < nodes_.size(); ++i) {

@@ -67,9 +67,9 @@ bool ReadResults(const json& results, std::vector<RecordRefusal>* refusals) {
     if (!record || !seen.insert(*record).second || result == item.end() || !result->is_string()) return false;
     if (result->get_ref<const std::string&>() != "rejected") continue;
     const auto why = item.find("why");
-    const bool is_told = why != item.end() && why->is_string();
+    const bool has_reason = why != item.end() && why->is_string();
     refusals->push_back(
-        {static_cast<size_t>(*record), is_told ? OneLine(why->get<std::string>()) : "no reason given"});
+        {static_cast<size_t>(*record), has_reason ? OneLine(why->get<std::string>()) : "no reason given"});
   }
   return true;
 }

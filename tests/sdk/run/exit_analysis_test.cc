@@ -60,7 +60,7 @@ class ExitAnalysis : public ::testing::Test {
   }
   std::vector<EndedRun> Told(bool is_taken = true) const {
     std::vector<EndedRun> runs;
-    TellEndedRuns(directory_.path(), now_, [&](const EndedRun& run) {
+    TakeEndedRuns(directory_.path(), now_, [&](const EndedRun& run) {
       runs.push_back(run);
       return is_taken;
     });
@@ -163,7 +163,7 @@ TEST_F(ExitAnalysis, MarksTellTheReason) {
   Leave(facts, ended);
   EXPECT_EQ(ToldReason(), ExitReason::kCleanExit);
   PageParts stopped(facts);
-  stopped.marks.was_told_to_stop = 1;
+  stopped.marks.was_asked_to_stop = 1;
   Leave(facts, stopped);
   EXPECT_EQ(ToldReason(), ExitReason::kStopped);
   PageParts crashed(facts);

@@ -214,9 +214,9 @@ TEST_F(RunRecordFile, KeepsNoDescriptorButItsLock) {
 
 TEST_F(RunRecordFile, MarksAreKept) {
   auto writer = Create();
-  NoteRunTold();
+  NoteRunAskedToStop();
   NoteRunCrashed(11);
-  EXPECT_TRUE(Read().was_told_to_stop);
+  EXPECT_TRUE(Read().was_asked_to_stop);
   EXPECT_EQ(Read().crash_signal, 11);
   EXPECT_FALSE(Read().has_ended);
   NoteRunEnded();
@@ -240,7 +240,7 @@ TEST_F(RunRecordFile, AForkedChildDoesNotTouchItsParentsRecord) {
   InKilledChild([&] {
     writer->AbandonInForkedChild();
     writer->HangBegan(kHangOfRun, "ui", 7);
-    NoteRunTold();
+    NoteRunAskedToStop();
     writer.reset();
   });
   EXPECT_EQ(FileContent(RunPath(directory_.path(), facts_)), before);

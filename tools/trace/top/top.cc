@@ -220,13 +220,13 @@ void EndProgram(Subject* program, const SignalWatch& signals) {
   constexpr int64_t kPatienceNs = base::kNsPerSecond;
   program->Signal(SIGTERM);
   const int64_t begin_ns = Now();
-  for (bool has_told = false; !program->HasEnded();) {
+  for (bool has_reported = false; !program->HasEnded();) {
     signals.Poll(-1, kLookEveryNs / 10);
     if (SignalWatch::TakeEnd()) program->Signal(SIGKILL);
-    if (has_told || Now() - begin_ns < kPatienceNs) continue;
+    if (has_reported || Now() - begin_ns < kPatienceNs) continue;
     std::cerr << "lagwatch: waiting for " << Printable(program->name()) << " (" << program->pid()
               << ") to end; Ctrl-C kills it\n";
-    has_told = true;
+    has_reported = true;
   }
 }
 

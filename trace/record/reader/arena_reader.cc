@@ -211,7 +211,7 @@ class ArenaReader {
     std::ranges::sort(trace_.threads, [this](const Thread& a, const Thread& b) {
       return std::pair(a.tid != trace_.pid, a.tid) < std::pair(b.tid != trace_.pid, b.tid);
     });
-    TellLosses();
+    ReportLosses();
     return std::move(trace_);
   }
 
@@ -317,31 +317,32 @@ class ArenaReader {
     return trace_.threads[place->second];
   }
 
-  void TellLosses() {
+  void ReportLosses() {
     const RecordCounters& counters = arena_.header().counters;
-    auto tell = [this](std::string what, uint64_t count, std::string remedy) {
+    auto report = [this](std::string what, uint64_t count, std::string remedy) {
       if (count != 0) trace_.losses.push_back({std::move(what), count, std::move(remedy)});
     };
     if (memory_ == nullptr) {
-      tell("blocks of the main thread overwritten", arena_.main_pool().header().overwritten_count.load(),
-           "--main-mib");
-      tell("blocks of other threads overwritten", arena_.worker_pool().header().overwritten_count.load(),
-           "--worker-mib");
-      tell("blocks of calls overwritten", arena_.call_pool().header().overwritten_count.load(), "--call-mib");
+      report("blocks of the main thread overwritten", arena_.main_pool().header().overwritten_count.load(),
+             "--main-mib");
+      report("blocks of other threads overwritten", arena_.worker_pool().header().overwritten_count.load(),
+             "--worker-mib");
+      report("blocks of calls overwritten", arena_.call_pool().header().overwritten_count.load(),
+             "--call-mib");
     }
-    tell("samples whose stacks were overwritten", forgotten_ + counters.stacks_refused.value(),
-         "--stack-mib");
-    tell("samples without room", counters.runs_refused.value(), "--worker-mib");
-    tell("captures without an answer", counters.no_answer.value(), "");
-    tell("threads that were not sampled while they ran", counters.timers_refused.value(), "");
-    tell("dispatches whose times were not kept", counters.dispatches_refused.value(), "");
-    tell("samples between two dispatches", counters.between_dispatches.value(), "");
-    tell("samples left out, because the machine was busy", counters.late_ticks.value(), "--interval-ms");
-    tell("threads without a place", counters.threads_refused.value(), "");
-    tell("frames of scripts without a function", counters.functions_refused.value(), "");
-    tell("samples without script frames", counters.copies_refused.value(), "--interval-ms");
-    tell("modules without a place", counters.modules_refused.value(), "");
-    tell("captures in hooked calls without room", counters.captures_dropped.value(), "--hook-interval-ms");
+    report("samples whose stacks were overwritten", forgotten_ + counters.stacks_refused.value(),
+           "--stack-mib");
+    report("samples without room", counters.runs_refused.value(), "--worker-mib");
+    report("captures without an answer", counters.no_answer.value(), "");
+    report("threads that were not sampled while they ran", counters.timers_refused.value(), "");
+    report("dispatches whose times were not kept", counters.dispatches_refused.value(), "");
+    report("samples between two dispatches", counters.between_dispatches.value(), "");
+    report("samples left out, because the machine was busy", counters.late_ticks.value(), "--interval-ms");
+    report("threads without a place", counters.threads_refused.value(), "");
+    report("frames of scripts without a function", counters.functions_refused.value(), "");
+    report("samples without script frames", counters.copies_refused.value(), "--interval-ms");
+    report("modules without a place", counters.modules_refused.value(), "");
+    report("captures in hooked calls without room", counters.captures_dropped.value(), "--hook-interval-ms");
   }
 
   const Arena& arena_;

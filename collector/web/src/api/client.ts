@@ -24,8 +24,8 @@ export function withQuery(path: string, params: Params): string {
 }
 
 async function errorOf(response: Response): Promise<ApiError> {
-  const told: unknown = await response.json().catch(() => null);
-  const error = (told as { error?: { code?: string; message?: string } } | null)?.error;
+  const answer: unknown = await response.json().catch(() => null);
+  const error = (answer as { error?: { code?: string; message?: string } } | null)?.error;
   return new ApiError(
     response.status,
     error?.code ?? "unknown",
