@@ -66,24 +66,12 @@ std::string SharesText(const policies::TimeShares& shares) {
   auto percent = [&](int64_t ns) {
     return shares.wall_ns == 0 ? 0.0 : 100.0 * static_cast<double>(ns) / static_cast<double>(shares.wall_ns);
   };
-  struct Part {
-    const char* name;
-    int64_t ns;
-  };
   std::string text;
-  for (const Part& part : std::initializer_list<Part>{{"user", shares.user_ns},
-                                                      {"kernel", shares.kernel_ns},
-                                                      {"queue", shares.run_queue_ns},
-                                                      {"throttled", shares.throttled_ns},
-                                                      {"lock", shares.lock_ns},
-                                                      {"disk", shares.disk_ns},
-                                                      {"memory", shares.memory_ns},
-                                                      {"network", shares.network_ns},
-                                                      {"sleep", shares.sleep_ns},
-                                                      {"stopped", shares.stopped_ns}}) {
+  for (const policies::TimeShare& share : policies::kTimeShares) {
+    const double share_percent = percent(shares.*share.ns);
     char number[64];
-    std::snprintf(number, sizeof number, " %s %.0f", part.name, percent(part.ns));
-    if (percent(part.ns) >= 0.5) text += number;
+    std::snprintf(number, sizeof number, " %s %.0f", share.label, share_percent);
+    if (share_percent >= 0.5) text += number;
   }
   return text;
 }

@@ -6,6 +6,17 @@
 namespace lagwatch::policies {
 namespace {
 
+struct WaitShare {
+  Doing doing;
+  VerdictWord word;
+  int64_t TimeShares::*ns;
+};
+constexpr WaitShare kWaitShares[] = {
+#define WAIT_SHARE(field, member, enumerator, ...) \
+  {Doing::enumerator, VerdictWord::enumerator, &TimeShares::member##_ns},
+#include "policies/verdict.def"
+};
+
 ThreadUse Difference(const ThreadUse& later, const ThreadUse& earlier) {
   auto grown = [](int64_t now, int64_t before) { return std::max<int64_t>(now - before, 0); };
   return {grown(later.cpu_ns, earlier.cpu_ns), grown(later.minor_faults, earlier.minor_faults),
@@ -79,27 +90,11 @@ TimeShares TimeAccount::Shares(int64_t throttled_ns) const {
   shares.run_queue_ns = time_ns(Doing::kQueued) - shares.throttled_ns;
 
   int64_t seen_ns = 0;
-  for (Doing wait : {Doing::kLock, Doing::kDisk, Doing::kMemory, Doing::kNetwork, Doing::kProcess,
-                     Doing::kPipe, Doing::kDisplay, Doing::kService, Doing::kNameLookup, Doing::kGc,
-                     Doing::kSafepoint, Doing::kClassLoading, Doing::kJit, Doing::kSleep})
-    seen_ns += time_ns(wait);
-  auto with_unseen_ns = [&](Doing wait) {
-    return time_ns(wait) + (seen_ns == 0 ? 0 : Portion(unseen_ns_, time_ns(wait), seen_ns));
-  };
-  shares.lock_ns = with_unseen_ns(Doing::kLock);
-  shares.disk_ns = with_unseen_ns(Doing::kDisk);
-  shares.memory_ns = with_unseen_ns(Doing::kMemory);
-  shares.network_ns = with_unseen_ns(Doing::kNetwork);
-  shares.process_ns = with_unseen_ns(Doing::kProcess);
-  shares.pipe_ns = with_unseen_ns(Doing::kPipe);
-  shares.display_ns = with_unseen_ns(Doing::kDisplay);
-  shares.service_ns = with_unseen_ns(Doing::kService);
-  shares.name_lookup_ns = with_unseen_ns(Doing::kNameLookup);
-  shares.gc_ns = with_unseen_ns(Doing::kGc);
-  shares.safepoint_ns = with_unseen_ns(Doing::kSafepoint);
-  shares.class_loading_ns = with_unseen_ns(Doing::kClassLoading);
-  shares.jit_ns = with_unseen_ns(Doing::kJit);
-  shares.sleep_ns = with_unseen_ns(Doing::kSleep);
+  for (const WaitShare& wait : kWaitShares) seen_ns += time_ns(wait.doing);
+  for (const WaitShare& wait : kWaitShares) {
+    const int64_t unseen_ns = seen_ns == 0 ? 0 : Portion(unseen_ns_, time_ns(wait.doing), seen_ns);
+    shares.*wait.ns = time_ns(wait.doing) + unseen_ns;
+  }
   shares.stopped_ns = time_ns(Doing::kStopped);
   if (seen_ns == 0) {
     shares.disk_ns = std::clamp<int64_t>(last_.block_io_ns - first_.block_io_ns, 0, unseen_ns_);
@@ -115,35 +110,19 @@ VerdictWord Judge(const TimeShares& shares, bool is_deadlock) {
     bool is_throttled = shares.throttled_ns >= queue_ns / kThrottledPart;
     return is_throttled ? VerdictWord::kThrottled : VerdictWord::kStarved;
   }
-  struct Part {
-    VerdictWord word;
-    int64_t ns;
-  };
-  const std::array<Part, 16> parts = {{
-      {VerdictWord::kLock, shares.lock_ns},
-      {VerdictWord::kDisk, shares.disk_ns},
-      {VerdictWord::kMemory, shares.memory_ns},
-      {VerdictWord::kNetwork, shares.network_ns},
-      {VerdictWord::kProcess, shares.process_ns},
-      {VerdictWord::kPipe, shares.pipe_ns},
-      {VerdictWord::kDisplay, shares.display_ns},
-      {VerdictWord::kService, shares.service_ns},
-      {VerdictWord::kNameLookup, shares.name_lookup_ns},
-      {VerdictWord::kGc, shares.gc_ns},
-      {VerdictWord::kSafepoint, shares.safepoint_ns},
-      {VerdictWord::kClassLoading, shares.class_loading_ns},
-      {VerdictWord::kJit, shares.jit_ns},
-      {VerdictWord::kSleep, shares.sleep_ns},
-      {VerdictWord::kStopped, shares.stopped_ns},
-      {VerdictWord::kCpu, shares.user_ns + shares.kernel_ns},
-  }};
-  Part largest{VerdictWord::kUnknown, 0};
+  VerdictWord word = VerdictWord::kUnknown;
+  int64_t largest_ns = 0;
   int64_t unknown_ns = shares.wall_ns - queue_ns;
-  for (const Part& part : parts) {
-    unknown_ns -= part.ns;
-    if (part.ns > largest.ns) largest = part;
-  }
-  return largest.ns < unknown_ns ? VerdictWord::kUnknown : largest.word;
+  auto compare = [&](VerdictWord candidate, int64_t ns) {
+    unknown_ns -= ns;
+    if (ns <= largest_ns) return;
+    word = candidate;
+    largest_ns = ns;
+  };
+  for (const WaitShare& wait : kWaitShares) compare(wait.word, shares.*wait.ns);
+  compare(VerdictWord::kStopped, shares.stopped_ns);
+  compare(VerdictWord::kCpu, shares.user_ns + shares.kernel_ns);
+  return largest_ns < unknown_ns ? VerdictWord::kUnknown : word;
 }
 
 }  // namespace lagwatch::policies

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summarizes why a hang took so long: the shares of the watched thread's time, and one word for them.
-// docs/detection.md explains the words for people. Context: watchdog; pure.
+// The words and shares are those of policies/verdict.def. Context: watchdog; pure.
 #pragma once
 
 #include <array>
@@ -9,73 +9,18 @@
 
 namespace lagwatch::policies {
 
-// Persisted in reports: do not renumber.
 enum class VerdictWord : int32_t {
-  kUnknown = 0,
-  kCpu = 1,            // it computed
-  kLock = 2,           // it waited for a lock
-  kDeadlock = 3,       // … that is never left
-  kDisk = 4,           // it waited for a file or a device
-  kMemory = 5,         // it waited for its own memory: page faults, reclaim
-  kNetwork = 6,        // it waited for a socket, a terminal, an event
-  kSleep = 7,          // it slept by its own will
-  kStarved = 8,        // it was ready to run, and got no processor
-  kThrottled = 9,      // … because its control group's quota was used up
-  kStopped = 10,       // it was stopped: a signal, a debugger, a frozen control group
-  kProcess = 11,       // it waited for a child or another process
-  kPipe = 12,          // … for the other end of a pipe
-  kDisplay = 13,       // … for an X or Wayland server
-  kService = 14,       // … for another service of this machine, over a unix socket
-  kNameLookup = 15,    // … for a name server
-  kGc = 16,            // a garbage collection had stopped it
-  kSafepoint = 17,     // it waited until all threads of its run time stood still, or for work that needs that
-  kClassLoading = 18,  // it waited until another thread had loaded or initialized a class
-  kJit = 19,           // it waited for a compiler of its run time
+#define VERDICT_WORD(number, enumerator, ...) enumerator = number,
+#include "policies/verdict.def"
 };
 
 // "cpu", "lock" …, as in the JSON that people and programs read.
 constexpr const char* VerdictName(VerdictWord word) {
   switch (word) {
-    case VerdictWord::kCpu:
-      return "cpu";
-    case VerdictWord::kLock:
-      return "lock";
-    case VerdictWord::kDeadlock:
-      return "deadlock";
-    case VerdictWord::kDisk:
-      return "disk";
-    case VerdictWord::kMemory:
-      return "memory";
-    case VerdictWord::kNetwork:
-      return "network";
-    case VerdictWord::kSleep:
-      return "sleep";
-    case VerdictWord::kStarved:
-      return "starved";
-    case VerdictWord::kThrottled:
-      return "throttled";
-    case VerdictWord::kStopped:
-      return "stopped";
-    case VerdictWord::kProcess:
-      return "process";
-    case VerdictWord::kPipe:
-      return "pipe";
-    case VerdictWord::kDisplay:
-      return "display";
-    case VerdictWord::kService:
-      return "service";
-    case VerdictWord::kNameLookup:
-      return "name-lookup";
-    case VerdictWord::kGc:
-      return "gc";
-    case VerdictWord::kSafepoint:
-      return "safepoint";
-    case VerdictWord::kClassLoading:
-      return "class-loading";
-    case VerdictWord::kJit:
-      return "jit";
-    case VerdictWord::kUnknown:
-      break;
+#define VERDICT_WORD(number, enumerator, name, ...) \
+  case VerdictWord::enumerator:                     \
+    return name;
+#include "policies/verdict.def"
   }
   return "unknown";
 }
@@ -83,27 +28,24 @@ constexpr const char* VerdictName(VerdictWord word) {
 // The parts of `wall_ns` of a thread. They do not overlap; time that is not accounted for is unknown.
 struct TimeShares {
   int64_t wall_ns = 0;
-  int64_t user_ns = 0;       // on a processor, in the program
-  int64_t kernel_ns = 0;     // on a processor, in the kernel
-  int64_t run_queue_ns = 0;  // ready, without a processor
-  int64_t throttled_ns = 0;  // the same, because of a quota
-  int64_t lock_ns = 0;
-  int64_t disk_ns = 0;
-  int64_t memory_ns = 0;
-  int64_t network_ns = 0;
-  int64_t process_ns = 0;
-  int64_t pipe_ns = 0;
-  int64_t display_ns = 0;
-  int64_t service_ns = 0;
-  int64_t name_lookup_ns = 0;
-  int64_t sleep_ns = 0;
-  int64_t stopped_ns = 0;
-  int64_t gc_ns = 0;
-  int64_t safepoint_ns = 0;
-  int64_t class_loading_ns = 0;
-  int64_t jit_ns = 0;
+#define TIME_SHARE(field, member, ...) int64_t member##_ns = 0;
+#include "policies/verdict.def"
 
   bool operator==(const TimeShares&) const = default;
+};
+
+// One of them, with its names.
+struct TimeShare {
+  int64_t TimeShares::*ns;
+  VerdictWord word;       // that it speaks for
+  uint32_t field;         // in the schema's Verdict
+  const char* json_name;  // "lock_ms"
+  const char* label;      // for people
+};
+inline constexpr TimeShare kTimeShares[] = {
+#define TIME_SHARE(field, member, enumerator, label, row) \
+  {&TimeShares::member##_ns, VerdictWord::enumerator, field, #member "_ms", label},
+#include "policies/verdict.def"
 };
 
 // A thread's use of resources in some time. Trivial: whole rings of it are not to be touched
@@ -131,20 +73,8 @@ enum class Doing : uint8_t {
   kUnknown,
   kRunning,  // on a processor
   kQueued,   // ready, without a processor
-  kLock,
-  kDisk,
-  kMemory,
-  kNetwork,
-  kProcess,
-  kPipe,
-  kDisplay,
-  kService,
-  kNameLookup,
-  kGc,
-  kSafepoint,
-  kClassLoading,
-  kJit,
-  kSleep,
+#define WAIT_SHARE(field, member, enumerator, ...) enumerator,
+#include "policies/verdict.def"
   kStopped,
 };
 
@@ -200,9 +130,8 @@ class TimeAccount {
 //   2. More than half of the time in the queue: kStarved, or kThrottled if a quota was the cause of at
 //      least a quarter of that. (The kernel reports a period without quota only when it is over, so a quarter
 //      is enough.) A busy machine makes all programs wait a little: less than half is no evidence.
-//   3. The largest of lock, disk, memory, network, process, pipe, display, service, name lookup, gc,
-//      safepoint, class loading, jit, sleep, stopped, and CPU as the sum of both kinds; of equal ones the
-//      first in this order, because a wait is easier to do something about.
+//   3. The largest of the waits, stopped, and CPU as the sum of both kinds; of equal ones the first in this
+//      order, because a wait is easier to do something about.
 //   4. kUnknown if there is none, or if more of the time is not accounted for than that.
 VerdictWord Judge(const TimeShares& shares, bool is_deadlock);
 

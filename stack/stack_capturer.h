@@ -107,8 +107,8 @@ class StackCapturer {
     return scripts_ == nullptr || stack.task == 0 ? ScriptTask{} : scripts_->FindTask(stack.task);
   }
   // See ScriptStacks::FindWait() and GcCause(). Context: watchdog.
-  ScriptWait FindScriptWait(int tid) const {
-    if (scripts_ == nullptr) return ScriptWait::kUnknown;
+  policies::Doing FindScriptWait(int tid) const {
+    if (scripts_ == nullptr) return policies::Doing::kUnknown;
     BlockedThread blocked;
     const bool is_known = ReadThreadActivity(tid, &thread_files_, &blocked) == ThreadActivity::kBlocked;
     return scripts_->FindWait(tid, is_known ? ToFutexWait(blocked) : FutexWait{}, code_.get());

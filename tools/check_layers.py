@@ -15,7 +15,7 @@ import sys
 LAYERS = {
     "base": [],
     "policies": ["base"],
-    "stack": ["policies/hang.h", "policies/hang_parts.h", "base"],
+    "stack": ["policies/hang.h", "policies/hang_parts.h", "policies/verdict.h", "base"],
     "stack/signal": ["stack/frames/raw_stack.h", "base"],
     "trace": ["stack", "base"],
     "trace/model": ["stack/frames/frame.h", "base"],

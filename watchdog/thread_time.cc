@@ -13,25 +13,8 @@ bool ThreadTime::Look(int32_t tid, const policies::ThreadLook* before, policies:
   if (!LookAtThread(tid, before, look, thread_->files)) return false;
   if (look->doing != policies::Doing::kLock || thread_->capturer == nullptr) return true;
   // A language's run time sleeps in a futex whatever its thread waits for.
-  switch (thread_->capturer->FindScriptWait(tid)) {
-    case stack::ScriptWait::kSleep:
-      look->doing = policies::Doing::kSleep;
-      break;
-    case stack::ScriptWait::kGc:
-      look->doing = policies::Doing::kGc;
-      break;
-    case stack::ScriptWait::kSafepoint:
-      look->doing = policies::Doing::kSafepoint;
-      break;
-    case stack::ScriptWait::kClassLoading:
-      look->doing = policies::Doing::kClassLoading;
-      break;
-    case stack::ScriptWait::kJit:
-      look->doing = policies::Doing::kJit;
-      break;
-    case stack::ScriptWait::kUnknown:
-      break;
-  }
+  const policies::Doing doing = thread_->capturer->FindScriptWait(tid);
+  if (doing != policies::Doing::kUnknown) look->doing = doing;
   return true;
 }
 

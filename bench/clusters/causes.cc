@@ -100,10 +100,9 @@ class CauseParser {
     Cause cause;
     std::string verdict;
     *words >> cause.name >> verdict;
-    for (int word = 1; word <= static_cast<int>(policies::VerdictWord::kStopped); ++word) {
-      if (verdict == policies::VerdictName(static_cast<policies::VerdictWord>(word)))
-        cause.verdict = static_cast<policies::VerdictWord>(word);
-    }
+#define VERDICT_WORD(number, enumerator, name, ...) \
+  if (verdict == name) cause.verdict = policies::VerdictWord::enumerator;
+#include "policies/verdict.def"
     if (cause.verdict == policies::VerdictWord::kUnknown)
       return Wrong(file_, line_number_, "no such verdict: " + verdict);
     causes_.push_back(std::move(cause));

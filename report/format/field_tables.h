@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "policies/verdict.h"
 #include "report/format/fields.h"
 
 namespace lagwatch::report {
@@ -103,21 +104,13 @@ inline constexpr auto kWaitTable = [](auto& part, auto visit) {
 
 inline constexpr auto kVerdictTable = [](auto& part, auto visit) {
   using enum VerdictField;
-  auto& shares = part.shares;
   auto& use = part.use;
-  return visit(kWord, part.word) || visit(kWallNs, shares.wall_ns) || visit(kUserNs, shares.user_ns) ||
-         visit(kKernelNs, shares.kernel_ns) || visit(kRunQueueNs, shares.run_queue_ns) ||
-         visit(kThrottledNs, shares.throttled_ns) || visit(kLockNs, shares.lock_ns) ||
-         visit(kDiskNs, shares.disk_ns) || visit(kMemoryNs, shares.memory_ns) ||
-         visit(kNetworkNs, shares.network_ns) || visit(kSleepNs, shares.sleep_ns) ||
-         visit(kStoppedNs, shares.stopped_ns) || visit(kCpuNs, use.cpu_ns) ||
-         visit(kMinorFaults, use.minor_faults) || visit(kMajorFaults, use.major_faults) ||
-         visit(kVoluntarySwitches, use.voluntary_switches) ||
-         visit(kInvoluntarySwitches, use.involuntary_switches) || visit(kProcessNs, shares.process_ns) ||
-         visit(kPipeNs, shares.pipe_ns) || visit(kDisplayNs, shares.display_ns) ||
-         visit(kServiceNs, shares.service_ns) || visit(kNameLookupNs, shares.name_lookup_ns) ||
-         visit(kGcNs, shares.gc_ns) || visit(kSafepointNs, shares.safepoint_ns) ||
-         visit(kClassLoadingNs, shares.class_loading_ns) || visit(kJitNs, shares.jit_ns);
+  if (visit(kWord, part.word) || visit(kWallNs, part.shares.wall_ns)) return true;
+  for (const policies::TimeShare& share : policies::kTimeShares)
+    if (visit(VerdictField{share.field}, part.shares.*share.ns)) return true;
+  return visit(kCpuNs, use.cpu_ns) || visit(kMinorFaults, use.minor_faults) ||
+         visit(kMajorFaults, use.major_faults) || visit(kVoluntarySwitches, use.voluntary_switches) ||
+         visit(kInvoluntarySwitches, use.involuntary_switches);
 };
 
 inline constexpr auto kDiscountTable = [](auto& part, auto visit) {

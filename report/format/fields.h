@@ -58,30 +58,12 @@ enum class StackField : pbf_tag_type {
 enum class VerdictField : pbf_tag_type {
   kWord = 1,
   kWallNs = 2,
-  kUserNs = 3,
-  kKernelNs = 4,
-  kRunQueueNs = 5,
-  kThrottledNs = 6,
-  kLockNs = 7,
-  kDiskNs = 8,
-  kMemoryNs = 9,
-  kNetworkNs = 10,
-  kSleepNs = 11,
-  kStoppedNs = 12,
   kMinorFaults = 13,
   kMajorFaults = 14,
   kVoluntarySwitches = 15,
   kInvoluntarySwitches = 16,
   kCpuNs = 17,
-  kProcessNs = 18,
-  kPipeNs = 19,
-  kDisplayNs = 20,
-  kServiceNs = 21,
-  kNameLookupNs = 22,
-  kGcNs = 23,
-  kSafepointNs = 24,
-  kClassLoadingNs = 25,
-  kJitNs = 26,
+  // The others are those of policies::kTimeShares.
 };
 enum class DiscountField : pbf_tag_type { kSuspendedNs = 1, kStoppedNs = 2, kLateNs = 3, kDebuggerPid = 4 };
 enum class PastDispatchField : pbf_tag_type {

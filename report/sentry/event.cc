@@ -175,27 +175,8 @@ class EventWriter {
                  {"lag_id", base::ToString(report_.hang_id)},
                  {"samples", report_.samples.size()}};
     const policies::TimeShares& shares = report_.verdict.shares;
-    const std::pair<const char*, int64_t> parts[] = {{"user_ms", shares.user_ns},
-                                                     {"kernel_ms", shares.kernel_ns},
-                                                     {"run_queue_ms", shares.run_queue_ns},
-                                                     {"throttled_ms", shares.throttled_ns},
-                                                     {"lock_ms", shares.lock_ns},
-                                                     {"disk_ms", shares.disk_ns},
-                                                     {"memory_ms", shares.memory_ns},
-                                                     {"network_ms", shares.network_ns},
-                                                     {"process_ms", shares.process_ns},
-                                                     {"pipe_ms", shares.pipe_ns},
-                                                     {"display_ms", shares.display_ns},
-                                                     {"service_ms", shares.service_ns},
-                                                     {"name_lookup_ms", shares.name_lookup_ns},
-                                                     {"gc_ms", shares.gc_ns},
-                                                     {"safepoint_ms", shares.safepoint_ns},
-                                                     {"class_loading_ms", shares.class_loading_ns},
-                                                     {"jit_ms", shares.jit_ns},
-                                                     {"sleep_ms", shares.sleep_ns},
-                                                     {"stopped_ms", shares.stopped_ns}};
-    for (const auto& [name, ns] : parts)
-      if (ns > 0) json[name] = ToMs(ns);
+    for (const policies::TimeShare& share : policies::kTimeShares)
+      if (shares.*share.ns > 0) json[share.json_name] = ToMs(shares.*share.ns);
     if (!report_.waits.empty() && report_.waits.front().lock.waits_for == WaitsFor::kOwner)
       json["waits_for"] = report_.waits.front().owner_name;
     for (const Fact& fact : report_.facts)

@@ -24,14 +24,8 @@ policies::ThreadUse WholeUs(policies::ThreadUse use) {
 
 policies::Verdict WholeUs(policies::Verdict verdict) {
   policies::TimeShares& shares = verdict.shares;
-  for (int64_t* ns :
-       {&shares.wall_ns,          &shares.user_ns,        &shares.kernel_ns, &shares.run_queue_ns,
-        &shares.throttled_ns,     &shares.lock_ns,        &shares.disk_ns,   &shares.memory_ns,
-        &shares.network_ns,       &shares.process_ns,     &shares.pipe_ns,   &shares.display_ns,
-        &shares.service_ns,       &shares.name_lookup_ns, &shares.gc_ns,     &shares.safepoint_ns,
-        &shares.class_loading_ns, &shares.jit_ns,         &shares.sleep_ns,  &shares.stopped_ns}) {
-    *ns = WholeUs(*ns);
-  }
+  shares.wall_ns = WholeUs(shares.wall_ns);
+  for (const policies::TimeShare& share : policies::kTimeShares) shares.*share.ns = WholeUs(shares.*share.ns);
   verdict.use = WholeUs(verdict.use);
   return verdict;
 }

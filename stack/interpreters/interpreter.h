@@ -38,8 +38,8 @@ class Interpreter {
   // As ScriptStacks::FindTask().
   virtual ScriptTask FindTask(uint64_t /*number*/) { return {}; }
   // As ScriptStacks::FindWait() and GcCause().
-  virtual ScriptWait FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
-    return ScriptWait::kUnknown;
+  virtual policies::Doing FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
+    return policies::Doing::kUnknown;
   }
   virtual const char* GcCause() { return ""; }
   // As ScriptStacks::unreadable().

@@ -26,12 +26,13 @@ ScriptTask InterpreterStacks::FindTask(uint64_t number) {
   return {};
 }
 
-ScriptWait InterpreterStacks::FindWait(int tid, const FutexWait& futex, CodeMap* code) {
+policies::Doing InterpreterStacks::FindWait(int tid, const FutexWait& futex, CodeMap* code) {
   for (Interpreter* interpreter : interpreters_) {
-    if (const ScriptWait wait = interpreter->FindWait(tid, futex, code); wait != ScriptWait::kUnknown)
+    if (const policies::Doing wait = interpreter->FindWait(tid, futex, code);
+        wait != policies::Doing::kUnknown)
       return wait;
   }
-  return ScriptWait::kUnknown;
+  return policies::Doing::kUnknown;
 }
 
 const char* InterpreterStacks::GcCause() {

@@ -37,7 +37,7 @@ class InterpreterStacks final : public ScriptStacks {
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
   std::optional<ScriptLock> FindLock(int tid, const FutexWait& futex) override;
   ScriptTask FindTask(uint64_t number) override;
-  ScriptWait FindWait(int tid, const FutexWait& futex, CodeMap* code) override;
+  policies::Doing FindWait(int tid, const FutexWait& futex, CodeMap* code) override;
   const char* GcCause() override;
   const char* unreadable() const override;
 

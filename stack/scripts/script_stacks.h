@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "policies/hang.h"
+#include "policies/verdict.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
 
@@ -39,16 +40,6 @@ struct ScriptLock {
   bool operator==(const ScriptLock&) const = default;
 };
 
-// The wait of a thread of a language that sleeps in a futex.
-enum class ScriptWait : uint8_t {
-  kUnknown,
-  kSleep,         // the program asked for it
-  kGc,            // a garbage collection has stopped it
-  kSafepoint,     // until all threads of the language stand still, or for work that needs that
-  kClassLoading,  // for a class that another thread loads or initializes
-  kJit,           // for a compiler
-};
-
 // A task of a language's event loop, such as asyncio's; empty texts where there is none.
 struct ScriptTask {
   const char* name = "";      // with the function that it was made of
@@ -68,9 +59,9 @@ class ScriptStacks {
   // The task of a stack, by its number in Stack::task. The texts are valid until the next call of AddTo().
   // Empty for a number that is too old.
   virtual ScriptTask FindTask(uint64_t /*number*/) { return {}; }
-  // The wait of thread `tid`, which sleeps in `futex`.
-  virtual ScriptWait FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
-    return ScriptWait::kUnknown;
+  // What thread `tid`, which sleeps in `futex`, waits for as the language says; kUnknown where it does not.
+  virtual policies::Doing FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
+    return policies::Doing::kUnknown;
   }
   // The cause of the last garbage collection, as the run time names it; empty if it is not known. Valid until
   // the next call of a method.

@@ -10,8 +10,9 @@ namespace lagwatch::policies {
 namespace {
 
 int64_t SumOf(const TimeShares& shares) {
-  return shares.user_ns + shares.kernel_ns + shares.run_queue_ns + shares.throttled_ns + shares.lock_ns +
-         shares.disk_ns + shares.memory_ns + shares.network_ns + shares.sleep_ns + shares.stopped_ns;
+  int64_t sum_ns = 0;
+  for (const TimeShare& share : kTimeShares) sum_ns += shares.*share.ns;
+  return sum_ns;
 }
 
 struct JudgeCase {

@@ -59,10 +59,13 @@ inline report::TraceRecord FullTraceRecord() {
           .cause = 77};
 }
 
-inline constexpr policies::Verdict kFullVerdict{.word = policies::VerdictWord::kStarved,
-                                                .shares = {2000, 101, 102, 103, 104, 105, 106, 107, 108, 111,
-                                                           112,  113, 114, 115, 109, 110, 116, 117, 118, 119},
-                                                .use = {11, 12, 13, 14, 15}};
+inline constexpr policies::Verdict kFullVerdict = [] {
+  policies::Verdict verdict{.word = policies::VerdictWord::kStarved, .use = {11, 12, 13, 14, 15}};
+  verdict.shares.wall_ns = 2000;
+  int64_t ns = 100;
+  for (const policies::TimeShare& share : policies::kTimeShares) verdict.shares.*share.ns = ++ns;
+  return verdict;
+}();
 inline constexpr policies::DiscountedTime kFullDiscount{
     .suspended_ns = 21, .stopped_ns = 22, .late_ns = 23, .debugger_pid = 24};
 

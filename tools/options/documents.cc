@@ -218,15 +218,8 @@ std::string RemoteTable() {
   return text + "\n";
 }
 
-// Replaces what stands between the two comments that name the table.
 std::string WithTable(const std::string& page, const std::string& name, const std::string& table) {
-  const std::string begin = "<!-- " + name + " -->\n";
-  const std::string end = "<!-- end of " + name + " -->";
-  const size_t first = page.find(begin);
-  const size_t last = page.find(end);
-  if (first == std::string::npos || last == std::string::npos)
-    throw std::runtime_error("docs/configuration.md has no place for the table: " + name);
-  return page.substr(0, first) + begin + "\n" + table + page.substr(last);
+  return WithPart(page, "<!-- " + name + " -->\n", "<!-- end of " + name + " -->", "\n" + table);
 }
 
 std::string ConfigurationPage(const std::string& before) {
@@ -237,11 +230,20 @@ std::string ConfigurationPage(const std::string& before) {
 
 }  // namespace
 
-std::vector<OptionDocument> OptionDocuments() {
-  return {{"sdk/include/lagwatch/c_options.h", COptionsHeader},
-          {"sdk/include/lagwatch/option_groups.h", OptionGroupsHeader},
-          {"sdk/include/lagwatch/options.h", OptionsHeader},
-          {"docs/configuration.md", ConfigurationPage}};
+std::string WithPart(const std::string& text, std::string_view begin, std::string_view end,
+                     const std::string& part) {
+  const size_t first = text.find(begin);
+  const size_t last = first == std::string::npos ? first : text.find(end, first + begin.size());
+  if (last == std::string::npos) throw std::runtime_error("no place is marked by: " + std::string(begin));
+  return text.substr(0, first + begin.size()) + part + text.substr(last);
+}
+
+std::vector<Document> OptionDocuments() {
+  constexpr const char* kTable = "policies/options/options.def";
+  return {{"sdk/include/lagwatch/c_options.h", kTable, COptionsHeader},
+          {"sdk/include/lagwatch/option_groups.h", kTable, OptionGroupsHeader},
+          {"sdk/include/lagwatch/options.h", kTable, OptionsHeader},
+          {"docs/configuration.md", kTable, ConfigurationPage}};
 }
 
 }  // namespace lagwatch::tools

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents that are made from the table of options.
+// The documents that are made from tables.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lagwatch::tools {
 
-struct OptionDocument {
-  const char* path;  // in the repository
+struct Document {
+  const char* path;   // in the repository
+  const char* table;  // likewise
   std::function<std::string(const std::string&)>
       make;  // from the text before, which some keep around their tables
 };
-std::vector<OptionDocument> OptionDocuments();
+// From policies/options/options.def and from policies/verdict.def.
+std::vector<Document> OptionDocuments();
+std::vector<Document> VerdictDocuments();
+
+// Replaces what stands between the first `begin` in `text` and the first `end` after it. Throws
+// std::runtime_error if they are missing.
+std::string WithPart(const std::string& text, std::string_view begin, std::string_view end,
+                     const std::string& part);
 
 }  // namespace lagwatch::tools

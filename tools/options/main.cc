@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what is made from the table of options (policies/options/options.def): the public headers' structs
-// and the tables of docs/configuration.md. Or checks that they are up to date. For lagwatch's own developers.
+// Writes what is made from the tables: the public headers' options, the schema's verdicts, tables of
+// documents, lists of the page. Or checks that they are up to date. For lagwatch's own developers.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -27,8 +27,10 @@ int main(int argc, char** argv) {
     std::cerr << "usage: lagwatch-options --write|--check REPOSITORY\n";
     return 2;
   }
+  auto documents = lagwatch::tools::OptionDocuments();
+  for (auto& document : lagwatch::tools::VerdictDocuments()) documents.push_back(document);
   bool is_stale = false;
-  for (const auto& document : lagwatch::tools::OptionDocuments()) {
+  for (const auto& document : documents) {
     const fs::path path = fs::path(argv[2]) / document.path;
     const std::string before = Read(path);
     const std::string text = document.make(before);
@@ -36,8 +38,7 @@ int main(int argc, char** argv) {
     if (mode == "--write") {
       std::ofstream(path) << text;
     } else {
-      std::cerr << path.string()
-                << " differs from policies/options/options.def: lagwatch-options --write .\n";
+      std::cerr << path.string() << " differs from " << document.table << ": lagwatch-options --write .\n";
       is_stale = true;
     }
   }

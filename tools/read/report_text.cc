@@ -6,6 +6,7 @@
 
 #include "policies/cluster/cause_key.h"
 #include "policies/fact_names.h"
+#include "policies/verdict.h"
 #include "tools/read/report_parts.h"
 #include "tools/read/syscall_name.h"
 #include "tools/read/table.h"
@@ -79,26 +80,11 @@ std::string VerdictText(const Json& verdict) {
     const char* name;
     double ms;
   };
-  auto ms = [&](const char* key) { return verdict.at(key).get<double>(); };
-  std::vector<Part> parts = {{"cpu", ms("user_ms")},
-                             {"kernel cpu", ms("kernel_ms")},
-                             {"no cpu", ms("run_queue_ms")},
-                             {"throttled", ms("throttled_ms")},
-                             {"lock", ms("lock_ms")},
-                             {"disk", ms("disk_ms")},
-                             {"memory", ms("memory_ms")},
-                             {"network", ms("network_ms")},
-                             {"process", ms("process_ms")},
-                             {"pipe", ms("pipe_ms")},
-                             {"display", ms("display_ms")},
-                             {"service", ms("service_ms")},
-                             {"name lookup", ms("name_lookup_ms")},
-                             {"gc", ms("gc_ms")},
-                             {"safepoint", ms("safepoint_ms")},
-                             {"class loading", ms("class_loading_ms")},
-                             {"jit", ms("jit_ms")},
-                             {"sleep", ms("sleep_ms")},
-                             {"stopped", ms("stopped_ms")}};
+  // Older collectors do not know all shares.
+  auto ms = [&](const char* key) { return verdict.value(key, 0.0); };
+  std::vector<Part> parts;
+  for (const policies::TimeShare& share : policies::kTimeShares)
+    parts.push_back({share.label, ms(share.json_name)});
   std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.ms > b.ms; });
   parts.resize(kMaxParts);
   double wall_ms = std::max(ms("wall_ms"), 0.001);

@@ -23,28 +23,12 @@ Json UseJson(const policies::ThreadUse& use) {
 
 Json VerdictJson(const policies::Verdict& verdict) {
   const policies::TimeShares& shares = verdict.shares;
-  return {{"word", policies::VerdictName(verdict.word)},
-          {"wall_ms", ToMs(shares.wall_ns)},
-          {"user_ms", ToMs(shares.user_ns)},
-          {"kernel_ms", ToMs(shares.kernel_ns)},
-          {"run_queue_ms", ToMs(shares.run_queue_ns)},
-          {"throttled_ms", ToMs(shares.throttled_ns)},
-          {"lock_ms", ToMs(shares.lock_ns)},
-          {"disk_ms", ToMs(shares.disk_ns)},
-          {"memory_ms", ToMs(shares.memory_ns)},
-          {"network_ms", ToMs(shares.network_ns)},
-          {"process_ms", ToMs(shares.process_ns)},
-          {"pipe_ms", ToMs(shares.pipe_ns)},
-          {"display_ms", ToMs(shares.display_ns)},
-          {"service_ms", ToMs(shares.service_ns)},
-          {"name_lookup_ms", ToMs(shares.name_lookup_ns)},
-          {"gc_ms", ToMs(shares.gc_ns)},
-          {"safepoint_ms", ToMs(shares.safepoint_ns)},
-          {"class_loading_ms", ToMs(shares.class_loading_ns)},
-          {"jit_ms", ToMs(shares.jit_ns)},
-          {"sleep_ms", ToMs(shares.sleep_ns)},
-          {"stopped_ms", ToMs(shares.stopped_ns)},
-          {"use", UseJson(verdict.use)}};
+  Json json = {{"word", policies::VerdictName(verdict.word)},
+               {"wall_ms", ToMs(shares.wall_ns)},
+               {"use", UseJson(verdict.use)}};
+  for (const policies::TimeShare& share : policies::kTimeShares)
+    json[share.json_name] = ToMs(shares.*share.ns);
+  return json;
 }
 
 // Merges a report's samples by their functions, each with its cost.

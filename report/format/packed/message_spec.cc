@@ -63,16 +63,14 @@ constexpr auto kSampleFields = FieldsAfter(
               Of(SampleField::kUsedInvoluntarySwitches, kNumber)});
 constexpr MessageSpec kSample = WithFields(kSampleFields);
 
+constexpr FieldSpec OfShare(pbf_tag_type number) { return Of(VerdictField{number}, kNumber); }
+
 constexpr auto kVerdictFields = FieldsAfter(
-    kSample, {Of(VerdictField::kWord, kNumber), Of(VerdictField::kWallNs, kNumber, kDelta),
-              Of(VerdictField::kUserNs, kNumber), Of(VerdictField::kKernelNs, kNumber),
-              Of(VerdictField::kRunQueueNs, kNumber), Of(VerdictField::kThrottledNs, kNumber),
-              Of(VerdictField::kLockNs, kNumber), Of(VerdictField::kDiskNs, kNumber),
-              Of(VerdictField::kMemoryNs, kNumber), Of(VerdictField::kNetworkNs, kNumber),
-              Of(VerdictField::kSleepNs, kNumber), Of(VerdictField::kStoppedNs, kNumber),
-              Of(VerdictField::kMinorFaults, kNumber), Of(VerdictField::kMajorFaults, kNumber),
-              Of(VerdictField::kVoluntarySwitches, kNumber), Of(VerdictField::kInvoluntarySwitches, kNumber),
-              Of(VerdictField::kCpuNs, kNumber)});
+    kSample, {Of(VerdictField::kWord, kNumber), Of(VerdictField::kWallNs, kNumber, kDelta), OfShare(3),
+              OfShare(4), OfShare(5), OfShare(6), OfShare(7), OfShare(8), OfShare(9), OfShare(10),
+              OfShare(11), OfShare(12), Of(VerdictField::kMinorFaults, kNumber),
+              Of(VerdictField::kMajorFaults, kNumber), Of(VerdictField::kVoluntarySwitches, kNumber),
+              Of(VerdictField::kInvoluntarySwitches, kNumber), Of(VerdictField::kCpuNs, kNumber)});
 constexpr MessageSpec kVerdict = WithFields(kVerdictFields);
 
 constexpr auto kDiscountFields =

@@ -62,17 +62,18 @@ std::optional<ScriptLock> Jvm::FindLock(int tid, const FutexWait& futex) {
                     .may_time_out = wait.is_parked};
 }
 
-ScriptWait Jvm::FindWait(int tid, const FutexWait& futex, CodeMap* code) {
-  if (found_ == nullptr || !found_[0].reader.HasThread(tid)) return ScriptWait::kUnknown;
+policies::Doing Jvm::FindWait(int tid, const FutexWait& futex, CodeMap* code) {
+  using policies::Doing;
+  if (found_ == nullptr || !found_[0].reader.HasThread(tid)) return Doing::kUnknown;
   Reader& reader = found_[0].reader;
-  if (reader.waits().IsCollecting()) return ScriptWait::kGc;
+  if (reader.waits().IsCollecting()) return Doing::kGc;
   const Waits::Wait wait = reader.waits().Find(tid, futex);
-  if (wait.kind == policies::LockKind::kSafepoint) return ScriptWait::kSafepoint;
-  if (wait.kind == policies::LockKind::kCompilation) return ScriptWait::kJit;
-  if (wait.kind == policies::LockKind::kClass) return ScriptWait::kClassLoading;
+  if (wait.kind == policies::LockKind::kSafepoint) return Doing::kSafepoint;
+  if (wait.kind == policies::LockKind::kCompilation) return Doing::kJit;
+  if (wait.kind == policies::LockKind::kClass) return Doing::kClassLoading;
   const auto function = reader.InnermostFunction(tid, &code->script_functions(), &found_[0].frames);
-  if (wait.owner_tid != 0) return IsClassLoader(function) ? ScriptWait::kClassLoading : ScriptWait::kUnknown;
-  return function.starts_with("java.lang.Thread.sleep") ? ScriptWait::kSleep : ScriptWait::kUnknown;
+  if (wait.owner_tid != 0) return IsClassLoader(function) ? Doing::kClassLoading : Doing::kUnknown;
+  return function.starts_with("java.lang.Thread.sleep") ? Doing::kSleep : Doing::kUnknown;
 }
 
 const char* Jvm::GcCause() {

@@ -45,7 +45,7 @@ class Jvm final : public Interpreter {
   void LookAt(const LoadedModule& loaded, CodeMap* code) override;
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
   std::optional<ScriptLock> FindLock(int tid, const FutexWait& futex) override;
-  ScriptWait FindWait(int tid, const FutexWait& futex, CodeMap* code) override;
+  policies::Doing FindWait(int tid, const FutexWait& futex, CodeMap* code) override;
   const char* GcCause() override;
   const char* unreadable() const override { return unreadable_; }
 

@@ -4,7 +4,8 @@ import type { ComponentChildren } from "preact";
 import type { CauseSamples, ClusterDetails } from "../api/types";
 import { shortName } from "../format/frames";
 import { duration, percent, plural } from "../format/numbers";
-import { kVerdicts, verdictColor } from "../parts/verdict";
+import { verdictColor } from "../parts/verdict";
+import { kVerdicts } from "../parts/verdict_words";
 
 interface Part {
   readonly key: string;

@@ -3,7 +3,7 @@
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
 import { withQuery, type Params } from "../api/client";
-import { kVerdicts } from "./verdict";
+import { kVerdicts } from "./verdict_words";
 
 const kMsPerDay = 86_400_000;
 export const kFilterNames = [

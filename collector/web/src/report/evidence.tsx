@@ -3,31 +3,14 @@
 import type { Report } from "../api/types";
 import { count, duration, percent } from "../format/numbers";
 import { verdictColor } from "../parts/verdict";
+import { kTimeShares } from "../parts/verdict_words";
 
-// Parts of the looked-at time, and the verdict that each speaks for.
+// The parts of the looked-at time, the largest first, each with the verdict that it speaks for.
 function partsOf({ verdict }: Report): [string, string, number][] {
-  const parts: [string, string, number][] = [
-    ["on the processor, own code", "cpu", verdict.user_ms],
-    ["on the processor, in the kernel", "cpu", verdict.kernel_ms],
-    ["ready, but others had the processors", "starved", verdict.run_queue_ms],
-    ["held back by its control group", "throttled", verdict.throttled_ms],
-    ["waiting for a lock", "lock", verdict.lock_ms],
-    ["waiting for a disk", "disk", verdict.disk_ms],
-    ["waiting for memory", "memory", verdict.memory_ms],
-    ["waiting for the network", "network", verdict.network_ms],
-    ["waiting for another process", "process", verdict.process_ms],
-    ["waiting for the other end of a pipe", "pipe", verdict.pipe_ms],
-    ["waiting for the display", "display", verdict.display_ms],
-    ["waiting for a service of this machine", "service", verdict.service_ms],
-    ["waiting for a name server", "name-lookup", verdict.name_lookup_ms],
-    ["stopped by a garbage collection", "gc", verdict.gc_ms],
-    ["waiting for a safepoint", "safepoint", verdict.safepoint_ms],
-    ["waiting for a class", "class-loading", verdict.class_loading_ms],
-    ["waiting for a compiler", "jit", verdict.jit_ms],
-    ["asleep", "sleep", verdict.sleep_ms],
-    ["stopped", "stopped", verdict.stopped_ms],
-  ];
-  return parts.filter(([, , ms]) => ms > 0).sort(([, , a], [, , b]) => b - a);
+  return kTimeShares
+    .map(([what, word, member]): [string, string, number] => [what, word, verdict[member]])
+    .filter(([, , ms]) => ms > 0)
+    .sort(([, , a], [, , b]) => b - a);
 }
 
 // "sleep (pid 4711), one of 2"; null where nothing is named.
