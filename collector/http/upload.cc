@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "collector/query/json/json_text.h"
+#include "report/format/packed_batch.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -30,9 +31,10 @@ Json ResultsJson(const std::vector<RecordResult>& records) {
 }
 
 Json AnswerTo(const IngestResult& result) {
-  return {{"accepted", result.accepted},     {"duplicates", result.duplicates},
-          {"rejected", result.rejected},     {"refused", result.refused},
-          {"over_quota", result.over_quota}, {"results", ResultsJson(result.records)}};
+  return {{"accepted", result.accepted},           {"duplicates", result.duplicates},
+          {"rejected", result.rejected},           {"refused", result.refused},
+          {"over_quota", result.over_quota},       {"packed_version", report::kPackedVersion},
+          {"results", ResultsJson(result.records)}};
 }
 
 std::string LineFor(const IngestResult& result) {

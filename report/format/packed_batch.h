@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,9 +17,12 @@
 
 namespace lagwatch::report {
 
+// The versions of the form that are read here are 1 to this one.
+inline constexpr uint32_t kPackedVersion = 2;
+
 // An encoded lagwatch.PackedBatch: a record of a batch of type kPacked. None of `records` may be of
-// that type itself.
-std::string PackBatch(std::span<const Record> records);
+// that type itself. A collector may be too old for the newest version; it says so in its answers.
+std::string PackBatch(std::span<const Record> records, uint32_t version = kPackedVersion);
 
 // A small hostile body must not unfold into more than these, all records of a body together. Clients send at
 // most 200 records, and about 1 MiB, at once.

@@ -332,6 +332,15 @@ UploadAnswer SpoolSender::SendWhole(std::span<const Pending> records, Rejected* 
 }
 
 UploadAnswer SpoolSender::Post(std::span<const Pending> pending) {
+  UploadAnswer answer = PostPacked(pending);
+  const uint32_t known =
+      static_cast<uint32_t>(std::clamp<uint64_t>(answer.packed_version, 1, kPackedVersion));
+  const bool was_newer = std::exchange(packed_version_, known) > known;
+  // An older collector, which took the place of the one before, refuses a newer batch whatever is in it.
+  return was_newer && answer.kind == AnswerKind::kRejected ? PostPacked(pending) : answer;
+}
+
+UploadAnswer SpoolSender::PostPacked(std::span<const Pending> pending) {
   std::vector<Record> records;
   bool can_be_packed = true;
   for (const Pending& each : pending) {
@@ -341,7 +350,7 @@ UploadAnswer SpoolSender::Post(std::span<const Pending> pending) {
   }
   std::string batch;
   if (can_be_packed) {
-    AppendToBatch({RecordType::kPacked, PackBatch(records)}, &batch);
+    AppendToBatch({RecordType::kPacked, PackBatch(records, packed_version_)}, &batch);
   } else {
     for (const Record& record : records) AppendToBatch(record, &batch);
   }

@@ -101,6 +101,7 @@ class SpoolSender {
   UploadAnswer SendOrHalve(std::span<const Pending> records, Rejected* rejected);
   UploadAnswer SendHalves(std::span<const Pending> records, Rejected* rejected);
   UploadAnswer Post(std::span<const Pending> records);
+  UploadAnswer PostPacked(std::span<const Pending> records);
   UploadAnswer SendWhole(std::span<const Pending> records, Rejected* rejected);
   base::Status Settle(const Load& load, const Rejected& rejected, bool had_losses, UploadGate* gate);
   base::Status SetAside(const Load& load, const Rejected& rejected);
@@ -123,6 +124,7 @@ class SpoolSender {
   std::set<std::string> finished_;  // sent, but could not be removed
   std::optional<IdleLedger> idle_ledger_;
   std::atomic<bool> is_hurried_{false};
+  uint32_t packed_version_ = 1;  // that the collector reads, as its last answer says
   mutable std::mutex stats_mutex_;
   UploadStats stats_;  // guarded by stats_mutex_
 };

@@ -15,9 +15,10 @@ struct Document {
   std::function<std::string(const std::string&)>
       make;  // from the text before, which some keep around their tables
 };
-// From policies/options/options.def and from policies/verdict.def.
+// From policies/options/options.def, from policies/verdict.def, and from the columns of packed batches.
 std::vector<Document> OptionDocuments();
 std::vector<Document> VerdictDocuments();
+std::vector<Document> FormatDocuments();
 
 // Replaces what stands between the first `begin` in `text` and the first `end` after it. Throws
 // std::runtime_error if they are missing.

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/options/documents.h"
 
@@ -27,8 +28,10 @@ int main(int argc, char** argv) {
     std::cerr << "usage: lagwatch-options --write|--check REPOSITORY\n";
     return 2;
   }
-  auto documents = lagwatch::tools::OptionDocuments();
-  for (auto& document : lagwatch::tools::VerdictDocuments()) documents.push_back(document);
+  std::vector<lagwatch::tools::Document> documents;
+  for (const auto& some : {lagwatch::tools::OptionDocuments(), lagwatch::tools::VerdictDocuments(),
+                           lagwatch::tools::FormatDocuments()})
+    documents.insert(documents.end(), some.begin(), some.end());
   bool is_stale = false;
   for (const auto& document : documents) {
     const fs::path path = fs::path(argv[2]) / document.path;

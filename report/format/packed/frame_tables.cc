@@ -139,8 +139,8 @@ Messages FrameTables::SymbolsOf(Message* report) const {
       const TableFunction& function = functions_[frames_[nodes_[node].frame].function];
       if (function.name.empty() || is_settled[function.symbol]) continue;
       is_settled[function.symbol] = true;
-      Message& symbol = symbols.emplace_back(
-          SpecOf(RecordType::kReport)->fields[report_place::kSymbols].message, report->memory());
+      Message& symbol =
+          symbols.emplace_back(report->spec->fields[report_place::kSymbols].message, report->memory());
       symbol.number(symbol_place::kModule) = local_modules[function.module];
       symbol.number(symbol_place::kFunctionOffset) = function.start;
       symbol.text(symbol_place::kName) = function.name;
@@ -150,9 +150,9 @@ Messages FrameTables::SymbolsOf(Message* report) const {
 }
 
 Message FrameTables::ToMessage() const {
-  Message tables(&kTablesSpec);
+  Message tables(&TablesSpec());
   auto add = [&](size_t table) -> Message& {
-    return tables.messages(table).emplace_back(kTablesSpec.fields[table].message);
+    return tables.messages(table).emplace_back(TablesSpec().fields[table].message);
   };
   for (const auto& [path, build_id, load_bias] : modules_) {
     Message& module = add(tables_place::kModules);
@@ -216,8 +216,8 @@ void FrameTables::Restore(Message* report, size_t* frames_left) const {
   Messages& modules = report->messages(report_place::kModules);
   for (uint64_t place : report->numbers(report_place::kTableModules)) {
     if (place >= modules_.size()) throw SchemaError{"a report names a module that is not there"};
-    Message& module = modules.emplace_back(
-        SpecOf(RecordType::kReport)->fields[report_place::kModules].message, report->memory());
+    Message& module =
+        modules.emplace_back(report->spec->fields[report_place::kModules].message, report->memory());
     std::tie(module.text(module_place::kPath), module.text(module_place::kBuildId),
              module.number(module_place::kLoadBias)) = modules_[place];
     if (std::exchange(local_modules_[place + 1], modules.size()) != 0)

@@ -6,8 +6,6 @@
 
 namespace lagwatch::report::packed {
 
-inline constexpr uint32_t kPackedVersion = 1;
-
 enum class PackedBatchField : pbf_tag_type { kVersion = 1, kTexts = 2, kIds = 3, kColumns = 4 };
 
 // An id: its first bytes, a number of milliseconds in a UUIDv7, are among the kIdTimes; the rest is in `ids`.

@@ -1,261 +1,166 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/format/packed/message_spec.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <deque>
+#include <utility>
+
+#include "report/format/packed_batch.h"
 
 namespace lagwatch::report::packed {
+
+// The messages in a message follow it, in the order of their fields.
+const std::string_view kColumnsText = R"(
+tables: +m +m +m +m
+tables.+: +t +t +d
+tables.+: + + +k+ +t
+tables.+: + +
+tables.+: + +
+1: 19m 20m 24m +p + 1i 2i 3i 4 5t 6t 7t 8t 9t 10d 11d 12t 13t 14 15d 17 16w17 18s 21m 22 23m 25 26m 27 28 29s 30s 31m 32m 33d 34f | 35t
+1.19: 1t 2t 3d
+1.20: 1p 2p 3p +d 4 5 6
+1.24: 1d 2k1 3t
+1.18: 1 2 3
+1.21: 1e 2d 3 4 5 6 7 | 8 9
+1.23: 1d 2t 3t 4d 5k1 6t 7
+1.26: 1d 2 3d 4 5 6 7d 8t 9 | 10 11 12t 13t 14 15i
+1.29: 1 2d 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 | 18 19 20 21 22 23 24 25 26
+1.30: 1 2 3 4
+1.31: 1t 3 2a3 4 5
+1.32: 1t 2k1 3t
+2: 1i 2
+3: 1i 2 3 4i 5 6t 7w 8d 9t 10t 11t 12t 13d
+4: 1i 2i 3t 4t 5t 6t 7t 9 8w9 10d 11 12 13p 14p 15d
+5: 1i 2i 3t 4t 5t 7w 6d 8m 9m 10m 11d
+5.8: 1t 2 3 4 5 6 7p | 8 9 10
+5.9: 1t 2t 3 4 5 6p
+5.10: 1 2
+6: 1i 2t 3t 4t 6w 5d 7m
+6.7: 1 2f 3 4d
+)";
+
 namespace {
 
-template <typename Field>
-constexpr FieldSpec Of(Field field, Shape shape, Model model = Model::kAsIs, size_t peer = 0) {
-  return {Number(field), shape, model, peer};
-}
-template <typename Field>
-constexpr FieldSpec Of(Field field, Shape shape, const MessageSpec* message) {
-  return {Number(field), shape, Model::kAsIs, 0, message};
-}
-constexpr FieldSpec OfTables(Shape shape, Model model = Model::kAsIs, size_t peer = 0) {
-  return {0, shape, model, peer};
-}
-constexpr FieldSpec OfTables(Shape shape, const MessageSpec* message) {
-  return {0, shape, Model::kAsIs, 0, message};
+// Takes what is before the next `end` off `text`, and the end too.
+std::string_view TakeUntil(char end, std::string_view* text) {
+  const std::string_view taken = text->substr(0, text->find(end));
+  text->remove_prefix(std::min(taken.size() + 1, text->size()));
+  return taken;
 }
 
-// Columns go by number: 2 for each field, 1 for each message, after those of the message before.
-constexpr MessageSpec kNothing{{}, kBatchColumnCount - 1};
-
-template <size_t kCount>
-constexpr std::array<FieldSpec, kCount> FieldsAfter(const MessageSpec& before,
-                                                    const FieldSpec (&fields)[kCount]) {
-  std::array<FieldSpec, kCount> numbered = std::to_array(fields);
-  for (size_t i = 0; i < kCount; ++i) numbered[i].column = before.unknown_column + 1 + 2 * i;
-  return numbered;
-}
-template <size_t kCount>
-constexpr MessageSpec WithFields(const std::array<FieldSpec, kCount>& fields) {
-  return {fields, fields.back().column + 2};
+// 0 for a '+' and for nothing.
+pbf_tag_type TakeNumber(std::string_view* text) {
+  pbf_tag_type number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  const size_t digits = static_cast<size_t>(end - text->data());
+  text->remove_prefix(text->starts_with('+') ? 1 : digits);
+  return number;
 }
 
-using enum Shape;
-using enum Model;
+template <typename Kind, size_t kCount>
+Kind TakeLetter(const std::pair<char, Kind> (&letters)[kCount], Kind none, std::string_view* text) {
+  for (const auto& [letter, kind] : letters) {
+    if (!text->starts_with(letter)) continue;
+    text->remove_prefix(1);
+    return kind;
+  }
+  return none;
+}
 
-constexpr auto kModuleFields =
-    FieldsAfter(kNothing, {Of(ModuleField::kPath, kText), Of(ModuleField::kBuildId, kText),
-                           Of(ModuleField::kLoadBias, kNumber, kDelta)});
-constexpr MessageSpec kModule = WithFields(kModuleFields);
+constexpr std::pair<char, Shape> kShapes[] = {{'t', Shape::kText},    {'f', Shape::kFixed64},
+                                              {'i', Shape::kId},      {'p', Shape::kNumbers},
+                                              {'s', Shape::kMessage}, {'m', Shape::kMessages}};
+constexpr std::pair<char, Model> kModels[] = {{'d', Model::kDelta},
+                                              {'k', Model::kKeyed},
+                                              {'a', Model::kAges},
+                                              {'e', Model::kEvenAges},
+                                              {'w', Model::kIdTime}};
 
-constexpr auto kStackFields =
-    FieldsAfter(kModule, {Of(StackField::kModule, kNumbers), Of(StackField::kOffset, kNumbers),
-                          Of(StackField::kFunctionOffset, kNumbers), OfTables(kNumber, kDelta),
-                          Of(StackField::kCompleteness, kNumber), Of(StackField::kGapAt, kNumber),
-                          Of(StackField::kGapFrames, kNumber)});
-constexpr MessageSpec kStack = WithFields(kStackFields);
+// Reads kColumnsText, as far as one version has its columns.
+class Layout {
+ public:
+  explicit Layout(uint32_t version) : version_(version) {
+    TakeUntil('\n', &text_);
+    tables_ = TakeMessage();
+    while (!text_.empty()) {
+      std::string_view name = text_;
+      const auto type = static_cast<RecordType>(TakeNumber(&name));
+      types_.push_back(type);
+      records_.at(Number(type)) = TakeMessage();
+    }
+  }
 
-constexpr auto kSymbolFields = FieldsAfter(
-    kStack, {Of(SymbolField::kModule, kNumber, kDelta), Of(SymbolField::kFunctionOffset, kNumber, kKeyed, 0),
-             Of(SymbolField::kName, kText)});
-constexpr MessageSpec kSymbol = WithFields(kSymbolFields);
+  const MessageSpec* tables() const { return tables_; }
+  const MessageSpec* record(RecordType type) const {
+    return Number(type) < records_.size() ? records_[Number(type)] : nullptr;
+  }
+  std::span<const RecordType> types() const { return types_; }
+  size_t column_count() const { return column_count_; }
 
-constexpr auto kSampleFields = FieldsAfter(
-    kSymbol, {Of(SampleField::kAgeNs, kNumber, kEvenAges), Of(SampleField::kStack, kNumber, kDelta),
-              Of(SampleField::kUsedCpuNs, kNumber), Of(SampleField::kUsedMinorFaults, kNumber),
-              Of(SampleField::kUsedMajorFaults, kNumber), Of(SampleField::kUsedVoluntarySwitches, kNumber),
-              Of(SampleField::kUsedInvoluntarySwitches, kNumber)});
-constexpr MessageSpec kSample = WithFields(kSampleFields);
+ private:
+  // That of the next line, with the lines of the messages in it.
+  const MessageSpec* TakeMessage() {
+    MessageSpec& message = messages_.emplace_back();
+    std::string_view line = TakeUntil('\n', &text_);
+    TakeUntil(' ', &line);
+    std::vector<FieldSpec>& fields = message.fields;
+    size_t known_count = 0;
+    for (uint32_t version = 1; !line.empty();) {
+      std::string_view token = TakeUntil(' ', &line);
+      if (token == "|") {
+        ++version;
+      } else {
+        fields.push_back(FieldOf(token, fields));
+        if (version <= version_) known_count = fields.size();
+      }
+    }
+    message.unknown_column = column_count_++;
+    for (FieldSpec& field : fields) {
+      if (field.shape == Shape::kMessage || field.shape == Shape::kMessages) field.message = TakeMessage();
+    }
+    fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(known_count), fields.end());
+    return &message;
+  }
 
-constexpr FieldSpec OfShare(pbf_tag_type number) { return Of(VerdictField{number}, kNumber); }
+  FieldSpec FieldOf(std::string_view token, const std::vector<FieldSpec>& before) {
+    FieldSpec field{.number = TakeNumber(&token),
+                    .shape = TakeLetter(kShapes, Shape::kNumber, &token),
+                    .model = TakeLetter(kModels, Model::kAsIs, &token)};
+    // Without a peer it is the first field.
+    const pbf_tag_type peer = TakeNumber(&token);
+    while (peer != 0 && before[field.peer].number != peer) ++field.peer;
+    field.column = std::exchange(column_count_, column_count_ + 2);
+    return field;
+  }
 
-constexpr auto kVerdictFields = FieldsAfter(
-    kSample, {Of(VerdictField::kWord, kNumber), Of(VerdictField::kWallNs, kNumber, kDelta), OfShare(3),
-              OfShare(4), OfShare(5), OfShare(6), OfShare(7), OfShare(8), OfShare(9), OfShare(10),
-              OfShare(11), OfShare(12), Of(VerdictField::kMinorFaults, kNumber),
-              Of(VerdictField::kMajorFaults, kNumber), Of(VerdictField::kVoluntarySwitches, kNumber),
-              Of(VerdictField::kInvoluntarySwitches, kNumber), Of(VerdictField::kCpuNs, kNumber)});
-constexpr MessageSpec kVerdict = WithFields(kVerdictFields);
+  uint32_t version_;
+  std::string_view text_ = kColumnsText;
+  size_t column_count_ = kBatchColumnCount;
+  std::deque<MessageSpec> messages_;
+  const MessageSpec* tables_ = nullptr;
+  std::array<const MessageSpec*, 10> records_ = {};
+  std::vector<RecordType> types_;
+};
 
-constexpr auto kDiscountFields =
-    FieldsAfter(kVerdict, {Of(DiscountField::kSuspendedNs, kNumber), Of(DiscountField::kStoppedNs, kNumber),
-                           Of(DiscountField::kLateNs, kNumber), Of(DiscountField::kDebuggerPid, kNumber)});
-constexpr MessageSpec kDiscount = WithFields(kDiscountFields);
-
-constexpr auto kPastDispatchFields = FieldsAfter(
-    kDiscount, {Of(PastDispatchField::kTag, kText), Of(PastDispatchField::kWallNs, kNumber),
-                Of(PastDispatchField::kAgeNs, kNumber, kAges, 1), Of(PastDispatchField::kCpuNs, kNumber),
-                Of(PastDispatchField::kQueueWaitNs, kNumber)});
-constexpr MessageSpec kPastDispatch = WithFields(kPastDispatchFields);
-
-constexpr auto kFactFields = FieldsAfter(
-    kPastDispatch,
-    {Of(FactField::kName, kText), Of(FactField::kNumber, kNumber, kKeyed, 0), Of(FactField::kText, kText)});
-constexpr MessageSpec kFact = WithFields(kFactFields);
-
-constexpr auto kThreadFields =
-    FieldsAfter(kFact, {Of(ThreadField::kTid, kNumber, kDelta), Of(ThreadField::kName, kText),
-                        Of(ThreadField::kState, kText), Of(ThreadField::kStack, kNumber, kDelta),
-                        Of(ThreadField::kCpuNs, kNumber, kKeyed, 0), Of(ThreadField::kWaitChannel, kText),
-                        Of(ThreadField::kSyscall, kNumber)});
-constexpr MessageSpec kThread = WithFields(kThreadFields);
-
-constexpr auto kWaitFields =
-    FieldsAfter(kThread, {Of(WaitField::kTid, kNumber, kDelta), Of(WaitField::kStack, kNumber),
-                          Of(WaitField::kLock, kNumber, kDelta), Of(WaitField::kKind, kNumber),
-                          Of(WaitField::kWaitsFor, kNumber), Of(WaitField::kHasTimeout, kNumber),
-                          Of(WaitField::kOwnerTid, kNumber, kDelta), Of(WaitField::kOwnerName, kText),
-                          Of(WaitField::kOwnerStack, kNumber)});
-constexpr MessageSpec kWait = WithFields(kWaitFields);
-
-constexpr auto kCpuFields = FieldsAfter(
-    kWait,
-    {Of(CpuField::kWindowNs, kNumber), Of(CpuField::kThreadNs, kNumber), Of(CpuField::kProcessNs, kNumber)});
-constexpr MessageSpec kCpu = WithFields(kCpuFields);
-
-constexpr size_t kReportElapsed = 20;
-constexpr auto kReportFields =
-    FieldsAfter(kCpu, {Of(ReportField::kModules, kMessages, &kModule),
-                       Of(ReportField::kStacks, kMessages, &kStack),
-                       Of(ReportField::kSymbols, kMessages, &kSymbol),
-                       OfTables(kNumbers),
-                       OfTables(kNumber),
-                       Of(ReportField::kId, kId),
-                       Of(ReportField::kSessionId, kId),
-                       Of(ReportField::kHangId, kId),
-                       Of(ReportField::kOrdinal, kNumber),
-                       Of(ReportField::kApp, kText),
-                       Of(ReportField::kAppVersion, kText),
-                       Of(ReportField::kUser, kText),
-                       Of(ReportField::kOs, kText),
-                       Of(ReportField::kMachine, kText),
-                       Of(ReportField::kPid, kNumber, kDelta),
-                       Of(ReportField::kTid, kNumber, kDelta),
-                       Of(ReportField::kLoop, kText),
-                       Of(ReportField::kTag, kText),
-                       Of(ReportField::kKind, kNumber),
-                       Of(ReportField::kThresholdMs, kNumber, kDelta),
-                       Of(ReportField::kElapsedNs, kNumber),
-                       Of(ReportField::kStartWallMs, kNumber, kIdTime, kReportElapsed),
-                       Of(ReportField::kCpu, kMessage, &kCpu),
-                       Of(ReportField::kSamples, kMessages, &kSample),
-                       Of(ReportField::kExpensiveStack, kNumber),
-                       Of(ReportField::kThreads, kMessages, &kThread),
-                       Of(ReportField::kThreadsDropped, kNumber),
-                       Of(ReportField::kWaits, kMessages, &kWait),
-                       Of(ReportField::kWaitOutcome, kNumber),
-                       Of(ReportField::kLevel, kNumber),
-                       Of(ReportField::kVerdict, kMessage, &kVerdict),
-                       Of(ReportField::kDiscount, kMessage, &kDiscount),
-                       Of(ReportField::kHistory, kMessages, &kPastDispatch),
-                       Of(ReportField::kFacts, kMessages, &kFact),
-                       Of(ReportField::kSampleRatePpm, kNumber, kDelta),
-                       Of(ReportField::kCause, kFixed64)});
-static_assert(kReportFields[kReportElapsed].number == Number(ReportField::kElapsedNs));
-constexpr MessageSpec kReport = WithFields(kReportFields);
-
-constexpr auto kHangEndFields =
-    FieldsAfter(kReport, {Of(HangEndField::kReportId, kId), Of(HangEndField::kDurationNs, kNumber)});
-constexpr MessageSpec kHangEnd = WithFields(kHangEndFields);
-
-constexpr auto kRunEndFields = FieldsAfter(
-    kHangEnd,
-    {Of(RunEndField::kSessionId, kId), Of(RunEndField::kReason, kNumber), Of(RunEndField::kSignal, kNumber),
-     Of(RunEndField::kReportId, kId), Of(RunEndField::kHangNs, kNumber), Of(RunEndField::kLoop, kText),
-     Of(RunEndField::kRunStartWallMs, kNumber, kIdTime), Of(RunEndField::kLastSeenWallMs, kNumber, kDelta),
-     Of(RunEndField::kScene, kText), Of(RunEndField::kApp, kText), Of(RunEndField::kAppVersion, kText),
-     Of(RunEndField::kUser, kText), Of(RunEndField::kSampleRatePpm, kNumber, kDelta)});
-constexpr MessageSpec kRunEnd = WithFields(kRunEndFields);
-
-constexpr auto kFrameSliceFields = FieldsAfter(
-    kRunEnd,
-    {Of(FrameSliceField::kId, kId), Of(FrameSliceField::kSessionId, kId), Of(FrameSliceField::kApp, kText),
-     Of(FrameSliceField::kAppVersion, kText), Of(FrameSliceField::kUser, kText),
-     Of(FrameSliceField::kLoop, kText), Of(FrameSliceField::kScene, kText),
-     Of(FrameSliceField::kDurationNs, kNumber), Of(FrameSliceField::kBeginWallMs, kNumber, kIdTime, 7),
-     Of(FrameSliceField::kRefreshIntervalNs, kNumber, kDelta), Of(FrameSliceField::kFrameCount, kNumber),
-     Of(FrameSliceField::kDropped, kNumber), Of(FrameSliceField::kFramesByLevel, kNumbers),
-     Of(FrameSliceField::kNsByStage, kNumbers), Of(FrameSliceField::kSampleRatePpm, kNumber, kDelta)});
-constexpr MessageSpec kFrameSlice = WithFields(kFrameSliceFields);
-
-constexpr auto kLoopUsageFields = FieldsAfter(
-    kFrameSlice, {Of(LoopUsageField::kLoop, kText), Of(LoopUsageField::kWatchedNs, kNumber),
-                  Of(LoopUsageField::kDispatches, kNumber), Of(LoopUsageField::kUntimedDispatches, kNumber),
-                  Of(LoopUsageField::kHangs, kNumber), Of(LoopUsageField::kHangNs, kNumber),
-                  Of(LoopUsageField::kDurations, kNumbers)});
-constexpr MessageSpec kLoopUsage = WithFields(kLoopUsageFields);
-
-constexpr auto kSlowTagFields =
-    FieldsAfter(kLoopUsage, {Of(SlowTagField::kLoop, kText), Of(SlowTagField::kTag, kText),
-                             Of(SlowTagField::kCount, kNumber), Of(SlowTagField::kTotalNs, kNumber),
-                             Of(SlowTagField::kLongestNs, kNumber), Of(SlowTagField::kDurations, kNumbers)});
-constexpr MessageSpec kSlowTag = WithFields(kSlowTagFields);
-
-constexpr auto kSuppressedFields =
-    FieldsAfter(kSlowTag, {Of(SuppressedField::kReason, kNumber), Of(SuppressedField::kCount, kNumber)});
-constexpr MessageSpec kSuppressed = WithFields(kSuppressedFields);
-
-constexpr auto kUsageFields = FieldsAfter(
-    kSuppressed,
-    {Of(UsageField::kId, kId), Of(UsageField::kSessionId, kId), Of(UsageField::kApp, kText),
-     Of(UsageField::kAppVersion, kText), Of(UsageField::kUser, kText),
-     Of(UsageField::kEndWallMs, kNumber, kIdTime), Of(UsageField::kBeginWallMs, kNumber, kDelta),
-     Of(UsageField::kLoops, kMessages, &kLoopUsage), Of(UsageField::kSlow, kMessages, &kSlowTag),
-     Of(UsageField::kSuppressed, kMessages, &kSuppressed), Of(UsageField::kSampleRatePpm, kNumber, kDelta)});
-constexpr MessageSpec kUsage = WithFields(kUsageFields);
-
-constexpr auto kLossFields =
-    FieldsAfter(kUsage, {Of(LossField::kReason, kNumber), Of(LossField::kCause, kFixed64),
-                         Of(LossField::kCount, kNumber), Of(LossField::kSampleRatePpm, kNumber, kDelta)});
-constexpr MessageSpec kLoss = WithFields(kLossFields);
-
-constexpr auto kLossesFields = FieldsAfter(
-    kLoss, {Of(LossesField::kId, kId), Of(LossesField::kApp, kText), Of(LossesField::kAppVersion, kText),
-            Of(LossesField::kUser, kText), Of(LossesField::kEndWallMs, kNumber, kIdTime),
-            Of(LossesField::kBeginWallMs, kNumber, kDelta), Of(LossesField::kLosses, kMessages, &kLoss)});
-constexpr MessageSpec kLosses = WithFields(kLossesFields);
-
-constexpr auto kTableModuleFields =
-    FieldsAfter(kLosses, {OfTables(kText), OfTables(kText), OfTables(kNumber, kDelta)});
-constexpr MessageSpec kTableModule = WithFields(kTableModuleFields);
-constexpr auto kFunctionFields = FieldsAfter(
-    kTableModule, {OfTables(kNumber), OfTables(kNumber), OfTables(kNumber, kKeyed, 0), OfTables(kText)});
-constexpr MessageSpec kFunction = WithFields(kFunctionFields);
-constexpr auto kFrameFields = FieldsAfter(kFunction, {OfTables(kNumber), OfTables(kNumber)});
-constexpr MessageSpec kFrame = WithFields(kFrameFields);
-constexpr auto kNodeFields = FieldsAfter(kFrame, {OfTables(kNumber), OfTables(kNumber)});
-constexpr MessageSpec kNode = WithFields(kNodeFields);
-constexpr auto kTablesFields =
-    FieldsAfter(kNode, {OfTables(kMessages, &kTableModule), OfTables(kMessages, &kFunction),
-                        OfTables(kMessages, &kFrame), OfTables(kMessages, &kNode)});
-
-constexpr RecordType kPackedTypes[] = {RecordType::kReport,     RecordType::kHangEnd, RecordType::kRunEnd,
-                                       RecordType::kFrameSlice, RecordType::kUsage,   RecordType::kLosses};
+const Layout& LayoutOf(uint32_t version) {
+  static const auto* const kLayouts = [] {
+    auto* layouts = new std::deque<Layout>;  // never freed: threads may still read at the end
+    for (uint32_t each = 1; each <= kPackedVersion; ++each) layouts->emplace_back(each);
+    return layouts;
+  }();
+  return (*kLayouts)[version - 1];
+}
 
 }  // namespace
 
-constexpr MessageSpec kTablesSpec = WithFields(kTablesFields);
+size_t ColumnCount() { return LayoutOf(kPackedVersion).column_count(); }
 
-const MessageSpec* SpecOf(RecordType type) {
-  switch (type) {
-    case RecordType::kReport:
-      return &kReport;
-    case RecordType::kHangEnd:
-      return &kHangEnd;
-    case RecordType::kRunEnd:
-      return &kRunEnd;
-    case RecordType::kFrameSlice:
-      return &kFrameSlice;
-    case RecordType::kUsage:
-      return &kUsage;
-    case RecordType::kLosses:
-      return &kLosses;
-    case RecordType::kPacked:
-    case RecordType::kSealed:
-    case RecordType::kTrace:
-      break;
-  }
-  return nullptr;
-}
+const MessageSpec* SpecOf(RecordType type, uint32_t version) { return LayoutOf(version).record(type); }
 
-std::span<const RecordType> PackedTypes() { return kPackedTypes; }
+std::span<const RecordType> PackedTypes() { return LayoutOf(kPackedVersion).types(); }
 
-size_t ColumnCount() { return kTablesSpec.unknown_column + 1; }
+const MessageSpec& TablesSpec() { return *LayoutOf(kPackedVersion).tables(); }
 
 }  // namespace lagwatch::report::packed

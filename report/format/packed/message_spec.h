@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of the records that a packed batch takes apart, and how each is compressed. Part of the wire
-// format: the order of the fields here is the order of the columns there. docs/report_format.md, "Packed
-// batch", describes it for people. Context: background; pure.
+// format: the order of the fields is the order of the columns. docs/report_format.md, "Packed batch",
+// describes it for people. Context: background; pure.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "report/format/fields.h"
 
@@ -18,7 +20,7 @@ enum class Shape : uint8_t {
   kFixed64,   // absent when 0
   kId,        // 16 bytes
   kNumbers,   // packed varints
-  kMessage,   // one at most
+  kMessage,   // a single one, or none
   kMessages,  // a list
 };
 
@@ -47,19 +49,24 @@ struct FieldSpec {
 
 // Each belongs to one place of one record type.
 struct MessageSpec {
-  std::span<const FieldSpec> fields;
-  size_t unknown_column;  // of the fields that are not among these
+  std::vector<FieldSpec> fields;
+  size_t unknown_column = 0;  // of the fields that are not among these
 };
 
 // Columns of no message. Of kRecordTypes each is twice the record's type, and 1 more when it is in
 // kPlainPayloads: carried as it is.
 enum BatchColumn : size_t { kTextLengths, kIdTimes, kRecordTypes, kPlainPayloads, kBatchColumnCount };
 
-// Columns have numbers below this. The numbers are not part of the wire format, only the order of the fields.
+// The columns of all messages, in the notation of docs/report_format.md: one message a line.
+extern const std::string_view kColumnsText;
+
+// Columns have numbers below this, in every version. The numbers are not part of the wire format, only the
+// order of the fields.
 size_t ColumnCount();
 
-// The message of a record of this type; null when such records are carried as they are.
-const MessageSpec* SpecOf(RecordType type);
+// The message of a record of this type in a version of the format; null when such records are carried as they
+// are.
+const MessageSpec* SpecOf(RecordType type, uint32_t version);
 // All types that have one, in the order of their columns.
 std::span<const RecordType> PackedTypes();
 
@@ -88,8 +95,8 @@ inline constexpr size_t kFunctionOffset = 1;
 inline constexpr size_t kName = 2;
 }  // namespace symbol_place
 
-// The tables that all reports of a batch share; see frame_tables.h.
-extern const MessageSpec kTablesSpec;
+// The tables that all reports of a batch share, the same in every version; see frame_tables.h.
+const MessageSpec& TablesSpec();
 namespace tables_place {
 inline constexpr size_t kModules = 0;
 inline constexpr size_t kFunctions = 1;

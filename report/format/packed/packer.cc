@@ -91,10 +91,10 @@ void CellWriter::Id(size_t column, const std::string_view* id) {
 }
 
 // The records taken apart; those that cannot be, or need not, are absent.
-std::vector<std::optional<Message>> ParseAll(std::span<const Record> records) {
+std::vector<std::optional<Message>> ParseAll(std::span<const Record> records, uint32_t version) {
   std::vector<std::optional<Message>> messages(records.size());
   for (size_t i = 0; i < records.size(); ++i) {
-    const MessageSpec* spec = SpecOf(records[i].type);
+    const MessageSpec* spec = SpecOf(records[i].type, version);
     if (spec == nullptr) continue;
     try {
       messages[i] = ParseMessage(*spec, records[i].payload);
@@ -119,8 +119,8 @@ FrameTables TakeTables(std::span<const Record> records, std::vector<std::optiona
 
 }  // namespace
 
-std::string PackBatch(std::span<const Record> records) {
-  std::vector<std::optional<Message>> messages = ParseAll(records);
+std::string PackBatch(std::span<const Record> records, uint32_t version) {
+  std::vector<std::optional<Message>> messages = ParseAll(records, version);
   const FrameTables frame_tables = TakeTables(records, &messages);
 
   CellWriter cells;
@@ -142,14 +142,14 @@ std::string PackBatch(std::span<const Record> records) {
   cells.CountedColumn(kIdTimes, true);
   cells.CountedColumn(kRecordTypes, false);
   cells.CountedColumn(kPlainPayloads, false);
-  VisitColumns(kTablesSpec, 1, &cells);
+  VisitColumns(TablesSpec(), 1, &cells);
   for (RecordType type : PackedTypes()) {
-    if (counts[type] != 0) VisitColumns(*SpecOf(type), counts[type], &cells);
+    if (counts[type] != 0) VisitColumns(*SpecOf(type, version), counts[type], &cells);
   }
 
   std::string packed;
   protozero::pbf_writer writer(packed);
-  writer.add_uint32(Number(PackedBatchField::kVersion), kPackedVersion);
+  writer.add_uint32(Number(PackedBatchField::kVersion), version);
   writer.add_bytes(Number(PackedBatchField::kTexts), cells.texts());
   writer.add_bytes(Number(PackedBatchField::kIds), cells.ids());
   writer.add_bytes(Number(PackedBatchField::kColumns), cells.bytes());

@@ -138,10 +138,12 @@ class Unpacker {
   void ReadColumns(CellReader* cells);
 
   Budget* budget_;
+  uint32_t version_ = 0;
   std::vector<std::pair<RecordType, bool>> types_;  // and whether it is carried as it is
 };
 
 struct PackedViews {
+  uint32_t version = 0;
   std::string_view texts;
   std::string_view ids;
   std::string_view columns;
@@ -149,7 +151,6 @@ struct PackedViews {
 
 PackedViews ReadViews(std::string_view packed) {
   PackedViews views;
-  uint32_t version = 0;
   protozero::pbf_message<PackedBatchField> message(packed.data(), packed.size());
   auto view = [&] {
     auto bytes = message.get_view();
@@ -158,7 +159,7 @@ PackedViews ReadViews(std::string_view packed) {
   while (message.next()) {
     switch (message.tag()) {
       case PackedBatchField::kVersion:
-        version = message.get_uint32();
+        views.version = message.get_uint32();
         break;
       case PackedBatchField::kTexts:
         views.texts = view();
@@ -173,12 +174,14 @@ PackedViews ReadViews(std::string_view packed) {
         message.skip();
     }
   }
-  if (version != kPackedVersion) throw SchemaError{"its version is not known here"};
+  if (views.version == 0 || views.version > kPackedVersion)
+    throw SchemaError{"its version is not known here"};
   return views;
 }
 
 void Unpacker::Unpack(std::string_view packed, std::vector<OwnedRecord>* records) {
   const PackedViews views = ReadViews(packed);
+  version_ = views.version;
   CellReader cells(views.columns, budget_);
   cells.SetTexts(views.texts);
   cells.SetIds(views.ids);
@@ -186,7 +189,7 @@ void Unpacker::Unpack(std::string_view packed, std::vector<OwnedRecord>* records
 
   Predictor predictor;
   std::pmr::monotonic_buffer_resource tables_memory;
-  Message tables_message(&kTablesSpec, &tables_memory);
+  Message tables_message(&TablesSpec(), &tables_memory);
   WalkMessage(&tables_message, 0, &predictor, &cells);
   const FrameTables tables(&tables_message);
   constexpr size_t kUsualReportBytes = 256 << 10;  // taken apart
@@ -205,12 +208,12 @@ void Unpacker::Unpack(std::string_view packed, std::vector<OwnedRecord>* records
       // The tables have a part of these.
       first_place = report_place::kHasTableSymbols + 1;
       std::pmr::monotonic_buffer_resource memory(buffer.get(), kUsualReportBytes);
-      Message message(SpecOf(type), &memory);
+      Message message(SpecOf(type, version_), &memory);
       WalkFields(&message, first_place, 0, &predictor, &cells);
       tables.Restore(&message, &budget_->numbers);
       WriteFields(message, first_place, budget_->payload_bytes, &payload);
     }
-    encoder.Append(*SpecOf(type), first_place, 0);
+    encoder.Append(*SpecOf(type, version_), first_place, 0);
     record.payload = payload;
     Budget::Spend(record.payload.size(), &budget_->payload_bytes);
   }
@@ -228,16 +231,16 @@ void Unpacker::ReadColumns(CellReader* cells) {
     if (code / 2 == 0 || code / 2 > kLargestType) throw SchemaError{"a record has no type"};
     const auto type = static_cast<RecordType>(code / 2);
     const bool is_plain = code % 2 != 0;
-    if (type == RecordType::kPacked || (!is_plain && SpecOf(type) == nullptr)) {
+    if (type == RecordType::kPacked || (!is_plain && SpecOf(type, version_) == nullptr)) {
       throw SchemaError{"a record is not of a type that can be packed"};
     }
     types_.emplace_back(type, is_plain);
     if (!is_plain) ++counts[type];
   }
   cells->CountedColumn(kPlainPayloads, false);
-  VisitColumns(kTablesSpec, 1, cells);
+  VisitColumns(TablesSpec(), 1, cells);
   for (RecordType type : PackedTypes()) {
-    if (counts[type] != 0) VisitColumns(*SpecOf(type), counts[type], cells);
+    if (counts[type] != 0) VisitColumns(*SpecOf(type, version_), counts[type], cells);
   }
   if (!cells->is_at_end()) throw SchemaError{"there is more after its end"};
 }

@@ -90,6 +90,7 @@ UploadAnswer ParseStored(int http_status, std::string_view body) {
   if (const auto version = answer.find("config_version");
       version != answer.end() && version->is_number_unsigned())
     stored.config_version = version->get<uint64_t>();
+  stored.packed_version = CountOf(answer, "packed_version").value_or(1);
   if (stored.refusals.size() == *rejected) return stored;
   if (results != answer.end()) return NoCollector(http_status);
   // A collector that does not say which: then each has to be asked about.

@@ -33,6 +33,7 @@ struct UploadAnswer {
   std::optional<uint64_t> answered_records{};
   std::vector<RecordRefusal> refusals{};
   std::optional<uint64_t> config_version{};  // that the collector has for this program now
+  uint64_t packed_version = 1;               // the newest form of a batch that it is known to read
 };
 
 // From a status other than 0, the Content-Type and the body, both as they came. Any bytes will do. Only what

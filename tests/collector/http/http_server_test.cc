@@ -55,7 +55,8 @@ TEST_F(HttpServerTest, TakesReportsAndShowsThem) {
   EXPECT_EQ(
       answer.json(),
       Json::parse(
-          R"({"accepted": 1, "duplicates": 0, "rejected": 0, "refused": 0, "over_quota": 0, "results": []})"));
+          R"({"accepted": 1, "duplicates": 0, "rejected": 0, "refused": 0, "over_quota": 0,
+              "packed_version": 2, "results": []})"));
   EXPECT_EQ(client_.Get("/v1/clusters?level=2").json()[0]["frames"][0], "Leaf");
 }
 
@@ -68,7 +69,7 @@ TEST_F(HttpServerTest, CountsADuplicateUpload) {
   client_.Post(batch);
   EXPECT_EQ(client_.Post(batch).json(),
             Json::parse(R"({"accepted": 0, "duplicates": 1, "rejected": 0, "refused": 0, "over_quota": 0,
-                                                        "results": [{"record": 0, "result": "duplicate"}]})"));
+                             "packed_version": 2, "results": [{"record": 0, "result": "duplicate"}]})"));
 
   Json partly = client_.Post(EncodeBatch({"no report", SampleReport().Encode()})).json();
   EXPECT_EQ(partly["rejected"], 1);

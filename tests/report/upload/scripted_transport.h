@@ -48,6 +48,7 @@ class ScriptedTransport final : public report::Transport {
   report::UploadAnswer Post(std::string_view gzip_body) override {
     std::string batch = Gunzip(gzip_body);
     batch_bytes.push_back(batch.size());
+    packed_versions.push_back(VersionOf(batch));
     auto records = report::ReadBatch(batch);
     Payloads payloads;
     for (const report::OwnedRecord& record : *records) payloads.emplace_back(record.payload);
@@ -62,8 +63,17 @@ class ScriptedTransport final : public report::Transport {
 
   Script script = Always(report::UploadAnswer::Kind::kDelivered);
   std::vector<Payloads> posts;
-  std::vector<size_t> batch_bytes;  // of each post, inflated
+  std::vector<size_t> batch_bytes;        // of each post, inflated
+  std::vector<uint64_t> packed_versions;  // likewise; 0 of a batch of plain records
   Payloads stored;
+
+ private:
+  // A packed batch begins with its field 1.
+  static uint64_t VersionOf(std::string_view batch) {
+    const auto records = report::SplitBatch(batch);
+    const bool is_packed = !records->empty() && records->front().type == report::RecordType::kPacked;
+    return is_packed ? static_cast<uint8_t>(records->front().payload[1]) : 0;
+  }
 };
 
 // Knows no name.

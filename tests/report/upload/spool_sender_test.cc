@@ -128,6 +128,28 @@ TEST_F(SpoolSenderTest, OnlyTheGuiltyRecordOfARejectedBatchIsSetAside) {
   EXPECT_FALSE(sender_.UploadOnce().has_value());
 }
 
+// The collector's version is known only from its answers, and an older one may take its place.
+TEST_F(SpoolSenderTest, PacksAsTheCollectorCanRead) {
+  uint64_t newest = kPackedVersion;
+  transport_.script = [&](const Payloads&) {
+    UploadAnswer answer{.kind = AnswerKind::kDelivered, .packed_version = newest};
+    if (transport_.packed_versions.back() > newest) answer.kind = AnswerKind::kRejected;
+    return answer;
+  };
+  for (const char* payload : {"a", "b"}) {
+    Spool({payload});
+    EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
+  }
+  newest = 1;
+  for (const char* payload : {"c", "d"}) {
+    Spool({payload});
+    EXPECT_EQ(UploadOnce(), AnswerKind::kDelivered);
+  }
+  EXPECT_EQ(transport_.packed_versions, (std::vector<uint64_t>{1, kPackedVersion, kPackedVersion, 1, 1}));
+  EXPECT_EQ(transport_.stored, (Payloads{"a", "b", "c", "d"}));
+  EXPECT_EQ(sender_.stats().records_rejected, 0u);
+}
+
 TEST_F(SpoolSenderTest, WhatTheWayTakesInPiecesOnlyIsSentInPieces) {
   transport_.script = [](const Payloads& payloads) {
     return UploadAnswer{.kind = payloads.size() > 1 ? AnswerKind::kTooLarge : AnswerKind::kDelivered};
