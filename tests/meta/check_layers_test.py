@@ -49,6 +49,11 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_breaks("tools/main.cc", '#include "collector/http/server/router.h"', "tools may not")
         self.assert_breaks("tools/main.cc", '#include "watchdog/watchdog.h"', "tools may not")
 
+    def test_a_layer_inside_another_one_is_a_layer_of_its_own(self):
+        self.assert_keeps("stack/capturer.cc", '#include "stack/signal/handler.h"')
+        self.assert_breaks("sdk/monitor.cc", '#include "sdk/jvm/agent.h"', "sdk may not")
+        self.assert_breaks("trace/record/sampler.cc", '#include "trace/export/perfetto.h"', "trace may not")
+
     def test_signal_code_sees_less_than_the_folder_around_it(self):
         self.assert_keeps("stack/signal/signal_handler.h", '#include "stack/frames/raw_stack.h"')
         self.assert_breaks("stack/signal/context.h", '#include "stack/frames/stack.h"', "stack/signal may not")
