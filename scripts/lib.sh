@@ -2,6 +2,16 @@
 # Shared by the scripts; to be sourced. Leaves the shell in the repository's root.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# configure PRESET: quiet unless it fails.
+configure() {
+  local log=build/$1.log
+  mkdir -p build
+  cmake --preset "$1" >"$log" 2>&1 && return
+  tail -n 20 "$log" >&2
+  echo "configuring preset $1 failed: see $log" >&2
+  return 1
+}
+
 # build PRESET [TARGET…]: configures and builds; quiet unless its output is a terminal.
 build() {
   local preset=$1

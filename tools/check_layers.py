@@ -12,7 +12,7 @@ import re
 import sys
 
 # The folders and files that a folder may include besides itself; a folder that is named here is no part of one above it.
-# Files belong to the deepest folder named here.
+# Files belong to the deepest folder named here. tools/affected.py goes by this table, too.
 LAYERS = {
     "base": [],
     "policies": ["base"],

@@ -287,13 +287,13 @@ TEST(PackedBatch, HasAColumnForEveryField) {
 // --- what docs/report_format.md says
 
 TEST(PackedBatch, ThePageListsEveryKnownText) {
-  const std::string page = lagwatch::testing::ReadFile(LAGWATCH_DOCS_DIR "/report_format.md");
+  const std::string page = lagwatch::testing::ReadFile(LAGWATCH_REPORT_FORMAT_FILE);
   for (std::string_view text : packed::kKnownTexts) EXPECT_THAT(page, HasSubstr(text));
 }
 
 // The bytes of the page's example: the pairs of hexadecimal digits that its lines begin with.
 std::string ExampleOfThePage() {
-  std::istringstream page(lagwatch::testing::ReadFile(LAGWATCH_DOCS_DIR "/report_format.md"));
+  std::istringstream page(lagwatch::testing::ReadFile(LAGWATCH_REPORT_FORMAT_FILE));
   std::string line, bytes;
   while (std::getline(page, line) && line != "### An example") {
   }
