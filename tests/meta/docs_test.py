@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds docs/configuration.md and docs/privacy.md to the code: every flag of `lagwatch run` and every field is
-there. Options and remote keys come from their tables: see meta.options.
+there. Options and remote keys come from their tables: see meta.options. Each test that docs/contributing/invariants.md
+names exists.
 
 Usage: docs_test.py REPOSITORY
 """
@@ -16,6 +17,20 @@ def fields(schema: str) -> set[str]:
     # The transport of records is not part of their content.
     schema = re.sub(r"message (Batch|Packed\w*|Sealed\w*) \{.*?\n\}", "", schema, flags=re.DOTALL)
     return set(re.findall(r"(\w+) = \d+;", schema))
+
+
+def check_invariants(repository: pathlib.Path) -> None:
+    page = (repository / "docs/contributing/invariants.md").read_text()
+    sources = "".join(file.read_text() for pattern in ("*_test.cc", "CMakeLists.txt") for file in (repository / "tests").rglob(pattern))
+    tests = set(re.findall(r"TEST(?:_F|_P)?\((\w+),\s*(\w+)\)", sources))
+    suites = {suite for suite, _ in tests}
+    checks = set(re.findall(r"add_test\(NAME (meta\.\w+)", sources))
+    kept_by = re.findall(r"\| ([^|]*) \|$", page, re.MULTILINE)
+    names = re.findall(r"`(\w+)\.([\w*]+)`", "\n".join(kept_by))
+    assert len(names) >= 40, names
+    for suite, test in names:
+        is_there = f"{suite}.{test}" in checks or ((suite, test) in tests if test != "*" else suite in suites)
+        assert is_there, f"docs/contributing/invariants.md names {suite}.{test}, which is no test"
 
 
 def main() -> None:
@@ -33,6 +48,8 @@ def main() -> None:
     assert len(all_fields) > 100, all_fields
     missing = sorted(field for field in all_fields if f"`{field}`" not in privacy)
     assert not missing, f"docs/privacy.md lacks fields of lagwatch.proto: {missing}"
+
+    check_invariants(repository)
 
     for page, text in (("configuration", configuration), ("privacy", privacy)):
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
