@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/affected.py and .ci/run select what a change can break, in small repositories made for it.
+"""tools/affected.py selects what a change can break, in a small tree made for it.
 
 Usage: affected_test.py BUILD_TREE
 """
 
-import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -69,17 +67,6 @@ TREE = {
     "watchdog/watchdog.cc": "",
 }
 ALL_STAGES = set(affected.STAGES)
-# A hook of git runs with variables that name its repository, which these tests must not change.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-
-
-def run(*command):
-    return subprocess.run(command, check=True, capture_output=True, encoding="utf-8", env=ENVIRONMENT).stdout
-
-
-def git(root, *arguments):
-    identity = ["-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
-    return run("git", "-C", root, *identity, *arguments)
 
 
 def write(root, path, content):
@@ -203,72 +190,10 @@ class TestsTest(InTree):
         self.assertEqual(self.select("samples")[0], [])
 
 
-class GateTest(InTree):
-    """.ci/run --list in a repository, whose first commit is the verified one."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        for path in (".ci/run", ".ci/stages.sh", "tools/affected.py", "tools/check_layers.py"):
-            (cls.root / path).parent.mkdir(exist_ok=True)
-            shutil.copy(REPOSITORY / path, cls.root / path)
-        git(cls.root, "init", "--quiet")
-        git(cls.root, "add", "--all")
-        git(cls.root, "commit", "--quiet", "--message", "all")
-        cls.commit = git(cls.root, "rev-parse", "HEAD").strip()
-
-    def setUp(self):
-        git(self.root, "reset", "--quiet", "--hard", self.commit)
-        git(self.root, "clean", "--quiet", "-fd")
-        write(self.root, ".ci/verified", self.commit + "\n")
-
-    def gate(self, *arguments, root=None):
-        return run((root or self.root) / ".ci/run", "--list", *arguments)
-
-    def assert_everything(self, listed, saying):
-        self.assertIn(saying, listed)
-        self.assertEqual(listed.count("  runs: "), 1 + len(ALL_STAGES))
-        self.assertNotIn("left to", listed)
-
-    def test_without_a_change_only_quick_runs(self):
-        listed = self.gate()
-        self.assertIn(self.commit, listed)
-        self.assertEqual(listed.count("  runs: "), 1)
-        self.assertEqual(listed.count("left to that verification: "), len(ALL_STAGES))
-
-    def test_committed_removed_and_new_files_count(self):
-        write(self.root, "tools/read/read.cc", "changed\n")
-        git(self.root, "commit", "--quiet", "--all", "--message", "change")
-        git(self.root, "mv", "samples/hello.cc", "trace/hello.cc")
-        (self.root / "collector/main.cc").unlink()
-        write(self.root, "tests/stack/new_test.cc", "")
-        listed = self.gate()
-        self.assertIn("runs: tests\n", listed)
-        self.assertIn("runs: tests, thread sanitizer, of these parts only: collector samples tests/stack tools trace sdk watchdog\n", listed)
-
-    def test_all_runs_whatever_has_changed(self):
-        self.assert_everything(self.gate("--all"), "--all")
-
-    def test_an_unknown_commit_selects_everything(self):
-        write(self.root, ".ci/verified", "1" * 40 + "\n")
-        self.assert_everything(self.gate(), "is not in this clone")
-        write(self.root, ".ci/verified", "\n")
-        self.assert_everything(self.gate(), ".ci/verified is missing")
-        (self.root / ".ci/verified").unlink()
-        self.assert_everything(self.gate(), ".ci/verified is missing")
-
-    def test_a_shallow_clone_runs_everything(self):
-        git(self.root, "add", "--all")
-        git(self.root, "commit", "--quiet", "--message", "verified")
-        with tempfile.TemporaryDirectory() as clone:
-            git(self.root, "clone", "--quiet", "--depth", "1", self.root.as_uri(), clone)
-            self.assert_everything(self.gate(root=pathlib.Path(clone)), "is not in this clone")
-
-
 class ThisRepositoryTest(unittest.TestCase):
     def test_every_file_belongs_to_a_part(self):
         try:
-            files = git(REPOSITORY, "ls-files", "-z").split("\0")[:-1]
+            files = affected.git(REPOSITORY, "ls-files", "-z").split("\0")[:-1]
         except (OSError, subprocess.CalledProcessError):
             self.skipTest("not a clone")
         for path in files:
