@@ -16,10 +16,7 @@
 #include "bench/hosts/host.h"
 
 static int cleanups;
-static void NoteCleanup(void* unused) {
-  (void)unused;
-  ++cleanups;
-}
+static void NoteCleanup(void* unused) { ++cleanups; }
 static void PollInCleanup(void* unused) {
   Tick(10);
   NoteCleanup(unused);
@@ -83,8 +80,7 @@ static void* BeCancelled(void* argument) {
 
 static int CancelThreads(enum Wait wait, int is_asynchronous, int polls_in_cleanup) {
   struct Victim victim = {wait, is_asynchronous, polls_in_cleanup};
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   for (int i = 0; i < 3; ++i) {
     void* result = NULL;
     const pthread_t thread = StartThread(BeCancelled, &victim);
@@ -95,17 +91,11 @@ static int CancelThreads(enum Wait wait, int is_asynchronous, int polls_in_clean
     printf("cancelled %d, cleanups %d\n", result == PTHREAD_CANCELED, cleanups);
   }
   Tick(1);
-  HangComputing();
-  Tick(10);
-  return 3;
+  return HangOnce();
 }
 
 #define CANCEL_HOST(Name, wait, is_asynchronous, polls_in_cleanup) \
-  static int Name(int count, char** arguments) {                   \
-    (void)count;                                                   \
-    (void)arguments;                                               \
-    return CancelThreads(wait, is_asynchronous, polls_in_cleanup); \
-  }
+  static int Name(void) { return CancelThreads(wait, is_asynchronous, polls_in_cleanup); }
 CANCEL_HOST(CancelPoll, kPoll, 0, 0)
 CANCEL_HOST(CancelPpoll, kPpoll, 0, 0)
 CANCEL_HOST(CancelSelect, kSelect, 0, 0)
@@ -119,10 +109,7 @@ CANCEL_HOST(CancelAsynchronously, kPoll, 1, 0)
 CANCEL_HOST(CancelIntoPoll, kEpoll, 0, 1)
 
 static sigjmp_buf jump_target;
-static void JumpOut(int signal_number) {
-  (void)signal_number;
-  siglongjmp(jump_target, 1);
-}
+static void JumpOut(int signal_number) { siglongjmp(jump_target, 1); }
 static void* AlarmMain(void* main_thread) {
   PauseMs(100);
   pthread_kill(*(pthread_t*)main_thread, SIGUSR1);
@@ -130,35 +117,26 @@ static void* AlarmMain(void* main_thread) {
 }
 
 // A thread that left a wait by a jump goes on as a loop.
-static int JumpOutOfWait(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int JumpOutOfWait(void) {
   pthread_t self = pthread_self();
   signal(SIGUSR1, JumpOut);
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   const pthread_t thread = StartThread(AlarmMain, &self);
   if (sigsetjmp(jump_target, 1) == 0) poll(NULL, 0, -1);
   pthread_join(thread, NULL);
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
-  puts("done");
-  return 3;
+  BeginLoop();
+  HangOnce();
+  return Done();
 }
 
 // At any moment, also while the thread is new.
 static void* PollAsynchronously(void* unused) {
-  (void)unused;
   pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
   for (;;) Tick(0);
 }
-static int CancelOften(int count, char** arguments) {
+static int CancelOften(void) {
   enum { kThreads = 3000 };
   int cancelled = 0;
-  (void)count;
-  (void)arguments;
   for (int i = 0; i < kThreads; ++i) {
     void* result = NULL;
     const pthread_t thread = StartThread(PollAsynchronously, NULL);

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/hosts/host.h"
@@ -22,7 +21,6 @@ static void* ReopenAll(void* unused) {
   char path[] = "/tmp/host-data-XXXXXX";
   long lost = 0;
   long foreign = 0;
-  (void)unused;
   close(Checked(mkstemp(path), path));
   while (!is_over) {
     struct stat status;
@@ -42,7 +40,6 @@ static void* ReopenAll(void* unused) {
 // open() returns the lowest free number: after close(0) that is 0.
 static void* ReopenZero(void* unused) {
   long others = 0;
-  (void)unused;
   close(0);
   while (!is_over) {
     const int fd = open("/dev/null", O_RDONLY);
@@ -60,27 +57,18 @@ static int HangBeside(void* (*run)(void*)) {
   HangSleeping();
   Tick(20);
   HangComputing();
-  for (int i = 0; i < 5; ++i) Tick(20);
+  TickTimes(5, 20);
   is_over = 1;
   pthread_join(thread, NULL);
   return 3;
 }
-static int CloseAndReopen(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return HangBeside(ReopenAll);
-}
-static int CloseZero(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return HangBeside(ReopenZero);
-}
+static int CloseAndReopen(void) { return HangBeside(ReopenAll); }
+static int CloseZero(void) { return HangBeside(ReopenZero); }
 
 static int UseAllDescriptors(rlim_t most) {
   const struct rlimit limit = {most, most};
   int count = 0;
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   PauseMs(100);
   Checked(setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
   while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) ++count;
@@ -91,47 +79,31 @@ static int UseAllDescriptors(rlim_t most) {
   Tick(20);
   return 3;
 }
-static int UseAll64(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return UseAllDescriptors(64);
-}
-static int UseNone(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return UseAllDescriptors(0);
-}
+static int UseAll64(void) { return UseAllDescriptors(64); }
+static int UseNone(void) { return UseAllDescriptors(0); }
 
-static int CountThem(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int CountThem(void) {
   int most = CountDescriptors();
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   for (int i = 0; i < 50; ++i) {
     const int now = CountDescriptors();
     if (now > most) most = now;
     Tick(1);
   }
-  HangComputing();
-  Tick(10);
+  HangOnce();
   printf("descriptors %d, at most %d\n", CountDescriptors(), most);
   return 3;
 }
 
 // Children see no descriptor that the parent did not open.
-static int CountInChildren(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int CountInChildren(void) {
   int most = 0;
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   for (int i = 0; i < 40; ++i) {
-    int status = 0;
     const pid_t child = fork();
     if (child == 0) _exit(CountDescriptors());
-    waitpid(child, &status, 0);
-    if (WEXITSTATUS(status) > most) most = WEXITSTATUS(status);
+    const int descriptors = WaitFor(child);
+    if (descriptors > most) most = descriptors;
     if (i == 20) HangComputing();
     Tick(1);
   }

@@ -9,74 +9,52 @@
 
 #include "bench/hosts/host.h"
 
-static void Begin(void) {
-  Tick(10);
-  Tick(10);
-}
-
-static int ExitInHang(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int ExitInHang(void) {
+  BeginLoop();
   HangComputing();
   exit(4);
   return 0;
 }
-static int ReturnInHang(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int ReturnInHang(void) {
+  BeginLoop();
   HangSleeping();
   return 5;
 }
-static int UnderscoreExitInHang(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int UnderscoreExitInHang(void) {
+  BeginLoop();
   HangComputing();
   _exit(6);
 }
-static int QuickExitInHang(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int QuickExitInHang(void) {
+  BeginLoop();
   HangComputing();
   quick_exit(7);
 }
-static int AbortInHang(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int AbortInHang(void) {
+  BeginLoop();
   HangComputing();
   abort();
 }
-static int FaultInHang(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int FaultInHang(void) {
+  BeginLoop();
   HangComputing();
   raise(SIGSEGV);
   return 0;
 }
-static int KillItself(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int KillItself(void) {
+  BeginLoop();
   HangComputing();
   kill(getpid(), SIGKILL);
   return 0;
 }
 
 static void* ExitFromThread(void* unused) {
-  (void)unused;
   PauseMs(900);
   exit(8);
   return NULL;
 }
-static int ExitElsewhere(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int ExitElsewhere(void) {
+  BeginLoop();
   StartThread(ExitFromThread, NULL);
   HangComputing();
   for (;;) Tick(1000);
@@ -84,7 +62,6 @@ static int ExitElsewhere(int count, char** arguments) {
 }
 
 static void* GoOnAlone(void* unused) {
-  (void)unused;
   PauseMs(50);
   Tick(20);
   Tick(20);
@@ -96,21 +73,17 @@ static void* GoOnAlone(void* unused) {
   exit(3);
 }
 // The thread group's leader is a zombie from then on.
-static int EndMainThread(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int EndMainThread(void) {
+  BeginLoop();
   StartThread(GoOnAlone, NULL);
   pthread_exit(NULL);
   return 0;
 }
 
 static void SayEnd(void) { puts("at exit"); }
-static int RunExitHandlers(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int RunExitHandlers(void) {
   atexit(SayEnd);
-  Begin();
+  BeginLoop();
   return 9;
 }
 

@@ -175,9 +175,7 @@ static void TryAll(void) {
   }
 }
 
-static int GiveBadAddresses(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int GiveBadAddresses(void) {
   pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   mprotect(pages + 4096, 4096, PROT_NONE);
   signal(SIGSEGV, Leave);
@@ -185,11 +183,9 @@ static int GiveBadAddresses(int count, char** arguments) {
   signal(SIGALRM, SIG_DFL);
   fd = Checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
   for (kind = 0; kind < 3; ++kind) TryAll();
-  for (int i = 0; i < 12; ++i) Tick(5);
+  TickTimes(12, 5);
   for (kind = 0; kind < 3; ++kind) TryAll();
-  HangComputing();
-  Tick(10);
-  return 3;
+  return HangOnce();
 }
 
 const struct Host kFaultHosts[] = {

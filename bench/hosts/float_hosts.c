@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/hosts/host.h"
@@ -17,17 +16,16 @@ static void PrintEnvironment(const char* moment) {
 }
 
 static void* TickInThread(void* unused) {
-  for (int i = 0; i < 3; ++i) Tick(5);
+  TickTimes(3, 5);
   PrintEnvironment("thread");
   return unused;
 }
 
 // Waits, hangs, forks and starts a thread; no call here computes with floating-point numbers.
 static int HangAndFork(void) {
-  for (int i = 0; i < 4; ++i) Tick(10);
+  TickTimes(4, 10);
   PrintEnvironment("waited");
-  HangComputing();
-  Tick(10);
+  HangOnce();
   PrintEnvironment("computed");
   HangSleeping();
   Tick(10);
@@ -35,38 +33,31 @@ static int HangAndFork(void) {
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    for (int i = 0; i < 3; ++i) Tick(5);
+    TickTimes(3, 5);
     PrintEnvironment("child");
     execl("/bin/false", "false", NULL);
     _exit(70);
   }
-  int status = 0;
-  Checked(waitpid(child, &status, 0), "waitpid");
+  const int code = WaitFor(child);
   pthread_join(StartThread(TickInThread, NULL), NULL);
   prctl(PR_SET_TSC, PR_TSC_SIGSEGV);  // lagwatch stops for it
   prctl(PR_SET_TSC, PR_TSC_ENABLE);
   PrintEnvironment("end");
-  return 3 + WEXITSTATUS(status);
+  return 3 + code;
 }
 
-static int TrapFloats(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int TrapFloats(void) {
   feenableexcept(FE_ALL_EXCEPT);
   return HangAndFork();
 }
 
-static int TrapFloatsLater(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  for (int i = 0; i < 4; ++i) Tick(10);
+static int TrapFloatsLater(void) {
+  TickTimes(4, 10);
   feenableexcept(FE_ALL_EXCEPT);
   return HangAndFork();
 }
 
-static int KeepFloatEnvironment(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int KeepFloatEnvironment(void) {
   fesetround(FE_UPWARD);
   feraiseexcept(FE_DIVBYZERO);
   feclearexcept(FE_INEXACT);

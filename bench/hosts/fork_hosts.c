@@ -2,7 +2,6 @@
 // Programs that fork, and that become other programs. The parent waits for its children, so that all output
 // comes before its end.
 #define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,38 +17,21 @@
 
 extern char** environ;
 
-static void Begin(void) {
-  Tick(10);
-  Tick(10);
-}
-static int WaitFor(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static int HangInChild(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int HangInChild(void) {
+  BeginLoop();
   const pid_t child = Checked(fork(), "fork");
   if (child == 0) {
-    Begin();
-    HangComputing();
-    Tick(10);
+    BeginLoop();
+    HangOnce();
     exit(11);
   }
-  while (waitpid(child, NULL, WNOHANG) == 0) Tick(5);
-  puts("done");
-  return 3;
+  WaitInLoop(child, 5);
+  return Done();
 }
 
-static int ForkOften(int count, char** arguments) {
+static int ForkOften(void) {
   int sum = 0;
-  (void)count;
-  (void)arguments;
-  Begin();
+  BeginLoop();
   for (int i = 0; i < 300; ++i) {
     const pid_t child = Checked(fork(), "fork");
     if (child == 0) _exit(1);
@@ -58,15 +39,12 @@ static int ForkOften(int count, char** arguments) {
     Tick(0);
   }
   printf("children %d\n", sum);
-  HangComputing();
-  Tick(10);
-  return 3;
+  return HangOnce();
 }
 
 static atomic_int is_over;
 static void* ForkInThread(void* unused) {
   long failed = 0;
-  (void)unused;
   while (!is_over) {
     const pid_t child = fork();
     if (child == 0) _exit(0);
@@ -75,16 +53,13 @@ static void* ForkInThread(void* unused) {
   printf("failed forks %ld\n", failed);
   return NULL;
 }
-static int ForkBesideHang(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int ForkBesideHang(void) {
+  BeginLoop();
   const pthread_t first = StartThread(ForkInThread, NULL);
   const pthread_t second = StartThread(ForkInThread, NULL);
   HangSleeping();
   Tick(10);
-  HangComputing();
-  Tick(10);
+  HangOnce();
   is_over = 1;
   pthread_join(first, NULL);
   pthread_join(second, NULL);
@@ -92,12 +67,10 @@ static int ForkBesideHang(int count, char** arguments) {
 }
 
 // As daemons do it: the parent ends, the child goes on in its own session.
-static int BecomeDaemon(int count, char** arguments) {
+static int BecomeDaemon(void) {
   int ends[2];
   char byte = 0;
-  (void)count;
-  (void)arguments;
-  Begin();
+  BeginLoop();
   Checked(pipe(ends), "pipe");
   if (Checked(fork(), "fork") != 0) {
     close(ends[1]);
@@ -105,19 +78,16 @@ static int BecomeDaemon(int count, char** arguments) {
   }
   close(ends[0]);
   Checked(setsid(), "setsid");
-  Begin();
-  HangComputing();
-  Tick(10);
+  BeginLoop();
+  HangOnce();
   byte = 12;
   return write(ends[1], &byte, 1) == 1 ? 0 : 1;
 }
 
-static int CallDaemon(int count, char** arguments) {
+static int CallDaemon(void) {
   int ends[2];
   char byte = 0;
-  (void)count;
-  (void)arguments;
-  Begin();
+  BeginLoop();
   Checked(pipe(ends), "pipe");
   const pid_t child = Checked(fork(), "fork");
   if (child != 0) {
@@ -126,19 +96,16 @@ static int CallDaemon(int count, char** arguments) {
     return read(ends[0], &byte, 1) == 1 ? byte : 1;
   }
   Checked(daemon(1, 1), "daemon");
-  Begin();
-  HangComputing();
-  Tick(10);
+  BeginLoop();
+  HangOnce();
   byte = 13;
   return write(ends[1], &byte, 1) == 1 ? 0 : 1;
 }
 
-static int VforkAndExec(int count, char** arguments) {
+static int VforkAndExec(void) {
   char* const command[] = {(char*)"/bin/true", NULL};
   int failed = 0;
-  (void)count;
-  (void)arguments;
-  Begin();
+  BeginLoop();
   for (int i = 0; i < 30; ++i) {
     const pid_t child = vfork();
     if (child == 0) {
@@ -149,37 +116,29 @@ static int VforkAndExec(int count, char** arguments) {
     Tick(1);
   }
   printf("failed %d\n", failed);
-  HangComputing();
-  Tick(10);
-  return 3;
+  return HangOnce();
 }
 
-static int SpawnPrograms(int count, char** arguments) {
+static int SpawnPrograms(void) {
   char* const command[] = {(char*)"/bin/sh", (char*)"-c", (char*)"env | grep -c -e LAGWATCH -e LD_PRELOAD",
                            NULL};
   pid_t child;
-  (void)count;
-  (void)arguments;
-  Begin();
+  BeginLoop();
   for (int i = 0; i < 5; ++i) {
     if (posix_spawn(&child, command[0], NULL, NULL, command, environ) != 0) return 1;
     printf("its status %d\n", WaitFor(child));
     Tick(1);
   }
   printf("the shell's status %d\n", WEXITSTATUS(system("exit 5")));
-  HangComputing();
-  Tick(10);
-  return 3;
+  return HangOnce();
 }
 
-static int ShowEnvironment(int count, char** arguments) {
+static int ShowEnvironment(void) {
   int own = 0;
-  (void)count;
-  (void)arguments;
   for (char** variable = environ; *variable != NULL; ++variable)
     own += strstr(*variable, "LAGWATCH_PRELOAD") != NULL || strncmp(*variable, "LD_PRELOAD", 10) == 0;
   printf("variables of the monitor %d\n", own);
-  Begin();
+  BeginLoop();
   return 3;
 }
 
@@ -192,23 +151,15 @@ static int Become(const char* name, int uses_search) {
   execve(own_path, command, environ);
   return 1;
 }
-static int BecomeAnother(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return Become("exit_in_hang", 0);
-}
-static int BecomeAnotherLater(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Begin();
+static int BecomeAnother(void) { return Become("exit_in_hang", 0); }
+static int BecomeAnotherLater(void) {
+  BeginLoop();
   PauseMs(30);
   return Become("exit_in_hang", 1);
 }
 // A sleep of so young a loop may be idleness: it is decided only when the program polls again.
-static int BecomeAnotherAfterHang(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  for (int i = 0; i < 3; ++i) Tick(5);
+static int BecomeAnotherAfterHang(void) {
+  TickTimes(3, 5);
   HangSleeping();
   Tick(1);
   return Become("run_exit_handlers", 0);
@@ -216,29 +167,21 @@ static int BecomeAnotherAfterHang(int count, char** arguments) {
 
 // As handlers of crashes do: a program is started from a signal handler, on a stack of 8 KiB.
 static void ReportCrash(int signal_number) {
-  (void)signal_number;
   const pid_t child = fork();
   if (child == 0) {
     execl("/bin/echo", "echo", "a crash", (char*)NULL);
     _exit(99);
   }
-  waitpid(child, NULL, 0);
+  WaitFor(child);
   _exit(4);
 }
-static int ExecInHandler(int count, char** arguments) {
-  enum { kGuardBytes = 4096, kStackBytes = 8192 };
-  (void)count;
-  (void)arguments;
-  char* memory =
-      mmap(NULL, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return 1;
-  Checked(mprotect(memory, kGuardBytes, PROT_NONE), "mprotect");
-  const stack_t stack = {.ss_sp = memory + kGuardBytes, .ss_size = kStackBytes};
+static int ExecInHandler(void) {
+  enum { kStackBytes = 8192 };
+  const stack_t stack = {.ss_sp = GuardedMemory(kStackBytes), .ss_size = kStackBytes};
   const struct sigaction action = {.sa_handler = ReportCrash, .sa_flags = SA_ONSTACK};
   Checked(sigaltstack(&stack, NULL), "sigaltstack");
   Checked(sigaction(SIGUSR1, &action, NULL), "sigaction");
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   raise(SIGUSR1);
   return 1;
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose handlers wait, in the calls that programs in idle_hosts.c idle in, at the same place each time.
+// Programs whose handlers wait, in the calls that programs in idle_hosts.c idle in, at the same place each
+// time.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/hosts/host.h"
@@ -19,7 +18,6 @@ static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static int is_done;
 
 static void* WakeLater(void* unused) {
-  (void)unused;
   PauseMs(kHangMs);
   if (write(ends[1], "x", 1) != 1) return NULL;
   pthread_mutex_lock(&mutex);
@@ -77,35 +75,14 @@ static int RunHandler(void (*handle)(void)) {
     handle();
   }
   for (int turn = 0; turn < 8; ++turn) epoll_wait(epoll, &event, 1, 5);
-  puts("done");
-  return 3;
+  return Done();
 }
 
-static int ReadInHandler(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return RunHandler(HangReading);
-}
-static int JoinInHandler(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return RunHandler(HangJoining);
-}
-static int WaitInHandler(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return RunHandler(HangOnCondition);
-}
-static int SigwaitInHandler(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return RunHandler(HangInSigwait);
-}
-static int SleepInHandler(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return RunHandler(HangSleeping);
-}
+static int ReadInHandler(void) { return RunHandler(HangReading); }
+static int JoinInHandler(void) { return RunHandler(HangJoining); }
+static int WaitInHandler(void) { return RunHandler(HangOnCondition); }
+static int SigwaitInHandler(void) { return RunHandler(HangInSigwait); }
+static int SleepInHandler(void) { return RunHandler(HangSleeping); }
 
 // A loop whose waits lie far below its handlers: they have room for many events.
 __attribute__((noinline)) static void WaitForEvents(int epoll) {
@@ -113,17 +90,14 @@ __attribute__((noinline)) static void WaitForEvents(int epoll) {
   epoll_wait(epoll, events, 512, 5);
   __asm__ volatile("" : : "r"(events) : "memory");
 }
-static int SleepAboveWait(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int SleepAboveWait(void) {
   const int epoll = Checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
   for (int i = 0; i < kHangs; ++i) {
     for (int turn = 0; turn < 8; ++turn) WaitForEvents(epoll);
     HangSleeping();
   }
   WaitForEvents(epoll);
-  puts("done");
-  return 3;
+  return Done();
 }
 
 const struct Host kHandlerHosts[] = {

@@ -12,21 +12,15 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/hosts/host.h"
 
 enum { kNobody = 65534 };
 
-static int HangTwice(void) {
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
-  HangSleeping();
-  Tick(10);
-  return 3;
+static int LoopAndHang(void) {
+  BeginLoop();
+  return HangTwice();
 }
 
 static void DropPrivileges(void) {
@@ -37,84 +31,60 @@ static void DropPrivileges(void) {
 }
 
 // Servers drop their privileges before their loop begins, after it began, or in their workers.
-static int DropBeforeLoop(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int DropBeforeLoop(void) {
   DropPrivileges();
-  return HangTwice();
+  return LoopAndHang();
 }
-static int DropInLoop(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int DropInLoop(void) {
+  BeginLoop();
   DropPrivileges();
-  return HangTwice();
+  return LoopAndHang();
 }
-static int DropInWorker(int count, char** arguments) {
-  int status = 0;
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int DropInWorker(void) {
+  BeginLoop();
   const pid_t child = Checked(fork(), "fork");
   if (child == 0) {
     DropPrivileges();
-    exit(HangTwice());
+    exit(LoopAndHang());
   }
-  while (waitpid(child, &status, WNOHANG) == 0) Tick(10);
-  return WEXITSTATUS(status);
+  return WaitInLoop(child, 10);
 }
-static int BecomeUndumpable(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int BecomeUndumpable(void) {
   Tick(10);
   Checked(prctl(PR_SET_DUMPABLE, 0), "prctl");
-  return HangTwice();
+  return LoopAndHang();
 }
 
-static int ChangeRoot(int count, char** arguments) {
+static int ChangeRoot(void) {
   char path[] = "/tmp/host-root-XXXXXX";
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   PauseMs(50);
   if (mkdtemp(path) == NULL) return 1;
   Checked(chroot(path), "chroot");
   Checked(chdir("/"), "chdir");
   printf("files %d\n", access("/proc", F_OK) == 0);
-  HangTwice();
-  return 3;
+  return LoopAndHang();
 }
 
-static int LoseDirectory(int count, char** arguments) {
+static int LoseDirectory(void) {
   char path[] = "/tmp/host-lost-XXXXXX";
-  (void)count;
-  (void)arguments;
   if (mkdtemp(path) == NULL) return 1;
   Checked(chdir(path), "chdir");
   Checked(rmdir(path), "rmdir");
   umask(0777);
-  return HangTwice();
+  return LoopAndHang();
 }
 
-static int UnshareUser(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int UnshareUser(void) {
+  BeginLoop();
   PauseMs(50);
   const int result = unshare(CLONE_NEWUSER);
   printf("unshare %d %s\n", result, result == 0 ? "" : strerror(errno));
-  return HangTwice();
+  return LoopAndHang();
 }
 
 // The process can start no more threads; its child is the first one of a namespace, and sees the old /proc.
-static int UnsharePids(int count, char** arguments) {
-  int status = 0;
-  (void)count;
-  (void)arguments;
+static int UnsharePids(void) {
   Checked(unshare(CLONE_NEWPID), "unshare");
   Tick(10);
   HangSleeping();
@@ -123,57 +93,45 @@ static int UnsharePids(int count, char** arguments) {
   const pid_t child = Checked(fork(), "fork");
   if (child == 0) {
     Tick(10);
-    HangComputing();
-    Tick(10);
+    HangOnce();
     printf("process %d\n", (int)getpid());
-    exit(HangTwice());
+    exit(LoopAndHang());
   }
-  while (waitpid(child, &status, WNOHANG) == 0) Tick(10);
-  return WEXITSTATUS(status);
+  return WaitInLoop(child, 10);
 }
 
 // As after a change of the root directory to one without it.
-static int LoseProc(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int LoseProc(void) {
   Checked(unshare(CLONE_NEWNS), "unshare");
   Checked(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "private");
   while (umount2("/proc", MNT_DETACH) == 0) {
   }
   printf("files %d\n", access("/proc/self", F_OK) == 0);
-  return HangTwice();
+  return LoopAndHang();
 }
 
 // The main thread alone gives its capabilities up. The C library ends a process in which a change of user or
 // group succeeds in some threads only.
-static int ChangeIdsWithoutCapabilities(int count, char** arguments) {
+static int ChangeIdsWithoutCapabilities(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0, 0, 0}, {0, 0, 0}};
   const gid_t group = kNobody;
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   Checked((int)syscall(SYS_capset, &header, none), "capset");
   printf("%d %d %d", setgroups(1, &group), setgid(kNobody), setegid(kNobody));
   printf(" %d %d %d\n", setuid(kNobody), seteuid(kNobody), setresuid(1, 1, 1));
-  return HangTwice();
+  return LoopAndHang();
 }
 // As a program that keeps one capability.
-static int KeepCapabilities(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int KeepCapabilities(void) {
+  BeginLoop();
   Checked(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0), "keepcaps");
   DropPrivileges();
-  return HangTwice();
+  return LoopAndHang();
 }
-static int ChangeEffectiveUser(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int ChangeEffectiveUser(void) {
   Checked(seteuid(kNobody), "seteuid");
-  return HangTwice();
+  return LoopAndHang();
 }
 
 const struct Host kIdentityHosts[] = {

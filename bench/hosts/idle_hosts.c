@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that poll at their start, or run a loop for a while, and then idle in other calls, which is no hang.
-// handler_hosts.c has handlers of a loop that wait in the same calls.
+// Programs that poll at their start, or run a loop for a while, and then idle in other calls, which is no
+// hang. handler_hosts.c has handlers of a loop that wait in the same calls.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -37,7 +37,6 @@ static void* EndWaits(void* unused) {
   } message = {1, 'x'};
   struct sockaddr_in address;
   socklen_t size = sizeof address;
-  (void)unused;
   PauseMs(900);
   if (write(ends[1], "x", 1) != 1) return NULL;
   msgsnd(queue, &message, 1, 0);
@@ -66,116 +65,82 @@ static pthread_t Begin(void) {
   listener = Checked(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
   Checked(listen(listener, 4), "listen");
   sem_init(&semaphore, 0, 0);
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   return StartThread(EndWaits, NULL);
 }
 static int End(pthread_t thread) {
   pthread_join(thread, NULL);
   msgctl(queue, IPC_RMID, NULL);
-  puts("done");
-  return 3;
+  return Done();
 }
 
-static int IdleInSuspend(int count, char** arguments) {
+static int IdleInSuspend(void) {
   sigset_t none;
-  (void)count;
-  (void)arguments;
   const pthread_t thread = Begin();
   sigemptyset(&none);
   sigsuspend(&none);
   return End(thread);
 }
-static int IdleInSigwait(int count, char** arguments) {
+static int IdleInSigwait(void) {
   sigset_t set;
   int signal_number = 0;
-  (void)count;
-  (void)arguments;
   const pthread_t thread = Begin();
   sigemptyset(&set);
   sigaddset(&set, SIGUSR1);
   sigwait(&set, &signal_number);
   return End(thread);
 }
-static int IdleInJoin(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return End(Begin());
-}
-static int IdleInRead(int count, char** arguments) {
+static int IdleInJoin(void) { return End(Begin()); }
+static int IdleInRead(void) {
   char byte;
-  (void)count;
-  (void)arguments;
   const pthread_t thread = Begin();
   if (read(ends[0], &byte, 1) != 1) return 1;
   return End(thread);
 }
-static int IdleInAccept(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int IdleInAccept(void) {
   const pthread_t thread = Begin();
   close(Checked(accept(listener, NULL, NULL), "accept"));
   return End(thread);
 }
-static int IdleInMessage(int count, char** arguments) {
+static int IdleInMessage(void) {
   struct {
     long type;
     char byte;
   } message;
-  (void)count;
-  (void)arguments;
   const pthread_t thread = Begin();
   Checked((int)msgrcv(queue, &message, 1, 0, 0), "msgrcv");
   return End(thread);
 }
-static int IdleInSemaphore(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int IdleInSemaphore(void) {
   const pthread_t thread = Begin();
   sem_wait(&semaphore);
   return End(thread);
 }
-static int IdleInCondition(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int IdleInCondition(void) {
   const pthread_t thread = Begin();
   pthread_mutex_lock(&mutex);
   while (!is_done) pthread_cond_wait(&condition, &mutex);
   pthread_mutex_unlock(&mutex);
   return End(thread);
 }
-static int IdleInWaitpid(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int IdleInWaitpid(void) {
   const pthread_t thread = Begin();
   const pid_t child = Checked(fork(), "fork");
   if (child == 0) {
     PauseMs(900);
     _exit(0);
   }
-  waitpid(child, NULL, 0);
+  WaitFor(child);
   return End(thread);
 }
 
 // Those that wake up now and then, each time past the threshold.
-static int IdleInSleeps(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int IdleInSleeps(void) {
   const pthread_t thread = Begin();
   for (int i = 0; i < 4; ++i) PauseMs(400);
   return End(thread);
 }
-static struct timespec After(clockid_t clock, int ms) {
-  struct timespec then;
-  clock_gettime(clock, &then);
-  then.tv_nsec += ms * 1000000L;
-  then.tv_sec += then.tv_nsec / 1000000000L;
-  then.tv_nsec %= 1000000000L;
-  return then;
-}
-static int IdleInTimedCondition(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int IdleInTimedCondition(void) {
   const pthread_t thread = Begin();
   static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
   for (int i = 0; i < 4; ++i) {
@@ -186,11 +151,9 @@ static int IdleInTimedCondition(int count, char** arguments) {
   }
   return End(thread);
 }
-static int IdleInSigtimedwait(int count, char** arguments) {
+static int IdleInSigtimedwait(void) {
   const struct timespec timeout = {0, 400000000};
   sigset_t set;
-  (void)count;
-  (void)arguments;
   const pthread_t thread = Begin();
   sigemptyset(&set);
   sigaddset(&set, SIGUSR2);
@@ -203,18 +166,15 @@ static int IdleInSigtimedwait(int count, char** arguments) {
 // A client that polls its only socket before it reads, often with a timeout and then without.
 static int server_end;
 static void* Answer(void* unused) {
-  (void)unused;
   for (int i = 0; i < 3; ++i) {
     PauseMs(450);
     if (write(server_end, "x", 1) != 1) return NULL;
   }
   return NULL;
 }
-static int IdleInRecvOfPolled(int count, char** arguments) {
+static int IdleInRecvOfPolled(void) {
   int sockets[2];
   char byte;
-  (void)count;
-  (void)arguments;
   Checked(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), "socketpair");
   struct pollfd client = {sockets[0], POLLIN, 0};
   server_end = sockets[1];
@@ -225,24 +185,19 @@ static int IdleInRecvOfPolled(int count, char** arguments) {
     for (int turn = 0; turn < 4; ++turn) poll(&client, 1, 5);
   }
   pthread_join(thread, NULL);
-  puts("done");
-  return 3;
+  return Done();
 }
 
 // Threads that poll for a while, and then wait for work.
 static void* Work(void* unused) {
-  (void)unused;
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   pthread_mutex_lock(&mutex);
   while (!is_done) pthread_cond_wait(&condition, &mutex);
   pthread_mutex_unlock(&mutex);
   return NULL;
 }
-static int IdleWorkers(int count, char** arguments) {
+static int IdleWorkers(void) {
   pthread_t workers[3];
-  (void)count;
-  (void)arguments;
   for (int i = 0; i < 3; ++i) workers[i] = StartThread(Work, NULL);
   PauseMs(900);
   pthread_mutex_lock(&mutex);
@@ -250,8 +205,7 @@ static int IdleWorkers(int count, char** arguments) {
   pthread_cond_broadcast(&condition);
   pthread_mutex_unlock(&mutex);
   for (int i = 0; i < 3; ++i) pthread_join(workers[i], NULL);
-  puts("done");
-  return 3;
+  return Done();
 }
 
 static __attribute__((noinline)) void RunLoop(int turns) {
@@ -260,9 +214,7 @@ static __attribute__((noinline)) void RunLoop(int turns) {
   for (int i = 0; i < turns; ++i) epoll_wait(epoll, events, 128, 5);
   close(epoll);
 }
-static int IdleAfterLoop(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int IdleAfterLoop(void) {
   const pthread_t thread = Begin();
   RunLoop(30);
   PauseMs(600);

@@ -5,11 +5,9 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/hosts/host.h"
@@ -26,71 +24,36 @@ static void LimitAddressSpace(long more_kib) {
 
 static int LittleMemory(long more_kib) {
   LimitAddressSpace(more_kib);
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
-  puts("done");
-  return 3;
+  BeginLoop();
+  HangOnce();
+  return Done();
 }
-static int Memory64(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return LittleMemory(64);
-}
-static int Memory1024(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return LittleMemory(1024);
-}
-static int Memory4096(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return LittleMemory(4096);
-}
-static int Memory16384(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return LittleMemory(16384);
-}
+static int Memory64(void) { return LittleMemory(64); }
+static int Memory1024(void) { return LittleMemory(1024); }
+static int Memory4096(void) { return LittleMemory(4096); }
+static int Memory16384(void) { return LittleMemory(16384); }
 
-static int MemoryRunsOut(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int MemoryRunsOut(void) {
+  BeginLoop();
   PauseMs(100);
   LimitAddressSpace(0);
-  HangComputing();
-  Tick(10);
-  HangSleeping();
-  Tick(10);
-  puts("done");
-  return 3;
+  HangTwice();
+  return Done();
 }
 
-static int NoThreads(int count, char** arguments) {
+static int NoThreads(void) {
   const struct rlimit limit = {0, 0};
-  (void)count;
-  (void)arguments;
   Checked(setuid(65534), "setuid");
   Checked(setrlimit(RLIMIT_NPROC, &limit), "setrlimit");
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
-  puts("done");
-  return 3;
+  BeginLoop();
+  HangOnce();
+  return Done();
 }
 
-static int LockMemory(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int LockMemory(void) {
   Checked(mlockall(MCL_CURRENT | MCL_FUTURE), "mlockall");
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
+  BeginLoop();
+  HangOnce();
   long resident_kib = 0;
   char line[256];
   FILE* file = fopen("/proc/self/status", "r");
@@ -99,38 +62,27 @@ static int LockMemory(int count, char** arguments) {
   return 3;
 }
 
-static int SmallFiles(int count, char** arguments) {
+static int SmallFiles(void) {
   const struct rlimit limit = {0, 0};
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   Checked(setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
-  HangComputing();
-  Tick(10);
-  return 3;
+  return HangOnce();
 }
 
 static void* HangInSmallStack(void* unused) {
-  (void)unused;
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
+  BeginLoop();
+  HangOnce();
   return NULL;
 }
-static int SmallStack(int count, char** arguments) {
+static int SmallStack(void) {
   pthread_attr_t attributes;
   pthread_t thread;
-  (void)count;
-  (void)arguments;
   Tick(10);
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 20 * 1024);
   Checked(-pthread_create(&thread, &attributes, HangInSmallStack, NULL), "pthread_create");
   pthread_join(thread, NULL);
-  puts("done");
-  return 3;
+  return Done();
 }
 
 // One call that holds the address space's lock for long: a change of very many mappings.
@@ -146,29 +98,20 @@ __attribute__((noinline)) static void HangChangingMemory(void) {
   }
   munmap(memory, (size_t)kPages * 4096);
 }
-static int ChangeMemory(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int ChangeMemory(void) {
+  BeginLoop();
   HangChangingMemory();
   Tick(10);
-  puts("done");
-  return 3;
+  return Done();
 }
 
-static int TakeAllKeys(int count, char** arguments) {
+static int TakeAllKeys(void) {
   pthread_key_t key;
   int keys = 0;
-  (void)count;
-  (void)arguments;
   while (pthread_key_create(&key, NULL) == 0) ++keys;
   printf("some keys: %d\n", keys > 0);
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
-  return 3;
+  BeginLoop();
+  return HangOnce();
 }
 
 // On one processor, for the thread and those that it starts.
@@ -182,46 +125,35 @@ static void ComeBeforeAllOthers(void) {
 }
 
 // A real-time thread that keeps lagwatch from the only processor: its hang is reported when it is over.
-static int RunInRealTime(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int RunInRealTime(void) {
   ComeBeforeAllOthers();
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
-  HangSleeping();
-  Tick(10);
+  BeginLoop();
+  HangTwice();
   printf("policy %d\n", sched_getscheduler(0));
   return 3;
 }
 
 // Threads that end beside lagwatch's, which gets no processor while one of them waits awake.
 static void* ForkOnce(void* unused) {
-  int status = 0;
   const pid_t child = fork();
   if (child == 0) {
-    Tick(1);
-    Tick(1);
+    TickTimes(2, 1);
     exit(0);
   }
-  waitpid(child, &status, 0);
+  WaitFor(child);
   return unused;
 }
-static int EndUrgentThreads(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int EndUrgentThreads(void) {
   ComeBeforeAllOthers();
   for (int i = 0; i < 20; ++i) {
     Tick(2);
     pthread_join(StartThread(ForkOnce, NULL), NULL);
   }
-  puts("done");
-  return 3;
+  return Done();
 }
 
 // A thread with a deadline can start no others.
-static int RunWithDeadline(int count, char** arguments) {
+static int RunWithDeadline(void) {
   struct {
     unsigned size, policy;
     unsigned long flags;
@@ -229,16 +161,9 @@ static int RunWithDeadline(int count, char** arguments) {
     unsigned priority;
     unsigned long runtime_ns, deadline_ns, period_ns;
   } attributes = {48, 6, 0, 0, 0, 20000000, 40000000, 40000000};
-  (void)count;
-  (void)arguments;
   printf("deadline %ld\n", syscall(SYS_sched_setattr, 0, &attributes, 0));
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
-  HangSleeping();
-  Tick(10);
-  return 3;
+  BeginLoop();
+  return HangTwice();
 }
 
 const struct Host kLimitHosts[] = {

@@ -23,37 +23,28 @@ static void LoadPlugin(void (*run)(void)) {
 }
 
 static void WaitAndHang(void) {
-  for (int i = 0; i < 4; ++i) Tick(10);
-  HangComputing();
-  Tick(10);
+  TickTimes(4, 10);
+  HangOnce();
 }
-static int WaitInConstructor(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int WaitInConstructor(void) {
   LoadPlugin(WaitAndHang);
   Tick(10);
   HangSleeping();
   Tick(10);
-  puts("done");
-  return 3;
+  return Done();
 }
 
 // The constructor waits for a thread, which waits for the first time.
 static void* WaitOnce(void* unused) {
-  (void)unused;
   Tick(10);
   return NULL;
 }
 static void JoinWaiter(void) { pthread_join(StartThread(WaitOnce, NULL), NULL); }
-static int JoinInConstructor(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int JoinInConstructor(void) {
   LoadPlugin(JoinWaiter);
-  for (int i = 0; i < 3; ++i) Tick(10);
-  HangComputing();
-  Tick(10);
-  puts("done");
-  return 3;
+  TickTimes(3, 10);
+  HangOnce();
+  return Done();
 }
 
 const struct Host kLoaderHosts[] = {

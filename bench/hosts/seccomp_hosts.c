@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench/hosts/host.h"
@@ -38,95 +37,72 @@ static const int kAllowed[] = {SYS_read,
 
 enum Door { kBySeccomp, kByPrctl };
 
-static void Confine(enum Door door, unsigned flags, unsigned answer) {
-  enum { kCalls = sizeof kAllowed / sizeof *kAllowed };
-  struct sock_filter code[kCalls + 3];
+// The filter's result for the listed calls, and for all others.
+static void Filter(const int* calls, size_t count, unsigned listed, unsigned others, enum Door door,
+                   unsigned flags) {
+  struct sock_filter code[64];
   size_t size = 0;
   code[size++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-  for (size_t i = 0; i < kCalls; ++i) {
-    code[size++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)kAllowed[i],
-                                                (unsigned char)(kCalls - i), 0);
-  }
-  code[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer);
-  code[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  for (size_t i = 0; i < count; ++i)
+    code[size++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i],
+                                                (unsigned char)(count - i), 0);
+  code[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, others);
+  code[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, listed);
   struct sock_fprog program = {(unsigned short)size, code};
   Checked(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
   const long result = door == kBySeccomp ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program)
                                          : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
   Checked((int)result, "seccomp");
 }
-
-static int HangOnce(void) {
-  for (int i = 0; i < 5; ++i) Tick(10);
-  HangComputing();
-  Tick(10);
-  HangSleeping();
-  Tick(10);
-  puts("done");
-  return 3;
+static void Confine(enum Door door, unsigned flags, unsigned answer) {
+  Filter(kAllowed, sizeof kAllowed / sizeof *kAllowed, SECCOMP_RET_ALLOW, answer, door, flags);
 }
 
-static int ConfineEarly(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int HangAndEnd(void) {
+  TickTimes(5, 10);
+  HangTwice();
+  return Done();
+}
+
+static int ConfineEarly(void) {
   Confine(kBySeccomp, 0, SECCOMP_RET_KILL_PROCESS);
-  return HangOnce();
+  return HangAndEnd();
 }
-static int ConfineLate(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int ConfineLate(void) {
+  BeginLoop();
   Confine(kByPrctl, 0, SECCOMP_RET_KILL_PROCESS);
-  return HangOnce();
+  return HangAndEnd();
 }
-static int ConfineAllThreads(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int ConfineAllThreads(void) {
+  BeginLoop();
   PauseMs(50);
   Confine(kBySeccomp, SECCOMP_FILTER_FLAG_TSYNC, SECCOMP_RET_KILL_PROCESS);
-  return HangOnce();
+  return HangAndEnd();
 }
-static int ConfineByErrors(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int ConfineByErrors(void) {
+  BeginLoop();
   Confine(kBySeccomp, SECCOMP_FILTER_FLAG_TSYNC, SECCOMP_RET_ERRNO | EPERM);
-  return HangOnce();
+  return HangAndEnd();
 }
 // Strict mode leaves read, write and exit.
-static int ConfineStrictly(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int ConfineStrictly(void) {
+  BeginLoop();
   Checked(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0), "strict");
   HangComputing();
   syscall(SYS_exit, 3);
   return 0;
 }
 // The parent stays as it is, and is watched.
-static int ConfineChild(int count, char** arguments) {
-  int status = 0;
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int ConfineChild(void) {
+  BeginLoop();
   const pid_t child = Checked(fork(), "fork");
   if (child == 0) {
     Confine(kByPrctl, 0, SECCOMP_RET_KILL_PROCESS);
-    Tick(10);
-    Tick(10);
+    BeginLoop();
     _exit(4);
   }
-  while (waitpid(child, &status, WNOHANG) == 0) Tick(5);
-  printf("the child's status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
-  HangComputing();
-  Tick(10);
-  return 3;
+  printf("the child's status %d\n", WaitInLoop(child, 5));
+  return HangOnce();
 }
 
 // Calls that a monitor might make in a hook or a fork handler, and that a confined program need not allow.
@@ -135,93 +111,64 @@ static void Forbid(void) {
       SYS_gettid,   SYS_getpid,       SYS_process_vm_readv, SYS_sched_yield, SYS_geteuid,
       SYS_readlink, SYS_timer_delete, SYS_membarrier,       SYS_tgkill,      SYS_sigaltstack,
       SYS_prctl,    SYS_statx,        SYS_unshare,          SYS_capget};
-  enum { kCalls = sizeof kForbidden / sizeof *kForbidden };
-  struct sock_filter code[kCalls + 3];
-  size_t size = 0;
-  code[size++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-  for (size_t i = 0; i < kCalls; ++i) {
-    code[size++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)kForbidden[i],
-                                                (unsigned char)(kCalls - i), 0);
-  }
-  code[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-  code[size++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-  struct sock_fprog program = {(unsigned short)size, code};
-  Tick(10);
-  Tick(10);
-  Checked(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
-  Checked(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "seccomp");
+  BeginLoop();
+  Filter(kForbidden, sizeof kForbidden / sizeof *kForbidden, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW,
+         kByPrctl, 0);
 }
 static void ForkOnce(void) {
-  int status = 0;
   const pid_t child = fork();
   if (child == 0) {
-    Tick(1);
-    Tick(1);
+    TickTimes(2, 1);
     _exit(5);
   }
-  Checked(waitpid(child, &status, 0), "waitpid");
-  printf("the child's status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+  printf("the child's status %d\n", WaitFor(child));
 }
-static int ForkConfined(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int ForkConfined(void) {
   Forbid();
   ForkOnce();
   return 3;
 }
-static int DropConfined(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int DropConfined(void) {
   Forbid();
   printf("%d %d\n", setgid(65534), setuid(65534));
   return 3;
 }
-static int ExecConfined(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int ExecConfined(void) {
   Forbid();
   execl("/bin/echo", "echo", "another program", (char*)NULL);
   return 1;
 }
 
 // Landlock: no file may be opened any more.
-static int RestrictFiles(int count, char** arguments) {
+static int RestrictFiles(void) {
   enum { kCreateRuleset = 444, kRestrictSelf = 446 };
   const unsigned long long all_of_files = 0x1fff;
-  (void)count;
-  (void)arguments;
   const int rules = (int)syscall(kCreateRuleset, &all_of_files, sizeof all_of_files, 0);
   Checked(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
   if (rules >= 0) Checked((int)syscall(kRestrictSelf, rules, 0), "landlock");  // else the kernel has none
-  return HangOnce();
+  return HangAndEnd();
 }
 
 // A read of the time stamp counter is a fault.
-static int ForbidTicks(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int ForbidTicks(void) {
   prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
-  for (int i = 0; i < 5; ++i) Tick(1);
+  TickTimes(5, 1);
   prctl(PR_SET_TSC, PR_TSC_ENABLE);
-  return HangOnce();
+  return HangAndEnd();
 }
 
 // System calls outside the C library become SIGSYS.
 static volatile char dispatches;
 static volatile int dispatched;
 static void NoteDispatch(int signal_number) {
-  (void)signal_number;
   dispatches = 0;
   ++dispatched;
 }
-static int DispatchCalls(int count, char** arguments) {
+static int DispatchCalls(void) {
   unsigned long begin = 0;
   unsigned long end = 0;
   char line[512];
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   FILE* maps = fopen("/proc/self/maps", "r");
   while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
     unsigned long from = 0;
@@ -234,10 +181,7 @@ static int DispatchCalls(int count, char** arguments) {
   signal(SIGSYS, NoteDispatch);
   prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, begin, end - begin, &dispatches);
   dispatches = 1;
-  HangComputing();
-  Tick(10);
-  HangSleeping();
-  Tick(10);
+  HangTwice();
   dispatches = 0;
   printf("dispatched %d\n", dispatched);
   return 3;

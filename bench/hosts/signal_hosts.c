@@ -8,126 +8,88 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench/hosts/host.h"
 
 static atomic_int handled;
-static void Count(int signal_number) {
-  (void)signal_number;
-  ++handled;
-}
-static void CountHandler(int signal_number) { Count(signal_number); }
+static void Count(int signal_number) { ++handled; }
 
-static int HangTwice(void) {
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
-  HangSleeping();
-  Tick(10);
+static int HangAndCount(void) {
+  BeginLoop();
+  HangTwice();
   printf("signals handled %d\n", handled);
   return 3;
 }
 
 // A signal stack between pages that cannot be touched.
 static void UseSignalStack(size_t size) {
-  const size_t pages = (size + 4095) & ~(size_t)4095;
-  char* memory = mmap(NULL, pages + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED || mprotect(memory + 4096, pages, PROT_READ | PROT_WRITE) != 0) exit(1);
-  const stack_t stack = {.ss_sp = memory + 4096 + pages - size, .ss_size = size};
-  const struct sigaction action = {.sa_handler = CountHandler, .sa_flags = SA_ONSTACK};
+  const stack_t stack = {.ss_sp = GuardedMemory(size), .ss_size = size};
+  const struct sigaction action = {.sa_handler = Count, .sa_flags = SA_ONSTACK};
   Checked(sigaltstack(&stack, NULL), "sigaltstack");
   Checked(sigaction(SIGSEGV, &action, NULL), "sigaction");
 }
-static int SmallSignalStack(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int SmallSignalStack(void) {
   UseSignalStack(2048);
-  return HangTwice();
+  return HangAndCount();
 }
 static void* HangOnSignalStack(void* unused) {
-  (void)unused;
   UseSignalStack(4096);
-  Tick(10);
-  Tick(10);
-  HangComputing();
-  Tick(10);
+  BeginLoop();
+  HangOnce();
   return NULL;
 }
-static int SmallSignalStackInThread(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int SmallSignalStackInThread(void) {
+  BeginLoop();
   pthread_join(StartThread(HangOnSignalStack, NULL), NULL);
-  return HangTwice();
+  return HangAndCount();
 }
-static int LargeSignalStack(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int LargeSignalStack(void) {
   UseSignalStack(64 * 1024);
-  return HangTwice();
+  return HangAndCount();
 }
 
-static int BlockAll(int count, char** arguments) {
+static int BlockAll(void) {
   sigset_t all;
-  (void)count;
-  (void)arguments;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, NULL);
-  return HangTwice();
+  return HangAndCount();
 }
-static int HandleAll(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int HandleAll(void) {
   for (int i = 1; i <= 64; ++i) signal(i, Count);
-  return HangTwice();
+  return HangAndCount();
 }
-static int HandleAllLater(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int HandleAllLater(void) {
+  BeginLoop();
   for (int i = 1; i <= 64; ++i) signal(i, Count);
-  return HangTwice();
+  return HangAndCount();
 }
-static int ResetAll(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+static int ResetAll(void) {
+  BeginLoop();
   PauseMs(50);
   for (int i = 1; i <= 64; ++i) signal(i, SIG_DFL);
-  return HangTwice();
+  return HangAndCount();
 }
-static int ListHandlers(int count, char** arguments) {
+static int ListHandlers(void) {
   int before = 0;
-  (void)count;
-  (void)arguments;
   struct sigaction action;
   for (int i = 1; i < 32; ++i) before += sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_DFL;
   printf("standard signals with handlers %d\n", before);
-  return HangTwice();
+  return HangAndCount();
 }
 
 // A descriptor for signals sees only those that were meant for it.
-static int ReadSignals(int count, char** arguments) {
+static int ReadSignals(void) {
   sigset_t set;
   struct signalfd_siginfo info;
   int others = 0;
-  (void)count;
-  (void)arguments;
   sigfillset(&set);
   sigprocmask(SIG_BLOCK, &set, NULL);
   const int fd = Checked(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC), "signalfd");
-  HangTwice();
+  HangAndCount();
   while (read(fd, &info, sizeof info) == sizeof info) ++others;
   printf("signals of others %d\n", others);
   return 3;
@@ -140,7 +102,7 @@ static int TakeByTurns(int (*take)(const sigset_t* set, siginfo_t* info)) {
   siginfo_t info;
   int strays = 0;
   sigfillset(&all);
-  for (int i = 0; i < 4; ++i) Tick(10);
+  TickTimes(4, 10);
   for (int hang = 0; hang < 3; ++hang) {
     for (const long end_ms = NowMs() + 700; NowMs() < end_ms;) {
       sigprocmask(SIG_BLOCK, &all, &old);
@@ -178,42 +140,19 @@ static int TakeByDescriptor(const sigset_t* set, siginfo_t* info) {
   if (fd < 0) fd = Checked(signalfd(-1, set, SFD_NONBLOCK | SFD_CLOEXEC), "signalfd");
   return read(fd, &taken, sizeof taken) == sizeof taken ? (int)taken.ssi_signo : 0;
 }
-static int TakeSignals(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return TakeByTurns(TakeNow);
-}
-static int TakeSignalsByCall(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return TakeByTurns(TakeNowByCall);
-}
-static int TakeSignalsByDescriptor(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return TakeByTurns(TakeByDescriptor);
-}
-static int TakeSignalsInWait(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
-  return TakeByTurns(TakeOwn);
-}
+static int TakeSignals(void) { return TakeByTurns(TakeNow); }
+static int TakeSignalsByCall(void) { return TakeByTurns(TakeNowByCall); }
+static int TakeSignalsByDescriptor(void) { return TakeByTurns(TakeByDescriptor); }
+static int TakeSignalsInWait(void) { return TakeByTurns(TakeOwn); }
 
 // Calls that end with EINTR after any handler: none may, because the program handles nothing.
-static int CountInterrupts(int count, char** arguments) {
+static int CountInterrupts(void) {
   int interrupts = 0;
   sem_t semaphore;
-  (void)count;
-  (void)arguments;
   sem_init(&semaphore, 0, 0);
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   for (int i = 0; i < 60; ++i) {
-    struct timespec end;
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_nsec += 10 * 1000000L;
-    end.tv_sec += end.tv_nsec / 1000000000L;
-    end.tv_nsec %= 1000000000L;
+    const struct timespec end = After(CLOCK_REALTIME, 10);
     if (sem_timedwait(&semaphore, &end) != 0 && errno == EINTR) ++interrupts;
     const struct timespec shortly = {0, 2000000};
     if (nanosleep(&shortly, NULL) != 0) ++interrupts;
@@ -234,57 +173,41 @@ static void* SendSignals(void* main_thread) {
   return NULL;
 }
 // Queued signals all arrive.
-static int CountSignals(int count, char** arguments) {
+static int CountSignals(void) {
   pthread_t self = pthread_self();
-  (void)count;
-  (void)arguments;
   signal(SIGRTMIN + 3, Count);
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   const pthread_t thread = StartThread(SendSignals, &self);
-  HangComputing();
-  Tick(10);
+  HangOnce();
   pthread_join(thread, NULL);
   printf("signals %d\n", handled);
   return 3;
 }
 
 // Real-time signals end a program that does not handle them.
-static int EndByRealTimeSignals(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int EndByRealTimeSignals(void) {
   for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) {
-    int status = 0;
     const pid_t child = fork();
     if (child == 0) {
-      Tick(1);
-      Tick(1);
+      TickTimes(2, 1);
       raise(number);
       _exit(0);
     }
-    Checked(waitpid(child, &status, 0), "waitpid");
-    printf("%d ", WIFSIGNALED(status) ? WTERMSIG(status) - SIGRTMIN : -1);
+    printf("%d ", -WaitFor(child) - SIGRTMIN);
   }
   puts("");
   return 3;
 }
 
 // Not by the C library's function.
-static int SmallSignalStackByCall(int count, char** arguments) {
+static int SmallSignalStackByCall(void) {
   static char memory[2048];
   const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
-  (void)count;
-  (void)arguments;
-  Tick(10);
-  Tick(10);
+  BeginLoop();
   Checked((int)syscall(SYS_sigaltstack, &stack, NULL), "sigaltstack");
   Checked(sigaltstack((const stack_t*)16, NULL) + 1, "no such stack");
-  HangComputing();
-  Tick(10);
-  HangSleeping();
-  Tick(10);
-  puts("done");
-  return 3;
+  HangTwice();
+  return Done();
 }
 
 const struct Host kSignalHosts[] = {

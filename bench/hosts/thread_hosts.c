@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <ucontext.h>
@@ -14,54 +13,41 @@
 #include "bench/hosts/host.h"
 
 static void* Loop(void* unused) {
-  (void)unused;
   prctl(PR_SET_NAME, "worker");
-  for (int i = 0; i < 150; ++i) Tick(10);
+  TickTimes(150, 10);
   HangComputing();
-  for (int i = 0; i < 10; ++i) Tick(10);
+  TickTimes(10, 10);
   return NULL;
 }
 
 // As in a JVM: the main thread only waits for another.
-static int LoopElsewhere(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int LoopElsewhere(void) {
   pthread_join(StartThread(Loop, NULL), NULL);
-  puts("done");
-  return 3;
+  return Done();
 }
-static int ManyLoops(int count, char** arguments) {
+static int ManyLoops(void) {
   pthread_t threads[8];
-  (void)count;
-  (void)arguments;
   Tick(10);
   for (int i = 0; i < 8; ++i) threads[i] = StartThread(Loop, NULL);
   for (int i = 0; i < 8; ++i) pthread_join(threads[i], NULL);
-  puts("done");
-  return 3;
+  return Done();
 }
 static void* PollOnce(void* unused) {
-  (void)unused;
   Tick(1);
   return NULL;
 }
-static int ManyThreads(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int ManyThreads(void) {
   Tick(10);
   for (int i = 0; i < 400; ++i) {
     pthread_join(StartThread(PollOnce, NULL), NULL);
     if (i % 20 == 0) Tick(0);
   }
   puts("done");
-  HangComputing();
-  Tick(10);
-  return 3;
+  return HangOnce();
 }
 
 // Another thread takes the place of the main one, and waits seldom.
 static void* TakeItsPlace(void* unused) {
-  (void)unused;
   Tick(20);
   PauseMs(100);
   Tick(20);
@@ -70,9 +56,7 @@ static void* TakeItsPlace(void* unused) {
   puts("done");
   exit(3);
 }
-static int LeaveItToOne(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int LeaveItToOne(void) {
   Tick(20);
   StartThread(TakeItsPlace, NULL);
   pthread_exit(NULL);
@@ -82,26 +66,18 @@ static int LeaveItToOne(int count, char** arguments) {
 static ucontext_t g_caller;
 static ucontext_t g_coroutine;
 static void RunCoroutine(void) {
-  for (int i = 0; i < 5; ++i) Tick(10);
-  HangComputing();
-  Tick(10);
+  TickTimes(5, 10);
+  HangOnce();
 }
-static int WaitInCoroutine(int count, char** arguments) {
-  enum { kGuardBytes = 4096, kStackBytes = 16 * 1024 };
-  (void)count;
-  (void)arguments;
-  char* memory =
-      mmap(NULL, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return 1;
-  Checked(mprotect(memory, kGuardBytes, PROT_NONE), "mprotect");
+static int WaitInCoroutine(void) {
+  enum { kStackBytes = 16 * 1024 };
   getcontext(&g_coroutine);
-  g_coroutine.uc_stack.ss_sp = memory + kGuardBytes;
+  g_coroutine.uc_stack.ss_sp = GuardedMemory(kStackBytes);
   g_coroutine.uc_stack.ss_size = kStackBytes;
   g_coroutine.uc_link = &g_caller;
   makecontext(&g_coroutine, RunCoroutine, 0);
   swapcontext(&g_caller, &g_coroutine);
-  puts("done");
-  return 3;
+  return Done();
 }
 
 // A thread that waits, and then works, when its specific data are destroyed; in the place of its loop another
@@ -109,7 +85,6 @@ static int WaitInCoroutine(int count, char** arguments) {
 static pthread_key_t key;
 static pthread_barrier_t has_waited;
 static void WaitLate(void* unused) {
-  (void)unused;
   pthread_barrier_wait(&has_waited);  // the other thread has the place
   Tick(1);
   for (int i = 0; i < 3; ++i) {
@@ -119,22 +94,18 @@ static void WaitLate(void* unused) {
   }
 }
 static void* WaitInDestructor(void* unused) {
-  Tick(1);
-  Tick(1);
+  TickTimes(2, 1);
   pthread_setspecific(key, &key);
   return unused;
 }
 static void* WaitBeside(void* unused) {
   PauseMs(200);  // the first thread is in its destructor
-  Tick(1);
-  Tick(1);
+  TickTimes(2, 1);
   pthread_barrier_wait(&has_waited);
   Tick(1500);
   return unused;
 }
-static int PollInDestructor(int count, char** arguments) {
-  (void)count;
-  (void)arguments;
+static int PollInDestructor(void) {
   Tick(1);  // lagwatch has its key by now, whose data are destroyed first
   Checked(-pthread_key_create(&key, WaitLate), "pthread_key_create");
   pthread_barrier_init(&has_waited, NULL, 2);
@@ -142,8 +113,7 @@ static int PollInDestructor(int count, char** arguments) {
   const pthread_t beside = StartThread(WaitBeside, NULL);
   pthread_join(first, NULL);
   pthread_join(beside, NULL);
-  puts("done");
-  return 3;
+  return Done();
 }
 
 const struct Host kThreadHosts[] = {
