@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Attaches to real programs, and detaches; prints one JSON line. Programs that are not installed are left out.
+"""Attaches to real programs while they run, and detaches. Programs that are not installed are left out.
 
-Each program ticks (prints, or answers a question) before, while and after it is attached. One that refuses is
-watched from outside instead. Then a soak of many cycles against a program under load, programs that exec, fork and
-pause at any moment, commands that are killed, and a program that measures its own heartbeat.
+Each program ticks (prints, or answers a question) before, while and after it is attached: `programs`, `attached`,
+`refused_with_reason`, `watched_outside` (of these), `harmed` (did not go on as before). One thread was stopped for
+`stop_ms_p50` and `stop_ms_p99`, and waited for a processor meanwhile for `queued_ms_p99`. Then:
+
+  soak      many cycles against a program under load: soak_cycles, soak_failed, soak_alive, and since the tenth part
+            soak_descriptors_grown and soak_mappings_grown
+  changes   programs that exec, fork, pause and wait with a timeout, attached at a random moment: changing, changing_harmed;
+            commands that are killed: killed, left_threads, killed_harmed
+  beats     a program's own heartbeats, idle and (loaded_…) beside four compilers: beat_gap_ms_p50 and beat_gap_ms_p99, the
+            longest time by which one was late while the program was attached; beat_stop_ms_p99 without the time in which it
+            waited for a processor; bystander_… of the same program beside it that was left alone; bare_… when nothing happened
 """
-import argparse
-import json
-import os
+import contextlib
 import pathlib
 import re
 import shutil
@@ -16,14 +22,18 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 
-from hosts import measure_beats, measure_changes, percentile
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import suite
+from harness.lagwatch import Lagwatch
+from harness.processes import all_stats, compiled, kill_group, stat_of, wait_for
+from harness.servers import nginx
+from hosts import HERE, measure_beats, measure_changes
 
 PACKAGES = ["chromium", "lua5.4", "musl-tools", "nginx-light", "nodejs", "openjdk-17-jdk-headless", "perl", "php-cli",
             "postgresql", "prometheus-node-exporter", "redis-server", "ruby", "xvfb"]
-HERE = pathlib.Path(__file__).parent
+TARGETS = ["lagwatch-cli", "lagwatch_preload", "lagwatch_jvm"]
 PYTHON_LOOP = """
 import select, sys
 p = select.poll()
@@ -81,12 +91,6 @@ public class Loop {
 }
 """
 
-
-NGINX = """
-daemon off; worker_processes 1; user root; error_log stderr; pid nginx.pid;
-events {}
-http { access_log off; server { listen unix:WORK/nginx; location / { return 200 "tick"; } } }
-"""
 # A server, and a client that asks one of its processes again and again.
 POSTGRES = """
 chmod 755 . && mkdir db && chown postgres db && cd db && exec setpriv --reuid=postgres --regid=postgres --clear-groups sh -c '
@@ -101,10 +105,8 @@ PARTS = {"nginx_worker": "worker process", "postgres_backend": "[local]", "chrom
 NODE_EXPORTER = "127.0.0.1:9197"
 
 
-def programs(work: pathlib.Path, binaries: pathlib.Path) -> dict:
-    """The command of each program, by its name."""
+def build_programs(work: pathlib.Path) -> None:
     (work / "Loop.java").write_text(JAVA_LOOP)
-    c_loop, c_static = work / "c_loop", work / "c_static"
     source = "#include <poll.h>\n#include <stdio.h>\nint main(void) { while (1) { poll(0, 0, 50); puts(\"tick\"); fflush(stdout); } }\n"
     (work / "loop.c").write_text(source)
     (work / "spin.c").write_text(source.replace("poll(0, 0, 50);", "for (volatile long i = 0; i < 20000000; ++i) {}"))
@@ -112,21 +114,25 @@ def programs(work: pathlib.Path, binaries: pathlib.Path) -> dict:
         "#include <poll.h>\n#include <pthread.h>\n#include <stdio.h>\nvoid* Run(void* c) { while (1) { poll(0, 0, 50); "
         "puts(\"tick\"); fflush(stdout); } return c; }\nint main(void) { pthread_t t; pthread_create(&t, 0, Run, 0); "
         "pthread_join(t, 0); }\n")
-    for name, flags in (("loop", []), ("spin", []), ("threads", ["-pthread"])):
-        subprocess.run(["cc", "-O1", *flags, "-o", work / f"c_{name}", work / f"{name}.c"], check=True)
-    subprocess.run(["cc", "-O1", "-static", "-o", c_static, work / "loop.c"], check=True)
+    for name in ("loop", "spin", "threads"):
+        compiled(work / f"{name}.c", work / f"c_{name}")
+    compiled(work / "loop.c", work / "c_static", "-static")
     if shutil.which("musl-gcc"):
-        subprocess.run(["musl-gcc", "-O1", "-o", work / "c_musl", work / "loop.c"], check=True)
-    (work / "nginx.conf").write_text(NGINX.replace("WORK", str(work)))
+        compiled(work / "loop.c", work / "c_musl", compiler="musl-gcc")
+
+
+def programs(work: pathlib.Path, binaries: pathlib.Path) -> dict:
+    """The command of each program, by its name."""
+    build_programs(work)
     (work / "chromium").mkdir(mode=0o777)
     (work / "chromium").chmod(0o777)
     work.chmod(0o755)
     python = "/usr/bin/python3"
     commands = {
-        "c_loop": [c_loop],
+        "c_loop": [work / "c_loop"],
         "c_spin": [work / "c_spin"],
         "c_futex": [work / "c_threads"],
-        "c_static": [c_static],
+        "c_static": [work / "c_static"],
         "python_poll": [python, "-c", PYTHON_LOOP],
         "python_asyncio": [python, "-c", PYTHON_ASYNCIO],
         "python_spin": [python, "-c", PYTHON_SPIN],
@@ -148,7 +154,7 @@ def programs(work: pathlib.Path, binaries: pathlib.Path) -> dict:
                                      "print('tick') io.flush() end end"],
         "bash": ["bash", "-c", "exec 3<> <(:); while true; do read -t 0.05 -u 3; echo tick; done"],
         "redis": ["redis-server", "--port", "0", "--unixsocket", work / "redis", "--save", "", "--dir", work],
-        "nginx_worker": ["nginx", "-p", work, "-c", work / "nginx.conf"],
+        "nginx_worker": nginx(work, f"unix:{work}/nginx", "tick"),
         "postgres_backend": ["setpriv", "sh", "-c", POSTGRES],
         "go_exporter": ["prometheus-node-exporter", f"--web.listen-address={NODE_EXPORTER}"],
         "chromium_renderer": ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", f"HOME={work}/chromium",
@@ -169,8 +175,7 @@ class Program:
                                             cwd=work, start_new_session=True)
         self.pid = self.process.pid
         if name == "python_namespaces":
-            wait_for(lambda: self.children())
-            self.pid = int(self.children()[0])
+            self.pid = wait_for(lambda: next((pid for pid, stat in all_stats().items() if stat.parent == self.process.pid), 0))
         if name in PARTS:
             def stays() -> bool:  # others come and go at the start
                 self.pid = self.part()
@@ -178,26 +183,19 @@ class Program:
                 return self.pid != 0 and self.part() == self.pid
             wait_for(stays, 60)
 
-    def children(self) -> list:
-        return pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-
     def part(self) -> int:
         """The process whose command line has the program's part, of its session; 0 if there is none yet."""
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                command = (process / "cmdline").read_bytes().decode(errors="replace")
-                if PARTS[self.name] in command and self.is_of_session(int(process.name)):
-                    return int(process.name)
-            except OSError:
-                pass  # it has ended
+        for pid in all_stats():
+            with contextlib.suppress(OSError):  # it has ended
+                command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+                if PARTS[self.name] in command and self.has_started(pid):
+                    return pid
         return 0
 
-    def is_of_session(self, pid: int) -> bool:
-        while pid > 1:
-            if pid == self.process.pid:
-                return True
-            pid = int(re.search(r"PPid:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
-        return False
+    def has_started(self, pid: int) -> bool:
+        while pid != self.process.pid and (stat := stat_of(pid)):
+            pid = stat.parent
+        return pid == self.process.pid
 
     def ticks(self) -> bool:
         """Whether it makes progress."""
@@ -212,7 +210,7 @@ class Program:
         if self.name == "Xvfb":
             return wait_for(lambda: asks("/tmp/.X11-unix/X97", b"l\0\x0b\0\0\0\0\0\0\0\0\0").startswith(b"\1"))
         before = self.output.stat().st_size
-        return wait_for(lambda: self.output.stat().st_size > before)
+        return bool(wait_for(lambda: self.output.stat().st_size > before))
 
     def __enter__(self) -> "Program":
         return self
@@ -224,11 +222,7 @@ class Program:
         if self.name in PARTS and self.process.poll() is None:
             self.process.terminate()  # it ends its parts
             time.sleep(1)
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it has ended
-        self.process.wait()
+        kill_group(self.process)
 
 
 def asks(path: object, question: bytes) -> bytes:
@@ -244,21 +238,15 @@ def asks(path: object, question: bytes) -> bytes:
             return b""
 
 
-def wait_for(condition, timeout_s: float = 20) -> bool:
-    end = time.monotonic() + timeout_s
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
+class Attacher(Lagwatch):
+    """The commands, and the times for which they stopped a thread."""
 
-
-class Lagwatch:
     def __init__(self, binaries: pathlib.Path, work: pathlib.Path):
-        self.program, self.spool, self.stops_ms, self.queued_ms = str(binaries / "lagwatch"), str(work / "spool"), [], []
+        super().__init__(binaries, work / "spool")
+        self.stops_ms, self.queued_ms = [], []
 
-    def run(self, *words: str) -> subprocess.CompletedProcess:
-        done = subprocess.run([self.program, *words], capture_output=True, text=True, timeout=120)
+    def run(self, *words: object) -> subprocess.CompletedProcess:
+        done = self.call(*words)
         stop = re.search(r"stopped for (\d+) µs, and waited (\d+) µs", done.stdout)
         if stop:
             self.stops_ms.append(int(stop[1]) / 1000)
@@ -266,18 +254,18 @@ class Lagwatch:
         return done
 
     def start(self, command: str, pid: int) -> subprocess.Popen:
-        flags = ["--spool", self.spool] if command == "attach" else []
+        flags = self.spool if command == "attach" else []
         return subprocess.Popen([self.program, command, str(pid), *flags], stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, text=True)
 
     def attach(self, pid: int) -> subprocess.CompletedProcess:
-        return self.run("attach", str(pid), "--threshold-ms", "2000", "--spool", self.spool)
+        return self.run("attach", pid, "--threshold-ms", "2000", *self.spool)
 
     def detach(self, pid: int) -> subprocess.CompletedProcess:
-        return self.run("detach", str(pid))
+        return self.run("detach", pid)
 
     def watches(self, pid: int) -> bool:
-        watcher = subprocess.Popen([self.program, "watch", str(pid), "--spool", self.spool], stderr=subprocess.PIPE)
+        watcher = subprocess.Popen([self.program, "watch", str(pid), *self.spool], stderr=subprocess.PIPE)
         time.sleep(1)
         watcher.send_signal(signal.SIGINT)
         return watcher.wait(20) == 0
@@ -289,12 +277,12 @@ def state_of(pid: int) -> dict:
             "mappings": len((process / "maps").read_text().splitlines())}
 
 
-def measure_programs(lagwatch: Lagwatch, work: pathlib.Path, binaries: pathlib.Path, cycles: int) -> dict:
+def measure_programs(lagwatch: Attacher, work: pathlib.Path, binaries: pathlib.Path, cycles: int) -> dict:
     counts = {"programs": 0, "attached": 0, "watched_outside": 0, "refused_with_reason": 0, "harmed": 0}
     for name, command in programs(work, binaries).items():
         with Program(name, command, work) as program:
             if not program.ticks():
-                print(f"{name}: does not run here", file=sys.stderr)
+                suite.progress(f"{name}: does not run here")
                 continue
             counts["programs"] += 1
             is_harmed, note = False, "attached"
@@ -314,13 +302,12 @@ def measure_programs(lagwatch: Lagwatch, work: pathlib.Path, binaries: pathlib.P
                 counts["attached"] += 1
             is_harmed = is_harmed or not program.ticks()
             counts["harmed"] += is_harmed
-            print(f"{name}: {note}{' HARMED' if is_harmed else ''}", file=sys.stderr)
+            suite.progress(f"{name}: {note}{' HARMED' if is_harmed else ''}")
     return counts
 
 
-def soak(lagwatch: Lagwatch, work: pathlib.Path, cycles: int) -> dict:
-    subprocess.run(["cc", "-O1", "-pthread", "-o", work / "soak", HERE / "soak_program.c", "-ldl"], check=True)
-    with Program("soak", [str(work / "soak")], work) as program:
+def soak(lagwatch: Attacher, work: pathlib.Path, cycles: int) -> dict:
+    with Program("soak", [compiled(HERE / "soak_program.c", work / "soak", "-ldl")], work) as program:
         program.ticks()
         failed, middle = 0, None
         for cycle in range(cycles):
@@ -338,29 +325,25 @@ def soak(lagwatch: Lagwatch, work: pathlib.Path, cycles: int) -> dict:
             "soak_descriptors_grown": grown.get("descriptors"), "soak_mappings_grown": grown.get("mappings")}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch's programs")
-    parser.add_argument("--cycles", type=int, default=5, help="attachments of each program")
-    parser.add_argument("--soak", type=int, default=500, help="attachments of the soak")
-    parser.add_argument("--changes", type=int, default=100, help="attachments of each program that changes, and kills")
-    parser.add_argument("--beats", type=int, default=100, help="attachments of a program that measures its heartbeat, "
-                                                               "idle and under load each")
-    arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
-    with tempfile.TemporaryDirectory() as folder:
-        work, binaries = pathlib.Path(folder), arguments.bin.resolve()
-        lagwatch = Lagwatch(binaries, work)
-        result = measure_programs(lagwatch, work, binaries, arguments.cycles)
-        result.update(soak(lagwatch, work, arguments.soak))
-        result["stops"] = len(lagwatch.stops_ms)
-        result["stop_ms_p50"] = percentile(lagwatch.stops_ms, 50)
-        result["stop_ms_p99"] = percentile(lagwatch.stops_ms, 99)
-        result["queued_ms_p99"] = percentile(lagwatch.queued_ms, 99)
-        result.update(measure_changes(lagwatch, work, arguments.changes))
-        result.update(measure_beats(lagwatch, work, arguments.beats))
-        print(json.dumps(result))
+def main() -> int:
+    options = suite.parser(__doc__)
+    options.add_argument("--cycles", type=int, default=5, help="attachments of each program")
+    options.add_argument("--soak", type=int, default=500, help="attachments of the soak")
+    options.add_argument("--changes", type=int, default=100, help="attachments of each program that changes, and kills")
+    options.add_argument("--beats", type=int, default=100, help="attachments of a program that measures its heartbeat, "
+                                                                "idle and under load each")
+    arguments = suite.parse(options)
+    with suite.work_directory() as work:
+        lagwatch = Attacher(arguments.bin, work)
+        figures = measure_programs(lagwatch, work, arguments.bin, arguments.cycles)
+        figures |= soak(lagwatch, work, arguments.soak)
+        figures |= {"stops": len(lagwatch.stops_ms), "stop_ms_p50": suite.percentile(lagwatch.stops_ms, 50),
+                    "stop_ms_p99": suite.percentile(lagwatch.stops_ms, 99),
+                    "queued_ms_p99": suite.percentile(lagwatch.queued_ms, 99)}
+        figures |= measure_changes(lagwatch, work, arguments.changes)
+        figures |= measure_beats(lagwatch, work, arguments.beats)
+    return suite.result(figures)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -4,18 +4,15 @@ import contextlib
 import os
 import pathlib
 import random
-import signal
 import subprocess
 import time
 
+from harness.processes import compiled, running
+from harness.suite import ROOT, percentile
+
 HERE = pathlib.Path(__file__).parent
-CHANGING = HERE.parents[1] / "tests/tools/run/changing_program.c"
+CHANGING = ROOT / "tests/tools/run/changing_program.c"
 SCENES = ["epoll", "exec", "fork", "pause", "poll", "sleep"]
-
-
-def percentile(values: list, part: int) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, len(ordered) * part // 100)] if ordered else None
 
 
 class Host:
@@ -53,18 +50,9 @@ class Host:
             return False
 
 
-@contextlib.contextmanager
 def compilers(count: int):
     """Keeps the processors busy."""
-    source = HERE / "soak_program.c"
-    loop = f"while :; do cc -O2 -c {source} -o /dev/null; done"
-    running = [subprocess.Popen(["sh", "-c", loop], start_new_session=True) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in running:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    return running([["sh", "-c", f"while :; do cc -O2 -c {HERE}/soak_program.c -o /dev/null; done"]] * count)
 
 
 class Gaps:
@@ -101,8 +89,7 @@ def gaps_of(host: Host) -> tuple:
 
 
 def measure_beats(lagwatch: object, work: pathlib.Path, rounds: int) -> dict:
-    program = work / "beat"
-    subprocess.run(["cc", "-O1", "-pthread", "-o", program, HERE / "beat_program.c"], check=True)
+    program = compiled(HERE / "beat_program.c", work / "beat")
     result = {}
     for name, busy in (("", 0), ("loaded_", 4)):
         gaps = Gaps()
@@ -147,8 +134,7 @@ def kill(lagwatch: object, program: pathlib.Path, rounds: int, moments: random.R
 
 
 def measure_changes(lagwatch: object, work: pathlib.Path, rounds: int) -> dict:
-    program = work / "changing"
-    subprocess.run(["cc", "-O1", "-pthread", "-o", program, CHANGING, "-ldl"], check=True)
+    program = compiled(CHANGING, work / "changing", "-ldl")
     moments = random.Random(38)
     harmed = {scene: sum(change(lagwatch, program, scene, moments) for _ in range(rounds)) for scene in SCENES}
     return {"changing": rounds * len(SCENES), "changing_harmed": sum(harmed.values()), **kill(lagwatch, program, rounds, moments)}

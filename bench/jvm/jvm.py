@@ -2,21 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jetty under load, with the JVM agent and without it, at the same time on the same machine.
 
-Prints one JSON object: throughput_ratio, the median over the rounds of the requests with the agent divided by those
-without it; cpu_ratio, the same of the requests in a second of processor time, which other programs disturb less;
-rounds; requests_per_s without it.
+Prints throughput_ratio, the median over the rounds of the requests with the agent divided by those without it; cpu_ratio,
+the same of the requests in a second of processor time, which other programs disturb less; rounds; requests_per_s without it.
 """
-
-import argparse
-import glob
-import json
 import pathlib
 import statistics
 import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import suite
 
 PACKAGES = ["openjdk-17-jdk-headless", "libjetty9-java", "libservlet-api-java"]
+TARGETS = ["lagwatch_jvm"]
 JARS = ["jetty9-server", "jetty9-util", "jetty9-http", "jetty9-io", "servlet-api"]
 
 
@@ -34,16 +32,16 @@ def start(classes, agent, warm_up_s, measured_s):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lib", required=True, help="the folder of liblagwatch_jvm.so")
+    parser = suite.parser(__doc__)
+    parser.add_argument("--lib", type=suite.directory, help="the directory of liblagwatch_jvm.so; lib beside that of --bin by default")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--warm-up-s", type=int, default=5)
     parser.add_argument("--measured-s", type=int, default=10)
-    options = parser.parse_args()
-    library = next(iter(glob.glob(f"{options.lib}/liblagwatch_jvm.so")), None)
-    if library is None:
-        sys.exit(f"jvm.py: {options.lib} has no liblagwatch_jvm.so")
-    with tempfile.TemporaryDirectory(prefix="lagwatch-bench-jvm.") as directory:
+    options = suite.parse(parser)
+    library = (options.lib or options.bin.parent / "lib") / "liblagwatch_jvm.so"
+    if not library.exists():
+        sys.exit(f"jvm.py: there is no {library}")
+    with suite.work_directory() as directory:
         jars = class_path()
         source = pathlib.Path(__file__).with_name("JettyLoad.java")
         subprocess.run(["javac", "-cp", jars, "-d", directory, source], check=True)
@@ -59,12 +57,12 @@ def main():
             ratios.append(watched[0] / bare[0])
             cpu_ratios.append(watched[1] / bare[1])
             plain.append(bare[0])
-            print(f"round {number + 1}: {watched[0]:.0f} and {bare[0]:.0f} requests/s, {watched[1]:.0f} and "
-                  f"{bare[1]:.0f} in a second of processor time", file=sys.stderr)
-    print(json.dumps({"throughput_ratio": round(statistics.median(ratios), 4),
-                      "cpu_ratio": round(statistics.median(cpu_ratios), 4), "rounds": options.rounds,
-                      "requests_per_s": round(statistics.median(plain))}))
+            suite.progress(f"round {number + 1}: {watched[0]:.0f} and {bare[0]:.0f} requests/s, {watched[1]:.0f} and "
+                           f"{bare[1]:.0f} in a second of processor time")
+    return suite.result({"throughput_ratio": round(statistics.median(ratios), 4),
+                         "cpu_ratio": round(statistics.median(cpu_ratios), 4), "rounds": options.rounds,
+                         "requests_per_s": round(statistics.median(plain))})
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

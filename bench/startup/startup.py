@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what lagwatch adds to a program's start, to its forks and to its end; prints one JSON line.
-
-Usage: startup.py --bin BIN [--rounds N] [--exits N] [--load N]
+"""Measures the time that lagwatch adds to a program's start, to its forks and to its end.
 
 Each figure is the difference of medians (of the 99th percentile, for exits) of the same program bare and watched, which
-take turns, so that both meet the same machine. With --load so many processes that never sleep run meanwhile.
+take turns, so that both meet the same machine: run_added_ms and run_added_cpu_ms to a start by lagwatch run, version_added_ms
+by lagwatch --version; sdk_added_ms and sdk_added_cpu_ms to one that links the library, sdk_started_added_ms to one that starts
+the monitor, too; fork_added_us of processor time to fork_bare_us; exit_added_ms_p99 from exit() to the end, of exits.
 """
-import argparse
-import json
 import os
 import pathlib
 import resource
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import suite
+from harness.processes import running
+from harness.suite import percentile
+
+TARGETS = ["lagwatch-cli", "lagwatch_preload", "bench_startup", "bench_startup_linked"]
 
 
 def started(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
@@ -59,10 +62,6 @@ def added(bare: list[float], watched: list[float]) -> float:
     return round(statistics.median(watched) - statistics.median(bare), 2)
 
 
-def percentile_99(values: list[float]) -> float:
-    return sorted(values)[int(len(values) * 0.99)]
-
-
 def measure(bin_directory: pathlib.Path, spool: str, rounds: int, exits: int) -> dict[str, float]:
     environment = {**os.environ, "LAGWATCH_SPOOL": spool}
     names = ("bench_startup", "bench_startup_linked", "lagwatch")
@@ -92,28 +91,19 @@ def measure(bin_directory: pathlib.Path, spool: str, rounds: int, exits: int) ->
         "sdk_added_ms": added(wall[0], wall[3]), "sdk_added_cpu_ms": added(cpu[0], cpu[3]),
         "sdk_started_added_ms": added(wall[0], wall[4]),
         "fork_added_us": added(forks_bare, forks_watched), "fork_bare_us": round(statistics.median(forks_bare), 2),
-        "exit_added_ms_p99": round(percentile_99(ends_watched) - percentile_99(ends_bare), 2),
+        "exit_added_ms_p99": round(percentile(ends_watched, 99) - percentile(ends_bare, 99), 2),
         "exit_added_ms": added(ends_bare, ends_watched), "exits": exits,
         "bare_ms": round(statistics.median(wall[0]), 2)}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--exits", type=int, default=400)
-    parser.add_argument("--load", type=int, default=0)
-    arguments = parser.parse_args()
-    load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(arguments.load)]
-    try:
-        with tempfile.TemporaryDirectory(prefix="lagwatch-bench-") as spool:
-            figures = measure(arguments.bin.resolve(), spool, arguments.rounds, arguments.exits)
-    finally:
-        for process in load:
-            process.kill()
-            process.wait()
-    print(json.dumps(figures))
-    return 0
+    options = suite.parser(__doc__, programs="lagwatch, bench_startup and bench_startup_linked")
+    options.add_argument("--rounds", type=int, default=200, help="starts of each program")
+    options.add_argument("--exits", type=int, default=400, help="exits of each program")
+    options.add_argument("--load", type=int, default=0, help="processes that never sleep, meanwhile")
+    arguments = suite.parse(options)
+    with running([[sys.executable, "-c", "while True: pass"]] * arguments.load), suite.work_directory() as spool:
+        return suite.result(measure(arguments.bin, str(spool), arguments.rounds, arguments.exits))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that are busy, late or interrupted, and never freeze, for the false reports of watch.py."""
+import contextlib
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
 import time
+
+from harness.processes import QUIET, running
+from harness.servers import nginx
 
 SERVER = """
 import asyncio, sys, time
@@ -28,11 +32,6 @@ asyncio.run(run())
 """
 PAGE = ("data:text/html,<canvas id=c></canvas><script>const c = document.getElementById('c').getContext('2d'); let n = 0;"
         "function f() { c.fillRect(n++ % 300, n % 150, 3, 3); requestAnimationFrame(f) } f()</script>")
-NGINX = """
-daemon off; worker_processes 1; user root; error_log stderr; pid nginx.pid;
-events {}
-http { access_log off; server { listen 127.0.0.1:8199; location / { return 200 "well"; } } }
-"""
 
 GO_SERVER = """
 package main
@@ -70,26 +69,25 @@ def build_go_server(work):
 
 
 def loads(work):
-    """Commands of programs that are busy and never freeze, and whether each is watched."""
+    """Commands of programs that are busy and never freeze, and are watched, and of those beside them."""
     build_go_server(work)
-    (work / "nginx.conf").write_text(NGINX)
     (work / "chromium").mkdir(exist_ok=True)
     python = "/usr/bin/python3"
-    every = [([work / "loop", "busy"], True),
-             ([python, "-c", SERVER, "server", "8198"], True),
-             (["redis-server", "--port", "6399", "--save", "", "--dir", work], True),
-             (["nginx", "-p", work, "-c", work / "nginx.conf"], True),
-             (["Xvfb", ":96", "-nolisten", "tcp"], True),
-             (["sh", "-c", "sleep 1; exec xeyes -display :96"], True),
-             (["sh", "-c", "sleep 1; exec xclock -update 1 -display :96"], True),
-             (["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={work}/chromium", PAGE], True),
-             (["node", "-e", "setInterval(() => { const e = Date.now() + 20; while (Date.now() < e); }, 25)"], True),
-             (["sh", "-c", f"sleep 2; exec {python} -c '{SERVER}' client 8198"], True),
-             (["sh", "-c", "sleep 1; while true; do redis-benchmark -p 6399 -n 200000 -c 20 -q >/dev/null; done"], False),
-             ([work / "go_server", "8197"], True),
-             (["sh", "-c", GO_CLIENT], False),
-             (["sh", "-c", "sleep 1; while true; do curl -s http://127.0.0.1:8199/ >/dev/null; done"], False)]
-    return [(command, is_watched) for command, is_watched in every if shutil.which(str(command[0]))]
+    watched = [[work / "loop", "busy"],
+               [python, "-c", SERVER, "server", "8198"],
+               ["redis-server", "--port", "6399", "--save", "", "--dir", work],
+               nginx(work, "127.0.0.1:8199", "well"),
+               ["Xvfb", ":96", "-nolisten", "tcp"],
+               ["sh", "-c", "sleep 1; exec xeyes -display :96"],
+               ["sh", "-c", "sleep 1; exec xclock -update 1 -display :96"],
+               ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={work}/chromium", PAGE],
+               ["node", "-e", "setInterval(() => { const e = Date.now() + 20; while (Date.now() < e); }, 25)"],
+               ["sh", "-c", f"sleep 2; exec {python} -c '{SERVER}' client 8198"],
+               [work / "go_server", "8197"]]
+    beside = [["sh", "-c", "sleep 1; while true; do redis-benchmark -p 6399 -n 200000 -c 20 -q >/dev/null; done"],
+              ["sh", "-c", GO_CLIENT],
+              ["sh", "-c", "sleep 1; while true; do curl -s http://127.0.0.1:8199/ >/dev/null; done"]]
+    return [command for command in watched if shutil.which(str(command[0]))], beside
 
 
 # Each has two descriptors to wait for.
@@ -115,13 +113,10 @@ def interrupted(work):
 
 
 class BusyMachine:
-    """So many processes that never sleep, for every other minute."""
+    """Processes that never sleep, for every other minute."""
 
-    COUNT = 40
-
-    def __init__(self):
-        self.processes = [subprocess.Popen(["sh", "-c", "while :; do :; done"], start_new_session=True) for _ in range(self.COUNT)]
-        self.begin, self.is_on, self.most = time.monotonic(), True, 0
+    def __init__(self, processes):
+        self.processes, self.begin, self.is_on, self.most = processes, time.monotonic(), True, 0
 
     def turn(self):
         self.most = max(self.most, os.getloadavg()[0])
@@ -131,13 +126,11 @@ class BusyMachine:
                 process.send_signal(signal.SIGCONT if is_on else signal.SIGSTOP)
         self.is_on = is_on
 
-    def __enter__(self):
-        return self
 
-    def __exit__(self, *_):
-        for process in self.processes:
-            process.kill()
-            process.wait()
+@contextlib.contextmanager
+def busy_machine():
+    with running([["sh", "-c", "while :; do :; done"]] * 40) as processes:
+        yield BusyMachine(processes)
 
 
 def interrupt(processes, machine, until):
@@ -153,5 +146,5 @@ def interrupt(processes, machine, until):
             process.send_signal(signal.SIGCONT)
         if shutil.which("gdb"):
             subprocess.run(["gdb", "-p", str(processes[turn % len(processes)].pid), "-batch", "-nx", "-ex", "thread apply all backtrace"],
-                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
+                           timeout=120, check=False, **QUIET)
         time.sleep(3)

@@ -6,6 +6,8 @@ import socket
 import subprocess
 import time
 
+from harness.processes import QUIET, compiled, kill_group, wait_for
+
 PACKAGES = ["chromium", "curl", "gdb", "golang-go", "lua-socket", "lua5.4", "nginx-light", "nodejs", "openjdk-17-jdk-headless", "perl", "php-cli", "postgresql",
             "redis-server", "redis-tools", "ruby", "x11-apps", "xvfb"]
 
@@ -138,8 +140,10 @@ class Program:
 
     def start(self, work):
         self.flag = work / f"{self.name}.flag"
-        self.process = subprocess.Popen(self.command + [str(self.flag)], cwd=work, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        self.run(work, str(self.flag))
+
+    def run(self, work, *arguments):
+        self.process = subprocess.Popen([*self.command, *arguments], cwd=work, start_new_session=True, **QUIET)
         self.pid = self.process.pid
 
     def freeze(self, way):
@@ -149,13 +153,10 @@ class Program:
             time.sleep(0.2)
         (new := self.flag.with_suffix(".new")).write_text(way + "\n")
         new.rename(self.flag)
-        end = time.monotonic() + 20
-        while self.flag.exists() and time.monotonic() < end:
-            time.sleep(0.02)
+        wait_for(lambda: not self.flag.exists())
 
     def stop(self):
-        self.process.kill()
-        self.process.wait()
+        kill_group(self.process)
 
 
 class Redis(Program):
@@ -163,8 +164,7 @@ class Redis(Program):
 
     def start(self, work):
         self.path = work / "redis.socket"
-        self.process = subprocess.Popen(self.command + ["--unixsocket", str(self.path)], cwd=work, stdout=subprocess.DEVNULL)
-        self.pid = self.process.pid
+        self.run(work, "--unixsocket", str(self.path))
 
     def freeze(self, way):
         question = {"sleep": "DEBUG SLEEP 1.5\r\n", "script": 'EVAL "for i=1,3e8 do end" 0\r\n'}[way]
@@ -178,7 +178,7 @@ class Redis(Program):
 def freezing(work):
     """The programs that are installed."""
     (work / "Loop.java").write_text(JAVA)
-    subprocess.run(["cc", "-O1", "-static", "-pthread", "-o", work / "loop", pathlib.Path(__file__).parent / "loop.c"], check=True)
+    compiled(pathlib.Path(__file__).parent / "loop.c", work / "loop", "-static")
     (work / "loop.lua").write_text(LUA)
     every = [Program("c_static", [work / "loop"], USUAL + ["lock"]),
              Program("python", ["/usr/bin/python3", "-c", PYTHON], USUAL + ["file"]),
