@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs small clients that ask servers (client.cc) under `lagwatch run`: some have loops whose handlers freeze, others
-idle in ways that look like it. The last line is one JSON object, as nested.py's."""
-import argparse
-import json
+idle in ways that look like it. The JSON object is as that of nested.
+"""
 import os
 import pathlib
-import signal
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import suite
+from harness.processes import compiled
+from nested import Recipe, count_all, parser
+
+TARGETS = ["lagwatch-cli", "lagwatch_preload"]
+THRESHOLD_MS = 200
 
 HANGS = {"ask", "nap", "recv", "child"}
 # Requests, from where, whose loop, its turns, what it does then.
@@ -30,46 +34,18 @@ CLIENTS = [
 ]
 
 
-def reports_of(lagwatch, client, arguments, directory):
-    spool = directory + "/spool"
-    command = [lagwatch, "run", "--threshold-ms", "200", "--spool", spool, "--", client, *arguments]
-    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
-    if ended.returncode != 0:
-        print(f"  exit {ended.returncode}: {ended.stdout[-600:]!r}")
-    listed = subprocess.run([lagwatch, "reports", "--spool", spool, "--json"], stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL, check=False)
-    return json.loads(listed.stdout or b"[]")
+def recipes(client):
+    for row in CLIENTS:
+        words = row.split()
+        yield Recipe(row, [], lambda _, words=words: [client, *words], int(words[-1] in HANGS and "none" not in words))
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--bin", required=True, help="where lagwatch was built")
-    options.add_argument("--only", default="", help="clients whose arguments have this")
-    given = options.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
-    lagwatch = str(pathlib.Path(given.bin, "lagwatch").resolve())
-    counts = {"hangs": 0, "found": 0, "nested_loops": 0, "false": 0}
-    with tempfile.TemporaryDirectory() as directory:
-        client = directory + "/client"
-        source = pathlib.Path(__file__).with_name("client.cc")
-        subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-g", "-pthread", source, "-o", client],
-                       check=True)
-        for number, row in enumerate(CLIENTS):
-            if given.only not in row:
-                continue
-            hangs = int(row.split()[-1] in HANGS and "none" not in row)
-            folder = f"{directory}/{number}"
-            os.mkdir(folder)
-            reports = reports_of(lagwatch, client, row.split(), folder)
-            found = min(len(reports), hangs)
-            counts["hangs"] += hangs
-            counts["found"] += found
-            counts["nested_loops"] += hangs == 0
-            counts["false"] += len(reports) - found
-            what = "right" if len(reports) == hangs else f"{len(reports)} reports instead of {hangs}"
-            lengths = ", ".join(f"{report['duration_ms']} ms: {report.get('cause')}" for report in reports)
-            print(f"{row:32}  {what}  {lengths}", flush=True)
-    print(json.dumps(counts))
+    options = suite.parse(parser(__doc__))
+    with suite.work_directory() as directory:
+        client = compiled(pathlib.Path(__file__).with_name("client.cc"), directory / "client", "-std=c++20",
+                          compiler=os.environ.get("CXX", "c++"))
+        return suite.result(count_all(recipes(client), options, THRESHOLD_MS))
 
 
 if __name__ == "__main__":

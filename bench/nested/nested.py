@@ -1,31 +1,35 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs real programs whose handlers wait, under `lagwatch run`: for an answer, which is a hang, or in a loop of their
-own, as a dialog does, which is no hang.
+own, as a dialog does, which is no hang. A program that is missing is left out.
 
-`scripts/bench nested` installs PACKAGES; a program that is missing is left out. The last line is one JSON
-object: `hangs` that were made, how many of them were `found`, `nested_loops` and other idle programs, and
-reports of these (`false`).
+Prints `hangs` that were made, how many of them were `found`, `nested_loops` and other idle programs, and reports of
+these (`false`).
 """
-import argparse
-import json
+import contextlib
 import os
 import pathlib
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import suite
+from harness.lagwatch import Lagwatch
+from harness.processes import free_port, wait_for
+from harness.servers import Display, SilentNameServer, postgres, psql
+
 PACKAGES = ["dbus", "emacs-nox", "gir1.2-gtk-3.0", "neovim", "postgresql", "python3-gi", "python3-pyqt5", "vlc-bin",
             "vlc-plugin-base", "xvfb"]
+TARGETS = ["lagwatch-cli", "lagwatch-collector", "lagwatch_preload"]
 THRESHOLD_MS = 500
 HANG_S = 1.2
+LONGEST_S = 60
 PYTHON = "/usr/bin/python3"  # that the packages' modules are for
 
 GTK = """
@@ -133,27 +137,9 @@ def node(name, act, hangs):
     return Recipe("node, " + name, ["node"], lambda _: ["node", "-e", script], hangs)
 
 
-def silent_resolver(directory):
-    """A name server that never answers, for a mount namespace of its own."""
-    pathlib.Path(directory, "resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
-    silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    silent.bind(("127.0.0.1", 53))
-    return silent.close
-
-
-def with_resolver(directory):
-    return ["unshare", "-m", "sh", "-c", f'mount --bind {directory}/resolv.conf /etc/resolv.conf && exec "$@"', "sh"]
-
-
 def with_silent_service(directory):
-    pathlib.Path(directory, "silent.py").write_text(SILENT_SERVICE)
+    (directory / "silent.py").write_text(SILENT_SERVICE)
     return ["dbus-run-session", "--", "sh", "-c", f'{PYTHON} {directory}/silent.py & sleep 0.5; "$@"; kill -KILL $!', "sh"]
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 PORT = free_port()
@@ -164,12 +150,7 @@ def migrate(_):
     mute = socket.create_server(("127.0.0.1", 0))
 
     def ask():
-        for _ in range(100):
-            try:
-                connection = socket.create_connection(("127.0.0.1", PORT))
-                break
-            except ConnectionRefusedError:
-                time.sleep(0.05)
+        connection = wait_for(lambda: socket.create_connection(("127.0.0.1", PORT)))
         connection.sendall(b"SET key 1\r\n")
         time.sleep(1)
         connection.sendall(f"MIGRATE 127.0.0.1 {mute.getsockname()[1]} key 0 {int(HANG_S * 1000)}\r\n".encode())
@@ -181,21 +162,11 @@ def migrate(_):
     return mute.close
 
 
-def postgres(directory):
-    folder = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
-    data = f"{directory}/data"
-    return ["sh", "-c", f"{folder}/initdb -A trust -U u -D {data} >/dev/null && exec {folder}/postgres -D {data} -k '' "
-            f"-p {PORT} -c logging_collector=off -c log_min_messages=fatal"]
-
-
 def lock_table(_):
     """One session waits for another one's lock, after it has waited for its client a few times."""
     def ask():
-        command = ["psql", "-h", "127.0.0.1", "-p", str(PORT), "-U", "u", "-qAt", "postgres"]
-        for _ in range(100):
-            if subprocess.run(command + ["-c", "create table t(i int)"], stderr=subprocess.DEVNULL).returncode == 0:
-                break
-            time.sleep(0.1)
+        command = psql(PORT)
+        wait_for(lambda: subprocess.run(command + ["-c", "create table t(i int)"], stderr=subprocess.DEVNULL, check=False).returncode == 0)
         holder = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
         holder.stdin.write("begin; lock table t;\n")
         holder.stdin.flush()
@@ -242,7 +213,7 @@ RECIPES = [
     asyncio("getaddrinfo", """
         try: socket.getaddrinfo('host.example', 80)
         except OSError: pass
-        """, 1, wrap=with_resolver, drive=silent_resolver),
+        """, 1, wrap=SilentNameServer.command, drive=lambda _: SilentNameServer().socket.close),
     asyncio("subprocess.run", "subprocess.run(['sleep', '1.2'], capture_output=True)", 1),
     asyncio("urlopen", """
         server = socket.create_server(('127.0.0.1', 0))
@@ -265,9 +236,9 @@ RECIPES = [
         "-c", "call timer_start(800, {-> system('sleep 1.2')})", "-c", "call timer_start(2800, {-> execute('qa!')})"],
         1, in_terminal=True, known="runs its one loop meanwhile, as for a dialog"),
     Recipe("redis, MIGRATE", ["redis-server"], lambda directory: [
-        "redis-server", "--port", str(PORT), "--save", "", "--dir", directory, "--logfile", directory + "/log"], 1,
+        "redis-server", "--port", str(PORT), "--save", "", "--dir", str(directory), "--logfile", f"{directory}/log"], 1,
         drive=migrate),
-    Recipe("postgres, lock", ["psql"], postgres, 1, flags=["--children", "all"], drive=lock_table,
+    Recipe("postgres, lock", ["psql"], lambda directory: postgres(directory, PORT), 1, flags=["--children", "all"], drive=lock_table,
            is_nobodys=True),
     Recipe("vlc, idle", ["cvlc"], lambda _: ["cvlc", "--intf", "dummy", "--vout", "dummy", "--aout", "dummy",
                                              "vlc://pause:3", "vlc://quit"], 0,
@@ -291,100 +262,77 @@ RECIPES = [
 ]
 
 
-class Display:
-    """An X server of its own, and its name and process in the environment."""
-
-    def __init__(self, environment):
-        read, write = os.pipe()
-        self.server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "640x480x24"],
-                                       pass_fds=[write], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(write)
-        with os.fdopen(read) as name:
-            environment["DISPLAY"] = ":" + name.readline().strip()
-        environment["X_SERVER_PID"] = str(self.server.pid)
-
-    def end(self):
-        self.server.send_signal(signal.SIGCONT)
-        self.server.terminate()
-        self.server.wait()
-
-
-def run(recipe, lagwatch, directory, is_verbose):
-    """The reports of one run."""
-    spool = directory + "/spool"
-    pathlib.Path(spool).mkdir(mode=0o700)
-    if recipe.is_nobodys:
-        shutil.chown(directory, "nobody")
-        shutil.chown(spool, "nobody")
-    environment = dict(os.environ, GIO_USE_VFS="local", GTK_A11Y="none", NO_AT_BRIDGE="1", HOME=directory)
+def run(recipe, lagwatch, directory, is_verbose, threshold_ms):
+    """Runs the program until its end."""
+    environment = dict(os.environ, GIO_USE_VFS="local", GTK_A11Y="none", NO_AT_BRIDGE="1", HOME=str(directory))
     environment.pop("DBUS_SESSION_BUS_ADDRESS", None)
-    display = Display(environment) if "Xvfb" in recipe.needs else None
-    end_drive = recipe.drive(directory) if recipe.drive else lambda: None
-    command = [lagwatch, "run", "--threshold-ms", str(THRESHOLD_MS), "--spool", spool, *recipe.flags, "--",
-               *recipe.command(directory)]
+    command = lagwatch.watched(recipe.command(directory), *recipe.flags, threshold_ms=threshold_ms)
     if recipe.is_nobodys:
         command = ["setpriv", "--reuid=nobody", "--clear-groups", *command]
     if recipe.wrap:
         command = recipe.wrap(directory) + command
+    terminal = []
     if recipe.in_terminal:
         environment["TERM"] = "xterm"
         command = ["script", "-qec", shlex.join(command), "/dev/null"]
-    stdin = None
-    terminal = []
-    if recipe.in_terminal:
         terminal = list(os.openpty())
-        stdin = terminal[1]
-    try:
-        ended = subprocess.run(command, env=environment, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, timeout=40, start_new_session=True, check=False)
-        if is_verbose:
-            print(f"  exit {ended.returncode}: {ended.stdout[-600:]!r}")
-    except subprocess.TimeoutExpired as expired:
-        print(f"  did not end: {(expired.stdout or b'')[-600:]!r}")
-    finally:
+    with contextlib.ExitStack() as beside:
         for descriptor in terminal:
-            os.close(descriptor)
-        end_drive()
-        if display:
-            display.end()
-    if is_verbose:
-        subprocess.run([lagwatch, "usage", "--spool", spool], check=False)
-    listed = subprocess.run([lagwatch, "reports", "--spool", spool, "--json"], stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL, check=False)
-    return json.loads(listed.stdout or b"[]")
+            beside.callback(os.close, descriptor)
+        if "Xvfb" in recipe.needs:
+            display = beside.enter_context(Display())
+            environment |= display.environment | {"X_SERVER_PID": str(display.process.pid)}
+        if recipe.drive:
+            beside.callback(recipe.drive(directory))
+        try:
+            ended = subprocess.run(command, env=environment, stdin=terminal[1] if terminal else subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, timeout=LONGEST_S, start_new_session=True, check=False)
+            if is_verbose or ended.returncode != 0:
+                print(f"  exit {ended.returncode}: {ended.stdout[-600:]!r}")
+        except subprocess.TimeoutExpired as expired:
+            print(f"  did not end: {(expired.stdout or b'')[-600:]!r}")
 
 
-def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--bin", required=True, help="where lagwatch was built")
-    options.add_argument("--only", default="", help="recipes whose names have this")
-    options.add_argument("--verbose", action="store_true", help="print what the programs did")
-    given = options.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
-    lagwatch = str(pathlib.Path(given.bin, "lagwatch").resolve())
+def count_all(recipes, options, threshold_ms=THRESHOLD_MS):
+    """Runs the recipes that are meant, and returns the suite's figures."""
     counts = {"hangs": 0, "found": 0, "nested_loops": 0, "false": 0}
-    for recipe in RECIPES:
-        if given.only not in recipe.name:
+    for recipe in recipes:
+        if options.only not in recipe.name:
             continue
         missing = [program for program in recipe.needs if not shutil.which(program)]
         if missing:
-            print(f"{recipe.name:30}  left out: there is no {missing[0]}")
+            print(f"{recipe.name:32}  left out: there is no {missing[0]}")
             continue
-        with tempfile.TemporaryDirectory() as directory:
-            reports = run(recipe, lagwatch, directory, given.verbose)
+        with suite.work_directory() as directory:
+            (directory / "spool").mkdir(mode=0o700)
+            if recipe.is_nobodys:
+                shutil.chown(directory, "nobody")
+                shutil.chown(directory / "spool", "nobody")
+            lagwatch = Lagwatch(options.bin, directory / "spool")
+            run(recipe, lagwatch, directory, options.verbose, threshold_ms)
+            if options.verbose:
+                print(lagwatch.call("usage", *lagwatch.spool).stdout)
+            reports = lagwatch.reports()
         found = min(len(reports), recipe.hangs)
-        too_many = len(reports) - found
         counts["hangs"] += recipe.hangs
         counts["found"] += found
         counts["nested_loops"] += recipe.hangs == 0
-        counts["false"] += too_many
-        what = "found" if found and not too_many else "no report" if not reports else f"{len(reports)} reports"
-        if found < recipe.hangs:
-            what = "not found: " + (recipe.known or "?")
-        print(f"{recipe.name:30}  {what}", flush=True)
+        counts["false"] += len(reports) - found
+        note = "right" if len(reports) == recipe.hangs else f"{len(reports)} reports instead of {recipe.hangs}"
+        print(f"{recipe.name:32}  {note}{f': {recipe.known}' if recipe.known and not found else ''}", flush=True)
         for report in reports:
             print(f"    {report['app']}, {report['duration_ms']} ms: {report.get('cause')}", flush=True)
-    print(json.dumps(counts))
+    return counts
+
+
+def parser(description):
+    options = suite.parser(description, only="a part of the names of the programs")
+    options.add_argument("--verbose", action="store_true", help="print what the programs did")
+    return options
+
+
+def main():
+    return suite.result(count_all(RECIPES, suite.parse(parser(__doc__))))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 """The function and the line that a recipe's source is marked to freeze in: see recipes.py."""
 import re
 
+from harness.suite import progress
+
 
 def marks(source):
     """{word: (its text, the number of its line)} of a source's marks."""
@@ -21,3 +23,9 @@ def expectation(source):
 def matches(frame, name, line):
     function = frame.get("function") or ""
     return frame.get("line") == line and (function.split(" (")[0].split(".")[-1] == name.split(".")[-1])
+
+
+def show(is_named, what):
+    """Prints an outcome, and returns it."""
+    progress(f"{'named ' if is_named else 'MISSED'} {what}")
+    return is_named

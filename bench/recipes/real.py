@@ -1,41 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Freezes real servers under load, and asks a collector for the cause."""
 import atexit
-import json
-import os
+import contextlib
 import pathlib
-import socket
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 import urllib.request
 
-from expectation import expectation, matches
+from expectation import expectation, matches, show
+from harness.processes import QUIET, free_port, running, wait_for
+from harness.servers import Collector, Display
+from harness.suite import ROOT, progress, work_directory
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PROGRAMS = FOLDER / "programs"
-ROOT = FOLDER.parent.parent
 THRESHOLD_MS = 400
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def until(seconds, condition):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            if answer := condition():
-                return answer
-        except (OSError, subprocess.SubprocessError):
-            pass
-        time.sleep(0.1)
-    return None
 
 
 def get(port, path):
@@ -112,13 +92,9 @@ def express():
 
 def virtual_screen():
     """The environment of a program with windows, which a screen of its own shows."""
-    output, its_end = os.pipe()
-    screen = subprocess.Popen(["Xvfb", "-displayfd", str(its_end), "-nolisten", "tcp", "-screen", "0", "800x600x24"],
-                              pass_fds=[its_end], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    atexit.register(screen.kill)
-    os.close(its_end)
-    with os.fdopen(output) as lines:
-        return {"DISPLAY": ":" + lines.readline().strip()}
+    display = Display()
+    atexit.register(display.stop)
+    return display.environment
 
 
 NETTY = ":".join(f"/usr/share/java/netty-{part}.jar"
@@ -132,68 +108,43 @@ ALL = {
 }
 
 
-class Collector:
-    def __init__(self, directory, binaries):
-        output = open(directory / "collector.out", "w+")
-        self.program = subprocess.Popen([binaries / "lagwatch-collector", "--listen", "127.0.0.1:0", "--data", directory / "data"],
-                                        stdout=output, stderr=subprocess.DEVNULL)
-        line = until(20, lambda: next((line for line in open(directory / "collector.out") if "listening on" in line), None))
-        self.url = line.split("listening on ")[1].strip()
-        self.key = (directory / "data/key").read_text().strip()
-        self.token = (directory / "data/admin-token").read_text().strip()
-
-    def stop(self):
-        self.program.terminate()
-        self.program.wait()
+def take_picture(collector, report, pictures, name):
+    """Of the page about a report of the collector's, if there is a directory for pictures."""
+    if report and pictures is not None:
+        subprocess.run(["node", FOLDER / "picture.mjs", collector.url, collector.token, report["id"], pictures, f"report-{name}"], check=True)
 
 
 def run(name, program, binaries, pictures):
     function, line, _ = expectation(program.source)
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
-        collector = Collector(directory, binaries)
-        environment = os.environ | program.environment() | {
-            "LAGWATCH_ENDPOINT": collector.url, "LAGWATCH_KEY": collector.key, "LAGWATCH_TOKEN": collector.token}
-        lagwatch = binaries / "lagwatch"
-        server = subprocess.Popen([lagwatch, "run", "--app", name, "--threshold-ms", str(THRESHOLD_MS), "--spool",
-                                   directory / "spool", "--", *program.command(directory)],
-                                  env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        ask = lambda *what: json.loads(
-            subprocess.run([lagwatch, *what, "--json"], capture_output=True, env=environment).stdout or "[]")
-        load = None
-        try:
-            if until(30, program.ask) is None:
-                raise OSError(f"{name} does not answer")
-            load = Load(program.ask)
-            time.sleep(2)
-            program.freeze()
-            time.sleep(1)
-            load.stop()
-            server.terminate()
-            server.wait(20)
+    with contextlib.ExitStack() as beside:
+        directory = beside.enter_context(work_directory())
+        collector = beside.enter_context(Collector(binaries, directory / "data"))
+        lagwatch = collector.client(**program.environment())
+        watched = lagwatch.watched(program.command(directory), "--app", name, "--spool", directory / "spool", threshold_ms=THRESHOLD_MS)
+        server, = beside.enter_context(running([watched], env=lagwatch.environment, **QUIET))
+        if wait_for(program.ask, 30, 0.1) is None:
+            raise OSError(f"{name} does not answer")
+        load = Load(program.ask)
+        beside.callback(load.stop)
+        time.sleep(2)
+        program.freeze()
+        time.sleep(1)
+        load.stop()
+        server.terminate()
+        server.wait(20)
 
-            def named():
-                for header in ask("reports"):
-                    report = ask("report", header["id"])
-                    causes = header.get("cause") or report.get("cause") or []
-                    if any(matches(frame, function, line) and frame["function"] in causes
-                           for frame in report["expensive_stack"]):
-                        return header
-                return None
-            header = until(20, named)
-            print(f"{'named ' if header else 'MISSED'} {name:18} {function}:{line}", file=sys.stderr)
-            if header is None:
-                for each in ask("reports"):
-                    print("   ", each.get("cause"), file=sys.stderr)
-            elif pictures is not None:
-                subprocess.run(["node", FOLDER / "picture.mjs", collector.url, collector.token, header["id"],
-                                pictures, f"report-{name}"], check=True)
-            return header is not None
-        finally:
-            if load is not None and not load.is_over:
-                load.stop()
-            server.kill()
-            collector.stop()
+        def named():
+            for report in lagwatch.whole_reports():
+                causes = report.get("cause") or []
+                if any(matches(frame, function, line) and frame["function"] in causes for frame in report["expensive_stack"]):
+                    return report
+            return None
+        report = wait_for(named, 20, 0.1)
+        take_picture(collector, report, pictures, name)
+        if not show(bool(report), f"{name:18} {function}:{line}"):
+            for each in lagwatch.reports():
+                progress("   ", each.get("cause"))
+        return bool(report)
 
 
 def run_all(binaries, only, pictures):

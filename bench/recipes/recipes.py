@@ -2,38 +2,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Freezes programs of many languages in known lines, under `lagwatch run`, and reads which lines the reports blame.
 
-A recipe is a program of this folder. It reads lines from standard input and freezes at the line "freeze", in the line
+A recipe is a program of this directory. It reads lines from standard input and freezes at the line "freeze", in the line
 that ends with the comment `FREEZE NAME`: NAME is the function. A comment `KEEPS NAME` marks the line of another thread
 that keeps what the frozen one waits for, and is to be named instead; `ALSO NAME` one that is to be named, too,
 and `BETWEEN NAME` a native function that has called the frozen one.
 `VERDICT WORD` is the word that a report that names them has, `OPTIONS` are its run time's. A file in C of the same name is
-the library RECIPE_LIBRARY. `scripts/bench recipes` installs PACKAGES; a language
-that is missing is left out. The last line is one JSON object: `recipes`, `named` (a report names function and line),
-`named_pct`; of the loops in early that freeze in their first dispatches `early`, `early_named`; of the processes in across `across`, `across_named`; and of the servers in real.py `programs`,
-`programs_named`.
+the library RECIPE_LIBRARY. A language that is missing is left out; one recipe needs root.
+
+Prints `recipes`, `named` (a report names function and line) and `named_pct`; `early` and `early_named` of loops of one and of many
+descriptors that freeze in their first, fifth and fiftieth dispatch (early/); `across` and `across_named` of programs that wait for
+another process, with the wait's kind and the process, thread and function that keep it (across/); and `programs` and
+`programs_named` of real servers under load (real.py).
 """
-import argparse
-import fcntl
-import json
+import contextlib
 import os
 import pathlib
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
-import termios
 import threading
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import real
 from across import across
 from early import early
-from expectation import expectation, marks, matches
+from expectation import expectation, marks, matches, show
+from harness import suite
+from harness.lagwatch import Lagwatch
+from harness.processes import feed
+from harness.servers import SilentNameServer
 
 PACKAGES = ["gir1.2-gtk-3.0", "libnetty-java", "lua-socket", "lua5.1", "lua5.3", "lua5.4", "luajit", "nodejs", "npm", "openjdk-17-jdk-headless",
             "openjdk-17-jre", "perl", "php-cli", "python3-aiohttp", "python3-gi", "redis-server", "redis-tools", "ruby", "xvfb"]
+TARGETS = ["lagwatch-cli", "lagwatch-collector", "lagwatch_preload", "lagwatch_jvm"]
 FOLDER = pathlib.Path(__file__).resolve().parent
 THRESHOLD_MS = 300
 LONGEST_S = 12
@@ -43,48 +45,17 @@ RUNTIMES = {".py": [["/usr/bin/python3"]], ".js": [["node"]], ".lua": [["lua5.1"
             ".java": [["java"]]}
 
 
-class SilentNameServer:
-    """A name server that never answers, on a loopback address of its own."""
-
-    ADDRESS = "127.0.0.53"
-
-    def __enter__(self):
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind((self.ADDRESS, 53))
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-
-def is_unread(pipe):
-    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) != 0
-
-
 def drive(program, directory):
     """Lets the loop turn a few times, freezes it, and ends it."""
-    def feed():
-        try:
-            for text in ["turn"] * 15 + ["freeze"]:
-                program.stdin.write(text + "\n")
-                program.stdin.flush()
-                while is_unread(program.stdin) and program.poll() is None:
-                    time.sleep(0.01)
-                time.sleep(0.03)
-            # A read of the file ends.
-            time.sleep(1.2)
-            fifo = directory / "fifo"
-            if fifo.exists():
-                with open(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK), "w") as file:
-                    file.write("late\n")
-        except OSError:
-            pass
+    def freeze():
+        feed(program, ["turn\n"] * 15 + ["freeze\n"], 0.03)
+        time.sleep(1.2)
+        with contextlib.suppress(OSError), open(os.open(directory / "fifo", os.O_WRONLY | os.O_NONBLOCK), "w") as file:
+            file.write("late\n")  # a read of the file ends
         time.sleep(0.2)
-        try:
+        with contextlib.suppress(OSError):
             program.stdin.close()
-        except OSError:
-            pass
-    thread = threading.Thread(target=feed)
+    thread = threading.Thread(target=freeze)
     thread.start()
     try:
         program.wait(LONGEST_S)
@@ -125,72 +96,60 @@ def build_library(recipe, directory):
     return str(library)
 
 
-def run(recipe, runtime, lagwatch, is_verbose):
+def run(recipe, runtime, binaries, is_verbose):
     name, line, _ = expectation(recipe)
-    with tempfile.TemporaryDirectory() as temporary:
-        directory = pathlib.Path(temporary)
-        spool = directory / "spool"
+    with suite.work_directory() as directory, open(directory / "log", "w+") as log:
+        lagwatch = Lagwatch(binaries, directory / "spool")
         os.mkfifo(directory / "fifo")
-        command = [lagwatch, "run", "--threshold-ms", str(THRESHOLD_MS), "--spool", str(spool), "--"]
+        options = marks(recipe).get("OPTIONS", ("", 0))[0].split()
+        command = lagwatch.watched([*runtime, *options, recipe], threshold_ms=THRESHOLD_MS)
         if "getaddrinfo" in recipe.name:
-            (directory / "resolv.conf").write_text(f"nameserver {SilentNameServer.ADDRESS}\noptions timeout:1 attempts:1\n")
-            command = ["unshare", "-m", "sh", "-c", f'mount --bind {directory}/resolv.conf /etc/resolv.conf && exec "$@"',
-                       "sh"] + command
+            command = SilentNameServer.command(directory) + command
         environment = os.environ | {"FIFO": str(directory / "fifo")}
         if recipe.with_suffix(".c").exists():
             environment["RECIPE_LIBRARY"] = build_library(recipe, directory)
-        options = marks(recipe).get("OPTIONS", ("", 0))[0].split()
-        log = open(directory / "log", "w+")
-        program = subprocess.Popen(command + runtime + options + [str(recipe)], stdin=subprocess.PIPE, stdout=log, stderr=log, text=True,
-                                   env=environment)
+        program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, text=True, env=environment)
         drive(program, directory)
-        ask = lambda *what: json.loads(
-            subprocess.run([lagwatch, *what, "--spool", str(spool), "--json"], capture_output=True, text=True).stdout or "[]")
-        reports = [header | ask("report", header["id"]) for header in ask("reports")]
+        reports = lagwatch.whole_reports()
         is_named = any(is_named_in(report, recipe) for report in reports)
-        where = f"{name}:{line}"
-        print(f"{'named ' if is_named else 'MISSED'} {' '.join(runtime):18} {recipe.name:24} {where}", file=sys.stderr)
-        if not is_named and is_verbose:
+        if not show(is_named, f"{' '.join(runtime):18} {recipe.name:24} {name}:{line}") and is_verbose:
             log.seek(0)
-            print(log.read()[-2000:], file=sys.stderr)
+            suite.progress(log.read()[-2000:])
             for report in reports:
-                print(report.get("cause"), report["verdict"], file=sys.stderr)
-                for frame in report["expensive_stack"][:12]:
-                    print("   ", frame.get("function") or frame.get("module"), frame.get("line"), file=sys.stderr)
-                for frame in blamed(report, True)[:12]:
-                    print("      owner", frame.get("function") or frame.get("module"), frame.get("line"), file=sys.stderr)
+                suite.progress(report.get("cause"), report["verdict"])
+                for note, frames in (("   ", report["expensive_stack"]), ("      owner", blamed(report, True))):
+                    for frame in frames[:12]:
+                        suite.progress(note, frame.get("function") or frame.get("module"), frame.get("line"))
         return is_named
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, help="the directory of the programs")
-    parser.add_argument("--only", help="a part of the recipes' names")
-    parser.add_argument("--pictures", help="a directory for pictures of the pages about the real programs' reports")
-    parser.add_argument("-v", "--verbose", action="store_true", help="show the reports of recipes that were missed")
-    arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
-    lagwatch = pathlib.Path(arguments.bin).resolve() / "lagwatch"
-    outcomes = []
+def run_all(binaries, only, is_verbose):
     with SilentNameServer():
         for recipe in sorted(FOLDER.iterdir()):
-            if recipe.suffix not in RUNTIMES or recipe.name in OWN or (arguments.only or "") not in recipe.name:
+            if recipe.suffix not in RUNTIMES or recipe.name in OWN or only not in recipe.name:
                 continue
             for runtime in RUNTIMES[recipe.suffix]:
                 if shutil.which(runtime[0]) is None:
-                    print(f"left out {recipe.name}: there is no {runtime[0]}", file=sys.stderr)
+                    suite.progress(f"left out {recipe.name}: there is no {runtime[0]}")
                 else:
-                    outcomes.append(run(recipe, runtime, lagwatch, arguments.verbose))
-    named = sum(outcomes)
-    loops = early.run_all(lagwatch.parent, arguments.only or "")
-    processes = across.run_all(lagwatch.parent, arguments.only or "", arguments.pictures)
-    programs = real.run_all(lagwatch.parent, arguments.only or "", arguments.pictures)
-    print(json.dumps({"recipes": len(outcomes), "named": named,
-                      "named_pct": round(100 * named / max(len(outcomes), 1), 1),
-                      "early": len(loops), "early_named": sum(loops),
-                      "across": len(processes), "across_named": sum(processes),
-                      "programs": len(programs), "programs_named": sum(programs)}))
+                    yield run(recipe, runtime, binaries, is_verbose)
+
+
+def main():
+    options = suite.parser(__doc__, only="a part of the recipes' names")
+    options.add_argument("--pictures", help="a directory for pictures of the pages about the real programs' reports")
+    options.add_argument("-v", "--verbose", action="store_true", help="show the reports of recipes that were missed")
+    arguments = suite.parse(options)
+    outcomes = list(run_all(arguments.bin, arguments.only, arguments.verbose))
+    loops = early.run_all(arguments.bin, arguments.only)
+    processes = across.run_all(arguments.bin, arguments.only, arguments.pictures)
+    programs = real.run_all(arguments.bin, arguments.only, arguments.pictures)
+    return suite.result({"recipes": len(outcomes), "named": sum(outcomes),
+                         "named_pct": round(100 * sum(outcomes) / max(len(outcomes), 1), 1),
+                         "early": len(loops), "early_named": sum(loops),
+                         "across": len(processes), "across_named": sum(processes),
+                         "programs": len(programs), "programs_named": sum(programs)})
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,22 +5,25 @@
 the kind of the last wait, the process that is waited for last, and a function on the stack of the thread that should
 answer. Deadlocks must be called deadlocks, and nothing else.
 """
-import json
+import contextlib
 import os
 import pathlib
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 
-from real import Collector, until
+from expectation import show
+from harness.lagwatch import Lagwatch, functions
+from harness.processes import compiled, running, wait_for
+from harness.servers import Collector, Display
+from harness.suite import ROOT, work_directory
+from real import take_picture
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-BUS = FOLDER.parents[2] / "tests" / "tools" / "run"
+BUS_SERVICE = ROOT / "tests/tools/run/bus_service.py"
+PYTHON = "/usr/bin/python3"
 THRESHOLD_MS = 300
 LONGEST_S = 8  # deadlocks last
-DISPLAY = ":95"
 
 # Scene: (kind of the last wait, number of waits, the function that the answering thread is in, its name).
 SCENES = {
@@ -54,7 +57,7 @@ def faults(report, scene):
     waits = report["waits"]
     if len(waits) != count:
         return f"{len(waits)} waits, not {count}"
-    if not any(frame.get("function") == "WaitInHandler" for frame in waits[0]["stack"]):
+    if "WaitInHandler" not in functions(waits[0]["stack"]):
         return "the first stack is not the handler's"
     last = waits[-1]
     if last["kind"] != kind:
@@ -68,119 +71,84 @@ def faults(report, scene):
         return f"idle: {owner.get('idle')}"
     if scene == "stopped":
         return "" if owner.get("state") == "T" else f"its state is {owner.get('state')}"
-    functions = [frame.get("function") for frame in owner["stack"]]
-    return "" if function is None or function in functions else f"it is at {functions[:6]} ({owner.get('state')})"
+    found = functions(owner["stack"])
+    return "" if function is None or function in found else f"it is at {found[:6]} ({owner.get('state')})"
 
 
-def run(scene, lagwatch, program):
-    with tempfile.TemporaryDirectory() as directory:
-        spool = pathlib.Path(directory) / "spool"
-        command = [lagwatch, "run", "--threshold-ms", str(THRESHOLD_MS), "--spool", spool, "--", program, scene]
-        try:
-            subprocess.run(command, timeout=LONGEST_S, env=os.environ | {"TMPDIR": directory}, check=False)
-        except subprocess.TimeoutExpired:
-            pass
-        ask = lambda *what: json.loads(
-            subprocess.run([lagwatch, *what, "--spool", spool, "--json"], capture_output=True, text=True).stdout or "[]")
-        reports = [ask("report", header["id"]) for header in ask("reports") if header["app"] == "across"]
-        wrong = [faults(report, scene) for report in reports] or ["no report"]
-        print(f"{'named ' if '' in wrong else 'MISSED'} across {scene:18} {' | '.join(filter(None, wrong))}", file=sys.stderr)
-        return "" in wrong
+def run(scene, binaries, program):
+    with work_directory() as directory:
+        lagwatch = Lagwatch(binaries, directory / "spool")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(lagwatch.watched([program, scene], threshold_ms=THRESHOLD_MS), timeout=LONGEST_S,
+                           env=os.environ | {"TMPDIR": str(directory)}, check=False)
+        wrong = [faults(report, scene) for report in lagwatch.whole_reports() if report["app"] == "across"] or ["no report"]
+        return show("" in wrong, f"across {scene:18} {' | '.join(filter(None, wrong))}")
 
 
-def tell(scene, header, collector, pictures):
-    """Whether there is a right report, `header`; takes a picture of it."""
-    print(f"{'named ' if header else 'MISSED'} across {scene}", file=sys.stderr)
-    if header and pictures is not None:
-        subprocess.run(["node", FOLDER.parent / "picture.mjs", collector.url, collector.token, header["id"], pictures, "report-" + scene],
-                       check=True)
-    return header is not None
+@contextlib.contextmanager
+def gtk_program(binaries, pictures, scene, word="", **variables):
+    """A GTK program under lagwatch, with a display and a collector of its own.
+
+    Yields the display, a function that freezes the program, and one that shows whether one of the collector's reports is right.
+    """
+    with work_directory() as directory, Collector(binaries, directory / "data") as collector, Display() as display:
+        lagwatch = collector.client(**display.environment, **variables)
+        watched = lagwatch.watched([PYTHON, FOLDER / "gtk_program.py", directory / "flag", *word.split()], "--app", word or "gtk", "--spool",
+                                   directory / "spool", threshold_ms=500)
+
+        def has_right_report(is_right):
+            report = wait_for(lambda: next(filter(is_right, lagwatch.whole_reports()), None), 20, 0.1)
+            take_picture(collector, report, pictures, scene)
+            return show(bool(report), f"across {scene}")
+        with running([watched], env=lagwatch.environment):
+            time.sleep(3)  # its loop is known
+            yield display, (directory / "flag").touch, has_right_report
 
 
 def run_bus(binaries, pictures):
-    """A GTK program that calls a D-Bus service, which waits for a lock that flock(1) has; its report comes from a collector."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:  # an uploader may still write there
-        directory = pathlib.Path(temporary)
-        collector = Collector(directory, binaries)
-        environment = os.environ | {"LAGWATCH_ENDPOINT": collector.url, "LAGWATCH_KEY": collector.key, "LAGWATCH_TOKEN": collector.token,
-                                    "DBUS_SESSION_BUS_ADDRESS": f"unix:path={directory}/bus", "DISPLAY": DISPLAY}
-        start = lambda *command: subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        processes = [start("dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address=unix:path={directory}/bus"),
-                     start("flock", "--close", directory / "lock", "sleep", "8"),
-                     start("Xvfb", DISPLAY, "-nolisten", "tcp")]
-        until(10, lambda: (directory / "bus").exists() and os.path.exists("/tmp/.X11-unix/X" + DISPLAY[1:]))
-        service = start("/usr/bin/python3", BUS / "bus_service.py", directory / "lock")
-        processes.append(service)
-        try:
-            time.sleep(1)  # the service has its name
-            processes.append(start(binaries / "lagwatch", "run", "--app", "bus", "--threshold-ms", "500", "--spool", directory / "spool",
-                                   "--", "/usr/bin/python3", FOLDER / "gtk_program.py", directory / "flag", "bus"))
-            time.sleep(2)  # its loop is known
-            (directory / "flag").touch()
-            ask = lambda *what: json.loads(
-                subprocess.run([binaries / "lagwatch", *what, "--json"], capture_output=True, env=environment).stdout or "[]")
+    """A program that calls a D-Bus service, which waits for a lock that flock(1) has."""
+    with work_directory() as directory:
+        address = {"DBUS_SESSION_BUS_ADDRESS": f"unix:path={directory}/bus"}
+        bus = ["dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address=unix:path={directory}/bus"]
+        lock = ["flock", "--close", directory / "lock", "sleep", "10"]
+        with running([bus]):
+            wait_for((directory / "bus").exists)
+            with (gtk_program(binaries, pictures, "bus-service-at-lock", "bus", **address) as (_, freeze, has_right_report),
+                  running([lock]), running([[PYTHON, BUS_SERVICE, directory / "lock"]], env=os.environ | address) as (service,)):
+                time.sleep(1)  # the service has its name
+                freeze()
 
-            def right():
-                for header in ask("reports"):
-                    report = ask("report", header["id"])
+                def is_right(report):
                     waits = report["waits"]
-                    if ([wait["kind"] for wait in waits][:2] == ["bus-call", "file-lock"]
+                    return ([wait["kind"] for wait in waits][:2] == ["bus-call", "file-lock"]
                             and waits[0]["owner"]["process"]["pid"] == service.pid
-                            and any("flock" in (frame.get("function") or "") for frame in waits[0]["owner"]["stack"])
-                            and waits[1]["owner"]["process"]["name"] == "flock"):
-                        return header
-                return None
-            return tell("bus-service-at-lock", until(20, right), collector, pictures)
-        finally:
-            for process in processes:
-                process.kill()
-            collector.stop()
+                            and any("flock" in name for name in functions(waits[0]["owner"]["stack"]))
+                            and waits[1]["owner"]["process"]["name"] == "flock")
+                return has_right_report(is_right)
 
 
 def run_gtk(binaries, pictures):
-    """A GTK program whose X server stands still; its report comes from a collector."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
-        directory = pathlib.Path(temporary)
-        collector = Collector(directory, binaries)
-        environment = os.environ | {"LAGWATCH_ENDPOINT": collector.url, "LAGWATCH_KEY": collector.key,
-                                    "LAGWATCH_TOKEN": collector.token, "DISPLAY": DISPLAY}
-        server = subprocess.Popen(["Xvfb", DISPLAY, "-nolisten", "tcp"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until(10, lambda: os.path.exists("/tmp/.X11-unix/X" + DISPLAY[1:]))
-        program = subprocess.Popen([binaries / "lagwatch", "run", "--app", "gtk", "--threshold-ms", "500", "--spool", directory / "spool",
-                                    "--", "/usr/bin/python3", FOLDER / "gtk_program.py", directory / "flag"], env=environment)
-        try:
-            time.sleep(3)
-            server.send_signal(signal.SIGSTOP)
-            (directory / "flag").touch()
-            time.sleep(2)
-            server.send_signal(signal.SIGCONT)
-            ask = lambda *what: json.loads(
-                subprocess.run([binaries / "lagwatch", *what, "--json"], capture_output=True, env=environment).stdout or "[]")
+    """A program whose X server stands still."""
+    with gtk_program(binaries, pictures, "gtk-stopped-display") as (display, freeze, has_right_report):
+        display.process.send_signal(signal.SIGSTOP)
+        freeze()
+        time.sleep(2)
+        display.process.send_signal(signal.SIGCONT)
 
-            def right():
-                for header in ask("reports"):
-                    report = ask("report", header["id"])
-                    wait = (report["waits"] or [{}])[0]
-                    owner = wait.get("owner") or {}
-                    functions = [(frame.get("function") or "").split(" (")[0] for frame in wait.get("stack") or []]
-                    if (wait.get("kind") == "display" and owner["process"]["name"] == "Xvfb" and owner["state"] == "T"
-                            and "redraw_now" in functions):
-                        return header
-                return None
-            return tell("gtk-stopped-display", until(20, right), collector, pictures)
-        finally:
-            program.kill()
-            server.kill()
-            collector.stop()
+        def is_right(report):
+            wait = (report["waits"] or [{}])[0]
+            owner = wait.get("owner") or {}
+            return (wait.get("kind") == "display" and owner["process"]["name"] == "Xvfb" and owner["state"] == "T"
+                    and "redraw_now" in [name.split(" (")[0] for name in functions(wait.get("stack") or [])])
+        return has_right_report(is_right)
 
 
 def run_all(binaries, only, pictures):
     """Whether each scene's report is right. `only`: a part of the scenes' names; `pictures`: a folder, or None."""
     scenes = [scene for scene in SCENES if only in scene or only in "across"]
-    with tempfile.TemporaryDirectory() as directory:
-        program = pathlib.Path(directory) / "across"
-        subprocess.run(["cc", "-g", "-O1", "-o", program, FOLDER / "across.c", "-pthread"], check=True)
-        outcomes = [run(scene, binaries / "lagwatch", program) for scene in scenes]
+    with work_directory() as directory:
+        program = compiled(FOLDER / "across.c", directory / "across")
+        outcomes = [run(scene, binaries, program) for scene in scenes]
     has_gtk = subprocess.run(["/usr/bin/python3", "-c", "import gi; gi.require_version('Gtk', '3.0')"],
                              capture_output=True).returncode == 0
     if has_gtk and only in "across gtk":

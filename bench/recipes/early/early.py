@@ -6,19 +6,18 @@ of waiting for events. Those in C freeze at each of the dispatches, scripts at o
 There must be one report, which names the function that froze.
 """
 import concurrent.futures
-import fcntl
 import itertools
-import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
-import termios
 import threading
-import time
+
+from expectation import show
+from harness.lagwatch import Lagwatch, functions
+from harness.processes import compiled, feed
+from harness.suite import progress, work_directory
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 THRESHOLD_MS = 300
@@ -52,7 +51,7 @@ NOT_SEEN = re.compile("poll-socket .* answer|loop.rb .* answer")
 
 def fault(reports):
     """The defect of a run's reports; empty if there is none."""
-    is_named = lambda report: any("freeze" in (frame.get("function") or "").lower() for frame in report["expensive_stack"])
+    is_named = lambda report: any("freeze" in name.lower() for name in functions(report["expensive_stack"]))
     if not reports:
         return "missed"
     said = ", ".join(f"{report['duration_ms']} ms {report.get('cause')}" for report in reports)
@@ -61,29 +60,12 @@ def fault(reports):
     return "" if len(reports) == 1 else f"{len(reports)} reports: {said}"
 
 
-def is_unread(pipe):
-    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder) != 0
-
-
-def feed(program, dispatch):
-    """A byte a turn, each after the last one was read."""
-    try:
-        for _ in range(dispatch + 5):
-            program.stdin.write(b"x")
-            while is_unread(program.stdin) and program.poll() is None:
-                time.sleep(0.01)
-            time.sleep(TURN_S)
-    except OSError:
-        pass
-
-
-def run(lagwatch, command, dispatch):
-    with tempfile.TemporaryDirectory() as directory:
-        spool = pathlib.Path(directory) / "spool"
-        watched = [lagwatch, "run", "--threshold-ms", str(THRESHOLD_MS), "--spool", spool, "--", *command]
-        program = subprocess.Popen(watched, env=os.environ | {"TMPDIR": directory}, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0)
-        driver = threading.Thread(target=feed, args=(program, dispatch))
+def run(binaries, command, dispatch):
+    with work_directory() as directory:
+        lagwatch = Lagwatch(binaries, directory / "spool")
+        program = subprocess.Popen(lagwatch.watched(command, threshold_ms=THRESHOLD_MS), env=os.environ | {"TMPDIR": str(directory)},
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0)
+        driver = threading.Thread(target=feed, args=(program, [b"x"] * (dispatch + 5), TURN_S))
         driver.start()
         killer = threading.Timer(LONGEST_S, program.kill)
         killer.start()
@@ -93,9 +75,7 @@ def run(lagwatch, command, dispatch):
         program.stdin.close()
         if program.wait() != 0 or b"good" not in output:
             return f"exit {program.returncode}: {output[-300:]}"
-        ask = lambda *what: json.loads(
-            subprocess.run([lagwatch, *what, "--spool", spool, "--json"], capture_output=True, text=True, check=False).stdout or "[]")
-        return fault([header | ask("report", header["id"]) for header in ask("reports")])
+        return fault(lagwatch.whole_reports())
 
 
 def rows(directory):
@@ -103,7 +83,7 @@ def rows(directory):
     found = []
     for program, (runtime, polls, kinds) in PROGRAMS.items():
         if runtime and shutil.which(runtime[0]) is None:
-            print(f"left out {program}: there is no {runtime[0]}", file=sys.stderr)
+            progress(f"left out {program}: there is no {runtime[0]}")
             continue
         command = [*runtime, FOLDER / program] if runtime else [f"{directory}/loop"]
         for (number, kind), (shift, poll) in itertools.product(enumerate(kinds), enumerate(polls)):
@@ -116,14 +96,12 @@ def rows(directory):
 
 def run_all(binaries, only):
     """Whether each run was as it should be, of those whose name has `only`."""
-    lagwatch = pathlib.Path(binaries) / "lagwatch"
-    with tempfile.TemporaryDirectory() as directory:
-        subprocess.run(["cc", "-O1", "-g", "-pthread", "-o", f"{directory}/loop", FOLDER / "loop.c"], check=True)
+    with work_directory() as directory:
+        compiled(FOLDER / "loop.c", directory / "loop")
         chosen = [row for row in rows(directory) if only in "early " + row[1]]
 
         def one(row):
-            text = run(lagwatch, row[0], row[2])
-            print(f"{'MISSED' if text else 'named '} early {row[1]} {text}", file=sys.stderr, flush=True)
-            return not text
+            text = run(binaries, row[0], row[2])
+            return show(not text, f"early {row[1]} {text}")
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             return list(pool.map(one, chosen))
