@@ -3,6 +3,8 @@
 import dataclasses
 import typing
 
+import wire
+
 
 @dataclasses.dataclass
 class Attack:
@@ -20,3 +22,10 @@ class Attack:
 def complain(complaints, is_fine, text):
     if not is_fine:
         complaints.append(text)
+
+
+def send(collector, records, complaints, source=2):
+    """Posts the records, which are taken unless the collector is busy; the number of those that it accepted."""
+    status, answer = collector.post(wire.batch(records), source=source)
+    complain(complaints, status in (200, 503), f"answered {status} {str(answer)[:200]}")
+    return answer.get("accepted", 0)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks real collectors, each of them a fresh one with a normal load beside the attack.
+"""Attacks real collectors, each of them a fresh one with a normal load beside the attack, by clients that stay within each
+single limit. Needs root for one of the attacks, which has a disk of its own.
 
 A collector holds when it lives, answers the attack as it should, answers normal requests within 250 ms (p99, a failed one
-counts as a minute), has all normal reports that it acknowledged, and takes at most 512 MiB. The last line is one JSON object:
-attacks, held, normal_p99_ms_max, rss_mib_max.
+counts as a minute), has all normal reports that it acknowledged, and takes at most 512 MiB. Prints `attacks`, `held`,
+`normal_p99_ms_max` and `rss_mib_max`.
 """
-import argparse
+import contextlib
 import ctypes
 import json
 import os
@@ -15,15 +16,17 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import ingest_attacks
 import query_attacks
 import store_attacks
 import wire_attacks
+from harness import suite
 from target import Collector
 
+TARGETS = ["lagwatch-collector", "bench_wall_clock"]
 MAX_P99_MS = 250
 MAX_RSS_MIB = 512
 WARM_UP_S = 1.0
@@ -31,33 +34,25 @@ WARM_UP_S = 1.0
 
 class Bench:
     def __init__(self, bin_directory):
-        self.program = str(bin_directory / "lagwatch-collector")
-        self.clock = bin_directory / "bench_wall_clock.so"
+        self.binaries = bin_directory
 
     def run(self, attack):
         """The result: complaints, and the figures."""
-        with tempfile.TemporaryDirectory(prefix="lagwatch-hostile-") as directory:
+        with suite.work_directory() as directory, contextlib.ExitStack() as beside:
+            (disk := directory / "disk").mkdir()
             if attack.own_disk_mib:
-                mount(directory, attack.own_disk_mib)
+                mount(disk, attack.own_disk_mib)
+                beside.callback(subprocess.run, ["umount", "-l", disk], check=False)
             flags, to_close = attack.prepare() if attack.prepare else ((), None)
-            environment, clock_path = self.clock_of(attack, directory)
-            collector = Collector(self.program, os.path.join(directory, "data"), (*attack.flags, *flags), environment)
-            collector.move_clock = lambda offset_s: move_clock(clock_path, offset_s)
-            try:
-                return self.attack(attack, collector)
-            finally:
-                collector.stop()
-                if to_close:
-                    to_close.close()
-                if attack.own_disk_mib:
-                    subprocess.run(["umount", "-l", directory], check=False)
-
-    def clock_of(self, attack, directory):
-        if not attack.moves_clock:
-            return {}, None
-        path = os.path.join(directory, "clock")
-        pathlib.Path(path).write_bytes(struct.pack("<q", 0))
-        return {"LD_PRELOAD": str(self.clock), "LAGWATCH_BENCH_CLOCK": path}, path
+            if to_close:
+                beside.callback(to_close.close)
+            clock = directory / "clock"
+            clock.write_bytes(struct.pack("<q", 0))
+            environment = {"LD_PRELOAD": str(self.binaries / "bench_wall_clock.so"), "LAGWATCH_BENCH_CLOCK": str(clock)}
+            collector = beside.enter_context(Collector(self.binaries, disk, directory / "log", (*attack.flags, *flags),
+                                                       environment if attack.moves_clock else {}))
+            collector.move_clock = lambda offset_s: move_clock(clock, offset_s)
+            return self.attack(attack, collector)
 
     def attack(self, attack, collector):
         load = subprocess.Popen([sys.executable, str(pathlib.Path(__file__).parent / "normal_load.py"), "--port",
@@ -97,7 +92,7 @@ def move_clock(path, offset_s):
 
 def mount(directory, size_mib):
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b"hostile", directory.encode(), b"tmpfs", 0, f"size={size_mib}m".encode()) != 0:
+    if libc.mount(b"hostile", bytes(directory), b"tmpfs", 0, f"size={size_mib}m".encode()) != 0:
         raise OSError(ctypes.get_errno(), "cannot mount a tmpfs")
 
 
@@ -106,20 +101,18 @@ def all_attacks():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch-collector")
-    parser.add_argument("--only", default="", help="a regular expression: attacks with such names")
+    parser = suite.parser(__doc__, only="a regular expression: attacks with such names", programs="lagwatch-collector")
     parser.add_argument("--list", action="store_true", help="print the attacks' names alone")
-    options = parser.parse_args()
-    bench = Bench(options.bin.resolve())
+    options = suite.parse(parser)
+    bench = Bench(options.bin)
     attacks = [attack for attack in all_attacks() if re.search(options.only, attack.name)]
     if options.list:
         print("\n".join(attack.name for attack in attacks))
-        return
+        return 0
     if os.geteuid() != 0:
         skipped = [attack.name for attack in attacks if attack.own_disk_mib]
         attacks = [attack for attack in attacks if not attack.own_disk_mib]
-        print(f"left out, because they mount a file system: {skipped}", file=sys.stderr)
+        suite.progress(f"left out, because they mount a file system: {skipped}")
     held, p99_ms, rss_mib = 0, 0.0, 0.0
     for attack in attacks:
         complaints, normal, own_rss_mib = bench.run(attack)
@@ -134,10 +127,9 @@ def main():
             print(f"    {complaint}", flush=True)
         if complaints and normal["failures"]:
             print(f"    {normal['failures']}", flush=True)
-    print(json.dumps({"attacks": len(attacks), "held": held, "normal_p99_ms_max": round(p99_ms, 1),
-                      "rss_mib_max": round(rss_mib, 1)}))
-    sys.exit(0 if held == len(attacks) and attacks else 1)
+    return suite.result({"attacks": len(attacks), "held": held, "normal_p99_ms_max": round(p99_ms, 1), "rss_mib_max": round(rss_mib, 1)},
+                        held == len(attacks) and attacks)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

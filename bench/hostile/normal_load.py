@@ -9,11 +9,14 @@ import collections
 import gzip
 import http.client
 import json
+import pathlib
 import sys
 import threading
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import wire
+from harness.suite import percentile
 from target import ADMIN, NORMAL_KEY
 
 FAILED_MS = 60_000.0  # counts as the time of a request that failed
@@ -134,9 +137,8 @@ class Load:
         self.stop.set()
         for thread in threads:
             thread.join()
-        times_ms = sorted(self.times_ms)
-        return {"requests": len(times_ms), "failed": sum(self.failures.values()),
-                "p99_ms": round(times_ms[min(len(times_ms) * 99 // 100, len(times_ms) - 1)], 1) if times_ms else FAILED_MS,
+        return {"requests": len(self.times_ms), "failed": sum(self.failures.values()),
+                "p99_ms": round(percentile(self.times_ms or [FAILED_MS], 99), 1),
                 "acknowledged": self.acknowledged, "failures": dict(self.failures.most_common(5)),
                 "max_ms": {what: round(taken_ms) for what, taken_ms in self.slowest.items()}}
 

@@ -3,8 +3,8 @@
 import time
 
 import wire
-from attack import Attack, complain
-from target import ADMIN, in_threads, repeat
+from attack import Attack, complain, send
+from target import hammer, question, repeat
 
 MANY = 500        # reports of a batch
 SLOW_ANSWER_S = 5  # of one question after the attack
@@ -15,23 +15,19 @@ def fill(collector, complaints, batches):
     for number in range(batches):
         records = [(wire.REPORT, wire.report((f"Leaf{number}-{i}", f"Caller{i}", "main"), user="one"))
                    for i in range(MANY)]
-        status, answer = collector.post(wire.batch(records), source=2)
-        complain(complaints, status in (200, 503), f"answered {status} {str(answer)[:200]}")
+        send(collector, records, complaints)
 
 
 def leaving_readers(collector, seconds):
     """Each asks for a list that takes long, and closes the connection at once."""
     complaints = []
     fill(collector, complaints, 20)
-    question = (f"GET /v1/clusters?user=one&limit=1000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n\r\n").encode()
 
-    def attack(thread):
-        def step(_number):
-            connection = collector.connect(source=2 + thread)
-            connection.sendall(question)
-            connection.close()
-        repeat(seconds, step, 0.02)
-    in_threads(4, attack)
+    def step(thread, _number):
+        connection = collector.connect(source=2 + thread)
+        connection.sendall(question("/v1/clusters?user=one&limit=1000"))
+        connection.close()
+    hammer(4, seconds, step, 0.02)
     begin = time.monotonic()
     status = collector.ask("GET", "/v1/clusters?app=normal", timeout=60)[0]
     taken = time.monotonic() - begin
@@ -47,8 +43,7 @@ def long_functions(collector, seconds):
     def step(number):
         records = [(wire.REPORT, wire.report(tuple(f"{number}-{i}-{k}".ljust(60_000, "x") for k in range(4)) + ("main",)))
                    for i in range(20)]
-        status, answer = collector.post(wire.batch(records), source=2)
-        complain(complaints, status in (200, 503), f"answered {status} {str(answer)[:200]}")
+        send(collector, records, complaints)
     repeat(seconds, step, 0.05)
     for path in ("/v1/clusters", "/v1/reports", "/v1/clusters?limit=1000"):
         status, _, body = collector.ask("GET", path)

@@ -6,30 +6,22 @@ import threading
 import time
 
 import wire
-from attack import Attack, complain
-from target import in_threads, repeat
+from attack import Attack, complain, send
+from target import hammer, repeat, report_path
 
 MANY = 500  # reports of a batch
-
-
-def send(collector, records, complaints, source=2):
-    status, answer = collector.post(wire.batch(records), source=source)
-    complain(complaints, status in (200, 503), f"answered {status} {str(answer)[:200]}")
-    return answer.get("accepted", 0)
 
 
 def long_names(collector, seconds):
     """Versions and apps of a kilobyte, each of its own."""
     complaints = []
 
-    def attack(thread):
-        def step(number):
-            names = [f"{thread}-{number}-{i}-".ljust(1000, "x") for i in range(MANY)]
-            records = [(wire.REPORT, wire.report((f"Leaf{i % 20}", "main"), app=name if number % 2 else "hostile",
-                                                 version=name, user=name)) for i, name in enumerate(names)]
-            send(collector, records, complaints, 2 + thread)
-        repeat(seconds, step)
-    in_threads(2, attack)
+    def step(thread, number):
+        names = [f"{thread}-{number}-{i}-".ljust(1000, "x") for i in range(MANY)]
+        records = [(wire.REPORT, wire.report((f"Leaf{i % 20}", "main"), app=name if number % 2 else "hostile",
+                                             version=name, user=name)) for i, name in enumerate(names)]
+        send(collector, records, complaints, 2 + thread)
+    hammer(2, seconds, step)
     for path in ("/v1/clusters", "/v1/clusters?app=hostile", "/v1/clusters?limit=1000"):
         status, _, body = collector.ask("GET", path)
         complain(complaints, status == 200 and len(body) <= 4 << 20, f"{path}: {status}, {len(body) >> 20} MiB")
@@ -102,20 +94,16 @@ def unknown_modules(collector, seconds):
         modules = [(f"/usr/lib/lib{i}.so", os.urandom(20)) for i in range(8000)]
         stacks = [[(1 + (i * 100 + k) % 8000, 4096 * k) for k in range(100)] for i in range(80)]
         id = wire.uuid7()
-        ids.append(id.hex())
+        ids.append(id)
         threads = b"".join(wire.data(23, wire.uint(1, i + 1) + wire.uint(4, i + 1)) for i in range(80))
         send(collector, [(wire.REPORT, wire.report(modules=modules, stacks=stacks, id=id, more=threads))], complaints)
 
-    def read(thread):
-        def step(number):
-            text = ids[number % len(ids)]
-            path = f"/v1/reports/{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-            begin = time.monotonic()
-            status = collector.ask("GET", path, source=2 + thread)[0]
-            taken = time.monotonic() - begin
-            complain(complaints, status in (200, 503) and taken < 5, f"a report: {status} after {taken:.1f} s")
-        repeat(seconds, step, 0.1)
-    in_threads(4, read)
+    def step(thread, number):
+        begin = time.monotonic()
+        status = collector.ask("GET", report_path(ids[number % len(ids)]), source=2 + thread)[0]
+        taken = time.monotonic() - begin
+        complain(complaints, status in (200, 503) and taken < 5, f"a report: {status} after {taken:.1f} s")
+    hammer(4, seconds, step, 0.1)
     return complaints[:5]
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fresh collector, and requests to it."""
+import concurrent.futures
+import functools
 import glob
 import gzip
 import http.client
@@ -7,12 +9,11 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import socket
-import subprocess
-import tempfile
 import threading
 import time
+
+from harness import servers
 
 HOSTILE_KEY, NORMAL_KEY, ADMIN = "k_hostile", "k_normal", "a_bench"
 
@@ -36,28 +37,20 @@ def children(pid):
     return found
 
 
-class Collector:
-    def __init__(self, program, data=None, flags=(), environment=None):
-        self.directory = tempfile.mkdtemp(prefix="lagwatch-hostile-")
-        self.data = data or os.path.join(self.directory, "data")
-        self.log = os.path.join(self.directory, "log")
+class Collector(servers.Collector):
+    def __init__(self, binaries, directory, log, flags=(), environment=None):
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("LAGWATCH_")}
+        self.log = log
+        with open(log, "wb") as file:
+            try:
+                super().__init__(binaries, directory / "data", "--key", HOSTILE_KEY, "--key", NORMAL_KEY, "--admin-token", ADMIN, *flags,
+                                 environment=clean | (environment or {}), log=file)
+            except RuntimeError as error:
+                raise RuntimeError(f"{error}: {log.read_text()[-2000:]}") from error
         self.rss_mib_max = 0.0
-        self._start(program, flags, environment or {})
         self._is_over = threading.Event()
         self._sampler = threading.Thread(target=self._sample, daemon=True)
         self._sampler.start()
-
-    def _start(self, program, flags, environment):
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("LAGWATCH_")}
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                [program, "--listen", "127.0.0.1:0", "--data", self.data, "--key", HOSTILE_KEY, "--key", NORMAL_KEY,
-                 "--admin-token", ADMIN, *flags], stdout=subprocess.PIPE, stderr=log, env={**clean, **environment})
-        line = self.process.stdout.readline().decode()
-        found = re.search(r":(\d+)$", line.strip())
-        if not found:
-            raise RuntimeError(f"the collector did not start: {pathlib.Path(self.log).read_text()[-2000:]}")
-        self.port = int(found[1])
 
     # Its own memory and that of the processes that it starts.
     def _sample(self):
@@ -108,19 +101,20 @@ class Collector:
         found = re.search(re.escape(name) + r" ([0-9.e+]+)", text)
         return float(found[1]) if found else 0.0
 
-    def database_mib(self):
-        return sum(os.path.getsize(path) for path in glob.glob(self.data + "/collector.db*")) / (1 << 20)
-
     def stop(self):
         self._is_over.set()
         self._sampler.join()
-        self.process.terminate()
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        super().stop()
+
+
+def question(path):
+    """The text of a request that an administrator makes."""
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n\r\n".encode()
+
+
+def report_path(id):
+    text = id.hex()
+    return f"/v1/reports/{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def address_of(source):
@@ -142,19 +136,8 @@ def repeat(seconds, step, pause=0.0):
     return number
 
 
-def in_threads(count, function):
-    """Calls function(index) in as many threads, and waits for them."""
-    failures = []
-
-    def guarded(index):
-        try:
-            function(index)
-        except Exception as error:  # pylint: disable=broad-except
-            failures.append(error)
-    threads = [threading.Thread(target=guarded, args=(index,)) for index in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+def hammer(threads, seconds, step, pause=0.0):
+    """Calls step(thread, number) again and again in as many threads."""
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(repeat, seconds, functools.partial(step, thread), pause) for thread in range(threads)]:
+            done.result()

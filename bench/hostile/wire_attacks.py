@@ -12,7 +12,7 @@ import zlib
 import wire
 from attack import Attack, complain
 from ingest_attacks import head, hold
-from target import ADMIN, HOSTILE_KEY, in_threads, repeat
+from target import HOSTILE_KEY, hammer, question, repeat, report_path
 
 UPLOAD = f"Authorization: Bearer {HOSTILE_KEY}\r\n"
 
@@ -31,14 +31,12 @@ def idle_connections(collector, seconds):
 
 def churn(collector, seconds):
     """Connections that are reset as soon as they are there."""
-    def attack(thread):
-        def step(number):
-            connection = collector.connect(2 + thread)
-            connection.sendall([b"", b"GET", b"GET /v1/clusters HTTP/1.1\r\nHost: x\r\n\r\n"][number % 3])
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            connection.close()
-        repeat(seconds, step)
-    in_threads(3, attack)
+    def step(thread, number):
+        connection = collector.connect(2 + thread)
+        connection.sendall([b"", b"GET", b"GET /v1/clusters HTTP/1.1\r\nHost: x\r\n\r\n"][number % 3])
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    hammer(3, seconds, step)
     return []
 
 
@@ -54,16 +52,14 @@ def bad_gzip(collector, seconds):
               b"\x1f\x8b\x08\x08" + b"n" * 1_000_000]
     headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
 
-    def attack(thread):
-        def step(number):
-            body = bytearray(bodies[number % len(bodies)])
-            if number >= len(bodies) and len(body) > 20:
-                body[random.randrange(10, len(body))] ^= 255
-            status = collector.ask("POST", "/v1/reports", bytes(body), key=HOSTILE_KEY, headers=headers,
-                                   source=2 + thread)[0]
-            complain(complaints, status in (400, 413, 503) or number >= len(bodies), f"body {number}: {status}")
-        repeat(seconds, step)
-    in_threads(3, attack)
+    def step(thread, number):
+        body = bytearray(bodies[number % len(bodies)])
+        if number >= len(bodies) and len(body) > 20:
+            body[random.randrange(10, len(body))] ^= 255
+        status = collector.ask("POST", "/v1/reports", bytes(body), key=HOSTILE_KEY, headers=headers,
+                               source=2 + thread)[0]
+        complain(complaints, status in (400, 413, 503) or number >= len(bodies), f"body {number}: {status}")
+    hammer(3, seconds, step)
     return complaints[:5]
 
 
@@ -74,19 +70,17 @@ def deep_json(collector, seconds):
              '{"a":"' + "\\u0000" * 150_000 + '"}', "[" + "1," * 400_000 + "1]", '{"a":1e999999999}',
              json.dumps({f"k{i}": i for i in range(60_000)}), "-" * 900_000, '"' + "\xff" * 100_000]
 
-    def attack(thread):
-        def step(number):
-            text = texts[number % len(texts)]
-            status = collector.ask("POST", f"/api/1/store/?sentry_key={HOSTILE_KEY}", text.encode(), key=None,
-                                   source=2 + thread)[0]
-            complain(complaints, status in (200, 400, 413, 503), f"an event of {text[:20]}…: {status}")
-            envelope = '{"event_id":"' + "0" * 32 + '"}\n' + '{"type":"event"}\n' + text.replace("\n", "") + "\n"
-            collector.ask("POST", f"/api/1/envelope/?sentry_key={HOSTILE_KEY}", envelope.encode(), key=None,
-                          source=2 + thread)
-            collector.ask("PUT", "/v1/admin/config", text.encode()[:1_000_000],
-                          headers={"Content-Type": "application/json"}, source=2 + thread)
-        repeat(seconds, step)
-    in_threads(2, attack)
+    def step(thread, number):
+        text = texts[number % len(texts)]
+        status = collector.ask("POST", f"/api/1/store/?sentry_key={HOSTILE_KEY}", text.encode(), key=None,
+                               source=2 + thread)[0]
+        complain(complaints, status in (200, 400, 413, 503), f"an event of {text[:20]}…: {status}")
+        envelope = '{"event_id":"' + "0" * 32 + '"}\n' + '{"type":"event"}\n' + text.replace("\n", "") + "\n"
+        collector.ask("POST", f"/api/1/envelope/?sentry_key={HOSTILE_KEY}", envelope.encode(), key=None,
+                      source=2 + thread)
+        collector.ask("PUT", "/v1/admin/config", text.encode()[:1_000_000],
+                      headers={"Content-Type": "application/json"}, source=2 + thread)
+    hammer(2, seconds, step)
     return complaints[:5]
 
 
@@ -95,20 +89,18 @@ def wrong_keys(collector, seconds):
     complaints = []
     log_before = os.path.getsize(collector.log)
 
-    def attack(thread):
-        def step(number):
-            key = os.urandom(8).hex()
-            kind = number % 3
-            if kind == 0:
-                status = collector.ask("POST", "/v1/reports", b"x" * 100, key="k_" + key, source=2 + thread)[0]
-            elif kind == 1:
-                status = collector.ask("GET", "/v1/clusters", key="r_" + key * 100, source=2 + thread)[0]
-            else:
-                body = json.dumps({"dsn": f"http://k_{key}@h/1"}) + "\n"
-                status = collector.ask("POST", "/api/1/envelope/", body, key=None, source=2 + thread)[0]
-            complain(complaints, status == 401, f"a wrong key: {status}")
-        repeat(seconds, step)
-    in_threads(3, attack)
+    def step(thread, number):
+        key = os.urandom(8).hex()
+        kind = number % 3
+        if kind == 0:
+            status = collector.ask("POST", "/v1/reports", b"x" * 100, key="k_" + key, source=2 + thread)[0]
+        elif kind == 1:
+            status = collector.ask("GET", "/v1/clusters", key="r_" + key * 100, source=2 + thread)[0]
+        else:
+            body = json.dumps({"dsn": f"http://k_{key}@h/1"}) + "\n"
+            status = collector.ask("POST", "/api/1/envelope/", body, key=None, source=2 + thread)[0]
+        complain(complaints, status == 401, f"a wrong key: {status}")
+    hammer(3, seconds, step)
     written = os.path.getsize(collector.log) - log_before
     complain(complaints, written < 1 << 20, f"{written} bytes of log")
     return complaints[:5]
@@ -117,12 +109,11 @@ def wrong_keys(collector, seconds):
 def deaf_listeners(collector, seconds):
     """Readers of events that never read, while reports with long texts come."""
     complaints = []
-    request = f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n\r\n".encode()
     listeners = []
     for i in range(300):
         connection = collector.connect(2 + i % 20)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.sendall(request)
+        connection.sendall(question("/v1/events"))
         listeners.append(connection)
     def step(number):
         collector.post(wire.batch([(wire.REPORT, wire.report((f"Leaf{number}-{i}" + "x" * 900, "main"), tag="t" * 1000,
@@ -138,8 +129,7 @@ def deaf_readers(collector, seconds):
     for i in range(20):
         collector.post(wire.batch([(wire.REPORT, wire.report((f"Leaf{i}-{k}" + "x" * 300, "main"))) for k in range(100)]),
                        source=40)
-    request = f"GET /v1/clusters?limit=1000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n\r\n".encode()
-    hold(collector, seconds, request * 20, 60, 20)
+    hold(collector, seconds, question("/v1/clusters?limit=1000") * 20, 60, 20)
     return []
 
 
@@ -147,18 +137,16 @@ def small_chunks(collector, seconds):
     """Bodies in chunks of one byte, and chunks whose heads are long."""
     begin = head("/v1/reports", 0, UPLOAD).replace(b"Content-Length: 0\r\n", b"Transfer-Encoding: chunked\r\n")
 
-    def attack(thread):
-        def step(number):
-            connection = collector.connect(2 + thread)
-            try:
-                connection.sendall(begin)
-                connection.sendall((b"1\r\nx\r\n" if number % 2 else b"1;" + b"e" * 8000 + b"\r\nx\r\n") * 3000)
-                connection.sendall(b"0\r\n\r\n")
-                connection.recv(1000)
-            finally:
-                connection.close()
-        repeat(seconds, step)
-    in_threads(3, attack)
+    def step(thread, number):
+        connection = collector.connect(2 + thread)
+        try:
+            connection.sendall(begin)
+            connection.sendall((b"1\r\nx\r\n" if number % 2 else b"1;" + b"e" * 8000 + b"\r\nx\r\n") * 3000)
+            connection.sendall(b"0\r\n\r\n")
+            connection.recv(1000)
+        finally:
+            connection.close()
+    hammer(3, seconds, step)
     return []
 
 
@@ -172,17 +160,13 @@ def largest_reports(collector, seconds):
                                  wire.data(3, f"Function{i}")) for i in range(40_000))
     report = wire.report(modules=modules, stacks=stacks, more=threads + symbols)
 
-    def attack(thread):
-        def step(number):
-            id = wire.uuid7()
-            answer = collector.post(wire.batch([(wire.REPORT, report.replace(report[2:18], id))]), source=2 + thread)
-            complain(complaints, answer[0] in (200, 400, 413, 503), f"{answer}")
-            text = id.hex()
-            collector.ask("GET", f"/v1/reports/{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}",
-                          source=2 + thread)
-            time.sleep(0.2)
-        repeat(seconds, step)
-    in_threads(2, attack)
+    def step(thread, number):
+        id = wire.uuid7()
+        answer = collector.post(wire.batch([(wire.REPORT, report.replace(report[2:18], id))]), source=2 + thread)
+        complain(complaints, answer[0] in (200, 400, 413, 503), f"{answer}")
+        collector.ask("GET", report_path(id), source=2 + thread)
+        time.sleep(0.2)
+    hammer(2, seconds, step)
     return complaints[:3]
 
 
@@ -192,11 +176,9 @@ def replay(collector, seconds):
     batch = gzip.compress(wire.batch([(wire.REPORT, wire.report((f"Leaf{i % 5}", "main"))) for i in range(300)]))
     headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
 
-    def attack(thread):
-        def step(number):
-            collector.ask("POST", "/v1/reports", batch, key=HOSTILE_KEY, headers=headers, source=2 + thread)
-        repeat(seconds, step)
-    in_threads(3, attack)
+    def step(thread, number):
+        collector.ask("POST", "/v1/reports", batch, key=HOSTILE_KEY, headers=headers, source=2 + thread)
+    hammer(3, seconds, step)
     reports = sum(cause["reports"] for cause in collector.get("/v1/clusters?app=hostile"))
     complain(complaints, reports == 300, f"{reports} of 300 reports are counted")
     return complaints
@@ -212,8 +194,7 @@ def abandoned_questions(collector, seconds):
 
     def step(number):
         connection = collector.connect(2 + number % 20)
-        connection.sendall(f"GET {paths[number % len(paths)]} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\n\r\n"
-                           .encode())
+        connection.sendall(question(paths[number % len(paths)]))
         connection.close()
     repeat(seconds, step, 0.1)
     return []
