@@ -3,9 +3,11 @@
 //
 // Running: the target reads the tick counter in a loop, at the end of a call chain, and sums the gaps between
 // two readings; the gap around a capture is its loss. Compared with an empty handler, which every capture by
-// signal needs, and with handlers that unwind at once. The variants are interleaved, the figures are medians.
+// signal needs, and with handlers that unwind at once. The variants are interleaved, the figures are medians:
+// for depth33 and depth100 pause_ns, ratio_to_empty, ratio_unw_step_to_ours.
 //
-// Blocked: threads in calls that a signal would interrupt are captured thousands of times; none may notice.
+// Blocked: threads in calls that a signal would interrupt are captured thousands of times; none may notice:
+// signals_sent, eintr_seen.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>

@@ -5,6 +5,8 @@
 //   bench_detect [RUNS [NAME…]]
 //
 // Each scenario has a process of its own, which this one stops, freezes and traces as the scenario asks.
+// Prints scenarios, runs (in all), missed, false_positives, wrong_kind, late_ticks_max. Needs root for one of
+// the scenarios (a frozen control group).
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>

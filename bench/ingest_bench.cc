@@ -8,7 +8,10 @@
 // measured in the same run, on the same two sides of the same machine:
 //   - SQLite's floor: bare inserts of such rows in transactions as large as the server's were;
 //   - HTTP's floor: the same requests, to an endpoint of the same server that answers without work.
-// With --soak, batches are sent for that long, and the server's memory is checked.
+// Prints reports_per_s, requests_per_s, p99_ms, rss_mib, sqlite_floor_rows_per_s, http_floor_rps and the
+// ratios to these, all of the median of three rounds; once more with TLS (batches_tls), and with a report a
+// request (alone, alone_tls). With --soak, batches are sent for that long, and the server's memory is
+// checked.
 #include <sys/wait.h>
 
 #include <CLI/CLI.hpp>

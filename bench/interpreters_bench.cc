@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of scripts, read from outside of real interpreters: those that a run time itself sees at known
-// stops, and any number while it changes its data as fast as it can.
+// Frames of scripts, read from outside of real interpreters: Debian's Java, Lua, Node, Perl, PHP, Python and
+// Ruby, all below /usr/lib/jvm, and those in LAGWATCH_PYTHONS and LAGWATCH_NODES. Prints frames_right_pct
+// against the run time's own at 200 known stops, us_per_stack of the slowest; crashes in 100,000 captures of
+// each while it changes its data as fast as it can.
 #include <unistd.h>
 
 #include <algorithm>

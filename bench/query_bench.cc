@@ -5,7 +5,13 @@
 //
 // Fills a database (in a temporary directory unless one is named, which is then kept and, if it exists
 // already, used) with reports of a month: causes are as unequal as words are (Zipf), with ten programs'
-// versions, five systems and 20,000 users. Then queries the API, without HTTP, from one thread.
+// versions, five systems and 20,000 users. Then queries the API, without HTTP, from one thread. Prints
+// causes_p95_ms (lists, filtered in several ways), cause_p95_ms, report_p95_ms; stored_per_s while it was
+// filled. Needs 8 GiB in /tmp.
+//
+// `scripts/bench query --store clickhouse` runs query_clickhouse_bench.cc instead, on a cluster that it
+// starts: the same with 5 million reports; sum_up_s (all days); unequal_to_sqlite, of 53 answers about the
+// same 100,000 reports; day_of_million_sum_up_s, the worker's seconds for one day.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

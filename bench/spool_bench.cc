@@ -3,7 +3,9 @@
 // bytes to a file beside them, with and without waiting for the disk, and reading them.
 //
 // Figures are medians over rounds, and the compared variants take turns: on a shared machine, noise comes and
-// goes. $TMPDIR selects the file system.
+// goes. $TMPDIR selects the file system. Prints appends_per_s, us_per_append against us_per_write
+// (ratio_to_write); us_per_append_fdatasync until the disk has it, of which the appending thread pays
+// us_per_append_beside_fdatasync; us_per_segment with a file of its own; recovery_mb_per_s, crc32c_mb_per_s.
 #include <fcntl.h>
 #include <unistd.h>
 

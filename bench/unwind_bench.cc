@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the cost of unwinding a captured stack: ours out of the copy with warm tables, against libunwind's
-// cached fast path and its unw_step() over the same frames; how far ours agrees with libunwind's remote
-// unwinder over the same copies, captured while a thread runs through the C++ library; and the time to
-// compile the tables.
+// Measures the cost of unwinding a captured stack: ours out of the copy with warm tables (ns_per_frame),
+// against libunwind's cached fast path and its unw_step() over the same frames (libunwind_fast_ns_per_frame,
+// unw_step_ns_per_frame); how far ours agrees with libunwind's remote unwinder over the same copies, captured
+// while a thread runs through the C++ library (agreement_pct); and the time to compile the tables
+// (table_build_ms_per_mib, table_bytes_per_mib).
 //
 // The variants are interleaved and each figure is the least of many rounds: on a shared machine,
 // noise only adds.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether verdicts are right: known stalls, run again and again under the real watchdog at small thresholds,
-// against the words that their reports get. A recipe that this machine does not permit is skipped and named.
-// With --load, a spinner of the lowest priority keeps one processor busy meanwhile.
+// against the words that their reports get: recipes, runs (of each), accuracy_pct, confusion. A recipe that
+// this machine does not permit is skipped and named; all of them need root (control groups). With --load, a
+// spinner of the lowest priority keeps one processor busy meanwhile.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>

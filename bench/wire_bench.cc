@@ -7,6 +7,10 @@
 // Each session is a process of its own, of one user and version, and makes 20 reports: the request of a
 // client that was offline for a while. With DIRECTORY, the measured bytes are left there: NN.batch is a
 // session's body as it is sent, NN-MM.report one report's before gzip.
+//
+// Prints raw_bytes (in the spool), single_gzip_bytes and single_gzip_bytes_max (sent alone),
+// batch20_gzip_bytes_per_report (20 of a session), plain_batch20_gzip_bytes_per_report (the same, not
+// packed).
 #include <lagwatch/lagwatch.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs suites that others wrote, bare and under `lagwatch run`, and compares which of their tests fail.
+"""Runs suites that others wrote, bare and under `lagwatch run`, and compares which of their tests fail: of CPython, stress-ng,
+GNOME's libraries, GTK, SDL, Flatpak, systemd, psutil, tornado, trio, twisted, zmq, Perl, Ruby, Tcl, Node, redis and PostgreSQL.
 
 A test differs when its outcome under lagwatch is another one than bare, and stays so: because suites have tests that fail now
 and then, a unit (module, stressor, program of tests) with a difference is run again several times both ways, alternating.
-Differences that the documentation declares are counted apart. A unit's own end and what it leaves (processes, temporary
-files) are compared in the same way. The last line is one JSON object.
+A unit's own end and what it leaves (processes, temporary files) are compared in the same way. Prints `suites`, `tests` (as the
+suites count them), how many `differ`, and how many differences are `declared` in docs/hosts.md (declared.py lists them).
+
+Of the largest suites a third to an eighth of the units is run, --part N takes other ones and --all all, which takes hours;
+`--all --only '^tcl/'` runs some units, --list names them. Sources of Debian's are fetched into build/foreign.
 """
-import argparse
 import collections
 import concurrent.futures
 import json
 import os
 import pathlib
 import re
-import signal
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import cpython
 import declared
 import installed
@@ -27,9 +30,11 @@ import servers
 import stressors
 import unit
 import ways
+from harness import suite
 
 MODULES = [cpython, stressors, installed, python_packages, languages, servers, postgresql]
 PACKAGES = sorted({package for module in MODULES for package in module.PACKAGES})
+TARGETS = ["lagwatch-cli", "lagwatch_preload"]
 RARE = 2  # an outcome that is seen so often watched, and never bare, is no accident
 
 
@@ -41,7 +46,7 @@ def suites():
 class Bench:
     def __init__(self, options):
         self.options = options
-        self.way = ways.WAYS[options.way](str(options.bin.resolve() / "lagwatch"), options.threshold_ms, options.children)
+        self.way = ways.WAYS[options.way](options.bin, options.threshold_ms, options.children)
 
     def run_both(self, one):
         """A bare and a watched result."""
@@ -61,8 +66,7 @@ class Bench:
                     path = self.options.keep / f"{name.replace('/', '_')}.{number}.{way}"
                     path.write_text(f"{json.dumps(result.outcomes, indent=1)}\n{result.output}")
         for test, differs, _, (bare, watched) in self.judged(results):
-            print(f"{name}: {test}: {'differs' if differs else 'differed once'}: bare {bare}, watched {watched}",
-                  file=sys.stderr, flush=True)
+            suite.progress(f"{name}: {test}: {'differs' if differs else 'differed once'}: bare {bare}, watched {watched}")
             if differs:
                 yield test, watched
 
@@ -90,37 +94,35 @@ def compare(bench, units):
         return *suite_and_unit, bench.run_both(suite_and_unit[1])
     with concurrent.futures.ThreadPoolExecutor(bench.options.jobs) as pool:
         for done in concurrent.futures.as_completed([pool.submit(check, row) for row in units]):
-            suite, one, pair = done.result()
+            name, one, pair = done.result()
             count = sum(name not in (unit.END, unit.LEFT) for name in pair[0].outcomes)
-            tests[suite] += count
+            tests[name] += count
             names = different(*pair)
-            print(f"{suite}/{one.name}: {count} tests, {pair[0].outcomes[unit.END]}, {pair[0].seconds:.1f} and {pair[1].seconds:.1f} s, "
-                  f"{pair[1].reports} reports" +
-                  (f"; at first {len(names)} differ" if names else ""), file=sys.stderr, flush=True)
+            suite.progress(f"{name}/{one.name}: {count} tests, {pair[0].outcomes[unit.END]}, {pair[0].seconds:.1f} and "
+                           f"{pair[1].seconds:.1f} s, {pair[1].reports} reports" + (f"; at first {len(names)} differ" if names else ""))
             if names:
-                again.append((suite, f"{suite}/{one.name}", one, pair))
-    for suite, name, one, pair in again:  # one after the other, on a machine that is quiet by now
-        for test, watched in bench.repeat(name, one, pair):
-            (are_declared if declared.is_declared(name, test, watched) else differ)[suite] += 1
+                again.append((name, one, pair))
+    for name, one, pair in again:  # one after the other, on a machine that is quiet by now
+        path = f"{name}/{one.name}"
+        for test, watched in bench.repeat(path, one, pair):
+            (are_declared if declared.is_declared(path, test, watched) else differ)[name] += 1
     return tests, differ, are_declared
 
 
 def chosen(options):
     """Units with the names of their suites: the named share of large suites, or all."""
-    for suite in suites():
-        for number, one in enumerate(suite.units()):
-            share = 1 if options.all else getattr(suite, "share", 1)
-            is_always = re.match(getattr(suite, "always", "$"), one.name)
-            if (number % share == options.part % share or is_always) and re.search(options.only, f"{suite.name}/{one.name}"):
-                yield suite.name, one
+    for tested in suites():
+        for number, one in enumerate(tested.units()):
+            share = 1 if options.all else getattr(tested, "share", 1)
+            is_always = re.match(getattr(tested, "always", "$"), one.name)
+            if (number % share == options.part % share or is_always) and re.search(options.only, f"{tested.name}/{one.name}"):
+                yield tested.name, one
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch")
+    parser = suite.parser(__doc__, only="a regular expression: units with such names (suite/unit)")
     parser.add_argument("--all", action="store_true", help="all units, also of the suites that are run in part: takes hours")
     parser.add_argument("--part", type=int, default=0, help="which part: a suite of share 8 has the parts 0 to 7")
-    parser.add_argument("--only", default="", help="a regular expression: units with such names (suite/unit)")
     parser.add_argument("--list", action="store_true", help="prints the units")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="units at a time")
     parser.add_argument("--repeats", type=int, default=4, help="further runs of a unit with a difference, each way")
@@ -130,20 +132,18 @@ def main():
     parser.add_argument("--children", default="all", help="which children lagwatch watches, too")
     parser.add_argument("--timeout-factor", type=float, default=1, help="for a busy machine")
     parser.add_argument("--keep", type=pathlib.Path, help="a directory for the output of units with a difference")
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
+    options = suite.parse(parser)
     units = list(chosen(options))
     if options.list:
-        print("\n".join(f"{suite}/{one.name}" for suite, one in units))
+        print("\n".join(f"{name}/{one.name}" for name, one in units))
         return 0
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     tests, differ, are_declared = compare(Bench(options), units)
-    for suite, count in tests.items():
-        print(f"{suite}: {count} tests, {differ[suite]} differ, {are_declared[suite]} declared", file=sys.stderr)
-    print(json.dumps({"suites": sum(count > 0 for count in tests.values()), "tests": tests.total(), "differ": differ.total(),
-                      "declared": are_declared.total()}))
-    return 0 if differ.total() == 0 and tests else 1
+    for name, count in tests.items():
+        suite.progress(f"{name}: {count} tests, {differ[name]} differ, {are_declared[name]} declared")
+    return suite.result({"suites": sum(count > 0 for count in tests.values()), "tests": tests.total(), "differ": differ.total(),
+                         "declared": are_declared.total()}, differ.total() == 0 and tests)
 
 
 if __name__ == "__main__":

@@ -2,21 +2,19 @@
 """Runs one unit of a suite (a module, a stressor, a program of tests), bare or watched, and says what became of its tests."""
 import contextlib
 import dataclasses
-import json
 import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
-import sys
-import tempfile
 import time
 import typing
 import xml.etree.ElementTree
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "hosts"))
-import leftovers  # noqa: E402
+from harness import leftovers
+from harness.lagwatch import Lagwatch
+from harness.processes import kill_group
+from harness.suite import work_directory
 
 LEFT_S = 5  # so long a process may take to end after its unit
 END = "(end)"  # how the unit itself ended: compared as tests are, and not counted as one
@@ -118,28 +116,19 @@ def environment_of(unit, directory, mark):
     return dict(kept, PATH=PATH, HOME=directory + "/home", XDG_RUNTIME_DIR=directory + "/runtime", LC_ALL="C.UTF-8", **own)
 
 
-def reports_in(lagwatch, spool):
-    """Their number, which says that the programs were watched at all."""
-    listed = subprocess.run([lagwatch, "reports", "--json", "--spool", spool], capture_output=True, text=True, check=False).stdout
-    try:
-        return len(json.loads(listed))
-    except ValueError:
-        return 0
-
-
 def exit_code(process, timeout_s):
     """None if it does not end in that time."""
     try:
         return process.wait(timeout_s)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_group(process)
         return None
 
 
 def run(unit, way, timeout_factor):
     """`way` is one of ways.py; None runs it bare."""
-    with tempfile.TemporaryDirectory(prefix="lagwatch-foreign-", ignore_cleanup_errors=True) as directory, leftovers.Mark() as mark:
+    with work_directory() as path, leftovers.Mark() as mark:
+        directory = str(path)
         spool = directory + "/spool"
         command = [word.replace("{directory}", directory) for word in unit.command]
         command = [word.replace("{directory}", directory) for word in unit.outer] + (way.prefix(spool) if way else []) + command
@@ -155,6 +144,6 @@ def run(unit, way, timeout_factor):
         mark.take(0)
         output, errors = (pathlib.Path(directory, name).read_text(errors="replace") for name in ("stdout", "stderr"))
         outcomes = unit.parse(directory, output, code)
-        reports = reports_in(way.lagwatch, spool) if way else 0
+        reports = len(Lagwatch(way.binaries, spool).reports()) if way else 0
     return Result(outcomes | {END: "did not end" if code is None else f"exit code {code}", LEFT: left},
                   f"{' '.join(command)}\n{output}\n--- standard error\n{errors}", reports, seconds)

@@ -5,17 +5,20 @@ import os
 import subprocess
 import threading
 
+from harness.lagwatch import Lagwatch
+from harness.processes import QUIET
+
 PAUSE_S = 0.25  # between two looks for new processes
 AT_A_TIME = 8  # of one look, for units that start very many
 
 
 class Run:
-    def __init__(self, lagwatch, threshold_ms, children):
-        self.lagwatch = lagwatch
-        self.options = ["--quiet", "--threshold-ms", str(threshold_ms), "--children", children]
+    def __init__(self, binaries, threshold_ms, children):
+        self.binaries, self.threshold_ms = binaries, threshold_ms
+        self.options = ["--quiet", "--children", children]
 
     def prefix(self, spool):
-        return [self.lagwatch, "run", *self.options, "--spool", spool, "--"]
+        return Lagwatch(self.binaries, spool).watched([], *self.options, threshold_ms=self.threshold_ms)
 
     def beside(self, _mark, _spool):
         return contextlib.nullcontext()
@@ -24,8 +27,8 @@ class Run:
 class Outside:
     """Calls a command of lagwatch for each process of the unit, soon after it has started."""
 
-    def __init__(self, lagwatch, threshold_ms, _children):
-        self.lagwatch = lagwatch
+    def __init__(self, binaries, threshold_ms, _children):
+        self.binaries = binaries
         self.options = ["--threshold-ms", str(threshold_ms)]
 
     def prefix(self, _spool):
@@ -55,8 +58,7 @@ class Outside:
                 process.wait()
 
     def start(self, pid, environment):
-        process = subprocess.Popen([self.lagwatch, self.command, str(pid), *self.options], env=environment, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([self.binaries / "lagwatch", self.command, str(pid), *self.options], env=environment, **QUIET)
         self.wait(process)
         return process
 

@@ -1,32 +1,37 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs host programs bare and under `lagwatch run`, and compares what they did with what lagwatch reported.
+"""Runs host programs that a monitor inside of them can spoil, bare and under `lagwatch run`, and compares what they did with
+what lagwatch reported. `scripts/bench hosts` also runs real programs, builds with sanitizers and 40 random programs.
 
-A host is `same` when its exit code and output are those of the bare run, its hangs were reported, and no other was.
+A host (`hosts`) is `same` when its exit code and output are those of the bare run, its hangs were reported, and no other was.
 One that `lagwatch run` refuses is `same` when nothing of it ran and lagwatch said why. Otherwise it counts as `harmed`
 (another exit code or output, or a process or temporary file is left), `missed` (a hang without a report), `false` (a
-report without a hang) or `silent` (not watched, and lagwatch did not say so). The last line is one JSON object.
+report without a hang) or `silent` (not watched, and lagwatch did not say so).
 """
-import argparse
 import concurrent.futures
 import dataclasses
 import json
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
-import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import leftovers  # noqa: E402
-import random_hosts  # noqa: E402
-import real_hosts  # noqa: E402
-import sanitized_hosts  # noqa: E402
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import random_hosts
+import real_hosts
+import sanitized_hosts
+from harness import leftovers, suite
+from harness.lagwatch import Lagwatch, functions
+from harness.processes import free_port, kill_group
+
+PACKAGES = [*real_hosts.PACKAGES, *sanitized_hosts.PACKAGES]
+TARGETS = ["lagwatch-cli", "lagwatch_preload", "bench_host"]
+ARGUMENTS = ["--real", "--random", "40", "--again"]
 
 THRESHOLD_MS = 250
 TIMEOUT_S = 60
+OPTIONS = {"all": ["--threads", "all"], "children": ["--children", "all"], "hooks": ["--trace", "--trace-hooks"]}  # of traits
 LEFT_S = 5  # so long a process may take to end after the host
 
 
@@ -46,6 +51,14 @@ class Run:
     notes: str  # lines of lagwatch itself
     left: list = dataclasses.field(default_factory=list)
 
+    @classmethod
+    def of(cls, code, output, errors):
+        lines = errors.decode(errors="replace").splitlines()
+        # A JVM says that it loads lagwatch's agent; a leak checker names threads by their ids.
+        others = [line for line in lines if not re.match(r"lagwatch: |Picked up JAVA_TOOL_OPTIONS: |==\d+==Running thread", line)]
+        return cls(code, output.decode(errors="replace") + "\n".join(others),
+                   "\n".join(line for line in lines if line.startswith("lagwatch: ")))
+
 
 @dataclasses.dataclass
 class Finding:
@@ -54,29 +67,27 @@ class Finding:
     detail: str
 
 
-def run_marked(command, mark):
-    """Also looks at what is left."""
-    ended = run(command, mark.environment)
-    ended.left = mark.take(LEFT_S)
-    return ended
-
-
-def run(command, env=None):
+def run(command, mark=None, drive=None):
+    """Runs the command until its end, or until `drive` has an answer, and with a mark looks at what is left."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=mark.environment if mark else None, start_new_session=True)
     try:
-        ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               timeout=TIMEOUT_S, env=env, start_new_session=True)
+        answer = drive() if drive else None
+        if drive:
+            process.terminate()
+        output, errors = process.communicate(timeout=TIMEOUT_S)
+        ended = Run.of(process.returncode, output, errors)
+        ended.output = answer if drive else ended.output
     except subprocess.TimeoutExpired as expired:
-        return Run(-1000, f"did not end in {TIMEOUT_S} s: {(expired.stdout or b'').decode(errors='replace')}", "")
-    errors = ended.stderr.decode(errors="replace").splitlines()
-    notes = [line for line in errors if line.startswith("lagwatch: ")]
-    # A JVM says that it loads lagwatch's agent; a leak checker names threads by their ids.
-    others = [line for line in errors if not re.match(r"lagwatch: |Picked up JAVA_TOOL_OPTIONS: |==\d+==Running thread", line)]
-    return Run(ended.returncode, ended.stdout.decode(errors="replace") + "\n".join(others), "\n".join(notes))
+        kill_group(process)
+        ended = Run.of(-1000, f"did not end in {TIMEOUT_S} s: ".encode() + (expired.stdout or b""), b"")
+    ended.left = mark.take(LEFT_S) if mark else []
+    return ended
 
 
 class Bench:
     def __init__(self, bin_directory):
-        self.lagwatch = str(bin_directory / "lagwatch")
+        self.binaries = bin_directory
         self.host_program = str(bin_directory / "bench_host")
 
     def own_hosts(self):
@@ -93,39 +104,21 @@ class Bench:
                            {"refused"} if sanitized_hosts.is_refused(name) else set())
 
     def watched_command(self, host, spool):
-        options = ["--threshold-ms", str(host.threshold_ms), "--spool", spool]
-        if "all" in host.traits:
-            options += ["--threads", "all"]
-        if "children" in host.traits:
-            options += ["--children", "all"]
-        if "hooks" in host.traits:
-            options += ["--trace", "--trace-hooks"]
-        return [self.lagwatch, "run", *options, "--", *host.command]
+        options = [option for trait in OPTIONS if trait in host.traits for option in OPTIONS[trait]]
+        return Lagwatch(self.binaries, spool).watched(host.command, *options, threshold_ms=host.threshold_ms)
 
     def reports(self, spool):
-        """Each report's functions, its completeness and whether its end is known."""
-        listed = run([self.lagwatch, "reports", "--spool", spool, "--json"])
-        try:
-            rows = json.loads(listed.output)
-        except ValueError:
-            return [], listed.output + listed.notes
-        reports = []
-        for row in rows:
-            text = run([self.lagwatch, "report", row["id"], "--spool", spool, "--json"]).output
-            try:
-                reports.append(json.loads(text))
-            except ValueError:
-                reports.append({"unreadable": text})
-        listed = run([self.lagwatch, "reports", "--spool", spool])
-        usage = run([self.lagwatch, "usage", "--spool", spool, "--json"])
-        return reports, listed.notes + listed.output + usage.output
+        """The reports, and what lagwatch says of them and of the programs."""
+        lagwatch = Lagwatch(self.binaries, spool)
+        listed = lagwatch.call("reports", *lagwatch.spool)
+        usage = lagwatch.call("usage", *lagwatch.spool, "--json")
+        return lagwatch.whole_reports(), listed.stderr + listed.stdout + usage.stdout
 
     def check(self, host):
-        with tempfile.TemporaryDirectory(prefix="lagwatch-hosts-") as directory, leftovers.Mark() as mark:
-            os.chmod(directory, 0o700)
-            spool = directory + "/spool"
-            bare = run_marked(host.command, mark)
-            watched = run_marked(self.watched_command(host, spool), mark)
+        with suite.work_directory() as directory, leftovers.Mark() as mark:
+            spool = directory / "spool"
+            bare = run(host.command, mark)
+            watched = run(self.watched_command(host, spool), mark)
             reports, notes = self.reports(spool)
             if "later" in host.traits:  # the program's next run reports what could not be written
                 run(self.watched_command(dataclasses.replace(host, command=[self.host_program, "run_exit_handlers"]), spool))
@@ -134,34 +127,20 @@ class Bench:
 
     def run_real(self, program, spool, mark):
         """The exit code and output of a real program, watched when there is a spool."""
-        with tempfile.TemporaryDirectory(prefix="lagwatch-real-") as directory:
-            os.chmod(directory, 0o755)
-            port = real_hosts.free_port()
-            command = program.command(directory, port)
-            host = Host(program.name, command, [], program.traits)
-            if spool:
-                command = self.watched_command(host, spool)
-            if program.drive is None:
-                return run_marked(command, mark)
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, start_new_session=True, env=mark.environment)
-            try:
-                answer = program.drive(directory, port)
-                process.terminate()
-                _, errors = process.communicate(timeout=TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
-                return Run(-1000, "did not end", "")
-            notes = [line for line in errors.decode(errors="replace").splitlines() if line.startswith("lagwatch: ")]
-            return Run(process.returncode, answer, "\n".join(notes), mark.take(LEFT_S))
+        with suite.work_directory() as directory:
+            directory.chmod(0o755)
+            port = free_port()
+            host = Host(program.name, program.command(str(directory), port), [], program.traits)
+            return run(self.watched_command(host, spool) if spool else host.command, mark,
+                       program.drive and (lambda: program.drive(str(directory), port)))
 
     def check_real(self, program):
-        with tempfile.TemporaryDirectory(prefix="lagwatch-hosts-") as directory, leftovers.Mark() as mark:
+        with suite.work_directory() as directory, leftovers.Mark() as mark:
             bare = self.run_real(program, None, mark)
-            os.chmod(directory, 0o711)
-            spool = directory + "/spool"
+            directory.chmod(0o711)
+            spool = directory / "spool"
             if "nobody" in program.traits:  # whose processes are to write there
-                os.mkdir(spool, 0o700)
+                spool.mkdir(0o700)
                 os.chown(spool, 65534, 65534)
             watched = self.run_real(program, spool, mark)
             reports, notes = self.reports(spool)
@@ -169,10 +148,7 @@ class Bench:
             bare.output = watched.output = ""
         if "stdout" in program.traits:  # and so do the messages of this one on standard error
             bare.output, watched.output = bare.output.split("\n")[0], watched.output.split("\n")[0]
-        findings = list(self.judge_leftovers(program, bare, watched))
-        if (bare.code, bare.output) != (watched.code, watched.output):
-            findings.append(Finding(program.name, "harmed", f"bare {bare.code} {bare.output[-300:]!r}, "
-                                                            f"watched {watched.code} {watched.output[-300:]!r}"))
+        findings = [*self.judge_leftovers(program, bare, watched), *self.judge_output(program, bare, watched)]
         if len(reports) < program.reports:
             findings.append(Finding(program.name, "missed", f"{len(reports)} reports; {notes + watched.notes!r}"))
         if program.reports == 0 and reports and "others" not in program.traits:
@@ -188,15 +164,17 @@ class Bench:
         if more := leftovers.more_than(watched.left, bare.left):
             yield Finding(host.name, "harmed", f"is left: {more}")
 
+    def judge_output(self, host, bare, watched):
+        if (bare.code, bare.output) != (watched.code, watched.output):
+            yield Finding(host.name, "harmed", f"bare {bare.code} {bare.output[-300:]!r}, watched {watched.code} {watched.output[-300:]!r}")
+
     def judge(self, host, bare, watched, reports, notes):
         yield from self.judge_leftovers(host, bare, watched)
         if "refused" in host.traits:
             if watched.code == 0 or watched.output or "cannot watch" not in watched.notes:
                 yield Finding(host.name, "harmed", f"watched {watched.code} {watched.output[-300:]!r} {watched.notes!r}")
             return
-        if (bare.code, bare.output) != (watched.code, watched.output):
-            yield Finding(host.name, "harmed", f"bare {bare.code} {bare.output[-300:]!r}, "
-                                               f"watched {watched.code} {watched.output[-300:]!r}")
+        yield from self.judge_output(host, bare, watched)
         texts = [describe(report) for report in reports]
         unexplained = [hang for hang in host.hangs if not any(hang in text for text in texts)]
         # The machine was too busy for a stack: such a report may be of any hang.
@@ -221,7 +199,7 @@ class Bench:
 
 def describe(report):
     """The report as text, which begins with what it says."""
-    stack = [frame.get("function") for frame in report.get("expensive_stack", [])]
+    stack = functions(report.get("expensive_stack", []))
     return f"{report.get('duration_ms')} ms, {report.get('verdict', {}).get('word')}: {stack} " + json.dumps(report)
 
 
@@ -254,7 +232,7 @@ def compare(bench, hosts, options):
         found = []
         for host, findings in zip(hosts, pool.map(bench.check_any, hosts)):
             found.append((host, show(findings)))
-            print(f"{len(found)} of {len(hosts)}: {host.name}", file=sys.stderr, flush=True)
+            suite.progress(f"{len(found)} of {len(hosts)}: {host.name}")
     for host, findings in found:
         if findings and options.again:
             print(f"{host.name}: once more", flush=True)
@@ -264,14 +242,11 @@ def compare(bench, hosts, options):
         counts["same"] += not findings
         for kind in {finding.kind for finding in findings}:
             counts[kind] += 1
-    print(json.dumps(counts))
-    return 0 if counts["same"] == counts["hosts"] and hosts else 1
+    return suite.result(counts, counts["same"] == counts["hosts"] and hosts)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of lagwatch and bench_host")
-    parser.add_argument("--only", default="", help="a regular expression: hosts with such names")
+    parser = suite.parser(__doc__, only="a regular expression: hosts with such names", programs="lagwatch and bench_host")
     parser.add_argument("--real", action="store_true", help="also real programs and builds with sanitizers, as far as these are installed")
     parser.add_argument("--jobs", type=int, default=2, help="hosts at a time")
     parser.add_argument("--again", action="store_true", help="run a host that differs once more, alone: it counts if both "
@@ -281,20 +256,18 @@ def main():
     parser.add_argument("--without", default="", help="random hosts without these parts, separated by commas")
     parser.add_argument("--with", dest="added", default="", help="random hosts with these parts, too")
     parser.add_argument("--minimize", action="store_true", help="of a random host that differs, print the parts that it needs")
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its programs end with it
-    bench = Bench(options.bin.resolve())
-
+    options = suite.parse(parser)
+    bench = Bench(options.bin)
     hosts = [host for host in bench.own_hosts() if "root" not in host.traits or os.geteuid() == 0]
     if options.real:
         hosts += real_hosts.installed()
     hosts = [host for host in hosts if re.search(options.only, host.name)]
-    with tempfile.TemporaryDirectory(prefix="lagwatch-built-") as directory:
+    with suite.work_directory() as directory:
         if options.real:
             hosts += bench.sanitized_hosts(directory, options.only)
         hosts += random_plans(bench, directory, options)
-        sys.exit(compare(bench, hosts, options))
+        return compare(bench, hosts, options)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

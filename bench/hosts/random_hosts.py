@@ -77,7 +77,7 @@ class Builder:
     """Builds programs in `directory`; what two of them share is compiled once."""
 
     def __init__(self, directory):
-        self.directory = pathlib.Path(directory)
+        self.directory = directory
         self.lock = threading.Lock()
         self.built = {}
 

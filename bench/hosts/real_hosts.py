@@ -6,9 +6,12 @@
 import pathlib
 import shutil
 import socket
+import subprocess
 import time
 
 import real_tools
+from harness import servers
+from harness.processes import wait_for
 
 PACKAGES = ["chromium", "mosquitto", "memcached", "nginx-light", "postgresql", "vim", "vlc-bin", "vlc-plugin-base",
             *real_tools.PACKAGES]
@@ -66,12 +69,6 @@ def talk(port, request):
     return b"no answer"
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 class Program:
     """One program: its command, and for a server what a client asks it before SIGTERM ends it."""
 
@@ -85,23 +82,11 @@ class Program:
 
 
 def mosquitto(directory, port):
-    config = pathlib.Path(directory) / "mosquitto.conf"
-    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nuser nobody\n")
-    return ["mosquitto", "-c", str(config)]
-
-
-def nginx(directory, port):
-    config = pathlib.Path(directory) / "nginx.conf"
-    config.write_text(f"daemon off; user nobody nogroup; pid {directory}/pid; error_log stderr crit;\n"
-                      "events {}\nhttp { access_log off; server { "
-                      f"listen 127.0.0.1:{port}; location / {{ return 200 hello; }} }} }}\n")
-    return ["nginx", "-c", str(config), "-p", directory]
+    return ["mosquitto", "-c", written(directory, "config", f"listener {port} 127.0.0.1\nallow_anonymous true\nuser nobody\n")]
 
 
 def java(directory, _):
-    source = pathlib.Path(directory) / "Host.java"
-    source.write_text(JAVA_PROGRAM)
-    return ["java", "-XX:TieredStopAtLevel=1", str(source)]
+    return ["java", "-XX:TieredStopAtLevel=1", written(directory, "Host.java", JAVA_PROGRAM)]
 
 
 def written(directory, name, text):
@@ -171,35 +156,29 @@ def ask_name(_, port):
     return talk(port, len(question).to_bytes(2, "big") + question)[14:].hex()[:32]
 
 
-def postgres_command(directory, port):
-    """A server on a new database cluster; it refuses to run as root."""
-    folder = max(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
-    data = pathlib.Path(directory) / "data"
-    script = (f"chown nobody {directory}; setpriv --reuid=nobody --clear-groups {folder}/initdb -A trust -U u -D {data}"
-              f" >/dev/null && exec setpriv --reuid=nobody --clear-groups {folder}/postgres -D {data} -k '' -p {port}"
-              " -c logging_collector=off -c log_min_messages=fatal")
-    return ["sh", "-c", script]
+def postgres(directory, port):
+    as_nobody = "setpriv --reuid=nobody --clear-groups"
+    shell, option, script = servers.postgres(directory, port, as_nobody)
+    return [shell, option, f"chown nobody {directory}; {script}"]
 
 
 def ask_postgres(_, port):
-    import subprocess
     query = "select count(*) from generate_series(1, 8000000) i where i % 7 = 0"
-    for _ in range(100):
-        asked = subprocess.run(["psql", "-h", "127.0.0.1", "-p", str(port), "-U", "u", "-Atc", query, "postgres"],
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        if asked.returncode == 0:
-            return asked.stdout.decode()
-        time.sleep(0.1)
-    return "no answer"
+
+    def ask():
+        asked = subprocess.run([*servers.psql(port), "-c", query], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        return asked.returncode == 0 and asked.stdout.decode()
+    return wait_for(ask, 30) or "no answer"
 
 
+GET = b"GET / HTTP/1.0\r\n\r\n"
 PROGRAMS = [
     Program("mosquitto", "mosquitto", mosquitto,
             lambda _, port: talk(port, bytes.fromhex("100c00044d5154540402003c0000")).hex()),
     Program("memcached", "memcached", lambda _, port: ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(port)],
             lambda _, port: talk(port, b"set a 0 0 1\r\n1\r\n").decode()),
-    Program("nginx", "nginx", nginx,
-            lambda _, port: talk(port, b"GET / HTTP/1.0\r\n\r\n").decode().splitlines()[0]),
+    Program("nginx", "nginx", lambda directory, port: servers.nginx(directory, f"127.0.0.1:{port}", "hello", "nobody nogroup"),
+            first_line(GET)),
     Program("redis", "redis-server", lambda directory, port: ["redis-server", "--port", str(port), "--save", "",
                                                               "--dir", directory, "--logfile", directory + "/log",
                                                               "--enable-debug-command", "local"],
@@ -213,11 +192,9 @@ PROGRAMS = [
     Program("vim", "vim", lambda *_: ["vim", "-u", "NONE", "-es", "-c", "sleep 300m", "-c", "qa!"]),
     Program("vlc", "cvlc", lambda *_: ["cvlc", "--intf", "dummy", "--vout", "dummy", "--aout", "dummy", "vlc://pause:1",
                                        "vlc://quit"], traits=["all", "others", "stdout", "user"]),
-    Program("postgres", "psql", postgres_command, ask_postgres, reports=1, traits=["children", "nobody"]),
+    Program("postgres", "psql", postgres, ask_postgres, reports=1, traits=["children", "nobody"]),
 ]
 
-
-GET = b"GET / HTTP/1.0\r\n\r\n"
 NODE_SERVER = "require('http').createServer((q,r)=>r.end('hello')).listen(+process.argv[1],'127.0.0.1')"
 SERVERS = [
     Program("lighttpd", "lighttpd", lighttpd, first_line(GET)),

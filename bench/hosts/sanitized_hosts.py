@@ -5,7 +5,8 @@
 """
 import pathlib
 import shutil
-import subprocess
+
+from harness.processes import compiled
 
 PACKAGES = ["clang-14", "clang-16", "libclang-rt-14-dev", "libclang-rt-16-dev"]
 
@@ -36,10 +37,8 @@ def builds():
 
 def build(directory, name, command):
     """The program's path."""
-    program = pathlib.Path(directory) / name
-    subprocess.run([*command, "-O1", "-g", "-fno-omit-frame-pointer", "-pthread", str(SOURCE), "-o", str(program)],
-                   check=True)
-    return str(program)
+    compiler, *flags = command
+    return str(compiled(SOURCE, directory / name, "-fno-omit-frame-pointer", *flags, compiler=compiler))
 
 
 def is_refused(name):

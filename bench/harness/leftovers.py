@@ -3,6 +3,7 @@
 
 The counterpart of tests/testing/leftovers.h. All that is started with the environment of a Mark is found by its TMPDIR.
 """
+import contextlib
 import os
 import pathlib
 import shutil
@@ -10,14 +11,9 @@ import signal
 import tempfile
 import time
 
+from harness.processes import all_stats
+
 PAUSE_S = 0.05
-
-
-def is_running(process):
-    try:
-        return (process / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (OSError, IndexError):
-        return False
 
 
 class Mark:
@@ -38,14 +34,11 @@ class Mark:
         """The command lines of those that run, by id."""
         wanted = f"TMPDIR={self.directory}".encode()
         found = {}
-        for process in pathlib.Path("/proc").iterdir():
-            if not process.name.isdigit() or not is_running(process):
-                continue
-            try:
+        for pid in [pid for pid, stat in all_stats().items() if stat.state not in "ZX"]:
+            process = pathlib.Path(f"/proc/{pid}")
+            with contextlib.suppress(OSError):
                 if wanted in (process / "environ").read_bytes().split(b"\0"):
-                    found[int(process.name)] = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
+                    found[pid] = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         return found
 
     def take(self, patience_s):
@@ -54,10 +47,8 @@ class Mark:
         while (left := self.processes()) and time.monotonic() < deadline:
             time.sleep(PAUSE_S)
         for pid in left:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
         files = sorted(os.listdir(self.directory))
         for name in files:
             path = os.path.join(self.directory, name)
