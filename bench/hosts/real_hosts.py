@@ -3,11 +3,13 @@
 
 `scripts/bench hosts` installs PACKAGES; a program that is missing is left out.
 """
+import dataclasses
 import pathlib
 import shutil
 import socket
 import subprocess
 import time
+import typing
 
 import real_tools
 from harness import servers
@@ -69,16 +71,15 @@ def talk(port, request):
     return b"no answer"
 
 
+@dataclasses.dataclass
 class Program:
     """One program: its command, and for a server what a client asks it before SIGTERM ends it."""
-
-    def __init__(self, name, program, command, drive=None, reports=0, traits=()):
-        self.name = name
-        self.program = program  # that must be installed
-        self.command = command  # of a directory and a port
-        self.drive = drive  # of a directory and a port: returns the output to compare
-        self.reports = reports  # at least so many
-        self.traits = set(traits)
+    name: str
+    program: str  # that must be installed
+    command: typing.Callable  # of a directory and a port
+    drive: typing.Callable = None  # of a directory and a port: returns the output to compare
+    reports: int = 0  # at least so many
+    traits: typing.Sequence = ()
 
 
 def mosquitto(directory, port):

@@ -10,7 +10,7 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import suite
 from harness.processes import compiled
-from nested import Recipe, count_all, parser
+from recipe import Recipe, count_all, parser
 
 TARGETS = ["lagwatch-cli", "lagwatch_preload"]
 THRESHOLD_MS = 200
