@@ -60,7 +60,8 @@ inline report::TraceRecord FullTraceRecord() {
 }
 
 inline constexpr policies::Verdict kFullVerdict = [] {
-  policies::Verdict verdict{.word = policies::VerdictWord::kStarved, .use = {11, 12, 13, 14, 15}};
+  policies::Verdict verdict{
+      .word = policies::VerdictWord::kStarved, .shares = {}, .use = {11, 12, 13, 14, 15}};
   verdict.shares.wall_ns = 2000;
   int64_t ns = 100;
   for (const policies::TimeShare& share : policies::kTimeShares) verdict.shares.*share.ns = ++ns;
