@@ -86,6 +86,17 @@ def different(bare, watched):
     return [name for name in names if bare.outcomes.get(name) != watched.outcomes.get(name)]
 
 
+def results(function, rows, pool):
+    """Those of the function for each row, as they come. If the suite is ended, no other row is begun."""
+    futures = [pool.submit(function, row) for row in rows]
+    try:
+        for done in concurrent.futures.as_completed(futures):
+            yield done.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
 def compare(bench, units):
     """Returns the numbers by suite: of tests, of those that differ, and of those whose difference is declared."""
     tests, differ, are_declared, again = collections.Counter(), collections.Counter(), collections.Counter(), []
@@ -93,8 +104,7 @@ def compare(bench, units):
     def check(suite_and_unit):
         return *suite_and_unit, bench.run_both(suite_and_unit[1])
     with concurrent.futures.ThreadPoolExecutor(bench.options.jobs) as pool:
-        for done in concurrent.futures.as_completed([pool.submit(check, row) for row in units]):
-            name, one, pair = done.result()
+        for name, one, pair in results(check, units, pool):
             count = sum(name not in (unit.END, unit.LEFT) for name in pair[0].outcomes)
             tests[name] += count
             names = different(*pair)
