@@ -213,7 +213,7 @@ TEST(WhatHiddenWaitsFor, IsToldByTheKernelsFunction) {
   EXPECT_EQ(WhatHiddenWaitsFor("do_wait", 'S'), Doing::kProcess);
 }
 
-TEST(WhatItWaitsFor, IsToldByTheCall) {
+TEST(WhatItWaitsFor, IsFoundByTheCall) {
   auto waits_for = [](int64_t number, char state, uint64_t second_argument = 0) {
     return WhatItWaitsFor(gettid(), {number, {0, second_argument, 0, 0, 0, 0}, 0, 0}, state);
   };

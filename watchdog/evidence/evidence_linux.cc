@@ -32,7 +32,6 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
   const uint64_t* arguments = blocked.arguments;
   const base::SystemCall& call = blocked.call();
   if (blocked.syscall_number == kNoSystemCall) return Doing::kMemory;
-  if (call.name == nullptr) return state == 'D' ? Doing::kDisk : Doing::kUnknown;
   switch (call.awaits) {
     case CallAwaits::kEvents:
       return WhatSetAwaits(tid, blocked).value_or(Doing::kUnknown);
@@ -57,7 +56,7 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
     case CallAwaits::kUnknown:
       break;
   }
-  return Doing::kUnknown;
+  return state == 'D' ? Doing::kDisk : Doing::kUnknown;
 }
 
 bool WaitsForEvent(const stack::BlockedThread& blocked) {
