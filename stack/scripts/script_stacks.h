@@ -59,8 +59,7 @@ class ScriptStacks {
   // The task of a stack, by its number in Stack::task. The texts are valid until the next call of AddTo().
   // Empty for a number that is too old.
   virtual ScriptTask FindTask(uint64_t /*number*/) { return {}; }
-  // The thing that thread `tid`, which sleeps in `futex`, waits for as the language says; kUnknown where it
-  // does not say.
+  // The wait of thread `tid`, which sleeps in `futex`; kUnknown where the language does not know more.
   virtual policies::Doing FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
     return policies::Doing::kUnknown;
   }

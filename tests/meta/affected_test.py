@@ -18,7 +18,7 @@ from check_layers import LAYERS  # noqa: E402
 
 # A file of each kind.
 TREE = {
-    ".gitignore": "__pycache__/\n",
+    ".gitignore": "/build/\n/called\n__pycache__/\n",
     "CMakeLists.txt": "",
     "CMakePresets.json": "",
     "README.md": "",

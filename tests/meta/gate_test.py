@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-""".ci/run runs what a change can break, in a small repository made for it; its scripts only note how they are called."""
+""".ci/run runs what a change can break, and scripts/verify all, in a small repository whose other scripts only note their
+calls."""
 
 import os
 import pathlib
@@ -32,7 +33,7 @@ class GateTest(affected_test.InTree):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        for path in (".ci/run", ".ci/stages.sh", "tools/affected.py", "tools/check_layers.py"):
+        for path in (".ci/run", ".ci/stages.sh", "scripts/verify", "tools/affected.py", "tools/check_layers.py"):
             (cls.root / path).parent.mkdir(exist_ok=True)
             shutil.copy(affected_test.REPOSITORY / path, cls.root / path)
         git(cls.root, "init", "--quiet")
@@ -42,7 +43,7 @@ class GateTest(affected_test.InTree):
 
     def setUp(self):
         git(self.root, "reset", "--quiet", "--hard", self.commit)
-        git(self.root, "clean", "--quiet", "-fd")
+        git(self.root, "clean", "--quiet", "-fdx")
         write(self.root, ".ci/verified", self.commit + "\n")
 
     def gate(self, *arguments, root=None):
@@ -82,13 +83,18 @@ class GateTest(affected_test.InTree):
         for script in (self.root / "scripts").iterdir():
             script.chmod(0o755)
 
-    def run_stages(self, *arguments, failing="nothing"):
-        """The exit code and output of .ci/run, and the calls of the scripts, some of which are made at the same time."""
-        gate = subprocess.run([self.root / ".ci/run", *arguments], capture_output=True, encoding="utf-8",
+    def commit_all(self):
+        git(self.root, "add", "--all")
+        git(self.root, "commit", "--quiet", "--message", "change")
+        return git(self.root, "rev-parse", "HEAD")
+
+    def run_stages(self, *arguments, program=".ci/run", failing="nothing"):
+        """Its exit code and output, and the calls of the scripts, some of which are made at the same time."""
+        gate = subprocess.run([self.root / program, *arguments], capture_output=True, encoding="utf-8",
                               env={**ENVIRONMENT, "FAILING": failing})
         calls = (self.root / "called").read_text(encoding="utf-8").splitlines()
         (self.root / "called").unlink()
-        return gate.returncode, gate.stdout, [re.sub(r" --repeat .*", "", call) for call in calls]
+        return gate.returncode, gate.stdout + gate.stderr, [re.sub(r" --repeat .*", "", call) for call in calls]
 
     def test_everything_runs_in_order(self):
         self.stub_scripts()
@@ -103,9 +109,7 @@ class GateTest(affected_test.InTree):
 
     def test_the_parts_are_handed_down(self):
         self.stub_scripts()
-        git(self.root, "add", "--all")
-        git(self.root, "commit", "--quiet", "--message", "scripts")
-        write(self.root, ".ci/verified", git(self.root, "rev-parse", "HEAD"))
+        write(self.root, ".ci/verified", self.commit_all())
         write(self.root, "tools/read/read.cc", "changed\n")
         code, output, calls = self.run_stages()
         self.assertEqual(code, 0, output)
@@ -115,6 +119,29 @@ class GateTest(affected_test.InTree):
             "demo --ci --pictures build/pictures/people"]))
         self.assertIn("\n  ran: docs\n", output)
         self.assertIn("\n  left to that verification: the core for macOS, cross-built\n", output)
+
+    def test_a_verification_goes_on_where_it_failed(self):
+        self.stub_scripts()
+        (self.root / ".ci/verified").unlink()
+        commit = self.commit_all()
+        code, _, calls = self.run_stages(program="scripts/verify", failing="--preset release")
+        self.assertEqual(code, 1)
+        self.assertIn("test --preset dev", calls)
+        self.assertFalse((self.root / ".ci/verified").exists())
+        code, output, calls = self.run_stages(program="scripts/verify")
+        self.assertEqual(code, 0, output)
+        self.assertEqual(calls, ["test --preset release", "test --fuzz 60", "demo "])
+        self.assertEqual((self.root / ".ci/verified").read_text(encoding="utf-8"), commit)
+        self.assertEqual(self.gate().count("  runs: "), 1)
+
+    def test_a_verification_is_of_a_commit(self):
+        self.stub_scripts()
+        self.commit_all()
+        write(self.root, "tools/read/read.cc", "changed\n")
+        verify = subprocess.run([self.root / "scripts/verify"], capture_output=True, encoding="utf-8", env=ENVIRONMENT)
+        self.assertEqual(verify.returncode, 1)
+        self.assertIn("the work tree has changes", verify.stderr)
+        self.assertFalse((self.root / "called").exists())
 
     # Its build ahead of time fails, too, and is not what ends the run.
     def test_a_failed_stage_ends_it(self):
@@ -134,8 +161,7 @@ class GateTest(affected_test.InTree):
         self.assert_everything(self.gate(), ".ci/verified is missing")
 
     def test_a_shallow_clone_runs_everything(self):
-        git(self.root, "add", "--all")
-        git(self.root, "commit", "--quiet", "--message", "verified")
+        self.commit_all()
         with tempfile.TemporaryDirectory() as clone:
             git(self.root, "clone", "--quiet", "--depth", "1", self.root.as_uri(), clone)
             self.assert_everything(self.gate(root=pathlib.Path(clone)), "is not in this clone")

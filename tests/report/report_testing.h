@@ -61,8 +61,7 @@ inline report::TraceRecord FullTraceRecord() {
 
 inline constexpr policies::Verdict kFullVerdict = [] {
   policies::Verdict verdict{
-      .word = policies::VerdictWord::kStarved, .shares = {}, .use = {11, 12, 13, 14, 15}};
-  verdict.shares.wall_ns = 2000;
+      .word = policies::VerdictWord::kStarved, .shares = {.wall_ns = 2000}, .use = {11, 12, 13, 14, 15}};
   int64_t ns = 100;
   for (const policies::TimeShare& share : policies::kTimeShares) verdict.shares.*share.ns = ++ns;
   return verdict;

@@ -373,7 +373,7 @@ TEST(Schema, ProtocShowsEveryFieldByItsName) {
   const std::string run_end = EncodeRunEnd({.session_id = IdOf("id-0123456789abc"), .loop = "canvas"});
   const std::string hang_end = EncodeEnd(IdOf("id-0123456789abc"), 3'000'000'000);
   const std::string packed =
-      PackBatch(std::vector<Record>{{RecordType::kRunEnd, run_end}, {RecordType::kHangEnd, hang_end}});
+      PackBatch(std::vector<Record>{{RecordType::kRunEnd, run_end}, {RecordType::kHangEnd, hang_end}}, 1);
   AppendToBatch({RecordType::kPacked, packed}, &batch);
   std::vector<char> bytes(4096);
   FixedBuffer buffer(bytes.data(), bytes.size());
