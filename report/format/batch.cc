@@ -38,22 +38,23 @@ void AppendCause(uint64_t cause, std::string* encoded_report) {
 }
 
 void AppendSampleRate(RecordType type, uint32_t sample_rate_ppm, std::string* encoded_record) {
-  auto append = [&](auto field) {
-    protozero::pbf_writer(*encoded_record).add_uint32(Number(field), sample_rate_ppm);
+  // The rate has a number in each.
+  auto append = [&](pbf_tag_type number) {
+    protozero::pbf_writer(*encoded_record).add_uint32(number, sample_rate_ppm);
   };
   switch (type) {
     case RecordType::kReport:
-      return append(ReportField::kSampleRatePpm);
+      return append(33);
     case RecordType::kRunEnd:
-      return append(RunEndField::kSampleRatePpm);
+      return append(13);
     case RecordType::kFrameSlice:
-      return append(FrameSliceField::kSampleRatePpm);
+      return append(15);
     case RecordType::kUsage:
-      return append(UsageField::kSampleRatePpm);
+      return append(11);
     case RecordType::kSealed:
-      return append(SealedField::kSampleRatePpm);
+      return append(9);
     case RecordType::kTrace:
-      return append(TraceRecordField::kSampleRatePpm);
+      return append(12);
     case RecordType::kHangEnd:
     case RecordType::kLosses:
     case RecordType::kPacked:

@@ -81,100 +81,72 @@ void Put(Writer<Buffer>* writer, pbf_tag_type field, const policies::DurationHis
 
 template <typename Table, typename Part, typename Buffer>
 void WriteFields(Table table, const Part& part, Writer<Buffer>* writer) {
-  table(part, [writer](auto field, const auto& member) {
-    Put(writer, Number(field), member);
+  table(part, [writer](pbf_tag_type number, const auto& member) {
+    Put(writer, number, member);
     return false;
   });
 }
 
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, std::string& text) {
-  text = message->get_string();
-}
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, uint64_t& number) {
-  number = message->get_uint64();
-}
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, uint32_t& number) {
-  number = message->get_uint32();
-}
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, bool& is_so) {
-  is_so = message->get_bool();
-}
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, int32_t& number) {
+inline void Read(protozero::pbf_reader* message, std::string& text) { text = message->get_string(); }
+inline void Read(protozero::pbf_reader* message, uint64_t& number) { number = message->get_uint64(); }
+inline void Read(protozero::pbf_reader* message, uint32_t& number) { number = message->get_uint32(); }
+inline void Read(protozero::pbf_reader* message, bool& is_so) { is_so = message->get_bool(); }
+inline void Read(protozero::pbf_reader* message, int32_t& number) {
   number = static_cast<int32_t>(message->get_uint32());
 }
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, int64_t& measure) {
+inline void Read(protozero::pbf_reader* message, int64_t& measure) {
   measure = static_cast<int64_t>(std::min<uint64_t>(message->get_uint64(), INT64_MAX));
 }
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, char& letter) {
+inline void Read(protozero::pbf_reader* message, char& letter) {
   const auto text = message->get_view();
   if (text.size() == 1) letter = *text.data();
 }
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, base::Uuid& id) {
-  id = ReadUuid(message);
-}
-template <typename Field, typename Value>
+inline void Read(protozero::pbf_reader* message, base::Uuid& id) { id = ReadUuid(message); }
+template <typename Value>
 requires std::is_enum_v<Value>
-void Read(protozero::pbf_message<Field>* message, Value& value) {
-  value = static_cast<Value>(message->get_enum());
-}
+void Read(protozero::pbf_reader* message, Value& value) { value = static_cast<Value>(message->get_enum()); }
 // A reason that is not known here is read as kUnknown.
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, policies::ExitReason& reason) {
+inline void Read(protozero::pbf_reader* message, policies::ExitReason& reason) {
   const int32_t number = message->get_enum();
   const bool is_known = number >= 0 && number <= policies::kLastExitReason;
   reason = is_known ? static_cast<policies::ExitReason>(number) : policies::ExitReason::kUnknown;
 }
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, policies::SuppressedReason& reason) {
+inline void Read(protozero::pbf_reader* message, policies::SuppressedReason& reason) {
   const int32_t number = message->get_enum();
   const bool is_known = number >= 0 && static_cast<size_t>(number) < policies::kSuppressedReasons;
   reason = is_known ? static_cast<policies::SuppressedReason>(number) : policies::SuppressedReason::kUnknown;
 }
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, LossReason& reason) {
+inline void Read(protozero::pbf_reader* message, LossReason& reason) {
   const int32_t number = message->get_enum();
   const bool is_known = number >= 0 && number <= kLastLossReason;
   reason = is_known ? static_cast<LossReason>(number) : LossReason::kUnknown;
 }
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, PlusOne<uint32_t> less) {
+inline void Read(protozero::pbf_reader* message, PlusOne<uint32_t> less) {
   less.number = message->get_uint32() - 1;
 }
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, PlusOne<int64_t> less) {
+inline void Read(protozero::pbf_reader* message, PlusOne<int64_t> less) {
   less.number = static_cast<int64_t>(message->get_uint64() - 1);
 }
-template <typename Field, typename Value>
-void Read(protozero::pbf_message<Field>* message, Always<Value> value) {
+template <typename Value>
+void Read(protozero::pbf_reader* message, Always<Value> value) {
   Read(message, value.number);
 }
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, Fixed<uint64_t> value) {
+inline void Read(protozero::pbf_reader* message, Fixed<uint64_t> value) {
   value.number = message->get_fixed64();
 }
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, Signed<int64_t> value) {
+inline void Read(protozero::pbf_reader* message, Signed<int64_t> value) {
   value.number = message->get_int64();
 }
 // Fills from the front; what is more than there is room for is skipped.
-template <typename Field, size_t kCount>
-void Read(protozero::pbf_message<Field>* message, std::array<uint64_t, kCount>& counts) {
+template <size_t kCount>
+void Read(protozero::pbf_reader* message, std::array<uint64_t, kCount>& counts) {
   size_t index = 0;
   for (const uint64_t value : message->get_packed_uint64()) {
     if (index < kCount) counts[index++] = value;
   }
 }
 // Of a newer version's longer one, what is beyond is added to the last bucket.
-template <typename Field>
-void Read(protozero::pbf_message<Field>* message, policies::DurationHistogram& histogram) {
+inline void Read(protozero::pbf_reader* message, policies::DurationHistogram& histogram) {
   histogram = {};
   size_t bucket = 0;
   for (const uint64_t count : message->get_packed_uint64())
@@ -182,17 +154,17 @@ void Read(protozero::pbf_message<Field>* message, policies::DurationHistogram& h
 }
 
 // Reads the field that `message` is at; false if the table does not have it.
-template <typename Table, typename Part, typename Field>
-bool TryReadField(Table table, protozero::pbf_message<Field>* message, Part* part) {
-  return table(*part, [message](Field field, auto&& member) {
-    if (message->tag() != field) return false;
+template <typename Table, typename Part>
+bool TryReadField(Table table, protozero::pbf_reader* message, Part* part) {
+  return table(*part, [message](pbf_tag_type number, auto&& member) {
+    if (message->tag() != number) return false;
     Read(message, member);
     return true;
   });
 }
 
-template <typename Field, typename Table, typename Part>
-void ReadFields(Table table, protozero::pbf_message<Field> message, Part* part) {
+template <typename Table, typename Part>
+void ReadFields(Table table, protozero::pbf_reader message, Part* part) {
   while (message.next()) {
     if (!TryReadField(table, &message, part)) message.skip();
   }

@@ -11,8 +11,7 @@
 
 namespace lagwatch::report {
 
-template <typename Field>
-base::Uuid ReadUuid(protozero::pbf_message<Field>* message) {
+inline base::Uuid ReadUuid(protozero::pbf_reader* message) {
   auto view = message->get_view();
   auto uuid = base::TryUuidFromBytes({view.data(), view.size()});
   if (!uuid) throw SchemaError{"an id is not 16 bytes"};

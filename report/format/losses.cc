@@ -22,7 +22,7 @@ base::Result<Losses> DecodeLosses(std::string_view bytes) {
     protozero::pbf_message<LossesField> message(bytes.data(), bytes.size());
     while (message.next()) {
       if (message.tag() == LossesField::kLosses) {
-        ReadFields<LossField>(kLossTable, message.get_message(), &losses.losses.emplace_back());
+        ReadFields(kLossTable, message.get_message(), &losses.losses.emplace_back());
       } else if (!TryReadField(kLossesTable, &message, &losses)) {
         message.skip();
       }

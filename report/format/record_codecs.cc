@@ -10,10 +10,10 @@ namespace {
 using protozero::pbf_message;
 
 // A record whose fields are all in `table`.
-template <typename Record, typename Field, typename Table>
+template <typename Record, typename Table>
 Record ReadRecord(const Table& table, std::string_view bytes) {
   Record record;
-  ReadFields(table, pbf_message<Field>(bytes.data(), bytes.size()), &record);
+  ReadFields(table, protozero::pbf_reader(bytes.data(), bytes.size()), &record);
   return record;
 }
 
@@ -33,7 +33,7 @@ void RequireId(const base::Uuid& id, const char* error) {
 
 base::Result<HangEnd> DecodeHangEnd(std::string_view bytes) {
   return Guarded("the hang's end", [&] {
-    const auto end = ReadRecord<HangEnd, HangEndField>(kHangEndTable, bytes);
+    const auto end = ReadRecord<HangEnd>(kHangEndTable, bytes);
     RequireId(end.report_id, "it names no report");
     return end;
   });
@@ -41,7 +41,7 @@ base::Result<HangEnd> DecodeHangEnd(std::string_view bytes) {
 
 base::Result<RunEnd> DecodeRunEnd(std::string_view bytes) {
   return Guarded("the run's end", [&] {
-    auto end = ReadRecord<RunEnd, RunEndField>(kRunEndTable, bytes);
+    auto end = ReadRecord<RunEnd>(kRunEndTable, bytes);
     RequireId(end.session_id, "it names no session");
     return end;
   });
@@ -51,7 +51,7 @@ std::string EncodeRunEnd(const RunEnd& end) { return WriteRecord(kRunEndTable, e
 
 base::Result<FrameSlice> DecodeFrameSlice(std::string_view bytes) {
   return Guarded("the frames' record", [&] {
-    auto slice = ReadRecord<FrameSlice, FrameSliceField>(kFrameSliceTable, bytes);
+    auto slice = ReadRecord<FrameSlice>(kFrameSliceTable, bytes);
     RequireId(slice.id, "it has no id");
     return slice;
   });
@@ -61,7 +61,7 @@ std::string EncodeTraceRecord(const TraceRecord& record) { return WriteRecord(kT
 
 base::Result<TraceRecord> DecodeTraceRecord(std::string_view bytes) {
   return Guarded("the trace record", [&] {
-    auto record = ReadRecord<TraceRecord, TraceRecordField>(kTraceRecordTable, bytes);
+    auto record = ReadRecord<TraceRecord>(kTraceRecordTable, bytes);
     RequireId(record.id, "it has no id");
     if (record.trace.empty()) throw SchemaError{"it has no trace"};
     return record;
@@ -75,14 +75,13 @@ base::Result<Usage> DecodeUsage(std::string_view bytes) {
     while (message.next()) {
       switch (message.tag()) {
         case UsageField::kLoops:
-          ReadFields<LoopUsageField>(kLoopUsageTable, message.get_message(), &usage.loops.emplace_back());
+          ReadFields(kLoopUsageTable, message.get_message(), &usage.loops.emplace_back());
           break;
         case UsageField::kSlow:
-          ReadFields<SlowTagField>(kSlowTagTable, message.get_message(), &usage.slow.emplace_back());
+          ReadFields(kSlowTagTable, message.get_message(), &usage.slow.emplace_back());
           break;
         case UsageField::kSuppressed:
-          ReadFields<SuppressedField>(kSuppressedTable, message.get_message(),
-                                      &usage.suppressed.emplace_back());
+          ReadFields(kSuppressedTable, message.get_message(), &usage.suppressed.emplace_back());
           break;
         default:
           if (!TryReadField(kUsageHeaderTable, &message, &usage)) message.skip();

@@ -52,9 +52,9 @@ Stack ReadStack(pbf_message<StackField> message) {
   return stack;
 }
 
-template <typename Field, typename Table, typename Part>
-void Add(Table table, pbf_message<Field> message, std::vector<Part>* parts) {
-  ReadFields<Field>(table, message, &parts->emplace_back());
+template <typename Table, typename Part>
+void Add(Table table, protozero::pbf_reader message, std::vector<Part>* parts) {
+  ReadFields(table, message, &parts->emplace_back());
 }
 
 Report ReadReport(pbf_message<ReportField> message) {
@@ -62,37 +62,37 @@ Report ReadReport(pbf_message<ReportField> message) {
   while (message.next()) {
     switch (message.tag()) {
       case ReportField::kCpu:
-        ReadFields<CpuField>(kCpuTable, message.get_message(), &report);
+        ReadFields(kCpuTable, message.get_message(), &report);
         break;
       case ReportField::kModules:
-        Add<ModuleField>(kModuleTable, message.get_message(), &report.modules);
+        Add(kModuleTable, message.get_message(), &report.modules);
         break;
       case ReportField::kStacks:
         report.stacks.push_back(ReadStack(message.get_message()));
         break;
       case ReportField::kSamples:
-        Add<SampleField>(kSampleTable, message.get_message(), &report.samples);
+        Add(kSampleTable, message.get_message(), &report.samples);
         break;
       case ReportField::kThreads:
-        Add<ThreadField>(kThreadTable, message.get_message(), &report.threads);
+        Add(kThreadTable, message.get_message(), &report.threads);
         break;
       case ReportField::kSymbols:
-        Add<SymbolField>(kSymbolTable, message.get_message(), &report.symbols);
+        Add(kSymbolTable, message.get_message(), &report.symbols);
         break;
       case ReportField::kWaits:
-        Add<WaitField>(kWaitTable, message.get_message(), &report.waits);
+        Add(kWaitTable, message.get_message(), &report.waits);
         break;
       case ReportField::kVerdict:
-        ReadFields<VerdictField>(kVerdictTable, message.get_message(), &report.verdict);
+        ReadFields(kVerdictTable, message.get_message(), &report.verdict);
         break;
       case ReportField::kDiscount:
-        ReadFields<DiscountField>(kDiscountTable, message.get_message(), &report.discounted);
+        ReadFields(kDiscountTable, message.get_message(), &report.discounted);
         break;
       case ReportField::kHistory:
-        Add<PastDispatchField>(kPastDispatchTable, message.get_message(), &report.history);
+        Add(kPastDispatchTable, message.get_message(), &report.history);
         break;
       case ReportField::kFacts:
-        Add<FactField>(kFactTable, message.get_message(), &report.facts);
+        Add(kFactTable, message.get_message(), &report.facts);
         break;
       default:
         if (!TryReadField(kHeaderTable, &message, &report) && !TryReadField(kReportTable, &message, &report))

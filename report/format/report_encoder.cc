@@ -35,10 +35,13 @@ void ReportEncoder::SetHeader(const ReportHeader& header) {
 }
 
 uint32_t ReportEncoder::AddModule(std::string_view path, std::string_view build_id, uint64_t load_bias) {
-  FixedWriter module(writer_, Number(ReportField::kModules));
-  Put(&module, Number(ModuleField::kPath), path);
-  Put(&module, Number(ModuleField::kBuildId), build_id);
-  Put(&module, Number(ModuleField::kLoadBias), load_bias);
+  const struct {
+    std::string_view path;
+    std::string_view build_id;
+    uint64_t load_bias;
+  } module{path, build_id, load_bias};
+  FixedWriter writer(writer_, Number(ReportField::kModules));
+  WriteFields(kModuleTable, module, &writer);
   return module_count_++;
 }
 
@@ -66,10 +69,13 @@ uint32_t ReportEncoder::AddStack(std::span<const Frame> frames, Completeness com
 }
 
 void ReportEncoder::AddSymbol(uint32_t module, uint64_t function_offset, std::string_view name) {
-  FixedWriter symbol(writer_, Number(ReportField::kSymbols));
-  Put(&symbol, Number(SymbolField::kModule), module + 1);
-  Put(&symbol, Number(SymbolField::kFunctionOffset), function_offset);
-  Put(&symbol, Number(SymbolField::kName), name);
+  const struct {
+    uint32_t module;
+    uint64_t function_offset;
+    std::string_view name;
+  } symbol{module, function_offset, name};
+  FixedWriter writer(writer_, Number(ReportField::kSymbols));
+  WriteFields(kSymbolTable, symbol, &writer);
 }
 
 void ReportEncoder::AddSample(const Sample& sample) {
@@ -135,8 +141,7 @@ void ReportEncoder::RewindTo(const Mark& mark) {
 bool EncodeHangEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer) {
   buffer->Clear();
   FixedWriter writer(*buffer);
-  Put(&writer, Number(HangEndField::kReportId), report_id);
-  Put(&writer, Number(HangEndField::kDurationNs), duration_ns);
+  WriteFields(kHangEndTable, HangEnd{report_id, duration_ns}, &writer);
   return !buffer->overflowed();
 }
 

@@ -33,9 +33,12 @@ void UsageEncoder::AddSlow(std::string_view loop, std::string_view tag,
 
 void UsageEncoder::AddSuppressed(policies::SuppressedReason reason, uint64_t count) {
   if (count == 0) return;
+  const struct {
+    policies::SuppressedReason reason;
+    uint64_t count;
+  } part{reason, count};
   FixedWriter writer(writer_, Number(UsageField::kSuppressed));
-  Put(&writer, Number(SuppressedField::kReason), reason);
-  Put(&writer, Number(SuppressedField::kCount), count);
+  WriteFields(kSuppressedTable, part, &writer);
 }
 
 }  // namespace lagwatch::report

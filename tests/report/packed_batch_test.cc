@@ -211,8 +211,10 @@ TEST(PackedBatch, CarriesUnknownFieldsOfEveryMessage) {
 
 TEST(PackedBatch, CarriesUnknownValuesOfEnums) {
   std::string report = FullReport();
-  protozero::pbf_writer(report).add_enum(Number(ReportField::kKind), 1234);
-  protozero::pbf_writer(report).add_enum(Number(ReportField::kLevel), -5);
+  constexpr uint32_t kKind = 14;
+  constexpr uint32_t kLevel = 28;
+  protozero::pbf_writer(report).add_enum(kKind, 1234);
+  protozero::pbf_writer(report).add_enum(kLevel, -5);
   const std::vector<OwnedRecord> records = {{RecordType::kReport, report}};
   ExpectRoundTrip(records);
   const auto unpacked = UnpackBatch(PackBatch(ViewsOf(records))).value();
@@ -223,10 +225,13 @@ TEST(PackedBatch, CarriesUnknownValuesOfEnums) {
 
 TEST(PackedBatch, GivesBackTheLargestNumbers) {
   std::string end = EncodeEnd(IdOf("id-0123456789abc"), 0);
-  protozero::pbf_writer(end).add_uint64(Number(HangEndField::kDurationNs), UINT64_MAX);
+  constexpr uint32_t kDurationNs = 2;
+  constexpr uint32_t kBeginWallMs = 6;
+  constexpr uint32_t kEndWallMs = 7;
+  protozero::pbf_writer(end).add_uint64(kDurationNs, UINT64_MAX);
   std::string usage = lagwatch::testing::EncodeUsage(lagwatch::testing::FullUsage());
-  protozero::pbf_writer(usage).add_uint64(Number(UsageField::kBeginWallMs), UINT64_MAX);
-  protozero::pbf_writer(usage).add_uint64(Number(UsageField::kEndWallMs), uint64_t{1} << 63);
+  protozero::pbf_writer(usage).add_uint64(kBeginWallMs, UINT64_MAX);
+  protozero::pbf_writer(usage).add_uint64(kEndWallMs, uint64_t{1} << 63);
   ExpectRoundTrip({{RecordType::kHangEnd, end}, {RecordType::kUsage, usage}});
 }
 
@@ -344,7 +349,8 @@ TEST(PackedBatch, KeepsToItsLimits) {
 TEST(PackedBatch, DoesNotUnfoldASmallBodyIntoGigabytes) {
   const std::string text(100'000, 'x');
   std::string end;
-  protozero::pbf_writer(end).add_string(Number(RunEndField::kScene), text);
+  constexpr uint32_t kScene = 9;
+  protozero::pbf_writer(end).add_string(kScene, text);
   const std::vector<Record> records(10'000, {RecordType::kRunEnd, end});
   const std::string packed = PackBatch(records);
   EXPECT_LT(packed.size(), 1u << 20);

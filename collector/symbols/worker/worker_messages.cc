@@ -9,40 +9,26 @@ namespace {
 using protozero::pbf_message;
 using Writer = report::Writer<std::string>;
 
-enum class RequestField : protozero::pbf_tag_type { kHasAlt = 1, kIsMapping = 2, kPlace = 3 };
-enum class AnswerField : protozero::pbf_tag_type {
-  kError = 1,
-  kBuildId = 2,
-  kMissingAlt = 3,
-  kHasSymbols = 4,
-  kPlace = 5,
-  kNote = 6,
-};
-enum class CodePlaceField : protozero::pbf_tag_type { kFunction = 1, kNumber = 2 };
+// Of the messages within messages; the tables have the numbers of all other fields.
+enum class RequestField : protozero::pbf_tag_type { kPlace = 3 };
+enum class AnswerField : protozero::pbf_tag_type { kPlace = 5 };
 enum class PlaceField : protozero::pbf_tag_type { kFrame = 1 };
-enum class FrameField : protozero::pbf_tag_type { kFunction = 1, kFile = 2, kLine = 3, kIsInlined = 4 };
 
 constexpr auto kRequestTable = [](auto& part, auto visit) {
-  using enum RequestField;
-  return visit(kHasAlt, part.has_alt) || visit(kIsMapping, part.is_mapping);
+  return visit(1, part.has_alt) || visit(2, part.is_mapping);
 };
 
 constexpr auto kCodePlaceTable = [](auto& part, auto visit) {
-  using enum CodePlaceField;
-  return visit(kFunction, part.function) || visit(kNumber, part.number);
+  return visit(1, part.function) || visit(2, part.number);
 };
 
 constexpr auto kAnswerTable = [](auto& part, auto visit) {
-  using enum AnswerField;
-  return visit(kError, part.error) || visit(kBuildId, part.build_id) ||
-         visit(kMissingAlt, part.missing_alt_build_id) || visit(kHasSymbols, part.has_symbols) ||
-         visit(kNote, part.note);
+  return visit(1, part.error) || visit(2, part.build_id) || visit(3, part.missing_alt_build_id) ||
+         visit(4, part.has_symbols) || visit(6, part.note);
 };
 
 constexpr auto kFrameTable = [](auto& part, auto visit) {
-  using enum FrameField;
-  return visit(kFunction, part.function) || visit(kFile, part.file) || visit(kLine, part.line) ||
-         visit(kIsInlined, part.is_inlined);
+  return visit(1, part.function) || visit(2, part.file) || visit(3, part.line) || visit(4, part.is_inlined);
 };
 
 // Places and frames are written even when they are empty.
@@ -59,7 +45,7 @@ void Write(const std::vector<NamedFrame>& frames, std::string* bytes) {
 std::vector<NamedFrame> ReadPlace(pbf_message<PlaceField> reader) {
   std::vector<NamedFrame> frames;
   while (reader.next(PlaceField::kFrame, protozero::pbf_wire_type::length_delimited))
-    report::ReadFields<FrameField>(kFrameTable, reader.get_message(), &frames.emplace_back());
+    report::ReadFields(kFrameTable, reader.get_message(), &frames.emplace_back());
   return frames;
 }
 
@@ -79,8 +65,7 @@ WorkerRequest ReadRequest(pbf_message<RequestField> reader) {
   WorkerRequest request;
   while (reader.next()) {
     if (reader.tag() == RequestField::kPlace) {
-      report::ReadFields<CodePlaceField>(kCodePlaceTable, reader.get_message(),
-                                         &request.places.emplace_back());
+      report::ReadFields(kCodePlaceTable, reader.get_message(), &request.places.emplace_back());
     } else if (!report::TryReadField(kRequestTable, &reader, &request)) {
       reader.skip();
     }
