@@ -26,7 +26,7 @@ from harness import suite
 from harness.lagwatch import Lagwatch
 from harness.processes import compiled
 from measured_programs import HERE, measure_beats, measure_changes
-from programs import PACKAGES, Program, programs  # noqa: F401
+from programs import PACKAGES, AttachedProgram, programs  # noqa: F401
 
 TARGETS = ["lagwatch-cli", "lagwatch_preload", "lagwatch_jvm"]
 
@@ -73,7 +73,7 @@ def state_of(pid: int) -> dict:
 def measure_programs(lagwatch: Attacher, work: pathlib.Path, binaries: pathlib.Path, cycles: int) -> dict:
     counts = {"programs": 0, "attached": 0, "watched_outside": 0, "refused_with_reason": 0, "harmed": 0}
     for name, command in programs(work, binaries).items():
-        with Program(name, command, work) as program:
+        with AttachedProgram(name, command, work) as program:
             if not program.ticks():
                 suite.progress(f"{name}: does not run here")
                 continue
@@ -100,7 +100,7 @@ def measure_programs(lagwatch: Attacher, work: pathlib.Path, binaries: pathlib.P
 
 
 def soak(lagwatch: Attacher, work: pathlib.Path, cycles: int) -> dict:
-    with Program("soak", [compiled(HERE / "soak_program.c", work / "soak", "-ldl")], work) as program:
+    with AttachedProgram("soak", [compiled(HERE / "soak_program.c", work / "soak", "-ldl")], work) as program:
         program.ticks()
         failed, middle = 0, None
         for cycle in range(cycles):

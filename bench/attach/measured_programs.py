@@ -15,7 +15,7 @@ CHANGING = ROOT / "tests/tools/run/changing_program.c"
 SCENES = ["epoll", "exec", "fork", "pause", "poll", "sleep"]
 
 
-class Host:
+class AnsweringProgram:
     """A program that answers, and ends well at its input's end."""
 
     def __init__(self, *command: object):
@@ -24,7 +24,7 @@ class Host:
         self.pid = self.process.pid
         assert self.process.stdout.readline() == "ready\n"
 
-    def __enter__(self) -> "Host":
+    def __enter__(self) -> "AnsweringProgram":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,11 +64,11 @@ class Gaps:
         self.attached, self.bystander, self.bare = [], [], []
 
     def measure(self, lagwatch: object, program: pathlib.Path, rounds: int) -> None:
-        with Host(program) as host, Host(program) as bystander:
+        with AnsweringProgram(program) as host, AnsweringProgram(program) as bystander:
             for _ in range(rounds):
                 self.measure_round(lagwatch, host, bystander)
 
-    def measure_round(self, lagwatch: object, host: Host, bystander: Host) -> None:
+    def measure_round(self, lagwatch: object, host: AnsweringProgram, bystander: AnsweringProgram) -> None:
         gaps_of(host), gaps_of(bystander)
         begin = time.monotonic()
         done = lagwatch.attach(host.pid)
@@ -82,7 +82,7 @@ class Gaps:
         self.bare.append(gaps_of(host))
 
 
-def gaps_of(host: Host) -> tuple:
+def gaps_of(host: AnsweringProgram) -> tuple:
     """Since the last answer."""
     gap, stopped = host.ask("gap").split()
     return int(gap) / 1000, int(stopped) / 1000
@@ -105,7 +105,7 @@ def measure_beats(lagwatch: object, work: pathlib.Path, rounds: int) -> dict:
 
 def change(lagwatch: object, program: pathlib.Path, scene: str, moments: random.Random) -> bool:
     """Attaches to a program that changes at a random moment. Returns whether it is harmed."""
-    with Host(program, scene) as host:
+    with AnsweringProgram(program, scene) as host:
         command = lagwatch.start("attach", host.pid)
         if scene == "exec":
             time.sleep(moments.random() * 0.3)
@@ -121,7 +121,7 @@ def change(lagwatch: object, program: pathlib.Path, scene: str, moments: random.
 
 def kill(lagwatch: object, program: pathlib.Path, rounds: int, moments: random.Random) -> dict:
     """Kills commands at random moments; what is left of the last one ends by itself."""
-    with Host(program, "sleep") as host:
+    with AnsweringProgram(program, "sleep") as host:
         for i in range(rounds):
             command = lagwatch.start("attach" if i % 2 == 0 else "detach", host.pid)
             time.sleep(moments.random() * 0.1)

@@ -144,7 +144,7 @@ def programs(work: pathlib.Path, binaries: pathlib.Path) -> dict:
             if shutil.which(str(command[0]))}
 
 
-class Program:
+class AttachedProgram:
     def __init__(self, name: str, command: list, work: pathlib.Path):
         self.name, self.work = name, work
         self.output = work / f"{name}.out"
@@ -190,7 +190,7 @@ class Program:
         before = self.output.stat().st_size
         return bool(wait_for(lambda: self.output.stat().st_size > before))
 
-    def __enter__(self) -> "Program":
+    def __enter__(self) -> "AttachedProgram":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -14,7 +14,7 @@ NO_TESTS = ["-i", "*VSOCK*"]  # they wait for ever in virtual machines whose hos
 LONG = "test_(asyncio|concurrent_futures|multiprocessing_.*|io|unparse|decimal|pickle|tokenize|statistics|subprocess)$"
 
 
-class Suite:
+class CpythonSuite:
     name = "cpython"
     share = 3
     always = ("test_(asyncio|concurrent_futures|faulthandler|fork1|epoll|poll|posix|popen|process_pool_executor|pty|queue|select|selectors|"
@@ -29,4 +29,4 @@ class Suite:
 
 
 def suites():
-    return (Suite(),)
+    return (CpythonSuite(),)

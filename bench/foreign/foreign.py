@@ -43,7 +43,7 @@ def suites():
         yield from module.suites()
 
 
-class Bench:
+class Comparison:
     def __init__(self, options):
         self.options = options
         self.way = ways.WAYS[options.way](options.bin, options.threshold_ms, options.children)
@@ -149,7 +149,7 @@ def main():
         return 0
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
-    tests, differ, are_declared = compare(Bench(options), units)
+    tests, differ, are_declared = compare(Comparison(options), units)
     for name, count in tests.items():
         suite.progress(f"{name}: {count} tests, {differ[name]} differ, {are_declared[name]} declared")
     return suite.result({"suites": sum(count > 0 for count in tests.values()), "tests": tests.total(), "differ": differ.total(),

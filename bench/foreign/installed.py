@@ -16,7 +16,7 @@ NEED_DISPLAY = "gjs|gtk-4|SDL2"
 SYSTEMD_LEFT_OUT = "test-(loop-block|nss-hosts|bus-benchmark|compress-benchmark|loopback|mount-util|dev-setup|exec.*|execute|umount|watch-pid)$"
 
 
-class Suite:
+class InstalledSuite:
     def __init__(self, name):
         self.name = name
 
@@ -32,7 +32,7 @@ class Suite:
                                 {"G_TEST_DBUS_DAEMON": "/usr/bin/dbus-daemon"}, timeout_s=300)
 
 
-class Systemd:
+class SystemdSuite:
     name = "systemd"
 
     def units(self):
@@ -41,7 +41,7 @@ class Systemd:
                 yield unit.Unit(program.name, [str(program)], unit.by_exit_code)
 
 
-class SdlAutomation:
+class SdlSuite:
     """SDL's automated tests, which have no .test file, with drawn parameters that are the same each time."""
     name = "SDL2-automation"
 
@@ -58,6 +58,6 @@ class SdlAutomation:
 
 def suites():
     if ROOT.is_dir():
-        yield from (Suite(path.name) for path in sorted(ROOT.iterdir()))
-    yield SdlAutomation()
-    yield Systemd()
+        yield from (InstalledSuite(path.name) for path in sorted(ROOT.iterdir()))
+    yield SdlSuite()
+    yield SystemdSuite()

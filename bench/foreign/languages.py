@@ -24,7 +24,7 @@ def ruby_outcomes(_directory, output, _code):
     return unit.named((name, others.get(name, "passed").lower()) for name in sorted(names))
 
 
-class Tcl:
+class TclSuite:
     name = "tcl"
 
     def units(self):
@@ -33,7 +33,7 @@ class Tcl:
                 yield unit.Unit(path.stem, ["/usr/bin/tclsh8.6", str(path), "-verbose", "pass skip"], tcl_outcomes, timeout_s=300)
 
 
-class Ruby:
+class RubySuite:
     name = "ruby"
     share = 3
 
@@ -49,7 +49,7 @@ class Ruby:
                             directory=str(root), timeout_s=300)
 
 
-class Node:
+class NodeSuite:
     """A file is a test. Its first lines may name options of node that it needs."""
     name = "node"
     share = 8
@@ -77,7 +77,7 @@ def perl_tree(source):
     return root
 
 
-class Perl:
+class PerlSuite:
     name = "perl"
     share = 3
     DIRECTORIES = "base cmd comp io op opbasic re uni mro lib class".split()
@@ -93,4 +93,4 @@ class Perl:
 
 
 def suites():
-    return Perl(), Ruby(), Tcl(), Node()
+    return PerlSuite(), RubySuite(), TclSuite(), NodeSuite()

@@ -36,7 +36,7 @@ def functions(source):
     return directory
 
 
-class Suite:
+class PostgresqlSuite:
     """The server refuses to run as root. Its user cannot read each place where this tree may be."""
     name = "postgresql"
 
@@ -58,4 +58,4 @@ class Suite:
 
 
 def suites():
-    return (Suite(),)
+    return (PostgresqlSuite(),)

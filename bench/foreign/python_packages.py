@@ -19,7 +19,7 @@ SHARES = {"twisted": 4}
 LEFT_OUT = "twisted/(trial/test/test_plugins|internet/test/test_gireactor|python/test/test_release)|psutil/tests/test_memleaks"
 
 
-class Suite:
+class PackageSuite:
     def __init__(self, name):
         self.name = name
         self.share = SHARES.get(name, 1)
@@ -33,4 +33,4 @@ class Suite:
 
 
 def suites():
-    return (Suite(name) for name in TESTS)
+    return (PackageSuite(name) for name in TESTS)

@@ -19,7 +19,7 @@ def redis_outcomes(_directory, output, _code):
     return unit.named((unit.without_numbers(name), OUTCOMES[word]) for word, name in lines)
 
 
-class Redis:
+class RedisSuite:
     """Each unit has a copy of the tree, where its servers have their files."""
     name = "redis"
 
@@ -37,4 +37,4 @@ class Redis:
 
 
 def suites():
-    return (Redis(),)
+    return (RedisSuite(),)

@@ -20,7 +20,7 @@ def outcome(_directory, _output, code):
     return {} if code is None else {"stressor": NAMES.get(code, f"exit code {code}")}
 
 
-class Suite:
+class StressorSuite:
     name = "stress-ng"
 
     def units(self):
@@ -36,4 +36,4 @@ class Suite:
 
 
 def suites():
-    return (Suite(),)
+    return (StressorSuite(),)

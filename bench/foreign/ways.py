@@ -12,7 +12,7 @@ PAUSE_S = 0.25  # between two looks for new processes
 AT_A_TIME = 8  # of one look, for units that start very many
 
 
-class Run:
+class UnderRun:
     def __init__(self, binaries, threshold_ms, children):
         self.binaries, self.threshold_ms = binaries, threshold_ms
         self.options = ["--quiet", "--children", children]
@@ -77,4 +77,4 @@ class Watch(Outside):
         """It goes on until its target ends."""
 
 
-WAYS = {"run": Run, "attach": Attach, "watch": Watch}
+WAYS = {"run": UnderRun, "attach": Attach, "watch": Watch}

@@ -32,7 +32,7 @@ MAX_RSS_MIB = 512
 WARM_UP_S = 1.0
 
 
-class Bench:
+class Attacker:
     def __init__(self, bin_directory):
         self.binaries = bin_directory
 
@@ -104,7 +104,7 @@ def main():
     parser = suite.parser(__doc__, only="a regular expression: attacks with such names", programs="lagwatch-collector")
     parser.add_argument("--list", action="store_true", help="print the attacks' names alone")
     options = suite.parse(parser)
-    bench = Bench(options.bin)
+    bench = Attacker(options.bin)
     attacks = [attack for attack in all_attacks() if re.search(options.only, attack.name)]
     if options.list:
         print("\n".join(attack.name for attack in attacks))

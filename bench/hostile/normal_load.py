@@ -54,7 +54,7 @@ class Client:
         self.connection = None
 
 
-class Load:
+class NormalLoad:
     def __init__(self, port, may_be_full):
         self.port = port
         self.may_be_full = may_be_full
@@ -148,7 +148,7 @@ def main():
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--may-be-full", action="store_true", help="503 with Retry-After is an answer to an upload")
     options = parser.parse_args()
-    print(json.dumps(Load(options.port, options.may_be_full).run()))
+    print(json.dumps(NormalLoad(options.port, options.may_be_full).run()))
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class Host:
 
 
 @dataclasses.dataclass
-class Run:
+class Outcome:
     code: int
     output: str
     notes: str  # lines of lagwatch itself
@@ -76,16 +76,16 @@ def run(command, mark=None, drive=None):
         if drive:
             process.terminate()
         output, errors = process.communicate(timeout=TIMEOUT_S)
-        ended = Run.of(process.returncode, output, errors)
+        ended = Outcome.of(process.returncode, output, errors)
         ended.output = answer if drive else ended.output
     except subprocess.TimeoutExpired as expired:
         kill_group(process)
-        ended = Run.of(-1000, f"did not end in {TIMEOUT_S} s: ".encode() + (expired.stdout or b""), b"")
+        ended = Outcome.of(-1000, f"did not end in {TIMEOUT_S} s: ".encode() + (expired.stdout or b""), b"")
     ended.left = mark.take(LEFT_S) if mark else []
     return ended
 
 
-class Bench:
+class Comparison:
     def __init__(self, bin_directory):
         self.binaries = bin_directory
         self.host_program = str(bin_directory / "bench_host")
@@ -257,7 +257,7 @@ def main():
     parser.add_argument("--with", dest="added", default="", help="random hosts with these parts, too")
     parser.add_argument("--minimize", action="store_true", help="of a random host that differs, print the parts that it needs")
     options = suite.parse(parser)
-    bench = Bench(options.bin)
+    bench = Comparison(options.bin)
     hosts = [host for host in bench.own_hosts() if "root" not in host.traits or os.geteuid() == 0]
     if options.real:
         hosts += real_hosts.installed()

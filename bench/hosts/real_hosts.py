@@ -72,7 +72,7 @@ def talk(port, request):
 
 
 @dataclasses.dataclass
-class Program:
+class RealProgram:
     """One program: its command, and for a server what a client asks it before SIGTERM ends it."""
     name: str
     program: str  # that must be installed
@@ -174,48 +174,48 @@ def ask_postgres(_, port):
 
 GET = b"GET / HTTP/1.0\r\n\r\n"
 PROGRAMS = [
-    Program("mosquitto", "mosquitto", mosquitto,
+    RealProgram("mosquitto", "mosquitto", mosquitto,
             lambda _, port: talk(port, bytes.fromhex("100c00044d5154540402003c0000")).hex()),
-    Program("memcached", "memcached", lambda _, port: ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(port)],
+    RealProgram("memcached", "memcached", lambda _, port: ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(port)],
             lambda _, port: talk(port, b"set a 0 0 1\r\n1\r\n").decode()),
-    Program("nginx", "nginx", lambda directory, port: servers.nginx(directory, f"127.0.0.1:{port}", "hello", "nobody nogroup"),
+    RealProgram("nginx", "nginx", lambda directory, port: servers.nginx(directory, f"127.0.0.1:{port}", "hello", "nobody nogroup"),
             first_line(GET)),
-    Program("redis", "redis-server", lambda directory, port: ["redis-server", "--port", str(port), "--save", "",
+    RealProgram("redis", "redis-server", lambda directory, port: ["redis-server", "--port", str(port), "--save", "",
                                                               "--dir", directory, "--logfile", directory + "/log",
                                                               "--enable-debug-command", "local"],
             lambda _, port: talk(port, b"DEBUG SLEEP 0.7\r\n").decode(), reports=1),
-    Program("node", "node", lambda *_: ["node", "-e", NODE_SCRIPT], reports=1),
-    Program("python", "python3", lambda *_: ["python3", "-c", PYTHON_SCRIPT], reports=1),
-    Program("java", "java", java, reports=1, traits=["children"]),
-    Program("chromium", "chromium", lambda directory, _: [
+    RealProgram("node", "node", lambda *_: ["node", "-e", NODE_SCRIPT], reports=1),
+    RealProgram("python", "python3", lambda *_: ["python3", "-c", PYTHON_SCRIPT], reports=1),
+    RealProgram("java", "java", java, reports=1, traits=["children"]),
+    RealProgram("chromium", "chromium", lambda directory, _: [
         "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
         "--user-data-dir=" + directory, "--dump-dom", "data:text/html,<p>hello"], traits=["others", "stdout"]),
-    Program("vim", "vim", lambda *_: ["vim", "-u", "NONE", "-es", "-c", "sleep 300m", "-c", "qa!"]),
-    Program("vlc", "cvlc", lambda *_: ["cvlc", "--intf", "dummy", "--vout", "dummy", "--aout", "dummy", "vlc://pause:1",
+    RealProgram("vim", "vim", lambda *_: ["vim", "-u", "NONE", "-es", "-c", "sleep 300m", "-c", "qa!"]),
+    RealProgram("vlc", "cvlc", lambda *_: ["cvlc", "--intf", "dummy", "--vout", "dummy", "--aout", "dummy", "vlc://pause:1",
                                        "vlc://quit"], traits=["all", "others", "stdout", "user"]),
-    Program("postgres", "psql", postgres, ask_postgres, reports=1, traits=["children", "nobody"]),
+    RealProgram("postgres", "psql", postgres, ask_postgres, reports=1, traits=["children", "nobody"]),
 ]
 
 NODE_SERVER = "require('http').createServer((q,r)=>r.end('hello')).listen(+process.argv[1],'127.0.0.1')"
 SERVERS = [
-    Program("lighttpd", "lighttpd", lighttpd, first_line(GET)),
-    Program("apache", "apache2", apache, first_line(GET), traits=["others"]),
-    Program("haproxy", "haproxy", haproxy, first_line(GET)),
-    Program("stunnel", "stunnel4", stunnel, lambda _, port: talk(port, b"x").hex()),
-    Program("python_http", "python3", lambda directory, port: ["/usr/bin/python3", "-m", "http.server", "--bind", "127.0.0.1",
+    RealProgram("lighttpd", "lighttpd", lighttpd, first_line(GET)),
+    RealProgram("apache", "apache2", apache, first_line(GET), traits=["others"]),
+    RealProgram("haproxy", "haproxy", haproxy, first_line(GET)),
+    RealProgram("stunnel", "stunnel4", stunnel, lambda _, port: talk(port, b"x").hex()),
+    RealProgram("python_http", "python3", lambda directory, port: ["/usr/bin/python3", "-m", "http.server", "--bind", "127.0.0.1",
                                                                "-d", directory, str(port)], first_line(GET)),
-    Program("php_http", "php", lambda directory, port: ["php", "-q", "-t", directory, "-S", f"127.0.0.1:{port}"], first_line(GET)),
-    Program("node_http", "node", lambda _, port: ["node", "-e", NODE_SERVER, str(port)], first_line(GET), traits=["others"]),
-    Program("busybox_http", "busybox", lambda directory, port: ["busybox", "httpd", "-f", "-p", f"127.0.0.1:{port}", "-h", directory],
+    RealProgram("php_http", "php", lambda directory, port: ["php", "-q", "-t", directory, "-S", f"127.0.0.1:{port}"], first_line(GET)),
+    RealProgram("node_http", "node", lambda _, port: ["node", "-e", NODE_SERVER, str(port)], first_line(GET), traits=["others"]),
+    RealProgram("busybox_http", "busybox", lambda directory, port: ["busybox", "httpd", "-f", "-p", f"127.0.0.1:{port}", "-h", directory],
             first_line(GET)),
-    Program("socat_server", "socat", lambda _, port: ["socat", f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork", "EXEC:cat"],
+    RealProgram("socat_server", "socat", lambda _, port: ["socat", f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork", "EXEC:cat"],
             lambda _, port: talk(port, b"hello").decode()),
-    Program("dnsmasq", "dnsmasq", lambda directory, port: ["dnsmasq", "-k", "-C", "/dev/null", "-p", str(port), "-a", "127.0.0.1", "-z",
+    RealProgram("dnsmasq", "dnsmasq", lambda directory, port: ["dnsmasq", "-k", "-C", "/dev/null", "-p", str(port), "-a", "127.0.0.1", "-z",
                                                            "-u", "nobody", "-x", directory + "/pid", "-R"], ask_name),
-    Program("named", "named", lambda directory, port: ["named", "-g", "-n", "2", "-p", str(port), "-c", written(
+    RealProgram("named", "named", lambda directory, port: ["named", "-g", "-n", "2", "-p", str(port), "-c", written(
         directory, "config", f'options {{ directory "{directory}"; pid-file none; session-keyfile none; listen-on-v6 {{ none; }};'
         ' listen-on { 127.0.0.1; }; recursion no; dnssec-validation no; }; controls { };')], ask_name, traits=["others"]),
-    Program("dropbear", "dropbear", lambda directory, port: ["dropbear", "-F", "-E", "-R", "-r", directory + "/key", "-p",
+    RealProgram("dropbear", "dropbear", lambda directory, port: ["dropbear", "-F", "-E", "-R", "-r", directory + "/key", "-p",
                                                              f"127.0.0.1:{port}", "-P", directory + "/pid"], first_line(b"")),
 ]
 
@@ -224,7 +224,7 @@ def tool(name, command, reports=0, traits=()):
     """A program of real_tools.py."""
     def place(directory, _):
         return [word.replace("{directory}", directory) for word in command]
-    return Program(name, command[0], place, reports=reports, traits=traits)
+    return RealProgram(name, command[0], place, reports=reports, traits=traits)
 
 
 def installed():

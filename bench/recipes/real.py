@@ -23,7 +23,7 @@ def get(port, path):
         return answer.read()
 
 
-class Load:
+class Clients:
     """Clients that ask for the cheap page all the time."""
 
     def __init__(self, ask):
@@ -62,7 +62,7 @@ class WebServer:
         get(self.port, "/freeze")
 
 
-class Redis:
+class RedisServer:
     source = PROGRAMS / "ranking_redis.lua"
     environment = staticmethod(lambda: {})
 
@@ -103,7 +103,7 @@ ALL = {
     "aiohttp": WebServer("orders_aiohttp.py", ["/usr/bin/python3"]),
     "express": WebServer("orders_express.js", ["node"], express),
     "netty": WebServer("OrdersNetty.java", ["java", "-cp", NETTY]),
-    "redis": Redis(),
+    "redis": RedisServer(),
     "swing": WebServer("OrdersSwing.java", ["java"], virtual_screen),
 }
 
@@ -124,7 +124,7 @@ def run(name, program, binaries, pictures):
         server, = beside.enter_context(running([watched], env=lagwatch.environment, **QUIET))
         if wait_for(program.ask, 30, 0.1) is None:
             raise OSError(f"{name} does not answer")
-        load = Load(program.ask)
+        load = Clients(program.ask)
         beside.callback(load.stop)
         time.sleep(2)
         program.freeze()

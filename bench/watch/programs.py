@@ -132,7 +132,7 @@ public class Loop {
 USUAL = ["sleep", "compute", "child"]
 
 
-class Program:
+class FreezingProgram:
     """A program that freezes when its flag appears."""
 
     def __init__(self, name, command, ways=None):
@@ -159,7 +159,7 @@ class Program:
         kill_group(self.process)
 
 
-class Redis(Program):
+class FreezingRedis(FreezingProgram):
     """redis-server, which is asked to freeze itself."""
 
     def start(self, work):
@@ -180,14 +180,14 @@ def freezing(work):
     (work / "Loop.java").write_text(JAVA)
     compiled(pathlib.Path(__file__).parent / "loop.c", work / "loop", "-static")
     (work / "loop.lua").write_text(LUA)
-    every = [Program("c_static", [work / "loop"], USUAL + ["lock"]),
-             Program("python", ["/usr/bin/python3", "-c", PYTHON], USUAL + ["file"]),
-             Program("asyncio", ["/usr/bin/python3", "-c", ASYNCIO]),
-             Program("node", ["node", "-e", NODE, "--"]),
-             Program("ruby", ["ruby", "-e", RUBY, "--"]),
-             Program("perl", ["perl", "-e", PERL]),
-             Program("php", ["php", "-r", PHP, "--"]),
-             Program("lua", ["lua5.4", work / "loop.lua"]),
-             Program("java", ["java", work / "Loop.java"]),
-             Redis("redis", ["redis-server", "--port", "0", "--save", "", "--enable-debug-command", "yes"], ["sleep", "script"])]
+    every = [FreezingProgram("c_static", [work / "loop"], USUAL + ["lock"]),
+             FreezingProgram("python", ["/usr/bin/python3", "-c", PYTHON], USUAL + ["file"]),
+             FreezingProgram("asyncio", ["/usr/bin/python3", "-c", ASYNCIO]),
+             FreezingProgram("node", ["node", "-e", NODE, "--"]),
+             FreezingProgram("ruby", ["ruby", "-e", RUBY, "--"]),
+             FreezingProgram("perl", ["perl", "-e", PERL]),
+             FreezingProgram("php", ["php", "-r", PHP, "--"]),
+             FreezingProgram("lua", ["lua5.4", work / "loop.lua"]),
+             FreezingProgram("java", ["java", work / "Loop.java"]),
+             FreezingRedis("redis", ["redis-server", "--port", "0", "--save", "", "--enable-debug-command", "yes"], ["sleep", "script"])]
     return [program for program in every if shutil.which(program.command[0])]
