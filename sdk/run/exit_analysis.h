@@ -32,7 +32,7 @@ inline constexpr size_t kMaxEndedRuns = 64;
 // call. Records of running processes, of other machines and of newer versions, files with other names and
 // symbolic links are left alone. Several processes may do this at once: each run is reported by one of them.
 void TakeEndedRuns(const std::string& spool_directory, const RunFacts& now,
-                    const std::function<bool(const EndedRun&)>& visit);
+                   const std::function<bool(const EndedRun&)>& visit);
 // Calls `look` for the same runs whose processes are gone, and changes nothing. Leaves out those of which
 // only the lock shows whether they are over: a lock that is taken for a moment could hide the run from a
 // start.

@@ -212,7 +212,7 @@ void VisitEndedRuns(const std::string& spool_directory, const RunFacts& now,
 }
 
 void TakeEndedRuns(const std::string& spool_directory, const RunFacts& now,
-                    const std::function<bool(const EndedRun&)>& visit) {
+                   const std::function<bool(const EndedRun&)>& visit) {
   size_t count = 0;
   RemoveEndedRuns(spool_directory, now,
                   [&](const EndedRun& run) { return ++count > kMaxEndedRuns || visit(run); });

@@ -22,6 +22,7 @@
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
+#include "watchdog/evidence/process_search.h"
 #include "watchdog/peers/peer_chain.h"
 #include "watchdog/peers/peer_target.h"
 
@@ -130,9 +131,9 @@ class PeerChainTest : public ::testing::Test {
             if (tid == 0) return false;
             capturer_->RefreshModules();
             inner_.Follow(tid, capturer_.get());
-            const int64_t begin_ns = PeerClockNs();
+            const int64_t begin_ns = SearchClockNs();
             const bool is_found = chain_.Follow(tid, inner_, capturer_.get(), hides_peers_);
-            taken_ns_ = PeerClockNs() - begin_ns;
+            taken_ns_ = SearchClockNs() - begin_ns;
             return is_found && chain_.waits().size() == count && HasEnd();
           },
           kTimeoutS))

@@ -10,16 +10,20 @@
 
 namespace lagwatch::watchdog {
 
+// The clock of searches: the processor time of the calling thread. On a busy machine a search is not given up
+// because others have run meanwhile.
+int64_t SearchClockNs();
+
 // The process's name, as the kernel has it; empty if it is unknown.
 void ReadProcessName(int32_t pid, char* name, size_t size_bytes);
 
 // Another process that has `link` (as "socket:[7]") among its descriptors, of those that this process may
 // look at. With `access` (S_IRUSR, S_IWUSR), a descriptor must be open for that. 0: none was found within
-// `budget_ns`, or this process itself has such a descriptor.
+// `budget_ns` of that clock, or this process itself has such a descriptor.
 int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns);
 
 // Children of this process: those of thread `tid` or, where it has none, of any thread, as far as they are
-// found within `budget_ns`. Returns their number, and the pid of the last one started.
+// found within `budget_ns` of that clock. Returns their number, and the pid of the last one started.
 uint32_t FindChildren(int32_t tid, int64_t budget_ns, int32_t* last_pid);
 
 }  // namespace lagwatch::watchdog

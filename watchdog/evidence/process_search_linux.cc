@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
@@ -24,6 +25,12 @@ uint32_t ReadChildrenOf(int32_t tid, int32_t* last_pid) {
 
 }  // namespace
 
+int64_t SearchClockNs() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * base::kNsPerSecond + time.tv_nsec;
+}
+
 void ReadProcessName(int32_t pid, char* name, size_t size_bytes) {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/%d/comm", pid);
@@ -32,8 +39,7 @@ void ReadProcessName(int32_t pid, char* name, size_t size_bytes) {
 }
 
 int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns) {
-  const base::Clock& clock = base::SystemClock();
-  const int64_t deadline_ns = clock.MonoNs() + budget_ns;
+  const int64_t deadline_ns = SearchClockNs() + budget_ns;
   const auto has_open = [&](int pid) {
     bool is_found = false;
     char folder[32];
@@ -46,7 +52,7 @@ int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns)
       struct stat file {};
       is_found = size > 0 && std::string_view(target, static_cast<size_t>(size)) == link &&
                  (access == 0 || (lstat(path, &file) == 0 && (file.st_mode & access) != 0));
-      return !is_found && clock.MonoNs() < deadline_ns;
+      return !is_found && SearchClockNs() < deadline_ns;
     });
     return is_found;
   };
@@ -56,7 +62,7 @@ int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns)
   int32_t found = 0;
   base::ForEachNumberIn("/proc", [&](int pid) {
     if (pid != own_pid && has_open(pid)) found = pid;
-    return found == 0 && clock.MonoNs() < deadline_ns;
+    return found == 0 && SearchClockNs() < deadline_ns;
   });
   return found;
 }
@@ -64,11 +70,10 @@ int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns)
 uint32_t FindChildren(int32_t tid, int64_t budget_ns, int32_t* last_pid) {
   uint32_t count = ReadChildrenOf(tid, last_pid);
   if (count != 0) return count;
-  const base::Clock& clock = base::SystemClock();
-  const int64_t deadline_ns = clock.MonoNs() + budget_ns;
+  const int64_t deadline_ns = SearchClockNs() + budget_ns;
   base::ForEachThread([&](int other) {
     count += ReadChildrenOf(other, last_pid);
-    return clock.MonoNs() < deadline_ns;
+    return SearchClockNs() < deadline_ns;
   });
   return count;
 }

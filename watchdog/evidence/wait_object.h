@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the object that a sleeping call waits for, by its arguments: with it begins every search for the process
-// or thread that could end the wait.
-// Context: watchdog.
+// Finds the object that a sleeping call waits for, by its arguments: with it begins every search for the
+// process or thread that could end the wait. Context: watchdog.
 #pragma once
 
 #include <cstdint>

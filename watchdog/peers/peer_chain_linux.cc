@@ -101,7 +101,7 @@ bool PeerChain::Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer
     return false;  // calls use other ids than /proc
   watched_pid_ = base::WatchedPid();
   refreshed_pid_ = 0;
-  deadline_ns_ = PeerClockNs() + budget_ns_;
+  deadline_ns_ = SearchClockNs() + budget_ns_;
   owners_ = &inner.owners();
   Place at = Begin(tid, inner);
   const size_t inner_count = count_;
@@ -225,7 +225,7 @@ const stack::Stack* PeerChain::CaptureStack(const Place& place, stack::StackCapt
     capturer->CaptureAsleep(place.tid, stack);
   } else {
     const base::ScopedPeerProcess scope(place.pid);
-    if (PeerClockNs() >= deadline_ns_ || !MayReadMemory()) return nullptr;
+    if (SearchClockNs() >= deadline_ns_ || !MayReadMemory()) return nullptr;
     if (place.pid != refreshed_pid_) capturer_->RefreshModules();
     refreshed_pid_ = place.pid;
     if (!capturer_->CaptureAsleep(place.tid, stack) && stack::ReadThreadStateLetter(place.tid) == 'R')

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <ctime>
 #include <span>
 
 #include "base/clock.h"
@@ -15,12 +14,13 @@
 #include "base/process/safe_memory.h"
 #include "base/process/watched_process.h"
 #include "base/system/system_calls.h"
+#include "watchdog/evidence/process_search.h"
 #include "watchdog/peers/peer_target.h"
 
 namespace lagwatch::watchdog {
 namespace {
 
-bool IsLate(int64_t deadline_ns) { return PeerClockNs() >= deadline_ns; }
+bool IsLate(int64_t deadline_ns) { return SearchClockNs() >= deadline_ns; }
 
 // The better ones are larger.
 enum class Rank : uint8_t { kNone, kAncestor, kHolder, kEpoll, kInCall };
@@ -183,12 +183,6 @@ Rank RankOf(int32_t pid, const Ends& ends, int32_t waiting_pid, int64_t deadline
 }
 
 }  // namespace
-
-int64_t PeerClockNs() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * base::kNsPerSecond + time.tv_nsec;
-}
 
 bool HasOtherActiveThread(int32_t tid) {
   bool is_active = false;

@@ -39,7 +39,8 @@ bool FindBusTarget(int32_t tid, const stack::BlockedThread& blocked, const stack
 bool IsAtBus(int32_t tid, std::string_view address);
 
 // Of thread `tid` of the watched process (base/process/watched_process.h: it may be a peer), which sleeps at
-// `blocked`. False where it waits for no other process, or for one that was not found before `deadline_ns`.
+// `blocked`. False where it waits for no other process, or for one that was not found before `deadline_ns`
+// (SearchClockNs).
 bool FindPeerTarget(int32_t tid, const stack::BlockedThread& blocked, int64_t deadline_ns,
                     PeerTarget* target);
 
@@ -49,10 +50,6 @@ uint32_t FindListenerOf(uint32_t inode);
 // The other end of the TCP connection of socket `inode`, if it is in this machine: the inode of the socket
 // there, or of the listening one as long as nothing has accepted the connection. 0: none.
 uint64_t FindConnectionEnd(int32_t tid, uint64_t inode, int64_t deadline_ns);
-
-// The calling thread's processor time, in which the deadlines of the search are: on a busy machine it takes
-// longer.
-int64_t PeerClockNs();
 
 struct PeerThread {
   int32_t pid = 0;

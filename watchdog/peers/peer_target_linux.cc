@@ -25,7 +25,7 @@ namespace {
 using policies::Doing;
 using policies::LockKind;
 
-int64_t Left(int64_t deadline_ns) { return deadline_ns - PeerClockNs(); }
+int64_t Left(int64_t deadline_ns) { return deadline_ns - SearchClockNs(); }
 
 void ReadLink(int32_t tid, int descriptor, char* link, size_t size_bytes) {
   char leaf[24];

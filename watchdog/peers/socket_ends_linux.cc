@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
+#include "watchdog/evidence/process_search.h"
 #include "watchdog/peers/peer_target.h"
 
 namespace lagwatch::watchdog {
@@ -90,7 +91,7 @@ void ForEachConnection(int32_t tid, int64_t deadline_ns, Visit visit) {
     char buffer[8192];
     size_t filled = 0;
     bool goes_on = true;
-    while (goes_on && PeerClockNs() < deadline_ns) {
+    while (goes_on && SearchClockNs() < deadline_ns) {
       const ssize_t got = read(fd, buffer + filled, sizeof buffer - filled);
       if (got <= 0) break;
       std::string_view text(buffer, filled + static_cast<size_t>(got));

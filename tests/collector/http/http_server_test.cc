@@ -52,10 +52,9 @@ class HttpServerTest : public ::testing::Test {
 TEST_F(HttpServerTest, TakesReportsAndShowsThem) {
   Answer answer = client_.PostGzip(EncodeBatch({SampleReport().Encode()}));
   EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(
-      answer.json(),
-      Json::parse(
-          R"({"accepted": 1, "duplicates": 0, "rejected": 0, "refused": 0, "over_quota": 0,
+  EXPECT_EQ(answer.json(),
+            Json::parse(
+                R"({"accepted": 1, "duplicates": 0, "rejected": 0, "refused": 0, "over_quota": 0,
               "packed_version": 2, "results": []})"));
   EXPECT_EQ(client_.Get("/v1/clusters?level=2").json()[0]["frames"][0], "Leaf");
 }
