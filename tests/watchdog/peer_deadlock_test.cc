@@ -101,16 +101,19 @@ TEST_F(PeerChainTest, SamplesAPeerThatComputes) {
 TEST_F(PeerChainTest, TakesTheOnlyThreadThatRuns) {
   LAGWATCH_SKIP_WITH_A_SANITIZERS_THREAD();
   const Pair ends = Pair::OfSockets();
+  const Pair named = Pair::OfPipe();
   Child child([&] {
     close(ends.first);
-    std::thread busy([] {
+    std::thread busy([&] {
       prctl(PR_SET_NAME, "busy");
+      EXPECT_EQ(write(named.second, "", 1), 1);
       ComputeThere();
     });
     BeBusyElsewhere();
   });
   const pid_t pid = child.pid();
   close(ends.second);
+  ReadByte(named.first);
   expected_state_ = 'R';
   Follow(
       1, [&] { ReadByte(ends.first); }, [&] { child.End(); });
@@ -118,6 +121,8 @@ TEST_F(PeerChainTest, TakesTheOnlyThreadThatRuns) {
   EXPECT_NE(chain_.waits()[0].lock.owner_tid, pid);
   EXPECT_EQ(chain_.waits()[0].owner_name, "busy");
   close(ends.first);
+  close(named.first);
+  close(named.second);
 }
 
 TEST_F(PeerChainTest, PrefersTheProcessThatUsesTheOtherEnd) {
