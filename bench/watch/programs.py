@@ -155,7 +155,7 @@ class FreezingProgram:
         new.rename(self.flag)
         wait_for(lambda: not self.flag.exists())
 
-    def stop(self):
+    def close(self):
         kill_group(self.process)
 
 

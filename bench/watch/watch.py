@@ -25,7 +25,7 @@ import time
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import suite
 from harness.lagwatch import Lagwatch
-from harness.processes import CPU_TICKS_PER_S, QUIET, all_stats, running
+from harness.processes import CPU_TICKS_PER_S, QUIET, all_stats, kill_group, running
 from loads import busy_machine, interrupt, interrupted, loads
 from programs import PACKAGES, freezing  # noqa: F401
 
@@ -43,19 +43,23 @@ class Watcher(Lagwatch):
         """Of all its processes."""
         return sum(stat.cpu_ticks for stat in all_stats().values() if stat.session == self.process.pid) / CPU_TICKS_PER_S
 
-    def stop(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(30)
+        try:
+            self.process.wait(30)
+        finally:
+            kill_group(self.process)
 
 
 def measure_cpu(binaries, work):
-    with running([[work / "loop", "threads", "100"]]) as (program,):
-        watcher = Watcher(binaries, work / "cpu", [program.pid])
+    with running([[work / "loop", "threads", "100"]]) as (program,), Watcher(binaries, work / "cpu", [program.pid]) as watcher:
         time.sleep(3)
         begin, begin_s = time.monotonic(), watcher.cpu_s()
         time.sleep(20)
         pct = 100 * (watcher.cpu_s() - begin_s) / (time.monotonic() - begin)
-        watcher.stop()
     return round(pct, 2)
 
 
@@ -137,22 +141,20 @@ def measure_found(binaries, work, only):
         count += 1
         program.start(work)
         time.sleep(1.5)  # its start is no freeze
-        watcher = Watcher(binaries, work / f"found-{program.name}", [program.pid])
-        time.sleep(6)  # other threads than the main one are watched after three
-        for way in program.ways:
-            before = {report["id"] for report in watcher.reports()}
-            program.freeze(way)
-            new = []
-            for _ in range(4):
-                time.sleep(0.5)
-                new = new or [report for report in watcher.reports() if report["id"] not in before]
-            freezes += 1
-            found += len(new) > 0
-            place = " < ".join(new[0].get("cause") or []) if new else ""
-            suite.progress(f"{'found ' if new else 'MISSED'} {program.name:10} {way:8} {place}")
-            time.sleep(1)
-        watcher.stop()
-        program.stop()
+        with contextlib.closing(program), Watcher(binaries, work / f"found-{program.name}", [program.pid]) as watcher:
+            time.sleep(6)  # other threads than the main one are watched after three
+            for way in program.ways:
+                before = {report["id"] for report in watcher.reports()}
+                program.freeze(way)
+                new = []
+                for _ in range(4):
+                    time.sleep(0.5)
+                    new = new or [report for report in watcher.reports() if report["id"] not in before]
+                freezes += 1
+                found += len(new) > 0
+                place = " < ".join(new[0].get("cause") or []) if new else ""
+                suite.progress(f"{'found ' if new else 'MISSED'} {program.name:10} {way:8} {place}")
+                time.sleep(1)
     return freezes, found, count
 
 
@@ -163,11 +165,10 @@ def measure_false(binaries, work, minutes):
         time.sleep(8)  # they start
         sessions = {process.pid for process in programs + stopped}
         pids = [pid for pid, stat in all_stats().items() if stat.session in sessions]
-        watcher = Watcher(binaries, work / "false", pids)
-        with busy_machine() as machine:
-            interrupt(stopped, machine, time.monotonic() + minutes * 60)
-        reports = watcher.reports()
-        watcher.stop()
+        with Watcher(binaries, work / "false", pids) as watcher:
+            with busy_machine() as machine:
+                interrupt(stopped, machine, time.monotonic() + minutes * 60)
+            reports = watcher.reports()
     for report in reports:
         suite.progress(f"FALSE  {report['app']} {report.get('duration_ms')} ms {report.get('verdict')} {' < '.join(report.get('cause') or [])}")
     return len(reports), len(pids), round(machine.most, 1)
