@@ -5,9 +5,9 @@
 //   bench_clusters [--causes FILE] [--per-cause N] [--seed N] [--seeds N] [--raw] [--min-purity P]
 //   [--min-wholeness W]
 //
-// Each seed makes builds of its own. Prints causes, reports, purity (the share of reports in clusters most of
-// which is of their cause), wholeness (the share in the largest cluster of their cause), of level 1;
-// level2_purity, level2_wholeness; debug_purity, debug_wholeness where inlined calls have names, too. Ends
+// Each seed makes builds of its own. Prints causes, reports, purity (the share of reports in clusters whose
+// reports are mostly of their cause), wholeness (the share in the largest cluster of their cause), of level
+// 1; level2_purity, level2_wholeness; debug_purity, debug_wholeness where inlined calls have names, too. Ends
 // with 1 when purity or wholeness is below what it must be.
 #include <getopt.h>
 

@@ -270,8 +270,12 @@ def main():
     if arguments.command == "stages":
         print_stages(arguments.root, arguments.all)
         return
+    parts = arguments.parts.split(",")
+    for part in parts:
+        if part not in LAYERS and not (arguments.root / part).is_dir():
+            parser.error(f"no layer and no folder '{part}': for example stack, trace/model, tests/report")
     table = (arguments.tree / "test_table.txt").read_text(encoding="utf-8")
-    programs, others = select_tests(arguments.root, table, arguments.parts.split(","))
+    programs, others = select_tests(arguments.root, table, parts)
     print(" ".join(programs))
     print(others)
 

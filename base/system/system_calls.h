@@ -37,11 +37,12 @@ struct TimeLimit {
     kNever,
     kMilliseconds,  // an int; none if it is negative
     kTimeAt,        // the address of a time; none without one
-    kAlways,        // the same, and there is always one
+    kAlways,
   };
   Form form = Form::kNever;
-  uint8_t argument = 0;  // from 0
+  uint8_t argument = 0;  // from 0; of kMilliseconds and kTimeAt
 
+  // `arguments`: all six of the call.
   constexpr bool IsSet(const uint64_t* arguments) const {
     if (form == Form::kMilliseconds) return static_cast<int32_t>(arguments[argument]) >= 0;
     return form == Form::kAlways || (form == Form::kTimeAt && arguments[argument] != 0);
@@ -54,7 +55,7 @@ enum class Repeat : uint8_t {
   kUnsafe,
   kAlways,
   kWithoutMask,        // of signals, for which it would wait, too
-  kWithoutMaskOfPair,  // whose address is the first of the two words that the argument points to
+  kWithoutMaskOfPair,  // the same; the argument points to two words, and the first one is the mask's address
   kByCommand,          // of a futex
 };
 
@@ -102,7 +103,7 @@ using enum WhenStopped;
 
 constexpr TimeLimit Milliseconds(uint8_t argument) { return {TimeLimit::Form::kMilliseconds, argument}; }
 constexpr TimeLimit TimeAt(uint8_t argument) { return {TimeLimit::Form::kTimeAt, argument}; }
-constexpr TimeLimit Always(uint8_t argument) { return {TimeLimit::Form::kAlways, argument}; }
+constexpr TimeLimit Always() { return {TimeLimit::Form::kAlways}; }
 
 #define SYSTEM_CALL(call, number, arm_number, ...) \
   {.name = #call, .x86_64 = number, .aarch64 = arm_number, __VA_ARGS__},
@@ -142,7 +143,7 @@ class SystemCallIndex {
 inline constexpr SystemCallIndex kX86_64Calls(Processor::kX86_64);
 inline constexpr SystemCallIndex kAarch64Calls(Processor::kAarch64);
 
-// By a number of this machine's.
+// The row of a call by its number on this machine, or one with nothing in it; valid for ever.
 const SystemCall& SystemCallOf(int64_t number);
 
 }  // namespace lagwatch::base

@@ -25,7 +25,7 @@ struct BlockedThread {
 
   bool operator==(const BlockedThread&) const = default;
 
-  // The call's properties: base/system/system_calls.h. Linux.
+  // The call's properties: base/system/system_calls.h. Linux. Context: any; pure, as the next two.
   const base::SystemCall& call() const;
   // Whether the call ends by itself after some time. Linux.
   bool HasTimeLimit() const;

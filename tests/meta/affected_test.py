@@ -189,6 +189,12 @@ class TestsTest(InTree):
     def test_nothing_is_built_for_parts_without_tests(self):
         self.assertEqual(self.select("samples")[0], [])
 
+    def test_a_part_that_is_not_there_is_an_error(self):
+        command = [sys.executable, affected.__file__, "--root", self.root, "tests", self.root, "stack,stak"]
+        failed = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+        self.assertEqual(failed.returncode, 2)
+        self.assertIn("no layer and no folder 'stak'", failed.stderr)
+
 
 class ThisRepositoryTest(unittest.TestCase):
     def test_every_file_belongs_to_a_part(self):

@@ -73,8 +73,8 @@ class GateTest(affected_test.InTree):
     def test_all_runs_whatever_has_changed(self):
         self.assert_everything(self.gate("--all"), "--all")
 
-    def stub_scripts(self):
-        """Puts scripts in the place of the real ones, which only note how they are called."""
+    def note_scripts_calls(self):
+        """Puts scripts in the place of the real ones that note how they are called, and do nothing else."""
         note = '#!/bin/sh\necho "$(basename $0) $*" >>called\n'
         for script in ("docs", "darwin", "demo"):
             write(self.root, "scripts/" + script, note)
@@ -97,7 +97,7 @@ class GateTest(affected_test.InTree):
         return gate.returncode, gate.stdout + gate.stderr, [re.sub(r" --repeat .*", "", call) for call in calls]
 
     def test_everything_runs_in_order(self):
-        self.stub_scripts()
+        self.note_scripts_calls()
         code, output, calls = self.run_stages("--all")
         self.assertEqual(code, 0, output)
         self.assertEqual(sorted(calls), sorted([
@@ -108,7 +108,7 @@ class GateTest(affected_test.InTree):
         self.assertEqual(len(titles), 1 + len(affected_test.ALL_STAGES) + 1)
 
     def test_the_parts_are_handed_down(self):
-        self.stub_scripts()
+        self.note_scripts_calls()
         write(self.root, ".ci/verified", self.commit_all())
         write(self.root, "tools/read/read.cc", "changed\n")
         code, output, calls = self.run_stages()
@@ -121,7 +121,7 @@ class GateTest(affected_test.InTree):
         self.assertIn("\n  left to that verification: the core for macOS, cross-built\n", output)
 
     def test_a_verification_goes_on_where_it_failed(self):
-        self.stub_scripts()
+        self.note_scripts_calls()
         (self.root / ".ci/verified").unlink()
         commit = self.commit_all()
         code, _, calls = self.run_stages(program="scripts/verify", failing="--preset release")
@@ -135,7 +135,7 @@ class GateTest(affected_test.InTree):
         self.assertEqual(self.gate().count("  runs: "), 1)
 
     def test_a_verification_is_of_a_commit(self):
-        self.stub_scripts()
+        self.note_scripts_calls()
         self.commit_all()
         write(self.root, "tools/read/read.cc", "changed\n")
         verify = subprocess.run([self.root / "scripts/verify"], capture_output=True, encoding="utf-8", env=ENVIRONMENT)
@@ -145,7 +145,7 @@ class GateTest(affected_test.InTree):
 
     # Its build ahead of time fails, too, and is not what ends the run.
     def test_a_failed_stage_ends_it(self):
-        self.stub_scripts()
+        self.note_scripts_calls()
         code, output, calls = self.run_stages("--all", failing="--arm64")
         self.assertEqual(code, 1)
         self.assertIn("test --preset tsan", calls)
