@@ -3,7 +3,6 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
-#include <openssl/opensslv.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 namespace {
 
+using lagwatch::sdk::kOpenSslFile;
 using lagwatch::sdk::LateLibrary;
 using Byte = unsigned char;
 
@@ -64,9 +64,7 @@ using Byte = unsigned char;
   F(int, EVP_PKEY_CTX_add1_hkdf_info, (EVP_PKEY_CTX * context, const Byte* info, int size),                  \
     (context, info, size), 0)
 
-#define LAGWATCH_TEXT(number) #number
-#define LAGWATCH_SONAME(number) "libcrypto.so." LAGWATCH_TEXT(number)
-LAGWATCH_LATE_LIBRARY(LAGWATCH_SONAME(OPENSSL_SHLIB_VERSION), LAGWATCH_CRYPTO_CALLS);
+LAGWATCH_LATE_LIBRARY(kOpenSslFile, LAGWATCH_CRYPTO_CALLS);
 
 }  // namespace
 

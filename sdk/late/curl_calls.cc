@@ -14,6 +14,7 @@
 
 namespace {
 
+using lagwatch::sdk::LateCall;
 using lagwatch::sdk::LateLibrary;
 
 // Without the library there is no handle, so the functions that need one are never called.
@@ -29,18 +30,16 @@ using lagwatch::sdk::LateLibrary;
   F(CURLMcode, curl_multi_add_handle, (CURLM * multi, CURL * easy), (multi, easy), CURLM_BAD_HANDLE)    \
   F(CURLMcode, curl_multi_remove_handle, (CURLM * multi, CURL * easy), (multi, easy), CURLM_BAD_HANDLE) \
   F(CURLMcode, curl_multi_perform, (CURLM * multi, int* running), (multi, running), CURLM_BAD_HANDLE)   \
-  F(CURLMcode, curl_multi_poll,                                                                         \
-    (CURLM * multi, curl_waitfd * more, unsigned count, int timeout_ms, int* ready),                    \
-    (multi, more, count, timeout_ms, ready), CURLM_BAD_HANDLE)                                          \
   F(CURLMsg*, curl_multi_info_read, (CURLM * multi, int* left), (multi, left), nullptr)                 \
   F(time_t, curl_getdate, (const char* text, const time_t* unused), (text, unused), -1)
 
-// Of these, another is defined by hand.
+// With those that are defined by hand.
 #define LAGWATCH_CURL_NAMES(F)                                \
   LAGWATCH_CURL_CALLS(F)                                      \
   F(CURLcode, curl_easy_setopt, (CURL*, CURLoption, ...), , ) \
   F(CURLcode, curl_easy_getinfo, (CURL*, CURLINFO, ...), , )  \
-  F(const char*, curl_easy_strerror, (CURLcode), , )
+  F(const char*, curl_easy_strerror, (CURLcode), , )          \
+  F(CURLMcode, curl_multi_poll, (CURLM*, curl_waitfd*, unsigned, int, int*), , )
 
 LAGWATCH_LATE_LIBRARY("libcurl.so.4", LAGWATCH_CURL_NAMES);
 
@@ -58,6 +57,8 @@ CURLcode curl_easy_setopt(CURL* handle, CURLoption option, ...) {
   va_start(arguments, option);
   void* value = va_arg(arguments, void*);
   va_end(arguments);
+  const LateCall call;
+  if (!call) return CURLE_FAILED_INIT;
   auto* function = library.Get<CURLcode(CURL*, CURLoption, ...)>(k_curl_easy_setopt);
   return function != nullptr ? function(handle, option, value) : CURLE_FAILED_INIT;
 }
@@ -67,11 +68,22 @@ CURLcode curl_easy_getinfo(CURL* handle, CURLINFO info, ...) {
   va_start(arguments, info);
   void* value = va_arg(arguments, void*);
   va_end(arguments);
+  const LateCall call;
+  if (!call) return CURLE_FAILED_INIT;
   auto* function = library.Get<CURLcode(CURL*, CURLINFO, ...)>(k_curl_easy_getinfo);
   return function != nullptr ? function(handle, info, value) : CURLE_FAILED_INIT;
 }
 
+CURLMcode curl_multi_poll(CURLM* multi, curl_waitfd* more, unsigned count, int timeout_ms, int* ready) {
+  const LateCall call(LateCall::Kind::kWaitsOnly);
+  if (!call) return CURLM_BAD_HANDLE;
+  auto* function = library.Get<CURLMcode(CURLM*, curl_waitfd*, unsigned, int, int*)>(k_curl_multi_poll);
+  return function != nullptr ? function(multi, more, count, timeout_ms, ready) : CURLM_BAD_HANDLE;
+}
+
 const char* curl_easy_strerror(CURLcode code) {
+  const LateCall call;
+  if (!call) return "the process is ending";
   auto* function = library.Get<const char*(CURLcode)>(k_curl_easy_strerror);
   if (function != nullptr) return function(code);
   const char* error = library.error();

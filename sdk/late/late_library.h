@@ -7,12 +7,40 @@
 // same names, hidden in it, which forward to those of the library. Code that calls them is the same with
 // either; a static library or a program links the real ones. curl_calls.cc and crypto_calls.cc have the
 // functions.
+//
+// At exit(), these libraries' own handlers and destructors free what their functions use, while the thread
+// that sends may be in one of them. So no call begins after the first of those handlers, and it waits for the
+// calls under way.
 #pragma once
+
+#include <openssl/opensslv.h>
 
 #include <atomic>
 #include <cstddef>
 
 namespace lagwatch::sdk {
+
+#define LAGWATCH_LATE_TEXT(number) #number
+#define LAGWATCH_LATE_FILE(number) "libcrypto.so." LAGWATCH_LATE_TEXT(number)
+inline constexpr char kOpenSslFile[] = LAGWATCH_LATE_FILE(OPENSSL_SHLIB_VERSION);
+
+// A call of a late library, for as long as this lives. False when the process is ending: then there must be
+// none. Thread-safe; wait-free.
+class LateCall {
+ public:
+  enum class Kind { kShort, kWaitsOnly };  // the end of the process does not wait for one that only waits
+
+  explicit LateCall(Kind kind = Kind::kShort);
+  LateCall(const LateCall&) = delete;
+  LateCall& operator=(const LateCall&) = delete;
+  ~LateCall();
+
+  explicit operator bool() const { return may_call_; }
+
+ private:
+  const bool is_counted_;
+  const bool may_call_;
+};
 
 // Thread-safe. Needs no constructor to run, and is never destroyed.
 class LateLibrary {
@@ -51,6 +79,8 @@ class LateLibrary {
 #define LAGWATCH_LATE_NAME(result, name, parameters, arguments, otherwise) #name,
 #define LAGWATCH_LATE_CALL(result, name, parameters, arguments, otherwise)          \
   result name parameters {                                                          \
+    const lagwatch::sdk::LateCall call;                                             \
+    if (!call) return otherwise;                                                    \
     auto* function = library.Get<result parameters>(static_cast<size_t>(k_##name)); \
     return function != nullptr ? function arguments : otherwise;                    \
   }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The libraries that a program gets with liblagwatch.so: those that only sending needs come when it sends.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/testing/process.h"
@@ -72,6 +77,42 @@ TEST_F(LateLibrariesTest, SealingLoadsOpenSslAlone) {
   EXPECT_THAT(maps, Not(HasSubstr("libcurl")));
   freezer->WriteInput("freeze 700\nquit\n");
   EXPECT_EQ(freezer->Wait(), 0) << freezer->Errors();
+  ExpectReportsToStay();
+}
+
+// OpenSSL reads its settings from a pipe that the test holds, so the sending thread stays in libcurl's
+// set-up.
+class ExitWhileSendingTest : public LateLibrariesTest {
+ protected:
+  ExitWhileSendingTest() {
+    EXPECT_EQ(mkfifo(settings_.c_str(), 0600), 0);
+    freezer_ = StartFreezer(true, {"OPENSSL_CONF=" + settings_});
+    freezer_->WriteInput("freeze 700\n");
+    writer_ = open(settings_.c_str(), O_WRONLY | O_CLOEXEC);  // returns when the settings are read
+    freezer_->WriteInput("exit\n");
+  }
+  ~ExitWhileSendingTest() override { EndSetUp(); }
+  void EndSetUp() {
+    if (writer_ >= 0) close(writer_);
+    writer_ = -1;
+  }
+
+  const std::string settings_ = directory_ / "openssl.cnf";
+  std::unique_ptr<Process> freezer_;
+  int writer_ = -1;
+};
+
+// The handlers of these libraries free what the thread uses.
+TEST_F(ExitWhileSendingTest, TheirHandlersWaitForTheirCalls) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_NE(MapsOf(*freezer_), "");  // as it would be of an ended process
+  EndSetUp();
+  EXPECT_EQ(freezer_->Wait(), 0) << freezer_->Errors();
+  ExpectReportsToStay();
+}
+
+TEST_F(ExitWhileSendingTest, NotForLong) {
+  EXPECT_EQ(freezer_->Wait(), 0) << freezer_->Errors();
   ExpectReportsToStay();
 }
 

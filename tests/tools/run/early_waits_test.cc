@@ -87,6 +87,7 @@ TEST_F(RunTest, ReportsWhatIsNoIdlenessWhileItLasts) {
   for (const std::string kind : {"child", "recv"}) {
     Process frozen(Watched({LAGWATCH_EARLY_WAITS, kind, "5", "1", "0", "inside"}));
     json reports;
+    EXPECT_TRUE(testing::WaitUntil([&] { return std::filesystem::exists(spool_); })) << kind;
     EXPECT_TRUE(testing::WaitUntil([&] {
       reports = Ask({"reports"});
       return !reports.empty();
