@@ -62,7 +62,7 @@ LIBRARIES = {
     "nlohmann/": ["collector/keys", "collector/query", "collector/sentry", "collector/store", "report/config",
                   "report/sentry", "report/upload", "tools/read", "trace/export/timeline.cc"],
     "openssl/": ["collector/http", "collector/keys", "collector/symbols/files/sha256.cc", "report/config", "report/seal",
-                 "sdk/late/crypto_calls.cc"],
+                 "sdk/late"],
     "protozero/": ["report/format", "trace/export/proto.h"],
     "prometheus/": ["collector/http"],
     "spdlog/": ["collector/files/audit_log.cc", "collector/config", "collector/http", "collector/keys",
