@@ -22,7 +22,7 @@ constexpr timespec kPauseAtExit = {.tv_sec = 0, .tv_nsec = 1'000'000};
 std::atomic<int> calls_under_way{0};
 std::atomic<bool> is_ending{false};
 std::atomic<pid_t> loading_pid{0};
-std::atomic<void (*)()> clean_up_openssl{nullptr};  // if nobody else does
+std::atomic<void (*)()> clean_up_openssl{nullptr};  // if no other library does
 
 // Runs before the handlers and destructors that libraries had registered when it was registered.
 void EndCalls() {
