@@ -131,7 +131,18 @@ class GateTest(affected_test.InTree):
         code, output, calls = self.run_stages(program="scripts/verify")
         self.assertEqual(code, 0, output)
         self.assertEqual(calls, ["test --preset release", "test --fuzz 60", "demo "])
-        self.assertEqual((self.root / ".ci/verified").read_text(encoding="utf-8"), commit)
+        self.assertEqual((self.root / ".ci/verified").read_text(encoding="utf-8"), commit.strip() + " complete\n")
+        self.assertEqual(self.gate().count("  runs: "), 1)
+
+    def test_a_verification_of_the_gate_runs_its_stages(self):
+        self.note_scripts_calls()
+        (self.root / ".ci/verified").unlink()
+        commit = self.commit_all()
+        code, output, calls = self.run_stages("--gate", program="scripts/verify")
+        self.assertEqual(code, 0, output)
+        self.assertEqual(calls, ["test --preset quick", "test --preset asan-ubsan", "test --preset tsan", "test --arm64", "docs ",
+                                 "darwin ", "demo --ci --pictures build/pictures/people"])
+        self.assertEqual((self.root / ".ci/verified").read_text(encoding="utf-8"), commit.strip() + " gate\n")
         self.assertEqual(self.gate().count("  runs: "), 1)
 
     def test_a_verification_is_of_a_commit(self):
