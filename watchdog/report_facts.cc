@@ -6,11 +6,19 @@
 
 namespace lagwatch::watchdog {
 
+uint64_t CountPauses(const WatchTools& tools) {
+  base::Counter& counted = tools.counters->capture_pause_ns;
+  const auto ns =
+      static_cast<uint64_t>(tools.tick_scale->ToNs(tools.capturer->counters().pause_ticks.value()));
+  if (ns > counted.value()) counted.Add(ns - counted.value());  // the scale may have been corrected
+  return counted.value();
+}
+
 void AddOwnCost(const WatchTools& tools, FactList* facts) {
   constexpr int64_t kNsPerUs = 1000;
   const stack::CaptureCounters& captures = tools.capturer->counters();
   facts->Add("watchdog_cpu_us", base::ThreadCpuNs(base::CurrentThreadId()) / kNsPerUs);
-  facts->Add("capture_pause_us", tools.tick_scale->ToNs(captures.pause_ticks.value()) / kNsPerUs);
+  facts->Add("capture_pause_us", static_cast<int64_t>(CountPauses(tools)) / kNsPerUs);
   facts->Add("capture_signals", static_cast<int64_t>(captures.signals_sent.value()));
   if (captures.handler_lost.value() != 0)
     facts->Add("handler_lost", static_cast<int64_t>(captures.handler_lost.value()));

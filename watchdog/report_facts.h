@@ -15,6 +15,10 @@ void AddProcessFacts(const WatchTools& tools, FactList* facts);
 // /proc, about 10 µs. Context: watchdog, for a report only.
 void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts);
 
+// The time in ns that the program's threads have spent in the capture signal's handler, as the counters of
+// `tools` have it then. Context: watchdog.
+uint64_t CountPauses(const WatchTools& tools);
+
 // The watchdog's own cost; AddProcessFacts() adds it, too. Context: watchdog.
 void AddOwnCost(const WatchTools& tools, FactList* facts);
 

@@ -13,6 +13,7 @@
 #include "base/system/process.h"
 #include "base/system/thread.h"
 #include "stack/threads/thread_counters.h"
+#include "watchdog/report_facts.h"
 #include "watchdog/samples/thread_loads.h"
 #include "watchdog/service/service_feed.h"
 
@@ -348,7 +349,7 @@ int64_t Watchdog::RunRound() {
   }
   DumpIfAsked();
   KeepSignalNowAndThen();
-  CountPauses();
+  CountPauses(tools_);
   next_ns = std::min({next_ns, FeedIfWell(), DumpIfLate()});
   ReportUsage(reports_before);
   sink_->OnRoundDone();
@@ -405,12 +406,6 @@ int64_t Watchdog::DumpIfLate() {
     counters_.checks_under_debugger.Add();
   }
   return options_.beats->due_ns();
-}
-
-void Watchdog::CountPauses() {
-  const uint64_t ticks = tools_.capturer->counters().pause_ticks.value();
-  const uint64_t new_ticks = ticks - std::exchange(counted_pause_ticks_, ticks);
-  counters_.capture_pause_ns.Add(static_cast<uint64_t>(tick_scale_.ToNs(new_ticks)));
 }
 
 int64_t Watchdog::CpuNs() const {

@@ -110,7 +110,6 @@ class Watchdog {
   // Notifies the service manager, while no loop is in a hang. Returns the time of the next notification;
   // while a loop is, the next look decides.
   int64_t FeedIfWell();
-  void CountPauses();
   // Sleeps until `next_ns`, or, when all loops are quiet, until one begins a dispatch (or CPU use is to
   // be looked at).
   void Sleep(int64_t next_ns);
@@ -166,7 +165,6 @@ class Watchdog {
   std::unique_ptr<LoopSample> dump_sample_;
   int64_t begin_ns_ = 0;  // of the thread
   int64_t last_signal_check_ns_ = 0;
-  uint64_t counted_pause_ticks_ = 0;
   std::atomic<int> tid_{0};              // 0 when it does not run
   std::atomic<int64_t> last_cpu_ns_{0};  // when it ended
   std::mutex round_mutex_;               // held during a round and a fork
