@@ -247,7 +247,8 @@ TEST_F(WatchByKernelTest, ReportsAHandlerThatPausesWithoutACount) {
   const std::vector<json> reports = ReportsByKernel("pauses");
   if (!IsPermitted()) GTEST_SKIP() << watcher_errors_;
   EXPECT_TRUE(std::ranges::any_of(reports, [](const json& report) {
-    return report.at("duration_ms").get<double>() > 1500 &&
+    // Of 1,600: on a busy machine the watcher comes late.
+    return report.at("duration_ms").get<double>() > 1000 &&
            report.at("expensive_stack").dump().find("PauseInHandler") != std::string::npos;
   })) << json(reports).dump(1);
 }
