@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/system/thread.h"
 #include "tests/sdk/sdk_testing.h"
 #include "tests/testing/temp_directory.h"
 #include "trace/format/trace_codec.h"
@@ -23,9 +24,10 @@
 namespace lagwatch {
 namespace {
 
+// For so long of its own processor time.
 void ComputeFor(int64_t ns) {
-  const base::Clock& clock = base::SystemClock();
-  for (const int64_t end_ns = clock.MonoNs() + ns; clock.MonoNs() < end_ns;) {
+  for (const int64_t end_ns = base::ThreadCpuNs(gettid()) + ns; base::ThreadCpuNs(gettid()) < end_ns;) {
+    for (int i = 0; i < 10'000; ++i) asm volatile("");
   }
 }
 

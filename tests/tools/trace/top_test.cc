@@ -25,6 +25,10 @@ using testing::TopPage;
 using testing::TopRow;
 using testing::WaitUntil;
 
+// Whether "mixed" had most of the two thirds of a processor that it takes. On a busy machine its few samples
+// show no shares.
+bool HadProcessor(const TopPage& page) { return page.processor_percent > 40; }
+
 class TopTest : public ::testing::Test {
  protected:
   // The exit code; what it printed is in pages_ and errors_.
@@ -55,8 +59,10 @@ TEST_F(TopTest, FunctionsHaveTheirSharesOfTheProcessor) {
   ASSERT_GE(pages_.back().rows.size(), 2u) << output_;
   EXPECT_EQ(pages_.back().rows[0].function, "SharesHot") << output_;
   EXPECT_EQ(pages_.back().rows[1].function, "SharesWarm") << output_;
-  EXPECT_NEAR(Row("SharesHot").self_percent, 74, 12) << output_;
-  EXPECT_NEAR(Row("SharesWarm").self_percent, 26, 12) << output_;
+  if (HadProcessor(pages_.back())) {
+    EXPECT_NEAR(Row("SharesHot").self_percent, 74, 12) << output_;
+    EXPECT_NEAR(Row("SharesWarm").self_percent, 26, 12) << output_;
+  }
   EXPECT_GT(Row("SharesMixed").total_percent, 95) << output_;
   EXPECT_LT(Row("SharesMixed").self_percent, 5) << output_;
   EXPECT_EQ(Row("SharesHot").kind, "cpu");
@@ -73,8 +79,7 @@ TEST_F(TopTest, WaitingThreadsHaveTheirSharesOfTheTime) {
   // One of two threads is idle, and the other one sleeps for a third of its time. Its time of waiting for a
   // processor belongs to no function, so on a busy machine the idle one has the greater share.
   EXPECT_GE(Row("SharesIdle").total_percent, 45) << output_;
-  const bool had_processor = pages_.back().processor_percent > 40;  // of 67
-  if (had_processor) EXPECT_LE(Row("SharesIdle").total_percent, 80) << output_;
+  if (HadProcessor(pages_.back())) EXPECT_LE(Row("SharesIdle").total_percent, 80) << output_;
   EXPECT_EQ(Row("SharesIdle").kind, "wait");
   EXPECT_NEAR(Row("SharesIdle").total_percent + Row("SharesMixed").total_percent, 100, 5) << output_;
   EXPECT_EQ(Row("SharesMixed").kind, "both");
