@@ -24,7 +24,7 @@
 #include "sdk/trace/slow_traces.h"
 #include "sdk/trace/trace_options.h"
 #include "sdk/trace/trace_triggers.h"
-#include "stack/languages/interpreter_stacks.h"
+#include "stack/interpreters/all/interpreter_stacks.h"
 #include "stack/stack_capturer.h"
 #include "watchdog/events/hang_listener.h"
 #include "watchdog/loops/loop_registry.h"

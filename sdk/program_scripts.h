@@ -14,7 +14,7 @@
 #include "base/process/program_caller.h"
 #include "base/status.h"
 #include "stack/code/module_map.h"
-#include "stack/scripts/script_stacks.h"
+#include "stack/script_stacks.h"
 
 namespace lagwatch::sdk {
 

@@ -12,11 +12,11 @@
 #include "base/status.h"
 #include "stack/code/code_snapshot.h"
 #include "stack/code/module_map.h"
+#include "stack/code/script_functions.h"
 #include "stack/code/unwinder.h"
 #include "stack/elf/frame_section_file.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
-#include "stack/scripts/script_functions.h"
 #include "stack/unwind/table_library.h"
 
 namespace lagwatch::stack {

@@ -22,7 +22,7 @@
 #include "stack/code/unwinder.h"
 #include "stack/code_map.h"
 #include "stack/frames/stack.h"
-#include "stack/scripts/script_stacks.h"
+#include "stack/script_stacks.h"
 #include "stack/threads/thread_files.h"
 #include "stack/threads/thread_state.h"
 

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "stack/code/script_functions.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/script_frames.h"
-#include "stack/scripts/script_functions.h"
 
 namespace lagwatch::interpreters_bench {
 

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "stack/code/module_map.h"
 #include "stack/code_map.h"
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/memory_pieces.h"
-#include "stack/scripts/script_stacks.h"
+#include "stack/script_stacks.h"
 
 namespace lagwatch::stack {
 
@@ -21,29 +20,15 @@ struct LoadedModule {
 
 // Small until its interpreter is found; what it reads is taken from fault-proof Memory. Context: watchdog;
 // not thread-safe.
-class Interpreter {
+class Interpreter : public ScriptStacks {
  public:
-  virtual ~Interpreter() = default;
   // Begins to read the interpreter that `loaded` holds, if it is one of this kind and the first one. Each
   // module is shown once.
   virtual void LookAt(const LoadedModule& loaded, CodeMap* code) = 0;
-  // As ScriptStacks::AddTo().
-  virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
   // Copies the memory of the calling thread's script frames that changes while the thread goes on, for a
   // later AddTo(); marks the pieces as whole if it has all of that. At the same time another thread may call
   // the other methods. Context: signal.
   virtual void CopyPieces(const Registers& /*registers*/, MemoryPieces* /*pieces*/) const {}
-  // As ScriptStacks::FindLock().
-  virtual std::optional<ScriptLock> FindLock(int /*tid*/, const FutexWait& /*futex*/) { return std::nullopt; }
-  // As ScriptStacks::FindTask().
-  virtual ScriptTask FindTask(uint64_t /*number*/) { return {}; }
-  // As ScriptStacks::FindWait() and GcCause().
-  virtual policies::Doing FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
-    return policies::Doing::kUnknown;
-  }
-  virtual const char* GcCause() { return ""; }
-  // As ScriptStacks::unreadable().
-  virtual const char* unreadable() const { return ""; }
 };
 
 }  // namespace lagwatch::stack

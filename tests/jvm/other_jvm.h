@@ -18,11 +18,11 @@
 #include <string>
 #include <vector>
 
+#include "stack/code/script_functions.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/jvm/reader.h"
 #include "stack/interpreters/memory.h"
-#include "stack/scripts/script_functions.h"
 
 namespace lagwatch::testing {
 

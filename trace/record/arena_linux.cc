@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "base/owned_fd.h"
-#include "stack/scripts/script_functions.h"
+#include "stack/code/script_functions.h"
 #include "trace/record/arena.h"
 #include "trace/record/stack_table.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/process/mapped_array.h"
-#include "stack/scripts/script_functions.h"
+#include "stack/code/script_functions.h"
 #include "trace/record/arena.h"
 
 namespace lagwatch::trace {

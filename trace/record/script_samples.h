@@ -8,8 +8,8 @@
 
 #include "base/process/mapped_memory.h"
 #include "stack/code_map.h"
+#include "stack/interpreters/all/interpreter_stacks.h"
 #include "stack/interpreters/sampled_memory.h"
-#include "stack/languages/interpreter_stacks.h"
 #include "trace/hooks/stack_copies.h"
 #include "trace/record/function_table.h"
 

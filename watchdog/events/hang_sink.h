@@ -13,8 +13,8 @@
 #include "policies/time_discount.h"
 #include "policies/verdict.h"
 #include "stack/code/module_map.h"
+#include "stack/code/script_functions.h"
 #include "stack/frames/stack.h"
-#include "stack/scripts/script_functions.h"
 #include "stack/threads/lock_owner.h"
 #include "watchdog/events/usage_period.h"
 

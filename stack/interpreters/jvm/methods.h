@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "stack/code/script_functions.h"
 #include "stack/interpreters/jvm/layout.h"
 #include "stack/interpreters/memory.h"
-#include "stack/scripts/script_functions.h"
 
 namespace lagwatch::stack::jvm {
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "stack/code/script_functions.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/jvm/code_cache.h"
@@ -18,7 +19,6 @@
 #include "stack/interpreters/jvm/waits.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/script_frames.h"
-#include "stack/scripts/script_functions.h"
 
 namespace lagwatch::stack::jvm {
 

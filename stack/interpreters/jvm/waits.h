@@ -12,7 +12,7 @@
 #include "stack/interpreters/jvm/objects.h"
 #include "stack/interpreters/jvm/threads.h"
 #include "stack/interpreters/memory.h"
-#include "stack/scripts/script_stacks.h"
+#include "stack/script_stacks.h"
 
 namespace lagwatch::stack::jvm {
 

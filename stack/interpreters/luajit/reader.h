@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "stack/code/script_functions.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/interpreters/lua/calls.h"
 #include "stack/interpreters/lua/source_names.h"
@@ -14,7 +15,6 @@
 #include "stack/interpreters/luajit/layout.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/memory_pieces.h"
-#include "stack/scripts/script_functions.h"
 
 namespace lagwatch::stack::luajit {
 

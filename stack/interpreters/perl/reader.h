@@ -8,9 +8,9 @@
 #include <span>
 #include <string_view>
 
+#include "stack/code/script_functions.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/script_frames.h"
-#include "stack/scripts/script_functions.h"
 
 namespace lagwatch::stack::perl {
 

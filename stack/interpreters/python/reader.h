@@ -10,14 +10,14 @@
 #include <optional>
 #include <span>
 
+#include "stack/code/script_functions.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/memory_pieces.h"
 #include "stack/interpreters/python/layout.h"
 #include "stack/interpreters/python/objects.h"
 #include "stack/interpreters/python/tasks.h"
 #include "stack/interpreters/script_frames.h"
-#include "stack/scripts/script_functions.h"
-#include "stack/scripts/script_stacks.h"
+#include "stack/script_stacks.h"
 
 namespace lagwatch::stack::python {
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "stack/code/script_functions.h"
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/script_frames.h"
@@ -14,7 +15,6 @@
 #include "stack/interpreters/v8/layout.h"
 #include "stack/interpreters/v8/lines.h"
 #include "stack/interpreters/v8/stack_words.h"
-#include "stack/scripts/script_functions.h"
 
 namespace lagwatch::stack::v8 {
 

@@ -9,10 +9,10 @@
 #include <memory>
 #include <random>
 
+#include "stack/code/script_functions.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/perl/reader.h"
 #include "stack/interpreters/script_frames.h"
-#include "stack/scripts/script_functions.h"
 
 namespace lagwatch::stack::perl {
 namespace {

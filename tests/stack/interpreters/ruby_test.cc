@@ -8,11 +8,11 @@
 #include <memory>
 #include <random>
 
+#include "stack/code/script_functions.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/ruby/reader.h"
 #include "stack/interpreters/script_frames.h"
-#include "stack/scripts/script_functions.h"
 
 namespace lagwatch::stack::ruby {
 namespace {

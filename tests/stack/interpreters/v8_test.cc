@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "base/process/mapped_memory.h"
+#include "stack/code/script_functions.h"
 #include "stack/interpreters/script_frames.h"
 #include "stack/interpreters/v8/compiled_code.h"
 #include "stack/interpreters/v8/lines.h"
 #include "stack/interpreters/v8/reader.h"
 #include "stack/interpreters/v8/splice.h"
-#include "stack/scripts/script_functions.h"
 
 namespace lagwatch::stack::v8 {
 namespace {

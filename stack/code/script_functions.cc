@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/scripts/script_functions.h"
+#include "stack/code/script_functions.h"
 
 #include <algorithm>
 #include <cstring>

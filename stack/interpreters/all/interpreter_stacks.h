@@ -17,7 +17,7 @@
 #include "stack/interpreters/python/python.h"
 #include "stack/interpreters/ruby/ruby.h"
 #include "stack/interpreters/v8/v8.h"
-#include "stack/scripts/script_stacks.h"
+#include "stack/script_stacks.h"
 
 namespace lagwatch::stack {
 

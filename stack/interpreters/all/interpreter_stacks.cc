@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/languages/interpreter_stacks.h"
+#include "stack/interpreters/all/interpreter_stacks.h"
 
 #include "stack/code_map.h"
 #include "stack/interpreters/exported_symbols.h"
