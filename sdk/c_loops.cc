@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/clock.h"
-#include "policies/cluster/frame_levels.h"
+#include "policies/frame_levels.h"
 #include "sdk/c_guarded.h"
 #include "sdk/process_monitor.h"
 #include "sdk/run/text_cell.h"

@@ -23,7 +23,7 @@ LAYERS = {
     "trace/export": ["trace/model", "base"],
     "trace/format": ["trace/model", "report/format/guarded_read.h", "report/format/protozero_checked.h", "base"],
     "watchdog": ["stack", "trace", "policies", "base"],
-    "report/format": ["policies/exit_reason.h", "policies/fact_names.h", "policies/cluster/frame_levels.h", "policies/time_discount.h",
+    "report/format": ["policies/exit_reason.h", "policies/fact_names.h", "policies/frame_levels.h", "policies/time_discount.h",
                       "policies/hang.h", "policies/hang_parts.h", "policies/upload/report_priority.h", "policies/usage.h", "policies/verdict.h",
                       "stack/frames/frame.h", "base"],
     "report/spool": ["report/format", "policies", "base"],

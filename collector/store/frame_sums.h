@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "collector/store/records.h"
-#include "policies/cluster/frame_levels.h"
+#include "policies/frame_levels.h"
 
 namespace lagwatch::collector {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/uuid.h"
-#include "policies/cluster/frame_levels.h"
+#include "policies/frame_levels.h"
 #include "policies/hang_parts.h"
 #include "policies/verdict.h"
 #include "stack/frames/frame.h"

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "policies/cluster/frame_levels.h"
+#include "policies/frame_levels.h"
 #include "report/format/fixed_buffer.h"
 #include "sdk/report/program_facts.h"
 #include "sdk/run/text_cell.h"

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/uuid.h"
-#include "policies/cluster/frame_levels.h"
+#include "policies/frame_levels.h"
 #include "policies/hang_parts.h"
 #include "policies/time_discount.h"
 #include "policies/verdict.h"

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "policies/cluster/frame_levels.h"
+#include "policies/frame_levels.h"
 
 namespace lagwatch::watchdog {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policies/cluster/frame_levels.h"
+#include "policies/frame_levels.h"
 
 namespace lagwatch::policies {
 
