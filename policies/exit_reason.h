@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classifies how a run of the program ended, at its next start, from the evidence that the run left.
-// Context: any; pure.
+// Classifies how a run of the program ended, at its next start, and whether that start is a warm one, from
+// the evidence that the run left. Context: any; pure.
 #pragma once
 
 #include <cstdint>
@@ -60,5 +60,20 @@ struct ExitEvidence {
 //   9. unknown
 // A hang stays a fact beside all of them.
 ExitReason ClassifyExit(const ExitEvidence& evidence);
+
+// The evidence of the same program's last run, at its next start.
+struct LastRunTraces {
+  bool is_same_boot = false;
+  bool is_same_build = false;      // by build id; false when it has none
+  int64_t since_last_seen_ms = 0;  // may be negative: the wall clock can jump
+};
+
+// Warm when the files that the start reads are most likely still in memory: the same build ran since the
+// machine was started, and was last seen no more than ten minutes ago.
+inline bool IsWarmStart(const LastRunTraces& last_run) {
+  constexpr int64_t kWarmForMs = 10 * 60 * 1000;
+  return last_run.is_same_boot && last_run.is_same_build && last_run.since_last_seen_ms >= 0 &&
+         last_run.since_last_seen_ms <= kWarmForMs;
+}
 
 }  // namespace lagwatch::policies

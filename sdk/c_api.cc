@@ -15,7 +15,6 @@
 #include "report/seal/record_sealer.h"
 #include "sdk/c_guarded.h"
 #include "sdk/config_keeper.h"
-#include "sdk/consent.h"
 #include "sdk/monitor.h"
 #include "sdk/options/option_values.h"
 #include "sdk/process_monitor.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/consent.h"
-
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "sdk/host_limits.h"
 #include "sdk/run/exit_analysis.h"
 #include "sdk/run/run_facts.h"
+#include "sdk/upload_service.h"
 
 namespace lagwatch::sdk {
 namespace {

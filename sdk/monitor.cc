@@ -12,7 +12,7 @@
 #include "base/system/process.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/host_limits.h"
-#include "sdk/report/spool_keeper.h"
+#include "sdk/report/record_writer.h"
 #include "sdk/run/default_paths.h"
 #include "sdk/run/run_facts.h"
 #include "sdk/run/text_cell.h"

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/owned_fd.h"
-#include "stack/sampled_stack.h"
+#include "stack/sleeping_stack.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -30,6 +30,8 @@ int RunCommandLine(CLI::App* app, std::vector<std::string> arguments, const int*
 // Takes the config that an earlier run of `app` received from the collector, signed with `options`' config
 // key, into `options`. False if it turns watching off. Errors: kInvalid for a bad key.
 using TakeStoredConfig = std::function<base::Result<bool>(const std::string& app, Options* options)>;
+// It, for `lagwatch run` (run/stored_config.cc). Needs OpenSSL.
+base::Result<bool> ApplyStoredRunConfig(const std::string& app, Options* options);
 // `lagwatch run -- CMD…`: runs a program as it is, watched. The program may take this process over.
 void AddRunCommand(CLI::App* app, const TakeStoredConfig& take_stored_config, int* exit_code);
 // `lagwatch watch PID|NAME|UNIT`: watches running programs from outside.
@@ -44,6 +46,10 @@ void AddTraceCommand(CLI::App* app, int* exit_code);
 // Reads a spool directory's records, with names for frames as far as this machine has them, as an encoded
 // lagwatch.Batch.
 using LoadRecords = std::function<base::Result<std::string>(const std::string& spool_directory)>;
+// It, from this machine's files (spool_records.cc): also the records of programs that still run, and the
+// losses that are counted in the spool and not sent yet. Errors: kNotFound if the directory does not exist,
+// kIo.
+base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory);
 // The commands that read reports: `lagwatch clusters`, `reports`, `usage`, `report ID` and others.
 // `symbol_worker` is the program that reads symbol files for those of a spool, when its argument is
 // kLocalWorkerArgument; empty: they have the names that `load_records` gave them.

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/spool_records.h"
-
 #include <cerrno>
 #include <cstdio>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "sdk/run/exit_analysis.h"
 #include "sdk/run/run_facts.h"
 #include "sdk/upload_service.h"
+#include "tools/commands.h"
 
 namespace lagwatch::tools {
 

@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "collector/config/config_file.h"
 #include "collector/files/small_files.h"
-#include "report/config/signing_key.h"
+#include "report/config/secret_key.h"
 
 namespace lagwatch::collector {
 

@@ -41,4 +41,12 @@ class SecretText {
   }
 };
 
+class SigningKey : public SecretText<SigningKey> {
+ public:
+  // The public key, for clients. Errors: kInternal.
+  base::Result<PublicKey> ToPublicKey() const;
+  // An envelope that OpenSigned() opens with the public key. Errors: kInternal.
+  base::Result<std::string> Seal(std::string_view text) const;
+};
+
 }  // namespace lagwatch::report

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/config/signing_key.h"
-
 #include <openssl/evp.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
+
+#include "report/config/secret_key.h"
 
 namespace lagwatch::report {
 namespace {

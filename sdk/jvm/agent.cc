@@ -12,7 +12,6 @@
 #include <string>
 
 #include "sdk/jvm/agent_options.h"
-#include "sdk/jvm/late_binding.h"
 #include "sdk/jvm/loop_threads.h"
 
 namespace lagwatch::sdk::jvm {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/jvm/late_binding.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "sdk/jvm/loop_dispatch.h"
-#include "sdk/jvm/selector_loops.h"
 
 namespace lagwatch::sdk::jvm {
 namespace {

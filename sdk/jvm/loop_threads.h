@@ -6,6 +6,7 @@
 // its next wait, or to the next event where that does not wait.
 #pragma once
 
+#include <jni.h>
 #include <jvmti.h>
 
 namespace lagwatch::sdk::jvm {
@@ -34,5 +35,11 @@ void JNICALL OnNativeMethodBind(jvmtiEnv* jvmti, JNIEnv* jni, jthread thread, jm
                                 void** new_address);
 void JNICALL OnThreadStart(jvmtiEnv* jvmti, JNIEnv* jni, jthread thread);
 void JNICALL OnThreadEnd(jvmtiEnv* jvmti, JNIEnv* jni, jthread thread);
+
+// Takes the native methods that are bound already. OnNativeMethodBind() takes the others: its event must be
+// enabled. Returns false if the JVM refuses, or has no such methods: then some or all
+// loops are not watched. Defines the class lagwatch.Binding. Context: background, a Java thread without a
+// pending exception; once in a process.
+bool BindMethodsInUse(JNIEnv* jni);
 
 }  // namespace lagwatch::sdk::jvm

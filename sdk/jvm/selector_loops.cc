@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/jvm/selector_loops.h"
 
 #include <lagwatch/c.h>
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "policies/cluster/cause_key.h"
-#include "sdk/run/peer_session.h"
+#include "sdk/run/run_record.h"
 
 namespace lagwatch::sdk {
 namespace {

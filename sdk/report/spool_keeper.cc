@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/report/spool_keeper.h"
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "report/format/losses.h"
 #include "report/spool/spool_reader.h"
 #include "report/upload/ledger_file.h"
+#include "sdk/report/record_writer.h"
 
 namespace lagwatch::sdk {
 namespace {

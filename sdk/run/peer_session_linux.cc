@@ -5,7 +5,6 @@
 #include "base/process/proc_file.h"
 #include "base/process/safe_memory.h"
 #include "base/process/watched_process.h"
-#include "sdk/run/peer_session.h"
 #include "sdk/run/run_record.h"
 
 namespace lagwatch::sdk {

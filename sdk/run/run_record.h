@@ -211,4 +211,9 @@ RunFacts MaskRun(const RunFacts& facts);
 // different build: that stays a fingerprint.
 void UnmaskRun(const RunFacts& now, RunFacts* run);
 
+// The id of the run that process `pid` keeps a record of (sdk/run/run_record.h); zero if it keeps none, or
+// its memory may not be read. Waits as long as a thread of that process holds the lock of its memory map.
+// Context: watchdog.
+base::Uuid SessionOfPeer(int32_t pid);
+
 }  // namespace lagwatch::sdk

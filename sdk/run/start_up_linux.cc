@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "policies/start_up.h"
+#include "policies/exit_reason.h"
 #include "sdk/run/start_up.h"
 
 namespace lagwatch::sdk {

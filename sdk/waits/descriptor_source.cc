@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/waits/descriptor_source.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include <string_view>
 
 #include "base/process/watched_process.h"
+#include "sdk/waits/wait_set.h"
 
 namespace lagwatch::sdk {
 namespace {

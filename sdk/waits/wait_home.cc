@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/process/watched_process.h"
-#include "sdk/waits/descriptor_source.h"
+#include "sdk/waits/wait_set.h"
 #include "watchdog/evidence/idle_places.h"
 namespace lagwatch::sdk {
 

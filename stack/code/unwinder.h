@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
 #include "stack/code/module_map.h"
 #include "stack/code/tableless_frames.h"
 #include "stack/frames/raw_stack.h"
@@ -44,5 +46,11 @@ class Unwinder {
   // To be called when code was loaded or unloaded: clears the cache of modules.
   virtual void OnModulesChanged() = 0;
 };
+
+// Walks a stack by frame pointers alone (frame_pointer_unwinder.cc): for systems on which every function
+// keeps one, such as Darwin. Limits: a leaf function without a frame record hides its caller unless it is at
+// its first instruction or its return, a signal handler's frame ends the walk, and frames have no start of
+// their function. Has no thread and no tables. Context: background.
+std::unique_ptr<Unwinder> CreateFramePointerUnwinder();
 
 }  // namespace lagwatch::stack

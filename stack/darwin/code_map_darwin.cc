@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "stack/code/unwinder.h"
 #include "stack/code_map.h"
-#include "stack/unwind/frame_pointer_unwinder.h"
 
 namespace lagwatch::stack {
 

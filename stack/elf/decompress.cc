@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/elf/decompress.h"
-
 #include <lzma.h>
 #include <zlib.h>
 
 #include <algorithm>
+
+#include "stack/elf/elf_file.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -12,7 +12,6 @@
 #include "base/process/regular_file.h"
 #include "base/text.h"
 #include "stack/elf/build_id_note.h"
-#include "stack/elf/decompress.h"
 
 namespace lagwatch::stack {
 namespace {

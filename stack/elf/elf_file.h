@@ -70,4 +70,16 @@ class ElfFile {
   uint16_t names_section_ = 0;
 };
 
+// The parts of ELF files that are compressed (decompress.cc). The input may be hostile: damaged or cut input,
+// or output beyond kMaxDecompressedBytes, is refused, and memory grows with the output, not with the size
+// that the input claims. Context: background. Thread-safe.
+
+inline constexpr size_t kMaxDecompressedBytes = 64 << 20;
+
+// One zlib stream (RFC 1950).
+std::optional<std::string> DecompressZlib(std::string_view compressed);
+
+// One .xz stream, as the xz program writes it with any preset.
+std::optional<std::string> DecompressXz(std::string_view compressed);
+
 }  // namespace lagwatch::stack

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/unwind/frame_pointer_unwinder.h"
-
+#include "stack/code/unwinder.h"
 #include "stack/unwind/code_reader.h"
 #include "stack/unwind/frame_list.h"
 #include "stack/unwind/stack_memory.h"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "report/config/signing_key.h"
+#include "report/config/secret_key.h"
 
 namespace lagwatch::report::testing {
 

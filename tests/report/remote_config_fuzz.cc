@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "report/config/remote_config.h"
+#include "report/config/secret_key.h"
 #include "report/config/signed_document.h"
-#include "report/config/signing_key.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/text.h"
+#include "report/config/secret_key.h"
 #include "report/config/signed_document.h"
-#include "report/config/signing_key.h"
 
 namespace lagwatch::report {
 namespace {

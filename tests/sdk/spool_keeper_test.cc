@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/report/spool_keeper.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,6 +11,7 @@
 #include "report/format/losses.h"
 #include "report/format/report_encoder.h"
 #include "report/spool/spool_reader.h"
+#include "sdk/report/record_writer.h"
 #include "tests/report/report_testing.h"
 #include "tests/testing/temp_directory.h"
 

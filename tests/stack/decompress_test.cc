@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/elf/decompress.h"
-
 #include <gtest/gtest.h>
 #include <lzma.h>
 #include <zlib.h>
@@ -9,6 +7,8 @@
 #include <ostream>
 #include <random>
 #include <string>
+
+#include "stack/elf/elf_file.h"
 
 namespace lagwatch::stack {
 namespace {

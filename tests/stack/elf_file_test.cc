@@ -7,7 +7,6 @@
 #include <random>
 #include <string>
 
-#include "stack/elf/decompress.h"
 #include "tests/stack/elf_subject.h"
 #include "tests/testing/temp_directory.h"
 

@@ -13,8 +13,6 @@
 #include "collector/symbols/worker/symbol_worker.h"
 #include "sdk/preload/environment/own_command.h"
 #include "tools/commands.h"
-#include "tools/run/stored_config.h"
-#include "tools/spool_records.h"
 
 LAGWATCH_MARK_COMMAND;
 

@@ -14,7 +14,6 @@
 #include "tools/read/output.h"
 #include "tools/read/report_lists.h"
 #include "tools/read/report_source.h"
-#include "tools/read/report_text.h"
 #include "tools/read/table.h"
 #include "trace/export/export.h"
 

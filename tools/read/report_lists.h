@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats the collector's lists as tables for people. Answers must have the API's shape: a missing field
-// throws nlohmann::json::exception. Context: background; pure.
+// Formats the collector's lists as tables for people, and its reports as text. Answers must have the API's
+// shape: a missing field throws nlohmann::json::exception. Context: background; pure.
 #pragma once
 
 #include <cstddef>
@@ -20,5 +20,8 @@ std::string ReportTable(const Json& reports, size_t max_width);
 std::string TraceTable(const Json& traces, size_t max_width);
 // A line for each version of a program, then slow tags and suppressed hangs for each, if any.
 std::string UsageText(const Json& usage, size_t max_width);
+
+// One report in full: header, most expensive stack, wait chain, timeline, threads.
+std::string ReportText(const Json& report);
 
 }  // namespace lagwatch::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/read/report_parts.h"
 
+#include "base/system/system_calls.h"
 #include "tools/read/table.h"
 
 namespace lagwatch::tools {
@@ -25,6 +26,14 @@ std::string ExitText(const Json& report) {
   const Json exit = report.value("exit", Json());
   if (exit.is_null()) return "";
   return Text(exit, "reason") + (exit.at("signal").is_null() ? "" : ", signal " + exit.at("signal").dump());
+}
+
+std::string SyscallName(uint64_t number, std::string_view machine) {
+  const char* name = nullptr;
+  const auto own_number = static_cast<int64_t>(number);
+  if (machine == "x86_64") name = base::kX86_64Calls.Of(own_number).name;
+  if (machine == "aarch64") name = base::kAarch64Calls.Of(own_number).name;
+  return name != nullptr ? name : "syscall " + std::to_string(number);
 }
 
 }  // namespace lagwatch::tools

@@ -3,8 +3,10 @@
 // pure.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "tools/read/endpoint.h"
 
@@ -30,5 +32,8 @@ bool IsSlow(const Json& report);
 std::string Duration(const Json& report);
 // "crash-in-lag, signal 11"; empty while that is not known, and from older collectors.
 std::string ExitText(const Json& report);
+
+// "futex"; "syscall 424" where the name is not known. `machine` as uname(2) spells it: numbers differ.
+std::string SyscallName(uint64_t number, std::string_view machine);
 
 }  // namespace lagwatch::tools

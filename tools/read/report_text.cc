@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/read/report_text.h"
-
 #include <algorithm>
 #include <cstdio>
 
 #include "policies/cluster/cause_key.h"
 #include "policies/fact_names.h"
 #include "policies/verdict.h"
+#include "tools/read/report_lists.h"
 #include "tools/read/report_parts.h"
-#include "tools/read/syscall_name.h"
 #include "tools/read/table.h"
 
 namespace lagwatch::tools {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/stored_config.h"
-
 #include "base/clock.h"
 #include "report/config/signed_document.h"
 #include "sdk/config_keeper.h"
 #include "sdk/monitor.h"
+#include "tools/commands.h"
 
 namespace lagwatch::tools {
 

@@ -14,10 +14,10 @@
 #include "base/clock.h"
 #include "base/process/loader_walk.h"
 #include "stack/code/own_code.h"
+#include "trace/hooks/hook_table.h"
 #include "trace/hooks/import_tables.h"
 #include "trace/hooks/loaded_module_linux.h"
 #include "trace/hooks/page_access.h"
-#include "trace/hooks/real_function.h"
 
 namespace lagwatch::trace {
 namespace {

@@ -2,7 +2,7 @@
 // Android's programs have no stubs of functions, and bionic's functions have one version each.
 #include <dlfcn.h>
 
-#include "trace/hooks/real_function.h"
+#include "trace/hooks/hook_table.h"
 
 namespace lagwatch::trace {
 

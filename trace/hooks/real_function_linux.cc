@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include "trace/hooks/real_function.h"
+#include "trace/hooks/hook_table.h"
 
 namespace lagwatch::trace {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The code that patched functions run through; the functions that it calls are in return_thunks_x86_64.cc.
-#include "trace/instrument/trampolines_x86_64.h"
+#include "trace/instrument/return_thunks.h"
 
 // A thunk is eight bytes: a call to lagwatch_return, and three that are never run. They lie in
 // zero-initialized memory outside of the module's file, and are written when they are first needed. Each has

@@ -18,7 +18,6 @@
 #include "base/process/safe_memory.h"
 #include "sdk/preload/environment/fresh_stack.h"
 #include "sdk/preload/environment/program_file.h"
-#include "sdk/preload/environment/readable_array.h"
 
 namespace lagwatch::sdk {
 namespace {

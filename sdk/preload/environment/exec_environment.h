@@ -61,4 +61,9 @@ EnvironmentPlan PlanEnvironment(const ExecTarget& target, char* const* environme
 // Fills arrays of the planned sizes with `environment` and the library's variables.
 void FillEnvironment(const EnvironmentPlan& plan, char* const* environment, char** pointers, char* text);
 
+// Whether an environment, and of each variable the part that names are compared with, can be read. For exec
+// the kernel returns EFAULT for what is not there: it is to find out, not we. Changes errno. Context: any,
+// signal.
+bool IsReadableArray(char* const* environment);
+
 }  // namespace lagwatch::sdk

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/environment/readable_array.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "base/process/safe_memory.h"
+#include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/environment/preload_config.h"
 
 namespace lagwatch::sdk {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/luajit/c_frame.h"
+#include "stack/interpreters/luajit/layout.h"
 
 namespace lagwatch::stack::luajit {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "stack/interpreters/bytes.h"
-#include "stack/interpreters/luajit/c_frame.h"
+#include "stack/interpreters/luajit/layout.h"
 
 namespace lagwatch::stack::luajit {
 namespace {

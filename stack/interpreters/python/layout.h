@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "stack/interpreters/memory.h"
 
@@ -65,5 +66,11 @@ bool FindLayout(Memory* memory, uint64_t runtime, uint32_t version, int minor_hi
 
 // Whether the build has no global interpreter lock. Since 3.13. `runtime` is the address of _PyRuntime.
 bool IsFreeThreaded(Memory* memory, uint64_t runtime);
+
+// The line of an instruction, from a code object's table (lines.cc). Source: CPython,
+// Objects/lnotab_notes.txt, Objects/locations.md. Context: any; pure. `instruction` is an offset in bytes
+// into the code. Returns 0 where the table names no line. Any bytes may be given: they may have been changed
+// while they were read.
+uint32_t LineOf(LineTable kind, std::span<const uint8_t> table, uint32_t first_line, uint32_t instruction);
 
 }  // namespace lagwatch::stack::python

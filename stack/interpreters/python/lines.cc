@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/python/lines.h"
+#include "stack/interpreters/python/layout.h"
 
 namespace lagwatch::stack::python {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "stack/interpreters/bytes.h"
-#include "stack/interpreters/python/lines.h"
+#include "stack/interpreters/python/layout.h"
 
 namespace lagwatch::stack::python {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "stack/frames/raw_stack.h"
 #include "stack/interpreters/lua/calls.h"
-#include "stack/interpreters/luajit/c_frame.h"
 #include "stack/interpreters/luajit/layout.h"
 #include "stack/interpreters/luajit/reader.h"
 

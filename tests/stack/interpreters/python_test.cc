@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "stack/interpreters/exported_symbols.h"
-#include "stack/interpreters/python/lines.h"
+#include "stack/interpreters/python/layout.h"
 #include "stack/interpreters/python/reader.h"
 #include "stack/interpreters/script_frames.h"
 #include "tests/stack/interpreters/pythons.h"

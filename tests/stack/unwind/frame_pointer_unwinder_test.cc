@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle is the table unwinder, on the same copies of a running thread's registers and stack.
-#include "stack/unwind/frame_pointer_unwinder.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <memory>
 #include <string>
 
+#include "stack/code/unwinder.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/stack/caught_stack.h"
 #include "tests/stack/unwind/frame_pointer_spots.h"

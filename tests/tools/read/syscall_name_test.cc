@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/read/syscall_name.h"
-
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+
+#include "tools/read/report_parts.h"
 
 namespace lagwatch::tools {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "tests/testing/temp_directory.h"
 #include "tests/trace/hooks/hooks_testing.h"
+#include "trace/hooks/hook_table.h"
 #include "trace/hooks/loaded_module_linux.h"
 #include "trace/hooks/page_access.h"
-#include "trace/hooks/real_function.h"
 
 namespace lagwatch::trace {
 namespace {
