@@ -7,7 +7,7 @@
 
 #include "base/process/safe_memory.h"
 #include "base/system/system_calls.h"
-#include "stack/threads/restarted_call.h"
+#include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -49,6 +49,13 @@ enum class ThreadActivity {
 // Fills `blocked` when the answer is kBlocked. Context: watchdog.
 ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked);
 
+// A wait that was interrupted once (by SIGSTOP and SIGCONT, a freezer of control groups, a debugger, a stop
+// of lagwatch's own) goes on as restart_syscall(2), which says nothing of the call that it continues. That
+// call's arguments are still in the registers; only its number is lost. Gives `blocked`, of thread `tid`, the
+// number of the call that it continues; leaves it as it is where it continues none, or where nothing says
+// which. ReadThreadActivity() has done so. Context: watchdog.
+void NameRestartedCall(int tid, BlockedThread* blocked);
+
 // Whether the handler knows the number of an interrupted call that the C library lets be cancelled: since
 // glibc 2.41 these share one system call instruction. Context: watchdog.
 bool CanRepeatCancellableCalls();

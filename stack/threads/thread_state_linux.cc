@@ -13,7 +13,6 @@
 #include "base/process/proc_file.h"
 #include "base/process/watched_process.h"
 #include "base/system/system_calls.h"
-#include "stack/threads/restarted_call.h"
 #include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {

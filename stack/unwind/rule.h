@@ -40,4 +40,10 @@ struct UnwindRule {
   bool operator==(const UnwindRule&) const = default;
 };
 
+// The rule of a place in a module; offsets are in the module's own address space.
+struct FoundRule {
+  UnwindRule rule;
+  uint64_t function_offset = 0;
+};
+
 }  // namespace lagwatch::stack

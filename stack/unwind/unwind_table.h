@@ -13,12 +13,6 @@
 
 namespace lagwatch::stack {
 
-// The rule of a place in a module; offsets are in the module's own address space.
-struct FoundRule {
-  UnwindRule rule;
-  uint64_t function_offset = 0;
-};
-
 // The sections of a module's file that its memory does not have; empty views if it has none.
 struct FileSections {
   ByteView eh_frame;  // for a module whose memory does not show its own

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "trace/record/pool/block_pool.h"
+#include "trace/block_pool.h"
 
 namespace lagwatch::trace {
 

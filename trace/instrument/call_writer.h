@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "base/ticks.h"
+#include "trace/block_pool.h"
 #include "trace/instrument/call_event.h"
-#include "trace/record/pool/block_pool.h"
 
 #define LAGWATCH_UNTRACED __attribute__((no_instrument_function, patchable_function_entry(0)))
 #define LAGWATCH_HIDDEN __attribute__((visibility("hidden")))

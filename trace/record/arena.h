@@ -15,7 +15,7 @@
 #include "base/counter.h"
 #include "base/status.h"
 #include "base/unsynchronized_copy.h"
-#include "trace/record/pool/block_pool.h"
+#include "trace/block_pool.h"
 
 namespace lagwatch::trace {
 
@@ -63,7 +63,25 @@ struct ArenaThread {
   OpenRun open;
 };
 
-// Half of the call-stack table: see stack_table.h.
+// A node of the call-stack table: see stack_table.h.
+struct StackNodeBytes {
+  enum Flags : uint16_t { kInModule = 0, kAddress = 1, kScript = 2 };
+
+  uint32_t parent;  // index of its node in the same generation; 0: none
+  uint16_t module;
+  uint16_t flags;
+  uint32_t offset;           // kAddress: the lower half; kScript: the line
+  uint32_t function_offset;  // kAddress: the upper half; kScript: FunctionTable's
+
+  bool operator==(const StackNodeBytes&) const = default;
+};
+static_assert(sizeof(StackNodeBytes) == 16);
+
+// Its id: eight bits of its generation's number, then the node's index.
+inline constexpr uint32_t kStackIndexBits = 24;
+inline constexpr uint32_t kNoStack = 0;
+
+// Half of the call-stack table.
 struct StackGeneration {
   std::atomic<uint64_t> number;  // 0: being emptied; else ascending, by one each time the other half is full
   std::atomic<uint32_t> node_count;  // of published nodes, the unused first one included
@@ -178,7 +196,7 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   ArenaHeader& header() const { return *static_cast<ArenaHeader*>(memory_); }
-  // As it was when it was mapped, whatever the other process has written over it since.
+  // The layout as it was when it was mapped: the other process may have written anything over it since.
   const ArenaLayout& layout() const { return layout_; }
   // The present number of modules.
   uint32_t module_count() const {
@@ -193,7 +211,7 @@ class Arena {
   ArenaModule* modules() const;
   ArenaFunction* functions() const;
   ArenaThread* threads() const;
-  struct StackNodeBytes* stack_nodes(uint64_t generation_number) const;
+  StackNodeBytes* stack_nodes(uint64_t generation_number) const;
   BlockPool main_pool() const;
   BlockPool worker_pool() const;
   BlockPool call_pool() const;

@@ -10,7 +10,6 @@
 #include "base/owned_fd.h"
 #include "stack/code/script_functions.h"
 #include "trace/record/arena.h"
-#include "trace/record/stack_table.h"
 
 namespace lagwatch::trace {
 namespace {

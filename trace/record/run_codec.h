@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "trace/block_pool.h"
 #include "trace/model/trace.h"
-#include "trace/record/pool/block_pool.h"
 
 namespace lagwatch::trace {
 

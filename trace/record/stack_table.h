@@ -20,24 +20,6 @@
 
 namespace lagwatch::trace {
 
-// A node as it lies in the arena: 16 bytes.
-struct StackNodeBytes {
-  enum Flags : uint16_t { kInModule = 0, kAddress = 1, kScript = 2 };
-
-  uint32_t parent;  // index of its node in the same generation; 0: none
-  uint16_t module;
-  uint16_t flags;
-  uint32_t offset;           // kAddress: the lower half; kScript: the line
-  uint32_t function_offset;  // kAddress: the upper half; kScript: FunctionTable's
-
-  bool operator==(const StackNodeBytes&) const = default;
-};
-static_assert(sizeof(StackNodeBytes) == 16);
-
-// An id: eight bits of its generation's number, then the node's index.
-inline constexpr uint32_t kStackIndexBits = 24;
-inline constexpr uint32_t kNoStack = 0;
-
 class StackTable {
  public:
   // `arena` is borrowed, and `modules`, those of the stacks, which may be null where no frame is a script's.

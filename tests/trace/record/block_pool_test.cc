@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/record/pool/block_pool.h"
+#include "trace/block_pool.h"
 
 #include <gtest/gtest.h>
 

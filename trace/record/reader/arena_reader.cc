@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "trace/model/functions.h"
-#include "trace/record/reader/call_reader.h"
 #include "trace/record/run_codec.h"
 #include "trace/record/stack_table.h"
 #include "trace/record/thread_places.h"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "trace/model/trace.h"
@@ -44,5 +45,15 @@ class ArenaFollower {
   const Arena* arena_;
   Memory memory_;
 };
+
+// The places in the trace that ReadCalls() adds to.
+struct CallPlaces {
+  std::function<uint32_t(uint32_t)> module;   // the trace's index of the arena's module
+  std::function<Thread&(int32_t)> thread_of;  // by tid
+};
+
+// A part of ReadArena(), in call_reader.cc: adds the instrumented calls within the window to the threads, and
+// the functions to trace->frames.
+void ReadCalls(const Arena& arena, const Window& window, const CallPlaces& places, Trace* trace);
 
 }  // namespace lagwatch::trace

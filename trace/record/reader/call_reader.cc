@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/record/reader/call_reader.h"
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -8,12 +8,63 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
+#include "base/process/safe_memory.h"
+#include "stack/elf/elf_file.h"
 #include "trace/instrument/call_decoder.h"
 #include "trace/record/arena.h"
-#include "trace/record/reader/part_names.h"
+#include "trace/record/reader/arena_reader.h"
 
 namespace lagwatch::trace {
 namespace {
+
+// The module that holds named parts whose text is in no module's constants. It has no build id; a frame's
+// offset is a hash of its name, so that the same part is the same place in each run.
+constexpr char kPartsModule[] = "[parts]";
+
+uint64_t PartOffset(const std::string& name) {
+  constexpr int kUnusedBits = 24;  // small numbers are shorter in a report
+  return base::HashBytes(name) >> kUnusedBits | 1;
+}
+
+// The texts of names that a program gave to parts of its work, by their addresses in it.
+class PartNames {
+ public:
+  // `arena` is borrowed.
+  explicit PartNames(const Arena& arena) : arena_(arena), is_own_(arena.header().pid == getpid()) {}
+
+  // The name at `address`: the process's own memory where it is the recorded one, as names stay readable for
+  // as long as it runs; else the constants of `module`, an index in the arena, at `offset`, if its file is
+  // still there. Empty where neither is known. kNoIndex: in no module.
+  std::string Find(uint64_t address, uint32_t module, uint64_t offset) {
+    constexpr size_t kMaxNameBytes = 255;
+    if (is_own_) {
+      char text[kMaxNameBytes + 1];
+      base::ReadOwnString(address, text, sizeof text);
+      if (text[0] != '\0') return text;
+    }
+    if (module == kNoIndex) return {};
+    const std::optional<stack::ElfFile>& file = FileOf(module);
+    return file ? file->ReadConstantText(offset, kMaxNameBytes).value_or("") : "";
+  }
+
+ private:
+  const std::optional<stack::ElfFile>& FileOf(uint32_t module) {
+    const auto [place, is_new] = files_.try_emplace(module);
+    if (is_new) {
+      const ArenaModule& facts = arena_.modules()[module];
+      const std::string path(facts.path, std::min<size_t>(facts.path_size, sizeof facts.path));
+      const std::string build_id(reinterpret_cast<const char*>(facts.build_id),
+                                 std::min<size_t>(facts.build_id_size, sizeof facts.build_id));
+      if (auto file = stack::ElfFile::OpenBuild(path, build_id)) place->second.emplace(std::move(*file));
+    }
+    return place->second;
+  }
+
+  const Arena& arena_;
+  bool is_own_;
+  std::map<uint32_t, std::optional<stack::ElfFile>> files_;
+};
 
 class CallReader {
  public:
