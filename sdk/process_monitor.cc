@@ -7,8 +7,6 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
-#include <cstring>
-#include <ctime>
 #include <new>
 #include <utility>
 
@@ -30,49 +28,12 @@ namespace {
 
 constexpr char kNotStarted[] = "not started";  // short: a std::string of it needs no memory
 constexpr char kWasStopped[] = "it was stopped";
-constexpr char kIsBeingStopped[] = "it is being stopped";
-constexpr char kWasForked[] = "the process was forked: start it again in the child";
 constexpr char kNoConsent[] = "it waits for the user's consent";
-
-// The longest that a fork waits for `mutex_`. A thread that holds it may wait for a lock of
-// the forking thread.
-constexpr int kForkPauses = 100;
-constexpr timespec kForkPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
-
-// Between the handlers of one fork, in the thread that forks and in the child's only thread.
-struct ForkState {
-  int tid;         // the parent's thread
-  bool is_locked;  // the thread has taken `mutex_`
-  bool operator==(const ForkState&) const = default;
-};
-// Initial-exec: no allocation at the first access.
-thread_local ForkState t_fork __attribute__((tls_model("initial-exec")));
 
 // In wiped memory, where there is some: zeros are an unlocked mutex, and a fork locks and unlocks it.
 std::mutex& WipedMutexOr(std::mutex* copied) {
   void* wiped = base::TakeWiped(sizeof(std::mutex));
   return wiped == nullptr ? *copied : *new (wiped) std::mutex;
-}
-
-// Changes no memory that is right already: each page that is written between two forks is a page fault.
-void NoteFork(const ForkState& state) {
-  if (t_fork != state) t_fork = state;
-}
-
-bool TryLockForFork(std::mutex* mutex) {
-  for (int i = 0; i < kForkPauses; ++i) {
-    if (mutex->try_lock()) return true;
-    nanosleep(&kForkPause, nullptr);
-  }
-  return mutex->try_lock();
-}
-
-void Add(const lw_stats& other, lw_stats* sum) {
-  using Words = std::array<uint64_t, sizeof(lw_stats) / sizeof(uint64_t)>;
-  auto words = std::bit_cast<Words>(*sum);
-  const auto others = std::bit_cast<Words>(other);
-  for (size_t i = 1; i < words.size(); ++i) words[i] += others[i];  // the first one is the struct's size
-  *sum = std::bit_cast<lw_stats>(words);
 }
 
 }  // namespace
@@ -209,7 +170,7 @@ void ProcessMonitor::StopAll(int64_t flush_timeout_ms, watchdog::StopReason reas
   }
   std::lock_guard lock(mutex_);
   stopping_stats_ = {};
-  Add(stats, &ended_stats_);
+  AddStats(stats, &ended_stats_);
   why_off_ = kWasStopped;
 }
 
@@ -268,9 +229,17 @@ std::optional<EndedRun> ProcessMonitor::last_run() {
 lw_stats ProcessMonitor::stats() {
   std::lock_guard lock(mutex_);
   lw_stats stats = CurrentStats();
-  Add(stopping_stats_, &stats);
-  Add(ended_stats_, &stats);
+  AddStats(stopping_stats_, &stats);
+  AddStats(ended_stats_, &stats);
   return stats;
+}
+
+void ProcessMonitor::AddStats(const lw_stats& other, lw_stats* sum) {
+  using Words = std::array<uint64_t, sizeof(lw_stats) / sizeof(uint64_t)>;
+  auto words = std::bit_cast<Words>(*sum);
+  const auto others = std::bit_cast<Words>(other);
+  for (size_t i = 1; i < words.size(); ++i) words[i] += others[i];  // the first one is the struct's size
+  *sum = std::bit_cast<lw_stats>(words);
 }
 
 lw_stats ProcessMonitor::CurrentStats() const {
@@ -365,65 +334,6 @@ void ProcessMonitor::NoteQuickExit() {
   ProcessMonitor& self = Instance();
   std::unique_lock lock(self.mutex_, std::try_to_lock);
   if (lock.owns_lock() && self.monitor_ != nullptr) self.monitor_->RemoveEmptySegment();
-}
-
-// A start or a stop may be under way, in this thread (a callback that forks) or in another: neither is waited
-// for, because it may take seconds.
-void ProcessMonitor::PrepareFork() {
-  const base::ScopedFloatEnvironment floats;
-  ProcessMonitor& self = Instance();
-  if (base::IsConfined()) {  // and nothing is left to prepare
-    NoteFork({});
-    return;
-  }
-  NoteFork({base::CurrentThreadId(), TryLockForFork(&self.mutex_)});
-  if (!t_fork.is_locked) return;
-  const lw_stats stats = self.CurrentStats();  // in the child, locks in it may be held for ever
-  if (std::memcmp(&stats, &self.forking_stats_, sizeof stats) != 0) self.forking_stats_ = stats;
-  if (self.monitor_ != nullptr) self.monitor_->PauseForFork();
-}
-
-void ProcessMonitor::FinishForkInParent() {
-  ProcessMonitor& self = Instance();
-  if (!t_fork.is_locked) return;
-  if (self.monitor_ != nullptr) self.monitor_->ResumeAfterFork();
-  self.mutex_.unlock();
-}
-
-void ProcessMonitor::FinishForkInChild() {
-  const base::ScopedFloatEnvironment floats;
-  if (base::IsConfined()) return;
-  ProcessMonitor& self = Instance();
-  new (&self.life_mutex_) std::mutex;  // their owner's id is the parent's
-  if (&self.mutex_ == &self.copied_mutex_) new (&self.mutex_) std::mutex;
-  ProcessStartUp().Reset();
-  ProcessWords().values.ResetLock();
-  stack::StackCapturer::AbandonAllInForkedChild();  // also one of a monitor that could not be stopped
-  const int tid = base::CurrentThreadId();
-  self.registry_.KeepOnlyThread(t_fork.tid, tid);
-  if (self.has_thread_end_key_ && pthread_getspecific(self.thread_end_key_) != nullptr)
-    pthread_setspecific(self.thread_end_key_, reinterpret_cast<void*>(static_cast<intptr_t>(tid)));
-  if (!t_fork.is_locked) self.ForgetUnknownState();
-  Add(self.forking_stats_, &self.ended_stats_);
-  Add(self.stopping_stats_, &self.ended_stats_);  // of a stop that only the parent goes on with
-  self.forking_stats_ = self.stopping_stats_ = {};
-  static_cast<void>(self.upload_.release());  // its thread stayed in the parent
-  self.is_wanted_ = false;
-  const bool was_on = self.monitor_ != nullptr || self.why_off_ == kIsBeingStopped;
-  if (self.monitor_ != nullptr) Monitor::AbandonInForkedChild(std::move(self.monitor_));
-  if (was_on) self.why_off_ = kWasForked;
-}
-
-// Another thread was changing the members at the moment of the fork: they are created again, and their old
-// memory is leaked.
-void ProcessMonitor::ForgetUnknownState() {
-  new (&request_) std::optional<StartRequest>;
-  new (&consent_) std::optional<bool>;
-  new (&monitor_) std::unique_ptr<Monitor>;
-  new (&upload_) std::unique_ptr<BackgroundUpload>;
-  new (&last_run_) std::optional<EndedRun>;
-  new (&why_off_) std::string(kIsBeingStopped);
-  ended_stats_ = stopping_stats_ = forking_stats_ = {};
 }
 
 }  // namespace lagwatch::sdk

@@ -109,15 +109,19 @@ class ProcessMonitor {
   uint64_t dumps_refused() { return registry_.dump_requests().refused_count(); }
 
  private:
+  static constexpr char kIsBeingStopped[] = "it is being stopped";
+
   ProcessMonitor();
 
   static void NoteExit();
   static void NoteQuickExit();
+  // In fork_handlers.cc, as the next three.
   static void PrepareFork();
   static void FinishForkInParent();
   static void FinishForkInChild();
   void ForgetUnknownState();
   static lw_stats StatsOf(const Monitor& monitor);
+  static void AddStats(const lw_stats& other, lw_stats* sum);
   static void AddUpload(const BackgroundUpload& upload, lw_stats* stats);
   bool is_on();
   // With life_mutex_ held, as the next ones.

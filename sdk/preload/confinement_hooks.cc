@@ -4,7 +4,7 @@
 // stamp counter (PR_SET_TSC): nothing of ours is left when they take effect. Landlock rules hold for the
 // calling thread and for those that it starts, so the monitor starts before them. unshare(2) and setns(2)
 // refuse some changes to a process with several threads: ours end for the call. Compiled without
-// exceptions: see thread_waits.h.
+// exceptions: see thread_waits.cc.
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -17,9 +17,9 @@
 #include "base/process/safe_memory.h"
 #include "sdk/preload/next_function.h"
 #include "sdk/preload/raw_syscall.h"
-#include "sdk/preload/signal_stack.h"
 #include "sdk/preload/signal_waits.h"
-#include "sdk/preload/wait_tracker.h"
+#include "sdk/preload/syscall_forwards.h"
+#include "sdk/preload/watch/process_watch.h"
 
 namespace {
 

@@ -15,7 +15,10 @@
 #include "base/system/seccomp.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/next_function.h"
-#include "sdk/preload/wait_tracker.h"
+#include "sdk/preload/syscall_forwards.h"
+#include "sdk/preload/watch/process_watch.h"
+#include "sdk/preload/watch/thread_state.h"
+#include "sdk/run/run_writer.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -29,6 +32,46 @@ using Spawn = int(pid_t*, const char*, const posix_spawn_file_actions_t*, const 
                   Argv);
 constinit NextFunction<Spawn> g_spawn("posix_spawn");
 constinit NextFunction<Spawn> g_spawnp("posix_spawnp");
+
+// Before main(): in a child of vfork() or fork() it would be too late, because the loader's lock may be held
+// there.
+[[gnu::constructor]] void FindExecFunctions() {
+  g_execve.Find();
+  g_execvpe.Find();
+  g_fexecve.Find();
+  g_execveat.Find();
+  g_spawn.Find();
+  g_spawnp.Find();
+}
+
+// Around an exec on the calling thread of the process itself: the dispatch ends, so that no capture
+// signal is sent that the next program would get, and the run's record says that the run ended well. When
+// exec fails, both go on. Does nothing in a child that shares this process's memory. Context: any, a
+// vfork() child included.
+class ScopedExec {
+ public:
+  // Does nothing for a program that is started as a child.
+  explicit ScopedExec(bool is_child) : is_own_(!is_child && IsFollowedProcess()) {
+    if (!is_own_) return;
+    NoteRunEnded();
+    has_dispatch_ = t_waits.loop != nullptr && t_waits.loop->probe.number_under_way() != 0;
+    if (has_dispatch_) t_waits.loop->probe.End();
+    ReportBeforeExec();
+  }
+  ~ScopedExec() {
+    if (!is_own_) return;
+    const int error = errno;
+    NoteRunGoesOn();
+    if (has_dispatch_) t_waits.loop->probe.Begin("exec");
+    errno = error;
+  }
+  ScopedExec(const ScopedExec&) = delete;
+  ScopedExec& operator=(const ScopedExec&) = delete;
+
+ private:
+  bool is_own_;
+  bool has_dispatch_ = false;
+};
 
 // Calls `start` with the environment that the target is to have.
 template <typename Start>
@@ -54,7 +97,7 @@ template <typename Start>
     FillEnvironment(plan, environment, pointers, memory + pointer_bytes);
     errno = error;
     const int result = start(pointers);
-    // Without our variables there may be room for it.
+    // The kernel limits the size of an environment: without our variables there may be room for it.
     const bool is_too_big = result == E2BIG || (result == -1 && errno == E2BIG);
     if (!is_too_big) return result;
   }
@@ -101,15 +144,6 @@ int ExecBySyscall(long number, long a, long b, long c, long d, long e) {
     return Execve(reinterpret_cast<const char*>(a), reinterpret_cast<Argv>(b), reinterpret_cast<Argv>(c));
   return Execveat(static_cast<int>(a), reinterpret_cast<const char*>(b), reinterpret_cast<Argv>(c),
                   reinterpret_cast<Argv>(d), static_cast<int>(e));
-}
-
-void FindExecFunctions() {
-  g_execve.Find();
-  g_execvpe.Find();
-  g_fexecve.Find();
-  g_execveat.Find();
-  g_spawn.Find();
-  g_spawnp.Find();
 }
 
 }  // namespace lagwatch::sdk

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sdk/preload/next_function.h"
-#include "sdk/preload/thread_waits.h"
+#include "sdk/preload/watch/thread_state.h"
 #include "sdk/run/run_writer.h"
 
 #define LAGWATCH_HOOK __attribute__((visibility("default")))

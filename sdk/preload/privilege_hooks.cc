@@ -9,7 +9,7 @@
 
 #include "base/system/seccomp.h"
 #include "sdk/preload/next_function.h"
-#include "sdk/preload/wait_tracker.h"
+#include "sdk/preload/watch/process_watch.h"
 
 namespace {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls by which libraries send "WATCHDOG=1" to the service manager, and calls of methods to a D-Bus.
-// Compiled without exceptions, because a thread may be cancelled in them: see thread_waits.h.
-#include "sdk/preload/send_hooks.h"
-
+// Compiled without exceptions, because a thread may be cancelled in them: see thread_waits.cc.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -10,14 +8,10 @@
 #include "base/clock.h"
 #include "base/system/float_environment.h"
 #include "sdk/preload/next_function.h"
-#include "sdk/preload/wait_tracker.h"
+#include "sdk/preload/watch/process_watch.h"
 #include "watchdog/peers/bus_calls.h"
 
 namespace lagwatch::sdk {
-
-constinit std::atomic<watchdog::ServiceBeats*> g_service_beats{nullptr};
-
-void WatchServiceBeats() { g_service_beats.store(watchdog::ServiceBeats::FromEnvironment().release()); }
 
 namespace {
 

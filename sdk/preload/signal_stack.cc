@@ -2,12 +2,11 @@
 // sigaltstack(2), which the preloaded library puts in front of the C library's to know the threads that have
 // no room for a signal handler: stack/signal_stacks.h. A program may call it from signal handlers, and the
 // runtimes of sanitizers call it before any constructor.
-#include "sdk/preload/signal_stack.h"
-
 #include <pthread.h>
 
 #include "base/system/seccomp.h"
 #include "sdk/preload/next_function.h"
+#include "sdk/preload/syscall_forwards.h"
 #include "stack/signal_stacks.h"
 
 namespace lagwatch::sdk {

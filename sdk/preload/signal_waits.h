@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls by which a program takes signals without a handler. A thread that blocks and takes all signals by
 // turns may block lagwatch's while it is under way; then the program must not see it. Compiled without
-// exceptions: see thread_waits.h.
+// exceptions: see thread_waits.cc.
 #pragma once
 
 #include <algorithm>

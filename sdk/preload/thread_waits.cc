@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/thread_waits.h"
-
+// Times the calling thread's loop by its waits: from the return of one of its waits to the entry of the next
+// is one dispatch, and waits of handlers are part of it. A wait may also be left by pthread_cancel(), by a
+// jump or by an exception of a signal handler: no function here keeps an object with a destructor across the
+// wait, and the next wait needs no end of the last. The time between such a jump and the end of the next wait
+// is no dispatch. Compiled without exceptions, so that the host's unwinder calls no routine of ours.
 #include <pthread.h>
 #include <sys/syscall.h>
 
@@ -10,7 +13,8 @@
 #include "base/system/float_environment.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/raw_syscall.h"
-#include "sdk/preload/wait_tracker.h"
+#include "sdk/preload/watch/thread_state.h"
+#include "sdk/preload/watch/thread_watch.h"
 #include "sdk/waits/home_note.h"
 #include "watchdog/evidence/idle_places.h"
 

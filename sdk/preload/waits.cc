@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wait functions that the preloaded library puts in front of the C library's own. Compiled without
-// exceptions: see thread_waits.h.
+// exceptions: see thread_waits.cc.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "sdk/preload/next_function.h"
-#include "sdk/preload/thread_waits.h"
+#include "sdk/preload/watch/thread_state.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // Distinguishes a thread's waits: those of its loop, between two dispatches, and those of a handler, within
 // one. A modal dialog's nested loop waits for the loop's descriptors, too; a handler that calls a service
 // waits for others. The rule and its figures: docs/design/waits.md. Compiled without exceptions: see
-// thread_waits.h. Context: hot; the thread's own.
+// thread_waits.cc. Context: hot; the thread's own.
 #pragma once
 
 #include <cstddef>

@@ -18,8 +18,9 @@
 #include "base/process/sleeper.h"
 #include "sdk/preload/attach/import_patches.h"
 #include "sdk/preload/environment/preload_config.h"
-#include "sdk/preload/trace_recording.h"
-#include "sdk/preload/wait_tracker.h"
+#include "sdk/preload/library_start.h"
+#include "sdk/preload/watch/trace_recording.h"
+#include "trace/hooks/hook_recorder.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -107,6 +108,25 @@ std::string Detach() {
   return why;
 }
 
+std::string Record(const char* config_text) {
+  trace::LeaveThisThreadOut();
+  const PreloadConfig config = PreloadConfig::Parse(config_text);
+  if (config.trace_pid != static_cast<uint32_t>(getpid()))
+    return "it has another process id in its container: run lagwatch there";
+  if (!MayRunAttached(config)) return "a seccomp filter confines it";
+  std::string why = "its recorder could not start: it has no memory or no threads left";
+  const bool has_run = base::RunWithOwnFiles([&] {
+    trace::LeaveThisThreadOut();
+    if (IsTraceRecorded()) {
+      why = "it is being recorded already";
+      return;
+    }
+    StopTraceRecording();  // one that has ended
+    if (StartTraceRecording(config)) why.clear();
+  });
+  return has_run ? why : "it could not start a thread for it";
+}
+
 // "+" or "-REASON", for the process that has asked.
 void Answer(const std::string& why, char* answer, size_t answer_bytes) {
   const std::string text = why.empty() ? "+" : "-" + why;
@@ -147,8 +167,7 @@ __attribute__((visibility("default"))) void lagwatch_detach(char* answer, size_t
 
 __attribute__((visibility("default"))) void lagwatch_record(const char* config, char* answer,
                                                             size_t answer_bytes) {
-  lagwatch::sdk::AnswerGuarded([config] { return lagwatch::sdk::AttachTraceRecording(config); }, answer,
-                               answer_bytes);
+  lagwatch::sdk::AnswerGuarded([config] { return lagwatch::sdk::Record(config); }, answer, answer_bytes);
 }
 
 }  // extern "C"

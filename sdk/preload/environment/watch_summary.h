@@ -10,6 +10,14 @@ namespace lagwatch::sdk {
 // To be called before main().
 void BeginSummary(const PreloadConfig& config);
 
+// Reasons for NoteUnwatched().
+inline constexpr char kWhyConfined[] =
+    "a seccomp filter confines it, which may not allow lagwatch's system calls";
+inline constexpr char kWhyDispatched[] = "it has its system calls dispatched to itself";
+inline constexpr char kWhyNoTicks[] = "it forbids the use of the time stamp counter";
+inline constexpr char kWhyNoKey[] = "it has taken all keys of thread-specific data (PTHREAD_KEYS_MAX)";
+inline constexpr char kWhyNoMemory[] = "there is no memory left";
+
 // Leaves a note in the spool directory, once per process. No exception leaves it.
 void NoteUnwatched(const char* why);
 

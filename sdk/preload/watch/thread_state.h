@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the calling thread's loop by its waits: from the return of one of its waits to the entry of the next
-// is one dispatch, and waits of handlers are part of it. A wait may also be left by pthread_cancel(), by a
-// jump or by an exception of a signal handler: no function here keeps an object with a destructor across the
-// wait, and the next wait needs no end of the last. The time between such a jump and the end of the next wait
-// is no dispatch. Compiled without exceptions, so that the host's unwinder calls no routine of ours.
+// The preloaded library's state of each thread, and of the process as far as the hooks look at it.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
-#include "sdk/preload/thread_choice.h"
+#include "sdk/preload/watch/thread_choice.h"
 #include "sdk/waits/wait_home.h"
 #include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {
 
-// The preloaded library's state of a thread; all zero at first.
+// All zero at first.
 struct ThreadWaits {
   watchdog::WatchedLoop* loop = nullptr;
   uint32_t attaches = 0;      // WaitSwitches::attaches, when the other members were last cleared
@@ -44,8 +41,8 @@ struct WaitSwitches {
 };
 extern constinit WaitSwitches g_wait_switches;
 
-// Before and after a wait on the calling thread. `name` is the wait's, a literal: it becomes the tag of the
-// dispatch that follows. Keep errno. Context: hot after a thread's first waits.
+// Before and after a wait on the calling thread, in thread_waits.cc. `name` is the wait's, a literal: it
+// becomes the tag of the dispatch that follows. Keep errno. Context: hot after a thread's first waits.
 void BeginWait(const WaitCall& call);
 void EndWait(const WaitCall& call, const char* name, bool succeeded);
 

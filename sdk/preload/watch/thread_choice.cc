@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/thread_choice.h"
+#include "sdk/preload/watch/thread_choice.h"
 
 #include <unistd.h>
 

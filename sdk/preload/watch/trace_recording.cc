@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/preload/trace_recording.h"
+#include "sdk/preload/watch/trace_recording.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -11,12 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/process/quiet_thread.h"
 #include "base/text.h"
-#include "sdk/preload/wait_tracker.h"
 #include "sdk/trace/shared_calls.h"
 #include "stack/code_map.h"
-#include "trace/hooks/hook_recorder.h"
 #include "trace/record/recorder.h"
 
 namespace lagwatch::sdk {
@@ -70,27 +67,21 @@ struct Recording {
 // Leaked in a forked child, whose recorder has no threads.
 Recording* g_recording = nullptr;
 
-// False while another one goes on.
-bool MakeRoom() {
-  if (IsTraceRecorded()) return false;
-  StopTraceRecording();
-  return true;
-}
-
 }  // namespace
 
-void StartTraceRecording(const PreloadConfig& config) {
+bool StartTraceRecording(const PreloadConfig& config) {
   auto arena = trace::Arena::Open(config.trace_arena);
-  if (!arena.ok()) return;
+  if (!arena.ok()) return false;
   // The process was another program before, which was recorded, too.
   if ((*arena)->header().state.load() != trace::ArenaState::kEmpty) (*arena)->Clear();
   auto code = stack::CodeMap::Create();
-  if (!code.ok()) return;
+  if (!code.ok()) return false;
   const trace::RecorderOptions options = OptionsOf(config);
   auto recorder = trace::Recorder::Start(arena->get(), *code, options);
-  if (!recorder.ok()) return;
+  if (!recorder.ok()) return false;
   const LinkedCalls linked_calls(**arena, options.calls);
   g_recording = new Recording{std::move(arena).value(), std::move(recorder).value(), linked_calls, getpid()};
+  return true;
 }
 
 bool IsTraceRecorded() {
@@ -106,23 +97,6 @@ void StopTraceRecording() {
   if (!is_over) return;
   static_cast<void>(recording->arena.release());  // threads may still be on their way out of a recorded call
   delete recording;
-}
-
-std::string AttachTraceRecording(const char* config_text) {
-  trace::LeaveThisThreadOut();
-  const PreloadConfig config = PreloadConfig::Parse(config_text);
-  if (config.trace_pid != static_cast<uint32_t>(getpid()))
-    return "it has another process id in its container: run lagwatch there";
-  if (!MayRunAttached(config)) return "a seccomp filter confines it";
-  bool is_free = false;
-  const bool has_run = base::RunWithOwnFiles([&] {
-    trace::LeaveThisThreadOut();
-    is_free = MakeRoom();
-    if (is_free) StartTraceRecording(config);
-  });
-  if (!has_run) return "it could not start a thread for it";
-  if (!is_free) return "it is being recorded already";
-  return g_recording == nullptr ? "its recorder could not start: it has no memory or no threads left" : "";
 }
 
 }  // namespace lagwatch::sdk

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds out which threads are to be watched, and watches them. Throws nothing.
+#pragma once
+
+#include "sdk/preload/watch/thread_state.h"
+
+namespace lagwatch::sdk {
+
+// Finds out whether the calling thread is to be watched, and starts the monitor if need be. The caller has
+// disabled cancellation. Context: background.
+void PrepareThread(ThreadWaits* waits);
+
+// In a forked child, whose only thread is the main one from now on. Context: background.
+void RenewThreadInForkedChild();
+
+}  // namespace lagwatch::sdk
