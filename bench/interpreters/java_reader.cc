@@ -42,7 +42,7 @@ class JavaReader final : public StackReader {
  private:
   pid_t tid_;
   ThreadCapture capture_;
-  stack::jvm::Reader reader_;
+  stack::jvm::JvmReader reader_;
   stack::ScriptFunctions functions_;
   stack::ScriptFrames frames_;
 };

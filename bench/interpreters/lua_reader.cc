@@ -18,7 +18,7 @@ class LuaReader final : public StackReader {
                       [&](const std::string&, const stack::ExportedSymbols& exports) {
                         is_luajit_ = exports.Find("luaJIT_setmode") != 0;
                         luajit_reader_.Attach(capture_.memory());
-                        const stack::lua::Layout* layout = stack::lua::FindLayout(exports);
+                        const stack::lua::LuaLayout* layout = stack::lua::FindLayout(exports);
                         if (layout != nullptr) reader_.Attach(capture_.memory(), layout);
                         return is_luajit_ || layout != nullptr;
                       });
@@ -44,8 +44,8 @@ class LuaReader final : public StackReader {
  private:
   ThreadCapture capture_;
   bool is_luajit_ = false;
-  stack::lua::Reader reader_;
-  stack::luajit::Reader luajit_reader_;
+  stack::lua::LuaReader reader_;
+  stack::luajit::LuaJitReader luajit_reader_;
   stack::StateSearch search_;
   stack::ScriptFunctions functions_;
   stack::lua::Calls calls_;

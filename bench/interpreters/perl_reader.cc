@@ -28,7 +28,7 @@ class PerlReader final : public StackReader {
 
  private:
   ThreadCapture capture_;
-  stack::perl::Reader reader_;
+  stack::perl::PerlReader reader_;
   stack::StateSearch search_;
   stack::ScriptFunctions functions_;
   stack::ScriptFrames frames_;

@@ -16,7 +16,7 @@ class PhpReader final : public StackReader {
                         const uint64_t modules = exports.Find("module_registry");
                         if (globals == 0 || modules == 0) return false;
                         reader_.Attach(capture_.memory(), globals, modules);
-                        return reader_.FindVersion() == stack::php::Reader::Version::kKnown;
+                        return reader_.FindVersion() == stack::php::PhpReader::Version::kKnown;
                       });
   }
   void Capture() override { capture_.Take(); }
@@ -27,7 +27,7 @@ class PhpReader final : public StackReader {
 
  private:
   ThreadCapture capture_;
-  stack::php::Reader reader_;
+  stack::php::PhpReader reader_;
   stack::ScriptFunctions functions_;
   stack::ScriptFrames frames_;
 };

@@ -30,7 +30,7 @@ class PythonReader final : public StackReader {
  private:
   pid_t pid_;
   OtherMemory memory_;
-  stack::python::Reader reader_;
+  stack::python::PythonReader reader_;
   stack::ScriptFunctions functions_;
   stack::ScriptFrames frames_;
 };

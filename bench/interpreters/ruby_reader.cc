@@ -28,7 +28,7 @@ class RubyReader final : public StackReader {
 
  private:
   ThreadCapture capture_;
-  stack::ruby::Reader reader_;
+  stack::ruby::RubyReader reader_;
   stack::StateSearch search_;
   stack::ScriptFunctions functions_;
   stack::ScriptFrames frames_;

@@ -52,7 +52,7 @@ class V8Reader final : public StackReader, private stack::v8::CodeKinds {
   ThreadCapture capture_;
   std::string module_;
   std::vector<Range> ranges_;
-  stack::v8::Reader reader_;
+  stack::v8::V8Reader reader_;
   stack::ScriptFunctions functions_;
   stack::ScriptFrames frames_;
 };
@@ -80,7 +80,7 @@ const V8Reader::Range* V8Reader::Find(uint64_t address) const {
   return address < range.end ? &range : nullptr;
 }
 
-stack::v8::CodeKinds::Kind V8Reader::KindOf(uint64_t program_counter) {
+stack::v8::CodeKinds::CodeKind V8Reader::KindOf(uint64_t program_counter) {
   const Range* range = Find(program_counter);
   if (range == nullptr || !range->is_executable) return Kind::kOther;
   if (range->is_v8) return Kind::kBuiltIn;
@@ -90,7 +90,7 @@ stack::v8::CodeKinds::Kind V8Reader::KindOf(uint64_t program_counter) {
 bool V8Reader::Read() {
   if (!capture_.is_taken()) return false;
   const stack::RawStack& raw = capture_.raw();
-  const stack::v8::Layout& layout = reader_.layout();
+  const stack::v8::V8Layout& layout = reader_.layout();
   const stack::v8::StackWords words(raw, capture_.memory());
   frames_.count = 0;
   frames_.is_cut = false;

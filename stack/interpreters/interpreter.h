@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "stack/code/module_map.h"
 #include "stack/code_map.h"
 #include "stack/interpreters/exported_symbols.h"
+#include "stack/interpreters/memory.h"
 #include "stack/interpreters/memory_pieces.h"
 #include "stack/script_stacks.h"
 
@@ -30,5 +32,15 @@ class Interpreter : public ScriptStacks {
   // the other methods. Context: signal.
   virtual void CopyPieces(const Registers& /*registers*/, MemoryPieces* /*pieces*/) const {}
 };
+
+// One of each kind, with nothing found yet. `memory` is borrowed. Context: background.
+std::unique_ptr<Interpreter> CreateJvm(Memory* memory);
+std::unique_ptr<Interpreter> CreateLua(Memory* memory);
+std::unique_ptr<Interpreter> CreateLuaJit(Memory* memory);
+std::unique_ptr<Interpreter> CreatePerl(Memory* memory);
+std::unique_ptr<Interpreter> CreatePhp(Memory* memory);
+std::unique_ptr<Interpreter> CreatePython(Memory* memory);
+std::unique_ptr<Interpreter> CreateRuby(Memory* memory);
+std::unique_ptr<Interpreter> CreateV8(Memory* memory);
 
 }  // namespace lagwatch::stack

@@ -22,7 +22,7 @@ bool RegisteredFunctions::Add(std::string_view name, uint64_t address) {
 uint64_t RegisteredFunctions::Find(std::string_view name, uint64_t begin, uint64_t end) const {
   const size_t known = count();
   for (size_t i = 0; i < known; ++i) {
-    const Function& function = functions_[i];
+    const NamedFunction& function = functions_[i];
     if (begin <= function.address && function.address < end && name == function.name.data())
       return function.address;
   }

@@ -28,13 +28,13 @@ class RegisteredFunctions {
   size_t count() const { return count_.load(std::memory_order_acquire); }  // pairs with Add()
 
  private:
-  struct Function {
+  struct NamedFunction {
     std::array<char, kMostNameBytes + 1> name;
     uint64_t address;
   };
 
   std::mutex mutex_;  // Add() holds it
-  std::array<Function, kMost> functions_{};
+  std::array<NamedFunction, kMost> functions_{};
   std::atomic<size_t> count_{0};
 };
 

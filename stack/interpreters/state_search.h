@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "stack/code_map.h"
 #include "stack/frames/raw_stack.h"
 
 namespace lagwatch::stack {
@@ -18,6 +19,11 @@ class StateSearch {
   // Collects the addresses of writable memory outside of the stack that `raw` has in registers and in the
   // innermost part of its stack: each once, in the order in which they are found, from the innermost on.
   void Collect(const RawStack& raw, const StackRegions& memory);
+  // The same, of the memory that `code` knows.
+  void Collect(const RawStack& raw, CodeMap* code) {
+    const auto held = code->Hold();
+    Collect(raw, code->modules().stacks());
+  }
   std::span<const uint64_t> candidates() const { return {candidates_.data(), count_}; }
 
  private:

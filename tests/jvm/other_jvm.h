@@ -111,13 +111,13 @@ inline stack::FutexWait ReadFutex(pid_t pid, pid_t tid) {
 }
 
 // The reader of a process's JVM; null until it is loaded.
-inline std::unique_ptr<stack::jvm::Reader> AttachTo(pid_t pid, stack::Memory* memory) {
+inline std::unique_ptr<stack::jvm::JvmReader> AttachTo(pid_t pid, stack::Memory* memory) {
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
   for (std::string line; std::getline(maps, line);) {
     if (!line.ends_with("/libjvm.so")) continue;
     const uint64_t base = std::stoull(line, nullptr, 16);
     const stack::ExportedSymbols exports(memory, base, base);
-    auto reader = std::make_unique<stack::jvm::Reader>();
+    auto reader = std::make_unique<stack::jvm::JvmReader>();
     bool is_hotspot = false;
     return reader->Attach(memory, exports, &is_hotspot) ? std::move(reader) : nullptr;
   }

@@ -59,7 +59,7 @@ Outcome CompareStops(const std::string& java, const std::vector<std::string>& op
   command.insert(command.end(), {"-cp", LAGWATCH_JVM_CLASSES, "Stops", std::to_string(stops), warm_ups});
   Process program(command);
   Outcome outcome;
-  std::unique_ptr<Reader> reader;
+  std::unique_ptr<JvmReader> reader;
   lagwatch::testing::OtherMemory memory(program.pid());
   ScriptFunctions functions;
   ScriptFrames frames;

@@ -10,24 +10,24 @@ namespace lagwatch::stack {
 void InterpreterStacks::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   LookAtNewModules(code);
   if (next_ != nullptr) next_->AddTo(thread, code, stack);
-  for (Interpreter* interpreter : interpreters_) interpreter->AddTo(thread, code, stack);
+  for (const auto& interpreter : interpreters_) interpreter->AddTo(thread, code, stack);
 }
 
 std::optional<ScriptLock> InterpreterStacks::FindLock(int tid, const FutexWait& futex) {
-  for (Interpreter* interpreter : interpreters_)
+  for (const auto& interpreter : interpreters_)
     if (const auto lock = interpreter->FindLock(tid, futex)) return lock;
   return std::nullopt;
 }
 
 ScriptTask InterpreterStacks::FindTask(uint64_t number) {
-  for (Interpreter* interpreter : interpreters_) {
+  for (const auto& interpreter : interpreters_) {
     if (const ScriptTask task = interpreter->FindTask(number); *task.name != '\0') return task;
   }
   return {};
 }
 
 policies::Doing InterpreterStacks::FindWait(int tid, const FutexWait& futex, CodeMap* code) {
-  for (Interpreter* interpreter : interpreters_) {
+  for (const auto& interpreter : interpreters_) {
     if (const policies::Doing wait = interpreter->FindWait(tid, futex, code);
         wait != policies::Doing::kUnknown)
       return wait;
@@ -36,14 +36,14 @@ policies::Doing InterpreterStacks::FindWait(int tid, const FutexWait& futex, Cod
 }
 
 const char* InterpreterStacks::GcCause() {
-  for (Interpreter* interpreter : interpreters_) {
+  for (const auto& interpreter : interpreters_) {
     if (const char* cause = interpreter->GcCause(); *cause != '\0') return cause;
   }
   return "";
 }
 
 const char* InterpreterStacks::unreadable() const {
-  for (const Interpreter* interpreter : interpreters_)
+  for (const auto& interpreter : interpreters_)
     if (*interpreter->unreadable() != '\0') return interpreter->unreadable();
   return "";
 }
@@ -61,7 +61,7 @@ void InterpreterStacks::LookAtNewModules(CodeMap* code) {
     if (module.is_language || module.is_own) continue;
     ExportedSymbols exports(memory_, module.base, module.load_bias);
     exports.Add(&registered, module.end);
-    for (Interpreter* interpreter : interpreters_)
+    for (const auto& interpreter : interpreters_)
       interpreter->LookAt({.index = seen_modules_, .module = module, .exports = exports}, code);
   }
 }

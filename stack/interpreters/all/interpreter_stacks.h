@@ -5,18 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "stack/interpreters/interpreter.h"
-#include "stack/interpreters/jvm/jvm.h"
-#include "stack/interpreters/lua/lua.h"
-#include "stack/interpreters/luajit/luajit.h"
 #include "stack/interpreters/memory.h"
-#include "stack/interpreters/perl/perl.h"
-#include "stack/interpreters/php/php.h"
-#include "stack/interpreters/python/python.h"
-#include "stack/interpreters/ruby/ruby.h"
-#include "stack/interpreters/v8/v8.h"
 #include "stack/script_stacks.h"
 
 namespace lagwatch::stack {
@@ -47,22 +40,15 @@ class InterpreterStacks final : public ScriptStacks {
   bool has_found() const { return has_found_; }
   // See Interpreter::CopyPieces(). Context: signal.
   void CopyPieces(const Registers& registers, MemoryPieces* pieces) const {
-    for (const Interpreter* interpreter : interpreters_) interpreter->CopyPieces(registers, pieces);
+    for (const auto& interpreter : interpreters_) interpreter->CopyPieces(registers, pieces);
   }
 
  private:
   WatchedMemory own_memory_;
   Memory* memory_;
-  python::Python python_{memory_};
-  jvm::Jvm jvm_{memory_};
-  v8::V8 v8_{memory_};
-  lua::Lua lua_{memory_};
-  luajit::LuaJit luajit_{memory_};
-  ruby::Ruby ruby_{memory_};
-  perl::Perl perl_{memory_};
-  php::Php php_{memory_};
-  const std::array<Interpreter*, 8> interpreters_{&python_, &jvm_,  &v8_,   &lua_,
-                                                  &luajit_, &ruby_, &perl_, &php_};
+  const std::array<std::unique_ptr<Interpreter>, 8> interpreters_{
+      CreatePython(memory_), CreateJvm(memory_),  CreateV8(memory_),   CreateLua(memory_),
+      CreateLuaJit(memory_), CreateRuby(memory_), CreatePerl(memory_), CreatePhp(memory_)};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
   size_t registered_count_ = 0;

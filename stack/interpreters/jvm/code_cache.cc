@@ -14,7 +14,7 @@ constexpr uint32_t kMostFrameBytes = 1 << 20;
 }  // namespace
 
 bool CodeCache::Refresh() {
-  const Layout& at = *layout_;
+  const JvmLayout& at = *layout_;
   heap_count_ = 0;
   uint64_t queue = 0;
   uint32_t limit = 0;
@@ -68,7 +68,7 @@ uint64_t CodeCache::FindBlock(const Heap& heap, uint64_t pc) {
 }
 
 bool CodeCache::FindBlob(uint64_t pc, Blob* blob) {
-  const Layout& at = *layout_;
+  const JvmLayout& at = *layout_;
   const Heap* heap = FindHeap(pc);
   if (heap == nullptr) return false;
   const uint64_t block = FindBlock(*heap, pc);

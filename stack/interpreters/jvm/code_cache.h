@@ -30,7 +30,7 @@ struct Blob {
 class CodeCache {
  public:
   // Both are borrowed.
-  void Attach(Memory* memory, const Layout* layout) {
+  void Attach(Memory* memory, const JvmLayout* layout) {
     memory_ = memory;
     layout_ = layout;
   }
@@ -59,7 +59,7 @@ class CodeCache {
   BlobKind KindOf(uint64_t name_address, uint32_t frame_bytes);
 
   Memory* memory_ = nullptr;
-  const Layout* layout_ = nullptr;
+  const JvmLayout* layout_ = nullptr;
   uint64_t interpreter_begin_ = 0;
   uint64_t interpreter_end_ = 0;
   uint64_t call_stub_return_ = 0;

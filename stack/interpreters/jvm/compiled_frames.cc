@@ -9,17 +9,17 @@
 
 namespace lagwatch::stack::jvm {
 
-uint64_t Reader::AddressIn(const Blob& blob, uint32_t member) {
+uint64_t JvmReader::AddressIn(const Blob& blob, uint32_t member) {
   uint64_t address = 0;
   return memory_->Read(blob.address + member, &address) ? address : 0;
 }
 
-uint64_t Reader::OffsetIn(const Blob& blob, uint32_t member) {
+uint64_t JvmReader::OffsetIn(const Blob& blob, uint32_t member) {
   int32_t offset = 0;
   return memory_->Read(blob.address + member, &offset) ? static_cast<uint64_t>(int64_t{offset}) : 0;
 }
 
-bool Reader::AddCompiled(const Blob& blob, const Cursor& cursor) {
+bool JvmReader::AddCompiled(const Blob& blob, const Cursor& cursor) {
   uint64_t pc = cursor.pc;
   if (!cursor.is_leaf) {
     const uint64_t handler = layout_.has_immutable_data()
@@ -42,7 +42,7 @@ bool Reader::AddCompiled(const Blob& blob, const Cursor& cursor) {
 }
 
 // Between two records: in a loop without a poll, for example, whose end the record after it stands for.
-bool Reader::AddNear(const Blob& blob, const Records& records, uint64_t pc) {
+bool JvmReader::AddNear(const Blob& blob, const Records& records, uint64_t pc) {
   Scope before;
   Scope after;
   const bool has_before = records.before != 0 && ReadScope(blob, records.before, &before);
@@ -59,7 +59,7 @@ bool Reader::AddNear(const Blob& blob, const Records& records, uint64_t pc) {
 }
 
 // Whether a jump goes back over the place.
-bool Reader::IsInLoop(const Blob& blob, uint64_t pc) {
+bool JvmReader::IsInLoop(const Blob& blob, uint64_t pc) {
   std::array<uint8_t, kMostLoopBytes> code{};
   size_t size = code.size();
   while (size >= 64 && !memory_->Read(pc, code.data(), size)) size /= 2;
@@ -80,7 +80,7 @@ bool Reader::IsInLoop(const Blob& blob, uint64_t pc) {
   return false;
 }
 
-Reader::Records Reader::FindRecords(const Blob& blob, uint64_t pc) {
+JvmReader::Records JvmReader::FindRecords(const Blob& blob, uint64_t pc) {
   struct Description {
     int32_t pc_offset;
     int32_t scope_offset;
@@ -121,7 +121,7 @@ Reader::Records Reader::FindRecords(const Blob& blob, uint64_t pc) {
   return {scope_of(before), scope_of(after), after.pc_offset == wanted && scope_of(after) != 0};
 }
 
-bool Reader::ReadScope(const Blob& blob, uint64_t offset, Scope* scope) {
+bool JvmReader::ReadScope(const Blob& blob, uint64_t offset, Scope* scope) {
   const bool is_new = layout_.has_immutable_data();
   const uint64_t data =
       is_new ? AddressIn(blob, layout_.immutable_data) + OffsetIn(blob, layout_.scopes_data_offset)
@@ -138,7 +138,7 @@ bool Reader::ReadScope(const Blob& blob, uint64_t offset, Scope* scope) {
   return index != 0 && memory_->Read(methods + (index - 1) * sizeof scope->method, &scope->method);
 }
 
-bool Reader::ReadScopes(const Blob& blob, uint64_t offset, int64_t innermost_bci) {
+bool JvmReader::ReadScopes(const Blob& blob, uint64_t offset, int64_t innermost_bci) {
   constexpr int kMostInlined = 64;
   for (int i = 0; offset != 0 && i < kMostInlined; ++i) {
     Scope scope;

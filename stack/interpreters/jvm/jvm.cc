@@ -1,15 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/jvm/jvm.h"
-
+// HotSpot in a process: the JVM of OpenJDK and of what is built from it.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
-#include <memory>
+#include <optional>
 #include <string_view>
-#include <utility>
 
-namespace lagwatch::stack::jvm {
+#include "stack/frames/raw_stack.h"
+#include "stack/frames/stack.h"
+#include "stack/interpreters/found_interpreter.h"
+#include "stack/interpreters/jvm/reader.h"
+
+namespace lagwatch::stack {
+namespace jvm {
 namespace {
+
+// Native frames between two runs of Java frames.
+struct NativePart {
+  size_t after;  // so many Java frames
+  uint32_t begin;
+  uint32_t end;
+};
+// `frames` of all parts one after the other.
+struct StackParts {
+  size_t count = 0;
+  uint32_t frame_count = 0;
+  std::array<NativePart, 16> parts;
+  std::array<Frame, kMaxFrames> frames;
+};
+
+struct FoundJvm {
+  JvmReader reader;
+  uint32_t module;    // the JVM's own
+  uint32_t language;  // of Java frames
+  ScriptFrames frames;
+  RawStack part;  // of the thread, from a native caller on
+  Stack natives;
+  StackParts parts;
+};
 
 // Of a class loader's methods, those that load a class while they keep its lock.
 bool IsClassLoader(std::string_view function) {
@@ -17,75 +46,11 @@ bool IsClassLoader(std::string_view function) {
          function.ends_with(".findClass") || function.starts_with("java.lang.ClassLoader.");
 }
 
-}  // namespace
-
-void Jvm::LookAt(const LoadedModule& loaded, CodeMap* code) {
-  // The reader knows the frames of processors whose calls push the return address.
-  if constexpr (Registers::kReturnAddress != Registers::kProgramCounter) return;
-  if (found_ != nullptr || loaded.exports.Find("gHotSpotVMStructs") == 0) return;
-  auto found = base::MapBlock<Found>(1);
-  if (found == nullptr) return;
-  std::construct_at(&found[0]);
-  bool is_hotspot = false;
-  if (!found[0].reader.Attach(memory_, loaded.exports, &is_hotspot)) {
-    if (is_hotspot)
-      std::snprintf(unreadable_, sizeof unreadable_, "java %d", found[0].reader.major_version());
-    return;
-  }
-  found[0].module = loaded.index;
-  found[0].language = code->AddLanguage("[java]");
-  if (found[0].language != kNoModule) found_ = std::move(found);
-}
-
-void Jvm::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
-  if (found_ == nullptr) return;
-  Found& found = found_[0];
-  const auto may_be_java = [&](const Frame& frame) {
-    return frame.module == found.module || frame.module == kNoModule;
-  };
-  if (stack->frame_count != 0 && std::ranges::none_of(stack->view(), may_be_java)) return;
-  if (!found.reader.Read(thread.tid, thread.raw, &code->script_functions(), &found.frames)) return;
-  found.parts.count = 0;
-  found.parts.frame_count = 0;
-  if (thread.raw != nullptr) UnwindCallers(*thread.raw, code, &found);
-  Splice(found.frames, found.parts, found.module, found.language, stack);
-}
-
-std::optional<ScriptLock> Jvm::FindLock(int tid, const FutexWait& futex) {
-  if (found_ == nullptr) return std::nullopt;
-  const Waits::Wait wait = found_[0].reader.waits().Find(tid, futex);
-  if (wait.owner_tid == 0) return std::nullopt;
-  return ScriptLock{.address = wait.address,
-                    .turn = 0,
-                    .owner_tid = wait.owner_tid,
-                    .kind = wait.kind,
-                    .may_time_out = wait.is_parked};
-}
-
-policies::Doing Jvm::FindWait(int tid, const FutexWait& futex, CodeMap* code) {
-  using policies::Doing;
-  if (found_ == nullptr || !found_[0].reader.HasThread(tid)) return Doing::kUnknown;
-  Reader& reader = found_[0].reader;
-  if (reader.waits().IsCollecting()) return Doing::kGc;
-  const Waits::Wait wait = reader.waits().Find(tid, futex);
-  if (wait.kind == policies::LockKind::kSafepoint) return Doing::kSafepoint;
-  if (wait.kind == policies::LockKind::kCompilation) return Doing::kJit;
-  if (wait.kind == policies::LockKind::kClass) return Doing::kClassLoading;
-  const auto function = reader.InnermostFunction(tid, &code->script_functions(), &found_[0].frames);
-  if (wait.owner_tid != 0) return IsClassLoader(function) ? Doing::kClassLoading : Doing::kUnknown;
-  return function.starts_with("java.lang.Thread.sleep") ? Doing::kSleep : Doing::kUnknown;
-}
-
-const char* Jvm::GcCause() {
-  gc_cause_[0] = '\0';
-  if (found_ != nullptr) found_[0].reader.waits().ReadGcCause(gc_cause_, sizeof gc_cause_);
-  return gc_cause_;
-}
-
-void Jvm::UnwindCallers(const RawStack& raw, CodeMap* code, Found* found) {
+// Unwinds the native frames between the runs of Java frames.
+void UnwindCallers(const RawStack& raw, CodeMap* code, FoundJvm* found) {
   StackParts& parts = found->parts;
   const uint64_t end = raw.address + raw.size_bytes;
-  for (const Reader::NativeCaller& caller : found->reader.callers()) {
+  for (const JvmReader::NativeCaller& caller : found->reader.callers()) {
     if (caller.sp < raw.address || caller.sp >= end || parts.count == parts.parts.size()) return;
     RawStack& part = found->part;
     part.registers = {};
@@ -117,6 +82,9 @@ void Jvm::UnwindCallers(const RawStack& raw, CodeMap* code, Found* found) {
   }
 }
 
+// Puts Java frames into `stack`: its native frames up to the first one of generated code stay, except
+// those of `jvm_module`; Java frames follow, of module `language`, with the native frames of `between` in
+// their places, and nothing else. Does nothing without Java frames. Context: any; pure.
 void Splice(const ScriptFrames& frames, const StackParts& between, uint32_t jvm_module, uint32_t language,
             Stack* stack) {
   if (frames.count == 0) return;
@@ -147,4 +115,85 @@ void Splice(const ScriptFrames& frames, const StackParts& between, uint32_t jvm_
   stack->gap_frame_count = 0;
 }
 
-}  // namespace lagwatch::stack::jvm
+class Jvm final : public FoundInterpreter<FoundJvm> {
+ public:
+  using FoundInterpreter::FoundInterpreter;
+
+  void LookAt(const LoadedModule& loaded, CodeMap* code) override {
+    // The reader knows the frames of processors whose calls push the return address.
+    if constexpr (Registers::kReturnAddress != Registers::kProgramCounter) return;
+    if (found() != nullptr || loaded.exports.Find("gHotSpotVMStructs") == 0) return;
+    Find([&](FoundJvm* found) {
+      std::construct_at(found);
+      bool is_hotspot = false;
+      if (!found->reader.Attach(memory(), loaded.exports, &is_hotspot)) {
+        if (is_hotspot)
+          std::snprintf(unreadable_, sizeof unreadable_, "java %d", found->reader.major_version());
+        return false;
+      }
+      found->module = loaded.index;
+      found->language = code->AddLanguage("[java]");
+      return found->language != kNoModule;
+    });
+  }
+
+  void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+  std::optional<ScriptLock> FindLock(int tid, const FutexWait& futex) override;
+  policies::Doing FindWait(int tid, const FutexWait& futex, CodeMap* code) override;
+  const char* GcCause() override;
+
+ private:
+  char gc_cause_[64] = "";
+};
+
+void Jvm::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
+  if (this->found() == nullptr) return;
+  FoundJvm& found = *this->found();
+  const auto may_be_java = [&](const Frame& frame) {
+    return frame.module == found.module || frame.module == kNoModule;
+  };
+  if (stack->frame_count != 0 && std::ranges::none_of(stack->view(), may_be_java)) return;
+  if (!found.reader.Read(thread.tid, thread.raw, &code->script_functions(), &found.frames)) return;
+  found.parts.count = 0;
+  found.parts.frame_count = 0;
+  if (thread.raw != nullptr) UnwindCallers(*thread.raw, code, &found);
+  jvm::Splice(found.frames, found.parts, found.module, found.language, stack);
+}
+
+std::optional<ScriptLock> Jvm::FindLock(int tid, const FutexWait& futex) {
+  if (found() == nullptr) return std::nullopt;
+  const Waits::Wait wait = found()->reader.waits().Find(tid, futex);
+  if (wait.owner_tid == 0) return std::nullopt;
+  return ScriptLock{.address = wait.address,
+                    .turn = 0,
+                    .owner_tid = wait.owner_tid,
+                    .kind = wait.kind,
+                    .may_time_out = wait.is_parked};
+}
+
+policies::Doing Jvm::FindWait(int tid, const FutexWait& futex, CodeMap* code) {
+  using policies::Doing;
+  if (found() == nullptr || !found()->reader.HasThread(tid)) return Doing::kUnknown;
+  JvmReader& reader = found()->reader;
+  if (reader.waits().IsCollecting()) return Doing::kGc;
+  const Waits::Wait wait = reader.waits().Find(tid, futex);
+  if (wait.kind == policies::LockKind::kSafepoint) return Doing::kSafepoint;
+  if (wait.kind == policies::LockKind::kCompilation) return Doing::kJit;
+  if (wait.kind == policies::LockKind::kClass) return Doing::kClassLoading;
+  const auto function = reader.InnermostFunction(tid, &code->script_functions(), &found()->frames);
+  if (wait.owner_tid != 0) return IsClassLoader(function) ? Doing::kClassLoading : Doing::kUnknown;
+  return function.starts_with("java.lang.Thread.sleep") ? Doing::kSleep : Doing::kUnknown;
+}
+
+const char* Jvm::GcCause() {
+  gc_cause_[0] = '\0';
+  if (found() != nullptr) found()->reader.waits().ReadGcCause(gc_cause_, sizeof gc_cause_);
+  return gc_cause_;
+}
+
+}  // namespace
+}  // namespace jvm
+
+std::unique_ptr<Interpreter> CreateJvm(Memory* memory) { return std::make_unique<jvm::Jvm>(memory); }
+
+}  // namespace lagwatch::stack

@@ -15,135 +15,136 @@ constexpr size_t kMaxNameBytes = 64;
 struct WantedOffset {
   std::string_view type;
   std::string_view field;
-  uint32_t Layout::*member;
+  uint32_t JvmLayout::*member;
 };
 // Members that were moved or renamed are there by each name.
 constexpr WantedOffset kOffsets[] = {
-    {"ThreadsList", "_length", &Layout::list_length},
-    {"ThreadsList", "_threads", &Layout::list_threads},
-    {"JavaThread", "_osthread", &Layout::os_thread},
-    {"Thread", "_osthread", &Layout::os_thread},
-    {"JavaThread", "_anchor", &Layout::anchor},
-    {"JavaThread", "_thread_state", &Layout::state},
-    {"JavaThread", "_threadObj", &Layout::thread_object},
-    {"JavaThread", "_vthread", &Layout::virtual_object},
-    {"JavaThread", "_stack_base", &Layout::stack_base},
-    {"Thread", "_stack_base", &Layout::stack_base},
-    {"JavaThread", "_stack_size", &Layout::stack_size},
-    {"Thread", "_stack_size", &Layout::stack_size},
-    {"JavaThread", "_current_pending_monitor", &Layout::pending_monitor},
-    {"JavaThread", "_current_waiting_monitor", &Layout::waiting_monitor},
-    {"JavaThread", "_monitor_owner_id", &Layout::monitor_owner_id},
-    {"CollectedHeap", "_is_gc_active", &Layout::is_collecting},
-    {"CollectedHeap", "_is_stw_gc_active", &Layout::is_collecting},
-    {"JavaThread", "_lock_stack", &Layout::lock_stack},
-    {"LockStack", "_top", &Layout::lock_stack_top},
-    {"LockStack", "_base[0]", &Layout::lock_stack_base},
-    {"ObjectMonitor", "_object", &Layout::monitor_object},
-    {"OSThread", "_thread_id", &Layout::thread_id},
-    {"ObjectMonitor", "_owner", &Layout::monitor_owner},
-    {"JavaFrameAnchor", "_last_Java_sp", &Layout::last_sp},
-    {"JavaFrameAnchor", "_last_Java_fp", &Layout::last_fp},
-    {"JavaFrameAnchor", "_last_Java_pc", &Layout::last_pc},
-    {"JavaCallWrapper", "_anchor", &Layout::wrapper_anchor},
-    {"StubQueue", "_stub_buffer", &Layout::queue_buffer},
-    {"StubQueue", "_buffer_limit", &Layout::queue_limit},
-    {"GrowableArrayBase", "_len", &Layout::array_length},
-    {"GrowableArray<int>", "_data", &Layout::array_data},
-    {"CodeHeap", "_memory", &Layout::heap_memory},
-    {"CodeHeap", "_segmap", &Layout::heap_segments},
-    {"CodeHeap", "_log2_segment_size", &Layout::heap_segment_shift},
-    {"VirtualSpace", "_low", &Layout::space_low},
-    {"VirtualSpace", "_high", &Layout::space_high},
-    {"HeapBlock::Header", "_used", &Layout::block_used},
-    {"CodeBlob", "_name", &Layout::blob_name},
-    {"CodeBlob", "_size", &Layout::blob_size},
-    {"CodeBlob", "_frame_size", &Layout::blob_frame_words},
-    {"CodeBlob", "_frame_complete_offset", &Layout::blob_frame_complete},
-    {"CodeBlob", "_code_begin", &Layout::blob_code_begin},
-    {"CodeBlob", "_code_offset", &Layout::blob_code_offset},
-    {"CodeBlob", "_mutable_data", &Layout::blob_mutable_data},
-    {"CodeBlob", "_relocation_size", &Layout::blob_relocation_size},
-    {"CompiledMethod", "_method", &Layout::compiled_method},
-    {"nmethod", "_method", &Layout::compiled_method},
-    {"CompiledMethod", "_deopt_handler_begin", &Layout::deopt_handler_address},
-    {"nmethod", "_deopt_handler_offset", &Layout::deopt_handler_offset},
-    {"nmethod", "_orig_pc_offset", &Layout::original_pc_offset},
-    {"nmethod", "_metadata_offset", &Layout::metadata_offset},
-    {"nmethod", "_scopes_pcs_offset", &Layout::pcs_offset},
-    {"nmethod", "_dependencies_offset", &Layout::pcs_end_offset},
-    {"CompiledMethod", "_scopes_data_begin", &Layout::scopes_data},
-    {"nmethod", "_immutable_data", &Layout::immutable_data},
-    {"nmethod", "_scopes_data_offset", &Layout::scopes_data_offset},
-    {"Method", "_constMethod", &Layout::method_constants},
-    {"ConstMethod", "_constants", &Layout::constant_pool},
-    {"ConstMethod", "_constMethod_size", &Layout::const_method_words},
-    {"ConstMethod", "_flags", &Layout::flags},
-    {"ConstMethod", "_flags._flags", &Layout::flags},
-    {"ConstMethod", "_code_size", &Layout::code_size},
-    {"ConstMethod", "_name_index", &Layout::name_index},
-    {"ConstantPool", "_pool_holder", &Layout::pool_holder},
-    {"ConstantPool", "_source_file_name_index", &Layout::pool_source_file},
-    {"Klass", "_name", &Layout::class_name},
-    {"InstanceKlass", "_constants", &Layout::class_constants},
-    {"Klass", "_super", &Layout::super_class},
-    {"InstanceKlass", "_fields", &Layout::fields},
-    {"InstanceKlass", "_fieldinfo_stream", &Layout::field_stream},
-    {"InstanceKlass", "_init_state", &Layout::class_state},
-    {"InstanceKlass", "_init_thread", &Layout::class_thread},
-    {"CompilerThread", "_env", &Layout::compiler_environment},
-    {"ciEnv", "_task", &Layout::environment_task},
-    {"CompileTask", "_method", &Layout::task_method},
-    {"Symbol", "_length", &Layout::symbol_length},
-    {"Symbol", "_body", &Layout::symbol_body},
+    {"ThreadsList", "_length", &JvmLayout::list_length},
+    {"ThreadsList", "_threads", &JvmLayout::list_threads},
+    {"JavaThread", "_osthread", &JvmLayout::os_thread},
+    {"Thread", "_osthread", &JvmLayout::os_thread},
+    {"JavaThread", "_anchor", &JvmLayout::anchor},
+    {"JavaThread", "_thread_state", &JvmLayout::state},
+    {"JavaThread", "_threadObj", &JvmLayout::thread_object},
+    {"JavaThread", "_vthread", &JvmLayout::virtual_object},
+    {"JavaThread", "_stack_base", &JvmLayout::stack_base},
+    {"Thread", "_stack_base", &JvmLayout::stack_base},
+    {"JavaThread", "_stack_size", &JvmLayout::stack_size},
+    {"Thread", "_stack_size", &JvmLayout::stack_size},
+    {"JavaThread", "_current_pending_monitor", &JvmLayout::pending_monitor},
+    {"JavaThread", "_current_waiting_monitor", &JvmLayout::waiting_monitor},
+    {"JavaThread", "_monitor_owner_id", &JvmLayout::monitor_owner_id},
+    {"CollectedHeap", "_is_gc_active", &JvmLayout::is_collecting},
+    {"CollectedHeap", "_is_stw_gc_active", &JvmLayout::is_collecting},
+    {"JavaThread", "_lock_stack", &JvmLayout::lock_stack},
+    {"LockStack", "_top", &JvmLayout::lock_stack_top},
+    {"LockStack", "_base[0]", &JvmLayout::lock_stack_base},
+    {"ObjectMonitor", "_object", &JvmLayout::monitor_object},
+    {"OSThread", "_thread_id", &JvmLayout::thread_id},
+    {"ObjectMonitor", "_owner", &JvmLayout::monitor_owner},
+    {"JavaFrameAnchor", "_last_Java_sp", &JvmLayout::last_sp},
+    {"JavaFrameAnchor", "_last_Java_fp", &JvmLayout::last_fp},
+    {"JavaFrameAnchor", "_last_Java_pc", &JvmLayout::last_pc},
+    {"JavaCallWrapper", "_anchor", &JvmLayout::wrapper_anchor},
+    {"StubQueue", "_stub_buffer", &JvmLayout::queue_buffer},
+    {"StubQueue", "_buffer_limit", &JvmLayout::queue_limit},
+    {"GrowableArrayBase", "_len", &JvmLayout::array_length},
+    {"GrowableArray<int>", "_data", &JvmLayout::array_data},
+    {"CodeHeap", "_memory", &JvmLayout::heap_memory},
+    {"CodeHeap", "_segmap", &JvmLayout::heap_segments},
+    {"CodeHeap", "_log2_segment_size", &JvmLayout::heap_segment_shift},
+    {"VirtualSpace", "_low", &JvmLayout::space_low},
+    {"VirtualSpace", "_high", &JvmLayout::space_high},
+    {"HeapBlock::Header", "_used", &JvmLayout::block_used},
+    {"CodeBlob", "_name", &JvmLayout::blob_name},
+    {"CodeBlob", "_size", &JvmLayout::blob_size},
+    {"CodeBlob", "_frame_size", &JvmLayout::blob_frame_words},
+    {"CodeBlob", "_frame_complete_offset", &JvmLayout::blob_frame_complete},
+    {"CodeBlob", "_code_begin", &JvmLayout::blob_code_begin},
+    {"CodeBlob", "_code_offset", &JvmLayout::blob_code_offset},
+    {"CodeBlob", "_mutable_data", &JvmLayout::blob_mutable_data},
+    {"CodeBlob", "_relocation_size", &JvmLayout::blob_relocation_size},
+    {"CompiledMethod", "_method", &JvmLayout::compiled_method},
+    {"nmethod", "_method", &JvmLayout::compiled_method},
+    {"CompiledMethod", "_deopt_handler_begin", &JvmLayout::deopt_handler_address},
+    {"nmethod", "_deopt_handler_offset", &JvmLayout::deopt_handler_offset},
+    {"nmethod", "_orig_pc_offset", &JvmLayout::original_pc_offset},
+    {"nmethod", "_metadata_offset", &JvmLayout::metadata_offset},
+    {"nmethod", "_scopes_pcs_offset", &JvmLayout::pcs_offset},
+    {"nmethod", "_dependencies_offset", &JvmLayout::pcs_end_offset},
+    {"CompiledMethod", "_scopes_data_begin", &JvmLayout::scopes_data},
+    {"nmethod", "_immutable_data", &JvmLayout::immutable_data},
+    {"nmethod", "_scopes_data_offset", &JvmLayout::scopes_data_offset},
+    {"Method", "_constMethod", &JvmLayout::method_constants},
+    {"ConstMethod", "_constants", &JvmLayout::constant_pool},
+    {"ConstMethod", "_constMethod_size", &JvmLayout::const_method_words},
+    {"ConstMethod", "_flags", &JvmLayout::flags},
+    {"ConstMethod", "_flags._flags", &JvmLayout::flags},
+    {"ConstMethod", "_code_size", &JvmLayout::code_size},
+    {"ConstMethod", "_name_index", &JvmLayout::name_index},
+    {"ConstantPool", "_pool_holder", &JvmLayout::pool_holder},
+    {"ConstantPool", "_source_file_name_index", &JvmLayout::pool_source_file},
+    {"Klass", "_name", &JvmLayout::class_name},
+    {"InstanceKlass", "_constants", &JvmLayout::class_constants},
+    {"Klass", "_super", &JvmLayout::super_class},
+    {"InstanceKlass", "_fields", &JvmLayout::fields},
+    {"InstanceKlass", "_fieldinfo_stream", &JvmLayout::field_stream},
+    {"InstanceKlass", "_init_state", &JvmLayout::class_state},
+    {"InstanceKlass", "_init_thread", &JvmLayout::class_thread},
+    {"CompilerThread", "_env", &JvmLayout::compiler_environment},
+    {"ciEnv", "_task", &JvmLayout::environment_task},
+    {"CompileTask", "_method", &JvmLayout::task_method},
+    {"Symbol", "_length", &JvmLayout::symbol_length},
+    {"Symbol", "_body", &JvmLayout::symbol_body},
 };
 
 struct WantedAddress {
   std::string_view type;
   std::string_view field;
-  uint64_t Layout::*member;
+  uint64_t JvmLayout::*member;
 };
 constexpr WantedAddress kAddresses[] = {
-    {"ThreadsSMRSupport", "_java_thread_list", &Layout::thread_list},
-    {"AbstractInterpreter", "_code", &Layout::interpreter},
-    {"CodeCache", "_heaps", &Layout::code_heaps},
-    {"StubRoutines", "_call_stub_return_address", &Layout::call_stub_return},
-    {"Universe", "_collectedHeap", &Layout::heap},
-    {"CompressedOops", "_narrow_oop._base", &Layout::narrow_oop_base},
-    {"CompressedOops", "_base", &Layout::narrow_oop_base},
-    {"CompressedOops", "_narrow_oop._shift", &Layout::narrow_oop_shift},
-    {"CompressedOops", "_shift", &Layout::narrow_oop_shift},
-    {"CompressedKlassPointers", "_narrow_klass._base", &Layout::narrow_class_base},
-    {"CompressedKlassPointers", "_base", &Layout::narrow_class_base},
-    {"CompressedKlassPointers", "_narrow_klass._shift", &Layout::narrow_class_shift},
-    {"CompressedKlassPointers", "_shift", &Layout::narrow_class_shift},
-    {"PerfMemory", "_start", &Layout::counters},
-    {"Abstract_VM_Version", "_vm_major_version", &Layout::version_address},
+    {"ThreadsSMRSupport", "_java_thread_list", &JvmLayout::thread_list},
+    {"AbstractInterpreter", "_code", &JvmLayout::interpreter},
+    {"CodeCache", "_heaps", &JvmLayout::code_heaps},
+    {"StubRoutines", "_call_stub_return_address", &JvmLayout::call_stub_return},
+    {"Universe", "_collectedHeap", &JvmLayout::heap},
+    {"CompressedOops", "_narrow_oop._base", &JvmLayout::narrow_oop_base},
+    {"CompressedOops", "_base", &JvmLayout::narrow_oop_base},
+    {"CompressedOops", "_narrow_oop._shift", &JvmLayout::narrow_oop_shift},
+    {"CompressedOops", "_shift", &JvmLayout::narrow_oop_shift},
+    {"CompressedKlassPointers", "_narrow_klass._base", &JvmLayout::narrow_class_base},
+    {"CompressedKlassPointers", "_base", &JvmLayout::narrow_class_base},
+    {"CompressedKlassPointers", "_narrow_klass._shift", &JvmLayout::narrow_class_shift},
+    {"CompressedKlassPointers", "_shift", &JvmLayout::narrow_class_shift},
+    {"PerfMemory", "_start", &JvmLayout::counters},
+    {"Abstract_VM_Version", "_vm_major_version", &JvmLayout::version_address},
 };
 
 struct WantedSize {
   std::string_view type;
-  uint32_t Layout::*member;
+  uint32_t JvmLayout::*member;
 };
 constexpr WantedSize kSizes[] = {
-    {"HeapBlock", &Layout::block_bytes},
-    {"PcDesc", &Layout::pc_desc_bytes},
-    {"ConstMethod", &Layout::const_method_bytes},
-    {"ConstantPool", &Layout::pool_bytes},
+    {"HeapBlock", &JvmLayout::block_bytes},
+    {"PcDesc", &JvmLayout::pc_desc_bytes},
+    {"ConstMethod", &JvmLayout::const_method_bytes},
+    {"ConstantPool", &JvmLayout::pool_bytes},
 };
 
 // Versions have one of two sets of these.
-constexpr uint32_t Layout::*kNewMembers[] = {&Layout::blob_code_offset,     &Layout::blob_mutable_data,
-                                             &Layout::blob_relocation_size, &Layout::deopt_handler_offset,
-                                             &Layout::immutable_data,       &Layout::scopes_data_offset};
-constexpr uint32_t Layout::*kOldMembers[] = {&Layout::blob_code_begin, &Layout::deopt_handler_address,
-                                             &Layout::metadata_offset, &Layout::pcs_end_offset,
-                                             &Layout::scopes_data};
+constexpr uint32_t JvmLayout::*kNewMembers[] = {
+    &JvmLayout::blob_code_offset,     &JvmLayout::blob_mutable_data, &JvmLayout::blob_relocation_size,
+    &JvmLayout::deopt_handler_offset, &JvmLayout::immutable_data,    &JvmLayout::scopes_data_offset};
+constexpr uint32_t JvmLayout::*kOldMembers[] = {
+    &JvmLayout::blob_code_begin, &JvmLayout::deopt_handler_address, &JvmLayout::metadata_offset,
+    &JvmLayout::pcs_end_offset, &JvmLayout::scopes_data};
 
 // Members without which the rest can be read.
-constexpr uint32_t Layout::*kOptionalMembers[] = {
-    &Layout::virtual_object,  &Layout::monitor_owner_id, &Layout::lock_stack,  &Layout::lock_stack_top,
-    &Layout::lock_stack_base, &Layout::fields,           &Layout::field_stream};
+constexpr uint32_t JvmLayout::*kOptionalMembers[] = {
+    &JvmLayout::virtual_object, &JvmLayout::monitor_owner_id, &JvmLayout::lock_stack,
+    &JvmLayout::lock_stack_top, &JvmLayout::lock_stack_base,  &JvmLayout::fields,
+    &JvmLayout::field_stream};
 
 // One of the JVM's exported tables.
 class Table {
@@ -187,7 +188,7 @@ class Names {
   char last_[kMaxNameBytes] = "";
 };
 
-void ReadFields(Memory* memory, const ExportedSymbols& exports, Layout* layout) {
+void ReadFields(Memory* memory, const ExportedSymbols& exports, JvmLayout* layout) {
   Names types(memory);
   Names fields(memory);
   Table table(memory, exports, "gHotSpotVMStructs", "gHotSpotVMStructEntryArrayStride");
@@ -209,7 +210,7 @@ void ReadFields(Memory* memory, const ExportedSymbols& exports, Layout* layout) 
   });
 }
 
-void ReadSizes(Memory* memory, const ExportedSymbols& exports, Layout* layout) {
+void ReadSizes(Memory* memory, const ExportedSymbols& exports, JvmLayout* layout) {
   Names types(memory);
   uint64_t size_offset = 0;
   memory->Read(exports.Find("gHotSpotVMTypeEntrySizeOffset"), &size_offset);
@@ -224,7 +225,7 @@ void ReadSizes(Memory* memory, const ExportedSymbols& exports, Layout* layout) {
   });
 }
 
-void ReadConstants(Memory* memory, const ExportedSymbols& exports, Layout* layout) {
+void ReadConstants(Memory* memory, const ExportedSymbols& exports, JvmLayout* layout) {
   Names names(memory);
   Table table(memory, exports, "gHotSpotVMIntConstants", "gHotSpotVMIntConstantEntryArrayStride");
   // An entry: name, value.
@@ -234,15 +235,15 @@ void ReadConstants(Memory* memory, const ExportedSymbols& exports, Layout* layou
   });
 }
 
-bool HasAll(const Layout& layout, const auto& members) {
-  return std::ranges::all_of(members, [&](uint32_t Layout::*member) { return layout.*member != kNone; });
+bool HasAll(const JvmLayout& layout, const auto& members) {
+  return std::ranges::all_of(members, [&](uint32_t JvmLayout::*member) { return layout.*member != kNone; });
 }
 
-bool IsComplete(const Layout& layout) {
+bool IsComplete(const JvmLayout& layout) {
   for (const WantedAddress& wanted : kAddresses) {
-    if (layout.*wanted.member == 0 && wanted.member != &Layout::counters) return false;
+    if (layout.*wanted.member == 0 && wanted.member != &JvmLayout::counters) return false;
   }
-  const auto is_in = [](const auto& members, uint32_t Layout::*member) {
+  const auto is_in = [](const auto& members, uint32_t JvmLayout::*member) {
     return std::ranges::find(members, member) != std::ranges::end(members);
   };
   for (const WantedOffset& wanted : kOffsets) {
@@ -259,7 +260,7 @@ bool IsComplete(const Layout& layout) {
 
 }  // namespace
 
-bool FindLayout(Memory* memory, const ExportedSymbols& exports, Layout* layout, bool* is_hotspot) {
+bool FindLayout(Memory* memory, const ExportedSymbols& exports, JvmLayout* layout, bool* is_hotspot) {
   *is_hotspot = exports.Find("gHotSpotVMStructs") != 0;
   if (!*is_hotspot) return false;
   ReadFields(memory, exports, layout);

@@ -13,7 +13,7 @@ namespace lagwatch::stack::jvm {
 inline constexpr uint32_t kNone = UINT32_MAX;  // this version has no such member
 
 // Offsets in bytes, unless a member's name says otherwise; addresses of static members.
-struct Layout {
+struct JvmLayout {
   int32_t major_version = 0;
 
   uint64_t thread_list = 0;       // address, of a pointer
@@ -118,7 +118,7 @@ struct Layout {
 
 // False for a module that is no HotSpot, and for one whose members are not all known. `is_hotspot` is set
 // for the latter, too.
-bool FindLayout(Memory* memory, const ExportedSymbols& exports, Layout* layout, bool* is_hotspot);
+bool FindLayout(Memory* memory, const ExportedSymbols& exports, JvmLayout* layout, bool* is_hotspot);
 
 // Reads a text that ends with a zero, cut to `size_bytes` - 1. False if it cannot be read.
 bool ReadText(Memory* memory, uint64_t address, char* text, size_t size_bytes);

@@ -80,10 +80,10 @@ int64_t Methods::FindLoop(uint64_t method, int64_t low, int64_t high) {
   return found;
 }
 
-bool Methods::Find(uint64_t method, int64_t bci, ScriptFunctions* functions, Place* place) {
+bool Methods::Find(uint64_t method, int64_t bci, ScriptFunctions* functions, MethodPlace* place) {
   Parts parts;
   if (!ReadParts(method, &parts)) return false;
-  Known& known = known_[(method >> 3) % known_.size()];
+  KnownMethod& known = known_[(method >> 3) % known_.size()];
   if (known.method != method || known.constants != parts.constants ||
       functions->Find(known.function).name.empty()) {
     known = {.method = method, .constants = parts.constants};
@@ -97,7 +97,7 @@ bool Methods::Find(uint64_t method, int64_t bci, ScriptFunctions* functions, Pla
 }
 
 bool Methods::ReadParts(uint64_t method, Parts* parts) {
-  const Layout& at = *layout_;
+  const JvmLayout& at = *layout_;
   uint64_t pool_again = 0;
   // The class that holds the pool names it, too: nothing else that memory may hold does.
   return method != 0 && method % 8 == 0 && memory_->Read(method + at.method_constants, &parts->constants) &&
@@ -107,8 +107,8 @@ bool Methods::ReadParts(uint64_t method, Parts* parts) {
          memory_->Read(parts->constants + at.code_size, &parts->code_size);
 }
 
-bool Methods::ReadNames(const Parts& parts, ScriptFunctions* functions, Known* known) {
-  const Layout& at = *layout_;
+bool Methods::ReadNames(const Parts& parts, ScriptFunctions* functions, KnownMethod* known) {
+  const JvmLayout& at = *layout_;
   char name[2 * ScriptFunctions::kMaxNameBytes];
   char file[ScriptFunctions::kMaxNameBytes];
   uint64_t class_name = 0;
@@ -131,7 +131,7 @@ bool Methods::ReadNames(const Parts& parts, ScriptFunctions* functions, Known* k
 }
 
 uint32_t Methods::ReadLine(const Parts& parts, int64_t bci) {
-  const Layout& at = *layout_;
+  const JvmLayout& at = *layout_;
   uint16_t flags = 0;
   int32_t words = 0;
   if (!memory_->Read(parts.constants + at.flags, &flags) || (flags & kHasLineTable) == 0 ||
@@ -146,7 +146,7 @@ uint32_t Methods::ReadLine(const Parts& parts, int64_t bci) {
 }
 
 size_t Methods::ReadSymbol(uint64_t symbol, char* text, size_t size_bytes) {
-  const Layout& at = *layout_;
+  const JvmLayout& at = *layout_;
   uint16_t length = 0;
   if (symbol == 0 || !memory_->Read(symbol + at.symbol_length, &length)) return 0;
   const size_t size = std::min<size_t>(length, size_bytes);

@@ -16,12 +16,12 @@ namespace lagwatch::stack::jvm {
 class Methods {
  public:
   // Both are borrowed.
-  void Attach(Memory* memory, const Layout* layout) {
+  void Attach(Memory* memory, const JvmLayout* layout) {
     memory_ = memory;
     layout_ = layout;
   }
 
-  struct Place {
+  struct MethodPlace {
     uint64_t function;  // in ScriptFunctions
     uint32_t line;      // 0: not known
     bool is_hidden;     // the JVM's own glue, which its stack traces leave out
@@ -37,12 +37,12 @@ class Methods {
   // without one. Goes by the jumps back, of less than 4 KiB.
   int64_t FindLoop(uint64_t method, int64_t low, int64_t high);
   // `bci` is a bytecode's index; below 0: not known. False if the method cannot be read.
-  bool Find(uint64_t method, int64_t bci, ScriptFunctions* functions, Place* place);
+  bool Find(uint64_t method, int64_t bci, ScriptFunctions* functions, MethodPlace* place);
 
  private:
   static constexpr size_t kMostTableBytes = 8 << 10;
   // A method by its address and that of its constant part.
-  struct Known {
+  struct KnownMethod {
     uint64_t method = 0;
     uint64_t constants = 0;
     uint64_t function = 0;
@@ -56,14 +56,14 @@ class Methods {
     uint16_t code_size;
   };
   bool ReadParts(uint64_t method, Parts* parts);
-  bool ReadNames(const Parts& parts, ScriptFunctions* functions, Known* known);
+  bool ReadNames(const Parts& parts, ScriptFunctions* functions, KnownMethod* known);
   uint32_t ReadLine(const Parts& parts, int64_t bci);
   size_t ReadSymbol(uint64_t symbol, char* text, size_t size_bytes);
   size_t ReadPoolSymbol(uint64_t pool, uint16_t index, char* text, size_t size_bytes);
 
   Memory* memory_ = nullptr;
-  const Layout* layout_ = nullptr;
-  std::array<Known, 512> known_{};
+  const JvmLayout* layout_ = nullptr;
+  std::array<KnownMethod, 512> known_{};
   std::array<uint8_t, kMostTableBytes> table_;
 };
 

@@ -26,7 +26,7 @@ struct FieldName {
 class Objects {
  public:
   // Both are borrowed.
-  void Attach(Memory* memory, const Layout* layout) {
+  void Attach(Memory* memory, const JvmLayout* layout) {
     memory_ = memory;
     layout_ = layout;
   }
@@ -41,7 +41,7 @@ class Objects {
  private:
   static constexpr int kMostSuperclasses = 32;
   static constexpr size_t kMostFieldBytes = 4 << 10;
-  struct Known {
+  struct KnownField {
     FieldName name;
     uint64_t klass = 0;  // that holds the field
     uint32_t offset = 0;
@@ -56,8 +56,8 @@ class Objects {
   uint64_t Decompress(uint32_t value, uint64_t base_address, uint64_t shift_address);
 
   Memory* memory_ = nullptr;
-  const Layout* layout_ = nullptr;
-  std::array<Known, 4> known_{};
+  const JvmLayout* layout_ = nullptr;
+  std::array<KnownField, 4> known_{};
   size_t known_count_ = 0;
   std::array<uint8_t, kMostFieldBytes> fields_;
 };

@@ -11,13 +11,13 @@ constexpr uint64_t kWord = 8;
 
 }  // namespace
 
-bool Reader::Attach(Memory* memory, const ExportedSymbols& exports, bool* is_hotspot) {
+bool JvmReader::Attach(Memory* memory, const ExportedSymbols& exports, bool* is_hotspot) {
   if (!FindLayout(memory, exports, &layout_, is_hotspot)) return false;
   UseMemory(memory);
   return true;
 }
 
-void Reader::UseMemory(Memory* memory) {
+void JvmReader::UseMemory(Memory* memory) {
   memory_ = memory;
   code_.Attach(memory, &layout_);
   methods_.Attach(memory, &layout_);
@@ -25,12 +25,12 @@ void Reader::UseMemory(Memory* memory) {
   waits_.Attach(memory, &layout_, &threads_, &methods_);
 }
 
-bool Reader::Read(int tid, const RawStack* raw, ScriptFunctions* functions, ScriptFrames* frames) {
+bool JvmReader::Read(int tid, const RawStack* raw, ScriptFunctions* functions, ScriptFrames* frames) {
   return ReadFrames(tid, raw, ScriptFrames::kMost, functions, frames);
 }
 
-bool Reader::ReadFrames(int tid, const RawStack* raw, size_t most, ScriptFunctions* functions,
-                        ScriptFrames* frames) {
+bool JvmReader::ReadFrames(int tid, const RawStack* raw, size_t most, ScriptFunctions* functions,
+                           ScriptFrames* frames) {
   last_read_ = memory_->read_count() + kMostReads;
   raw_ = raw;
   functions_ = functions;
@@ -53,9 +53,9 @@ bool Reader::ReadFrames(int tid, const RawStack* raw, size_t most, ScriptFunctio
       break;
     }
     const uint64_t sp = cursor.sp;
-    const Step step = StepOver(&cursor);
-    if (step == Step::kEnd) break;
-    if (step == Step::kLost || cursor.sp <= sp || cursor.sp > stack_end_) {
+    const WalkStep step = StepOver(&cursor);
+    if (step == WalkStep::kEnd) break;
+    if (step == WalkStep::kLost || cursor.sp <= sp || cursor.sp > stack_end_) {
       frames->is_cut = true;
       break;
     }
@@ -63,12 +63,12 @@ bool Reader::ReadFrames(int tid, const RawStack* raw, size_t most, ScriptFunctio
   return frames->count != 0;
 }
 
-std::string_view Reader::InnermostFunction(int tid, ScriptFunctions* functions, ScriptFrames* frames) {
+std::string_view JvmReader::InnermostFunction(int tid, ScriptFunctions* functions, ScriptFrames* frames) {
   if (!ReadFrames(tid, nullptr, 1, functions, frames)) return {};
   return functions->Find(frames->frames[0].function).name;
 }
 
-bool Reader::ReadStack(uint64_t address, uint64_t* value) {
+bool JvmReader::ReadStack(uint64_t address, uint64_t* value) {
   if (raw_ != nullptr && address >= raw_->address && address - raw_->address + kWord <= raw_->size_bytes) {
     std::memcpy(value, raw_->bytes + (address - raw_->address), kWord);
     return true;
@@ -76,7 +76,7 @@ bool Reader::ReadStack(uint64_t address, uint64_t* value) {
   return memory_->Read(address, value);
 }
 
-bool Reader::FindTop(uint64_t thread, Cursor* cursor) {
+bool JvmReader::FindTop(uint64_t thread, Cursor* cursor) {
   const bool has_registers = raw_ != nullptr && raw_->registers.is_known(Registers::kFramePointer);
   if (has_registers) {
     constexpr int kBytecode = 13;  // r13
@@ -95,19 +95,19 @@ bool Reader::FindTop(uint64_t thread, Cursor* cursor) {
   return has_registers && GoToReturn(cursor);
 }
 
-bool Reader::ReadAnchor(uint64_t address, Anchor* anchor) {
+bool JvmReader::ReadAnchor(uint64_t address, Anchor* anchor) {
   return memory_->Read(address + layout_.last_sp, &anchor->sp) &&
          memory_->Read(address + layout_.last_fp, &anchor->fp) &&
          memory_->Read(address + layout_.last_pc, &anchor->pc);
 }
 
-bool Reader::GoTo(const Anchor& anchor, Cursor* cursor) {
+bool JvmReader::GoTo(const Anchor& anchor, Cursor* cursor) {
   *cursor = {.sp = anchor.sp, .fp = anchor.fp, .pc = anchor.pc};
   if (anchor.sp % kWord != 0 || anchor.sp >= stack_end_) return false;
   return cursor->pc != 0 || ReadStack(anchor.sp - kWord, &cursor->pc);
 }
 
-bool Reader::GoToReturn(Cursor* cursor) {
+bool JvmReader::GoToReturn(Cursor* cursor) {
   constexpr int kMostWords = 512;
   constexpr uint64_t kMostFrameBytes = 64 << 10;
   for (int i = 0; i < kMostWords; ++i) {
@@ -130,7 +130,7 @@ bool Reader::GoToReturn(Cursor* cursor) {
 }
 
 // Compiled code calls some functions of the JVM's without a record of the place.
-bool Reader::IsLeafCall(const Blob& blob, uint64_t pc, uint64_t sp) {
+bool JvmReader::IsLeafCall(const Blob& blob, uint64_t pc, uint64_t sp) {
   constexpr uint8_t kCall = 0xe8;
   constexpr uint8_t kCallRegister = 0xff;
   uint8_t code[5] = {};
@@ -140,32 +140,33 @@ bool Reader::IsLeafCall(const Blob& blob, uint64_t pc, uint64_t sp) {
   return is_call && ReadStack(sp + blob.frame_bytes - kWord, &sender) && code_.Holds(sender);
 }
 
-Reader::Step Reader::StepOver(Cursor* cursor) {
+JvmReader::WalkStep JvmReader::StepOver(Cursor* cursor) {
   if (code_.IsInterpreter(cursor->pc)) return StepOverInterpreted(cursor);
   if (code_.IsCallStubReturn(cursor->pc)) return StepOverEntry(cursor);
   Blob blob;
-  if (!code_.FindBlob(cursor->pc, &blob)) return Step::kLost;
+  if (!code_.FindBlob(cursor->pc, &blob)) return WalkStep::kLost;
   switch (blob.kind) {
     case BlobKind::kCompiled:
       return StepOverCompiled(blob, cursor);
     case BlobKind::kStub: {
       const uint64_t sender_sp = cursor->sp + blob.frame_bytes;
-      return Leave(sender_sp, sender_sp - kWord, sender_sp - 2 * kWord, cursor) ? Step::kOn : Step::kLost;
+      return Leave(sender_sp, sender_sp - kWord, sender_sp - 2 * kWord, cursor) ? WalkStep::kOn
+                                                                                : WalkStep::kLost;
     }
     case BlobKind::kWithoutFrame:
       break;
   }
-  return GoToReturn(cursor) ? Step::kOn : Step::kLost;
+  return GoToReturn(cursor) ? WalkStep::kOn : WalkStep::kLost;
 }
 
-bool Reader::Leave(uint64_t sender_sp, uint64_t return_at, uint64_t fp_at, Cursor* cursor) {
+bool JvmReader::Leave(uint64_t sender_sp, uint64_t return_at, uint64_t fp_at, Cursor* cursor) {
   Cursor sender{.sp = sender_sp};
   if (!ReadStack(return_at, &sender.pc) || !ReadStack(fp_at, &sender.fp)) return false;
   *cursor = sender;
   return true;
 }
 
-Reader::Step Reader::StepOverInterpreted(Cursor* cursor) {
+JvmReader::WalkStep JvmReader::StepOverInterpreted(Cursor* cursor) {
   // Words from the frame pointer.
   constexpr uint64_t kSenderSp = 1;
   constexpr uint64_t kMethod = 3;
@@ -179,35 +180,35 @@ Reader::Step Reader::StepOverInterpreted(Cursor* cursor) {
   if (!has_frame) {
     // At a method's entry its frame is not there yet.
     uint64_t pc = 0;
-    if (!cursor->is_leaf || !ReadStack(cursor->sp, &pc) || !code_.Holds(pc)) return Step::kLost;
+    if (!cursor->is_leaf || !ReadStack(cursor->sp, &pc) || !code_.Holds(pc)) return WalkStep::kLost;
     *cursor = {.sp = cursor->sp + kWord, .fp = fp, .pc = pc};
-    return Step::kOn;
+    return WalkStep::kOn;
   }
   int64_t bci = -1;
   if (cursor->is_leaf) bci = methods_.IndexOf(method, cursor->bytecode);
   if (bci < 0) bci = methods_.IndexOf(method, bytecode);
   // The interpreter is past the instruction while it waits for the monitor.
   if (frames_->count == 0 && is_entering_ && methods_.IsMonitorEnter(method, bci - 1)) --bci;
-  if (!Add(method, bci)) return Step::kLost;
+  if (!Add(method, bci)) return WalkStep::kLost;
   uint64_t sender_sp = 0;
-  if (!ReadStack(fp - kSenderSp * kWord, &sender_sp)) return Step::kLost;
-  return Leave(sender_sp, fp + kWord, fp, cursor) ? Step::kOn : Step::kLost;
+  if (!ReadStack(fp - kSenderSp * kWord, &sender_sp)) return WalkStep::kLost;
+  return Leave(sender_sp, fp + kWord, fp, cursor) ? WalkStep::kOn : WalkStep::kLost;
 }
 
-Reader::Step Reader::StepOverEntry(Cursor* cursor) {
+JvmReader::WalkStep JvmReader::StepOverEntry(Cursor* cursor) {
   constexpr uint64_t kWrapper = 6;  // words below the frame pointer
   uint64_t wrapper = 0;
   Anchor anchor;
   if (!ReadStack(cursor->fp - kWrapper * kWord, &wrapper) ||
       !ReadAnchor(wrapper + layout_.wrapper_anchor, &anchor))
-    return Step::kLost;
-  if (anchor.sp == 0) return Step::kEnd;
+    return WalkStep::kLost;
+  if (anchor.sp == 0) return WalkStep::kEnd;
   NoteCaller(cursor->fp);
-  return GoTo(anchor, cursor) ? Step::kOn : Step::kLost;
+  return GoTo(anchor, cursor) ? WalkStep::kOn : WalkStep::kLost;
 }
 
 // The entry saves its caller's registers around its frame pointer: cpu/x86/stubGenerator_x86_64.cpp.
-void Reader::NoteCaller(uint64_t entry_fp) {
+void JvmReader::NoteCaller(uint64_t entry_fp) {
   constexpr uint64_t kBase = 7;  // words below the frame pointer
   NativeCaller caller{};
   caller.frame_count = frames_->count;
@@ -218,14 +219,14 @@ void Reader::NoteCaller(uint64_t entry_fp) {
   callers_[caller_count_++] = caller;
 }
 
-Reader::Step Reader::StepOverCompiled(const Blob& blob, Cursor* cursor) {
-  if (!AddCompiled(blob, *cursor)) return Step::kLost;
-  if (cursor->is_leaf && LeaveWithoutFrame(blob, cursor)) return Step::kOn;
+JvmReader::WalkStep JvmReader::StepOverCompiled(const Blob& blob, Cursor* cursor) {
+  if (!AddCompiled(blob, *cursor)) return WalkStep::kLost;
+  if (cursor->is_leaf && LeaveWithoutFrame(blob, cursor)) return WalkStep::kOn;
   const uint64_t sender_sp = cursor->sp + blob.frame_bytes;
-  return Leave(sender_sp, sender_sp - kWord, sender_sp - 2 * kWord, cursor) ? Step::kOn : Step::kLost;
+  return Leave(sender_sp, sender_sp - kWord, sender_sp - 2 * kWord, cursor) ? WalkStep::kOn : WalkStep::kLost;
 }
 
-bool Reader::LeaveWithoutFrame(const Blob& blob, Cursor* cursor) {
+bool JvmReader::LeaveWithoutFrame(const Blob& blob, Cursor* cursor) {
   constexpr uint8_t kPopFramePointer = 0x5d;
   constexpr uint8_t kReturn = 0xc3;
   constexpr uint8_t kPoll[] = {0x49, 0x3b, 0xa7};  // cmp rsp, [r15 + …], between the two
@@ -243,8 +244,8 @@ bool Reader::LeaveWithoutFrame(const Blob& blob, Cursor* cursor) {
   return false;
 }
 
-bool Reader::Add(uint64_t method, int64_t bci) {
-  Methods::Place place;
+bool JvmReader::Add(uint64_t method, int64_t bci) {
+  Methods::MethodPlace place;
   if (!methods_.Find(method, bci, functions_, &place)) return false;
   if (place.is_hidden) return true;
   if (frames_->count == ScriptFrames::kMost) {

@@ -24,7 +24,7 @@ namespace lagwatch::stack::jvm {
 
 // One JVM in one process. Every address and every object is checked, because the JVM goes on while it is
 // read. Context: watchdog; not thread-safe. Large: not for the stack.
-class Reader {
+class JvmReader {
  public:
   // Whether the module is a JVM whose members are known. `is_hotspot` is set for others of its kind, too.
   // `memory` is borrowed.
@@ -75,7 +75,7 @@ class Reader {
   // Reads up to so many frames.
   bool ReadFrames(int tid, const RawStack* raw, size_t most, ScriptFunctions* functions,
                   ScriptFrames* frames);
-  enum class Step { kOn, kEnd, kLost };
+  enum class WalkStep { kOn, kEnd, kLost };
 
   void UseMemory(Memory* memory);
   bool IsOverBudget() const { return memory_->read_count() >= last_read_; }
@@ -87,10 +87,10 @@ class Reader {
   bool GoToReturn(Cursor* cursor);
   bool ReadStack(uint64_t address, uint64_t* value);
 
-  Step StepOver(Cursor* cursor);
-  Step StepOverInterpreted(Cursor* cursor);
-  Step StepOverCompiled(const Blob& blob, Cursor* cursor);
-  Step StepOverEntry(Cursor* cursor);
+  WalkStep StepOver(Cursor* cursor);
+  WalkStep StepOverInterpreted(Cursor* cursor);
+  WalkStep StepOverCompiled(const Blob& blob, Cursor* cursor);
+  WalkStep StepOverEntry(Cursor* cursor);
   void NoteCaller(uint64_t entry_fp);
   bool Leave(uint64_t sender_sp, uint64_t return_at, uint64_t fp_at, Cursor* cursor);
   // For code whose frame is not there yet, or not any more.
@@ -124,7 +124,7 @@ class Reader {
   uint64_t AddressIn(const Blob& blob, uint32_t member);
 
   Memory* memory_ = nullptr;
-  Layout layout_;
+  JvmLayout layout_;
   CodeCache code_;
   Methods methods_;
   Threads threads_;

@@ -25,7 +25,7 @@ enum class ThreadState : uint32_t {
 class Threads {
  public:
   // Both are borrowed.
-  void Attach(Memory* memory, const Layout* layout) {
+  void Attach(Memory* memory, const JvmLayout* layout) {
     memory_ = memory;
     layout_ = layout;
   }
@@ -49,7 +49,7 @@ class Threads {
   };
 
   Memory* memory_ = nullptr;
-  const Layout* layout_ = nullptr;
+  const JvmLayout* layout_ = nullptr;
   std::array<Hint, 256> hints_{};
 };
 

@@ -24,7 +24,7 @@ bool IsBarrier(const FutexWait& futex) {
 
 }  // namespace
 
-void Waits::Attach(Memory* memory, const Layout* layout, Threads* threads, Methods* methods) {
+void Waits::Attach(Memory* memory, const JvmLayout* layout, Threads* threads, Methods* methods) {
   memory_ = memory;
   layout_ = layout;
   threads_ = threads;
@@ -221,7 +221,7 @@ void Waits::ReadGcCause(char* text, size_t size_bytes) {
     int64_t modified;
     uint32_t first_entry, entry_count;
   };
-  struct Entry {
+  struct CounterEntry {
     uint32_t bytes, name, vector_length;
     uint8_t type, flags, units, variability;
     uint32_t data;
@@ -235,7 +235,7 @@ void Waits::ReadGcCause(char* text, size_t size_bytes) {
     return;
   uint64_t at = start + prologue.first_entry;
   for (uint32_t i = 0; i < std::min(prologue.entry_count, kMostEntries); ++i) {
-    Entry entry{};
+    CounterEntry entry{};
     char name[sizeof kName] = {};
     if (!memory_->Read(at, &entry) || entry.bytes == 0) return;
     if (memory_->Read(at + entry.name, &name) && std::memcmp(name, kName, sizeof kName) == 0) {

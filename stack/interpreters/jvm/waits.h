@@ -20,7 +20,7 @@ namespace lagwatch::stack::jvm {
 class Waits {
  public:
   // All are borrowed.
-  void Attach(Memory* memory, const Layout* layout, Threads* threads, Methods* methods);
+  void Attach(Memory* memory, const JvmLayout* layout, Threads* threads, Methods* methods);
 
   struct Wait {
     policies::LockKind kind = policies::LockKind::kUnknown;  // kMutex for a monitor
@@ -56,7 +56,7 @@ class Waits {
   void ReadLockName(const FutexWait& futex, char* name, size_t size_bytes);
 
   Memory* memory_ = nullptr;
-  const Layout* layout_ = nullptr;
+  const JvmLayout* layout_ = nullptr;
   Threads* threads_ = nullptr;
   Methods* methods_ = nullptr;
   Objects objects_;

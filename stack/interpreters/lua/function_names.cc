@@ -21,7 +21,7 @@ constexpr uint32_t Bits(uint32_t word, uint32_t shift, uint32_t count) {
 
 }  // namespace
 
-size_t ReadText(Memory* memory, const Layout& layout, uint64_t address, std::span<char> text,
+size_t ReadText(Memory* memory, const LuaLayout& layout, uint64_t address, std::span<char> text,
                 bool keeps_end) {
   std::array<uint8_t, kTextOffset> header;
   if (address == 0 || address % 8 != 0 || !memory->Read(address, &header)) return 0;
@@ -40,7 +40,7 @@ size_t ReadText(Memory* memory, const Layout& layout, uint64_t address, std::spa
   return kept;
 }
 
-std::string_view FunctionNames::NameOfCallee(Memory* memory, const Layout& layout, const Prototype& caller,
+std::string_view FunctionNames::NameOfCallee(Memory* memory, const LuaLayout& layout, const Prototype& caller,
                                              int32_t index) {
   if (index < 0 || index >= caller.code_count) return {};
   memory_ = memory;

@@ -27,7 +27,7 @@ struct Prototype {
 
 // Reads a text of Lua's into `text`, cut to fit: from its beginning or, where `keeps_end`, up to its end.
 // Returns its size; 0 if there is none. The text is made printable.
-size_t ReadText(Memory* memory, const Layout& layout, uint64_t address, std::span<char> text,
+size_t ReadText(Memory* memory, const LuaLayout& layout, uint64_t address, std::span<char> text,
                 bool keeps_end = false);
 
 // Context: watchdog; not thread-safe. Large: not for the stack.
@@ -35,7 +35,8 @@ class FunctionNames {
  public:
   // The name of the function that the instruction of that index calls, in `caller`; empty if there is none.
   // Valid until the next call.
-  std::string_view NameOfCallee(Memory* memory, const Layout& layout, const Prototype& caller, int32_t index);
+  std::string_view NameOfCallee(Memory* memory, const LuaLayout& layout, const Prototype& caller,
+                                int32_t index);
 
  private:
   static constexpr int32_t kMostInstructions = 512;  // that are looked at, before the call
@@ -60,7 +61,7 @@ class FunctionNames {
   int32_t TargetOf(uint32_t jump, int32_t index) const;
 
   Memory* memory_ = nullptr;
-  const Layout* layout_ = nullptr;
+  const LuaLayout* layout_ = nullptr;
   const Prototype* caller_ = nullptr;
   int32_t first_ = 0;  // the index of instructions_[0] in the caller
   std::array<uint32_t, kMostInstructions> instructions_;

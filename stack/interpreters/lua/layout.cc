@@ -124,120 +124,120 @@ constexpr Instructions k5_4Instructions{.opcode_bits = 7,
                                         .metamethods = kMetamethods5_4,
                                         .events = kEvents5_4};
 
-constexpr Layout k5_1{.status = 10,
-                      .top = 16,
-                      .global = 32,
-                      .call = 40,
-                      .stack = 64,
-                      .stack_last = 56,
-                      .base_call = 80,
-                      .instruction = 48,
-                      .protected_call = 168,
-                      .main_thread = 176,
-                      .call_bytes = 40,
-                      .function = 8,
-                      .caller = kNone,
-                      .call_instruction = 24,
-                      .call_status = 36,
-                      .call_status_bytes = 4,
-                      .is_tail_call = UINT32_MAX,  // the number of tail calls that were made here
-                      .is_finalizer = 0,
-                      .is_c = 10,
-                      .c_function = 32,
-                      .prototype = 32,
-                      .prototype_type = 9,
-                      .constants = 16,
-                      .code = 24,
-                      .code_count = 80,
-                      .lines = 40,
-                      .locals = 48,
-                      .local_count = 92,
-                      .upvalues = 56,
-                      .upvalue_bytes = 8,
-                      .source = 64,
-                      .first_line = 96,
-                      .anchors = kNone,
-                      .anchor_count = kNone,
-                      .has_short_texts = false,
-                      .instructions = &k5_1Instructions};
+constexpr LuaLayout k5_1{.status = 10,
+                         .top = 16,
+                         .global = 32,
+                         .call = 40,
+                         .stack = 64,
+                         .stack_last = 56,
+                         .base_call = 80,
+                         .instruction = 48,
+                         .protected_call = 168,
+                         .main_thread = 176,
+                         .call_bytes = 40,
+                         .function = 8,
+                         .caller = kNone,
+                         .call_instruction = 24,
+                         .call_status = 36,
+                         .call_status_bytes = 4,
+                         .is_tail_call = UINT32_MAX,  // the number of tail calls that were made here
+                         .is_finalizer = 0,
+                         .is_c = 10,
+                         .c_function = 32,
+                         .prototype = 32,
+                         .prototype_type = 9,
+                         .constants = 16,
+                         .code = 24,
+                         .code_count = 80,
+                         .lines = 40,
+                         .locals = 48,
+                         .local_count = 92,
+                         .upvalues = 56,
+                         .upvalue_bytes = 8,
+                         .source = 64,
+                         .first_line = 96,
+                         .anchors = kNone,
+                         .anchor_count = kNone,
+                         .has_short_texts = false,
+                         .instructions = &k5_1Instructions};
 
-constexpr Layout k5_2{.status = 10,
-                      .top = 16,
-                      .global = 24,
-                      .call = 32,
-                      .stack = 56,
-                      .stack_last = 48,
-                      .base_call = 128,
-                      .instruction = kNone,
-                      .protected_call = 112,
-                      .main_thread = 264,
-                      .call_bytes = 80,
-                      .function = 0,
-                      .caller = 16,
-                      .call_instruction = 56,
-                      .call_status = 34,
-                      .call_status_bytes = 1,
-                      .is_tail_call = 1 << 6,
-                      .is_finalizer = 0,
-                      .is_c = kNone,
-                      .c_function = 24,
-                      .prototype = 24,
-                      .prototype_type = 9,
-                      .constants = 16,
-                      .code = 24,
-                      .code_count = 88,
-                      .lines = 40,
-                      .locals = 48,
-                      .local_count = 100,
-                      .upvalues = 56,
-                      .upvalue_bytes = 16,
-                      .source = 72,
-                      .first_line = 104,
-                      .anchors = kNone,
-                      .anchor_count = kNone,
-                      .has_short_texts = false,
-                      .instructions = &k5_2Instructions};
+constexpr LuaLayout k5_2{.status = 10,
+                         .top = 16,
+                         .global = 24,
+                         .call = 32,
+                         .stack = 56,
+                         .stack_last = 48,
+                         .base_call = 128,
+                         .instruction = kNone,
+                         .protected_call = 112,
+                         .main_thread = 264,
+                         .call_bytes = 80,
+                         .function = 0,
+                         .caller = 16,
+                         .call_instruction = 56,
+                         .call_status = 34,
+                         .call_status_bytes = 1,
+                         .is_tail_call = 1 << 6,
+                         .is_finalizer = 0,
+                         .is_c = kNone,
+                         .c_function = 24,
+                         .prototype = 24,
+                         .prototype_type = 9,
+                         .constants = 16,
+                         .code = 24,
+                         .code_count = 88,
+                         .lines = 40,
+                         .locals = 48,
+                         .local_count = 100,
+                         .upvalues = 56,
+                         .upvalue_bytes = 16,
+                         .source = 72,
+                         .first_line = 104,
+                         .anchors = kNone,
+                         .anchor_count = kNone,
+                         .has_short_texts = false,
+                         .instructions = &k5_2Instructions};
 
-constexpr Layout k5_3{.status = 12,
-                      .top = 16,
-                      .global = 24,
-                      .call = 32,
-                      .stack = 56,
-                      .stack_last = 48,
-                      .base_call = 96,
-                      .instruction = kNone,
-                      .protected_call = 88,
-                      .main_thread = 200,
-                      .call_bytes = 72,
-                      .function = 0,
-                      .caller = 16,
-                      .call_instruction = 40,
-                      .call_status = 66,
-                      .call_status_bytes = 2,
-                      .is_tail_call = 1 << 5,
-                      .is_finalizer = 1 << 8,
-                      .is_c = kNone,
-                      .c_function = 24,
-                      .prototype = 24,
-                      .prototype_type = 9,
-                      .constants = 48,
-                      .code = 56,
-                      .code_count = 24,
-                      .lines = 72,
-                      .locals = 80,
-                      .local_count = 36,
-                      .upvalues = 88,
-                      .upvalue_bytes = 16,
-                      .source = 104,
-                      .first_line = 40,
-                      .anchors = kNone,
-                      .anchor_count = kNone,
-                      .has_short_texts = true,
-                      .instructions = &k5_3Instructions};
+constexpr LuaLayout k5_3{.status = 12,
+                         .top = 16,
+                         .global = 24,
+                         .call = 32,
+                         .stack = 56,
+                         .stack_last = 48,
+                         .base_call = 96,
+                         .instruction = kNone,
+                         .protected_call = 88,
+                         .main_thread = 200,
+                         .call_bytes = 72,
+                         .function = 0,
+                         .caller = 16,
+                         .call_instruction = 40,
+                         .call_status = 66,
+                         .call_status_bytes = 2,
+                         .is_tail_call = 1 << 5,
+                         .is_finalizer = 1 << 8,
+                         .is_c = kNone,
+                         .c_function = 24,
+                         .prototype = 24,
+                         .prototype_type = 9,
+                         .constants = 48,
+                         .code = 56,
+                         .code_count = 24,
+                         .lines = 72,
+                         .locals = 80,
+                         .local_count = 36,
+                         .upvalues = 88,
+                         .upvalue_bytes = 16,
+                         .source = 104,
+                         .first_line = 40,
+                         .anchors = kNone,
+                         .anchor_count = kNone,
+                         .has_short_texts = true,
+                         .instructions = &k5_3Instructions};
 
 // Since 5.4.3.
-constexpr Layout Of5_4() {
-  Layout layout = k5_3;
+constexpr LuaLayout Of5_4() {
+  LuaLayout layout = k5_3;
   layout.status = 10;
   layout.stack = 48;
   layout.stack_last = 40;
@@ -259,23 +259,23 @@ constexpr Layout Of5_4() {
   layout.instructions = &k5_4Instructions;
   return layout;
 }
-constexpr Layout k5_4 = Of5_4();
+constexpr LuaLayout k5_4 = Of5_4();
 
-constexpr Layout Of5_4_0() {
-  Layout layout = k5_4;
+constexpr LuaLayout Of5_4_0() {
+  LuaLayout layout = k5_4;
   layout.stack = 56;
   layout.stack_last = 48;
   layout.main_thread = 256;
   return layout;
 }
-constexpr Layout k5_4_0 = Of5_4_0();
+constexpr LuaLayout k5_4_0 = Of5_4_0();
 
-constexpr std::array<const Layout*, 5> kAll = {&k5_1, &k5_2, &k5_3, &k5_4_0, &k5_4};
+constexpr std::array<const LuaLayout*, 5> kAll = {&k5_1, &k5_2, &k5_3, &k5_4_0, &k5_4};
 
 }  // namespace
 
 // Each version is known by a function that it was the first to have.
-const Layout* FindLayout(const ExportedSymbols& exports) {
+const LuaLayout* FindLayout(const ExportedSymbols& exports) {
   const auto has = [&](std::string_view name) { return exports.Find(name) != 0; };
   if (!has("lua_newstate") || has("luaJIT_setmode")) return nullptr;
   if (has("lua_numbertocstring")) return nullptr;  // 5.5
@@ -286,6 +286,6 @@ const Layout* FindLayout(const ExportedSymbols& exports) {
   return has("lua_cpcall") ? &k5_1 : nullptr;
 }
 
-std::span<const Layout* const> AllLayouts() { return kAll; }
+std::span<const LuaLayout* const> AllLayouts() { return kAll; }
 
 }  // namespace lagwatch::stack::lua

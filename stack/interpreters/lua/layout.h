@@ -51,7 +51,7 @@ struct Instructions {
 };
 
 // Offsets in bytes.
-struct Layout {
+struct LuaLayout {
   // In a lua_State.
   uint16_t status;
   uint16_t top;
@@ -96,8 +96,8 @@ struct Layout {
 };
 
 // The layout of the Lua that a module exports the functions of; null if there is none that is known.
-const Layout* FindLayout(const ExportedSymbols& exports);
+const LuaLayout* FindLayout(const ExportedSymbols& exports);
 // All that are known. For tests.
-std::span<const Layout* const> AllLayouts();
+std::span<const LuaLayout* const> AllLayouts();
 
 }  // namespace lagwatch::stack::lua

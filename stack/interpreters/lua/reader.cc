@@ -25,8 +25,8 @@ constexpr uint32_t kCFunctionTag = 0x26;
 
 }  // namespace
 
-bool Reader::Read(std::span<const uint64_t> candidates, const RawStack& raw, ScriptFunctions* functions,
-                  Calls* calls) {
+bool LuaReader::Read(std::span<const uint64_t> candidates, const RawStack& raw, ScriptFunctions* functions,
+                     Calls* calls) {
   last_read_ = memory_->read_count() + kMostReads;
   for (int i = 0; i < kTries && !IsOverBudget(); ++i) {
     calls->Clear();
@@ -36,33 +36,36 @@ bool Reader::Read(std::span<const uint64_t> candidates, const RawStack& raw, Scr
   return false;
 }
 
-void Reader::FindStates(std::span<const uint64_t> candidates, const RawStack& raw) {
+void LuaReader::FindStates(std::span<const uint64_t> candidates, const RawStack& raw) {
   state_count_ = 0;
   for (const uint64_t candidate : candidates) {
     if (state_count_ == states_.size()) break;
-    State& state = states_[state_count_];
+    LuaState& state = states_[state_count_];
     if (ReadState(candidate, &state) && IsRunBy(state, raw) &&
         StateMember(state, layout_->call) != BaseCallOf(state))
       ++state_count_;
   }
   // Every resumption is a protected call, deeper in the stack than those of the state that resumes.
-  const auto depth_of = [&](const State& state) { return StateMember(state, layout_->protected_call) - 1; };
+  const auto depth_of = [&](const LuaState& state) {
+    return StateMember(state, layout_->protected_call) - 1;
+  };
   const auto end = states_.begin() + static_cast<ptrdiff_t>(state_count_);
-  std::sort(states_.begin(), end, [&](const State& a, const State& b) { return depth_of(a) < depth_of(b); });
+  std::sort(states_.begin(), end,
+            [&](const LuaState& a, const LuaState& b) { return depth_of(a) < depth_of(b); });
   // Another Lua in the same thread is not read.
   const uint64_t global = StateMember(states_[0], layout_->global);
-  const auto others = std::remove_if(states_.begin(), end, [&](const State& state) {
+  const auto others = std::remove_if(states_.begin(), end, [&](const LuaState& state) {
     return StateMember(state, layout_->global) != global;
   });
   state_count_ = static_cast<size_t>(others - states_.begin());
 }
 
-bool Reader::IsRunBy(const State& state, const RawStack& raw) const {
+bool LuaReader::IsRunBy(const LuaState& state, const RawStack& raw) const {
   const uint64_t call = StateMember(state, layout_->protected_call);
   return call == 0 || (raw.registers.stack_pointer() <= call && call < raw.end);
 }
 
-bool Reader::ReadCalls(const RawStack& raw, ScriptFunctions* functions, Calls* calls) {
+bool LuaReader::ReadCalls(const RawStack& raw, ScriptFunctions* functions, Calls* calls) {
   for (size_t i = 0; i < state_count_ && !calls->is_cut; ++i) {
     if (!Walk(states_[i], raw, functions, calls)) return false;
     uint64_t call = 0;
@@ -73,18 +76,18 @@ bool Reader::ReadCalls(const RawStack& raw, ScriptFunctions* functions, Calls* c
   return true;
 }
 
-uint64_t Reader::StateMember(const State& state, uint16_t offset) const {
+uint64_t LuaReader::StateMember(const LuaState& state, uint16_t offset) const {
   return MemberAt<uint64_t>(state.bytes, offset);
 }
 
-uint64_t Reader::BaseCallOf(const State& state) const { return BaseCallOf(state.address, state.bytes); }
+uint64_t LuaReader::BaseCallOf(const LuaState& state) const { return BaseCallOf(state.address, state.bytes); }
 
-uint64_t Reader::BaseCallOf(uint64_t address, std::span<const uint8_t> state) const {
+uint64_t LuaReader::BaseCallOf(uint64_t address, std::span<const uint8_t> state) const {
   return layout_->caller == kNone ? MemberAt<uint64_t>(state, layout_->base_call)
                                   : address + layout_->base_call;
 }
 
-bool Reader::CopyPieces(uint64_t address, const Registers&, MemoryPieces* pieces) const {
+bool LuaReader::CopyPieces(uint64_t address, const Registers&, MemoryPieces* pieces) const {
   constexpr uint64_t kMostCopied = 8 << 10;
   constexpr uint64_t kCallersBytes = 512;  // of the values below a called function
   constexpr size_t kMostCalls = 60;
@@ -121,7 +124,7 @@ bool Reader::CopyPieces(uint64_t address, const Registers&, MemoryPieces* pieces
   return true;
 }
 
-bool Reader::ReadState(uint64_t address, State* state) {
+bool LuaReader::ReadState(uint64_t address, LuaState* state) {
   state->address = address;
   if (IsOverBudget() || !memory_->Read(address, &state->bytes)) return false;
   // A state that has yielded, or has ended with an error, does not run.
@@ -142,7 +145,7 @@ bool Reader::ReadState(uint64_t address, State* state) {
          memory_->Read(main_thread + layout_->global, &its_global) && its_global == global;
 }
 
-bool Reader::Walk(const State& state, const RawStack& raw, ScriptFunctions* functions, Calls* calls) {
+bool LuaReader::Walk(const LuaState& state, const RawStack& raw, ScriptFunctions* functions, Calls* calls) {
   const uint64_t base_call = BaseCallOf(state);
   uint64_t address = StateMember(state, layout_->call);
   if (address == base_call) return true;
@@ -183,7 +186,7 @@ bool Reader::Walk(const State& state, const RawStack& raw, ScriptFunctions* func
   }
 }
 
-bool Reader::ReadCallInfo(const State& state, uint64_t address, CallInfo* call) {
+bool LuaReader::ReadCallInfo(const LuaState& state, uint64_t address, CallInfo* call) {
   std::array<uint8_t, kMostCallBytes> read;
   const std::span<uint8_t> bytes(read.data(), layout_->call_bytes);
   if (address == 0 || address % 8 != 0 || !memory_->Read(address, bytes.data(), bytes.size())) return false;
@@ -211,7 +214,7 @@ bool Reader::ReadCallInfo(const State& state, uint64_t address, CallInfo* call) 
   return true;
 }
 
-bool Reader::ReadCallee(const State& state, const CallInfo& call, Callee* callee) {
+bool LuaReader::ReadCallee(const LuaState& state, const CallInfo& call, Callee* callee) {
   std::array<uint8_t, kValueBytes> value;
   if (call.function % 8 != 0 || call.function < StateMember(state, layout_->stack) ||
       !memory_->Read(call.function, &value))
@@ -239,7 +242,7 @@ bool Reader::ReadCallee(const State& state, const CallInfo& call, Callee* callee
          ReadPrototype(prototype, &callee->prototype);
 }
 
-bool Reader::ReadPrototype(uint64_t address, Prototype* prototype) {
+bool LuaReader::ReadPrototype(uint64_t address, Prototype* prototype) {
   if (address == 0 || address % 8 != 0 || !memory_->Read(address, &prototype->bytes)) return false;
   prototype->code = MemberAt<uint64_t>(prototype->bytes, layout_->code);
   prototype->code_count = MemberAt<int32_t>(prototype->bytes, layout_->code_count);
@@ -248,14 +251,15 @@ bool Reader::ReadPrototype(uint64_t address, Prototype* prototype) {
          prototype->code_count > 0 && prototype->code_count < kMostInstructions && prototype->first_line >= 0;
 }
 
-int32_t Reader::IndexOf(const CallInfo& call, const Prototype& prototype) const {
+int32_t LuaReader::IndexOf(const CallInfo& call, const Prototype& prototype) const {
   // The saved instruction is the next one.
   const uint64_t offset = call.instruction - prototype.code;
   const uint64_t size = static_cast<uint64_t>(prototype.code_count) * sizeof(uint32_t);
   return offset <= size ? static_cast<int32_t>(offset / sizeof(uint32_t)) - 1 : -1;
 }
 
-int32_t Reader::RunningIndexOf(const CallInfo& call, const Prototype& prototype, const RawStack& raw) const {
+int32_t LuaReader::RunningIndexOf(const CallInfo& call, const Prototype& prototype,
+                                  const RawStack& raw) const {
   const uint64_t size = static_cast<uint64_t>(prototype.code_count) * sizeof(uint32_t);
   const Registers& registers = raw.registers;
   for (int i = 0; i < Registers::kCount; ++i) {
@@ -266,7 +270,7 @@ int32_t Reader::RunningIndexOf(const CallInfo& call, const Prototype& prototype,
   return IndexOf(call, prototype);
 }
 
-uint32_t Reader::ReadLine(const Prototype& prototype, int32_t index) {
+uint32_t LuaReader::ReadLine(const Prototype& prototype, int32_t index) {
   if (index < 0) return static_cast<uint32_t>(prototype.first_line);
   if (layout_->anchors != kNone) return ReadLineFromAnchor(prototype, index);
   const auto lines = MemberAt<uint64_t>(prototype.bytes, layout_->lines);
@@ -276,7 +280,7 @@ uint32_t Reader::ReadLine(const Prototype& prototype, int32_t index) {
   return static_cast<uint32_t>(line);
 }
 
-uint32_t Reader::ReadLineFromAnchor(const Prototype& prototype, int32_t index) {
+uint32_t LuaReader::ReadLineFromAnchor(const Prototype& prototype, int32_t index) {
   struct Anchor {
     int32_t index;
     int32_t line;
@@ -308,7 +312,8 @@ uint32_t Reader::ReadLineFromAnchor(const Prototype& prototype, int32_t index) {
   return line < 0 || line > INT32_MAX ? 0 : static_cast<uint32_t>(line);
 }
 
-uint64_t Reader::AddFunction(const Prototype& prototype, std::string_view name, ScriptFunctions* functions) {
+uint64_t LuaReader::AddFunction(const Prototype& prototype, std::string_view name,
+                                ScriptFunctions* functions) {
   char source[512];
   char kind = 0;
   const auto address = MemberAt<uint64_t>(prototype.bytes, layout_->source);

@@ -20,10 +20,10 @@ namespace lagwatch::stack::lua {
 
 // Reads only; every address and every type is checked, because the interpreter may go on while it is read.
 // Context: watchdog; not thread-safe. Large: not for the stack.
-class Reader {
+class LuaReader {
  public:
   // Both are borrowed.
-  void Attach(Memory* memory, const Layout* layout) {
+  void Attach(Memory* memory, const LuaLayout* layout) {
     memory_ = memory;
     layout_ = layout;
   }
@@ -46,7 +46,7 @@ class Reader {
   static constexpr size_t kMostStates = 64;  // of a thread: coroutines that have resumed each other
   static constexpr size_t kMostCallBytes = 80;
 
-  struct State {
+  struct LuaState {
     uint64_t address;
     std::array<uint8_t, kStateBytes> bytes;
   };
@@ -68,15 +68,15 @@ class Reader {
   bool IsOverBudget() const { return memory_->read_count() >= last_read_; }
   // Finds the states with calls, innermost first.
   void FindStates(std::span<const uint64_t> candidates, const RawStack& raw);
-  bool ReadState(uint64_t address, State* state);
-  bool IsRunBy(const State& state, const RawStack& raw) const;
-  uint64_t StateMember(const State& state, uint16_t offset) const;
-  uint64_t BaseCallOf(const State& state) const;
+  bool ReadState(uint64_t address, LuaState* state);
+  bool IsRunBy(const LuaState& state, const RawStack& raw) const;
+  uint64_t StateMember(const LuaState& state, uint16_t offset) const;
+  uint64_t BaseCallOf(const LuaState& state) const;
   bool ReadCalls(const RawStack& raw, ScriptFunctions* functions, Calls* calls);
-  bool Walk(const State& state, const RawStack& raw, ScriptFunctions* functions, Calls* calls);
+  bool Walk(const LuaState& state, const RawStack& raw, ScriptFunctions* functions, Calls* calls);
   uint64_t BaseCallOf(uint64_t address, std::span<const uint8_t> state) const;
-  bool ReadCallInfo(const State& state, uint64_t address, CallInfo* call);
-  bool ReadCallee(const State& state, const CallInfo& call, Callee* callee);
+  bool ReadCallInfo(const LuaState& state, uint64_t address, CallInfo* call);
+  bool ReadCallee(const LuaState& state, const CallInfo& call, Callee* callee);
   bool ReadPrototype(uint64_t address, Prototype* prototype);
   // The index of the instruction of a call; -1: it has not begun.
   int32_t IndexOf(const CallInfo& call, const Prototype& prototype) const;
@@ -87,10 +87,10 @@ class Reader {
   uint64_t AddFunction(const Prototype& prototype, std::string_view name, ScriptFunctions* functions);
 
   Memory* memory_ = nullptr;
-  const Layout* layout_ = nullptr;
+  const LuaLayout* layout_ = nullptr;
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
   size_t state_count_ = 0;
-  std::array<State, kMostStates> states_;
+  std::array<LuaState, kMostStates> states_;
   FunctionNames names_;
   FileNames files_;
   Callee callees_[2];

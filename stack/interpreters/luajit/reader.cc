@@ -17,8 +17,8 @@ constexpr uint64_t kWord = kValueBytes;
 
 }  // namespace
 
-bool Reader::Read(std::span<const uint64_t> candidates, const RawStack& raw, ScriptFunctions* functions,
-                  lua::Calls* calls) {
+bool LuaJitReader::Read(std::span<const uint64_t> candidates, const RawStack& raw, ScriptFunctions* functions,
+                        lua::Calls* calls) {
   last_read_ = memory_->read_count() + kMostReads;
   calls->Clear();
   FindStates(candidates, raw);
@@ -30,7 +30,7 @@ bool Reader::Read(std::span<const uint64_t> candidates, const RawStack& raw, Scr
   return calls->script_count != 0;
 }
 
-bool Reader::CopyPieces(uint64_t address, const Registers& registers, MemoryPieces* pieces) const {
+bool LuaJitReader::CopyPieces(uint64_t address, const Registers& registers, MemoryPieces* pieces) const {
   constexpr uint64_t kMostCopied = 16 << 10;
   constexpr size_t kMostCalls = 60;
   const uint8_t* state = pieces->Copy(address, kStateBytes);
@@ -69,14 +69,14 @@ bool Reader::CopyPieces(uint64_t address, const Registers& registers, MemoryPiec
   return true;
 }
 
-bool Reader::ReadStackWord(const RawStack& raw, uint64_t address, uint64_t* word) {
+bool LuaJitReader::ReadStackWord(const RawStack& raw, uint64_t address, uint64_t* word) {
   const uint64_t offset = address - raw.address;
   if (offset >= raw.size_bytes || raw.size_bytes - offset < kWord) return memory_->Read(address, word);
   std::memcpy(word, raw.bytes + offset, kWord);
   return true;
 }
 
-void Reader::FindStates(std::span<const uint64_t> candidates, const RawStack& raw) {
+void LuaJitReader::FindStates(std::span<const uint64_t> candidates, const RawStack& raw) {
   state_count_ = 0;
   for (const uint64_t candidate : candidates) {
     if (state_count_ == states_.size()) break;
@@ -84,14 +84,14 @@ void Reader::FindStates(std::span<const uint64_t> candidates, const RawStack& ra
   }
   // A state that resumes another one has its frame further out.
   const auto end = states_.begin() + static_cast<ptrdiff_t>(state_count_);
-  std::sort(states_.begin(), end, [](const State& a, const State& b) { return a.c_frame < b.c_frame; });
+  std::sort(states_.begin(), end, [](const JitState& a, const JitState& b) { return a.c_frame < b.c_frame; });
   // Another Lua in the same thread is not read.
-  const auto others = std::remove_if(states_.begin(), end,
-                                     [&](const State& state) { return state.global != states_[0].global; });
+  const auto others = std::remove_if(
+      states_.begin(), end, [&](const JitState& state) { return state.global != states_[0].global; });
   state_count_ = static_cast<size_t>(others - states_.begin());
 }
 
-bool Reader::ReadState(uint64_t address, const RawStack& raw, State* state) {
+bool LuaJitReader::ReadState(uint64_t address, const RawStack& raw, JitState* state) {
   std::array<uint8_t, kStateBytes> bytes;
   // A state that has yielded, or has ended with an error, does not run.
   if (IsOverBudget() || address % 8 != 0 || !memory_->Read(address, &bytes) || bytes[kType] != kThreadType ||
@@ -119,7 +119,7 @@ bool Reader::ReadState(uint64_t address, const RawStack& raw, State* state) {
          MemberAt<uint64_t>(main, kGlobal) == state->global;
 }
 
-bool Reader::ReadFunction(uint64_t value, Function* function) {
+bool LuaJitReader::ReadFunction(uint64_t value, LuaFunction* function) {
   std::array<uint8_t, kFunctionBytes> bytes;
   function->address = value & kAddressMask;
   function->is_script = function->is_c = false;
@@ -135,11 +135,11 @@ bool Reader::ReadFunction(uint64_t value, Function* function) {
                        &function->prototype);
 }
 
-bool Reader::FindTop(const State& state, const RawStack& raw, Top* top) {
+bool LuaJitReader::FindTop(const JitState& state, const RawStack& raw, Top* top) {
   if (FindTrace(state, top)) return true;
   const Registers& registers = raw.registers;
   uint64_t values[2] = {};  // the function, and the word that its frame begins with
-  Function function;
+  LuaFunction function;
   // Only from its own code does the interpreter keep these registers; its state's members are old then.
   const bool is_interpreting = registers.stack_pointer() == state.c_frame;
   if (registers.is_known(kCFrame.base_register) && registers.is_known(kCFrame.instruction_register)) {
@@ -172,7 +172,7 @@ bool Reader::FindTop(const State& state, const RawStack& raw, Top* top) {
   return true;
 }
 
-bool Reader::FindTrace(const State& state, Top* top) {
+bool LuaJitReader::FindTrace(const JitState& state, Top* top) {
   if (!memory_->Read(state.global, &global_)) return false;
   const uint64_t main = state.global - kStateBytes;
   uint64_t base = 0;
@@ -191,13 +191,13 @@ bool Reader::FindTrace(const State& state, Top* top) {
   return true;
 }
 
-uint64_t Reader::PreviousCFrame(const RawStack& raw, uint64_t c_frame) {
+uint64_t LuaJitReader::PreviousCFrame(const RawStack& raw, uint64_t c_frame) {
   uint64_t previous = 0;
   return ReadStackWord(raw, c_frame + kCFrame.previous, &previous) ? previous & ~CFrame::kFlags : 0;
 }
 
-uint64_t Reader::InstructionBelowC(const State& state, const RawStack& raw, uint64_t frame,
-                                   uint64_t* c_frame) {
+uint64_t LuaJitReader::InstructionBelowC(const JitState& state, const RawStack& raw, uint64_t frame,
+                                         uint64_t* c_frame) {
   for (size_t i = 0; i < kMostStates && *c_frame != 0; ++i) {
     uint64_t results = 0;
     uint64_t instruction = 0;
@@ -212,7 +212,7 @@ uint64_t Reader::InstructionBelowC(const State& state, const RawStack& raw, uint
   return 0;
 }
 
-bool Reader::ReadFrame(const State& state, uint64_t address, Frame* frame) {
+bool LuaJitReader::ReadFrame(const JitState& state, uint64_t address, Frame* frame) {
   uint64_t words[3];  // a continuation's next instruction, the function, the link
   constexpr uint64_t kBefore = 2 * kWord;
   if (!memory_->Read(address - kBefore, &words) || !ReadFunction(words[1], &frame->function)) return false;
@@ -236,8 +236,8 @@ bool Reader::ReadFrame(const State& state, uint64_t address, Frame* frame) {
   return frame->caller < frame->address && frame->caller >= state.stack;
 }
 
-bool Reader::Walk(const State& state, const Top& top, const RawStack& raw, ScriptFunctions* functions,
-                  lua::Calls* calls) {
+bool LuaJitReader::Walk(const JitState& state, const Top& top, const RawStack& raw,
+                        ScriptFunctions* functions, lua::Calls* calls) {
   Frame* frame = &frames_[0];
   Frame* caller = &frames_[1];
   uint64_t next_instruction = top.next_instruction;
@@ -282,7 +282,8 @@ bool Reader::Walk(const State& state, const Top& top, const RawStack& raw, Scrip
   }
 }
 
-uint64_t Reader::AddFunction(const Prototype& prototype, std::string_view name, ScriptFunctions* functions) {
+uint64_t LuaJitReader::AddFunction(const Prototype& prototype, std::string_view name,
+                                   ScriptFunctions* functions) {
   char source[512];
   char kind = 0;
   const auto address = MemberAt<uint64_t>(prototype.bytes, kSource);

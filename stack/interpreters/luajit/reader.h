@@ -21,7 +21,7 @@ namespace lagwatch::stack::luajit {
 // Reads only; every address and every type is checked, because the interpreter may go on while it is read. Of
 // code that LuaJIT has compiled, the function in which it was entered is known, with the line of the loop;
 // functions that were compiled into it are not. Context: watchdog; not thread-safe. Large: not for the stack.
-class Reader {
+class LuaJitReader {
  public:
   // Borrowed.
   void Attach(Memory* memory) { memory_ = memory; }
@@ -42,7 +42,7 @@ class Reader {
   static constexpr size_t kMostStates = 64;     // of a thread: coroutines that have resumed each other
   static constexpr size_t kGlobalBytes = 1024;
 
-  struct State {
+  struct JitState {
     uint64_t address;
     uint64_t global;
     uint64_t base;  // of the innermost function's values
@@ -52,7 +52,7 @@ class Reader {
 
     bool Holds(uint64_t value) const { return value % 8 == 0 && stack < value && value <= last; }
   };
-  struct Function {
+  struct LuaFunction {
     uint64_t address;
     bool is_script;
     bool is_c;
@@ -69,7 +69,7 @@ class Reader {
   // A function's frame on Lua's stack.
   struct Frame {
     uint64_t address;  // of the word before the function's first value
-    Function function;
+    LuaFunction function;
     uint64_t link;         // the kind of its call; of a copy for variable arguments, that of the frame below
     uint64_t caller;       // the frame of the function that has called it
     uint64_t caller_next;  // that function's next instruction; 0: it was left for C
@@ -81,21 +81,21 @@ class Reader {
   bool ReadStackWord(const RawStack& raw, uint64_t address, uint64_t* word);
   // Finds the states with calls, innermost first.
   void FindStates(std::span<const uint64_t> candidates, const RawStack& raw);
-  bool ReadState(uint64_t address, const RawStack& raw, State* state);
-  bool ReadFunction(uint64_t value, Function* function);
+  bool ReadState(uint64_t address, const RawStack& raw, JitState* state);
+  bool ReadFunction(uint64_t value, LuaFunction* function);
   // False if it is not certain which function is the innermost one.
-  bool FindTop(const State& state, const RawStack& raw, Top* top);
+  bool FindTop(const JitState& state, const RawStack& raw, Top* top);
   // The base of the function that entered compiled code, and the code's number. False if none runs.
-  bool FindTrace(const State& state, Top* top);
-  bool Walk(const State& state, const Top& top, const RawStack& raw, ScriptFunctions* functions,
+  bool FindTrace(const JitState& state, Top* top);
+  bool Walk(const JitState& state, const Top& top, const RawStack& raw, ScriptFunctions* functions,
             lua::Calls* calls);
   // Whether a function has its frame at `address`: the frames end before the stack's first values.
-  static bool IsFrame(const State& state, uint64_t address) { return address > state.stack + kValueBytes; }
-  bool ReadFrame(const State& state, uint64_t address, Frame* frame);
+  static bool IsFrame(const JitState& state, uint64_t address) { return address > state.stack + kValueBytes; }
+  bool ReadFrame(const JitState& state, uint64_t address, Frame* frame);
   // The next instruction of the function with the frame at `frame`, which has called C; 0: not known.
   // `c_frame`, of the interpreter that runs what C has called, becomes that of the one that runs the
   // function.
-  uint64_t InstructionBelowC(const State& state, const RawStack& raw, uint64_t frame, uint64_t* c_frame);
+  uint64_t InstructionBelowC(const JitState& state, const RawStack& raw, uint64_t frame, uint64_t* c_frame);
   // 0 at the end.
   uint64_t PreviousCFrame(const RawStack& raw, uint64_t c_frame);
   uint64_t AddFunction(const Prototype& prototype, std::string_view name, ScriptFunctions* functions);
@@ -103,7 +103,7 @@ class Reader {
   Memory* memory_ = nullptr;
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
   size_t state_count_ = 0;
-  std::array<State, kMostStates> states_;
+  std::array<JitState, kMostStates> states_;
   std::array<uint8_t, kGlobalBytes> global_;
   Frame frames_[2];
   FunctionNames names_;

@@ -1,49 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/perl/perl.h"
-
-#include <algorithm>
+// Perl 5.36 in a process: the first of its modules that defines the evaluation function.
 #include <cstdio>
-#include <utility>
 
-namespace lagwatch::stack::perl {
+#include "stack/interpreters/found_interpreter.h"
+#include "stack/interpreters/perl/reader.h"
+#include "stack/interpreters/state_search.h"
 
-void Perl::LookAt(const LoadedModule& loaded, CodeMap* code) {
-  constexpr uint8_t kMajor = 5;
-  constexpr uint8_t kMinor = 36;
-  constexpr uint16_t kInterpreterBytes = 3768;  // in builds with threads
-  if (found_ != nullptr) return;
-  const uint64_t evaluation = loaded.exports.Find("Perl_runops_standard");
-  if (evaluation == 0) return;
-  uint8_t major = 0;
-  uint8_t minor = 0;
-  uint16_t bytes = 0;
-  memory_->Read(loaded.exports.Find("PL_revision"), &major);
-  memory_->Read(loaded.exports.Find("PL_version"), &minor);
-  memory_->Read(loaded.exports.Find("PL_interp_size"), &bytes);
-  if (major != kMajor || minor != kMinor || bytes != kInterpreterBytes) {
-    std::snprintf(unreadable_, sizeof unreadable_, "perl %u.%u", unsigned{major}, unsigned{minor});
-    return;
+namespace lagwatch::stack {
+namespace perl {
+namespace {
+
+struct FoundPerl {
+  PerlReader reader;
+  StateSearch search;
+  InterpreterPlace place;
+  ScriptFrames frames;
+};
+
+class Perl final : public FoundInterpreter<FoundPerl> {
+ public:
+  using FoundInterpreter::FoundInterpreter;
+
+  void LookAt(const LoadedModule& loaded, CodeMap* code) override {
+    constexpr uint8_t kMajor = 5;
+    constexpr uint8_t kMinor = 36;
+    constexpr uint16_t kInterpreterBytes = 3768;  // in builds with threads
+    if (found() != nullptr) return;
+    const uint64_t evaluation = loaded.exports.Find("Perl_runops_standard");
+    if (evaluation == 0) return;
+    uint8_t major = 0;
+    uint8_t minor = 0;
+    uint16_t bytes = 0;
+    memory()->Read(loaded.exports.Find("PL_revision"), &major);
+    memory()->Read(loaded.exports.Find("PL_version"), &minor);
+    memory()->Read(loaded.exports.Find("PL_interp_size"), &bytes);
+    if (major != kMajor || minor != kMinor || bytes != kInterpreterBytes) {
+      std::snprintf(unreadable_, sizeof unreadable_, "perl %u.%u", unsigned{major}, unsigned{minor});
+      return;
+    }
+    Find([&](FoundPerl* found) {
+      found->reader.Attach(memory());
+      found->place = PlaceOf(loaded, evaluation, code->AddLanguage("[perl]"));
+      return found->place.language != kNoModule;
+    });
   }
-  auto found = base::MapBlock<Found>(1);
-  if (found == nullptr) return;
-  found[0].reader.Attach(memory_);
-  found[0].place = {loaded.index, evaluation - loaded.module.load_bias, code->AddLanguage("[perl]")};
-  if (found[0].place.language != kNoModule) found_ = std::move(found);
-}
 
-void Perl::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
-  if (found_ == nullptr || thread.raw == nullptr) return;
-  Found& found = found_[0];
-  const auto is_in_perl = [&](const Frame& frame) { return frame.module == found.place.module; };
-  // The interpreter may be beyond the end of a native stack that ends too early.
-  if (stack->completeness != Completeness::kIncomplete && std::ranges::none_of(stack->view(), is_in_perl))
-    return;
-  {
-    const auto held = code->Hold();
-    found.search.Collect(*thread.raw, code->modules().stacks());
+  void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override {
+    FoundPerl* perl = found();
+    if (perl == nullptr || thread.raw == nullptr || !MayRun(*stack, perl->place.module)) return;
+    perl->search.Collect(*thread.raw, code);
+    if (perl->reader.Read(perl->search.candidates(), &code->script_functions(), &perl->frames))
+      Splice(perl->place, perl->frames, stack);
   }
-  if (found.reader.Read(found.search.candidates(), &code->script_functions(), &found.frames))
-    Splice(found.place, found.frames, stack);
-}
+};
 
-}  // namespace lagwatch::stack::perl
+}  // namespace
+}  // namespace perl
+
+std::unique_ptr<Interpreter> CreatePerl(Memory* memory) { return std::make_unique<perl::Perl>(memory); }
+
+}  // namespace lagwatch::stack

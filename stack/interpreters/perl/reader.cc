@@ -93,7 +93,8 @@ std::string_view StablePath(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-bool Reader::Read(std::span<const uint64_t> candidates, ScriptFunctions* functions, ScriptFrames* frames) {
+bool PerlReader::Read(std::span<const uint64_t> candidates, ScriptFunctions* functions,
+                      ScriptFrames* frames) {
   last_read_ = memory_->read_count() + kMostReads;
   Interpreter interpreter{};
   const auto found = std::ranges::find_if(
@@ -114,7 +115,7 @@ bool Reader::Read(std::span<const uint64_t> candidates, ScriptFunctions* functio
   return false;
 }
 
-bool Reader::ReadInterpreter(uint64_t address, Interpreter* interpreter) {
+bool PerlReader::ReadInterpreter(uint64_t address, Interpreter* interpreter) {
   std::array<uint8_t, kInterpreterBytes> bytes;
   if (IsOverBudget() || !memory_->Read(address, &bytes)) return false;
   const auto top = MemberAt<uint64_t>(bytes, kValuesTop);
@@ -131,7 +132,7 @@ bool Reader::ReadInterpreter(uint64_t address, Interpreter* interpreter) {
   return ReadStack(interpreter->stack, &stack) && stack.values == MemberAt<uint64_t>(bytes, kCurrentValues);
 }
 
-bool Reader::ReadStack(uint64_t address, ContextStack* stack) {
+bool PerlReader::ReadStack(uint64_t address, ContextStack* stack) {
   std::array<uint8_t, 48> bytes;
   if (address % 8 != 0 || !memory_->Read(address, &bytes)) return false;
   *stack = {.values = MemberAt<uint64_t>(bytes, 0),
@@ -145,8 +146,8 @@ bool Reader::ReadStack(uint64_t address, ContextStack* stack) {
          stack->type < kMostStackType;
 }
 
-bool Reader::Walk(const Interpreter& interpreter, ScriptFunctions* functions, ScriptFrames* frames) {
-  Place at{interpreter.statement, interpreter.operation, false};
+bool PerlReader::Walk(const Interpreter& interpreter, ScriptFunctions* functions, ScriptFrames* frames) {
+  StatementPlace at{interpreter.statement, interpreter.operation, false};
   uint64_t address = interpreter.stack;
   int contexts_left = kMostContexts;
   for (int i = 0; address != 0 && i < kMostStacks; ++i) {
@@ -180,7 +181,7 @@ bool Reader::Walk(const Interpreter& interpreter, ScriptFunctions* functions, Sc
   return false;
 }
 
-uint64_t Reader::FindStatement(const Place& place) {
+uint64_t PerlReader::FindStatement(const StatementPlace& place) {
   constexpr int kMostOperations = 200;
   operations_left_ = kMostOperations;
   uint64_t statement = place.statement;
@@ -193,7 +194,8 @@ uint64_t Reader::FindStatement(const Place& place) {
 }
 
 // Whether the place is in `operation`, or in a part of it. Sets `statement` to the last one before it.
-bool Reader::SearchOperation(uint64_t operation, const Place& place, int depth, uint64_t* statement) {
+bool PerlReader::SearchOperation(uint64_t operation, const StatementPlace& place, int depth,
+                                 uint64_t* statement) {
   constexpr int kMostDepth = 16;
   Operation bytes;
   if (operation == place.operation) return true;
@@ -213,8 +215,8 @@ bool Reader::SearchOperation(uint64_t operation, const Place& place, int depth, 
   return false;
 }
 
-bool Reader::AddFrame(std::string_view name, const Place& place, ScriptFunctions* functions,
-                      ScriptFrames* frames) {
+bool PerlReader::AddFrame(std::string_view name, const StatementPlace& place, ScriptFunctions* functions,
+                          ScriptFrames* frames) {
   if (frames->count == ScriptFrames::kMost) {
     frames->is_cut = true;
     return false;
@@ -231,7 +233,7 @@ bool Reader::AddFrame(std::string_view name, const Place& place, ScriptFunctions
   return true;
 }
 
-size_t Reader::ReadName(uint64_t function, std::span<char> text) {
+size_t PerlReader::ReadName(uint64_t function, std::span<char> text) {
   constexpr uint32_t kHasOwnName = 0x8000;
   std::array<uint8_t, kValueBytes> value;
   std::array<uint8_t, 96> body;
@@ -258,7 +260,7 @@ size_t Reader::ReadName(uint64_t function, std::span<char> text) {
   return name_size == 0 ? 0 : size + name_size;
 }
 
-size_t Reader::ReadPackage(uint64_t package, std::span<char> text) {
+size_t PerlReader::ReadPackage(uint64_t package, std::span<char> text) {
   constexpr size_t kName = 32;
   constexpr size_t kNameCount = 60;
   std::array<uint8_t, kValueBytes> value;
@@ -274,7 +276,7 @@ size_t Reader::ReadPackage(uint64_t package, std::span<char> text) {
   return ReadKey(name, text);
 }
 
-size_t Reader::ReadKey(uint64_t key, std::span<char> text) {
+size_t PerlReader::ReadKey(uint64_t key, std::span<char> text) {
   constexpr int32_t kMostBytes = 4096;
   constexpr uint64_t kBegin = 8;
   int32_t size = 0;
@@ -285,7 +287,7 @@ size_t Reader::ReadKey(uint64_t key, std::span<char> text) {
   return kept;
 }
 
-size_t Reader::ReadText(uint64_t address, std::span<char> text) {
+size_t PerlReader::ReadText(uint64_t address, std::span<char> text) {
   constexpr uint64_t kPageBytes = 4096;
   if (address == 0) return 0;
   size_t size = 0;

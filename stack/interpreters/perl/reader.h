@@ -19,7 +19,7 @@ std::string_view StablePath(std::string_view path);
 
 // Reads only; every address is checked, because the interpreter may go on while it is read. Context:
 // watchdog; not thread-safe.
-class Reader {
+class PerlReader {
  public:
   // `memory` is borrowed.
   void Attach(Memory* memory) { memory_ = memory; }
@@ -55,17 +55,18 @@ class Reader {
   bool Walk(const Interpreter& interpreter, ScriptFunctions* functions, ScriptFrames* frames);
   // A place in a function: the last statement that has begun, and the operation in it, or the one that
   // follows it after a call.
-  struct Place {
+  struct StatementPlace {
     uint64_t statement;
     uint64_t operation;
     bool is_next;
   };
   // The statement of a place: the compiler removes those that do nothing else but note their line, and leaves
   // them among the operations that follow. Source: closest_cop() in util.c.
-  uint64_t FindStatement(const Place& place);
-  bool SearchOperation(uint64_t operation, const Place& place, int depth, uint64_t* statement);
+  uint64_t FindStatement(const StatementPlace& place);
+  bool SearchOperation(uint64_t operation, const StatementPlace& place, int depth, uint64_t* statement);
   // The frame of the function `name` that is at `place`. False where there is no room or no statement.
-  bool AddFrame(std::string_view name, const Place& place, ScriptFunctions* functions, ScriptFrames* frames);
+  bool AddFrame(std::string_view name, const StatementPlace& place, ScriptFunctions* functions,
+                ScriptFrames* frames);
   // "PACKAGE::NAME" of a function. Returns the size; 0 if that is not one.
   size_t ReadName(uint64_t function, std::span<char> text);
   size_t ReadPackage(uint64_t package, std::span<char> text);

@@ -1,42 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/php/php.h"
-
+// PHP 8.2 in a process: the first of its modules that defines the evaluation function.
 #include <algorithm>
-#include <utility>
+#include <cstdio>
 
-namespace lagwatch::stack::php {
+#include "stack/interpreters/found_interpreter.h"
+#include "stack/interpreters/php/reader.h"
 
-void Php::LookAt(const LoadedModule& loaded, CodeMap* code) {
-  if (found_ != nullptr) return;
-  const uint64_t evaluation = loaded.exports.Find("execute_ex");
-  const uint64_t modules = loaded.exports.Find("module_registry");
-  if (evaluation == 0 || modules == 0) return;
-  const uint64_t globals = loaded.exports.Find("executor_globals");
-  if (globals == 0) {
-    unreadable_ = "php";  // with thread safety
-    return;
+namespace lagwatch::stack {
+namespace php {
+namespace {
+
+struct FoundPhp {
+  PhpReader reader;
+  PhpReader::Version version;
+  InterpreterPlace place;
+  ScriptFrames frames;
+};
+
+class Php final : public FoundInterpreter<FoundPhp> {
+ public:
+  using FoundInterpreter::FoundInterpreter;
+
+  void LookAt(const LoadedModule& loaded, CodeMap* code) override {
+    if (found() != nullptr) return;
+    const uint64_t evaluation = loaded.exports.Find("execute_ex");
+    const uint64_t modules = loaded.exports.Find("module_registry");
+    if (evaluation == 0 || modules == 0) return;
+    const uint64_t globals = loaded.exports.Find("executor_globals");
+    if (globals == 0) return NoteUnreadable();  // with thread safety
+    Find([&](FoundPhp* found) {
+      found->reader.Attach(memory(), globals, modules);
+      found->place = PlaceOf(loaded, evaluation, code->AddLanguage("[php]"));
+      return found->place.language != kNoModule;
+    });
   }
-  auto found = base::MapBlock<Found>(1);
-  if (found == nullptr) return;
-  found[0].reader.Attach(memory_, globals, modules);
-  found[0].place = {loaded.index, evaluation - loaded.module.load_bias, code->AddLanguage("[php]")};
-  if (found[0].place.language != kNoModule) found_ = std::move(found);
-}
 
-void Php::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
-  if (found_ == nullptr) return;
-  Found& found = found_[0];
-  // Other threads of the process run no PHP.
-  const auto is_evaluation = [&](const Frame& frame) {
-    return frame.module == found.place.module && frame.function_offset == found.place.evaluation;
-  };
-  if (std::ranges::none_of(stack->view(), is_evaluation)) return;
-  if (found.version == Reader::Version::kNotStarted) found.version = found.reader.FindVersion();
-  if (found.version == Reader::Version::kOther) unreadable_ = "php";
-  if (found.version != Reader::Version::kKnown) return;
-  const Registers* registers = thread.raw == nullptr ? nullptr : &thread.raw->registers;
-  if (found.reader.Read(registers, &code->script_functions(), &found.frames))
-    Splice(found.place, found.frames, stack);
-}
+  void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override {
+    FoundPhp* php = found();
+    if (php == nullptr) return;
+    // Other threads of the process run no PHP.
+    const auto is_evaluation = [&](const Frame& frame) {
+      return frame.module == php->place.module && frame.function_offset == php->place.evaluation;
+    };
+    if (std::ranges::none_of(stack->view(), is_evaluation)) return;
+    if (php->version == PhpReader::Version::kNotStarted) php->version = php->reader.FindVersion();
+    if (php->version == PhpReader::Version::kOther) NoteUnreadable();
+    if (php->version != PhpReader::Version::kKnown) return;
+    const Registers* registers = thread.raw == nullptr ? nullptr : &thread.raw->registers;
+    if (php->reader.Read(registers, &code->script_functions(), &php->frames))
+      Splice(php->place, php->frames, stack);
+  }
 
-}  // namespace lagwatch::stack::php
+ private:
+  void NoteUnreadable() { std::snprintf(unreadable_, sizeof unreadable_, "php"); }
+};
+
+}  // namespace
+}  // namespace php
+
+std::unique_ptr<Interpreter> CreatePhp(Memory* memory) { return std::make_unique<php::Php>(memory); }
+
+}  // namespace lagwatch::stack

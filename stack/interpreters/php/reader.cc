@@ -48,7 +48,7 @@ std::string_view StablePath(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-Reader::Version Reader::FindVersion() {
+PhpReader::Version PhpReader::FindVersion() {
   constexpr uint64_t kEntriesOfTable = 16;
   constexpr uint32_t kApiOf8_2 = 20220829;
   uint64_t entries = 0;
@@ -63,7 +63,7 @@ Reader::Version Reader::FindVersion() {
   return is_known ? Version::kKnown : Version::kOther;
 }
 
-bool Reader::Read(const Registers* registers, ScriptFunctions* functions, ScriptFrames* frames) {
+bool PhpReader::Read(const Registers* registers, ScriptFunctions* functions, ScriptFrames* frames) {
   last_read_ = memory_->read_count() + kMostReads;
   for (int i = 0; i < kTries && !IsOverBudget(); ++i) {
     frames->count = 0;
@@ -79,8 +79,8 @@ bool Reader::Read(const Registers* registers, ScriptFunctions* functions, Script
   return false;
 }
 
-bool Reader::Walk(uint64_t frame, const Registers* registers, ScriptFunctions* functions,
-                  ScriptFrames* frames) {
+bool PhpReader::Walk(uint64_t frame, const Registers* registers, ScriptFunctions* functions,
+                     ScriptFrames* frames) {
   constexpr uint8_t kObject = 8;
   uint64_t inner = 0;
   for (int i = 0; frame != 0 && i < kMostFrames && !frames->is_cut; ++i) {
@@ -98,8 +98,8 @@ bool Reader::Walk(uint64_t frame, const Registers* registers, ScriptFunctions* f
   return true;
 }
 
-bool Reader::AddGenerators(uint64_t generator, uint64_t inner, ScriptFunctions* functions,
-                           ScriptFrames* frames) {
+bool PhpReader::AddGenerators(uint64_t generator, uint64_t inner, ScriptFunctions* functions,
+                              ScriptFrames* frames) {
   constexpr uint64_t kFrameOfGenerator = 56;
   constexpr uint64_t kDelegatesTo = 152;
   std::array<uint64_t, 32> own_frames;
@@ -124,8 +124,8 @@ bool Reader::AddGenerators(uint64_t generator, uint64_t inner, ScriptFunctions* 
   return true;
 }
 
-bool Reader::AddFrame(std::span<const uint8_t> bytes, const Registers* registers, ScriptFunctions* functions,
-                      ScriptFrames* frames) {
+bool PhpReader::AddFrame(std::span<const uint8_t> bytes, const Registers* registers,
+                         ScriptFunctions* functions, ScriptFrames* frames) {
   const auto function = MemberAt<uint64_t>(bytes, kFunction);
   std::array<uint8_t, kFunctionBytes> members;
   if (function == 0) return true;
@@ -145,7 +145,8 @@ bool Reader::AddFrame(std::span<const uint8_t> bytes, const Registers* registers
   return true;
 }
 
-bool Reader::ReadFunction(std::span<const uint8_t> function, ScriptFunctions* functions, uint64_t* number) {
+bool PhpReader::ReadFunction(std::span<const uint8_t> function, ScriptFunctions* functions,
+                             uint64_t* number) {
   constexpr std::string_view kMain = "main script";
   constexpr std::string_view kSeparator = "::";
   char text[2 * kMostNameBytes + kSeparator.size()];
@@ -171,7 +172,7 @@ bool Reader::ReadFunction(std::span<const uint8_t> function, ScriptFunctions* fu
   return true;
 }
 
-uint32_t Reader::ReadLine(std::span<const uint8_t> function, uint64_t saved, const Registers* registers) {
+uint32_t PhpReader::ReadLine(std::span<const uint8_t> function, uint64_t saved, const Registers* registers) {
   const auto begin = MemberAt<uint64_t>(function, kOperations);
   const uint64_t end = begin + MemberAt<uint32_t>(function, kOperationCount) * kOperationBytes;
   const auto is_own = [&](uint64_t address) {
@@ -188,7 +189,7 @@ uint32_t Reader::ReadLine(std::span<const uint8_t> function, uint64_t saved, con
   return is_own(saved) && memory_->Read(saved + kLine, &line) ? line : 0;
 }
 
-size_t Reader::ReadText(uint64_t address, std::span<char> text) {
+size_t PhpReader::ReadText(uint64_t address, std::span<char> text) {
   constexpr uint32_t kTypeMask = 0xf;
   constexpr uint32_t kText = 6;
   constexpr uint64_t kMostBytes = 1 << 20;

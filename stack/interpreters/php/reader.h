@@ -20,7 +20,7 @@ std::string_view StablePath(std::string_view path);
 
 // Reads only; every address is checked, because PHP may go on while it is read. Context: watchdog; not
 // thread-safe.
-class Reader {
+class PhpReader {
  public:
   enum class Version : uint8_t { kNotStarted, kKnown, kOther };
 

@@ -7,84 +7,84 @@
 namespace lagwatch::stack::python {
 namespace {
 
-constexpr Layout k3_8{.interpreters = 32,
-                      .next_interpreter = 0,
-                      .threads = 8,
-                      .next_thread = 8,
-                      .pthread = 176,
-                      .native_thread_id = kNone,
-                      .frame = 24,
-                      .frame_in_cframe = kNone,
-                      .caller = 24,
-                      .code = 32,
-                      .instruction = 104,
-                      .is_entry = kNone,
-                      .owner = kNone,
-                      .file_name = 104,
-                      .name = 112,
-                      .first_line = 40,
-                      .line_table = 120,
-                      .bytecode = kNone,
-                      .ascii_text = 48,
-                      .wide_text = 72,
-                      .has_pointer_to_lock = false,
-                      .lock = 1152,
-                      .lock_holder = 8,
-                      .is_locked = 16,
-                      .modules = 56,
-                      .has_frame_in_coroutine = false,
-                      .coroutine_frame = 16,
-                      .task_coroutine = 112,
-                      .lines = LineTable::kLnotab};
+constexpr PythonLayout k3_8{.interpreters = 32,
+                            .next_interpreter = 0,
+                            .threads = 8,
+                            .next_thread = 8,
+                            .pthread = 176,
+                            .native_thread_id = kNone,
+                            .frame = 24,
+                            .frame_in_cframe = kNone,
+                            .caller = 24,
+                            .code = 32,
+                            .instruction = 104,
+                            .is_entry = kNone,
+                            .owner = kNone,
+                            .file_name = 104,
+                            .name = 112,
+                            .first_line = 40,
+                            .line_table = 120,
+                            .bytecode = kNone,
+                            .ascii_text = 48,
+                            .wide_text = 72,
+                            .has_pointer_to_lock = false,
+                            .lock = 1152,
+                            .lock_holder = 8,
+                            .is_locked = 16,
+                            .modules = 56,
+                            .has_frame_in_coroutine = false,
+                            .coroutine_frame = 16,
+                            .task_coroutine = 112,
+                            .lines = LineTable::kLnotab};
 
-constexpr Layout Of3_9() {
-  Layout layout = k3_8;
+constexpr PythonLayout Of3_9() {
+  PythonLayout layout = k3_8;
   layout.lock = 352;
   layout.modules = 856;
   layout.task_coroutine = 152;
   return layout;
 }
 
-constexpr Layout Of3_10() {
-  Layout layout = Of3_9();
+constexpr PythonLayout Of3_10() {
+  PythonLayout layout = Of3_9();
   layout.instruction = 96;
   layout.task_coroutine = 160;
   layout.lines = LineTable::kLineTable;
   return layout;
 }
 
-constexpr Layout k3_11{.interpreters = 40,
-                       .next_interpreter = 0,
-                       .threads = 16,
-                       .next_thread = 8,
-                       .pthread = 152,
-                       .native_thread_id = 160,
-                       .frame = 56,
-                       .frame_in_cframe = 8,
-                       .caller = 48,
-                       .code = 32,
-                       .instruction = 56,
-                       .is_entry = 68,
-                       .owner = kNone,
-                       .file_name = 112,
-                       .name = 128,
-                       .first_line = 72,
-                       .line_table = 136,
-                       .bytecode = 184,
-                       .ascii_text = 48,
-                       .wide_text = 72,
-                       .has_pointer_to_lock = false,
-                       .lock = 360,
-                       .lock_holder = 8,
-                       .is_locked = 16,
-                       .modules = 888,
-                       .has_frame_in_coroutine = true,
-                       .coroutine_frame = 80,
-                       .task_coroutine = 136,
-                       .lines = LineTable::kLocations};
+constexpr PythonLayout k3_11{.interpreters = 40,
+                             .next_interpreter = 0,
+                             .threads = 16,
+                             .next_thread = 8,
+                             .pthread = 152,
+                             .native_thread_id = 160,
+                             .frame = 56,
+                             .frame_in_cframe = 8,
+                             .caller = 48,
+                             .code = 32,
+                             .instruction = 56,
+                             .is_entry = 68,
+                             .owner = kNone,
+                             .file_name = 112,
+                             .name = 128,
+                             .first_line = 72,
+                             .line_table = 136,
+                             .bytecode = 184,
+                             .ascii_text = 48,
+                             .wide_text = 72,
+                             .has_pointer_to_lock = false,
+                             .lock = 360,
+                             .lock_holder = 8,
+                             .is_locked = 16,
+                             .modules = 888,
+                             .has_frame_in_coroutine = true,
+                             .coroutine_frame = 80,
+                             .task_coroutine = 136,
+                             .lines = LineTable::kLocations};
 
-constexpr Layout Of3_12() {
-  Layout layout = k3_11;
+constexpr PythonLayout Of3_12() {
+  PythonLayout layout = k3_11;
   layout.threads = 72;
   layout.pthread = 136;
   layout.native_thread_id = 144;
@@ -116,7 +116,7 @@ struct DebugOffsets {
   }
 };
 
-bool ReadDebugOffsets(Memory* memory, uint64_t runtime, Layout* layout) {
+bool ReadDebugOffsets(Memory* memory, uint64_t runtime, PythonLayout* layout) {
   DebugOffsets offsets;
   if (!memory->Read(runtime, &offsets.words) || !offsets.IsValid() || !offsets.HasGil()) return false;
   *layout = Of3_12();
@@ -147,7 +147,7 @@ bool ReadDebugOffsets(Memory* memory, uint64_t runtime, Layout* layout) {
 
 }  // namespace
 
-bool FindLayout(Memory* memory, uint64_t runtime, uint32_t version, int minor_hint, Layout* layout) {
+bool FindLayout(Memory* memory, uint64_t runtime, uint32_t version, int minor_hint, PythonLayout* layout) {
   const int minor = version != 0 ? static_cast<int>(version >> 16 & 0xff) : minor_hint;
   if (version != 0 && version >> 24 != 3) return false;
   switch (minor) {

@@ -21,7 +21,7 @@ enum class LineTable : uint8_t {
 };
 
 // Offsets in bytes.
-struct Layout {
+struct PythonLayout {
   uint16_t interpreters;  // in _PyRuntime: the first interpreter
   uint16_t next_interpreter;
   uint16_t threads;  // in an interpreter: its first thread's state
@@ -62,7 +62,7 @@ inline constexpr uint8_t kOwnedByC = 3;
 
 // The layout of a version as Py_Version has it, or, where that is missing, of `minor_hint` (0: not known).
 // `runtime` is the address of _PyRuntime. False for versions that are not known.
-bool FindLayout(Memory* memory, uint64_t runtime, uint32_t version, int minor_hint, Layout* layout);
+bool FindLayout(Memory* memory, uint64_t runtime, uint32_t version, int minor_hint, PythonLayout* layout);
 
 // Whether the build has no global interpreter lock. Since 3.13. `runtime` is the address of _PyRuntime.
 bool IsFreeThreaded(Memory* memory, uint64_t runtime);

@@ -36,7 +36,7 @@ struct Symbols {
 class Objects {
  public:
   // `memory` and `layout` are borrowed.
-  void Attach(Memory* memory, const Symbols& symbols, const Layout* layout) {
+  void Attach(Memory* memory, const Symbols& symbols, const PythonLayout* layout) {
     memory_ = memory;
     symbols_ = symbols;
     layout_ = layout;
@@ -75,7 +75,7 @@ class Objects {
 
   Memory* memory_ = nullptr;
   Symbols symbols_{};
-  const Layout* layout_ = nullptr;
+  const PythonLayout* layout_ = nullptr;
 };
 
 template <typename Visit>

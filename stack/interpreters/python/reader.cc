@@ -28,7 +28,7 @@ std::string_view StablePath(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-size_t FrameBytesOf(const Layout& layout) {
+size_t FrameBytesOf(const PythonLayout& layout) {
   size_t bytes = 0;
   for (uint16_t word : {layout.caller, layout.code, layout.instruction})
     bytes = std::max(bytes, word + sizeof(uint64_t));
@@ -40,7 +40,7 @@ size_t FrameBytesOf(const Layout& layout) {
 
 }  // namespace
 
-bool Reader::Attach(Memory* memory, const Symbols& symbols, int minor_hint) {
+bool PythonReader::Attach(Memory* memory, const Symbols& symbols, int minor_hint) {
   if (symbols.runtime == 0 || symbols.code_type == 0 || symbols.text_type == 0 || symbols.bytes_type == 0)
     return false;
   if (symbols.version != 0 && !memory->Read(symbols.version, &version_)) return false;
@@ -54,7 +54,7 @@ bool Reader::Attach(Memory* memory, const Symbols& symbols, int minor_hint) {
   return true;
 }
 
-bool Reader::Read(int tid, ScriptFunctions* functions, ScriptFrames* frames) {
+bool PythonReader::Read(int tid, ScriptFunctions* functions, ScriptFrames* frames) {
   last_read_ = memory_->read_count() + kMostReads;
   for (int i = 0; i < kTries && !IsOverBudget(); ++i) {
     frames->count = 0;
@@ -72,7 +72,7 @@ bool Reader::Read(int tid, ScriptFunctions* functions, ScriptFrames* frames) {
   return false;
 }
 
-uint64_t Reader::FindFrame(int tid, uint64_t* place) {
+uint64_t PythonReader::FindFrame(int tid, uint64_t* place) {
   ThreadState& hint = states_[static_cast<uint32_t>(tid) % states_.size()];
   uint64_t state = hint.state.load(std::memory_order_relaxed);  // checked
   if (hint.tid != tid || !IsThread(state, tid)) {
@@ -92,7 +92,7 @@ uint64_t Reader::FindFrame(int tid, uint64_t* place) {
   return memory_->Read(*place, &frame) ? frame : 0;
 }
 
-void Reader::CopyPieces(int tid, MemoryPieces* pieces) const {
+void PythonReader::CopyPieces(int tid, MemoryPieces* pieces) const {
   // Callers' frames lie right before those that they call, where frames are no objects (since 3.11).
   constexpr uint64_t kCallersBytes = 2048;
   const uint64_t state =
@@ -130,7 +130,7 @@ void Reader::CopyPieces(int tid, MemoryPieces* pieces) const {
   pieces->MarkWhole();
 }
 
-Reader::FoundState Reader::FindState(int tid) {
+PythonReader::FoundState PythonReader::FindState(int tid) {
   uint64_t interpreter = 0;
   memory_->Read(symbols_.runtime + layout_.interpreters, &interpreter);
   for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
@@ -145,7 +145,7 @@ Reader::FoundState Reader::FindState(int tid) {
   return {};
 }
 
-int Reader::TidOf(uint64_t state) {
+int PythonReader::TidOf(uint64_t state) {
   uint64_t id = 0;
   if (layout_.native_thread_id != kNone)
     return memory_->Read(state + layout_.native_thread_id, &id) ? static_cast<int>(id) : 0;
@@ -155,7 +155,7 @@ int Reader::TidOf(uint64_t state) {
   return is_read ? tid : 0;
 }
 
-std::optional<ScriptLock> Reader::FindLock(uint64_t address) {
+std::optional<ScriptLock> PythonReader::FindLock(uint64_t address) {
   uint64_t interpreter = 0;
   memory_->Read(symbols_.runtime + layout_.interpreters, &interpreter);
   for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
@@ -177,7 +177,7 @@ std::optional<ScriptLock> Reader::FindLock(uint64_t address) {
   return {};
 }
 
-Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames) {
+PythonReader::Outcome PythonReader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames) {
   uint64_t next = frame;
   while (next != 0 && visited_count_ < visited_.size()) {
     std::array<uint8_t, kMostFrameBytes> bytes{};
@@ -204,7 +204,7 @@ Reader::Outcome Reader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptF
   return Outcome::kDone;
 }
 
-bool Reader::ReadFrame(std::span<const uint8_t> bytes, ScriptFunctions* functions, ScriptFrame* frame) {
+bool PythonReader::ReadFrame(std::span<const uint8_t> bytes, ScriptFunctions* functions, ScriptFrame* frame) {
   const auto code = MemberAt<uint64_t>(bytes, layout_.code);
   auto instruction = MemberAt<uint64_t>(bytes, layout_.instruction);
   if (layout_.bytecode == kNone) {
@@ -216,8 +216,9 @@ bool Reader::ReadFrame(std::span<const uint8_t> bytes, ScriptFunctions* function
   return ReadPlace(code, instruction, functions, frame);
 }
 
-bool Reader::ReadPlace(uint64_t code, uint64_t instruction, ScriptFunctions* functions, ScriptFrame* frame) {
-  Place& place = places_[base::HashWord(instruction, code) % places_.size()];
+bool PythonReader::ReadPlace(uint64_t code, uint64_t instruction, ScriptFunctions* functions,
+                             ScriptFrame* frame) {
+  InstructionPlace& place = places_[base::HashWord(instruction, code) % places_.size()];
   const bool was_seen = place.code == code && place.instruction == instruction;
   if (objects_.IsOfType(code, symbols_.code_type) && ReadFunction(code, functions, &frame->function)) {
     frame->line = ReadLine(code, instruction);
@@ -232,12 +233,12 @@ bool Reader::ReadPlace(uint64_t code, uint64_t instruction, ScriptFunctions* fun
   return true;
 }
 
-bool Reader::IsOnStack(uint64_t frame) const {
+bool PythonReader::IsOnStack(uint64_t frame) const {
   const auto end = visited_.begin() + static_cast<ptrdiff_t>(visited_count_);
   return std::find(visited_.begin(), end, frame) != end;
 }
 
-bool Reader::ReadTask(ScriptFunctions* functions, TaskText* text) {
+bool PythonReader::ReadTask(ScriptFunctions* functions, TaskText* text) {
   constexpr int kMostAwaiters = 8;
   *text = {};
   std::array<Task, 16> current;
@@ -255,7 +256,8 @@ bool Reader::ReadTask(ScriptFunctions* functions, TaskText* text) {
   return true;
 }
 
-bool Reader::AppendTask(const Task& task, bool with_line, ScriptFunctions* functions, std::span<char> text) {
+bool PythonReader::AppendTask(const Task& task, bool with_line, ScriptFunctions* functions,
+                              std::span<char> text) {
   char name[100];
   std::array<uint8_t, kMostFrameBytes> bytes{};
   ScriptFrame frame;
@@ -277,12 +279,12 @@ bool Reader::AppendTask(const Task& task, bool with_line, ScriptFunctions* funct
   return false;
 }
 
-bool Reader::ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function) {
-  Known now{.code = code};
+bool PythonReader::ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* function) {
+  KnownFunction now{.code = code};
   if (!memory_->Read(code + layout_.file_name, &now.file_name) ||
       !memory_->Read(code + layout_.name, &now.name))
     return false;
-  Known& known = known_[(code >> 4) % known_.size()];
+  KnownFunction& known = known_[(code >> 4) % known_.size()];
   const bool is_known = known.code == now.code && known.file_name == now.file_name && known.name == now.name;
   if (is_known && !functions->Find(known.function).name.empty()) {
     *function = known.function;
@@ -299,7 +301,7 @@ bool Reader::ReadFunction(uint64_t code, ScriptFunctions* functions, uint64_t* f
   return true;
 }
 
-uint32_t Reader::ReadLine(uint64_t code, uint64_t instruction) {
+uint32_t PythonReader::ReadLine(uint64_t code, uint64_t instruction) {
   constexpr uint64_t kMostCodeBytes = 1 << 24;
   int32_t first_line = 0;
   uint64_t table = 0;

@@ -34,7 +34,7 @@ struct TaskText {
 
 // One interpreter in one process. Reads only; every address and every type is checked, because the
 // interpreter goes on while it is read. Context: watchdog; not thread-safe. Large: not for the stack.
-class Reader {
+class PythonReader {
  public:
   // Whether these are an interpreter's whose layout is known. `minor_hint`: as for FindLayout. `memory` is
   // borrowed.
@@ -65,14 +65,14 @@ class Reader {
   static constexpr size_t kMostTableBytes = 16 << 10;
 
   // A function that was read, by the addresses of its code object and of its texts.
-  struct Known {
+  struct KnownFunction {
     uint64_t code = 0;
     uint64_t file_name = 0;
     uint64_t name = 0;
     uint64_t function = 0;
   };
   // The function and the line of an instruction, as they were read last.
-  struct Place {
+  struct InstructionPlace {
     uint64_t code = 0;
     uint64_t instruction = 0;
     uint64_t function = 0;
@@ -112,13 +112,13 @@ class Reader {
   Memory* memory_ = nullptr;
   Symbols symbols_{};
   uint32_t version_ = 0;
-  Layout layout_{};
+  PythonLayout layout_{};
   // The part of a frame that is read, up to the last member that is needed: what follows may not be mapped.
   static constexpr size_t kMostFrameBytes = 128;
   size_t frame_bytes_ = 0;
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
-  std::array<Known, 512> known_{};
-  std::array<Place, 512> places_{};
+  std::array<KnownFunction, 512> known_{};
+  std::array<InstructionPlace, 512> places_{};
   std::array<ThreadState, 256> states_{};
   Objects objects_;
   Tasks tasks_;

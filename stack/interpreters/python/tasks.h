@@ -22,7 +22,7 @@ struct Task {
 class Tasks {
  public:
   // Both are borrowed.
-  void Attach(Objects* objects, const Layout* layout) {
+  void Attach(Objects* objects, const PythonLayout* layout) {
     objects_ = objects;
     layout_ = layout;
   }
@@ -41,7 +41,7 @@ class Tasks {
   bool ReadTask(uint64_t address, Task* task);
 
   Objects* objects_ = nullptr;
-  const Layout* layout_ = nullptr;
+  const PythonLayout* layout_ = nullptr;
   // The dict is kept, or the number of modules in which it was not found.
   uint64_t interpreter_ = 0;
   uint64_t dict_ = 0;

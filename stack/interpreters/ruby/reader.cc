@@ -69,8 +69,8 @@ std::string_view StablePath(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-bool Reader::Read(std::span<const uint64_t> candidates, const RawStack& raw, ScriptFunctions* functions,
-                  ScriptFrames* frames) {
+bool RubyReader::Read(std::span<const uint64_t> candidates, const RawStack& raw, ScriptFunctions* functions,
+                      ScriptFrames* frames) {
   last_read_ = memory_->read_count() + kMostReads;
   Context context{};
   const auto found = std::ranges::find_if(
@@ -90,7 +90,7 @@ bool Reader::Read(std::span<const uint64_t> candidates, const RawStack& raw, Scr
   return false;
 }
 
-void Reader::CopyPieces(uint64_t address, MemoryPieces* pieces) {
+void RubyReader::CopyPieces(uint64_t address, MemoryPieces* pieces) {
   constexpr uint64_t kMostCopied = 16 << 10;  // of the control frames, and of the values on the stack
   const uint8_t* context = pieces->Copy(address, kContextBytes);
   if (context == nullptr) return;
@@ -121,7 +121,7 @@ void Reader::CopyPieces(uint64_t address, MemoryPieces* pieces) {
   pieces->MarkWhole();
 }
 
-bool Reader::ReadContext(uint64_t address, const RawStack& raw, Context* context) {
+bool RubyReader::ReadContext(uint64_t address, const RawStack& raw, Context* context) {
   std::array<uint8_t, kContextBytes> bytes;
   if (IsOverBudget() || !memory_->Read(address, &bytes)) return false;
   *context = {.address = address,
@@ -145,7 +145,7 @@ bool Reader::ReadContext(uint64_t address, const RawStack& raw, Context* context
          its_vm == vm && memory_->Read(thread + kContext, &its_context) && its_context == address;
 }
 
-bool Reader::Walk(const Context& context, ScriptFunctions* functions, ScriptFrames* frames) {
+bool RubyReader::Walk(const Context& context, ScriptFunctions* functions, ScriptFrames* frames) {
   uint64_t address = context.frame;
   for (size_t i = 0; i < kMostFrames && address < context.stack_end(); ++i, address += kFrameBytes) {
     std::array<uint8_t, kFrameBytes> bytes;
@@ -173,7 +173,7 @@ bool Reader::Walk(const Context& context, ScriptFunctions* functions, ScriptFram
   return true;
 }
 
-bool Reader::ReadFrame(std::span<const uint8_t> bytes, ScriptFunctions* functions, ScriptFrame* frame) {
+bool RubyReader::ReadFrame(std::span<const uint8_t> bytes, ScriptFunctions* functions, ScriptFrame* frame) {
   const auto sequence = MemberAt<uint64_t>(bytes, kSequence);
   uint64_t address = 0;
   std::array<uint8_t, kBodyBytes> body;
@@ -191,7 +191,7 @@ bool Reader::ReadFrame(std::span<const uint8_t> bytes, ScriptFunctions* function
   return true;
 }
 
-size_t Reader::AddClass(uint64_t environment, size_t size, std::span<char> name) {
+size_t RubyReader::AddClass(uint64_t environment, size_t size, std::span<char> name) {
   constexpr std::string_view kIn = " in ";
   const std::string_view label(name.data(), size);
   const size_t in = label.rfind(kIn);
@@ -209,7 +209,7 @@ size_t Reader::AddClass(uint64_t environment, size_t size, std::span<char> name)
   return size + owner_size;
 }
 
-uint32_t Reader::ReadLine(std::span<const uint8_t> body, uint64_t instruction) {
+uint32_t RubyReader::ReadLine(std::span<const uint8_t> body, uint64_t instruction) {
   const auto code = MemberAt<uint64_t>(body, kCode);
   const auto lines = MemberAt<uint64_t>(body, kLines);
   const auto count = MemberAt<uint32_t>(body, kLineCount);
@@ -231,7 +231,7 @@ uint32_t Reader::ReadLine(std::span<const uint8_t> body, uint64_t instruction) {
 
 // Numbers of entries that begin at or before a position: for the first positions themselves, then as sums and
 // bits (succ_index_lookup() in iseq.c).
-uint32_t Reader::ReadIndex(uint64_t table, uint64_t position) {
+uint32_t RubyReader::ReadIndex(uint64_t table, uint64_t position) {
   constexpr uint64_t kDirect = 54;
   constexpr uint64_t kPerWord = 9;
   constexpr uint64_t kBlockBits = 512;
@@ -256,7 +256,7 @@ uint32_t Reader::ReadIndex(uint64_t table, uint64_t position) {
 }
 
 // A path, or an array that begins with it.
-size_t Reader::ReadPath(uint64_t object, std::span<char> text) {
+size_t RubyReader::ReadPath(uint64_t object, std::span<char> text) {
   std::array<uint8_t, 40> header;
   if (object == 0 || object % 8 != 0 || !memory_->Read(object, &header)) return 0;
   const auto flags = MemberAt<uint64_t>(header, 0);

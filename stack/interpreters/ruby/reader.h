@@ -23,7 +23,7 @@ std::string_view StablePath(std::string_view path);
 
 // Reads only; every address and every type is checked, because the interpreter may go on while it is read.
 // Context: watchdog; not thread-safe. Large: not for the stack.
-class Reader {
+class RubyReader {
  public:
   // `vm` is where the address of the virtual machine is, `text_class` where that of the class `String`.
   // `memory` is borrowed.

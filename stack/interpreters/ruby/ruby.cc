@@ -1,62 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/ruby/ruby.h"
-
-#include <algorithm>
+// Ruby 3.1 in a process: the first of its modules that defines the evaluation function.
 #include <array>
 #include <cstdio>
 #include <string_view>
-#include <utility>
 
 #include "base/system/thread.h"
 #include "stack/interpreters/bytes.h"
+#include "stack/interpreters/found_interpreter.h"
+#include "stack/interpreters/ruby/reader.h"
+#include "stack/interpreters/state_hints.h"
+#include "stack/interpreters/state_search.h"
 
-namespace lagwatch::stack::ruby {
+namespace lagwatch::stack {
+namespace ruby {
+namespace {
 
-void Ruby::LookAt(const LoadedModule& loaded, CodeMap* code) {
-  if (found_ != nullptr) return;
-  const uint64_t evaluation = loaded.exports.Find("rb_vm_exec");
-  const uint64_t vm = loaded.exports.Find("ruby_current_vm_ptr");
-  const uint64_t version = loaded.exports.Find("ruby_version");
-  if (evaluation == 0 || vm == 0 || version == 0) return;
-  std::array<char, 4> text{};
-  memory_->Read(version, text.data(), text.size() - 1);
-  if (std::string_view(text.data()) != "3.1") {
-    CleanText({text.data(), text.size() - 1});
-    std::snprintf(unreadable_, sizeof unreadable_, "ruby %s", text.data());
-    return;
+struct FoundRuby {
+  RubyReader reader;
+  StateSearch search;
+  StateHints hints;
+  InterpreterPlace place;
+  ScriptFrames frames;
+};
+
+class Ruby final : public FoundInterpreter<FoundRuby> {
+ public:
+  using FoundInterpreter::FoundInterpreter;
+
+  void LookAt(const LoadedModule& loaded, CodeMap* code) override {
+    if (found() != nullptr) return;
+    const uint64_t evaluation = loaded.exports.Find("rb_vm_exec");
+    const uint64_t vm = loaded.exports.Find("ruby_current_vm_ptr");
+    const uint64_t version = loaded.exports.Find("ruby_version");
+    if (evaluation == 0 || vm == 0 || version == 0) return;
+    std::array<char, 4> text{};
+    memory()->Read(version, text.data(), text.size() - 1);
+    if (std::string_view(text.data()) != "3.1") {
+      CleanText({text.data(), text.size() - 1});
+      std::snprintf(unreadable_, sizeof unreadable_, "ruby %s", text.data());
+      return;
+    }
+    Find([&](FoundRuby* found) {
+      found->reader.Attach(memory(), vm, loaded.exports.Find("rb_cString"));
+      found->place = PlaceOf(loaded, evaluation, code->AddLanguage("[ruby]"));
+      return found->place.language != kNoModule;
+    });
   }
-  auto found = base::MapBlock<Found>(1);
-  if (found == nullptr) return;
-  found[0].reader.Attach(memory_, vm, loaded.exports.Find("rb_cString"));
-  found[0].place = {loaded.index, evaluation - loaded.module.load_bias, code->AddLanguage("[ruby]")};
-  if (found[0].place.language == kNoModule) return;
-  found_ = std::move(found);
-  copied_.store(&found_[0], std::memory_order_release);  // pairs with CopyPieces()
-}
 
-void Ruby::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
-  if (found_ == nullptr || thread.raw == nullptr) return;
-  Found& found = found_[0];
-  const auto is_in_ruby = [&](const Frame& frame) { return frame.module == found.place.module; };
-  // The interpreter may be beyond the end of a native stack that ends too early.
-  if (stack->completeness != Completeness::kIncomplete && std::ranges::none_of(stack->view(), is_in_ruby))
-    return;
-  {
-    const auto held = code->Hold();
-    found.search.Collect(*thread.raw, code->modules().stacks());
+  void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override {
+    FoundRuby* ruby = found();
+    if (ruby == nullptr || thread.raw == nullptr || !MayRun(*stack, ruby->place.module)) return;
+    ruby->search.Collect(*thread.raw, code);
+    if (!ruby->reader.Read(ruby->search.candidates(), *thread.raw, &code->script_functions(), &ruby->frames))
+      return;
+    ruby->hints.Set(thread.tid, 0, ruby->reader.last_context());
+    Splice(ruby->place, ruby->frames, stack);
   }
-  if (!found.reader.Read(found.search.candidates(), *thread.raw, &code->script_functions(), &found.frames))
-    return;
-  found.hints.Set(thread.tid, 0, found.reader.last_context());
-  Splice(found.place, found.frames, stack);
-}
 
-void Ruby::CopyPieces(const Registers&, MemoryPieces* pieces) const {
-  const Found* found = copied_.load(std::memory_order_acquire);  // pairs with LookAt()
-  if (found == nullptr) return;
-  const StateHints::States& hints = found->hints.Of(base::CurrentThreadId());
-  const uint64_t context = hints[0].load(std::memory_order_relaxed);  // checked
-  if (context != 0) Reader::CopyPieces(context, pieces);
-}
+  void CopyPieces(const Registers&, MemoryPieces* pieces) const override {
+    const FoundRuby* ruby = for_copies();
+    if (ruby == nullptr) return;
+    const StateHints::States& hints = ruby->hints.Of(base::CurrentThreadId());
+    const uint64_t context = hints[0].load(std::memory_order_relaxed);  // checked
+    if (context != 0) RubyReader::CopyPieces(context, pieces);
+  }
+};
 
-}  // namespace lagwatch::stack::ruby
+}  // namespace
+}  // namespace ruby
+
+std::unique_ptr<Interpreter> CreateRuby(Memory* memory) { return std::make_unique<ruby::Ruby>(memory); }
+
+}  // namespace lagwatch::stack

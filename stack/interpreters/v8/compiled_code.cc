@@ -74,7 +74,7 @@ int64_t BytecodeAt(std::span<const uint8_t> table, std::span<const uint8_t> byte
   return -1;
 }
 
-void CompiledCode::Attach(Heap* heap, const Layout* layout, const Version& version,
+void CompiledCode::Attach(Heap* heap, const V8Layout* layout, const Version& version,
                           const ExportedSymbols& exports) {
   heap_ = heap;
   layout_ = layout;

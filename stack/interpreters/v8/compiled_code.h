@@ -44,9 +44,9 @@ class CompiledCode {
   static constexpr size_t kMostInlined = 32;
 
   // All are borrowed.
-  void Attach(Heap* heap, const Layout* layout, const Version& version, const ExportedSymbols& exports);
+  void Attach(Heap* heap, const V8Layout* layout, const Version& version, const ExportedSymbols& exports);
 
-  void AttachForTest(Heap* heap, const Layout* layout) {
+  void AttachForTest(Heap* heap, const V8Layout* layout) {
     heap_ = heap;
     layout_ = layout;
     sizes_.count = BytecodeSizes::kMost;
@@ -78,7 +78,7 @@ class CompiledCode {
   uint64_t ReadElement(uint64_t array, int32_t index);
 
   Heap* heap_ = nullptr;
-  const Layout* layout_ = nullptr;
+  const V8Layout* layout_ = nullptr;
   BytecodeSizes sizes_;
   uint64_t code_map_ = 0;  // of the objects that instructions are in; 0: not met
   std::array<uint8_t, kMostBytes> bytes_{};

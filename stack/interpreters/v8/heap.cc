@@ -23,7 +23,7 @@ constexpr int32_t kUncached = 16;  // an external string's data may move
 
 }  // namespace
 
-void Heap::Attach(Memory* memory, const Layout* layout) {
+void Heap::Attach(Memory* memory, const V8Layout* layout) {
   memory_ = memory;
   layout_ = layout;
   maps_.fill({});

@@ -33,7 +33,7 @@ class Heap {
   static constexpr int32_t kNoType = -1;
 
   // Both are borrowed.
-  void Attach(Memory* memory, const Layout* layout);
+  void Attach(Memory* memory, const V8Layout* layout);
 
   // The type of the object that `word` points to; kNoType if it does not point to one.
   int32_t TypeOf(uint64_t word);
@@ -63,7 +63,7 @@ class Heap {
   };
 
   Memory* memory_ = nullptr;
-  const Layout* layout_ = nullptr;
+  const V8Layout* layout_ = nullptr;
   std::array<KnownMap, 128> maps_{};
 };
 

@@ -104,7 +104,7 @@ bool FindUnexported(const Version& version, Unexported* members) {
   }
 }
 
-void ReadFrames(Constants* constants, Layout* layout) {
+void ReadFrames(Constants* constants, V8Layout* layout) {
   layout->context_or_type = constants->Read({"off_fp_context_or_frame_type"});
   layout->function = constants->Read({"off_fp_function"});
   layout->bytecode_array = constants->Read({"off_fp_bytecode_array"});
@@ -120,7 +120,7 @@ void ReadFrames(Constants* constants, Layout* layout) {
   layout->accessor_exit_frame = constants->Read({"frametype_ApiAccessorExitFrame"}, -1);
 }
 
-void ReadFunctions(Constants* constants, const Unexported& unexported, Layout* layout) {
+void ReadFunctions(Constants* constants, const Unexported& unexported, V8Layout* layout) {
   layout->instance_type = constants->Read({"class_Map__instance_type__uint16_t"});
   layout->shared = constants->Read({"class_JSFunction__shared__SharedFunctionInfo",
                                     "class_JSFunction__shared__Tagged_SharedFunctionInfo_"});
@@ -143,7 +143,7 @@ void ReadFunctions(Constants* constants, const Unexported& unexported, Layout* l
   layout->scope_local_count = constants->Read({"scopeinfo_idx_ncontextlocals"}, 2);
 }
 
-void ReadStrings(Constants* constants, Layout* layout) {
+void ReadStrings(Constants* constants, V8Layout* layout) {
   layout->string_length = constants->Read({"class_String__length__int32_t"}, 12);
   layout->string_characters = constants->Read({"class_SeqOneByteString__chars__char"}, 16);
   layout->external_data = 24;
@@ -154,7 +154,7 @@ void ReadStrings(Constants* constants, Layout* layout) {
   layout->thin_actual = constants->Read({"class_ThinString__actual__String"}, 16);
 }
 
-void ReadTypes(Constants* constants, Layout* layout) {
+void ReadTypes(Constants* constants, V8Layout* layout) {
   layout->function_type = constants->Read({"type_JSFunction__JS_FUNCTION_TYPE"});
   layout->shared_type = constants->Read({"type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE"});
   layout->scope_type = constants->Read({"type_ScopeInfo__SCOPE_INFO_TYPE"});
@@ -168,7 +168,7 @@ void ReadTypes(Constants* constants, Layout* layout) {
   layout->stream_type = constants->Read({"type_InstructionStream__INSTRUCTION_STREAM_TYPE"}, -1);
 }
 
-void ReadCode(Constants* constants, const Version& version, const Unexported& unexported, Layout* layout) {
+void ReadCode(Constants* constants, const Version& version, const Unexported& unexported, V8Layout* layout) {
   layout->function_code = unexported.function_code;
   layout->code_holds_instructions = version.major <= 10;
   layout->code_deoptimization = unexported.code_deoptimization;
@@ -183,7 +183,7 @@ void ReadCode(Constants* constants, const Version& version, const Unexported& un
 }
 
 // A wrong offset leads to nothing that passes for an object, but a huge one is not read at all.
-bool IsPlausible(const Layout& layout) {
+bool IsPlausible(const V8Layout& layout) {
   constexpr int32_t kMost = 256;
   for (int32_t offset :
        {layout.context_or_type, layout.function, layout.bytecode_array, layout.bytecode_offset})
@@ -199,14 +199,14 @@ bool IsPlausible(const Layout& layout) {
 
 }  // namespace
 
-bool IsExitFrame(const Layout& layout, int32_t number) {
+bool IsExitFrame(const V8Layout& layout, int32_t number) {
   return number == layout.exit_frame || number == layout.builtin_exit_frame ||
          number == layout.callback_exit_frame || number == layout.accessor_exit_frame;
 }
 
 bool IsV8(const ExportedSymbols& exports) { return exports.Find("v8dbg_off_fp_context_or_frame_type") != 0; }
 
-bool FindLayout(Memory* memory, const ExportedSymbols& exports, Version* version, Layout* layout) {
+bool FindLayout(Memory* memory, const ExportedSymbols& exports, Version* version, V8Layout* layout) {
   Constants constants(memory, exports);
   constexpr int32_t kUncompressed = 31;  // bits that a small integer is shifted by, less one
   constants.ReadSymbol("_ZN2v88internal7Version6", "major_E", &version->major);

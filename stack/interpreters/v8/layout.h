@@ -18,7 +18,7 @@ struct Version {
 };
 
 // Offsets in bytes from an object's first byte, where its map is.
-struct Layout {
+struct V8Layout {
   // In a frame, from its frame pointer.
   int32_t context_or_type;
   int32_t function;
@@ -81,12 +81,12 @@ struct Layout {
   int32_t inlinings;
 };
 
-bool IsExitFrame(const Layout& layout, int32_t number);
+bool IsExitFrame(const V8Layout& layout, int32_t number);
 
 // Whether `exports` are V8's.
 bool IsV8(const ExportedSymbols& exports);
 
 // False for versions that are not known, and those with compressed pointers; `version` is set if it is there.
-bool FindLayout(Memory* memory, const ExportedSymbols& exports, Version* version, Layout* layout);
+bool FindLayout(Memory* memory, const ExportedSymbols& exports, Version* version, V8Layout* layout);
 
 }  // namespace lagwatch::stack::v8

@@ -20,20 +20,20 @@ std::string_view StablePath(std::string_view path) {
 
 }  // namespace
 
-bool Reader::Attach(Memory* memory, const ExportedSymbols& exports) {
+bool V8Reader::Attach(Memory* memory, const ExportedSymbols& exports) {
   if (!FindLayout(memory, exports, &version_, &layout_)) return false;
   heap_.Attach(memory, &layout_);
   compiled_.Attach(&heap_, &layout_, version_, exports);
   return true;
 }
 
-void Reader::BeginStack() {
+void V8Reader::BeginStack() {
   last_read_ = heap_.memory().read_count() + kMostReads;
   lines_.BeginStack();
 }
 
-bool Reader::ReadRun(const RunStart& start, const StackWords& stack, CodeKinds* code,
-                     ScriptFunctions* functions, ScriptFrames* frames, uint64_t* end) {
+bool V8Reader::ReadRun(const RunStart& start, const StackWords& stack, CodeKinds* code,
+                       ScriptFunctions* functions, ScriptFrames* frames, uint64_t* end) {
   constexpr uint64_t kMostTypes = 64;
   // From the bytecode's offset to the function that a frame of C++ was called for.
   constexpr int32_t kBuiltin = 24;
@@ -76,22 +76,22 @@ bool Reader::ReadRun(const RunStart& start, const StackWords& stack, CodeKinds* 
     }
     const uint64_t outer = word(0);
     end_of_call = word(8);
-    if (outer <= frame || code->KindOf(end_of_call - 1) == CodeKinds::Kind::kOther) return give_up();
+    if (outer <= frame || code->KindOf(end_of_call - 1) == CodeKinds::CodeKind::kOther) return give_up();
     frame = outer;
   }
   return give_up();
 }
 
-void Reader::AddFrame(const FrameWords& words, const RunStart& start, CodeKinds* code,
-                      ScriptFunctions* functions, ScriptFrames* frames) {
+void V8Reader::AddFrame(const FrameWords& words, const RunStart& start, CodeKinds* code,
+                        ScriptFunctions* functions, ScriptFrames* frames) {
   uint64_t shared = 0;
-  Known known;
+  KnownFunction known;
   if (!IsFunction(words.function) || !heap_.ReadWord(words.function, layout_.shared, &shared) ||
       !ReadFunction(shared, functions, &known))
     return;
-  const CodeKinds::Kind kind = code->KindOf(words.end_of_call - 1);
+  const CodeKinds::CodeKind kind = code->KindOf(words.end_of_call - 1);
   const int64_t bytecode = FindBytecode(words, shared, start, kind);
-  if (bytecode == CompiledCode::kNone && kind == CodeKinds::Kind::kGenerated) {
+  if (bytecode == CompiledCode::kNone && kind == CodeKinds::CodeKind::kGenerated) {
     AddOptimized(words, known, functions, frames);
     return;
   }
@@ -102,22 +102,22 @@ void Reader::AddFrame(const FrameWords& words, const RunStart& start, CodeKinds*
   frames->frames[frames->count++] = {known.function, ReadLine(known.script, position), false};
 }
 
-void Reader::AddBuiltin(uint64_t function, ScriptFunctions* functions, ScriptFrames* frames) {
+void V8Reader::AddBuiltin(uint64_t function, ScriptFunctions* functions, ScriptFrames* frames) {
   uint64_t shared = 0;
-  Known known;
+  KnownFunction known;
   if (frames->count != frames->frames.size() && IsFunction(function) &&
       heap_.ReadWord(function, layout_.shared, &shared) && ReadFunction(shared, functions, &known))
     frames->frames[frames->count++] = {known.function, 0, false};
 }
 
-bool Reader::IsFunction(uint64_t word) {
+bool V8Reader::IsFunction(uint64_t word) {
   const int32_t type = heap_.TypeOf(word);
   return type >= layout_.function_type && type < layout_.function_type + kFunctionTypes;
 }
 
-int64_t Reader::FindBytecode(const FrameWords& words, uint64_t shared, const RunStart& start,
-                             CodeKinds::Kind kind) {
-  if (kind == CodeKinds::Kind::kGenerated)
+int64_t V8Reader::FindBytecode(const FrameWords& words, uint64_t shared, const RunStart& start,
+                               CodeKinds::CodeKind kind) {
+  if (kind == CodeKinds::CodeKind::kGenerated)
     return compiled_.FindBytecode(shared, words.bytecode_array, words.end_of_call);
   if (!heap_.IsOfType(words.bytecode_array, layout_.bytecode_array_type)) return CompiledCode::kNone;
   // Offsets count from the array's tagged address. The frame's own is that of the last call.
@@ -129,13 +129,13 @@ int64_t Reader::FindBytecode(const FrameWords& words, uint64_t shared, const Run
   return IsSmall(words.bytecode_offset) ? ToSmall(words.bytecode_offset) - first : CompiledCode::kNone;
 }
 
-void Reader::AddOptimized(const FrameWords& words, const Known& function, ScriptFunctions* functions,
-                          ScriptFrames* frames) {
+void V8Reader::AddOptimized(const FrameWords& words, const KnownFunction& function,
+                            ScriptFunctions* functions, ScriptFrames* frames) {
   std::array<InlinedCall, CompiledCode::kMostInlined> calls;
   const size_t count = compiled_.FindCalls(words.function, words.end_of_call, calls);
   if (count == 0) frames->frames[frames->count++] = {function.function, 0, false};
   for (size_t i = 0; i < count; ++i) {
-    Known known = function;
+    KnownFunction known = function;
     if (calls[i].shared != 0 && !ReadFunction(calls[i].shared, functions, &known)) continue;
     if (frames->count == frames->frames.size()) {
       frames->is_cut = true;
@@ -145,13 +145,13 @@ void Reader::AddOptimized(const FrameWords& words, const Known& function, Script
   }
 }
 
-bool Reader::ReadFunction(uint64_t shared, ScriptFunctions* functions, Known* function) {
-  Known now{.shared = shared};
+bool V8Reader::ReadFunction(uint64_t shared, ScriptFunctions* functions, KnownFunction* function) {
+  KnownFunction now{.shared = shared};
   if (!heap_.IsOfType(shared, layout_.shared_type) ||
       !heap_.ReadWord(shared, layout_.name_or_scope, &now.name_or_scope) ||
       !heap_.ReadWord(shared, layout_.script, &now.script))
     return false;
-  Known& known = known_[(shared >> 3) % known_.size()];
+  KnownFunction& known = known_[(shared >> 3) % known_.size()];
   if (layout_.debug_info_type >= 0 && heap_.IsOfType(now.script, layout_.debug_info_type) &&
       !heap_.ReadWord(now.script, kScriptOfDebugInfo, &now.script))
     return false;
@@ -176,7 +176,7 @@ bool Reader::ReadFunction(uint64_t shared, ScriptFunctions* functions, Known* fu
   return true;
 }
 
-bool Reader::IsScriptsBuiltin(uint64_t shared) {
+bool V8Reader::IsScriptsBuiltin(uint64_t shared) {
   constexpr uint32_t kIsNative = 1 << 5;
   uint64_t id = 0;
   uint32_t flags = 0;
@@ -184,7 +184,7 @@ bool Reader::IsScriptsBuiltin(uint64_t shared) {
          heap_.ReadBytes(shared, layout_.function_flags, &flags, sizeof flags) && (flags & kIsNative) != 0;
 }
 
-size_t Reader::ReadName(uint64_t name_or_scope, char* text, size_t size_bytes) {
+size_t V8Reader::ReadName(uint64_t name_or_scope, char* text, size_t size_bytes) {
   constexpr size_t kWordsSearched = 6;  // in which the function's name is, or one that V8 inferred
   constexpr int32_t kMostLocals = 4096;
   constexpr int32_t kMostInlinedLocals = 75;  // the names of more are in a table
@@ -211,7 +211,7 @@ size_t Reader::ReadName(uint64_t name_or_scope, char* text, size_t size_bytes) {
   return 0;
 }
 
-Position Reader::ReadPosition(uint64_t table, int64_t code_offset) {
+Position V8Reader::ReadPosition(uint64_t table, int64_t code_offset) {
   const int32_t type = heap_.TypeOf(table);
   uint64_t length = 0;
   if (type == Heap::kNoType || (type != layout_.byte_array_type && type != layout_.trusted_byte_array_type) ||
@@ -222,7 +222,7 @@ Position Reader::ReadPosition(uint64_t table, int64_t code_offset) {
   return PositionAt({table_.data(), size}, code_offset);
 }
 
-uint32_t Reader::ReadLine(uint64_t script, const Position& position) {
+uint32_t V8Reader::ReadLine(uint64_t script, const Position& position) {
   constexpr int32_t kMostLines = 10'000'000;
   uint64_t source = 0;
   uint64_t first_line = 0;

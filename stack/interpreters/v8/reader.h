@@ -21,13 +21,13 @@ namespace lagwatch::stack::v8 {
 // The code that a process has.
 class CodeKinds {
  public:
-  enum class Kind : uint8_t {
+  enum class CodeKind : uint8_t {
     kOther,
     kBuiltIn,    // in V8's module
     kGenerated,  // made at run time
   };
   virtual ~CodeKinds() = default;
-  virtual Kind KindOf(uint64_t program_counter) = 0;
+  virtual CodeKind KindOf(uint64_t program_counter) = 0;
 };
 
 // The innermost frame of a run: frames of V8's code, from where it called C++ or is now out to where C++
@@ -42,16 +42,16 @@ struct RunStart {
 
 // V8 in one process. Reads only; every object and its type is checked, because V8 may go on while it is read.
 // Context: watchdog; not thread-safe. Large: not for the stack.
-class Reader {
+class V8Reader {
  public:
   // Whether these are a V8's whose layout is known. `memory` is borrowed.
   bool Attach(Memory* memory, const ExportedSymbols& exports);
-  void AttachForTest(Memory* memory, const Layout& layout) {
+  void AttachForTest(Memory* memory, const V8Layout& layout) {
     layout_ = layout;
     heap_.Attach(memory, &layout_);
     compiled_.AttachForTest(&heap_, &layout_);
   }
-  const Layout& layout() const { return layout_; }
+  const V8Layout& layout() const { return layout_; }
   // 0 if it is not known.
   int32_t major_version() const { return version_.major; }
 
@@ -76,7 +76,7 @@ class Reader {
     uint64_t bytecode_offset;
   };
   // A function that was read, by the addresses of its shared part and of its texts.
-  struct Known {
+  struct KnownFunction {
     uint64_t shared = 0;
     uint64_t name_or_scope = 0;
     uint64_t script = 0;
@@ -91,21 +91,22 @@ class Reader {
   // Whether a function without a script is one that scripts call: neither C++ of the program's nor V8's
   // helper.
   bool IsScriptsBuiltin(uint64_t shared);
-  bool ReadFunction(uint64_t shared, ScriptFunctions* functions, Known* function);
+  bool ReadFunction(uint64_t shared, ScriptFunctions* functions, KnownFunction* function);
   // Returns the size of the name; 0 if it has none.
   size_t ReadName(uint64_t name_or_scope, char* text, size_t size_bytes);
   // The offset of the bytecode that a frame is at; kNone where there is none.
-  int64_t FindBytecode(const FrameWords& words, uint64_t shared, const RunStart& start, CodeKinds::Kind kind);
-  void AddOptimized(const FrameWords& words, const Known& function, ScriptFunctions* functions,
+  int64_t FindBytecode(const FrameWords& words, uint64_t shared, const RunStart& start,
+                       CodeKinds::CodeKind kind);
+  void AddOptimized(const FrameWords& words, const KnownFunction& function, ScriptFunctions* functions,
                     ScriptFrames* frames);
   uint32_t ReadLine(uint64_t script, const Position& position);
   Position ReadPosition(uint64_t table, int64_t code_offset);
 
   Heap heap_;
   Version version_;
-  Layout layout_{};
+  V8Layout layout_{};
   uint64_t last_read_ = 0;  // the memory's count when the reads of this stack are used up
-  std::array<Known, 512> known_{};
+  std::array<KnownFunction, 512> known_{};
   std::array<uint8_t, kMostTableBytes> table_{};
   LineCounter lines_;
   CompiledCode compiled_;

@@ -11,7 +11,7 @@ constexpr uint32_t kMostPassed = 8;  // of V8's functions between a caller and i
 
 // The beginning of V8's functions that lead from a run, which begins at `first`, to the C++ function that it
 // called.
-uint32_t BeginOfCallback(const Place& place, const Stack& stack, uint32_t first) {
+uint32_t BeginOfCallback(const V8Code& place, const Stack& stack, uint32_t first) {
   // They are in one file of V8's source.
   constexpr uint64_t kFileBytes = 8 << 10;
   uint32_t begin = first;
@@ -25,7 +25,7 @@ uint32_t BeginOfCallback(const Place& place, const Stack& stack, uint32_t first)
 }
 
 // The end of V8's functions that led into a run, which ends at `last`.
-uint32_t EndOfCall(const Place& place, const Stack& stack, uint32_t last) {
+uint32_t EndOfCall(const V8Code& place, const Stack& stack, uint32_t last) {
   const uint32_t most = std::min(stack.frame_count, last + 1 + kMostPassed);
   for (uint32_t i = last + 1; i < most && stack.frames[i].module == place.module; ++i) {
     const uint64_t function = stack.frames[i].function_offset;
@@ -36,7 +36,7 @@ uint32_t EndOfCall(const Place& place, const Stack& stack, uint32_t last) {
 
 }  // namespace
 
-void Splice(const Place& place, std::span<const Run> runs, const ScriptFrames& frames, Stack* stack) {
+void Splice(const V8Code& place, std::span<const Run> runs, const ScriptFrames& frames, Stack* stack) {
   if (runs.empty()) return;
   std::array<Frame, kMaxFrames> written;
   uint32_t count = 0;

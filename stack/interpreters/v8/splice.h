@@ -12,7 +12,7 @@
 namespace lagwatch::stack::v8 {
 
 // V8's place in a process. Offsets are those of frames.
-struct Place {
+struct V8Code {
   uint32_t module;
   uint32_t language;   // the module of the scripts' frames
   uint64_t api_begin;  // of the functions by which C++ calls scripts
@@ -30,6 +30,6 @@ struct Run {
 
 // Replaces `runs`, innermost first, and leaves out V8's functions that only lead into a run or out of it. All
 // other frames stay where they are. Context: any; pure.
-void Splice(const Place& place, std::span<const Run> runs, const ScriptFrames& frames, Stack* stack);
+void Splice(const V8Code& place, std::span<const Run> runs, const ScriptFrames& frames, Stack* stack);
 
 }  // namespace lagwatch::stack::v8

@@ -1,24 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/v8/v8.h"
-
+// V8 in a process: the first of its modules that exports what debuggers need, as Node does.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <span>
-#include <utility>
 
+#include "stack/code/tableless_frames.h"
+#include "stack/interpreters/found_interpreter.h"
+#include "stack/interpreters/v8/reader.h"
+#include "stack/interpreters/v8/splice.h"
 #include "stack/interpreters/v8/stack_words.h"
 
-namespace lagwatch::stack::v8 {
+namespace lagwatch::stack {
+namespace v8 {
 namespace {
+
+constexpr size_t kMostRuns = 16;
+
+struct FoundV8 {
+  V8Reader reader;
+  V8Code place;
+  ScriptFrames frames;
+  bool has_begun;
+  Stack walked;  // the native stack with all frames
+  TablelessFrames tableless;
+  std::array<uint32_t, kMaxFrames> kept_at;  // of the walked frames, by place: where they are in the stack
+  std::array<Run, kMostRuns> runs;
+};
 
 class KindsOfMap final : public CodeKinds {
  public:
   KindsOfMap(const CodeMap& code, uint32_t module) : code_(code), module_(module) {}
-  Kind KindOf(uint64_t program_counter) override {
+  CodeKind KindOf(uint64_t program_counter) override {
     bool is_code = false;
     const uint32_t module = code_.FindCode(program_counter, &is_code);
-    if (!is_code) return Kind::kOther;
-    return module == module_ ? Kind::kBuiltIn : module == kNoModule ? Kind::kGenerated : Kind::kOther;
+    if (!is_code) return CodeKind::kOther;
+    return module == module_     ? CodeKind::kBuiltIn
+           : module == kNoModule ? CodeKind::kGenerated
+                                 : CodeKind::kOther;
   }
 
  private:
@@ -33,7 +52,7 @@ uint64_t FindOneOf(const ExportedSymbols& exports, std::initializer_list<const c
   return 0;
 }
 
-Place FindPlace(const LoadedModule& loaded, uint32_t language) {
+V8Code FindPlace(const LoadedModule& loaded, uint32_t language) {
   // Both are in the file of V8's source that has all such functions.
   constexpr uint64_t kRestOfFileBytes = 64 << 10;
   const uint64_t call = FindOneOf(
@@ -42,11 +61,11 @@ Place FindPlace(const LoadedModule& loaded, uint32_t language) {
   const uint64_t create = FindOneOf(loaded.exports, {"_ZN2v87Isolate3NewERKNS0_12CreateParamsE"});
   const uint64_t callback = loaded.exports.Find("_ZN2v88internal21Builtin_HandleApiCallEiPmPNS0_7IsolateE");
   const auto offset = [&](uint64_t address) { return address == 0 ? 0 : address - loaded.module.load_bias; };
-  Place place{.module = loaded.index,
-              .language = language,
-              .api_begin = 0,
-              .api_end = 0,
-              .callback = offset(callback)};
+  V8Code place{.module = loaded.index,
+               .language = language,
+               .api_begin = 0,
+               .api_end = 0,
+               .callback = offset(callback)};
   if (call != 0) {
     place.api_begin = offset(create == 0 ? call : std::min(call, create)) - kRestOfFileBytes;
     place.api_end = offset(std::max(call, create)) + kRestOfFileBytes;
@@ -64,7 +83,7 @@ const TablelessFrame& InnermostWithFrame(std::span<const TablelessFrame> run) {
 
 // Of a thread that is in V8's code: what the interpreter has in registers that other code may use as it
 // likes.
-void AddRegisters(const Layout& layout, const Registers& registers, RunStart* start) {
+void AddRegisters(const V8Layout& layout, const Registers& registers, RunStart* start) {
   if (!registers.is_known(layout.bytecode_array_register) ||
       !registers.is_known(layout.bytecode_offset_register))
     return;
@@ -72,27 +91,52 @@ void AddRegisters(const Layout& layout, const Registers& registers, RunStart* st
   start->bytecode_offset = registers.value[layout.bytecode_offset_register];
 }
 
-}  // namespace
-
-void V8::LookAt(const LoadedModule& loaded, CodeMap* code) {
-  if (found_ != nullptr || !IsV8(loaded.exports)) return;
-  // Stale return addresses are in the frames of optimised code, which look like skipped callers.
-  code->TrustGeneratedRecords();
-  auto found = base::MapBlock<Found>(1);
-  if (found == nullptr) return;
-  Reader& reader = found[0].reader;
-  if (!reader.Attach(memory_, loaded.exports)) {
-    const int32_t major = reader.major_version();
-    std::snprintf(unreadable_, sizeof unreadable_, major == 0 ? "v8" : "v8 %d", major);
-    return;
+// Finds the places of the walked frames in `stack`, which lacks lagwatch's own.
+void FindKept(const Stack& stack, FoundV8* found) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < found->walked.frame_count; ++i) {
+    const Frame& frame = found->walked.frames[i];
+    const bool is_kept = kept < stack.frame_count && stack.frames[kept].module == frame.module &&
+                         stack.frames[kept].offset == frame.offset;
+    found->kept_at[i] = is_kept ? kept++ : static_cast<uint32_t>(kMaxFrames);
   }
-  found[0].place = FindPlace(loaded, code->AddLanguage("[javascript]"));
-  if (found[0].place.language != kNoModule) found_ = std::move(found);
 }
 
+// The place in `stack` of a tableless frame; kMaxFrames if it is not there.
+uint32_t PlaceOf(const TablelessFrame& frame, const FoundV8& found) {
+  uint64_t index = frame.index;
+  if (found.walked.gap_frame_count != 0 && index >= found.walked.gap_at) {
+    const uint64_t last_of_gap = found.walked.gap_at + found.walked.gap_frame_count;
+    index = index < last_of_gap ? kMaxFrames : index - found.walked.gap_frame_count;
+  }
+  return index < found.walked.frame_count ? found.kept_at[index] : static_cast<uint32_t>(kMaxFrames);
+}
+
+class V8 final : public FoundInterpreter<FoundV8> {
+ public:
+  using FoundInterpreter::FoundInterpreter;
+
+  void LookAt(const LoadedModule& loaded, CodeMap* code) override {
+    if (found() != nullptr || !IsV8(loaded.exports)) return;
+    // Stale return addresses are in the frames of optimised code, which look like skipped callers.
+    code->TrustGeneratedRecords();
+    Find([&](FoundV8* found) {
+      if (!found->reader.Attach(memory(), loaded.exports)) {
+        const int32_t major = found->reader.major_version();
+        std::snprintf(unreadable_, sizeof unreadable_, major == 0 ? "v8" : "v8 %d", major);
+        return false;
+      }
+      found->place = FindPlace(loaded, code->AddLanguage("[javascript]"));
+      return found->place.language != kNoModule;
+    });
+  }
+
+  void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+};
+
 void V8::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
-  if (found_ == nullptr || thread.raw == nullptr) return;
-  Found& found = found_[0];
+  if (this->found() == nullptr || thread.raw == nullptr) return;
+  FoundV8& found = *this->found();
   const auto is_v8 = [&](uint32_t module) { return module == found.place.module || module == kNoModule; };
   if (std::ranges::none_of(stack->view(), [&](const Frame& frame) { return is_v8(frame.module); })) return;
   if (!found.has_begun) code->Unwind(*thread.raw, stack);  // not yet by the rules of its code
@@ -101,7 +145,7 @@ void V8::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   FindKept(*stack, &found);
 
   KindsOfMap kinds(*code, found.place.module);
-  const StackWords words(*thread.raw, memory_);
+  const StackWords words(*thread.raw, memory());
   found.frames.count = 0;
   found.frames.is_cut = false;
   found.reader.BeginStack();
@@ -109,15 +153,15 @@ void V8::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   const std::span<const TablelessFrame> tableless = found.tableless.view();
   for (size_t begin = 0, end = 0; begin < tableless.size() && run_count < kMostRuns; begin = end) {
     const auto is_v8s = [&](const TablelessFrame& frame) {
-      return kinds.KindOf(frame.program_counter - 1) != CodeKinds::Kind::kOther;
+      return kinds.KindOf(frame.program_counter - 1) != CodeKinds::CodeKind::kOther;
     };
     for (end = begin + 1; end < tableless.size() && tableless[end].index <= tableless[end - 1].index + 1;
          ++end) {
     }
     if (!is_v8s(tableless[begin])) continue;
     const std::span<const TablelessFrame> run = tableless.subspan(begin, end - begin);
-    const uint32_t first = PlaceOf(run.front(), found);
-    const uint32_t last = PlaceOf(run.back(), found);
+    const uint32_t first = v8::PlaceOf(run.front(), found);
+    const uint32_t last = v8::PlaceOf(run.back(), found);
     if (first >= stack->frame_count) continue;
     const TablelessFrame& frame = InnermostWithFrame(run);
     RunStart start{.end_of_call = frame.program_counter, .frame_pointer = frame.frame_pointer};
@@ -136,23 +180,9 @@ void V8::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   Splice(found.place, {found.runs.data(), run_count}, found.frames, stack);
 }
 
-void V8::FindKept(const Stack& stack, Found* found) {
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < found->walked.frame_count; ++i) {
-    const Frame& frame = found->walked.frames[i];
-    const bool is_kept = kept < stack.frame_count && stack.frames[kept].module == frame.module &&
-                         stack.frames[kept].offset == frame.offset;
-    found->kept_at[i] = is_kept ? kept++ : static_cast<uint32_t>(kMaxFrames);
-  }
-}
+}  // namespace
+}  // namespace v8
 
-uint32_t V8::PlaceOf(const TablelessFrame& frame, const Found& found) {
-  uint64_t index = frame.index;
-  if (found.walked.gap_frame_count != 0 && index >= found.walked.gap_at) {
-    const uint64_t last_of_gap = found.walked.gap_at + found.walked.gap_frame_count;
-    index = index < last_of_gap ? kMaxFrames : index - found.walked.gap_frame_count;
-  }
-  return index < found.walked.frame_count ? found.kept_at[index] : static_cast<uint32_t>(kMaxFrames);
-}
+std::unique_ptr<Interpreter> CreateV8(Memory* memory) { return std::make_unique<v8::V8>(memory); }
 
-}  // namespace lagwatch::stack::v8
+}  // namespace lagwatch::stack

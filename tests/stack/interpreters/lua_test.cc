@@ -17,7 +17,7 @@
 #include "stack/interpreters/bytes.h"
 #include "stack/interpreters/lua/calls.h"
 #include "stack/interpreters/lua/layout.h"
-#include "stack/interpreters/lua/place.h"
+#include "stack/interpreters/lua/lua_code.h"
 #include "stack/interpreters/lua/reader.h"
 #include "stack/interpreters/lua/source_names.h"
 #include "stack/interpreters/state_search.h"
@@ -32,7 +32,7 @@ class Noise final : public Memory {
   static constexpr uint64_t kGlobal = 0x4000;
   static constexpr uint64_t kOther = 0x6000;
 
-  Noise(uint32_t seed, const Layout& layout) : random_(seed), layout_(layout) {}
+  Noise(uint32_t seed, const LuaLayout& layout) : random_(seed), layout_(layout) {}
 
  protected:
   bool ReadBytes(uint64_t address, void* destination, size_t size_bytes) override {
@@ -70,16 +70,16 @@ class Noise final : public Memory {
 
  private:
   std::mt19937_64 random_;
-  const Layout& layout_;
+  const LuaLayout& layout_;
 };
 
 TEST(LuaReader, EndsWhateverItReads) {
-  auto reader = std::make_unique<Reader>();
+  auto reader = std::make_unique<LuaReader>();
   auto raw = std::make_unique<RawStack>();
   ScriptFunctions functions;
   Calls calls;
   const uint64_t candidates[] = {0x10, Noise::kState};
-  for (const Layout* layout : AllLayouts()) {
+  for (const LuaLayout* layout : AllLayouts()) {
     uint64_t reads_with_calls = 0;
     for (uint32_t seed = 0; seed < 20'000; ++seed) {
       Noise memory(seed, *layout);
@@ -145,8 +145,8 @@ constexpr uint32_t kProgram = 1;
 constexpr uint32_t kLanguage = 9;
 
 // A program that has Lua from 500 to 600, entered by the function at 550.
-Place PlaceIn(bool is_only_lua) {
-  Place place{};
+LuaCode PlaceIn(bool is_only_lua) {
+  LuaCode place{};
   place.module = kProgram;
   place.language = kLanguage;
   place.is_only_lua = is_only_lua;
@@ -162,7 +162,7 @@ constexpr Frame kMain{kProgram, 15, 10};
 constexpr Frame kCommand{kProgram, 25, 20};
 constexpr Frame kLibc{0, 35, 30};
 
-Stack Spliced(const Place& place, std::initializer_list<Frame> native, std::initializer_list<Call> given) {
+Stack Spliced(const LuaCode& place, std::initializer_list<Frame> native, std::initializer_list<Call> given) {
   Stack stack;
   stack.Clear();
   stack.completeness = Completeness::kComplete;

@@ -67,7 +67,7 @@ class Noise final : public Memory {
 };
 
 TEST(LuaJitReader, EndsWhateverItReads) {
-  auto reader = std::make_unique<Reader>();
+  auto reader = std::make_unique<LuaJitReader>();
   auto raw = std::make_unique<RawStack>();
   raw->registers = {};
   raw->address = Noise::kCStack;

@@ -68,7 +68,7 @@ class Noise final : public Memory {
 };
 
 TEST(PerlReader, EndsWhateverItReads) {
-  auto reader = std::make_unique<Reader>();
+  auto reader = std::make_unique<PerlReader>();
   ScriptFunctions functions;
   ScriptFrames frames;
   const uint64_t candidates[] = {0x10, Noise::kInterpreter};

@@ -43,7 +43,7 @@ class Noise final : public Memory {
 };
 
 TEST(PhpReader, EndsWhateverItReads) {
-  Reader reader;
+  PhpReader reader;
   ScriptFunctions functions;
   ScriptFrames frames;
   Registers registers{};
@@ -84,17 +84,17 @@ class VersionMemory final : public Memory {
   uint8_t is_thread_safe_;
 };
 
-Reader::Version VersionOf(uint32_t version, uint8_t is_thread_safe) {
+PhpReader::Version VersionOf(uint32_t version, uint8_t is_thread_safe) {
   VersionMemory memory(version, is_thread_safe);
-  Reader reader;
+  PhpReader reader;
   reader.Attach(&memory, 0x1000, 0x2000);
   return reader.FindVersion();
 }
 
 TEST(PhpReader, RefusesVersionsThatAreNotKnown) {
-  EXPECT_EQ(VersionOf(20220829, 0), Reader::Version::kKnown);
-  EXPECT_EQ(VersionOf(20220829, 1), Reader::Version::kOther);
-  EXPECT_EQ(VersionOf(20230831, 0), Reader::Version::kOther);
+  EXPECT_EQ(VersionOf(20220829, 0), PhpReader::Version::kKnown);
+  EXPECT_EQ(VersionOf(20220829, 1), PhpReader::Version::kOther);
+  EXPECT_EQ(VersionOf(20230831, 0), PhpReader::Version::kOther);
 }
 
 TEST(PhpFileNames, AreTheSameOnAllMachines) {

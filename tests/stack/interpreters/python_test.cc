@@ -102,7 +102,7 @@ constexpr Symbols kNoiseSymbols{.runtime = 0x2000,
                                 .version = 0};
 
 TEST(PythonReader, EndsWhateverItReads) {
-  auto reader = std::make_unique<Reader>();
+  auto reader = std::make_unique<PythonReader>();
   ScriptFunctions functions;
   ScriptFrames frames;
   uint64_t reads_with_frames = 0;
@@ -139,7 +139,7 @@ TEST(PythonReader, RefusesOffsetsThatMakeNoSense) {
     }
   };
   Offsets memory;
-  auto reader = std::make_unique<Reader>();
+  auto reader = std::make_unique<PythonReader>();
   EXPECT_TRUE(reader->Attach(&memory, kNoiseSymbols, 13));
   memory.owner = 4000;
   EXPECT_FALSE(reader->Attach(&memory, kNoiseSymbols, 13));
@@ -175,7 +175,7 @@ bool IsAttached(uint32_t version, bool is_free_threaded) {
   VersionMemory memory(version, is_free_threaded);
   Symbols symbols = kNoiseSymbols;
   symbols.version = VersionMemory::kVersion;
-  auto reader = std::make_unique<Reader>();
+  auto reader = std::make_unique<PythonReader>();
   const bool is_attached = reader->Attach(&memory, symbols, 13);
   EXPECT_EQ(reader->version(), version);
   EXPECT_EQ(IsFreeThreaded(&memory, symbols.runtime), is_free_threaded);

@@ -59,7 +59,7 @@ class Noise final : public Memory {
 };
 
 TEST(RubyReader, EndsWhateverItReads) {
-  auto reader = std::make_unique<Reader>();
+  auto reader = std::make_unique<RubyReader>();
   auto raw = std::make_unique<RawStack>();
   raw->registers.value[Registers::kStackPointer] = 0x80;
   raw->end = 0x100;

@@ -138,7 +138,7 @@ TEST(V8Lines, OfLargeScriptsAreCountedStepByStep) {
   EXPECT_EQ(memory.read_count(), before);
 }
 
-constexpr Place kPlace{.module = 1, .language = 9, .api_begin = 1000, .api_end = 2000, .callback = 50'000};
+constexpr V8Code kPlace{.module = 1, .language = 9, .api_begin = 1000, .api_end = 2000, .callback = 50'000};
 constexpr Frame kCode{1, 90'000, 0};
 constexpr Frame kInvoke{1, 70'010, 70'000};
 constexpr Frame kApi{1, 1510, 1500};
@@ -215,68 +215,68 @@ class Noise final : public Memory {
 
 class AllIsCode final : public CodeKinds {
  public:
-  Kind KindOf(uint64_t program_counter) override {
-    return (program_counter & 8) != 0 ? Kind::kBuiltIn : Kind::kGenerated;
+  CodeKind KindOf(uint64_t program_counter) override {
+    return (program_counter & 8) != 0 ? CodeKind::kBuiltIn : CodeKind::kGenerated;
   }
 };
 
-constexpr Layout kNoiseLayout{.context_or_type = -8,
-                              .function = -16,
-                              .bytecode_array = -32,
-                              .bytecode_offset = -40,
-                              .bytecode_array_register = 12,
-                              .bytecode_offset_register = 9,
-                              .entry_frame = 1,
-                              .construct_entry_frame = 2,
-                              .exit_frame = 3,
-                              .builtin_exit_frame = 25,
-                              .callback_exit_frame = -1,
-                              .accessor_exit_frame = -1,
-                              .instance_type = 12,
-                              .shared = 24,
-                              .name_or_scope = 16,
-                              .script = 32,
-                              .function_data = 8,
-                              .builtin_id = 8,
-                              .function_flags = 48,
-                              .script_source = 8,
-                              .script_name = 16,
-                              .script_line_offset = 24,
-                              .bytecodes = 54,
-                              .position_table = 32,
-                              .string_length = 12,
-                              .string_characters = 16,
-                              .external_data = 24,
-                              .cons_first = 16,
-                              .cons_second = 24,
-                              .sliced_parent = 16,
-                              .sliced_offset = 24,
-                              .thin_actual = 16,
-                              .scope_variables = 3,
-                              .scope_local_count = 2,
-                              .function_type = 16,
-                              .shared_type = 20,
-                              .scope_type = 0x81,
-                              .script_type = 21,
-                              .debug_info_type = 22,
-                              .bytecode_array_type = 23,
-                              .byte_array_type = 19,
-                              .trusted_byte_array_type = -1,
-                              .code_type = 18,
-                              .map_type = 17,
-                              .stream_type = 16,
-                              .function_code = 48,
-                              .code_holds_instructions = false,
-                              .code_deoptimization = 16,
-                              .code_positions = 24,
-                              .code_start = 40,
-                              .code_size = 56,
-                              .code_of_stream = 8,
-                              .literals = 2,
-                              .inlinings = 7};
+constexpr V8Layout kNoiseLayout{.context_or_type = -8,
+                                .function = -16,
+                                .bytecode_array = -32,
+                                .bytecode_offset = -40,
+                                .bytecode_array_register = 12,
+                                .bytecode_offset_register = 9,
+                                .entry_frame = 1,
+                                .construct_entry_frame = 2,
+                                .exit_frame = 3,
+                                .builtin_exit_frame = 25,
+                                .callback_exit_frame = -1,
+                                .accessor_exit_frame = -1,
+                                .instance_type = 12,
+                                .shared = 24,
+                                .name_or_scope = 16,
+                                .script = 32,
+                                .function_data = 8,
+                                .builtin_id = 8,
+                                .function_flags = 48,
+                                .script_source = 8,
+                                .script_name = 16,
+                                .script_line_offset = 24,
+                                .bytecodes = 54,
+                                .position_table = 32,
+                                .string_length = 12,
+                                .string_characters = 16,
+                                .external_data = 24,
+                                .cons_first = 16,
+                                .cons_second = 24,
+                                .sliced_parent = 16,
+                                .sliced_offset = 24,
+                                .thin_actual = 16,
+                                .scope_variables = 3,
+                                .scope_local_count = 2,
+                                .function_type = 16,
+                                .shared_type = 20,
+                                .scope_type = 0x81,
+                                .script_type = 21,
+                                .debug_info_type = 22,
+                                .bytecode_array_type = 23,
+                                .byte_array_type = 19,
+                                .trusted_byte_array_type = -1,
+                                .code_type = 18,
+                                .map_type = 17,
+                                .stream_type = 16,
+                                .function_code = 48,
+                                .code_holds_instructions = false,
+                                .code_deoptimization = 16,
+                                .code_positions = 24,
+                                .code_start = 40,
+                                .code_size = 56,
+                                .code_of_stream = 8,
+                                .literals = 2,
+                                .inlinings = 7};
 
 TEST(V8Reader, EndsWhateverItReads) {
-  auto reader = std::make_unique<Reader>();
+  auto reader = std::make_unique<V8Reader>();
   auto raw = base::MapBlock<RawStack>(1);
   raw[0].address = 0x100000;
   raw[0].size_bytes = 4096;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/interpreters/lua/place.h"
+#include "stack/interpreters/lua/lua_code.h"
 
 #include <string_view>
 
@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 35> kEntries = {
     "lua_gc",          "lua_close",      "lua_closeslot",   "lua_resetthread",  "lua_toclose",
     "lua_settop",      "lua_load",       "lua_newuserdata", "lua_createtable",  "lua_newuserdatauv",
     "lua_pushlstring", "lua_pushstring", "lua_pushfstring", "lua_pushcclosure", "lua_newthread"};
-static_assert(kEntries.size() <= Place::kMostEntries);
+static_assert(kEntries.size() <= LuaCode::kMostEntries);
 
 // Functions of Lua's other files. The entries are in the first one as most programs link them.
 constexpr std::array<std::string_view, 17> kOthers = {
@@ -39,7 +39,7 @@ bool IsC(const Call& call) { return call.function == 0; }
 // A stack's frames in the making, from the outermost one on.
 class FrameWriter {
  public:
-  FrameWriter(const Place& place, const Calls& calls) : place_(place), calls_(calls), left_(calls.count) {}
+  FrameWriter(const LuaCode& place, const Calls& calls) : place_(place), calls_(calls), left_(calls.count) {}
 
   void Add(const Frame& frame) { written_[count_++] = frame; }
   // The functions that a call into Lua runs: those up to the next one written in C.
@@ -67,7 +67,7 @@ class FrameWriter {
     if (!IsC(call)) Add({place_.language, call.function + call.line, call.function});
   }
 
-  const Place& place_;
+  const LuaCode& place_;
   const Calls& calls_;
   size_t left_;
   size_t count_ = 0;
@@ -76,14 +76,14 @@ class FrameWriter {
 
 }  // namespace
 
-Place Place::Of(uint32_t index, const Module& module, const ExportedSymbols& exports) {
-  Place place{.module = index,
-              .language = kNoModule,
-              .is_only_lua = IsOnlyLua(module.path_view()),
-              .begin = UINT64_MAX,
-              .end = 0,
-              .entry_count = 0,
-              .entries = {}};
+LuaCode LuaCode::Of(uint32_t index, const Module& module, const ExportedSymbols& exports) {
+  LuaCode place{.module = index,
+                .language = kNoModule,
+                .is_only_lua = IsOnlyLua(module.path_view()),
+                .begin = UINT64_MAX,
+                .end = 0,
+                .entry_count = 0,
+                .entries = {}};
   const auto note = [&](uint64_t offset) {
     place.begin = std::min(place.begin, offset - kBytesBefore);
     place.end = std::max(place.end, offset + 1);
@@ -101,7 +101,7 @@ Place Place::Of(uint32_t index, const Module& module, const ExportedSymbols& exp
   return place;
 }
 
-void Splice(const Place& place, const Calls& calls, Stack* stack) {
+void Splice(const LuaCode& place, const Calls& calls, Stack* stack) {
   if (calls.script_count == 0) return;
   const auto native = stack->view();
   const auto is_entry = [&](const Frame& frame) { return place.IsEntry(frame); };

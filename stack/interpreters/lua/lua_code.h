@@ -15,7 +15,7 @@
 namespace lagwatch::stack::lua {
 
 // Lua's functions in the module that has it, which may be the program itself. Offsets are the module's.
-struct Place {
+struct LuaCode {
   static constexpr size_t kMostEntries = 36;
 
   uint32_t module;
@@ -27,7 +27,7 @@ struct Place {
   std::array<uint64_t, kMostEntries> entries;  // the functions by which C has Lua call functions
 
   // Of the module with that index; `language` is left to the caller.
-  static Place Of(uint32_t index, const Module& module, const ExportedSymbols& exports);
+  static LuaCode Of(uint32_t index, const Module& module, const ExportedSymbols& exports);
 
   bool IsEntry(const Frame& frame) const {
     return frame.module == module && std::find(entries.begin(), entries.begin() + entry_count,
@@ -43,6 +43,6 @@ struct Place {
 // functions up to the next one written in C, whose native frames stay; the innermost call takes all that are
 // left. Functions that no such call is found for follow the others. Does nothing without functions written in
 // Lua. Context: any; pure.
-void Splice(const Place& place, const Calls& calls, Stack* stack);
+void Splice(const LuaCode& place, const Calls& calls, Stack* stack);
 
 }  // namespace lagwatch::stack::lua
