@@ -15,9 +15,9 @@ base::Status CheckSpoolDirectory(base::Env* env, const std::string& directory) {
   if (path.empty()) return refused(" is the root directory: name another");
   if (int error = env->Look(path.c_str(), &facts))
     return base::IoError("cannot look at the spool directory " + directory, error);
-  if (facts.kind == FileFacts::Kind::kLink)
+  if (facts.kind == FileFacts::FileKind::kLink)
     return refused(" is a symbolic link: name the directory that it points to");
-  if (facts.kind != FileFacts::Kind::kDirectory) return refused(" is no directory: name another");
+  if (facts.kind != FileFacts::FileKind::kDirectory) return refused(" is no directory: name another");
   if (!facts.is_own) return refused(" belongs to another user: name one of this user's own");
   if ((facts.mode & kWritableByOthers) != 0)
     return refused(" can be written to by others: chmod go-w " + path);

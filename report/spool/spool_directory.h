@@ -19,7 +19,7 @@ base::Status CheckSpoolDirectory(base::Env* env, const std::string& directory);
 std::optional<uint32_t> OwnerOfDirectory(base::Env* env, const std::string& directory);
 // Whether a file in it is to be trusted as much as the directory is: it is a plain file of the same user.
 inline bool IsOwnersFile(const base::FileFacts& facts, std::optional<uint32_t> directory_owner) {
-  return facts.kind == base::FileFacts::Kind::kFile && facts.owner_id == directory_owner;
+  return facts.kind == base::FileFacts::FileKind::kFile && facts.owner_id == directory_owner;
 }
 
 }  // namespace lagwatch::report

@@ -19,22 +19,46 @@ void Require(bool holds, const char* otherwise) {
   if (!holds) throw SchemaError{otherwise};
 }
 
+// A field of a message, and its reader, which takes the message.
+template <typename Field, typename Read>
+struct FieldReader {
+  Field field;
+  Read read;
+};
+template <typename Field, typename Read>
+FieldReader<Field, Read> On(Field field, Read read) {
+  return {field, read};
+}
+
+// Fields without a reader are skipped.
+template <typename Field, typename... Reads>
+void ReadMessage(protozero::data_view bytes, const FieldReader<Field, Reads>&... readers) {
+  pbf_message<Field> message(bytes);
+  while (message.next()) {
+    const bool is_read = ((message.tag() == readers.field && (readers.read(&message), true)) || ...);
+    if (!is_read) message.skip();
+  }
+}
+
 template <typename Field>
-Column ReadUnsigned(pbf_message<Field>* message) {
-  const auto range = message->get_packed_uint64();
-  return {range.begin(), range.end()};
+auto Unsigned(Field field, Column* column) {
+  return On(field, [column](pbf_message<Field>* message) {
+    const auto range = message->get_packed_uint64();
+    column->assign(range.begin(), range.end());
+  });
 }
 
 // The sums of the differences, from `first` on; in unsigned arithmetic, as bytes from outside may overflow.
 template <typename Field>
-Column ReadDeltas(pbf_message<Field>* message, int64_t first = 0) {
-  Column column;
-  auto sum = static_cast<uint64_t>(first);
-  for (int64_t difference : message->get_packed_sint64()) {
-    sum += static_cast<uint64_t>(difference);
-    column.push_back(sum);
-  }
-  return column;
+auto Differences(Field field, Column* column, int64_t first = 0) {
+  return On(field, [column, first](pbf_message<Field>* message) {
+    column->clear();
+    auto sum = static_cast<uint64_t>(first);
+    for (int64_t difference : message->get_packed_sint64()) {
+      sum += static_cast<uint64_t>(difference);
+      column->push_back(sum);
+    }
+  });
 }
 
 template <typename... Columns>
@@ -117,52 +141,19 @@ struct Parts {
 
 Module ReadModule(protozero::data_view bytes, const Parts& parts) {
   Module module;
-  pbf_message<TraceModuleField> message(bytes);
-  while (message.next()) {
-    switch (message.tag()) {
-      case TraceModuleField::kPath:
-        module.path = parts.Text(message.get_uint32());
-        break;
-      case TraceModuleField::kBuildId:
-        module.build_id = message.get_bytes();
-        break;
-      case TraceModuleField::kLoadBias:
-        module.load_bias = message.get_uint64();
-        break;
-      default:
-        message.skip();
-    }
-  }
+  ReadMessage(bytes,
+              On(TraceModuleField::kPath, [&](auto* path) { module.path = parts.Text(path->get_uint32()); }),
+              On(TraceModuleField::kBuildId, [&](auto* id) { module.build_id = id->get_bytes(); }),
+              On(TraceModuleField::kLoadBias, [&](auto* bias) { module.load_bias = bias->get_uint64(); }));
   return module;
 }
 
 std::vector<NamedFrame> ReadFrames(const Parts& parts, size_t module_count) {
   Column modules, offsets, functions, names, files, lines;
-  pbf_message<FramesField> message(parts.frames);
-  while (message.next()) {
-    switch (message.tag()) {
-      case FramesField::kModule:
-        modules = ReadUnsigned(&message);
-        break;
-      case FramesField::kOffset:
-        offsets = ReadDeltas(&message);
-        break;
-      case FramesField::kFunctionOffset:
-        functions = ReadUnsigned(&message);
-        break;
-      case FramesField::kName:
-        names = ReadUnsigned(&message);
-        break;
-      case FramesField::kFile:
-        files = ReadUnsigned(&message);
-        break;
-      case FramesField::kLine:
-        lines = ReadUnsigned(&message);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  ReadMessage(parts.frames, Unsigned(FramesField::kModule, &modules),
+              Differences(FramesField::kOffset, &offsets), Unsigned(FramesField::kFunctionOffset, &functions),
+              Unsigned(FramesField::kName, &names), Unsigned(FramesField::kFile, &files),
+              Unsigned(FramesField::kLine, &lines));
   RequireLength(modules.size(), offsets, functions);
   if (!names.empty()) RequireLength(modules.size(), names, files, lines);
   parts.room->TakeElements(modules.size());
@@ -181,19 +172,7 @@ std::vector<NamedFrame> ReadFrames(const Parts& parts, size_t module_count) {
 
 std::vector<StackNode> ReadNodes(const Parts& parts, size_t frame_count) {
   Column parents, frames;
-  pbf_message<NodesField> message(parts.nodes);
-  while (message.next()) {
-    switch (message.tag()) {
-      case NodesField::kParent:
-        parents = ReadUnsigned(&message);
-        break;
-      case NodesField::kFrame:
-        frames = ReadDeltas(&message);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  ReadMessage(parts.nodes, Unsigned(NodesField::kParent, &parents), Differences(NodesField::kFrame, &frames));
   RequireLength(parents.size(), frames);
   parts.room->TakeElements(parents.size());
   std::vector<StackNode> nodes(parents.size());
@@ -226,42 +205,15 @@ struct RunColumns {
 
 RunColumns ReadRunColumns(protozero::data_view bytes, int64_t trace_begin_ns) {
   RunColumns columns;
-  pbf_message<RunsField> message(bytes);
-  while (message.next()) {
-    switch (message.tag()) {
-      case RunsField::kBegin:
-        columns.begins = ReadDeltas(&message, trace_begin_ns);
-        break;
-      case RunsField::kDuration:
-        columns.durations = ReadUnsigned(&message);
-        break;
-      case RunsField::kCount:
-        columns.counts = ReadUnsigned(&message);
-        break;
-      case RunsField::kStack:
-        columns.stacks = ReadDeltas(&message);
-        break;
-      case RunsField::kDispatch:
-        columns.dispatches = ReadDeltas(&message);
-        break;
-      case RunsField::kKind:
-        columns.kinds = ReadUnsigned(&message);
-        break;
-      case RunsField::kCall:
-        columns.calls = ReadUnsigned(&message);
-        break;
-      case RunsField::kObject:
-        columns.objects = ReadUnsigned(&message);
-        break;
-      case RunsField::kTotals: {
-        const auto range = message.get_packed_sint64();
-        columns.totals.assign(range.begin(), range.end());
-        break;
-      }
-      default:
-        message.skip();
-    }
-  }
+  ReadMessage(bytes, Differences(RunsField::kBegin, &columns.begins, trace_begin_ns),
+              Unsigned(RunsField::kDuration, &columns.durations),
+              Unsigned(RunsField::kCount, &columns.counts), Differences(RunsField::kStack, &columns.stacks),
+              Differences(RunsField::kDispatch, &columns.dispatches),
+              Unsigned(RunsField::kKind, &columns.kinds), Unsigned(RunsField::kCall, &columns.calls),
+              Unsigned(RunsField::kObject, &columns.objects), On(RunsField::kTotals, [&](auto* totals) {
+                const auto range = totals->get_packed_sint64();
+                columns.totals.assign(range.begin(), range.end());
+              }));
   return columns;
 }
 
@@ -296,19 +248,8 @@ std::vector<Run> ReadRuns(protozero::data_view bytes, int64_t trace_begin_ns, si
 std::vector<CallEvent> ReadCalls(protozero::data_view bytes, int64_t trace_begin_ns, size_t frame_count,
                                  Room* room) {
   Column times, frames;
-  pbf_message<CallsField> message(bytes);
-  while (message.next()) {
-    switch (message.tag()) {
-      case CallsField::kTime:
-        times = ReadDeltas(&message, trace_begin_ns);
-        break;
-      case CallsField::kFrame:
-        frames = ReadUnsigned(&message);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  ReadMessage(bytes, Differences(CallsField::kTime, &times, trace_begin_ns),
+              Unsigned(CallsField::kFrame, &frames));
   RequireLength(times.size(), frames);
   room->TakeElements(times.size());
   std::vector<CallEvent> events(times.size());
@@ -321,25 +262,9 @@ std::vector<CallEvent> ReadCalls(protozero::data_view bytes, int64_t trace_begin
 
 std::vector<Dispatch> ReadDispatches(protozero::data_view bytes, int64_t trace_begin_ns, const Parts& parts) {
   Column ids, begins, durations, tags;
-  pbf_message<DispatchesField> message(bytes);
-  while (message.next()) {
-    switch (message.tag()) {
-      case DispatchesField::kId:
-        ids = ReadDeltas(&message);
-        break;
-      case DispatchesField::kBegin:
-        begins = ReadDeltas(&message, trace_begin_ns);
-        break;
-      case DispatchesField::kDuration:
-        durations = ReadUnsigned(&message);
-        break;
-      case DispatchesField::kTag:
-        tags = ReadUnsigned(&message);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  ReadMessage(bytes, Differences(DispatchesField::kId, &ids),
+              Differences(DispatchesField::kBegin, &begins, trace_begin_ns),
+              Unsigned(DispatchesField::kDuration, &durations), Unsigned(DispatchesField::kTag, &tags));
   RequireLength(ids.size(), begins, durations, tags);
   parts.room->TakeElements(ids.size());
   std::vector<Dispatch> dispatches(ids.size());
@@ -351,49 +276,29 @@ std::vector<Dispatch> ReadDispatches(protozero::data_view bytes, int64_t trace_b
 
 Thread ReadThread(protozero::data_view bytes, const Trace& trace, const Parts& parts) {
   Thread thread;
-  pbf_message<TraceThreadField> message(bytes);
-  while (message.next()) {
-    switch (message.tag()) {
-      case TraceThreadField::kTid:
-        thread.tid = static_cast<int32_t>(message.get_uint32());
-        break;
-      case TraceThreadField::kName:
-        thread.name = parts.Text(message.get_uint32());
-        break;
-      case TraceThreadField::kRuns:
-        thread.runs = ReadRuns(message.get_view(), trace.begin_ns, trace.nodes.size(), parts.room);
-        break;
-      case TraceThreadField::kCalls:
-        thread.calls = ReadCalls(message.get_view(), trace.begin_ns, trace.frames.size(), parts.room);
-        break;
-      case TraceThreadField::kDispatches:
-        thread.dispatches = ReadDispatches(message.get_view(), trace.begin_ns, parts);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  ReadMessage(
+      bytes,
+      On(TraceThreadField::kTid, [&](auto* tid) { thread.tid = static_cast<int32_t>(tid->get_uint32()); }),
+      On(TraceThreadField::kName, [&](auto* name) { thread.name = parts.Text(name->get_uint32()); }),
+      On(TraceThreadField::kRuns,
+         [&](auto* runs) {
+           thread.runs = ReadRuns(runs->get_view(), trace.begin_ns, trace.nodes.size(), parts.room);
+         }),
+      On(TraceThreadField::kCalls,
+         [&](auto* calls) {
+           thread.calls = ReadCalls(calls->get_view(), trace.begin_ns, trace.frames.size(), parts.room);
+         }),
+      On(TraceThreadField::kDispatches, [&](auto* dispatches) {
+        thread.dispatches = ReadDispatches(dispatches->get_view(), trace.begin_ns, parts);
+      }));
   return thread;
 }
 
 Loss ReadLoss(protozero::data_view bytes) {
   Loss loss;
-  pbf_message<LossField> message(bytes);
-  while (message.next()) {
-    switch (message.tag()) {
-      case LossField::kWhat:
-        loss.what = message.get_string();
-        break;
-      case LossField::kCount:
-        loss.count = message.get_uint64();
-        break;
-      case LossField::kRemedy:
-        loss.remedy = message.get_string();
-        break;
-      default:
-        message.skip();
-    }
-  }
+  ReadMessage(bytes, On(LossField::kWhat, [&](auto* what) { loss.what = what->get_string(); }),
+              On(LossField::kCount, [&](auto* count) { loss.count = count->get_uint64(); }),
+              On(LossField::kRemedy, [&](auto* remedy) { loss.remedy = remedy->get_string(); }));
   return loss;
 }
 
@@ -401,59 +306,40 @@ Loss ReadLoss(protozero::data_view bytes) {
 Parts ReadHeader(std::string_view bytes, Trace* trace, Room* room) {
   Parts parts(room);
   uint32_t version = 0;
-  pbf_message<TraceMessageField> message(bytes.data(), bytes.size());
-  while (message.next()) {
-    switch (message.tag()) {
-      case TraceMessageField::kVersion:
-        version = message.get_uint32();
-        break;
-      case TraceMessageField::kPid:
-        trace->pid = static_cast<int32_t>(message.get_uint32());
-        break;
-      case TraceMessageField::kProcessName:
-        trace->process_name = message.get_string();
-        break;
-      case TraceMessageField::kBeginNs:
-        trace->begin_ns = TimeOf(static_cast<uint64_t>(message.get_sint64()));
-        break;
-      case TraceMessageField::kEndNs:
-        trace->end_ns = TimeOf(static_cast<uint64_t>(message.get_sint64()));
-        break;
-      case TraceMessageField::kWallMinusMonoNs:
-        trace->wall_minus_mono_ns = ClockDifference(message.get_sint64());
-        break;
-      case TraceMessageField::kBootMinusMonoNs:
-        trace->boot_minus_mono_ns = ClockDifference(message.get_sint64());
-        break;
-      case TraceMessageField::kSampleIntervalNs:
-        trace->sample_interval_ns = IntervalOf(message.get_uint64());
-        break;
-      case TraceMessageField::kTexts:
-        room->TakeElements(1);
-        parts.texts.push_back(message.get_string());
-        break;
-      case TraceMessageField::kModules:
-        room->TakeElements(1);
-        parts.modules.push_back(message.get_view());
-        break;
-      case TraceMessageField::kFrames:
-        parts.frames = message.get_view();
-        break;
-      case TraceMessageField::kNodes:
-        parts.nodes = message.get_view();
-        break;
-      case TraceMessageField::kThreads:
-        room->TakeElements(1);
-        parts.threads.push_back(message.get_view());
-        break;
-      case TraceMessageField::kLosses:
-        room->TakeElements(1);
-        trace->losses.push_back(ReadLoss(message.get_view()));
-        break;
-      default:
-        message.skip();
-    }
-  }
+  using Message = pbf_message<TraceMessageField>;
+  const auto element = [&](TraceMessageField field, auto read) {
+    return On(field, [room, read](Message* message) {
+      room->TakeElements(1);
+      read(message);
+    });
+  };
+  ReadMessage(
+      {bytes.data(), bytes.size()},
+      On(TraceMessageField::kVersion, [&](Message* message) { version = message->get_uint32(); }),
+      On(TraceMessageField::kPid,
+         [&](Message* message) { trace->pid = static_cast<int32_t>(message->get_uint32()); }),
+      On(TraceMessageField::kProcessName,
+         [&](Message* message) { trace->process_name = message->get_string(); }),
+      On(TraceMessageField::kBeginNs,
+         [&](Message* message) { trace->begin_ns = TimeOf(static_cast<uint64_t>(message->get_sint64())); }),
+      On(TraceMessageField::kEndNs,
+         [&](Message* message) { trace->end_ns = TimeOf(static_cast<uint64_t>(message->get_sint64())); }),
+      On(TraceMessageField::kWallMinusMonoNs,
+         [&](Message* message) { trace->wall_minus_mono_ns = ClockDifference(message->get_sint64()); }),
+      On(TraceMessageField::kBootMinusMonoNs,
+         [&](Message* message) { trace->boot_minus_mono_ns = ClockDifference(message->get_sint64()); }),
+      On(TraceMessageField::kSampleIntervalNs,
+         [&](Message* message) { trace->sample_interval_ns = IntervalOf(message->get_uint64()); }),
+      On(TraceMessageField::kFrames, [&](Message* message) { parts.frames = message->get_view(); }),
+      On(TraceMessageField::kNodes, [&](Message* message) { parts.nodes = message->get_view(); }),
+      element(TraceMessageField::kTexts,
+              [&](Message* message) { parts.texts.push_back(message->get_string()); }),
+      element(TraceMessageField::kModules,
+              [&](Message* message) { parts.modules.push_back(message->get_view()); }),
+      element(TraceMessageField::kThreads,
+              [&](Message* message) { parts.threads.push_back(message->get_view()); }),
+      element(TraceMessageField::kLosses,
+              [&](Message* message) { trace->losses.push_back(ReadLoss(message->get_view())); }));
   Require(version == kTraceVersion, "its version is unknown to this program");
   return parts;
 }
