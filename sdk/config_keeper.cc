@@ -27,10 +27,15 @@ bool ConfigKeeper::is_killed() {
   return in_force && in_force->is_killed;
 }
 
-bool ApplyStoredConfig(const report::PublicKey& key, MonitorOptions* options) {
-  const MonitorOptions normal = options->Normalized();
+std::optional<report::RemoteConfig> StoredConfigFor(const MonitorOptions& options,
+                                                    const report::PublicKey& key) {
+  const MonitorOptions normal = options.Normalized();
   report::ConfigStore store(&base::SystemEnv(), normal.spool_directory, key, {normal.app, normal.user});
-  const auto config = store.Current(base::SystemClock().WallMs());
+  return store.Current(base::SystemClock().WallMs());
+}
+
+bool ApplyStoredConfig(const report::PublicKey& key, MonitorOptions* options) {
+  const auto config = StoredConfigFor(*options, key);
   if (!config) return true;
   auto take = [](const std::optional<uint32_t>& value_ms, int64_t* option_ns) {
     if (value_ms) *option_ns = *value_ms * base::kNsPerMs;
@@ -39,8 +44,9 @@ bool ApplyStoredConfig(const report::PublicKey& key, MonitorOptions* options) {
   take(config->anr_threshold_ms, &options->watch.anr_threshold_ns);
   take(config->check_period_ms, &options->watch.check_period_ns);
   take(config->sample_interval_ms, &options->watch.sample_interval_ns);
+  const std::string app_version = options->Normalized().app_version;
   for (const report::CaptureRequest& request : config->capture_requests) {
-    const bool is_ours = request.app_version.empty() || request.app_version == normal.app_version;
+    const bool is_ours = request.app_version.empty() || request.app_version == app_version;
     if (is_ours) options->trace.requests.push_back({request.cluster, request.interval_us * int64_t{1'000}});
   }
   return !config->is_killed;

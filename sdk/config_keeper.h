@@ -46,7 +46,10 @@ class ConfigKeeper {
   const base::Clock* clock_;
 };
 
-// Takes over the stored config's thresholds, times and requests for traces into the options of a monitor that
+// The stored config that is in force for a monitor with these options; none: the options hold.
+std::optional<report::RemoteConfig> StoredConfigFor(const MonitorOptions& options,
+                                                    const report::PublicKey& key);
+// Takes over its thresholds, times and requests for traces into the options of a monitor that
 // is about to start. Returns false if the collector turns watching off.
 bool ApplyStoredConfig(const report::PublicKey& key, MonitorOptions* options);
 

@@ -106,19 +106,10 @@ int RefuseAttach(const std::string& message) {
   return 2;
 }
 
-// The watched program sends nothing itself.
-Options OptionsOfProgram(const AttachOptions& attach) {
-  Options options = attach.options;
-  options.endpoint.clear();
-  options.key.clear();
-  options.upload = {};
-  return options;
-}
-
 // The configuration of a program that is no JVM. Programs that it starts are not followed.
 sdk::PreloadConfig ConfigOf(const AttachOptions& attach, pid_t pid) {
   sdk::PreloadConfig config = attach.config;
-  config.options = OptionsOfProgram(attach);
+  config.options = attach.OptionsOfProgram();
   if (config.options.app.empty()) config.options.app = CommandOf(pid);
   config.children = "none";
   config.is_sent = attach.options.endpoint.empty() ? 0 : 1;
@@ -132,7 +123,7 @@ base::Result<std::string> LoadIntoProgram(const AttachOptions& attach, pid_t pid
     return " (a thread was stopped for " + std::to_string(attached.stop_ns / 1000) + " µs, and waited " +
            std::to_string(attached.queued_ns / 1000) + " µs for a processor)";
   }
-  const auto texts = LAGWATCH_TRY(AgentOptionTexts(OptionsOfProgram(attach), /*with_children=*/true));
+  const auto texts = LAGWATCH_TRY(AgentOptionTexts(attach.OptionsOfProgram(), /*with_children=*/true));
   if (base::Status status = LoadIntoJvm(pid, FindAgent(), texts); !status.ok()) return status;
   return std::string();
 }
@@ -175,9 +166,9 @@ int Attach(AttachOptions attach) {
   if (options.spool_directory.empty() && (is_own || !options.endpoint.empty()))
     options.spool_directory = sdk::DefaultSpoolDirectory();
   if (!options.spool_directory.empty()) options.spool_directory = fs::absolute(options.spool_directory);
-  if (end->kind == AttachEnd::Kind::kHang && options.spool_directory.empty())
+  if (end->kind == AttachEnd::EndKind::kHang && options.spool_directory.empty())
     return RefuseAttach("attach: --until hang needs --spool for the program of another user");
-  if (end->kind != AttachEnd::Kind::kNone) BlockEndSignals();
+  if (end->kind != AttachEnd::EndKind::kNone) BlockEndSignals();
   const auto stopped = LoadIntoProgram(attach, *pid);
   if (!stopped.ok()) return RefuseAttach("attach: " + stopped.status().message());
   std::cout << "process " << *pid << " is watched" << *stopped << "; `lagwatch detach " << *pid
@@ -194,7 +185,8 @@ int Attach(AttachOptions attach) {
     base::Status status = StartSidecar(OwnProgram(), options, *pid);
     if (!status.ok()) code = Fail("reports stay in " + options.spool_directory + ": " + status.message());
   }
-  if (end->kind == AttachEnd::Kind::kNone || AwaitAttachEnd(*pid, *end, options.spool_directory)) return code;
+  if (end->kind == AttachEnd::EndKind::kNone || AwaitAttachEnd(*pid, *end, options.spool_directory))
+    return code;
   return Detach(std::to_string(*pid));
 }
 

@@ -97,7 +97,7 @@ bool AwaitAttachEnd(pid_t pid, const AttachEnd& end, const std::string& spool_di
   for (int number : {SIGINT, SIGTERM}) sigaddset(&signals, number);
   pollfd process{.fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0)), .events = POLLIN, .revents = 0};
   const int64_t begin_ns = base::SystemClock().MonoNs();
-  const bool is_for_hang = end.kind == AttachEnd::Kind::kHang;
+  const bool is_for_hang = end.kind == AttachEnd::EndKind::kHang;
   std::optional<NewHangs> hangs;
   if (is_for_hang) hangs.emplace(pid, spool_directory);
   int64_t hang_ns = 0;
@@ -106,7 +106,7 @@ bool AwaitAttachEnd(pid_t pid, const AttachEnd& end, const std::string& spool_di
     has_ended = poll(&process, 1, 0) > 0;
     if (has_ended || sigtimedwait(&signals, nullptr, &kPause) > 0) break;
     const int64_t now_ns = base::SystemClock().MonoNs();
-    if (end.kind == AttachEnd::Kind::kTime && now_ns - begin_ns >= end.after_ns) break;
+    if (end.kind == AttachEnd::EndKind::kTime && now_ns - begin_ns >= end.after_ns) break;
     if (!is_for_hang) continue;
     hangs->Look();
     if (!hangs->has_begun()) continue;

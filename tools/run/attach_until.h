@@ -12,9 +12,9 @@
 namespace lagwatch::tools {
 
 struct AttachEnd {
-  enum class Kind : uint8_t { kNone, kHang, kExit, kTime };
+  enum class EndKind : uint8_t { kNone, kHang, kExit, kTime };
 
-  Kind kind = Kind::kNone;
+  EndKind kind = EndKind::kNone;
   int64_t after_ns = 0;  // kTime
 
   // "hang", "exit", or a number with s, m or h. Errors: kInvalid.

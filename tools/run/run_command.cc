@@ -37,13 +37,9 @@ int Refuse(const std::string& message) {
   return 2;
 }
 
-// The configuration of the program, which sends nothing itself.
 sdk::PreloadConfig ConfigFor(const RunOptions& run) {
   sdk::PreloadConfig config = run.config;
-  config.options = run.options;
-  config.options.endpoint.clear();
-  config.options.key.clear();
-  config.options.upload = {};
+  config.options = run.OptionsOfProgram();
   config.is_sent = run.options.endpoint.empty() ? 0 : 1;
   config.run_pid = static_cast<uint32_t>(getpid());
   return config;

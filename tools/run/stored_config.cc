@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/clock.h"
 #include "report/config/signed_document.h"
 #include "sdk/config_keeper.h"
 #include "sdk/monitor.h"
@@ -12,13 +11,14 @@ base::Result<bool> ApplyStoredRunConfig(const std::string& app, Options* options
   if (!key.ok()) return key.status();
   sdk::MonitorOptions monitor = sdk::ToMonitorOptions(*options);
   monitor.app = app;
-  const bool is_wanted = sdk::ApplyStoredConfig(*key, &monitor);
-  auto to_ms = [](int64_t ns) { return static_cast<uint32_t>(ns / base::kNsPerMs); };
-  options->threshold_ms = to_ms(monitor.watch.threshold_ns);
-  options->anr_threshold_ms = to_ms(monitor.watch.anr_threshold_ns);
-  options->detection.check_period_ms = to_ms(monitor.watch.check_period_ns);
-  options->detection.sample_interval_ms = to_ms(monitor.watch.sample_interval_ns);
-  return is_wanted;
+  const auto config = sdk::StoredConfigFor(monitor, *key);
+  if (!config) return true;
+  options->threshold_ms = config->threshold_ms.value_or(options->threshold_ms);
+  options->anr_threshold_ms = config->anr_threshold_ms.value_or(options->anr_threshold_ms);
+  DetectionOptions& detection = options->detection;
+  detection.check_period_ms = config->check_period_ms.value_or(detection.check_period_ms);
+  detection.sample_interval_ms = config->sample_interval_ms.value_or(detection.sample_interval_ms);
+  return !config->is_killed;
 }
 
 }  // namespace lagwatch::tools

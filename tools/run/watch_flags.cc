@@ -65,6 +65,14 @@ base::Status WatchFlags::ApplyNames() {
   return {base::StatusCode::kInvalid, "'" + dump_signal + "' is not a signal"};
 }
 
+Options WatchFlags::OptionsOfProgram() const {
+  Options of_program = options;
+  of_program.endpoint.clear();
+  of_program.key.clear();
+  of_program.upload = {};
+  return of_program;
+}
+
 void AddWatchFlags(CLI::App* run, WatchFlags* values) {
   const FlagAdder adder{run};
   Options& options = values->options;

@@ -22,6 +22,8 @@ struct WatchFlags {
 
   // Errors: kInvalid if a name is unknown.
   base::Status ApplyNames();
+  // For the watched program, which sends nothing itself.
+  Options OptionsOfProgram() const;
 };
 
 // Adds a flag and a variable of the environment for each option that has one. `values` must outlive parsing.
