@@ -247,7 +247,7 @@ lw_status lw_start(const lw_options* options) noexcept {
   });
 }
 
-// Without memory to flush with, the next start sends the rest.
+// If there is no memory to flush with, the next start sends the rest.
 void lw_stop(uint32_t flush_timeout_ms) noexcept {
   Guarded([=] { ProcessMonitor::Instance().Stop(flush_timeout_ms); });
 }
@@ -291,7 +291,7 @@ int lw_get_last_exit(lw_last_exit* last_exit) noexcept {
 }
 
 int lw_set_value(const char* key, const char* value) noexcept {
-  return Guarded(0, [=] { return lagwatch::sdk::ProcessWords().values.Set(key, value) ? 1 : 0; });
+  return Guarded(0, [=] { return lagwatch::sdk::ProcessContext().values.Set(key, value) ? 1 : 0; });
 }
 
 size_t lw_register_functions(const lw_function* functions, size_t count) noexcept {
@@ -306,7 +306,7 @@ size_t lw_register_functions(const lw_function* functions, size_t count) noexcep
   });
 }
 
-void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessWords().scene.Set(scene); }
+void lw_set_scene(const char* scene) noexcept { lagwatch::sdk::ProcessContext().scene.Set(scene); }
 
 int lw_dump_now(const char* reason) noexcept {
   return Guarded(0, [reason] { return ProcessMonitor::Instance().AskForDump(reason) ? 1 : 0; });

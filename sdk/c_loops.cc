@@ -124,7 +124,7 @@ void lw_set_refresh_interval(lw_loop* loop, uint64_t interval_ns) noexcept {
 void lw_frame_begin(lw_loop* loop, uint64_t vsync_ns) noexcept {
   if (loop == nullptr) return;
   ToLoop(loop)->frames.Begin(lagwatch::base::SystemClock().MonoNs(), ToSigned(vsync_ns),
-                             lagwatch::sdk::ProcessWords().scene.number());
+                             lagwatch::sdk::ProcessContext().scene.number());
   ToLoop(loop)->probe.WakeWatchdogIfAsleep();
 }
 

@@ -80,7 +80,7 @@ void ProcessMonitor::FinishForkInChild() {
   new (&self.life_mutex_) std::mutex;  // their owner's id is the parent's
   if (&self.mutex_ == &self.copied_mutex_) new (&self.mutex_) std::mutex;
   ProcessStartUp().Reset();
-  ProcessWords().values.ResetLock();
+  ProcessContext().values.ResetLock();
   stack::StackCapturer::AbandonAllInForkedChild();  // also one of a monitor that could not be stopped
   const int tid = base::CurrentThreadId();
   self.registry_.KeepOnlyThread(t_fork.tid, tid);

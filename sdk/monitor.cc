@@ -92,7 +92,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   monitor->session_id_ = facts.session_id;
   RunFacts run_facts;
   base::Status opened(base::StatusCode::kUnavailable, "no thread to open the spool with");
-  // Not in this thread, whose descriptor table the program's other threads use meanwhile.
+  // It is done on another thread: the program's other threads use this one's descriptor table meanwhile.
   const bool has_run = base::RunWithOwnFiles([&] {
     run_facts = RunFactsOf(facts, normal.run_pid, monitor->sealer_ != nullptr);
     opened = monitor->OpenSpool(normal, run_facts);
@@ -117,7 +117,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   // A record that cannot be made, for lack of a thread or of room, is counted.
   // From outside, a record of this process would say nothing of the watched one.
   const bool has_record = !is_outside && base::RunWithOwnFiles([&] {
-    auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessWords().scene, facts.scrubber);
+    auto run = RunWriter::Create(normal.spool_directory, run_facts, &ProcessContext().scene, facts.scrubber);
     if (run.ok()) monitor->run_ = std::move(run).value();
   });
   static_cast<void>(has_record);
@@ -132,7 +132,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (!is_outside) monitor->StartFlightRecorder(normal, facts, registry);
   monitor->sink_ =
       std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
-                                   &ProcessWords(), monitor->is_crowded_, monitor->sealer_.get());
+                                   &ProcessContext(), monitor->is_crowded_, monitor->sealer_.get());
   const RunRecord* last_run = monitor->last_run_ ? &monitor->last_run_->record : nullptr;
   if (!is_outside)
     monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);
@@ -218,7 +218,7 @@ void Monitor::Stop(std::unique_ptr<Monitor> monitor, watchdog::StopReason reason
                    const std::function<void(const Monitor&)>& look) {
   bool is_own = monitor->process_id_ == getpid();
   bool is_stopped = is_own && monitor->watchdog_->TryStop(reason);
-  // Also when the watchdog hangs: or threads would be looked at for ever.
+  // The recorder is stopped also when the watchdog hangs: or threads would be looked at for ever.
   is_stopped = is_own && monitor->TryStopFlightRecorder() && is_stopped;
   is_stopped = is_stopped && monitor->TryStopCallers();  // a watchdog that goes on may call it
   if (look) look(*monitor);

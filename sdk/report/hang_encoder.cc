@@ -52,8 +52,8 @@ uint64_t CauseOf(const watchdog::HangEvent& event) {
   return key.value();
 }
 
-HangEncoder::HangEncoder(const ProgramFacts* facts, const ProgramContext* words)
-    : facts_(*facts), words_(words), encoded_modules_(new uint32_t[kModuleSlots]()) {}
+HangEncoder::HangEncoder(const ProgramFacts* facts, const ProgramContext* program)
+    : facts_(*facts), program_(program), encoded_modules_(new uint32_t[kModuleSlots]()) {}
 
 bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, report::FixedBuffer* buffer) {
   const bool is_start_hang = is_in_start && event.kind == policies::HangKind::kHang;
@@ -77,7 +77,7 @@ bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, rep
                          : encoder.AddText(fact.name, facts_.scrubber.Text(fact.text).view());
   }
   if (is_in_start && !is_start_hang) encoder.AddNumber("before_ready", 1);
-  AddProgramContext(*words_, facts_.scrubber, &encoder);
+  AddProgramContext(*program_, facts_.scrubber, &encoder);
   encoder.SetExpensiveStack(EncodeStack(*event.expensive_stack, event, &encoder));
   for (const watchdog::LoopSample* sample : event.samples) {
     encoder.AddSample({.age_ns = WholeUs(event.detected_mono_ns - sample->mono_ns),

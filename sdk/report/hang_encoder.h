@@ -21,7 +21,7 @@ uint64_t CauseOf(const watchdog::HangEvent& event);
 class HangEncoder {
  public:
   // Both borrowed.
-  HangEncoder(const ProgramFacts* facts, const ProgramContext* words);
+  HangEncoder(const ProgramFacts* facts, const ProgramContext* program);
 
   // Writes the report to `buffer`. `is_in_start`: the hang began before the program said that it is ready.
   // Waits, history and threads are left out as far as they do not fit. False if the rest does not fit.
@@ -56,7 +56,7 @@ class HangEncoder {
   void ForgetModulesFrom(uint32_t first_encoded_index);
 
   const ProgramFacts& facts_;
-  const ProgramContext* words_;
+  const ProgramContext* program_;
   std::unique_ptr<uint32_t[]> encoded_modules_;  // by index in the ModuleMap: the report's index plus 1, or 0
   static constexpr size_t kMaxNamed = 1024;
   size_t named_count_ = 0;

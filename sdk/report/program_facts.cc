@@ -14,11 +14,11 @@ namespace lagwatch::sdk {
 
 namespace {
 
-constinit ProgramContext g_words;
+constinit ProgramContext g_program_context;
 
 }  // namespace
 
-ProgramContext& ProcessWords() { return g_words; }
+ProgramContext& ProcessContext() { return g_program_context; }
 
 bool ProgramValues::Set(const char* key, const char* value) {
   const std::string_view name = key == nullptr ? "" : std::string_view(key, strnlen(key, kMaxKeyBytes + 1));
@@ -70,13 +70,13 @@ ProgramFacts SystemFacts() {
   return facts;
 }
 
-void AddProgramContext(const ProgramContext& words, const policies::Scrubber& scrubber,
+void AddProgramContext(const ProgramContext& program, const policies::Scrubber& scrubber,
                        report::ReportEncoder* encoder) {
   char scene[TextCell::kMaxBytes];
-  words.scene.Read(scene);
+  program.scene.Read(scene);
   const policies::ScrubbedText shown_scene = scrubber.Text({scene, strnlen(scene, sizeof scene)});
   if (!shown_scene.view().empty()) encoder->AddText("scene", shown_scene.view());
-  words.values.ForEach([&](std::string_view key, std::string_view value) {
+  program.values.ForEach([&](std::string_view key, std::string_view value) {
     constexpr std::string_view kPrefix = "app.";
     char name[kPrefix.size() + ProgramValues::kMaxKeyBytes];
     const char* end = std::ranges::copy(key, std::ranges::copy(kPrefix, name).out).out;

@@ -70,7 +70,7 @@ struct ProgramContext {
 };
 
 // The process's own, which outlives every monitor.
-ProgramContext& ProcessWords();
+ProgramContext& ProcessContext();
 
 // Of the header those fields are set that are the same in all reports.
 struct ProgramFacts : policies::HangHeader<std::string> {
@@ -88,7 +88,7 @@ std::string DistributionName();
 ProgramFacts SystemFacts();
 
 // Adds what the program says of itself, its scene and its values, as facts. Context: any.
-void AddProgramContext(const ProgramContext& words, const policies::Scrubber& scrubber,
+void AddProgramContext(const ProgramContext& program, const policies::Scrubber& scrubber,
                        report::ReportEncoder* encoder);
 
 }  // namespace lagwatch::sdk

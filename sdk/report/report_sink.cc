@@ -79,17 +79,17 @@ RunUsage SumOf(const watchdog::UsageEvent& event, const policies::SuppressedCoun
 }  // namespace
 
 ReportSink::ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run,
-                       const ProgramContext* words, bool saves_files, report::Sealer* sealer)
+                       const ProgramContext* program, bool saves_files, report::Sealer* sealer)
     : facts_(std::move(facts)),
       spool_(spool),
       writer_(spool, sealer),
       run_(run),
-      words_(words),
+      program_(program),
       saves_files_(saves_files),
       frame_slices_(new FrameSlices),
       bytes_(base::MapOwnBlock<char>(kBufferBytes)),
       buffer_(bytes_.get(), bytes_ == nullptr ? 0 : kBufferBytes),
-      encoder_(&facts_, words) {}
+      encoder_(&facts_, program) {}
 
 void ReportSink::WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry) {
   start_.Watch(plan, start_up, registry);
@@ -153,7 +153,7 @@ report::RecordNote ReportSink::NoteOfEnd(const base::Uuid& event_id) const {
 
 void ReportSink::OnFrames(const watchdog::FrameEvent& event) {
   char scene[TextCell::kMaxBytes];
-  uint64_t number = words_->scene.Read(scene);
+  uint64_t number = program_->scene.Read(scene);
   frame_slices_->Add(event, scene, number);
 }
 
@@ -208,7 +208,7 @@ void ReportSink::WriteDeferred() {
 void ReportSink::ReportStart() {
   if (!start_.TakeSlowStart()) return;
   const base::Uuid id = base::CreateUuidV7(base::SystemClock().WallMs());
-  if (!start_.Encode(id, facts_, *words_, &buffer_)) return too_large_.Add();
+  if (!start_.Encode(id, facts_, *program_, &buffer_)) return too_large_.Add();
   if (!Append(report::RecordType::kReport, {id})) return not_written_.Add();
   if (report::EncodeHangEnd(id, start_.duration_ns(), &buffer_)) Append(report::RecordType::kHangEnd, {id});
 }

@@ -23,9 +23,9 @@ namespace lagwatch::sdk {
 // Context: watchdog; the construction: background (allocates everything in advance).
 class ReportSink final : public watchdog::HangSink {
  public:
-  // `spool`, `words`, `run` and `sealer`, of which the last two may be null, are borrowed. With `saves_files`
-  // only hangs create files.
-  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const ProgramContext* words,
+  // `spool`, `program`, `run` and `sealer`, of which the last two may be null, are borrowed. With
+  // `saves_files` only hangs create files.
+  ReportSink(ProgramFacts facts, report::SpoolWriter* spool, RunWriter* run, const ProgramContext* program,
              bool saves_files = false, report::Sealer* sealer = nullptr);
   // False when there is no memory for its records: then it may not be used.
   bool ok() const { return bytes_ != nullptr; }
@@ -77,7 +77,7 @@ class ReportSink final : public watchdog::HangSink {
   report::SpoolWriter* spool_;
   RecordWriter writer_;
   RunWriter* run_;
-  const ProgramContext* words_;
+  const ProgramContext* program_;
   bool saves_files_;
   std::unique_ptr<FrameSlices> frame_slices_;
   StartReport start_;

@@ -20,7 +20,7 @@ bool StartReport::TakeSlowStart() {
   return is_slow && stack::ReadTracer() == 0;  // a debugger makes it slow
 }
 
-bool StartReport::Encode(const base::Uuid& id, const ProgramFacts& facts, const ProgramContext& words,
+bool StartReport::Encode(const base::Uuid& id, const ProgramFacts& facts, const ProgramContext& program,
                          report::FixedBuffer* buffer) const {
   const int64_t ready_ns = start_up_->ready_ns();
   const base::Clock& clock = base::SystemClock();
@@ -54,7 +54,7 @@ bool StartReport::Encode(const base::Uuid& id, const ProgramFacts& facts, const 
     if (milestone.mono_ns < begin_ns || milestone.mono_ns > ready_ns) continue;
     encoder.AddNumber(milestone.name, (milestone.mono_ns - begin_ns) / base::kNsPerMs);
   }
-  AddProgramContext(words, facts.scrubber, &encoder);
+  AddProgramContext(program, facts.scrubber, &encoder);
   // They show what the program was doing.
   encoder.AddNumber("lags_before_ready", hangs_);
   encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));

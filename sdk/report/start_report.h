@@ -28,7 +28,7 @@ class StartReport {
   bool TakeSlowStart();
   int64_t duration_ns() const { return start_up_->ready_ns() - plan_.process_start_ns; }
   // False when the report does not fit.
-  bool Encode(const base::Uuid& id, const ProgramFacts& facts, const ProgramContext& words,
+  bool Encode(const base::Uuid& id, const ProgramFacts& facts, const ProgramContext& program,
               report::FixedBuffer* buffer) const;
 
  private:

@@ -108,7 +108,7 @@ class SlowReportWriter {
       fact.text == nullptr ? encoder_.AddNumber(fact.name, fact.number)
                            : encoder_.AddText(fact.name, program_.scrubber.Text(fact.text).view());
     }
-    AddProgramContext(ProcessWords(), program_.scrubber, &encoder_);
+    AddProgramContext(ProcessContext(), program_.scrubber, &encoder_);
   }
 
   // The functions that the dispatch is about, outermost first: where none stands out, those down to the one

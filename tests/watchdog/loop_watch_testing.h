@@ -43,7 +43,14 @@ class LoopWatchTest : public ::testing::Test {
   }
 
   WatchTools tools() {
-    return {&options_, &tick_scale_, &clock_, capturer_, &threads_, &waits_, &sink_, &counters_};
+    return {.options = &options_,
+            .tick_scale = &tick_scale_,
+            .clock = &clock_,
+            .capturer = capturer_,
+            .threads = &threads_,
+            .waits = &waits_,
+            .sink = &sink_,
+            .counters = &counters_};
   }
   // Begins a dispatch without a time stamp, so that only the fake clock counts.
   void BeginDispatch(const char* tag) {
