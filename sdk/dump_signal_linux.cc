@@ -11,7 +11,7 @@
 namespace lagwatch::sdk {
 namespace {
 
-// After these a handler must not just return: the program would do the same again.
+// A handler of these must not just return: the program would do the same again.
 constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 
 // A signal's action before ours. Kept as long as ours may still be called, because a handler on top of

@@ -63,7 +63,7 @@ struct MonitorOptions {
 // Without the program's callbacks and the sealer.
 MonitorOptions ToMonitorOptions(const Options& options);
 
-// At most one in a process at a time: it owns the capture signal. Context: background.
+// A process has one at a time at most: it owns the capture signal. Context: background.
 class Monitor {
  public:
   // `registry` is borrowed and outlives all monitors. Errors: kIo (spool directory), kUnavailable (no signal
@@ -81,7 +81,7 @@ class Monitor {
   void EndWithProcess();
   // The process is about to become another program, and may fail to: as Watchdog::ReportNearHangs().
   void ReportBeforeExec();
-  // Around a fork(), in the parent.
+  // To be called around a fork(), in the parent: no thread of ours may hold a lock that the child inherits.
   void PauseForFork() { watchdog_->PauseForFork(); }
   void ResumeAfterFork() { watchdog_->ResumeAfterFork(); }
   // Removes this run's reports so far from the spool, because no user waited for it. Sent reports stay sent.
@@ -92,7 +92,8 @@ class Monitor {
   // Requests a trace of the last seconds; returns false if none will be written: nothing is recorded, or one
   // was requested less than options.watch.dump_interval_ns ago. Context: any except signals.
   bool TraceNow();
-  // For the child of a fork(): gives up signal and files and leaks the rest, whose threads are not there.
+  // To be called in the child of a fork(): gives up signal and files, and leaks the rest, whose threads are
+  // not there.
   static void AbandonInForkedChild(std::unique_ptr<Monitor> monitor);
 
   const watchdog::WatchCounters& watch_counters() const { return watchdog_->counters(); }

@@ -30,7 +30,8 @@ constexpr char kNotStarted[] = "not started";  // short: a std::string of it nee
 constexpr char kWasStopped[] = "it was stopped";
 constexpr char kNoConsent[] = "it waits for the user's consent";
 
-// In wiped memory, where there is some: zeros are an unlocked mutex, and a fork locks and unlocks it.
+// The mutex lies in wiped memory, where there is some: zeros are an unlocked mutex, and a fork locks and
+// unlocks it.
 std::mutex& WipedMutexOr(std::mutex* copied) {
   void* wiped = base::TakeWiped(sizeof(std::mutex));
   return wiped == nullptr ? *copied : *new (wiped) std::mutex;

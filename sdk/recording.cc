@@ -69,7 +69,7 @@ ProgramRecording& ProgramRecording::Instance() {
   return instance;
 }
 
-// On a thread with its own descriptors, so that the program sees none.
+// This runs on a thread with its own descriptors, so that the program sees none.
 template <typename Call>
 Status ProgramRecording::Claimed(const Call& call) {
   const Claim claim(&claimed_by_);

@@ -81,7 +81,7 @@ bool IsForOneThread(Word entered) {
 // Afterwards the process can start no more threads, as its children are to be in another namespace; or new
 // threads see other mounts, which may lack /proc and the spool directory.
 bool IsForLaterThreads(Word unshared) { return (unshared & (CLONE_NEWPID | CLONE_NEWNS)) != 0; }
-// Nor can a thread with a deadline. The type is the same in all sizes of the structure.
+// A thread with a deadline cannot start any either. The type is the same in all sizes of the structure.
 bool SetsDeadline(const void* attributes) {
   constexpr uint32_t kDeadline = 6;  // SCHED_DEADLINE, which older headers lack
   uint32_t size_and_policy[2] = {};

@@ -22,7 +22,7 @@
 namespace lagwatch::sdk {
 namespace {
 
-// Until the command that has it loaded says that its own filters are the same.
+// True until the command that has the library loaded says that its own filters are the same.
 constinit std::atomic<bool> g_was_confined_at_load{false};
 constinit std::atomic<bool> g_is_set_up{false};
 

@@ -35,8 +35,8 @@ class NextFunction<R(A...)> {
   explicit constexpr NextFunction(const char* name, FunctionAge age = FunctionAge::kOld)
       : name_(name), age_(age) {}
 
-  // In this library's constructor: a later dlsym(3) waits for a thread that loads a library, and is not for
-  // signal handlers and children of vfork().
+  // To be called in this library's constructor: a later dlsym(3) waits for a thread that loads a library, and
+  // is not for signal handlers and children of vfork().
   void Find() {
     // A dlsym(3) that fails makes a message by the program's malloc(), and the next one frees it: a free()
     // that looks for the C library's own by dlsym(3) would call itself without an end.

@@ -91,7 +91,7 @@ LAGWATCH_PRIVILEGE int setresuid(uid_t real, uid_t effective, uid_t saved) noexc
   return g_setresuid(real, effective, saved);
 }
 
-// Of the calling thread alone.
+// setfsuid(2) changes the calling thread alone.
 LAGWATCH_PRIVILEGE int setfsuid(uid_t user) noexcept {
   if (!lagwatch::base::IsConfined()) StartBeforeUserChange(user);
   return g_setfsuid(user);

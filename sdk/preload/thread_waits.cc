@@ -31,7 +31,7 @@ namespace {
 // after so many waits.
 constexpr int kMostSkippedWaits = 16;
 
-// Of the function that calls it.
+// The frame of the function that calls it.
 [[gnu::always_inline]] inline uintptr_t OwnFrame() {
   return reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
 }

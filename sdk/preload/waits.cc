@@ -53,7 +53,7 @@ int Wait(const WaitCall& call, const NextFunction<int(A...)>& next, std::type_id
 }  // namespace
 
 #define LAGWATCH_WAIT __attribute__((visibility("default")))
-// In the wait function itself.
+// To be used in the wait function itself.
 #define LAGWATCH_CALL(set)                                         \
   lagwatch::sdk::WaitCall {                                        \
     set, reinterpret_cast<uintptr_t>(__builtin_return_address(0)), \

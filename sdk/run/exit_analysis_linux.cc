@@ -223,7 +223,7 @@ void RemoveEndedRuns(const std::string& spool_directory, const RunFacts& now,
   const base::OwnedFd directory = OpenRunDirectory(spool_directory);
   if (directory.get() < 0) return;
   for (const std::string& name : NamesIn(directory.get())) {
-    // Not blocking, so that a FIFO put in a file's place cannot hang us.
+    // It is opened without blocking, so that a FIFO in a file's place cannot hang us.
     base::OwnedFd fd(openat(directory.get(), name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (fd.get() < 0 || !TryLock(fd.get())) continue;
     auto remove = [&] { unlinkat(directory.get(), name.c_str(), 0); };

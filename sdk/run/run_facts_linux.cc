@@ -37,7 +37,7 @@ uint64_t InodeOf(const char* path) {
   return stat(path, &status) == 0 ? status.st_ino : 0;
 }
 
-// From the program's headers in memory: the loader's lock is not needed, and the file may be another by now.
+// Reads the program's headers in memory: the loader's lock is not needed, and the file may be another by now.
 std::string ProgramBuildId() {
   auto* headers = reinterpret_cast<const Elf64_Phdr*>(getauxval(AT_PHDR));
   uint64_t count = getauxval(AT_PHNUM);

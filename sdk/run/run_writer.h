@@ -55,7 +55,7 @@ class RunWriter {
   void Discard();
   // The run ends well.
   void MarkEnded();
-  // For the child of a fork(), where the page is not mapped. Context: background.
+  // To be called in the child of a fork(), where the page is not mapped. Context: background.
   void AbandonInForkedChild();
 
  private:

@@ -229,7 +229,7 @@ void RunWriter::Write(int64_t mono_ns) {
   written_scene_ = scene_->Read(scene);
   if (!is_masked_)
     scrubber_.Text({scene, strnlen(scene, sizeof scene)}).view().copy(progress.scene, sizeof progress.scene);
-  // Of several, the one that began first.
+  // The record names, of several hangs, the one that began first.
   const Hang* hang = std::min_element(hangs_, hangs_ + hang_count_, [](const Hang& one, const Hang& other) {
     return one.begin_mono_ns < other.begin_mono_ns;
   });

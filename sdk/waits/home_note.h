@@ -7,7 +7,7 @@
 
 namespace lagwatch::sdk {
 
-// Before a dispatch begins, which publishes it: relaxed, all of it. Context: hot.
+// To be called before a dispatch begins, which publishes it: all stores are relaxed. Context: hot.
 inline void NoteHome(const WaitHome& home, watchdog::WatchedLoop* loop) {
   loop->home_frame.store(home.home_frame(), std::memory_order_relaxed);
   loop->home_site.store(home.home_site(), std::memory_order_relaxed);
@@ -18,7 +18,7 @@ inline void NoteHome(const WaitHome& home, watchdog::WatchedLoop* loop) {
   loop->has_doubtful_wait.store(home.is_doubtful(), std::memory_order_relaxed);
 }
 
-// Before the end of a dispatch, which publishes it: relaxed. Context: hot.
+// To be called before the end of a dispatch, which publishes it: the stores are relaxed. Context: hot.
 inline void NoteHandler(const WaitHome& home, watchdog::WatchedLoop* loop) {
   if (!home.has_shown_handler()) return;
   loop->handler_since_ns.store(home.handler_since_ns(), std::memory_order_relaxed);

@@ -30,7 +30,7 @@ constexpr int64_t kReturnNs = 10 * base::kNsPerSecond;
 // More than the red zone. The stack of a coroutine may end not far below it.
 constexpr uint64_t kKeptBytes = 256;
 constexpr uint64_t kStackBytes = 1 << 20;
-// After this many looks for a waiting thread, others are considered.
+// Others are considered when a waiting thread was looked for this many times.
 constexpr int kRoundsForWaits = 10;
 constexpr int kLongestPauseMs = 20;
 
@@ -175,7 +175,7 @@ bool RemoteCaller::ContinueWithCall(const RemoteFunction& function, uint64_t sig
   if (tid_ == 0 || is_lost_ || !has_room_ ||
       !SetReturningCall(*space_, tid_, before_, stack_pointer_, signal_return, function))
     return false;
-  // Only now: if this program ends before, the thread has not lost its signals.
+  // The signals are blocked only now: if this program ends before, the thread has not lost them.
   BlockSignalsForCall(tid_);
   Detach();
   return true;

@@ -82,7 +82,7 @@ uint64_t WordAt(const std::vector<char>& bytes, size_t offset) {
   return word;
 }
 
-// By the kernel's own numbers for calls that it makes again, which it would only do on its own way back.
+// Goes by the kernel's own numbers for calls that it makes again, which it would only do on its own way back.
 bool IsInterrupted(const ThreadRegisters& registers) {
   return static_cast<int64_t>(registers.orig_rax) >= 0 && IsRestart(-static_cast<int64_t>(registers.rax));
 }

@@ -89,7 +89,7 @@ inline bool IsDue(uint64_t now_ticks) {
          g_capture.interval_ticks.load(std::memory_order_relaxed);
 }
 
-// For calls that return at once and are made at some moments only.
+// A capture in a call that returns at once and that programs make at some moments only.
 inline void CapturePointAt(const CallRegisters& from, CallKind call, uint64_t object, uint64_t now_ticks) {
   if (IsDue(now_ticks)) Capture(from, {RunKind::kCaptured, call, object, now_ticks, now_ticks});
 }
@@ -105,7 +105,7 @@ void LookAtClock(const CallRegisters& from, CallKind call);
   LookAtClock(CallersRegisters(), call);
 }
 
-// At the end of a call that may have waited since `begin_ticks`. Returns when that is.
+// A capture at the end of a call that may have waited since `begin_ticks`. Returns when that end is.
 uint64_t CaptureAfter(const CallRegisters& from, CallKind call, uint64_t object, uint64_t begin_ticks);
 
 // To be called at the end of a poll that began at `begin_ticks`. One that ends a long turn of a loop is
@@ -136,7 +136,7 @@ class ReleaseWatch {
 
  private:
   uint64_t object_;
-  // From before the release: after it, the next owner might have released, too.
+  // The time is taken before the release: after it, the next owner might have released, too.
   uint64_t begin_ticks_;
   WaiterTable::Watch watch_;
 };

@@ -99,7 +99,7 @@ void ReadTotals(const ThreadSlot& slot, Totals* totals) {
 
 bool Write(const ThreadSlot& slot, CaptureThread* thread, const CallRegisters& from,
            const CaptureCall& call) {
-  // Also when there is no room: not again at each call.
+  // Noted also when there is no room, so that it is not tried again at each call.
   thread->last_capture_ticks.store(call.end_ticks, std::memory_order_relaxed);  // orders nothing
   CaptureRecord* record = thread->ring->Reserve();
   if (record == nullptr) {

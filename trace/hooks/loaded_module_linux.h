@@ -39,7 +39,7 @@ class LoadedModule {
   // DT_RPATH: where also what its libraries need is looked for.
   bool has_search_path() const { return has_search_path_; }
 
-  // Of a slot's function; empty: any will do.
+  // The version of a slot's function; empty: any will do.
   std::string_view VersionOf(const ImportSlot& slot) const;
 
   // Calls `visit(slot)` for each import of a function or of its address.

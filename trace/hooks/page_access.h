@@ -8,7 +8,7 @@
 
 namespace lagwatch::trace {
 
-// As it was when it was first asked.
+// The access as it was when it was first asked for.
 class PageAccess {
  public:
   enum Access : uint8_t { kUnknown, kReadOnly, kWritable };

@@ -33,7 +33,7 @@ stack::Registers RegistersOf(const CallRegisters& from) {
 void CopyStack(uint64_t begin, StackCopy* copy) {
   const uint64_t end = OwnStackEnd(begin);
   const bool is_certain = end != begin;
-  // Of the red zone, what shares a page with the stack pointer.
+  // The part of the red zone that shares a page with the stack pointer: another page may not be there.
   constexpr uint64_t kPageMask = 4096 - 1;
   begin = std::max(begin - stack::kRedZoneBytes, begin & ~kPageMask);
   copy->address = begin;

@@ -66,7 +66,7 @@ class WaiterTable {
   }
 
   uint64_t refused_count() const { return refused_.load(std::memory_order_relaxed); }
-  // For a child of fork(), which has no waiters.
+  // To be called in a child of fork(): its only thread waits for nothing.
   void Clear() {
     for (Bucket& bucket : buckets_) {
       for (Cell& cell : bucket.cells) cell.store(0);

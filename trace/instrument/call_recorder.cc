@@ -16,7 +16,8 @@ constinit thread_local CallWriter t_call_writer;
 
 namespace {
 
-// After so many events in a row that found the writer busy, a handler has jumped out of it.
+// When so many events in a row have found the writer busy, a signal handler has jumped out of the event that
+// made it so: no handler makes that many calls.
 constexpr uint32_t kBusyEventsTillAbandoned = 4096;
 // After a refused claim, so many events are dropped before the next one is tried.
 constexpr uint32_t kEventsTillNextClaim = 1024;

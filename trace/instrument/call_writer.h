@@ -78,7 +78,7 @@ LAGWATCH_UNTRACED inline __attribute__((always_inline)) void RecordCall(uint64_t
   const uint64_t ticks = (session & 1) == 0 ? base::ReadTicks() : 0;
   writer.session = CallWriter::kBusy;
   FenceHandlers();
-  // From here on no signal handler begins another block.
+  // A signal handler that finds the writer busy stores nothing, so none begins another block from here on.
   const uint64_t low = (session & 1) == 0 ? ticks - writer.base_ticks : state & UINT32_MAX;
   Block* block = writer.block;
   const uint32_t used_bytes = __atomic_load_n(reinterpret_cast<uint32_t*>(&block->used_bytes),

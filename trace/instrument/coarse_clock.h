@@ -18,7 +18,7 @@ class CoarseClock {
   bool Start(uint64_t* word, uint64_t state);
   // Harmless when it was not started. Context: background.
   void Stop();
-  // In a child of fork(), which has the object but not the thread.
+  // To be called in a child of fork(), which has a copy of the object but not the thread.
   void ForgetInChild() { ticker_ = nullptr; }
 
  private:

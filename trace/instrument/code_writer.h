@@ -12,7 +12,7 @@ namespace lagwatch::trace {
 // table (base::RunWithOwnFiles), or the program could write there by mistake, and its children could.
 class CodeWriter {
  public:
-  // Not usable if the system lacks or forbids the calls that it needs.
+  // The object is not usable if the system lacks or forbids the calls that it needs.
   CodeWriter();
   ~CodeWriter();
   CodeWriter(const CodeWriter&) = delete;
@@ -22,7 +22,8 @@ class CodeWriter {
   // Byte by byte, each of which other threads see whole.
   bool Write(uint64_t address, const unsigned char* bytes, size_t size_bytes) const;
   bool WriteByte(uint64_t address, unsigned char byte) const { return Write(address, &byte, 1); }
-  // After it, every processor runs the code written before.
+  // Once it has returned, every processor runs the code that was written before: without it, one may go on
+  // with instructions that it has fetched earlier.
   static bool SynchronizeProcessors();
   // Memory for code at just that place, all zero; false when something is there.
   static bool Map(uint64_t address, uint64_t size_bytes);

@@ -48,7 +48,7 @@ struct CodeView {
 // that is at or next after `area`: with nops before the entry, too, that is further on. 0: not known.
 PatchSite FindPatchSite(const CodeView& code, uint64_t area, uint64_t entry);
 
-// Of the call, from whose end a displacement counts.
+// The size of the call; a displacement counts from its end.
 inline constexpr uint64_t kCallBytes = 5;
 
 // The displacements that a call in the place of such nops can have: the `index`th, or 0 after the last one.

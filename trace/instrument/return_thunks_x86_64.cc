@@ -16,7 +16,7 @@
 
 // The assembly code of trampolines_x86_64.cc, and the functions that it calls.
 extern "C" {
-// By thunk.
+// The original return addresses, by thunk.
 LAGWATCH_HIDDEN extern uint64_t lagwatch_originals[];
 LAGWATCH_HIDDEN extern unsigned char lagwatch_thunks[];
 // The target of the thunks' calls: continues at the original return address.
@@ -39,7 +39,7 @@ static_assert(kMaxThunks * kThunkBytes == 0x40000);
 constexpr uint32_t kThunksAtOnce = 64;
 // The first thunk is never used: unwinders look up the address before the return address.
 constexpr uint32_t kNoThunk = 0;
-// After a thread found none, it does not look again for so many calls.
+// A thread that has found no free thunk does not look again for so many calls, because each look is long.
 constexpr uint32_t kCallsTillNextLook = 1024;
 // So many calls in a row that found their thread busy: it is not.
 constexpr uint32_t kCallsTillRecovery = 4096;

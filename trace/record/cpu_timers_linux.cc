@@ -29,7 +29,7 @@ itimerspec Every(int64_t interval_ns) {
 
 void LookAtOneself(const stack::Registers& registers) {
   const uint64_t now_ticks = base::ReadTicks();
-  // As if the instruction were a call's: rules are looked up by the byte before a return address.
+  // It is noted as if the instruction were a call's: rules are looked up by the byte before a return address.
   const CallRegisters here{registers.program_counter() + 1, registers.stack_pointer(),
                            registers.value[stack::Registers::kFramePointer],
                            registers.value[stack::Registers::kBasePointer]};

@@ -69,7 +69,8 @@ class Patcher {
   pid_t pid_ = getpid();
 };
 
-// Of the process that was attached to. A forked child has the patched tables, and no thread that patches.
+// The patcher of the process that was attached to. A forked child has the patched tables, and no thread that
+// patches.
 Patcher* g_patcher = nullptr;
 constinit std::mutex g_attach_mutex;
 

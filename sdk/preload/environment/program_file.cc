@@ -53,7 +53,7 @@ class RawFile {
   int error_;
 };
 
-// As the kernel reports it to the loader by AT_SECURE.
+// Whether the program gets privileges, as the kernel reports it to the loader by AT_SECURE.
 bool IsPrivileged(const RawFile& file, const struct stat& status) {
   const uid_t next_user = (status.st_mode & S_ISUID) != 0 ? status.st_uid : geteuid();
   const gid_t next_group = (status.st_mode & S_ISGID) != 0 ? status.st_gid : getegid();

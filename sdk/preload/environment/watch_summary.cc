@@ -44,7 +44,7 @@ void PrintSummary(const Summary& summary) {
   if (summary.config.is_verbose == 0 || !HasSameErrors(summary)) return;
   const int loops = g_loops.load();
   const bool is_first = summary.config.run_pid == static_cast<uint32_t>(getpid());
-  // Not for each command that a script runs.
+  // There is no line for each command that a script runs.
   if (loops == 0 && (!is_first || g_has_forked.load() || HasHandedOn())) return;
   const lw_stats stats = ProcessMonitor::Instance().stats();
   const auto hangs = static_cast<unsigned long long>(stats.hangs);

@@ -20,7 +20,7 @@ constexpr size_t kLargestSmallBytes = 128 << 10;  // the reserve for exceptions 
 constexpr size_t kMostBytes = SIZE_MAX / 4;
 constexpr size_t kPageBytes = 4096;
 
-// In front of each block's memory.
+// The header in front of each block's memory.
 struct alignas(kUnitBytes) Header {
   uint32_t size_class;  // or one of the kinds below
   uint32_t place;       // of a small block: its chunk and its first unit there

@@ -173,7 +173,7 @@ __attribute__((visibility("hidden"), used)) LagwatchFunction* LagwatchBindImport
   if (found == nullptr || !ReadLibrary(reinterpret_cast<Address>(&__ehdr_start), _DYNAMIC, &own))
     return &Imported;
   const link_map* modules = At<r_debug>(loader.base + found->st_value)->r_map;
-  // Not in a namespace of its own (dlmopen), which has another C library.
+  // The library does not work in a namespace of its own (dlmopen), which has another C library.
   if (!IsAmong(modules, _DYNAMIC) || own.versions == nullptr) return &Imported;
   Binding binding(own, modules, {capabilities, more});
   for (int part = 0; part < 2; ++part) {

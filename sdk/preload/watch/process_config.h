@@ -17,7 +17,7 @@ class ProcessConfig {
   static ProcessConfig& Instance();
 
   const PreloadConfig& get() const { return *config_.load(); }
-  // By LD_PRELOAD's name of it; empty where it was loaded otherwise.
+  // The library's path, as LD_PRELOAD named it; empty where it was loaded otherwise.
   const std::string& library() const { return library_; }
   // Whether `lagwatch run` has started this process, which is none of its own commands.
   bool is_of_run() const { return is_of_run_; }
@@ -30,9 +30,10 @@ class ProcessConfig {
   bool ShouldWatch(const char* thread_name) const;
   // Whether this process is recorded, whatever program it becomes by exec. Children are not.
   bool IsTraced() const;
-  // Not under a filter that was installed between `lagwatch run` and the program: it may not know our calls.
+  // False under a filter that was installed between `lagwatch run` and the program: it may not know our
+  // calls, and would end the process at the first of them.
   bool MayRun() const;
-  // For the monitor of this process, which may run.
+  // The options for the monitor of this process, which may run.
   Options MonitorOptions() const;
 
   // Takes `config` from now on. A process that is followed by `lagwatch run` keeps its own: then false.

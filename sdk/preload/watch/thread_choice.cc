@@ -66,7 +66,7 @@ bool IsChoiceDue(CandidateWaits* candidate) {
   if (candidate->changed_ns != 0) candidate->history.waited_ns += now_ns - candidate->changed_ns;
   candidate->changed_ns = now_ns;
   ++candidate->history.waits;
-  // Also looks where no thread may be chosen yet: the main thread's role shows over time only.
+  // It looks also while no thread may be chosen yet: the main thread's role shows over time only.
   return now_ns >= g_next_look_ns.load() ||
          (g_are_others_watched.load() && candidate->history.IsLoop(g_has_main_ended.load()));
 }

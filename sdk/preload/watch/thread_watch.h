@@ -10,7 +10,7 @@ namespace lagwatch::sdk {
 // disabled cancellation. Context: background.
 void PrepareThread(ThreadWaits* waits);
 
-// In a forked child, whose only thread is the main one from now on. Context: background.
+// To be called in a forked child, whose only thread is the main one from now on. Context: background.
 void RenewThreadInForkedChild();
 
 }  // namespace lagwatch::sdk

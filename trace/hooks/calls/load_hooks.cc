@@ -21,7 +21,7 @@ void* TimedLoad(const char* file, int mode) {
   const uint64_t begin_ticks = base::ReadTicks();
   void* handle = real_dlopen(file, mode);
   CaptureAfter(CallersRegisters(), CallKind::kLoadLibrary, 0, begin_ticks);
-  // Not looked at here: the loader's errors are the caller's, and so is being cancelled.
+  // The result is not looked at here: the loader's errors are the caller's, and so is being cancelled.
   g_capture.has_new_modules.store(true, std::memory_order_relaxed);  // a request
   return handle;
 }
