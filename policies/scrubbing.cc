@@ -154,17 +154,17 @@ size_t Scrubber::HomeSize(std::string_view path, std::string_view* replacement) 
   if (!own.empty() && path.starts_with(own) && ends_name(own.size())) return own.size();
   constexpr std::string_view kRoot = "/root";
   if (path.starts_with(kRoot) && ends_name(kRoot.size())) return kRoot.size();
-  struct Place {
+  struct HomePath {
     std::string_view before;
     std::string_view replacement;
   };
-  constexpr Place kPlaces[] = {{"/home/", kHome},
-                               {"/var/home/", kHome},
-                               {"/Users/", kHome},
-                               {"/run/user/", "/run/user/~"},
-                               {"/run/media/", "/run/media/~"},
-                               {"/media/", "/media/~"}};
-  for (const Place& place : kPlaces) {
+  constexpr HomePath kPlaces[] = {{"/home/", kHome},
+                                  {"/var/home/", kHome},
+                                  {"/Users/", kHome},
+                                  {"/run/user/", "/run/user/~"},
+                                  {"/run/media/", "/run/media/~"},
+                                  {"/media/", "/media/~"}};
+  for (const HomePath& place : kPlaces) {
     if (!path.starts_with(place.before)) continue;
     const std::string_view rest = path.substr(place.before.size());
     const size_t name = RunSize(rest, [](char byte) { return byte != '/' && !IsBlank(byte); });

@@ -90,7 +90,7 @@ class Eraser {
     std::erase_if(names, [&](const std::string& name) {
       base::FileFacts facts;
       return report::SegmentSuffix(name).empty() || env_.Look(PathOf(name).c_str(), &facts) != 0 ||
-             facts.kind != base::FileFacts::Kind::kFile;
+             facts.kind != base::FileFacts::FileKind::kFile;
     });
     return names;
   }

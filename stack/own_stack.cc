@@ -141,7 +141,7 @@ CompactRule OwnStackWalker::RuleOf(uint64_t end_of_call, uint32_t generation, ui
   const uint64_t check = __atomic_load_n(&cached.check, __ATOMIC_RELAXED);
   if ((word ^ check) == (end_of_call ^ key)) [[likely]]
     return CompactRule(word);
-  Place place;
+  CodePlace place;
   FoundRule found;
   const Known known = LookUp(end_of_call - 1, generation, &place, &found);
   if (known != Known::kRule && known != Known::kNoRule) return CompactRule(CompactRule::kUnknown);
@@ -151,7 +151,7 @@ CompactRule OwnStackWalker::RuleOf(uint64_t end_of_call, uint32_t generation, ui
   return rule;
 }
 
-OwnStackWalker::Known OwnStackWalker::LookUp(uint64_t address, uint32_t generation, Place* place,
+OwnStackWalker::Known OwnStackWalker::LookUp(uint64_t address, uint32_t generation, CodePlace* place,
                                              FoundRule* found) const {
   switch (code_->snapshot().Find(address, generation, place)) {
     case CodeSnapshot::Found::kModule:
@@ -177,7 +177,7 @@ OwnStackWalker::Known OwnStackWalker::LookUp(uint64_t address, uint32_t generati
 
 OwnStep OwnStackWalker::StepRarely(uint32_t generation, Rarities* rarities, OwnCursor* cursor) const {
   constexpr int kMaxInward = 16;
-  Place place;
+  CodePlace place;
   FoundRule found;
   const uint64_t stack_pointer = cursor->stack_pointer;
   const Known known = LookUp(cursor->end_of_call() - 1, generation, &place, &found);
@@ -197,7 +197,7 @@ OwnStep OwnStackWalker::StepRarely(uint32_t generation, Rarities* rarities, OwnC
 
 // A function that is entered by a return, not a call, has no caller: glibc's coroutines begin so.
 bool OwnStackWalker::IsAtItsBegin(const OwnCursor& cursor, uint32_t generation) const {
-  Place place;
+  CodePlace place;
   FoundRule found;
   return cursor.registers == nullptr &&
          LookUp(cursor.program_counter, generation, &place, &found) == Known::kRule &&

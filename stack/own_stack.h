@@ -63,7 +63,7 @@ class OwnStackWalker {
     uint64_t check;
   };
 
-  using Place = CodeSnapshot::Place;
+  using CodePlace = CodeSnapshot::CodePlace;
   enum class Known : uint8_t {
     kRule,
     kNoRule,   // the module has none
@@ -78,7 +78,7 @@ class OwnStackWalker {
                   bool* is_complete) const;
   // `key` is the generation's.
   CompactRule RuleOf(uint64_t end_of_call, uint32_t generation, uint64_t key) const;
-  Known LookUp(uint64_t address, uint32_t generation, Place* place, FoundRule* found) const;
+  Known LookUp(uint64_t address, uint32_t generation, CodePlace* place, FoundRule* found) const;
   OwnStep StepRarely(uint32_t generation, Rarities* rarities, OwnCursor* cursor) const;
   bool IsAtItsBegin(const OwnCursor& cursor, uint32_t generation) const;
   // Whether the stack that the caller runs on has kWalkBytes left. True where its size is not known, as for

@@ -20,11 +20,11 @@ namespace lagwatch::base {
 namespace {
 
 FileFacts ToFacts(const struct stat& status) {
-  using Kind = FileFacts::Kind;
-  return {.kind = S_ISREG(status.st_mode)   ? Kind::kFile
-                  : S_ISDIR(status.st_mode) ? Kind::kDirectory
-                  : S_ISLNK(status.st_mode) ? Kind::kLink
-                                            : Kind::kOther,
+  using FileKind = FileFacts::FileKind;
+  return {.kind = S_ISREG(status.st_mode)   ? FileKind::kFile
+                  : S_ISDIR(status.st_mode) ? FileKind::kDirectory
+                  : S_ISLNK(status.st_mode) ? FileKind::kLink
+                                            : FileKind::kOther,
           .is_own = status.st_uid == geteuid(),
           .owner_id = status.st_uid,
           .mode = status.st_mode & 07777U,

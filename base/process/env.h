@@ -13,9 +13,9 @@ namespace lagwatch::base {
 
 // The attributes of a file, without opening it. Of a symbolic link: of the link itself.
 struct FileFacts {
-  enum class Kind : uint8_t { kFile, kDirectory, kLink, kOther };
+  enum class FileKind : uint8_t { kFile, kDirectory, kLink, kOther };
 
-  Kind kind = Kind::kOther;
+  FileKind kind = FileKind::kOther;
   bool is_own = false;  // of the user that this process acts for
   uint32_t owner_id = 0;
   uint32_t mode = 0;  // permissions, as for chmod

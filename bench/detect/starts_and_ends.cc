@@ -32,7 +32,7 @@ class Victim {
   testing::Process process_;
 };
 
-bool ToldAs(const testing::ScopedTempDirectory& spool, lw_exit_reason reason) {
+bool EndedAs(const testing::ScopedTempDirectory& spool, lw_exit_reason reason) {
   return Victim(spool, "tell").OutputAtEnd() == "reason " + std::to_string(reason) + "\n";
 }
 
@@ -41,7 +41,7 @@ void KilledInAHang(Stage* stage) {
   Victim victim(spool, "lag");
   stage->Require(victim.Await("lagging"));
   victim.Kill();
-  stage->Require(ToldAs(spool, LW_EXIT_KILLED_IN_HANG));
+  stage->Require(EndedAs(spool, LW_EXIT_KILLED_IN_HANG));
 }
 
 void KilledWhenWell(Stage* stage) {
@@ -49,7 +49,7 @@ void KilledWhenWell(Stage* stage) {
   Victim victim(spool, "well");
   stage->Require(victim.Await("well"));
   victim.Kill();
-  stage->Forbid(!ToldAs(spool, LW_EXIT_UNKNOWN));
+  stage->Forbid(!EndedAs(spool, LW_EXIT_UNKNOWN));
 }
 
 void SlowStart(Stage* stage) {
@@ -69,7 +69,7 @@ void StartInTime(Stage* stage) {
 void ExitInAHang(Stage* stage) {
   testing::ScopedTempDirectory spool;
   stage->Require(Victim(spool, "exit").OutputAtEnd() == "lagging\n");
-  stage->Forbid(!ToldAs(spool, LW_EXIT_CLEAN));
+  stage->Forbid(!EndedAs(spool, LW_EXIT_CLEAN));
 }
 
 constexpr Scenario kScenarios[] = {
@@ -85,21 +85,21 @@ constexpr Scenario kScenarios[] = {
 std::span<const Scenario> StartsAndEnds() { return kScenarios; }
 
 int PlayVictim(const std::string& spool, const std::string& mode) {
-  auto tell_reason = [](const lw_last_exit* last_exit, void*) {
+  auto print_reason = [](const lw_last_exit* last_exit, void*) {
     std::cout << "reason " << last_exit->reason << std::endl;
   };
-  auto tell_hang = [](void*, const lw_hang*) { std::cout << "lagging" << std::endl; };
+  auto print_hang = [](void*, const lw_hang*) { std::cout << "lagging" << std::endl; };
   Options options{
       .app = "victim",
       .spool_directory = spool,
       .threshold_ms = kThresholdMs,
       .detection = {
           .check_period_ms = kTickMs, .sample_interval_ms = kSampleMs, .ring_size = kTickMs / kSampleMs}};
-  options.listener.hang_begin = tell_hang;
+  options.listener.hang_begin = print_hang;
   const bool is_start = mode == "slow_start" || mode == "start_in_time";
   if (is_start) options.start.kind = LW_START_COLD;
   if (mode == "slow_start") options.start.cold_ms = kThresholdMs;
-  if (mode == "tell") options.process.on_last_exit = tell_reason;
+  if (mode == "tell") options.process.on_last_exit = print_reason;
   Monitor monitor = Monitor::Start(options);
   if (mode == "tell") return 0;
   Loop loop = monitor.WatchLoop("main");

@@ -75,7 +75,7 @@ CURLcode curl_easy_getinfo(CURL* handle, CURLINFO info, ...) {
 }
 
 CURLMcode curl_multi_poll(CURLM* multi, curl_waitfd* more, unsigned count, int timeout_ms, int* ready) {
-  const LateCall call(LateCall::Kind::kWaitsOnly);
+  const LateCall call(LateCall::CallLength::kWaitsOnly);
   if (!call) return CURLM_BAD_HANDLE;
   auto* function = library.Get<CURLMcode(CURLM*, curl_waitfd*, unsigned, int, int*)>(k_curl_multi_poll);
   return function != nullptr ? function(multi, more, count, timeout_ms, ready) : CURLM_BAD_HANDLE;

@@ -53,8 +53,8 @@ bool HasOpenSsl() {
 
 }  // namespace
 
-LateCall::LateCall(Kind kind)
-    : is_counted_(kind == Kind::kShort),
+LateCall::LateCall(CallLength kind)
+    : is_counted_(kind == CallLength::kShort),
       may_call_((!is_counted_ || calls_under_way.fetch_add(1) >= 0) && !is_ending.load()) {}
 
 LateCall::~LateCall() {

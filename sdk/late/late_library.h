@@ -28,9 +28,12 @@ inline constexpr char kOpenSslFile[] = LAGWATCH_LATE_FILE(OPENSSL_SHLIB_VERSION)
 // none. Thread-safe; wait-free.
 class LateCall {
  public:
-  enum class Kind { kShort, kWaitsOnly };  // the end of the process does not wait for one that only waits
+  enum class CallLength {
+    kShort,
+    kWaitsOnly
+  };  // the end of the process does not wait for one that only waits
 
-  explicit LateCall(Kind kind = Kind::kShort);
+  explicit LateCall(CallLength kind = CallLength::kShort);
   LateCall(const LateCall&) = delete;
   LateCall& operator=(const LateCall&) = delete;
   ~LateCall();

@@ -47,7 +47,7 @@ int64_t NowNs() {
 }  // namespace
 
 // Many wait for a single descriptor, a server's, both in their loop and for an answer.
-bool WaitHome::Place::IsDistinct() {
+bool WaitHome::WaitPlace::IsDistinct() {
   if (is_epoll || key_count != 1) return is_distinct = is_epoll || key_count != 0;
   if (asked_key != key[0] + 1) {
     asked_key = key[0] + 1;
@@ -63,7 +63,7 @@ uintptr_t WaitHome::doubtful_depth() const {
   return is_home_shared() ? kDeepestStackBytes : kHelperBytes;
 }
 
-void WaitHome::Place::SetKey(std::span<const int> descriptors) {
+void WaitHome::WaitPlace::SetKey(std::span<const int> descriptors) {
   key_count = static_cast<uint8_t>(std::min(descriptors.size(), kMaxKey));
   std::copy_n(descriptors.begin(), key_count, key);
 }
@@ -91,18 +91,18 @@ bool WaitHome::Serves(const WaitCall& call) {
   has_come_back_ |= waiting_ == home_ && away_since_ns_ != 0;
   if (!is_foreign_ && away_since_ns_ != 0) {
     away_since_ns_ = 0;
-    for (Place& place : places_) place.long_waits_away = 0;
+    for (WaitPlace& place : places_) place.long_waits_away = 0;
   }
   if (is_foreign_ && away_since_ns_ == 0) away_since_ns_ = wait_begin_ns_;
   if (waiting_ == home_ && std::exchange(has_waited_around_, false)) {
-    for (Place& place : places_) place.long_waits_around = 0;
+    for (WaitPlace& place : places_) place.long_waits_around = 0;
   }
   return !is_foreign_;
 }
 
 bool WaitHome::GoesOn(bool succeeded) {
   if (waiting_ == nullptr) return false;
-  Place* place = std::exchange(waiting_, nullptr);
+  WaitPlace* place = std::exchange(waiting_, nullptr);
   is_last_readable_ = succeeded;
   if (wait_begin_ns_ == 0) return false;
   const int64_t now_ns = NowNs();
@@ -132,7 +132,7 @@ void WaitHome::NoteServed(const WaitCall& call) {
   served_frame_ = call.frame;
 }
 
-void WaitHome::SetHome(Place* place) {
+void WaitHome::SetHome(WaitPlace* place) {
   // A loop may wait at several places, of which each has served, too.
   const bool is_same_loop = place != nullptr && home_ != nullptr && !is_home_shared() &&
                             HoldsAll(place->key_view(), home_->key_view());
@@ -144,7 +144,7 @@ void WaitHome::SetHome(Place* place) {
 }
 
 bool WaitHome::HasUsualWait(uint16_t count) const {
-  return std::ranges::any_of(places_, [&](const Place& place) { return place.long_waits >= count; });
+  return std::ranges::any_of(places_, [&](const WaitPlace& place) { return place.long_waits >= count; });
 }
 
 std::span<const int> WaitHome::Copy(const WaitSet& set, int* descriptors) const {
@@ -157,10 +157,10 @@ std::span<const int> WaitHome::Copy(const WaitSet& set, int* descriptors) const 
   return {descriptors, set.CopyDescriptors(is_readable, descriptors, kMaxPolled)};
 }
 
-WaitHome::Place* WaitHome::FindOrAdd(const WaitCall& call, std::span<const int> descriptors) {
+WaitHome::WaitPlace* WaitHome::FindOrAdd(const WaitCall& call, std::span<const int> descriptors) {
   if (home_ != nullptr && IsAt(home_, call, descriptors)) return home_;
-  Place* least = nullptr;
-  for (Place& place : places_) {
+  WaitPlace* least = nullptr;
+  for (WaitPlace& place : places_) {
     if (&place == home_) continue;
     if (place.site != 0 && IsAt(&place, call, descriptors)) return &place;
     if (&place == served_) continue;
@@ -177,7 +177,7 @@ WaitHome::Place* WaitHome::FindOrAdd(const WaitCall& call, std::span<const int> 
   return least;
 }
 
-bool WaitHome::IsAt(Place* place, const WaitCall& call, std::span<const int> descriptors) {
+bool WaitHome::IsAt(WaitPlace* place, const WaitCall& call, std::span<const int> descriptors) {
   if (place->is_epoll != call.set.is_epoll()) return false;
   if (place->is_epoll) return place->key[0] == descriptors[0];
   if (place->site != call.site || (place->key_count == 0) != descriptors.empty()) return false;
@@ -198,34 +198,34 @@ bool WaitHome::IsAt(Place* place, const WaitCall& call, std::span<const int> des
   return true;
 }
 
-bool WaitHome::IsAnotherUse(Place& place, std::span<const int> descriptors) const {
-  const Place* loop = home_ == nullptr ? served_ : home_;
+bool WaitHome::IsAnotherUse(WaitPlace& place, std::span<const int> descriptors) const {
+  const WaitPlace* loop = home_ == nullptr ? served_ : home_;
   if (&place != loop || place.waits_in_turn || !place.IsLoops()) return false;
   const std::span<const int> key = place.key_view();
   return std::ranges::none_of(key, [&](int one) { return Holds(descriptors, one); }) &&
          std::ranges::all_of(key, IsOpenDescriptor);
 }
 
-bool WaitHome::IsAround(const Place& place) const {
+bool WaitHome::IsAround(const WaitPlace& place) const {
   return home_ != nullptr && place.frame > home_->frame + kHelperBytes &&
          place.frame - home_->frame < kDeepestStackBytes;
 }
 
-bool WaitHome::IsHandlersSleep(const WaitCall& call, const Place& sleep) const {
-  return std::ranges::any_of(places_, [&](const Place& loop) {
+bool WaitHome::IsHandlersSleep(const WaitCall& call, const WaitPlace& sleep) const {
+  return std::ranges::any_of(places_, [&](const WaitPlace& loop) {
     return loop.key_count != 0 && IsBelow(call, loop.frame + kHelperBytes) &&
            sleep.long_waits <= 2 * loop.long_waits + 3;
   });
 }
 
-bool WaitHome::IsOnlyToBeWokenUp(const WaitCall& call, const Place& loop, Place& place) {
+bool WaitHome::IsOnlyToBeWokenUp(const WaitCall& call, const WaitPlace& loop, WaitPlace& place) {
   const uintptr_t distance = std::max(call.frame, loop.frame) - std::min(call.frame, loop.frame);
   const bool holds = loop.has_partial_key || (loop.key_count > 1 && Holds(loop.key_view(), place.key[0]));
   return place.site != loop.site && place.key_count == 1 && holds && distance < kDeepestStackBytes &&
          place.IsDistinct();
 }
 
-bool WaitHome::IsEarlyHandlers(const WaitCall& call, Place& place, std::span<const int> descriptors) {
+bool WaitHome::IsEarlyHandlers(const WaitCall& call, WaitPlace& place, std::span<const int> descriptors) {
   if (base::IsWatchedFromOutside() || served_ == nullptr || &place == served_ || !served_->IsLoops())
     return false;
   if (HoldsAll(descriptors, served_->key_view()) || IsLeftForAnotherLoop(place)) return false;
@@ -240,19 +240,19 @@ bool WaitHome::IsEarlyHandlers(const WaitCall& call, Place& place, std::span<con
   return true;
 }
 
-bool WaitHome::IsAboveLargeFrame(const WaitCall& call, const Place& loop) {
+bool WaitHome::IsAboveLargeFrame(const WaitCall& call, const WaitPlace& loop) {
   return loop.is_select && call.set.is_poll() && call.frame >= loop.frame &&
          call.frame - loop.frame < kLargeFrameBytes;
 }
 
 // It waits there again, after more work than a handler does that waits in steps; or it has waited there more
 // often.
-bool WaitHome::IsLeftForAnotherLoop(const Place& place) const {
+bool WaitHome::IsLeftForAnotherLoop(const WaitPlace& place) const {
   if (early_ != &place) return place.long_waits > served_->long_waits;
   return NowNs() - early_end_ns_ >= kStepNs;
 }
 
-bool WaitHome::IsForeign(const WaitCall& call, Place& place, std::span<const int> descriptors) {
+bool WaitHome::IsForeign(const WaitCall& call, WaitPlace& place, std::span<const int> descriptors) {
   if ((home_ == nullptr || is_home_shared()) && descriptors.empty()) return IsHandlersSleep(call, place);
   if (home_ == nullptr) return IsEarlyHandlers(call, place, descriptors);
   if (&place == home_ || HoldsAll(descriptors, home_->key_view())) return false;
@@ -260,8 +260,8 @@ bool WaitHome::IsForeign(const WaitCall& call, Place& place, std::span<const int
   // A loop may wait for this and that in turn.
   const bool is_same_place = place.site == home_->site && place.frame == home_->frame;
   if (is_same_place && place.long_waits > home_->long_waits / 2) return false;
-  // Of a handler that the loop has called. On another stack a coroutine runs: nothing is known then. A
-  // client asks one server here and another one there.
+  // It is the frame of a handler that the loop has called. On another stack a coroutine runs: nothing is
+  // known then. A client asks one server here and another one there.
   const uintptr_t begin = home_->frame + (IsHomeVague() ? 0 : kHelperBytes);
   const bool is_above = !IsHomeVague() && IsAboveLargeFrame(call, *home_) && !IsLeftForAnotherLoop(place);
   if ((!is_above && !IsBelow(call, begin)) || descriptors.size() == kMaxPolled) return false;
@@ -279,7 +279,7 @@ bool WaitHome::IsProvenLoop(bool is_same_place) const {
   return has_come_back_ || (!is_same_place && home_->long_waits >= kFewWaits);
 }
 
-bool WaitHome::IsNewHome(Place* place, int64_t now_ns) const {
+bool WaitHome::IsNewHome(WaitPlace* place, int64_t now_ns) const {
   if (place == home_ || place->long_waits < kFewestLongWaits || place->key_count == 0) return false;
   const bool is_distinct = place->IsDistinct();
   const bool is_away = place->long_waits_away >= kLongWaitsAway && now_ns - away_since_ns_ > kAwayNs;
@@ -290,7 +290,7 @@ bool WaitHome::IsNewHome(Place* place, int64_t now_ns) const {
 
 // A set that is waited for repeatedly around the home, without it, has called it: a client that connected to
 // its server before its loop began, and sends requests later.
-bool WaitHome::IsBetter(const Place& place) const {
+bool WaitHome::IsBetter(const WaitPlace& place) const {
   if (home_->long_waits >= kSettledLongWaits) return false;
   const int enough = IsHomeVague() && !has_come_back_ ? home_->long_waits : 2 * home_->long_waits + 3;
   return place.long_waits > enough || place.long_waits_around >= kFewestLongWaits;

@@ -65,7 +65,7 @@ class WaitHome {
  private:
   // The place of a thread's wait: the same epoll descriptor; or a set from the same place of the program, in
   // the same frame or with the same descriptors.
-  struct Place {
+  struct WaitPlace {
     static constexpr size_t kMaxKey = 16;
 
     uintptr_t site;
@@ -94,47 +94,47 @@ class WaitHome {
   static constexpr size_t kPlaces = 6;
 
   std::span<const int> Copy(const WaitSet& set, int* descriptors) const;
-  Place* FindOrAdd(const WaitCall& call, std::span<const int> descriptors);
+  WaitPlace* FindOrAdd(const WaitCall& call, std::span<const int> descriptors);
   // Whether a call is at that place, whose key is then what all its sets have had.
-  bool IsAt(Place* place, const WaitCall& call, std::span<const int> descriptors);
+  bool IsAt(WaitPlace* place, const WaitCall& call, std::span<const int> descriptors);
   // Whether the place waits for nothing that the home there has waited for, all of which is open still: a
   // script's handlers wait where its loop does, in the same frame.
-  bool IsAnotherUse(Place& place, std::span<const int> descriptors) const;
-  bool IsAround(const Place& place) const;
+  bool IsAnotherUse(WaitPlace& place, std::span<const int> descriptors) const;
+  bool IsAround(const WaitPlace& place) const;
   // Whether a wait for no descriptors, a sleep, is of a handler although there is no home: deeper than the
   // wait of a loop, and not so frequent that it is a loop itself.
-  bool IsHandlersSleep(const WaitCall& call, const Place& sleep) const;
+  bool IsHandlersSleep(const WaitCall& call, const WaitPlace& sleep) const;
   // Whether the thread sleeps as Ruby does: from another place of the program, it waits for one of the home's
   // descriptors, by which others wake it up. The height of the stack says nothing there, because an
   // interpreter's scripts call each other on one frame in C.
-  static bool IsOnlyToBeWokenUp(const WaitCall& call, const Place& loop, Place& place);
-  bool IsForeign(const WaitCall& call, Place& place, std::span<const int> descriptors);
+  static bool IsOnlyToBeWokenUp(const WaitCall& call, const WaitPlace& loop, WaitPlace& place);
+  bool IsForeign(const WaitCall& call, WaitPlace& place, std::span<const int> descriptors);
   // The same before there is a home, if the dispatch began where a loop is likely.
-  bool IsEarlyHandlers(const WaitCall& call, Place& place, std::span<const int> descriptors);
-  bool IsLeftForAnotherLoop(const Place& place) const;
+  bool IsEarlyHandlers(const WaitCall& call, WaitPlace& place, std::span<const int> descriptors);
+  bool IsLeftForAnotherLoop(const WaitPlace& place) const;
   // Whether a loop's function, such as Python's select.select(), may have a frame so large that its handlers
   // poll above it.
-  static bool IsAboveLargeFrame(const WaitCall& call, const Place& loop);
+  static bool IsAboveLargeFrame(const WaitCall& call, const WaitPlace& loop);
   void NoteServed(const WaitCall& call);
   // Whether requests may wait where the home does.
   bool IsHomeVague() const { return is_home_shared() && !home_->IsLoops(); }
-  bool IsNewHome(Place* place, int64_t now_ns) const;
+  bool IsNewHome(WaitPlace* place, int64_t now_ns) const;
   // Whether a wait for other descriptors in a frame below the home's is a handler's for certain.
   bool IsProvenLoop(bool is_same_place) const;
-  bool IsBetter(const Place& place) const;
-  void SetHome(Place* place);
+  bool IsBetter(const WaitPlace& place) const;
+  void SetHome(WaitPlace* place);
 
-  Place places_[kPlaces] = {};
-  Place* home_ = nullptr;
-  Place* waiting_ = nullptr;  // where the wait under way is; null: not looked at
+  WaitPlace places_[kPlaces] = {};
+  WaitPlace* home_ = nullptr;
+  WaitPlace* waiting_ = nullptr;  // where the wait under way is; null: not looked at
   bool is_foreign_ = false;
   bool is_doubtful_ = false;
   bool has_come_back_ = false;  // the thread waited at home again, after a foreign wait
   uint32_t home_moves_ = 0;
   bool has_waited_around_ = false;  // a place's long_waits_around is not 0
-  Place* served_ = nullptr;         // of the last wait that served: there the dispatch began
+  WaitPlace* served_ = nullptr;     // of the last wait that served: there the dispatch began
   uintptr_t served_frame_ = 0;      // of that wait
-  Place* early_ = nullptr;          // of a handler, as it seems: of the last wait that did not, before a home
+  WaitPlace* early_ = nullptr;      // of a handler, as it seems: of the last wait that did not, before a home
   int64_t early_end_ns_ = 0;        // when that was over
   bool has_shown_handler_ = false;
   int64_t handler_since_ns_ = 0;

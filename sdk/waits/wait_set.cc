@@ -34,7 +34,7 @@ size_t WaitSet::CopyDescriptors(bool is_readable, int* descriptors, size_t capac
   auto add = [&](int descriptor) {
     if (found < capacity && !holds(descriptor)) descriptors[found++] = descriptor;
   };
-  if (kind_ == Kind::kPoll && count_ != 0) {
+  if (kind_ == WaitCallKind::kPoll && count_ != 0) {
     pollfd fds[kMaxPolled];
     const size_t bytes = std::min(count_, std::size(fds)) * sizeof fds[0];
     const size_t count = Read(is_readable, fds_, fds, bytes) / sizeof fds[0];

@@ -25,10 +25,10 @@ class WaitSet {
   }
 
   constexpr WaitSet() = default;
-  bool is_epoll() const { return kind_ == Kind::kEpoll; }
-  bool is_poll() const { return kind_ == Kind::kPoll; }
+  bool is_epoll() const { return kind_ == WaitCallKind::kEpoll; }
+  bool is_poll() const { return kind_ == WaitCallKind::kPoll; }
   // The kernel leaves in it only what is ready.
-  bool is_select() const { return kind_ == Kind::kSelect; }
+  bool is_select() const { return kind_ == WaitCallKind::kSelect; }
   int epoll() const { return epoll_; }
   // Whether it is read from where `other` is, and no further.
   bool IsWithin(const WaitSet& other) const;
@@ -37,15 +37,15 @@ class WaitSet {
   size_t CopyDescriptors(bool is_readable, int* descriptors, size_t capacity) const;
 
  private:
-  enum class Kind : uint8_t { kEpoll, kPoll, kSelect };
-  explicit WaitSet(int epoll) : kind_(Kind::kEpoll), epoll_(epoll) {}
-  WaitSet(const pollfd* fds, nfds_t count) : kind_(Kind::kPoll), fds_(fds), count_(count) {}
+  enum class WaitCallKind : uint8_t { kEpoll, kPoll, kSelect };
+  explicit WaitSet(int epoll) : kind_(WaitCallKind::kEpoll), epoll_(epoll) {}
+  WaitSet(const pollfd* fds, nfds_t count) : kind_(WaitCallKind::kPoll), fds_(fds), count_(count) {}
   WaitSet(int limit, const fd_set* reads, const fd_set* writes, const fd_set* exceptions)
-      : kind_(Kind::kSelect),
+      : kind_(WaitCallKind::kSelect),
         sets_{reads, writes, exceptions},
         count_(limit < 0 ? 0 : static_cast<size_t>(limit)) {}
 
-  Kind kind_ = Kind::kEpoll;
+  WaitCallKind kind_ = WaitCallKind::kEpoll;
   int epoll_ = 0;
   const pollfd* fds_ = nullptr;
   const fd_set* sets_[3] = {};

@@ -37,7 +37,7 @@ void CodeSnapshot::PublishMainStack(const MemoryRegion& region) {
   main_stack_end_.store(region.end, std::memory_order_relaxed);
 }
 
-CodeSnapshot::Found CodeSnapshot::Find(uint64_t address, uint32_t generation, Place* place) const {
+CodeSnapshot::Found CodeSnapshot::Find(uint64_t address, uint32_t generation, CodePlace* place) const {
   const Copy& copy = copies_[generation % 2];
   if (copy.generation.load(std::memory_order_acquire) != generation) return Found::kChanged;
   size_t low = 0;

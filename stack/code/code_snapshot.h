@@ -17,7 +17,7 @@ namespace lagwatch::stack {
 // - Nothing is ever freed: a reader that was put off may still look at the older copy.
 class CodeSnapshot {
  public:
-  struct Place {
+  struct CodePlace {
     uint32_t module;
     uint64_t load_bias;
   };
@@ -38,7 +38,7 @@ class CodeSnapshot {
     return generation_.load(std::memory_order_acquire);  // pairs with Publish()
   }
   // The module whose code is at `address`. Context: any, signal included.
-  Found Find(uint64_t address, uint32_t generation, Place* place) const;
+  Found Find(uint64_t address, uint32_t generation, CodePlace* place) const;
   // Context: any, signal included.
   MemoryRegion main_stack() const {
     // Relaxed: it only grows, and an older one is as true.

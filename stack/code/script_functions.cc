@@ -26,7 +26,7 @@ uint64_t ScriptFunctions::Add(const ScriptFunction& function) {
   const ScriptFunction cut{function.name.substr(0, kMaxNameBytes), function.file.substr(0, kMaxNameBytes)};
   const uint64_t number = NumberOf(cut);
   if (entries_ == nullptr) {
-    entries_ = base::MapBlock<Entry>(kPlaces);
+    entries_ = base::MapBlock<KnownText>(kPlaces);
     texts_ = base::MapBlock<char>(kMaxTextBytes);
   }
   if (entries_ == nullptr || texts_ == nullptr) return number;
@@ -46,7 +46,7 @@ uint64_t ScriptFunctions::Add(const ScriptFunction& function) {
 
 ScriptFunction ScriptFunctions::Find(uint64_t number) const {
   if (count_ == 0) return {};
-  const Entry& entry = entries_[PlaceOf(number)];
+  const KnownText& entry = entries_[PlaceOf(number)];
   if (entry.number != number) return {};
   const char* text = &texts_[entry.text];
   return {{text, entry.name_size}, {text + entry.name_size, entry.file_size}};
@@ -59,7 +59,7 @@ size_t ScriptFunctions::PlaceOf(uint64_t number) const {
 }
 
 void ScriptFunctions::Forget() {
-  std::memset(&entries_[0], 0, kPlaces * sizeof(Entry));
+  std::memset(&entries_[0], 0, kPlaces * sizeof(KnownText));
   count_ = 0;
   texts_size_ = 0;
 }

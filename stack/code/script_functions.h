@@ -34,7 +34,7 @@ class ScriptFunctions {
   ScriptFunction Find(uint64_t number) const;
 
  private:
-  struct Entry {
+  struct KnownText {
     uint64_t number;  // 0: free
     uint32_t text;    // in texts_: the name, then the file
     uint16_t name_size;
@@ -45,7 +45,7 @@ class ScriptFunctions {
   void Forget();
 
   // Taken at the first function: most programs have none.
-  base::MappedBlock<Entry> entries_;
+  base::MappedBlock<KnownText> entries_;
   base::MappedBlock<char> texts_;
   size_t count_ = 0;
   size_t texts_size_ = 0;

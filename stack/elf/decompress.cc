@@ -13,7 +13,7 @@ constexpr size_t kPieceBytes = 256 << 10;
 // `xz -9` asks its reader for 65 MiB, most of which is not touched for a small file.
 constexpr uint64_t kMaxXzMemoryBytes = 80 << 20;
 
-enum class Step { kMore, kDone, kFailed };
+enum class StreamStep { kMore, kDone, kFailed };
 
 // Calls `decode(begin, size_bytes, &unused_bytes)` for one piece of output after another.
 template <typename Decode>
@@ -23,10 +23,10 @@ std::optional<std::string> CollectPieces(Decode decode) {
     size_t filled = text.size();
     text.resize(filled + kPieceBytes);
     size_t unused_bytes = 0;
-    Step step = decode(text.data() + filled, kPieceBytes, &unused_bytes);
+    StreamStep step = decode(text.data() + filled, kPieceBytes, &unused_bytes);
     text.resize(text.size() - unused_bytes);
-    if (step == Step::kFailed) break;
-    if (step == Step::kDone && text.size() < kMaxDecompressedBytes) return text;
+    if (step == StreamStep::kFailed) break;
+    if (step == StreamStep::kDone && text.size() < kMaxDecompressedBytes) return text;
   }
   return std::nullopt;
 }
@@ -43,7 +43,9 @@ std::optional<std::string> DecompressZlib(std::string_view compressed) {
     stream.avail_out = static_cast<uInt>(size_bytes);
     int result = inflate(&stream, Z_NO_FLUSH);
     *unused_bytes = stream.avail_out;
-    return result == Z_STREAM_END ? Step::kDone : result == Z_OK ? Step::kMore : Step::kFailed;
+    return result == Z_STREAM_END ? StreamStep::kDone
+           : result == Z_OK       ? StreamStep::kMore
+                                  : StreamStep::kFailed;
   });
   inflateEnd(&stream);
   return text;
@@ -59,7 +61,9 @@ std::optional<std::string> DecompressXz(std::string_view compressed) {
     stream.avail_out = size_bytes;
     lzma_ret result = lzma_code(&stream, LZMA_FINISH);
     *unused_bytes = stream.avail_out;
-    return result == LZMA_STREAM_END ? Step::kDone : result == LZMA_OK ? Step::kMore : Step::kFailed;
+    return result == LZMA_STREAM_END ? StreamStep::kDone
+           : result == LZMA_OK       ? StreamStep::kMore
+                                     : StreamStep::kFailed;
   });
   lzma_end(&stream);
   return text;

@@ -66,31 +66,31 @@ bool FunctionTable::Add(const std::optional<ElfFile>& file, uint32_t section_typ
   return true;
 }
 
-std::string_view FunctionTable::NameOf(const Function& function) const {
+std::string_view FunctionTable::NameOf(const SymbolRange& function) const {
   const char* name = names_.c_str() + function.name;
   return {name, strnlen(name, kMaxNameBytes + 1)};
 }
 
 void FunctionTable::Sort() {
-  auto key = [](const Function& function) {
+  auto key = [](const SymbolRange& function) {
     return std::tuple(function.begin, function.rank, ~function.end);
   };
-  std::sort(functions_.begin(), functions_.end(), [&](const Function& a, const Function& b) {
+  std::sort(functions_.begin(), functions_.end(), [&](const SymbolRange& a, const SymbolRange& b) {
     return key(a) == key(b) ? NameOf(a) < NameOf(b) : key(a) < key(b);
   });
-  auto same_begin = [](const Function& a, const Function& b) { return a.begin == b.begin; };
+  auto same_begin = [](const SymbolRange& a, const SymbolRange& b) { return a.begin == b.begin; };
   functions_.erase(std::unique(functions_.begin(), functions_.end(), same_begin), functions_.end());
   functions_.shrink_to_fit();
   uint64_t reach = 0;
-  for (Function& function : functions_) function.reach = reach = std::max(reach, function.end);
+  for (SymbolRange& function : functions_) function.reach = reach = std::max(reach, function.end);
 }
 
 std::optional<std::string> FunctionTable::NameAt(uint64_t offset) const {
   auto after =
       std::upper_bound(functions_.begin(), functions_.end(), offset,
-                       [](uint64_t place, const Function& function) { return place < function.begin; });
+                       [](uint64_t place, const SymbolRange& function) { return place < function.begin; });
   while (after != functions_.begin()) {
-    const Function& function = *--after;
+    const SymbolRange& function = *--after;
     if (offset < function.end || offset == function.begin) {
       std::string_view name = NameOf(function);
       if (name.size() > kMaxNameBytes) return std::nullopt;
@@ -110,7 +110,7 @@ std::optional<std::string> LocalSymbols::NameOf(const std::string& path, std::st
 }
 
 const FunctionTable& LocalSymbols::TableOf(const std::string& path, std::string_view build_id) {
-  auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+  auto known = std::find_if(entries_.begin(), entries_.end(), [&](const OpenFile& entry) {
     return entry.path == path && entry.build_id == build_id;
   });
   if (known != entries_.end()) {
@@ -124,7 +124,7 @@ const FunctionTable& LocalSymbols::TableOf(const std::string& path, std::string_
 
 void LocalSymbols::DropOldTables() {
   size_t size_bytes = 0;
-  for (const Entry& entry : entries_) size_bytes += entry.table.size_bytes();
+  for (const OpenFile& entry : entries_) size_bytes += entry.table.size_bytes();
   while (entries_.size() > 1 && (entries_.size() > kMaxTables || size_bytes > kMaxTableBytes)) {
     size_bytes -= entries_.back().table.size_bytes();
     entries_.pop_back();

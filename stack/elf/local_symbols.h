@@ -29,7 +29,7 @@ class FunctionTable {
   size_t size_bytes() const { return functions_.size() * sizeof functions_[0] + names_.size(); }
 
  private:
-  struct Function {
+  struct SymbolRange {
     uint64_t begin;
     uint64_t end;    // equal to begin when the size is not known
     uint64_t reach;  // the largest end of this and all earlier functions
@@ -40,10 +40,10 @@ class FunctionTable {
   // Appends the functions of the symbol table of `section_type`; false when it cannot be read.
   bool Add(const std::optional<ElfFile>& file, uint32_t section_type);
   void Sort();
-  std::string_view NameOf(const Function& function) const;
+  std::string_view NameOf(const SymbolRange& function) const;
 
-  std::vector<Function> functions_;  // ascending
-  std::string names_;                // the string tables: names end with NUL
+  std::vector<SymbolRange> functions_;  // ascending
+  std::string names_;                   // the string tables: names end with NUL
 };
 
 class LocalSymbols {
@@ -54,7 +54,7 @@ class LocalSymbols {
   std::optional<std::string> NameOf(const std::string& path, std::string_view build_id, uint64_t offset);
 
  private:
-  struct Entry {
+  struct OpenFile {
     std::string path;
     std::string build_id;
     FunctionTable table;
@@ -63,7 +63,7 @@ class LocalSymbols {
   const FunctionTable& TableOf(const std::string& path, std::string_view build_id);
   void DropOldTables();
 
-  std::list<Entry> entries_;  // last used first
+  std::list<OpenFile> entries_;  // last used first
 };
 
 }  // namespace lagwatch::stack

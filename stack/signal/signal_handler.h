@@ -28,11 +28,13 @@ struct PreviousAction {
 //   that ticket can take it to kCopying, so a late signal does nothing.
 // - While kCopying, the handler alone writes `stack`. It ends with kDone and never touches the slot again.
 struct CaptureSlot {
-  enum State : uint64_t { kIdle, kRequested, kCopying, kDone };
+  enum SlotState : uint64_t { kIdle, kRequested, kCopying, kDone };
 
-  static constexpr uint64_t Request(uint32_t ticket, State state) { return uint64_t{ticket} << 2 | state; }
+  static constexpr uint64_t Request(uint32_t ticket, SlotState state) {
+    return uint64_t{ticket} << 2 | state;
+  }
   static constexpr uint32_t TicketOf(uint64_t request) { return static_cast<uint32_t>(request >> 2); }
-  static constexpr State StateOf(uint64_t request) { return static_cast<State>(request & 3); }
+  static constexpr SlotState StateOf(uint64_t request) { return static_cast<SlotState>(request & 3); }
 
   // The value of our signals: ticket and slot, marked, so that a late one differs from a foreign one; and
   // whether the thread was known to sleep when the signal was sent.

@@ -47,17 +47,17 @@ class ThreadFiles {
  private:
   static constexpr size_t kCapacity = 128;
   static constexpr size_t kFiles = static_cast<size_t>(ThreadFile::kStatus) + 1;
-  struct Entry {
+  struct ThreadEntry {
     int tid;
     int users;
     int fds[kFiles];  // -1: not kept
   };
 
-  Entry* Find(int tid);
+  ThreadEntry* Find(int tid);
 
   bool is_allowed_ = false;
   size_t count_ = 0;
-  Entry entries_[kCapacity];
+  ThreadEntry entries_[kCapacity];
 };
 
 // Opens one of them; -1 when that fails. The caller closes it, and has a table of descriptors of its

@@ -28,12 +28,12 @@ bool LeavesRoom(int fd) {
 }  // namespace
 
 bool ThreadFiles::Keep(int tid) {
-  if (Entry* known = Find(tid)) {
+  if (ThreadEntry* known = Find(tid)) {
     ++known->users;
     return true;
   }
   if (!is_allowed_ || count_ == kCapacity) return false;
-  Entry& entry = entries_[count_++];
+  ThreadEntry& entry = entries_[count_++];
   entry.tid = tid;
   entry.users = 1;
   std::ranges::fill(entry.fds, -1);
@@ -42,7 +42,7 @@ bool ThreadFiles::Keep(int tid) {
 }
 
 void ThreadFiles::KeepAll(int tid) {
-  Entry* entry = Find(tid);
+  ThreadEntry* entry = Find(tid);
   if (entry == nullptr) return;
   for (ThreadFile file : {ThreadFile::kState, ThreadFile::kCounters, ThreadFile::kStatus}) {
     int& fd = entry->fds[static_cast<size_t>(file)];
@@ -52,27 +52,28 @@ void ThreadFiles::KeepAll(int tid) {
 }
 
 void ThreadFiles::ReleaseOthers(int tid) {
-  Entry* entry = Find(tid);
+  ThreadEntry* entry = Find(tid);
   if (entry == nullptr) return;
   for (ThreadFile file : {ThreadFile::kState, ThreadFile::kCounters, ThreadFile::kStatus})
     Close(&entry->fds[static_cast<size_t>(file)]);
 }
 
 void ThreadFiles::Release(int tid) {
-  Entry* entry = Find(tid);
+  ThreadEntry* entry = Find(tid);
   if (entry == nullptr || --entry->users > 0) return;
   for (int& fd : entry->fds) Close(&fd);
   *entry = entries_[--count_];
 }
 
-ThreadFiles::Entry* ThreadFiles::Find(int tid) {
-  Entry* end = entries_ + count_;
-  Entry* entry = std::find_if(entries_, end, [&](const Entry& other) { return other.tid == tid; });
+ThreadFiles::ThreadEntry* ThreadFiles::Find(int tid) {
+  ThreadEntry* end = entries_ + count_;
+  ThreadEntry* entry =
+      std::find_if(entries_, end, [&](const ThreadEntry& other) { return other.tid == tid; });
   return entry == end ? nullptr : entry;
 }
 
 int ThreadFiles::DescriptorOf(int tid, ThreadFile file) const {
-  const Entry* entry = const_cast<ThreadFiles*>(this)->Find(tid);
+  const ThreadEntry* entry = const_cast<ThreadFiles*>(this)->Find(tid);
   return entry == nullptr ? -1 : entry->fds[static_cast<size_t>(file)];
 }
 

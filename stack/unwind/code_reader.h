@@ -35,10 +35,12 @@ class CodeReader {
   CallSite CallBefore(uint64_t address) const {
     unsigned char bytes[kMaxCallBytes];
     if (address < kMaxCallBytes || !modules_->IsCode(address - 1) || !Read(address - kMaxCallBytes, bytes))
-      return {CallSite::Kind::kNone, 0};
+      return {CallSite::CallForm::kNone, 0};
     return stack::CallBefore(bytes, address);
   }
-  bool IsReturnAddress(uint64_t address) const { return CallBefore(address).kind != CallSite::Kind::kNone; }
+  bool IsReturnAddress(uint64_t address) const {
+    return CallBefore(address).kind != CallSite::CallForm::kNone;
+  }
 
  private:
   // Code made at run time may change at any moment, so it is never cached. Bytes after its last page

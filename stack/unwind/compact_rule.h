@@ -12,7 +12,7 @@ namespace lagwatch::stack {
 // Invariant: the values that a rule by a register needs lie in whole words below the CFA, of at most 1 MiB.
 class CompactRule {
  public:
-  enum Kind : uint64_t {
+  enum RuleKind : uint64_t {
     kUnknown,         // nothing is known of this code
     kByStackPointer,  // the CFA is the register plus cfa_bytes
     kByFramePointer,
@@ -24,7 +24,7 @@ class CompactRule {
   static CompactRule Of(const UnwindRule& rule);
 
   uint64_t word() const { return word_; }
-  Kind kind() const { return static_cast<Kind>(word_ & kKindMask); }
+  RuleKind kind() const { return static_cast<RuleKind>(word_ & kKindMask); }
   uint64_t cfa_bytes() const { return word_ & kFieldMask; }
   // The distance of the caller's registers below the CFA; 0: they are the callee's.
   uint64_t frame_pointer_bytes() const { return word_ >> kFramePointerShift & kFieldMask; }

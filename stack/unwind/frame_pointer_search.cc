@@ -61,7 +61,7 @@ bool FramePointerSearch::CheckPrologue(uint64_t* frame_pointer) {
 }
 
 bool FramePointerSearch::Calls(const CallSite& call) const {
-  if (call.kind != CallSite::Kind::kDirect) return false;
+  if (call.kind != CallSite::CallForm::kDirect) return false;
   if (call.target == function_start_) return true;
   unsigned char code[kMaxCodeBytes];
   uint64_t pointer = code_->Read(call.target, code) ? StubPointer(code, call.target) : 0;
@@ -81,7 +81,7 @@ bool FramePointerSearch::IsProven(uint64_t candidate) const {
   CallSite call = code_->CallBefore(StripSignature(return_address));
   if (proof_ == Proof::kCall) return Calls(call);
   bool is_plausible = saved == 0 || (saved > candidate && saved < memory_->end());
-  return call.kind == CallSite::Kind::kIndirect && is_plausible;
+  return call.kind == CallSite::CallForm::kIndirect && is_plausible;
 }
 
 }  // namespace lagwatch::stack

@@ -28,7 +28,7 @@ class FramePointerUnwinder final : public Unwinder {
   void OnModulesChanged() override { pages_.Clear(); }
 
  private:
-  struct Place {
+  struct FramePlace {
     uint64_t program_counter;
     uint64_t stack_pointer;
     uint64_t frame_pointer;
@@ -36,8 +36,8 @@ class FramePointerUnwinder final : public Unwinder {
 
   // Whether the walk reached the function that the thread began with.
   bool Walk(const Registers& registers) {
-    Place at{registers.program_counter(), registers.stack_pointer(),
-             registers.value[Registers::kFramePointer]};
+    FramePlace at{registers.program_counter(), registers.stack_pointer(),
+                  registers.value[Registers::kFramePointer]};
     AddFrame(at.program_counter);
     if (!registers.is_known(Registers::kFramePointer)) return false;
     if (StepFromInnermost(registers, &at)) AddFrame(at.program_counter - 1);
@@ -59,7 +59,7 @@ class FramePointerUnwinder final : public Unwinder {
   }
 
   // Out of a function whose frame pointer is still, or again, its caller's.
-  bool StepFromInnermost(const Registers& registers, Place* at) {
+  bool StepFromInnermost(const Registers& registers, FramePlace* at) {
     unsigned char code[kMaxCodeBytes];
     if (!code_->Read(at->program_counter, code)) return StepFromLeaf(registers, at);
     switch (ProgressAt(code)) {
@@ -73,7 +73,7 @@ class FramePointerUnwinder final : public Unwinder {
     return false;
   }
 
-  bool StepFromLeaf(const Registers& registers, Place* at) {
+  bool StepFromLeaf(const Registers& registers, FramePlace* at) {
     uint64_t return_address = 0;
     uint64_t stack_pointer = at->stack_pointer;
     if (!kHasLinkRegister) {
@@ -91,7 +91,7 @@ class FramePointerUnwinder final : public Unwinder {
 
   // A frame record is {the caller's frame pointer, return address}; it lies further out than the last one. A
   // return address of 0 is the end.
-  bool StepByRecord(uint64_t record, Place* at) {
+  bool StepByRecord(uint64_t record, FramePlace* at) {
     uint64_t saved;
     uint64_t return_address;
     if (record < at->stack_pointer || record % kWordBytes != 0 || !memory_->ReadWord(record, &saved) ||

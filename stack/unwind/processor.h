@@ -14,8 +14,8 @@ namespace lagwatch::stack {
 inline constexpr size_t kMaxCodeBytes = 32;
 
 struct CallSite {
-  enum class Kind : uint8_t { kNone, kDirect, kIndirect };
-  Kind kind;
+  enum class CallForm : uint8_t { kNone, kDirect, kIndirect };
+  CallForm kind;
   uint64_t target;  // of a direct call
 };
 

@@ -28,11 +28,11 @@ CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return
   uint32_t instruction = Instruction(bytes + kMaxCallBytes - 4);
   if (instruction >> 26 == 0x25) {  // bl
     int64_t words = static_cast<int32_t>(instruction << 6) >> 6;
-    return {CallSite::Kind::kDirect, return_address - 4 + static_cast<uint64_t>(words * 4)};
+    return {CallSite::CallForm::kDirect, return_address - 4 + static_cast<uint64_t>(words * 4)};
   }
   bool is_register_call = (instruction & 0xfffffc1f) == 0xd63f0000 ||  // blr
                           (instruction & 0xfefff800) == 0xd63f0800;    // blraa, blrab and their zero forms
-  return {is_register_call ? CallSite::Kind::kIndirect : CallSite::Kind::kNone, 0};
+  return {is_register_call ? CallSite::CallForm::kIndirect : CallSite::CallForm::kNone, 0};
 }
 
 uint64_t StubPointer(const unsigned char (&)[kMaxCodeBytes], uint64_t) { return 0; }

@@ -109,12 +109,13 @@ const bool kHasLinkRegister = false;
 CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return_address) {
   const unsigned char* end = bytes + kMaxCallBytes;
   if (end[-5] == 0xe8) {
-    return {CallSite::Kind::kDirect, return_address + static_cast<uint64_t>(int64_t{Load<int32_t>(end - 4)})};
+    return {CallSite::CallForm::kDirect,
+            return_address + static_cast<uint64_t>(int64_t{Load<int32_t>(end - 4)})};
   }
   for (size_t size = 2; size <= 7; ++size) {
-    if (IndirectCallBytes(end - size, size) == size) return {CallSite::Kind::kIndirect, 0};
+    if (IndirectCallBytes(end - size, size) == size) return {CallSite::CallForm::kIndirect, 0};
   }
-  return {CallSite::Kind::kNone, 0};
+  return {CallSite::CallForm::kNone, 0};
 }
 
 uint64_t StubPointer(const unsigned char (&code)[kMaxCodeBytes], uint64_t address) {

@@ -21,7 +21,7 @@ constexpr int64_t kNeverNs = 365 * 86400 * base::kNsPerSecond;
 TableLibrary::TableLibrary(const FrameSectionLoader& files)
     : files_(files),
       tables_(new std::atomic<const UnwindTable*>[ModuleMap::kMaxModules]()),
-      states_(new std::atomic<State>[ModuleMap::kMaxModules]()),
+      states_(new std::atomic<TableState>[ModuleMap::kMaxModules]()),
       modules_(base::MapOwnBlock<Module>(ModuleMap::kMaxModules)),
       give_ups_(new uint8_t[ModuleMap::kMaxModules]()) {}
 
@@ -49,11 +49,11 @@ bool TableLibrary::TryStop() {
 
 void TableLibrary::Request(uint32_t module_index, const Module& module) {
   if (IsRequested(module_index)) return;
-  auto expected = State::kUnknown;
+  auto expected = TableState::kUnknown;
   // Pairs with the thread that gave a module up, and read it before.
-  if (!states_[module_index].compare_exchange_strong(expected, State::kBeingRequested)) return;
+  if (!states_[module_index].compare_exchange_strong(expected, TableState::kBeingRequested)) return;
   modules_[module_index] = module;
-  states_[module_index].store(State::kRequested, std::memory_order_release);  // publishes the copy
+  states_[module_index].store(TableState::kRequested, std::memory_order_release);  // publishes the copy
   sleeper_.Wake();
 }
 
@@ -72,7 +72,9 @@ bool TableLibrary::CopyRequested(uint32_t module_index) {
 void TableLibrary::AwaitForTest() const {
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
   for (uint32_t i = 0; i < ModuleMap::kMaxModules; ++i) {
-    auto is_under_way = [&](State state) { return state != State::kUnknown && state != State::kDone; };
+    auto is_under_way = [&](TableState state) {
+      return state != TableState::kUnknown && state != TableState::kDone;
+    };
     while (is_under_way(states_[i].load())) nanosleep(&kPause, nullptr);
   }
 }
@@ -87,10 +89,10 @@ void TableLibrary::Run(void* self) {
 
 void TableLibrary::CompileRequested() {
   for (uint32_t i = 0; i < ModuleMap::kMaxModules && !stopping_.load(); ++i) {
-    const State state = states_[i].load(std::memory_order_acquire);  // pairs with Request()
-    if (state != State::kRequested && state != State::kWanted) continue;
-    if (state == State::kWanted && !CopyRequested(i)) {
-      states_[i].store(State::kDone);
+    const TableState state = states_[i].load(std::memory_order_acquire);  // pairs with Request()
+    if (state != TableState::kRequested && state != TableState::kWanted) continue;
+    if (state == TableState::kWanted && !CopyRequested(i)) {
+      states_[i].store(TableState::kDone);
       continue;
     }
     const UnwindTable* table = FindSameBuild(i);
@@ -100,13 +102,13 @@ void TableLibrary::CompileRequested() {
       // The table may be another module's, loaded in this one's place since the request.
       if (!modules_[i].IsStillLoaded() || !fresh->WasReadFrom(modules_[i])) {
         bool is_hopeless = ++give_ups_[i] == kMostGiveUps;
-        states_[i].store(is_hopeless ? State::kDone : State::kUnknown);
+        states_[i].store(is_hopeless ? TableState::kDone : TableState::kUnknown);
         continue;
       }
       if (has_rules) table = fresh.release();
     }
     tables_[i].store(table, std::memory_order_release);  // publishes the table
-    states_[i].store(State::kDone);
+    states_[i].store(TableState::kDone);
   }
 }
 

@@ -48,15 +48,15 @@ class TableLibrary {
   }
   // Whether it was requested already. Context: any.
   bool IsRequested(uint32_t module_index) const {
-    return states_[module_index].load(std::memory_order_relaxed) != State::kUnknown;  // a hint
+    return states_[module_index].load(std::memory_order_relaxed) != TableState::kUnknown;  // a hint
   }
   // Has it compiled, once. Context: watchdog.
   void Request(uint32_t module_index, const Module& module);
   // The same without waiting: the library's own thread looks up the module in its source. Context: any,
   // except for a system call the first time.
   void RequestByIndex(uint32_t module_index) {
-    auto expected = State::kUnknown;
-    if (states_[module_index].compare_exchange_strong(expected, State::kWanted)) sleeper_.Wake();
+    auto expected = TableState::kUnknown;
+    if (states_[module_index].compare_exchange_strong(expected, TableState::kWanted)) sleeper_.Wake();
   }
   // Null: none (any more), and once this has returned, it is not asked. Context: background.
   void UseSource(const ModuleSource* source);
@@ -65,7 +65,7 @@ class TableLibrary {
   void AwaitForTest() const;
 
  private:
-  enum class State : uint8_t { kUnknown, kWanted, kBeingRequested, kRequested, kDone };
+  enum class TableState : uint8_t { kUnknown, kWanted, kBeingRequested, kRequested, kDone };
 
   static void Run(void* self);
   void CompileRequested();
@@ -78,7 +78,7 @@ class TableLibrary {
 
   FrameSectionLoader files_;
   std::unique_ptr<std::atomic<const UnwindTable*>[]> tables_;  // by index of the module
-  std::unique_ptr<std::atomic<State>[]> states_;
+  std::unique_ptr<std::atomic<TableState>[]> states_;
   base::MappedBlock<Module> modules_;    // copies of those requested
   std::unique_ptr<uint8_t[]> give_ups_;  // number of times that a module was not the one that was read;
                                          // the own thread's

@@ -384,8 +384,8 @@ class TableUnwinder : public Unwinder {
     };
     if (modules_->FindCode(return_address - 1) == kNoModule) return false;
     const CallSite call = code_->CallBefore(return_address);
-    if (call.kind == CallSite::Kind::kNone) return false;
-    if (call.kind == CallSite::Kind::kDirect && has_rule(call.target)) return false;
+    if (call.kind == CallSite::CallForm::kNone) return false;
+    if (call.kind == CallSite::CallForm::kDirect && has_rule(call.target)) return false;
     return has_rule(return_address - 1);
   }
 

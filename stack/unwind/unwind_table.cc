@@ -89,8 +89,8 @@ class TableBuilder {
       uint64_t end = fde.end - section.code_bias;
       // Functions that the linker threw away are left at address 0 or thereabouts.
       bool is_code = fde.begin > section.code_bias && end <= UINT32_MAX && begin < end;
-      Function function{static_cast<uint32_t>(begin), static_cast<uint32_t>(end),
-                        static_cast<uint64_t>(rest.bytes - section.view.bytes), &section};
+      TableFunction function{static_cast<uint32_t>(begin), static_cast<uint32_t>(end),
+                             static_cast<uint64_t>(rest.bytes - section.view.bytes), &section};
       if (is_code && !functions_.PushBack(function)) return false;
     }
     return false;
@@ -98,12 +98,12 @@ class TableBuilder {
 
   bool CompileRows() {
     if (!rule_slots_.Resize(kRuleSlots)) return false;
-    std::sort(functions_.begin(), functions_.end(), [](const Function& a, const Function& b) {
+    std::sort(functions_.begin(), functions_.end(), [](const TableFunction& a, const TableFunction& b) {
       if (a.begin != b.begin) return a.begin < b.begin;
       return a.section->kind < b.section->kind;
     });
     uint64_t end = 0;  // of the last function
-    for (const Function& function : functions_) {
+    for (const TableFunction& function : functions_) {
       if (stop_.load()) return false;
       if (function.begin < end) continue;  // .eh_frame goes before .debug_frame
       if (function.begin > end && !AddRow(static_cast<uint32_t>(end), UnwindRule{})) return false;
@@ -119,7 +119,7 @@ class TableBuilder {
   }
 
  private:
-  struct Function {
+  struct TableFunction {
     uint32_t begin;  // in the module's own address space
     uint32_t end;
     uint64_t entry;  // where in the section
@@ -135,7 +135,7 @@ class TableBuilder {
            ParseCommonInformation(First(rest, header.size), section.kind, cie);
   }
 
-  bool AddRowsOf(const Function& function) {
+  bool AddRowsOf(const TableFunction& function) {
     const Section& section = *function.section;
     ByteView rest = From(section.view, section.view.address + function.entry);
     EntryHeader header;
@@ -196,7 +196,7 @@ class TableBuilder {
   const std::atomic<bool>& stop_;
   uint64_t eh_frame_address_ = 0;
   base::MappedArray<char> eh_frame_;
-  base::MappedArray<Function> functions_;
+  base::MappedArray<TableFunction> functions_;
   base::MappedArray<uint32_t> rule_slots_;
 };
 

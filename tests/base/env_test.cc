@@ -178,7 +178,7 @@ TEST_F(EnvTest, SaysWhatAFileIsWithoutOpeningIt) {
   Write(path_, "12345");
   FileFacts facts;
   ASSERT_EQ(env_.Look(path_.c_str(), &facts), 0);
-  EXPECT_EQ(facts.kind, FileFacts::Kind::kFile);
+  EXPECT_EQ(facts.kind, FileFacts::FileKind::kFile);
   EXPECT_TRUE(facts.is_own);
   EXPECT_EQ(facts.owner_id, geteuid());
   EXPECT_EQ(facts.mode, 0600u);
@@ -190,10 +190,10 @@ TEST_F(EnvTest, SaysWhatAFileIsWithoutOpeningIt) {
   EXPECT_EQ(content, "12345");
   EXPECT_EQ(facts.modified_wall_ms, 1'000'007);
   ASSERT_EQ(env_.Look(directory_.path().c_str(), &facts), 0);
-  EXPECT_EQ(facts.kind, FileFacts::Kind::kDirectory);
+  EXPECT_EQ(facts.kind, FileFacts::FileKind::kDirectory);
   ASSERT_EQ(symlink(path_.c_str(), (directory_ / "link").c_str()), 0);
   ASSERT_EQ(env_.Look((directory_ / "link").c_str(), &facts), 0);
-  EXPECT_EQ(facts.kind, FileFacts::Kind::kLink);
+  EXPECT_EQ(facts.kind, FileFacts::FileKind::kLink);
   EXPECT_EQ(env_.Look((directory_ / "nothing").c_str(), &facts), ENOENT);
 }
 

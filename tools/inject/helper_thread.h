@@ -51,7 +51,7 @@ class HelperThread {
   // The argument of a helper's start function; 0: of any that is left.
   using Mark = uint64_t;
 
-  enum class Place : uint8_t { kResting, kElsewhere, kNotOurs };
+  enum class HelperPlace : uint8_t { kResting, kElsewhere, kNotOurs };
 
   HelperThread(const AddressSpace& space, pid_t tid, Mark mark) : space_(&space), tid_(tid), mark_(mark) {}
   static void EndLeft(const AddressSpace& space);
@@ -60,7 +60,7 @@ class HelperThread {
   bool IsMarked(const ThreadRegisters& registers) const;
   bool AwaitRest(uint64_t lowest, uint64_t highest) const;
   bool Stop();
-  Place StopOnce();
+  HelperPlace StopOnce();
   bool SetCall(const RemoteFunction& function, uint64_t* lowest);
 
   const AddressSpace* space_;

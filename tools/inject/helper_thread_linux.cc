@@ -198,28 +198,30 @@ bool HelperThread::IsMarked(const ThreadRegisters& registers) const {
 bool HelperThread::Stop() {
   const int64_t deadline_ns = base::SystemClock().MonoNs() + kHelperStartNs;
   do {
-    const Place place = IsRest(ReadSyscall(space_->pid(), tid_).number) ? StopOnce() : Place::kElsewhere;
-    if (place == Place::kResting) return true;
-    if (place == Place::kNotOurs || access(TaskFolder(space_->pid(), tid_).c_str(), F_OK) != 0) return false;
+    const HelperPlace place =
+        IsRest(ReadSyscall(space_->pid(), tid_).number) ? StopOnce() : HelperPlace::kElsewhere;
+    if (place == HelperPlace::kResting) return true;
+    if (place == HelperPlace::kNotOurs || access(TaskFolder(space_->pid(), tid_).c_str(), F_OK) != 0)
+      return false;
     nanosleep(&kHelperPause, nullptr);
   } while (base::SystemClock().MonoNs() < deadline_ns);
   return false;
 }
 
 // Stops a thread, and leaves it so if it rests.
-HelperThread::Place HelperThread::StopOnce() {
-  if (ptrace(PTRACE_SEIZE, tid_, 0, 0) != 0) return Place::kNotOurs;
+HelperThread::HelperPlace HelperThread::StopOnce() {
+  if (ptrace(PTRACE_SEIZE, tid_, 0, 0) != 0) return HelperPlace::kNotOurs;
   ptrace(PTRACE_INTERRUPT, tid_, 0, 0);
   int status = 0;
-  if (AwaitStop(tid_, kHelperStartNs, &status) != Stopping::kStopped) return Place::kNotOurs;
-  Place place = Place::kNotOurs;
+  if (AwaitStop(tid_, kHelperStartNs, &status) != Stopping::kStopped) return HelperPlace::kNotOurs;
+  HelperPlace place = HelperPlace::kNotOurs;
   ThreadState state;
   if (SignalOf(status) == 0 && space_->IsOf(tid_) && state.Read(tid_) && IsMarked(state.registers)) {
     const bool is_resting = IsRest(ReadSyscall(space_->pid(), tid_).number) &&
                             IsRestart(-static_cast<int64_t>(ResultOf(state.registers)));
-    place = is_resting ? Place::kResting : Place::kElsewhere;
+    place = is_resting ? HelperPlace::kResting : HelperPlace::kElsewhere;
   }
-  if (place != Place::kResting) {
+  if (place != HelperPlace::kResting) {
     Release(tid_, SignalOf(status));
     return place;
   }

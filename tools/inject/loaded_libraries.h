@@ -47,7 +47,7 @@ class LoadedLibrary {
   const std::string& path() const { return path_; }
 
  private:
-  struct Function {
+  struct ExportedFunction {
     uint32_t name;  // in names_
     CodeRange range;
   };
@@ -57,7 +57,7 @@ class LoadedLibrary {
   std::string path_;  // in the process's own root directory
   uint64_t base_ = 0;
   std::vector<CodeRange> code_;
-  std::vector<Function> functions_;
+  std::vector<ExportedFunction> functions_;
   std::string names_;
 };
 

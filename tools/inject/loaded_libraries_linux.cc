@@ -114,7 +114,7 @@ bool LoadedLibrary::ReadSymbols(const std::string& path) {
 
 CodeRange LoadedLibrary::RangeOf(std::string_view function) const {
   const std::string name(function);
-  for (const Function& known : functions_) {
+  for (const ExportedFunction& known : functions_) {
     if (std::strcmp(names_.c_str() + known.name, name.c_str()) == 0) return known.range;
   }
   return {};

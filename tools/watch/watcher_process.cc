@@ -87,7 +87,7 @@ int Watch(WatcherTask* task, const std::string& label) {
   if (monitor.app.empty()) monitor.app = target.name;
   monitor.is_sent = !task->settings->options.endpoint.empty();
   if (const std::string unit = UnitOf(target.pid); !unit.empty())
-    sdk::ProcessWords().values.Set("unit", unit.c_str());
+    sdk::ProcessContext().values.Set("unit", unit.c_str());
   const std::string label = LabelOf(target);
   if (base::Status status = task->watch->Report(monitor); !status.ok()) {
     std::cerr << "lagwatch: " << label << " is not watched: " << Printable(status.message()) << "\n";

@@ -79,8 +79,8 @@ class CaptureRing {
     size_t count = 0;
     while (read != written) {
       // A copy, because the thread sanitizer does not see what a signal handler publishes.
-      alignas(Entry) char copy[kMaxEntryBytes];
-      auto* entry = reinterpret_cast<Entry*>(copy);
+      alignas(RingHead) char copy[kMaxEntryBytes];
+      auto* entry = reinterpret_cast<RingHead*>(copy);
       base::CopyUnsynchronized(&At(read)->length, &entry->length, sizeof entry->length);
       if ((entry->length & kLeftOut) == 0) {
         base::CopyUnsynchronized(At(read), copy, std::min<uint64_t>(entry->length, sizeof copy));
@@ -94,16 +94,16 @@ class CaptureRing {
   }
 
  private:
-  struct Entry {
+  struct RingHead {
     uint64_t length;
     CaptureRecord record;
   };
   static constexpr uint64_t kLeftOut = 1;
-  static constexpr uint64_t kHeadBytes = sizeof(Entry);
+  static constexpr uint64_t kHeadBytes = sizeof(RingHead);
   static constexpr uint64_t kMaxEntryBytes = kHeadBytes + CaptureRecord::kMaxDepth * sizeof(uint64_t);
 
   CaptureRing() = default;
-  Entry* At(uint64_t position) { return reinterpret_cast<Entry*>(bytes_ + position % kSizeBytes); }
+  RingHead* At(uint64_t position) { return reinterpret_cast<RingHead*>(bytes_ + position % kSizeBytes); }
 
   alignas(64) std::atomic<uint64_t> written_{0};
   alignas(64) std::atomic<uint64_t> read_{0};

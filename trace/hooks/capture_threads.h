@@ -12,7 +12,7 @@
 
 namespace lagwatch::trace {
 
-// Of one thread or of all. Each counts one capture or what took its place.
+// The counters of one thread or of all. Each counts captures, or what took their place.
 struct CaptureCounts {
   uint64_t captures = 0;
   uint64_t dropped_full = 0;     // the thread's ring was full
@@ -22,9 +22,9 @@ struct CaptureCounts {
 
 // Thread safety: the thread itself writes, except where noted; any thread may read the atomics.
 struct alignas(64) CaptureThread {
-  enum State : uint32_t { kFree, kTaken, kLive };
+  enum ThreadUse : uint32_t { kFree, kTaken, kLive };
 
-  std::atomic<State> state;
+  std::atomic<ThreadUse> state;
   std::atomic<int32_t> tid;
   // The time of the last capture of the thread's stack, by itself or by a sampler; both
   // write it. base::ReadTicks().
@@ -44,7 +44,7 @@ struct alignas(64) CaptureThread {
     counter->store(counter->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 };
-static_assert(std::atomic<CaptureThread::State>::is_always_lock_free, "not signal-safe");
+static_assert(std::atomic<CaptureThread::ThreadUse>::is_always_lock_free, "not signal-safe");
 
 // The threads that capture their own stacks, by id. All zero is an empty table.
 //

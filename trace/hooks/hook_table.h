@@ -44,10 +44,10 @@ struct Hook {
   static constexpr size_t kMaxVersions = 4;
   // One of the names that a function's versions have, and whether it means the real function.
   struct Version {
-    enum State : uint8_t { kNew, kReal, kOther };
+    enum VersionState : uint8_t { kNew, kReal, kOther };
 
     char name[24];
-    State state;
+    VersionState state;
   };
 
   std::string_view name;

@@ -46,7 +46,7 @@ void FunctionPatcher::ApplyNow(Pass* pass) {
   pthread_mutex_lock(&mutex_);
   const auto unlock = [](pthread_mutex_t* mutex) { pthread_mutex_unlock(mutex); };
   const std::unique_ptr<pthread_mutex_t, decltype(unlock)> lock(&mutex_);
-  for (Module& module : modules_) module.is_loaded = false;
+  for (PatchedModule& module : modules_) module.is_loaded = false;
   // It holds a lock that keeps the visited modules from being unloaded.
   base::WalkLoadedModules(&Visit, pass);
   ForgetUnloaded();
@@ -56,15 +56,15 @@ void FunctionPatcher::Clear() { Apply({.deny_modules = {"*"}}); }
 
 int FunctionPatcher::Visit(dl_phdr_info* info, size_t, void* pass) {
   Pass* visit = static_cast<Pass*>(pass);
-  Module* module = visit->patcher->FindOrAdd(*info);
+  PatchedModule* module = visit->patcher->FindOrAdd(*info);
   if (module != nullptr) visit->patcher->ApplyTo(module, visit);
   return 0;
 }
 
-FunctionPatcher::Module* FunctionPatcher::FindOrAdd(const dl_phdr_info& info) {
+FunctionPatcher::PatchedModule* FunctionPatcher::FindOrAdd(const dl_phdr_info& info) {
   PatchableModule found = DescribeModule(info);
   if (found.code_begin >= found.code_end) return nullptr;
-  for (Module& module : modules_) {
+  for (PatchedModule& module : modules_) {
     if (module.is_loaded || !module.patchable.IsSame(found)) continue;
     module.is_loaded = true;
     // The module may have been unloaded and loaded again, which its code shows.
@@ -76,13 +76,13 @@ FunctionPatcher::Module* FunctionPatcher::FindOrAdd(const dl_phdr_info& info) {
     return &module;
   }
   FindSites(info, &found);
-  Module& added = modules_.emplace_back();
+  PatchedModule& added = modules_.emplace_back();
   added.patchable = std::move(found);
   added.is_patched.resize(added.patchable.sites.size());
   return &added;
 }
 
-void FunctionPatcher::ApplyTo(Module* module, Pass* pass) {
+void FunctionPatcher::ApplyTo(PatchedModule* module, Pass* pass) {
   const PatchableModule& patchable = module->patchable;
   const FunctionFilter& filter = *pass->filter;
   if (patchable.sites.empty()) return;
@@ -128,7 +128,7 @@ void FunctionPatcher::ApplyTo(Module* module, Pass* pass) {
   CodeWriter::SynchronizeProcessors();
 }
 
-bool FunctionPatcher::PlaceStubs(const CodeWriter& writer, Module* module, NopShape shape) {
+bool FunctionPatcher::PlaceStubs(const CodeWriter& writer, PatchedModule* module, NopShape shape) {
   Stubs& stubs = module->stubs[IndexOf(shape)];
   if (stubs.displacement != 0 || stubs.has_failed) return stubs.displacement != 0;
   const uint64_t code_begin = module->patchable.code_begin;
@@ -159,7 +159,7 @@ bool FunctionPatcher::PlaceStubs(const CodeWriter& writer, Module* module, NopSh
 }
 
 // All but the byte that puts the call into force.
-bool FunctionPatcher::Prepare(const CodeWriter& writer, Module* module, const PatchSite& site) {
+bool FunctionPatcher::Prepare(const CodeWriter& writer, PatchedModule* module, const PatchSite& site) {
   const Stubs& stubs = module->stubs[IndexOf(site.shape)];
   const uint64_t stub = site.address + kCallBytes + static_cast<uint64_t>(stubs.displacement);
   const bool is_after_landing_pad = site.function != site.address;
@@ -174,13 +174,13 @@ bool FunctionPatcher::Prepare(const CodeWriter& writer, Module* module, const Pa
 }
 
 void FunctionPatcher::ForgetUnloaded() {
-  for (const Module& module : modules_) {
+  for (const PatchedModule& module : modules_) {
     if (module.is_loaded) continue;
     // The module's code is gone, so no thread is on the way to a stub.
     for (const Stubs& stubs : module.stubs)
       if (stubs.displacement != 0) CodeWriter::Unmap(stubs.begin, stubs.end - stubs.begin);
   }
-  std::erase_if(modules_, [](const Module& module) { return !module.is_loaded; });
+  std::erase_if(modules_, [](const PatchedModule& module) { return !module.is_loaded; });
 }
 
 }  // namespace lagwatch::trace

@@ -51,7 +51,7 @@ class FunctionPatcher {
     uint64_t end = 0;
     bool has_failed = false;
   };
-  struct Module {
+  struct PatchedModule {
     PatchableModule patchable;
     Stubs stubs[std::size(kNopShapes)];
     std::vector<bool> is_patched;  // by site
@@ -61,14 +61,14 @@ class FunctionPatcher {
 
   void ApplyNow(Pass* pass);
   static int Visit(dl_phdr_info* info, size_t size_bytes, void* pass);
-  Module* FindOrAdd(const dl_phdr_info& info);
-  void ApplyTo(Module* module, Pass* pass);
-  static bool PlaceStubs(const CodeWriter& writer, Module* module, NopShape shape);
-  static bool Prepare(const CodeWriter& writer, Module* module, const PatchSite& site);
+  PatchedModule* FindOrAdd(const dl_phdr_info& info);
+  void ApplyTo(PatchedModule* module, Pass* pass);
+  static bool PlaceStubs(const CodeWriter& writer, PatchedModule* module, NopShape shape);
+  static bool Prepare(const CodeWriter& writer, PatchedModule* module, const PatchSite& site);
   void ForgetUnloaded();
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-  std::vector<Module> modules_;
+  std::vector<PatchedModule> modules_;
 };
 
 }  // namespace lagwatch::trace

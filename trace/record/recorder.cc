@@ -196,7 +196,7 @@ void Recorder::NoteEnd() {
   // Those that have not ended write a little more, which does no harm.
   CopyModules();
   NoteClocks();
-  for (const Known& known : known_) threads_.RefreshName(known.place);
+  for (const KnownThread& known : known_) threads_.RefreshName(known.place);
   arena_->header().complete_mono_ns.store(arena_->header().last_mono_ns.load());
   arena_->header().state.store(ArenaState::kStopped);
 }
@@ -253,7 +253,7 @@ void Recorder::ListThreads() {
   const bool renames = now_ns - renamed_ns_ >= kRenameNs;
   if (renames) renamed_ns_ = now_ns;
   base::ForEachThread([&](int tid) {
-    Known* known = std::ranges::find(known_, tid, &Known::tid);
+    KnownThread* known = std::ranges::find(known_, tid, &KnownThread::tid);
     if (known != known_.end()) {
       if (renames) threads_.RefreshName(known->place);
       return true;

@@ -100,7 +100,7 @@ class Recorder {
   void DescribeProcess(const RecorderOptions& options);
   static void Run(void* self);
   void KeepUp();
-  // Until then, or until it is woken: then true.
+  // Drains captures until then, or until it is woken: then true.
   bool DrainUntil(int64_t due_ns);
   void ListThreads();
   // The thread's sampler; null without one, or if it is not sampled.
@@ -111,7 +111,7 @@ class Recorder {
   void NoteEnd();
 
   // A thread that some sampler looks at.
-  struct Known {
+  struct KnownThread {
     int32_t tid;
     uint32_t place;
   };
@@ -125,7 +125,7 @@ class Recorder {
   std::unique_ptr<Sampler> main_sampler_;
   std::vector<std::unique_ptr<Sampler>> worker_samplers_;
   std::vector<int32_t> chosen_;  // RecorderOptions::threads
-  base::MappedArray<Known> known_;
+  base::MappedArray<KnownThread> known_;
   uint64_t period_ = 0;
   bool lists_now_ = false;
   bool is_abandoned_ = false;

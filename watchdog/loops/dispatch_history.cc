@@ -8,7 +8,7 @@ namespace lagwatch::watchdog {
 
 void DispatchHistory::Add(const Dispatch& dispatch) {
   uint64_t number = count_.load(std::memory_order_relaxed) + 1;  // only this thread writes it
-  Place& place = places_[number % kMaxDispatches];
+  DispatchPlace& place = places_[number % kMaxDispatches];
   uint64_t words[kWords];
   std::memcpy(words, &dispatch, sizeof words);
   // Release, each: a reader that gets a new word must also see the zero before it.
@@ -25,7 +25,7 @@ bool DispatchHistory::Read(size_t index, Dispatch* dispatch) const {
 }
 
 bool DispatchHistory::ReadNumber(uint64_t number, Dispatch* dispatch) const {
-  const Place& place = places_[number % kMaxDispatches];
+  const DispatchPlace& place = places_[number % kMaxDispatches];
   // Acquire, each: it pairs with Add's stores and keeps the loads in this order.
   if (place.number.load(std::memory_order_acquire) != number) return false;
   uint64_t words[kWords];

@@ -42,13 +42,13 @@ class DispatchHistory {
   static_assert(sizeof(Dispatch) % sizeof(uint64_t) == 0);
 
   // The words of dispatch `number`, counted from 1; while they change, the number is 0.
-  struct Place {
+  struct DispatchPlace {
     std::atomic<uint64_t> number{0};
     std::array<std::atomic<uint64_t>, kWords> words{};
   };
 
   std::atomic<uint64_t> count_{0};  // added so far
-  std::array<Place, kMaxDispatches> places_;
+  std::array<DispatchPlace, kMaxDispatches> places_;
 };
 
 }  // namespace lagwatch::watchdog

@@ -55,9 +55,9 @@ class DumpRequests {
  private:
   static constexpr size_t kReasonWords = DumpRequest::kMaxReasonBytes / sizeof(uint64_t);
 
-  enum State : uint32_t { kClosed, kFree, kBeingWritten, kPending, kTaken };
+  enum RequestState : uint32_t { kClosed, kFree, kBeingWritten, kPending, kTaken };
 
-  bool Move(uint32_t from, State to) { return state_.compare_exchange_strong(from, to); }
+  bool Move(uint32_t from, RequestState to) { return state_.compare_exchange_strong(from, to); }
 
   base::Sleeper* watchdog_;
   std::atomic<uint32_t> state_{kClosed};

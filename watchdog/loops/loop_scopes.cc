@@ -7,7 +7,7 @@
 namespace lagwatch::watchdog {
 
 LoopScopes::Scope LoopScopes::Read(size_t depth) const {
-  const Place& place = places_[depth];
+  const ScopePlace& place = places_[depth];
   Scope scope;
   // Acquire, each: it pairs with Begin's stores and keeps the loads in this order.
   scope.number = place.number.load(std::memory_order_acquire);
@@ -20,13 +20,13 @@ LoopScopes::Scope LoopScopes::Read(size_t depth) const {
 }
 
 bool LoopScopes::IsStillIn(uint64_t number) const {
-  return std::ranges::any_of(places_, [&](const Place& place) {
+  return std::ranges::any_of(places_, [&](const ScopePlace& place) {
     return place.number.load(std::memory_order_acquire) == number;  // pairs with End's store
   });
 }
 
 void LoopScopes::Reset() {
-  for (Place& place : places_) place.number.store(0);
+  for (ScopePlace& place : places_) place.number.store(0);
   depth_ = 0;
   shortest_deadline_ns_.store(INT64_MAX);
 }

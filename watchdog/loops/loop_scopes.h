@@ -23,7 +23,7 @@ class LoopScopes {
     if (depth_++ >= kMaxDepth) return;
     if (deadline_ns < shortest_deadline_ns_.load(std::memory_order_relaxed))
       shortest_deadline_ns_.store(deadline_ns, std::memory_order_relaxed);  // goes with nothing else
-    Place& place = places_[depth_ - 1];
+    ScopePlace& place = places_[depth_ - 1];
     // Release, each: a reader that gets a new value here must also see the zero that stood before it.
     place.begin_ticks.store(base::ReadTicks(), std::memory_order_release);
     place.deadline_ns.store(deadline_ns, std::memory_order_release);
@@ -52,7 +52,7 @@ class LoopScopes {
   void Reset();
 
  private:
-  struct Place {
+  struct ScopePlace {
     std::atomic<uint64_t> number{0};
     std::atomic<uint64_t> begin_ticks{0};
     std::atomic<int64_t> deadline_ns{0};
@@ -62,7 +62,7 @@ class LoopScopes {
   size_t depth_ = 0;
   uint64_t numbers_ = 0;
   std::atomic<int64_t> shortest_deadline_ns_{INT64_MAX};
-  Place places_[kMaxDepth];
+  ScopePlace places_[kMaxDepth];
 };
 
 }  // namespace lagwatch::watchdog

@@ -13,7 +13,7 @@ constexpr size_t kSlices = policies::CpuWindow::kSlices;
 
 }  // namespace
 
-PowerSamples::PowerSamples() : entries_(base::MapOwnBlock<Entry>(kMaxStacks)) {
+PowerSamples::PowerSamples() : entries_(base::MapOwnBlock<CountedSample>(kMaxStacks)) {
   for (size_t i = 0; i < kMaxStacks; ++i) places_[i] = static_cast<uint8_t>(i);
 }
 
@@ -29,7 +29,7 @@ void PowerSamples::BeginSlice() {
     if (slice_number_ - pending_[i].slice_number >= kSlices) pending_[i] = pending_[--pending_count_];
   }
   for (size_t i = count_; i-- > 0;) {
-    Entry& entry = entries_[places_[i]];
+    CountedSample& entry = entries_[places_[i]];
     entry.total_ns -= std::exchange(entry.slice_ns[slice_number_ % kSlices], 0);
     if (entry.total_ns <= 0) RemoveAt(i);
   }
@@ -42,13 +42,13 @@ void PowerSamples::Add(int32_t tid, const stack::Stack& stack, int64_t cpu_ns, i
   size_t i = Find(hash);
   if (i == count_) {
     i = TakePlace();
-    Entry& entry = entries_[places_[i]];
+    CountedSample& entry = entries_[places_[i]];
     entry.hash = hash;
     entry.total_ns = 0;
     std::ranges::fill(entry.slice_ns, 0);
     entry.sample.stack.CopyFrom(stack);
   }
-  Entry& entry = entries_[places_[i]];
+  CountedSample& entry = entries_[places_[i]];
   entry.sample.mono_ns = now_ns;
   entry.total_ns += cpu_ns;
   entry.slice_ns[slice_number_ % kSlices] += cpu_ns;
@@ -88,7 +88,7 @@ std::span<const LoopSample* const> PowerSamples::Heaviest() {
   std::sort(places_.begin(), places_.begin() + static_cast<ptrdiff_t>(count_),
             [this](uint8_t a, uint8_t b) { return entries_[a].total_ns > entries_[b].total_ns; });
   for (size_t i = 0; i < count_; ++i) {
-    Entry& entry = entries_[places_[i]];
+    CountedSample& entry = entries_[places_[i]];
     entry.sample.use = {};
     entry.sample.use.cpu_ns = entry.total_ns;
     heaviest_[i] = &entry.sample;

@@ -45,7 +45,7 @@ class PowerSamples {
 
  private:
   // Plain data, as large arrays of it must not be touched.
-  struct Entry {
+  struct CountedSample {
     uint64_t hash;
     int64_t total_ns;
     int64_t slice_ns[policies::CpuWindow::kSlices];
@@ -65,7 +65,7 @@ class PowerSamples {
   size_t TakePlace();
   void RemoveAt(size_t place);
 
-  base::MappedBlock<Entry> entries_;
+  base::MappedBlock<CountedSample> entries_;
   // The places in use come first, in no order.
   std::array<uint8_t, kMaxStacks> places_;
   std::array<const LoopSample*, kMaxStacks> heaviest_;

@@ -40,8 +40,8 @@ static int CancelOne(void) {
   pthread_join(thread, &result);
   return result == PTHREAD_CANCELED;
 }
-static int TellCleanups(void) { return cleanups; }
-const struct Ingredient kThreads = {"threads", NULL, CancelOne, TellCleanups};
+static int CleanupCount(void) { return cleanups; }
+const struct Ingredient kThreads = {"threads", NULL, CancelOne, CleanupCount};
 
 // Names of lagwatch's threads and tools, and the calls that they wait in.
 static const char* const kThreadNames[] = {"lagwatch",       "lagwatch-sync", "lagwatch-main",

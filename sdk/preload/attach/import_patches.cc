@@ -72,7 +72,7 @@ void ImportPatches::Rewrite(bool is_install) {
         trace::ScopedWritable relro(&walk->pages, module.relro().begin, module.relro().end);
         module.ForEachImport([&](const trace::ImportSlot& slot) {
           const auto function = std::ranges::find_if(
-              self.functions_, [&](const Function& known) { return slot.name == known.name; });
+              self.functions_, [&](const PatchedFunction& known) { return slot.name == known.name; });
           if (function == self.functions_.end()) return;
           const uint64_t value = __atomic_load_n(slot.address, __ATOMIC_RELAXED);
           if (walk->is_install) {

@@ -27,7 +27,7 @@ class ImportPatches {
   uint64_t slots() const { return slots_; }  // that are patched now
 
  private:
-  struct Function {
+  struct PatchedFunction {
     const char* name;
     uint64_t ours;
     uint64_t real;
@@ -36,7 +36,7 @@ class ImportPatches {
 
   void Rewrite(bool is_install);
 
-  std::vector<Function> functions_;
+  std::vector<PatchedFunction> functions_;
   base::LoaderCounts counts_;  // at the last look
   bool is_unfinished_ = true;  // the loader was still busy with a module
   uint64_t slots_ = 0;

@@ -12,7 +12,7 @@ namespace {
 
 #if defined(__x86_64__)
 TEST(Processor, KnowsIndirectCallsByTheirLength) {
-  constexpr auto kIndirect = CallSite::Kind::kIndirect;
+  constexpr auto kIndirect = CallSite::CallForm::kIndirect;
   constexpr uint64_t kReturn = 0x1000;
   unsigned char by_register[kMaxCallBytes] = {0, 0, 0, 0, 0, 0, 0xff, 0xd0};
   EXPECT_EQ(CallBefore(by_register, kReturn).kind, kIndirect);
@@ -22,7 +22,7 @@ TEST(Processor, KnowsIndirectCallsByTheirLength) {
   EXPECT_EQ(CallBefore(by_far_table, kReturn).kind, kIndirect);
   // Its last byte would come after the return address: nothing is read there.
   unsigned char cut[kMaxCallBytes] = {0, 0, 0, 0, 0, 0, 0xff, 0x14};
-  EXPECT_EQ(CallBefore(cut, kReturn).kind, CallSite::Kind::kNone);
+  EXPECT_EQ(CallBefore(cut, kReturn).kind, CallSite::CallForm::kNone);
 }
 
 // The distance that the prologue at `bytes` makes; none if it is not understood.

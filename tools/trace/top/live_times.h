@@ -39,7 +39,7 @@ struct TimeTables {
 
 class LiveTimes {
  public:
-  struct Function {
+  struct FunctionTimes {
     std::string name;    // with the line that took the most time in the last interval that saw it, if known
     std::string module;  // its file's name; empty where none is known
   };
@@ -73,7 +73,7 @@ class LiveTimes {
 
   const Moment& now() const { return now_; }
   // Those that were seen so far; they keep their places.
-  const std::vector<Function>& functions() const { return functions_; }
+  const std::vector<FunctionTimes>& functions() const { return functions_; }
 
  private:
   void BeginAnew();
@@ -86,7 +86,7 @@ class LiveTimes {
   std::unique_ptr<FrameNamer> namer_;
   // By module, start and name.
   std::map<std::tuple<std::string, uint64_t, std::string>, uint32_t> function_numbers_;
-  std::vector<Function> functions_;
+  std::vector<FunctionTimes> functions_;
   Moment now_;
   int64_t begin_ns_ = 0;
   int64_t until_ns_ = 0;  // earlier records are in the tables

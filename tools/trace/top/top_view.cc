@@ -137,7 +137,7 @@ std::vector<std::string> LinesOf(const std::string& text) {
 
 }  // namespace
 
-std::string TopPage(const LiveTimes::Moment& moment, const std::vector<LiveTimes::Function>& functions,
+std::string TopPage(const LiveTimes::Moment& moment, const std::vector<LiveTimes::FunctionTimes>& functions,
                     const TopView& view, const PageSize& size, bool has_colours) {
   std::vector<std::string> page = Head(moment, view, size, has_colours);
   page.emplace_back();
@@ -150,7 +150,7 @@ std::string TopPage(const LiveTimes::Moment& moment, const std::vector<LiveTimes
                {"FUNCTION", Table::Align::kLeft, true},
                {"MODULE"}});
   for (const Row& row : rows) {
-    const LiveTimes::Function& function = functions[row.function];
+    const LiveTimes::FunctionTimes& function = functions[row.function];
     table.AddRow({OneDecimal(Percent(row.times->self_ns, times.all_ns)),
                   OneDecimal(Percent(row.times->total_ns, times.all_ns)), KindOf(*row.times), function.name,
                   Shortened(function.module)});

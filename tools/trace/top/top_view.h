@@ -28,7 +28,7 @@ struct PageSize {
 
 // The process, the view's settings, the functions; ends with a newline. Without colours it holds
 // no escape sequences.
-std::string TopPage(const LiveTimes::Moment& moment, const std::vector<LiveTimes::Function>& functions,
+std::string TopPage(const LiveTimes::Moment& moment, const std::vector<LiveTimes::FunctionTimes>& functions,
                     const TopView& view, const PageSize& size, bool has_colours);
 
 // The lines of a page besides its rows.

@@ -28,8 +28,8 @@ class DispatchJoiner {
   // In any order.
   void Add(const RunRecord& record) {
     if (record.end_ns < record.begin_ns) return;  // damaged
-    Entry entry{{record.dispatch, record.begin_ns, record.end_ns, std::string(record.tag)},
-                record.is_complete};
+    SeenDispatch entry{{record.dispatch, record.begin_ns, record.end_ns, std::string(record.tag)},
+                       record.is_complete};
     const auto [place, is_new] = entries_[record.tid].try_emplace(record.dispatch, entry);
     if (!is_new && entry.has_ended) place->second = std::move(entry);
   }
@@ -38,9 +38,9 @@ class DispatchJoiner {
   std::map<int32_t, std::vector<Dispatch>> Take(int64_t end_ns) const {
     std::map<int32_t, std::vector<Dispatch>> all;
     for (const auto& [tid, entries] : entries_) {
-      std::vector<Entry> sorted;
+      std::vector<SeenDispatch> sorted;
       for (const auto& [id, entry] : entries) sorted.push_back(entry);
-      std::ranges::stable_sort(sorted, {}, [](const Entry& entry) { return entry.dispatch.begin_ns; });
+      std::ranges::stable_sort(sorted, {}, [](const SeenDispatch& entry) { return entry.dispatch.begin_ns; });
       for (size_t i = 0; i < sorted.size(); ++i) {
         Dispatch& dispatch = sorted[i].dispatch;
         const int64_t next_ns = i + 1 < sorted.size() ? sorted[i + 1].dispatch.begin_ns : end_ns;
@@ -52,11 +52,11 @@ class DispatchJoiner {
   }
 
  private:
-  struct Entry {
+  struct SeenDispatch {
     Dispatch dispatch;
     bool has_ended;
   };
-  std::map<int32_t, std::map<uint32_t, Entry>> entries_;  // by thread, then by id
+  std::map<int32_t, std::map<uint32_t, SeenDispatch>> entries_;  // by thread, then by id
 };
 
 // Gives modules, frames and stacks of the arena their places in the trace, as they are needed.

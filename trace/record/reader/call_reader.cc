@@ -75,7 +75,7 @@ class CallReader {
       const ArenaModule& facts = arena.modules()[i];
       modules_.push_back({i, facts.begin, facts.end, facts.load_bias});
     }
-    std::ranges::stable_sort(modules_, {}, &Module::begin);
+    std::ranges::stable_sort(modules_, {}, &ModuleCopy::begin);
   }
 
   uint32_t FrameOf(const CallRecord& record) {
@@ -87,7 +87,7 @@ class CallReader {
 
  private:
   // A copy: the program may still change what it has recorded.
-  struct Module {
+  struct ModuleCopy {
     uint32_t index = 0;
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -96,7 +96,7 @@ class CallReader {
 
   NamedFrame MakeFrame(const CallRecord& record) {
     NamedFrame frame;
-    const std::optional<Module> module = FindModule(record.address);
+    const std::optional<ModuleCopy> module = FindModule(record.address);
     frame.offset = module ? record.address - module->load_bias : record.address;
     if (module) frame.module = places_.module(module->index);
     if (record.is_name) {
@@ -120,8 +120,8 @@ class CallReader {
   }
 
   // The last one that was loaded there.
-  std::optional<Module> FindModule(uint64_t address) const {
-    auto after = std::ranges::upper_bound(modules_, address, {}, &Module::begin);
+  std::optional<ModuleCopy> FindModule(uint64_t address) const {
+    auto after = std::ranges::upper_bound(modules_, address, {}, &ModuleCopy::begin);
     while (after != modules_.begin()) {
       --after;
       if (address < after->end) return *after;
@@ -133,7 +133,7 @@ class CallReader {
   Trace* trace_;
   PartNames names_;
   uint32_t parts_module_ = kNoIndex;  // of the trace
-  std::vector<Module> modules_;       // ascending by where they begin
+  std::vector<ModuleCopy> modules_;   // ascending by where they begin
   std::map<std::pair<uint64_t, bool>, uint32_t> frames_;
 };
 
