@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that each source file keeps to its layer: its includes, and its conditions on the system.
+"""Checks that each source file keeps to its layer: its includes, and its conditions on the system; and that no
+folders, areas (folders of the first two levels) and files include each other in a circle.
 
 Prints a line "file:line: violation: the rule" for each violation and exits 1; exits 0 without any.
 """
 
 import argparse
+import collections
 import pathlib
 import posixpath
 import re
@@ -85,6 +87,21 @@ SYSTEM_SPECIFIC_FILES = [
     "stack/frames/raw_stack.h",
     "tools/run/target_check.cc",
 ]
+
+# Includes that close a circle of areas (folders of the first two levels) or of files (a header and its source are one),
+# and wait for being turned around. The list may only become shorter.
+KNOWN_CIRCLES = {
+    ("collector/files", "collector/query"),
+    ("collector/http/administration", "collector/http/endpoints"),
+    ("collector/symbols", "collector/query"),
+    ("report/format/losses", "report/format/field_codec"),
+    ("sdk/preload/wait_tracker", "sdk/preload/send_hooks"),
+    ("sdk/preload/wait_tracker", "sdk/preload/thread_waits"),
+    ("sdk/preload/wait_tracker", "sdk/preload/trace_recording"),
+    ("stack/unwind/eh_frame_search", "stack/unwind/unwind_table"),
+    ("trace/instrument", "trace/record"),
+    ("trace/record/reader/call_reader", "trace/record/reader/arena_reader"),
+}
 
 # The most source files that one folder may hold.
 MOST_FILES = 30
@@ -195,29 +212,55 @@ def included_files(root, files):
         yield path, [include[2] for line in text.splitlines() if (include := INCLUDE.match(line)) and include[2] in known]
 
 
-def check_folders(root, files):
-    """Reports folders that include each other, directly or through others, and folders that hold too many files."""
-    folders = {}  # each folder and the folders that it includes, with one file that does so
-    sizes = {}
-    for path, includes in included_files(root, files):
-        folder = posixpath.dirname(path)
-        sizes[folder] = sizes.get(folder, 0) + 1
-        below = folders.setdefault(folder, {})
-        for other in includes:
-            if posixpath.dirname(other) != folder:
-                below.setdefault(posixpath.dirname(other), path)
-    # Folders whose folders are all done are done, until only cycles and what lies above them are left.
-    left = dict(folders)
-    while done := [folder for folder, below in left.items() if not any(other in left for other in below)]:
-        for folder in done:
-            del left[folder]
-    for folder, below in left.items():
-        for other, path in below.items():
-            if other in left and reaches(left, other, folder):
-                yield f"{path}:1: {folder} and {other} include each other: move what both need into a folder below"
+def check_sizes(files):
+    """Reports folders that hold too many files."""
+    sizes = collections.Counter(posixpath.dirname(path) for path in files)
     for folder, size in sizes.items():
         if size > MOST_FILES:
             yield f"{folder}: {size} source files: give each job a folder, of {MOST_FILES} files at most"
+
+
+def source_of(path):
+    """A header and its source file are one part."""
+    return re.sub(r"\.(h|cc|cc\.in)$", "", path)
+
+
+def area_of(path):
+    """The folder of the first two levels, with all folders in it."""
+    return "/".join(posixpath.dirname(path).split("/")[:2])
+
+
+def check_circles(root, files):
+    """Reports folders, areas and files that include each other, directly or through others."""
+    included = list(included_files(root, files))
+    advice = {posixpath.dirname: "move what both need into a folder below",
+              area_of: "move what both need below, or give one of them what it calls as an argument",
+              source_of: "move what both need into a file of its own"}
+    reported = set()
+    for part_of, what_to_do in advice.items():
+        parts = {}  # each part and the parts that it includes, with one file that does so
+        for path, includes in included:
+            below = parts.setdefault(part_of(path), {})
+            for other in map(part_of, includes):
+                if other != part_of(path) and (part_of(path), other) not in KNOWN_CIRCLES:
+                    below.setdefault(other, path)
+        for part, other, path in circles(parts):
+            if (part, other) not in reported:
+                reported.add((part, other))
+                yield f"{path}:1: {part} and {other} include each other: {what_to_do}"
+
+
+def circles(parts):
+    """Yields each include that belongs to a circle: the part, the included one, and a file that has it."""
+    # Parts that include nothing but what is done are done, until only circles and what lies above them are left.
+    left = dict(parts)
+    while done := [part for part, below in left.items() if not any(other in left for other in below)]:
+        for part in done:
+            del left[part]
+    for part, below in left.items():
+        for other, path in below.items():
+            if other in left and reaches(left, other, part):
+                yield part, other, path
 
 
 def reaches(folders, begin, end):
@@ -243,7 +286,8 @@ def main():
     if not files:
         parser.error(f"there are no sources under {root}: give the repository with --root")
     problems = [f"{path}:{line}: {problem}" for path in files for line, problem in check_file(root, path)]
-    problems += check_folders(root, files)
+    problems += check_sizes(files)
+    problems += check_circles(root, files)
     print("\n".join(problems) or f"{len(files)} files keep to their layers")
     sys.exit(1 if problems else 0)
 

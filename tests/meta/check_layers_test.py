@@ -84,16 +84,43 @@ class CheckLayersTest(unittest.TestCase):
         tree = {
             "trace/model/times.h": "",
             "trace/record/sampler.h": '#include "trace/hooks/capture.h"\n',
-            "trace/hooks/capture.h": '#include "trace/instrument/calls.h"\n',
-            "trace/instrument/calls.h": '#include "trace/model/times.h"\n',
+            "trace/hooks/capture.h": '#include "trace/calls/calls.h"\n',
+            "trace/calls/calls.h": '#include "trace/model/times.h"\n',
             "trace/export/text.h": '#include "trace/model/times.h"\n',
         }
         self.assertEqual(check(tree).returncode, 0)
-        result = check(tree | {"trace/instrument/calls.h": '#include "trace/record/sampler.h"\n'})
+        result = check(tree | {"trace/calls/calls.h": '#include "trace/record/sampler.h"\n'})
         self.assertEqual(result.returncode, 1)
         self.assertIn("trace/record and trace/hooks include each other", result.stdout)
-        self.assertIn("trace/instrument and trace/record include each other", result.stdout)
+        self.assertIn("trace/calls and trace/record include each other", result.stdout)
         self.assertNotIn("trace/export", result.stdout)
+
+    def test_areas_include_each_other_in_one_direction(self):
+        tree = {
+            "collector/query/json/text.h": "",
+            "collector/query/api.h": '#include "collector/store/rows/row.h"\n',
+            "collector/store/rows/row.h": "",
+        }
+        self.assertEqual(check(tree).returncode, 0)
+        # No folder of these is in a circle.
+        result = check(tree | {"collector/store/sqlite/reader.h": '#include "collector/query/json/text.h"\n'})
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("collector/store/sqlite/reader.h:1: collector/store and collector/query include", result.stdout)
+        self.assertIn("collector/query/api.h:1: collector/query and collector/store include", result.stdout)
+
+    def test_files_include_each_other_in_one_direction(self):
+        tree = {
+            "base/a.h": "",
+            "base/a.cc": '#include "base/a.h"\n#include "base/b.h"\n',
+            "base/b.h": "",
+            "base/b.cc": '#include "base/b.h"\n',
+        }
+        self.assertEqual(check(tree).returncode, 0)
+        result = check(tree | {"base/b.cc": '#include "base/b.h"\n#include "base/c.h"\n',
+                               "base/c.h": '#include "base/a.h"\n'})
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual([line.split(" include")[0] for line in result.stdout.splitlines()],
+                         ["base/a.cc:1: base/a and base/b", "base/b.cc:1: base/b and base/c", "base/c.h:1: base/c and base/a"])
 
     def test_folders_hold_a_number_of_files_that_can_be_read(self):
         self.assertEqual(check({f"base/file{i}.h": "" for i in range(30)}).returncode, 0)
