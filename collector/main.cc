@@ -31,6 +31,7 @@
 #include "collector/maintenance/store_quota.h"
 #include "collector/maintenance/symbolize_job.h"
 #include "collector/query/json/json_text.h"
+#include "collector/query/symbols_api.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "collector/symbols/symbol_service.h"
@@ -212,6 +213,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                         .debuginfod_urls = flags.debuginfod_urls,
                                         .limits = {.total_bytes = flags.symbols_gib << 30},
                                         .debuginfod_limits = {.total_bytes = flags.debuginfod_gib << 30}}));
+  SymbolsApi symbols_api(symbols->files());
   auto store = LAGWATCH_TRY(OpenStore(flags));
   AuditLog audit(flags.AuditPath());
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
@@ -266,7 +268,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .deletions = &deletions,
                                           .wake_maintenance = [&] { maintenance.Wake(); },
                                           .retention = retention.state,
-                                          .symbols = symbols->api(),
+                                          .symbols = &symbols_api,
                                           .metrics = &metrics,
                                           .disk = &disk,
                                           .store_quota = store_quota.get(),

@@ -5,8 +5,8 @@
 
 #include <string_view>
 
+#include "collector/admin/audit_log.h"
 #include "collector/admin/deletions.h"
-#include "collector/files/audit_log.h"
 #include "collector/keys/key_file.h"
 #include "collector/query/json/annotated_causes.h"
 #include "collector/query/response.h"

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "collector/admin/audit_log.h"
 #include "collector/config/config_service.h"
-#include "collector/files/audit_log.h"
 #include "collector/query/json/json_text.h"
 #include "collector/query/response.h"
 

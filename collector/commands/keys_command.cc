@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "collector/admin/audit_log.h"
 #include "collector/commands/commands.h"
-#include "collector/files/audit_log.h"
 #include "collector/keys/key_file.h"
 
 namespace lagwatch::collector {

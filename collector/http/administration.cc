@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/administration.h"
-
 #include <utility>
 
 #include "collector/admin/admin_requests.h"
 #include "collector/http/answering.h"
+#include "collector/http/endpoints.h"
 #include "collector/http/server/refusals.h"
 #include "collector/query/json/json_text.h"
 #include "collector/query/query_string.h"

@@ -5,10 +5,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "collector/http/administration.h"
 #include "collector/http/answering.h"
 #include "collector/http/events.h"
-#include "collector/http/page.h"
 #include "collector/http/sentry_upload.h"
 #include "collector/ingest/inflate.h"
 #include "collector/query/json/json_text.h"

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "collector/admin/audit_log.h"
 #include "collector/admin/config_admin.h"
 #include "collector/admin/deletions.h"
 #include "collector/config/config_service.h"
-#include "collector/files/audit_log.h"
 #include "collector/files/disk_space.h"
 #include "collector/http/server/endpoint.h"
 #include "collector/http/upload.h"
@@ -55,5 +55,15 @@ struct Services {
 };
 
 std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLimits& limits);
+
+// Parts of that table.
+
+// The endpoints of administrators (collector/API.md, "Administration"); none without an audit log. A change
+// whose entry in the audit log could not be written is not made.
+void AddAdministration(const Services& services, std::vector<Endpoint>* endpoints);
+
+// Serves the page's files, which are borrowed, without a key; the page requests its data with the reader's
+// key. At each address that the page has for the reader it is the same page; without files these say so.
+void AddPage(std::span<const PageFile> files, std::vector<Endpoint>* endpoints);
 
 }  // namespace lagwatch::collector

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/page.h"
-
 #include <algorithm>
 #include <string>
 
+#include "collector/http/endpoints.h"
 #include "collector/ingest/inflate.h"
 
 namespace lagwatch::collector {

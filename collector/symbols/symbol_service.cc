@@ -23,7 +23,6 @@ Status SymbolService::OpenFiles(const SymbolOptions& options) {
                                  [this](int fd, const BuildId& build_id) { return CheckFile(fd, build_id); });
   if (!files.ok()) return files.status();
   files_ = std::move(*files);
-  api_ = SymbolsApi(files_.get());
   sources_.push_back(std::make_unique<UploadedSymbols>(files_.get()));
   return {};
 }

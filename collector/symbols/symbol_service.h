@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "collector/query/symbols_api.h"
 #include "collector/symbols/background_symbolizer.h"
 #include "collector/symbols/file_symbolizer.h"
 #include "collector/symbols/files/cache_directory.h"
@@ -31,7 +30,8 @@ class SymbolService {
   // kInternal.
   static base::Result<std::unique_ptr<SymbolService>> Open(const SymbolOptions& options);
 
-  SymbolsApi* api() { return &api_; }
+  // For uploads of files; SymbolsApi answers them.
+  SymbolFiles* files() { return files_.get(); }
   // Ends downloads, so that what works in the background can end. Thread-safe.
   void Stop();
   // For what works in the background: it waits for files, processes and servers.
@@ -49,7 +49,6 @@ class SymbolService {
 
   WorkerPool pool_;
   std::unique_ptr<SymbolFiles> files_;
-  SymbolsApi api_{nullptr};
   std::vector<std::unique_ptr<SymbolSource>> sources_;
   DebuginfodServers* debuginfod_ = nullptr;  // one of them, or null
   std::unique_ptr<FileSymbolizer> symbolizer_;

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "collector/files/audit_log.h"
+#include "collector/admin/audit_log.h"
 #include "collector/files/disk_space.h"
 #include "tests/collector/http/http_client.h"
 #include "tests/testing/process.h"

@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "collector/http/endpoints.h"
-#include "collector/http/page.h"
 #include "tests/collector/http/http_client.h"
 #include "tests/collector/sample_traces.h"
 #include "tests/testing/process.h"

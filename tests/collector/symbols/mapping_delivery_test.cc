@@ -12,6 +12,7 @@
 
 #include "base/owned_fd.h"
 #include "collector/maintenance/symbolize_job.h"
+#include "collector/query/symbols_api.h"
 #include "collector/symbols/files/sha256.h"
 #include "collector/symbols/symbol_service.h"
 #include "tests/collector/memory_collector.h"
@@ -52,9 +53,9 @@ class MappingDelivery : public ::testing::Test {
   }
   Response Put(const std::string& piece, const std::string& offset, size_t size, const std::string& owner,
                const std::string& sha256) {
-    return service_->api()->Put(
-        "mapping", owner + "&sha256=" + sha256 + "&offset=" + offset + "&size=" + std::to_string(size),
-        piece);
+    return SymbolsApi(service_->files())
+        .Put("mapping", owner + "&sha256=" + sha256 + "&offset=" + offset + "&size=" + std::to_string(size),
+             piece);
   }
   std::string Sha256(const std::string& text) {
     std::ofstream(directory_ / "text") << text;
@@ -157,7 +158,7 @@ TEST_F(MappingDelivery, FindsAMappingByTheIdOfR8) {
 TEST_F(MappingDelivery, ListsWhoseAMappingIs) {
   EXPECT_EQ(Upload(kMapping, "app=org.shop&version=1.2%20beta").status, 200);
   EXPECT_EQ(Upload(kMapping, "map_id=77aa").status, 200);
-  const Json list = Json::parse(service_->api()->List().body);
+  const Json list = Json::parse(SymbolsApi(service_->files()).List().body);
   ASSERT_EQ(list.size(), 2u);
   EXPECT_THAT(KeysOf(list[0]), ElementsAre("build_id", "kind", "size_bytes", "stored_wall_ms", "used_wall_ms",
                                            "app", "version"));
@@ -175,7 +176,7 @@ TEST_F(MappingDelivery, KeepsNothingOfWhatItRefuses) {
   EXPECT_THAT(Upload(kMapping, "version=1.2").body, HasSubstr("belongs to an app"));
   EXPECT_EQ(Upload(kMapping, "app=org.shop&map_id=77aa").status, 400);
   EXPECT_EQ(Upload(kMapping, "app=" + std::string(2000, 'x')).status, 400);
-  EXPECT_EQ(service_->api()->List().body, "[]");
+  EXPECT_EQ(SymbolsApi(service_->files()).List().body, "[]");
 }
 
 TEST_F(MappingDelivery, TakesAMappingInPieces) {
@@ -183,8 +184,9 @@ TEST_F(MappingDelivery, TakesAMappingInPieces) {
   const std::string sha256 = Sha256(text);
   EXPECT_THAT(Put(text.substr(0, 50), "0", text.size(), "app=org.shop&version=1.2", sha256).body,
               HasSubstr(R"("received_bytes":50)"));
-  EXPECT_THAT(service_->api()->Progress("mapping", "app=org.shop&version=1.2&sha256=" + sha256).body,
-              HasSubstr(R"("complete":false)"));
+  EXPECT_THAT(
+      SymbolsApi(service_->files()).Progress("mapping", "app=org.shop&version=1.2&sha256=" + sha256).body,
+      HasSubstr(R"("complete":false)"));
   EXPECT_EQ(Put(text.substr(50), "50", text.size(), "app=org.shop&version=1.2", sha256).body,
             R"({"complete":true})");
 }

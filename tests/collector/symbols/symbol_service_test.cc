@@ -16,6 +16,7 @@
 #include <sstream>
 #include <thread>
 
+#include "collector/query/symbols_api.h"
 #include "collector/symbols/elf/elf_facts.h"
 #include "collector/symbols/files/sha256.h"
 #include "tests/collector/symbols/addr2line_oracle.h"
@@ -61,10 +62,11 @@ class SymbolServiceTest : public ::testing::Test {
   Response Upload(SymbolService* service, const BuildId& id, const std::string& path) {
     base::OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     const std::string bytes = ContentOf(path);
-    return service->api()->Put(
-        id.hex(),
-        "kind=debug&offset=0&size=" + std::to_string(bytes.size()) + "&sha256=" + *Sha256OfFile(file.get()),
-        bytes);
+    return SymbolsApi(service->files())
+        .Put(id.hex(),
+             "kind=debug&offset=0&size=" + std::to_string(bytes.size()) +
+                 "&sha256=" + *Sha256OfFile(file.get()),
+             bytes);
   }
 
   // That function and line of the subject are known.
@@ -113,7 +115,7 @@ TEST_F(SymbolServiceTest, RefusesWhatCannotNameAnything) {
   const std::string text = directory_ / "text";
   std::ofstream(text) << "no ELF file";
   EXPECT_EQ(Upload(service.get(), id_, text).status, 400);
-  EXPECT_EQ(service->api()->List().body, "[]");
+  EXPECT_EQ(SymbolsApi(service->files()).List().body, "[]");
 }
 
 TEST_F(SymbolServiceTest, SaysWhatOfAnUploadCannotBeRead) {

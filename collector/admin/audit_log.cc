@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/files/audit_log.h"
+#include "collector/admin/audit_log.h"
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
