@@ -134,18 +134,25 @@ int WaitForStop(const sigset_t& signals, HttpServer* server) {
   }
 }
 
-base::Result<std::unique_ptr<Store>> OpenStore(const Flags& flags) {
+struct OpenedStore {
+  std::unique_ptr<Store> store;
+  SqliteStore* sqlite = nullptr;  // the same; null: it is elsewhere
+};
+
+base::Result<OpenedStore> OpenStore(const Flags& flags) {
   if (flags.HasClickHouse()) {
     auto store = ClickHouseStore::Open(flags.store, flags.data + "/clickhouse-spool",
                                        [](const std::string& line) { spdlog::error("{}", line); });
     if (!store.ok()) return store.status();
-    return std::unique_ptr<Store>(std::move(store).value());
+    return OpenedStore{std::move(store).value()};
   }
-  return std::unique_ptr<Store>(LAGWATCH_TRY(SqliteStore::Open(flags.data + "/collector.db")));
+  auto sqlite = LAGWATCH_TRY(SqliteStore::Open(flags.data + "/collector.db"));
+  SqliteStore* const opened = sqlite.get();
+  return OpenedStore{std::move(sqlite), opened};
 }
 
 // Asks the store what costs it nothing.
-Status CheckStore(Store* store) { return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status(); }
+Status CheckStore(StoredReports* store) { return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status(); }
 
 TimeRule TimesToTake(const Flags& flags) {
   const base::Clock& clock = base::SystemClock();
@@ -162,7 +169,7 @@ struct RetentionOfStore {
   std::function<RetentionState()> state;
 };
 
-RetentionOfStore CreateRetention(const Flags& flags, Store* store) {
+RetentionOfStore CreateRetention(const Flags& flags, StoreMaintenance* store) {
   const auto wall_ms = [] { return base::SystemClock().WallMs(); };
   const RetentionOptions options{.state_path = flags.data + "/retention",
                                  .confirmed_path = flags.ConfirmedClockPath()};
@@ -182,9 +189,8 @@ void LogRemovedDay(int64_t day, int64_t reports, const SqliteStore& store) {
 }
 
 // Nothing when the store may be as large as it likes.
-base::Result<std::unique_ptr<StoreQuota>> CreateStoreQuota(const Flags& flags, Store* store,
+base::Result<std::unique_ptr<StoreQuota>> CreateStoreQuota(const Flags& flags, SqliteStore* sqlite,
                                                            Metrics* metrics) {
-  auto* sqlite = dynamic_cast<SqliteStore*>(store);
   if (flags.MostStoreBytes() == 0 || sqlite == nullptr) return std::unique_ptr<StoreQuota>();
   if (Status bounded = sqlite->SetMostBytes(flags.MostStoreBytes()); !bounded.ok()) return bounded;
   return std::make_unique<StoreQuota>(
@@ -214,26 +220,27 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                         .limits = {.total_bytes = flags.symbols_gib << 30},
                                         .debuginfod_limits = {.total_bytes = flags.debuginfod_gib << 30}}));
   SymbolsApi symbols_api(symbols->files());
-  auto store = LAGWATCH_TRY(OpenStore(flags));
+  const auto opened = LAGWATCH_TRY(OpenStore(flags));
+  Store* const store = opened.store.get();
   AuditLog audit(flags.AuditPath());
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
-  const AnnotatedCauses causes(store.get());
+  const AnnotatedCauses causes(store);
   Metrics metrics;
   AppQuota app_quota(flags.ToAppQuotas());
-  QueryApi query_api(store.get(), clusterer.rules(), symbols->reader_symbolizer(), &app_quota);
-  SymbolizeJob symbolize(store.get(), clusterer, symbols->symbolizer());
-  ReclusterJob recluster(store.get(), clusterer, symbols->symbolizer(), flags.data + "/clustering");
+  QueryApi query_api(store, clusterer.rules(), symbols->reader_symbolizer(), &app_quota);
+  SymbolizeJob symbolize(store, clusterer, symbols->symbolizer());
+  ReclusterJob recluster(store, clusterer, symbols->symbolizer(), flags.data + "/clustering");
   const auto wall_ms = [] { return base::SystemClock().WallMs(); };
-  const RetentionOfStore retention = CreateRetention(flags, store.get());
-  const auto store_quota = LAGWATCH_TRY(CreateStoreQuota(flags, store.get(), &metrics));
+  const RetentionOfStore retention = CreateRetention(flags, store);
+  const auto store_quota = LAGWATCH_TRY(CreateStoreQuota(flags, opened.sqlite, &metrics));
   RetentionJob trace_retention(
-      store.get(), flags.trace_retention_days, wall_ms,
+      store, flags.trace_retention_days, wall_ms,
       {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()},
       RetentionJob::Of::kTracesOnly);
-  Deletions deletions(store.get(), flags.data + "/deletions.json");
-  StepJob unused_names = CreateUnusedNamesJob(store.get());
-  StepJob repair = CreateRepairJob(store.get());
-  StepJob compact = CreateCompactJob(store.get());
+  Deletions deletions(store, flags.data + "/deletions.json");
+  StepJob unused_names = CreateUnusedNamesJob(store);
+  StepJob repair = CreateRepairJob(store);
+  StepJob compact = CreateCompactJob(store);
   const auto log_error = [](const auto& job, const Status& error) {
     spdlog::error("{}: {}", job, error.message());
   };
@@ -244,14 +251,12 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   // Apart: servers of symbols may be slow.
   Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error);
   symbols->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
-  Ingest ingest(store.get(), std::move(clusterer), &opener, {}, flags.traces, TimesToTake(flags), {},
-                &app_quota);
+  Ingest ingest(store, std::move(clusterer), &opener, {}, flags.traces, TimesToTake(flags), {}, &app_quota);
   ReportFeed feed;
-  GroupCommit commits(store.get(),
-                      [&feed, &maintenance, quota = store_quota.get()](auto records, auto outcomes) {
-                        feed.Publish(records, outcomes);
-                        if (quota != nullptr && quota->IsDue()) maintenance.Wake();
-                      });
+  GroupCommit commits(store, [&feed, &maintenance, quota = store_quota.get()](auto records, auto outcomes) {
+    feed.Publish(records, outcomes);
+    if (quota != nullptr && quota->IsDue()) maintenance.Wake();
+  });
   const DiskSpace disk(flags.data, flags.min_free_mib << 20);
   const Router router(CollectorEndpoints({.ingest = &ingest,
                                           .commits = &commits,
@@ -264,7 +269,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .config_admin = &config_admin,
                                           .audit = &audit,
                                           .recluster = &recluster,
-                                          .store = store.get(),
+                                          .store = store,
                                           .deletions = &deletions,
                                           .wake_maintenance = [&] { maintenance.Wake(); },
                                           .retention = retention.state,
@@ -273,7 +278,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .disk = &disk,
                                           .store_quota = store_quota.get(),
                                           .app_quota = &app_quota,
-                                          .check_store = [&] { return CheckStore(store.get()); },
+                                          .check_store = [&] { return CheckStore(store); },
                                           .page = PageFiles()},
                                          flags.limits),
                       &keys);

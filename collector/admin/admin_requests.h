@@ -27,7 +27,7 @@ Result<Response> PatchCluster(const AnnotatedCauses& annotated, std::string_view
 // "others", "error"}].
 Result<Response> ListDeletions(Deletions* deletions);
 // `body` is {"kind", "subject"}. Answers 202 and the deletion as in the list.
-Result<Response> BeginDeletion(Deletions* deletions, Store* store, const AnnotatedCauses& causes,
+Result<Response> BeginDeletion(Deletions* deletions, StoreReader* store, const AnnotatedCauses& causes,
                                std::string_view body, std::string_view by, AuditLog* audit);
 
 // /v1/admin/keys: the collector's keys (key_admin.cc). All of them, without their texts.

@@ -42,7 +42,7 @@ Result<Deletion> ParseDeletion(std::string_view body) {
 }
 
 // Checks what is known to be invalid before the deletion begins.
-Status Resolve(Store* store, const AnnotatedCauses& causes, Deletion* deletion) {
+Status Resolve(StoreReader* store, const AnnotatedCauses& causes, Deletion* deletion) {
   if (deletion->kind == "report") {
     const auto id = base::TryParseUuid(deletion->subject);
     if (!id) return Unfitting("\"subject\" is no id of a report");
@@ -68,7 +68,7 @@ Result<Response> ListDeletions(Deletions* deletions) {
   return Response{200, JsonText(list)};
 }
 
-Result<Response> BeginDeletion(Deletions* deletions, Store* store, const AnnotatedCauses& causes,
+Result<Response> BeginDeletion(Deletions* deletions, StoreReader* store, const AnnotatedCauses& causes,
                                std::string_view body, std::string_view by, AuditLog* audit) {
   auto deletion = LAGWATCH_TRY(ParseDeletion(body));
   if (Status resolved = Resolve(store, causes, &deletion); !resolved.ok()) return resolved;

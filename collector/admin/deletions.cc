@@ -67,7 +67,7 @@ std::string SubjectDigest(std::string_view subject) {
   return "sha256:" + base::ToHex(std::span(digest).first(16));
 }
 
-Deletions::Deletions(Store* store, std::string path) : store_(store), path_(std::move(path)) {}
+Deletions::Deletions(StoreMaintenance* store, std::string path) : store_(store), path_(std::move(path)) {}
 
 Status Deletions::Load() {
   if (is_loaded_) return {};

@@ -43,7 +43,7 @@ class Deletions final : public MaintenanceJob {
   static constexpr size_t kMostKept = 1000;  // of those that are done
 
   // Borrows `store`. The file need not be there yet; one that is damaged is an error of all methods.
-  Deletions(Store* store, std::string path);
+  Deletions(StoreMaintenance* store, std::string path);
 
   // Begins one; its id, times and progress are set here. It will be done once this has returned.
   // Errors: kIo; kInvalid; kUnavailable when too many wait.
@@ -63,7 +63,7 @@ class Deletions final : public MaintenanceJob {
   base::Status Write();
   Deletion* FirstWaiting();
 
-  Store* const store_;
+  StoreMaintenance* const store_;
   const std::string path_;
   std::mutex mutex_;
   // Guarded by mutex_:

@@ -49,7 +49,7 @@ void AddQueries(const QueryApi* query_api, std::vector<Endpoint>* endpoints) {
 }
 
 // Conditions that need an operator's attention although requests are answered.
-Json Warnings(Store* store) {
+Json Warnings(StoreWriter* store) {
   Json warnings = Json::array();
   if (const uint64_t kept = store != nullptr ? store->Refused().kept : 0; kept > 0) {
     warnings.push_back(std::to_string(kept) +

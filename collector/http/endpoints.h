@@ -41,7 +41,7 @@ struct Services {
   ConfigAdmin* config_admin = nullptr;             // null: the config cannot be changed
   AuditLog* audit = nullptr;                       // null: nothing at all can be changed
   const ReclusterJob* recluster = nullptr;         // null: it has no progress
-  Store* store = nullptr;                          // for deletions
+  Store* store = nullptr;                          // for deletions, and of refused batches
   Deletions* deletions = nullptr;                  // null: nothing can be deleted
   std::function<void()> wake_maintenance = {};     // there is something for it to do
   std::function<RetentionState()> retention = {};  // none: it has no state

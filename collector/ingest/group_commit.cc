@@ -15,7 +15,7 @@ constexpr size_t kMostUnsyncedGroups = 2;
 
 }  // namespace
 
-GroupCommit::GroupCommit(Store* store, OnCommit on_commit)
+GroupCommit::GroupCommit(StoreWriter* store, OnCommit on_commit)
     : store_(store),
       on_commit_(std::move(on_commit)),
       writer_([this] { Write(); }),

@@ -20,14 +20,14 @@ namespace lagwatch::collector {
 
 class GroupCommit {
  public:
-  // As Store::Commit returns them, of the own records alone.
+  // As StoreWriter::Commit returns them, of the own records alone.
   using Done = std::function<void(base::Result<std::vector<CommitOutcome>>)>;
 
   // Receives the outcome of a commit's records.
   using OnCommit = std::function<void(std::span<const NewRecord>, std::span<const CommitOutcome>)>;
 
   // Borrows `store`. `on_commit` is called on a thread of this, too, and is to be as quick.
-  explicit GroupCommit(Store* store, OnCommit on_commit = {});
+  explicit GroupCommit(StoreWriter* store, OnCommit on_commit = {});
   // Commits waiting records first.
   ~GroupCommit();
 
@@ -61,7 +61,7 @@ class GroupCommit {
   void Sync();
   void Answer(Unsynced* written, const base::Status& synced) const;
 
-  Store* store_;
+  StoreWriter* store_;
   const OnCommit on_commit_;
   std::mutex mutex_;
   std::condition_variable has_work_;

@@ -48,7 +48,7 @@ class Ingest {
   // Borrows `store`, and `opener` of sealed records, which may be null: then they are refused. Both must
   // outlive this. `limits` are of a batch. `times` decides which records are refused.
   // Borrows `app_quota`, which may be null.
-  Ingest(Store* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr,
+  Ingest(StoreWriter* store, Clusterer clusterer, const report::RecordOpener* opener = nullptr,
          const report::UnpackLimits& limits = {}, const TraceLimits& traces = {}, TimeRule times = {},
          const NameBounds& names = {}, AppQuota* app_quota = nullptr)
       : store_(store),
@@ -111,7 +111,7 @@ class Ingest {
   void GiveBack(const CountedRecords& counted, std::string_view project,
                 const base::Result<std::vector<CommitOutcome>>& outcomes) const;
 
-  Store* store_;
+  StoreWriter* store_;
   Clusterer clusterer_;
   const report::RecordOpener* opener_;
   report::UnpackLimits limits_;

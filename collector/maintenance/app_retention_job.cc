@@ -33,8 +33,8 @@ std::string FileNameOf(std::string_view app) {
 
 }  // namespace
 
-AppRetentionJob::AppRetentionJob(Store* store, Retention retention, std::function<int64_t()> wall_ms,
-                                 const RetentionOptions& options)
+AppRetentionJob::AppRetentionJob(StoreMaintenance* store, Retention retention,
+                                 std::function<int64_t()> wall_ms, const RetentionOptions& options)
     : store_(store), has_end_(retention.LongestDays() > 0) {
   Removal others{.by = Removal::By::kOtherApps};
   for (const auto& [app, days] : retention.days_of_apps) others.excluded_apps.push_back(app);

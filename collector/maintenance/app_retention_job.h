@@ -23,7 +23,7 @@ class AppRetentionJob final : public MaintenanceJob {
  public:
   // In place of RetentionJob. Borrows `store`, which must be able to Remove(). `options.state_path` is the
   // file of all other programs; each program with its own retention has one beside it.
-  AppRetentionJob(Store* store, Retention retention, std::function<int64_t()> wall_ms,
+  AppRetentionJob(StoreMaintenance* store, Retention retention, std::function<int64_t()> wall_ms,
                   const RetentionOptions& options = {});
 
   std::string name() const override { return "retention"; }
@@ -47,7 +47,7 @@ class AppRetentionJob final : public MaintenanceJob {
   // Removes records of no program, once all programs' records of that time are gone.
   base::Result<bool> RemoveRest();
 
-  Store* const store_;
+  StoreMaintenance* const store_;
   const bool has_end_;                        // of all records
   std::vector<std::unique_ptr<Part>> parts_;  // all other programs first, if their retention has an end
   size_t current_ = 0;

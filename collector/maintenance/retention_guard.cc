@@ -22,7 +22,7 @@ std::optional<int64_t> ReadNumber(const std::string& path) {
 
 }  // namespace
 
-RetentionGuard::RetentionGuard(Store* store, int64_t days, std::function<int64_t()> wall_ms,
+RetentionGuard::RetentionGuard(StoreMaintenance* store, int64_t days, std::function<int64_t()> wall_ms,
                                RetentionOptions options)
     : store_(store), days_(days), wall_ms_(std::move(wall_ms)), options_(std::move(options)) {}
 

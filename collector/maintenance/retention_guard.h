@@ -36,7 +36,8 @@ struct RetentionState {
 class RetentionGuard {
  public:
   // Keeps today and the `days` before it. Borrows `store`.
-  RetentionGuard(Store* store, int64_t days, std::function<int64_t()> wall_ms, RetentionOptions options);
+  RetentionGuard(StoreMaintenance* store, int64_t days, std::function<int64_t()> wall_ms,
+                 RetentionOptions options);
 
   // The day (since 1970 UTC) before which all may go now. Not thread-safe.
   base::Result<int64_t> Cutoff();
@@ -50,7 +51,7 @@ class RetentionGuard {
   base::Result<int64_t> ReachedDay(int64_t wanted_day);
   bool IsConfirmed(int64_t today) const;
 
-  Store* const store_;
+  StoreMaintenance* const store_;
   const int64_t days_;
   const std::function<int64_t()> wall_ms_;
   const RetentionOptions options_;

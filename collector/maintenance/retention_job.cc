@@ -42,16 +42,16 @@ Result<bool> RetentionJob::Step() {
   return notice.ok() ? Result<bool>(false) : notice;
 }
 
-StepJob CreateUnusedNamesJob(Store* store) {
+StepJob CreateUnusedNamesJob(StoreMaintenance* store) {
   return {"removal of unused names", [store] { return store->RemoveUnused(kNamesOfAStep); }};
 }
 
-StepJob CreateRepairJob(Store* store) {
+StepJob CreateRepairJob(StoreMaintenance* store) {
   return {"repair of sums",
           [store]() -> Result<bool> { return LAGWATCH_TRY(store->RepairSums(kClustersOfAStep)) > 0; }};
 }
 
-StepJob CreateCompactJob(Store* store) {
+StepJob CreateCompactJob(StoreMaintenance* store) {
   return {"vacuum", [store] { return store->Compact(); }};
 }
 

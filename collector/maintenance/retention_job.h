@@ -30,8 +30,8 @@ class RetentionJob final : public MaintenanceJob {
   enum class Of { kAllRecords, kTracesOnly };
 
   // Keeps today and the `days` before it; 0: all. Borrows `store`. `wall_ms` returns the time.
-  RetentionJob(Store* store, int64_t days, std::function<int64_t()> wall_ms, RetentionOptions options = {},
-               Of of = Of::kAllRecords)
+  RetentionJob(StoreMaintenance* store, int64_t days, std::function<int64_t()> wall_ms,
+               RetentionOptions options = {}, Of of = Of::kAllRecords)
       : store_(store), days_(days), of_(of), guard_(store, days, std::move(wall_ms), std::move(options)) {}
 
   std::string name() const override { return of_ == Of::kTracesOnly ? "retention of traces" : "retention"; }
@@ -44,7 +44,7 @@ class RetentionJob final : public MaintenanceJob {
   // Removes some records of days before that one; whether there may be more.
   base::Result<bool> RemoveSome(int64_t day);
 
-  Store* store_;
+  StoreMaintenance* store_;
   int64_t days_;
   Of of_;
   RetentionGuard guard_;
@@ -65,8 +65,8 @@ class StepJob final : public MaintenanceJob {
 };
 
 // All borrow `store`. Removes programs' versions and clusters that no report has any more.
-StepJob CreateUnusedNamesJob(Store* store);
-StepJob CreateRepairJob(Store* store);
-StepJob CreateCompactJob(Store* store);
+StepJob CreateUnusedNamesJob(StoreMaintenance* store);
+StepJob CreateRepairJob(StoreMaintenance* store);
+StepJob CreateCompactJob(StoreMaintenance* store);
 
 }  // namespace lagwatch::collector

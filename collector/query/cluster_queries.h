@@ -21,7 +21,7 @@ namespace lagwatch::collector {
 class ClusterQueries {
  public:
   // Borrows the store and the symbolizer, which may be null.
-  ClusterQueries(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer)
+  ClusterQueries(StoreReader* store, policies::ClusterRules rules, Symbolizer* symbolizer)
       : store_(store), annotated_(store), rules_(std::move(rules)), symbolizer_(symbolizer) {}
 
   // /v1/clusters
@@ -42,7 +42,7 @@ class ClusterQueries {
   base::Result<std::optional<StoredReport>> Representative(const ShownCause& cause,
                                                            const std::vector<ReportRow>& newest) const;
 
-  Store* store_;
+  StoreReader* store_;
   AnnotatedCauses annotated_;
   policies::ClusterRules rules_;
   Symbolizer* symbolizer_;

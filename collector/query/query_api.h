@@ -25,7 +25,7 @@ class QueryApi {
  public:
   // Borrows `store` and `symbolizer`, which may be null: then names are those that clients knew.
   // `rules` are those that reports are clustered with. Borrows `app_quota`, which may be null.
-  QueryApi(Store* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr,
+  QueryApi(StoreReader* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr,
            const AppQuota* app_quota = nullptr)
       : store_(store),
         annotated_(store),
@@ -61,7 +61,7 @@ class QueryApi {
   base::Result<std::string> ReportJson(const StoredReport& stored) const;
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 
-  Store* store_;
+  StoreReader* store_;
   AnnotatedCauses annotated_;
   policies::ClusterRules rules_;
   Symbolizer* symbolizer_;

@@ -22,7 +22,7 @@ Response TraceFile(const trace::Trace& trace, const base::Uuid& id, const QueryS
 class TraceQueries {
  public:
   // Borrows both; `symbolizer` may be null.
-  TraceQueries(Store* store, Symbolizer* symbolizer) : store_(store), symbolizer_(symbolizer) {}
+  TraceQueries(StoredTraces* store, Symbolizer* symbolizer) : store_(store), symbolizer_(symbolizer) {}
 
   // /v1/traces/{id}: the trace as a file, in the format that the query names; /v1/traces/{id}/flame.
   Response Get(std::string_view item, const QueryString& query) const;
@@ -45,7 +45,7 @@ class TraceQueries {
   Response File(std::string_view id, const QueryString& query) const;
   Response Flame(std::string_view id, const QueryString& query) const;
 
-  Store* store_;
+  StoredTraces* store_;
   Symbolizer* symbolizer_;
 };
 

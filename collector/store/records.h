@@ -107,6 +107,14 @@ enum class CommitOutcome {
   kNoRoom,     // one more that is not known, and there are kMaxUnknownRecords
 };
 
+// The state of a store's batches that its database refused for good. Of this process, unless noted otherwise.
+struct RefusedBatches {
+  uint64_t refused = 0;     // batches of which rows were set aside
+  uint64_t dropped = 0;     // files that were removed again, because there was no room for them
+  uint64_t kept = 0;        // files that are there now, also of earlier processes
+  uint64_t kept_bytes = 0;  // their size
+};
+
 using base::kMsPerDay;
 
 // The time in an id of version 7, and the first id of a time.

@@ -11,7 +11,7 @@
 
 #include "collector/ingest/app_quota.h"
 #include "collector/ingest/ingest.h"
-#include "collector/store/refused_batches.h"
+#include "collector/store/records.h"
 #include "collector/store/sqlite/database/database_extent.h"
 
 namespace lagwatch::collector {

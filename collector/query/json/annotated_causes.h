@@ -51,7 +51,7 @@ std::string_view StateOf(const ShownCause& cause);
 class AnnotatedCauses {
  public:
   // Borrows `store`.
-  explicit AnnotatedCauses(Store* store) : store_(store) {}
+  explicit AnnotatedCauses(StoreReader* store) : store_(store) {}
 
   // The costliest first. Of level 2, clusters are as reports make them.
   base::Result<ShownPage> Causes(const CauseQuery& query, const CauseStates& states = {}) const;
@@ -69,7 +69,7 @@ class AnnotatedCauses {
   // order of `causes`, each oldest first.
   base::Result<std::vector<std::vector<CauseDay>>> CostByDay(const std::vector<ShownCause>& causes,
                                                              int64_t first_day, int64_t last_day) const;
-  // Store::Reports, where a cluster's key stands for the cause that it is shown in.
+  // StoredReports::Reports, where a cluster's key stands for the cause that it is shown in.
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
                                                const std::optional<base::Uuid>& before = {}) const;
 
@@ -106,7 +106,7 @@ class AnnotatedCauses {
   base::Status AddEdited(const Annotations& annotations, const CauseQuery& query,
                          std::vector<ShownCause>* causes) const;
 
-  Store* store_;
+  StoreReader* store_;
   mutable std::mutex changing_;  // one change at a time
 };
 

@@ -10,15 +10,9 @@
 #include "collector/store/clickhouse/server/columns.h"
 #include "collector/store/clickhouse/server/conditions.h"
 #include "collector/store/frame_sums.h"
-#include "collector/store/guarded.h"
 
 namespace lagwatch::collector {
 namespace {
-
-template <typename Work>
-auto Guarded(Work work) {
-  return GuardedFrom<ClickHouseError>("", std::move(work));
-}
 
 std::string Limit(int64_t limit) { return " LIMIT " + std::to_string(limit); }
 
@@ -60,26 +54,12 @@ Result<std::vector<CommitOutcome>> ClickHouseStore::Commit(std::span<const NewRe
   return outcomes;
 }
 
-Result<std::vector<ReportRow>> ClickHouseStore::Reports(const ReportFilter& filter, int64_t limit,
-                                                        const std::optional<base::Uuid>& before) {
-  return Guarded([&] { return hangs_.Newest(filter, limit, before); });
-}
-
-Status ClickHouseStore::ForEachReport(const ReportFilter& filter,
-                                      const std::function<void(const ReportRow&)>& visit) {
-  return Guarded([&] { hangs_.ForEach(filter, visit); });
-}
-
 Result<std::optional<StoredReport>> ClickHouseStore::FindReport(const base::Uuid& id) {
   return Guarded([&]() -> std::optional<StoredReport> {
     std::vector<StoredReport> found = hangs_.StoredWithIds(std::span(&id, 1));
     if (found.empty()) return std::nullopt;
     return std::move(found.front());
   });
-}
-
-Result<std::vector<StoredReport>> ClickHouseStore::FindReports(std::span<const base::Uuid> ids) {
-  return Guarded([&] { return hangs_.StoredWithIds(ids); });
 }
 
 Result<std::vector<base::Uuid>> ClickHouseStore::FindIds(const base::Uuid& first, const base::Uuid& last,
@@ -98,45 +78,6 @@ std::vector<base::Uuid> ClickHouseStore::SelectIds(const std::string& condition,
   return connection_.All("SELECT id FROM " + schema_.All(kReports) + " WHERE " + condition +
                              " ORDER BY id LIMIT 1 BY id" + Limit(limit),
                          "u", [](const Row& row) { return row.Id(0); });
-}
-
-template <typename Work>
-auto ClickHouseStore::Answer(Work work) {
-  return Guarded([&] {
-    if (sums_up_before_answers_) SumUp();
-    return work();
-  });
-}
-
-Result<CausePage> ClickHouseStore::Causes(const CauseQuery& query) {
-  return Answer([&] { return causes_.Causes(query); });
-}
-
-Result<std::optional<CauseRow>> ClickHouseStore::FindCause(const std::string& key,
-                                                           const ReportFilter& filter) {
-  return Answer([&] { return causes_.FindCause(key, filter); });
-}
-
-Result<std::vector<CauseVersion>> ClickHouseStore::CauseVersions(const std::string& key,
-                                                                 const ReportFilter& filter) {
-  return Answer([&] { return causes_.Versions(key, filter); });
-}
-
-Result<std::vector<CausePeriod>> ClickHouseStore::CauseDays(const std::string& key) {
-  return Answer([&] { return causes_.Days(key); });
-}
-
-Result<DaysOfCauses> ClickHouseStore::CostByDay(std::span<const std::string> keys, int64_t first_day,
-                                                int64_t last_day) {
-  return Answer([&] { return causes_.CostByDay(keys, first_day, last_day); });
-}
-
-Result<std::optional<Cluster>> ClickHouseStore::FindCluster(const std::string& key) {
-  return Guarded([&] { return causes_.FindCluster(key); });
-}
-
-Result<std::vector<LossRow>> ClickHouseStore::Losses(const ReportFilter& filter) {
-  return Guarded([&] { return causes_.Losses(filter); });
 }
 
 Result<std::vector<UnnamedBuild>> ClickHouseStore::UnnamedBuilds(int64_t limit) {
@@ -224,19 +165,6 @@ Result<std::optional<int64_t>> ClickHouseStore::NewestDay() {
   });
 }
 
-Result<std::vector<TraceRow>> ClickHouseStore::TracesOf(std::span<const base::Uuid> report_ids) {
-  return Guarded([&] { return traces_.TracesOf(report_ids); });
-}
-
-Result<std::vector<TraceRow>> ClickHouseStore::ListTraces(const ReportFilter& filter, int64_t limit,
-                                                          const std::optional<base::Uuid>& before) {
-  return Guarded([&] { return traces_.List(filter, limit, before); });
-}
-
-Result<std::optional<StoredTrace>> ClickHouseStore::FindTrace(const base::Uuid& id) {
-  return Guarded([&] { return traces_.Find(id); });
-}
-
 Result<bool> ClickHouseStore::RemoveTracesBefore(int64_t day, int64_t) {
   return Guarded([&] {
     tables_.DropBefore(day, &kTraces);
@@ -296,33 +224,6 @@ Result<std::vector<FrameSummary>> ClickHouseStore::Frames(const ReportFilter& fi
           return ReadFrameSummary(row, refresh_ns, read);
         });
   });
-}
-
-Result<std::vector<ReportRow>> ClickHouseStore::ReportsOfRun(const base::Uuid& session_id,
-                                                             int64_t first_wall_ms, int64_t last_wall_ms,
-                                                             int64_t limit) {
-  return Guarded([&] { return hangs_.OfRun(session_id, first_wall_ms, last_wall_ms, limit); });
-}
-
-Result<std::vector<RunEndRow>> ClickHouseStore::RunEndsOf(std::span<const base::Uuid> session_ids) {
-  return Guarded([&] { return usage_.RunEndsOf(session_ids); });
-}
-
-Result<std::vector<ExitCount>> ClickHouseStore::CountExits(const ReportFilter& filter) {
-  return Guarded([&] { return usage_.CountExits(filter); });
-}
-
-Result<double> ClickHouseStore::WatchedNs(const ReportFilter& filter) {
-  return Guarded([&] { return usage_.WatchedNs(filter); });
-}
-
-Result<std::vector<WatchedVersion>> ClickHouseStore::WatchedVersions(const ReportFilter& filter) {
-  return Guarded([&] { return usage_.WatchedVersions(filter); });
-}
-
-Status ClickHouseStore::ForEachUsage(const ReportFilter& filter,
-                                     const std::function<void(std::string_view payload)>& visit) {
-  return Guarded([&] { usage_.ForEach(filter, visit); });
 }
 
 Status ClickHouseStore::ForEachUnknownRecord(

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collector/store/clickhouse/insert/record_committer.h"
@@ -19,6 +20,7 @@
 #include "collector/store/clickhouse/server/schema.h"
 #include "collector/store/clickhouse/server/versions.h"
 #include "collector/store/clickhouse/sums_worker.h"
+#include "collector/store/guarded.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {
@@ -37,22 +39,40 @@ class ClickHouseStore final : public Store {
   // detected; then a record is kStored once more, and counts once. kUnavailable when more than a GiB waits.
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) override;
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
-                                               const std::optional<base::Uuid>& before = {}) override;
+                                               const std::optional<base::Uuid>& before = {}) override {
+    return Guarded([&] { return hangs_.Newest(filter, limit, before); });
+  }
   base::Status ForEachReport(const ReportFilter& filter,
-                             const std::function<void(const ReportRow&)>& visit) override;
+                             const std::function<void(const ReportRow&)>& visit) override {
+    return Guarded([&] { hangs_.ForEach(filter, visit); });
+  }
   base::Result<std::optional<StoredReport>> FindReport(const base::Uuid& id) override;
-  base::Result<std::vector<StoredReport>> FindReports(std::span<const base::Uuid> ids) override;
+  base::Result<std::vector<StoredReport>> FindReports(std::span<const base::Uuid> ids) override {
+    return Guarded([&] { return hangs_.StoredWithIds(ids); });
+  }
   base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
                                                 int64_t limit) override;
-  base::Result<CausePage> Causes(const CauseQuery& query) override;
+  base::Result<CausePage> Causes(const CauseQuery& query) override {
+    return Answer([&] { return causes_.Causes(query); });
+  }
   base::Result<std::optional<CauseRow>> FindCause(const std::string& key,
-                                                  const ReportFilter& filter = {}) override;
+                                                  const ReportFilter& filter = {}) override {
+    return Answer([&] { return causes_.FindCause(key, filter); });
+  }
   base::Result<std::vector<CauseVersion>> CauseVersions(const std::string& key,
-                                                        const ReportFilter& filter = {}) override;
-  base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override;
+                                                        const ReportFilter& filter = {}) override {
+    return Answer([&] { return causes_.Versions(key, filter); });
+  }
+  base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override {
+    return Answer([&] { return causes_.Days(key); });
+  }
   base::Result<DaysOfCauses> CostByDay(std::span<const std::string> keys, int64_t first_day,
-                                       int64_t last_day) override;
-  base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override;
+                                       int64_t last_day) override {
+    return Answer([&] { return causes_.CostByDay(keys, first_day, last_day); });
+  }
+  base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override {
+    return Guarded([&] { return causes_.FindCluster(key); });
+  }
   base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) override;
   base::Result<std::vector<UnnamedBuild>> UnnamedBuilds(int64_t limit) override;
   base::Result<std::vector<StoredReport>> ReportsWithUnnamed(const std::string& build_id,
@@ -75,24 +95,44 @@ class ClickHouseStore final : public Store {
   void SumUpBeforeAnswersForTest() { sums_up_before_answers_ = true; }
   // ClickHouse does so by itself.
   base::Result<bool> Compact() override { return false; }
-  base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override;
+  base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override {
+    return Guarded([&] { return traces_.TracesOf(report_ids); });
+  }
   base::Result<std::vector<TraceRow>> ListTraces(const ReportFilter& filter, int64_t limit,
-                                                 const std::optional<base::Uuid>& before) override;
-  base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) override;
+                                                 const std::optional<base::Uuid>& before) override {
+    return Guarded([&] { return traces_.List(filter, limit, before); });
+  }
+  base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) override {
+    return Guarded([&] { return traces_.Find(id); });
+  }
   // All that are old enough at once.
   base::Result<bool> RemoveTracesBefore(int64_t day, int64_t limit) override;
   base::Status PutNote(const ClusterNote& note) override;
   base::Result<std::vector<ClusterNote>> Notes() override;
   base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override;
   base::Result<std::vector<ReportRow>> ReportsOfRun(const base::Uuid& session_id, int64_t first_wall_ms,
-                                                    int64_t last_wall_ms, int64_t limit) override;
-  base::Result<std::vector<RunEndRow>> RunEndsOf(std::span<const base::Uuid> session_ids) override;
-  base::Result<std::vector<ExitCount>> CountExits(const ReportFilter& filter) override;
-  base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override;
-  base::Result<double> WatchedNs(const ReportFilter& filter) override;
-  base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override;
+                                                    int64_t last_wall_ms, int64_t limit) override {
+    return Guarded([&] { return hangs_.OfRun(session_id, first_wall_ms, last_wall_ms, limit); });
+  }
+  base::Result<std::vector<RunEndRow>> RunEndsOf(std::span<const base::Uuid> session_ids) override {
+    return Guarded([&] { return usage_.RunEndsOf(session_ids); });
+  }
+  base::Result<std::vector<ExitCount>> CountExits(const ReportFilter& filter) override {
+    return Guarded([&] { return usage_.CountExits(filter); });
+  }
+  base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override {
+    return Guarded([&] { return causes_.Losses(filter); });
+  }
+  base::Result<double> WatchedNs(const ReportFilter& filter) override {
+    return Guarded([&] { return usage_.WatchedNs(filter); });
+  }
+  base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override {
+    return Guarded([&] { return usage_.WatchedVersions(filter); });
+  }
   base::Status ForEachUsage(const ReportFilter& filter,
-                            const std::function<void(std::string_view payload)>& visit) override;
+                            const std::function<void(std::string_view payload)>& visit) override {
+    return Guarded([&] { usage_.ForEach(filter, visit); });
+  }
   base::Status ForEachUnknownRecord(
       const std::function<void(const report::OwnedRecord& record)>& visit) override;
 
@@ -103,9 +143,18 @@ class ClickHouseStore final : public Store {
   std::vector<base::Uuid> SelectIds(const std::string& condition, int64_t limit);
   void InsertNow(RecordRows* rows);
   void SumUp();
+  template <typename Work>
+  static auto Guarded(Work work) -> ResultOf<decltype(work())> {
+    return GuardedFrom<ClickHouseError>("", std::move(work));
+  }
   // Returns the result of `work`, an answer about causes: tests may have the sums right before it.
   template <typename Work>
-  auto Answer(Work work);
+  auto Answer(Work work) -> ResultOf<decltype(work())> {
+    return Guarded([&] {
+      if (sums_up_before_answers_) SumUp();
+      return work();
+    });
+  }
 
   const Schema schema_;
   Connection connection_;

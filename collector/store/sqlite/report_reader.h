@@ -26,7 +26,7 @@ std::optional<StoredReport> ReadReport(Database* database, const base::Uuid& id)
 // Up to `limit` ids from `first` to `last`, both included.
 std::vector<base::Uuid> ReadIds(Database* database, const base::Uuid& first, const base::Uuid& last,
                                 int64_t limit);
-// See Store::ReportsOfRun. Of the run's time: nothing else leads to its reports.
+// See StoredReports::ReportsOfRun. Of the run's time: nothing else leads to its reports.
 std::vector<ReportRow> ReadReportsOfRun(Database* database, const base::Uuid& session_id,
                                         int64_t first_wall_ms, int64_t last_wall_ms, int64_t limit);
 // The day of the newest report, record of usage, loss or trace.

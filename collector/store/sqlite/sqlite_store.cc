@@ -7,26 +7,15 @@
 #include <set>
 #include <utility>
 
-#include "collector/store/sqlite/cause_reader.h"
 #include "collector/store/sqlite/migration.h"
 #include "collector/store/sqlite/record_remover.h"
-#include "collector/store/sqlite/report_reader.h"
-#include "collector/store/sqlite/tables/loss_table.h"
-#include "collector/store/sqlite/tables/usage_table.h"
 
 namespace lagwatch::collector {
 namespace {
 
-CommitOutcome OutcomeOf(bool is_new) { return is_new ? CommitOutcome::kStored : CommitOutcome::kDuplicate; }
-
 // Of the most that a store may take, what its log may; and of a store without a limit.
 constexpr uint64_t kLogPart = 16;
 constexpr uint64_t kMostLogBytes = 64 << 20;
-
-template <typename Work>
-auto Guarded(Work work) {
-  return GuardedFrom<SqliteError>("the database refuses: ", std::move(work));
-}
 
 }  // namespace
 
@@ -57,14 +46,6 @@ SqliteStore::SqliteStore(const std::string& path, LogSync::SyncFile sync_file)
       connections_(path),
       log_sync_(path, &connections_, std::move(sync_file)),
       reports_(Connections::Writer(&connections_).get()) {}
-
-template <typename Work>
-auto SqliteStore::Read(Work work) -> ResultOf<decltype(work(nullptr))> {
-  return Guarded([&] {
-    Connections::Reader reader(&connections_);
-    return work(reader.get());
-  });
-}
 
 template <typename Work>
 auto SqliteStore::Write(Work work) -> Result<decltype(work(nullptr))> {
@@ -135,42 +116,33 @@ Result<std::vector<CommitOutcome>> SqliteStore::CommitUnsynced(std::span<const N
     std::vector<CommitOutcome> outcomes;
     unknown_.Begin();
     for (const NewRecord& record : records) {
-      const int64_t sender = SenderId(database, record.sender);
-      outcomes.push_back(
-          std::visit([&](const auto& known) { return Insert(database, sender, known); }, record));
+      outcomes.push_back(Insert(database, SenderId(database, record.sender), record));
     }
     return outcomes;
   });
 }
 
-CommitOutcome SqliteStore::Insert(Database*, int64_t sender, const NewReport& added) {
-  return reports_.Insert(added, sender);
-}
-CommitOutcome SqliteStore::Insert(Database*, int64_t, const report::HangEnd& end) {
-  return reports_.Insert(end);
-}
-CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::RunEnd& end) {
-  const bool is_new = InsertRunEnd(database, end, sender);
-  if (is_new && end.report_id != base::Uuid{}) reports_.NoteKilled(end.report_id);
-  return OutcomeOf(is_new);
-}
-CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::FrameSlice& slice) {
-  return OutcomeOf(InsertFrames(database, slice, sender));
-}
-CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewUsage& added) {
-  return OutcomeOf(InsertUsage(database, added, sender));
-}
-CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::Losses& losses) {
-  std::set<int64_t> causes;
-  const bool is_new = InsertLosses(database, losses, sender, &causes);
-  for (int64_t cause : causes) reports_.NoteLost(cause);
-  return OutcomeOf(is_new);
-}
-CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewTrace& added) {
-  return OutcomeOf(InsertTrace(database, added, sender));
-}
-CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const report::OwnedRecord& record) {
-  return unknown_.Insert(database, record, sender);
+CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewRecord& record) {
+  if (const auto* report = std::get_if<NewReport>(&record)) return reports_.Insert(*report, sender);
+  if (const auto* end = std::get_if<report::HangEnd>(&record)) return reports_.Insert(*end);
+  if (const auto* unknown = std::get_if<report::OwnedRecord>(&record))
+    return unknown_.Insert(database, *unknown, sender);
+  bool is_new = false;
+  if (const auto* end = std::get_if<report::RunEnd>(&record)) {
+    is_new = InsertRunEnd(database, *end, sender);
+    if (is_new && end->report_id != base::Uuid{}) reports_.NoteKilled(end->report_id);
+  } else if (const auto* slice = std::get_if<report::FrameSlice>(&record)) {
+    is_new = InsertFrames(database, *slice, sender);
+  } else if (const auto* usage = std::get_if<NewUsage>(&record)) {
+    is_new = InsertUsage(database, *usage, sender);
+  } else if (const auto* losses = std::get_if<report::Losses>(&record)) {
+    std::set<int64_t> causes;
+    is_new = InsertLosses(database, *losses, sender, &causes);
+    for (int64_t cause : causes) reports_.NoteLost(cause);
+  } else {
+    is_new = InsertTrace(database, std::get<NewTrace>(record), sender);
+  }
+  return is_new ? CommitOutcome::kStored : CommitOutcome::kDuplicate;
 }
 
 int64_t SqliteStore::SenderId(Database* database, const std::string& name) {
@@ -212,14 +184,6 @@ Result<bool> SqliteStore::RemoveUnused(int64_t limit) {
   Connections::Writer writer(&connections_);
   unused_.Restart();
   return removed.status();
-}
-
-Result<std::optional<int64_t>> SqliteStore::NewestDay() {
-  return Read([&](Database* database) { return ReadNewestDay(database); });
-}
-
-Result<std::optional<int64_t>> SqliteStore::OldestDay() {
-  return Read([&](Database* database) { return ReadOldestDay(database); });
 }
 
 void SqliteStore::RemoveOtherRecordsBefore(Database* database, int64_t day) {
@@ -288,128 +252,8 @@ Status SqliteStore::PutNote(const ClusterNote& note) {
       .status();
 }
 
-Result<std::vector<ClusterNote>> SqliteStore::Notes() {
-  return Read([&](Database* database) { return ReadNotes(database); });
-}
-
-Result<std::vector<UnnamedBuild>> SqliteStore::UnnamedBuilds(int64_t limit) {
-  return Read([&](Database* database) { return ReadUnnamedBuilds(database, limit); });
-}
-
-Result<std::vector<StoredReport>> SqliteStore::ReportsWithUnnamed(const std::string& build_id,
-                                                                  int64_t limit) {
-  return Read([&](Database* database) { return ReadReportsWithUnnamed(database, build_id, limit); });
-}
-
-Result<std::vector<StoredReport>> SqliteStore::ReportsAfter(const base::Uuid& after, int64_t limit) {
-  return Read([&](Database* database) { return ReadReportsAfter(database, after, limit); });
-}
-
-Status SqliteStore::ForEachUnknownRecord(
-    const std::function<void(const report::OwnedRecord& record)>& visit) {
-  return Read([&](Database* database) { ReadUnknown(database, visit); });
-}
-
-Result<std::vector<TraceRow>> SqliteStore::TracesOf(std::span<const base::Uuid> report_ids) {
-  return Read([&](Database* database) { return ReadTracesOf(database, report_ids); });
-}
-
-Result<std::vector<TraceRow>> SqliteStore::ListTraces(const ReportFilter& filter, int64_t limit,
-                                                      const std::optional<base::Uuid>& before) {
-  return Read([&](Database* database) { return ListTracesIn(database, filter, limit, before); });
-}
-
-Result<std::optional<StoredTrace>> SqliteStore::FindTrace(const base::Uuid& id) {
-  return Read([&](Database* database) { return ReadTrace(database, id); });
-}
-
 Result<bool> SqliteStore::RemoveTracesBefore(int64_t day, int64_t limit) {
   return Write([&](Database* database) { return RemoveTraces(database, FirstIdOf(day), limit) == limit; });
-}
-
-Result<std::vector<LossRow>> SqliteStore::Losses(const ReportFilter& filter) {
-  return Read([&](Database* database) { return ReadLosses(database, filter); });
-}
-
-Result<double> SqliteStore::WatchedNs(const ReportFilter& filter) {
-  return Read([&](Database* database) { return ReadWatchedNs(database, filter); });
-}
-
-Result<std::vector<WatchedVersion>> SqliteStore::WatchedVersions(const ReportFilter& filter) {
-  return Read([&](Database* database) { return ReadWatchedVersions(database, filter); });
-}
-
-Status SqliteStore::ForEachUsage(const ReportFilter& filter,
-                                 const std::function<void(std::string_view payload)>& visit) {
-  return Read([&](Database* database) { ReadEachUsage(database, filter, visit); });
-}
-
-Result<std::vector<ReportRow>> SqliteStore::ReportsOfRun(const base::Uuid& session_id, int64_t first_wall_ms,
-                                                         int64_t last_wall_ms, int64_t limit) {
-  return Read([&](Database* database) {
-    return ReadReportsOfRun(database, session_id, first_wall_ms, last_wall_ms, limit);
-  });
-}
-
-Result<std::vector<RunEndRow>> SqliteStore::RunEndsOf(std::span<const base::Uuid> session_ids) {
-  return Read([&](Database* database) { return ReadRunEnds(database, session_ids); });
-}
-
-Result<std::vector<ExitCount>> SqliteStore::CountExits(const ReportFilter& filter) {
-  return Read([&](Database* database) { return collector::CountExits(database, filter); });
-}
-
-Result<std::vector<FrameSummary>> SqliteStore::Frames(const ReportFilter& filter, int64_t limit) {
-  return Read([&](Database* database) { return ReadFrames(database, filter, limit); });
-}
-
-Result<std::vector<ReportRow>> SqliteStore::Reports(const ReportFilter& filter, int64_t limit,
-                                                    const std::optional<base::Uuid>& before) {
-  return Read([&](Database* database) { return ReadReports(database, filter, limit, before); });
-}
-
-Status SqliteStore::ForEachReport(const ReportFilter& filter,
-                                  const std::function<void(const ReportRow&)>& visit) {
-  return Read([&](Database* database) { ReadEachReport(database, filter, visit); });
-}
-
-Result<std::optional<StoredReport>> SqliteStore::FindReport(const base::Uuid& id) {
-  return Read([&](Database* database) { return ReadReport(database, id); });
-}
-
-Result<std::vector<StoredReport>> SqliteStore::FindReports(std::span<const base::Uuid> ids) {
-  return Read([&](Database* database) { return ReadReportsWithIds(database, ids); });
-}
-
-Result<std::vector<base::Uuid>> SqliteStore::FindIds(const base::Uuid& first, const base::Uuid& last,
-                                                     int64_t limit) {
-  return Read([&](Database* database) { return ReadIds(database, first, last, limit); });
-}
-
-Result<CausePage> SqliteStore::Causes(const CauseQuery& query) {
-  return Read([&](Database* database) { return ReadCauses(database, query); });
-}
-
-Result<std::optional<CauseRow>> SqliteStore::FindCause(const std::string& key, const ReportFilter& filter) {
-  return Read([&](Database* database) { return ReadCause(database, key, filter); });
-}
-
-Result<std::vector<CauseVersion>> SqliteStore::CauseVersions(const std::string& key,
-                                                             const ReportFilter& filter) {
-  return Read([&](Database* database) { return ReadCauseVersions(database, key, filter); });
-}
-
-Result<std::vector<CausePeriod>> SqliteStore::CauseDays(const std::string& key) {
-  return Read([&](Database* database) { return ReadCauseDays(database, key); });
-}
-
-Result<DaysOfCauses> SqliteStore::CostByDay(std::span<const std::string> keys, int64_t first_day,
-                                            int64_t last_day) {
-  return Read([&](Database* database) { return ReadCostByDay(database, keys, first_day, last_day); });
-}
-
-Result<std::optional<Cluster>> SqliteStore::FindCluster(const std::string& key) {
-  return Read([&](Database* database) { return ReadCluster(database, key); });
 }
 
 }  // namespace lagwatch::collector

@@ -8,14 +8,21 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "collector/store/guarded.h"
+#include "collector/store/sqlite/cause_reader.h"
 #include "collector/store/sqlite/database/connections.h"
 #include "collector/store/sqlite/database/database_extent.h"
 #include "collector/store/sqlite/database/log_sync.h"
 #include "collector/store/sqlite/database/unused_rows.h"
+#include "collector/store/sqlite/report_reader.h"
 #include "collector/store/sqlite/report_writer.h"
+#include "collector/store/sqlite/tables/loss_table.h"
 #include "collector/store/sqlite/tables/record_tables.h"
+#include "collector/store/sqlite/tables/usage_table.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {
@@ -41,60 +48,118 @@ class SqliteStore final : public Store {
   base::Result<std::vector<CommitOutcome>> CommitUnsynced(std::span<const NewRecord> records) override;
   base::Status Sync() override;
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
-                                               const std::optional<base::Uuid>& before = {}) override;
+                                               const std::optional<base::Uuid>& before = {}) override {
+    return Read(ReadReports, filter, limit, before);
+  }
   base::Status ForEachReport(const ReportFilter& filter,
-                             const std::function<void(const ReportRow&)>& visit) override;
-  base::Result<std::optional<StoredReport>> FindReport(const base::Uuid& id) override;
-  base::Result<std::vector<StoredReport>> FindReports(std::span<const base::Uuid> ids) override;
+                             const std::function<void(const ReportRow&)>& visit) override {
+    return Read(ReadEachReport, filter, visit);
+  }
+  base::Result<std::optional<StoredReport>> FindReport(const base::Uuid& id) override {
+    return Read(ReadReport, id);
+  }
+  base::Result<std::vector<StoredReport>> FindReports(std::span<const base::Uuid> ids) override {
+    return Read(ReadReportsWithIds, ids);
+  }
   base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
-                                                int64_t limit) override;
-  base::Result<CausePage> Causes(const CauseQuery& query) override;
+                                                int64_t limit) override {
+    return Read(ReadIds, first, last, limit);
+  }
+  base::Result<CausePage> Causes(const CauseQuery& query) override { return Read(ReadCauses, query); }
   base::Result<std::optional<CauseRow>> FindCause(const std::string& key,
-                                                  const ReportFilter& filter = {}) override;
+                                                  const ReportFilter& filter = {}) override {
+    return Read(ReadCause, key, filter);
+  }
   base::Result<std::vector<CauseVersion>> CauseVersions(const std::string& key,
-                                                        const ReportFilter& filter = {}) override;
-  base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override;
+                                                        const ReportFilter& filter = {}) override {
+    return Read(ReadCauseVersions, key, filter);
+  }
+  base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override {
+    return Read(ReadCauseDays, key);
+  }
   base::Result<DaysOfCauses> CostByDay(std::span<const std::string> keys, int64_t first_day,
-                                       int64_t last_day) override;
-  base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override;
-  base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) override;
-  base::Result<std::vector<UnnamedBuild>> UnnamedBuilds(int64_t limit) override;
+                                       int64_t last_day) override {
+    return Read(ReadCostByDay, keys, first_day, last_day);
+  }
+  base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override {
+    return Read(ReadCluster, key);
+  }
+  base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) override {
+    return Read(ReadReportsAfter, after, limit);
+  }
+  base::Result<std::vector<UnnamedBuild>> UnnamedBuilds(int64_t limit) override {
+    return Read(ReadUnnamedBuilds, limit);
+  }
   base::Result<std::vector<StoredReport>> ReportsWithUnnamed(const std::string& build_id,
-                                                             int64_t limit) override;
+                                                             int64_t limit) override {
+    return Read(ReadReportsWithUnnamed, build_id, limit);
+  }
   base::Status Recluster(std::span<const Reclustered> reports) override;
   base::Result<int64_t> RemoveBefore(int64_t day, int64_t limit) override;
   base::Result<bool> Remove(const Removal& removal, int64_t limit, RemovalProgress* progress) override;
   base::Result<bool> RemoveUnused(int64_t limit) override;
-  base::Result<std::optional<int64_t>> NewestDay() override;
-  base::Result<std::optional<int64_t>> OldestDay() override;
+  base::Result<std::optional<int64_t>> NewestDay() override { return Read(ReadNewestDay); }
+  base::Result<std::optional<int64_t>> OldestDay() override { return Read(ReadOldestDay); }
   base::Result<int64_t> RepairSums(int64_t limit) override;
   base::Result<bool> Compact() override;
-  base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override;
+  base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override {
+    return Read(ReadTracesOf, report_ids);
+  }
   base::Result<std::vector<TraceRow>> ListTraces(const ReportFilter& filter, int64_t limit,
-                                                 const std::optional<base::Uuid>& before) override;
-  base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) override;
+                                                 const std::optional<base::Uuid>& before) override {
+    return Read(ListTracesIn, filter, limit, before);
+  }
+  base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) override {
+    return Read(ReadTrace, id);
+  }
   base::Result<bool> RemoveTracesBefore(int64_t day, int64_t limit) override;
   base::Status PutNote(const ClusterNote& note) override;
-  base::Result<std::vector<ClusterNote>> Notes() override;
-  base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override;
+  base::Result<std::vector<ClusterNote>> Notes() override { return Read(ReadNotes); }
+  base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override {
+    return Read(ReadFrames, filter, limit);
+  }
   base::Result<std::vector<ReportRow>> ReportsOfRun(const base::Uuid& session_id, int64_t first_wall_ms,
-                                                    int64_t last_wall_ms, int64_t limit) override;
-  base::Result<std::vector<RunEndRow>> RunEndsOf(std::span<const base::Uuid> session_ids) override;
-  base::Result<std::vector<ExitCount>> CountExits(const ReportFilter& filter) override;
-  base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override;
-  base::Result<double> WatchedNs(const ReportFilter& filter) override;
-  base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override;
+                                                    int64_t last_wall_ms, int64_t limit) override {
+    return Read(ReadReportsOfRun, session_id, first_wall_ms, last_wall_ms, limit);
+  }
+  base::Result<std::vector<RunEndRow>> RunEndsOf(std::span<const base::Uuid> session_ids) override {
+    return Read(ReadRunEnds, session_ids);
+  }
+  base::Result<std::vector<ExitCount>> CountExits(const ReportFilter& filter) override {
+    return Read(collector::CountExits, filter);
+  }
+  base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override {
+    return Read(ReadLosses, filter);
+  }
+  base::Result<double> WatchedNs(const ReportFilter& filter) override { return Read(ReadWatchedNs, filter); }
+  base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override {
+    return Read(ReadWatchedVersions, filter);
+  }
   base::Status ForEachUsage(const ReportFilter& filter,
-                            const std::function<void(std::string_view payload)>& visit) override;
+                            const std::function<void(std::string_view payload)>& visit) override {
+    return Read(ReadEachUsage, filter, visit);
+  }
   base::Status ForEachUnknownRecord(
-      const std::function<void(const report::OwnedRecord& record)>& visit) override;
+      const std::function<void(const report::OwnedRecord& record)>& visit) override {
+    return Read(ReadUnknown, visit);
+  }
 
  private:
   SqliteStore(const std::string& path, LogSync::SyncFile sync_file);
 
-  // Returns the result of `work`, which reads.
   template <typename Work>
-  auto Read(Work work) -> ResultOf<decltype(work(nullptr))>;
+  static auto Guarded(Work work) -> ResultOf<decltype(work())> {
+    return GuardedFrom<SqliteError>("the database refuses: ", std::move(work));
+  }
+  // Returns the result of `read`, which gets a database and the arguments.
+  template <typename Reading, typename... Arguments>
+  auto Read(Reading read, const Arguments&... arguments)
+      -> ResultOf<decltype(read(static_cast<Database*>(nullptr), arguments...))> {
+    return Guarded([&] {
+      Connections::Reader reader(&connections_);
+      return read(reader.get(), arguments...);
+    });
+  }
   // Returns the result of `work`, a transaction, once it is on disk.
   template <typename Work>
   auto Write(Work work) -> base::Result<decltype(work(nullptr))>;
@@ -106,14 +171,7 @@ class SqliteStore final : public Store {
   void NotePages(Database* database);
   void RemoveOtherRecordsBefore(Database* database, int64_t day);
   // `sender` is the key that brought the record; 0 when not known.
-  CommitOutcome Insert(Database* database, int64_t sender, const NewReport& report);
-  CommitOutcome Insert(Database* database, int64_t sender, const report::HangEnd& end);
-  CommitOutcome Insert(Database* database, int64_t sender, const report::RunEnd& end);
-  CommitOutcome Insert(Database* database, int64_t sender, const report::FrameSlice& slice);
-  CommitOutcome Insert(Database* database, int64_t sender, const NewUsage& added);
-  CommitOutcome Insert(Database* database, int64_t sender, const report::Losses& losses);
-  CommitOutcome Insert(Database* database, int64_t sender, const NewTrace& added);
-  CommitOutcome Insert(Database* database, int64_t sender, const report::OwnedRecord& record);
+  CommitOutcome Insert(Database* database, int64_t sender, const NewRecord& record);
   int64_t SenderId(Database* database, const std::string& name);
 
   const std::string path_;

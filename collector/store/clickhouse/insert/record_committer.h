@@ -27,7 +27,7 @@ class RecordCommitter {
   RecordCommitter(Connection* connection, const Schema* schema, Versions* versions,
                   std::unique_ptr<BatchSpool> spool, LogLine log);
 
-  // As Store::Commit.
+  // As StoreWriter::Commit.
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records);
   // The reason why committed records wait; empty if they do not.
   std::string error() const { return sender_.error(); }

@@ -13,7 +13,7 @@
 #include "base/process/env.h"
 #include "base/status.h"
 #include "collector/store/clickhouse/insert/batch_spool.h"
-#include "collector/store/refused_batches.h"
+#include "collector/store/records.h"
 
 namespace lagwatch::collector {
 

@@ -34,7 +34,7 @@ class HangReader {
   // The newest id first, of those before the id `before`.
   std::vector<ReportRow> Newest(const ReportFilter& filter, int64_t limit,
                                 const std::optional<base::Uuid>& before);
-  // See Store::ReportsOfRun.
+  // See StoredReports::ReportsOfRun.
   std::vector<ReportRow> OfRun(const base::Uuid& session_id, int64_t first_wall_ms, int64_t last_wall_ms,
                                int64_t limit);
   // Those that are there, in the order of ids.

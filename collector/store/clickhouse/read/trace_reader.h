@@ -17,7 +17,7 @@ class TraceReader {
   // Borrows both.
   TraceReader(Connection* connection, const Schema* schema) : connection_(connection), schema_(schema) {}
 
-  // As Store::TracesOf, Store::ListTraces and Store::FindTrace.
+  // See StoredTraces.
   std::vector<TraceRow> TracesOf(std::span<const base::Uuid> report_ids);
   std::vector<TraceRow> List(const ReportFilter& filter, int64_t limit,
                              const std::optional<base::Uuid>& before);

@@ -31,7 +31,7 @@ void BoundLog(Database* database, uint64_t size_bytes);
 // Writes the log to the database and cuts it to nothing. False while readers need it.
 bool TruncateLog(Database* database);
 
-// As Store::OldestDay.
+// As StoreMaintenance::OldestDay.
 std::optional<int64_t> ReadOldestDay(Database* database);
 
 }  // namespace lagwatch::collector

@@ -34,7 +34,7 @@ std::vector<ExitCount> CountExits(Database* database, const ReportFilter& filter
 bool InsertTrace(Database* database, const NewTrace& added, int64_t sender);
 // Up to `limit` with ids before `end`; returns how many.
 int64_t RemoveTraces(Database* database, const base::Uuid& end, int64_t limit);
-// As Store::TracesOf, Store::ListTraces and Store::FindTrace.
+// See StoredTraces.
 std::vector<TraceRow> ReadTracesOf(Database* database, std::span<const base::Uuid> report_ids);
 std::vector<TraceRow> ListTracesIn(Database* database, const ReportFilter& filter, int64_t limit,
                                    const std::optional<base::Uuid>& before);
