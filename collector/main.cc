@@ -23,7 +23,7 @@
 #include "collector/flags.h"
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
-#include "collector/keys/first_keys.h"
+#include "collector/keys/key_file.h"
 #include "collector/keys/secret_file.h"
 #include "collector/maintenance/app_retention_job.h"
 #include "collector/maintenance/maintenance.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/cluster/cause_name.h"
-
 #include <algorithm>
 #include <array>
+
+#include "collector/cluster/named_stacks.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "collector/cluster/duration_sketch.h"
-#include "collector/cluster/user_sketch.h"
+#include "collector/sketches/duration_sketch.h"
+#include "collector/sketches/user_sketch.h"
 
 namespace lagwatch::collector {
 

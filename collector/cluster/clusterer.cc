@@ -8,7 +8,6 @@
 
 #include "base/hash.h"
 #include "base/process/env.h"
-#include "collector/cluster/default_cluster_rules.h"
 #include "collector/cluster/named_stacks.h"
 
 namespace lagwatch::collector {

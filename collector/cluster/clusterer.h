@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -52,5 +53,8 @@ class Clusterer {
   policies::ClusterBy by_;
   uint64_t version_;
 };
+
+// The text of policies/cluster_rules/*.txt, which is built into the program.
+std::string_view DefaultClusterRules();
 
 }  // namespace lagwatch::collector

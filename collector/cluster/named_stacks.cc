@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/process/own_names.h"
-#include "collector/cluster/cause_name.h"
 #include "collector/symbols/names/remembered.h"
 
 namespace lagwatch::collector {
@@ -29,15 +28,15 @@ bool IsOneDispatch(report::HangKind kind) {
 
 }  // namespace
 
-NamedStacks::Function NamedStacks::ToFunction(NamedFrame named, std::string_view file) const {
+NamedStacks::NamedFunction NamedStacks::ToFunction(NamedFrame named, std::string_view file) const {
   const bool is_symbol = named.origin != NameOrigin::kPlace;
   const bool is_script = named.origin == NameOrigin::kScript;
-  Function function{.name = named.function,
-                    .readable = std::move(named.function),
-                    .is_symbol = is_symbol,
-                    .is_inside_library = !is_symbol && IsLibrary(file),
-                    .is_script = is_script,
-                    .role = {}};
+  NamedFunction function{.name = named.function,
+                         .readable = std::move(named.function),
+                         .is_symbol = is_symbol,
+                         .is_inside_library = !is_symbol && IsLibrary(file),
+                         .is_script = is_script,
+                         .role = {}};
   if (is_symbol && !is_script) function.name = Remembered<CauseName>(function.readable);
   if (function.is_inside_library) function.name = CauseModule(file);
   function.role = rules_.RoleOf(function.name, file);
@@ -52,9 +51,9 @@ NamedStacks::Function NamedStacks::ToFunction(NamedFrame named, std::string_view
   return function;
 }
 
-const NamedStacks::Functions& NamedStacks::FunctionsOf(const report::Frame& frame) const {
+const NamedStacks::FrameFunctions& NamedStacks::FunctionsOf(const report::Frame& frame) const {
   auto [known, is_new] = named_.try_emplace({frame.module, frame.offset});
-  Functions& functions = known->second;
+  FrameFunctions& functions = known->second;
   if (is_new) {
     if (frame.module != report::kNoModule) functions.file = BaseName(report_.modules[frame.module].path);
     for (NamedFrame& named : namer_.NamesOf(frame)) {
@@ -74,7 +73,7 @@ std::vector<policies::ClusterFunction> NamedStacks::FramesOf(const report::Stack
   std::string_view caller_file;
   bool is_called_by_script = false;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
-    const Functions& named = FunctionsOf(*frame);
+    const FrameFunctions& named = FunctionsOf(*frame);
     for (auto name = named.innermost_first.rbegin(); name != named.innermost_first.rend(); ++name) {
       if (name->is_inside_library && named.file == caller_file) continue;
       frames.push_back({name->name, name->role});
@@ -140,7 +139,7 @@ std::vector<std::string> NamedStacks::CauseNames() const {
 std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
   std::string via;
   for (const report::Frame& frame : report_.stacks[report_.expensive_stack].frames) {
-    for (const Function& name : FunctionsOf(frame).innermost_first) {
+    for (const NamedFunction& name : FunctionsOf(frame).innermost_first) {
       if (!name.is_symbol) continue;
       if (std::ranges::find(cause, name.name) != cause.end()) return "";
       if (via.empty() && name.role != policies::FrameRole::kSkipped) via = name.readable;
@@ -151,17 +150,17 @@ std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
 
 std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
   for (const report::Frame& frame : stack.frames) {
-    for (const Function& name : FunctionsOf(frame).innermost_first) {
+    for (const NamedFunction& name : FunctionsOf(frame).innermost_first) {
       if (name.is_script && name.role == policies::FrameRole::kSignificant) return name.readable;
     }
   }
   for (const report::Frame& frame : stack.frames) {
-    for (const Function& name : FunctionsOf(frame).innermost_first) {
+    for (const NamedFunction& name : FunctionsOf(frame).innermost_first) {
       if (!name.is_inside_library && name.role != policies::FrameRole::kSkipped) return name.readable;
     }
   }
   for (const report::Frame& frame : stack.frames) {
-    const Functions& named = FunctionsOf(frame);
+    const FrameFunctions& named = FunctionsOf(frame);
     if (!named.innermost_first.empty()) return named.innermost_first.front().readable;
   }
   return "";

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,17 @@
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
+
+// Of a readable name (symbols/function_name.h), what stays the same from build to build and from compiler
+// to compiler: without template arguments and the symbol's version (`@GLIBC_2.2.5`, `@plt`). A lambda, a
+// closure and what std::function calls one by are the function that they are written in, because compilers
+// number lambdas as they like and inline them. A method of a Rust trait is the type's: `<Index as
+// Handler>::handle` is `Index::handle`.
+std::string CauseName(std::string_view readable);
+
+// Of a file's name, what stays the same from version to version: `libfoo.so.1.2` and
+// `libfoo-1.2.so` are `libfoo.so`.
+std::string CauseModule(std::string_view file_name);
 
 class NamedStacks {
  public:
@@ -37,7 +49,7 @@ class NamedStacks {
   std::string FindVia(const std::vector<std::string>& cause) const;
 
  private:
-  struct Function {
+  struct NamedFunction {
     std::string name;  // normalized for clustering
     std::string readable;
     bool is_symbol;
@@ -47,13 +59,13 @@ class NamedStacks {
   };
 
   // The functions of a frame.
-  struct Functions {
+  struct FrameFunctions {
     std::string_view file;
-    std::vector<Function> innermost_first;  // inlined ones included
+    std::vector<NamedFunction> innermost_first;  // inlined ones included
   };
 
-  const Functions& FunctionsOf(const report::Frame& frame) const;
-  Function ToFunction(NamedFrame named, std::string_view file) const;
+  const FrameFunctions& FunctionsOf(const report::Frame& frame) const;
+  NamedFunction ToFunction(NamedFrame named, std::string_view file) const;
   std::vector<policies::ClusterFunction> FramesOf(const report::Stack& stack) const;
   // These borrow from `named_`.
   std::vector<std::string_view> SignificantNamesOf(const report::Stack& stack) const;
@@ -66,7 +78,7 @@ class NamedStacks {
   const FrameNamer& namer_;
   const policies::ClusterRules& rules_;
   // By module and offset: most frames are in all of a hang's samples.
-  mutable std::map<std::pair<uint32_t, uint64_t>, Functions> named_;
+  mutable std::map<std::pair<uint32_t, uint64_t>, FrameFunctions> named_;
 };
 
 }  // namespace lagwatch::collector

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "collector/backup/backup.h"
 #include "collector/commands/commands.h"
 
 namespace lagwatch::collector {

@@ -29,4 +29,17 @@ void AddRetentionCommand(CLI::App* app, const std::function<std::string()>& path
 // Prints the error; the exit code.
 int Fail(const base::Status& status);
 
+struct BackupOptions {
+  bool has_symbols = true;  // uploaded symbol files, too
+};
+
+// Makes the directory `to` of the data directory `from`, whether a collector serves it or not: the reports of
+// one moment, keys, secrets, the config. Whole, or not there. Errors: kInvalid when `to` is there already or
+// `from` is no data directory; kIo. Reports in ClickHouse are not its matter.
+base::Status BackUp(const std::string& from, const std::string& to, const BackupOptions& options);
+
+// Makes the data directory `to` of a backup, which is checked first. Errors: kInvalid if the backup is
+// invalid or damaged, or if `to` is a data directory already; kIo.
+base::Status Restore(const std::string& backup, const std::string& to);
+
 }  // namespace lagwatch::collector

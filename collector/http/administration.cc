@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "collector/admin/admin_requests.h"
-#include "collector/http/answering.h"
 #include "collector/http/endpoints.h"
+#include "collector/http/server/endpoint.h"
 #include "collector/http/server/refusals.h"
 #include "collector/query/json/json_text.h"
 #include "collector/query/query_string.h"

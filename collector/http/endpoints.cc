@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "collector/http/answering.h"
 #include "collector/http/events.h"
 #include "collector/http/sentry_upload.h"
+#include "collector/http/server/endpoint.h"
 #include "collector/ingest/inflate.h"
 #include "collector/query/json/json_text.h"
 #include "collector/query/openapi.h"

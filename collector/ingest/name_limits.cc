@@ -34,7 +34,7 @@ bool NameLimits::TryTake(Names* names, const std::string& name, size_t limit, in
   return true;
 }
 
-bool NameLimits::BoundProgram(Known* known, int64_t day, std::string* app, std::string* version) const {
+bool NameLimits::BoundProgram(KnownNames* known, int64_t day, std::string* app, std::string* version) const {
   bool is_folded = false;
   if (!TryTake(&known->apps, *app, bounds_.apps, day)) {
     is_folded |= Fold(app);
@@ -48,14 +48,14 @@ bool NameLimits::BoundProgram(Known* known, int64_t day, std::string* app, std::
 bool NameLimits::Bound(std::string_view project, int64_t now_wall_ms, std::string* app,
                        std::string* version) {
   std::lock_guard lock(mutex_);
-  Known* known = &projects_.try_emplace(std::string(project)).first->second;
+  KnownNames* known = &projects_.try_emplace(std::string(project)).first->second;
   return BoundProgram(known, now_wall_ms / kMsPerDay, app, version);
 }
 
 bool NameLimits::Bound(std::string_view project, int64_t now_wall_ms, std::string* app, std::string* version,
                        std::string* loop, std::string* os) {
   std::lock_guard lock(mutex_);
-  Known* known = &projects_.try_emplace(std::string(project)).first->second;
+  KnownNames* known = &projects_.try_emplace(std::string(project)).first->second;
   const int64_t day = now_wall_ms / kMsPerDay;
   bool is_folded = BoundProgram(known, day, app, version);
   if (!TryTake(&known->places, KeyOf({app, version, loop, os}), bounds_.places, day)) {

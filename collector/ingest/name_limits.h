@@ -36,16 +36,16 @@ class NameLimits {
  private:
   // By name, the last day that had it.
   using Names = std::map<std::string, int64_t>;
-  struct Known {
+  struct KnownNames {
     Names apps, versions, places;
   };
 
-  bool BoundProgram(Known* known, int64_t day, std::string* app, std::string* version) const;
+  bool BoundProgram(KnownNames* known, int64_t day, std::string* app, std::string* version) const;
   bool TryTake(Names* names, const std::string& name, size_t limit, int64_t day) const;
 
   const NameBounds bounds_;
   std::mutex mutex_;
-  std::map<std::string, Known, std::less<>> projects_;  // guarded by mutex_
+  std::map<std::string, KnownNames, std::less<>> projects_;  // guarded by mutex_
 };
 
 }  // namespace lagwatch::collector

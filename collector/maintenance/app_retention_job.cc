@@ -39,8 +39,8 @@ AppRetentionJob::AppRetentionJob(StoreMaintenance* store, Retention retention,
   Removal others{.by = Removal::By::kOtherApps};
   for (const auto& [app, days] : retention.days_of_apps) others.excluded_apps.push_back(app);
   const auto add = [&](Removal removal, int64_t days, const RetentionOptions& own) {
-    parts_.push_back(std::unique_ptr<Part>(
-        new Part{.removal = std::move(removal), .guard = RetentionGuard(store, days, wall_ms, own)}));
+    parts_.push_back(std::unique_ptr<AppsPart>(
+        new AppsPart{.removal = std::move(removal), .guard = RetentionGuard(store, days, wall_ms, own)}));
   };
   if (retention.days > 0) add(std::move(others), retention.days, options);
   for (const auto& [app, days] : retention.days_of_apps) {
@@ -62,7 +62,7 @@ base::Result<bool> AppRetentionJob::Step() {
   return RemoveRest();
 }
 
-base::Result<bool> AppRetentionJob::StepOf(Part* part) {
+base::Result<bool> AppRetentionJob::StepOf(AppsPart* part) {
   if (!part->is_under_way) {
     const auto cutoff = LAGWATCH_TRY(part->guard.Cutoff());
     if (part->done_day != cutoff) {

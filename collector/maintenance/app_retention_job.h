@@ -34,7 +34,7 @@ class AppRetentionJob final : public MaintenanceJob {
   RetentionState state() const;
 
  private:
-  struct Part {
+  struct AppsPart {
     Removal removal;
     RetentionGuard guard;
     HoldNotice notice = {};
@@ -43,13 +43,13 @@ class AppRetentionJob final : public MaintenanceJob {
     std::optional<int64_t> done_day = std::nullopt;  // all before is gone; nothing before the first pass
   };
 
-  base::Result<bool> StepOf(Part* part);
+  base::Result<bool> StepOf(AppsPart* part);
   // Removes records of no program, once all programs' records of that time are gone.
   base::Result<bool> RemoveRest();
 
   StoreMaintenance* const store_;
-  const bool has_end_;                        // of all records
-  std::vector<std::unique_ptr<Part>> parts_;  // all other programs first, if their retention has an end
+  const bool has_end_;                            // of all records
+  std::vector<std::unique_ptr<AppsPart>> parts_;  // all other programs first, if their retention has an end
   size_t current_ = 0;
   std::optional<int64_t> rest_day_;  // records of no program are gone before it
 };

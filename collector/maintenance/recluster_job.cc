@@ -27,9 +27,9 @@ ReclusterProgress ReclusterJob::progress() const {
   return progress_;
 }
 
-ReclusterJob::State ReclusterJob::ReadState() const {
+ReclusterJob::SavedProgress ReclusterJob::ReadState() const {
   std::string text;
-  State state;
+  SavedProgress state;
   unsigned long long version = 0;
   char id[37] = "";
   if (base::SystemEnv().ReadAll(state_path_, &text) != 0) return state;
@@ -39,7 +39,7 @@ ReclusterJob::State ReclusterJob::ReadState() const {
   return state;
 }
 
-base::Status ReclusterJob::WriteState(const State& state) {
+base::Status ReclusterJob::WriteState(const SavedProgress& state) {
   const std::string id = state.done_until ? " " + base::ToString(*state.done_until) : "";
   base::Status written = ReplaceFile(state_path_, std::to_string(state.version) + id + "\n");
   if (written.ok()) state_ = state;
@@ -47,7 +47,7 @@ base::Status ReclusterJob::WriteState(const State& state) {
 }
 
 base::Status ReclusterJob::Begin() {
-  State state = ReadState();
+  SavedProgress state = ReadState();
   if (state.version != clusterer_.version()) state = {clusterer_.version(), base::Uuid{}};
   if (state.done_until) {
     auto all = LAGWATCH_TRY(store_->Causes({.limit = 0}));

@@ -36,20 +36,20 @@ class ReclusterJob final : public MaintenanceJob {
 
  private:
   // Of the file: "VERSION ID"; no id when all is done.
-  struct State {
+  struct SavedProgress {
     uint64_t version = 0;
     std::optional<base::Uuid> done_until;
   };
 
-  State ReadState() const;
-  base::Status WriteState(const State& state);
+  SavedProgress ReadState() const;
+  base::Status WriteState(const SavedProgress& state);
   base::Status Begin();
 
   Store* store_;
   const Clusterer clusterer_;
   Symbolizer* symbolizer_;
   const std::string state_path_;
-  std::optional<State> state_;  // once it was read
+  std::optional<SavedProgress> state_;  // once it was read
   mutable std::mutex mutex_;
   ReclusterProgress progress_;  // guarded by mutex_
 };

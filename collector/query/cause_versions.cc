@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/cause_versions.h"
-
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "collector/query/cluster_queries.h"
 #include "collector/query/json/cluster_json.h"
 #include "policies/cluster/version_order.h"
 

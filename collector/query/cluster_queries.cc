@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "collector/query/cause_samples.h"
-#include "collector/query/cause_versions.h"
 #include "collector/query/filter_parser.h"
 #include "collector/query/json/report_json.h"
 #include "collector/store/report_summer.h"

@@ -13,10 +13,17 @@
 #include "collector/query/json/json_text.h"
 #include "collector/query/query_string.h"
 #include "collector/store/store.h"
+#include "collector/store/version_sums.h"
 #include "collector/symbols/names/symbolizer.h"
 #include "policies/cluster_rules.h"
 
 namespace lagwatch::collector {
+
+// A cause version by version, to see whether it was fixed.
+// Of those that have it the kMaxVersions seen last; and as many that were watched, do not have it and are
+// newer than the oldest of the same program that does. In the order in which they were first seen.
+inline constexpr size_t kMaxVersions = 50;
+Json CauseVersionsJson(std::vector<CauseVersion> versions, const std::vector<WatchedVersion>& watched);
 
 class ClusterQueries {
  public:

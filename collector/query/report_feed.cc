@@ -28,7 +28,7 @@ uint64_t ReportFeed::count() const {
   return count_;
 }
 
-std::vector<ReportFeed::Entry> ReportFeed::Since(uint64_t* seen) const {
+std::vector<ReportFeed::PublishedReport> ReportFeed::Since(uint64_t* seen) const {
   std::lock_guard lock(mutex_);
   const auto wanted =
       static_cast<ptrdiff_t>(std::min<uint64_t>(count_ - std::min(*seen, count_), newest_.size()));

@@ -22,7 +22,7 @@ class ReportFeed {
   static constexpr size_t kMaxKept = 1000;
   static constexpr int kMaxListeners = 100;
 
-  struct Entry {
+  struct PublishedReport {
     ReportRow row;
     std::vector<std::string> cause;  // its level-1 cluster's frames
   };
@@ -36,14 +36,14 @@ class ReportFeed {
   // The number published so far.
   uint64_t count() const;
   // Those after the first `*seen` that are still kept, the oldest first; `*seen` becomes the count.
-  std::vector<Entry> Since(uint64_t* seen) const;
+  std::vector<PublishedReport> Since(uint64_t* seen) const;
   // The number published up to and with report `id`, if that is still kept.
   std::optional<uint64_t> CountAt(const base::Uuid& id) const;
 
  private:
   mutable std::mutex mutex_;
-  std::deque<Entry> newest_;  // guarded by mutex_
-  uint64_t count_ = 0;        // guarded by mutex_
+  std::deque<PublishedReport> newest_;  // guarded by mutex_
+  uint64_t count_ = 0;                  // guarded by mutex_
   std::shared_ptr<std::atomic<int>> listeners_ = std::make_shared<std::atomic<int>>(0);
 };
 

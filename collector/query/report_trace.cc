@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/report_trace.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/process/own_names.h"
+#include "collector/query/trace_queries.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -10,7 +10,9 @@
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
 #include "collector/store/store.h"
+#include "collector/symbols/names/symbol_namer.h"
 #include "collector/symbols/names/symbolizer.h"
+#include "report/format/report.h"
 #include "trace/model/trace.h"
 
 namespace lagwatch::collector {
@@ -18,6 +20,13 @@ namespace lagwatch::collector {
 // The trace as a file, in the format that the query names; `id` is in the file's name. With `tid`, of that
 // thread alone.
 Response TraceFile(const trace::Trace& trace, const base::Uuid& id, const QueryString& query);
+
+// A report's samples as a trace of the thread that it is about, for the formats of other programs.
+// A sample stands for the time until the next one; the last for the time until the report was made. In a
+// report about CPU use, it stands for the CPU time used there; of a slow dispatch, for the time spent there.
+// A report without such times has its most expensive stack for as long as the hang lasted. Times begin with
+// 0.
+trace::Trace TraceOfReport(const report::Report& report, const SymbolNamer& namer);
 
 class TraceQueries {
  public:

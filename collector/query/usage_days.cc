@@ -7,7 +7,7 @@ namespace lagwatch::collector {
 
 void UsageDays::Add(const report::Usage& usage) {
   const int64_t day = ToSigned(usage.begin_wall_ms) / kMsPerDay;
-  Sum& sum = sums_[{-day, usage.app, usage.app_version}];
+  DayOfUse& sum = sums_[{-day, usage.app, usage.app_version}];
   sum.rates.Add(usage);
   for (const report::LoopUsage& loop : usage.loops) {
     sum.watched_ns += static_cast<double>(loop.usage.watched_ns);

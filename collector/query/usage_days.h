@@ -22,14 +22,15 @@ class UsageDays {
   Json ToJson(size_t limit) const;
 
  private:
-  struct Sum {
+  struct DayOfUse {
     HangRates rates;
     double watched_ns = 0;
     double hang_ns = 0;
     uint64_t hangs = 0;  // stops at the most that there is: numbers come from clients
   };
 
-  std::map<std::tuple<int64_t, std::string, std::string>, Sum> sums_;  // by minus the day, app and version
+  std::map<std::tuple<int64_t, std::string, std::string>, DayOfUse>
+      sums_;  // by minus the day, app and version
 };
 
 }  // namespace lagwatch::collector

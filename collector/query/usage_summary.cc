@@ -102,7 +102,7 @@ Json SlowJson(const UsageSummary& summary) {
 }  // namespace
 
 void UsageSummaries::Add(const report::Usage& usage) {
-  Sum& sum = sums_[{usage.app, usage.app_version}];
+  VersionUse& sum = sums_[{usage.app, usage.app_version}];
   UsageSummary& summary = sum.summary;
   const auto begin_ms = static_cast<int64_t>(std::min<uint64_t>(usage.begin_wall_ms, INT64_MAX));
   const auto end_ms = static_cast<int64_t>(std::min<uint64_t>(usage.end_wall_ms, INT64_MAX));

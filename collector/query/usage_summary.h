@@ -44,13 +44,13 @@ class UsageSummaries {
   std::vector<UsageSummary> Take() &&;
 
  private:
-  struct Sum {
+  struct VersionUse {
     UsageSummary summary;
     std::set<std::string> sessions;
     std::map<std::string, policies::LoopUsage> users;
   };
 
-  std::map<std::pair<std::string, std::string>, Sum> sums_;  // by app and version
+  std::map<std::pair<std::string, std::string>, VersionUse> sums_;  // by app and version
 };
 
 Json UsageJson(const UsageSummary& summary);

@@ -4,7 +4,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/cluster/version_order.h"
+
 namespace lagwatch::collector {
+namespace {
+
+using NameCost = const NameCosts::value_type*;
+
+CauseNames Costliest(const NameCosts& costs, NameCost always) {
+  std::vector<NameCost> entries;
+  for (const auto& entry : costs) entries.push_back(&entry);
+  if (entries.size() > kMostNamesOfACause) {
+    const auto order = [always](NameCost entry) { return std::pair(entry != always, -entry->second); };
+    std::ranges::nth_element(entries, entries.begin() + kMostNamesOfACause, {}, order);
+    entries.resize(kMostNamesOfACause);
+  }
+  CauseNames names;
+  for (NameCost entry : entries) names.names.push_back(entry->first);
+  std::ranges::sort(names.names);
+  names.more = static_cast<int64_t>(costs.size() - entries.size());
+  return names;
+}
+
+}  // namespace
 
 Contribution ContributionOf(const ReportRow& report) {
   return {.hangs = report.is_lead ? 1 : 0,
@@ -25,13 +47,23 @@ double EstimatedHangNs(double lost_per_report, const CauseSums& sums) {
   return sums.weighted_hang_ns + lost_per_report * sums.hang_ns;
 }
 
-void SetNames(const NameCosts& apps, const NameCosts& versions, CauseRow* cause) {
+void CauseTotals::AddNames(const std::string& app, const std::string& version, const std::string& verdict,
+                           double hang_ns) {
+  apps[app] += hang_ns;
+  versions[version] += hang_ns;
+  verdicts[verdict] += hang_ns;
+}
+
+void CauseTotals::WriteTo(CauseRow* cause) const {
+  cause->sums = sums;
   CauseNames of_apps = CostliestNames(apps);
   CauseNames of_versions = CostliestVersions(versions);
   cause->apps = std::move(of_apps.names);
   cause->more_apps = of_apps.more;
   cause->versions = std::move(of_versions.names);
   cause->more_versions = of_versions.more;
+  cause->verdicts.assign(verdicts.begin(), verdicts.end());
+  std::ranges::stable_sort(cause->verdicts, std::greater(), &std::pair<std::string, double>::second);
 }
 
 void SortByCost(std::vector<CauseRow>* causes) {
@@ -75,7 +107,7 @@ CausePage ReportSummer::ToPage(const CauseQuery& query, const std::set<std::stri
 }
 
 CauseRow ReportSummer::ToCause(const std::string& key, int level, int64_t child_limit) const {
-  const Sums& sums = levels_[static_cast<size_t>(level - 1)];
+  const TotalsByCause& sums = levels_[static_cast<size_t>(level - 1)];
   const auto found = sums.find(key);
   if (found == sums.end()) return {};
   CauseRow cause = ToRow(key, found->second);
@@ -83,20 +115,15 @@ CauseRow ReportSummer::ToCause(const std::string& key, int level, int64_t child_
   return cause;
 }
 
-void ReportSummer::AddTo(Sum* sum, const ReportRow& report) {
+void ReportSummer::AddTo(CauseTotals* sum, const ReportRow& report) {
   ContributionOf(report).AddTo(&sum->sums, 1);
-  sum->apps[report.app] += static_cast<double>(report.hang_ns);
-  sum->versions[report.version] += static_cast<double>(report.hang_ns);
-  sum->verdicts[report.verdict] += static_cast<double>(report.hang_ns);
+  sum->AddNames(report.app, report.version, report.verdict, static_cast<double>(report.hang_ns));
 }
 
-CauseRow ReportSummer::ToRow(const std::string& key, const Sum& sum) const {
+CauseRow ReportSummer::ToRow(const std::string& key, const CauseTotals& sum) const {
   CauseRow cause;
   cause.cluster.key = key;
-  cause.sums = sum.sums;
-  SetNames(sum.apps, sum.versions, &cause);
-  cause.verdicts.assign(sum.verdicts.begin(), sum.verdicts.end());
-  std::ranges::stable_sort(cause.verdicts, std::greater(), &std::pair<std::string, double>::second);
+  sum.WriteTo(&cause);
   Estimate(lost_per_report_(key), &cause);
   return cause;
 }
@@ -107,6 +134,16 @@ std::vector<CauseRow> ReportSummer::Children(const std::string& key, int64_t lim
   SortByCost(&children);
   if (static_cast<int64_t>(children.size()) > limit) children.resize(static_cast<size_t>(limit));
   return children;
+}
+
+CauseNames CostliestNames(const NameCosts& costs) { return Costliest(costs, nullptr); }
+
+CauseNames CostliestVersions(const NameCosts& costs) {
+  NameCost newest = nullptr;
+  for (const auto& entry : costs) {
+    if (newest == nullptr || policies::IsOlderVersion(newest->first, entry.first)) newest = &entry;
+  }
+  return Costliest(costs, newest);
 }
 
 }  // namespace lagwatch::collector

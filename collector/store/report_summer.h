@@ -4,16 +4,33 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "collector/store/cause_names.h"
 #include "collector/store/records.h"
 
 namespace lagwatch::collector {
+
+// Names of a cause's programs and versions, as many as are of use to a person.
+
+inline constexpr size_t kMostNamesOfACause = 50;  // of programs; and of versions
+
+struct CauseNames {
+  std::vector<std::string> names;  // sorted
+  int64_t more = 0;                // others
+};
+
+// Hang time by name.
+using NameCosts = std::map<std::string, double>;
+
+// Those of the most hang time. Of versions the newest is among them: whether a cause came back depends on it.
+CauseNames CostliestNames(const NameCosts& costs);
+CauseNames CostliestVersions(const NameCosts& costs);
 
 // Of the children of a cluster that is shown alone.
 constexpr int64_t kAllChildren = 100;
@@ -23,11 +40,21 @@ Contribution ContributionOf(const ReportRow& report);
 // A lost report is taken for one like those of its cluster that came: so many to each of them.
 void Estimate(double lost_per_report, CauseRow* cause);
 double EstimatedHangNs(double lost_per_report, const CauseSums& sums);
-void SetNames(const NameCosts& apps, const NameCosts& versions, CauseRow* cause);
 // The costliest first.
 void SortByCost(std::vector<CauseRow>* causes);
 // The causes of a page and their children.
 void ForEachCause(CausePage* page, const std::function<void(CauseRow*)>& visit);
+
+// The sums of a cause, and its hang time by the names that it is shown with.
+struct CauseTotals {
+  CauseSums sums = {};
+  NameCosts apps = {}, versions = {}, verdicts = {};
+
+  void AddNames(const std::string& app, const std::string& version, const std::string& verdict,
+                double hang_ns);
+  // Sets all of `cause` but its cluster and its estimates.
+  void WriteTo(CauseRow* cause) const;
+};
 
 class ReportSummer {
  public:
@@ -47,20 +74,15 @@ class ReportSummer {
   CauseRow ToCause(const std::string& key, int level, int64_t child_limit) const;
 
  private:
-  struct Sum {
-    CauseSums sums;
-    NameCosts apps, versions;
-    std::map<std::string, double> verdicts;
-  };
-  using Sums = std::map<std::string, Sum>;  // by cluster key
+  using TotalsByCause = std::map<std::string, CauseTotals>;  // by cluster key
 
-  static void AddTo(Sum* sum, const ReportRow& report);
-  CauseRow ToRow(const std::string& key, const Sum& sum) const;
+  static void AddTo(CauseTotals* sum, const ReportRow& report);
+  CauseRow ToRow(const std::string& key, const CauseTotals& sum) const;
   std::vector<CauseRow> Children(const std::string& key, int64_t limit) const;
 
   LostPerReport lost_per_report_;
-  Sum all_;
-  std::array<Sums, 2> levels_;
+  CauseTotals all_;
+  std::array<TotalsByCause, 2> levels_;
   std::map<std::string, std::set<std::string>> children_;  // of each level-1 cluster
 };
 

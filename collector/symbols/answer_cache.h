@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "collector/symbols/elf/build_id.h"
-#include "collector/symbols/elf/code_place.h"
 #include "collector/symbols/elf/named_frame.h"
 
 namespace lagwatch::collector {

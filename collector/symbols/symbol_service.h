@@ -8,7 +8,6 @@
 
 #include "collector/symbols/background_symbolizer.h"
 #include "collector/symbols/file_symbolizer.h"
-#include "collector/symbols/files/cache_directory.h"
 #include "collector/symbols/files/symbol_files.h"
 #include "collector/symbols/files/symbol_source.h"
 #include "collector/symbols/worker/worker_pool.h"

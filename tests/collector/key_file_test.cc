@@ -10,7 +10,6 @@
 #include <sstream>
 #include <thread>
 
-#include "collector/keys/first_keys.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {

@@ -5,7 +5,7 @@
 
 #include "collector/ingest/name_limits.h"
 #include "collector/query/json/cluster_json.h"
-#include "collector/store/cause_names.h"
+#include "collector/store/report_summer.h"
 #include "tests/collector/memory_collector.h"
 
 namespace lagwatch::collector {

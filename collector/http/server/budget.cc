@@ -24,7 +24,7 @@ void Budget::Share::Release() {
 }
 
 Budget::Budget(uint64_t limit, uint64_t peer_limit, std::function<void(uint64_t taken)> watch)
-    : state_(std::make_shared<State>(limit, peer_limit)) {
+    : state_(std::make_shared<SharedAmounts>(limit, peer_limit)) {
   state_->watch = std::move(watch);
 }
 
@@ -43,7 +43,7 @@ uint64_t Budget::taken() const {
   return state_->taken;
 }
 
-bool Budget::State::TryMove(const std::string& peer, uint64_t before, uint64_t after) {
+bool Budget::SharedAmounts::TryMove(const std::string& peer, uint64_t before, uint64_t after) {
   std::lock_guard lock(mutex);
   const auto place = peers.find(peer);
   const uint64_t others = (place == peers.end() ? 0 : place->second) - before;

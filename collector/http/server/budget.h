@@ -15,7 +15,7 @@
 namespace lagwatch::collector {
 
 class Budget {
-  struct State;
+  struct SharedAmounts;
 
  public:
   // A part that was taken; given back with this object, which may outlive the budget.
@@ -32,11 +32,11 @@ class Budget {
 
    private:
     friend class Budget;
-    Share(std::shared_ptr<State> state, std::string peer, uint64_t amount)
+    Share(std::shared_ptr<SharedAmounts> state, std::string peer, uint64_t amount)
         : state_(std::move(state)), peer_(std::move(peer)), amount_(amount) {}
     void Release();
 
-    std::shared_ptr<State> state_;
+    std::shared_ptr<SharedAmounts> state_;
     std::string peer_;
     uint64_t amount_ = 0;
   };
@@ -52,8 +52,9 @@ class Budget {
   uint64_t taken() const;
 
  private:
-  struct State {
-    State(uint64_t limit_of_all, uint64_t limit_of_one) : limit(limit_of_all), peer_limit(limit_of_one) {}
+  struct SharedAmounts {
+    SharedAmounts(uint64_t limit_of_all, uint64_t limit_of_one)
+        : limit(limit_of_all), peer_limit(limit_of_one) {}
 
     // From `before` to `after` of what `peer` has.
     bool TryMove(const std::string& peer, uint64_t before, uint64_t after);
@@ -66,7 +67,7 @@ class Budget {
     std::map<std::string, uint64_t> peers = {};  // those that have some
   };
 
-  const std::shared_ptr<State> state_;
+  const std::shared_ptr<SharedAmounts> state_;
 };
 
 }  // namespace lagwatch::collector

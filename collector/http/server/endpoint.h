@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "collector/http/server/request.h"
+#include "collector/query/response.h"
 
 namespace lagwatch::collector {
 
@@ -48,5 +50,27 @@ struct Endpoint {
   // Whether there is room to store a body; asked before it is read. Empty: always.
   std::function<base::Status()> check_room = {};
 };
+
+// Endpoints whose handlers have their answers at once.
+inline Response ToResponse(Response response) { return response; }
+inline Response ToResponse(Result<Response> response) {
+  return response.ok() ? std::move(response).value() : ErrorResponse(response.status());
+}
+
+// A handler that has its answer at once.
+template <typename Answer>
+Handler Answering(Answer answer) {
+  return [answer](const Request& request, const Respond& respond) { respond(ToResponse(answer(request))); };
+}
+
+// An endpoint that only answers.
+template <typename Answer>
+Endpoint Getting(std::string_view path, AccessMask access, Answer answer, RunsOn runs_on = RunsOn::kQueries) {
+  return {.method = "GET",
+          .path = path,
+          .access = access,
+          .runs_on = runs_on,
+          .handler = Answering(std::move(answer))};
+}
 
 }  // namespace lagwatch::collector

@@ -9,15 +9,27 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "collector/http/server/http_limits.h"
-#include "collector/http/server/listen_address.h"
 #include "collector/http/server/metrics.h"
 #include "collector/http/server/router.h"
 #include "collector/http/server/tls.h"
 
 namespace lagwatch::collector {
+
+// An address to listen at: "127.0.0.1:8790" or "[::1]:8790". Pure.
+struct ListenAddress {
+  std::string ip;     // without brackets
+  uint16_t port = 0;  // 0: any free one
+
+  // Errors: kInvalid. Names of hosts are not looked up.
+  static base::Result<ListenAddress> Parse(std::string_view text);
+  std::string ToText() const;
+  bool IsLoopback() const { return ip.starts_with("127.") || ip == "::1"; }
+};
 
 struct HttpOptions {
   ListenAddress listen;

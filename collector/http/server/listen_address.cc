@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/server/listen_address.h"
-
 #include <arpa/inet.h>
 
 #include <charconv>
+
+#include "collector/http/server/http_server.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -89,16 +89,16 @@ std::optional<Response> CheckBody(const Endpoint& endpoint, const RequestHead& h
 }
 
 // The endpoint that a request names.
-struct Found {
+struct FoundEndpoint {
   const Endpoint* endpoint = nullptr;
   std::string_view item = {};
   std::string allowed = {};  // methods of its path
 };
 
 // HEAD is answered as GET, without the body.
-Found Find(const std::vector<Endpoint>& endpoints, std::string_view method, std::string_view path) {
+FoundEndpoint Find(const std::vector<Endpoint>& endpoints, std::string_view method, std::string_view path) {
   if (method == "HEAD") method = "GET";
-  Found found;
+  FoundEndpoint found;
   for (const Endpoint& endpoint : endpoints) {
     const auto item = Match(endpoint.path, path);
     if (!item) continue;
@@ -115,7 +115,7 @@ Found Find(const std::vector<Endpoint>& endpoints, std::string_view method, std:
 
 std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
   const std::string_view path = PathOf(head.target);
-  const Found found = Find(endpoints_, head.method, path);
+  const FoundEndpoint found = Find(endpoints_, head.method, path);
   const bool is_open =
       found.endpoint != nullptr ? found.endpoint->access == kEverybody : !path.starts_with("/v1/");
   const KeyPlace key_place = found.endpoint != nullptr ? found.endpoint->key_place : KeyPlace::kBearer;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/json/csv_text.h"
-
 #include <algorithm>
 #include <map>
 #include <string_view>
 #include <vector>
+
+#include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 namespace {

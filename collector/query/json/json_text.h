@@ -38,4 +38,10 @@ double ToMs(double ns);
 // 16 hexadecimal digits; null when the cause is not known.
 Json CauseKeyJson(int64_t cause);
 
+// A list of the API as CSV (RFC 4180), for spreadsheets.
+// An array of objects, a line each. The columns are the keys of all of them, in the order of their first
+// appearance; those of an object within are "outer.inner". Arrays of texts are joined by " < " as stacks are
+// shown, other arrays are left out. A text that a spreadsheet would take for a formula gets a "'" in front.
+std::string CsvText(const Json& array);
+
 }  // namespace lagwatch::collector

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/clickhouse/batch_removal.h"
-
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -11,6 +9,7 @@
 
 #include "collector/store/clickhouse/insert/batch_rows.h"
 #include "collector/store/clickhouse/insert/record_rows.h"
+#include "collector/store/clickhouse/row_remover.h"
 
 namespace lagwatch::collector {
 namespace {

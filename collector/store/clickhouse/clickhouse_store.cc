@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/process/env.h"
-#include "collector/store/clickhouse/batch_removal.h"
+#include "collector/store/clickhouse/row_remover.h"
 #include "collector/store/clickhouse/server/columns.h"
 #include "collector/store/clickhouse/server/conditions.h"
-#include "collector/store/frame_sums.h"
+#include "collector/store/read_rows.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/uuid.h"
+#include "collector/store/clickhouse/insert/batch_spool.h"
 #include "collector/store/clickhouse/insert/record_rows.h"
 #include "collector/store/clickhouse/server/connection.h"
 #include "collector/store/clickhouse/server/row_source.h"
@@ -57,5 +58,10 @@ class RowRemover {
   const Schema* const schema_;
   RemovalMarks marks_;
 };
+
+// Takes the rows that belong to a removal out of a batch that has not come to ClickHouse. Pure.
+// Returns whether rows were taken out; a batch that has no records any more has no parts. `report_ids`, which
+// are sorted, are removed from ClickHouse: what belongs to them goes, too.
+bool TakeOut(const Removal& removal, std::span<const base::Uuid> report_ids, Batch* batch);
 
 }  // namespace lagwatch::collector

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/cause_reader.h"
 
 #include <algorithm>
 #include <set>

@@ -9,8 +9,7 @@
 #include "collector/store/sqlite/database/columns.h"
 #include "collector/store/sqlite/report_writer.h"
 #include "collector/store/sqlite/schema.h"
-#include "collector/store/sqlite/tables/loss_table.h"
-#include "collector/store/sqlite/tables/usage_table.h"
+#include "collector/store/sqlite/tables/record_tables.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -10,8 +10,7 @@
 #include <utility>
 
 #include "collector/store/records.h"
-#include "collector/store/sqlite/tables/loss_table.h"
-#include "collector/store/sqlite/tables/usage_table.h"
+#include "collector/store/sqlite/tables/record_tables.h"
 
 namespace lagwatch::collector {
 namespace {

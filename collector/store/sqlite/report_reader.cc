@@ -35,7 +35,7 @@ std::string SelectWithPayload(const std::string& reports, const std::string& res
 // The access path with the fewest reports to skip. All have the ids in order.
 enum class Way { kById, kByUser, kByLevel1, kByLevel2, kBySegments };
 
-struct Plan {
+struct ReportPlan {
   Way way = Way::kById;
   std::string segments = "[]";  // those that match; all when it has none
   bool has_segments = false;
@@ -45,9 +45,9 @@ struct Plan {
 };
 
 // Nothing when no report can match.
-std::optional<Plan> PlanFor(Database* database, const ReportFilter& filter,
-                            const std::optional<base::Uuid>& before) {
-  Plan plan;
+std::optional<ReportPlan> PlanFor(Database* database, const ReportFilter& filter,
+                                  const std::optional<base::Uuid>& before) {
+  ReportPlan plan;
   plan.last.bytes.fill(0xff);
   if (filter.first_day) plan.first = FirstIdOf(*filter.first_day);
   if (filter.last_day) plan.last = FirstIdOf(*filter.last_day + 1);

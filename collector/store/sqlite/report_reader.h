@@ -10,6 +10,7 @@
 
 #include "collector/store/records.h"
 #include "collector/store/sqlite/database/database.h"
+#include "collector/store/version_sums.h"
 
 namespace lagwatch::collector {
 
@@ -41,5 +42,18 @@ std::vector<StoredReport> ReadReportsAfter(Database* database, const base::Uuid&
 std::vector<UnnamedBuild> ReadUnnamedBuilds(Database* database, int64_t limit);
 std::vector<StoredReport> ReadReportsWithUnnamed(Database* database, const std::string& build_id,
                                                  int64_t limit);
+
+// Reads causes: the sums of clusters' reports.
+
+// From the sums that are kept, where the filter is one of segments or one of days; else from
+// the reports themselves.
+CausePage ReadCauses(Database* database, const CauseQuery& query);
+std::optional<CauseRow> ReadCause(Database* database, const std::string& key, const ReportFilter& filter);
+std::vector<CauseVersion> ReadCauseVersions(Database* database, const std::string& key,
+                                            const ReportFilter& filter);
+std::vector<CausePeriod> ReadCauseDays(Database* database, const std::string& key);
+DaysOfCauses ReadCostByDay(Database* database, std::span<const std::string> keys, int64_t first_day,
+                           int64_t last_day);
+std::optional<Cluster> ReadCluster(Database* database, const std::string& key);
 
 }  // namespace lagwatch::collector

@@ -21,7 +21,7 @@ constexpr int64_t kMostReportsOfAHang = 256;
   " elapsed_ns, ordinal, end_ns, duration_ns, hang_ns, is_lead FROM reports JOIN segments ON segments.id = " \
   "segment"
 
-struct ReportWriter::Known {
+struct ReportWriter::StoredShare {
   int64_t row = 0;
   base::Uuid id;
   ReportPlace place;
@@ -36,8 +36,8 @@ struct ReportWriter::Known {
   policies::HangShare share;
 
   // A row of LAGWATCH_KNOWN.
-  static Known Read(const Statement& row) {
-    Known known;
+  static StoredShare Read(const Statement& row) {
+    StoredShare known;
     known.row = row.Int(0);
     known.id = row.Id(1);
     known.place = {.clusters = {row.Int(2), row.Int(3)},
@@ -241,8 +241,8 @@ base::Uuid ReportWriter::HangOfReport(const base::Uuid& report_id) {
   return hang.Step() ? hang.Id(0) : report_id;
 }
 
-std::vector<ReportWriter::Known> ReportWriter::ReportsOfHang(const base::Uuid& hang_id) {
-  std::vector<Known> reports;
+std::vector<ReportWriter::StoredShare> ReportWriter::ReportsOfHang(const base::Uuid& hang_id) {
+  std::vector<StoredShare> reports;
   auto rows = database_->Use(LAGWATCH_KNOWN
                              R"sql(
                                WHERE row IN (
@@ -261,16 +261,16 @@ std::vector<ReportWriter::Known> ReportWriter::ReportsOfHang(const base::Uuid& h
                                )
                              )sql");
   rows.Bind(hang_id, kMostReportsOfAHang);
-  while (rows.Step()) reports.push_back(Known::Read(rows));
+  while (rows.Step()) reports.push_back(StoredShare::Read(rows));
   return reports;
 }
 
 void ReportWriter::Move(const Reclustered& moved) {
-  std::optional<Known> known;
+  std::optional<StoredShare> known;
   {
     auto row = database_->Use(LAGWATCH_KNOWN " WHERE reports.id = ?");
     row.Bind(moved.id);
-    if (row.Step()) known = Known::Read(row);
+    if (row.Step()) known = StoredShare::Read(row);
   }
   if (!known) return;
   if (!moved.named_build.empty()) {
@@ -297,20 +297,20 @@ void ReportWriter::NoteShrunk(const ReportPlace& place) {
 }
 
 int64_t ReportWriter::RemoveBefore(const base::Uuid& end, int64_t limit) {
-  const std::vector<Known> reports =
+  const std::vector<StoredShare> reports =
       database_->Use(LAGWATCH_KNOWN " WHERE reports.id < ? ORDER BY reports.id LIMIT ?")
           .Bind(end, limit)
-          .All(Known::Read);
-  for (const Known& report : reports) TakeOut(report);
+          .All(StoredShare::Read);
+  for (const StoredShare& report : reports) TakeOut(report);
   return static_cast<int64_t>(reports.size());
 }
 
 int64_t ReportWriter::Remove(const base::Uuid& id) {
-  std::optional<Known> known;
+  std::optional<StoredShare> known;
   {
     auto row = database_->Use(LAGWATCH_KNOWN " WHERE reports.id = ?");
     row.Bind(id);
-    if (row.Step()) known = Known::Read(row);
+    if (row.Step()) known = StoredShare::Read(row);
   }
   if (!known) return 0;
   hangs_.insert(HangOfReport(id).bytes);
@@ -319,7 +319,7 @@ int64_t ReportWriter::Remove(const base::Uuid& id) {
   return 1;
 }
 
-void ReportWriter::TakeOut(const Known& known) {
+void ReportWriter::TakeOut(const StoredShare& known) {
   database_->Use("DELETE FROM unnamed_builds WHERE row = ?").Bind(known.row).Run();
   database_->Use("DELETE FROM payloads WHERE row = ?").Bind(known.row).Run();
   database_->Use("DELETE FROM reports WHERE row = ?").Bind(known.row).Run();
@@ -378,7 +378,7 @@ void ReportWriter::RepairCluster(int64_t cluster) {
     auto rows = database_->Use(sql);
     rows.Bind(cluster);
     while (rows.Step()) {
-      const Known known = Known::Read(rows);
+      const StoredShare known = StoredShare::Read(rows);
       if (IsCounted(known.kind)) sums_.CountIn(cluster, known.place, known.ToContribution());
     }
   }
@@ -410,9 +410,9 @@ int64_t ReportWriter::SegmentWithKind(int64_t segment, std::string_view kind) {
 }
 
 void ReportWriter::Account(const base::Uuid& hang_id) {
-  const std::vector<Known> known = ReportsOfHang(hang_id);
+  const std::vector<StoredShare> known = ReportsOfHang(hang_id);
   std::vector<policies::HangReport> reports;
-  for (const Known& report : known) {
+  for (const StoredShare& report : known) {
     reports.push_back({.elapsed_ns = report.elapsed_ns,
                        .ordinal = report.ordinal,
                        .end_ns = report.end_ns,
@@ -422,9 +422,9 @@ void ReportWriter::Account(const base::Uuid& hang_id) {
   for (size_t i = 0; i < known.size(); ++i) Update(known[i], account, account.shares[i]);
 }
 
-void ReportWriter::Update(const Known& known, const policies::HangAccount& account,
+void ReportWriter::Update(const StoredShare& known, const policies::HangAccount& account,
                           const policies::HangShare& share) {
-  Known updated = known;
+  StoredShare updated = known;
   updated.duration_ns = account.duration_ns;
   if (IsHang(known.kind)) updated.share = share;
   const auto killed = policies::HangKindName(report::HangKind::kKilledInHang);

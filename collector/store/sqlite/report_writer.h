@@ -49,7 +49,7 @@ class ReportWriter {
 
  private:
   using SegmentKey = std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
-  struct Known;  // a report of a hang, as the database has it
+  struct StoredShare;  // a report of a hang, as the database has it
 
   int64_t ClusterId(const Cluster& cluster, int64_t parent);
   int64_t SegmentId(const SegmentKey& key);
@@ -59,15 +59,16 @@ class ReportWriter {
   bool HasSiblings(const ReportRow& row);
   base::Uuid HangOfReport(const base::Uuid& report_id);
   void Account(const base::Uuid& hang_id);
-  std::vector<Known> ReportsOfHang(const base::Uuid& hang_id);
-  void TakeOut(const Known& known);
+  std::vector<StoredShare> ReportsOfHang(const base::Uuid& hang_id);
+  void TakeOut(const StoredShare& known);
   void NoteShrunk(const ReportPlace& place);
   void NoteTotalsShrunk(const ReportPlace& place);
   void RepairCluster(int64_t cluster);
   int64_t RepairTotals(int64_t limit);
   std::string KindAsReported(int64_t row);
   int64_t SegmentWithKind(int64_t segment, std::string_view kind);
-  void Update(const Known& known, const policies::HangAccount& account, const policies::HangShare& share);
+  void Update(const StoredShare& known, const policies::HangAccount& account,
+              const policies::HangShare& share);
 
   Database* database_;
   SumsWriter sums_;

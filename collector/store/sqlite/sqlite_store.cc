@@ -26,7 +26,7 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path) 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path, LogSync::SyncFile sync_file) {
   try {
     std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::move(sync_file)));
-    Connections::Writer writer(&store->connections_);
+    Connections::ScopedWriter writer(&store->connections_);
     RegisterSumsFunctions(writer.get());
     if (Status status = Migrate(writer.get()); !status.ok()) {
       return Status(status.code(), "the database " + path + " " + status.message());
@@ -45,7 +45,7 @@ SqliteStore::SqliteStore(const std::string& path, LogSync::SyncFile sync_file)
     : path_(path),
       connections_(path),
       log_sync_(path, &connections_, std::move(sync_file)),
-      reports_(Connections::Writer(&connections_).get()) {}
+      reports_(Connections::ScopedWriter(&connections_).get()) {}
 
 template <typename Work>
 auto SqliteStore::Write(Work work) -> Result<decltype(work(nullptr))> {
@@ -72,14 +72,14 @@ StoreSize SqliteStore::Size() const {
 Status SqliteStore::SetMostBytes(uint64_t most_bytes) {
   most_bytes_ = most_bytes;
   return Guarded([&] {
-    Connections::Writer writer(&connections_);
+    Connections::ScopedWriter writer(&connections_);
     BoundLog(writer.get(), std::min(most_bytes / kLogPart, kMostLogBytes));
   });
 }
 
 Result<bool> SqliteStore::TruncateLog() {
   return Guarded([&] {
-    Connections::Writer writer(&connections_);
+    Connections::ScopedWriter writer(&connections_);
     return collector::TruncateLog(writer.get());
   });
 }
@@ -88,7 +88,7 @@ Status SqliteStore::Sync() { return log_sync_.Sync(); }
 
 template <typename Work>
 auto SqliteStore::WriteUnsynced(Work work) -> Result<decltype(work(nullptr))> {
-  Connections::Writer writer(&connections_);
+  Connections::ScopedWriter writer(&connections_);
   auto written = Guarded([&] {
     Transaction transaction(writer.get());
     auto result = work(writer.get());
@@ -181,7 +181,7 @@ Result<bool> SqliteStore::RemoveUnused(int64_t limit) {
     return rows;
   });
   if (removed.ok()) return removed->has_more;
-  Connections::Writer writer(&connections_);
+  Connections::ScopedWriter writer(&connections_);
   unused_.Restart();
   return removed.status();
 }
@@ -228,7 +228,7 @@ Result<int64_t> SqliteStore::RepairSums(int64_t limit) {
 Result<bool> SqliteStore::Compact() {
   constexpr int64_t kPagesAtOnce = 500;  // as below
   return Guarded([&] {
-    Connections::Writer writer(&connections_);
+    Connections::ScopedWriter writer(&connections_);
     NotePages(writer.get());
     const StoreSize size = Size();
     const uint64_t most_bytes = most_bytes_;

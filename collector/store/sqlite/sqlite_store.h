@@ -13,16 +13,13 @@
 #include <vector>
 
 #include "collector/store/guarded.h"
-#include "collector/store/sqlite/cause_reader.h"
 #include "collector/store/sqlite/database/connections.h"
 #include "collector/store/sqlite/database/database_extent.h"
 #include "collector/store/sqlite/database/log_sync.h"
 #include "collector/store/sqlite/database/unused_rows.h"
 #include "collector/store/sqlite/report_reader.h"
 #include "collector/store/sqlite/report_writer.h"
-#include "collector/store/sqlite/tables/loss_table.h"
 #include "collector/store/sqlite/tables/record_tables.h"
-#include "collector/store/sqlite/tables/usage_table.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {
@@ -156,7 +153,7 @@ class SqliteStore final : public Store {
   auto Read(Reading read, const Arguments&... arguments)
       -> ResultOf<decltype(read(static_cast<Database*>(nullptr), arguments...))> {
     return Guarded([&] {
-      Connections::Reader reader(&connections_);
+      Connections::ScopedReader reader(&connections_);
       return read(reader.get(), arguments...);
     });
   }

@@ -5,7 +5,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "collector/store/cause_names.h"
 #include "collector/store/report_summer.h"
 #include "collector/store/sqlite/report_reader.h"
 
@@ -234,18 +233,13 @@ int64_t SumsReader::ReportsIn(const SumsScope& scope) {
 
 void SumsReader::AddSegments(const std::vector<SegmentSum>& sums, CauseRow* cause) {
   const bool has_segments = scope_.segments != "[0]";
-  NameCosts apps, versions;
-  std::map<std::string, double> verdicts;
+  CauseTotals totals{.sums = cause->sums};
   for (const SegmentSum& sum : sums) {
     if (has_segments && !segments_.contains(sum.segment)) continue;
     const SegmentNames& names = NamesOf(sum.segment);
-    apps[names.app] += sum.hang_ns;
-    versions[names.version] += sum.hang_ns;
-    verdicts[names.verdict] += sum.hang_ns;
+    totals.AddNames(names.app, names.version, names.verdict, sum.hang_ns);
   }
-  SetNames(apps, versions, cause);
-  cause->verdicts.assign(verdicts.begin(), verdicts.end());
-  std::ranges::stable_sort(cause->verdicts, std::greater(), &std::pair<std::string, double>::second);
+  totals.WriteTo(cause);
 }
 
 const SumsReader::SegmentNames& SumsReader::NamesOf(int64_t segment) {

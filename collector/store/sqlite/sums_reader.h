@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "collector/store/read_sums.h"
+#include "collector/store/read_rows.h"
 #include "collector/store/records.h"
 #include "collector/store/sqlite/database/database.h"
 

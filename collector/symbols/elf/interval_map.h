@@ -22,21 +22,22 @@ class IntervalMap {
 
   // To be called once, after the last Add.
   void Sort() {
-    std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+    std::stable_sort(entries_.begin(), entries_.end(), [](const Interval& a, const Interval& b) {
       return std::tie(a.begin, a.rank, a.end) < std::tie(b.begin, b.rank, b.end);
     });
     uint64_t reach = 0;
-    for (Entry& entry : entries_) entry.reach = reach = std::max(reach, entry.end);
+    for (Interval& entry : entries_) entry.reach = reach = std::max(reach, entry.end);
   }
 
   // The value of the range around `place` that begins last; null when there is none. Lives as long
   // as the map.
   const Value* Find(uint64_t place) const {
-    auto after = std::upper_bound(entries_.begin(), entries_.end(), place,
-                                  [](uint64_t wanted, const Entry& entry) { return wanted < entry.begin; });
-    const Entry* found = nullptr;
+    auto after =
+        std::upper_bound(entries_.begin(), entries_.end(), place,
+                         [](uint64_t wanted, const Interval& entry) { return wanted < entry.begin; });
+    const Interval* found = nullptr;
     while (after != entries_.begin()) {
-      const Entry& entry = *--after;
+      const Interval& entry = *--after;
       if (found != nullptr && entry.begin != found->begin) break;
       if (place < entry.end || place == entry.begin) found = &entry;
       if (found == nullptr && entry.reach <= place && entry.begin != place) break;
@@ -48,7 +49,7 @@ class IntervalMap {
   size_t size() const { return entries_.size(); }
 
  private:
-  struct Entry {
+  struct Interval {
     uint64_t begin;
     uint64_t end;
     uint64_t reach;  // the furthest end of all entries up to this one
@@ -56,7 +57,7 @@ class IntervalMap {
     Value value;
   };
 
-  std::vector<Entry> entries_;
+  std::vector<Interval> entries_;
 };
 
 }  // namespace lagwatch::collector

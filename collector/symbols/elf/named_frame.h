@@ -2,6 +2,7 @@
 // A frame with its name, and its place in the source where a symbol file has it. Context: any.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 
@@ -25,6 +26,18 @@ struct NamedFrame {
   // Whether file and line may be known.
   bool has_place() const { return origin == NameOrigin::kSymbolFile || origin == NameOrigin::kScript; }
   bool operator==(const NamedFrame&) const = default;
+};
+
+// A place in a module's code.
+struct CodePlace {
+  CodePlace() = default;
+  CodePlace(uint64_t offset) : number(offset) {}  // NOLINT: implicit by design
+  CodePlace(std::string function_name, uint64_t line) : function(std::move(function_name)), number(line) {}
+
+  std::string function = {};  // of managed code, as it runs; empty otherwise
+  uint64_t number = 0;        // the offset, as in report::Frame; of managed code the line, or 0
+
+  auto operator<=>(const CodePlace&) const = default;
 };
 
 }  // namespace lagwatch::collector

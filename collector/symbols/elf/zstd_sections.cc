@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/symbols/elf/zstd_sections.h"
-
 #include <zstd.h>
 
 #include <cstring>
 #include <optional>
+
+#include "collector/symbols/elf/elf_handles.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/symbols/files/cache_directory.h"
-
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <vector>
+
+#include "collector/symbols/files/symbol_source.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -15,14 +15,14 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kBytesOfAnEntry = 4096;  // of its directory
 
-struct Entry {
+struct CachedBuild {
   fs::path path;
   uint64_t size_bytes = kBytesOfAnEntry;
   int64_t used_s = 0;
 };
 
-Entry Measure(const fs::path& path) {
-  Entry entry{.path = path};
+CachedBuild Measure(const fs::path& path) {
+  CachedBuild entry{.path = path};
   std::error_code error;
   for (fs::directory_iterator file(path, error); !error && file != fs::directory_iterator();
        file.increment(error)) {
@@ -37,7 +37,7 @@ Entry Measure(const fs::path& path) {
 }  // namespace
 
 uint64_t TrimCacheDirectory(const std::string& directory, const CacheLimits& limits) {
-  std::vector<Entry> entries;
+  std::vector<CachedBuild> entries;
   uint64_t total_bytes = 0;
   std::error_code error;
   for (fs::directory_iterator each(directory, error); !error && each != fs::directory_iterator();
@@ -49,9 +49,9 @@ uint64_t TrimCacheDirectory(const std::string& directory, const CacheLimits& lim
   }
   uint64_t left = entries.size();
   if (total_bytes <= limits.total_bytes && left <= limits.entries) return 0;
-  std::ranges::sort(entries, {}, &Entry::used_s);
+  std::ranges::sort(entries, {}, &CachedBuild::used_s);
   uint64_t removed = 0;
-  for (const Entry& entry : entries) {
+  for (const CachedBuild& entry : entries) {
     if (total_bytes <= limits.total_bytes / 10 * 9 && left <= limits.entries / 10 * 9) break;
     fs::remove_all(entry.path, error);
     if (error) continue;

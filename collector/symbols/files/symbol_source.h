@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -12,7 +13,6 @@
 #include "base/owned_fd.h"
 #include "base/status.h"
 #include "collector/symbols/elf/build_id.h"
-#include "collector/symbols/files/cache_directory.h"
 #include "collector/symbols/files/symbol_files.h"
 #include "collector/symbols/worker/worker_pool.h"
 
@@ -52,6 +52,17 @@ class SymbolDirectory final : public SymbolSource {
   const std::string path_;
   std::map<BuildId, std::vector<std::string>> files_;  // that have symbols
 };
+
+// Limits a directory of files that can be downloaded again: one directory for each build id, as libdebuginfod
+// keeps them.
+struct CacheLimits {
+  uint64_t total_bytes = uint64_t{10} << 30;
+  uint64_t entries = 20'000;  // directories: also of files that no server has
+};
+
+// If the directory is over the limits, removes the least recently used entries until a tenth is free; returns
+// the number of removed entries. Entries that cannot be removed stay.
+uint64_t TrimCacheDirectory(const std::string& directory, const CacheLimits& limits);
 
 // Servers that speak debuginfod's protocol, with a bounded cache of files on disk. Servers that cannot be
 // reached, or take long to say that they have no file, are left alone for a minute.

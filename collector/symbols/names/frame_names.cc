@@ -27,7 +27,7 @@ NamedFrame OfScript(const std::string& name, uint64_t line) {
 
 FrameNames::FrameNames(const report::Report& report) : report_(report) {
   for (const report::Symbol& symbol : report.symbols) {
-    symbols_.emplace(Place{symbol.module, symbol.function_offset}, &symbol.name);
+    symbols_.emplace(ModuleOffset{symbol.module, symbol.function_offset}, &symbol.name);
   }
 }
 

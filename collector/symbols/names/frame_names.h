@@ -24,10 +24,10 @@ class FrameNames {
   NamedFrame NameOf(const report::Frame& frame) const;
 
  private:
-  using Place = std::pair<uint32_t, uint64_t>;  // a frame's module and symbol_offset()
+  using ModuleOffset = std::pair<uint32_t, uint64_t>;  // a frame's module and symbol_offset()
 
   const report::Report& report_;
-  std::map<Place, const std::string*> symbols_;
+  std::map<ModuleOffset, const std::string*> symbols_;
 };
 
 // Names frames, inlined calls included: a symbolizer, or the report itself. Context: background.

@@ -27,13 +27,13 @@ class SymbolNamer final : public FrameNamer {
   bool is_unavailable() const { return is_unavailable_; }
 
  private:
-  using Place = std::pair<uint32_t, uint64_t>;  // a frame's module and offset
+  using ModuleOffset = std::pair<uint32_t, uint64_t>;  // a frame's module and offset
 
   struct JavaPlace {
     CodePlace code;
     std::string file;  // as the client knew it
   };
-  using JavaPlaces = std::map<Place, JavaPlace>;
+  using JavaPlaces = std::map<ModuleOffset, JavaPlace>;
 
   void NameModules(Symbolizer* symbolizer);
   void NameJava(Symbolizer* symbolizer);
@@ -41,7 +41,7 @@ class SymbolNamer final : public FrameNamer {
 
   const report::Report& report_;
   FrameNames names_;
-  std::map<Place, std::vector<NamedFrame>> sources_;
+  std::map<ModuleOffset, std::vector<NamedFrame>> sources_;
   bool is_unavailable_ = false;
 };
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collector/symbols/elf/code_place.h"
 #include "collector/symbols/elf/named_frame.h"
 
 namespace lagwatch::collector {

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "collector/symbols/worker/sandbox.h"
+#include "collector/symbols/worker/symbol_worker.h"
 
 // This program's own header, which the linker names.
 extern "C" const Elf64_Ehdr __ehdr_start;

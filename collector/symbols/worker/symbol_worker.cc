@@ -17,7 +17,6 @@
 #include "collector/symbols/elf/module_symbols.h"
 #include "collector/symbols/mapping/mapping_id.h"
 #include "collector/symbols/mapping/mapping_reader.h"
-#include "collector/symbols/worker/sandbox.h"
 #include "collector/symbols/worker/worker_channel.h"
 #include "collector/symbols/worker/worker_messages.h"
 

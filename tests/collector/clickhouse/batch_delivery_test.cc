@@ -12,7 +12,6 @@
 #include "collector/store/clickhouse/insert/batch_rows.h"
 #include "collector/store/clickhouse/insert/record_rows.h"
 #include "collector/store/clickhouse/server/connection.h"
-#include "collector/store/clickhouse/server/refusals.h"
 #include "tests/testing/sample_report.h"
 
 namespace lagwatch::collector {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a waiting batch that belong to a removal.
-#include "collector/store/clickhouse/batch_removal.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 
 #include "collector/store/clickhouse/insert/batch_rows.h"
 #include "collector/store/clickhouse/insert/record_rows.h"
+#include "collector/store/clickhouse/row_remover.h"
 #include "report/format/losses.h"
 #include "tests/testing/sample_report.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/server/listen_address.h"
-
 #include <gtest/gtest.h>
+
+#include "collector/http/server/http_server.h"
 
 namespace lagwatch::collector {
 namespace {

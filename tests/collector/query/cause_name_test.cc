@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/cluster/cause_name.h"
-
 #include <gtest/gtest.h>
 
+#include "collector/cluster/named_stacks.h"
 #include "collector/symbols/names/function_name.h"
 
 namespace lagwatch::collector {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/json/csv_text.h"
-
 #include <gtest/gtest.h>
+
+#include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/backup/backup.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "collector/commands/commands.h"
 #include "collector/ingest/ingest.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "tests/testing/process.h"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/cause_versions.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "collector/query/cluster_queries.h"
 #include "tests/collector/memory_collector.h"
 
 namespace lagwatch::collector {

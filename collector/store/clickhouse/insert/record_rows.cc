@@ -7,7 +7,7 @@
 #include "collector/keys/key_record.h"
 #include "collector/store/clickhouse/insert/batch_rows.h"
 #include "collector/store/clickhouse/server/columns.h"
-#include "collector/store/frame_sums.h"
+#include "collector/store/read_rows.h"
 #include "policies/exit_reason.h"
 
 namespace lagwatch::collector {

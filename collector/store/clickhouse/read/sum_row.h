@@ -12,7 +12,7 @@
 #include "collector/cluster/cause_sums.h"
 #include "collector/store/clickhouse/server/row_binary.h"
 #include "collector/store/clickhouse/server/sums_unit.h"
-#include "collector/store/read_sums.h"
+#include "collector/store/read_rows.h"
 #include "collector/store/records.h"
 
 namespace lagwatch::collector {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "collector/store/clickhouse/server/conditions.h"
-#include "collector/store/report_summer.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -159,7 +158,8 @@ CausePage SummedCauses::Causes(const CauseQuery& query, const std::set<std::stri
       }
     }
   }
-  Sums sums = Describe({keys.begin(), keys.end()}, query.level == 1 && !children.empty() ? 3 : query.level);
+  TotalsByCause sums =
+      Describe({keys.begin(), keys.end()}, query.level == 1 && !children.empty() ? 3 : query.level);
   CausePage page{.causes = {}, .all = ToRow("", sums[""], lost)};
   for (const std::string& key : shown) {
     page.causes.push_back(ToRow(key, sums[key], lost));
@@ -180,7 +180,7 @@ CauseRow SummedCauses::Cause(const Cluster& cluster, const LostPerReport& lost) 
       if (keys.size() <= kAllChildren) keys.push_back(child.key);
     }
   }
-  Sums sums = Describe(keys, cluster.level == 1 ? 3 : 2);
+  TotalsByCause sums = Describe(keys, cluster.level == 1 ? 3 : 2);
   CauseRow cause = ToRow(cluster.key, sums[cluster.key], lost);
   if (cluster.level == 2) return cause;
   for (size_t i = 1; i < keys.size(); ++i) cause.children.push_back(ToRow(keys[i], sums[keys[i]], lost));
@@ -257,8 +257,8 @@ SummedCauses::ReportCounts SummedCauses::CountReports(const std::set<int64_t>& c
 }
 
 // Of these clusters and of all together; `levels`: 1, 2, or 3 for both.
-SummedCauses::Sums SummedCauses::Describe(const std::vector<std::string>& keys, int levels) const {
-  Sums sums;
+SummedCauses::TotalsByCause SummedCauses::Describe(const std::vector<std::string>& keys, int levels) const {
+  TotalsByCause sums;
   for (const std::string& key : keys) sums[key];
   sums[""];
   const bool has_keys = !keys.empty();
@@ -276,56 +276,48 @@ SummedCauses::Sums SummedCauses::Describe(const std::vector<std::string>& keys, 
     if (wanted == sums.end()) continue;
     if (row.scope == SumScope::kAll) wanted->second.sums.Add(row.sums);
     if (row.scope != SumScope::kSegment) continue;
-    wanted->second.apps.insert(row.app);
-    wanted->second.versions.insert(row.version);
-    wanted->second.verdicts[row.verdict] += row.sums.hang_ns;
+    wanted->second.AddNames(row.app, row.version, row.verdict, row.sums.hang_ns);
   }
   return sums;
 }
 
-void SummedCauses::AddSums(const ExternalTable* keys, const std::string& where, Sums* sums) const {
+void SummedCauses::AddSums(const ExternalTable* keys, const std::string& where, TotalsByCause* sums) const {
   Select(
       std::string("cluster, ") + kSumsColumns, SumScope::kAll, where, std::string("s") + kSumsKinds,
       [&](const Row& row) { (*sums)[row.Text(0)].sums.Add(ReadSums(row, 1)); }, keys);
 }
 
 // Both at once: the filter's segments are those that the sums are made of.
-void SummedCauses::AddAllOfSegments(const ExternalTable* keys, const std::string& where, Sums* sums) const {
+void SummedCauses::AddAllOfSegments(const ExternalTable* keys, const std::string& where,
+                                    TotalsByCause* sums) const {
   Select(
       std::string("cluster, app, version, verdict, ") + kSumsColumns, SumScope::kSegment, where,
       std::string("ssss") + kSumsKinds,
       [&](const Row& row) {
-        Sum& sum = (*sums)[row.Text(0)];
+        CauseTotals& sum = (*sums)[row.Text(0)];
         const CauseSums of_segment = ReadSums(row, 4);
         sum.sums.Add(of_segment);
-        sum.apps.insert(row.Text(1));
-        sum.versions.insert(row.Text(2));
-        sum.verdicts[row.Text(3)] += of_segment.hang_ns;
+        sum.AddNames(row.Text(1), row.Text(2), row.Text(3), of_segment.hang_ns);
       },
       keys);
 }
 
-void SummedCauses::AddSegments(const ExternalTable* keys, const std::string& where, Sums* sums) const {
+void SummedCauses::AddSegments(const ExternalTable* keys, const std::string& where,
+                               TotalsByCause* sums) const {
   Select(
       "cluster, app, version, verdict, sum(hang_ns)", SumScope::kSegment,
       where + " GROUP BY cluster, app, version, verdict", "ssssd",
       [&](const Row& row) {
-        Sum& sum = (*sums)[row.Text(0)];
-        sum.apps.insert(row.Text(1));
-        sum.versions.insert(row.Text(2));
-        sum.verdicts[row.Text(3)] += row.Real(4);
+        (*sums)[row.Text(0)].AddNames(row.Text(1), row.Text(2), row.Text(3), row.Real(4));
       },
       keys);
 }
 
-CauseRow SummedCauses::ToRow(const std::string& key, const Sum& sum, const LostPerReport& lost) const {
+CauseRow SummedCauses::ToRow(const std::string& key, const CauseTotals& sum,
+                             const LostPerReport& lost) const {
   CauseRow cause;
   cause.cluster.key = key;
-  cause.sums = sum.sums;
-  cause.apps.assign(sum.apps.begin(), sum.apps.end());
-  cause.versions.assign(sum.versions.begin(), sum.versions.end());
-  cause.verdicts.assign(sum.verdicts.begin(), sum.verdicts.end());
-  std::ranges::stable_sort(cause.verdicts, std::greater(), &std::pair<std::string, double>::second);
+  sum.WriteTo(&cause);
   Estimate(lost(key), &cause);
   return cause;
 }

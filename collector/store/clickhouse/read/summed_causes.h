@@ -18,7 +18,7 @@
 #include "collector/store/clickhouse/read/sums_plan.h"
 #include "collector/store/clickhouse/server/connection.h"
 #include "collector/store/clickhouse/server/schema.h"
-#include "collector/store/records.h"
+#include "collector/store/report_summer.h"
 #include "collector/store/version_sums.h"
 
 namespace lagwatch::collector {
@@ -54,13 +54,7 @@ class SummedCauses {
     std::set<std::string> parents;
     double estimated_hang_ns = 0;
   };
-  // A cause that is being made.
-  struct Sum {
-    CauseSums sums;
-    std::set<std::string> apps, versions;
-    std::map<std::string, double> verdicts;
-  };
-  using Sums = std::map<std::string, Sum>;  // by cluster; "": all
+  using TotalsByCause = std::map<std::string, CauseTotals>;  // by cluster; "": all
 
   SummedCauses(Connection* connection, const Schema* schema, ReportFilter filter)
       : connection_(connection), schema_(schema), filter_(std::move(filter)) {}
@@ -72,11 +66,11 @@ class SummedCauses {
   std::vector<Cost> Costs(int level, const std::vector<std::string>* parents,
                           const LostPerReport& lost) const;
   static void Sort(size_t count, std::vector<Cost>* costs);
-  Sums Describe(const std::vector<std::string>& keys, int levels) const;
-  void AddSums(const ExternalTable* keys, const std::string& where, Sums* sums) const;
-  void AddAllOfSegments(const ExternalTable* keys, const std::string& where, Sums* sums) const;
-  void AddSegments(const ExternalTable* keys, const std::string& where, Sums* sums) const;
-  CauseRow ToRow(const std::string& key, const Sum& sum, const LostPerReport& lost) const;
+  TotalsByCause Describe(const std::vector<std::string>& keys, int levels) const;
+  void AddSums(const ExternalTable* keys, const std::string& where, TotalsByCause* sums) const;
+  void AddAllOfSegments(const ExternalTable* keys, const std::string& where, TotalsByCause* sums) const;
+  void AddSegments(const ExternalTable* keys, const std::string& where, TotalsByCause* sums) const;
+  CauseRow ToRow(const std::string& key, const CauseTotals& sum, const LostPerReport& lost) const;
 
   Connection* connection_;
   const Schema* schema_;

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/curl_handle.h"
 #include "base/text.h"
-#include "collector/store/clickhouse/server/refusals.h"
 #include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {

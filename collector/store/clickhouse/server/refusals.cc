@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/clickhouse/server/refusals.h"
-
 #include <algorithm>
 #include <iterator>
+
+#include "collector/store/clickhouse/server/connection.h"
 
 namespace lagwatch::collector {
 

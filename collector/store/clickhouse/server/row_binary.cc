@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "collector/cluster/varint.h"
+#include "collector/sketches/varint.h"
 
 namespace lagwatch::collector {
 namespace {

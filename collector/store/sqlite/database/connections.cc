@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kLook{50};
 
 }  // namespace
 
-Connections::Reader::Reader(Connections* owner) : owner_(owner) {
+Connections::ScopedReader::ScopedReader(Connections* owner) : owner_(owner) {
   if (owner->is_in_memory()) {
     writer_lock_ = std::unique_lock(owner->writer_mutex_);
     database_ = &owner->writer_;
@@ -37,7 +37,7 @@ Connections::Reader::Reader(Connections* owner) : owner_(owner) {
   database_->SetLimit(QueryLimit::OfThisThread());
 }
 
-void Connections::Reader::WaitForFreeReader(std::unique_lock<std::mutex>* lock) {
+void Connections::ScopedReader::WaitForFreeReader(std::unique_lock<std::mutex>* lock) {
   const auto is_free = [&] { return owner_->readers_in_use_ < kMostReaders; };
   const QueryLimit* limit = QueryLimit::OfThisThread();
   if (limit == nullptr) return owner_->reader_is_free_.wait(*lock, is_free);
@@ -46,7 +46,7 @@ void Connections::Reader::WaitForFreeReader(std::unique_lock<std::mutex>* lock) 
   }
 }
 
-Connections::Reader::~Reader() {
+Connections::ScopedReader::~ScopedReader() {
   database_->SetLimit(nullptr);
   if (own_ == nullptr) return;
   {

@@ -19,9 +19,9 @@ class Connections {
   explicit Connections(std::string path) : path_(std::move(path)), writer_(path_) {}
 
   // Holds the connection while it lives. Waits until one is free.
-  class Writer {
+  class ScopedWriter {
    public:
-    explicit Writer(Connections* owner) : lock_(owner->writer_mutex_), database_(&owner->writer_) {}
+    explicit ScopedWriter(Connections* owner) : lock_(owner->writer_mutex_), database_(&owner->writer_) {}
     Database* operator->() const { return database_; }
     Database* get() const { return database_; }
 
@@ -32,12 +32,12 @@ class Connections {
 
   // A query ended by the thread's QueryLimit throws SqliteError; so does this if it is over before there is
   // a free connection.
-  class Reader {
+  class ScopedReader {
    public:
-    explicit Reader(Connections* owner);
-    ~Reader();
-    Reader(const Reader&) = delete;
-    Reader& operator=(const Reader&) = delete;
+    explicit ScopedReader(Connections* owner);
+    ~ScopedReader();
+    ScopedReader(const ScopedReader&) = delete;
+    ScopedReader& operator=(const ScopedReader&) = delete;
     Database* operator->() const { return database_; }
     Database* get() const { return database_; }
 

@@ -68,7 +68,7 @@ Status LogSync::Sync() {
 // nothing. So all is written once more, to the database.
 Status LogSync::Checkpoint() {
   try {
-    Connections::Writer writer(connections_);
+    Connections::ScopedWriter writer(connections_);
     Statement row = writer->Use("PRAGMA wal_checkpoint(RESTART)");
     const bool is_complete = row.Step() && row.Int(0) == 0;
     return is_complete ? Status() : Status(StatusCode::kUnavailable, "the log cannot be written again");

@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "collector/store/frame_sums.h"
+#include "collector/store/read_rows.h"
 #include "collector/store/sqlite/tables/record_tables.h"
 
 namespace lagwatch::collector {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/tables/loss_table.h"
-
 #include <map>
 #include <string_view>
 
 #include "collector/store/loss_weights.h"
+#include "collector/store/sqlite/tables/record_tables.h"
 
 namespace lagwatch::collector {
 namespace {

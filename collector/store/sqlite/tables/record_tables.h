@@ -7,12 +7,17 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/uuid.h"
 #include "collector/store/records.h"
 #include "collector/store/sqlite/database/database.h"
+#include "collector/store/version_sums.h"
+#include "report/format/report.h"
 
 namespace lagwatch::collector {
 
@@ -39,6 +44,37 @@ std::vector<TraceRow> ReadTracesOf(Database* database, std::span<const base::Uui
 std::vector<TraceRow> ListTracesIn(Database* database, const ReportFilter& filter, int64_t limit,
                                    const std::optional<base::Uuid>& before);
 std::optional<StoredTrace> ReadTrace(Database* database, const base::Uuid& id);
+
+// Losses and their sums.
+
+// Adds a record's losses and inserts the causes that they are of into `causes`. `sender` is the key that
+// brought it (schema.h). Returns whether any of it is new.
+bool InsertLosses(Database* database, const report::Losses& losses, int64_t sender,
+                  std::set<int64_t>* causes);
+// Takes records with ids before `end` out of the table and out of the sums. Inserts their
+// causes into `causes`.
+void RemoveLosses(Database* database, const base::Uuid& end, std::set<int64_t>* causes);
+// The same of records with these ids, as bytes.
+void RemoveLosses(Database* database, std::span<const std::string> ids, std::set<int64_t>* causes);
+// Rebuilds the sums of all losses. Inserts their causes, including those that have none left, into `causes`.
+void RebuildLossSums(Database* database, std::set<int64_t>* causes);
+
+std::vector<LossRow> ReadLosses(Database* database, const ReportFilter& filter);
+
+// Records of usage, and the sums of programs' watched time, which are updated as records arrive.
+
+// `sender` is the key that brought it (schema.h). Returns whether it is new.
+bool InsertUsage(Database* database, const NewUsage& added, int64_t sender);
+void AddToUsageSums(Database* database, const report::Usage& usage);
+// Removes usage records by their rows, with their contributions to the sums.
+void RemoveUsage(Database* database, std::span<const int64_t> rows);
+// Of the filter, app, version and days count.
+double ReadWatchedNs(Database* database, const ReportFilter& filter);
+// Calls `visit` for each record that ended since the filter's first day. Its app, version and user count,
+// too.
+void ReadEachUsage(Database* database, const ReportFilter& filter,
+                   const std::function<void(std::string_view payload)>& visit);
+std::vector<WatchedVersion> ReadWatchedVersions(Database* database, const ReportFilter& filter);
 
 // Records of types that only a newer lagwatch knows. Not thread-safe.
 class UnknownTable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/store/sqlite/tables/usage_table.h"
-
 #include <algorithm>
 #include <string>
+
+#include "collector/store/sqlite/tables/record_tables.h"
 
 namespace lagwatch::collector {
 namespace {

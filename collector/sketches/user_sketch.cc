@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/cluster/user_sketch.h"
+#include "collector/sketches/user_sketch.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "collector/cluster/varint.h"
+#include "collector/sketches/varint.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/cluster/duration_sketch.h"
+#include "collector/sketches/duration_sketch.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iterator>
 
-#include "collector/cluster/varint.h"
+#include "collector/sketches/varint.h"
 
 namespace lagwatch::collector {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/backup/backup.h"
-
 #include <filesystem>
 #include <functional>
 #include <system_error>
 
+#include "collector/commands/commands.h"
 #include "collector/store/sqlite/database/database.h"
 
 namespace lagwatch::collector {
