@@ -140,7 +140,7 @@ struct CauseRow {
   // so do reports that were lost, as far as their cause is known.
   double estimated_hangs = 0;
   double estimated_hang_ns = 0;
-  std::vector<std::string> apps;      // sorted, those of the most hang time (cause_names.h)
+  std::vector<std::string> apps;      // sorted, those of the most hang time (CostliestNames)
   std::vector<std::string> versions;  // likewise
   int64_t more_apps = 0;              // that are not among them
   int64_t more_versions = 0;          // likewise

@@ -27,7 +27,7 @@ struct ClickHouseError : std::runtime_error {
   explicit ClickHouseError(const std::string& message, bool is_refusal_for_good = false)
       : std::runtime_error(message), is_refusal(is_refusal_for_good) {}
 
-  bool is_refusal;  // of what was sent: the same will be refused again (refusals.h)
+  bool is_refusal;  // of what was sent: the same will be refused again (IsRefusalForGood)
 };
 
 // Rows that a statement may select from, as the table `name`: what would otherwise have to be quoted.
