@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "collector/http/events.h"
-#include "collector/http/sentry_upload.h"
 #include "collector/http/server/endpoint.h"
 #include "collector/ingest/inflate.h"
 #include "collector/query/json/json_text.h"
@@ -124,17 +123,24 @@ void AddSymbols(SymbolsApi* symbols, const BodyLimits& limits, std::vector<Endpo
                         .takes_gzip = true});
 }
 
+UploadParts PartsOf(const Services& services, const BodyLimits& limits) {
+  return {.ingest = services.ingest,
+          .commits = services.commits,
+          .keys = services.keys,
+          .metrics = services.metrics,
+          .limits = limits};
+}
+
 // As Sentry's SDKs expect them.
 void AddSentry(const Services& services, const BodyLimits& limits, std::vector<Endpoint>* endpoints) {
-  for (const auto& [path, body] : {std::pair("/api/{project}/envelope/", SentryUpload::Body::kEnvelope),
-                                   std::pair("/api/{project}/store/", SentryUpload::Body::kEvent)}) {
+  for (const auto& [path, body] : {std::pair("/api/{project}/envelope/", SentryBody::kEnvelope),
+                                   std::pair("/api/{project}/store/", SentryBody::kEvent)}) {
     endpoints->push_back({.method = "POST",
                           .path = path,
                           .access = kSenders,
                           .key_place = KeyPlace::kSentry,
                           .runs_on = RunsOn::kIo,
-                          .handler = SentryUpload(body, services.ingest, services.commits, services.keys,
-                                                  services.metrics, limits),
+                          .handler = CreateSentryUpload(PartsOf(services, limits), body),
                           .body_limit = limits.body_bytes,
                           .takes_gzip = true,
                           .is_metered = true});
@@ -161,8 +167,7 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                        .path = "/v1/reports",
                        .access = kSenders,
                        .runs_on = RunsOn::kIo,
-                       .handler = Upload(services.ingest, services.commits, services.config, services.keys,
-                                         services.metrics, limits),
+                       .handler = CreateUpload(PartsOf(services, limits), services.config),
                        .body_limit = limits.body_bytes,
                        .body_type = "application/x-protobuf",
                        .takes_gzip = true,

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/sentry_upload.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -9,8 +7,10 @@
 #include "base/clock.h"
 #include "collector/http/server/endpoint.h"
 #include "collector/http/server/refusals.h"
+#include "collector/http/upload.h"
 #include "collector/query/json/json_text.h"
 #include "collector/sentry/auth.h"
+#include "collector/sentry/intake.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -58,15 +58,28 @@ int64_t SecondsOfQuota() {
   return std::min(kHourS, kDayS - base::SystemClock().WallMs() / 1000 % kDayS);
 }
 
-}  // namespace
+class SentryUpload {
+ public:
+  SentryUpload(UploadParts parts, SentryBody body) : parts_(std::move(parts)), body_(body) {}
+
+  void operator()(Request request, const Respond& respond) const;
+
+ private:
+  base::Result<SentryIntake> Take(const Request& request, const Envelope& envelope) const;
+  void Charge(const KeyRecord& key, uint64_t sent_bytes, uint64_t reports) const;
+  void Refuse(const base::Status& status, const Respond& respond) const;
+
+  UploadParts parts_;
+  SentryBody body_;
+};
 
 void SentryUpload::operator()(Request request, const Respond& respond) const {
   const uint64_t sent_bytes = request.body.size();
-  if (Status opened = OpenBody(limits_, &request); !opened.ok()) return Refuse(opened, respond);
-  auto envelope = body_ == Body::kEnvelope ? ParseEnvelope(request.body) : Result<Envelope>(Envelope());
+  if (Status opened = OpenBody(parts_.limits, &request); !opened.ok()) return Refuse(opened, respond);
+  auto envelope = body_ == SentryBody::kEnvelope ? ParseEnvelope(request.body) : Result<Envelope>(Envelope());
   if (!envelope.ok()) return Refuse(envelope.status(), respond);
   if (request.key.name.empty()) {
-    if (auto refusal = AdmitByDsn(envelope->dsn, sent_bytes, keys_, &request.key))
+    if (auto refusal = AdmitByDsn(envelope->dsn, sent_bytes, parts_.keys, &request.key))
       return respond(std::move(*refusal));
   }
   auto intake = Take(request, *envelope);
@@ -74,7 +87,7 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
     Charge(request.key, sent_bytes, 1);
     return Refuse(intake.status(), respond);
   }
-  if (metrics_ != nullptr) metrics_->CountSentryDrops(intake->dropped);
+  if (parts_.metrics != nullptr) parts_.metrics->CountSentryDrops(intake->dropped);
   if (intake->batch.empty()) {
     Charge(request.key, sent_bytes, 0);
     return respond(Answer(intake->event_id));
@@ -87,8 +100,8 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
     Charge(held->first.key, sent_bytes, result.ok() ? result->records.size() : 1);
     if (!result.ok()) return Refuse(result.status(), respond);
-    log_->Info(SentryLineFor(*result));
-    if (metrics_ != nullptr) metrics_->CountRecords(*result);
+    parts_.log->Info(SentryLineFor(*result));
+    if (parts_.metrics != nullptr) parts_.metrics->CountRecords(*result);
     if (const RecordResult* refusal = FindRefusal(*result))
       return respond(ErrorResponse(400, "refused", refusal->why));
     if (const RecordResult* over = FindOverQuota(*result))
@@ -96,22 +109,28 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
     respond(Answer(held->second.event_id));
   };
   const std::string& sender = held->first.key.name;
-  if (commits_ == nullptr) return done(ingest_->Submit(held->second.batch, sender));
-  ingest_->Submit(held->second.batch, commits_, std::move(done), sender);
+  if (parts_.commits == nullptr) return done(parts_.ingest->Submit(held->second.batch, sender));
+  parts_.ingest->Submit(held->second.batch, parts_.commits, std::move(done), sender);
 }
 
 Result<SentryIntake> SentryUpload::Take(const Request& request, const Envelope& envelope) const {
-  return body_ == Body::kEnvelope ? TakeEnvelope(envelope, request.item)
-                                  : TakeEvent(request.body, request.item);
+  return body_ == SentryBody::kEnvelope ? TakeEnvelope(envelope, request.item)
+                                        : TakeEvent(request.body, request.item);
 }
 
 void SentryUpload::Charge(const KeyRecord& key, uint64_t sent_bytes, uint64_t reports) const {
-  keys_->Charge(key, sent_bytes, reports, base::SystemClock().MonoNs());
+  parts_.keys->Charge(key, sent_bytes, reports, base::SystemClock().MonoNs());
 }
 
 void SentryUpload::Refuse(const Status& status, const Respond& respond) const {
-  log_->Warn("sentry: refused: " + status.message());
+  parts_.log->Warn("sentry: refused: " + status.message());
   respond(ErrorResponse(status));
+}
+
+}  // namespace
+
+Handler CreateSentryUpload(UploadParts parts, SentryBody body) {
+  return SentryUpload(std::move(parts), body);
 }
 
 }  // namespace lagwatch::collector

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collector/ingest/inflate.h"
 #include "collector/query/json/json_text.h"
 #include "report/format/packed_batch.h"
 
@@ -48,27 +49,52 @@ std::string LineFor(const IngestResult& result) {
   return line;
 }
 
-}  // namespace
+class Upload {
+ public:
+  Upload(UploadParts parts, ConfigService* config) : parts_(std::move(parts)), config_(config) {}
+
+  void operator()(Request request, const Respond& respond) const;
+
+ private:
+  UploadParts parts_;
+  ConfigService* config_;
+};
 
 void Upload::operator()(Request request, const Respond& respond) const {
   const uint64_t sent_bytes = request.body.size();
-  if (Status opened = OpenBody(limits_, &request); !opened.ok()) return respond(ErrorResponse(opened));
+  if (Status opened = OpenBody(parts_.limits, &request); !opened.ok()) return respond(ErrorResponse(opened));
   auto held = std::make_shared<Request>(std::move(request));  // with its room, until the answer is there
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
     const size_t reports = result.ok() ? result->records.size() : 1;
-    if (keys_ != nullptr) keys_->Charge(held->key, sent_bytes, reports, base::SystemClock().MonoNs());
+    if (parts_.keys != nullptr)
+      parts_.keys->Charge(held->key, sent_bytes, reports, base::SystemClock().MonoNs());
     if (!result.ok()) {
-      log_->Warn("upload refused: " + result.status().message());
+      parts_.log->Warn("upload refused: " + result.status().message());
       return respond(ErrorResponse(result.status()));
     }
-    log_->Info(LineFor(*result));
-    if (metrics_ != nullptr) metrics_->CountRecords(*result);
+    parts_.log->Info(LineFor(*result));
+    if (parts_.metrics != nullptr) parts_.metrics->CountRecords(*result);
     Json answer = AnswerTo(*result);
     if (config_ != nullptr) answer["config_version"] = config_->CurrentVersion();
     respond({200, JsonText(answer)});
   };
-  if (commits_ == nullptr) return done(ingest_->Submit(held->body, held->key.name));
-  ingest_->Submit(held->body, commits_, std::move(done), held->key.name);
+  if (parts_.commits == nullptr) return done(parts_.ingest->Submit(held->body, held->key.name));
+  parts_.ingest->Submit(held->body, parts_.commits, std::move(done), held->key.name);
+}
+
+}  // namespace
+
+Handler CreateUpload(UploadParts parts, ConfigService* config) { return Upload(std::move(parts), config); }
+
+Status OpenBody(const BodyLimits& limits, Request* request) {
+  if (request->is_gzip) {
+    request->body = LAGWATCH_TRY(InflateGzip(request->body, limits.inflated_bytes));
+  } else if (request->body.size() > limits.inflated_bytes) {
+    return {StatusCode::kTooLarge, "the body has more than " + std::to_string(limits.inflated_bytes) +
+                                       " bytes; send fewer reports in one request"};
+  }
+  if (request->room.TryResize(request->body.size())) return {};
+  return {StatusCode::kUnavailable, "the collector is overloaded; send the batch again later"};
 }
 
 }  // namespace lagwatch::collector

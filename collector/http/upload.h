@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// POST /v1/reports: opens a batch, stores it and answers with the results. Context: background. Thread-safe.
+// The handlers of uploads, which open a batch, store it and answer with the results. Context: background.
+// Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
+#include "base/status.h"
 #include "collector/config/config_service.h"
-#include "collector/http/opened_body.h"
 #include "collector/http/server/limited_log.h"
 #include "collector/http/server/metrics.h"
 #include "collector/http/server/request.h"
@@ -15,28 +17,32 @@
 
 namespace lagwatch::collector {
 
-class Upload {
- public:
-  // Borrows all; all but `ingest` may be null. Without `commits` each request commits by itself.
-  Upload(const Ingest* ingest, GroupCommit* commits, ConfigService* config, KeyRing* keys, Metrics* metrics,
-         const BodyLimits& limits)
-      : ingest_(ingest),
-        commits_(commits),
-        config_(config),
-        keys_(keys),
-        metrics_(metrics),
-        limits_(limits) {}
-
-  void operator()(Request request, const Respond& respond) const;
-
- private:
-  const Ingest* ingest_;
-  GroupCommit* commits_;
-  ConfigService* config_;
-  KeyRing* keys_;
-  Metrics* metrics_;
-  BodyLimits limits_;
-  std::shared_ptr<LimitedLog> log_ = std::make_shared<LimitedLog>();
+struct BodyLimits {
+  uint64_t body_bytes = 2 << 20;      // as sent: room for a trace and its report
+  uint64_t inflated_bytes = 8 << 20;  // after decompression
 };
+
+// Replaces the body by its decompressed content, with as much room for it as it takes. Errors: those of
+// InflateGzip; kUnavailable if there is no room for now.
+base::Status OpenBody(const BodyLimits& limits, Request* request);
+
+// The parts that uploads use; all borrowed, and must outlive the handlers.
+struct UploadParts {
+  const Ingest* ingest = nullptr;
+  GroupCommit* commits = nullptr;  // null: each request commits by itself
+  KeyRing* keys = nullptr;
+  Metrics* metrics = nullptr;  // null: nothing is counted
+  BodyLimits limits = {};
+  std::shared_ptr<LimitedLog> log = std::make_shared<LimitedLog>();
+};
+
+// POST /v1/reports. `config` may be null.
+Handler CreateUpload(UploadParts parts, ConfigService* config);
+
+enum class SentryBody { kEnvelope, kEvent };
+
+// POST /api/{project}/envelope/ and /store/: envelopes of Sentry's SDKs. Hangs are handled as our own
+// reports, other items are counted and dropped.
+Handler CreateSentryUpload(UploadParts parts, SentryBody body);
 
 }  // namespace lagwatch::collector

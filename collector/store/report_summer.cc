@@ -54,8 +54,7 @@ void CauseTotals::AddNames(const std::string& app, const std::string& version, c
   verdicts[verdict] += hang_ns;
 }
 
-void CauseTotals::WriteTo(CauseRow* cause) const {
-  cause->sums = sums;
+void CauseTotals::WriteNamesTo(CauseRow* cause) const {
   CauseNames of_apps = CostliestNames(apps);
   CauseNames of_versions = CostliestVersions(versions);
   cause->apps = std::move(of_apps.names);
@@ -123,7 +122,8 @@ void ReportSummer::AddTo(CauseTotals* sum, const ReportRow& report) {
 CauseRow ReportSummer::ToRow(const std::string& key, const CauseTotals& sum) const {
   CauseRow cause;
   cause.cluster.key = key;
-  sum.WriteTo(&cause);
+  cause.sums = sum.sums;
+  sum.WriteNamesTo(&cause);
   Estimate(lost_per_report_(key), &cause);
   return cause;
 }

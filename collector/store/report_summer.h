@@ -52,8 +52,8 @@ struct CauseTotals {
 
   void AddNames(const std::string& app, const std::string& version, const std::string& verdict,
                 double hang_ns);
-  // Sets all of `cause` but its cluster and its estimates.
-  void WriteTo(CauseRow* cause) const;
+  // Sets the programs, versions and verdicts of `cause`.
+  void WriteNamesTo(CauseRow* cause) const;
 };
 
 class ReportSummer {

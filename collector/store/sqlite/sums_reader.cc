@@ -233,13 +233,13 @@ int64_t SumsReader::ReportsIn(const SumsScope& scope) {
 
 void SumsReader::AddSegments(const std::vector<SegmentSum>& sums, CauseRow* cause) {
   const bool has_segments = scope_.segments != "[0]";
-  CauseTotals totals{.sums = cause->sums};
+  CauseTotals totals;
   for (const SegmentSum& sum : sums) {
     if (has_segments && !segments_.contains(sum.segment)) continue;
     const SegmentNames& names = NamesOf(sum.segment);
     totals.AddNames(names.app, names.version, names.verdict, sum.hang_ns);
   }
-  totals.WriteTo(cause);
+  totals.WriteNamesTo(cause);
 }
 
 const SumsReader::SegmentNames& SumsReader::NamesOf(int64_t segment) {

@@ -317,7 +317,8 @@ CauseRow SummedCauses::ToRow(const std::string& key, const CauseTotals& sum,
                              const LostPerReport& lost) const {
   CauseRow cause;
   cause.cluster.key = key;
-  sum.WriteTo(&cause);
+  cause.sums = sum.sums;
+  sum.WriteNamesTo(&cause);
   Estimate(lost(key), &cause);
   return cause;
 }
