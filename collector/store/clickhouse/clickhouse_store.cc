@@ -9,7 +9,6 @@
 #include "collector/store/clickhouse/row_remover.h"
 #include "collector/store/clickhouse/server/columns.h"
 #include "collector/store/clickhouse/server/conditions.h"
-#include "collector/store/read_rows.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -202,38 +201,6 @@ Result<int64_t> ClickHouseStore::RepairSums(int64_t limit) {
     if (const std::string error = committer_.error(); !error.empty())
       throw ClickHouseError("reports wait on this machine: " + error);
     return may_have_more ? limit : 0;
-  });
-}
-
-Result<std::vector<FrameSummary>> ClickHouseStore::Frames(const ReportFilter& filter, int64_t limit) {
-  // As floating point, which no client can make overflow.
-  std::string sums;
-  for (const char* column : kFrameColumns)
-    sums += ", sum(toFloat64(" + std::string(column) + ")) AS sum_" + column;
-  return Guarded([&] {
-    return connection_.All(
-        "SELECT app, version, loop, scene, toInt64(count()), toInt64(uniqExactIf(user, user != '')),"
-        " max(begin_wall_ms + intDiv(duration_ns, 1000000)), sum(toFloat64(refresh_interval_ns) * frames)" +
-            sums + " FROM (SELECT * FROM " + schema_.All(kFrames) + " WHERE " + OfProgram(filter) +
-            " ORDER BY id, ver DESC LIMIT 1 BY id) GROUP BY app, version, loop, scene"
-            " ORDER BY sum_dropped DESC, sum_frames DESC, app, version, loop, scene" +
-            Limit(limit),
-        "ssssiiidddddddddddddd", [](const Row& row) {
-          const auto read = [&](int column) { return WholeNumber(row.Real(static_cast<size_t>(column))); };
-          const int64_t refresh_ns = WholeNumber(row.Real(7) / std::max(row.Real(8), 1.0));
-          return ReadFrameSummary(row, refresh_ns, read);
-        });
-  });
-}
-
-Status ClickHouseStore::ForEachUnknownRecord(
-    const std::function<void(const report::OwnedRecord& record)>& visit) {
-  return Guarded([&] {
-    connection_.Select("SELECT type, payload FROM " + schema_.All(kUnknown) +
-                           " ORDER BY received_wall_ms, type, payload LIMIT 1 BY type, payload",
-                       "is", [&](const Row& row) {
-                         visit({static_cast<report::RecordType>(row.Int(0)), row.Text(1)});
-                       });
   });
 }
 

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store in ClickHouse, for fleets: any number of collectors have one, and each has nothing of its own but
-// what is on its way there. docs/design/clickhouse.md says how. Thread-safe. Context: background.
+// what is on its way there. docs/design/clickhouse.md says how. stored_traces.cc and stored_usage.cc have
+// those parts of it. Thread-safe. Context: background.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "collector/store/clickhouse/insert/record_committer.h"
-#include "collector/store/clickhouse/read/cause_reader.h"
 #include "collector/store/clickhouse/read/hang_reader.h"
-#include "collector/store/clickhouse/read/trace_reader.h"
-#include "collector/store/clickhouse/read/usage_reader.h"
+#include "collector/store/clickhouse/read/summed_causes.h"
+#include "collector/store/clickhouse/read/sums_plan.h"
 #include "collector/store/clickhouse/row_remover.h"
 #include "collector/store/clickhouse/server/connection.h"
 #include "collector/store/clickhouse/server/node_tables.h"
@@ -52,26 +55,16 @@ class ClickHouseStore final : public Store {
   }
   base::Result<std::vector<base::Uuid>> FindIds(const base::Uuid& first, const base::Uuid& last,
                                                 int64_t limit) override;
-  base::Result<CausePage> Causes(const CauseQuery& query) override {
-    return Answer([&] { return causes_.Causes(query); });
-  }
+  base::Result<CausePage> Causes(const CauseQuery& query) override;
   base::Result<std::optional<CauseRow>> FindCause(const std::string& key,
-                                                  const ReportFilter& filter = {}) override {
-    return Answer([&] { return causes_.FindCause(key, filter); });
-  }
+                                                  const ReportFilter& filter = {}) override;
   base::Result<std::vector<CauseVersion>> CauseVersions(const std::string& key,
-                                                        const ReportFilter& filter = {}) override {
-    return Answer([&] { return causes_.Versions(key, filter); });
-  }
-  base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override {
-    return Answer([&] { return causes_.Days(key); });
-  }
+                                                        const ReportFilter& filter = {}) override;
+  base::Result<std::vector<CausePeriod>> CauseDays(const std::string& key) override;
   base::Result<DaysOfCauses> CostByDay(std::span<const std::string> keys, int64_t first_day,
-                                       int64_t last_day) override {
-    return Answer([&] { return causes_.CostByDay(keys, first_day, last_day); });
-  }
+                                       int64_t last_day) override;
   base::Result<std::optional<Cluster>> FindCluster(const std::string& key) override {
-    return Guarded([&] { return causes_.FindCluster(key); });
+    return Guarded([&] { return ReadCluster(key); });
   }
   base::Result<std::vector<StoredReport>> ReportsAfter(const base::Uuid& after, int64_t limit) override;
   base::Result<std::vector<UnnamedBuild>> UnnamedBuilds(int64_t limit) override;
@@ -95,16 +88,10 @@ class ClickHouseStore final : public Store {
   void SumUpBeforeAnswersForTest() { sums_up_before_answers_ = true; }
   // ClickHouse does so by itself.
   base::Result<bool> Compact() override { return false; }
-  base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override {
-    return Guarded([&] { return traces_.TracesOf(report_ids); });
-  }
+  base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override;
   base::Result<std::vector<TraceRow>> ListTraces(const ReportFilter& filter, int64_t limit,
-                                                 const std::optional<base::Uuid>& before) override {
-    return Guarded([&] { return traces_.List(filter, limit, before); });
-  }
-  base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) override {
-    return Guarded([&] { return traces_.Find(id); });
-  }
+                                                 const std::optional<base::Uuid>& before) override;
+  base::Result<std::optional<StoredTrace>> FindTrace(const base::Uuid& id) override;
   // All that are old enough at once.
   base::Result<bool> RemoveTracesBefore(int64_t day, int64_t limit) override;
   base::Status PutNote(const ClusterNote& note) override;
@@ -114,30 +101,31 @@ class ClickHouseStore final : public Store {
                                                     int64_t last_wall_ms, int64_t limit) override {
     return Guarded([&] { return hangs_.OfRun(session_id, first_wall_ms, last_wall_ms, limit); });
   }
-  base::Result<std::vector<RunEndRow>> RunEndsOf(std::span<const base::Uuid> session_ids) override {
-    return Guarded([&] { return usage_.RunEndsOf(session_ids); });
-  }
-  base::Result<std::vector<ExitCount>> CountExits(const ReportFilter& filter) override {
-    return Guarded([&] { return usage_.CountExits(filter); });
-  }
+  base::Result<std::vector<RunEndRow>> RunEndsOf(std::span<const base::Uuid> session_ids) override;
+  base::Result<std::vector<ExitCount>> CountExits(const ReportFilter& filter) override;
   base::Result<std::vector<LossRow>> Losses(const ReportFilter& filter) override {
-    return Guarded([&] { return causes_.Losses(filter); });
+    return Guarded([&] { return ReadLosses(filter); });
   }
-  base::Result<double> WatchedNs(const ReportFilter& filter) override {
-    return Guarded([&] { return usage_.WatchedNs(filter); });
-  }
-  base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override {
-    return Guarded([&] { return usage_.WatchedVersions(filter); });
-  }
+  base::Result<double> WatchedNs(const ReportFilter& filter) override;
+  base::Result<std::vector<WatchedVersion>> WatchedVersions(const ReportFilter& filter) override;
   base::Status ForEachUsage(const ReportFilter& filter,
-                            const std::function<void(std::string_view payload)>& visit) override {
-    return Guarded([&] { usage_.ForEach(filter, visit); });
-  }
+                            const std::function<void(std::string_view payload)>& visit) override;
   base::Status ForEachUnknownRecord(
       const std::function<void(const report::OwnedRecord& record)>& visit) override;
 
  private:
   ClickHouseStore(const ClickHouseUrl& url, std::unique_ptr<BatchSpool> spool, LogLine log);
+
+  // Of causes; these throw ClickHouseError.
+  using LostOfClusters = std::unordered_map<std::string, double>;  // of each report; "": of all clusters
+  std::unique_ptr<SummedCauses> OpenSums(const ReportFilter& filter);
+  LostOfClusters ReadLostPerReport();
+  SummedCauses::ReportCounts CountReports(const std::set<int64_t>& causes);
+  std::set<std::string> FindKeys(const CauseQuery& query);
+  std::unordered_map<std::string, Cluster> ReadClusters(const std::vector<std::string>& keys);
+  std::optional<Cluster> ReadCluster(const std::string& key);
+  std::vector<LossRow> ReadLosses(const ReportFilter& filter);
+  void Name(CausePage* page);
 
   // In order, each once.
   std::vector<base::Uuid> SelectIds(const std::string& condition, int64_t limit);
@@ -161,9 +149,6 @@ class ClickHouseStore final : public Store {
   NodeTables tables_{&connection_, &schema_};
   HangReader hangs_{RowSource(&connection_, &schema_), &schema_};
   KnownUnits units_{RowSource(&connection_, &schema_)};
-  CauseReader causes_{&connection_, &schema_, &hangs_, &units_};
-  TraceReader traces_{&connection_, &schema_};
-  UsageReader usage_{&connection_, &schema_, &units_};
   Versions versions_;
   std::mutex worker_mutex_;
   SumsWorker worker_;  // guarded by worker_mutex_
