@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds docs/configuration.md and docs/privacy.md to the code: every flag of `lagwatch run` and every field is
-there. Options and remote keys come from their tables: see meta.options. Each test that docs/contributing/invariants.md
+there. Options and remote keys come from their tables: see meta.schema. Each test that docs/contributing/invariants.md
 names exists.
 
 Usage: docs_test.py REPOSITORY

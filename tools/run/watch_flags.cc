@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "policies/options/option_flag.h"
 #include "tools/commands.h"
-#include "tools/options/flag_names.h"
+#include "tools/schema/flag_names.h"
 
 namespace lagwatch::tools {
 namespace {

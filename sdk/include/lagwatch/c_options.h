@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The monitor's options. Written by lagwatch-options from policies/options/options.def. */
+/* The monitor's options. Written by lagwatch-schema from policies/options/options.def. */
 #ifndef LAGWATCH_C_OPTIONS_H_
 #define LAGWATCH_C_OPTIONS_H_
 

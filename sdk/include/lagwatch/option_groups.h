@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The groups of lagwatch::Options. lw_options has the meanings.
-// Written by lagwatch-options from policies/options/options.def.
+// Written by lagwatch-schema from policies/options/options.def.
 #pragma once
 
 #include <lagwatch/c_options.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a verdict, and the shares of time. Written by lagwatch-options from policies/verdict.def.
+// The words of a verdict, and the shares of time. Written by lagwatch-schema from policies/verdict.def.
 
 export const kVerdicts: Readonly<Record<string, string>> = {
   cpu: "It computed, in the program or in the kernel",

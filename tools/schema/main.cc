@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/options/documents.h"
+#include "tools/schema/documents.h"
 
 namespace {
 
@@ -25,7 +25,7 @@ std::string Read(const fs::path& path) {
 int main(int argc, char** argv) {
   const std::string_view mode = argc == 3 ? argv[1] : "";
   if (mode != "--write" && mode != "--check") {
-    std::cerr << "usage: lagwatch-options --write|--check REPOSITORY\n";
+    std::cerr << "usage: lagwatch-schema --write|--check REPOSITORY\n";
     return 2;
   }
   std::vector<lagwatch::tools::Document> documents;
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     if (mode == "--write") {
       std::ofstream(path) << text;
     } else {
-      std::cerr << path.string() << " differs from " << document.table << ": lagwatch-options --write .\n";
+      std::cerr << path.string() << " differs from " << document.table << ": lagwatch-schema --write .\n";
       is_stale = true;
     }
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "policies/verdict.h"
-#include "tools/options/documents.h"
+#include "tools/schema/documents.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -103,7 +103,7 @@ std::string PrivacyPage(const std::string& before) {
 }
 
 std::string Colors(const std::string& before) {
-  return WithPart(before, "  /* Verdicts, written by lagwatch-options from policies/verdict.def. */\n", "}\n",
+  return WithPart(before, "  /* Verdicts, written by lagwatch-schema from policies/verdict.def. */\n", "}\n",
                   Joined(kWords, [](const WordRow& word) {
                     return "  --verdict-" + word.name + ": light-dark(" + word.light + ", " + word.dark +
                            ");\n";
@@ -117,7 +117,7 @@ std::string Key(const std::string& word) {
 
 std::string PageLists(const std::string&) {
   return "// SPDX-License-Identifier: Apache-2.0\n"
-         "// The words of a verdict, and the shares of time. Written by lagwatch-options from "
+         "// The words of a verdict, and the shares of time. Written by lagwatch-schema from "
          "policies/verdict.def.\n\n"
          "export const kVerdicts: Readonly<Record<string, string>> = {\n" +
          Joined(kWords,

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "report/format/packed/message_spec.h"
-#include "tools/options/documents.h"
+#include "tools/schema/documents.h"
 
 namespace lagwatch::tools {
 namespace {

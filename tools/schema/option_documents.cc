@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/options/documents.h"
+#include "tools/schema/documents.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,15 +8,15 @@
 #include <string_view>
 #include <utility>
 
-#include "tools/options/flag_names.h"
-#include "tools/options/rows.h"
+#include "tools/schema/flag_names.h"
+#include "tools/schema/option_rows.h"
 
 namespace lagwatch::tools {
 namespace {
 
 constexpr size_t kColumns = 107;
 constexpr std::string_view kCommentEnd = " */";
-constexpr std::string_view kGenerated = "Written by lagwatch-options from policies/options/options.def.";
+constexpr std::string_view kGenerated = "Written by lagwatch-schema from policies/options/options.def.";
 
 // Without Markdown: a page's name gets the folder that it is in, other links become their text.
 std::string Plain(const std::string& markdown) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/options/rows.h"
+#include "tools/schema/option_rows.h"
 
 #include <algorithm>
 #include <cstdint>
