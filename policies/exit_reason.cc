@@ -5,26 +5,10 @@ namespace lagwatch::policies {
 
 const char* ExitReasonName(ExitReason reason) {
   switch (reason) {
-    case ExitReason::kCleanExit:
-      return "clean-exit";
-    case ExitReason::kKilledInHang:
-      return "killed-in-lag";
-    case ExitReason::kOomKill:
-      return "oom-kill";
-    case ExitReason::kUpdate:
-      return "update";
-    case ExitReason::kReboot:
-      return "reboot";
-    case ExitReason::kCrash:
-      return "crash";
-    case ExitReason::kStopped:
-      return "stopped";
-    case ExitReason::kCrashInHang:
-      return "crash-in-lag";
-    case ExitReason::kHangInCrash:
-      return "hang-in-crash";
-    case ExitReason::kUnknown:
-      break;
+#define EXIT_REASON(number, enumerator, name, ...) \
+  case ExitReason::enumerator:                     \
+    return name;
+#include "policies/report_enums.def"
   }
   return "unknown";
 }

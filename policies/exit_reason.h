@@ -9,18 +9,13 @@ namespace lagwatch::policies {
 
 // Persisted in run ends, and part of the C ABI: do not renumber.
 enum class ExitReason : int32_t {
-  kUnknown = 0,       // disappeared, without evidence
-  kCleanExit = 1,     // the monitor was stopped, or the program ended by exit()
-  kKilledInHang = 2,  // it vanished while a loop was frozen
-  kOomKill = 3,       // the kernel ran out of memory and killed it
-  kUpdate = 4,        // another version of the program was started after it
-  kReboot = 5,        // the machine was restarted
-  kCrash = 6,         // the program noted the signal that ended it
-  kStopped = 7,       // the program noted that it was asked to end
-  kCrashInHang = 8,   // as kCrash, and a loop was frozen when the signal came
-  kHangInCrash = 9,   // as kCrash, and then a loop froze: its handler, or a wait of it, did not end
+#define EXIT_REASON(number, enumerator, ...) enumerator = number,
+#include "policies/report_enums.def"
 };
-inline constexpr int32_t kLastExitReason = 9;
+inline constexpr int32_t kLastExitReason = 0
+#define EXIT_REASON(...) +1
+#include "policies/report_enums.def"
+                                           - 1;
 
 // "clean-exit", "killed-in-lag" …, as in the JSON that people and programs read.
 const char* ExitReasonName(ExitReason reason);

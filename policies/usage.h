@@ -63,25 +63,17 @@ struct SlowDispatches {
 
 // The reason why a hang was not reported. Persisted: numbers are never reused.
 enum class SuppressedReason : uint8_t {
-  kUnknown = 0,
-  kUnchangedStack = 1,  // a check of a hang that was reported with this stack
-  kReportLimit = 2,     // the hang has as many reports as one may have
-  kDebugger = 3,        // a check that was left out, because a debugger may have made the hang
-  kStopped = 4,         // it took so long only because the process was stopped
-  kSuspended = 5,       // … because the machine slept
-  kEndedFirst = 6,      // it was over the threshold, and over before it could be looked at
-  kTooLarge = 7,        // the report did not fit its buffer
-  kNotWritten = 8,      // the report did not reach the disk, or had to make room there for others
-  kLoopRefused = 9,     // a loop that is not watched, because there are too many
-  kNoteLost = 10,       // a slow dispatch that was not counted, because too many came at once
-  kUnproven = 11,       // the thread slept, and it is not known whether in a hang or because it idled
+#define SUPPRESSED_REASON(number, enumerator, ...) enumerator = number,
+#include "policies/report_enums.def"
 };
-inline constexpr size_t kSuppressedReasons = 12;
+inline constexpr size_t kSuppressedReasons = 0
+#define SUPPRESSED_REASON(...) +1
+#include "policies/report_enums.def"
+    ;
 // By the reason's number.
 using SuppressedCounts = std::array<uint64_t, kSuppressedReasons>;
 
-// "unchanged-stack", "report-limit", "debugger", "stopped", "suspended", "ended-first", "too-large",
-// "not-written", "loop-refused", "note-lost", "unproven", "unknown".
+// "unchanged-stack" …, as in JSON.
 std::string_view SuppressedReasonName(SuppressedReason reason);
 
 }  // namespace lagwatch::policies

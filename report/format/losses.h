@@ -13,19 +13,14 @@
 
 namespace lagwatch::report {
 
-// lagwatch.proto describes them.
 enum class LossReason : int32_t {
-  kUnknown = 0,
-  kNotSampled = 1,
-  kDayIsFull = 2,
-  kCauseIsFull = 3,
-  kTooOld = 4,
-  kTooMuch = 5,
-  kRefused = 6,
-  kDamaged = 7,
-  kTurnedOff = 8,
+#define LOSS_REASON(number, enumerator, ...) enumerator = number,
+#include "policies/report_enums.def"
 };
-inline constexpr int32_t kLastLossReason = 8;
+inline constexpr int32_t kLastLossReason = 0
+#define LOSS_REASON(...) +1
+#include "policies/report_enums.def"
+                                           - 1;
 
 // Reports, by LossReason.
 using LossCounts = std::array<uint64_t, kLastLossReason + 1>;
@@ -55,8 +50,7 @@ std::string EncodeLosses(const Losses& losses);
 // Errors: kInvalid. A reason that is not known here is read as kUnknown.
 base::Result<Losses> DecodeLosses(std::string_view bytes);
 
-// "not-sampled", "day-is-full", "cause-is-full", "too-old", "too-much", "refused",
-// "damaged", "turned-off", "unknown".
+// "not-sampled" …, as in JSON.
 std::string_view LossReasonName(LossReason reason);
 
 }  // namespace lagwatch::report

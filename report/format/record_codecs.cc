@@ -122,24 +122,10 @@ base::Result<Losses> DecodeLosses(std::string_view bytes) {
 
 std::string_view LossReasonName(LossReason reason) {
   switch (reason) {
-    case LossReason::kNotSampled:
-      return "not-sampled";
-    case LossReason::kDayIsFull:
-      return "day-is-full";
-    case LossReason::kCauseIsFull:
-      return "cause-is-full";
-    case LossReason::kTooOld:
-      return "too-old";
-    case LossReason::kTooMuch:
-      return "too-much";
-    case LossReason::kRefused:
-      return "refused";
-    case LossReason::kDamaged:
-      return "damaged";
-    case LossReason::kTurnedOff:
-      return "turned-off";
-    case LossReason::kUnknown:
-      break;
+#define LOSS_REASON(number, enumerator, name, ...) \
+  case LossReason::enumerator:                     \
+    return name;
+#include "policies/report_enums.def"
   }
   return "unknown";
 }
