@@ -39,12 +39,13 @@ struct TimeShare {
   int64_t TimeShares::*ns;
   VerdictWord word;       // that it speaks for
   uint32_t field;         // in the schema's Verdict
+  const char* name;       // likewise: "lock_ns"
   const char* json_name;  // "lock_ms"
   const char* label;      // for people
 };
 inline constexpr TimeShare kTimeShares[] = {
 #define TIME_SHARE(field, member, enumerator, label, row) \
-  {&TimeShares::member##_ns, VerdictWord::enumerator, field, #member "_ms", label},
+  {&TimeShares::member##_ns, VerdictWord::enumerator, field, #member "_ns", #member "_ms", label},
 #include "policies/verdict.def"
 };
 

@@ -62,7 +62,7 @@ LIBRARIES = {
     "libunwind.h": ["bench", "tests"],
     "lzma.h": ["collector/symbols/elf/function_symbols.cc", "stack/elf/decompress.cc"],
     "nlohmann/": ["collector/keys", "collector/query", "collector/sentry", "collector/store", "report/config",
-                  "report/sentry", "report/upload", "tools/read", "trace/export/timeline.cc"],
+                  "report/sentry", "report/upload", "tools/read", "tools/schema", "trace/export/timeline.cc"],
     "openssl/": ["collector/http", "collector/keys", "collector/symbols/files/sha256.cc", "report/config", "report/seal",
                  "sdk/late"],
     "protozero/": ["report/format", "trace/export/proto.h"],

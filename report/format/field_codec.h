@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "policies/exit_reason.h"
 #include "policies/usage.h"
@@ -64,6 +65,14 @@ template <typename Buffer, typename Number>
 void Put(Writer<Buffer>* writer, pbf_tag_type field, Fixed<Number> value) {
   if (value.number != 0) writer->add_fixed64(field, value.number);
 }
+template <typename Buffer, typename Number>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, Signed<Number> value) {
+  if (value.number != 0) writer->add_int64(field, value.number);
+}
+template <typename Buffer, typename Text>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, Bytes<Text> bytes) {
+  Put(writer, field, std::string_view(bytes.text));
+}
 template <typename Buffer, size_t kCount>
 void Put(Writer<Buffer>* writer, pbf_tag_type field, const std::array<uint64_t, kCount>& counts) {
   protozero::detail::packed_field_varint<Buffer, uint64_t> packed(*writer, field);
@@ -79,12 +88,23 @@ void Put(Writer<Buffer>* writer, pbf_tag_type field, const policies::DurationHis
   for (size_t i = 0; i < count; ++i) packed.add_element(histogram.counts[i]);
 }
 
+template <typename Buffer, HasFields Part>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, const std::vector<Part>& parts);
+
 template <typename Table, typename Part, typename Buffer>
 void WriteFields(Table table, const Part& part, Writer<Buffer>* writer) {
-  table(part, [writer](pbf_tag_type number, const auto& member) {
-    Put(writer, number, member);
+  table(part, [writer](const Field& field, const auto& member) {
+    Put(writer, field.number, member);
     return false;
   });
+}
+
+template <typename Buffer, HasFields Part>
+void Put(Writer<Buffer>* writer, pbf_tag_type field, const std::vector<Part>& parts) {
+  for (const Part& part : parts) {
+    Writer<Buffer> item(*writer, field);
+    WriteFields(MessageOf<Part>::kTable, part, &item);
+  }
 }
 
 inline void Read(protozero::pbf_reader* message, std::string& text) { text = message->get_string(); }
@@ -134,6 +154,10 @@ void Read(protozero::pbf_reader* message, Always<Value> value) {
 inline void Read(protozero::pbf_reader* message, Fixed<uint64_t> value) {
   value.number = message->get_fixed64();
 }
+template <typename Text>
+void Read(protozero::pbf_reader* message, Bytes<Text> bytes) {
+  Read(message, bytes.text);
+}
 inline void Read(protozero::pbf_reader* message, Signed<int64_t> value) {
   value.number = message->get_int64();
 }
@@ -153,21 +177,55 @@ inline void Read(protozero::pbf_reader* message, policies::DurationHistogram& hi
     histogram.counts[std::min(bucket++, histogram.counts.size() - 1)] += count;
 }
 
+void Read(protozero::pbf_reader* message, Stack& stack);
+template <HasFields Part>
+void Read(protozero::pbf_reader* message, Part& part);
+template <typename Part, typename Table>
+void Read(protozero::pbf_reader* message, Within<Part, Table> within);
+template <typename Part>
+requires requires { MessageOf<Part>::kName; }
+void Read(protozero::pbf_reader* message, std::vector<Part>& parts) { Read(message, parts.emplace_back()); }
+
 // Reads the field that `message` is at; false if the table does not have it.
 template <typename Table, typename Part>
-bool TryReadField(Table table, protozero::pbf_reader* message, Part* part) {
-  return table(*part, [message](pbf_tag_type number, auto&& member) {
-    if (message->tag() != number) return false;
+bool TryReadField(const Table& table, protozero::pbf_reader* message, Part* part) {
+  return table(*part, [message](const Field& field, auto&& member) {
+    if (message->tag() != field.number) return false;
     Read(message, member);
     return true;
   });
 }
 
 template <typename Table, typename Part>
-void ReadFields(Table table, protozero::pbf_reader message, Part* part) {
+void ReadFields(const Table& table, protozero::pbf_reader message, Part* part) {
   while (message.next()) {
     if (!TryReadField(table, &message, part)) message.skip();
   }
+}
+
+template <HasFields Part>
+void Read(protozero::pbf_reader* message, Part& part) {
+  ReadFields(MessageOf<Part>::kTable, message->get_message(), &part);
+}
+template <typename Part, typename Table>
+void Read(protozero::pbf_reader* message, Within<Part, Table> within) {
+  ReadFields(within.table, message->get_message(), &within.part);
+}
+
+// A record whose fields are all in `table`.
+template <typename Record, typename Table>
+Record ReadRecord(const Table& table, std::string_view bytes) {
+  Record record;
+  ReadFields(table, protozero::pbf_reader(bytes.data(), bytes.size()), &record);
+  return record;
+}
+
+template <typename Table, typename Record>
+std::string WriteRecord(const Table& table, const Record& record) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  WriteFields(table, record, &writer);
+  return bytes;
 }
 
 }  // namespace lagwatch::report

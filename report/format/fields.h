@@ -47,7 +47,6 @@ enum class SealedField : pbf_tag_type {
   kSealed = 7,
   kSampleRatePpm = 9,
 };
-enum class LossesField : pbf_tag_type { kLosses = 7 };
 
 template <typename Field>
 constexpr pbf_tag_type Number(Field field) {

@@ -8,24 +8,6 @@
 namespace lagwatch::report {
 namespace {
 
-using protozero::pbf_message;
-
-// A record whose fields are all in `table`.
-template <typename Record, typename Table>
-Record ReadRecord(const Table& table, std::string_view bytes) {
-  Record record;
-  ReadFields(table, protozero::pbf_reader(bytes.data(), bytes.size()), &record);
-  return record;
-}
-
-template <typename Table, typename Record>
-std::string WriteRecord(const Table& table, const Record& record) {
-  std::string bytes;
-  protozero::pbf_writer writer(bytes);
-  WriteFields(table, record, &writer);
-  return bytes;
-}
-
 void RequireId(const base::Uuid& id, const char* error) {
   if (id == base::Uuid{}) throw SchemaError{error};
 }
@@ -71,50 +53,17 @@ base::Result<TraceRecord> DecodeTraceRecord(std::string_view bytes) {
 
 base::Result<Usage> DecodeUsage(std::string_view bytes) {
   return Guarded("the usage", [&] {
-    Usage usage;
-    pbf_message<UsageField> message(bytes.data(), bytes.size());
-    while (message.next()) {
-      switch (message.tag()) {
-        case UsageField::kLoops:
-          ReadFields(kLoopUsageTable, message.get_message(), &usage.loops.emplace_back());
-          break;
-        case UsageField::kSlow:
-          ReadFields(kSlowTagTable, message.get_message(), &usage.slow.emplace_back());
-          break;
-        case UsageField::kSuppressed:
-          ReadFields(kSuppressedTable, message.get_message(), &usage.suppressed.emplace_back());
-          break;
-        default:
-          if (!TryReadField(kUsageHeaderTable, &message, &usage)) message.skip();
-      }
-    }
+    auto usage = ReadRecord<Usage>(kUsageTable, bytes);
     RequireId(usage.id, "it has no id");
     return usage;
   });
 }
 
-std::string EncodeLosses(const Losses& losses) {
-  std::string bytes;
-  protozero::pbf_writer writer(bytes);
-  WriteFields(kLossesTable, losses, &writer);
-  for (const Loss& loss : losses.losses) {
-    protozero::pbf_writer item(writer, Number(LossesField::kLosses));
-    WriteFields(kLossTable, loss, &item);
-  }
-  return bytes;
-}
+std::string EncodeLosses(const Losses& losses) { return WriteRecord(kLossesTable, losses); }
 
 base::Result<Losses> DecodeLosses(std::string_view bytes) {
   return Guarded("the record of losses", [&] {
-    Losses losses;
-    pbf_message<LossesField> message(bytes.data(), bytes.size());
-    while (message.next()) {
-      if (message.tag() == LossesField::kLosses) {
-        ReadFields(kLossTable, message.get_message(), &losses.losses.emplace_back());
-      } else if (!TryReadField(kLossesTable, &message, &losses)) {
-        message.skip();
-      }
-    }
+    auto losses = ReadRecord<Losses>(kLossesTable, bytes);
     RequireId(losses.id, "it has no id");
     return losses;
   });

@@ -52,55 +52,11 @@ Stack ReadStack(pbf_message<StackField> message) {
   return stack;
 }
 
-template <typename Table, typename Part>
-void Add(Table table, protozero::pbf_reader message, std::vector<Part>* parts) {
-  ReadFields(table, message, &parts->emplace_back());
-}
+}  // namespace
 
-Report ReadReport(pbf_message<ReportField> message) {
-  Report report;
-  while (message.next()) {
-    switch (message.tag()) {
-      case ReportField::kCpu:
-        ReadFields(kCpuTable, message.get_message(), &report);
-        break;
-      case ReportField::kModules:
-        Add(kModuleTable, message.get_message(), &report.modules);
-        break;
-      case ReportField::kStacks:
-        report.stacks.push_back(ReadStack(message.get_message()));
-        break;
-      case ReportField::kSamples:
-        Add(kSampleTable, message.get_message(), &report.samples);
-        break;
-      case ReportField::kThreads:
-        Add(kThreadTable, message.get_message(), &report.threads);
-        break;
-      case ReportField::kSymbols:
-        Add(kSymbolTable, message.get_message(), &report.symbols);
-        break;
-      case ReportField::kWaits:
-        Add(kWaitTable, message.get_message(), &report.waits);
-        break;
-      case ReportField::kVerdict:
-        ReadFields(kVerdictTable, message.get_message(), &report.verdict);
-        break;
-      case ReportField::kDiscount:
-        ReadFields(kDiscountTable, message.get_message(), &report.discounted);
-        break;
-      case ReportField::kHistory:
-        Add(kPastDispatchTable, message.get_message(), &report.history);
-        break;
-      case ReportField::kFacts:
-        Add(kFactTable, message.get_message(), &report.facts);
-        break;
-      default:
-        if (!TryReadField(kHeaderTable, &message, &report) && !TryReadField(kReportTable, &message, &report))
-          message.skip();
-    }
-  }
-  return report;
-}
+void Read(protozero::pbf_reader* message, Stack& stack) { stack = ReadStack(message->get_message()); }
+
+namespace {
 
 static_assert(kNoStack == kNoModule);
 bool IsOutside(uint32_t index, size_t count) { return index != kNoStack && index >= count; }
@@ -188,15 +144,18 @@ void HideOwnParts(Report* report) {
       std::erase_if(report->threads, [&](const Thread& thread) { return IsOwnThread(*report, thread); }));
 }
 
-}  // namespace
-
-base::Result<Report> DecodeReport(std::string_view bytes) {
+template <typename Table>
+base::Result<Report> Decode(const Table& table, std::string_view bytes) {
   return Guarded("the report", [&] {
-    Report report = ReadReport(pbf_message<ReportField>(bytes.data(), bytes.size()));
+    auto report = ReadRecord<Report>(table, bytes);
     CheckReferences(report);
     HideOwnParts(&report);
     return report;
   });
 }
+
+}  // namespace
+
+base::Result<Report> DecodeReport(std::string_view bytes) { return Decode(kReportTable, bytes); }
 
 }  // namespace lagwatch::report

@@ -15,14 +15,19 @@ struct Document {
   std::function<std::string(const std::string&)>
       make;  // from the text before, which some keep around their tables
 };
-// From policies/options/options.def, from policies/verdict.def, and from the columns of packed batches.
+// From policies/options/options.def, from policies/verdict.def, from report/format/field_tables.h with
+// policies/report_enums.def, and from the columns of packed batches.
 std::vector<Document> OptionDocuments();
 std::vector<Document> VerdictDocuments();
+std::vector<Document> ProtoDocuments();
 std::vector<Document> FormatDocuments();
 
 // Replaces what stands between the first `begin` in `text` and the first `end` after it. Throws
 // std::runtime_error if they are missing.
 std::string WithPart(const std::string& text, std::string_view begin, std::string_view end,
                      const std::string& part);
+
+// `text` in lines of up to 107 characters, which begin with `first` or `next`; without a newline at its end.
+std::string Wrapped(const std::string& text, std::string first, const std::string& next);
 
 }  // namespace lagwatch::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes what is made from the tables: the public headers' options, the schema's verdicts, tables of
 // documents, lists of the page. Or checks that they are up to date. For lagwatch's own developers.
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -22,15 +23,15 @@ std::string Read(const fs::path& path) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::string_view mode = argc == 3 ? argv[1] : "";
   if (mode != "--write" && mode != "--check") {
     std::cerr << "usage: lagwatch-schema --write|--check REPOSITORY\n";
     return 2;
   }
   std::vector<lagwatch::tools::Document> documents;
-  for (const auto& some : {lagwatch::tools::OptionDocuments(), lagwatch::tools::VerdictDocuments(),
-                           lagwatch::tools::FormatDocuments()})
+  for (const auto& some : {lagwatch::tools::OptionDocuments(), lagwatch::tools::ProtoDocuments(),
+                           lagwatch::tools::VerdictDocuments(), lagwatch::tools::FormatDocuments()})
     documents.insert(documents.end(), some.begin(), some.end());
   bool is_stale = false;
   for (const auto& document : documents) {
@@ -46,4 +47,7 @@ int main(int argc, char** argv) {
     }
   }
   return is_stale ? 1 : 0;
+} catch (const std::exception& error) {
+  std::cerr << "lagwatch-schema: " << error.what() << "\n";
+  return 1;
 }

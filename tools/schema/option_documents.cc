@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/schema/documents.h"
-
 #include <algorithm>
 #include <cctype>
 #include <regex>
@@ -8,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tools/schema/documents.h"
 #include "tools/schema/flag_names.h"
 #include "tools/schema/option_rows.h"
 
@@ -25,29 +24,6 @@ std::string Plain(const std::string& markdown) {
   std::string text = std::regex_replace(std::regex_replace(markdown, kPage, "docs/$1"), kLink, "$1");
   std::erase(text, '`');
   return text;
-}
-
-// In lines that begin with `first` or `next`.
-std::string Wrapped(const std::string& text, std::string first, const std::string& next) {
-  std::string lines;
-  std::string line = std::move(first);
-  bool is_begun = false;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(' ', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    // The end of a comment does not stand alone.
-    const size_t room = end + kCommentEnd.size() == text.size() ? kCommentEnd.size() : 0;
-    if (is_begun && word != "*/" && line.size() + 1 + word.size() + room > kColumns) {
-      lines += line + "\n";
-      line = next;
-      is_begun = false;
-    }
-    if (is_begun) line += " ";
-    line += word;
-    is_begun = true;
-    begin = end + 1;
-  }
-  return lines + line;
 }
 
 std::string Lowered(std::string text) {
@@ -229,6 +205,28 @@ std::string ConfigurationPage(const std::string& before) {
 }
 
 }  // namespace
+
+std::string Wrapped(const std::string& text, std::string first, const std::string& next) {
+  std::string lines;
+  std::string line = std::move(first);
+  bool is_begun = false;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    // The end of a comment does not stand alone.
+    const size_t room = end + kCommentEnd.size() == text.size() ? kCommentEnd.size() : 0;
+    if (is_begun && word != "*/" && line.size() + 1 + word.size() + room > kColumns) {
+      lines += line + "\n";
+      line = next;
+      is_begun = false;
+    }
+    if (is_begun) line += " ";
+    line += word;
+    is_begun = true;
+    begin = end + 1;
+  }
+  return lines + line;
+}
 
 std::string WithPart(const std::string& text, std::string_view begin, std::string_view end,
                      const std::string& part) {

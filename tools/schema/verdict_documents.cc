@@ -54,40 +54,11 @@ std::vector<std::ranges::range_value_t<Rows>> Sorted(const Rows& rows, Member by
   return sorted;
 }
 
-std::string WithoutLastComma(std::string list) {
-  list.erase(list.rfind(','), 1);
-  return list;
-}
-
 std::string Schema(const std::string& before) {
-  const std::string text =
-      WithPart(before, "  // The parts of wall_ns.\n", "}\n",
-               Joined(Sorted(kShares, &ShareRow::field), [](const ShareRow& share) {
-                 return "  uint64 " + share.member + "_ns = " + std::to_string(share.field) + ";\n";
-               }));
-  return WithPart(text, "enum VerdictWord {\n", "}\n",
+  return WithPart(before, "enum VerdictWord {\n", "}\n",
                   Joined(Sorted(kWords, &WordRow::number), [](const WordRow& word) {
                     return "  " + word.schema + " = " + std::to_string(word.number) + ";\n";
                   }));
-}
-
-std::string OpenApi(const std::string& before) {
-  const std::string words =
-      WithoutLastComma(Joined(kWords, [](const WordRow& word) { return "       \"" + word.name + "\",\n"; }));
-  const std::string times = Joined(kShares, [](const ShareRow& share) {
-    return "     \"" + share.member + "_ms\": {\"type\": \"number\", \"description\": \"Milliseconds\"},\n";
-  });
-  const std::string names =
-      Joined(kShares, [](const ShareRow& share) { return "     \"" + share.member + "_ms\",\n"; });
-  // All within the schema "Verdict", whose members come in this order.
-  const size_t begin = before.find("   \"Verdict\": {\n");
-  if (begin == std::string::npos) throw std::runtime_error("openapi.json has no schema Verdict");
-  std::string text = before.substr(begin);
-  text = WithPart(text, "      \"enum\": [\n", "      ]\n", words);
-  text = WithPart(text, "     \"wall_ms\": {\"type\": \"number\", \"description\": \"Milliseconds\"},\n",
-                  "     \"use\": ", times);
-  text = WithPart(text, "     \"wall_ms\",\n", "     \"use\"\n", names);
-  return before.substr(0, begin) + text;
 }
 
 std::string DetectionPage(const std::string& before) {
@@ -95,11 +66,6 @@ std::string DetectionPage(const std::string& before) {
                   "\n| word | it … | evidence |\n|---|---|---|\n" + Joined(kWords, [](const WordRow& word) {
                     return "| `" + word.name + "` | " + word.did + " | " + word.evidence + " |\n";
                   }) + "\n");
-}
-
-std::string PrivacyPage(const std::string& before) {
-  return WithPart(before, "<!-- times -->", "<!-- end of times -->",
-                  Joined(kShares, [](const ShareRow& share) { return "`" + share.member + "_ns`, "; }));
 }
 
 std::string Colors(const std::string& before) {
@@ -137,9 +103,7 @@ std::string PageLists(const std::string&) {
 std::vector<Document> VerdictDocuments() {
   constexpr const char* kTable = "policies/verdict.def";
   return {{"report/format/lagwatch.proto", kTable, Schema},
-          {"collector/openapi.json", kTable, OpenApi},
           {"docs/detection.md", kTable, DetectionPage},
-          {"docs/privacy.md", kTable, PrivacyPage},
           {"collector/web/src/style/tokens.css", kTable, Colors},
           {"collector/web/src/parts/verdict_words.ts", kTable, PageLists}};
 }
