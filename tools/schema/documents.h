@@ -16,11 +16,12 @@ struct Document {
       make;  // from the text before, which some keep around their tables
 };
 // From policies/options/options.def, from policies/verdict.def, from report/format/field_tables.h with
-// policies/report_enums.def, and from the columns of packed batches.
+// policies/report_enums.def, from the columns of packed batches, and from collector/openapi_source.json.
 std::vector<Document> OptionDocuments();
 std::vector<Document> VerdictDocuments();
 std::vector<Document> ProtoDocuments();
 std::vector<Document> FormatDocuments();
+std::vector<Document> ApiDocuments(const std::string& repository);
 
 // Replaces what stands between the first `begin` in `text` and the first `end` after it. Throws
 // std::runtime_error if they are missing.

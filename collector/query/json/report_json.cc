@@ -8,28 +8,11 @@
 #include "base/text.h"
 #include "collector/cluster/named_stacks.h"
 #include "collector/query/json/columns_json.h"
+#include "collector/query/json/fields_json.h"
 #include "collector/symbols/names/frame_names.h"
 
 namespace lagwatch::collector {
 namespace {
-
-Json UseJson(const policies::ThreadUse& use) {
-  return {{"cpu_ms", ToMs(use.cpu_ns)},
-          {"minor_faults", use.minor_faults},
-          {"major_faults", use.major_faults},
-          {"voluntary_switches", use.voluntary_switches},
-          {"involuntary_switches", use.involuntary_switches}};
-}
-
-Json VerdictJson(const policies::Verdict& verdict) {
-  const policies::TimeShares& shares = verdict.shares;
-  Json json = {{"word", policies::VerdictName(verdict.word)},
-               {"wall_ms", ToMs(shares.wall_ns)},
-               {"use", UseJson(verdict.use)}};
-  for (const policies::TimeShare& share : policies::kTimeShares)
-    json[share.json_name] = ToMs(shares.*share.ns);
-  return json;
-}
 
 // Merges a report's samples by their functions, each with its cost.
 class CostTree {
@@ -118,11 +101,11 @@ class StackWriter {
   }
 
   Json SampleJson(const report::Sample& sample) {
-    Json json = UseJson(sample.use);
-    json["age_ms"] = ToMs(sample.age_ns);
-    if (report_.kind == report::HangKind::kSlow) {
-      json["wall_ms"] = ToMs(static_cast<double>(sample.wall_ns));
-      json["calls"] = sample.calls;
+    Json json;
+    AddFields(report::kSampleTable, sample, &json);
+    if (report_.kind != report::HangKind::kSlow) {
+      json.erase("wall_ms");
+      json.erase("calls");
     }
     json["stack"] = Frames(report_.stacks[sample.stack]);
     return json;
@@ -130,14 +113,11 @@ class StackWriter {
 
   Json ThreadJson(const report::Thread& thread) {
     const report::Stack& stack = StackOf(thread.stack);
-    return {{"tid", thread.tid},
-            {"name", thread.name},
-            {"state", std::string(1, thread.state)},
-            {"cpu_ms", ToMs(thread.cpu_ns)},
-            {"syscall", thread.syscall_number < 0 ? Json() : Json(thread.syscall_number)},
-            {"wait_channel", thread.wait_channel},
-            {"completeness", policies::CompletenessName(stack.completeness)},
-            {"stack", Frames(stack)}};
+    Json json;
+    AddFields(report::kThreadTable, thread, &json);
+    json["completeness"] = policies::CompletenessName(stack.completeness);
+    json["stack"] = Frames(stack);
+    return json;
   }
 
   Json Waits(const NamedStacks& places) {
@@ -160,6 +140,7 @@ class StackWriter {
         if (wait.owner_session_id != base::Uuid{})
           json["owner"]["session_id"] = base::ToString(wait.owner_session_id);
       }
+      AddFields(report::kWaitTable, wait, &json);
       waits.push_back(std::move(json));
     }
     return waits;
@@ -268,7 +249,6 @@ void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* jso
   const report::Stack& expensive = report.stacks[report.expensive_stack];
   (*json)["expensive_stack"] = writer.Frames(expensive);
   (*json)["expensive_completeness"] = policies::CompletenessName(expensive.completeness);
-  (*json)["threads_dropped"] = report.threads_dropped;
   (*json)["lagwatch_threads"] = report.own_threads;
 }
 
@@ -279,21 +259,7 @@ void AddWaits(const report::Report& report, const SymbolNamer& namer, const poli
 }
 
 void AddCircumstances(const report::Report& report, Json* json) {
-  (*json)["level"] = policies::HangLevelName(report.level);
-  (*json)["distribution"] = report.distribution;
-  (*json)["verdict"] = VerdictJson(report.verdict);
-  (*json)["guard"] = {{"suspended_ms", ToMs(report.discounted.suspended_ns)},
-                      {"stopped_ms", ToMs(report.discounted.stopped_ns)},
-                      {"late_ms", ToMs(report.discounted.late_ns)},
-                      {"debugger_pid", report.discounted.debugger_pid}};
-  (*json)["history"] = Json::array();
-  for (const report::PastDispatch& dispatch : report.history) {
-    (*json)["history"].push_back({{"tag", dispatch.tag},
-                                  {"age_ms", ToMs(dispatch.age_ns)},
-                                  {"wall_ms", ToMs(dispatch.wall_ns)},
-                                  {"cpu_ms", ToMs(dispatch.cpu_ns)},
-                                  {"queue_wait_ms", ToMs(dispatch.queue_wait_ns)}});
-  }
+  AddFields(report::kReportTable, report, json);
   (*json)["facts"] = Json::object();
   for (const report::Fact& fact : report.facts)
     (*json)["facts"][fact.name] = fact.text.empty() ? Json(fact.number) : Json(fact.text);

@@ -30,7 +30,8 @@ void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* jso
 // Adds the wait chain; `rules` select the function that each thread is shown at.
 void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::ClusterRules& rules,
               Json* json);
-// Adds the circumstances: level, verdict, time that was not the program's fault, the loop's history.
+// Adds the report's other fields, those of field_tables.h, and its facts. Members that are there already
+// stay.
 void AddCircumstances(const report::Report& report, Json* json);
 // Adds, to a report of average CPU use, the tree of where the CPU time went, innermost functions first.
 void AddCostTree(const report::Report& report, Json* json);
