@@ -36,7 +36,7 @@ base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
       }
       report::OwnedRecord named = record;
       if (record.type == report::RecordType::kReport) {
-        if (const auto decoded = report::DecodeReport(record.payload); decoded.ok())
+        if (const auto decoded = report::DecodeReportStacks(record.payload); decoded.ok())
           report::NameFrames(*decoded, namer.get(), &named.payload);
       }
       report::AppendToBatch(named, &batch);

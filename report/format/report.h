@@ -117,6 +117,9 @@ struct Usage {
 
 // Errors: kInvalid, with what is wrong in words. Unknown fields are skipped, so newer clients are welcome.
 base::Result<Report> DecodeReport(std::string_view bytes);
+// The header, the stacks with their modules and symbols, and the cause: a part of the work, for readers that
+// need no more. The other lists are empty.
+base::Result<Report> DecodeReportStacks(std::string_view bytes);
 base::Result<HangEnd> DecodeHangEnd(std::string_view bytes);
 // A reason that is not known here is read as kUnknown.
 base::Result<RunEnd> DecodeRunEnd(std::string_view bytes);

@@ -158,4 +158,6 @@ base::Result<Report> Decode(const Table& table, std::string_view bytes) {
 
 base::Result<Report> DecodeReport(std::string_view bytes) { return Decode(kReportTable, bytes); }
 
+base::Result<Report> DecodeReportStacks(std::string_view bytes) { return Decode(kReportStacksTable, bytes); }
+
 }  // namespace lagwatch::report

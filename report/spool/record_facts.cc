@@ -102,7 +102,7 @@ RecordFacts FactsOfLosses(Losses losses) {
 RecordFacts DecodedFactsOf(Record record, std::unique_ptr<const Report>* report) {
   switch (record.type) {
     case RecordType::kReport:
-      if (auto decoded = DecodeReport(record.payload); decoded.ok()) {
+      if (auto decoded = DecodeReportStacks(record.payload); decoded.ok()) {
         RecordFacts facts = FactsOfReport(*decoded);
         if (report != nullptr) *report = std::make_unique<const Report>(std::move(*decoded));
         return facts;

@@ -54,7 +54,7 @@ struct SegmentFacts {
   size_t skipped_bytes = 0;  // as in Segment
 };
 
-// `report`, if not null, receives a report as it was decoded.
+// `report`, if not null, receives a report as it was decoded: by DecodeReportStacks.
 RecordFacts FactsOf(Record record, std::unique_ptr<const Report>* report = nullptr);
 SegmentFacts FactsOf(const Segment& segment);
 
