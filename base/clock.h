@@ -25,11 +25,9 @@ class Clock {
 // The machine's own clocks; lives for ever.
 const Clock& SystemClock();
 
-// CPU time used so far by thread `tid` of the watched process (base/process/watched_process.h) or of this
-// one, 0 is the caller; by the watched process; by this process. -1 when it is gone. Context: watchdog (one
-// system call, three for a thread that is watched from outside).
+// CPU time used so far by this process's thread `tid`, 0 is the caller, which -1 says is gone; by this
+// process. Of other processes: base/process/process.h. Context: watchdog (one system call).
 int64_t ThreadCpuNs(int tid);
-int64_t WatchedCpuNs();
 int64_t ProcessCpuNs();
 
 }  // namespace lagwatch::base

@@ -268,7 +268,9 @@ Disturbance MeasureBlocked(stack::StackCapturer* capturer) {
         const Waiter& waiter = *waiters[which];
         // Running threads belong to the other measurement.
         stack::BlockedThread blocked;
-        if (stack::ReadThreadActivity(waiter.tid(), &blocked) != stack::ThreadActivity::kBlocked) continue;
+        if (stack::ReadThreadActivity(base::OwnThread(waiter.tid()), &blocked) !=
+            stack::ThreadActivity::kBlocked)
+          continue;
         uint64_t signals_before = capturer->counters().signals_sent.value();
         uint64_t sleepers_before = capturer->counters().sleepers_signalled.value();
         capturer->Capture(waiter.tid(), stack.get());

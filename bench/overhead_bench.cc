@@ -59,7 +59,7 @@ int64_t RssKib() { return NumberAfter(ReadFile("/proc/self/status"), "VmRSS:"); 
 // Of the monitor's own threads, by their names.
 template <typename Visit>
 void ForEachOwnThread(Visit visit) {
-  base::ForEachThread([&](int tid) {
+  base::ForEachThread(base::Process::Own(), [&](int tid) {
     std::string task = "/proc/self/task/" + std::to_string(tid) + "/";
     if (ReadFile(task + "comm").starts_with("lagwatch")) visit(tid, task);
     return true;

@@ -84,7 +84,7 @@ double MedianLookUs(int tid, const policies::ThreadLook* before, const stack::Th
   for (int i = 0; i < 2000; ++i) {
     policies::ThreadLook look;
     int64_t begin_ns = NowNs();
-    watchdog::LookAtThread(tid, before, &look, files);
+    watchdog::LookAtThread(base::OwnThread(tid), before, &look, files);
     costs_ns.push_back(NowNs() - begin_ns);
   }
   std::sort(costs_ns.begin(), costs_ns.end());
@@ -108,13 +108,13 @@ void PrintLookCosts() {
   });
   SleepMs(50);
   policies::ThreadLook before;
-  watchdog::LookAtThread(waiting_tid, nullptr, &before);
+  watchdog::LookAtThread(base::OwnThread(waiting_tid), nullptr, &before);
   // This process has no hang that a test could disturb: its own table of descriptors serves.
   stack::ThreadFiles files;
   files.Allow();
   for (int tid : {waiting_tid.load(), spinning_tid.load()}) {
-    files.Keep(tid);
-    files.KeepAll(tid);
+    files.Keep(base::OwnThread(tid));
+    files.KeepAll(base::OwnThread(tid));
   }
   std::printf("a look takes, with files opened for it and with files kept open, at a thread that\n");
   auto print = [&](const char* what, int tid, const policies::ThreadLook* earlier) {

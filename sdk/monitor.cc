@@ -8,7 +8,6 @@
 
 #include "base/process/env.h"
 #include "base/process/quiet_thread.h"
-#include "base/process/watched_process.h"
 #include "base/system/process.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/host_limits.h"
@@ -67,14 +66,14 @@ MonitorOptions MonitorOptions::Normalized() const {
 
 base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& options,
                                                       watchdog::LoopRegistry* registry) {
-  const bool is_outside = base::IsWatchedFromOutside();
+  const bool is_outside = !registry->process().is_own();
   if (base::Status status = CheckCanRunHere(options.trace.records(), options.seccomp_is_allowed);
       !is_outside && !status.ok())
     return status;
   base::PrepareFences();  // before there are threads of ours
   MonitorOptions normal = options.Normalized();
   ScopedNoFileSizeSignal no_signal;
-  std::unique_ptr<Monitor> monitor(new Monitor);
+  std::unique_ptr<Monitor> monitor(new Monitor(registry->process()));
   monitor->process_id_ = getpid();
   monitor->spool_directory_ = normal.spool_directory;
   monitor->listener_ = normal.listener;
@@ -84,7 +83,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
     if (!sealer.ok()) return sealer.status();
     monitor->sealer_ = std::move(sealer).value();
   }
-  ProgramFacts facts = SystemFacts();
+  ProgramFacts facts = SystemFacts(registry->process());
   facts.app = normal.app;
   facts.app_version = normal.app_version;
   facts.user = normal.user;
@@ -108,9 +107,9 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
 
   auto unwinder = stack::CreateTableUnwinder(stack::FrameSectionLoader::FromModuleFiles());
   if (!unwinder.ok()) return unwinder.status();
-  auto capturer = is_outside
-                      ? stack::StackCapturer::CreateOutside(normal.capture, std::move(unwinder).value())
-                      : stack::StackCapturer::Create(normal.capture, std::move(unwinder).value());
+  auto capturer = is_outside ? stack::StackCapturer::CreateOutside(registry->process(), normal.capture,
+                                                                   std::move(unwinder).value())
+                             : stack::StackCapturer::Create(normal.capture, std::move(unwinder).value());
   if (!capturer.ok()) return capturer.status();
   monitor->capturer_ = std::move(capturer).value();
 
@@ -166,7 +165,7 @@ base::Status Monitor::OpenSpool(const MonitorOptions& options, const RunFacts& r
   SweepUnsentSpool(&base::SystemEnv(), options.spool_directory, options.is_sent, base::SystemClock().WallMs(),
                    spool_.get());
   is_crowded_ = IsSpoolCrowded();
-  if (!base::IsWatchedFromOutside()) ReportEndedRuns(run_facts);
+  if (process_.is_own()) ReportEndedRuns(run_facts);
   return {};
 }
 

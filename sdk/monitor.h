@@ -114,7 +114,7 @@ class Monitor {
   const std::string& spool_directory() const { return spool_directory_; }
 
  private:
-  Monitor() = default;
+  explicit Monitor(const base::Process& process) : process_(process), interpreters_(process) {}
 
   // If it is not available, reports are still made.
   void StartFlightRecorder(const MonitorOptions& options, const ProgramFacts& facts,
@@ -137,7 +137,8 @@ class Monitor {
   // Whether so many segments wait in the spool that perhaps no process sends them.
   bool IsSpoolCrowded() const;
 
-  int process_id_ = 0;  // whose thread the watchdog's is
+  base::Process process_;  // the watched one
+  int process_id_ = 0;     // whose thread the watchdog's is
   std::string spool_directory_;
   base::Uuid session_id_;
   bool is_crowded_ = false;

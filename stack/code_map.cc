@@ -9,12 +9,18 @@
 
 namespace lagwatch::stack {
 
-CodeMap::CodeMap(std::unique_ptr<Unwinder> unwinder) : unwinder_(std::move(unwinder)) {
+CodeMap::CodeMap(std::unique_ptr<Unwinder> unwinder, const base::Process& process)
+    : modules_(process), unwinder_(std::move(unwinder)) {
   if (tables() != nullptr) tables()->UseSource(this);
 }
 
 CodeMap::~CodeMap() {
   if (tables() != nullptr) tables()->UseSource(nullptr);
+}
+
+void CodeMap::LookAt(const base::Process& process) {
+  std::lock_guard lock(mutex_);
+  modules_.LookAt(process);
 }
 
 void CodeMap::Refresh() {

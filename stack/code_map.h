@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code loaded in this process and its unwind tables: the module map, the tables and the unwinder, shared
+// The code loaded in a process and its unwind tables: the module map, the tables and the unwinder, shared
 // by all capturers.
 #pragma once
 
@@ -30,8 +30,12 @@ class CodeMap final : private ModuleSource {
   // started, or without memory. Context: background.
   static base::Result<std::shared_ptr<CodeMap>> Create(const FrameSectionLoader& files = {});
   // With any unwinder. Context: background.
-  explicit CodeMap(std::unique_ptr<Unwinder> unwinder);
+  explicit CodeMap(std::unique_ptr<Unwinder> unwinder, const base::Process& process = base::Process::Own());
   ~CodeMap() override;
+
+  // See ModuleMap. Context: watchdog.
+  const base::Process& process() const { return modules_.process(); }
+  void LookAt(const base::Process& process);
 
   // Updates the map of loaded code and of possible stacks. To be called before captures. Context: watchdog.
   void Refresh();

@@ -13,8 +13,9 @@
 namespace lagwatch::stack {
 
 base::Result<std::unique_ptr<StackCapturer>> StackCapturer::CreateOutside(
-    const CaptureOptions& options, std::unique_ptr<Unwinder> unwinder) {
-  auto capturer = std::make_unique<OutsideCapturer>(options, std::make_shared<CodeMap>(std::move(unwinder)));
+    const base::Process& process, const CaptureOptions& options, std::unique_ptr<Unwinder> unwinder) {
+  auto capturer =
+      std::make_unique<OutsideCapturer>(options, std::make_shared<CodeMap>(std::move(unwinder), process));
   if (!capturer->ok()) return base::Status(base::StatusCode::kUnavailable, "no memory for a stack's copy");
   return std::unique_ptr<StackCapturer>(std::move(capturer));
 }
@@ -69,30 +70,30 @@ bool OutsideCapturer::CaptureRunning(int tid, Stack* stack, int64_t timeout_ns) 
 bool OutsideCapturer::TryReadAsleep(int tid, int activity_fd) {
   if (activity_fd < 0) activity_fd = thread_files_.DescriptorOf(tid, ThreadFile::kActivity);
   BlockedThread blocked;
-  const ThreadActivity activity = ReadThreadActivity(tid, activity_fd, &blocked);
+  const ThreadActivity activity = ReadThreadActivity(thread(tid), activity_fd, &blocked);
   if (activity == ThreadActivity::kGone) no_stack_reason_ = NoStackReason::kGone;
   if (activity == ThreadActivity::kHidden) no_stack_reason_ = NoStackReason::kHidden;
   if (activity != ThreadActivity::kBlocked) return false;
   const StackRegions regions = Regions();
   if (!regions.Knows(blocked.stack_pointer)) code_->NoteUnknownMemory();
-  return ReadSleepingStack(tid, blocked, regions, activity_fd, &raw_[0], &no_stack_reason_);
+  return ReadSleepingStack(thread(tid), blocked, regions, activity_fd, &raw_[0], &no_stack_reason_);
 }
 
 bool OutsideCapturer::ReadStopped(int tid) {
-  if (ReadThreadStateLetter(tid) != 'R') return false;
+  if (ReadThreadStateLetter(thread(tid)) != 'R') return false;
   const int64_t begin_ns = base::SystemClock().MonoNs();
   {
-    const StoppedThread thread(tid, stop_timeout_ns_);
+    const StoppedThread stopped(tid, stop_timeout_ns_);
     RawStack& raw = raw_[0];
-    if (!thread.is_stopped() || !thread.ReadRegisters(&raw.registers)) {
-      no_stack_reason_ = thread.reason();
+    if (!stopped.is_stopped() || !stopped.ReadRegisters(&raw.registers)) {
+      no_stack_reason_ = stopped.reason();
       return false;
     }
     const MemoryRegion live = Regions().LiveStack(raw.registers.stack_pointer());
     raw.address = live.begin;
     raw.end = live.end;
-    raw.size_bytes = base::ReadWatchedMemory(raw.address, raw.bytes,
-                                             std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
+    raw.size_bytes =
+        process().Read(raw.address, raw.bytes, std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
     no_stack_reason_ = raw.size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kNone;
   }
   counters_.waited_ns.Add(static_cast<uint64_t>(base::SystemClock().MonoNs() - begin_ns));

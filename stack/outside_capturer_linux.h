@@ -11,7 +11,6 @@
 
 namespace lagwatch::stack {
 
-// Of the watched process (base/process/watched_process.h).
 class OutsideCapturer final : public StackCapturer {
  public:
   // Context: background.

@@ -86,7 +86,7 @@ void SignalCapturer::Capture(int tid, Stack* stack, int64_t cpu_ns) {
 bool SignalCapturer::TryCapture(int tid, int64_t cpu_ns, bool* was_asleep, Stack* stack) {
   if (cpu_ns == kUnread) {
     BlockedThread blocked;
-    ThreadActivity activity = ReadThreadActivity(tid, &thread_files_, &blocked);
+    ThreadActivity activity = ReadThreadActivity(base::OwnThread(tid), &thread_files_, &blocked);
     if (activity == ThreadActivity::kGone) {
       no_stack_reason_ = NoStackReason::kGone;
       return true;
@@ -128,7 +128,7 @@ bool SignalCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
   Begin();
   stack->Clear();
   BlockedThread blocked;
-  if (ReadThreadActivity(tid, activity_fd, &blocked) != ThreadActivity::kBlocked ||
+  if (ReadThreadActivity(base::OwnThread(tid), activity_fd, &blocked) != ThreadActivity::kBlocked ||
       !TryReadBlocked(tid, blocked, activity_fd))
     return false;
   no_stack_reason_ = NoStackReason::kNone;
@@ -140,7 +140,8 @@ bool SignalCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
 bool SignalCapturer::TryReadBlocked(int tid, const BlockedThread& blocked, int activity_fd) {
   if (activity_fd < 0) activity_fd = thread_files_.DescriptorOf(tid, ThreadFile::kActivity);
   if (!slot_->stacks.Knows(blocked.stack_pointer)) code_->NoteUnknownMemory();
-  return ReadSleepingStack(tid, blocked, slot_->stacks, activity_fd, &blocked_stack_[0], &no_stack_reason_);
+  return ReadSleepingStack(base::OwnThread(tid), blocked, slot_->stacks, activity_fd, &blocked_stack_[0],
+                           &no_stack_reason_);
 }
 
 void SignalCapturer::Pause(int64_t ns) {
@@ -169,7 +170,7 @@ bool SignalCapturer::ReadInterruptedCall(BlockedThread* call) const {
   constexpr int kArguments[] = {0, 1, 2, 3, 4, 5};
 #endif
   std::remove_const_t<decltype(kCall)> code;
-  if (!base::ReadWatchedValue(call->program_counter, &code) || code != kCall) return false;
+  if (!base::ReadOwnValue(call->program_counter, &code) || code != kCall) return false;
   call->syscall_number = static_cast<int64_t>(registers.value[kNumber]);
   for (size_t i = 0; i < std::size(kArguments); ++i) call->arguments[i] = registers.value[kArguments[i]];
   return true;
@@ -181,7 +182,7 @@ bool SignalCapturer::MayInterrupt(const BlockedThread& blocked) const {
 
 bool SignalCapturer::MayBeInterrupted(int tid) const {
   BlockedThread blocked;
-  switch (ReadThreadActivity(tid, &thread_files_, &blocked)) {
+  switch (ReadThreadActivity(base::OwnThread(tid), &thread_files_, &blocked)) {
     case ThreadActivity::kRunning:
       return true;
     case ThreadActivity::kBlocked:

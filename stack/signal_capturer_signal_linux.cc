@@ -73,10 +73,10 @@ SignalCapturer::SignalOutcome SignalCapturer::PrepareSignal(int tid, int64_t cpu
 
 SignalCapturer::SignalOutcome SignalCapturer::SignalHidden(int tid) {
   no_stack_reason_ = NoStackReason::kHidden;
-  if (!signal_.restarts_calls || !RestartsHiddenAfterSignal(tid) || !MayBeSignalled(tid))
+  if (!signal_.restarts_calls || !RestartsHiddenAfterSignal(base::OwnThread(tid)) || !MayBeSignalled(tid))
     return SignalOutcome::kNoAnswer;
   // Once more, as late as possible: it may have gone on to sleep elsewhere.
-  if (!RestartsHiddenAfterSignal(tid)) return SignalOutcome::kNoAnswer;
+  if (!RestartsHiddenAfterSignal(base::OwnThread(tid))) return SignalOutcome::kNoAnswer;
   counters_.sleepers_signalled.Add();
   return SendAndWait(tid, false, true);
 }
@@ -104,14 +104,14 @@ bool SignalCapturer::MayBeSignalled(int tid) {
 
 bool SignalCapturer::MayBlockSignal(int tid) {
   if (!CaptureSignalOwner::IsRead(signal_.number))
-    return !HasJustAnswered(tid) && IsSignalBlocked(tid, signal_.number);
+    return !HasJustAnswered(tid) && IsSignalBlocked(base::OwnThread(tid), signal_.number);
   // The program would see a signal that its thread blocks before it is handled. So a thread that blocks it by
   // turns gets none: one that does for half of its time is noticed in all but 0.4 % of the cases.
   constexpr int kLooks = 8;
   int& blocker = blockers_[static_cast<size_t>(tid) % blockers_.size()];
   int64_t cpu_ns = base::ThreadCpuNs(tid);
   for (int i = 0; i < kLooks && blocker != tid; ++i) {
-    if (IsSignalBlocked(tid, signal_.number) || !AwaitProgress(tid, &cpu_ns)) blocker = tid;
+    if (IsSignalBlocked(base::OwnThread(tid), signal_.number) || !AwaitProgress(tid, &cpu_ns)) blocker = tid;
   }
   return blocker == tid;
 }
@@ -176,7 +176,8 @@ bool SignalCapturer::AwaitProgress(int tid, int64_t* cpu_ns) {
       continue;
     }
     BlockedThread blocked;
-    if (ReadThreadActivity(tid, &thread_files_, &blocked) != ThreadActivity::kRunning) return true;
+    if (ReadThreadActivity(base::OwnThread(tid), &thread_files_, &blocked) != ThreadActivity::kRunning)
+      return true;
     Pause(pause_ns);
     pause_ns = std::min(pause_ns * 2, kLongestPauseNs);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the stack of a thread of the watched process that sleeps, where it lies, without disturbing it.
+// Reads the stack of a thread that sleeps, where it lies, without disturbing it.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace lagwatch::stack {
 
-// Fills `raw` with the stack of thread `tid`, which was found in `blocked`. `stacks` are the regions that may
+// Fills `raw` with the stack of `thread`, which was found in `blocked`. `stacks` are the regions that may
 // hold it; `activity_fd` is the thread's ThreadFile::kActivity, or -1. False, with the reason, if nothing can
 // be read or if the thread went on meanwhile. Context: watchdog.
-bool ReadSleepingStack(int tid, const BlockedThread& blocked, const StackRegions& stacks, int activity_fd,
-                       RawStack* raw, NoStackReason* reason);
+bool ReadSleepingStack(const base::Thread& thread, const BlockedThread& blocked, const StackRegions& stacks,
+                       int activity_fd, RawStack* raw, NoStackReason* reason);
 
 // The stack's innermost bytes that are copied.
 inline constexpr size_t kMaxSampledStackBytes = 48 << 10;
 
-// Fills `raw` with the stack of thread `tid` of the watched process as it is within the next `timeout_ns`; a
+// Fills `raw` with the stack of thread `tid` of another process as it is within the next `timeout_ns`; a
 // thread that gets no processor in that time, or stays in the kernel, has none. `stacks` are the regions that
 // may hold it. False, with the reason, also where the kernel permits no sampling
 // (kernel.perf_event_paranoid above 2). Has one descriptor open meanwhile. Context: watchdog.

@@ -3,19 +3,17 @@
 #include <cstring>
 #include <iterator>
 
-#include "base/clock.h"
-#include "base/process/safe_memory.h"
 #include "stack/signal/replaced_returns.h"
 #include "stack/sleeping_stack.h"
 
 namespace lagwatch::stack {
 namespace {
 
-bool IsStillTheSame(const RawStack& raw) {
+bool IsStillTheSame(const base::Process& process, const RawStack& raw) {
   char now[4096];
   for (size_t at = 0; at < raw.size_bytes;) {
     const size_t size = std::min<size_t>(raw.size_bytes - at, sizeof now);
-    if (base::ReadWatchedMemory(raw.address + at, now, size) != size) return false;
+    if (process.Read(raw.address + at, now, size) != size) return false;
     MendReturns(raw.address + at, now, now, size);
     if (std::memcmp(raw.bytes + at, now, size) != 0) return false;
     at += size;
@@ -46,23 +44,23 @@ Registers RegistersOf(const BlockedThread& blocked) {
 
 }  // namespace
 
-bool ReadSleepingStack(int tid, const BlockedThread& blocked, const StackRegions& stacks, int activity_fd,
-                       RawStack* raw, NoStackReason* reason) {
+bool ReadSleepingStack(const base::Thread& thread, const BlockedThread& blocked, const StackRegions& stacks,
+                       int activity_fd, RawStack* raw, NoStackReason* reason) {
   raw->registers = RegistersOf(blocked);
   const MemoryRegion live = stacks.LiveStack(blocked.stack_pointer);
   raw->address = live.begin;
   raw->end = live.end;
-  const int64_t cpu_ns = base::ThreadCpuNs(tid);
-  raw->size_bytes = base::ReadWatchedMemory(raw->address, raw->bytes,
-                                            std::min<uint64_t>(raw->end - raw->address, kMaxRawStackBytes));
+  const int64_t cpu_ns = thread.CpuNs();
+  raw->size_bytes = thread.process.Read(raw->address, raw->bytes,
+                                        std::min<uint64_t>(raw->end - raw->address, kMaxRawStackBytes));
   MendReturns(raw->address, raw->bytes, raw->bytes, raw->size_bytes);
   *reason = raw->size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kUnsteady;
   // Nothing moved while the stack was read, if the thread is in the same call and has not run, or has
   // left its stack unchanged. The call alone is no proof: a loop may be back in it by now, or fault at
   // the same place.
   BlockedThread after;
-  return raw->size_bytes != 0 && (base::ThreadCpuNs(tid) == cpu_ns || IsStillTheSame(*raw)) &&
-         ReadThreadActivity(tid, activity_fd, &after) == ThreadActivity::kBlocked && after == blocked;
+  return raw->size_bytes != 0 && (thread.CpuNs() == cpu_ns || IsStillTheSame(thread.process, *raw)) &&
+         ReadThreadActivity(thread, activity_fd, &after) == ThreadActivity::kBlocked && after == blocked;
 }
 
 }  // namespace lagwatch::stack

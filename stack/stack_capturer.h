@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures the stack of any thread of this process, disturbing it as little as its state allows. On Darwin
-// the thread is suspended while its stack is copied (stack/darwin/suspended_copy.h). On Linux a thread that
-// is
+// Captures the stack of any thread of a process, this one or another, disturbing it as little as its state
+// allows. On Darwin the thread is suspended while its stack is copied (stack/darwin/suspended_copy.h). On
+// Linux a thread that is
 //   blocked   reads its stack in place, without a signal
 //   running   sends a real-time signal, whose handler copies registers and stack and returns
 //   neither   (uninterruptible, signal blocked, gone) reads what it can; the stack is marked as incomplete,
@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/counter.h"
+#include "base/process/process.h"
 #include "base/status.h"
 #include "stack/code/module_map.h"
 #include "stack/code/unwinder.h"
@@ -65,10 +66,10 @@ class StackCapturer {
   // With a code map of its own. Context: background.
   static base::Result<std::unique_ptr<StackCapturer>> Create(const CaptureOptions& options,
                                                              std::unique_ptr<Unwinder> unwinder);
-  // Of the threads of another process, the watched one (base/process/watched_process.h), without signals: one
-  // that runs is stopped by ptrace(2) for as long as its stack is copied. Linux. Errors: kUnavailable without
-  // memory. Context: background.
-  static base::Result<std::unique_ptr<StackCapturer>> CreateOutside(const CaptureOptions& options,
+  // Of the threads of another process, without signals: one that runs is stopped by ptrace(2) for as long as
+  // its stack is copied. Linux. Errors: kUnavailable without memory. Context: background.
+  static base::Result<std::unique_ptr<StackCapturer>> CreateOutside(const base::Process& process,
+                                                                    const CaptureOptions& options,
                                                                     std::unique_ptr<Unwinder> unwinder);
   // The last one restores the signals, except those whose handlers were replaced. Context: background.
   virtual ~StackCapturer() = default;
@@ -78,6 +79,13 @@ class StackCapturer {
   // For the child of a fork(): gives the signals back without touching anything that needs a lock. The
   // capturers that there may be must then be leaked; there can be others. Context: background.
   static void AbandonAllInForkedChild();
+
+  // The process whose threads are captured. Context: watchdog.
+  const base::Process& process() const { return code_->process(); }
+  base::Thread thread(int32_t tid) const { return {process(), tid}; }
+  // From now on of another process; only of a capturer that was made with CreateOutside(), and has no code
+  // map in common with others. RefreshModules() comes next. Context: watchdog.
+  void LookAt(const base::Process& process) { code_->LookAt(process); }
 
   // If the program replaced the signal's handler, takes another, unused signal for all capturers; the
   // program's handler stays unchanged. To be called before captures: one system call in the usual case.
@@ -110,7 +118,8 @@ class StackCapturer {
   policies::Doing FindScriptWait(int tid) const {
     if (scripts_ == nullptr) return policies::Doing::kUnknown;
     BlockedThread blocked;
-    const bool is_known = ReadThreadActivity(tid, &thread_files_, &blocked) == ThreadActivity::kBlocked;
+    const bool is_known =
+        ReadThreadActivity(thread(tid), &thread_files_, &blocked) == ThreadActivity::kBlocked;
     return scripts_->FindWait(tid, is_known ? ToFutexWait(blocked) : FutexWait{}, code_.get());
   }
   const char* GcCause() const { return scripts_ == nullptr ? "" : scripts_->GcCause(); }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/process/watched_process.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/report_facts.h"
 
@@ -31,11 +30,11 @@ constexpr BusyNames kBusyNames[] = {{"busiest_1_name", "busiest_1_tid", "busiest
 CpuWatch::CpuWatch(const CpuOptions& options, int32_t max_threads)
     : options_(options), spell_(options.window_ns), window_(options.window_ns), threads_(max_threads) {}
 
-void CpuWatch::Restart(int64_t now_ns) {
+void CpuWatch::Restart(const base::Process& process, int64_t now_ns) {
   window_.Restart();
   samples_.Clear();
   last_look_ns_ = now_ns;
-  last_process_cpu_ns_ = base::WatchedCpuNs();
+  last_process_cpu_ns_ = process.CpuNs();
   is_idle_ = false;
   threads_.Forget();
   busy_count_ = 0;
@@ -45,13 +44,13 @@ int64_t CpuWatch::Look(bool is_foreground, const WatchTools& tools) {
   const int64_t now_ns = tools.clock->MonoNs();
   if (last_look_ns_ == 0 || is_foreground != is_foreground_) {
     is_foreground_ = is_foreground;
-    Restart(now_ns);
+    Restart(tools.process(), now_ns);
     return NextLookNs();
   }
   if (now_ns < last_look_ns_ + options_.interval_ns) return NextLookNs();
 
   const int64_t wall_ns = now_ns - std::exchange(last_look_ns_, now_ns);
-  const int64_t process_cpu_ns = base::WatchedCpuNs();
+  const int64_t process_cpu_ns = tools.process().CpuNs();
   const int64_t cpu_ns = process_cpu_ns - std::exchange(last_process_cpu_ns_, process_cpu_ns);
   for (size_t begun = window_.Add(wall_ns, cpu_ns); begun != 0; --begun) samples_.BeginSlice();
   is_idle_ = !policies::IsOverPercent(cpu_ns, wall_ns, 1, kFloorPercent);
@@ -59,8 +58,8 @@ int64_t CpuWatch::Look(bool is_foreground, const WatchTools& tools) {
     threads_.Forget();
     spell_.Update(false, now_ns);
   } else {
-    cores_ = CountUsableCores();
-    if (threads_.Look(now_ns)) JudgeThreads(wall_ns, cpu_ns, now_ns, tools);
+    cores_ = CountUsableCores(tools.process());
+    if (threads_.Look(tools.process(), now_ns)) JudgeThreads(wall_ns, cpu_ns, now_ns, tools);
   }
   JudgeWindow(now_ns, tools);
   return NextLookNs();
@@ -112,7 +111,7 @@ void CpuWatch::JudgeWindow(int64_t now_ns, const WatchTools& tools) {
 
 // Each of our signals would stop them once more.
 bool CpuWatch::IsLeftToADebugger(bool is_of_interest, const WatchTools& tools) {
-  return is_of_interest && !tools.options->reports_under_debugger && stack::ReadTracer() != 0;
+  return is_of_interest && !tools.options->reports_under_debugger && stack::ReadTracer(tools.process()) != 0;
 }
 
 void CpuWatch::Capture(std::span<const policies::ThreadLoad> threads, int64_t wall_ns, bool is_for_window,
@@ -122,7 +121,7 @@ void CpuWatch::Capture(std::span<const policies::ThreadLoad> threads, int64_t wa
   busy_count_ = 0;
   for (const policies::ThreadLoad& thread : threads) {
     if (busy_count_ != 0 && tools.clock->MonoNs() >= deadline_ns) return;  // one is captured in any case
-    const char state = stack::ReadThreadStateLetter(thread.tid);
+    const char state = stack::ReadThreadStateLetter(tools.thread(thread.tid));
     const bool is_asleep = state != 'R';
     if (is_for_window && is_asleep) samples_.AddAsleep(thread.tid, thread.cpu_ns);
     if (busy_count_ == kMaxReported && is_asleep) continue;
@@ -138,9 +137,9 @@ void CpuWatch::Capture(std::span<const policies::ThreadLoad> threads, int64_t wa
     busy.sample.stack.CopyFrom(stack_);
     ThreadSnapshot& snapshot = busy.snapshot;
     snapshot.tid = thread.tid;
-    stack::ReadThreadName(thread.tid, snapshot.name, sizeof snapshot.name);
+    stack::ReadThreadName(tools.thread(thread.tid), snapshot.name, sizeof snapshot.name);
     snapshot.state = state;
-    snapshot.cpu_ns = std::max<int64_t>(base::ThreadCpuNs(thread.tid), 0);
+    snapshot.cpu_ns = std::max<int64_t>(tools.thread(thread.tid).CpuNs(), 0);
     snapshot.syscall_number = -1;
     snapshot.wait_channel[0] = '\0';
     snapshot.stack.CopyFrom(stack_);
@@ -155,7 +154,7 @@ void CpuWatch::Report(const Findings& findings, std::span<const LoopSample* cons
   facts.Add("process_percent", policies::PercentOf(findings.cpu_ns, findings.wall_ns));
   facts.Add("limit_percent", findings.limit_percent);
   facts.AddText("limit_of", findings.limit_of);
-  AddThreadFacts(busy_count_ == 0 ? base::WatchedPid() : busy_[0].snapshot.tid, tools, &facts);
+  AddThreadFacts(busy_count_ == 0 ? tools.process().pid() : busy_[0].snapshot.tid, tools, &facts);
   const ThreadSnapshot* threads[kMaxReported];
   for (size_t i = 0; i < busy_count_; ++i) {
     threads[i] = &busy_[i].snapshot;

@@ -57,7 +57,7 @@ class CpuWatch {
     const char* limit_of;  // "process" or "thread": the one over the limit
   };
 
-  void Restart(int64_t now_ns);
+  void Restart(const base::Process& process, int64_t now_ns);
   int32_t average_limit() const {
     return is_foreground_ ? options_.average_percent : options_.background_percent;
   }

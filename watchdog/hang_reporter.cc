@@ -33,11 +33,12 @@ uint64_t HashOf(const stack::Stack& stack) {
 
 // From the first window on, by clocks that are all read now: the span may have been over for a while. All are
 // 0 where no window was opened, or where they say nothing yet.
-void SetCpuTimes(const CpuBaseline& before, int32_t tid, const base::Clock& clock, HangEvent* event) {
+void SetCpuTimes(const CpuBaseline& before, const base::Thread& thread, const base::Clock& clock,
+                 HangEvent* event) {
   constexpr int64_t kShortestNs = base::kNsPerMs;
   if (before.mono_ns == 0) return;
-  const int64_t thread_ns = base::ThreadCpuNs(tid) - before.thread_cpu_ns;
-  const int64_t process_ns = base::WatchedCpuNs() - before.process_cpu_ns;
+  const int64_t thread_ns = thread.CpuNs() - before.thread_cpu_ns;
+  const int64_t process_ns = thread.process.CpuNs() - before.process_cpu_ns;
   const int64_t window_ns = clock.MonoNs() - before.mono_ns;
   if (window_ns < kShortestNs) return;
   event->cpu_window_ns = window_ns;
@@ -132,9 +133,9 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.elapsed_ns = now_ns - watch.begin_ns();
   event.start_wall_ms = wall_ms - event.elapsed_ns / base::kNsPerMs;
   event.detected_mono_ns = now_ns;
-  SetCpuTimes(watch.cpu_baseline(), tid, *tools.clock, &event);
+  SetCpuTimes(watch.cpu_baseline(), tools.thread(tid), *tools.clock, &event);
   tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
-  Awaited awaited = FindAwaited(tid, &tools.capturer->thread_files());
+  Awaited awaited = FindAwaited(tools.thread(tid), &tools.capturer->thread_files());
   const bool is_still_in = span->IsStillIn(loop) && !tools.has_ended();
   if (!is_still_in) {  // it waits for something else by now
     tools.waits->Clear();

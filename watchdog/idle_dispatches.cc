@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include "base/process/watched_process.h"
 #include "stack/threads/lock_owner.h"
 #include "watchdog/loop_watch.h"
 
@@ -70,13 +69,14 @@ bool LoopWatch::TryReportUnproven(WatchedSpan* span, const WatchedLoop& loop, co
 
 bool LoopWatch::IsCertain(const WatchedLoop& loop, const stack::Stack& stack, const WatchTools& tools) const {
   stack::BlockedThread blocked{};
-  if (stack::ReadThreadActivity(loop.tid.load(), thread_.files, &blocked) != stack::ThreadActivity::kBlocked)
+  if (stack::ReadThreadActivity(tools.thread(loop.tid.load()), thread_.files, &blocked) !=
+      stack::ThreadActivity::kBlocked)
     return false;
   const auto wait = tools.waits->owners().Find(blocked, stack, tools.capturer->modules());
   if (wait && (wait->kind == stack::LockKind::kMutex || wait->kind == stack::LockKind::kRwLock)) return true;
   if (IsForInterpreter(loop.tid.load(), blocked, tools.capturer)) return true;
   const uintptr_t site = loop.home_site.load();
-  if (site == 0 || base::IsWatchedFromOutside() || !IsForAnother(loop, blocked)) return false;
+  if (site == 0 || !tools.process().is_own() || !IsForAnother(loop, blocked)) return false;
   return IsCalledBy(tools.capturer->code().Resolve(site), stack);
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
-#include "base/process/watched_process.h"
 #include "policies/check_schedule.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/loops/outside_looks.h"
@@ -17,8 +16,8 @@ namespace {
 constexpr int64_t kNever = INT64_MAX;
 
 // From outside, a dispatch is known to last so long only by a look that was made then.
-bool IsOverThreshold(const SpanWatch& watch) {
-  return !base::IsWatchedFromOutside() ||
+bool IsOverThreshold(const SpanWatch& watch, const base::Process& process) {
+  return process.is_own() ||
          outside_looked_ns.load(std::memory_order_acquire) >= watch.begin_ns() + watch.threshold_ns();
 }
 
@@ -30,7 +29,8 @@ void LoopWatch::BeginLoop(const WatchedLoop& loop, const WatchTools& tools) {
   idle_places_.BeginLoop(loop.begun_before.load(), tools.NowNs());
   thread_.files = &tools.capturer->thread_files();
   thread_.capturer = tools.capturer;
-  is_thread_kept_ = thread_.files->Keep(thread_.tid);
+  thread_.process = tools.process();
+  is_thread_kept_ = thread_.files->Keep(thread_.thread());
 }
 
 int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
@@ -205,7 +205,8 @@ int64_t LoopWatch::Follow(WatchedSpan* watched, const WatchedLoop& loop, int64_t
     return next_read_ns;
   }
   IdlePlaces::Answer answer = IdlePlaces::Answer::kHang;
-  if (MayIdle(*watched, loop)) answer = idle_places_.AtWindow(watch.number(), thread_.tid, thread_.files);
+  if (MayIdle(*watched, loop))
+    answer = idle_places_.AtWindow(watch.number(), thread_.thread(), thread_.files);
   if (answer == IdlePlaces::Answer::kHang) {
     OpenWindow(watched, loop, span.tag, now_ns, tools);
   } else {
@@ -221,7 +222,7 @@ bool LoopWatch::IsForADebugger(int64_t now_ns, const WatchTools& tools) {
   bool is_in_hang = IsHanging();  // earlier values say nothing of the next one
   if (is_in_hang && now_ns - tracer_read_ns_ < kFreshNs) return false;
   tracer_read_ns_ = now_ns;
-  bool is_left_alone = !tools.options->reports_under_debugger && stack::ReadTracer() != 0;
+  bool is_left_alone = !tools.options->reports_under_debugger && stack::ReadTracer(tools.process()) != 0;
   tools.counters->checks_under_debugger.Add(is_left_alone);
   return is_left_alone;
 }
@@ -238,8 +239,9 @@ void LoopWatch::OpenWindow(WatchedSpan* span, const WatchedLoop& loop, const cha
   });
   // First the reads that never wait: the program may be changing its address space.
   bool is_first = watch.OpenWindow(ring_.count());
-  if (is_first) watch.SetCpuBaseline({now_ns, base::ThreadCpuNs(loop.tid.load()), base::WatchedCpuNs()});
-  thread_.files->KeepAll(thread_.tid);
+  if (is_first)
+    watch.SetCpuBaseline({now_ns, tools.thread(loop.tid.load()).CpuNs(), tools.process().CpuNs()});
+  thread_.files->KeepAll(thread_.thread());
   keeps_thread_files_ = true;
   if (is_first && !is_other_open) time_.OpenAccount(loop);
   char text[SpanWatch::kMaxTagBytes];
@@ -257,13 +259,15 @@ void LoopWatch::OpenWindow(WatchedSpan* span, const WatchedLoop& loop, const cha
 void LoopWatch::Check(WatchedSpan* span, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {
   SpanWatch& watch = span->watch;
   if (!watch.is_window_open() || !span->IsStillIn(loop)) return;  // over: the next look finishes it
-  if (!IsOverThreshold(watch)) return watch.PutOffCheck(now_ns + tools.options->sample_interval_ns);
+  if (!IsOverThreshold(watch, tools.process()))
+    return watch.PutOffCheck(now_ns + tools.options->sample_interval_ns);
   const SampleList samples = ring_.From(watch.first_sample(), tools);
   if (samples.empty()) return;
   if (MayIdle(*span, loop)) {
     const LoopSample& newest = *samples.all().back();
-    const IdlePlaces::Answer answer = idle_places_.AtCheck(
-        watch.number(), loop, newest.stack, IsCertain(loop, newest.stack, tools), now_ns, thread_.files);
+    const IdlePlaces::Answer answer =
+        idle_places_.AtCheck(watch.number(), loop, newest.stack, IsCertain(loop, newest.stack, tools), now_ns,
+                             tools.process(), thread_.files);
     if (answer == IdlePlaces::Answer::kUnproven) unproven_samples_ = ring_.count();
     if (answer != IdlePlaces::Answer::kHang) return Rest(&watch, answer, now_ns, tools);
   }

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "base/process/quiet_thread.h"
-#include "base/process/watched_process.h"
 #include "watchdog/loops/outside_looks.h"
 #include "watchdog/report_facts.h"
 
@@ -68,11 +67,11 @@ class Path {
   size_t size_ = 0;
 };
 
-void AddMemoryAndThreads(FactList* facts) {
+void AddMemoryAndThreads(const base::Process& process, FactList* facts) {
   constexpr int64_t kKib = 1024;
   char buffer[4096];
   std::string_view status = base::ReadSmallFile(
-      base::IsWatchedFromOutside() ? base::ProcessPath("status").c_str() : "/proc/thread-self/status", buffer,
+      process.is_own() ? "/proc/thread-self/status" : base::ProcessPath(process, "status").c_str(), buffer,
       sizeof buffer);
   auto kib = [&](std::string_view key) {
     int64_t number = NumberAfter(status, key);
@@ -84,14 +83,14 @@ void AddMemoryAndThreads(FactList* facts) {
 }
 
 // Linux 6.2 and later report it as the directory's size; else entries are counted, up to a bound.
-int64_t OpenFiles() {
+int64_t OpenFiles(const base::Process& process) {
   struct stat status {};
-  const base::ProcessPath folder("fd");
+  const base::ProcessPath folder(process, "fd");
   if (stat(folder.c_str(), &status) == 0 && status.st_size > 0) return status.st_size;
   constexpr int64_t kMostCounted = 4096;
   int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return kNotKnown;
-  int64_t count = base::HasOwnFiles() || base::IsWatchedFromOutside() ? 0 : -1;  // without our own
+  int64_t count = base::HasOwnFiles() || !process.is_own() ? 0 : -1;  // without our own
   alignas(dirent64) char entries[4096];
   while (count < kMostCounted) {
     long size = syscall(SYS_getdents64, fd, entries, sizeof entries);
@@ -212,9 +211,10 @@ bool AddGroup(std::string_view group, std::array<std::string_view, 2> roots, Add
 }
 
 // Lines "0::/group" (version 2) and "4:cpu,cpuacct:/group" (version 1); a controller is in one of them.
-void AddControlGroups(FactList* facts) {
+void AddControlGroups(const base::Process& process, FactList* facts) {
   char buffer[4096];
-  std::string_view lines = base::ReadSmallFile(base::ProcessPath("cgroup").c_str(), buffer, sizeof buffer);
+  std::string_view lines =
+      base::ReadSmallFile(base::ProcessPath(process, "cgroup").c_str(), buffer, sizeof buffer);
   bool has_memory = false;
   bool has_cpu = false;
   while (!lines.empty()) {
@@ -261,7 +261,8 @@ void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts) {
   constexpr std::array<const char*, 7> kPolicies = {"other", "fifo", "rr",      "batch",
                                                     nullptr, "idle", "deadline"};
   char buffer[1024];
-  std::string_view stat = base::ReadSmallFile(base::TaskPath(tid, "stat").c_str(), buffer, sizeof buffer);
+  std::string_view stat =
+      base::ReadSmallFile(base::TaskPath(tools.thread(tid), "stat").c_str(), buffer, sizeof buffer);
   const size_t name_end = stat.rfind(") ");
   if (name_end == std::string_view::npos) return;
   stat.remove_prefix(name_end + 2);
@@ -280,12 +281,13 @@ void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts) {
 }
 
 void AddProcessFacts(const WatchTools& tools, FactList* facts) {
-  if (base::IsWatchedFromOutside()) facts->AddText("evidence", "outside");
+  const base::Process& process = tools.process();
+  if (!process.is_own()) facts->AddText("evidence", "outside");
   if (window_is_unanswered.load(std::memory_order_relaxed)) facts->AddText("window_ping", "unanswered");
-  AddMemoryAndThreads(facts);
-  AddIfKnown("open_fds", OpenFiles(), facts);
+  AddMemoryAndThreads(process, facts);
+  AddIfKnown("open_fds", OpenFiles(process), facts);
   AddMachine(facts);
-  AddControlGroups(facts);
+  AddControlGroups(process, facts);
   AddOwnCost(tools, facts);
 }
 

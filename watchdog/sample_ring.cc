@@ -21,7 +21,7 @@ void SampleRing::Take(const WatchedLoop& loop, int64_t now_ns, bool is_needed_no
   next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
   const int32_t tid = loop.tid.load();
   // Before the capture, which may keep the thread busy.
-  const ThreadTime::Moment moment = time_->ReadMoment(tid);
+  const ThreadTime::Moment moment = time_->ReadMoment(tools.thread(tid));
   // Between two readings of the thread's CPU clock, of which the second is to show that it has run on.
   Collect(loop, tools);
   if (tools.has_ended()) {
@@ -39,7 +39,7 @@ void SampleRing::Take(const WatchedLoop& loop, int64_t now_ns, bool is_needed_no
   }
   is_outstanding_ = true;
   const bool is_counted = moment.is_known && spans_->IsAnyGoingOn(loop);
-  sample->use = is_counted ? time_->Add(tid, moment.look) : policies::ThreadUse{};
+  sample->use = is_counted ? time_->Add(tools.thread(tid), moment.look) : policies::ThreadUse{};
   if (is_needed_now) Collect(loop, tools);
 }
 

@@ -9,18 +9,19 @@
 
 namespace lagwatch::watchdog {
 
-bool ThreadTime::Look(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look) const {
-  if (!LookAtThread(tid, before, look, thread_->files)) return false;
+bool ThreadTime::Look(const base::Thread& thread, const policies::ThreadLook* before,
+                      policies::ThreadLook* look) const {
+  if (!LookAtThread(thread, before, look, thread_->files)) return false;
   if (look->doing != policies::Doing::kLock || thread_->capturer == nullptr) return true;
   // A language's run time sleeps in a futex whatever its thread waits for.
-  const policies::Doing doing = thread_->capturer->FindScriptWait(tid);
+  const policies::Doing doing = thread_->capturer->FindScriptWait(thread.tid);
   if (doing != policies::Doing::kUnknown) look->doing = doing;
   return true;
 }
 
 ThreadTime::Activity ThreadTime::ActivityNow() const {
-  const int64_t cpu_ns = base::ThreadCpuNs(thread_->tid);
-  const int64_t queued_ns = stack::ReadRunQueueNs(thread_->tid, thread_->files);
+  const int64_t cpu_ns = thread_->thread().CpuNs();
+  const int64_t queued_ns = stack::ReadRunQueueNs(thread_->thread(), thread_->files);
   if (cpu_ns < 0 || queued_ns < 0) return {};
   return {base::SystemClock().MonoNs(), cpu_ns + queued_ns};
 }
@@ -36,43 +37,43 @@ bool ThreadTime::HasBeenActive(int64_t stopped_ns) const {
 void ThreadTime::OpenAccount(const WatchedLoop& loop) {
   is_open_ = false;
   policies::ThreadLook look;
-  const int32_t tid = loop.tid.load();
-  if (Look(tid, nullptr, &look)) Add(tid, look);
+  const base::Thread thread{thread_->process, loop.tid.load()};
+  if (Look(thread, nullptr, &look)) Add(thread, look);
   is_fresh_ = true;
 }
 
-ThreadTime::Moment ThreadTime::ReadMoment(int32_t tid) {
+ThreadTime::Moment ThreadTime::ReadMoment(const base::Thread& thread) {
   Moment moment{};
   policies::ThreadLook& look = moment.look;
   // Not by a look of a moment ago, since when the thread can have run, and be about to sleep.
   const bool is_fresh = std::exchange(is_fresh_, false);
-  moment.has_run_on = is_open_ && !is_fresh && HasRunThroughout(tid, account_.last_look(), &look);
-  moment.is_known = moment.has_run_on || Look(tid, is_open_ ? &account_.last_look() : nullptr, &look);
+  moment.has_run_on = is_open_ && !is_fresh && HasRunThroughout(thread, account_.last_look(), &look);
+  moment.is_known = moment.has_run_on || Look(thread, is_open_ ? &account_.last_look() : nullptr, &look);
   activity_ = moment.is_known ? Activity{look.mono_ns, look.use.cpu_ns + look.run_queue_ns} : Activity{};
   return moment;
 }
 
-policies::ThreadUse ThreadTime::Add(int32_t tid, const policies::ThreadLook& look) {
+policies::ThreadUse ThreadTime::Add(const base::Thread& thread, const policies::ThreadLook& look) {
   if (is_open_) return account_.Add(look);
   is_open_ = true;
   account_.Open(look);
-  throttle_begin_ = stack::ReadThrottleCounters(tid);
+  throttle_begin_ = stack::ReadThrottleCounters(thread);
   return {};
 }
 
 policies::ThreadUse ThreadTime::AddNow() {
   policies::ThreadLook look;
-  if (!is_open_ || !Look(thread_->tid, &account_.last_look(), &look)) return {};
+  if (!is_open_ || !Look(thread_->thread(), &account_.last_look(), &look)) return {};
   return account_.Add(look);
 }
 
 policies::Verdict ThreadTime::Judge(const WatchedSpan& span, const WatchedLoop& loop, WaitOutcome outcome) {
   if (!is_open_) return {};
-  const int32_t tid = loop.tid.load();
+  const base::Thread thread{thread_->process, loop.tid.load()};
   policies::ThreadLook look;
-  if (Look(tid, &account_.last_look(), &look) && span.IsStillIn(loop)) account_.Add(look);
+  if (Look(thread, &account_.last_look(), &look) && span.IsStillIn(loop)) account_.Add(look);
   policies::Verdict verdict;
-  const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(tid);
+  const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(thread);
   int64_t throttled_ns = throttle.throttled_ns - throttle_begin_.throttled_ns;
   // Its first time without quota is not over, so the kernel reports no duration yet.
   if (throttled_ns == 0 && throttle.times != throttle_begin_.times) throttled_ns = INT64_MAX;

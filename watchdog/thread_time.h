@@ -36,18 +36,18 @@ class ThreadTime {
     bool has_run_on;  // … all the time since the last moment of the account
     policies::ThreadLook look;
   };
-  // Looks at thread `tid`, and notes its activity.
-  Moment ReadMoment(int32_t tid);
+  // Looks at `thread`, and notes its activity.
+  Moment ReadMoment(const base::Thread& thread);
   // Adds a look to the account, or opens it with that. Returns the use since the look before.
-  policies::ThreadUse Add(int32_t tid, const policies::ThreadLook& look);
+  policies::ThreadUse Add(const base::Thread& thread, const policies::ThreadLook& look);
   // Adds a look of now, if there is an account and the thread can be read.
   policies::ThreadUse AddNow();
   // The verdict on `span`, from all of the account.
   policies::Verdict Judge(const WatchedSpan& span, const WatchedLoop& loop, WaitOutcome outcome);
 
  private:
-  // Looks at thread `tid`; false if it is gone.
-  bool Look(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look) const;
+  // Looks at `thread`; false if it is gone.
+  bool Look(const base::Thread& thread, const policies::ThreadLook* before, policies::ThreadLook* look) const;
   // Distinguishes a stop of the process, in which both of its parts stand still, from a wait of the
   // watchdog's own.
   struct Activity {

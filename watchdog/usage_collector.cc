@@ -133,7 +133,7 @@ void UsageCollector::KeepLong(const LongDispatch& dispatch, const WatchTools& to
 void UsageCollector::ReportSlow(const DispatchHistory::Dispatch& note, const WatchedLoop& loop,
                                 int64_t end_ns, int64_t duration_ns, const WatchTools& tools) const {
   if (!tools.sink->WantsSlow()) return;
-  if (!tools.options->reports_under_debugger && stack::ReadTracer() != 0) return;
+  if (!tools.options->reports_under_debugger && stack::ReadTracer(tools.process()) != 0) return;
   const int64_t begin_ns = end_ns - tools.tick_scale->ToNs(note.duration_ticks);
   FactList facts;
   if (note.queue_wait_ns != 0) facts.Add("queue_wait_ms", note.queue_wait_ns / base::kNsPerMs);

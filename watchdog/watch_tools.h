@@ -38,6 +38,10 @@ struct WatchTools {
   // Null: the program does not end while it is watched.
   const std::atomic<int64_t>* end_ns = nullptr;
 
+  // The watched process, and its thread `tid`.
+  const base::Process& process() const { return capturer->process(); }
+  base::Thread thread(int32_t tid) const { return capturer->thread(tid); }
+
   // The time up to which the program is watched. It stands still once the program ends by exit(): the rest is
   // lagwatch's own time and that of other libraries' destructors.
   int64_t NowNs() const {
@@ -50,7 +54,9 @@ struct WatchTools {
   bool has_ended() const { return end_ns != nullptr && clock->MonoNs() > end_ns->load(); }
 
   bool is_foreground() const { return registry == nullptr || registry->is_foreground(); }
-  SpanTools span_tools(int64_t last_look_ns = 0) const { return {options, tick_scale, clock, last_look_ns}; }
+  SpanTools span_tools(int64_t last_look_ns = 0) const {
+    return {options, tick_scale, clock, last_look_ns, process()};
+  }
 };
 
 // A loop's name and thread, copied at the watch's first look at it.
@@ -59,6 +65,10 @@ struct LoopThread {
   int32_t tid = 0;
   stack::ThreadFiles* files = nullptr;  // null before the first loop, as the next
   const stack::StackCapturer* capturer = nullptr;
+
+  base::Process process;
+
+  base::Thread thread() const { return {process, tid}; }
 };
 
 }  // namespace lagwatch::watchdog

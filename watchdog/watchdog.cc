@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
 #include "base/system/process.h"
 #include "base/system/thread.h"
 #include "stack/threads/thread_counters.h"
@@ -29,13 +28,13 @@ constexpr int64_t kYoungNs = 1 * base::kNsPerSecond;
 constexpr int64_t kSetUpTimeoutNs = base::kNsPerSecond;
 constexpr int64_t kStopTimeoutNs = 3 * base::kNsPerSecond;
 // The number of threads of the process that may run at once.
-int64_t CountParallelThreads() {
+int64_t CountParallelThreads(const base::Process& process) {
   int64_t threads = 0;
-  base::ForEachThread([&](int) {
+  base::ForEachThread(process, [&](int) {
     ++threads;
     return true;
   });
-  return std::clamp<int64_t>(threads, 1, CountUsableCores());
+  return std::clamp<int64_t>(threads, 1, CountUsableCores(process));
 }
 
 }  // namespace
@@ -189,7 +188,7 @@ void Watchdog::SetUp() {
   sink_->OnStart();
   if (base::HasOwnFiles()) tools_.capturer->thread_files().Allow();
   // Servers drop their privileges between their first waits, after which the file cannot be opened any more.
-  tools_.capturer->thread_files().Keep(base::WatchedPid());
+  tools_.capturer->thread_files().Keep(tools_.thread(tools_.process().pid()));
   is_set_up_.store(true);
   starter_.Wake();
 }
@@ -277,16 +276,17 @@ void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
   const ProcessCpu process_cpu{now_ns, base::ProcessCpuNs()};
   const int64_t interval_cpu_ns = process_cpu.cpu_ns - std::exchange(process_cpu_, process_cpu).cpu_ns;
   const int tid = base::CurrentThreadId();
-  policies::DiscountedTime findings = time_discount_.Update({.mono_ns = now_ns,
-                                                             .boot_ns = clock.BootNs(),
-                                                             .cpu_ns = base::ThreadCpuNs(tid),
-                                                             .run_delay_ns = stack::ReadRunQueueNs(tid),
-                                                             .waited_ns = std::exchange(waited_ns_, 0)});
+  policies::DiscountedTime findings =
+      time_discount_.Update({.mono_ns = now_ns,
+                             .boot_ns = clock.BootNs(),
+                             .cpu_ns = base::ThreadCpuNs(tid),
+                             .run_delay_ns = stack::ReadRunQueueNs(base::OwnThread(tid)),
+                             .waited_ns = std::exchange(waited_ns_, 0)});
   if (findings.is_clean()) return;
   const bool was_blocked =
       findings.stopped_ns != 0 &&
       !policies::CanHaveBeenStopped(std::min(findings.stopped_ns, cpu_interval_ns), cpu_interval_ns,
-                                    interval_cpu_ns, CountParallelThreads());
+                                    interval_cpu_ns, CountParallelThreads(tools_.process()));
   if (was_blocked) findings.blocked_ns = std::exchange(findings.stopped_ns, 0);
   counters_.blocked_ms.Add(static_cast<uint64_t>(findings.blocked_ns / base::kNsPerMs));
   counters_.stops.Add(findings.stopped_ns != 0);
@@ -377,7 +377,7 @@ void Watchdog::DumpIfAsked() {
     loop = &places[place];
     break;
   }
-  if (options_.reports_under_debugger || stack::ReadTracer() == 0) {
+  if (options_.reports_under_debugger || stack::ReadTracer(tools_.process()) == 0) {
     MakeDump(request, loop);
     DiscountForeignTime(kAnyWait);  // for the disk
   } else {
@@ -407,7 +407,7 @@ int64_t Watchdog::DumpIfLate() {
   if (options_.beats == nullptr) return INT64_MAX;
   ServiceBeats::Late late;
   if (!options_.beats->TakeLate(base::SystemClock().MonoNs(), &late)) return options_.beats->due_ns();
-  if (options_.reports_under_debugger || stack::ReadTracer() == 0) {
+  if (options_.reports_under_debugger || stack::ReadTracer(tools_.process()) == 0) {
     MakeDump({.reason = "late WATCHDOG=1", .signal_number = 0}, nullptr, &late);
     DiscountForeignTime(kAnyWait);  // for the disk
   } else {

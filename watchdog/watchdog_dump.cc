@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/process/watched_process.h"
 #include "policies/fact_names.h"
 #include "watchdog/report_facts.h"
 #include "watchdog/samples/past_dispatches.h"
@@ -10,7 +9,7 @@ namespace lagwatch::watchdog {
 void Watchdog::MakeDump(const DumpRequest& request, const WatchedLoop* loop, const ServiceBeats::Late* late) {
   const WatchTools& tools = tools_;
   LoopSample* sample = dump_sample_.get();
-  const int32_t silent_tid = late != nullptr ? late->tid : base::WatchedPid();
+  const int32_t silent_tid = late != nullptr ? late->tid : tools.process().pid();
   const int32_t tid = loop != nullptr ? loop->tid.load() : silent_tid;
   char name[WatchedLoop::kMaxNameBytes] = {};
   if (loop != nullptr) loop->CopyName(name);

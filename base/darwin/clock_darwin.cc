@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/clock.h"
+#include "base/process/process.h"
 
 namespace lagwatch::base {
 namespace {
@@ -40,7 +41,9 @@ int64_t ThreadCpuNs(int tid) {
          (int64_t{info.user_time.microseconds} + info.system_time.microseconds) * kNsPerUs;
 }
 
-int64_t WatchedCpuNs() { return ProcessCpuNs(); }
+int64_t Thread::CpuNs() const { return ThreadCpuNs(tid); }
+
+int64_t Process::CpuNs() const { return ProcessCpuNs(); }
 
 int64_t ProcessCpuNs() { return ReadNs(CLOCK_PROCESS_CPUTIME_ID); }
 

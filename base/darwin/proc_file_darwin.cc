@@ -6,7 +6,7 @@
 
 namespace lagwatch::base {
 
-void internal::ForEachThread(NumberVisitor visit, void* context) {
+void internal::ForEachThread(const Process&, NumberVisitor visit, void* context) {
   thread_act_array_t threads = nullptr;
   mach_msg_type_number_t count = 0;
   if (task_threads(mach_task_self(), &threads, &count) != KERN_SUCCESS) return;

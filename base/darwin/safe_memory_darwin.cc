@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/process/process.h"
 #include "base/process/safe_memory.h"
 
 namespace lagwatch::base {
@@ -36,7 +37,7 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
   return done;
 }
 
-size_t ReadWatchedMemory(uint64_t address, void* destination, size_t size_bytes) {
+size_t Process::Read(uint64_t address, void* destination, size_t size_bytes) const {
   return ReadOwnMemory(address, destination, size_bytes);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
+#include "base/process/process.h"
 
 namespace lagwatch::base {
 namespace {
@@ -36,30 +36,31 @@ const Clock& SystemClock() {
 namespace {
 
 // The kernel has CPU clocks of another process, but not of its threads.
-int64_t ForeignThreadCpuNs(int tid) {
+int64_t ForeignThreadCpuNs(const Thread& thread) {
   char buffer[128];
-  std::string_view text = ReadSmallFile(TaskPath(tid, "schedstat").c_str(), buffer, sizeof buffer);
+  std::string_view text = ReadSmallFile(TaskPath(thread, "schedstat").c_str(), buffer, sizeof buffer);
   uint64_t run_ns = 0;
   return ConsumeDecimal(&text, &run_ns) ? static_cast<int64_t>(run_ns) : -1;
 }
 
 }  // namespace
 
+int64_t Thread::CpuNs() const {
+  const int64_t cpu_ns = process.is_own() ? -1 : ForeignThreadCpuNs(*this);
+  return cpu_ns >= 0 ? cpu_ns : ThreadCpuNs(tid);
+}
+
 int64_t ThreadCpuNs(int tid) {
-  if (tid != 0 && IsWatchedFromOutside()) {
-    const int64_t cpu_ns = ForeignThreadCpuNs(tid);
-    if (cpu_ns >= 0) return cpu_ns;
-  }
   // The kernel's encoding of a thread's CPU clock, which pthread_getcpuclockid also yields; this takes
   // a bare tid.
   constexpr clockid_t kPerThreadSchedulerClock = 6;
   return ReadNs(static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | kPerThreadSchedulerClock));
 }
 
-int64_t WatchedCpuNs() {
-  if (!IsWatchedFromOutside()) return ProcessCpuNs();
+int64_t Process::CpuNs() const {
+  if (is_own()) return ProcessCpuNs();
   constexpr clockid_t kSchedulerClock = 2;  // of a process, as clock_getcpuclockid(3) yields it
-  return ReadNs(static_cast<clockid_t>((~static_cast<unsigned>(WatchedPid()) << 3) | kSchedulerClock));
+  return ReadNs(static_cast<clockid_t>((~static_cast<unsigned>(other_pid_) << 3) | kSchedulerClock));
 }
 
 int64_t ProcessCpuNs() { return ReadNs(CLOCK_PROCESS_CPUTIME_ID); }

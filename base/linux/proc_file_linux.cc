@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
 #include "base/system/file_calls.h"
 #include "base/system/proc_ids.h"
 
@@ -21,9 +20,9 @@ void ForEachNumberIn(const char* folder, NumberVisitor visit, void* context) {
   close(fd);
 }
 
-void ForEachThread(NumberVisitor visit, void* context) {
-  base::ForEachNumberIn(ProcessPath("task").c_str(), [=](int proc_id) {
-    const int tid = ThreadOfProcId(proc_id);
+void ForEachThread(const Process& process, NumberVisitor visit, void* context) {
+  base::ForEachNumberIn(ProcessPath(process, "task").c_str(), [=](int proc_id) {
+    const int tid = process.is_own() ? ThreadOfProcId(proc_id) : proc_id;
     return tid == 0 || visit(tid, context);
   });
 }

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
 #include "base/system/proc_ids.h"
 #include "base/system/thread.h"
 
@@ -87,7 +86,7 @@ void MatchProcIds() {
 bool HasForeignProcIds() { return g_differ.load(std::memory_order_relaxed); }
 
 int32_t ProcIdOfThread(int32_t tid) {
-  if (!HasForeignProcIds() || IsWatchedFromOutside()) return tid;
+  if (!HasForeignProcIds()) return tid;
   const uint64_t known = PlaceOf(tid).load(std::memory_order_relaxed);
   const auto known_id = static_cast<int32_t>(known & 0xffff'ffff);
   // A new thread may have the id of one that has ended.
@@ -102,7 +101,7 @@ int32_t ProcIdOfThread(int32_t tid) {
 }
 
 int32_t ThreadOfProcId(int32_t proc_id) {
-  if (!HasForeignProcIds() || IsWatchedFromOutside()) return proc_id;
+  if (!HasForeignProcIds()) return proc_id;
   const int32_t tid = ReadThread(proc_id);
   if (tid != 0) Keep(tid, proc_id);
   return tid;

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "base/process/process.h"
 #include "base/process/safe_memory.h"
-#include "base/process/watched_process.h"
 
 namespace lagwatch::base {
 namespace {
@@ -85,9 +85,9 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
   return ReadMemoryOf(gettid(), "/proc/thread-self/mem", address, destination, size_bytes);
 }
 
-size_t ReadWatchedMemory(uint64_t address, void* destination, size_t size_bytes) {
-  if (!IsWatchedFromOutside()) return ReadOwnMemory(address, destination, size_bytes);
-  return ReadMemoryOf(WatchedPid(), ProcessPath("mem").c_str(), address, destination, size_bytes);
+size_t Process::Read(uint64_t address, void* destination, size_t size_bytes) const {
+  if (is_own()) return ReadOwnMemory(address, destination, size_bytes);
+  return ReadMemoryOf(other_pid_, ProcessPath(*this, "mem").c_str(), address, destination, size_bytes);
 }
 
 }  // namespace lagwatch::base

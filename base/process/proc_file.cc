@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstring>
 
-#include "base/process/watched_process.h"
 #include "base/system/proc_ids.h"
 
 namespace lagwatch::base {
@@ -28,11 +27,12 @@ bool Consume(std::string_view* text, uint64_t* value, int numeral_base) {
 
 }  // namespace
 
-TaskPath::TaskPath(int tid, const char* leaf) {
-  const ProcessPath folder("task/");
+TaskPath::TaskPath(const Thread& thread, const char* leaf) {
+  const ProcessPath folder(thread.process, "task/");
   const size_t folder_size = std::strlen(folder.c_str());
   std::memcpy(text_, folder.c_str(), folder_size);
-  char* at = std::to_chars(text_ + folder_size, text_ + sizeof text_, ProcIdOfThread(tid)).ptr;
+  const int32_t id = thread.process.is_own() ? ProcIdOfThread(thread.tid) : thread.tid;
+  char* at = std::to_chars(text_ + folder_size, text_ + sizeof text_, id).ptr;
   *at++ = '/';
   size_t room = static_cast<size_t>(text_ + sizeof text_ - at);
   size_t size = strnlen(leaf, room - 1);

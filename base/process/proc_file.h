@@ -8,13 +8,14 @@
 #include <span>
 #include <string_view>
 
+#include "base/process/process.h"
+
 namespace lagwatch::base {
 
-// Builds a path like "/proc/self/task/123/comm" in place, for a thread of the watched process. Context:
-// watchdog.
+// Builds a path like "/proc/self/task/123/comm" in place. Context: watchdog.
 class TaskPath {
  public:
-  TaskPath(int tid, const char* leaf);
+  TaskPath(const Thread& thread, const char* leaf);
   const char* c_str() const { return text_; }
 
  private:
@@ -33,9 +34,9 @@ bool ForEachLine(const char* path, std::span<char> buffer, Visit visit);
 // watchdog.
 template <typename Visit>
 void ForEachNumberIn(const char* folder, Visit visit);
-// Calls `visit(tid)` for every thread of the watched process until it returns false. Context: watchdog.
+// Calls `visit(tid)` for every thread of the process until it returns false. Context: watchdog.
 template <typename Visit>
-void ForEachThread(Visit visit);
+void ForEachThread(const Process& process, Visit visit);
 
 // Takes a number off the front of `text` (leading blanks skipped); false when there is
 // none. Context: watchdog.
@@ -50,7 +51,7 @@ using LineVisitor = bool (*)(std::string_view line, void* context);
 bool ForEachLine(const char* path, std::span<char> buffer, LineVisitor visit, void* context);
 using NumberVisitor = bool (*)(int number, void* context);
 void ForEachNumberIn(const char* folder, NumberVisitor visit, void* context);
-void ForEachThread(NumberVisitor visit, void* context);
+void ForEachThread(const Process& process, NumberVisitor visit, void* context);
 
 template <typename Visit, typename What>
 bool Call(What what, void* visit) {
@@ -69,8 +70,8 @@ void ForEachNumberIn(const char* folder, Visit visit) {
 }
 
 template <typename Visit>
-void ForEachThread(Visit visit) {
-  internal::ForEachThread(&internal::Call<Visit, int>, &visit);
+void ForEachThread(const Process& process, Visit visit) {
+  internal::ForEachThread(process, &internal::Call<Visit, int>, &visit);
 }
 
 }  // namespace lagwatch::base

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of memory that fail instead of faulting, for addresses that another thread may unmap at any moment:
-// of this process's own, and of the watched one's (base/process/watched_process.h).
+// Reads of this process's memory that fail instead of faulting, for addresses that another thread may unmap
+// at any moment. Of any process: base/process/process.h.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,6 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes);
 template <typename T>
 bool ReadOwnValue(uint64_t address, T* value) {
   return ReadOwnMemory(address, value, sizeof *value) == sizeof *value;
-}
-
-// The same in the watched process. Context: watchdog.
-size_t ReadWatchedMemory(uint64_t address, void* destination, size_t size_bytes);
-template <typename T>
-bool ReadWatchedValue(uint64_t address, T* value) {
-  return ReadWatchedMemory(address, value, sizeof *value) == sizeof *value;
 }
 
 // Whether there is memory; true also where the system does not let us ask. Changes errno.

@@ -15,8 +15,7 @@ void MatchProcIds();
 // Whether they differ; processes are then not to be looked up by ids that system calls use. Context: any.
 bool HasForeignProcIds();
 
-// The id in /proc of the watched process's thread `tid`; 0 if it is not found. Of a process that is watched
-// from outside, whose ids were read in /proc, it is the same. Context: watchdog.
+// The id in /proc of this process's thread `tid`; 0 if it is not found. Context: watchdog.
 int32_t ProcIdOfThread(int32_t tid);
 // The reverse: the thread that has that id in /proc; 0 if it is gone. Context: watchdog.
 int32_t ThreadOfProcId(int32_t proc_id);

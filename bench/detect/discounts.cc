@@ -136,7 +136,7 @@ class StarvedMonitor {
  private:
   template <typename Visit>
   static void ForEachThread(Visit visit) {
-    base::ForEachThread([&](int tid) {
+    base::ForEachThread(base::Process::Own(), [&](int tid) {
       std::string name;
       std::ifstream("/proc/self/task/" + std::to_string(tid) + "/comm") >> name;
       if (name.starts_with("lagwatch")) visit(tid);

@@ -7,11 +7,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/process/process.h"
+
 namespace lagwatch::sdk {
 
-// Of the watched process. Thread safety: one thread's. Context: background.
+// Of one process. Thread safety: one thread's. Context: background.
 class GoCode {
  public:
+  explicit GoCode(const base::Process& process) : process_(process) {}
+
   // Whether the code at `address` was compiled by Go, as far as its file's headers in memory say; a library
   // in C that is linked dynamically was not. Remembers what it has found.
   bool Holds(uint64_t address);
@@ -24,6 +28,7 @@ class GoCode {
   };
   Known Find(uint64_t address) const;
 
+  base::Process process_;
   std::vector<Known> known_;  // mappings that addresses were asked of
 };
 

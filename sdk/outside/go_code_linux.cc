@@ -6,8 +6,6 @@
 #include <string_view>
 
 #include "base/process/proc_file.h"
-#include "base/process/safe_memory.h"
-#include "base/process/watched_process.h"
 #include "sdk/outside/go_code.h"
 
 namespace lagwatch::sdk {
@@ -34,17 +32,17 @@ struct Mapping {
   }
 };
 
-bool HasElfMagic(uint64_t address) {
+bool HasElfMagic(const base::Process& process, uint64_t address) {
   char magic[SELFMAG];
-  return base::ReadWatchedMemory(address, magic, sizeof magic) == sizeof magic &&
+  return process.Read(address, magic, sizeof magic) == sizeof magic &&
          std::memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
 // The note by which Go's linker names a build: also of stripped programs.
-bool HasGoNote(uint64_t address, uint64_t size_bytes) {
+bool HasGoNote(const base::Process& process, uint64_t address, uint64_t size_bytes) {
   constexpr size_t kMostNotes = 1024;
   alignas(4) char notes[kMostNotes];
-  const size_t size = base::ReadWatchedMemory(address, notes, std::min<uint64_t>(size_bytes, kMostNotes));
+  const size_t size = process.Read(address, notes, std::min<uint64_t>(size_bytes, kMostNotes));
   for (size_t at = 0; at + sizeof(Elf64_Nhdr) + 4 <= size;) {
     Elf64_Nhdr note;
     std::memcpy(&note, notes + at, sizeof note);
@@ -59,13 +57,13 @@ bool HasGoNote(uint64_t address, uint64_t size_bytes) {
 }
 
 // The record that `go version` reads, within the first bytes of the data: also where a build has no name.
-bool HasGoRecord(uint64_t address, uint64_t size_bytes) {
+bool HasGoRecord(const base::Process& process, uint64_t address, uint64_t size_bytes) {
   constexpr std::string_view kMagic = "\xff Go buildinf:";
   constexpr size_t kAlignment = 16;
   constexpr uint64_t kMostBytes = 64 << 10;
   char page[4096];
   for (uint64_t at = 0; at < std::min(size_bytes, kMostBytes); at += sizeof page) {
-    const size_t size = base::ReadWatchedMemory(address + at, page, sizeof page);
+    const size_t size = process.Read(address + at, page, sizeof page);
     for (size_t i = 0; i + kAlignment <= size; i += kAlignment)
       if (std::string_view(page + i, kMagic.size()) == kMagic) return true;
   }
@@ -73,13 +71,13 @@ bool HasGoRecord(uint64_t address, uint64_t size_bytes) {
 }
 
 // Of the file whose header is loaded at `base`.
-bool IsGoFile(uint64_t base) {
+bool IsGoFile(const base::Process& process, uint64_t base) {
   Elf64_Ehdr header;
-  if (!base::ReadWatchedValue(base, &header) || header.e_phentsize != sizeof(Elf64_Phdr)) return false;
+  if (!process.ReadValue(base, &header) || header.e_phentsize != sizeof(Elf64_Phdr)) return false;
   constexpr size_t kMostSegments = 64;
   Elf64_Phdr segments[kMostSegments];
   const size_t wanted = std::min<size_t>(header.e_phnum, kMostSegments) * sizeof(Elf64_Phdr);
-  const size_t count = base::ReadWatchedMemory(base + header.e_phoff, segments, wanted) / sizeof(Elf64_Phdr);
+  const size_t count = process.Read(base + header.e_phoff, segments, wanted) / sizeof(Elf64_Phdr);
   const std::span<const Elf64_Phdr> all(segments, count);
   const auto first = std::ranges::find(all, Elf64_Word{PT_LOAD}, &Elf64_Phdr::p_type);
   if (first == all.end()) return false;
@@ -87,8 +85,8 @@ bool IsGoFile(uint64_t base) {
   return std::ranges::any_of(all, [&](const Elf64_Phdr& segment) {
     const uint64_t address = bias + segment.p_vaddr;
     const bool is_data = segment.p_type == PT_LOAD && (segment.p_flags & PF_W) != 0;
-    return (segment.p_type == PT_NOTE && HasGoNote(address, segment.p_filesz)) ||
-           (is_data && HasGoRecord(address, segment.p_filesz));
+    return (segment.p_type == PT_NOTE && HasGoNote(process, address, segment.p_filesz)) ||
+           (is_data && HasGoRecord(process, address, segment.p_filesz));
   });
 }
 
@@ -99,17 +97,17 @@ GoCode::Known GoCode::Find(uint64_t address) const {
   char file[64] = {};  // of the last mapping with a header
   uint64_t base = 0;
   Known found{.begin = address, .end = address + 1, .is_go = false};
-  base::ForEachLine(base::ProcessPath("maps").c_str(), buffer, [&](std::string_view line) {
+  base::ForEachLine(base::ProcessPath(process_, "maps").c_str(), buffer, [&](std::string_view line) {
     Mapping mapping;
     if (!Mapping::Parse(line, &mapping)) return true;
-    if (mapping.offset == 0 && mapping.begin <= address && HasElfMagic(mapping.begin)) {
+    if (mapping.offset == 0 && mapping.begin <= address && HasElfMagic(process_, mapping.begin)) {
       base = mapping.begin;
       file[mapping.file.copy(file, sizeof file - 1)] = '\0';
     }
     if (address >= mapping.end) return true;
     const bool is_of_file = base != 0 && mapping.begin <= address && mapping.file == file;
     if (mapping.begin <= address)
-      found = {.begin = mapping.begin, .end = mapping.end, .is_go = is_of_file && IsGoFile(base)};
+      found = {.begin = mapping.begin, .end = mapping.end, .is_go = is_of_file && IsGoFile(process_, base)};
     return false;
   });
   return found;

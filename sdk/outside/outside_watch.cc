@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
 #include "watchdog/loops/outside_looks.h"
 
 namespace lagwatch::sdk {
@@ -18,24 +17,26 @@ constexpr int64_t kListIntervalNs = 1 * base::kNsPerSecond;
 // Until then only the main thread's loop is watched, if it is to be watched at all: it may have one.
 constexpr int64_t kMainThreadsTurnNs = 3 * base::kNsPerSecond;
 
-std::string ProgramOf() {
+std::string ProgramOf(const base::Process& process) {
   char path[4096];
-  const ssize_t size = readlink(base::ProcessPath("exe").c_str(), path, sizeof path);
+  const ssize_t size = readlink(base::ProcessPath(process, "exe").c_str(), path, sizeof path);
   return {path, size < 0 ? 0 : static_cast<size_t>(size)};
 }
 
 }  // namespace
 
-OutsideWatch::OutsideWatch(const OutsideOptions& options)
+OutsideWatch::OutsideWatch(const base::Process& process, const OutsideOptions& options)
     : options_(options),
-      pid_(base::WatchedPid()),
-      program_(ProgramOf()),
-      begin_ns_(base::SystemClock().MonoNs()) {
+      process_(process),
+      program_(ProgramOf(process)),
+      begin_ns_(base::SystemClock().MonoNs()),
+      common_(process) {
   scale_.Anchor(base::ReadTickPair(base::SystemClock()));
 }
 
-base::Result<std::unique_ptr<OutsideWatch>> OutsideWatch::Look(const OutsideOptions& options) {
-  std::unique_ptr<OutsideWatch> watch(new OutsideWatch(options));
+base::Result<std::unique_ptr<OutsideWatch>> OutsideWatch::Look(const base::Process& process,
+                                                               const OutsideOptions& options) {
+  std::unique_ptr<OutsideWatch> watch(new OutsideWatch(process, options));
   watch->FindThreads();
   if (watch->threads_.empty()) return base::Status(base::StatusCode::kNotFound, "it has ended");
   if (watch->threads_.front()->Poll(watch->scale_) == PolledThread::State::kHidden) {
@@ -48,8 +49,8 @@ base::Result<std::unique_ptr<OutsideWatch>> OutsideWatch::Look(const OutsideOpti
 }
 
 base::Status OutsideWatch::Report(const MonitorOptions& monitor) {
-  registry_ = std::make_unique<watchdog::LoopRegistry>();
-  windows_ = WindowPings::Create(pid_);
+  registry_ = std::make_unique<watchdog::LoopRegistry>(process_);
+  windows_ = WindowPings::Create(process_.pid());
   for (const auto& thread : threads_) SetWindowsOf(thread.get());
   monitor_ = LAGWATCH_TRY(Monitor::Start(monitor, registry_.get()));
   return {};
@@ -64,7 +65,7 @@ OutsideWatch::~OutsideWatch() {
 bool OutsideWatch::Poll() {
   const int64_t now_ns = base::SystemClock().MonoNs();
   if (has_run_ && now_ns - listed_ns_ >= kListIntervalNs) {
-    if (ProgramOf() != program_) return false;
+    if (ProgramOf(process_) != program_) return false;
     has_run_ = false;
     FindThreads();
     scale_.Update(base::ReadTickPair(base::SystemClock()));
@@ -106,12 +107,12 @@ bool OutsideWatch::is_suspicious() const {
 
 void OutsideWatch::FindThreads() {
   listed_ns_ = base::SystemClock().MonoNs();
-  base::ForEachThread([&](int tid) {
+  base::ForEachThread(process_, [&](int tid) {
     const bool is_known =
         std::ranges::any_of(threads_, [&](const auto& thread) { return thread->tid() == tid; });
     if (is_known) return true;
     threads_.push_back(
-        std::make_unique<PolledThread>(tid, options_.takes_probable, options_.waits, &process_));
+        std::make_unique<PolledThread>(tid, options_.takes_probable, options_.waits, &common_));
     SetWindowsOf(threads_.back().get());
     return true;
   });
@@ -119,11 +120,11 @@ void OutsideWatch::FindThreads() {
 
 void OutsideWatch::SetWindowsOf(PolledThread* thread) const {
   // A toolkit serves its windows on the main thread.
-  if (thread->tid() == pid_) thread->SetWindows(windows_.get(), options_.unanswered);
+  if (thread->tid() == process_.pid()) thread->SetWindows(windows_.get(), options_.unanswered);
 }
 
 bool OutsideWatch::IsWanted(const PolledThread& thread, bool is_main_watched, int64_t now_ns) const {
-  const bool is_main = thread.tid() == pid_;
+  const bool is_main = thread.tid() == process_.pid();
   if (options_.threads == "all") return true;
   if (options_.threads == "main") return is_main;
   if (options_.threads != "auto") return thread.Name() == options_.threads;
@@ -132,13 +133,13 @@ bool OutsideWatch::IsWanted(const PolledThread& thread, bool is_main_watched, in
 
 bool OutsideWatch::HasLoop(const PolledThread& thread) const {
   if (thread.has_home()) return true;
-  const bool is_chosen = options_.threads != "auto" || thread.tid() == pid_;
+  const bool is_chosen = options_.threads != "auto" || thread.tid() == process_.pid();
   return options_.is_chosen && is_chosen && thread.has_usual_wait();
 }
 
 bool OutsideWatch::IsMainWatched() const {
-  return std::ranges::any_of(threads_,
-                             [&](const auto& thread) { return thread->tid() == pid_ && HasLoop(*thread); });
+  return std::ranges::any_of(
+      threads_, [&](const auto& thread) { return thread->tid() == process_.pid() && HasLoop(*thread); });
 }
 
 void OutsideWatch::ChooseLoops(int64_t now_ns) {

@@ -28,13 +28,14 @@ struct OutsideOptions {
   const UnansweredWindows* unanswered = nullptr;  // borrowed; null: no compositor says anything
 };
 
-// Of the process that is the watched one (base/process/watched_process.h) during all calls. One that only
-// looks, since Report() was not called yet, costs little, and there may be many of them in a process: it
-// learns the loops, and finds out when one may hang. A forked child goes on with a copy. Context: background.
+// One that only looks, since Report() was not called yet, costs little, and there may be many of them in a
+// process: it learns the loops, and finds out when one may hang. A forked child goes on with a copy. Context:
+// background.
 class OutsideWatch {
  public:
   // Errors: kNotFound; kUnavailable if the process may not be looked at, with what would help.
-  static base::Result<std::unique_ptr<OutsideWatch>> Look(const OutsideOptions& options);
+  static base::Result<std::unique_ptr<OutsideWatch>> Look(const base::Process& process,
+                                                          const OutsideOptions& options);
   // From now on hangs are reported, also one that is under way: at most one in a process does so. Errors:
   // those of Monitor::Start.
   base::Status Report(const MonitorOptions& monitor);
@@ -53,7 +54,7 @@ class OutsideWatch {
   const Monitor* monitor() const { return monitor_.get(); }
 
  private:
-  explicit OutsideWatch(const OutsideOptions& options);
+  OutsideWatch(const base::Process& process, const OutsideOptions& options);
 
   void FindThreads();
   void SetWindowsOf(PolledThread* thread) const;
@@ -66,7 +67,7 @@ class OutsideWatch {
   bool HasWantedThread(Fits fits) const;
 
   OutsideOptions options_;
-  int32_t pid_;
+  base::Process process_;
   std::string program_;  // the file that it runs
   base::TickScale scale_;
   int64_t begin_ns_ = 0;
@@ -75,7 +76,7 @@ class OutsideWatch {
   bool is_active_ = true;
   std::unique_ptr<watchdog::LoopRegistry> registry_;  // null until Report(), as the next one
   std::unique_ptr<WindowPings> windows_;              // of the process; null if it has none
-  PolledThread::Process process_;
+  PolledThread::Common common_;
   std::vector<std::unique_ptr<PolledThread>> threads_;
   std::unique_ptr<Monitor> monitor_;
 };

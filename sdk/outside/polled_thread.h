@@ -30,15 +30,18 @@ class PolledThread {
     kHidden,  // the kernel does not let this process see where it sleeps
   };
 
-  // Of all threads of one process; borrowed.
-  struct Process {
+  // What the threads of one process have in common; borrowed.
+  struct Common {
+    explicit Common(const base::Process& of) : process(of), go(of) {}
+
+    base::Process process;
     GoCode go;
     SharedWaits waits;
   };
   // With `takes_probable`, see policies::PolledDispatch. `waits` is borrowed; null: the kernel records
   // nothing.
-  PolledThread(int32_t tid, bool takes_probable, const KernelWaits* waits, Process* process);
-  ~PolledThread() { process_->waits.Set(tid_, -1); }
+  PolledThread(int32_t tid, bool takes_probable, const KernelWaits* waits, Common* common);
+  ~PolledThread() { common_->waits.Set(tid(), -1); }
   PolledThread(const PolledThread&) = delete;
   PolledThread& operator=(const PolledThread&) = delete;
 
@@ -63,7 +66,7 @@ class PolledThread {
     unanswered_ = unanswered;
   }
   watchdog::WatchedLoop* loop() const { return loop_; }
-  int32_t tid() const { return tid_; }
+  int32_t tid() const { return thread_.tid; }
   std::string Name() const;
 
  private:
@@ -95,9 +98,9 @@ class PolledThread {
   void FollowKernel(const base::TickScale& scale);
   bool IsRecordedByKernel() const { return home_looks_ >= kSureLooks && waits_.Read().since_ns != 0; }
 
-  int32_t tid_;
+  base::Thread thread_;
   bool takes_probable_;
-  Process* process_;
+  Common* common_;
   base::OwnedFd activity_file_;
   base::OwnedFd counters_file_;
   WaitHome home_;

@@ -7,8 +7,6 @@
 #include <string_view>
 
 #include "base/process/proc_file.h"
-#include "base/process/safe_memory.h"
-#include "base/process/watched_process.h"
 #include "base/system/system_calls.h"
 #include "sdk/outside/kernel_waits_slot.h"
 #include "sdk/outside/polled_thread.h"
@@ -42,7 +40,7 @@ std::optional<WaitSet> SetOf(const BlockedThread& blocked) {
   return std::nullopt;
 }
 
-WaitKey KeyOf(const BlockedThread& blocked) {
+WaitKey KeyOf(const base::Process& process, const BlockedThread& blocked) {
   const uint64_t first = blocked.arguments[0];
   const auto word = static_cast<int32_t>(first);
   const std::optional<WaitSet> set = SetOf(blocked);
@@ -50,7 +48,7 @@ WaitKey KeyOf(const BlockedThread& blocked) {
   if (set->is_epoll()) return {LAGWATCH_EPOLL_WAIT, word};
   if (!set->is_poll()) return {LAGWATCH_SELECT_WAIT, word};
   int32_t descriptor = -1;
-  if (blocked.arguments[1] != 0) static_cast<void>(base::ReadWatchedValue(first, &descriptor));
+  if (blocked.arguments[1] != 0) static_cast<void>(process.ReadValue(first, &descriptor));
   return {LAGWATCH_POLL_WAIT, descriptor};
 }
 
@@ -83,12 +81,13 @@ uint64_t TicksAt(int64_t mono_ns, const base::TickScale& scale) {
 
 }  // namespace
 
-PolledThread::PolledThread(int32_t tid, bool takes_probable, const KernelWaits* waits, Process* process)
-    : tid_(tid),
+PolledThread::PolledThread(int32_t tid, bool takes_probable, const KernelWaits* waits, Common* common)
+    : thread_{common->process, tid},
       takes_probable_(takes_probable),
-      process_(process),
-      activity_file_(Keep(stack::OpenThreadFile(tid, stack::ThreadFile::kActivity))),
-      counters_file_(Keep(stack::OpenThreadFile(tid, stack::ThreadFile::kCounters))),
+      common_(common),
+      activity_file_(Keep(stack::OpenThreadFile(thread_, stack::ThreadFile::kActivity))),
+      counters_file_(Keep(stack::OpenThreadFile(thread_, stack::ThreadFile::kCounters))),
+      home_(common->process),
       dispatch_(takes_probable),
       waits_(waits, tid) {}
 
@@ -97,7 +96,7 @@ PolledThread::State PolledThread::Poll(const base::TickScale& scale) {
   const int64_t turns = ReadTurns();
   const bool is_continuous = activity_ == ThreadActivity::kBlocked && turns == turns_ && turns >= 0;
   has_run_ = !is_continuous;
-  if (has_run_) activity_ = stack::ReadThreadActivity(tid_, activity_file_.get(), &blocked_);
+  if (has_run_) activity_ = stack::ReadThreadActivity(thread_, activity_file_.get(), &blocked_);
   turns_ = turns;
   if (activity_ == ThreadActivity::kGone) return State::kGone;
   if (activity_ == ThreadActivity::kHidden) return State::kHidden;
@@ -145,13 +144,13 @@ void PolledThread::FollowLooks(bool is_at_home, bool is_continuous) {
 
 int64_t PolledThread::ReadTurns() const {
   if (counters_file_) return stack::ReadTurns(counters_file_.get());
-  return stack::ReadTurns(base::OwnedFd(stack::OpenThreadFile(tid_, stack::ThreadFile::kCounters)).get());
+  return stack::ReadTurns(base::OwnedFd(stack::OpenThreadFile(thread_, stack::ThreadFile::kCounters)).get());
 }
 
 bool PolledThread::IsParked(bool is_continuous) const {
   if (is_continuous && is_parked_) return true;
   return home_epoll_ >= 0 && activity_ == ThreadActivity::kBlocked && IsParking(blocked_) &&
-         process_->waits.HasOther(tid_, home_epoll_);
+         common_->waits.HasOther(tid(), home_epoll_);
 }
 
 void PolledThread::NoteAway(bool is_away, bool is_continuous) {
@@ -184,15 +183,15 @@ bool PolledThread::NoteWait(bool is_continuous) {
   is_in_wait_ = is_home_wait_ = false;
   std::optional<WaitSet> set;
   if (activity_ == ThreadActivity::kBlocked) set = SetOf(blocked_);
-  if (set && process_->go.Holds(blocked_.program_counter)) set.reset();
-  process_->waits.Set(tid_, set && set->is_epoll() ? set->epoll() : -1);
+  if (set && common_->go.Holds(blocked_.program_counter)) set.reset();
+  common_->waits.Set(tid(), set && set->is_epoll() ? set->epoll() : -1);
   if (!set) return false;
   is_in_wait_ = true;
   is_home_wait_ =
       home_.Serves({.set = *set, .site = blocked_.program_counter, .frame = blocked_.stack_pointer});
   if (!is_home_wait_ && loop_ != nullptr) NoteForeignWait(home_, loop_);
   if (is_home_wait_) {
-    home_call_ = {tid_, static_cast<uint64_t>(blocked_.syscall_number), blocked_.program_counter};
+    home_call_ = {tid(), static_cast<uint64_t>(blocked_.syscall_number), blocked_.program_counter};
     home_epoll_ = set->is_epoll() ? set->epoll() : -1;
   }
   return is_home_wait_;
@@ -227,7 +226,7 @@ void PolledThread::Apply(PolledDispatch::Action action) {
 }
 
 void PolledThread::NoteHomePlace() {
-  const WaitKey key = KeyOf(blocked_);
+  const WaitKey key = KeyOf(thread_.process, blocked_);
   if (key != recorded_home_) {
     recorded_home_ = key;
     waits_.SetHome(key);
@@ -253,16 +252,16 @@ void PolledThread::AskWindow(PolledDispatch::Action action, const PolledDispatch
 
 bool PolledThread::HasUnansweredWindow() const {
   return (windows_ != nullptr && windows_->IsUnanswered()) ||
-         (unanswered_ != nullptr && unanswered_->Has(base::WatchedPid()));
+         (unanswered_ != nullptr && unanswered_->Has(thread_.process.pid()));
 }
 
 bool PolledThread::IsStopped() const {
-  const char state = stack::ReadThreadStateLetter(tid_);
+  const char state = stack::ReadThreadStateLetter(thread_);
   if (state == 'T' || state == 't') return true;
   if (state != 'S' && state != 'D') return false;
   // By a freezer of control groups: "docker pause", systemctl freeze.
   char channel[64];
-  stack::ReadWaitChannel(tid_, channel, sizeof channel);
+  stack::ReadWaitChannel(thread_, channel, sizeof channel);
   const std::string_view function = stack::FunctionOfChannel(channel);
   return function == "get_signal" || function == "do_freezer_trap" || function == "__refrigerator";
 }
@@ -306,18 +305,18 @@ void PolledThread::FollowKernel(const base::TickScale& scale) {
 
 std::string PolledThread::Name() const {
   char name[watchdog::WatchedLoop::kMaxNameBytes];
-  stack::ReadThreadName(tid_, name, sizeof name);
+  stack::ReadThreadName(thread_, name, sizeof name);
   return name;
 }
 
 PolledThread::Pauses PolledThread::ReadPauses() const {
   Pauses pauses;
   stack::SchedulerCounters scheduler;
-  if (stack::ReadSchedulerCounters(tid_, &scheduler))
+  if (stack::ReadSchedulerCounters(thread_, &scheduler))
     pauses.voluntary_switches = scheduler.voluntary_switches;
   char buffer[512];
   const std::string_view text =
-      base::ReadSmallFile(base::TaskPath(tid_, "io").c_str(), buffer, sizeof buffer);
+      base::ReadSmallFile(base::TaskPath(thread_, "io").c_str(), buffer, sizeof buffer);
   const auto reads = base::NumberInLine(text, "syscr:");
   const auto writes = base::NumberInLine(text, "syscw:");
   if (reads && writes) pauses.io_calls = static_cast<int64_t>(*reads + *writes);

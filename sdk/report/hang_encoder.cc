@@ -103,7 +103,7 @@ void HangEncoder::EncodeWaits(const watchdog::HangEvent& event, report::ReportEn
     view.owner_process = owner_process.view();
     // Its map was just read for the stack: this does not wait.
     if (wait.owner_modules != nullptr)
-      view.owner_session_id = SessionOfPeer(static_cast<int32_t>(wait.owner_pid));
+      view.owner_session_id = SessionOfPeer(base::Process::Other(static_cast<int32_t>(wait.owner_pid)));
     view.owner_stack = EncodeOptionalStack(wait.owner_frames, event, encoder, wait.owner_modules);
     encoder->AddWait(view);
   }

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/process/watched_process.h"
 
 namespace lagwatch::sdk {
 
@@ -57,7 +56,7 @@ void ProgramFacts::Fill(report::ReportHeader* header) const {
   header->pid = pid;
 }
 
-ProgramFacts SystemFacts() {
+ProgramFacts SystemFacts(const base::Process& process) {
   ProgramFacts facts;
   utsname system{};
   if (uname(&system) == 0) {
@@ -65,7 +64,7 @@ ProgramFacts SystemFacts() {
     facts.machine = system.machine;
   }
   facts.distribution = DistributionName();
-  facts.pid = static_cast<uint32_t>(base::WatchedPid());
+  facts.pid = static_cast<uint32_t>(process.pid());
   facts.session_id = base::CreateUuidV7(base::SystemClock().WallMs());
   return facts;
 }

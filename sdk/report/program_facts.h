@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/process/process.h"
 #include "policies/hang_parts.h"
 #include "policies/scrubbing.h"
 #include "report/format/report_encoder.h"
@@ -84,8 +85,8 @@ struct ProgramFacts : policies::HangHeader<std::string> {
 // without one. Context: background.
 std::string DistributionName();
 
-// The facts that the system knows: os, machine, pid, a new session id. Context: background.
-ProgramFacts SystemFacts();
+// The facts that the system knows of the process: os, machine, pid, a new session id. Context: background.
+ProgramFacts SystemFacts(const base::Process& process);
 
 // Adds what the program says of itself, its scene and its values, as facts. Context: any.
 void AddProgramContext(const ProgramContext& program, const policies::Scrubber& scrubber,

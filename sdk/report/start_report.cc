@@ -17,7 +17,7 @@ bool StartReport::IsInStart(int64_t mono_ns) const {
 bool StartReport::TakeSlowStart() {
   if (plan_.threshold_ns == 0 || start_up_->ready_ns() == 0 || !start_up_->Claim()) return false;
   const bool is_slow = duration_ns() > plan_.threshold_ns && !start_up_->is_withdrawn();
-  return is_slow && stack::ReadTracer() == 0;  // a debugger makes it slow
+  return is_slow && stack::ReadTracer(base::Process::Own()) == 0;  // a debugger makes it slow
 }
 
 bool StartReport::Encode(const base::Uuid& id, const ProgramFacts& facts, const ProgramContext& program,
@@ -36,7 +36,7 @@ bool StartReport::Encode(const base::Uuid& id, const ProgramFacts& facts, const 
                               .elapsed_ns = ready_ns - begin_ns,
                               .cpu_window_ns = ready_ns - begin_ns,
                               .cpu_thread_ns = base::ThreadCpuNs(static_cast<int>(facts.pid)),
-                              .cpu_process_ns = base::WatchedCpuNs()};
+                              .cpu_process_ns = base::ProcessCpuNs()};
   facts.Fill(&header);
   encoder.SetHeader(header);
   encoder.AddText("start", plan_.is_warm ? "warm" : "cold");

@@ -4,7 +4,6 @@
 
 #include "base/process/proc_file.h"
 #include "base/process/safe_memory.h"
-#include "base/process/watched_process.h"
 #include "sdk/run/run_record.h"
 
 namespace lagwatch::sdk {
@@ -13,12 +12,12 @@ namespace {
 // Programs have some thousand mappings; this is a watchdog's time.
 constexpr int kMostLines = 20'000;
 
-// The address at which the watched process has mapped the record of its run; 0 without one.
-uint64_t FindRunPage() {
+// The address at which the process has mapped the record of its run; 0 without one.
+uint64_t FindRunPage(const base::Process& process) {
   char lines[8 * 1024];
   uint64_t found = 0;
   int left = kMostLines;
-  base::ForEachLine(base::ProcessPath("maps").c_str(), lines, [&](std::string_view line) {
+  base::ForEachLine(base::ProcessPath(process, "maps").c_str(), lines, [&](std::string_view line) {
     const bool is_page = line.ends_with(kRunSuffix) && line.find(kRunDirectoryName) != std::string_view::npos;
     uint64_t begin = 0;
     if (is_page && base::ConsumeHex(&line, &begin)) found = begin;
@@ -29,11 +28,10 @@ uint64_t FindRunPage() {
 
 }  // namespace
 
-base::Uuid SessionOfPeer(int32_t pid) {
-  const base::ScopedPeerProcess scope(pid);
+base::Uuid SessionOfPeer(const base::Process& peer) {
   RunHeader header;
-  const uint64_t page = FindRunPage();
-  const bool is_read = page != 0 && base::ReadWatchedValue(page, &header) && IsWhole(header);
+  const uint64_t page = FindRunPage(peer);
+  const bool is_read = page != 0 && peer.ReadValue(page, &header) && IsWhole(header);
   return is_read ? header.session_id : base::Uuid{};
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/process/process.h"
 #include "base/uuid.h"
 #include "policies/usage.h"
 #include "sdk/run/text_cell.h"
@@ -211,9 +212,9 @@ RunFacts MaskRun(const RunFacts& facts);
 // different build: that stays a fingerprint.
 void UnmaskRun(const RunFacts& now, RunFacts* run);
 
-// The id of the run that process `pid` keeps a record of (sdk/run/run_record.h); zero if it keeps none, or
+// The id of the run that process `peer` keeps such a record of; zero if it keeps none, or
 // its memory may not be read. Waits as long as a thread of that process holds the lock of its memory map.
 // Context: watchdog.
-base::Uuid SessionOfPeer(int32_t pid);
+base::Uuid SessionOfPeer(const base::Process& peer);
 
 }  // namespace lagwatch::sdk

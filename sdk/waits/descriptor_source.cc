@@ -8,7 +8,6 @@
 #include <iterator>
 #include <string_view>
 
-#include "base/process/watched_process.h"
 #include "sdk/waits/wait_set.h"
 
 namespace lagwatch::sdk {
@@ -16,8 +15,8 @@ namespace {
 
 class DescriptorPath {
  public:
-  explicit DescriptorPath(int descriptor) {
-    const base::ProcessPath folder("fd/");
+  DescriptorPath(const base::Process& process, int descriptor) {
+    const base::ProcessPath folder(process, "fd/");
     const size_t size = std::strlen(folder.c_str());
     std::memcpy(text_, folder.c_str(), size);
     *std::to_chars(text_ + size, std::end(text_) - 1, descriptor).ptr = '\0';
@@ -30,20 +29,20 @@ class DescriptorPath {
 
 }  // namespace
 
-bool IsOpenDescriptor(int descriptor) {
+bool IsOpenDescriptor(const base::Process& process, int descriptor) {
   const int saved_errno = errno;
   char target[1];
-  const bool is_open = base::IsWatchedFromOutside()
-                           ? readlink(DescriptorPath(descriptor).c_str(), target, sizeof target) >= 0
-                           : fcntl(descriptor, F_GETFD) >= 0;
+  const bool is_open =
+      process.is_own() ? fcntl(descriptor, F_GETFD) >= 0
+                       : readlink(DescriptorPath(process, descriptor).c_str(), target, sizeof target) >= 0;
   errno = saved_errno;
   return is_open;
 }
 
-DescriptorSource SourceOf(int descriptor) {
+DescriptorSource SourceOf(const base::Process& process, int descriptor) {
   char target[32];
   const int saved_errno = errno;
-  const ssize_t length = readlink(DescriptorPath(descriptor).c_str(), target, sizeof target);
+  const ssize_t length = readlink(DescriptorPath(process, descriptor).c_str(), target, sizeof target);
   errno = saved_errno;
   const std::string_view text(target, length < 0 ? 0 : static_cast<size_t>(length));
   if (text == "anon_inode:[eventfd]") return DescriptorSource::kEvent;

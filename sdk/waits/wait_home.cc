@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/process/watched_process.h"
 #include "sdk/waits/wait_set.h"
 #include "watchdog/evidence/idle_places.h"
+
 namespace lagwatch::sdk {
 
 using watchdog::kDeepestStackBytes;
@@ -47,11 +47,11 @@ int64_t NowNs() {
 }  // namespace
 
 // Many wait for a single descriptor, a server's, both in their loop and for an answer.
-bool WaitHome::WaitPlace::IsDistinct() {
+bool WaitHome::WaitPlace::IsDistinct(const base::Process& process) {
   if (is_epoll || key_count != 1) return is_distinct = is_epoll || key_count != 0;
   if (asked_key != key[0] + 1) {
     asked_key = key[0] + 1;
-    const DescriptorSource source = SourceOf(key[0]);
+    const DescriptorSource source = SourceOf(process, key[0]);
     is_known_by_one = source == DescriptorSource::kEvent;
     is_for_user = source == DescriptorSource::kUser;
   }
@@ -124,7 +124,7 @@ void WaitHome::NoteServed(const WaitCall& call) {
   if (early_ != nullptr) {
     has_shown_handler_ = true;
     // Else its waits may have been another loop's, and what ran after them was a handler of that one.
-    const bool is_back = waiting_ == served_ && call.frame == served_frame_ && waiting_->IsLoops();
+    const bool is_back = waiting_ == served_ && call.frame == served_frame_ && waiting_->IsLoops(process_);
     handler_since_ns_ = is_back ? 0 : early_end_ns_;
     early_ = nullptr;
   }
@@ -154,7 +154,7 @@ std::span<const int> WaitHome::Copy(const WaitSet& set, int* descriptors) const 
   }
   // A loop usually polls the same array again, and the kernel could read it.
   const bool is_readable = is_last_readable_ && set.IsWithin(last_set_);
-  return {descriptors, set.CopyDescriptors(is_readable, descriptors, kMaxPolled)};
+  return {descriptors, set.CopyDescriptors(process_, is_readable, descriptors, kMaxPolled)};
 }
 
 WaitHome::WaitPlace* WaitHome::FindOrAdd(const WaitCall& call, std::span<const int> descriptors) {
@@ -185,7 +185,7 @@ bool WaitHome::IsAt(WaitPlace* place, const WaitCall& call, std::span<const int>
   // Else one descriptor, a server's, may be of a client's request as well as of its loop.
   if (HoldsAll(descriptors, place->key_view())) {
     if (is_same_frame && std::exchange(place->has_partial_key, false)) place->SetKey(descriptors);
-    return is_same_frame || place->IsDistinct();
+    return is_same_frame || place->IsDistinct(process_);
   }
   if (!is_same_frame || IsAnotherUse(*place, descriptors)) return false;
   // The same loop, of other sources than before.
@@ -193,17 +193,17 @@ bool WaitHome::IsAt(WaitPlace* place, const WaitCall& call, std::span<const int>
                              [&](int descriptor) { return !Holds(descriptors, descriptor); });
   place->key_count = static_cast<uint8_t>(gone - place->key);
   if (place->key_count != 0) return true;
-  place->waits_in_turn |= IsOpenDescriptor(place->key[0]);
+  place->waits_in_turn |= IsOpenDescriptor(process_, place->key[0]);
   place->SetKey(descriptors);
   return true;
 }
 
 bool WaitHome::IsAnotherUse(WaitPlace& place, std::span<const int> descriptors) const {
   const WaitPlace* loop = home_ == nullptr ? served_ : home_;
-  if (&place != loop || place.waits_in_turn || !place.IsLoops()) return false;
+  if (&place != loop || place.waits_in_turn || !place.IsLoops(process_)) return false;
   const std::span<const int> key = place.key_view();
   return std::ranges::none_of(key, [&](int one) { return Holds(descriptors, one); }) &&
-         std::ranges::all_of(key, IsOpenDescriptor);
+         std::ranges::all_of(key, [&](int one) { return IsOpenDescriptor(process_, one); });
 }
 
 bool WaitHome::IsAround(const WaitPlace& place) const {
@@ -218,23 +218,23 @@ bool WaitHome::IsHandlersSleep(const WaitCall& call, const WaitPlace& sleep) con
   });
 }
 
-bool WaitHome::IsOnlyToBeWokenUp(const WaitCall& call, const WaitPlace& loop, WaitPlace& place) {
+bool WaitHome::IsOnlyToBeWokenUp(const WaitCall& call, const WaitPlace& loop, WaitPlace& place) const {
   const uintptr_t distance = std::max(call.frame, loop.frame) - std::min(call.frame, loop.frame);
   const bool holds = loop.has_partial_key || (loop.key_count > 1 && Holds(loop.key_view(), place.key[0]));
   return place.site != loop.site && place.key_count == 1 && holds && distance < kDeepestStackBytes &&
-         place.IsDistinct();
+         place.IsDistinct(process_);
 }
 
 bool WaitHome::IsEarlyHandlers(const WaitCall& call, WaitPlace& place, std::span<const int> descriptors) {
-  if (base::IsWatchedFromOutside() || served_ == nullptr || &place == served_ || !served_->IsLoops())
+  if (!process_.is_own() || served_ == nullptr || &place == served_ || !served_->IsLoops(process_))
     return false;
   if (HoldsAll(descriptors, served_->key_view()) || IsLeftForAnotherLoop(place)) return false;
   // A loop that waits in a function of its own has a deeper frame than some of its handlers' waits.
-  const uintptr_t begin = served_frame_ + (place.IsLoops() ? 0 : kHelperBytes);
+  const uintptr_t begin = served_frame_ + (place.IsLoops(process_) ? 0 : kHelperBytes);
   const bool is_handlers =
       IsBelow(call, begin) || IsOnlyToBeWokenUp(call, *served_, place) || IsAboveLargeFrame(call, *served_);
   if (!is_handlers) return false;
-  if (!IsOpenDescriptor(served_->key[0])) return false;
+  if (!IsOpenDescriptor(process_, served_->key[0])) return false;
   early_ = &place;
   is_doubtful_ = true;
   return true;
@@ -265,7 +265,7 @@ bool WaitHome::IsForeign(const WaitCall& call, WaitPlace& place, std::span<const
   const uintptr_t begin = home_->frame + (IsHomeVague() ? 0 : kHelperBytes);
   const bool is_above = !IsHomeVague() && IsAboveLargeFrame(call, *home_) && !IsLeftForAnotherLoop(place);
   if ((!is_above && !IsBelow(call, begin)) || descriptors.size() == kMaxPolled) return false;
-  if (!IsOpenDescriptor(home_->key[0])) {
+  if (!IsOpenDescriptor(process_, home_->key[0])) {
     SetHome(nullptr);  // that loop is over
     return false;
   }
@@ -281,7 +281,7 @@ bool WaitHome::IsProvenLoop(bool is_same_place) const {
 
 bool WaitHome::IsNewHome(WaitPlace* place, int64_t now_ns) const {
   if (place == home_ || place->long_waits < kFewestLongWaits || place->key_count == 0) return false;
-  const bool is_distinct = place->IsDistinct();
+  const bool is_distinct = place->IsDistinct(process_);
   const bool is_away = place->long_waits_away >= kLongWaitsAway && now_ns - away_since_ns_ > kAwayNs;
   if (home_ == nullptr) return !is_foreign_ || is_away;
   if (is_home_shared() && is_distinct && (!is_foreign_ || home_->long_waits < kFewWaits)) return true;

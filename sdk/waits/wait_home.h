@@ -25,6 +25,10 @@ class WaitHome {
  public:
   static constexpr size_t kMaxPolled = WaitSet::kMaxPolled;
 
+  WaitHome() = default;
+  // Of a thread of another process, which is looked at from outside.
+  explicit WaitHome(const base::Process& process) : process_(process) {}
+
   // Before a wait while a dispatch is under way: whether it is the loop's, and so ends the
   // dispatch. Keeps errno.
   bool Serves(const WaitCall& call);
@@ -87,9 +91,11 @@ class WaitHome {
     std::span<const int> key_view() const { return {key, key_count}; }
     void SetKey(std::span<const int> descriptors);
     // Whether a loop could be known by it.
-    bool IsDistinct();
+    bool IsDistinct(const base::Process& process);
     // Whether no request to a server is likely to wait there, so that it is a loop's, as far as is known.
-    bool IsLoops() { return has_partial_key || IsDistinct() || (key_count == 1 && is_for_user); }
+    bool IsLoops(const base::Process& process) {
+      return has_partial_key || IsDistinct(process) || (key_count == 1 && is_for_user);
+    }
   };
   static constexpr size_t kPlaces = 6;
 
@@ -107,7 +113,7 @@ class WaitHome {
   // Whether the thread sleeps as Ruby does: from another place of the program, it waits for one of the home's
   // descriptors, by which others wake it up. The height of the stack says nothing there, because an
   // interpreter's scripts call each other on one frame in C.
-  static bool IsOnlyToBeWokenUp(const WaitCall& call, const WaitPlace& loop, WaitPlace& place);
+  bool IsOnlyToBeWokenUp(const WaitCall& call, const WaitPlace& loop, WaitPlace& place) const;
   bool IsForeign(const WaitCall& call, WaitPlace& place, std::span<const int> descriptors);
   // The same before there is a home, if the dispatch began where a loop is likely.
   bool IsEarlyHandlers(const WaitCall& call, WaitPlace& place, std::span<const int> descriptors);
@@ -117,13 +123,14 @@ class WaitHome {
   static bool IsAboveLargeFrame(const WaitCall& call, const WaitPlace& loop);
   void NoteServed(const WaitCall& call);
   // Whether requests may wait where the home does.
-  bool IsHomeVague() const { return is_home_shared() && !home_->IsLoops(); }
+  bool IsHomeVague() const { return is_home_shared() && !home_->IsLoops(process_); }
   bool IsNewHome(WaitPlace* place, int64_t now_ns) const;
   // Whether a wait for other descriptors in a frame below the home's is a handler's for certain.
   bool IsProvenLoop(bool is_same_place) const;
   bool IsBetter(const WaitPlace& place) const;
   void SetHome(WaitPlace* place);
 
+  base::Process process_;
   WaitPlace places_[kPlaces] = {};
   WaitPlace* home_ = nullptr;
   WaitPlace* waiting_ = nullptr;  // where the wait under way is; null: not looked at

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/process/process.h"
+
 namespace lagwatch::sdk {
 
 // The descriptors of a wait, as the host passes them. The memory that it points to need not be readable: a
@@ -32,9 +34,10 @@ class WaitSet {
   int epoll() const { return epoll_; }
   // Whether it is read from where `other` is, and no further.
   bool IsWithin(const WaitSet& other) const;
-  // Copies up to `capacity` of its descriptors, and returns how many; none where they cannot be read. With
-  // `is_readable` one reads them without asking the kernel.
-  size_t CopyDescriptors(bool is_readable, int* descriptors, size_t capacity) const;
+  // Copies up to `capacity` of its descriptors, and returns how many; none where they cannot be read. The
+  // memory is of `process`; with `is_readable`, of this one, which reads it without asking the kernel.
+  size_t CopyDescriptors(const base::Process& process, bool is_readable, int* descriptors,
+                         size_t capacity) const;
 
  private:
   enum class WaitCallKind : uint8_t { kEpoll, kPoll, kSelect };
@@ -59,9 +62,9 @@ enum class DescriptorSource : uint8_t {
   kUser,   // standard input, or a terminal
 };
 
-// Reads a link in /proc, and opens nothing.
-DescriptorSource SourceOf(int descriptor);
+// Of a descriptor of the process. Reads a link in /proc, and opens nothing.
+DescriptorSource SourceOf(const base::Process& process, int descriptor);
 
-bool IsOpenDescriptor(int descriptor);
+bool IsOpenDescriptor(const base::Process& process, int descriptor);
 
 }  // namespace lagwatch::sdk

@@ -15,12 +15,19 @@ constexpr uint64_t kLargestPageBytes = 64 * 1024;
 
 }  // namespace
 
-ModuleMap::ModuleMap()
-    : modules_(base::MapOwnBlock<Module>(kMaxModules)),
+ModuleMap::ModuleMap(const base::Process& process)
+    : process_(process),
+      modules_(base::MapOwnBlock<Module>(kMaxModules)),
       last_seen_(base::MapOwnBlock<uint32_t>(kMaxModules)),
       code_(base::MapOwnBlock<CodeRange>(kMaxRanges)),
       writable_(base::MapOwnBlock<MemoryRegion>(kMaxRanges)),
       text_(base::MapOwnBlock<char>(kTextBytes)) {}
+
+void ModuleMap::LookAt(const base::Process& process) {
+  if (process == process_) return;
+  process_ = process;
+  code_hash_ = 0;  // what was read in the other one's memory is not to be taken for this one's
+}
 
 void ModuleMap::BeginRefresh() {
   ++refresh_count_;
@@ -42,8 +49,9 @@ uint32_t ModuleMap::FindOrAddModule(const Image& image) {
   std::string_view path = image.path.substr(0, Module::kMaxPathBytes);
   for (uint32_t i = 0; i < module_count_; ++i) {
     uint32_t candidate = (module_hint_ + i) % module_count_;
-    const Module& known = modules_[candidate];
+    Module& known = modules_[candidate];
     if (known.base != image.base || known.inode != image.inode || known.path_view() != path) continue;
+    if (known.process != process_) known.process = process_;
     // One that was away may have come back as another build in the same file.
     bool was_away = last_seen_[candidate] + 1 < refresh_count_;
     if (was_away && !known.IsStillLoaded()) continue;
@@ -55,6 +63,7 @@ uint32_t ModuleMap::FindOrAddModule(const Image& image) {
     ++dropped_count_;
     return kNoModule;
   }
+  modules_[module_count_].process = process_;
   if (!ReadModule(image, &modules_[module_count_])) return kNoModule;
   last_seen_[module_count_] = refresh_count_;
   return module_count_++;

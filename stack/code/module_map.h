@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modules loaded in the watched process, from /proc/self/maps, or dyld's list of images, and the modules'
+// The modules loaded in a process, from its /proc/PID/maps, or dyld's list of images, and the modules'
 // own headers in memory, so that neither the loader's lock nor the files are needed. Thread safety: one
 // thread at a time, except for modules: once Refresh() has returned, the modules that it added never change,
 // and any thread that got an index from there may read module(index).
@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/process/mapped_memory.h"
+#include "base/process/process.h"
 #include "stack/elf/elf_headers.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
@@ -30,8 +31,9 @@ struct Module {
   uint16_t path_size;
   uint16_t build_id_size;
   uint16_t code_segment_count;
-  bool is_own;       // one of lagwatch's libraries
-  bool is_language;  // stands for a language's code: see AddLanguage()
+  base::Process process;  // in which it is
+  bool is_own;            // one of lagwatch's libraries
+  bool is_language;       // stands for a language's code: see AddLanguage()
   CodeSegment code_segments[ElfHeaders::kMaxCodeSegments];
   char path[kMaxPathBytes];
   unsigned char build_id[kMaxBuildIdBytes];
@@ -61,12 +63,17 @@ class ModuleMap {
   };
 
   // Context: background; allocates all that it will ever need.
-  ModuleMap();
+  explicit ModuleMap(const base::Process& process = base::Process::Own());
   // False when there was no memory: then it stays empty.
   bool ok() const {
     return modules_ != nullptr && last_seen_ != nullptr && code_ != nullptr && writable_ != nullptr &&
            text_ != nullptr;
   }
+
+  const base::Process& process() const { return process_; }
+  // From the next Refresh() on, of another process. A module that both have is one, of the process in which
+  // it was found last; so one thread alone may use it then. Context: watchdog.
+  void LookAt(const base::Process& process);
 
   // Reads the map again. A module keeps its index for the map's lifetime, also after it was
   // unloaded, so stacks unwound earlier stay meaningful. Returns whether anything that is
@@ -114,14 +121,15 @@ class ModuleMap {
   void BeginRefresh();
   bool EndRefresh();
   // The system's part.
-  static bool ReadModule(const Image& image, Module* module);
+  bool ReadModule(const Image& image, Module* module) const;
   static bool ParseLine(std::string_view text, Line* line);
-  static bool HasSegmentAt(const Image& image, const Line& line);
+  bool HasSegmentAt(const Image& image, const Line& line) const;
   void AddLine(const Line& line, Image* image);
   void AddImage(const Image& image);
   uint32_t FindOrAddModule(const Image& image);
   void FindModulesOfCopies();
 
+  base::Process process_;
   base::MappedBlock<Module> modules_;
   base::MappedBlock<uint32_t> last_seen_;  // by which refresh, for each module
   uint32_t refresh_count_ = 0;

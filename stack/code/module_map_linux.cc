@@ -8,8 +8,6 @@
 
 #include "base/process/own_names.h"
 #include "base/process/proc_file.h"
-#include "base/process/safe_memory.h"
-#include "base/process/watched_process.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/stack.h"
 
@@ -36,10 +34,10 @@ bool IsArchive(std::string_view path) { return path.ends_with(".apk"); }
 
 // Whether a mapping of the file's first page is one of the image's own segments: a linker may put the end of
 // one segment and the beginning of the next into the same page of the file, which is mapped for both (lld).
-bool ModuleMap::HasSegmentAt(const Image& image, const Line& line) {
+bool ModuleMap::HasSegmentAt(const Image& image, const Line& line) const {
   ElfHeaders headers;
   return image.base != 0 && image.inode == line.inode && image.path == line.path &&
-         ReadElfHeaders(image.base, &headers) && line.begin < headers.end;
+         ReadElfHeaders(process_, image.base, &headers) && line.begin < headers.end;
 }
 
 // "7f12…-7f13… r-xp 00001000 fd:01 1234   /usr/lib/x.so"
@@ -67,7 +65,7 @@ bool ModuleMap::ParseLine(std::string_view text, Line* line) {
 
 bool ModuleMap::Refresh() {
   if (!ok()) return false;
-  int fd = open(base::ProcessPath("maps").c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = open(base::ProcessPath(process_, "maps").c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   BeginRefresh();
   Image image;
@@ -77,7 +75,7 @@ bool ModuleMap::Refresh() {
   for (;;) {
     ssize_t got = read(fd, text_.get() + filled, kTextBytes - filled);
     // Empty once the main thread has ended. Not the first choice: emulators show their own map there.
-    if (got <= 0 && code_count_ + writable_count_ == 0 && !is_threads_own && !base::IsWatchedFromOutside()) {
+    if (got <= 0 && code_count_ + writable_count_ == 0 && !is_threads_own && process_.is_own()) {
       is_threads_own = true;
       close(fd);
       fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
@@ -162,9 +160,9 @@ void ModuleMap::FindModulesOfCopies() {
   }
 }
 
-bool ModuleMap::ReadModule(const Image& image, Module* module) {
+bool ModuleMap::ReadModule(const Image& image, Module* module) const {
   ElfHeaders headers;
-  if (!ReadElfHeaders(image.base, &headers)) return false;
+  if (!ReadElfHeaders(process_, image.base, &headers)) return false;
   std::string_view path = image.path.substr(0, Module::kMaxPathBytes);
   module->base = image.base;
   module->inode = image.inode;
@@ -178,18 +176,17 @@ bool ModuleMap::ReadModule(const Image& image, Module* module) {
   std::memcpy(module->path, path.data(), path.size());
   size_t build_id_size = std::min(headers.build_id_size_bytes, Module::kMaxBuildIdBytes);
   module->build_id_size =
-      static_cast<uint16_t>(base::ReadWatchedMemory(headers.build_id, module->build_id, build_id_size));
+      static_cast<uint16_t>(process_.Read(headers.build_id, module->build_id, build_id_size));
   return true;
 }
 
 bool Module::IsStillLoaded() const {
   ElfHeaders headers;
   unsigned char loaded_build_id[kMaxBuildIdBytes];
-  return ReadElfHeaders(base, &headers) && headers.load_bias == load_bias &&
+  return ReadElfHeaders(process, base, &headers) && headers.load_bias == load_bias &&
          headers.eh_frame_hdr == eh_frame_hdr &&
          std::min(headers.build_id_size_bytes, kMaxBuildIdBytes) == build_id_size &&
-         lagwatch::base::ReadWatchedMemory(headers.build_id, loaded_build_id, build_id_size) ==
-             build_id_size &&
+         process.Read(headers.build_id, loaded_build_id, build_id_size) == build_id_size &&
          std::memcmp(loaded_build_id, build_id, build_id_size) == 0;
 }
 

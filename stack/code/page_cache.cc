@@ -3,21 +3,19 @@
 
 #include <cstring>
 
-#include "base/process/safe_memory.h"
-
 namespace lagwatch::stack {
 
 PageCache::PageCache() : pages_(base::MapOwnBlock<Page>(kPageCount)) { Clear(); }
 
-bool PageCache::ReadWord(uint64_t address, uint64_t* word) {
+bool PageCache::ReadWord(const base::Process& process, uint64_t address, uint64_t* word) {
   uint64_t page_address = address & ~(kPageSize - 1);
   uint64_t offset = address - page_address;
-  if (offset > kPageSize - sizeof *word || pages_ == nullptr) return base::ReadWatchedValue(address, word);
+  if (offset > kPageSize - sizeof *word || pages_ == nullptr) return process.ReadValue(address, word);
   const uint64_t slot = (page_address / kPageSize) % kPageCount;
   Page& page = pages_[slot];
   if (addresses_[slot] != page_address || page_address == 0) {
     addresses_[slot] = 0;
-    if (base::ReadWatchedMemory(page_address, page.bytes, kPageSize) != kPageSize) return false;
+    if (process.Read(page_address, page.bytes, kPageSize) != kPageSize) return false;
     addresses_[slot] = page_address;
   }
   std::memcpy(word, page.bytes + offset, sizeof *word);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/process/own_memory.h"
+#include "base/process/process.h"
 
 namespace lagwatch::stack {
 
@@ -14,8 +15,9 @@ class PageCache {
  public:
   PageCache();
 
-  // False when the address is not readable. Words that cross a page are read uncached.
-  bool ReadWord(uint64_t address, uint64_t* word);
+  // False when the address is not readable. Words that cross a page are read uncached. To be cleared before
+  // it is used for another process.
+  bool ReadWord(const base::Process& process, uint64_t address, uint64_t* word);
   // Forgets everything.
   void Clear();
 

@@ -68,7 +68,7 @@ void ModuleMap::AddImage(const Image& image) {
   }
 }
 
-bool ModuleMap::ReadModule(const Image& image, Module* module) {
+bool ModuleMap::ReadModule(const Image& image, Module* module) const {
   MachoHeaders headers;
   if (!ReadMachoHeaders(image.base, &headers)) return false;
   module->base = image.base;

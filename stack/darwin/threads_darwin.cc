@@ -28,8 +28,8 @@ int64_t ToNs(time_value_t time) {
 
 }  // namespace
 
-ThreadActivity ReadThreadActivity(int tid, BlockedThread*) {
-  switch (ReadThreadStateLetter(tid)) {
+ThreadActivity ReadThreadActivity(const base::Thread& thread, BlockedThread*) {
+  switch (ReadThreadStateLetter(thread)) {
     case '?':
       return ThreadActivity::kGone;
     case 'R':
@@ -39,23 +39,23 @@ ThreadActivity ReadThreadActivity(int tid, BlockedThread*) {
   }
 }
 
-ThreadActivity ReadThreadActivity(int tid, int, BlockedThread* blocked) {
-  return ReadThreadActivity(tid, blocked);
+ThreadActivity ReadThreadActivity(const base::Thread& thread, int, BlockedThread* blocked) {
+  return ReadThreadActivity(thread, blocked);
 }
 
-ThreadActivity ReadThreadActivity(int tid, const ThreadFiles*, BlockedThread* blocked) {
-  return ReadThreadActivity(tid, blocked);
+ThreadActivity ReadThreadActivity(const base::Thread& thread, const ThreadFiles*, BlockedThread* blocked) {
+  return ReadThreadActivity(thread, blocked);
 }
 
 bool BlockedThread::RestartsAfterSignal() const { return false; }
 
-bool RestartsHiddenAfterSignal(int) { return false; }
+bool RestartsHiddenAfterSignal(const base::Thread&) { return false; }
 
-bool IsSignalBlocked(int, int) { return true; }
+bool IsSignalBlocked(const base::Thread&, int) { return true; }
 
-char ReadThreadStateLetter(int tid) {
+char ReadThreadStateLetter(const base::Thread& thread) {
   thread_basic_info info{};
-  if (!ReadBasicInfo(tid, &info)) return '?';
+  if (!ReadBasicInfo(thread.tid, &info)) return '?';
   switch (info.run_state) {
     case TH_STATE_RUNNING:
       return 'R';
@@ -69,13 +69,13 @@ char ReadThreadStateLetter(int tid) {
   }
 }
 
-void ReadWaitChannel(int, char* channel, uint64_t size_bytes) {
+void ReadWaitChannel(const base::Thread&, char* channel, uint64_t size_bytes) {
   if (size_bytes != 0) channel[0] = '\0';
 }
 
 std::string_view FunctionOfChannel(std::string_view channel) { return channel; }
 
-int ReadTracer() {
+int ReadTracer(const base::Process&) {
   int name[] = {CTL_KERN, KERN_PROC, KERN_PROC_PID, getpid()};
   kinfo_proc process{};
   size_t size_bytes = sizeof process;
@@ -83,11 +83,11 @@ int ReadTracer() {
   return is_known && (process.kp_proc.p_flag & P_TRACED) != 0 ? process.kp_eproc.e_ppid : 0;
 }
 
-void ReadThreadName(int tid, char* name, uint64_t size_bytes) {
+void ReadThreadName(const base::Thread& thread, char* name, uint64_t size_bytes) {
   if (size_bytes == 0) return;
   thread_extended_info info{};
   mach_msg_type_number_t count = THREAD_EXTENDED_INFO_COUNT;
-  const bool is_known = thread_info(static_cast<thread_t>(tid), THREAD_EXTENDED_INFO,
+  const bool is_known = thread_info(static_cast<thread_t>(thread.tid), THREAD_EXTENDED_INFO,
                                     reinterpret_cast<thread_info_t>(&info), &count) == KERN_SUCCESS;
   const size_t size =
       is_known ? std::min<size_t>(strnlen(info.pth_name, sizeof info.pth_name), size_bytes - 1) : 0;
@@ -95,25 +95,25 @@ void ReadThreadName(int tid, char* name, uint64_t size_bytes) {
   name[size] = '\0';
 }
 
-bool ReadThreadStat(int tid, ThreadStat* stat, const ThreadFiles*) {
+bool ReadThreadStat(const base::Thread& thread, ThreadStat* stat, const ThreadFiles*) {
   thread_basic_info info{};
-  if (!ReadBasicInfo(tid, &info)) return false;
+  if (!ReadBasicInfo(thread.tid, &info)) return false;
   *stat = {};
-  stat->state = ReadThreadStateLetter(tid);
+  stat->state = ReadThreadStateLetter(thread);
   stat->user_ns = ToNs(info.user_time);
   stat->kernel_ns = ToNs(info.system_time);
   return true;
 }
 
-bool ReadSchedulerCounters(int, SchedulerCounters*, const ThreadFiles*) { return false; }
+bool ReadSchedulerCounters(const base::Thread&, SchedulerCounters*, const ThreadFiles*) { return false; }
 
-int64_t ReadRunQueueNs(int, const ThreadFiles*) { return -1; }
+int64_t ReadRunQueueNs(const base::Thread&, const ThreadFiles*) { return -1; }
 
-ThrottleCounters ReadThrottleCounters(int) { return {}; }
+ThrottleCounters ReadThrottleCounters(const base::Thread&) { return {}; }
 
-bool ThreadFiles::Keep(int) { return false; }
+bool ThreadFiles::Keep(const base::Thread&) { return false; }
 
-void ThreadFiles::KeepAll(int) {}
+void ThreadFiles::KeepAll(const base::Thread&) {}
 
 void ThreadFiles::ReleaseOthers(int) {}
 

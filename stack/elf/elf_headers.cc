@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/process/safe_memory.h"
 #include "stack/elf/build_id_note.h"
 
 namespace lagwatch::stack {
@@ -15,20 +14,19 @@ namespace {
 
 constexpr size_t kMaxProgramHeaders = 64;
 
-bool ReadMemory(uint64_t address, void* destination, size_t size_bytes) {
-  return base::ReadWatchedMemory(address, destination, size_bytes) == size_bytes;
-}
-
 }  // namespace
 
-bool ReadElfHeaders(uint64_t base, ElfHeaders* headers) {
+bool ReadElfHeaders(const base::Process& process, uint64_t base, ElfHeaders* headers) {
+  const auto read = [&](uint64_t address, void* destination, size_t size_bytes) {
+    return process.Read(address, destination, size_bytes) == size_bytes;
+  };
   *headers = {};
   ElfW(Ehdr) elf;
-  if (!base::ReadWatchedValue(base, &elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  if (!process.ReadValue(base, &elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0) return false;
   if (elf.e_phentsize != sizeof(ElfW(Phdr))) return false;
   ElfW(Phdr) segments[kMaxProgramHeaders];
   size_t count = std::min<size_t>(elf.e_phnum, kMaxProgramHeaders);
-  if (!ReadMemory(base + elf.e_phoff, segments, count * sizeof segments[0])) return false;
+  if (!read(base + elf.e_phoff, segments, count * sizeof segments[0])) return false;
   const auto* first_load =
       std::find_if(segments, segments + count, [](const auto& segment) { return segment.p_type == PT_LOAD; });
   if (first_load == segments + count) return false;
@@ -45,7 +43,7 @@ bool ReadElfHeaders(uint64_t base, ElfHeaders* headers) {
     } else if (segments[i].p_type == PT_GNU_EH_FRAME) {
       headers->eh_frame_hdr = address;
     } else if (segments[i].p_type == PT_NOTE && headers->build_id == 0) {
-      auto note = FindBuildIdNote(address, segments[i].p_memsz, ReadMemory);
+      auto note = FindBuildIdNote(address, segments[i].p_memsz, read);
       if (!note) continue;
       headers->build_id = note->place;
       headers->build_id_size_bytes = note->size_bytes;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/process/process.h"
+
 namespace lagwatch::stack {
 
 // A part of the file that is loaded as code.
@@ -27,7 +29,8 @@ struct ElfHeaders {
   CodeSegment code_segments[kMaxCodeSegments];
 };
 
-// Reads the headers of the module whose ELF header is at `base`; false when there is none. Context: watchdog.
-bool ReadElfHeaders(uint64_t base, ElfHeaders* headers);
+// Reads the headers of the module whose ELF header is at `base` of the process; false when there is none.
+// Context: watchdog.
+bool ReadElfHeaders(const base::Process& process, uint64_t base, ElfHeaders* headers);
 
 }  // namespace lagwatch::stack

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/process/safe_memory.h"
+#include "base/process/process.h"
 
 namespace lagwatch::stack {
 
@@ -33,12 +33,18 @@ class Memory {
   uint64_t read_count_ = 0;
 };
 
-// The watched process's (base/process/watched_process.h).
-class WatchedMemory final : public Memory {
+// A process's, as it is at the moment of the read.
+class PresentMemory final : public Memory {
+ public:
+  explicit PresentMemory(const base::Process& process) : process_(process) {}
+
  protected:
   bool ReadBytes(uint64_t address, void* destination, size_t size_bytes) override {
-    return address != 0 && base::ReadWatchedMemory(address, destination, size_bytes) == size_bytes;
+    return address != 0 && process_.Read(address, destination, size_bytes) == size_bytes;
   }
+
+ private:
+  base::Process process_;
 };
 
 }  // namespace lagwatch::stack

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/process/safe_memory.h"
+
 namespace lagwatch::stack {
 
 void SampledMemory::Use(const MemoryPieces* pieces, int64_t now_ns) {
@@ -24,7 +26,7 @@ bool SampledMemory::ReadBytes(uint64_t address, void* destination, size_t size_b
       pieces_ != nullptr && pieces_->is_whole() && pages_ != nullptr && size_bytes <= kPageBytes;
   if (!is_by_pages) {
     ++call_count_;
-    return base::ReadWatchedMemory(address, destination, size_bytes) == size_bytes;
+    return base::ReadOwnMemory(address, destination, size_bytes) == size_bytes;
   }
   auto* out = static_cast<uint8_t*>(destination);
   while (size_bytes != 0) {
@@ -45,7 +47,7 @@ const SampledMemory::Page* SampledMemory::Find(uint64_t number) {
   if (page.number == number && page.period == period_) return &page;
   ++call_count_;
   page.number = 0;
-  if (base::ReadWatchedMemory(number * kPageBytes, page.bytes, kPageBytes) != kPageBytes) return nullptr;
+  if (base::ReadOwnMemory(number * kPageBytes, page.bytes, kPageBytes) != kPageBytes) return nullptr;
   page.number = number;
   page.period = period_;
   return &page;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the lock that a thread sleeping in futex(2) waits for, and the thread that could end the wait. A
 // wrong owner is worse than none: an owner is named only if the waiting function, the lock's words and the
-// list of this process's threads agree. docs/design/locks.md shows how the kinds are distinguished.
+// list of the process's threads agree. docs/design/locks.md shows how the kinds are distinguished.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ class LockOwners {
   };
 
   Waiter FindWaiter(const Stack& stack, const ModuleMap& modules) const;
-  // Whether the watched process has this process's C library: then functions and locks are alike.
+  // Whether the process has this process's C library: then functions and locks are alike.
   bool HasSameLibrary(const ModuleMap& modules) const;
   LockWait Judge(const FutexCall& call, const Waiter& waiter) const;
   LockWait JudgeMutex(const FutexCall& call, bool is_mutex_for_certain) const;

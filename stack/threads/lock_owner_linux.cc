@@ -7,8 +7,6 @@
 
 #include <algorithm>
 
-#include "base/process/safe_memory.h"
-#include "base/process/watched_process.h"
 #include "stack/threads/lock_owner.h"
 
 namespace lagwatch::stack {
@@ -41,8 +39,9 @@ constexpr NamedFunction kWaitingFunctions[] = {
 // Between the system call and the waiting function there are at most this many frames.
 constexpr uint32_t kMaxInnerFrames = 4;
 
-bool IsThreadOfThisProcess(uint32_t tid) {
-  return tid != 0 && tid <= FUTEX_TID_MASK && ReadThreadStateLetter(static_cast<int>(tid)) != '?';
+bool IsThreadOf(const base::Process& process, uint32_t tid) {
+  return tid != 0 && tid <= FUTEX_TID_MASK &&
+         ReadThreadStateLetter({process, static_cast<int32_t>(tid)}) != '?';
 }
 
 // Whether no other process can share the memory at `address`.
@@ -54,6 +53,7 @@ bool IsPrivate(uint64_t address, const ModuleMap& modules) {
 }  // namespace
 
 struct LockOwners::FutexCall {
+  base::Process process;  // whose lock it is
   uint64_t address;
   int operation;   // without its flags
   uint32_t value;  // that the word had when the wait began
@@ -69,7 +69,7 @@ struct LockOwners::FutexCall {
   // Names the owner if it can be one.
   LockWait OwnedBy(uint32_t owner_tid, LockKind kind, uint64_t lock) const {
     // The watchdog itself, the caller, holds nothing that others wait for.
-    bool can_be = is_private && IsThreadOfThisProcess(owner_tid) && static_cast<pid_t>(owner_tid) != gettid();
+    bool can_be = is_private && IsThreadOf(process, owner_tid) && static_cast<pid_t>(owner_tid) != gettid();
     return can_be ? Result(kind, WaitsFor::kOwner, lock, owner_tid) : Result(kind, WaitsFor::kUnknown, lock);
   }
 };
@@ -109,7 +109,8 @@ std::optional<LockWait> LockOwners::Find(const BlockedThread& blocked, const Sta
   if (!IsInLockCall(blocked) || !HasSameLibrary(modules)) return std::nullopt;
   const uint64_t* arguments = blocked.arguments;
   const uint64_t flags = arguments[1];
-  FutexCall call{.address = arguments[0],
+  FutexCall call{.process = modules.process(),
+                 .address = arguments[0],
                  .operation = static_cast<int>(flags & FUTEX_CMD_MASK),
                  .value = static_cast<uint32_t>(arguments[2]),
                  .has_timeout = arguments[3] != 0,
@@ -121,7 +122,7 @@ std::optional<LockWait> LockOwners::Find(const BlockedThread& blocked, const Sta
 }
 
 bool LockOwners::HasSameLibrary(const ModuleMap& modules) const {
-  if (!base::IsWatchedFromOutside()) return true;
+  if (modules.process().is_own()) return true;
   for (uint32_t i = 0; library_inode_ != 0 && i < modules.module_count(); ++i)
     if (modules.module(i).inode == library_inode_) return true;
   return false;
@@ -133,7 +134,7 @@ LockOwners::Waiter LockOwners::FindWaiter(const Stack& stack, const ModuleMap& m
     if (frame.module == kNoModule || frame.function_offset == 0) continue;
     const Module& module = modules.module(frame.module);
     uint64_t start = module.load_bias + frame.function_offset;
-    if (base::IsWatchedFromOutside()) {
+    if (!modules.process().is_own()) {
       if (module.inode != library_inode_) continue;
       start = library_base_ + frame.function_offset;
     }
@@ -192,7 +193,7 @@ LockWait LockOwners::Judge(const FutexCall& call, const Waiter& waiter) const {
 LockWait LockOwners::JudgeMutex(const FutexCall& call, bool is_mutex_for_certain) const {
   const LockWait unknown = call.Unknown(is_mutex_for_certain ? LockKind::kMutex : LockKind::kUnknown);
   MutexWords words;
-  if (!mutex_ || !base::ReadWatchedValue(call.address, &words)) return unknown;
+  if (!mutex_ || !call.process.ReadValue(call.address, &words)) return unknown;
   uint32_t owner = words[mutex_->owner];
   uint32_t kind = words[mutex_->kind];
   bool is_robust = (kind & mutex_->robust_mask) != 0;
@@ -211,7 +212,7 @@ LockWait LockOwners::JudgeMutex(const FutexCall& call, bool is_mutex_for_certain
 // The kernel itself wants the owner's id in the word (futex(2), FUTEX_LOCK_PI).
 LockWait LockOwners::JudgeInheriting(const FutexCall& call) const {
   uint32_t word;
-  if (!base::ReadWatchedValue(call.address, &word) || (word & FUTEX_OWNER_DIED) != 0) {
+  if (!call.process.ReadValue(call.address, &word) || (word & FUTEX_OWNER_DIED) != 0) {
     return call.Unknown(LockKind::kMutex);
   }
   return call.OwnedBy(word & FUTEX_TID_MASK, LockKind::kMutex, call.address);
@@ -231,7 +232,7 @@ LockWait LockOwners::JudgeRwLock(const FutexCall& call, bool is_for_writing) con
                                                            : layout.phase_wait;
   uint64_t lock = call.address - waited_word * sizeof(uint32_t);
   RwLockWords words;
-  if (!base::ReadWatchedValue(lock, &words) || words[waited_word] != call.value) return unknown;
+  if (!call.process.ReadValue(lock, &words) || words[waited_word] != call.value) return unknown;
   if ((words[0] & layout.write_locked_mask) == 0) return unknown;  // no thread waits for such a lock
   if (words[layout.writer] != 0) return call.OwnedBy(words[layout.writer], LockKind::kRwLock, lock);
   bool is_read = words[0] >= layout.reader_unit && (words[0] & layout.write_phase_mask) == 0;
@@ -242,8 +243,8 @@ LockWait LockOwners::JudgeThread(const FutexCall& call) const {
   uint32_t word;
   uint64_t futex_offset;
   uint64_t list = call.address + (thread_ ? thread_->robust_list_bytes : 0);
-  bool is_thread = thread_ && base::ReadWatchedValue(call.address, &word) && word == call.value &&
-                   base::ReadWatchedValue(list + sizeof(uint64_t), &futex_offset) &&
+  bool is_thread = thread_ && call.process.ReadValue(call.address, &word) && word == call.value &&
+                   call.process.ReadValue(list + sizeof(uint64_t), &futex_offset) &&
                    futex_offset == thread_->futex_offset;
   if (!is_thread) return call.Unknown();
   LockWait wait = call.OwnedBy(word, LockKind::kThread, call.address);

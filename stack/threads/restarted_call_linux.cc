@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "base/process/safe_memory.h"
 #include "base/system/system_calls.h"
 #include "stack/threads/thread_state.h"
 
@@ -13,22 +12,22 @@ namespace lagwatch::stack {
 namespace {
 
 // The number that the program loads right before its system call, as C libraries mostly do.
-std::optional<int64_t> NumberInCode(uint64_t return_address) {
+std::optional<int64_t> NumberInCode(const base::Process& process, uint64_t return_address) {
 #if defined(__x86_64__)
   constexpr size_t kBytes = 7;  // mov $number, %eax; syscall
   unsigned char code[kBytes];
   uint32_t number = 0;
-  if (base::ReadWatchedMemory(return_address - kBytes, code, kBytes) != kBytes) return std::nullopt;
+  if (process.Read(return_address - kBytes, code, kBytes) != kBytes) return std::nullopt;
   if (code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05) return std::nullopt;
   std::memcpy(&number, code + 1, sizeof number);
   return number;
 #elif defined(__aarch64__)
   uint32_t code[2];  // mov x8, #number; svc #0
-  if (base::ReadWatchedMemory(return_address - sizeof code, code, sizeof code) != sizeof code)
-    return std::nullopt;
+  if (process.Read(return_address - sizeof code, code, sizeof code) != sizeof code) return std::nullopt;
   if ((code[0] & 0xffe0001f) != 0xd2800008 || code[1] != 0xd4000001) return std::nullopt;
   return code[0] >> 5 & 0xffff;
 #else
+  static_cast<void>(process);
   static_cast<void>(return_address);
   return std::nullopt;
 #endif
@@ -43,9 +42,9 @@ int64_t SleepBy(uint64_t first_argument) {
 }
 
 // By the kernel's function that the thread sleeps in.
-std::optional<int64_t> NumberByChannel(int tid, uint64_t first_argument) {
+std::optional<int64_t> NumberByChannel(const base::Thread& thread, uint64_t first_argument) {
   char channel[64];
-  ReadWaitChannel(tid, channel, sizeof channel);
+  ReadWaitChannel(thread, channel, sizeof channel);
   const std::string_view function = FunctionOfChannel(channel);
   if (function.starts_with("futex")) return SYS_futex;
 #ifdef SYS_poll
@@ -60,11 +59,11 @@ std::optional<int64_t> NumberByChannel(int tid, uint64_t first_argument) {
 
 }  // namespace
 
-void NameRestartedCall(int tid, BlockedThread* blocked) {
+void NameRestartedCall(const base::Thread& thread, BlockedThread* blocked) {
   if (blocked->syscall_number != SYS_restart_syscall) return;
-  std::optional<int64_t> number = NumberInCode(blocked->program_counter);
+  std::optional<int64_t> number = NumberInCode(thread.process, blocked->program_counter);
   if (!number || !base::SystemCallOf(*number).is_continued)
-    number = NumberByChannel(tid, blocked->arguments[0]);
+    number = NumberByChannel(thread, blocked->arguments[0]);
   blocked->syscall_number = number.value_or(SYS_restart_syscall);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's counters of a thread of the watched process, from the thread's beginning on. Reading them does
+// The kernel's counters of a thread, from the thread's beginning on. Reading them does
 // not disturb the thread.
 #pragma once
 
@@ -18,7 +18,7 @@ struct ThreadStat {
   int64_t major_faults = 0;
 };
 // False when the thread is gone. `files` may be null. Context: watchdog (reads a file of /proc).
-bool ReadThreadStat(int tid, ThreadStat* stat, const ThreadFiles* files = nullptr);
+bool ReadThreadStat(const base::Thread& thread, ThreadStat* stat, const ThreadFiles* files = nullptr);
 
 // They change only when the thread runs.
 struct SchedulerCounters {
@@ -28,20 +28,21 @@ struct SchedulerCounters {
 };
 // Returns false if the thread is gone, or if the kernel does not report its switches; the time in the queue
 // is 0 if it is not reported. Context: watchdog (reads two files of /proc).
-bool ReadSchedulerCounters(int tid, SchedulerCounters* counters, const ThreadFiles* files = nullptr);
+bool ReadSchedulerCounters(const base::Thread& thread, SchedulerCounters* counters,
+                           const ThreadFiles* files = nullptr);
 // The first of them alone; -1 when the kernel does not say. Context: watchdog (reads a file of /proc).
-int64_t ReadRunQueueNs(int tid, const ThreadFiles* files = nullptr);
+int64_t ReadRunQueueNs(const base::Thread& thread, const ThreadFiles* files = nullptr);
 // The number of times that it was given a processor; -1 when the kernel does not say. `counters_fd` is the
 // thread's ThreadFile::kCounters. Context: watchdog (one system call).
 int64_t ReadTurns(int counters_fd);
 
-// The number of times, and the total time, that the control groups of thread `tid` were without quota: its
+// The number of times, and the total time, that the control groups of a thread were without quota: its
 // own and those around it, as far as visible. Both 0 without a quota.
 struct ThrottleCounters {
   int64_t times = 0;
   int64_t throttled_ns = 0;  // of all processors; a period counts when it is over
 };
 // Context: watchdog (reads a file per level).
-ThrottleCounters ReadThrottleCounters(int tid);
+ThrottleCounters ReadThrottleCounters(const base::Thread& thread);
 
 }  // namespace lagwatch::stack

@@ -85,7 +85,7 @@ void AddGroupsAround(std::string_view group, bool is_version_2, ThrottleCounters
 
 }  // namespace
 
-bool ReadThreadStat(int tid, ThreadStat* stat, const ThreadFiles* files) {
+bool ReadThreadStat(const base::Thread& thread, ThreadStat* stat, const ThreadFiles* files) {
   *stat = {};
   // proc_pid_stat(5)'s numbers of the fields.
   constexpr int kState = 3;
@@ -97,7 +97,7 @@ bool ReadThreadStat(int tid, ThreadStat* stat, const ThreadFiles* files) {
   const int64_t tick_ns = base::kNsPerSecond / std::max(sysconf(_SC_CLK_TCK), 1L);
 
   char buffer[1024];
-  std::string_view text = ReadThreadFile(tid, ThreadFile::kState, files, buffer, sizeof buffer);
+  std::string_view text = ReadThreadFile(thread, ThreadFile::kState, files, buffer, sizeof buffer);
   size_t name_end = text.rfind(')');  // the name itself may hold anything
   if (name_end == std::string_view::npos) return false;
   text.remove_prefix(name_end + 1);
@@ -117,9 +117,9 @@ bool ReadThreadStat(int tid, ThreadStat* stat, const ThreadFiles* files) {
   return true;
 }
 
-int64_t ReadRunQueueNs(int tid, const ThreadFiles* files) {
+int64_t ReadRunQueueNs(const base::Thread& thread, const ThreadFiles* files) {
   char buffer[128];
-  std::string_view text = ReadThreadFile(tid, ThreadFile::kCounters, files, buffer, sizeof buffer);
+  std::string_view text = ReadThreadFile(thread, ThreadFile::kCounters, files, buffer, sizeof buffer);
   uint64_t run_ns = 0;
   uint64_t wait_ns = 0;
   const bool is_known = base::ConsumeDecimal(&text, &run_ns) && base::ConsumeDecimal(&text, &wait_ns);
@@ -137,10 +137,11 @@ int64_t ReadTurns(int counters_fd) {
   return static_cast<int64_t>(turns);
 }
 
-bool ReadSchedulerCounters(int tid, SchedulerCounters* counters, const ThreadFiles* files) {
-  *counters = {.run_queue_ns = std::max<int64_t>(ReadRunQueueNs(tid, files), 0)};
+bool ReadSchedulerCounters(const base::Thread& thread, SchedulerCounters* counters,
+                           const ThreadFiles* files) {
+  *counters = {.run_queue_ns = std::max<int64_t>(ReadRunQueueNs(thread, files), 0)};
   char buffer[4096];
-  const std::string_view text = ReadThreadFile(tid, ThreadFile::kStatus, files, buffer, sizeof buffer);
+  const std::string_view text = ReadThreadFile(thread, ThreadFile::kStatus, files, buffer, sizeof buffer);
   const auto voluntary = base::NumberInLine(text, "voluntary_ctxt_switches:");
   const auto involuntary = base::NumberInLine(text, "nonvoluntary_ctxt_switches:");
   counters->voluntary_switches = static_cast<int64_t>(voluntary.value_or(0));
@@ -148,10 +149,11 @@ bool ReadSchedulerCounters(int tid, SchedulerCounters* counters, const ThreadFil
   return voluntary && involuntary;
 }
 
-ThrottleCounters ReadThrottleCounters(int tid) {
+ThrottleCounters ReadThrottleCounters(const base::Thread& thread) {
   ThrottleCounters counters;
   char buffer[4096];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "cgroup").c_str(), buffer, sizeof buffer);
+  std::string_view text =
+      base::ReadSmallFile(base::TaskPath(thread, "cgroup").c_str(), buffer, sizeof buffer);
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/process/process.h"
+
 namespace lagwatch::stack {
 
-// In /proc/self/task/TID.
+// In /proc/PID/task/TID.
 enum class ThreadFile : uint8_t {
   kActivity,
   kState,
@@ -17,8 +19,8 @@ enum class ThreadFile : uint8_t {
   kStatus
 };  // syscall, stat, schedstat, status
 
-// Thread safety: one thread's, which has a table of descriptors of its own (base::HasOwnFiles) if anything
-// is to be kept open.
+// Those of one process. Thread safety: one thread's, which has a table of descriptors of its own
+// (base::HasOwnFiles) if anything is to be kept open.
 class ThreadFiles {
  public:
   ThreadFiles() = default;
@@ -30,13 +32,13 @@ class ThreadFiles {
 
   // From now on files are kept; until then Keep() and KeepAll() do nothing.
   void Allow() { is_allowed_ = true; }
-  // Keeps the activity of thread `tid` open, if there is room: it can be read after the process has dropped
+  // Keeps the activity of `thread` open, if there is room: it can be read after the process has dropped
   // its privileges, when it can no longer be opened. True if it is kept: then each call is undone by a
   // Release(). Context: watchdog.
-  bool Keep(int tid);
+  bool Keep(const base::Thread& thread);
   // Keeps the others open, too, of a thread that Keep() was called for, unless the limit of descriptors is
   // near. Context: watchdog.
-  void KeepAll(int tid);
+  void KeepAll(const base::Thread& thread);
   // Undoes KeepAll(). Context: watchdog.
   void ReleaseOthers(int tid);
   // Undoes a Keep(); the last one closes all. Context: watchdog.
@@ -62,11 +64,11 @@ class ThreadFiles {
 
 // Opens one of them; -1 when that fails. The caller closes it, and has a table of descriptors of its
 // own. Context: watchdog.
-int OpenThreadFile(int tid, ThreadFile file);
+int OpenThreadFile(const base::Thread& thread, ThreadFile file);
 
 // The file's first `size_bytes` bytes, by the descriptor in `files`, which may be null, if there is one. An
 // empty view when it cannot be read. Context: watchdog.
-std::string_view ReadThreadFile(int tid, ThreadFile file, const ThreadFiles* files, char* buffer,
-                                size_t size_bytes);
+std::string_view ReadThreadFile(const base::Thread& thread, ThreadFile file, const ThreadFiles* files,
+                                char* buffer, size_t size_bytes);
 
 }  // namespace lagwatch::stack

@@ -27,26 +27,26 @@ bool LeavesRoom(int fd) {
 
 }  // namespace
 
-bool ThreadFiles::Keep(int tid) {
-  if (ThreadEntry* known = Find(tid)) {
+bool ThreadFiles::Keep(const base::Thread& thread) {
+  if (ThreadEntry* known = Find(thread.tid)) {
     ++known->users;
     return true;
   }
   if (!is_allowed_ || count_ == kCapacity) return false;
   ThreadEntry& entry = entries_[count_++];
-  entry.tid = tid;
+  entry.tid = thread.tid;
   entry.users = 1;
   std::ranges::fill(entry.fds, -1);
-  entry.fds[static_cast<size_t>(ThreadFile::kActivity)] = OpenThreadFile(tid, ThreadFile::kActivity);
+  entry.fds[static_cast<size_t>(ThreadFile::kActivity)] = OpenThreadFile(thread, ThreadFile::kActivity);
   return true;
 }
 
-void ThreadFiles::KeepAll(int tid) {
-  ThreadEntry* entry = Find(tid);
+void ThreadFiles::KeepAll(const base::Thread& thread) {
+  ThreadEntry* entry = Find(thread.tid);
   if (entry == nullptr) return;
   for (ThreadFile file : {ThreadFile::kState, ThreadFile::kCounters, ThreadFile::kStatus}) {
     int& fd = entry->fds[static_cast<size_t>(file)];
-    if (fd < 0) fd = OpenThreadFile(tid, file);
+    if (fd < 0) fd = OpenThreadFile(thread, file);
     if (fd >= 0 && !LeavesRoom(fd)) Close(&fd);
   }
 }
@@ -77,15 +77,15 @@ int ThreadFiles::DescriptorOf(int tid, ThreadFile file) const {
   return entry == nullptr ? -1 : entry->fds[static_cast<size_t>(file)];
 }
 
-int OpenThreadFile(int tid, ThreadFile file) {
-  return open(base::TaskPath(tid, kNames[static_cast<size_t>(file)]).c_str(), O_RDONLY | O_CLOEXEC);
+int OpenThreadFile(const base::Thread& thread, ThreadFile file) {
+  return open(base::TaskPath(thread, kNames[static_cast<size_t>(file)]).c_str(), O_RDONLY | O_CLOEXEC);
 }
 
-std::string_view ReadThreadFile(int tid, ThreadFile file, const ThreadFiles* files, char* buffer,
-                                size_t size_bytes) {
-  const int fd = files == nullptr ? -1 : files->DescriptorOf(tid, file);
+std::string_view ReadThreadFile(const base::Thread& thread, ThreadFile file, const ThreadFiles* files,
+                                char* buffer, size_t size_bytes) {
+  const int fd = files == nullptr ? -1 : files->DescriptorOf(thread.tid, file);
   if (fd < 0) {
-    const base::TaskPath path(tid, kNames[static_cast<size_t>(file)]);
+    const base::TaskPath path(thread, kNames[static_cast<size_t>(file)]);
     return base::ReadSmallFile(path.c_str(), buffer, size_bytes);
   }
   const ssize_t got = pread(fd, buffer, size_bytes, 0);

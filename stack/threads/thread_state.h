@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's view of a thread of this process, without disturbing it.
+// The kernel's view of a thread, without disturbing it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "base/process/process.h"
 #include "stack/threads/thread_files.h"
 
 namespace lagwatch::base {
@@ -47,14 +48,14 @@ enum class ThreadActivity {
 };
 
 // Fills `blocked` when the answer is kBlocked. Context: watchdog.
-ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked);
+ThreadActivity ReadThreadActivity(const base::Thread& thread, BlockedThread* blocked);
 
 // A wait that was interrupted once (by SIGSTOP and SIGCONT, a freezer of control groups, a debugger, a stop
 // of lagwatch's own) goes on as restart_syscall(2), which says nothing of the call that it continues. That
-// call's arguments are still in the registers; only its number is lost. Gives `blocked`, of thread `tid`, the
+// call's arguments are still in the registers; only its number is lost. Gives `blocked`, of `thread`, the
 // number of the call that it continues; leaves it as it is where it continues none, or where nothing says
 // which. ReadThreadActivity() has done so. Context: watchdog.
-void NameRestartedCall(int tid, BlockedThread* blocked);
+void NameRestartedCall(const base::Thread& thread, BlockedThread* blocked);
 
 // Whether the handler knows the number of an interrupted call that the C library lets be cancelled: since
 // glibc 2.41 these share one system call instruction. Context: watchdog.
@@ -64,29 +65,30 @@ bool CanRepeatCancellableCalls();
 // program noticing, by the kernel's function that it waits in: wait4, flock, reads of pipes, futexes. A futex
 // with an absolute timeout is made again by the handler (stack/signal/call_restart.h), and one with a
 // relative timeout returns EINTR, which futex(2) allows at any time. Context: watchdog.
-bool RestartsHiddenAfterSignal(int tid);
+bool RestartsHiddenAfterSignal(const base::Thread& thread);
 
 // The same by a descriptor of the thread's activity, if it is one. Context: watchdog.
-ThreadActivity ReadThreadActivity(int tid, int activity_fd, BlockedThread* blocked);
+ThreadActivity ReadThreadActivity(const base::Thread& thread, int activity_fd, BlockedThread* blocked);
 // By the descriptor in `files`, which may be null, if there is one. Context: watchdog.
-ThreadActivity ReadThreadActivity(int tid, const ThreadFiles* files, BlockedThread* blocked);
+ThreadActivity ReadThreadActivity(const base::Thread& thread, const ThreadFiles* files,
+                                  BlockedThread* blocked);
 
-// Whether thread `tid` has `signal_number` blocked; true when that cannot be found out. Context: watchdog.
-bool IsSignalBlocked(int tid, int signal_number);
+// Whether the thread has `signal_number` blocked; true when that cannot be found out. Context: watchdog.
+bool IsSignalBlocked(const base::Thread& thread, int signal_number);
 
 // The kernel's letter for the thread's state (R, S, D, T, Z …), '?' when it is gone. Context: watchdog.
-char ReadThreadStateLetter(int tid);
+char ReadThreadStateLetter(const base::Thread& thread);
 
 // The function of the kernel that the thread sleeps in, cut to fit, always terminated; empty when it does not
 // sleep or the kernel does not say. Context: watchdog.
-void ReadWaitChannel(int tid, char* channel, uint64_t size_bytes);
+void ReadWaitChannel(const base::Thread& thread, char* channel, uint64_t size_bytes);
 // The function's name without what compilers append to it (".constprop.0").
 std::string_view FunctionOfChannel(std::string_view channel);
 
-// The process id of this process's tracer, such as a debugger; 0 without one. Context: watchdog.
-int ReadTracer();
+// The process id of the process's tracer, such as a debugger; 0 without one. Context: watchdog.
+int ReadTracer(const base::Process& process);
 
 // The thread's name without its line end, always terminated. Context: watchdog.
-void ReadThreadName(int tid, char* name, uint64_t size_bytes);
+void ReadThreadName(const base::Thread& thread, char* name, uint64_t size_bytes);
 
 }  // namespace lagwatch::stack

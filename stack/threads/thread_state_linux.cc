@@ -9,9 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
 #include "base/system/system_calls.h"
 #include "stack/threads/thread_state.h"
 
@@ -57,8 +55,8 @@ ThreadActivity ParseActivity(std::string_view text, BlockedThread* blocked) {
 }
 
 // The activity of a thread, as far as its state shows it.
-ThreadActivity ActivityByState(int tid) {
-  switch (ReadThreadStateLetter(tid)) {
+ThreadActivity ActivityByState(const base::Thread& thread) {
+  switch (ReadThreadStateLetter(thread)) {
     case 'R':
       return ThreadActivity::kRunning;
     case 'Z':
@@ -70,57 +68,60 @@ ThreadActivity ActivityByState(int tid) {
       return ThreadActivity::kHidden;
   }
   constexpr int kMostTid = 1 << 22;  // the kernel's PID_MAX_LIMIT; a clock's name has no room for more
-  const int64_t cpu_ns = base::ThreadCpuNs(tid);
-  if (tid > kMostTid || cpu_ns < 0) return ThreadActivity::kGone;
-  return base::ThreadCpuNs(tid) > cpu_ns ? ThreadActivity::kRunning : ThreadActivity::kHidden;
+  const int64_t cpu_ns = thread.CpuNs();
+  if (thread.tid > kMostTid || cpu_ns < 0) return ThreadActivity::kGone;
+  return thread.CpuNs() > cpu_ns ? ThreadActivity::kRunning : ThreadActivity::kHidden;
 }
 
-ThreadActivity ReadActivityFile(int tid, int fd, BlockedThread* blocked) {
+ThreadActivity ReadActivityFile(const base::Thread& thread, int fd, BlockedThread* blocked) {
   char buffer[kMostActivityBytes];
   const ssize_t size = pread(fd, buffer, sizeof buffer, 0);
-  if (size <= 0) return ActivityByState(tid);
+  if (size <= 0) return ActivityByState(thread);
   const ThreadActivity activity = ParseActivity({buffer, static_cast<size_t>(size)}, blocked);
-  if (activity == ThreadActivity::kBlocked) NameRestartedCall(tid, blocked);
+  if (activity == ThreadActivity::kBlocked) NameRestartedCall(thread, blocked);
   return activity;
 }
 
 }  // namespace
 
-ThreadActivity ReadThreadActivity(int tid, BlockedThread* blocked) {
-  const int fd = OpenThreadFile(tid, ThreadFile::kActivity);
-  const ThreadActivity activity = fd < 0 ? ActivityByState(tid) : ReadActivityFile(tid, fd, blocked);
+ThreadActivity ReadThreadActivity(const base::Thread& thread, BlockedThread* blocked) {
+  const int fd = OpenThreadFile(thread, ThreadFile::kActivity);
+  const ThreadActivity activity = fd < 0 ? ActivityByState(thread) : ReadActivityFile(thread, fd, blocked);
   if (fd >= 0) close(fd);
   return activity;
 }
 
-ThreadActivity ReadThreadActivity(int tid, int activity_fd, BlockedThread* blocked) {
-  return activity_fd < 0 ? ReadThreadActivity(tid, blocked) : ReadActivityFile(tid, activity_fd, blocked);
+ThreadActivity ReadThreadActivity(const base::Thread& thread, int activity_fd, BlockedThread* blocked) {
+  return activity_fd < 0 ? ReadThreadActivity(thread, blocked)
+                         : ReadActivityFile(thread, activity_fd, blocked);
 }
 
-ThreadActivity ReadThreadActivity(int tid, const ThreadFiles* files, BlockedThread* blocked) {
-  const int fd = files == nullptr ? -1 : files->DescriptorOf(tid, ThreadFile::kActivity);
-  return ReadThreadActivity(tid, fd, blocked);
+ThreadActivity ReadThreadActivity(const base::Thread& thread, const ThreadFiles* files,
+                                  BlockedThread* blocked) {
+  const int fd = files == nullptr ? -1 : files->DescriptorOf(thread.tid, ThreadFile::kActivity);
+  return ReadThreadActivity(thread, fd, blocked);
 }
 
-bool RestartsHiddenAfterSignal(int tid) {
+bool RestartsHiddenAfterSignal(const base::Thread& thread) {
   // The functions that the kernel names for these calls have changed over time.
   static constexpr std::string_view kCalls[] = {
       "do_wait",     "pipe_read", "anon_pipe_read", "flock_lock_inode_wait", "locks_lock_inode_wait",
       "fcntl_setlk",
   };
   static constexpr std::string_view kFutexes[] = {"futex_do_wait", "futex_wait_queue", "futex_wait_queue_me"};
-  if (ReadThreadStateLetter(tid) != 'S') return false;
+  if (ReadThreadStateLetter(thread) != 'S') return false;
   char channel[64];
-  ReadWaitChannel(tid, channel, sizeof channel);
+  ReadWaitChannel(thread, channel, sizeof channel);
   const std::string_view function = FunctionOfChannel(channel);
   const auto is_channel = [&](std::string_view name) { return name == function; };
   return std::ranges::any_of(kCalls, is_channel) ||
          (CanRepeatCancellableCalls() && std::ranges::any_of(kFutexes, is_channel));
 }
 
-bool IsSignalBlocked(int tid, int signal_number) {
+bool IsSignalBlocked(const base::Thread& thread, int signal_number) {
   char buffer[4096];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "status").c_str(), buffer, sizeof buffer);
+  std::string_view text =
+      base::ReadSmallFile(base::TaskPath(thread, "status").c_str(), buffer, sizeof buffer);
   constexpr std::string_view kField = "\nSigBlk:\t";
   size_t at = text.find(kField);
   if (at == std::string_view::npos) return true;
@@ -129,32 +130,33 @@ bool IsSignalBlocked(int tid, int signal_number) {
   return !base::ConsumeHex(&text, &mask) || (mask >> (signal_number - 1) & 1) != 0;
 }
 
-char ReadThreadStateLetter(int tid) {
+char ReadThreadStateLetter(const base::Thread& thread) {
   char buffer[512];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "stat").c_str(), buffer, sizeof buffer);
+  std::string_view text = base::ReadSmallFile(base::TaskPath(thread, "stat").c_str(), buffer, sizeof buffer);
   size_t name_end = text.rfind(')');  // the name itself may hold anything
   return name_end == std::string_view::npos || name_end + 2 >= text.size() ? '?' : text[name_end + 2];
 }
 
-void ReadWaitChannel(int tid, char* channel, uint64_t size_bytes) {
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "wchan").c_str(), channel, size_bytes - 1);
+void ReadWaitChannel(const base::Thread& thread, char* channel, uint64_t size_bytes) {
+  std::string_view text =
+      base::ReadSmallFile(base::TaskPath(thread, "wchan").c_str(), channel, size_bytes - 1);
   channel[text == "0" ? 0 : text.size()] = '\0';
 }
 
 std::string_view FunctionOfChannel(std::string_view channel) { return channel.substr(0, channel.find('.')); }
 
-int ReadTracer() {
+int ReadTracer(const base::Process& process) {
   char buffer[1024];
   const std::string_view text =
-      base::ReadSmallFile(base::ProcessPath("status").c_str(), buffer, sizeof buffer);
+      base::ReadSmallFile(base::ProcessPath(process, "status").c_str(), buffer, sizeof buffer);
   return static_cast<int>(base::NumberInLine(text, "TracerPid:").value_or(0));
 }
 
-void ReadThreadName(int tid, char* name, uint64_t size_bytes) {
+void ReadThreadName(const base::Thread& thread, char* name, uint64_t size_bytes) {
   // A thread of the program opens no file for it.
   constexpr size_t kKernelNameBytes = 16;
-  if (size_bytes >= kKernelNameBytes && tid == gettid() && prctl(PR_GET_NAME, name) == 0) return;
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "comm").c_str(), name, size_bytes - 1);
+  if (size_bytes >= kKernelNameBytes && thread.tid == gettid() && prctl(PR_GET_NAME, name) == 0) return;
+  std::string_view text = base::ReadSmallFile(base::TaskPath(thread, "comm").c_str(), name, size_bytes - 1);
   name[text.size()] = '\0';
   if (char* line_end = std::strchr(name, '\n')) *line_end = '\0';
 }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "base/process/safe_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/code/page_cache.h"
 #include "stack/unwind/processor.h"
@@ -26,7 +25,7 @@ class CodeReader {
     for (size_t i = 0; i < kBytes; i += sizeof(uint64_t)) {
       uint64_t word = 0;
       // Bytes after the last page of code read as zeros.
-      if (!pages_->ReadWord(address + i, &word) && i == 0) return false;
+      if (!pages_->ReadWord(process(), address + i, &word) && i == 0) return false;
       __builtin_memcpy(bytes + i, &word, sizeof word);
     }
     return true;
@@ -42,11 +41,13 @@ class CodeReader {
     return CallBefore(address).kind != CallSite::CallForm::kNone;
   }
 
+  const base::Process& process() const { return modules_->process(); }
+
  private:
   // Code made at run time may change at any moment, so it is never cached. Bytes after its last page
   // read as zeros.
-  static bool ReadChangingCode(uint64_t address, unsigned char* bytes, size_t size_bytes) {
-    const size_t got = base::ReadWatchedMemory(address, bytes, size_bytes);
+  bool ReadChangingCode(uint64_t address, unsigned char* bytes, size_t size_bytes) const {
+    const size_t got = process().Read(address, bytes, size_bytes);
     if (got < size_bytes) __builtin_memset(bytes + got, 0, size_bytes - got);
     return got != 0;
   }

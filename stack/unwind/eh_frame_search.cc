@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/process/safe_memory.h"
-
 namespace lagwatch::stack {
 namespace {
 
@@ -21,7 +19,7 @@ struct EhFrameHeader {
 bool ReadHeader(const Module& module, EhFrameHeader* header) {
   char bytes[32];
   if (module.eh_frame_hdr == 0) return false;
-  size_t size = base::ReadWatchedMemory(module.eh_frame_hdr, bytes, sizeof bytes);
+  size_t size = module.process.Read(module.eh_frame_hdr, bytes, sizeof bytes);
   ByteCursor cursor({bytes, size, module.eh_frame_hdr});
   uint8_t version = cursor.U8();
   uint8_t frame_encoding = cursor.U8();
@@ -53,7 +51,7 @@ bool EhFrameSearch::Find(const Module& module, uint64_t offset, PageCache* pages
   auto relative = static_cast<int64_t>(offset + module.load_bias - module.eh_frame_hdr);
   auto entry_at = [&](uint64_t i, int32_t* code, int32_t* fde) {
     uint64_t word;
-    if (!pages->ReadWord(header.table + i * kTableEntryBytes, &word)) return false;
+    if (!pages->ReadWord(module.process, header.table + i * kTableEntryBytes, &word)) return false;
     *code = static_cast<int32_t>(word);
     *fde = static_cast<int32_t>(word >> 32);
     return true;
@@ -80,11 +78,12 @@ bool EhFrameSearch::Find(const Module& module, uint64_t offset, PageCache* pages
   CommonInformation cie;
   FrameDescription fde;
   uint64_t fde_address = module.eh_frame_hdr + static_cast<uint64_t>(int64_t{fde_offset});
-  if (!ReadEntry(fde_address, fde_bytes_.get(), &entry, &entry_header) || entry_header.is_cie) return false;
+  if (!ReadEntry(module.process, fde_address, fde_bytes_.get(), &entry, &entry_header) || entry_header.is_cie)
+    return false;
   ByteView cie_entry;
   EntryHeader cie_header;
-  if (!ReadEntry(entry_header.cie_address, cie_bytes_.get(), &cie_entry, &cie_header) || !cie_header.is_cie ||
-      !ParseCommonInformation(cie_entry, FrameSection::kEhFrame, &cie) ||
+  if (!ReadEntry(module.process, entry_header.cie_address, cie_bytes_.get(), &cie_entry, &cie_header) ||
+      !cie_header.is_cie || !ParseCommonInformation(cie_entry, FrameSection::kEhFrame, &cie) ||
       !ParseFrameDescription(entry, FrameSection::kEhFrame, cie, &fde)) {
     return false;
   }
@@ -100,13 +99,14 @@ bool EhFrameSearch::Find(const Module& module, uint64_t offset, PageCache* pages
   return false;
 }
 
-bool EhFrameSearch::ReadEntry(uint64_t address, char* buffer, ByteView* entry, EntryHeader* header) {
+bool EhFrameSearch::ReadEntry(const base::Process& process, uint64_t address, char* buffer, ByteView* entry,
+                              EntryHeader* header) {
   constexpr size_t kUsualBytes = 512;
-  size_t got = base::ReadWatchedMemory(address, buffer, kUsualBytes);
+  size_t got = process.Read(address, buffer, kUsualBytes);
   if (!ParseEntryHeader({buffer, got, address}, FrameSection::kEhFrame, 0, header)) return false;
   if (header->size == 0 || header->size > kMaxEntryBytes) return false;
   if (header->size > got) {
-    got += base::ReadWatchedMemory(address + got, buffer + got, header->size - got);
+    got += process.Read(address + got, buffer + got, header->size - got);
     if (got < header->size) return false;
   }
   *entry = {buffer, header->size, address};

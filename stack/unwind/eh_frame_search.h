@@ -30,7 +30,8 @@ class EhFrameSearch {
   static constexpr size_t kMaxEntryBytes = 64 * 1024;
 
   // Reads the whole entry at `address` into `buffer`.
-  static bool ReadEntry(uint64_t address, char* buffer, ByteView* entry, EntryHeader* header);
+  static bool ReadEntry(const base::Process& process, uint64_t address, char* buffer, ByteView* entry,
+                        EntryHeader* header);
 
   base::MappedBlock<char> fde_bytes_;
   base::MappedBlock<char> cie_bytes_;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/process/safe_memory.h"
-
 namespace lagwatch::stack {
 namespace {
 
@@ -66,7 +64,7 @@ bool FramePointerSearch::Calls(const CallSite& call) const {
   unsigned char code[kMaxCodeBytes];
   uint64_t pointer = code_->Read(call.target, code) ? StubPointer(code, call.target) : 0;
   uint64_t target;
-  return pointer != 0 && base::ReadWatchedValue(pointer, &target) && target == function_start_;
+  return pointer != 0 && code_->process().ReadValue(pointer, &target) && target == function_start_;
 }
 
 bool FramePointerSearch::IsProven(uint64_t candidate) const {

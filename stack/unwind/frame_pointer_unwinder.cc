@@ -12,7 +12,7 @@ constexpr uint64_t kWordBytes = sizeof(uint64_t);
 class FramePointerUnwinder final : public Unwinder {
  public:
   void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
-    StackMemory memory(raw);
+    StackMemory memory(modules.process(), raw);
     const CodeReader code(&pages_, &modules);
     modules_ = &modules;
     memory_ = &memory;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/process/safe_memory.h"
+#include "base/process/process.h"
 #include "stack/frames/raw_stack.h"
 
 namespace lagwatch::stack {
@@ -15,8 +15,12 @@ namespace lagwatch::stack {
 class StackMemory {
  public:
   // Borrows `raw`.
-  explicit StackMemory(const RawStack& raw)
-      : bytes_(raw.bytes), address_(raw.address), word_room_(raw.size_bytes), end_(raw.end) {
+  StackMemory(const base::Process& process, const RawStack& raw)
+      : process_(process),
+        bytes_(raw.bytes),
+        address_(raw.address),
+        word_room_(raw.size_bytes),
+        end_(raw.end) {
     word_room_ = word_room_ < sizeof(uint64_t) ? 0 : word_room_ - sizeof(uint64_t) + 1;
   }
 
@@ -48,9 +52,10 @@ class StackMemory {
       return false;
     }
     has_read_live_memory_ = true;
-    return live_read_count_++ < kMaxLiveReads && base::ReadWatchedValue(address, word);
+    return live_read_count_++ < kMaxLiveReads && process_.ReadValue(address, word);
   }
 
+  base::Process process_;
   const char* bytes_;
   uint64_t address_;
   uint64_t word_room_;  // words can begin at so many of the copy's bytes

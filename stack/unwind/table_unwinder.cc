@@ -32,7 +32,7 @@ class TableUnwinder : public Unwinder {
 
   void Unwind(const RawStack& raw, const ModuleMap& modules, Stack* stack) override {
     modules_ = &modules;
-    StackMemory memory(raw);
+    StackMemory memory(modules.process(), raw);
     CodeReader code(rules_.pages(), modules_);
     memory_ = &memory;
     code_ = &code;
@@ -270,7 +270,7 @@ class TableUnwinder : public Unwinder {
     };
     char bytes[256];
     uint64_t address = modules_->module(cached.module).load_bias + Offset(expression_offset);
-    ByteCursor block({bytes, base::ReadWatchedMemory(address, bytes, sizeof bytes), address});
+    ByteCursor block({bytes, modules_->process().Read(address, bytes, sizeof bytes), address});
     ByteView expression = block.Take(block.Uleb());
     Input input(cursor, memory_);
     return block.ok() && EvaluateExpression(expression, initial, &input, result);

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/crc32c.h"
-#include "base/process/safe_memory.h"
 #include "stack/unwind/eh_frame_search.h"
 
 namespace lagwatch::stack {
@@ -57,7 +56,7 @@ class TableBuilder {
       }
       if (stop_.load() || view.size >= kMaxSectionBytes || !eh_frame_.Resize(view.size + kReadBytes))
         return false;
-      size_t got = base::ReadWatchedMemory(address + view.size, eh_frame_.data() + view.size, kReadBytes);
+      size_t got = module.process.Read(address + view.size, eh_frame_.data() + view.size, kReadBytes);
       if (got == 0) {
         eh_frame_.Resize(view.size);
         return at > address;

@@ -24,7 +24,7 @@ using namespace std::string_view_literals;
 
 std::vector<int> ListThreads() {
   std::vector<int> tids;
-  ForEachThread([&](int tid) {
+  ForEachThread(Process::Own(), [&](int tid) {
     tids.push_back(tid);
     return true;
   });
@@ -95,17 +95,17 @@ TEST(ForEachThread, VisitsEveryThreadEvenWhenOneReadOfTheDirectoryCannotHoldThem
 TEST(ForEachThread, EndsWhenTheVisitorHasSeenEnough) {
   IdleThreads idle(3);
   int visits = 0;
-  ForEachThread([&](int) { return ++visits < 2; });
+  ForEachThread(Process::Own(), [&](int) { return ++visits < 2; });
   EXPECT_EQ(visits, 2);
 }
 
 TEST(TaskPath, NamesAThreadsFile) {
-  EXPECT_STREQ(TaskPath(123, "comm").c_str(), "/proc/self/task/123/comm");
-  EXPECT_STREQ(TaskPath(INT32_MAX, "syscall").c_str(), "/proc/self/task/2147483647/syscall");
+  EXPECT_STREQ(TaskPath(base::OwnThread(123), "comm").c_str(), "/proc/self/task/123/comm");
+  EXPECT_STREQ(TaskPath(base::OwnThread(INT32_MAX), "syscall").c_str(), "/proc/self/task/2147483647/syscall");
 }
 
 TEST(TaskPath, CutsALeafThatDoesNotFit) {
-  std::string path = TaskPath(1, std::string(100, 'x').c_str()).c_str();
+  std::string path = TaskPath(base::OwnThread(1), std::string(100, 'x').c_str()).c_str();
   EXPECT_EQ(path, "/proc/self/task/1/" + std::string(63 - 18, 'x'));
 }
 
@@ -114,7 +114,7 @@ TEST(ReadSmallFile, ReadsAThreadsName) {
   std::thread([&] {
     pthread_setname_np(pthread_self(), "indexer");
     char buffer[64];
-    name = ReadSmallFile(TaskPath(gettid(), "comm").c_str(), buffer, sizeof buffer);
+    name = ReadSmallFile(TaskPath(base::OwnThread(gettid()), "comm").c_str(), buffer, sizeof buffer);
   }).join();
   EXPECT_EQ(name, "indexer\n");
 }
@@ -127,7 +127,7 @@ TEST(ReadSmallFile, StopsAtTheBuffersEnd) {
 
 TEST(ReadSmallFile, IsEmptyForAThreadThatIsGone) {
   char buffer[64];
-  EXPECT_EQ(ReadSmallFile(TaskPath(INT32_MAX, "comm").c_str(), buffer, sizeof buffer), "");
+  EXPECT_EQ(ReadSmallFile(TaskPath(base::OwnThread(INT32_MAX), "comm").c_str(), buffer, sizeof buffer), "");
 }
 
 TEST(ConsumeHex, TakesTheNumberAndLeavesTheRest) {

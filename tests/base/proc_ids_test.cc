@@ -20,7 +20,7 @@ namespace {
 
 std::string CommOf(int tid) {
   char buffer[64];
-  std::string name(ReadSmallFile(TaskPath(tid, "comm").c_str(), buffer, sizeof buffer));
+  std::string name(ReadSmallFile(TaskPath(base::OwnThread(tid), "comm").c_str(), buffer, sizeof buffer));
   return name.substr(0, name.find('\n'));
 }
 
@@ -42,7 +42,7 @@ int LookAroundInside() {
   begun.wait();
   pthread_setname_np(pthread_self(), "the first");
   std::set<int> tids;
-  ForEachThread([&](int tid) {
+  ForEachThread(Process::Own(), [&](int tid) {
     tids.insert(tid);
     return true;
   });

@@ -343,7 +343,7 @@ TEST_F(WaitHomeTest, ALoopWhoseDescriptorIsClosedIsOver) {
 TEST_F(WaitHomeTest, SetsThatCannotBeReadHaveNoDescriptors) {
   int descriptors[4];
   auto* nowhere = reinterpret_cast<pollfd*>(uintptr_t{16});
-  EXPECT_EQ(WaitSet::Poll(nowhere, 3).CopyDescriptors(false, descriptors, 4), 0u);
+  EXPECT_EQ(WaitSet::Poll(nowhere, 3).CopyDescriptors(base::Process::Own(), false, descriptors, 4), 0u);
   const int display = Open();
   const int wake = Open();
   for (int i = 0; i < 3; ++i) Poll({display, wake});

@@ -84,8 +84,9 @@ class WaitingThread {
   bool IsAsleepSoon() const {
     BlockedThread blocked;
     return testing::WaitUntil([&] {
-      return is_over_ || (tid_ != 0 && ReadThreadActivity(tid_, &blocked) == ThreadActivity::kBlocked &&
-                          blocked.syscall_number >= 0 && !IsWaitingToStart(blocked));
+      return is_over_ ||
+             (tid_ != 0 && ReadThreadActivity(base::OwnThread(tid_), &blocked) == ThreadActivity::kBlocked &&
+              blocked.syscall_number >= 0 && !IsWaitingToStart(blocked));
     });
   }
   bool IsOverSoon() const {

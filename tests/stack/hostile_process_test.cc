@@ -68,7 +68,7 @@ void DropPrivileges() {
 bool IsFound(int tid, ThreadActivity wanted, const ThreadFiles* kept = nullptr) {
   return testing::WaitUntil([&] {
     BlockedThread blocked;
-    return ReadThreadActivity(tid, kept, &blocked) == wanted;
+    return ReadThreadActivity(base::OwnThread(tid), kept, &blocked) == wanted;
   });
 }
 
@@ -119,22 +119,24 @@ TEST(DroppedPrivilegesTest, ShowARunningThreadByASignal) {
 
 TEST(DroppedPrivilegesTest, ShowAThreadInACallThatRestartsByASignal) {
   LAGWATCH_SKIP_UNDER_EMULATION("/proc shows the emulator's wait channels");
-  EXPECT_EQ(InChild([] {
-              DropPrivileges();
-              auto capturer = CreateCapturer();
-              StalledThread waiting(testing::WaitForLock);
-              FAIL_CHILD_UNLESS(IsFound(waiting.tid(), ThreadActivity::kHidden));
-              if (!testing::WaitUntil([&] { return RestartsHiddenAfterSignal(waiting.tid()); }, 2)) return 0;
-              auto stack = std::make_unique<Stack>();
-              capturer->Capture(waiting.tid(), stack.get());
-              FAIL_CHILD_UNLESS(ShowsTheStall(*capturer, *stack));
-              FAIL_CHILD_UNLESS(capturer->counters().sleepers_signalled.value() == 1);
-              BlockedThread call;
-              FAIL_CHILD_UNLESS(capturer->ReadInterruptedCall(&call) && call.RestartsAfterSignal());
-              FAIL_CHILD_UNLESS(IsFound(waiting.tid(), ThreadActivity::kHidden));
-              return 0;
-            }),
-            0);
+  EXPECT_EQ(
+      InChild([] {
+        DropPrivileges();
+        auto capturer = CreateCapturer();
+        StalledThread waiting(testing::WaitForLock);
+        FAIL_CHILD_UNLESS(IsFound(waiting.tid(), ThreadActivity::kHidden));
+        if (!testing::WaitUntil([&] { return RestartsHiddenAfterSignal(base::OwnThread(waiting.tid())); }, 2))
+          return 0;
+        auto stack = std::make_unique<Stack>();
+        capturer->Capture(waiting.tid(), stack.get());
+        FAIL_CHILD_UNLESS(ShowsTheStall(*capturer, *stack));
+        FAIL_CHILD_UNLESS(capturer->counters().sleepers_signalled.value() == 1);
+        BlockedThread call;
+        FAIL_CHILD_UNLESS(capturer->ReadInterruptedCall(&call) && call.RestartsAfterSignal());
+        FAIL_CHILD_UNLESS(IsFound(waiting.tid(), ThreadActivity::kHidden));
+        return 0;
+      }),
+      0);
 }
 
 TEST(DroppedPrivilegesTest, NeverInterruptASleep) {
@@ -170,10 +172,10 @@ TEST(DroppedPrivilegesTest, LeaveKeptDescriptorsReadable) {
                 const auto watch = [&] {
                   FAIL_CHILD_UNLESS(base::HasOwnFiles());
                   ThreadFiles& kept = capturer->thread_files();
-                  kept.Keep(sleeping.tid());
+                  kept.Keep(base::OwnThread(sleeping.tid()));
                   FAIL_CHILD_UNLESS(kept.DescriptorOf(sleeping.tid(), ThreadFile::kActivity) == -1);
                   kept.Allow();
-                  kept.Keep(sleeping.tid());
+                  kept.Keep(base::OwnThread(sleeping.tid()));
                   FAIL_CHILD_UNLESS(kept.DescriptorOf(sleeping.tid(), ThreadFile::kActivity) >= 0);
                   step = 1;
                   while (step.load() != 2) std::this_thread::yield();

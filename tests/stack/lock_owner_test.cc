@@ -40,7 +40,8 @@ class Waiter {
     uint64_t begin = reinterpret_cast<uint64_t>(memory);
     is_waiting_ = testing::WaitUntil([&] {
       BlockedThread blocked;
-      return tid_.load() != 0 && ReadThreadActivity(tid_, &blocked) == ThreadActivity::kBlocked &&
+      return tid_.load() != 0 &&
+             ReadThreadActivity(base::OwnThread(tid_), &blocked) == ThreadActivity::kBlocked &&
              blocked.syscall_number == SYS_futex && blocked.arguments[0] - begin < size_bytes;
     });
   }
@@ -77,7 +78,7 @@ class LockOwnerTest : public ::testing::Test {
       capturer_->RefreshModules();
       capturer_->Capture(waiter.tid(), stack_.get());
       BlockedThread blocked;
-      EXPECT_EQ(ReadThreadActivity(waiter.tid(), &blocked), ThreadActivity::kBlocked);
+      EXPECT_EQ(ReadThreadActivity(base::OwnThread(waiter.tid()), &blocked), ThreadActivity::kBlocked);
       wait = owners.Find(blocked, *stack_, capturer_->modules());
     }).join();
     return wait.value();
@@ -301,7 +302,7 @@ TEST_F(LockOwnerTest, AConditionHasNoOwnerUntilItsSignalCameAndItsMutexIsHeld) {
     condition.notify_all();
     EXPECT_TRUE(testing::WaitUntil([&] {
       BlockedThread blocked;
-      return ReadThreadActivity(waiter.tid(), &blocked) == ThreadActivity::kBlocked &&
+      return ReadThreadActivity(base::OwnThread(waiter.tid()), &blocked) == ThreadActivity::kBlocked &&
              blocked.arguments[0] == reinterpret_cast<uint64_t>(&mutex);
     }));
     ExpectOwnedByThisThread(waiter, LockKind::kMutex, &mutex);

@@ -352,7 +352,7 @@ TEST_F(StackCapturerTest, AgreesWithBacktraceOnAllCallers) {
   oracle.is_ready.acquire();
   EXPECT_TRUE(testing::WaitUntil([&] {
     BlockedThread blocked;
-    return ReadThreadActivity(thread.tid(), &blocked) == ThreadActivity::kBlocked;
+    return ReadThreadActivity(base::OwnThread(thread.tid()), &blocked) == ThreadActivity::kBlocked;
   }));
   Capture(thread.tid());
   oracle.may_go.release();

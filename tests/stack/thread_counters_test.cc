@@ -14,7 +14,7 @@ namespace {
 
 SchedulerCounters CountersOf(int tid) {
   SchedulerCounters counters;
-  EXPECT_TRUE(ReadSchedulerCounters(tid, &counters));
+  EXPECT_TRUE(ReadSchedulerCounters(base::OwnThread(tid), &counters));
   return counters;
 }
 
@@ -22,7 +22,7 @@ using testing::StalledThread;
 
 ThreadStat Stat(int tid) {
   ThreadStat stat;
-  EXPECT_TRUE(ReadThreadStat(tid, &stat));
+  EXPECT_TRUE(ReadThreadStat(base::OwnThread(tid), &stat));
   return stat;
 }
 
@@ -66,12 +66,12 @@ TEST(ThreadStat, AThreadThatIsGoneHasNone) {
     tid = thread.tid();
   }
   ThreadStat stat;
-  EXPECT_TRUE(testing::WaitUntil([&] { return !ReadThreadStat(tid, &stat); }));
+  EXPECT_TRUE(testing::WaitUntil([&] { return !ReadThreadStat(base::OwnThread(tid), &stat); }));
 }
 
 TEST(ThrottleCounters, ThrottlingNeverGoesBack) {
-  ThrottleCounters before = ReadThrottleCounters(gettid());
-  ThrottleCounters after = ReadThrottleCounters(gettid());
+  ThrottleCounters before = ReadThrottleCounters(base::OwnThread(gettid()));
+  ThrottleCounters after = ReadThrottleCounters(base::OwnThread(gettid()));
   EXPECT_GE(after.times, before.times);
   EXPECT_GE(after.throttled_ns, before.throttled_ns);
 }

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
+#include "base/process/process.h"
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
@@ -30,15 +30,15 @@ TEST(ThreadActivity, TellsRunningFromBlocked) {
   StalledThread spinning(testing::Spin);
   StalledThread waiting(testing::WaitForLock);
   BlockedThread blocked;
-  EXPECT_EQ(ReadThreadActivity(spinning.tid(), &blocked), ThreadActivity::kRunning);
+  EXPECT_EQ(ReadThreadActivity(base::OwnThread(spinning.tid()), &blocked), ThreadActivity::kRunning);
   EXPECT_TRUE(testing::WaitUntil([&] {
-    return ReadThreadActivity(waiting.tid(), &blocked) == ThreadActivity::kBlocked &&
+    return ReadThreadActivity(base::OwnThread(waiting.tid()), &blocked) == ThreadActivity::kBlocked &&
            blocked.syscall_number == SYS_futex;
   }));
   EXPECT_NE(blocked.stack_pointer, 0u);
   EXPECT_NE(blocked.program_counter, 0u);
   EXPECT_TRUE(blocked.RestartsAfterSignal());
-  EXPECT_EQ(ReadThreadActivity(1 << 30, &blocked), ThreadActivity::kGone);
+  EXPECT_EQ(ReadThreadActivity(base::OwnThread(1 << 30), &blocked), ThreadActivity::kGone);
 }
 
 // A child that waits by `wait`, once it has been stopped and continued: the kernel reports restart_syscall.
@@ -51,16 +51,16 @@ BlockedThread WaitThatGoesOn(Wait wait, bool* goes_on) {
     _exit(0);
   }
   BlockedThread blocked{};
-  const base::ScopedPeerProcess peer(child);
-  const auto is_blocked = [&] { return ReadThreadActivity(child, &blocked) == ThreadActivity::kBlocked; };
+  const base::Thread thread{base::Process::Other(child), child};
+  const auto is_blocked = [&] { return ReadThreadActivity(thread, &blocked) == ThreadActivity::kBlocked; };
   *goes_on = false;
   for (int i = 0; i < 20 && !*goes_on; ++i) {  // it may have been stopped before its wait
     kill(child, SIGSTOP);
-    EXPECT_TRUE(testing::WaitUntil([&] { return ReadThreadStateLetter(child) == 'T'; }));
+    EXPECT_TRUE(testing::WaitUntil([&] { return ReadThreadStateLetter(thread) == 'T'; }));
     kill(child, SIGCONT);
-    EXPECT_TRUE(testing::WaitUntil([&] { return ReadThreadStateLetter(child) == 'S' && is_blocked(); }));
+    EXPECT_TRUE(testing::WaitUntil([&] { return ReadThreadStateLetter(thread) == 'S' && is_blocked(); }));
     char text[16] = {};
-    base::ReadSmallFile(base::TaskPath(child, "syscall").c_str(), text, sizeof text - 1);
+    base::ReadSmallFile(base::TaskPath(thread, "syscall").c_str(), text, sizeof text - 1);
     *goes_on = std::string(text).starts_with(std::to_string(SYS_restart_syscall) + " ");
   }
   kill(child, SIGKILL);
@@ -119,10 +119,10 @@ TEST(IsSignalBlocked, ReadsTheThreadsMask) {
     pthread_sigmask(SIG_BLOCK, &mask, nullptr);
     testing::Spin(stop);
   });
-  EXPECT_FALSE(IsSignalBlocked(open.tid(), signal_number));
-  EXPECT_TRUE(IsSignalBlocked(shut.tid(), signal_number));
-  EXPECT_FALSE(IsSignalBlocked(shut.tid(), signal_number - 1));
-  EXPECT_TRUE(IsSignalBlocked(1 << 30, signal_number));
+  EXPECT_FALSE(IsSignalBlocked(base::OwnThread(open.tid()), signal_number));
+  EXPECT_TRUE(IsSignalBlocked(base::OwnThread(shut.tid()), signal_number));
+  EXPECT_FALSE(IsSignalBlocked(base::OwnThread(shut.tid()), signal_number - 1));
+  EXPECT_TRUE(IsSignalBlocked(base::OwnThread(1 << 30), signal_number));
 }
 
 TEST(WaitChannel, IsTheKernelsFunctionThatAThreadSleepsIn) {
@@ -130,15 +130,15 @@ TEST(WaitChannel, IsTheKernelsFunctionThatAThreadSleepsIn) {
   StalledThread waiting(testing::WaitForLock);
   char channel[32];
   EXPECT_TRUE(testing::WaitUntil([&] {
-    ReadWaitChannel(waiting.tid(), channel, sizeof channel);
+    ReadWaitChannel(base::OwnThread(waiting.tid()), channel, sizeof channel);
     return std::string(channel).find("futex") != std::string::npos;
   })) << channel;
   char short_channel[4];
-  ReadWaitChannel(waiting.tid(), short_channel, sizeof short_channel);
+  ReadWaitChannel(base::OwnThread(waiting.tid()), short_channel, sizeof short_channel);
   EXPECT_STREQ(short_channel, "fut");
-  ReadWaitChannel(spinning.tid(), channel, sizeof channel);
+  ReadWaitChannel(base::OwnThread(spinning.tid()), channel, sizeof channel);
   EXPECT_STREQ(channel, "");
-  ReadWaitChannel(1 << 30, channel, sizeof channel);
+  ReadWaitChannel(base::OwnThread(1 << 30), channel, sizeof channel);
   EXPECT_STREQ(channel, "");
 }
 
@@ -148,12 +148,12 @@ TEST(ThreadNames, SurviveParenthesesAndSpaces) {
     testing::Spin(stop);
   });
   char name[16];
-  ReadThreadName(odd.tid(), name, sizeof name);
+  ReadThreadName(base::OwnThread(odd.tid()), name, sizeof name);
   EXPECT_STREQ(name, "a) S (b");
-  EXPECT_EQ(ReadThreadStateLetter(odd.tid()), 'R');
-  ReadThreadName(1 << 30, name, sizeof name);
+  EXPECT_EQ(ReadThreadStateLetter(base::OwnThread(odd.tid())), 'R');
+  ReadThreadName(base::OwnThread(1 << 30), name, sizeof name);
   EXPECT_STREQ(name, "");
-  EXPECT_EQ(ReadThreadStateLetter(1 << 30), '?');
+  EXPECT_EQ(ReadThreadStateLetter(base::OwnThread(1 << 30)), '?');
 }
 
 }  // namespace

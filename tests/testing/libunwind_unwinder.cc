@@ -128,7 +128,7 @@ class LibunwindUnwinder final : public Unwinder {
     // A stack changes all the time, also one whose end was not known: the cache is for unwind tables.
     constexpr uint64_t kStackReachBytes = 8 << 20;
     if (at < kStackReachBytes) return base::ReadOwnValue(address, word);
-    return pages_.ReadWord(address, word);
+    return pages_.ReadWord(base::Process::Own(), address, word);
   }
 
   int FindProcedure(uint64_t ip, unw_proc_info_t* procedure, int need_unwind_info) {
@@ -138,8 +138,8 @@ class LibunwindUnwinder final : public Unwinder {
     uint64_t words[2];
     EhFrameHeader header;
     static_assert(sizeof header <= sizeof words);
-    if (module.eh_frame_hdr == 0 || !pages_.ReadWord(module.eh_frame_hdr, &words[0]) ||
-        !pages_.ReadWord(module.eh_frame_hdr + sizeof words[0], &words[1])) {
+    if (module.eh_frame_hdr == 0 || !pages_.ReadWord(base::Process::Own(), module.eh_frame_hdr, &words[0]) ||
+        !pages_.ReadWord(base::Process::Own(), module.eh_frame_hdr + sizeof words[0], &words[1])) {
       return -UNW_ENOINFO;
     }
     std::memcpy(&header, words, sizeof header);

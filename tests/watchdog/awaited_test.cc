@@ -75,7 +75,7 @@ Awaited FoundIn(const std::function<void()>& wait, const std::function<void()>& 
   });
   Awaited found;
   EXPECT_TRUE(WaitUntil([&] {
-    if (tid != 0) found = FindAwaited(tid, nullptr);
+    if (tid != 0) found = FindAwaited(base::OwnThread(tid), nullptr);
     return found.is_named();
   }));
   release();
@@ -233,7 +233,7 @@ TEST_F(AwaitedTest, NamesNothingForAThreadThatSleeps) {
     while (!is_over) usleep(1000);
   });
   EXPECT_TRUE(WaitUntil([&] { return tid != 0; }));
-  EXPECT_FALSE(FindAwaited(tid, nullptr).is_named());
+  EXPECT_FALSE(FindAwaited(base::OwnThread(tid), nullptr).is_named());
   is_over = true;
   thread.join();
 }

@@ -55,13 +55,13 @@ TEST(ThreadLoads, TellWhoUsedHowMuchSinceTheLookBefore) {
   ASSERT_TRUE(testing::WaitUntil([&] { return tid != 0; }));
   const base::Clock& clock = base::SystemClock();
   const int64_t before_look_ns = base::ThreadCpuNs(tid);
-  EXPECT_FALSE(loads.Look(clock.MonoNs()));
+  EXPECT_FALSE(loads.Look(base::Process::Own(), clock.MonoNs()));
   EXPECT_TRUE(loads.busiest().all().empty());
   const int64_t before_ns = base::ThreadCpuNs(tid);
   const int64_t begin_ns = clock.MonoNs();
   ASSERT_TRUE(testing::WaitUntil([&] { return base::ThreadCpuNs(tid) > before_ns + 100 * kNsPerMs; }));
   const int64_t end_ns = clock.MonoNs();
-  EXPECT_TRUE(loads.Look(clock.MonoNs()));
+  EXPECT_TRUE(loads.Look(base::Process::Own(), clock.MonoNs()));
   ASSERT_FALSE(loads.busiest().all().empty());
   EXPECT_EQ(loads.busiest().all()[0].tid, tid);
   EXPECT_GE(loads.busiest().all()[0].cpu_ns, 100 * kNsPerMs);
@@ -69,7 +69,7 @@ TEST(ThreadLoads, TellWhoUsedHowMuchSinceTheLookBefore) {
   EXPECT_GE(loads.wall_ns(), end_ns - begin_ns);
   for (const policies::ThreadLoad& load : loads.busiest().all()) EXPECT_NE(load.tid, gettid());
   loads.Forget();
-  EXPECT_FALSE(loads.Look(clock.MonoNs()));
+  EXPECT_FALSE(loads.Look(base::Process::Own(), clock.MonoNs()));
   stop = true;
   idle.join();
   busy.join();
@@ -78,7 +78,7 @@ TEST(ThreadLoads, TellWhoUsedHowMuchSinceTheLookBefore) {
 TEST(ThreadLoads, AThreadThatBeganSinceCountsFromItsBeginning) {
   ThreadLoads loads(64);
   StopFlag stop{false};
-  loads.Look(base::SystemClock().MonoNs());
+  loads.Look(base::Process::Own(), base::SystemClock().MonoNs());
   std::atomic<int32_t> tid{0};
   std::thread late([&] {
     UseCpu(milliseconds(50));
@@ -86,7 +86,7 @@ TEST(ThreadLoads, AThreadThatBeganSinceCountsFromItsBeginning) {
     while (!stop) std::this_thread::sleep_for(milliseconds(1));
   });
   EXPECT_TRUE(testing::WaitUntil([&] { return tid != 0; }));
-  EXPECT_TRUE(loads.Look(base::SystemClock().MonoNs()));
+  EXPECT_TRUE(loads.Look(base::Process::Own(), base::SystemClock().MonoNs()));
   EXPECT_FALSE(loads.busiest().all().empty());
   if (!loads.busiest().all().empty()) {
     EXPECT_EQ(loads.busiest().all()[0].tid, tid);
@@ -102,7 +102,7 @@ TEST(ThreadLoads, WhoFindsNoRoomIsNotMadeUp) {
   std::thread a([&] { testing::Spin(stop); });
   std::thread b([&] { testing::Spin(stop); });
   for (int i = 0; i < 3; ++i) {
-    loads.Look(base::SystemClock().MonoNs());
+    loads.Look(base::Process::Own(), base::SystemClock().MonoNs());
     EXPECT_LE(loads.busiest().all().size(), 1u);
     std::this_thread::sleep_for(milliseconds(20));
   }
@@ -114,14 +114,14 @@ TEST(ThreadLoads, WhoFindsNoRoomIsNotMadeUp) {
 TEST(UsableCores, AreThoseOfTheAffinity) {
   cpu_set_t all;
   ASSERT_EQ(sched_getaffinity(getpid(), sizeof all, &all), 0);
-  EXPECT_EQ(CountUsableCores(), CPU_COUNT(&all));
+  EXPECT_EQ(CountUsableCores(base::Process::Own()), CPU_COUNT(&all));
   cpu_set_t one;
   CPU_ZERO(&one);
   for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++i) {
     if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
   }
   ASSERT_EQ(sched_setaffinity(getpid(), sizeof one, &one), 0);
-  EXPECT_EQ(CountUsableCores(), 1);
+  EXPECT_EQ(CountUsableCores(base::Process::Own()), 1);
   EXPECT_EQ(sched_setaffinity(getpid(), sizeof all, &all), 0);
 }
 
@@ -180,8 +180,8 @@ TEST_F(CpuWatchTest, TellsAThreadThatSpinsByNameAndStack) {
   EXPECT_GT(report.facts.at("process_percent"), 0);
   EXPECT_EQ(report.facts.at("limit_percent"), 20);
   EXPECT_TRUE(report.texts.at("limit_of") == "thread" ||
-              report.facts.at("process_percent") >= 20 * CountUsableCores());
-  EXPECT_EQ(report.facts.at("cores"), CountUsableCores());
+              report.facts.at("process_percent") >= 20 * CountUsableCores(base::Process::Own()));
+  EXPECT_EQ(report.facts.at("cores"), CountUsableCores(base::Process::Own()));
   EXPECT_EQ(report.facts.at("foreground"), 1);
   EXPECT_GT(report.cpu_thread_ns, 0);
   EXPECT_GE(report.threads, 1u);

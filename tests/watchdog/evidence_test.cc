@@ -38,7 +38,7 @@ using testing::StopFlag;
 bool IsFound(const StalledThread& thread, Doing doing) {
   return testing::WaitUntil([&] {
     policies::ThreadLook look;
-    return LookAtThread(thread.tid(), nullptr, &look) && look.doing == doing;
+    return LookAtThread(base::OwnThread(thread.tid()), nullptr, &look) && look.doing == doing;
   });
 }
 
@@ -77,10 +77,11 @@ TEST_F(EvidenceTest, ASpinRuns) {
   StalledThread thread(testing::Spin);
   EXPECT_TRUE(IsFound(thread, Doing::kRunning));
   policies::ThreadLook look;
-  ASSERT_TRUE(LookAtThread(thread.tid(), nullptr, &look));
+  ASSERT_TRUE(LookAtThread(base::OwnThread(thread.tid()), nullptr, &look));
   int64_t cpu_ns = look.use.cpu_ns;
   EXPECT_TRUE(testing::WaitUntil([&] {
-    return LookAtThread(thread.tid(), nullptr, &look) && look.use.cpu_ns > cpu_ns + base::kNsPerMs;
+    return LookAtThread(base::OwnThread(thread.tid()), nullptr, &look) &&
+           look.use.cpu_ns > cpu_ns + base::kNsPerMs;
   }));
 }
 
@@ -176,14 +177,14 @@ TEST_F(EvidenceTest, ALookAfterAnotherIsAsGoodAsAFirstOne) {
   ASSERT_TRUE(IsFound(waiting, Doing::kLock));
   for (int tid : {napping.tid(), waiting.tid()}) {
     policies::ThreadLook before;
-    ASSERT_TRUE(LookAtThread(tid, nullptr, &before));
+    ASSERT_TRUE(LookAtThread(base::OwnThread(tid), nullptr, &before));
     usleep(20'000);
     policies::ThreadLook first;
     policies::ThreadLook later;
     policies::ThreadLook last;
-    ASSERT_TRUE(LookAtThread(tid, nullptr, &first));
-    ASSERT_TRUE(LookAtThread(tid, &before, &later));
-    ASSERT_TRUE(LookAtThread(tid, nullptr, &last));
+    ASSERT_TRUE(LookAtThread(base::OwnThread(tid), nullptr, &first));
+    ASSERT_TRUE(LookAtThread(base::OwnThread(tid), &before, &later));
+    ASSERT_TRUE(LookAtThread(base::OwnThread(tid), nullptr, &last));
     EXPECT_GE(later.use.voluntary_switches, first.use.voluntary_switches);
     EXPECT_LE(later.use.voluntary_switches, last.use.voluntary_switches);
     EXPECT_GE(later.run_queue_ns, first.run_queue_ns);
@@ -198,7 +199,7 @@ TEST_F(EvidenceTest, AThreadThatIsGoneCannotBeLookedAt) {
     tid = thread.tid();
   }
   policies::ThreadLook look;
-  EXPECT_TRUE(testing::WaitUntil([&] { return !LookAtThread(tid, nullptr, &look); }));
+  EXPECT_TRUE(testing::WaitUntil([&] { return !LookAtThread(base::OwnThread(tid), nullptr, &look); }));
 }
 
 TEST(WhatHiddenWaitsFor, IsToldByTheKernelsFunction) {
@@ -215,7 +216,7 @@ TEST(WhatHiddenWaitsFor, IsToldByTheKernelsFunction) {
 
 TEST(WhatItWaitsFor, IsFoundByTheCall) {
   auto waits_for = [](int64_t number, char state, uint64_t second_argument = 0) {
-    return WhatItWaitsFor(gettid(), {number, {0, second_argument, 0, 0, 0, 0}, 0, 0}, state);
+    return WhatItWaitsFor(base::OwnThread(gettid()), {number, {0, second_argument, 0, 0, 0, 0}, 0, 0}, state);
   };
   EXPECT_EQ(waits_for(-1, 'D'), Doing::kMemory);  // a page fault
   EXPECT_EQ(waits_for(SYS_munmap, 'D'), Doing::kMemory);

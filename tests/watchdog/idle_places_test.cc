@@ -42,8 +42,9 @@ class SleepingThread {
         }) {
     testing::WaitUntil([&] {
       stack::BlockedThread blocked{};
-      const bool is_blocked = tid_.load() != 0 && stack::ReadThreadActivity(tid_.load(), &blocked) ==
-                                                      stack::ThreadActivity::kBlocked;
+      const bool is_blocked =
+          tid_.load() != 0 && stack::ReadThreadActivity(base::OwnThread(tid_.load()), &blocked) ==
+                                  stack::ThreadActivity::kBlocked;
       if (is_blocked) stack_pointer_ = blocked.stack_pointer;
       return is_blocked && KindOfWait(blocked) != WaitKind::kOther;
     });
@@ -102,10 +103,11 @@ class IdlePlacesTest : public ::testing::Test {
   IdleAnswer Check(const SleepingThread& thread, bool is_certain = false) {
     loop_.tid.store(thread.tid());
     capturer_->Capture(thread.tid(), &stack_);
-    return places_.AtCheck(loop_.probe.begun(), loop_, stack_, is_certain, now_ns_, nullptr);
+    return places_.AtCheck(loop_.probe.begun(), loop_, stack_, is_certain, now_ns_, base::Process::Own(),
+                           nullptr);
   }
   IdleAnswer LookAgain(const SleepingThread& thread) {
-    return places_.AtWindow(loop_.probe.begun(), thread.tid(), nullptr);
+    return places_.AtWindow(loop_.probe.begun(), base::OwnThread(thread.tid()), nullptr);
   }
   // The dispatch ends, after so long, by the next wait of its loop.
   void Return(int64_t duration_ns) {
@@ -235,10 +237,12 @@ TEST_F(IdlePlacesTest, AThreadThatRunsOrIsGoneDoesNotHangHere) {
   testing::WaitUntil([&] { return tid.load() != 0; });
   loop_.tid.store(tid.load());
   stack_.Clear();
-  EXPECT_EQ(places_.AtCheck(3, loop_, stack_, false, now_ns_, nullptr), IdleAnswer::kHang);
+  EXPECT_EQ(places_.AtCheck(3, loop_, stack_, false, now_ns_, base::Process::Own(), nullptr),
+            IdleAnswer::kHang);
   is_over.store(true);
   runner.join();
-  EXPECT_EQ(places_.AtCheck(3, loop_, stack_, false, now_ns_, nullptr), IdleAnswer::kIdle);
+  EXPECT_EQ(places_.AtCheck(3, loop_, stack_, false, now_ns_, base::Process::Own(), nullptr),
+            IdleAnswer::kIdle);
 }
 
 TEST(CountCommonFrames, BeginsAtTheOutermost) {

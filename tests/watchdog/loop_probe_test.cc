@@ -121,7 +121,7 @@ TEST_F(LoopProbeHistoryTest, LeavesOutWhatIsShortOrHasNoTimeStamp) {
 TEST_F(LoopProbeHistoryTest, ItsTrackHasWhatWasAskedForToo) {
   const auto track = std::make_unique<DispatchHistory>();
   probe_.SetTrack(track.get());
-  probe_.SetThread(77);
+  probe_.SetThread(base::OwnThread(77));
   constexpr uint64_t kLong = 50'000'000;
   probe_.SetLimits({.history_ticks = kLong});
   for (const char* tag : {"short", "asked for", "short"}) {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/process/watched_process.h"
+#include "base/process/process.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
 #include "tests/watchdog/loop_watch_testing.h"
@@ -53,7 +53,7 @@ TEST_F(LoopWatchTest, DoesNotDisturbADispatchThatEndsBeforeItsWindow) {
 
 // From outside, the end of a dispatch is known with the next look only.
 TEST_F(LoopWatchTest, FromOutsideReportsOnlyAfterALookThatWasMadeAfterTheThreshold) {
-  base::WatchFromOutside(getpid());
+  capturer_->LookAt(base::Process::Other(getpid()));
   BeginDispatch("click");
   outside_looked_ns.store(clock_.now_ns + options_.threshold_ns - 1);
   RunUntil(3 * options_.threshold_ns);

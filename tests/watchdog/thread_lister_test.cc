@@ -76,7 +76,7 @@ class Sleepers {
   };
   static bool IsAsleep(int tid) {
     stack::BlockedThread blocked;
-    return stack::ReadThreadActivity(tid, &blocked) == stack::ThreadActivity::kBlocked &&
+    return stack::ReadThreadActivity(base::OwnThread(tid), &blocked) == stack::ThreadActivity::kBlocked &&
            blocked.syscall_number == SYS_futex;
   }
 

@@ -147,9 +147,9 @@ TEST_F(TimeDiscountTest, SaysNothingUnderADebugger) {
   }
   prctl(PR_SET_PTRACER, tracer);
   ASSERT_EQ(write(ready[1], "g", 1), 1);
-  bool is_traced = testing::WaitUntil([&] { return stack::ReadTracer() != 0; }, 5);
+  bool is_traced = testing::WaitUntil([&] { return stack::ReadTracer(base::Process::Own()) != 0; }, 5);
   if (is_traced) {
-    EXPECT_EQ(stack::ReadTracer(), tracer);
+    EXPECT_EQ(stack::ReadTracer(base::Process::Own()), tracer);
     loop_->probe.Begin("long");
     Spin(milliseconds(900));
     loop_->probe.End();

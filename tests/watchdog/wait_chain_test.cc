@@ -28,7 +28,7 @@ using stack::WaitsFor;
 
 bool WaitsAt(int tid, const void* lock) {
   BlockedThread blocked;
-  return ReadThreadActivity(tid, &blocked) == stack::ThreadActivity::kBlocked &&
+  return ReadThreadActivity(base::OwnThread(tid), &blocked) == stack::ThreadActivity::kBlocked &&
          stack::LockOwners::IsInLockCall(blocked) && blocked.arguments[0] == reinterpret_cast<uint64_t>(lock);
 }
 

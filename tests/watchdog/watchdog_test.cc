@@ -207,13 +207,13 @@ TEST_F(WatchdogTest, RunsOnAThreadOfItsOwnWithEverySignalBlocked) {
   Start();
   ASSERT_TRUE(testing::WaitUntil([&] { return sink_.rounds() > 0; }));
   int found = 0;
-  base::ForEachThread([&](int tid) {
+  base::ForEachThread(base::Process::Own(), [&](int tid) {
     char name[16];
-    stack::ReadThreadName(tid, name, sizeof name);
+    stack::ReadThreadName(base::OwnThread(tid), name, sizeof name);
     if (std::string(name) != "lagwatch") return true;
     ++found;
     for (int signal_number : {SIGTERM, SIGINT, SIGALRM, SIGPROF, SIGUSR1, SIGRTMIN}) {
-      EXPECT_TRUE(stack::IsSignalBlocked(tid, signal_number)) << signal_number;
+      EXPECT_TRUE(stack::IsSignalBlocked(base::OwnThread(tid), signal_number)) << signal_number;
     }
     return true;
   });

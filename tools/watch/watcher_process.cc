@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/process/watched_process.h"
 #include "sdk/monitor.h"
 #include "sdk/report/program_facts.h"
 #include "tools/process_files.h"
@@ -82,7 +81,6 @@ int Watch(WatcherTask* task, const std::string& label) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(kWatcherEnded);  // it has ended before it could say so
   const Target& target = *task->target;
-  base::WatchFromOutside(target.pid);
   sdk::MonitorOptions monitor = sdk::ToMonitorOptions(task->settings->options);
   if (monitor.app.empty()) monitor.app = target.name;
   monitor.is_sent = !task->settings->options.endpoint.empty();

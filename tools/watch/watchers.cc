@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/process/watched_process.h"
 #include "sdk/outside/return_counter.h"
 #include "sdk/run/run_facts.h"
 #include "tools/process_files.h"
@@ -76,8 +75,8 @@ sdk::OutsideOptions Watchers::OptionsOf(const WatchSettings& settings) const {
 }
 
 bool Watchers::BeginLooks(Watched* watched) {
-  const base::ScopedPeerProcess process(watched->target.pid);
-  auto looks = sdk::OutsideWatch::Look(OptionsOf(*watched->settings));
+  const auto process = base::Process::Other(watched->target.pid);
+  auto looks = sdk::OutsideWatch::Look(process, OptionsOf(*watched->settings));
   if (!looks.ok()) {
     // Many processes end before they are looked at.
     const bool has_ended = looks.status().code() == base::StatusCode::kNotFound;
@@ -110,15 +109,10 @@ int64_t Watchers::LookNs() {
 }
 
 bool Watchers::LookAt(Watched* watched, int64_t now_ns) {
-  bool has_loop = false;
-  bool needs_watcher = false;
-  {
-    const base::ScopedPeerProcess process(watched->target.pid);
-    if (!watched->looks->Poll()) return false;
-    has_loop = watched->looks->has_loop();
-    // The kernel records the loops of watchers only.
-    needs_watcher = watched->looks->is_suspicious() || (kernel_waits_ != nullptr && has_loop);
-  }
+  if (!watched->looks->Poll()) return false;
+  const bool has_loop = watched->looks->has_loop();
+  // The kernel records the loops of watchers only.
+  const bool needs_watcher = watched->looks->is_suspicious() || (kernel_waits_ != nullptr && has_loop);
   if (needs_watcher && TakePlace(*watched)) {
     Start(watched);
     return true;

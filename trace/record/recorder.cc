@@ -155,7 +155,7 @@ void Recorder::DescribeProcess(const RecorderOptions& options) {
   ArenaHeader& header = arena_->header();
   const base::Clock& clock = base::SystemClock();
   header.pid = getpid();
-  stack::ReadThreadName(header.pid, header.process_name, sizeof header.process_name);
+  stack::ReadThreadName(base::OwnThread(header.pid), header.process_name, sizeof header.process_name);
   header.main_interval_ns.store(options.main_interval_ns);
   header.worker_interval_ns.store(options.worker_interval_ns);
   const base::TickPair pair = base::ReadTickPair(clock);
@@ -252,7 +252,7 @@ void Recorder::ListThreads() {
   const int64_t now_ns = base::SystemClock().MonoNs();
   const bool renames = now_ns - renamed_ns_ >= kRenameNs;
   if (renames) renamed_ns_ = now_ns;
-  base::ForEachThread([&](int tid) {
+  base::ForEachThread(base::Process::Own(), [&](int tid) {
     KnownThread* known = std::ranges::find(known_, tid, &KnownThread::tid);
     if (known != known_.end()) {
       if (renames) threads_.RefreshName(known->place);
@@ -273,7 +273,7 @@ bool Recorder::IsOurs(int32_t tid) const {
   if (std::ranges::any_of(worker_samplers_, [&](const auto& sampler) { return sampler->tid() == tid; }))
     return true;
   char name[ArenaThread::kMaxNameBytes];
-  stack::ReadThreadName(tid, name, sizeof name);
+  stack::ReadThreadName(base::OwnThread(tid), name, sizeof name);
   return std::string_view(name).starts_with("lagwatch");
 }
 

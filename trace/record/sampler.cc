@@ -105,7 +105,8 @@ void Sampler::CountThreads() {
 void Sampler::TakeAdded() {
   const std::lock_guard lock(mutex_);
   for (Target target : added_) {
-    if (has_own_files_) target.activity_fd = stack::OpenThreadFile(target.tid, stack::ThreadFile::kActivity);
+    if (has_own_files_)
+      target.activity_fd = stack::OpenThreadFile(base::OwnThread(target.tid), stack::ThreadFile::kActivity);
     if (!targets_.PushBack(target)) Forget(&target);
   }
   added_.Resize(0);
@@ -161,7 +162,7 @@ void Sampler::KeepTimers(int64_t interval_ns) {
 void Sampler::CreateTimer(Target* target, int64_t interval_ns) {
   if (timer_signal_ == 0 || target->timer_tries == kTimerTries) return;
   ++target->timer_tries;
-  const bool is_blocked = stack::IsSignalBlocked(target->tid, timer_signal_);
+  const bool is_blocked = stack::IsSignalBlocked(base::OwnThread(target->tid), timer_signal_);
   if (!is_blocked && target->timer.Create(target->tid, timer_signal_, interval_ns)) return;
   if (!is_blocked) target->timer_tries = kTimerTries;
   if (target->timer_tries == kTimerTries) counters_->timers_refused.Add();

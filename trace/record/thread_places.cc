@@ -57,7 +57,7 @@ uint32_t ThreadPlaces::Take(int32_t tid) {
 void ThreadPlaces::RefreshName(uint32_t place) {
   ArenaThread& thread = arena_->threads()[place];
   char name[ArenaThread::kMaxNameBytes];
-  stack::ReadThreadName(thread.tid, name, sizeof name);
+  stack::ReadThreadName(base::OwnThread(thread.tid), name, sizeof name);
   // Apart from the rest of the place: a reader may get a mixture of two names of the same thread.
   if (name[0] != '\0') std::memcpy(thread.name, name, sizeof name);
 }

@@ -14,7 +14,7 @@
 
 namespace lagwatch::watchdog {
 
-policies::Doing WhatItWaitsFor(int32_t, const stack::BlockedThread&, char) {
+policies::Doing WhatItWaitsFor(const base::Thread&, const stack::BlockedThread&, char) {
   return policies::Doing::kUnknown;
 }
 
@@ -28,7 +28,7 @@ bool IsForAnother(const WatchedLoop&, const stack::BlockedThread&) { return fals
 
 bool IsForPolled(const WatchedLoop&, const stack::BlockedThread&) { return false; }
 
-Awaited FindAwaited(int32_t, const stack::ThreadFiles*) { return {}; }
+Awaited FindAwaited(const base::Thread&, const stack::ThreadFiles*) { return {}; }
 
 void AddAwaitedFacts(const Awaited&, FactList*) {}
 
@@ -36,7 +36,7 @@ PeerChain::PeerChain() = default;
 
 bool PeerChain::Follow(int32_t, const WaitChain&, stack::StackCapturer*, bool, int64_t) { return false; }
 
-int32_t CountUsableCores() {
+int32_t CountUsableCores(const base::Process&) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   return cores > 0 ? static_cast<int32_t>(cores) : 1;
 }

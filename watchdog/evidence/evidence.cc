@@ -59,10 +59,11 @@ Doing WhatHiddenWaitsFor(std::string_view channel, char state) {
   return state == 'D' ? Doing::kDisk : Doing::kUnknown;
 }
 
-bool HasRunThroughout(int32_t tid, const policies::ThreadLook& before, policies::ThreadLook* look) {
+bool HasRunThroughout(const base::Thread& thread, const policies::ThreadLook& before,
+                      policies::ThreadLook* look) {
   if (before.doing != Doing::kRunning) return false;
   const int64_t now_ns = base::SystemClock().MonoNs();
-  const int64_t cpu_ns = base::ThreadCpuNs(tid);
+  const int64_t cpu_ns = thread.CpuNs();
   const int64_t wall_ns = now_ns - before.mono_ns;
   const int64_t slack_ns = wall_ns / 50 + 20'000;  // for what a wake-up of the reader takes
   if (cpu_ns - before.use.cpu_ns < wall_ns - slack_ns) return false;
@@ -72,13 +73,13 @@ bool HasRunThroughout(int32_t tid, const policies::ThreadLook& before, policies:
   return true;
 }
 
-bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::ThreadLook* look,
+bool LookAtThread(const base::Thread& thread, const policies::ThreadLook* before, policies::ThreadLook* look,
                   const stack::ThreadFiles* files) {
   *look = {};
   look->mono_ns = base::SystemClock().MonoNs();
-  look->use.cpu_ns = base::ThreadCpuNs(tid);
+  look->use.cpu_ns = thread.CpuNs();
   stack::ThreadStat stat;
-  if (look->use.cpu_ns < 0 || !stack::ReadThreadStat(tid, &stat, files)) return false;
+  if (look->use.cpu_ns < 0 || !stack::ReadThreadStat(thread, &stat, files)) return false;
   look->user_ns = stat.user_ns;
   look->kernel_ns = stat.kernel_ns;
   look->block_io_ns = stat.block_io_ns;
@@ -90,7 +91,7 @@ bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::Thr
     look->use.involuntary_switches = before->use.involuntary_switches;
   } else {
     stack::SchedulerCounters scheduler;
-    stack::ReadSchedulerCounters(tid, &scheduler, files);  // an unknown value counts as 0
+    stack::ReadSchedulerCounters(thread, &scheduler, files);  // an unknown value counts as 0
     look->run_queue_ns = scheduler.run_queue_ns;
     look->use.voluntary_switches = scheduler.voluntary_switches;
     look->use.involuntary_switches = scheduler.involuntary_switches;
@@ -99,23 +100,23 @@ bool LookAtThread(int32_t tid, const policies::ThreadLook* before, policies::Thr
   switch (stat.state) {
     case 'R':
       // Only on a processor its time goes on.
-      look->doing = base::ThreadCpuNs(tid) == look->use.cpu_ns ? Doing::kQueued : Doing::kRunning;
+      look->doing = thread.CpuNs() == look->use.cpu_ns ? Doing::kQueued : Doing::kRunning;
       break;
     case 'S':
     case 'D': {
       stack::BlockedThread blocked{};
-      switch (stack::ReadThreadActivity(tid, files, &blocked)) {
+      switch (stack::ReadThreadActivity(thread, files, &blocked)) {
         case stack::ThreadActivity::kGone:
           return false;
         case stack::ThreadActivity::kRunning:  // it was asleep only for a moment
           look->doing = Doing::kRunning;
           break;
         case stack::ThreadActivity::kBlocked:
-          look->doing = WhatItWaitsFor(tid, blocked, stat.state);
+          look->doing = WhatItWaitsFor(thread, blocked, stat.state);
           break;
         case stack::ThreadActivity::kHidden: {
           char channel[64];
-          stack::ReadWaitChannel(tid, channel, sizeof channel);
+          stack::ReadWaitChannel(thread, channel, sizeof channel);
           look->doing = WhatHiddenWaitsFor(channel, stat.state);
           break;
         }

@@ -15,9 +15,9 @@ namespace {
 using policies::Doing;
 
 // The open of a pipe with a name waits for its other end.
-bool IsOpeningPipe(int32_t tid) {
+bool IsOpeningPipe(const base::Thread& thread) {
   char channel[64];
-  stack::ReadWaitChannel(tid, channel, sizeof channel);
+  stack::ReadWaitChannel(thread, channel, sizeof channel);
   const std::string_view name(channel);
   return name.find("fifo") != std::string_view::npos ||
          name.find("wait_for_partner") != std::string_view::npos;
@@ -27,16 +27,16 @@ constexpr int64_t kNoSystemCall = -1;  // as in a page fault
 
 }  // namespace
 
-Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char state) {
+Doing WhatItWaitsFor(const base::Thread& thread, const stack::BlockedThread& blocked, char state) {
   using base::CallAwaits;
   const uint64_t* arguments = blocked.arguments;
   const base::SystemCall& call = blocked.call();
   if (blocked.syscall_number == kNoSystemCall) return Doing::kMemory;
   switch (call.awaits) {
     case CallAwaits::kEvents:
-      return WhatSetAwaits(tid, blocked).value_or(Doing::kUnknown);
+      return WhatSetAwaits(thread, blocked).value_or(Doing::kUnknown);
     case CallAwaits::kDescriptor:
-      return WhatDescriptorAwaits(tid, static_cast<int>(arguments[0]), state);
+      return WhatDescriptorAwaits(thread, static_cast<int>(arguments[0]), state);
     case CallAwaits::kMessage:
       return Doing::kNetwork;
     case CallAwaits::kLock:
@@ -50,7 +50,7 @@ Doing WhatItWaitsFor(int32_t tid, const stack::BlockedThread& blocked, char stat
     case CallAwaits::kMemory:
       return Doing::kMemory;
     case CallAwaits::kOpen:
-      return IsOpeningPipe(tid) ? Doing::kPipe : Doing::kDisk;
+      return IsOpeningPipe(thread) ? Doing::kPipe : Doing::kDisk;
     case CallAwaits::kDisk:
       return Doing::kDisk;
     case CallAwaits::kUnknown:

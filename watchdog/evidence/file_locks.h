@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/process/process.h"
+
 namespace lagwatch::watchdog {
 
 // Whether fcntl(2) waits for a lock by this command. Pure.
@@ -21,7 +23,7 @@ struct FileLock {
 // /proc/locks; a wait comes after the lock that it waits for, under the same number. Pure.
 FileLock FindAwaitedLock(std::string_view locks, int32_t pid, uint64_t inode);
 
-// The same, of the file that thread `tid` has as `descriptor`.
-FileLock ReadAwaitedLock(int32_t tid, int descriptor);
+// The same, of the file that `thread` has as `descriptor`.
+FileLock ReadAwaitedLock(const base::Thread& thread, int descriptor);
 
 }  // namespace lagwatch::watchdog

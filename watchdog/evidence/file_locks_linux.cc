@@ -7,8 +7,6 @@
 #include <cstring>
 
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
-#include "base/system/proc_ids.h"
 #include "watchdog/evidence/file_locks.h"
 #include "watchdog/evidence/wait_peer.h"
 
@@ -80,12 +78,12 @@ FileLock FindAwaitedLock(std::string_view locks, int32_t pid, uint64_t inode) {
   return found;
 }
 
-FileLock ReadAwaitedLock(int32_t tid, int descriptor) {
+FileLock ReadAwaitedLock(const base::Thread& thread, int descriptor) {
   char buffer[32 * 1024];
   const std::string_view locks = base::ReadSmallFile("/proc/locks", buffer, sizeof buffer);
   // Not before Linux 5.14.
-  const uint64_t inode = NumberInFdInfo(tid, descriptor, "ino:").value_or(0);
-  return FindAwaitedLock(locks, base::ProcIdOfThread(base::WatchedPid()), inode);
+  const uint64_t inode = NumberInFdInfo(thread, descriptor, "ino:").value_or(0);
+  return FindAwaitedLock(locks, thread.process.proc_id(), inode);
 }
 
 }  // namespace lagwatch::watchdog

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/hash.h"
-#include "base/process/watched_process.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -42,15 +40,16 @@ void IdlePlaces::BeginLoop(uint64_t begun, int64_t now_ns) {
   first_ns_ = now_ns;
 }
 
-IdlePlaces::Answer IdlePlaces::AtWindow(uint64_t number, int32_t tid, const stack::ThreadFiles* files) {
+IdlePlaces::Answer IdlePlaces::AtWindow(uint64_t number, const base::Thread& thread,
+                                        const stack::ThreadFiles* files) {
   if (asleep_.number != number) return Answer::kHang;
   stack::BlockedThread blocked{};
-  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, files, &blocked);
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(thread, files, &blocked);
   if (activity != stack::ThreadActivity::kBlocked || !IsSamePlace(blocked, asleep_.blocked))
     return Answer::kHang;
   // It woke up, and sleeps there again, without a wait of its loop in between: a loop of sleeps, unless that
   // is a handler's.
-  const int64_t cpu_ns = base::ThreadCpuNs(tid);
+  const int64_t cpu_ns = thread.CpuNs();
   const bool has_run = std::exchange(asleep_.cpu_ns, cpu_ns) != cpu_ns;
   asleep_.is_idle |= has_run && asleep_.where != Where::kInside;
   if (seen_.number == number) seen_.was_idle |= asleep_.is_idle;
@@ -58,35 +57,36 @@ IdlePlaces::Answer IdlePlaces::AtWindow(uint64_t number, int32_t tid, const stac
 }
 
 IdlePlaces::Answer IdlePlaces::AtCheck(uint64_t number, const WatchedLoop& loop, const stack::Stack& stack,
-                                       bool is_certain, int64_t now_ns, const stack::ThreadFiles* files) {
+                                       bool is_certain, int64_t now_ns, const base::Process& process,
+                                       const stack::ThreadFiles* files) {
   stack::BlockedThread blocked{};
-  const int32_t tid = loop.tid.load();
-  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, files, &blocked);
+  const base::Thread thread{process, loop.tid.load()};
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(thread, files, &blocked);
   if (activity == stack::ThreadActivity::kGone) return Answer::kIdle;  // it waited in its last destructor
   const bool may_idle = activity == stack::ThreadActivity::kBlocked && !is_certain;
   const WaitKind kind = may_idle ? KindOfWait(blocked) : WaitKind::kOther;
   // The time until now may be another loop's, which has waited and run.
-  if (loop.has_doubtful_wait.load()) return Rest(number, loop, Where::kInside, kind, blocked);
+  if (loop.has_doubtful_wait.load()) return Rest(number, loop, Where::kInside, kind, blocked, thread.CpuNs());
   if (kind == WaitKind::kOther) return Answer::kHang;
   const Where where = WhereIs(loop, blocked);
   const bool is_shared = loop.is_home_shared.load();
   if (where == Where::kInside && !is_shared && !IsDoubtful(loop, blocked)) return Answer::kHang;
   // From outside, a thread without a home has waited so often before it has a loop.
   const bool is_early = where == Where::kInside ? IsDoubtful(loop, blocked)
-                                                : where == Where::kNowhere && !base::IsWatchedFromOutside() &&
+                                                : where == Where::kNowhere && process.is_own() &&
                                                       loop.probe.begun() - first_begun_ < kFewWaits;
   const uint64_t path_hash = PathHash(stack, blocked);
   const bool is_loops = (where == Where::kNowhere || is_shared) && IsForPolled(loop, blocked);
   const bool is_idle = is_loops || IsKnown(path_hash, now_ns);
   seen_ = {number, path_hash, is_idle};
   if (!is_idle && !is_early && where != Where::kOutside) return Answer::kHang;
-  const Answer answer = Rest(number, loop, where, kind, blocked);
+  const Answer answer = Rest(number, loop, where, kind, blocked, thread.CpuNs());
   asleep_.is_idle = is_idle;
   return is_idle ? Answer::kIdle : answer;
 }
 
 IdlePlaces::Answer IdlePlaces::Rest(uint64_t number, const WatchedLoop& loop, Where where, WaitKind kind,
-                                    const stack::BlockedThread& blocked) {
+                                    const stack::BlockedThread& blocked, int64_t cpu_ns) {
   asleep_ = {.number = number,
              .is_idle = false,
              .where = where,
@@ -94,7 +94,7 @@ IdlePlaces::Answer IdlePlaces::Rest(uint64_t number, const WatchedLoop& loop, Wh
              .may_hang = !loop.has_doubtful_wait.load() && kind != WaitKind::kOther && !IsForOrders(blocked),
              .home_moves = loop.home_moves.load(),
              .blocked = blocked,
-             .cpu_ns = base::ThreadCpuNs(loop.tid.load())};
+             .cpu_ns = cpu_ns};
   return Answer::kUnproven;
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/process/process.h"
 #include "stack/frames/stack.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/loops/loop_registry.h"
@@ -52,11 +53,12 @@ class IdlePlaces {
   void BeginLoop(uint64_t begun, int64_t now_ns);
   // The window of dispatch `number` is due: whether the thread still sleeps where an earlier check found
   // it. Captures nothing.
-  Answer AtWindow(uint64_t number, int32_t tid, const stack::ThreadFiles* files);
-  // A check of dispatch `number`, whose newest sample is `stack`. That it `is_certain` to be no idleness is
-  // found by its functions: a lock of readers and writers sleeps in the same call as a condition.
+  Answer AtWindow(uint64_t number, const base::Thread& thread, const stack::ThreadFiles* files);
+  // A check of dispatch `number` of a loop in `process`, whose newest sample is `stack`. That it `is_certain`
+  // to be no idleness is found by its functions: a lock of readers and writers sleeps in the same call as a
+  // condition.
   Answer AtCheck(uint64_t number, const WatchedLoop& loop, const stack::Stack& stack, bool is_certain,
-                 int64_t now_ns, const stack::ThreadFiles* files);
+                 int64_t now_ns, const base::Process& process, const stack::ThreadFiles* files);
   // Dispatch `number`, of that duration, is over: the thread waits in its loop again, unless the
   // loop is gone.
   void EndDispatch(uint64_t number, int64_t duration_ns, bool has_returned);
@@ -105,7 +107,7 @@ class IdlePlaces {
   uintptr_t loop_top_ = 0;  // handlers' frames have been as high as that
   Place places_[kPlaces];
   Answer Rest(uint64_t number, const WatchedLoop& loop, Where where, WaitKind kind,
-              const stack::BlockedThread& blocked);
+              const stack::BlockedThread& blocked, int64_t cpu_ns);
 
   // The place at which a check has found the thread, and the dispatch.
   struct {

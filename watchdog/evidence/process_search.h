@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/process/process.h"
+
 namespace lagwatch::watchdog {
 
 // The clock of searches: the processor time of the calling thread. On a busy machine a search is not given up
@@ -17,13 +19,14 @@ int64_t SearchClockNs();
 // The process's name, as the kernel has it; empty if it is unknown.
 void ReadProcessName(int32_t pid, char* name, size_t size_bytes);
 
-// Another process that has `link` (as "socket:[7]") among its descriptors, of those that this process may
-// look at. With `access` (S_IRUSR, S_IWUSR), a descriptor must be open for that. 0: none was found within
-// `budget_ns` of that clock, or this process itself has such a descriptor.
-int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns);
+// Another process than `process` that has `link` (as "socket:[7]") among its descriptors, of those that this
+// one may look at. With `access` (S_IRUSR, S_IWUSR), a descriptor must be open for that. 0: none was found
+// within `budget_ns` of that clock, or `process` itself has such a descriptor.
+int32_t FindProcessWith(const base::Process& process, std::string_view link, mode_t access,
+                        int64_t budget_ns);
 
-// Children of this process: those of thread `tid` or, where it has none, of any thread, as far as they are
+// Children of the process: those of `thread` or, where it has none, of any thread, as far as they are
 // found within `budget_ns` of that clock. Returns their number, and the pid of the last one started.
-uint32_t FindChildren(int32_t tid, int64_t budget_ns, int32_t* last_pid);
+uint32_t FindChildren(const base::Thread& thread, int64_t budget_ns, int32_t* last_pid);
 
 }  // namespace lagwatch::watchdog

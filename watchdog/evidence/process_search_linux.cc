@@ -8,16 +8,15 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
-#include "base/system/proc_ids.h"
 #include "watchdog/evidence/process_search.h"
 
 namespace lagwatch::watchdog {
 namespace {
 
-uint32_t ReadChildrenOf(int32_t tid, int32_t* last_pid) {
+uint32_t ReadChildrenOf(const base::Thread& thread, int32_t* last_pid) {
   char buffer[4096];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, "children").c_str(), buffer, sizeof buffer);
+  std::string_view text =
+      base::ReadSmallFile(base::TaskPath(thread, "children").c_str(), buffer, sizeof buffer);
   uint32_t count = 0;
   for (uint64_t pid = 0; base::ConsumeDecimal(&text, &pid); ++count) *last_pid = static_cast<int32_t>(pid);
   return count;
@@ -38,7 +37,8 @@ void ReadProcessName(int32_t pid, char* name, size_t size_bytes) {
   name[std::min(text.find('\n'), text.size())] = '\0';
 }
 
-int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns) {
+int32_t FindProcessWith(const base::Process& process, std::string_view link, mode_t access,
+                        int64_t budget_ns) {
   const int64_t deadline_ns = SearchClockNs() + budget_ns;
   const auto has_open = [&](int pid) {
     bool is_found = false;
@@ -57,7 +57,7 @@ int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns)
     return is_found;
   };
   // The main thread's, even after that has ended.
-  const int32_t own_pid = base::ProcIdOfThread(base::WatchedPid());
+  const int32_t own_pid = process.proc_id();
   if (has_open(own_pid)) return 0;
   int32_t found = 0;
   base::ForEachNumberIn("/proc", [&](int pid) {
@@ -67,12 +67,12 @@ int32_t FindProcessWith(std::string_view link, mode_t access, int64_t budget_ns)
   return found;
 }
 
-uint32_t FindChildren(int32_t tid, int64_t budget_ns, int32_t* last_pid) {
-  uint32_t count = ReadChildrenOf(tid, last_pid);
+uint32_t FindChildren(const base::Thread& thread, int64_t budget_ns, int32_t* last_pid) {
+  uint32_t count = ReadChildrenOf(thread, last_pid);
   if (count != 0) return count;
   const int64_t deadline_ns = SearchClockNs() + budget_ns;
-  base::ForEachThread([&](int other) {
-    count += ReadChildrenOf(other, last_pid);
+  base::ForEachThread(thread.process, [&](int other) {
+    count += ReadChildrenOf({thread.process, other}, last_pid);
     return SearchClockNs() < deadline_ns;
   });
   return count;

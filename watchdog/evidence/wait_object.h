@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/process/process.h"
 #include "stack/threads/thread_state.h"
 
 namespace lagwatch::watchdog {
@@ -21,7 +22,7 @@ struct WaitObject {
   int32_t number = 0;
 };
 
-// Of thread `tid` of the watched process, which sleeps at `blocked`.
-WaitObject ObjectOfWait(int32_t tid, const stack::BlockedThread& blocked);
+// Of `thread`, which sleeps at `blocked`.
+WaitObject ObjectOfWait(const base::Thread& thread, const stack::BlockedThread& blocked);
 
 }  // namespace lagwatch::watchdog

@@ -18,7 +18,6 @@
 #include <string_view>
 
 #include "base/process/proc_file.h"
-#include "base/process/safe_memory.h"
 #include "base/system/system_calls.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/evidence/wait_peer.h"
@@ -31,9 +30,9 @@ using policies::Doing;
 constexpr size_t kMostInSet = 8;
 
 // A pipe with a name looks like any file, but not in the kernel.
-bool IsInPipe(int32_t tid) {
+bool IsInPipe(const base::Thread& thread) {
   char channel[64];
-  stack::ReadWaitChannel(tid, channel, sizeof channel);
+  stack::ReadWaitChannel(thread, channel, sizeof channel);
   return std::string_view(channel).find("pipe") != std::string_view::npos;
 }
 
@@ -113,10 +112,10 @@ void WriteAddress(std::string_view text, char* address, size_t size_bytes) {
 }
 
 // Whether the datagram socket is connected to a name server; then that one's address.
-bool IsNameLookup(int32_t tid, uint64_t inode, char* address, size_t size_bytes) {
+bool IsNameLookup(const base::Thread& thread, uint64_t inode, char* address, size_t size_bytes) {
   for (const char* table : {"net/udp", "net/udp6"}) {
     char buffer[8192];
-    std::string_view text = base::ReadSmallFile(base::TaskPath(tid, table).c_str(), buffer, sizeof buffer);
+    std::string_view text = base::ReadSmallFile(base::TaskPath(thread, table).c_str(), buffer, sizeof buffer);
     for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
       const std::string_view line = text.substr(0, end);
       text.remove_prefix(end + 1);
@@ -146,7 +145,7 @@ Doing WhatPeerIs(const UnixSocket& own, const std::optional<UnixSocket>& peer) {
 
 }  // namespace
 
-SocketPeer AskAboutSocket(int32_t tid, uint64_t inode) {
+SocketPeer AskAboutSocket(const base::Thread& thread, uint64_t inode) {
   const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   std::optional<UnixSocket> own;
   std::optional<UnixSocket> peer;
@@ -157,7 +156,7 @@ SocketPeer AskAboutSocket(int32_t tid, uint64_t inode) {
   }
   SocketPeer found;
   if (!own) {
-    const bool is_lookup = IsNameLookup(tid, inode, found.address, sizeof found.address);
+    const bool is_lookup = IsNameLookup(thread, inode, found.address, sizeof found.address);
     found.doing = is_lookup ? Doing::kNameLookup : Doing::kNetwork;
     return found;
   }
@@ -172,13 +171,13 @@ namespace {
 
 // Asks once for each of the last sockets: a hang is looked at many times. Of no thread's own: that memory may
 // have to be allocated, and the hang may be in there.
-Doing WhatSocketAwaits(int32_t tid, uint64_t inode) {
+Doing WhatSocketAwaits(const base::Thread& thread, uint64_t inode) {
   constexpr int kInodeShift = 8;
   static constinit std::atomic<uint64_t> answers[8] = {};  // the inode and its kind
   std::atomic<uint64_t>& answer = answers[inode % std::size(answers)];
   const uint64_t known = answer.load(std::memory_order_relaxed);  // whole in itself
   if (known >> kInodeShift == inode) return static_cast<Doing>(known & 0xff);
-  const Doing doing = AskAboutSocket(tid, inode).doing;
+  const Doing doing = AskAboutSocket(thread, inode).doing;
   answer.store(inode << kInodeShift | static_cast<uint64_t>(doing), std::memory_order_relaxed);
   return doing;
 }
@@ -192,22 +191,22 @@ struct Descriptor {
 };
 
 // In the thread's own table: the watchdog's, and that of a main thread that has ended, are others.
-std::string_view ReadLink(int32_t tid, int descriptor, char (&target)[64]) {
+std::string_view ReadLink(const base::Thread& thread, int descriptor, char (&target)[64]) {
   char leaf[24];
   std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
-  const ssize_t size = readlink(base::TaskPath(tid, leaf).c_str(), target, sizeof target);
+  const ssize_t size = readlink(base::TaskPath(thread, leaf).c_str(), target, sizeof target);
   return {target, size <= 0 ? 0 : static_cast<size_t>(size)};
 }
 
-Descriptor DescribeDescriptor(int32_t tid, int descriptor) {
+Descriptor DescribeDescriptor(const base::Thread& thread, int descriptor) {
   char target[64];
-  std::string_view name = ReadLink(tid, descriptor, target);
+  std::string_view name = ReadLink(thread, descriptor, target);
   if (name.empty()) return {};
   if (name.starts_with("socket:[")) {
     name.remove_prefix(std::strlen("socket:["));
     uint64_t inode = 0;
     base::ConsumeDecimal(&name, &inode);
-    return {WhatSocketAwaits(tid, inode)};
+    return {WhatSocketAwaits(thread, inode)};
   }
   if (name.starts_with("pipe:[")) return {Doing::kPipe};
   if (name == "anon_inode:[pidfd]") return {Doing::kProcess};
@@ -220,11 +219,11 @@ Descriptor DescribeDescriptor(int32_t tid, int descriptor) {
 // Of several descriptors that are waited for together.
 class Sum {
  public:
-  explicit Sum(int32_t tid) : tid_(tid) {}
+  explicit Sum(const base::Thread& thread) : thread_(thread) {}
 
   void Add(int descriptor) {
     if (++count_ > kMostInSet) return;
-    const Descriptor found = DescribeDescriptor(tid_, descriptor);
+    const Descriptor found = DescribeDescriptor(thread_, descriptor);
     if (found.doing == Doing::kUnknown) return;
     std::optional<Doing>& sum = found.use == Use::kOnlyWakes ? wakes_ : awaited_;
     sum = !sum || *sum == found.doing ? found.doing : Doing::kNetwork;
@@ -239,7 +238,7 @@ class Sum {
   }
 
  private:
-  int32_t tid_;
+  base::Thread thread_;
   size_t count_ = 0;
   size_t awaited_count_ = 0;
   int only_ = kNoDescriptor;  // of those awaited, where it is one
@@ -247,12 +246,12 @@ class Sum {
   std::optional<Doing> wakes_;
 };
 
-// `fds` and the sets below are addresses in this process, of pollfd[] and of up to three fd_set.
-Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count, int* only) {
+// `fds` and the sets below are addresses in the thread's process, of pollfd[] and of up to three fd_set.
+Doing WhatPollAwaits(const base::Thread& thread, uint64_t fds, uint64_t count, int* only) {
   pollfd copies[kMostInSet];
   if (count > kMostInSet) return Doing::kNetwork;
-  const size_t read = base::ReadWatchedMemory(fds, copies, count * sizeof copies[0]) / sizeof copies[0];
-  Sum sum(tid);
+  const size_t read = thread.process.Read(fds, copies, count * sizeof copies[0]) / sizeof copies[0];
+  Sum sum(thread);
   for (size_t i = 0; i < read; ++i) {
     if (copies[i].fd >= 0) sum.Add(copies[i].fd);
   }
@@ -260,13 +259,13 @@ Doing WhatPollAwaits(int32_t tid, uint64_t fds, uint64_t count, int* only) {
   return sum.doing();
 }
 
-Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3], int* only) {
-  Sum sum(tid);
+Doing WhatSelectAwaits(const base::Thread& thread, int limit, const uint64_t (&sets)[3], int* only) {
+  Sum sum(thread);
   for (const uint64_t set : sets) {
     fd_set copy;
     FD_ZERO(&copy);
     const size_t bytes = static_cast<size_t>(std::clamp(limit, 0, FD_SETSIZE) + 63) / 64 * 8;
-    if (set == 0 || base::ReadWatchedMemory(set, &copy, bytes) != bytes) continue;
+    if (set == 0 || thread.process.Read(set, &copy, bytes) != bytes) continue;
     for (int descriptor = 0; descriptor < std::min(limit, FD_SETSIZE); ++descriptor) {
       if (FD_ISSET(descriptor, &copy)) sum.Add(descriptor);
     }
@@ -275,13 +274,13 @@ Doing WhatSelectAwaits(int32_t tid, int limit, const uint64_t (&sets)[3], int* o
   return sum.doing();
 }
 
-Doing WhatEpollAwaits(int32_t tid, int epoll, int* only) {
+Doing WhatEpollAwaits(const base::Thread& thread, int epoll, int* only) {
   char leaf[24];
   std::snprintf(leaf, sizeof leaf, "fdinfo/%d", epoll);
   char buffer[2048];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer);
+  std::string_view text = base::ReadSmallFile(base::TaskPath(thread, leaf).c_str(), buffer, sizeof buffer);
   constexpr std::string_view kTarget = "tfd:";
-  Sum sum(tid);
+  Sum sum(thread);
   for (size_t at = text.find(kTarget); at != std::string_view::npos; at = text.find(kTarget)) {
     text.remove_prefix(at + kTarget.size());
     uint64_t descriptor = 0;
@@ -293,17 +292,17 @@ Doing WhatEpollAwaits(int32_t tid, int epoll, int* only) {
 
 }  // namespace
 
-std::optional<uint64_t> NumberInFdInfo(int32_t tid, int descriptor, std::string_view key) {
+std::optional<uint64_t> NumberInFdInfo(const base::Thread& thread, int descriptor, std::string_view key) {
   char leaf[24];
   std::snprintf(leaf, sizeof leaf, "fdinfo/%d", descriptor);
   char buffer[1024];
-  return base::NumberInLine(base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer),
+  return base::NumberInLine(base::ReadSmallFile(base::TaskPath(thread, leaf).c_str(), buffer, sizeof buffer),
                             key);
 }
 
-uint64_t InodeOfDescriptor(int32_t tid, int descriptor, const char* kind) {
+uint64_t InodeOfDescriptor(const base::Thread& thread, int descriptor, const char* kind) {
   char target[64];
-  std::string_view name = ReadLink(tid, descriptor, target);
+  std::string_view name = ReadLink(thread, descriptor, target);
   if (!name.starts_with(kind)) return 0;
   name.remove_prefix(std::strlen(kind));
   if (!name.starts_with(":[")) return 0;
@@ -312,46 +311,47 @@ uint64_t InodeOfDescriptor(int32_t tid, int descriptor, const char* kind) {
   return base::ConsumeDecimal(&name, &inode) ? inode : 0;
 }
 
-Doing WhatDescriptorAwaits(int32_t tid, int descriptor, char state) {
+Doing WhatDescriptorAwaits(const base::Thread& thread, int descriptor, char state) {
   constexpr char kUninterruptible = 'D';
   if (state == kUninterruptible) return Doing::kDisk;
-  const Descriptor found = DescribeDescriptor(tid, descriptor);
+  const Descriptor found = DescribeDescriptor(thread, descriptor);
   if (!found.is_path) return found.doing;
-  return IsInPipe(tid) ? Doing::kPipe : Doing::kDisk;  // on a file system in user space
+  return IsInPipe(thread) ? Doing::kPipe : Doing::kDisk;  // on a file system in user space
 }
 
-std::optional<Doing> WhatSetAwaits(int32_t tid, const stack::BlockedThread& blocked, int* only) {
+std::optional<Doing> WhatSetAwaits(const base::Thread& thread, const stack::BlockedThread& blocked,
+                                   int* only) {
   const uint64_t* arguments = blocked.arguments;
   if (only != nullptr) *only = kNoDescriptor;
   switch (blocked.call().set) {
     case base::DescriptorSet::kPoll:
-      return arguments[1] == 0 ? Doing::kSleep : WhatPollAwaits(tid, arguments[0], arguments[1], only);
+      return arguments[1] == 0 ? Doing::kSleep : WhatPollAwaits(thread, arguments[0], arguments[1], only);
     case base::DescriptorSet::kSelect: {
       const int limit = static_cast<int>(arguments[0]);
       if (limit == 0) return Doing::kSleep;
-      return WhatSelectAwaits(tid, limit, {arguments[1], arguments[2], arguments[3]}, only);
+      return WhatSelectAwaits(thread, limit, {arguments[1], arguments[2], arguments[3]}, only);
     }
     case base::DescriptorSet::kEpoll:
-      return WhatEpollAwaits(tid, static_cast<int>(arguments[0]), only);
+      return WhatEpollAwaits(thread, static_cast<int>(arguments[0]), only);
     case base::DescriptorSet::kNoSet:
       break;
   }
   return std::nullopt;
 }
 
-mode_t AccessOfOtherEnd(int32_t tid, int descriptor) {
+mode_t AccessOfOtherEnd(const base::Thread& thread, int descriptor) {
   char leaf[24];
   std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
   struct stat file {};
-  if (lstat(base::TaskPath(tid, leaf).c_str(), &file) != 0) return 0;
+  if (lstat(base::TaskPath(thread, leaf).c_str(), &file) != 0) return 0;
   const bool is_read = (file.st_mode & S_IRUSR) != 0;
   const bool is_written = (file.st_mode & S_IWUSR) != 0;
   return is_read == is_written ? 0 : is_read ? S_IWUSR : S_IRUSR;
 }
 
-int AwaitedDescriptor(int32_t tid, const stack::BlockedThread& blocked) {
+int AwaitedDescriptor(const base::Thread& thread, const stack::BlockedThread& blocked) {
   int only = kNoDescriptor;
-  if (WhatSetAwaits(tid, blocked, &only)) return only;
+  if (WhatSetAwaits(thread, blocked, &only)) return only;
   return blocked.call().IsForDescriptor() ? static_cast<int>(blocked.arguments[0]) : kNoDescriptor;
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
-#include "base/process/watched_process.h"
 
 namespace lagwatch::watchdog {
 
@@ -94,7 +93,7 @@ void LoopProbe::KeepWithTag(uint64_t duration_ticks, bool is_history) {
   dispatch.begin_ticks = words_.begin_ticks.load(std::memory_order_relaxed);
   dispatch.duration_ticks = duration_ticks;
   dispatch.number = static_cast<uint32_t>(words_.begun.load(std::memory_order_relaxed));
-  dispatch.tid = tid_;
+  dispatch.tid = thread_.tid;
   if (queue_wait_number_ == words_.begun.load(std::memory_order_relaxed))
     dispatch.queue_wait_ns = queue_wait_ns_;
   const char* tag = words_.tag.load(std::memory_order_relaxed);
@@ -133,7 +132,7 @@ void LoopProbe::CountLong(uint64_t duration_ticks) {
 
 void LoopProbe::ReadCpu(uint64_t ticks) {
   constexpr int kOwnThread = 0;
-  cpu_ns_ = base::ThreadCpuNs(base::IsWatchedFromOutside() ? tid_ : kOwnThread);
+  cpu_ns_ = thread_.process.is_own() ? base::ThreadCpuNs(kOwnThread) : thread_.CpuNs();
   uint64_t interval_ticks = cpu_read_interval_ticks_.load(std::memory_order_relaxed);
   if (interval_ticks == 0 && note_ticks_.load(std::memory_order_relaxed) != kNever)
     interval_ticks = kLongTicks;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/process/process.h"
 #include "base/ticks.h"
 #include "policies/usage.h"
 #include "watchdog/loops/dispatch_history.h"
@@ -143,8 +144,8 @@ class alignas(64) LoopProbe {
   // RequestTrack(). Never reset.
   void SetTrack(DispatchHistory* track) { track_.store(track, std::memory_order_release); }  // publishes it
   const DispatchHistory* track() const { return track_.load(std::memory_order_acquire); }
-  // The thread that begins dispatches from now on, the caller.
-  void SetThread(int32_t tid) { tid_ = tid; }
+  // The thread that begins dispatches from now on: the caller, or another process's.
+  void SetThread(const base::Thread& thread) { thread_ = thread; }
   // The dispatch under way is kept in the track, however short it is. Context: any.
   void RequestTrack() {
     kept_ticks_.store(0, std::memory_order_relaxed);  // at worst another dispatch is kept, or none
@@ -239,7 +240,7 @@ class alignas(64) LoopProbe {
   std::atomic<int64_t> first_begin_ns_{0};
   std::atomic<DispatchHistory*> notes_{nullptr};
   std::atomic<DispatchHistory*> track_{nullptr};
-  int32_t tid_ = 0;
+  base::Thread thread_;
   std::array<std::atomic<uint64_t>, policies::DurationHistogram::kBuckets> long_counts_{};
 
   friend class WokenProbes;

@@ -34,7 +34,7 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
     if (generation % 2 != 0) continue;
     lowest_free_ = i + 1;
     if (keeps_tracks_) AddTrack(i);
-    loop.probe.SetThread(tid);
+    loop.probe.SetThread({process_, tid});
     if (has_watchdog_.load()) loop.probe.SetFirstLimits();
     loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation, as the next
     loop.begun_before.store(loop.probe.begun(), std::memory_order_relaxed);
@@ -110,7 +110,7 @@ void LoopRegistry::KeepOnlyThread(int parent_tid, int child_tid) {
     if (block == nullptr) break;
     WatchedLoop& loop = block->loops[i % kBlockLoops];
     if (loop.tid.load() == parent_tid) {
-      loop.probe.SetThread(child_tid);
+      loop.probe.SetThread({process_, child_tid});
       loop.tid.store(child_tid);
     } else {
       FreePlace(&loop);

@@ -12,6 +12,7 @@
 
 #include "base/counter.h"
 #include "base/process/own_memory.h"
+#include "base/process/process.h"
 #include "base/process/sleeper.h"
 #include "watchdog/loops/dump_requests.h"
 #include "watchdog/loops/loop_frames.h"
@@ -141,13 +142,17 @@ class LoopRegistry {
     size_t count_;
   };
 
-  LoopRegistry() = default;
+  // Of the loops of `process`, which may be another one that is watched from outside.
+  explicit LoopRegistry(const base::Process& process = base::Process::Own()) : process_(process) {}
   ~LoopRegistry();
   LoopRegistry(const LoopRegistry&) = delete;
   LoopRegistry& operator=(const LoopRegistry&) = delete;
 
-  // Watches a loop of thread `tid`, the caller. Null when there is no place. The loop stays the registry's.
-  // Context: background (a short lock among application threads; the watchdog never takes it).
+  const base::Process& process() const { return process_; }
+
+  // Watches a loop of thread `tid`: the caller, or the other process's. Null when there is no place. The loop
+  // stays the registry's. Context: background (a short lock among application threads; the watchdog never
+  // takes it).
   WatchedLoop* Add(const char* name, int tid);
   // Frees the loop's place. Context: background.
   void Remove(WatchedLoop* loop);
@@ -193,6 +198,7 @@ class LoopRegistry {
   void FreePlace(WatchedLoop* loop);
   void AddTrack(size_t place);
 
+  base::Process process_;
   std::mutex mutex_;
   std::array<std::atomic<Block*>, kMaxBlocks> blocks_{};
   std::atomic<size_t> taken_count_{0};

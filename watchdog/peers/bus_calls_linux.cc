@@ -64,7 +64,7 @@ std::optional<BusCall> BusCalls::LastOfWorkers(int64_t since_ns) const {
     const auto call = Read(i);
     if (!call || call->mono_ns < since_ns || (last && call->mono_ns < last->mono_ns)) continue;
     char name[16];
-    stack::ReadThreadName(call->tid, name, sizeof name);
+    stack::ReadThreadName(base::OwnThread(call->tid), name, sizeof name);
     if (name == std::string_view("gdbus") || name == std::string_view("QDBusConnection")) last = call;
   }
   return last;

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/process/watched_process.h"
 #include "watchdog/evidence/wait_peer.h"
 #include "watchdog/peers/bus_message.h"
 #include "watchdog/peers/peer_target.h"
@@ -44,15 +43,16 @@ std::optional<BusCall> AwaitedCall(int32_t tid, int descriptor, bool is_in_libra
 
 }  // namespace
 
-bool FindBusTarget(int32_t tid, const stack::BlockedThread& blocked, const stack::Stack& stack,
+bool FindBusTarget(const base::Thread& thread, const stack::BlockedThread& blocked, const stack::Stack& stack,
                    const stack::ModuleMap& modules, int64_t since_ns, PeerTarget* target, BusCall* call) {
-  if (base::IsWatchedFromOutside()) return false;
+  if (!thread.process.is_own()) return false;
   const auto awaited =
-      AwaitedCall(tid, AwaitedDescriptor(tid, blocked), IsInBusLibrary(stack, modules), since_ns);
+      AwaitedCall(thread.tid, AwaitedDescriptor(thread, blocked), IsInBusLibrary(stack, modules), since_ns);
   if (!awaited) return false;
-  const uint64_t inode = InodeOfDescriptor(awaited->tid, awaited->fd, "socket");
+  const base::Thread sender = base::OwnThread(awaited->tid);
+  const uint64_t inode = InodeOfDescriptor(sender, awaited->fd, "socket");
   if (inode == 0) return false;
-  const SocketPeer bus = AskAboutSocket(awaited->tid, inode);
+  const SocketPeer bus = AskAboutSocket(sender, inode);
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   const size_t begin = bus.is_abstract ? 1 : 0;
   const size_t size = std::strlen(bus.address);
@@ -72,12 +72,12 @@ bool FindBusTarget(int32_t tid, const stack::BlockedThread& blocked, const stack
   return true;
 }
 
-bool IsAtBus(int32_t tid, std::string_view address) {
+bool IsAtBus(const base::Thread& thread, std::string_view address) {
   stack::BlockedThread blocked;
-  if (stack::ReadThreadActivity(tid, &blocked) != stack::ThreadActivity::kBlocked) return false;
-  const int descriptor = AwaitedDescriptor(tid, blocked);
-  const uint64_t inode = descriptor == kNoDescriptor ? 0 : InodeOfDescriptor(tid, descriptor, "socket");
-  return inode != 0 && AskAboutSocket(tid, inode).address == address;
+  if (stack::ReadThreadActivity(thread, &blocked) != stack::ThreadActivity::kBlocked) return false;
+  const int descriptor = AwaitedDescriptor(thread, blocked);
+  const uint64_t inode = descriptor == kNoDescriptor ? 0 : InodeOfDescriptor(thread, descriptor, "socket");
+  return inode != 0 && AskAboutSocket(thread, inode).address == address;
 }
 
 }  // namespace lagwatch::watchdog

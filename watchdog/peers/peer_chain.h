@@ -48,32 +48,26 @@ class PeerChain {
  private:
   static constexpr size_t kMaxNameBytes = ThreadSnapshot::kMaxNameBytes;
 
-  struct Place {
-    int32_t pid = 0;
-    int32_t tid = 0;
-
-    bool operator==(const Place&) const = default;
-  };
   // Evidence that a thread did not run in between.
   struct Rest {
-    Place place;
+    base::Thread thread;
     stack::BlockedThread blocked;
     int64_t switches = 0;
     bool is_owner_certain = true;  // no other thread of the owner's process can end the wait
   };
   enum class Step { kFollowed, kEnded };
 
-  // Begins with the inner chain's waits; the place that waits last.
-  Place Begin(int32_t tid, const WaitChain& inner);
-  Step FollowFrom(const Place& from, stack::StackCapturer* capturer, Place* next);
-  bool FindLockWithin(const Place& from, const stack::BlockedThread& blocked, const stack::Stack* stack,
-                      Wait* wait);
-  void DescribeOwner(const Place& owner, stack::StackCapturer* capturer, Wait* wait);
-  const stack::Stack* CaptureStack(const Place& place, stack::StackCapturer* capturer);
+  // Begins with the inner chain's waits; the thread that waits last.
+  base::Thread Begin(int32_t tid, const WaitChain& inner);
+  Step FollowFrom(const base::Thread& from, stack::StackCapturer* capturer, base::Thread* next);
+  bool FindLockWithin(const base::Thread& from, const stack::BlockedThread& blocked,
+                      const stack::Stack* stack, Wait* wait);
+  void DescribeOwner(const base::Thread& owner, stack::StackCapturer* capturer, Wait* wait);
+  const stack::Stack* CaptureStack(const base::Thread& thread, stack::StackCapturer* capturer);
   bool IsAtRest(const Rest& rest) const;
-  bool IsWatched(const Place& place) const { return place.pid == watched_pid_; }
-  // The index of the wait of the thread at `place`; count_ without one.
-  size_t IndexOf(const Place& place) const;
+  bool IsWatched(const base::Thread& thread) const { return thread.process == watched_; }
+  // The index of the thread's wait; count_ without one.
+  size_t IndexOf(const base::Thread& thread) const;
   void Conclude(size_t cycle_begin, WaitOutcome inner);
 
   const stack::LockOwners* owners_ = nullptr;
@@ -86,8 +80,8 @@ class PeerChain {
   base::MappedBlock<stack::Stack> stacks_;  // kMaxWaits + 1
   size_t stack_count_ = 0;
   size_t count_ = 0;
-  int32_t watched_pid_ = 0;
-  int32_t refreshed_pid_ = 0;
+  base::Process watched_;
+  base::Process refreshed_;  // whose modules capturer_ knows; the own process: none's
   int64_t budget_ns_ = kBudgetNs;
   int64_t deadline_ns_ = 0;
   bool hides_peers_ = false;

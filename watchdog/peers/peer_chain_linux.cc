@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/process/own_memory.h"
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
 #include "base/system/proc_ids.h"
 #include "base/system/seccomp.h"
 #include "stack/threads/thread_counters.h"
@@ -36,9 +35,9 @@ bool IsOfSameUser(int32_t pid, int32_t watched_pid) {
   return user && user == user_of(watched_pid);
 }
 
-int64_t SwitchesOf(int32_t tid) {
+int64_t SwitchesOf(const base::Thread& thread) {
   stack::SchedulerCounters counters;
-  return stack::ReadSchedulerCounters(tid, &counters)
+  return stack::ReadSchedulerCounters(thread, &counters)
              ? counters.voluntary_switches + counters.involuntary_switches
              : -1;
 }
@@ -46,22 +45,22 @@ int64_t SwitchesOf(int32_t tid) {
 // A thread in uninterruptible sleep may hold the lock of its process's memory map, which reading the map
 // waits for; not one that waits for its writes to be on the disk, as lagwatch's own do in a peer that has
 // just reported the same freeze.
-bool MayHoldMemoryMap(int32_t tid) {
-  if (stack::ReadThreadStateLetter(tid) != 'D') return false;
+bool MayHoldMemoryMap(const base::Thread& thread) {
+  if (stack::ReadThreadStateLetter(thread) != 'D') return false;
   stack::BlockedThread blocked;
-  if (stack::ReadThreadActivity(tid, &blocked) != stack::ThreadActivity::kBlocked) return true;
+  if (stack::ReadThreadActivity(thread, &blocked) != stack::ThreadActivity::kBlocked) return true;
   return blocked.syscall_number != SYS_fsync && blocked.syscall_number != SYS_fdatasync;
 }
 
 // A thread that is only about to go on, as a peer's own watchdog often is at that moment, is waited for.
-bool MayReadMemory() {
+bool MayReadMemory(const base::Process& process) {
   constexpr int kLooks = 10;
   constexpr timespec kBetweenLooks{.tv_sec = 0, .tv_nsec = 1 * base::kNsPerMs};
   for (int look = 0; look < kLooks; ++look) {
     if (look != 0) nanosleep(&kBetweenLooks, nullptr);
     bool is_any_stuck = false;
-    base::ForEachThread([&](int tid) {
-      is_any_stuck = MayHoldMemoryMap(tid);
+    base::ForEachThread(process, [&](int tid) {
+      is_any_stuck = MayHoldMemoryMap({process, tid});
       return !is_any_stuck;
     });
     if (!is_any_stuck) return true;
@@ -69,23 +68,12 @@ bool MayReadMemory() {
   return false;
 }
 
-// Another process is the watched one, unless it is the watched one anyway.
-class ScopedProcess {
- public:
-  ScopedProcess(int32_t pid, int32_t watched_pid) {
-    if (pid != watched_pid) scope_.emplace(pid);
-  }
-
- private:
-  std::optional<base::ScopedPeerProcess> scope_;
-};
-
 }  // namespace
 
 PeerChain::PeerChain() : stacks_(base::MapOwnBlock<stack::Stack>(kMaxWaits + 1)) {
   auto unwinder = stack::CreateTableUnwinder(&tables_);
   if (unwinder == nullptr) return;
-  auto capturer = stack::StackCapturer::CreateOutside({}, std::move(unwinder));
+  auto capturer = stack::StackCapturer::CreateOutside(base::Process::Own(), {}, std::move(unwinder));
   if (capturer.ok()) capturer_ = std::move(capturer).value();
 }
 
@@ -97,16 +85,15 @@ bool PeerChain::Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer
   count_ = 0;
   outcome_ = WaitOutcome::kNone;
   if (!ok() || base::IsConfined() || inner.outcome() == WaitOutcome::kDeadlock) return false;
-  if (base::HasForeignProcIds() && !base::IsWatchedFromOutside())
-    return false;  // calls use other ids than /proc
-  watched_pid_ = base::WatchedPid();
-  refreshed_pid_ = 0;
+  watched_ = capturer->process();
+  if (base::HasForeignProcIds() && watched_.is_own()) return false;  // calls use other ids than /proc
+  refreshed_ = {};
   deadline_ns_ = SearchClockNs() + budget_ns_;
   owners_ = &inner.owners();
-  Place at = Begin(tid, inner);
+  base::Thread at = Begin(tid, inner);
   const size_t inner_count = count_;
   size_t cycle_begin = kMaxWaits;
-  Place next;
+  base::Thread next;
   while (count_ < kMaxWaits && FollowFrom(at, capturer, &next) == Step::kFollowed) {
     at = next;
     const size_t known = IndexOf(at);
@@ -121,59 +108,59 @@ bool PeerChain::Follow(int32_t tid, const WaitChain& inner, stack::StackCapturer
   return true;
 }
 
-PeerChain::Place PeerChain::Begin(int32_t tid, const WaitChain& inner) {
+base::Thread PeerChain::Begin(int32_t tid, const WaitChain& inner) {
   stack_count_ = 0;
   for (const Wait& wait : inner.waits()) {
-    const Place place{watched_pid_, static_cast<int32_t>(wait.tid)};
+    const base::Thread thread{watched_, static_cast<int32_t>(wait.tid)};
     // A lock that another process shares has no owner within this one.
-    if (wait.lock.waits_for != stack::WaitsFor::kOwner) return place;
-    rests_[count_] = {.place = place, .blocked = {}};
+    if (wait.lock.waits_for != stack::WaitsFor::kOwner) return thread;
+    rests_[count_] = {.thread = thread, .blocked = {}};
     waits_[count_++] = wait;
     tid = wait.lock.owner_tid;
   }
-  return {watched_pid_, tid};
+  return {watched_, tid};
 }
 
-PeerChain::Step PeerChain::FollowFrom(const Place& from, stack::StackCapturer* capturer, Place* next) {
-  Rest rest{.place = from, .blocked = {}};
+PeerChain::Step PeerChain::FollowFrom(const base::Thread& from, stack::StackCapturer* capturer,
+                                      base::Thread* next) {
+  Rest rest{.thread = from, .blocked = {}};
   Wait wait;
   PeerThread peer;
-  {
-    const ScopedProcess scope(from.pid, watched_pid_);
-    rest.switches = SwitchesOf(from.tid);
-    if (stack::ReadThreadActivity(from.tid, &rest.blocked) != stack::ThreadActivity::kBlocked)
-      return Step::kEnded;
-    // The one before has captured it as its owner.
-    wait.frames = count_ == 0 ? CaptureStack(from, capturer) : waits_[count_ - 1].owner_frames;
-    wait.modules = count_ == 0 ? nullptr : waits_[count_ - 1].owner_modules;
-    PeerTarget target;
-    if (!IsWatched(from) && FindLockWithin(from, rest.blocked, wait.frames, &wait)) {
-      peer = {.pid = from.pid, .tid = wait.lock.owner_tid, .is_known = true};
-    } else {
-      const bool is_bus_call = IsWatched(from) && wait.frames != nullptr &&
-                               FindBusTarget(from.tid, rest.blocked, *wait.frames, capturer->modules(),
-                                             since_ns_, &target, &bus_call_);
-      if (!is_bus_call && !FindPeerTarget(from.tid, rest.blocked, deadline_ns_, &target)) return Step::kEnded;
-      wait.lock = {.address = target.number,
-                   .kind = target.kind,
-                   .waits_for = stack::WaitsFor::kOwner,
-                   .has_timeout = target.has_timeout};
-      if (!FindPeerThread(target, from.pid, watched_pid_, deadline_ns_, &peer)) return Step::kEnded;
-    }
+  rest.switches = SwitchesOf(from);
+  if (stack::ReadThreadActivity(from, &rest.blocked) != stack::ThreadActivity::kBlocked) return Step::kEnded;
+  // The one before has captured it as its owner.
+  wait.frames = count_ == 0 ? CaptureStack(from, capturer) : waits_[count_ - 1].owner_frames;
+  wait.modules = count_ == 0 ? nullptr : waits_[count_ - 1].owner_modules;
+  PeerTarget target;
+  if (!IsWatched(from) && FindLockWithin(from, rest.blocked, wait.frames, &wait)) {
+    peer = {.thread = {from.process, wait.lock.owner_tid}, .is_known = true};
+  } else {
+    const bool is_bus_call =
+        IsWatched(from) && wait.frames != nullptr &&
+        FindBusTarget(from, rest.blocked, *wait.frames, capturer->modules(), since_ns_, &target, &bus_call_);
+    if (!is_bus_call && !FindPeerTarget(from, rest.blocked, deadline_ns_, &target)) return Step::kEnded;
+    wait.lock = {.address = target.number,
+                 .kind = target.kind,
+                 .waits_for = stack::WaitsFor::kOwner,
+                 .has_timeout = target.has_timeout};
+    if (!FindPeerThread(target, from.process, watched_, deadline_ns_, &peer)) return Step::kEnded;
   }
-  const auto seen = std::find_if(rests_.begin(), rests_.begin() + static_cast<std::ptrdiff_t>(count_),
-                                 [&](const Rest& one) { return one.place.pid == peer.pid; });
-  const bool is_seen = seen != rests_.begin() + static_cast<std::ptrdiff_t>(count_);
-  // Any of a process's threads may answer; it is one of those that wait already, if none is known to.
-  if (!peer.is_known && (is_seen || peer.pid == from.pid)) peer.tid = is_seen ? seen->place.tid : from.tid;
-  *next = {peer.pid, peer.tid};
+  *next = peer.thread;
   if (!peer.is_known) {
-    const ScopedProcess scope(peer.pid, watched_pid_);
-    rest.is_owner_certain = !HasOtherActiveThread(peer.tid);
+    // Any of a process's threads may answer; it is one of those that wait already, if none is known to.
+    const std::span<const Rest> rests(rests_.data(), count_);
+    const auto seen =
+        std::ranges::find_if(rests, [&](const Rest& one) { return one.thread.process == next->process; });
+    if (seen != rests.end()) {
+      next->tid = seen->thread.tid;
+    } else if (next->process == from.process) {
+      next->tid = from.tid;
+    }
+    rest.is_owner_certain = !HasOtherActiveThread(*next);
   }
   wait.tid = static_cast<uint32_t>(from.tid);
-  wait.pid = IsWatched(from) ? 0 : static_cast<uint32_t>(from.pid);
-  wait.lock.owner_tid = peer.tid;
+  wait.pid = IsWatched(from) ? 0 : static_cast<uint32_t>(from.process.pid());
+  wait.lock.owner_tid = next->tid;
   DescribeOwner(*next, capturer, &wait);
   const bool is_stopped = wait.owner_state == 'T' || wait.owner_state == 't';
   wait.is_owner_idle = peer.is_idle && !is_stopped;
@@ -182,9 +169,9 @@ PeerChain::Step PeerChain::FollowFrom(const Place& from, stack::StackCapturer* c
   return peer.is_idle || is_stopped ? Step::kEnded : Step::kFollowed;
 }
 
-bool PeerChain::FindLockWithin(const Place& from, const stack::BlockedThread& blocked,
+bool PeerChain::FindLockWithin(const base::Thread& from, const stack::BlockedThread& blocked,
                                const stack::Stack* stack, Wait* wait) {
-  if (stack == nullptr || from.pid != refreshed_pid_ || !stack::LockOwners::IsInLockCall(blocked))
+  if (stack == nullptr || from.process != refreshed_ || !stack::LockOwners::IsInLockCall(blocked))
     return false;
   const auto held = capturer_->code().Hold();
   const auto lock = owners_->Find(blocked, *stack, capturer_->modules());
@@ -193,21 +180,18 @@ bool PeerChain::FindLockWithin(const Place& from, const stack::BlockedThread& bl
   return true;
 }
 
-void PeerChain::DescribeOwner(const Place& owner, stack::StackCapturer* capturer, Wait* wait) {
+void PeerChain::DescribeOwner(const base::Thread& owner, stack::StackCapturer* capturer, Wait* wait) {
   const bool is_watched = IsWatched(owner);
-  const bool may_name = is_watched || (!hides_peers_ && IsOfSameUser(owner.pid, watched_pid_));
+  const bool may_name = is_watched || (!hides_peers_ && IsOfSameUser(owner.process.pid(), watched_.pid()));
   char(&name)[kMaxNameBytes] = owner_names_[count_];
   char(&process)[kMaxNameBytes] = process_names_[count_];
   name[0] = process[0] = '\0';
-  {
-    const ScopedProcess scope(owner.pid, watched_pid_);
-    wait->owner_state = stack::ReadThreadStateLetter(owner.tid);
-    if (may_name) stack::ReadThreadName(owner.tid, name, sizeof name);
-  }
-  if (may_name && !is_watched) ReadProcessName(owner.pid, process, sizeof process);
+  wait->owner_state = stack::ReadThreadStateLetter(owner);
+  if (may_name) stack::ReadThreadName(owner, name, sizeof name);
+  if (may_name && !is_watched) ReadProcessName(owner.process.pid(), process, sizeof process);
   wait->owner_name = name;
   wait->owner_process = process;
-  wait->owner_pid = is_watched ? 0 : static_cast<uint32_t>(owner.pid);
+  wait->owner_pid = is_watched ? 0 : static_cast<uint32_t>(owner.process.pid());
   const size_t known = IndexOf(owner);
   if (known < count_) {
     wait->owner_frames = waits_[known].frames;
@@ -218,18 +202,20 @@ void PeerChain::DescribeOwner(const Place& owner, stack::StackCapturer* capturer
   }
 }
 
-const stack::Stack* PeerChain::CaptureStack(const Place& place, stack::StackCapturer* capturer) {
+const stack::Stack* PeerChain::CaptureStack(const base::Thread& thread, stack::StackCapturer* capturer) {
   stack::Stack* stack = &stacks_[stack_count_];
   stack->Clear();
-  if (IsWatched(place)) {
-    capturer->CaptureAsleep(place.tid, stack);
+  if (IsWatched(thread)) {
+    capturer->CaptureAsleep(thread.tid, stack);
   } else {
-    const base::ScopedPeerProcess scope(place.pid);
-    if (SearchClockNs() >= deadline_ns_ || !MayReadMemory()) return nullptr;
-    if (place.pid != refreshed_pid_) capturer_->RefreshModules();
-    refreshed_pid_ = place.pid;
-    if (!capturer_->CaptureAsleep(place.tid, stack) && stack::ReadThreadStateLetter(place.tid) == 'R')
-      capturer_->CaptureRunning(place.tid, stack, kSampleNs);
+    if (SearchClockNs() >= deadline_ns_ || !MayReadMemory(thread.process)) return nullptr;
+    if (thread.process != refreshed_) {
+      capturer_->LookAt(thread.process);
+      capturer_->RefreshModules();
+    }
+    refreshed_ = thread.process;
+    if (!capturer_->CaptureAsleep(thread.tid, stack) && stack::ReadThreadStateLetter(thread) == 'R')
+      capturer_->CaptureRunning(thread.tid, stack, kSampleNs);
   }
   if (stack->frame_count == 0) return nullptr;
   ++stack_count_;
@@ -237,16 +223,15 @@ const stack::Stack* PeerChain::CaptureStack(const Place& place, stack::StackCapt
 }
 
 bool PeerChain::IsAtRest(const Rest& rest) const {
-  const ScopedProcess scope(rest.place.pid, watched_pid_);
   stack::BlockedThread now;
-  return stack::ReadThreadActivity(rest.place.tid, &now) == stack::ThreadActivity::kBlocked &&
-         now == rest.blocked && SwitchesOf(rest.place.tid) == rest.switches;
+  return stack::ReadThreadActivity(rest.thread, &now) == stack::ThreadActivity::kBlocked &&
+         now == rest.blocked && SwitchesOf(rest.thread) == rest.switches;
 }
 
-size_t PeerChain::IndexOf(const Place& place) const {
+size_t PeerChain::IndexOf(const base::Thread& thread) const {
   const auto end = rests_.begin() + static_cast<std::ptrdiff_t>(count_);
   return static_cast<size_t>(
-      std::find_if(rests_.begin(), end, [&](const Rest& rest) { return rest.place == place; }) -
+      std::find_if(rests_.begin(), end, [&](const Rest& rest) { return rest.thread == thread; }) -
       rests_.begin());
 }
 

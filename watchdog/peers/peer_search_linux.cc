@@ -11,8 +11,6 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "base/process/safe_memory.h"
-#include "base/process/watched_process.h"
 #include "base/system/system_calls.h"
 #include "watchdog/evidence/process_search.h"
 #include "watchdog/peers/peer_target.h"
@@ -62,12 +60,12 @@ Ends EndsIn(int32_t pid, const PeerTarget& target, int64_t deadline_ns) {
   return ends;
 }
 
-// Whether the watched process's epoll has one of `ends` in its set.
-bool EpollHas(int32_t tid, int epoll, const Ends& ends) {
+// Whether an epoll of the thread's has one of `ends` in its set.
+bool EpollHas(const base::Thread& thread, int epoll, const Ends& ends) {
   char leaf[24];
   std::snprintf(leaf, sizeof leaf, "fdinfo/%d", epoll);
   char buffer[8192];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(tid, leaf).c_str(), buffer, sizeof buffer);
+  std::string_view text = base::ReadSmallFile(base::TaskPath(thread, leaf).c_str(), buffer, sizeof buffer);
   constexpr std::string_view kTarget = "tfd:";
   for (size_t at = text.find(kTarget); at != std::string_view::npos; at = text.find(kTarget)) {
     text.remove_prefix(at + kTarget.size());
@@ -77,39 +75,39 @@ bool EpollHas(int32_t tid, int epoll, const Ends& ends) {
   return false;
 }
 
-bool PollHas(uint64_t address, uint64_t count, const Ends& ends) {
+bool PollHas(const base::Process& process, uint64_t address, uint64_t count, const Ends& ends) {
   pollfd copies[64];
   const size_t wanted = std::min<uint64_t>(count, std::size(copies)) * sizeof copies[0];
-  const size_t read = base::ReadWatchedMemory(address, copies, wanted) / sizeof copies[0];
+  const size_t read = process.Read(address, copies, wanted) / sizeof copies[0];
   return std::any_of(copies, copies + read,
                      [&](const pollfd& one) { return one.fd >= 0 && ends.Has(one.fd); });
 }
 
-bool SelectHas(int limit, uint64_t set, const Ends& ends) {
+bool SelectHas(const base::Process& process, int limit, uint64_t set, const Ends& ends) {
   fd_set copy;
   FD_ZERO(&copy);
   const size_t bytes = static_cast<size_t>(std::clamp(limit, 0, FD_SETSIZE) + 63) / 64 * 8;
-  if (set == 0 || base::ReadWatchedMemory(set, &copy, bytes) != bytes) return false;
+  if (set == 0 || process.Read(set, &copy, bytes) != bytes) return false;
   return std::ranges::any_of(ends.all(), [&](int one) { return one < FD_SETSIZE && FD_ISSET(one, &copy); });
 }
 
 using base::DescriptorUse;
 
-// The use that a blocked thread of the watched process makes of one of `ends`.
-DescriptorUse UseOf(int32_t tid, const stack::BlockedThread& blocked, const Ends& ends) {
+// The use that a blocked thread makes of one of `ends`.
+DescriptorUse UseOf(const base::Thread& thread, const stack::BlockedThread& blocked, const Ends& ends) {
   const uint64_t* arguments = blocked.arguments;
   const base::SystemCall& call = blocked.call();
   const auto first = static_cast<int>(arguments[0]);
   bool is_polled = false;
   switch (call.set) {
     case base::DescriptorSet::kPoll:
-      is_polled = PollHas(arguments[0], arguments[1], ends);
+      is_polled = PollHas(thread.process, arguments[0], arguments[1], ends);
       break;
     case base::DescriptorSet::kSelect:
-      is_polled = SelectHas(first, arguments[1], ends);
+      is_polled = SelectHas(thread.process, first, arguments[1], ends);
       break;
     case base::DescriptorSet::kEpoll:
-      is_polled = EpollHas(tid, first, ends);
+      is_polled = EpollHas(thread, first, ends);
       break;
     case base::DescriptorSet::kNoSet:
       if (call.use == DescriptorUse::kConnects || !ends.Has(first)) return DescriptorUse::kNoUse;
@@ -118,15 +116,15 @@ DescriptorUse UseOf(int32_t tid, const stack::BlockedThread& blocked, const Ends
   return is_polled ? DescriptorUse::kReads : DescriptorUse::kNoUse;
 }
 
-bool IsInSomeEpoll(int32_t pid, const Ends& ends, int64_t deadline_ns) {
+bool IsInSomeEpoll(const base::Process& process, const Ends& ends, int64_t deadline_ns) {
   bool is_found = false;
-  base::ForEachNumberIn(base::ProcessPath("fd").c_str(), [&](int descriptor) {
+  base::ForEachNumberIn(base::ProcessPath(process, "fd").c_str(), [&](int descriptor) {
     char leaf[24];
     char link[32];
     std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
-    const ssize_t size = readlink(base::ProcessPath(leaf).c_str(), link, sizeof link);
+    const ssize_t size = readlink(base::ProcessPath(process, leaf).c_str(), link, sizeof link);
     is_found = size > 0 && std::string_view(link, static_cast<size_t>(size)) == "anon_inode:[eventpoll]" &&
-               EpollHas(pid, descriptor, ends);
+               EpollHas({process, process.pid()}, descriptor, ends);
     return !is_found && !IsLate(deadline_ns);
   });
   return is_found;
@@ -145,49 +143,49 @@ bool IsAncestor(int32_t pid, int32_t of) {
   return false;
 }
 
-bool IsOwnThread(int32_t tid) {
+bool IsLagwatchs(const base::Thread& thread) {
   char name[16];
-  stack::ReadThreadName(tid, name, sizeof name);
+  stack::ReadThreadName(thread, name, sizeof name);
   return std::string_view(name).starts_with("lagwatch");
 }
 
-// The process is the watched one of this thread. Of a process without a thread in a call on its ends, it is
-// the only thread that runs, else the main thread.
-Rank RankOf(int32_t pid, const Ends& ends, int32_t waiting_pid, int64_t deadline_ns, PeerThread* thread) {
-  *thread = {.pid = pid, .tid = pid};
+// Of a process without a thread in a call on its ends, it is the only thread that runs, else the main thread.
+Rank RankOf(const base::Process& process, const Ends& ends, int32_t waiting_pid, int64_t deadline_ns,
+            PeerThread* found) {
+  *found = {.thread = {process, process.pid()}};
   Rank rank = Rank::kNone;
   int running_count = 0;
   int32_t running_tid = 0;
-  base::ForEachThread([&](int tid) {
+  base::ForEachThread(process, [&](int tid) {
+    const base::Thread thread{process, tid};
     stack::BlockedThread blocked;
-    const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &blocked);
-    if (activity == stack::ThreadActivity::kRunning && !IsOwnThread(tid)) {
+    const stack::ThreadActivity activity = stack::ReadThreadActivity(thread, &blocked);
+    if (activity == stack::ThreadActivity::kRunning && !IsLagwatchs(thread)) {
       ++running_count;
       running_tid = tid;
     }
     if (activity == stack::ThreadActivity::kBlocked) {
-      const DescriptorUse use = UseOf(tid, blocked, ends);
+      const DescriptorUse use = UseOf(thread, blocked, ends);
       if (use != DescriptorUse::kNoUse) {
         rank = Rank::kInCall;
-        thread->tid = tid;
-        thread->is_idle = use != DescriptorUse::kWrites;
-        thread->is_known = true;
+        *found = {.thread = thread, .is_idle = use != DescriptorUse::kWrites, .is_known = true};
       }
     }
     return rank == Rank::kNone && !IsLate(deadline_ns);
   });
   if (rank != Rank::kNone) return rank;
-  if (running_count == 1) thread->tid = running_tid;
-  if (IsInSomeEpoll(pid, ends, deadline_ns)) return Rank::kEpoll;
-  return IsAncestor(pid, waiting_pid) ? Rank::kAncestor : Rank::kHolder;
+  if (running_count == 1) found->thread.tid = running_tid;
+  if (IsInSomeEpoll(process, ends, deadline_ns)) return Rank::kEpoll;
+  return IsAncestor(process.pid(), waiting_pid) ? Rank::kAncestor : Rank::kHolder;
 }
 
 }  // namespace
 
-bool HasOtherActiveThread(int32_t tid) {
+bool HasOtherActiveThread(const base::Thread& thread) {
   bool is_active = false;
-  base::ForEachThread([&](int other) {
-    if (other == tid || IsOwnThread(other)) return true;
+  base::ForEachThread(thread.process, [&](int tid) {
+    const base::Thread other{thread.process, tid};
+    if (other == thread || IsLagwatchs(other)) return true;
     stack::BlockedThread blocked;
     is_active = stack::ReadThreadActivity(other, &blocked) != stack::ThreadActivity::kBlocked ||
                 blocked.HasTimeLimit();
@@ -196,30 +194,28 @@ bool HasOtherActiveThread(int32_t tid) {
   return is_active;
 }
 
-bool FindPeerThread(const PeerTarget& target, int32_t waiting_pid, int32_t watched_pid, int64_t deadline_ns,
-                    PeerThread* found) {
+bool FindPeerThread(const PeerTarget& target, const base::Process& waiting, const base::Process& watched,
+                    int64_t deadline_ns, PeerThread* found) {
+  const auto process_of = [&](int32_t pid) {
+    return pid == watched.pid() ? watched : base::Process::Other(pid);
+  };
   if (target.pid != 0 && !target.is_lock_of_open_file) {
-    *found = {
-        .pid = target.pid, .tid = target.tid != 0 ? target.tid : target.pid, .is_known = target.tid != 0};
-    if (target.kind == policies::LockKind::kBusCall) {
-      const base::ScopedPeerProcess scope(target.pid);
-      found->is_idle = IsAtBus(found->tid, target.link);
-    }
+    *found = {.thread = {process_of(target.pid), target.tid != 0 ? target.tid : target.pid},
+              .is_known = target.tid != 0};
+    if (target.kind == policies::LockKind::kBusCall) found->is_idle = IsAtBus(found->thread, target.link);
     return true;
   }
   Rank best = Rank::kNone;
   const int32_t own_pid = getpid();
-  const bool is_outside = own_pid != watched_pid;
   base::ForEachNumberIn("/proc", [&](int pid) {
-    if (pid == waiting_pid || (is_outside && pid == own_pid)) return !IsLate(deadline_ns);
+    if (pid == waiting.pid() || (!watched.is_own() && pid == own_pid)) return !IsLate(deadline_ns);
     const Ends ends = EndsIn(pid, target, deadline_ns);
     if (ends.count == 0) return !IsLate(deadline_ns);
-    const base::ScopedPeerProcess scope(pid);
-    PeerThread thread;
-    const Rank rank = RankOf(pid, ends, waiting_pid, deadline_ns, &thread);
+    PeerThread candidate;
+    const Rank rank = RankOf(process_of(pid), ends, waiting.pid(), deadline_ns, &candidate);
     if (rank > best) {
       best = rank;
-      *found = thread;
+      *found = candidate;
     }
     return best != Rank::kInCall && !IsLate(deadline_ns);
   });

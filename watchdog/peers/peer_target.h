@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/process/process.h"
 #include "policies/hang.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/stack.h"
@@ -29,19 +30,18 @@ struct PeerTarget {
   char link[256] = {};                // as in /proc/PID/fd; of a call over D-Bus: the address of the bus
 };
 
-// Of thread `tid` of this process, which sleeps at `blocked` with `stack`, if it waits for the answer to a
-// call over D-Bus that was sent at `since_ns` or later. Asks the bus, for a few milliseconds, which process
+// Of `thread` of this process, which sleeps at `blocked` with `stack`, if it waits for the answer to a call
+// over D-Bus that was sent at `since_ns` or later. Asks the bus, for a few milliseconds, which process
 // is called.
-bool FindBusTarget(int32_t tid, const stack::BlockedThread& blocked, const stack::Stack& stack,
+bool FindBusTarget(const base::Thread& thread, const stack::BlockedThread& blocked, const stack::Stack& stack,
                    const stack::ModuleMap& modules, int64_t since_ns, PeerTarget* target, BusCall* call);
 
-// Whether thread `tid` of the watched process sleeps at the socket of the bus with that address.
-bool IsAtBus(int32_t tid, std::string_view address);
+// Whether the thread sleeps at the socket of the bus with that address.
+bool IsAtBus(const base::Thread& thread, std::string_view address);
 
-// Of thread `tid` of the watched process (base/process/watched_process.h: it may be a peer), which sleeps at
-// `blocked`. False where it waits for no other process, or for one that was not found before `deadline_ns`
-// (SearchClockNs).
-bool FindPeerTarget(int32_t tid, const stack::BlockedThread& blocked, int64_t deadline_ns,
+// Of `thread`, which sleeps at `blocked`. False where it waits for no other process, or for one that was not
+// found before `deadline_ns` (SearchClockNs).
+bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& blocked, int64_t deadline_ns,
                     PeerTarget* target);
 
 // A unix socket's listener, whose queue holds the connection that socket `inode` made. 0: none.
@@ -49,24 +49,23 @@ uint32_t FindListenerOf(uint32_t inode);
 
 // The other end of the TCP connection of socket `inode`, if it is in this machine: the inode of the socket
 // there, or of the listening one as long as nothing has accepted the connection. 0: none.
-uint64_t FindConnectionEnd(int32_t tid, uint64_t inode, int64_t deadline_ns);
+uint64_t FindConnectionEnd(const base::Thread& thread, uint64_t inode, int64_t deadline_ns);
 
 struct PeerThread {
-  int32_t pid = 0;
-  int32_t tid = 0;
+  base::Thread thread;
   bool is_idle = false;  // it waits at the other end
   bool is_known =
       false;  // by its use of the other end; else it is the only one that runs, or the main thread
 };
 
-// Whether a thread of the watched process other than `tid` runs, or will by itself: it could answer.
-// Lagwatch's own do not count.
-bool HasOtherActiveThread(int32_t tid);
+// Whether another thread of the process runs, or will by itself: it could answer. Lagwatch's own do not
+// count.
+bool HasOtherActiveThread(const base::Thread& thread);
 
-// The thread that should answer process `waiting_pid`. Of several processes that have the other end: one with
+// The thread that should answer process `waiting`. Of several processes that have the other end: one with
 // a thread in a call on it, else one whose epoll has it in its set, else one that is no ancestor. False when
-// there is none. `watched_pid` is lagwatch's own process, unless it watches from outside.
-bool FindPeerThread(const PeerTarget& target, int32_t waiting_pid, int32_t watched_pid, int64_t deadline_ns,
-                    PeerThread* found);
+// there is none. `watched` is the process that the chain begins in.
+bool FindPeerThread(const PeerTarget& target, const base::Process& waiting, const base::Process& watched,
+                    int64_t deadline_ns, PeerThread* found);
 
 }  // namespace lagwatch::watchdog

@@ -10,8 +10,6 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "base/process/safe_memory.h"
-#include "base/process/watched_process.h"
 #include "watchdog/evidence/file_locks.h"
 #include "watchdog/evidence/process_search.h"
 #include "watchdog/evidence/wait_object.h"
@@ -27,29 +25,30 @@ using policies::LockKind;
 
 int64_t Left(int64_t deadline_ns) { return deadline_ns - SearchClockNs(); }
 
-void ReadLink(int32_t tid, int descriptor, char* link, size_t size_bytes) {
+void ReadLink(const base::Thread& thread, int descriptor, char* link, size_t size_bytes) {
   char leaf[24];
   std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
-  const ssize_t size = readlink(base::TaskPath(tid, leaf).c_str(), link, size_bytes - 1);
+  const ssize_t size = readlink(base::TaskPath(thread, leaf).c_str(), link, size_bytes - 1);
   link[std::max<ssize_t>(size, 0)] = '\0';
 }
 
-bool SetChild(int32_t tid, int32_t pid, int64_t deadline_ns, PeerTarget* target) {
-  if (pid <= 0 && FindChildren(tid, Left(deadline_ns), &pid) != 1) return false;  // any of several would do
+bool SetChild(const base::Thread& thread, int32_t pid, int64_t deadline_ns, PeerTarget* target) {
+  if (pid <= 0 && FindChildren(thread, Left(deadline_ns), &pid) != 1)
+    return false;  // any of several would do
   target->kind = LockKind::kChild;
   target->number = static_cast<uint64_t>(std::max(pid, 0));
   target->pid = pid;
   return pid > 0;
 }
 
-bool SetFileLock(int32_t tid, int descriptor, PeerTarget* target) {
-  const FileLock lock = ReadAwaitedLock(tid, descriptor);
+bool SetFileLock(const base::Thread& thread, int descriptor, PeerTarget* target) {
+  const FileLock lock = ReadAwaitedLock(thread, descriptor);
   if (lock.kind[0] == '\0') return false;
   target->kind = LockKind::kFileLock;
-  target->number = NumberInFdInfo(tid, descriptor, "ino:").value_or(0);
+  target->number = NumberInFdInfo(thread, descriptor, "ino:").value_or(0);
   target->pid = lock.holder_pid;
   target->is_lock_of_open_file = target->pid == 0;
-  ReadLink(tid, descriptor, target->link, sizeof target->link);
+  ReadLink(thread, descriptor, target->link, sizeof target->link);
   return target->pid != 0 || target->link[0] == '/';
 }
 
@@ -57,15 +56,15 @@ void SetLink(const char* kind, uint64_t inode, PeerTarget* target) {
   std::snprintf(target->link, sizeof target->link, "%s:[%lu]", kind, static_cast<unsigned long>(inode));
 }
 
-bool SetSocket(int32_t tid, uint64_t inode, int64_t deadline_ns, PeerTarget* target) {
-  const SocketPeer peer = AskAboutSocket(tid, inode);
+bool SetSocket(const base::Thread& thread, uint64_t inode, int64_t deadline_ns, PeerTarget* target) {
+  const SocketPeer peer = AskAboutSocket(thread, inode);
   uint64_t end = peer.inode;
   target->number = inode;
   target->kind = peer.doing == Doing::kDisplay ? LockKind::kDisplay : LockKind::kUnixSocket;
   if (peer.doing == Doing::kNameLookup && end == 0) return false;
   if (peer.doing == Doing::kNetwork) {
     target->kind = LockKind::kConnection;
-    end = FindConnectionEnd(tid, inode, deadline_ns);
+    end = FindConnectionEnd(thread, inode, deadline_ns);
   } else if (end == 0) {
     end = FindListenerOf(static_cast<uint32_t>(inode));
   }
@@ -73,31 +72,31 @@ bool SetSocket(int32_t tid, uint64_t inode, int64_t deadline_ns, PeerTarget* tar
   return end != 0;
 }
 
-bool SetDescriptor(int32_t tid, int descriptor, int64_t deadline_ns, PeerTarget* target) {
-  if (const uint64_t socket = InodeOfDescriptor(tid, descriptor, "socket"))
-    return SetSocket(tid, socket, deadline_ns, target);
-  if (const auto pid = NumberInFdInfo(tid, descriptor, "Pid:"))
-    return SetChild(tid, static_cast<int32_t>(*pid), deadline_ns, target);
-  ReadLink(tid, descriptor, target->link, sizeof target->link);
-  target->number = InodeOfDescriptor(tid, descriptor, "pipe");
+bool SetDescriptor(const base::Thread& thread, int descriptor, int64_t deadline_ns, PeerTarget* target) {
+  if (const uint64_t socket = InodeOfDescriptor(thread, descriptor, "socket"))
+    return SetSocket(thread, socket, deadline_ns, target);
+  if (const auto pid = NumberInFdInfo(thread, descriptor, "Pid:"))
+    return SetChild(thread, static_cast<int32_t>(*pid), deadline_ns, target);
+  ReadLink(thread, descriptor, target->link, sizeof target->link);
+  target->number = InodeOfDescriptor(thread, descriptor, "pipe");
   if (target->number == 0) {
     char channel[64];
-    stack::ReadWaitChannel(tid, channel, sizeof channel);
+    stack::ReadWaitChannel(thread, channel, sizeof channel);
     // The name of a FIFO is that of any file, but reading it does not wait for a disk.
     if (target->link[0] != '/' || std::string_view(channel).find("pipe") == std::string_view::npos)
       return false;
-    target->number = NumberInFdInfo(tid, descriptor, "ino:").value_or(0);
+    target->number = NumberInFdInfo(thread, descriptor, "ino:").value_or(0);
   }
   target->kind = LockKind::kPipe;
-  target->access = AccessOfOtherEnd(tid, descriptor);
+  target->access = AccessOfOtherEnd(thread, descriptor);
   return true;
 }
 
-// Whether `pid` has the file mapped that the watched process has at `address`.
-bool SharesMemory(uint64_t address, int32_t pid) {
+// Whether `pid` has the file mapped that `process` has at `address`.
+bool SharesMemory(const base::Process& process, uint64_t address, int32_t pid) {
   char lines[16 * 1024];
   uint64_t inode = 0;
-  base::ForEachLine(base::ProcessPath("maps").c_str(), lines, [&](std::string_view line) {
+  base::ForEachLine(base::ProcessPath(process, "maps").c_str(), lines, [&](std::string_view line) {
     uint64_t begin = 0;
     uint64_t end = 0;
     if (!base::ConsumeHex(&line, &begin) || line.empty()) return true;
@@ -126,12 +125,12 @@ bool SharesMemory(uint64_t address, int32_t pid) {
 }
 
 // The words of glibc's mutexes: the lock's, a count, the owner's thread.
-bool SetSharedMutex(const stack::BlockedThread& blocked, PeerTarget* target) {
+bool SetSharedMutex(const base::Process& process, const stack::BlockedThread& blocked, PeerTarget* target) {
   const uint64_t* arguments = blocked.arguments;
   if ((arguments[1] & FUTEX_PRIVATE_FLAG) != 0) return false;
   const uint64_t command = arguments[1] & FUTEX_CMD_MASK;
   uint32_t words[3];
-  if (!base::ReadWatchedValue(arguments[0], &words)) return false;
+  if (!process.ReadValue(arguments[0], &words)) return false;
   const bool inherits = command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
   if (!inherits && command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET) return false;
   const uint32_t owner = inherits ? words[0] & FUTEX_TID_MASK : words[2];
@@ -141,7 +140,7 @@ bool SetSharedMutex(const stack::BlockedThread& blocked, PeerTarget* target) {
   std::snprintf(path, sizeof path, "/proc/%u/status", owner);
   char buffer[2048];
   const auto pid = base::NumberInLine(base::ReadSmallFile(path, buffer, sizeof buffer), "Tgid:");
-  if (!pid || !SharesMemory(arguments[0], static_cast<int32_t>(*pid))) return false;
+  if (!pid || !SharesMemory(process, arguments[0], static_cast<int32_t>(*pid))) return false;
   target->kind = LockKind::kMutex;
   target->number = arguments[0];
   target->pid = static_cast<int32_t>(*pid);
@@ -151,20 +150,20 @@ bool SetSharedMutex(const stack::BlockedThread& blocked, PeerTarget* target) {
 
 }  // namespace
 
-bool FindPeerTarget(int32_t tid, const stack::BlockedThread& blocked, int64_t deadline_ns,
+bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& blocked, int64_t deadline_ns,
                     PeerTarget* target) {
   *target = {};
   target->has_timeout = blocked.HasTimeLimit();
-  const WaitObject object = ObjectOfWait(tid, blocked);
+  const WaitObject object = ObjectOfWait(thread, blocked);
   switch (object.kind) {
     case WaitObject::Kind::kChild:
-      return SetChild(tid, object.number, deadline_ns, target);
+      return SetChild(thread, object.number, deadline_ns, target);
     case WaitObject::Kind::kFileLock:
-      return SetFileLock(tid, object.number, target);
+      return SetFileLock(thread, object.number, target);
     case WaitObject::Kind::kDescriptor:
-      return SetDescriptor(tid, object.number, deadline_ns, target);
+      return SetDescriptor(thread, object.number, deadline_ns, target);
     case WaitObject::Kind::kFutex:
-      return SetSharedMutex(blocked, target);
+      return SetSharedMutex(thread.process, blocked, target);
     case WaitObject::Kind::kNone:
       break;
   }

@@ -84,9 +84,9 @@ bool ParseConnection(std::string_view line, Connection* connection) {
 
 // Until `visit` returns false.
 template <typename Visit>
-void ForEachConnection(int32_t tid, int64_t deadline_ns, Visit visit) {
+void ForEachConnection(const base::Thread& thread, int64_t deadline_ns, Visit visit) {
   for (const char* table : {"net/tcp", "net/tcp6"}) {
-    const int fd = open(base::TaskPath(tid, table).c_str(), O_RDONLY | O_CLOEXEC);
+    const int fd = open(base::TaskPath(thread, table).c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) continue;
     char buffer[8192];
     size_t filled = 0;
@@ -144,12 +144,12 @@ uint32_t FindListenerOf(uint32_t inode) {
 }
 
 // Reads the tables once: the kernel takes 10 ms for that, as it walks its whole hash table.
-uint64_t FindConnectionEnd(int32_t tid, uint64_t inode, int64_t deadline_ns) {
+uint64_t FindConnectionEnd(const base::Thread& thread, uint64_t inode, int64_t deadline_ns) {
   constexpr size_t kMostConnections = 256;
   Connection all[kMostConnections];
   size_t count = 0;
   const Connection* own = nullptr;
-  ForEachConnection(tid, deadline_ns, [&](const Connection& connection) {
+  ForEachConnection(thread, deadline_ns, [&](const Connection& connection) {
     all[count++] = connection;
     if (connection.inode == inode) own = &all[count - 1];
     if (count == kMostConnections && own == nullptr) count = 0;  // those so far are lost

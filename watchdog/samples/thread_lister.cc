@@ -8,7 +8,6 @@
 #include "base/process/own_names.h"
 #include "base/process/own_threads.h"
 #include "base/process/proc_file.h"
-#include "base/process/watched_process.h"
 #include "base/system/thread.h"
 
 namespace lagwatch::watchdog {
@@ -27,8 +26,8 @@ bool IsWhole(const stack::Stack& stack) {
 }
 
 // A program that links lagwatch and is preloaded, too, has two of them.
-bool IsOfOtherLagwatch(const ThreadSnapshot& thread) {
-  return thread.tid != base::WatchedPid() && base::IsOwnThreadName(thread.name);
+bool IsOfOtherLagwatch(const ThreadSnapshot& thread, const base::Process& process) {
+  return thread.tid != process.pid() && base::IsOwnThreadName(thread.name);
 }
 
 }  // namespace
@@ -48,6 +47,7 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
   reused_count_ = 0;
   own_count_ = 0;
   ++look_;
+  process_ = capturer->process();
   const int64_t deadline_ns = NowNs() + kBudgetNs;
   if (Record* watched = List(watched_tid)) {
     watched->snapshot.stack.CopyFrom(watched_stack);
@@ -55,7 +55,7 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
     if (watched_stack.frame_count == 0) ReadWaitChannelOf(watched);
   }
   const int32_t own_tid = base::CurrentThreadId();
-  base::ForEachThread([&](int tid) {
+  base::ForEachThread(process_, [&](int tid) {
     if (tid == watched_tid) return true;
     const base::ThreadOwner owner = base::OwnerOfThread(tid);
     if (tid == own_tid || owner == base::ThreadOwner::kLagwatch) {
@@ -68,7 +68,7 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
     }
     Record* record = List(tid);
     if (record == nullptr) return true;
-    if (owner == base::ThreadOwner::kProgram && IsOfOtherLagwatch(record->snapshot)) {
+    if (owner == base::ThreadOwner::kProgram && IsOfOtherLagwatch(record->snapshot, process_)) {
       --count_;
       ++own_count_;
       return true;
@@ -97,7 +97,7 @@ void ThreadLister::CaptureRunning(stack::StackCapturer* capturer, int64_t deadli
   }
 }
 
-void ThreadLister::CaptureOne(stack::StackCapturer* capturer, Record* record) {
+void ThreadLister::CaptureOne(stack::StackCapturer* capturer, Record* record) const {
   ThreadSnapshot& snapshot = record->snapshot;
   capturer->Capture(snapshot.tid, &snapshot.stack);
   // CPU time and place were read before the stack: if they are the same at the next look, so is the stack.
@@ -105,9 +105,9 @@ void ThreadLister::CaptureOne(stack::StackCapturer* capturer, Record* record) {
   if (snapshot.stack.frame_count == 0) ReadWaitChannelOf(record);
 }
 
-void ThreadLister::ReadWaitChannelOf(Record* record) {
+void ThreadLister::ReadWaitChannelOf(Record* record) const {
   ThreadSnapshot& snapshot = record->snapshot;
-  stack::ReadWaitChannel(snapshot.tid, snapshot.wait_channel, sizeof snapshot.wait_channel);
+  stack::ReadWaitChannel({process_, snapshot.tid}, snapshot.wait_channel, sizeof snapshot.wait_channel);
 }
 
 ThreadLister::Record* ThreadLister::List(int32_t tid) {
@@ -118,10 +118,11 @@ ThreadLister::Record* ThreadLister::List(int32_t tid) {
   }
   ThreadSnapshot& snapshot = record->snapshot;
   listed_[count_++] = &snapshot;
-  stack::ReadThreadName(tid, snapshot.name, sizeof snapshot.name);
-  int64_t cpu_ns = base::ThreadCpuNs(tid);
+  const base::Thread thread{process_, tid};
+  stack::ReadThreadName(thread, snapshot.name, sizeof snapshot.name);
+  int64_t cpu_ns = thread.CpuNs();
   stack::BlockedThread blocked{};
-  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &blocked);
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(thread, &blocked);
   record->is_asleep = activity == stack::ThreadActivity::kBlocked;
   record->is_hidden = activity == stack::ThreadActivity::kHidden;
   record->is_stack_kept =
@@ -130,7 +131,7 @@ ThreadLister::Record* ThreadLister::List(int32_t tid) {
   record->blocked = blocked;
   snapshot.cpu_ns = cpu_ns;
   snapshot.syscall_number = record->is_asleep ? blocked.syscall_number : -1;
-  snapshot.state = stack::ReadThreadStateLetter(tid);
+  snapshot.state = stack::ReadThreadStateLetter(thread);
   snapshot.wait_channel[0] = '\0';
   if (snapshot.state == 'D') ReadWaitChannelOf(record);
   return record;

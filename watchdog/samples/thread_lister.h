@@ -56,9 +56,10 @@ class ThreadLister {
   // The one that was not used for longest; capacity_ when all are in use in this Capture().
   size_t FindFreePlace() const;
   void CaptureRunning(stack::StackCapturer* capturer, int64_t deadline_ns);
-  static void CaptureOne(stack::StackCapturer* capturer, Record* record);
-  static void ReadWaitChannelOf(Record* record);
+  void CaptureOne(stack::StackCapturer* capturer, Record* record) const;
+  void ReadWaitChannelOf(Record* record) const;
 
+  base::Process process_;  // of the last Capture()
   size_t capacity_;
   base::MappedBlock<Record> records_;
   std::unique_ptr<Place[]> places_;  // of the records, by the same index

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "base/clock.h"
 #include "base/process/own_threads.h"
 #include "base/process/proc_file.h"
 #include "base/system/thread.h"
@@ -15,18 +14,18 @@ ThreadLoads::ThreadLoads(int32_t max_threads)
       before_(new Record[capacity_]),
       now_(new Record[capacity_]) {}
 
-bool ThreadLoads::Look(int64_t now_ns) {
+bool ThreadLoads::Look(const base::Process& process, int64_t now_ns) {
   const bool had_baseline = std::exchange(has_baseline_, true);
   const int32_t own_tid = base::CurrentThreadId();
   size_t count = 0;
   bool are_all_listed = true;
   busiest_.Clear();
   hint_ = 0;
-  base::ForEachThread([&](int tid) {
+  base::ForEachThread(process, [&](int tid) {
     if (tid == own_tid || base::OwnerOfThread(tid) == base::ThreadOwner::kLagwatch) return true;
     are_all_listed = count < capacity_;
     if (!are_all_listed) return false;
-    const int64_t cpu_ns = base::ThreadCpuNs(tid);
+    const int64_t cpu_ns = base::Thread{process, tid}.CpuNs();
     if (cpu_ns < 0) return true;  // it has ended
     now_[count++] = {tid, cpu_ns};
     if (!had_baseline) return true;

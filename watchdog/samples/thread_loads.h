@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/process/process.h"
 #include "policies/cpu_load.h"
 
 namespace lagwatch::watchdog {
@@ -15,9 +16,9 @@ class ThreadLoads {
   // Context: background; allocates room for `max_threads`: the load of further threads is not reported.
   explicit ThreadLoads(int32_t max_threads);
 
-  // Looks at all threads of the program, and none of lagwatch's. False when there was no look to compare
+  // Looks at all threads of the process, and none of lagwatch's. False when there was no look to compare
   // with: busiest() is then empty. One system call a thread, no file but the list of threads; disturbs none.
-  bool Look(int64_t now_ns);
+  bool Look(const base::Process& process, int64_t now_ns);
   // The next look has none to compare with.
   void Forget() { has_baseline_ = false; }
 
@@ -48,6 +49,6 @@ class ThreadLoads {
 
 // The number of processors that the process may use: those that its affinity allows. At least 1. Context:
 // watchdog (one system call).
-int32_t CountUsableCores();
+int32_t CountUsableCores(const base::Process& process);
 
 }  // namespace lagwatch::watchdog

@@ -13,10 +13,11 @@ namespace {
 constexpr int kTries = 3;
 
 // The number of times that the thread has gone to sleep; none if it is gone.
-std::optional<uint64_t> ReadSwitches(int32_t tid) {
+std::optional<uint64_t> ReadSwitches(const base::Thread& thread) {
   char buffer[16 * 1024];  // on a large machine, much of the file is about processors
-  return base::NumberInLine(base::ReadSmallFile(base::TaskPath(tid, "status").c_str(), buffer, sizeof buffer),
-                            "voluntary_ctxt_switches:");
+  return base::NumberInLine(
+      base::ReadSmallFile(base::TaskPath(thread, "status").c_str(), buffer, sizeof buffer),
+      "voluntary_ctxt_switches:");
 }
 
 stack::LockWait ToWait(const stack::ScriptLock& lock, bool has_timeout) {
@@ -54,7 +55,7 @@ uint32_t WaitChain::TryFollow(int32_t tid, stack::StackCapturer* capturer) {
     cycle_begin = known;
     break;
   }
-  NameOwners();
+  NameOwners(capturer->process());
   // Only now, when all have been read, so that they were all true at one and the same moment.
   const size_t followed = count_;
   {
@@ -70,8 +71,9 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
   stack.Clear();
   stack::BlockedThread blocked;
   const stack::ThreadFiles& files = capturer->thread_files();
-  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &files, &blocked);
-  const bool is_hidden = activity == stack::ThreadActivity::kHidden && stack::RestartsHiddenAfterSignal(tid);
+  const stack::ThreadActivity activity = stack::ReadThreadActivity(capturer->thread(tid), &files, &blocked);
+  const bool is_hidden =
+      activity == stack::ThreadActivity::kHidden && stack::RestartsHiddenAfterSignal(capturer->thread(tid));
   bool may_wait =
       is_hidden || (activity == stack::ThreadActivity::kBlocked && stack::LockOwners::IsInLockCall(blocked));
   if (!may_wait && count_ == 0) return Step::kEnded;  // the usual case must cost nothing
@@ -80,7 +82,7 @@ WaitChain::Step WaitChain::TryAdd(int32_t tid, stack::StackCapturer* capturer) {
     may_wait = capturer->ReadInterruptedCall(&blocked) && stack::LockOwners::IsInLockCall(blocked);
   if (!may_wait || count_ == kMaxWaits) return Step::kEnded;
   // After the capture, which may have woken the thread for a moment.
-  auto switches = ReadSwitches(tid);
+  auto switches = ReadSwitches(capturer->thread(tid));
   Rest rest{blocked, switches.value_or(0), is_hidden, capturer->FindScriptLock(tid, blocked)};
   if (rest.script_lock && rest.script_lock->owner_tid == tid) rest.script_lock.reset();
   if (!switches || !IsAtRest(tid, rest, capturer)) return Step::kChanged;
@@ -112,7 +114,8 @@ std::optional<stack::LockWait> WaitChain::FindLock(const Rest& rest, const stack
 // threads that wait for it have waited without a break.
 bool WaitChain::IsAtRest(int32_t tid, const Rest& rest, stack::StackCapturer* capturer) {
   stack::BlockedThread now;
-  const stack::ThreadActivity activity = stack::ReadThreadActivity(tid, &capturer->thread_files(), &now);
+  const stack::ThreadActivity activity =
+      stack::ReadThreadActivity(capturer->thread(tid), &capturer->thread_files(), &now);
   if (rest.is_hidden) return activity == stack::ThreadActivity::kHidden;
   if (activity != stack::ThreadActivity::kBlocked) return false;
   if (!HasTurns(rest) && now != rest.blocked) return false;
@@ -125,15 +128,15 @@ bool WaitChain::HasNotMoved(size_t index, stack::StackCapturer* capturer) const 
   const Rest& rest = rests_[index];
   const auto tid = static_cast<int32_t>(wait.tid);
   return FindLock(rest, *wait.frames, capturer->modules()) == wait.lock && IsAtRest(tid, rest, capturer) &&
-         (HasTurns(rest) || ReadSwitches(tid) == rest.switches);
+         (HasTurns(rest) || ReadSwitches(capturer->thread(tid)) == rest.switches);
 }
 
-void WaitChain::NameOwners() {
+void WaitChain::NameOwners(const base::Process& process) {
   for (size_t i = 0; i < count_; ++i) {
     Wait& wait = waits_[i];
     if (wait.lock.waits_for != stack::WaitsFor::kOwner) continue;
     char(&name)[ThreadSnapshot::kMaxNameBytes] = owner_names_[i];
-    stack::ReadThreadName(wait.lock.owner_tid, name, sizeof name);
+    stack::ReadThreadName({process, wait.lock.owner_tid}, name, sizeof name);
     wait.owner_name = name;
     wait.owner_frames = &stacks_[IndexOf(wait.lock.owner_tid)];
   }

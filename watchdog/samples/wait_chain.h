@@ -63,7 +63,7 @@ class WaitChain {
                                           const stack::ModuleMap& modules) const;
   static bool IsAtRest(int32_t tid, const Rest& rest, stack::StackCapturer* capturer);
   bool HasNotMoved(size_t index, stack::StackCapturer* capturer) const;
-  void NameOwners();
+  void NameOwners(const base::Process& process);
   void Conclude(size_t cycle_begin);
   // The index of `tid`'s wait; count_ without one.
   size_t IndexOf(int32_t tid) const;

@@ -23,9 +23,9 @@ struct Awaited {
   bool is_named() const { return pid != 0 || address[0] != '\0'; }
 };
 
-// Looks at processes for some 20 ms at most: for a report only. An unknown word where thread `tid` waits for
+// Looks at processes for some 20 ms at most: for a report only. An unknown word where `thread` waits for
 // nothing of that kind.
-Awaited FindAwaited(int32_t tid, const stack::ThreadFiles* files);
+Awaited FindAwaited(const base::Thread& thread, const stack::ThreadFiles* files);
 
 // The facts borrow the texts of `awaited`. None where nothing is named.
 void AddAwaitedFacts(const Awaited& awaited, FactList* facts);

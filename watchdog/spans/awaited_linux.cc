@@ -38,18 +38,18 @@ VerdictWord WordOf(Doing doing) {
 }
 
 // 0 for a descriptor of another kind, or once the process is gone.
-int32_t PidOfPidfd(int32_t tid, int descriptor) {
-  return static_cast<int32_t>(NumberInFdInfo(tid, descriptor, "Pid:").value_or(0));
+int32_t PidOfPidfd(const base::Thread& thread, int descriptor) {
+  return static_cast<int32_t>(NumberInFdInfo(thread, descriptor, "Pid:").value_or(0));
 }
 
-void FindChild(int32_t tid, int32_t pid, Awaited* awaited) {
+void FindChild(const base::Thread& thread, int32_t pid, Awaited* awaited) {
   awaited->word = VerdictWord::kProcess;
   awaited->pid = pid;
-  awaited->process_count = pid > 0 ? 1 : FindChildren(tid, kSearchBudgetNs, &awaited->pid);
+  awaited->process_count = pid > 0 ? 1 : FindChildren(thread, kSearchBudgetNs, &awaited->pid);
 }
 
-void FindLock(int32_t tid, int descriptor, Awaited* awaited) {
-  const FileLock lock = ReadAwaitedLock(tid, descriptor);
+void FindLock(const base::Thread& thread, int descriptor, Awaited* awaited) {
+  const FileLock lock = ReadAwaitedLock(thread, descriptor);
   if (lock.kind[0] == '\0') return;
   awaited->word = VerdictWord::kLock;
   awaited->pid = lock.holder_pid;
@@ -60,45 +60,46 @@ void FindLock(int32_t tid, int descriptor, Awaited* awaited) {
 }
 
 // By the number of its end, which another process has open, too.
-void FindEnd(const char* kind, uint64_t inode, mode_t access, Awaited* awaited) {
+void FindEnd(const base::Process& process, const char* kind, uint64_t inode, mode_t access,
+             Awaited* awaited) {
   char link[40];
   std::snprintf(link, sizeof link, "%s:[%lu]", kind, static_cast<unsigned long>(inode));
-  awaited->pid = inode == 0 ? 0 : FindProcessWith(link, access, kSearchBudgetNs);
+  awaited->pid = inode == 0 ? 0 : FindProcessWith(process, link, access, kSearchBudgetNs);
   awaited->process_count = awaited->pid != 0;
 }
 
-void FindPeer(int32_t tid, int descriptor, Awaited* awaited) {
-  if (const uint64_t socket = InodeOfDescriptor(tid, descriptor, "socket")) {
-    const SocketPeer peer = AskAboutSocket(tid, socket);
+void FindPeer(const base::Thread& thread, int descriptor, Awaited* awaited) {
+  if (const uint64_t socket = InodeOfDescriptor(thread, descriptor, "socket")) {
+    const SocketPeer peer = AskAboutSocket(thread, socket);
     awaited->word = WordOf(peer.doing);
     if (awaited->word == VerdictWord::kUnknown) return;
     std::memcpy(awaited->address, peer.address, sizeof peer.address);
     if (awaited->word != VerdictWord::kNameLookup || peer.inode != 0)
-      FindEnd("socket", peer.inode, 0, awaited);
-  } else if (const uint64_t pipe = InodeOfDescriptor(tid, descriptor, "pipe")) {
+      FindEnd(thread.process, "socket", peer.inode, 0, awaited);
+  } else if (const uint64_t pipe = InodeOfDescriptor(thread, descriptor, "pipe")) {
     awaited->word = VerdictWord::kPipe;
-    FindEnd("pipe", pipe, AccessOfOtherEnd(tid, descriptor), awaited);
-  } else if (const int32_t pid = PidOfPidfd(tid, descriptor)) {
-    FindChild(tid, pid, awaited);
+    FindEnd(thread.process, "pipe", pipe, AccessOfOtherEnd(thread, descriptor), awaited);
+  } else if (const int32_t pid = PidOfPidfd(thread, descriptor)) {
+    FindChild(thread, pid, awaited);
   }
 }
 
 }  // namespace
 
-Awaited FindAwaited(int32_t tid, const stack::ThreadFiles* files) {
+Awaited FindAwaited(const base::Thread& thread, const stack::ThreadFiles* files) {
   Awaited awaited;
   stack::BlockedThread blocked{};
-  if (stack::ReadThreadActivity(tid, files, &blocked) != stack::ThreadActivity::kBlocked) return awaited;
-  const WaitObject object = ObjectOfWait(tid, blocked);
+  if (stack::ReadThreadActivity(thread, files, &blocked) != stack::ThreadActivity::kBlocked) return awaited;
+  const WaitObject object = ObjectOfWait(thread, blocked);
   switch (object.kind) {
     case WaitObject::Kind::kChild:
-      FindChild(tid, object.number, &awaited);
+      FindChild(thread, object.number, &awaited);
       break;
     case WaitObject::Kind::kFileLock:
-      FindLock(tid, object.number, &awaited);
+      FindLock(thread, object.number, &awaited);
       break;
     case WaitObject::Kind::kDescriptor:
-      FindPeer(tid, object.number, &awaited);
+      FindPeer(thread, object.number, &awaited);
       break;
     case WaitObject::Kind::kFutex:
     case WaitObject::Kind::kNone:

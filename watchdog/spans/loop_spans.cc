@@ -127,10 +127,10 @@ Span BusySpans::Read(const WatchedLoop& loop, int64_t now_ns, const SpanTools& t
   span.thresholds.threshold_ns = loop.limits.ThresholdsOr(tools.options->thresholds()).threshold_ns;
   uint64_t dispatches = loop.probe.begun();
   if (!busy_.IsWorthReading(now_ns, dispatches, span.thresholds.threshold_ns)) return span;
-  const int32_t tid = loop.tid.load();
-  const int64_t cpu_ns = base::ThreadCpuNs(tid);
+  const base::Thread thread{tools.process, loop.tid.load()};
+  const int64_t cpu_ns = thread.CpuNs();
   stack::SchedulerCounters scheduler;
-  if (cpu_ns >= 0 && stack::ReadSchedulerCounters(tid, &scheduler)) {
+  if (cpu_ns >= 0 && stack::ReadSchedulerCounters(thread, &scheduler)) {
     busy_.Observe({now_ns, dispatches, cpu_ns + scheduler.run_queue_ns, scheduler.voluntary_switches},
                   span.thresholds.threshold_ns);
   } else {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/clock.h"
+#include "base/process/process.h"
 #include "base/ticks.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/loops/loop_registry.h"
@@ -28,6 +29,7 @@ struct SpanTools {
   const base::TickScale* tick_scale;
   const base::Clock* clock;
   int64_t last_look_ns = 0;  // of this loop; 0: there was none
+  base::Process process;     // whose loop it is
 
   // The begin of a span with the time stamp `begin_ticks`; `now_ns` without one.
   int64_t BeginNs(uint64_t begin_ticks, int64_t now_ns) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stacks of the scripts that run in this process, of all interpreters that are known.
+// The stacks of the scripts that run in a process, of all interpreters that are known.
 #pragma once
 
 #include <array>
@@ -17,10 +17,11 @@ namespace lagwatch::stack {
 // Looks for interpreters when modules were loaded. Context: watchdog; not thread-safe.
 class InterpreterStacks final : public ScriptStacks {
  public:
-  // With this process's present memory.
-  InterpreterStacks() : InterpreterStacks(nullptr) {}
-  // `memory` is borrowed.
-  explicit InterpreterStacks(Memory* memory) : memory_(memory != nullptr ? memory : &own_memory_) {}
+  // With the process's present memory.
+  explicit InterpreterStacks(const base::Process& process)
+      : present_memory_(process), memory_(&present_memory_) {}
+  // `memory`, of this process, is borrowed.
+  explicit InterpreterStacks(Memory* memory) : present_memory_(base::Process::Own()), memory_(memory) {}
   InterpreterStacks(const InterpreterStacks&) = delete;
   InterpreterStacks& operator=(const InterpreterStacks&) = delete;
 
@@ -44,7 +45,7 @@ class InterpreterStacks final : public ScriptStacks {
   }
 
  private:
-  WatchedMemory own_memory_;
+  PresentMemory present_memory_;
   Memory* memory_;
   const std::array<std::unique_ptr<Interpreter>, 8> interpreters_{
       CreatePython(memory_), CreateJvm(memory_),  CreateV8(memory_),   CreateLua(memory_),

@@ -77,7 +77,7 @@ TEST_F(TableUnwinderTest, ASignalFrameThatInterruptedItselfEndsTheWalk) {
 }
 
 TEST_F(TableUnwinderTest, ReadsOfMemoryBesideTheCopyAreLimited) {
-  StackMemory memory(*raw_);
+  StackMemory memory(base::Process::Own(), *raw_);
   const uint64_t elsewhere = 42;
   uint64_t word = 0;
   ASSERT_TRUE(memory.ReadWord(reinterpret_cast<uint64_t>(&elsewhere), &word));

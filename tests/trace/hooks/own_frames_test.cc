@@ -40,7 +40,8 @@ TEST(OwnFrames, AHookThatAThreadWaitsInIsCutAndItsCallerIsNot) {
     });
     EXPECT_TRUE(testing::WaitUntil([&] {
       stack::BlockedThread blocked;
-      return tid != 0 && stack::ReadThreadActivity(tid, &blocked) == stack::ThreadActivity::kBlocked &&
+      return tid != 0 &&
+             stack::ReadThreadActivity(base::OwnThread(tid), &blocked) == stack::ThreadActivity::kBlocked &&
              stack::LockOwners::IsInLockCall(blocked);
     }));
     (*capturer)->RefreshModules();

@@ -49,7 +49,8 @@ stack::BlockedThread AwaitBlocked(const Waiter& waiter) {
   constexpr useconds_t kPauseUs = 500;
   stack::BlockedThread blocked;
   while (!waiter.has_recorded ||
-         stack::ReadThreadActivity(waiter.tid, &blocked) != stack::ThreadActivity::kBlocked ||
+         stack::ReadThreadActivity(base::OwnThread(waiter.tid), &blocked) !=
+             stack::ThreadActivity::kBlocked ||
          blocked.syscall_number < 0) {
     usleep(kPauseUs);
   }
