@@ -108,6 +108,10 @@ CONDITION = re.compile(r"\s*#\s*(?:if|ifdef|ifndef|elif)\b(.*)")
 SYSTEM_MACRO = re.compile(
     r"\b(?:__linux(?:__)?|__gnu_linux__|linux|__unix(?:__)?|__APPLE__|__MACH__|__ANDROID__|__FreeBSD__"
     r"|_?WIN(?:32|64)|__x86_64(?:__)?|__amd64(?:__)?|__i386(?:__)?|__aarch64__|__arm(?:64)?__|__riscv)\b")
+# A process or a thread that all code shares instead of being handed it.
+AMBIENT_PROCESS = re.compile(
+    r"\b(?:WatchFromOutside|ScopedPeerProcess|ReadWatched(?:Memory|Value))\b"
+    r"|^\s*(?:(?:static|inline|constinit|thread_local|extern)\s+)+(?:base::)?(?:Process|Thread)\s+\w+")
 SUFFIXES = (".h", ".cc", ".cc.in")
 
 
@@ -195,6 +199,8 @@ def check_file(root, path):
                 is_first = False
         elif condition := CONDITION.match(line):
             problem = check_condition(path, condition.group(1))
+        elif AMBIENT_PROCESS.search(line):
+            problem = "names an ambient process: a base::Process (base/process/process.h) is handed down"
         else:
             continue
         if problem:

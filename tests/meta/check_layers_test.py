@@ -157,6 +157,13 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_keeps("base/process/env.cc", "#ifdef __cplusplus")
         self.assert_keeps("base/process/env.cc", "// #ifdef __linux__")
 
+    def test_the_process_is_handed_down(self):
+        for line in ("  base::WatchFromOutside(pid);", "constinit base::Process g_watched;",
+                     "static thread_local base::Thread t_thread;"):
+            self.assert_breaks("watchdog/watchdog.cc", line, "a base::Process (base/process/process.h) is handed down")
+        self.assert_keeps("watchdog/watchdog.cc", "  base::Process process_;")
+        self.assert_keeps("base/process/process.h", "  static constexpr Process Own() { return Process(); }")
+
     def test_every_violation_is_listed(self):
         result = check({"base/a.h": '#include "sdk/b.h"\n\n#include "tools/c.h"\n',
                         "sdk/b.h": '#include "tools/c.h"\n'})
