@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/process/own_memory.h"
-#include "base/process/safe_memory.h"
 #include "stack/sleeping_stack.h"
 #include "stack/stopped_thread.h"
 

@@ -30,7 +30,7 @@ class PolledThread {
     kHidden,  // the kernel does not let this process see where it sleeps
   };
 
-  // What the threads of one process have in common; borrowed.
+  // The common part of the threads of one process; borrowed.
   struct Common {
     explicit Common(const base::Process& of) : process(of), go(of) {}
 

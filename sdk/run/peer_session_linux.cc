@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "base/process/proc_file.h"
-#include "base/process/safe_memory.h"
 #include "sdk/run/run_record.h"
 
 namespace lagwatch::sdk {

@@ -19,7 +19,7 @@ class ProcessConfig {
   const PreloadConfig& get() const { return *config_.load(); }
   // The library's path, as LD_PRELOAD named it; empty where it was loaded otherwise.
   const std::string& library() const { return library_; }
-  // Whether `lagwatch run` has started this process, which is none of its own commands.
+  // Whether `lagwatch run` has started this process; false of a command of lagwatch.
   bool is_of_run() const { return is_of_run_; }
   // Whether loops are to be watched.
   bool is_wanted() const { return is_wanted_.load(); }
