@@ -45,7 +45,7 @@ class V8Reader final : public StackReader, private stack::v8::CodeKinds {
     bool is_v8;
     bool is_file;
   };
-  Kind KindOf(uint64_t program_counter) override;
+  CodeKind KindOf(uint64_t program_counter) override;
   void ReadMap();
   const Range* Find(uint64_t address) const;
 
@@ -82,9 +82,9 @@ const V8Reader::Range* V8Reader::Find(uint64_t address) const {
 
 stack::v8::CodeKinds::CodeKind V8Reader::KindOf(uint64_t program_counter) {
   const Range* range = Find(program_counter);
-  if (range == nullptr || !range->is_executable) return Kind::kOther;
-  if (range->is_v8) return Kind::kBuiltIn;
-  return range->is_file ? Kind::kOther : Kind::kGenerated;
+  if (range == nullptr || !range->is_executable) return CodeKind::kOther;
+  if (range->is_v8) return CodeKind::kBuiltIn;
+  return range->is_file ? CodeKind::kOther : CodeKind::kGenerated;
 }
 
 bool V8Reader::Read() {
@@ -98,7 +98,7 @@ bool V8Reader::Read() {
   uint64_t at = raw.address;
   uint64_t last_end = 0;  // of the run that was read last
   const uint64_t program_counter = raw.registers.program_counter();
-  if (KindOf(program_counter) != Kind::kOther) {
+  if (KindOf(program_counter) != CodeKind::kOther) {
     const stack::v8::RunStart start{.end_of_call = program_counter + 1,
                                     .frame_pointer = raw.registers.value[stack::Registers::kFramePointer],
                                     .bytecode_array = raw.registers.value[layout.bytecode_array_register],

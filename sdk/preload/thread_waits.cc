@@ -20,7 +20,7 @@
 
 namespace lagwatch::sdk {
 
-constinit thread_local ThreadWaits t_waits{};
+constinit thread_local HookedThread t_waits{};
 constinit WaitSwitches g_wait_switches{};
 
 namespace {
@@ -44,12 +44,12 @@ bool IsOnSignalStack() {
   return result < 0 || (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
-bool WasLeft(const ThreadWaits& waits, uintptr_t frame) {
+bool WasLeft(const HookedThread& waits, uintptr_t frame) {
   return frame >= waits.busy_frame && frame - waits.busy_frame < watchdog::kDeepestStackBytes &&
          !waits.is_in_confined_child && !IsOnSignalStack();
 }
 
-bool TryEnter(ThreadWaits* waits, uintptr_t frame) {
+bool TryEnter(HookedThread* waits, uintptr_t frame) {
   if (waits->is_busy && !WasLeft(*waits, frame) && ++waits->skipped_waits < kMostSkippedWaits) return false;
   waits->skipped_waits = 0;
   waits->busy_frame = frame;
@@ -58,13 +58,13 @@ bool TryEnter(ThreadWaits* waits, uintptr_t frame) {
   return true;
 }
 
-void Leave(ThreadWaits* waits) {
+void Leave(HookedThread* waits) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   waits->is_busy = false;
 }
 
 // Whether a watched thread needs PrepareThread() again.
-bool IsToBePrepared(const ThreadWaits& waits) {
+bool IsToBePrepared(const HookedThread& waits) {
   // Relaxed: only false again after this thread has forked.
   return !g_wait_switches.start_tried.load(std::memory_order_relaxed) ||
          (waits.is_chosen && HasMainLoopReturned());
@@ -72,7 +72,7 @@ bool IsToBePrepared(const ThreadWaits& waits) {
 
 // The place is freed when the thread's specific data are destroyed, and may be another loop's by now; other
 // destructors of the thread may wait after that.
-void ForgetFreedPlace(ThreadWaits* waits) {
+void ForgetFreedPlace(HookedThread* waits) {
   // Relaxed: a thread that learns of it one wait later is as good.
   const uint32_t attaches = g_wait_switches.attaches.load(std::memory_order_relaxed);
   if (waits->attaches != attaches && !waits->is_busy) [[unlikely]] {
@@ -92,7 +92,7 @@ void ForgetFreedPlace(ThreadWaits* waits) {
 
 // The start opens files and takes locks: it is neither cancelled nor left by a signal handler's jump. Faults
 // stay as they are, because a blocked one ends the process.
-void PrepareUninterrupted(ThreadWaits* waits) {
+void PrepareUninterrupted(HookedThread* waits) {
   const base::FloatEnvironment floats = base::FloatEnvironment::Replace();
   // The C library's handler of an asynchronous cancellation that is under way looks at the type alone.
   int type = PTHREAD_CANCEL_DEFERRED;
@@ -116,7 +116,7 @@ void PrepareUninterrupted(ThreadWaits* waits) {
 
 void BeginWait(const WaitCall& call) {
   if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // nothing else depends on it
-  ThreadWaits& waits = t_waits;
+  HookedThread& waits = t_waits;
   ForgetFreedPlace(&waits);
   if ((waits.loop == nullptr && !waits.is_candidate) || !TryEnter(&waits, OwnFrame())) return;
   if (waits.loop != nullptr) {
@@ -136,7 +136,7 @@ void BeginWait(const WaitCall& call) {
 
 void EndWait(const WaitCall& call, const char* name, bool succeeded) {
   if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // nothing else depends on it
-  ThreadWaits& waits = t_waits;
+  HookedThread& waits = t_waits;
   const uintptr_t frame = OwnFrame();
   ForgetFreedPlace(&waits);
   if (waits.is_known && waits.loop == nullptr && waits.looks_left == 0) return;

@@ -12,7 +12,7 @@
 namespace lagwatch::sdk {
 
 // All zero at first.
-struct ThreadWaits {
+struct HookedThread {
   watchdog::WatchedLoop* loop = nullptr;
   uint32_t attaches = 0;      // WaitSwitches::attaches, when the other members were last cleared
   uint32_t generation = 0;    // of the loop's place, while it is this thread's
@@ -30,7 +30,7 @@ struct ThreadWaits {
   WaitHome home;
 };
 // Initial-exec: no call and no allocation at the first access.
-extern constinit thread_local ThreadWaits t_waits __attribute__((tls_model("initial-exec")));
+extern constinit thread_local HookedThread t_waits __attribute__((tls_model("initial-exec")));
 
 // State of the process. Context: hot.
 struct WaitSwitches {

@@ -17,7 +17,7 @@ namespace {
 // A thread may take its name only after its first waits.
 constexpr int kNameLooks = 100;
 
-void WatchThread(ThreadWaits* waits, const char* name) {
+void WatchThread(HookedThread* waits, const char* name) {
   StartOnce();
   NoteProcessWatched();
   waits->loop = ProcessMonitor::Instance().WatchLoop(name);
@@ -33,7 +33,7 @@ void WatchThread(ThreadWaits* waits, const char* name) {
   if (gettid() == getpid()) NoteMainLoop(waits->loop);
 }
 
-void LookAtThread(ThreadWaits* waits) {
+void LookAtThread(HookedThread* waits) {
   if (!waits->is_known) {
     waits->is_known = true;
     waits->looks_left = kNameLooks;
@@ -58,7 +58,7 @@ void LookAtThread(ThreadWaits* waits) {
 }
 
 // The main thread runs a loop after all.
-void LetGo(ThreadWaits* waits) {
+void LetGo(HookedThread* waits) {
   NoteChosenThreadLeft();
   ProcessMonitor::Instance().UnwatchLoop(waits->loop);
   const bool is_busy = waits->is_busy;
@@ -68,7 +68,7 @@ void LetGo(ThreadWaits* waits) {
 
 }  // namespace
 
-void PrepareThread(ThreadWaits* waits) {
+void PrepareThread(HookedThread* waits) {
   try {
     if (waits->loop == nullptr) {
       LookAtThread(waits);

@@ -8,7 +8,7 @@ namespace lagwatch::sdk {
 
 // Finds out whether the calling thread is to be watched, and starts the monitor if need be. The caller has
 // disabled cancellation. Context: background.
-void PrepareThread(ThreadWaits* waits);
+void PrepareThread(HookedThread* waits);
 
 // To be called in a forked child, whose only thread is the main one from now on. Context: background.
 void RenewThreadInForkedChild();
