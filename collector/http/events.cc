@@ -10,7 +10,7 @@
 namespace lagwatch::collector {
 namespace {
 
-std::string EventOf(const ReportFeed::Entry& entry) {
+std::string EventOf(const ReportFeed::PublishedReport& entry) {
   return "id: " + base::ToString(entry.row.id) +
          "\nevent: report\ndata: " + JsonText(ReportHeaderJson(entry.row, entry.cause)) + "\n\n";
 }
@@ -19,9 +19,9 @@ std::string EventOf(const ReportFeed::Entry& entry) {
 
 void EventTexts::TakeNew() {
   if (feed_->count() == count_) return;
-  std::vector<ReportFeed::Entry> entries = feed_->Since(&count_);
+  std::vector<ReportFeed::PublishedReport> entries = feed_->Since(&count_);
   uint64_t number = count_ - entries.size();
-  for (ReportFeed::Entry& entry : entries) {
+  for (ReportFeed::PublishedReport& entry : entries) {
     std::string text = EventOf(entry);
     kept_bytes_ += text.size();
     events_.push_back({++number, std::move(entry.row), std::move(text)});

@@ -53,6 +53,26 @@ TEST_F(ClusterListTest, HasTheLastDaysOfEach) {
   EXPECT_EQ(DaysOf("Save", "days=20&version=2.3.1"), Json::array({day5, day2}));
 }
 
+TEST_F(ClusterListTest, NamesTheCostliestVersionsAndCountsTheOthers) {
+  std::vector<std::string> reports;
+  for (int i = 0; i < 60; ++i) {
+    SampleReport report;
+    report.header.id = report.header.hang_id = base::CreateUuidV7(BeginOf(1) + i);
+    report.header.app_version = "1." + std::to_string(i);
+    report.header.elapsed_ns = (i + 1) * int64_t{1'000'000'000};
+    reports.push_back(report.Encode());
+  }
+  ASSERT_TRUE(collector_.ingest.Submit(testing::EncodeBatch(reports)).ok());
+  for (const char* query : {"", "loop=ui", "version=1.7"}) {
+    const Json causes = collector_.Get("/v1/clusters", query);
+    ASSERT_EQ(causes.size(), 1u) << query;
+    const bool is_of_all = std::string_view(query) != "version=1.7";
+    EXPECT_EQ(causes[0]["versions"].size(), is_of_all ? 50u : 1u) << query;
+    EXPECT_EQ(causes[0]["more_versions"], is_of_all ? 10 : 0) << query;
+    if (is_of_all) EXPECT_THAT(causes[0]["versions"], ::testing::Not(::testing::Contains("1.0"))) << query;
+  }
+}
+
 TEST_F(ClusterListTest, HasNoDaysUnlessAskedFor) {
   Hang({"Save", "OnSave"}, 2, 1000);
   EXPECT_FALSE(collector_.Get("/v1/clusters")[0].contains("days"));
