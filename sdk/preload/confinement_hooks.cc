@@ -136,11 +136,7 @@ auto CallAlone(Call call) {
 // Before main(): a signal handler must not look up the real ones, and neither must a thread of ours, which
 // would wait for a thread that loads a library.
 [[gnu::constructor]] void FindConfiningCalls() {
-  g_prctl.Find();
-  g_syscall.Find();
-  g_unshare.Find();
-  g_setns.Find();
-  g_sched_setattr.Find();
+  lagwatch::sdk::FindAll(g_prctl, g_syscall, g_unshare, g_setns, g_sched_setattr);
 }
 
 }  // namespace

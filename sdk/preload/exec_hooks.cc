@@ -36,12 +36,7 @@ constinit NextFunction<Spawn> g_spawnp("posix_spawnp");
 // Before main(): in a child of vfork() or fork() it would be too late, because the loader's lock may be held
 // there.
 [[gnu::constructor]] void FindExecFunctions() {
-  g_execve.Find();
-  g_execvpe.Find();
-  g_fexecve.Find();
-  g_execveat.Find();
-  g_spawn.Find();
-  g_spawnp.Find();
+  FindAll(g_execve, g_execvpe, g_fexecve, g_execveat, g_spawn, g_spawnp);
 }
 
 // Around an exec on the calling thread of the process itself: the dispatch ends, so that no capture

@@ -23,9 +23,7 @@ constinit NextFunction<void(int)> g_next_exit_c("_Exit");
 constinit NextFunction<int(int, int)> g_next_daemon("daemon");
 
 __attribute__((constructor)) void FindNextFunctions() {
-  g_next_exit.Find();
-  g_next_exit_c.Find();
-  g_next_daemon.Find();
+  lagwatch::sdk::FindAll(g_next_exit, g_next_exit_c, g_next_daemon);
 }
 
 // A child of vfork() shares this memory but not the record: NoteRunEnded() compares the process id.

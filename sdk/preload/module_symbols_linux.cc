@@ -23,6 +23,12 @@ bool HasVersion(const ModuleTables& library, uint32_t index, const char* version
   return false;
 }
 
+Address ValueOf(const ElfW(Dyn) * dynamic, int64_t tag) {
+  for (; dynamic->d_tag != DT_NULL; ++dynamic)
+    if (dynamic->d_tag == tag) return dynamic->d_un.d_val;
+  return 0;
+}
+
 }  // namespace
 
 bool IsSame(const char* a, const char* b) {
@@ -35,48 +41,25 @@ bool IsSame(const char* a, const char* b) {
 
 bool ModuleTables::Read(Address module_base, const ElfW(Dyn) * dynamic) {
   base = module_base;
-  size_t name_at = 0;
-  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
-    switch (dynamic->d_tag) {
-      case DT_SYMTAB:
-        symbols = Absolute<ElfW(Sym)>(*dynamic);
-        break;
-      case DT_STRTAB:
-        strings = Absolute<char>(*dynamic);
-        break;
-      case DT_GNU_HASH:
-        hash_table = Absolute<uint32_t>(*dynamic);
-        break;
-      case DT_VERSYM:
-        versions = Absolute<ElfW(Half)>(*dynamic);
-        break;
-      case DT_VERNEED:
-        needed = Absolute<ElfW(Verneed)>(*dynamic);
-        break;
-      case DT_VERDEF:
-        defined = Absolute<ElfW(Verdef)>(*dynamic);
-        break;
-      case DT_RELA:
-        relocations[0] = Absolute<ElfW(Rela)>(*dynamic);
-        break;
-      case DT_RELASZ:
-        counts[0] = dynamic->d_un.d_val / sizeof(ElfW(Rela));
-        break;
-      case DT_JMPREL:
-        relocations[1] = Absolute<ElfW(Rela)>(*dynamic);
-        break;
-      case DT_PLTRELSZ:
-        counts[1] = dynamic->d_un.d_val / sizeof(ElfW(Rela));
-        break;
-      case DT_SONAME:
-        name_at = dynamic->d_un.d_val;
-        break;
-      default:
-        break;
-    }
-  }
+  symbols = At<ElfW(Sym)>(AddressOf(dynamic, DT_SYMTAB));
+  strings = At<char>(AddressOf(dynamic, DT_STRTAB));
+  hash_table = At<uint32_t>(AddressOf(dynamic, DT_GNU_HASH));
+  versions = At<ElfW(Half)>(AddressOf(dynamic, DT_VERSYM));
+  needed = At<ElfW(Verneed)>(AddressOf(dynamic, DT_VERNEED));
+  defined = At<ElfW(Verdef)>(AddressOf(dynamic, DT_VERDEF));
+  relocations[0] = At<ElfW(Rela)>(AddressOf(dynamic, DT_RELA));
+  counts[0] = ValueOf(dynamic, DT_RELASZ) / sizeof(ElfW(Rela));
+  relocations[1] = At<ElfW(Rela)>(AddressOf(dynamic, DT_JMPREL));
+  counts[1] = ValueOf(dynamic, DT_PLTRELSZ) / sizeof(ElfW(Rela));
+  const Address name_at = ValueOf(dynamic, DT_SONAME);
   if (strings != nullptr && name_at != 0) name = strings + name_at;
   return symbols != nullptr && strings != nullptr;
+}
+
+// The loader has made the addresses of most dynamic sections absolute, but not those of its own.
+Address ModuleTables::AddressOf(const ElfW(Dyn) * dynamic, int64_t tag) const {
+  const Address address = ValueOf(dynamic, tag);
+  return address != 0 && address < base ? base + address : address;
 }
 
 bool ReadLibrary(Address base, const ElfW(Dyn) * dynamic, ModuleTables* library) {

@@ -37,11 +37,7 @@ struct ModuleTables {
   bool Read(Address module_base, const ElfW(Dyn) * dynamic);
 
  private:
-  // The loader has made the addresses of most dynamic sections absolute, but not those of its own.
-  template <typename T>
-  const T* Absolute(const ElfW(Dyn) & entry) const {
-    return At<T>(entry.d_un.d_ptr < base ? base + entry.d_un.d_ptr : entry.d_un.d_ptr);
-  }
+  Address AddressOf(const ElfW(Dyn) * dynamic, int64_t tag) const;
 };
 
 // Reads a shared library, which begins with its ELF header, with its end. No `dynamic`: by the header.

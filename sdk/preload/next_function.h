@@ -69,4 +69,10 @@ class NextFunction<R(A...)> {
   std::atomic<bool> is_known_{false};
 };
 
+// Finds all of them. To be called in this library's constructor.
+template <typename... Functions>
+void FindAll(NextFunction<Functions>&... functions) {
+  (functions.Find(), ...);
+}
+
 }  // namespace lagwatch::sdk

@@ -35,18 +35,8 @@ constinit NextFunction<int(const char*)> g_chroot("chroot");
 
 // Before main(): see NextFunction.
 [[gnu::constructor]] void FindPrivilegeCalls() {
-  g_setuid.Find();
-  g_seteuid.Find();
-  g_setreuid.Find();
-  g_setresuid.Find();
-  g_setfsuid.Find();
-  g_setgid.Find();
-  g_setegid.Find();
-  g_setregid.Find();
-  g_setresgid.Find();
-  g_setgroups.Find();
-  g_initgroups.Find();
-  g_chroot.Find();
+  lagwatch::sdk::FindAll(g_setuid, g_seteuid, g_setreuid, g_setresuid, g_setfsuid, g_setgid, g_setegid,
+                         g_setregid, g_setresgid, g_setgroups, g_initgroups, g_chroot);
 }
 
 // The C library makes these calls on all threads. Each thread has capabilities of its own.

@@ -20,11 +20,7 @@ constinit NextFunction<ssize_t(int, const void*, size_t, int, const sockaddr*, s
 constinit NextFunction<ssize_t(int, const msghdr*, int)> g_sendmsg("sendmsg");
 
 // Before main(): see NextFunction.
-[[gnu::constructor]] void FindSends() {
-  g_send.Find();
-  g_sendto.Find();
-  g_sendmsg.Find();
-}
+[[gnu::constructor]] void FindSends() { FindAll(g_send, g_sendto, g_sendmsg); }
 
 [[gnu::noinline]] void NoteIfBeat(int fd, const void* address, socklen_t address_bytes, const iovec* text,
                                   size_t count) {

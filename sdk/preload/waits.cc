@@ -31,15 +31,8 @@ constinit NextFunction<int(pollfd*, nfds_t, const timespec*, const sigset_t*, si
     "__ppoll_chk");
 
 [[gnu::constructor]] void FindWaits() {
-  g_epoll_wait.Find();
-  g_epoll_pwait.Find();
-  g_epoll_pwait2.Find();
-  g_poll.Find();
-  g_ppoll.Find();
-  g_select.Find();
-  g_pselect.Find();
-  g_poll_chk.Find();
-  g_ppoll_chk.Find();
+  lagwatch::sdk::FindAll(g_epoll_wait, g_epoll_pwait, g_epoll_pwait2, g_poll, g_ppoll, g_select, g_pselect,
+                         g_poll_chk, g_ppoll_chk);
 }
 
 template <typename... A>

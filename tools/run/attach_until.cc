@@ -78,8 +78,8 @@ class NewHangs {
 
 base::Result<AttachEnd> AttachEnd::Parse(const std::string& text) {
   if (text.empty()) return AttachEnd{};
-  if (text == "hang") return AttachEnd{.kind = Kind::kHang};
-  if (text == "exit") return AttachEnd{.kind = Kind::kExit};
+  if (text == "hang") return AttachEnd{.kind = EndKind::kHang};
+  if (text == "exit") return AttachEnd{.kind = EndKind::kExit};
   constexpr std::string_view kUnits = "smh";
   constexpr int64_t kSeconds[] = {1, 60, 3600};
   const size_t unit = kUnits.find(text.back());
@@ -87,7 +87,7 @@ base::Result<AttachEnd> AttachEnd::Parse(const std::string& text) {
   if (unit == std::string_view::npos || !number || *number == 0)
     return base::Status(base::StatusCode::kInvalid,
                         "--until takes hang, exit, or a time such as 30s, 10m or 2h, not '" + text + "'");
-  return AttachEnd{.kind = Kind::kTime, .after_ns = *number * kSeconds[unit] * base::kNsPerSecond};
+  return AttachEnd{.kind = EndKind::kTime, .after_ns = *number * kSeconds[unit] * base::kNsPerSecond};
 }
 
 bool AwaitAttachEnd(pid_t pid, const AttachEnd& end, const std::string& spool_directory) {

@@ -54,44 +54,23 @@ bool LoadedModule::Read(const dl_phdr_info& info) {
 }
 
 void LoadedModule::ReadDynamic(const ElfW(Dyn) * dynamic) {
-  uint64_t relative_count = 0;
-  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
-    const uint64_t value = dynamic->d_un.d_val;
-    switch (dynamic->d_tag) {
-      case DT_SYMTAB:
-        symbols_ = Pointer<ElfW(Sym)>(Absolute(value));
-        break;
-      case DT_STRTAB:
-        strings_ = Pointer<char>(Absolute(value));
-        break;
-      case DT_VERSYM:
-        symbol_versions_ = Pointer<ElfW(Half)>(Absolute(value));
-        break;
-      case DT_VERNEED:
-        needed_versions_ = Pointer<ElfW(Verneed)>(Absolute(value));
-        break;
-      case DT_JMPREL:
-        jumps_.first = Pointer<ElfW(Rela)>(Absolute(value));
-        break;
-      case DT_PLTRELSZ:
-        jumps_.count = value / sizeof(ElfW(Rela));
-        break;
-      case DT_RELA:
-        others_.first = Pointer<ElfW(Rela)>(Absolute(value));
-        break;
-      case DT_RELASZ:
-        others_.count = value / sizeof(ElfW(Rela));
-        break;
-      case DT_RELACOUNT:
-        relative_count = value;
-        break;
-      case DT_RPATH:
-        has_search_path_ = true;
-        break;
-      default:
-        break;
-    }
-  }
+  const auto value_of = [dynamic](auto tag) -> uint64_t {
+    for (const ElfW(Dyn)* entry = dynamic; entry->d_tag != DT_NULL; ++entry)
+      if (entry->d_tag == tag) return entry->d_un.d_val;
+    return 0;
+  };
+  const auto address_of = [&](auto tag) {
+    const uint64_t value = value_of(tag);
+    return value == 0 ? 0 : Absolute(value);
+  };
+  symbols_ = Pointer<ElfW(Sym)>(address_of(DT_SYMTAB));
+  strings_ = Pointer<char>(address_of(DT_STRTAB));
+  symbol_versions_ = Pointer<ElfW(Half)>(address_of(DT_VERSYM));
+  needed_versions_ = Pointer<ElfW(Verneed)>(address_of(DT_VERNEED));
+  jumps_ = {Pointer<ElfW(Rela)>(address_of(DT_JMPREL)), value_of(DT_PLTRELSZ) / sizeof(ElfW(Rela))};
+  others_ = {Pointer<ElfW(Rela)>(address_of(DT_RELA)), value_of(DT_RELASZ) / sizeof(ElfW(Rela))};
+  has_search_path_ = value_of(DT_RPATH) != 0;
+  const uint64_t relative_count = value_of(DT_RELACOUNT);
   if (jumps_.first == nullptr) jumps_.count = 0;
   if (others_.first == nullptr || relative_count > others_.count) others_.count = 0;
   if (others_.count != 0) others_ = {others_.first + relative_count, others_.count - relative_count};
