@@ -13,6 +13,12 @@ const char* ExitReasonName(ExitReason reason) {
   return "unknown";
 }
 
+std::string_view CurrentExitReason(std::string_view name) {
+  if (name == "killed-in-lag") return ExitReasonName(ExitReason::kKilledInHang);
+  if (name == "crash-in-lag") return ExitReasonName(ExitReason::kCrashInHang);
+  return name;
+}
+
 ExitReason ClassifyExit(const ExitEvidence& evidence) {
   if (evidence.crash_signal != 0 && evidence.was_in_hang_at_crash) return ExitReason::kCrashInHang;
   if (evidence.crash_signal != 0 && evidence.has_hung_since_crash) return ExitReason::kHangInCrash;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace lagwatch::policies {
 
@@ -17,8 +18,11 @@ inline constexpr int32_t kLastExitReason = 0
 #include "policies/report_enums.def"
                                            - 1;
 
-// "clean-exit", "killed-in-lag" …, as in the JSON that people and programs read.
+// "clean-exit", "killed-in-hang" …, as in the JSON that people and programs read.
 const char* ExitReasonName(ExitReason reason);
+// The name of a reason that may have been stored under its old one: "killed-in-lag", "crash-in-lag".
+// Both stores keep what an older version wrote.
+std::string_view CurrentExitReason(std::string_view name);
 
 // The evidence of a run that is over.
 struct ExitEvidence {

@@ -120,7 +120,7 @@ def poisoned_estimates(collector, seconds):
     causes = collector.get("/v1/clusters?limit=1000")
     for cause in causes:
         estimated = cause["estimated"]
-        complain(complaints, estimated["lags"] is not None and 0 <= estimated["lags"] < 1e12,
+        complain(complaints, estimated["hangs"] is not None and 0 <= estimated["hangs"] < 1e12,
                  f"{cause['apps']}: an estimate of {estimated}")
     complain(complaints, all(0 <= cause["share"] <= 1 for cause in causes), "shares are not within 0 and 1")
     return complaints[:5]

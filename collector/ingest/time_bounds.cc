@@ -103,7 +103,7 @@ Status CheckTimes(const report::HangEnd& end, const TimeBounds& bounds) {
 // A run may have begun long ago. A program that does not know when its last run was last seen writes 0.
 Status CheckTimes(const report::RunEnd& end, const TimeBounds& bounds) {
   TimeCheck check(bounds);
-  check.NotAhead("run_start_wall_ms", end.run_start_wall_ms).Duration("lag_ns", end.hang_ns);
+  check.NotAhead("run_start_wall_ms", end.run_start_wall_ms).Duration("hang_ns", end.hang_ns);
   if (end.last_seen_wall_ms != 0) check.Moment("last_seen_wall_ms", end.last_seen_wall_ms);
   if (!IsNone(end.report_id)) check.Id("report_id", end.report_id);
   return check.Result();

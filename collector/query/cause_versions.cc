@@ -30,17 +30,18 @@ std::map<std::string, std::string> OldestOf(const std::vector<CauseVersion>& ver
 
 Json VersionJson(const CauseVersion& version, double watched_ns) {
   const CauseSums& sums = version.sums;
-  return {{"app", version.app},
-          {"version", version.version},
-          {"reports", sums.reports},
-          {"lags", sums.hangs},
-          {"users", sums.users.Count()},
-          {"hang_ms", ToMs(sums.hang_ns)},
-          {"estimated", {{"hang_ms", ToMs(version.estimated_hang_ns)}}},
-          {"hang_ms_per_hour", PerHourJson(version.estimated_hang_ns, watched_ns)},
-          {"watched_ms", ToMs(watched_ns)},
-          {"first_seen_ms", sums.first_seen_ms},
-          {"last_seen_ms", sums.last_seen_ms}};
+  return WithOldNames({{"app", version.app},
+                       {"version", version.version},
+                       {"reports", sums.reports},
+                       {"hangs", sums.hangs},
+                       {"users", sums.users.Count()},
+                       {"hang_ms", ToMs(sums.hang_ns)},
+                       {"estimated", {{"hang_ms", ToMs(version.estimated_hang_ns)}}},
+                       {"hang_ms_per_hour", PerHourJson(version.estimated_hang_ns, watched_ns)},
+                       {"watched_ms", ToMs(watched_ns)},
+                       {"first_seen_ms", sums.first_seen_ms},
+                       {"last_seen_ms", sums.last_seen_ms}},
+                      {{"hangs", "lags"}});
 }
 
 }  // namespace

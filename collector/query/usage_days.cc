@@ -21,14 +21,16 @@ Json UsageDays::ToJson(size_t limit) const {
   for (const auto& [key, sum] : sums_) {
     if (json.size() == limit) break;
     const auto& [minus_day, app, version] = key;
-    json.push_back({{"app", app},
-                    {"version", version},
-                    {"day_ms", -minus_day * kMsPerDay},
-                    {"users", sum.rates.users()},
-                    {"watched_ms", ToMs(sum.watched_ns)},
-                    {"lags", sum.hangs},
-                    {"lagged_ms", ToMs(sum.hang_ns)},
-                    {"lagged_ms_per_hour", sum.rates.ToJson()}});
+    json.push_back(WithOldNames(
+        {{"app", app},
+         {"version", version},
+         {"day_ms", -minus_day * kMsPerDay},
+         {"users", sum.rates.users()},
+         {"watched_ms", ToMs(sum.watched_ns)},
+         {"hangs", sum.hangs},
+         {"hang_ms", ToMs(sum.hang_ns)},
+         {"hang_ms_per_hour", sum.rates.ToJson()}},
+        {{"hangs", "lags"}, {"hang_ms", "lagged_ms"}, {"hang_ms_per_hour", "lagged_ms_per_hour"}}));
   }
   return json;
 }

@@ -64,18 +64,22 @@ Json HistogramJson(const policies::DurationHistogram& histogram) {
   return buckets;
 }
 
+constexpr std::initializer_list<std::pair<const char*, const char*>> kOldRateNames = {
+    {"hangs", "lags"}, {"hang_ms", "lagged_ms"}, {"hang_ms_per_hour", "lagged_ms_per_hour"}};
+
 Json LoopUsageJson(const policies::LoopUsage& usage) {
-  return {{"watched_ms", ToMs(static_cast<double>(usage.watched_ns))},
-          {"dispatches", usage.dispatches},
-          {"untimed_dispatches", usage.untimed_dispatches},
-          {"lags", usage.hangs},
-          {"lagged_ms", ToMs(static_cast<double>(usage.hang_ns))},
-          {"durations", HistogramJson(usage.durations)},
-          {"background",
-           {{"watched_ms", ToMs(static_cast<double>(usage.background.watched_ns))},
-            {"lags", usage.background.hangs},
-            {"lagged_ms", ToMs(static_cast<double>(usage.background.hang_ns))},
-            {"lagged_ms_per_hour", BackgroundRate(usage.background)}}}};
+  const Json background = {{"watched_ms", ToMs(static_cast<double>(usage.background.watched_ns))},
+                           {"hangs", usage.background.hangs},
+                           {"hang_ms", ToMs(static_cast<double>(usage.background.hang_ns))},
+                           {"hang_ms_per_hour", BackgroundRate(usage.background)}};
+  return WithOldNames({{"watched_ms", ToMs(static_cast<double>(usage.watched_ns))},
+                       {"dispatches", usage.dispatches},
+                       {"untimed_dispatches", usage.untimed_dispatches},
+                       {"hangs", usage.hangs},
+                       {"hang_ms", ToMs(static_cast<double>(usage.hang_ns))},
+                       {"durations", HistogramJson(usage.durations)},
+                       {"background", WithOldNames(background, kOldRateNames)}},
+                      {{"hangs", "lags"}, {"hang_ms", "lagged_ms"}});
 }
 
 // Those that took the most time.
@@ -124,7 +128,8 @@ void UsageSummaries::Add(const report::Usage& usage) {
 
 void UsageSummaries::Add(const ExitCount& exit) {
   const auto sum = sums_.find({exit.app, exit.version});
-  if (sum != sums_.end()) sum->second.summary.exits[exit.reason] += exit.runs;
+  if (sum != sums_.end())
+    sum->second.summary.exits[std::string(policies::CurrentExitReason(exit.reason))] += exit.runs;
 }
 
 std::vector<UsageSummary> UsageSummaries::Take() && {
@@ -154,7 +159,7 @@ Json UsageJson(const UsageSummary& summary) {
                {"users", summary.rates.users()},
                {"runs", summary.runs}};
   json.update(LoopUsageJson(summary.total));
-  json["lagged_ms_per_hour"] = summary.rates.ToJson();
+  json["hang_ms_per_hour"] = json["lagged_ms_per_hour"] = summary.rates.ToJson();
   json["loops"] = Json::array();
   for (const auto& [name, usage] : summary.loops) {
     Json loop = {{"loop", name}};
@@ -164,12 +169,13 @@ Json UsageJson(const UsageSummary& summary) {
   json["worst_users"] = Json::array();
   for (const auto& [user, usage] : summary.users) {
     if (json["worst_users"].size() == kShownUsers) break;
-    json["worst_users"].push_back({{"user", user},
-                                   {"watched_ms", ToMs(static_cast<double>(usage.watched_ns))},
-                                   {"dispatches", usage.dispatches},
-                                   {"lags", usage.hangs},
-                                   {"lagged_ms", ToMs(static_cast<double>(usage.hang_ns))},
-                                   {"lagged_ms_per_hour", Rounded(RateOf(usage))}});
+    json["worst_users"].push_back(WithOldNames({{"user", user},
+                                                {"watched_ms", ToMs(static_cast<double>(usage.watched_ns))},
+                                                {"dispatches", usage.dispatches},
+                                                {"hangs", usage.hangs},
+                                                {"hang_ms", ToMs(static_cast<double>(usage.hang_ns))},
+                                                {"hang_ms_per_hour", Rounded(RateOf(usage))}},
+                                               kOldRateNames));
   }
   json["slow"] = SlowJson(summary);
   json["suppressed"] = Json::object();

@@ -93,7 +93,7 @@ Within(std::string_view, Part&, const Table&) -> Within<Part, Table>;
 inline constexpr auto kHeaderTable = [](auto& part, auto visit) {
   return visit(Field{1, "id", "UUIDv7, 16 bytes"}, part.id) ||
          visit(Field{2, "session_id", "UUIDv7 of the monitor's start"}, part.session_id) ||
-         visit(Field{3, "lag_id", "id of the hang's first report"}, part.hang_id) ||
+         visit(Field{3, "hang_id", "id of the hang's first report"}, part.hang_id) ||
          visit(Field{4, "ordinal", "0 for the hang's first report"}, part.ordinal) ||
          visit(Field{5, "app"}, part.app) ||
          visit(Field{6, "app_version", "", "version"}, part.app_version) ||
@@ -259,14 +259,14 @@ inline constexpr auto kLoopUsageTable = [](auto& part, auto visit) {
          visit(Field{3, "dispatches", "that have ended"}, usage.dispatches) ||
          visit(Field{4, "untimed_dispatches", "of them, those of which only the number is known"},
                usage.untimed_dispatches) ||
-         visit(Field{5, "lags", "dispatches and busy stretches that were found over the threshold"}, usage.hangs) ||
-         visit(Field{6, "lagged_ns", "their whole durations"}, usage.hang_ns) ||
+         visit(Field{5, "hangs", "dispatches and busy stretches that were found over the threshold"}, usage.hangs) ||
+         visit(Field{6, "hang_ns", "their whole durations"}, usage.hang_ns) ||
          visit(Field{7, "durations", "timed dispatches by duration: up to 1 ms, up to 2, 4, 8 … ms; the 16th is all "
                      "from 2^14 ms on"}, usage.durations) ||
          visit(Field{8, "background_watched_ns", "of watched_ns, hangs and hang_ns, the part in which the application "
                      "was in the background"}, usage.background.watched_ns) ||
-         visit(Field{9, "background_lags"}, usage.background.hangs) ||
-         visit(Field{10, "background_lagged_ns"}, usage.background.hang_ns);
+         visit(Field{9, "background_hangs"}, usage.background.hangs) ||
+         visit(Field{10, "background_hang_ns"}, usage.background.hang_ns);
 };
 
 inline constexpr auto kSlowTagTable = [](auto& part, auto visit) {
@@ -295,7 +295,7 @@ inline constexpr auto kRunEndTable = [](auto& part, auto visit) {
          visit(Field{3, "signal", "of a crash"}, part.signal) ||
          visit(Field{4, "report_id", "the first report of the hang that it was in; empty when in none"},
                part.report_id) ||
-         visit(Field{5, "lag_ns", "how long that hang had lasted when it was last seen: a lower bound"},
+         visit(Field{5, "hang_ns", "how long that hang had lasted when it was last seen: a lower bound"},
                part.hang_ns) ||
          visit(Field{6, "loop", "whose hang it was"}, part.loop) ||
          visit(Field{7, "run_start_wall_ms"}, part.run_start_wall_ms) ||
@@ -312,7 +312,7 @@ inline constexpr auto kTraceRecordTable = [](auto& part, auto visit) {
          visit(Field{2, "session_id"}, part.session_id) ||
          visit(Field{3, "report_id", "of the report it belongs to; empty when it was asked for otherwise"},
                part.report_id) ||
-         visit(Field{4, "lag_id", "of the hang that report is of; empty likewise"}, part.hang_id) ||
+         visit(Field{4, "hang_id", "of the hang that report is of; empty likewise"}, part.hang_id) ||
          visit(Field{5, "app"}, part.app) ||
          visit(Field{6, "app_version"}, part.app_version) ||
          visit(Field{7, "user"}, part.user) ||

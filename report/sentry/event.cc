@@ -71,7 +71,8 @@ class EventWriter {
     event["tags"] = {{"verdict", policies::VerdictName(report_.verdict.word)},
                      {"loop", report_.loop},
                      {"kind", policies::HangKindName(report_.kind)},
-                     {"lag_level", policies::HangLevelName(report_.level)}};
+                     {"hang_level", policies::HangLevelName(report_.level)},
+                     {"lag_level", policies::HangLevelName(report_.level)}};  // deprecated
     event["contexts"] = Contexts();
     event["exception"] = {{"values", Json::array({Exception()})}};
     event["threads"] = {{"values", Threads()}};
@@ -172,7 +173,7 @@ class EventWriter {
   Json Lagwatch() const {
     Json json = {{"threshold_ms", report_.threshold_ms},
                  {"elapsed_ms", ToMs(report_.elapsed_ns)},
-                 {"lag_id", base::ToString(report_.hang_id)},
+                 {"hang_id", base::ToString(report_.hang_id)},
                  {"samples", report_.samples.size()}};
     const policies::TimeShares& shares = report_.verdict.shares;
     for (const policies::TimeShare& share : policies::kTimeShares)

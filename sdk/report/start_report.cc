@@ -56,7 +56,7 @@ bool StartReport::Encode(const base::Uuid& id, const ProgramFacts& facts, const 
   }
   AddProgramContext(program, facts.scrubber, &encoder);
   // They show what the program was doing.
-  encoder.AddNumber("lags_before_ready", hangs_);
+  encoder.AddNumber("hangs_before_ready", hangs_);
   encoder.SetExpensiveStack(encoder.AddStack({}, report::Completeness::kNone));
   return encoder.ok();
 }

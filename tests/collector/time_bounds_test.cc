@@ -130,7 +130,7 @@ TEST_F(TimeBoundsTest, EndsOfRunsAreChecked) {
                 "last_seen_wall_ms");
   ExpectRefused(Type::kRunEnd, with([](auto* run) { run->run_start_wall_ms = UINT64_MAX; }),
                 "run_start_wall_ms");
-  ExpectRefused(Type::kRunEnd, with([](auto* run) { run->hang_ns = UINT64_MAX; }), "lag_ns");
+  ExpectRefused(Type::kRunEnd, with([](auto* run) { run->hang_ns = UINT64_MAX; }), "hang_ns");
   ExpectRefused(Type::kRunEnd, with([](auto* run) { run->report_id = base::CreateUuidV7(kTooNewMs); }),
                 "report_id");
 }

@@ -115,14 +115,14 @@ TEST_F(DeliveryTest, AHangIsToldPerHourOfUse) {
   EXPECT_EQ(usage[0]["users"], 1);
   EXPECT_EQ(usage[0]["runs"], 2);
   EXPECT_EQ(usage[0]["dispatches"], 1);
-  EXPECT_EQ(usage[0]["lags"], 1);
+  EXPECT_EQ(usage[0]["hangs"], 1);
   double watched_ms = usage[0]["watched_ms"];
-  double hang_ms = usage[0]["lagged_ms"];
+  double hang_ms = usage[0]["hang_ms"];
   EXPECT_GE(watched_ms, hang_ms);
   json reports = CollectedReports();
   ASSERT_GE(reports.size(), 1u);
   EXPECT_NEAR(hang_ms, reports[0]["duration_ms"].get<double>(), 0.01);
-  EXPECT_NEAR(usage[0]["lagged_ms_per_hour"]["p50"].get<double>(), hang_ms / watched_ms * 3'600'000,
+  EXPECT_NEAR(usage[0]["hang_ms_per_hour"]["p50"].get<double>(), hang_ms / watched_ms * 3'600'000,
               20);  // of rounded times
   Process table({LAGWATCH_PROGRAM, "usage", "--endpoint", endpoint(), "--token", kToken});
   EXPECT_EQ(table.Wait(), 0);
@@ -139,9 +139,9 @@ TEST_F(DeliveryTest, AProgramKilledInAHangHasItsUse) {
   auto expect_use = [&] {
     json usage = Ask({"usage", "--spool", spool_});
     ASSERT_EQ(usage.size(), 1u);
-    EXPECT_EQ(usage[0]["lags"], 1);
+    EXPECT_EQ(usage[0]["hangs"], 1);
     EXPECT_EQ(usage[0]["dispatches"], 0);
-    EXPECT_GE(usage[0]["lagged_ms"].get<double>(), 500);
+    EXPECT_GE(usage[0]["hang_ms"].get<double>(), 500);
     EXPECT_GE(usage[0]["watched_ms"].get<double>(), 1000);
   };
   expect_use();  // by the run's record
@@ -204,7 +204,7 @@ TEST_F(RunEndTest, AProgramKilledInAHangIsToldSoAtItsNextStart) {
   auto freezer = StartFreezer("");
   freezer->WriteInput("scene export\nhang\n");
   ASSERT_TRUE(WaitUntil([&] { return !SpooledReports().empty(); }));
-  std::string id = SpooledReports().back()["lag_id"];
+  std::string id = SpooledReports().back()["hang_id"];
   double age_ms = SpooledReports().back()["duration_ms"];
   usleep(500'000);  // the hang goes on, its stack is the same
   freezer->Signal(SIGKILL);
@@ -221,7 +221,7 @@ TEST_F(RunEndTest, AProgramKilledInAHangIsToldSoAtItsNextStart) {
   ASSERT_GE(reports.size(), 1u);
   for (const json& report : reports) {
     EXPECT_EQ(report["kind"], "killed-in-hang");
-    EXPECT_EQ(report["lag_id"], id);
+    EXPECT_EQ(report["hang_id"], id);
     EXPECT_EQ(report["ended"], true);
     EXPECT_GT(report["duration_ms"], age_ms);  // from the run's record, not from the report
   }

@@ -102,5 +102,12 @@ TEST(StartUp, IsWarmShortlyAfterTheSameBuildRan) {
   EXPECT_FALSE(IsWarmStart(last_run));
 }
 
+TEST(ExitReason, OldNamesAreKnown) {
+  EXPECT_EQ(CurrentExitReason("killed-in-lag"), ExitReasonName(ExitReason::kKilledInHang));
+  EXPECT_EQ(CurrentExitReason("crash-in-lag"), ExitReasonName(ExitReason::kCrashInHang));
+  EXPECT_EQ(CurrentExitReason("oom-kill"), "oom-kill");
+  EXPECT_EQ(CurrentExitReason("of a newer version"), "of a newer version");
+}
+
 }  // namespace
 }  // namespace lagwatch::policies

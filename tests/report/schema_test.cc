@@ -33,7 +33,7 @@ constexpr char kSchemaDirectory[] = LAGWATCH_SCHEMA_DIR;
 constexpr char kExpectedBatch[] = R"(reports {
   id: "id-0123456789abc"
   session_id: "session-01234567"
-  lag_id: "lag-0123456789ab"
+  hang_id: "lag-0123456789ab"
   ordinal: 4
   app: "editor"
   app_version: "2.3.1"
@@ -180,7 +180,7 @@ run_ends {
   reason: EXIT_CRASH
   signal: 11
   report_id: "id-0123456789abc"
-  lag_ns: 4000000000
+  hang_ns: 4000000000
   loop: "ui"
   run_start_wall_ms: 1700000000000
   last_seen_wall_ms: 1700000005000
@@ -227,15 +227,15 @@ usages {
     watched_ns: 3600000000000
     dispatches: 1000
     untimed_dispatches: 7
-    lags: 2
-    lagged_ns: 5000000000
+    hangs: 2
+    hang_ns: 5000000000
     durations: 900
     durations: 80
     durations: 0
     durations: 13
     background_watched_ns: 31
-    background_lags: 32
-    background_lagged_ns: 33
+    background_hangs: 32
+    background_hang_ns: 33
   }
   slow {
     loop: "ui"
@@ -299,7 +299,7 @@ traces {
   id: "trace-0123456789"
   session_id: "session-01234567"
   report_id: "id-0123456789abc"
-  lag_id: "lag-0123456789ab"
+  hang_id: "lag-0123456789ab"
   app: "editor"
   app_version: "2.3.1"
   user: "u-71"
@@ -475,7 +475,7 @@ TEST(Schema, EveryFieldOfATableIsInIt) {
   ExpectInSchema<PastDispatch>();
   ExpectInSchema<Fact>();
   ExpectInSchema<Symbol>();
-  ExpectInSchema<HangEnd>("LagEnd", kHangEndTable);
+  ExpectInSchema<HangEnd>("HangEnd", kHangEndTable);
   ExpectInSchema<RunEnd>("RunEnd", kRunEndTable);
   ExpectInSchema<FrameSlice>("FrameSlice", kFrameSliceTable);
   ExpectInSchema<Usage>("Usage", kUsageTable);
@@ -541,8 +541,8 @@ TEST(Schema, EveryKindOfWaitHasItsName) {
 
 TEST(Schema, EveryExitReasonHasItsName) {
   const char* names[] = {
-      nullptr,       "EXIT_CLEAN", "EXIT_KILLED_IN_LAG", "EXIT_OOM_KILL",     "EXIT_UPDATE",
-      "EXIT_REBOOT", "EXIT_CRASH", "EXIT_STOPPED",       "EXIT_CRASH_IN_LAG", "EXIT_HANG_IN_CRASH"};
+      nullptr,       "EXIT_CLEAN", "EXIT_KILLED_IN_HANG", "EXIT_OOM_KILL",     "EXIT_UPDATE",
+      "EXIT_REBOOT", "EXIT_CRASH", "EXIT_STOPPED",       "EXIT_CRASH_IN_HANG", "EXIT_HANG_IN_CRASH"};
   for (int32_t value = 1; value <= policies::kLastExitReason; ++value) {
     std::string batch;
     AppendToBatch({RecordType::kRunEnd, EncodeRunEnd({.reason = static_cast<policies::ExitReason>(value)})},

@@ -128,7 +128,7 @@ void PrintPrograms(const Flags& flags, Print print) {
 
 void PrintWatched(const Flags& flags) {
   PrintPrograms(flags, [](const std::string& name, const Json& program) {
-    const long long hangs = program.value("lags", 0LL);
+    const long long hangs = program.value("hangs", 0LL);
     std::fprintf(stderr, "lagwatch: watched %s for %.1f s: %lld dispatches, %lld hang%s\n", name.c_str(),
                  program.value("watched_ms", 0.0) / 1000, program.value("dispatches", 0LL), hangs,
                  hangs == 1 ? "" : "s");

@@ -42,7 +42,7 @@ std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
   for (const Json& cluster : clusters) {
     const Json& estimated = cluster.at("estimated");
     table.AddRow({Format("%.1f", estimated.at("hang_ms").get<double>() / 1000),
-                  Format("%.0f", estimated.at("lags").get<double>()), cluster.at("users").dump(),
+                  Format("%.0f", estimated.at("hangs").get<double>()), cluster.at("users").dump(),
                   ShortDuration(cluster.at("duration_ms").at("p95").get<double>()), CauseOf(cluster),
                   Join(cluster.at("versions").get<std::vector<std::string>>(), " "), Text(cluster, "key")});
   }

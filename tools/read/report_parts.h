@@ -30,7 +30,7 @@ bool IsSlow(const Json& report);
 // A hang whose end is not known lasted at least as long as it was seen; so did one that ended with its
 // process.
 std::string Duration(const Json& report);
-// "crash-in-lag, signal 11"; empty while that is not known, and from older collectors.
+// "crash-in-hang, signal 11"; empty while that is not known, and from older collectors.
 std::string ExitText(const Json& report);
 
 // "futex"; "syscall 424" where the name is not known. `machine` as uname(2) spells it: numbers differ.

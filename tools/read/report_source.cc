@@ -19,11 +19,26 @@ class EndpointSource final : public ReportSource {
   EndpointClient client_;
 };
 
+// Older collectors have members only under their old names.
+void AddNewNames(Json* json) {
+  constexpr std::pair<const char*, const char*> kNames[] = {{"lags", "hangs"},
+                                                            {"lag_id", "hang_id"},
+                                                            {"lagged_ms", "hang_ms"},
+                                                            {"lagged_ms_per_hour", "hang_ms_per_hour"}};
+  for (auto& member : *json)
+    if (member.is_structured()) AddNewNames(&member);
+  if (!json->is_object()) return;
+  for (const auto& [old, name] : kNames)
+    if (json->contains(old) && !json->contains(name)) (*json)[name] = Json((*json)[old]);
+}
+
 }  // namespace
 
 base::Result<Json> ReportSource::Get(const std::string& path, const collector::QueryString& query) {
   const auto answer = LAGWATCH_TRY(Ask(path, query));
-  return ReadAnswer(answer.http_status, answer.body);
+  auto json = ReadAnswer(answer.http_status, answer.body);
+  if (json.ok()) AddNewNames(&*json);
+  return json;
 }
 
 base::Result<std::string> ReportSource::GetFile(const std::string& path,

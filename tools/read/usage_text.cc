@@ -34,9 +34,9 @@ std::string BackgroundText(const Json& program) {
   auto number = [](const Json& usage, const char* key) { return usage.at(key).get<double>(); };
   auto rest = [&](const char* key) { return number(program, key) - number(background, key); };
   return "\nOf " + Printable(NameOf(program)) +
-         " in the foreground: " + of(rest("watched_ms"), rest("lags"), rest("lagged_ms")) +
+         " in the foreground: " + of(rest("watched_ms"), rest("hangs"), rest("hang_ms")) +
          "; in the background: " +
-         of(number(background, "watched_ms"), number(background, "lags"), number(background, "lagged_ms")) +
+         of(number(background, "watched_ms"), number(background, "hangs"), number(background, "hang_ms")) +
          "\n";
 }
 
@@ -55,11 +55,11 @@ std::string UsageText(const Json& usage, size_t max_width) {
                {"P90", Table::Align::kRight}});
   std::string details;
   for (const Json& program : usage) {
-    const Json& rates = program.at("lagged_ms_per_hour");
+    const Json& rates = program.at("hang_ms_per_hour");
     table.AddRow({program.at("app").get<std::string>(), program.at("version").get<std::string>(),
                   program.at("users").dump(), Hours(program.at("watched_ms")),
-                  program.at("dispatches").dump(), program.at("lags").dump(),
-                  Seconds(program.at("lagged_ms")), Seconds(rates.at("all")), Seconds(rates.at("p50")),
+                  program.at("dispatches").dump(), program.at("hangs").dump(),
+                  Seconds(program.at("hang_ms")), Seconds(rates.at("all")), Seconds(rates.at("p50")),
                   Seconds(rates.at("p90"))});
     details += BackgroundText(program);
     if (!program.at("slow").empty()) {

@@ -147,9 +147,8 @@ class Shapes {
 
 std::string ValueTable(const std::string& name) {
   std::string rows = "\n| Value | |\n|---|---|\n";
-  const auto row = std::ranges::find(Enums(), name, &EnumRow::name);
-  if (row == Enums().end()) throw std::runtime_error("no enumeration is called " + name);
-  for (const EnumValue& value : row->values) rows += "| `" + value.name + "` | " + value.help + " |\n";
+  for (const EnumValue& value : EnumOf(name).values)
+    rows += "| `" + value.name + "` | " + value.help + " |\n";
   return rows + "\n";
 }
 

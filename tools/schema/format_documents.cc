@@ -16,8 +16,8 @@ namespace {
 
 // The message of a line "1.21: …", by the numbers of record types and fields.
 const MessageRow* MessageAt(const std::string& path) {
-  static const std::map<int, std::string> kRecords = {{1, "Report"},     {2, "LagEnd"}, {3, "RunEnd"},
-                                                      {4, "FrameSlice"}, {5, "Usage"},  {6, "Losses"}};
+  static const std::map<int, std::string> kRecords = {{1, "Report"},     {2, "HangEnd"}, {3, "RunEnd"},
+                                                      {4, "FrameSlice"}, {5, "Usage"},   {6, "Losses"}};
   std::istringstream numbers(path);
   int number = 0;
   numbers >> number;

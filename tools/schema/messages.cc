@@ -180,7 +180,7 @@ std::vector<MessageRow> MakeMessages() {
       RowOf<report::PastDispatch>(),
       RowOf<report::Fact>(),
       RowOf<report::Symbol>(),
-      RecordRow<report::HangEnd>("LagEnd", report::kHangEndTable),
+      RecordRow<report::HangEnd>("HangEnd", report::kHangEndTable),
       RecordRow<report::RunEnd>("RunEnd", report::kRunEndTable),
       RecordRow<report::FrameSlice>("FrameSlice", report::kFrameSliceTable),
       RecordRow<report::Usage>("Usage", report::kUsageTable),
@@ -255,6 +255,12 @@ const std::vector<EnumRow>& Enums() {
                                                }}};
 #undef ROW
   return kEnums;
+}
+
+const EnumRow& EnumOf(const std::string& name) {
+  const auto row = std::ranges::find(Enums(), name, &EnumRow::name);
+  if (row == Enums().end()) throw std::runtime_error("no enumeration is called " + name);
+  return *row;
 }
 
 std::vector<FieldRow> ColumnsOf(const std::string& name) {

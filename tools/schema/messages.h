@@ -41,6 +41,8 @@ struct EnumRow {
 };
 // All but the verdict's.
 const std::vector<EnumRow>& Enums();
+// Throws std::runtime_error if there is none.
+const EnumRow& EnumOf(const std::string& name);
 
 // The fields in JSON of the rows "Report" and "Trace" of the collector's store.
 std::vector<FieldRow> ColumnsOf(const std::string& name);

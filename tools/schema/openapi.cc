@@ -38,11 +38,10 @@ Json ValuesOf(const std::string& name) {
 #include "policies/verdict.def"
     return values;
   }
-  const auto row = std::ranges::find(Enums(), name, &EnumRow::name);
-  if (row == Enums().end()) throw std::runtime_error("no enumeration is called " + name);
-  for (const EnumValue& value : row->values)
+  const std::vector<EnumValue>& rows = EnumOf(name).values;
+  for (const EnumValue& value : rows)
     if (value.name != "unknown") values.push_back(value.name);
-  if (row->values.front().name == "unknown") values.push_back("unknown");
+  if (rows.front().name == "unknown") values.push_back("unknown");
   return values;
 }
 
@@ -56,6 +55,7 @@ void Describe(const std::string& description, Json* schema) {
   if (description.empty()) return;
   const std::string unit = schema->value("description", "");
   (*schema)["description"] = unit.empty() ? description : unit + "; " + description;
+  if (description.starts_with("Deprecated")) (*schema)["deprecated"] = true;
 }
 
 // "Name?" as a name and whether it may be missing.
@@ -185,7 +185,7 @@ class Expander {
     Fields fields;
     Collect(notation, &fields);
     Json object = {{"type", "object"}};
-    if (notation.contains("description")) object["description"] = notation["description"];
+    Describe(notation.value("description", ""), &object);
     object["properties"] = Json::object();
     object["required"] = Json::array();
     for (const auto& [name, schema] : fields.all.items()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // lagwatch.proto, as far as its messages and enumerations have tables, and the fields in docs/privacy.md.
+#include <cctype>
 #include <string>
 
 #include "tools/schema/documents.h"
@@ -55,12 +56,31 @@ std::string PrivacyPage(const std::string& before) {
   return page;
 }
 
+// "killed-in-hang" as a member's name in TypeScript.
+std::string Quoted(const std::string& name) {
+  return name.find('-') == std::string::npos ? name : "\"" + name + "\"";
+}
+
+std::string ExitWords(const std::string&) {
+  std::string text =
+      "// SPDX-License-Identifier: Apache-2.0\n"
+      "// The reasons that a run of a program ended for. Written by lagwatch-schema from "
+      "policies/report_enums.def.\n\n"
+      "export const kExits: Readonly<Record<string, string>> = {\n";
+  for (EnumValue value : EnumOf("ExitReason").values) {
+    value.help[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(value.help[0])));
+    text += "  " + Quoted(value.name) + ": \"" + value.help + "\",\n";
+  }
+  return text + "};\n";
+}
+
 }  // namespace
 
 std::vector<Document> ProtoDocuments() {
   return {{"report/format/lagwatch.proto", "report/format/field_tables.h or policies/report_enums.def",
            MessagesAndEnums},
-          {"docs/privacy.md", "report/format/field_tables.h", PrivacyPage}};
+          {"docs/privacy.md", "report/format/field_tables.h", PrivacyPage},
+          {"collector/web/src/parts/exit_words.ts", "policies/report_enums.def", ExitWords}};
 }
 
 }  // namespace lagwatch::tools

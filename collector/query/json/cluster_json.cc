@@ -44,28 +44,31 @@ Json CostJson(const CauseRow& cause, const CostOfAll& all, NameRoom* room) {
   Json versions = room->Take(cause.versions, &more_versions);
   Json children = Json::array();
   for (const CauseRow& child : cause.children) children.push_back(CostJson(child, all, room));
-  return {{"key", cluster.key},
-          {"level", cluster.level},
-          {"parent", cluster.parent_key.empty() ? Json() : Json(cluster.parent_key)},
-          {"frames", Shortened(cluster.frames)},
-          {"via", cluster.via.empty() ? Json() : Json(Shortened(cluster.via))},
-          {"held_by", Shortened(cluster.held_by)},
-          {"reports", sums.reports},
-          {"lags", sums.hangs},
-          {"users", sums.users.Count()},
-          {"hang_ms", ToMs(sums.hang_ns)},
-          {"estimated", {{"lags", cause.estimated_hangs}, {"hang_ms", ToMs(cause.estimated_hang_ns)}}},
-          {"share", all.hang_ns > 0 ? cause.estimated_hang_ns / all.hang_ns : 0},
-          {"hang_ms_per_hour", PerHourJson(cause.estimated_hang_ns, all.watched_ns)},
-          {"duration_ms", DurationsJson(sums)},
-          {"verdict_ms", VerdictsJson(cause)},
-          {"apps", std::move(apps)},
-          {"versions", std::move(versions)},
-          {"more_apps", more_apps},
-          {"more_versions", more_versions},
-          {"first_seen_ms", sums.first_seen_ms},
-          {"last_seen_ms", sums.last_seen_ms},
-          {"children", std::move(children)}};
+  Json json = {{"key", cluster.key},
+               {"level", cluster.level},
+               {"parent", cluster.parent_key.empty() ? Json() : Json(cluster.parent_key)},
+               {"frames", Shortened(cluster.frames)},
+               {"via", cluster.via.empty() ? Json() : Json(Shortened(cluster.via))},
+               {"held_by", Shortened(cluster.held_by)},
+               {"reports", sums.reports},
+               {"hangs", sums.hangs},
+               {"users", sums.users.Count()},
+               {"hang_ms", ToMs(sums.hang_ns)},
+               {"estimated",
+                WithOldNames({{"hangs", cause.estimated_hangs}, {"hang_ms", ToMs(cause.estimated_hang_ns)}},
+                             {{"hangs", "lags"}})},
+               {"share", all.hang_ns > 0 ? cause.estimated_hang_ns / all.hang_ns : 0},
+               {"hang_ms_per_hour", PerHourJson(cause.estimated_hang_ns, all.watched_ns)},
+               {"duration_ms", DurationsJson(sums)},
+               {"verdict_ms", VerdictsJson(cause)},
+               {"apps", std::move(apps)},
+               {"versions", std::move(versions)},
+               {"more_apps", more_apps},
+               {"more_versions", more_versions},
+               {"first_seen_ms", sums.first_seen_ms},
+               {"last_seen_ms", sums.last_seen_ms},
+               {"children", std::move(children)}};
+  return WithOldNames(std::move(json), {{"hangs", "lags"}});
 }
 
 }  // namespace
@@ -101,12 +104,13 @@ Json ClusterJson(const ShownCause& cause, const CostOfAll& all, NameRoom* room) 
 Json PeriodsJson(const std::vector<CausePeriod>& periods) {
   Json json = Json::array();
   for (const CausePeriod& period : periods) {
-    json.push_back({{"begin_ms", period.begin_ms},
-                    {"reports", period.sums.reports},
-                    {"lags", period.sums.hangs},
-                    {"users", period.sums.users.Count()},
-                    {"hang_ms", ToMs(period.sums.hang_ns)},
-                    {"weighted_hang_ms", ToMs(period.sums.weighted_hang_ns)}});
+    json.push_back(WithOldNames({{"begin_ms", period.begin_ms},
+                                 {"reports", period.sums.reports},
+                                 {"hangs", period.sums.hangs},
+                                 {"users", period.sums.users.Count()},
+                                 {"hang_ms", ToMs(period.sums.hang_ns)},
+                                 {"weighted_hang_ms", ToMs(period.sums.weighted_hang_ns)}},
+                                {{"hangs", "lags"}}));
   }
   return json;
 }

@@ -55,6 +55,10 @@ template <typename Value>
 Json FieldJson(const report::Field& field, report::Always<Value> value) {
   return FieldJson(field, value.number);
 }
+template <typename Value>
+Json FieldJson(const report::Field& field, report::Signed<Value> value) {
+  return FieldJson(field, value.number);
+}
 // None is null.
 template <typename Value>
 Json FieldJson(const report::Field& field, report::PlusOne<Value> value) {

@@ -70,6 +70,11 @@ Json ParseJson(std::string_view text) {
   return json.ok() ? Json(*std::move(json)) : Json(Json::value_t::discarded);
 }
 
+Json WithOldNames(Json json, std::initializer_list<std::pair<const char*, const char*>> names) {
+  for (const auto& [name, old] : names) json[old] = Json(json.at(name));
+  return json;
+}
+
 double ToMs(double ns) { return std::round(ns / 1000) / 1000; }
 
 Json CauseKeyJson(int64_t cause) {

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 
@@ -31,6 +33,9 @@ base::Result<nlohmann::json> ParseBoundedJson(std::string_view text, const JsonL
 // The same with comments; a discarded value when it is malformed, has more than 64 levels or a million
 // values. Keys come sorted: to keep their order takes Json a time that grows with the square of their number.
 Json ParseJson(std::string_view text);
+
+// Adds members under their old names, which are deprecated: {{new, old}, …}.
+Json WithOldNames(Json json, std::initializer_list<std::pair<const char*, const char*>> names);
 
 // A duration in milliseconds with three decimals at most.
 double ToMs(double ns);

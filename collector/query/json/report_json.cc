@@ -216,7 +216,7 @@ Json LossJson(const LossRow& loss) {
 }
 
 Json ExitJson(const RunEndRow& end) {
-  return {{"reason", end.reason},
+  return {{"reason", policies::CurrentExitReason(end.reason)},
           {"signal", end.signal == 0 ? Json() : Json(end.signal)},
           {"last_seen_wall_ms", end.last_seen_wall_ms}};
 }
@@ -226,7 +226,7 @@ Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& caus
   json["duration_ms"] = ToMs(HangDurationNs(row));
   json["ended"] = row.duration_ns.has_value();
   json["cause"] = cause;
-  return json;
+  return WithOldNames(std::move(json), {{"hang_id", "lag_id"}});
 }
 
 std::string ReportText(const Json& rest, const report::Report& report, const SymbolNamer& namer) {

@@ -72,7 +72,7 @@ inline constexpr auto kReportColumns = [] {
   using report::Report;
   return std::tuple(
       Column("id", &ReportRow::id, &Report::id, {"id", kValue}),
-      Column("lag_id", &ReportRow::hang_id, &internal::HangIdOf, {"lag_id", kValue}),
+      Column("lag_id", &ReportRow::hang_id, &internal::HangIdOf, {"hang_id", kValue}),
       Column("session_id", &ReportRow::session_id, &Report::session_id, {"session_id", kValue}),
       Column("ordinal", &ReportRow::ordinal, &Report::ordinal, {"ordinal", kValue}),
       Column("app", &ReportRow::app, &Report::app, {"app", kValue}, kSegments),

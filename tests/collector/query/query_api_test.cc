@@ -35,7 +35,7 @@ TEST(QueryApi, ListsTheCostliestClusterFirst) {
   ASSERT_THAT(clusters, SizeIs(2));
   const Json& lookup = clusters[0];
   EXPECT_THAT(KeysOf(lookup),
-              ElementsAre("key", "level", "parent", "frames", "via", "held_by", "reports", "lags", "users",
+              ElementsAre("key", "level", "parent", "frames", "via", "held_by", "reports", "hangs", "users",
                           "hang_ms", "estimated", "share", "hang_ms_per_hour", "duration_ms", "verdict_ms",
                           "apps", "versions", "more_apps", "more_versions", "first_seen_ms", "last_seen_ms",
                           "children", "title", "link", "state", "fixed_in", "is_split", "merged"));
@@ -71,7 +71,7 @@ TEST(QueryApi, CountsAHangOnceWithinACluster) {
   collector.Submit({}, {EncodeEnd(first.header.id, 7'123'456'789)});
   Json cluster = collector.Get("/v1/clusters")[0];
   EXPECT_EQ(cluster["hang_ms"], 7123.457);
-  EXPECT_EQ(cluster["lags"], 1);
+  EXPECT_EQ(cluster["hangs"], 1);
   EXPECT_EQ(cluster["reports"], 2);
 }
 
@@ -95,9 +95,9 @@ TEST(QueryApi, ASampledReportStandsForThoseThatAreNot) {
   ASSERT_TRUE(collector.ingest.Submit(batch).ok());
   Json clusters = collector.Get("/v1/clusters");
   EXPECT_THAT(clusters[0]["frames"], ElementsAre("Often"));
-  EXPECT_EQ(clusters[0]["estimated"], Json::parse(R"({"lags": 20.0, "hang_ms": 20000.0})"));
+  EXPECT_EQ(clusters[0]["estimated"], Json::parse(R"({"hangs": 20.0, "lags": 20.0, "hang_ms": 20000.0})"));
   EXPECT_EQ(clusters[0]["hang_ms"], 1000);
-  EXPECT_EQ(clusters[1]["estimated"], Json::parse(R"({"lags": 1.0, "hang_ms": 9000.0})"));
+  EXPECT_EQ(clusters[1]["estimated"], Json::parse(R"({"hangs": 1.0, "lags": 1.0, "hang_ms": 9000.0})"));
 }
 
 TEST(QueryApi, LossesCountAsReportsOfTheirCause) {
@@ -111,7 +111,7 @@ TEST(QueryApi, LossesCountAsReportsOfTheirCause) {
   ASSERT_TRUE(collector.ingest.Submit(batch).ok());
   ASSERT_EQ(collector.ingest.Submit(batch)->duplicates, 2);  // sent again, and counted once
   EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"],
-            Json::parse(R"({"lags": 22.0, "hang_ms": 22000.0})"));
+            Json::parse(R"({"hangs": 22.0, "lags": 22.0, "hang_ms": 22000.0})"));
   Json losses = collector.Get("/v1/losses", "app=editor");
   ASSERT_THAT(losses, SizeIs(3));
   EXPECT_EQ(losses[0]["reason"], "not-sampled");
@@ -130,10 +130,10 @@ TEST(QueryApi, AClusterAloneHasItsShareOfTheLossesOfACauseAndNoMore) {
       {report::RecordType::kLosses, LossesOf({{report::LossReason::kCauseIsFull, 2, 10, 0}})}, &batch);
   ASSERT_TRUE(collector.ingest.Submit(batch).ok());
   for (const Json& listed : collector.Get("/v1/clusters")) {
-    EXPECT_EQ(listed["estimated"]["lags"], 6.0);
+    EXPECT_EQ(listed["estimated"]["hangs"], 6.0);
     const std::string key = listed["key"];
     EXPECT_EQ(collector.Get("/v1/clusters/" + key)["estimated"], listed["estimated"]);
-    EXPECT_EQ(collector.Get("/v1/clusters", "cluster=" + key)[0]["estimated"]["lags"], 6.0);
+    EXPECT_EQ(collector.Get("/v1/clusters", "cluster=" + key)[0]["estimated"]["hangs"], 6.0);
   }
 }
 
@@ -194,7 +194,7 @@ TEST(QueryApi, AClusterHasItsHours) {
   ASSERT_THAT(hours, SizeIs(2));
   EXPECT_EQ(hours[0]["begin_ms"], 480'000 * kHourMs);
   EXPECT_EQ(hours[1]["begin_ms"], 480'002 * kHourMs);
-  EXPECT_EQ(hours[1]["lags"], 2);
+  EXPECT_EQ(hours[1]["hangs"], 2);
   EXPECT_EQ(hours[1]["hang_ms"], 4000);
 }
 

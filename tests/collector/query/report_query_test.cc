@@ -128,6 +128,45 @@ TEST(QueryApi, LeadsToTheReportsOfAnAwaitedProcessThatIsWatchedItself) {
   EXPECT_EQ(reports[1]["duration_ms"], 2500);
 }
 
+// Counts the members of `json` with a deprecated name, each of which has the value of the one that replaces
+// it.
+size_t CheckOldNames(const Json& json) {
+  size_t count = 0;
+  for (const Json& member : json)
+    if (member.is_structured()) count += CheckOldNames(member);
+  if (!json.is_object()) return count;
+  for (const auto& [name, old] :
+       {std::pair("hangs", "lags"), std::pair("hang_id", "lag_id"), std::pair("hang_ms", "lagged_ms"),
+        std::pair("hang_ms_per_hour", "lagged_ms_per_hour")}) {
+    if (!json.contains(old)) continue;
+    EXPECT_TRUE(json.contains(name)) << old;
+    EXPECT_EQ(json.value(name, Json()), json[old]) << old;
+    ++count;
+  }
+  return count;
+}
+
+TEST(QueryApi, OldNamesAreBesideTheNewOnes) {
+  MemoryCollector collector;
+  collector.Submit({SampleReport()});
+  const policies::LoopUsage ui{.watched_ns = 3'600'000'000'000, .hangs = 1, .hang_ns = 2'000'000'000};
+  const report::Usage usage{.id = base::CreateUuidV7(3),
+                            .session_id = base::CreateUuidV7(4),
+                            .app = "editor",
+                            .app_version = "1.0",
+                            .user = "u-1",
+                            .loops = {{"ui", ui}}};
+  std::string batch;
+  report::AppendToBatch({report::RecordType::kUsage, testing::EncodeUsage(usage)}, &batch);
+  collector.ingest.Submit(batch).value();
+  const std::string key = collector.Get("/v1/clusters")[0]["key"];
+  EXPECT_GE(CheckOldNames(collector.Get("/v1/clusters")), 2u);
+  EXPECT_GE(CheckOldNames(collector.Get("/v1/clusters/" + key, "trend=hour&by=version")), 5u);
+  EXPECT_EQ(CheckOldNames(collector.Get("/v1/usage")), 14u);
+  EXPECT_EQ(CheckOldNames(collector.Get("/v1/usage", "by=day")), 3u);
+  EXPECT_EQ(CheckOldNames(collector.Get("/v1/reports")), 1u);
+}
+
 TEST(QueryApi, ShowsTheCircumstances) {
   MemoryCollector collector;
   SampleReport report;
@@ -206,7 +245,7 @@ TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoHang) {
   ASSERT_EQ(clusters.size(), 2u);
   EXPECT_EQ(clusters[1]["frames"], Json({"Parse", "Load"}));
   EXPECT_EQ(clusters[1]["reports"], 2);
-  EXPECT_EQ(clusters[1]["lags"], 0);
+  EXPECT_EQ(clusters[1]["hangs"], 0);
   EXPECT_EQ(clusters[1]["hang_ms"], 0);
   EXPECT_EQ(collector.Get("/v1/reports", "kind=slow").size(), 2u);
   EXPECT_EQ(collector.Get("/v1/clusters", "kind=slow").size(), 1u);
@@ -226,10 +265,10 @@ TEST(QueryApi, CpuUseIsNoHangInAClustersSums) {
   Json clusters = collector.Get("/v1/clusters");
   ASSERT_EQ(clusters.size(), 2u);
   EXPECT_EQ(clusters[0]["reports"], 2);
-  EXPECT_EQ(clusters[0]["lags"], 1);
+  EXPECT_EQ(clusters[0]["hangs"], 1);
   EXPECT_EQ(clusters[0]["duration_ms"]["p50"], 2000);
   EXPECT_EQ(clusters[1]["reports"], 1);
-  EXPECT_EQ(clusters[1]["lags"], 0);
+  EXPECT_EQ(clusters[1]["hangs"], 0);
   EXPECT_EQ(clusters[1]["duration_ms"]["max"], 0);
 }
 

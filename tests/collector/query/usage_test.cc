@@ -60,19 +60,19 @@ TEST(Usage, TellsTheHangRateOfAVersionAndOfItsUsers) {
   EXPECT_EQ(editor["watched_ms"], 12.0 * 3'600'000);
   EXPECT_EQ(editor["dispatches"], 11'000);
   EXPECT_EQ(editor["untimed_dispatches"], 110);
-  EXPECT_EQ(editor["lags"], 3);
-  EXPECT_EQ(editor["lagged_ms"], 90'000.0);
-  EXPECT_EQ(editor["lagged_ms_per_hour"]["all"], 7'500.0);
-  EXPECT_EQ(editor["lagged_ms_per_hour"]["p50"], 0.0);
-  EXPECT_EQ(editor["lagged_ms_per_hour"]["p90"], 10'000.0);
+  EXPECT_EQ(editor["hangs"], 3);
+  EXPECT_EQ(editor["hang_ms"], 90'000.0);
+  EXPECT_EQ(editor["hang_ms_per_hour"]["all"], 7'500.0);
+  EXPECT_EQ(editor["hang_ms_per_hour"]["p50"], 0.0);
+  EXPECT_EQ(editor["hang_ms_per_hour"]["p90"], 10'000.0);
   EXPECT_EQ(editor["durations"].dump(), R"([{"from_ms":0,"count":10780},{"from_ms":1,"count":110}])");
   ASSERT_EQ(editor["loops"].size(), 1u);
   EXPECT_EQ(editor["loops"][0]["loop"], "ui");
   EXPECT_EQ(editor["loops"][0]["watched_ms"], editor["watched_ms"]);
   ASSERT_EQ(editor["worst_users"].size(), 9u);
   EXPECT_EQ(editor["worst_users"][0]["user"], "between");
-  EXPECT_EQ(editor["worst_users"][0]["lagged_ms"], 30'000.0);
-  EXPECT_EQ(editor["worst_users"][0]["lagged_ms_per_hour"], 10'000.0);
+  EXPECT_EQ(editor["worst_users"][0]["hang_ms"], 30'000.0);
+  EXPECT_EQ(editor["worst_users"][0]["hang_ms_per_hour"], 10'000.0);
   Json one = collector.Get("/v1/usage", "user=between");
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0]["users"], 1);
@@ -89,9 +89,10 @@ TEST(Usage, TellsWhatHangInTheBackground) {
   second.loops[0].usage.background = {.watched_ns = kHourNs};
   EXPECT_TRUE(collector.ingest.Submit(BatchOf({first, second})).ok());
   const Json editor = collector.Get("/v1/usage")[0];
-  EXPECT_EQ(editor["lagged_ms"], 90'000.0);
-  EXPECT_EQ(editor["background"], Json::parse(R"({"watched_ms": 7200000, "lags": 1, "lagged_ms": 60000,
-                                                  "lagged_ms_per_hour": 30000})"));
+  EXPECT_EQ(editor["hang_ms"], 90'000.0);
+  EXPECT_EQ(editor["background"], Json::parse(R"({"watched_ms": 7200000, "hangs": 1, "lags": 1,
+                                                  "hang_ms": 60000, "lagged_ms": 60000,
+                                                  "hang_ms_per_hour": 30000, "lagged_ms_per_hour": 30000})"));
   EXPECT_EQ(editor["loops"][0]["background"], editor["background"]);
   EXPECT_TRUE(collector.Get("/v1/usage", "app=none").empty());
 }
@@ -176,13 +177,13 @@ TEST(Usage, ASampledUserStandsForThoseThatAreNot) {
                                                                   {UsageOf("d", 1, 0), 200'000}};
   ASSERT_TRUE(collector.ingest.Submit(SampledBatchOf(usages)).ok());
   const Json version = collector.Get("/v1/usage")[0];
-  EXPECT_EQ(version["lagged_ms_per_hour"],
+  EXPECT_EQ(version["hang_ms_per_hour"],
             Json::parse(R"({"all": 15142.857, "p50": 10000.0, "p90": 45000.0})"));
   EXPECT_EQ(version["users"], 4);
   EXPECT_EQ(version["watched_ms"], 6 * 3'600'000.0);  // as received
-  EXPECT_EQ(version["worst_users"][0]["lagged_ms_per_hour"], 45'000.0);
+  EXPECT_EQ(version["worst_users"][0]["hang_ms_per_hour"], 45'000.0);
   const Json day = collector.Get("/v1/usage", "by=day")[0];
-  EXPECT_EQ(day["lagged_ms_per_hour"], version["lagged_ms_per_hour"]);
+  EXPECT_EQ(day["hang_ms_per_hour"], version["hang_ms_per_hour"]);
 }
 
 TEST(Usage, IsToldDayByDay) {
@@ -206,7 +207,8 @@ TEST(Usage, IsToldDayByDay) {
   EXPECT_EQ(days[1]["version"], "2.3.1");
   EXPECT_EQ(days[2]["version"], "9");
   EXPECT_EQ(days[3], Json::parse(R"({"app": "editor", "version": "2.3.1", "day_ms": 1702080000000,
-      "users": 2, "watched_ms": 14400000.0, "lags": 1, "lagged_ms": 60000.0,
+      "users": 2, "watched_ms": 14400000.0, "hangs": 1, "lags": 1, "hang_ms": 60000.0, "lagged_ms": 60000.0,
+      "hang_ms_per_hour": {"all": 15000.0, "p50": 0.0, "p90": 20000.0},
       "lagged_ms_per_hour": {"all": 15000.0, "p50": 0.0, "p90": 20000.0}})"));
   auto of_days = [&](uint64_t first, uint64_t last) {
     return collector
@@ -238,7 +240,7 @@ TEST(Usage, SurvivesWhatNoHonestClientSends) {
   hostile.suppressed = second.suppressed = {{policies::SuppressedReason::kUnknown, UINT64_MAX}};
   EXPECT_EQ(collector.ingest.Submit(BatchOf({hostile, second}))->accepted, 2);
   EXPECT_EQ(collector.Get("/v1/usage")[0]["dispatches"], UINT64_MAX);
-  EXPECT_EQ(collector.Get("/v1/usage", "by=day")[0]["lags"], UINT64_MAX);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=day")[0]["hangs"], UINT64_MAX);
   report::Usage empty{.id = base::CreateUuidV7(2)};
   EXPECT_EQ(collector.ingest.Submit(BatchOf({empty}))->accepted, 1);
   EXPECT_EQ(collector.Get("/v1/usage").size(), 2u);

@@ -66,11 +66,11 @@ TEST(Retention, LossesGoWithTheirDayAndOutOfTheEstimates) {
       kLastDay - 5, {{LossReason::kCauseIsFull, 2, 10, 300'000}, {LossReason::kRefused, 0, 7, 0}}));
   batch += BatchOfLosses(LossesOfDay(kLastDay, {{LossReason::kCauseIsFull, 2, 3, 0}}));
   ASSERT_TRUE(collector.ingest.Submit(batch).ok());
-  ASSERT_GT(collector.Get("/v1/clusters")[0]["estimated"]["lags"], 30.0);
+  ASSERT_GT(collector.Get("/v1/clusters")[0]["estimated"]["hangs"], 30.0);
   ASSERT_THAT(collector.Get("/v1/losses"), SizeIs(2));
 
   ASSERT_TRUE(collector.store->RemoveBefore(kLastDay, 10).ok());
-  EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["lags"], 4.0);
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["hangs"], 4.0);
   ASSERT_THAT(collector.Get("/v1/losses"), SizeIs(1));
   EXPECT_EQ(collector.Get("/v1/losses")[0]["reports"], 3);
 
@@ -85,9 +85,9 @@ TEST(Retention, ACauseWithoutLossesAnyMoreIsNotEstimatedByThem) {
       collector.ingest
           .Submit(BatchOfLosses(LossesOfDay(kLastDay - 5, {{report::LossReason::kCauseIsFull, 2, 10, 0}})))
           .ok());
-  ASSERT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["lags"], 11.0);
+  ASSERT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["hangs"], 11.0);
   ASSERT_TRUE(collector.store->RemoveBefore(kLastDay, 10).ok());
-  EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["lags"], 1.0);
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["hangs"], 1.0);
   EXPECT_THAT(collector.Get("/v1/losses"), IsEmpty());
 }
 
@@ -100,7 +100,7 @@ TEST(Retention, AMadeUpLossCountsForSoManyOfThoseThatCame) {
                       LossesOfDay(kLastDay, {{report::LossReason::kCauseIsFull, 2, uint64_t{1} << 63, 1}})))
                   .ok());
   const Json cluster = collector.Get("/v1/clusters")[0];
-  EXPECT_EQ(cluster["estimated"]["lags"], 1 + kMostLostPerReport);
+  EXPECT_EQ(cluster["estimated"]["hangs"], 1 + kMostLostPerReport);
   EXPECT_EQ(cluster["hang_ms"], 1000);
   const Json loss = collector.Get("/v1/losses")[0];
   EXPECT_EQ(loss["reports"], kMostLostAtOnce);
@@ -112,7 +112,7 @@ TEST(Retention, AReportStandsForSoManyUsersAtMost) {
   std::string encoded = ReportOfDay(kLastDay).Encode();
   report::AppendSampleRate(report::RecordType::kReport, 1, &encoded);
   ASSERT_TRUE(collector.ingest.Submit(EncodeBatch({encoded})).ok());
-  EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["lags"], kMostWeight);
+  EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"]["hangs"], kMostWeight);
 }
 
 TEST(Retention, NamesGoWithTheLastReportThatHasThem) {

@@ -43,7 +43,7 @@ TEST_F(SdkTest, ReportsASlowStartWithItsMilestones) {
   EXPECT_EQ(start.app, "sdk-test");
   EXPECT_EQ(start.tag, "cold start");
   EXPECT_EQ(TextFactOf(start, "start"), "cold");
-  EXPECT_EQ(FactOf(start, "lags_before_ready"), 0);
+  EXPECT_EQ(FactOf(start, "hangs_before_ready"), 0);
   int64_t dispatch_ms = FactOf(start, "first_dispatch_ms");
   int64_t frame_ms = FactOf(start, "first_frame_ms");
   int64_t ready_ms = FactOf(start, "ready_ms");
@@ -154,7 +154,7 @@ TEST_F(SdkTest, AProgramThatIsReadyCannotWithdrawItsStart) {
   FreezeUntilReported(loop, "load");
   lw_ready();
   ASSERT_TRUE(WaitUntil([&] { return Reports().size() == 2; }));
-  EXPECT_EQ(FactOf(Reports()[1], "lags_before_ready"), 1);
+  EXPECT_EQ(FactOf(Reports()[1], "hangs_before_ready"), 1);
   lw_withdraw_start();
   EXPECT_EQ(Reports().size(), 2u);
 }

@@ -49,7 +49,7 @@ TEST(UsageText, CountsHowRunsEnded) {
   }
   auto load = [&](const std::string&) -> base::Result<std::string> { return batch; };
   EXPECT_THAT(UsageText(OpenSpool("/no/such/directory", load).value()->Get("/v1/usage", {}).value(), 0),
-              ::testing::EndsWith("\nRuns of editor 2.3.1 ended by: 2 clean-exit, 1 crash-in-lag\n"));
+              ::testing::EndsWith("\nRuns of editor 2.3.1 ended by: 2 clean-exit, 1 crash-in-hang\n"));
 }
 
 TEST(UsageText, TellsForegroundAndBackgroundApart) {

@@ -110,7 +110,7 @@ TEST_F(RunTest, SaysThatAProgramWasKilledInAnEarlyFreeze) {
     EXPECT_EQ(frozen.Wait(), -SIGKILL);
     EXPECT_EQ(Process(Watched({LAGWATCH_EARLY_WAITS, "recv-polled", "2", "1", "0"})).Wait(), 0);
     const json usage = Ask({"usage"});
-    if (!usage.empty() && usage[0]["exits"].contains("killed-in-lag")) return;
+    if (!usage.empty() && usage[0]["exits"].contains("killed-in-hang")) return;
   }
   FAIL() << Ask({"usage"});
 }

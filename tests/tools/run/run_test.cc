@@ -45,7 +45,7 @@ TEST_P(RunWaitTest, FindsAFreezeBetweenTwoWaits) {
   ASSERT_EQ(usage.size(), 1u);
   EXPECT_EQ(usage[0]["app"], "wait_loop");
   EXPECT_EQ(usage[0]["version"], "9");
-  EXPECT_EQ(usage[0]["lags"], 1);
+  EXPECT_EQ(usage[0]["hangs"], 1);
   EXPECT_GE(usage[0]["dispatches"].get<int>(), 1);
 }
 
@@ -72,7 +72,7 @@ TEST_F(RunTest, ReportsASlowDispatchWithATreeIfAskedTo) {
   EXPECT_THAT(show.Output(), HasSubstr("FreezeHere"));
   const json clusters = Ask({"clusters"});
   ASSERT_EQ(clusters.size(), 1u);
-  EXPECT_EQ(clusters[0]["lags"], 0);
+  EXPECT_EQ(clusters[0]["hangs"], 0);
 }
 
 TEST_F(RunTest, PrintsTheDispatchesBeforeAHang) {

@@ -43,7 +43,7 @@ TEST_F(WatchTest, CountsByTracepointsWhereBreakpointsAreTaken) {
   EXPECT_EQ(ReportsOf("saturated").size(), 0u);
   const std::vector<json> reports = ReportsOf("rests");
   ASSERT_GE(reports.size(), 1u) << watcher_errors_;
-  for (const json& report : reports) EXPECT_EQ(report.at("lag_id"), reports[0].at("lag_id")) << "one hang";
+  for (const json& report : reports) EXPECT_EQ(report.at("hang_id"), reports[0].at("hang_id")) << "one hang";
   EXPECT_GT(reports[0].at("duration_ms").get<double>(), 2500) << reports[0].dump(1);
 }
 
@@ -78,7 +78,7 @@ TEST_P(WindowTest, ReportsAHandlerInWhichTheWindowDoesNotAnswer) {
     return;
   }
   ASSERT_GE(reports.size(), 1u) << watcher_errors_;
-  for (const json& report : reports) EXPECT_EQ(report.at("lag_id"), reports[0].at("lag_id")) << "one hang";
+  for (const json& report : reports) EXPECT_EQ(report.at("hang_id"), reports[0].at("hang_id")) << "one hang";
   EXPECT_NE(reports[0].at("expensive_stack").dump().find("PauseInHandler"), std::string::npos);
   EXPECT_EQ(reports[0].at("facts").value("window_ping", ""), "unanswered") << reports[0].at("facts").dump(1);
   EXPECT_LT(reports[0].at("duration_ms").get<double>(), 2500);

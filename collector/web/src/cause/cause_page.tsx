@@ -32,8 +32,8 @@ function Figures({ cause }: { cause: ClusterDetails }) {
     ["Per hour of use", rate(cause.hang_ms_per_hour), "in the programs concerned"],
     [
       "Hangs",
-      count(cause.estimated.lags),
-      `${plural(cause.reports, "report")} received (${plural(cause.lags, "hang")})`,
+      count(cause.estimated.hangs),
+      `${plural(cause.reports, "report")} received (${plural(cause.hangs, "hang")})`,
     ],
     ["Users", count(cause.users), "with a known name"],
     ["Lasted", duration(lasted.p50), `p95 ${duration(lasted.p95)}, longest ${duration(lasted.max)}`],

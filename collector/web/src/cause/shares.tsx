@@ -83,7 +83,7 @@ export function Callers({ cause }: { cause: ClusterDetails }) {
         </a>
       ),
       ms: child.estimated.hang_ms,
-      more: plural(child.lags, "lag"),
+      more: plural(child.hangs, "hang"),
     };
   });
   return <Parts title="Called by" parts={parts} />;

@@ -60,7 +60,7 @@ export function Versions({ cause }: { cause: ClusterDetails }) {
                 <i style={{ width: `${(100 * (each.hang_ms_per_hour ?? 0)) / most}%` }} />
               </div>
             </td>
-            <td class="number">{count(each.lags)}</td>
+            <td class="number">{count(each.hangs)}</td>
             <td class="number">{count(each.users)}</td>
             <td class="number">{duration(each.watched_ms)}</td>
           </tr>

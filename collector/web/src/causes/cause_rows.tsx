@@ -124,7 +124,7 @@ function CauseRow({ row, parent, index, top, mostMs, isCurrent, lastMs, onToggle
         {whole && <Sparkline days={whole.days ?? []} shown={kSparklineDays} lastMs={lastMs} />}
       </div>
       <div role="gridcell" class="number">
-        {count(cause.estimated.lags)}
+        {count(cause.estimated.hangs)}
       </div>
       <div role="gridcell" class="number">
         {count(cause.users)}

@@ -24,7 +24,7 @@ const kColors = [
   "--verdict-starved",
 ];
 
-type Measure = keyof Usage["lagged_ms_per_hour"];
+type Measure = keyof Usage["hang_ms_per_hour"];
 const kMeasures: readonly [Measure, string, string][] = [
   ["all", "All users", "all hang time by all watched time"],
   ["p50", "Median user", "half of the users have less"],
@@ -46,7 +46,7 @@ export function linesOf(days: readonly DayUsage[], measure: Measure): { daysMs: 
     const byDay = new Map(
       days
         .filter((each) => each.version === version)
-        .map((each) => [each.day_ms, each.lagged_ms_per_hour[measure]]),
+        .map((each) => [each.day_ms, each.hang_ms_per_hour[measure]]),
     );
     return { name: version, values: daysMs.map((ms) => byDay.get(ms) ?? null), color: kColors[i]! };
   });
@@ -122,13 +122,13 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
               </a>
             </th>
             <td class="number">
-              <b>{rate(each.lagged_ms_per_hour.all)}</b>
+              <b>{rate(each.hang_ms_per_hour.all)}</b>
             </td>
-            <td class="number">{rate(each.lagged_ms_per_hour.p50)}</td>
-            <td class="number">{rate(each.lagged_ms_per_hour.p90)}</td>
-            <td class="number">{rate(each.background.lagged_ms_per_hour)}</td>
-            <td class="number">{count(each.lags)}</td>
-            <td class="number">{duration(each.lagged_ms)}</td>
+            <td class="number">{rate(each.hang_ms_per_hour.p50)}</td>
+            <td class="number">{rate(each.hang_ms_per_hour.p90)}</td>
+            <td class="number">{rate(each.background.hang_ms_per_hour)}</td>
+            <td class="number">{count(each.hangs)}</td>
+            <td class="number">{duration(each.hang_ms)}</td>
             <td class="number">{duration(each.watched_ms)}</td>
             <td class="number">{count(each.users)}</td>
             <td>{exitCounts(each.exits)}</td>

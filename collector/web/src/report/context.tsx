@@ -85,7 +85,7 @@ export function Context({ report }: { report: Report }) {
     ...device(report),
     ["Process, thread", `${report.pid}, ${report.tid}`],
     ["Session", report.session_id],
-    ["Hang", `${report.lag_id}, report ${report.ordinal + 1} of it`],
+    ["Hang", `${report.hang_id}, report ${report.ordinal + 1} of it`],
     ["Began", moment(report.start_wall_ms)],
     ["Threshold", duration(report.threshold_ms)],
     ["Run ended", report.exit ? exitText(report.exit) : "not reported yet"],

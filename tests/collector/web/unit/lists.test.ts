@@ -71,7 +71,7 @@ test("a cause is new for a week, unless somebody said more of it", () => {
 
 test("hang rates have a line a version, with gaps", () => {
   const day = (version: string, at: number, all: number) =>
-    ({ app: "a", version, day_ms: at, watched_ms: 1, lagged_ms_per_hour: { all, p50: 0, p90: 0 } }) as never;
+    ({ app: "a", version, day_ms: at, watched_ms: 1, hang_ms_per_hour: { all, p50: 0, p90: 0 } }) as never;
   const { daysMs, lines } = linesOf([day("1.10", 2, 5), day("1.9", 1, 7), day("1.9", 2, 8)], "all");
   expect(daysMs).toEqual([1, 2]);
   expect(lines.map((line) => [line.name, line.values])).toEqual([
