@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds docs/configuration.md and docs/privacy.md to the code: every flag of `lagwatch run` and every field is
-there. Options and remote keys come from their tables: see meta.schema. Each test that docs/contributing/invariants.md
-names exists.
+"""Holds the documents to the code: every flag of `lagwatch run` is in docs/configuration.md, every field in
+docs/privacy.md, every fact of a report in docs/detection.md. Options and remote keys come from their tables: see
+meta.schema. Each test that docs/contributing/invariants.md names exists.
 
 Usage: docs_test.py REPOSITORY
 """
@@ -33,6 +33,17 @@ def check_invariants(repository: pathlib.Path) -> None:
         assert is_there, f"docs/contributing/invariants.md names {suite}.{test}, which is no test"
 
 
+def check_facts(repository: pathlib.Path) -> None:
+    sources = "".join(file.read_text() for folder in ("policies", "sdk", "watchdog") for pattern in ("*.cc", "*.h")
+                      for file in (repository / folder).rglob(pattern))
+    facts = set(re.findall(r'\bAdd(?:Text|Number|IfKnown)?\(\s*"([a-z_0-9]+)"|Fact\[\] = "(\w+)"', sources))
+    facts = {name for names in facts for name in names if name}
+    assert len(facts) > 50, facts
+    pages = "".join((repository / page).read_text() for page in ("collector/API.md", "docs/detection.md"))
+    missing = sorted(name for name in facts if f"`{name}`" not in pages)
+    assert not missing, f"docs/detection.md lacks facts of reports: {missing}"
+
+
 def main() -> None:
     repository = pathlib.Path(sys.argv[1])
     read = lambda name: (repository / name).read_text()
@@ -50,6 +61,7 @@ def main() -> None:
     assert not missing, f"docs/privacy.md lacks fields of lagwatch.proto: {missing}"
 
     check_invariants(repository)
+    check_facts(repository)
 
     for page, text in (("configuration", configuration), ("privacy", privacy)):
         for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
