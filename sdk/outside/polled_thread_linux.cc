@@ -14,6 +14,7 @@
 #include "stack/threads/thread_counters.h"
 #include "stack/threads/thread_files.h"
 #include "watchdog/loops/outside_looks.h"
+#include "watchdog/waits/sleeping_call.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -22,28 +23,10 @@ using policies::PolledDispatch;
 using stack::BlockedThread;
 using stack::ThreadActivity;
 
-// The descriptors that the call waits for; none if it is another call.
-std::optional<WaitSet> SetOf(const BlockedThread& blocked) {
-  const uint64_t* arguments = blocked.arguments;
-  const auto first = static_cast<int>(arguments[0]);
-  const auto set = [&](size_t i) { return reinterpret_cast<const fd_set*>(arguments[i]); };
-  switch (blocked.call().set) {
-    case base::DescriptorSet::kEpoll:
-      return WaitSet::Epoll(first);
-    case base::DescriptorSet::kPoll:
-      return WaitSet::Poll(reinterpret_cast<pollfd*>(arguments[0]), arguments[1]);
-    case base::DescriptorSet::kSelect:
-      return WaitSet::Select(first, set(1), set(2), set(3));
-    case base::DescriptorSet::kNoSet:
-      break;
-  }
-  return std::nullopt;
-}
-
 WaitKey KeyOf(const base::Process& process, const BlockedThread& blocked) {
   const uint64_t first = blocked.arguments[0];
   const auto word = static_cast<int32_t>(first);
-  const std::optional<WaitSet> set = SetOf(blocked);
+  const std::optional<WaitSet> set = watchdog::SetOf(blocked);
   if (!set) return {};
   if (set->is_epoll()) return {LAGWATCH_EPOLL_WAIT, word};
   if (!set->is_poll()) return {LAGWATCH_SELECT_WAIT, word};
@@ -182,7 +165,7 @@ bool PolledThread::NoteWait(bool is_continuous) {
   if (is_in_wait_) home_.GoesOn(/*succeeded=*/false);
   is_in_wait_ = is_home_wait_ = false;
   std::optional<WaitSet> set;
-  if (activity_ == ThreadActivity::kBlocked) set = SetOf(blocked_);
+  if (activity_ == ThreadActivity::kBlocked) set = watchdog::SetOf(blocked_);
   if (set && common_->go.Holds(blocked_.program_counter)) set.reset();
   common_->waits.Set(tid(), set && set->is_epoll() ? set->epoll() : -1);
   if (!set) return false;

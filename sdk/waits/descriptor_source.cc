@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "sdk/waits/wait_set.h"
+#include "sdk/waits/wait_home.h"
 
 namespace lagwatch::sdk {
 namespace {

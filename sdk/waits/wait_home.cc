@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "sdk/waits/wait_set.h"
 #include "watchdog/evidence/idle_places.h"
 
 namespace lagwatch::sdk {

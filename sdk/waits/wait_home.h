@@ -9,9 +9,24 @@
 #include <cstdint>
 #include <span>
 
-#include "sdk/waits/wait_set.h"
+#include "base/process/process.h"
+#include "watchdog/waits/wait_set.h"
 
 namespace lagwatch::sdk {
+
+// The source of the events of a descriptor.
+enum class DescriptorSource : uint8_t {
+  kAny,
+  kEvent,  // is waited for only in order to be woken up
+  kUser,   // standard input, or a terminal
+};
+
+// Of a descriptor of the process. Reads a link in /proc, and opens nothing.
+DescriptorSource SourceOf(const base::Process& process, int descriptor);
+
+bool IsOpenDescriptor(const base::Process& process, int descriptor);
+
+using watchdog::WaitSet;
 
 struct WaitCall {
   WaitSet set;

@@ -23,7 +23,7 @@
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
-#include "watchdog/evidence/file_locks.h"
+#include "watchdog/waits/file_locks.h"
 
 extern char** environ;
 

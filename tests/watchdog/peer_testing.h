@@ -22,9 +22,9 @@
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
-#include "watchdog/evidence/process_search.h"
 #include "watchdog/peers/peer_chain.h"
 #include "watchdog/peers/peer_target.h"
+#include "watchdog/waits/process_search.h"
 
 namespace lagwatch::watchdog {
 

@@ -6,8 +6,8 @@
 #include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
 #include "watchdog/evidence/evidence.h"
-#include "watchdog/evidence/file_locks.h"
-#include "watchdog/evidence/wait_peer.h"
+#include "watchdog/waits/file_locks.h"
+#include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {
 namespace {

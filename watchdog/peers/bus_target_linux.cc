@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "watchdog/evidence/wait_peer.h"
 #include "watchdog/peers/bus_message.h"
 #include "watchdog/peers/peer_target.h"
+#include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {
 namespace {

@@ -15,8 +15,8 @@
 #include "base/system/seccomp.h"
 #include "stack/threads/thread_counters.h"
 #include "stack/unwind/table_unwinder.h"
-#include "watchdog/evidence/process_search.h"
 #include "watchdog/peers/peer_chain.h"
+#include "watchdog/waits/process_search.h"
 
 namespace lagwatch::watchdog {
 namespace {

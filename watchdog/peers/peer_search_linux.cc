@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <poll.h>
-#include <sys/select.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,8 +10,9 @@
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
-#include "watchdog/evidence/process_search.h"
 #include "watchdog/peers/peer_target.h"
+#include "watchdog/waits/process_search.h"
+#include "watchdog/waits/sleeping_call.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -60,60 +59,21 @@ Ends EndsIn(int32_t pid, const PeerTarget& target, int64_t deadline_ns) {
   return ends;
 }
 
-// Whether an epoll of the thread's has one of `ends` in its set.
-bool EpollHas(const base::Thread& thread, int epoll, const Ends& ends) {
-  char leaf[24];
-  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", epoll);
-  char buffer[8192];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(thread, leaf).c_str(), buffer, sizeof buffer);
-  constexpr std::string_view kTarget = "tfd:";
-  for (size_t at = text.find(kTarget); at != std::string_view::npos; at = text.find(kTarget)) {
-    text.remove_prefix(at + kTarget.size());
-    uint64_t descriptor = 0;
-    if (base::ConsumeDecimal(&text, &descriptor) && ends.Has(static_cast<int>(descriptor))) return true;
-  }
-  return false;
-}
-
-bool PollHas(const base::Process& process, uint64_t address, uint64_t count, const Ends& ends) {
-  pollfd copies[64];
-  const size_t wanted = std::min<uint64_t>(count, std::size(copies)) * sizeof copies[0];
-  const size_t read = process.Read(address, copies, wanted) / sizeof copies[0];
-  return std::any_of(copies, copies + read,
-                     [&](const pollfd& one) { return one.fd >= 0 && ends.Has(one.fd); });
-}
-
-bool SelectHas(const base::Process& process, int limit, uint64_t set, const Ends& ends) {
-  fd_set copy;
-  FD_ZERO(&copy);
-  const size_t bytes = static_cast<size_t>(std::clamp(limit, 0, FD_SETSIZE) + 63) / 64 * 8;
-  if (set == 0 || process.Read(set, &copy, bytes) != bytes) return false;
-  return std::ranges::any_of(ends.all(), [&](int one) { return one < FD_SETSIZE && FD_ISSET(one, &copy); });
+// Whether a set of the thread's has one of `ends`.
+bool SetHas(const base::Thread& thread, const WaitSet& set, const Ends& ends) {
+  int room[256];
+  return std::ranges::any_of(ReadSet(thread, set, room), [&](int one) { return ends.Has(one); });
 }
 
 using base::DescriptorUse;
 
 // The use that a blocked thread makes of one of `ends`.
 DescriptorUse UseOf(const base::Thread& thread, const stack::BlockedThread& blocked, const Ends& ends) {
-  const uint64_t* arguments = blocked.arguments;
-  const base::SystemCall& call = blocked.call();
-  const auto first = static_cast<int>(arguments[0]);
-  bool is_polled = false;
-  switch (call.set) {
-    case base::DescriptorSet::kPoll:
-      is_polled = PollHas(thread.process, arguments[0], arguments[1], ends);
-      break;
-    case base::DescriptorSet::kSelect:
-      is_polled = SelectHas(thread.process, first, arguments[1], ends);
-      break;
-    case base::DescriptorSet::kEpoll:
-      is_polled = EpollHas(thread, first, ends);
-      break;
-    case base::DescriptorSet::kNoSet:
-      if (call.use == DescriptorUse::kConnects || !ends.Has(first)) return DescriptorUse::kNoUse;
-      return call.use;
-  }
-  return is_polled ? DescriptorUse::kReads : DescriptorUse::kNoUse;
+  if (const auto set = SetOf(blocked))
+    return SetHas(thread, set->ForReading(), ends) ? DescriptorUse::kReads : DescriptorUse::kNoUse;
+  const DescriptorUse use = blocked.call().use;
+  const bool is_on_end = ends.Has(static_cast<int>(blocked.arguments[0]));
+  return is_on_end && use != DescriptorUse::kConnects ? use : DescriptorUse::kNoUse;
 }
 
 bool IsInSomeEpoll(const base::Process& process, const Ends& ends, int64_t deadline_ns) {
@@ -124,7 +84,7 @@ bool IsInSomeEpoll(const base::Process& process, const Ends& ends, int64_t deadl
     std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
     const ssize_t size = readlink(base::ProcessPath(process, leaf).c_str(), link, sizeof link);
     is_found = size > 0 && std::string_view(link, static_cast<size_t>(size)) == "anon_inode:[eventpoll]" &&
-               EpollHas({process, process.pid()}, descriptor, ends);
+               SetHas({process, process.pid()}, WaitSet::Epoll(descriptor), ends);
     return !is_found && !IsLate(deadline_ns);
   });
   return is_found;

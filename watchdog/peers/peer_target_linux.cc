@@ -10,11 +10,11 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "watchdog/evidence/file_locks.h"
-#include "watchdog/evidence/process_search.h"
-#include "watchdog/evidence/wait_object.h"
-#include "watchdog/evidence/wait_peer.h"
 #include "watchdog/peers/peer_target.h"
+#include "watchdog/waits/file_locks.h"
+#include "watchdog/waits/process_search.h"
+#include "watchdog/waits/sleeping_call.h"
+#include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {
 
@@ -25,11 +25,10 @@ using policies::LockKind;
 
 int64_t Left(int64_t deadline_ns) { return deadline_ns - SearchClockNs(); }
 
-void ReadLink(const base::Thread& thread, int descriptor, char* link, size_t size_bytes) {
-  char leaf[24];
-  std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
-  const ssize_t size = readlink(base::TaskPath(thread, leaf).c_str(), link, size_bytes - 1);
-  link[std::max<ssize_t>(size, 0)] = '\0';
+void SetLinkOf(const base::Thread& thread, int descriptor, PeerTarget* target) {
+  const auto link =
+      LinkOfDescriptor(thread, descriptor, std::span(target->link).first<sizeof target->link - 1>());
+  target->link[link.size()] = '\0';
 }
 
 bool SetChild(const base::Thread& thread, int32_t pid, int64_t deadline_ns, PeerTarget* target) {
@@ -48,7 +47,7 @@ bool SetFileLock(const base::Thread& thread, int descriptor, PeerTarget* target)
   target->number = NumberInFdInfo(thread, descriptor, "ino:").value_or(0);
   target->pid = lock.holder_pid;
   target->is_lock_of_open_file = target->pid == 0;
-  ReadLink(thread, descriptor, target->link, sizeof target->link);
+  SetLinkOf(thread, descriptor, target);
   return target->pid != 0 || target->link[0] == '/';
 }
 
@@ -77,7 +76,7 @@ bool SetDescriptor(const base::Thread& thread, int descriptor, int64_t deadline_
     return SetSocket(thread, socket, deadline_ns, target);
   if (const auto pid = NumberInFdInfo(thread, descriptor, "Pid:"))
     return SetChild(thread, static_cast<int32_t>(*pid), deadline_ns, target);
-  ReadLink(thread, descriptor, target->link, sizeof target->link);
+  SetLinkOf(thread, descriptor, target);
   target->number = InodeOfDescriptor(thread, descriptor, "pipe");
   if (target->number == 0) {
     char channel[64];

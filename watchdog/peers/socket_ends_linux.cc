@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "watchdog/evidence/process_search.h"
 #include "watchdog/peers/peer_target.h"
+#include "watchdog/waits/process_search.h"
 
 namespace lagwatch::watchdog {
 namespace {

@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "policies/fact_names.h"
-#include "watchdog/evidence/file_locks.h"
-#include "watchdog/evidence/process_search.h"
-#include "watchdog/evidence/wait_object.h"
-#include "watchdog/evidence/wait_peer.h"
 #include "watchdog/spans/awaited.h"
+#include "watchdog/waits/file_locks.h"
+#include "watchdog/waits/process_search.h"
+#include "watchdog/waits/sleeping_call.h"
+#include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {
 namespace {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/process/process.h"
@@ -48,6 +49,9 @@ SocketPeer AskAboutSocket(const base::Thread& thread, uint64_t inode);
 // The number in the line of /proc's fdinfo of `thread`'s descriptor that begins with `key`, as "Pid:".
 // None if the kernel does not report it.
 std::optional<uint64_t> NumberInFdInfo(const base::Thread& thread, int descriptor, std::string_view key);
+
+// The link of `thread`'s descriptor in /proc, as far as it fits; empty if there is none.
+std::string_view LinkOfDescriptor(const base::Thread& thread, int descriptor, std::span<char> room);
 
 // The number in the link of `thread`'s descriptor, as in "socket:[7]": `kind` is the text before the
 // brackets. 0 if the descriptor is of another kind.

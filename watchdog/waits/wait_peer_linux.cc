@@ -4,8 +4,6 @@
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
-#include <poll.h>
-#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,12 +13,14 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
 #include "stack/threads/thread_state.h"
-#include "watchdog/evidence/wait_peer.h"
+#include "watchdog/waits/sleeping_call.h"
+#include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -145,6 +145,14 @@ Doing WhatPeerIs(const UnixSocket& own, const std::optional<UnixSocket>& peer) {
 
 }  // namespace
 
+// In the thread's own table: the watchdog's, and that of a main thread that has ended, are others.
+std::string_view LinkOfDescriptor(const base::Thread& thread, int descriptor, std::span<char> room) {
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
+  const ssize_t size = readlink(base::TaskPath(thread, leaf).c_str(), room.data(), room.size());
+  return {room.data(), size <= 0 ? 0 : static_cast<size_t>(size)};
+}
+
 SocketPeer AskAboutSocket(const base::Thread& thread, uint64_t inode) {
   const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   std::optional<UnixSocket> own;
@@ -190,17 +198,9 @@ struct Descriptor {
   bool is_path = false;
 };
 
-// In the thread's own table: the watchdog's, and that of a main thread that has ended, are others.
-std::string_view ReadLink(const base::Thread& thread, int descriptor, char (&target)[64]) {
-  char leaf[24];
-  std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
-  const ssize_t size = readlink(base::TaskPath(thread, leaf).c_str(), target, sizeof target);
-  return {target, size <= 0 ? 0 : static_cast<size_t>(size)};
-}
-
 Descriptor DescribeDescriptor(const base::Thread& thread, int descriptor) {
   char target[64];
-  std::string_view name = ReadLink(thread, descriptor, target);
+  std::string_view name = LinkOfDescriptor(thread, descriptor, target);
   if (name.empty()) return {};
   if (name.starts_with("socket:[")) {
     name.remove_prefix(std::strlen("socket:["));
@@ -222,7 +222,6 @@ class Sum {
   explicit Sum(const base::Thread& thread) : thread_(thread) {}
 
   void Add(int descriptor) {
-    if (++count_ > kMostInSet) return;
     const Descriptor found = DescribeDescriptor(thread_, descriptor);
     if (found.doing == Doing::kUnknown) return;
     std::optional<Doing>& sum = found.use == Use::kOnlyWakes ? wakes_ : awaited_;
@@ -230,65 +229,17 @@ class Sum {
     if (found.use == Use::kAwaited && descriptor != only_)
       only_ = awaited_count_++ == 0 ? descriptor : kNoDescriptor;
   }
-  void WriteOnly(int* only) const {
-    if (only != nullptr) *only = count_ > kMostInSet ? kNoDescriptor : only_;
-  }
-  Doing doing() const {
-    return count_ > kMostInSet ? Doing::kNetwork : awaited_.value_or(wakes_.value_or(Doing::kNetwork));
-  }
+  // Of those awaited, where it is one; else kNoDescriptor.
+  int only() const { return only_; }
+  Doing doing() const { return awaited_.value_or(wakes_.value_or(Doing::kNetwork)); }
 
  private:
   base::Thread thread_;
-  size_t count_ = 0;
   size_t awaited_count_ = 0;
-  int only_ = kNoDescriptor;  // of those awaited, where it is one
+  int only_ = kNoDescriptor;
   std::optional<Doing> awaited_;
   std::optional<Doing> wakes_;
 };
-
-// `fds` and the sets below are addresses in the thread's process, of pollfd[] and of up to three fd_set.
-Doing WhatPollAwaits(const base::Thread& thread, uint64_t fds, uint64_t count, int* only) {
-  pollfd copies[kMostInSet];
-  if (count > kMostInSet) return Doing::kNetwork;
-  const size_t read = thread.process.Read(fds, copies, count * sizeof copies[0]) / sizeof copies[0];
-  Sum sum(thread);
-  for (size_t i = 0; i < read; ++i) {
-    if (copies[i].fd >= 0) sum.Add(copies[i].fd);
-  }
-  sum.WriteOnly(only);
-  return sum.doing();
-}
-
-Doing WhatSelectAwaits(const base::Thread& thread, int limit, const uint64_t (&sets)[3], int* only) {
-  Sum sum(thread);
-  for (const uint64_t set : sets) {
-    fd_set copy;
-    FD_ZERO(&copy);
-    const size_t bytes = static_cast<size_t>(std::clamp(limit, 0, FD_SETSIZE) + 63) / 64 * 8;
-    if (set == 0 || thread.process.Read(set, &copy, bytes) != bytes) continue;
-    for (int descriptor = 0; descriptor < std::min(limit, FD_SETSIZE); ++descriptor) {
-      if (FD_ISSET(descriptor, &copy)) sum.Add(descriptor);
-    }
-  }
-  sum.WriteOnly(only);
-  return sum.doing();
-}
-
-Doing WhatEpollAwaits(const base::Thread& thread, int epoll, int* only) {
-  char leaf[24];
-  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", epoll);
-  char buffer[2048];
-  std::string_view text = base::ReadSmallFile(base::TaskPath(thread, leaf).c_str(), buffer, sizeof buffer);
-  constexpr std::string_view kTarget = "tfd:";
-  Sum sum(thread);
-  for (size_t at = text.find(kTarget); at != std::string_view::npos; at = text.find(kTarget)) {
-    text.remove_prefix(at + kTarget.size());
-    uint64_t descriptor = 0;
-    if (base::ConsumeDecimal(&text, &descriptor)) sum.Add(static_cast<int>(descriptor));
-  }
-  sum.WriteOnly(only);
-  return sum.doing();
-}
 
 }  // namespace
 
@@ -302,7 +253,7 @@ std::optional<uint64_t> NumberInFdInfo(const base::Thread& thread, int descripto
 
 uint64_t InodeOfDescriptor(const base::Thread& thread, int descriptor, const char* kind) {
   char target[64];
-  std::string_view name = ReadLink(thread, descriptor, target);
+  std::string_view name = LinkOfDescriptor(thread, descriptor, target);
   if (!name.starts_with(kind)) return 0;
   name.remove_prefix(std::strlen(kind));
   if (!name.starts_with(":[")) return 0;
@@ -321,22 +272,17 @@ Doing WhatDescriptorAwaits(const base::Thread& thread, int descriptor, char stat
 
 std::optional<Doing> WhatSetAwaits(const base::Thread& thread, const stack::BlockedThread& blocked,
                                    int* only) {
-  const uint64_t* arguments = blocked.arguments;
   if (only != nullptr) *only = kNoDescriptor;
-  switch (blocked.call().set) {
-    case base::DescriptorSet::kPoll:
-      return arguments[1] == 0 ? Doing::kSleep : WhatPollAwaits(thread, arguments[0], arguments[1], only);
-    case base::DescriptorSet::kSelect: {
-      const int limit = static_cast<int>(arguments[0]);
-      if (limit == 0) return Doing::kSleep;
-      return WhatSelectAwaits(thread, limit, {arguments[1], arguments[2], arguments[3]}, only);
-    }
-    case base::DescriptorSet::kEpoll:
-      return WhatEpollAwaits(thread, static_cast<int>(arguments[0]), only);
-    case base::DescriptorSet::kNoSet:
-      break;
-  }
-  return std::nullopt;
+  const std::optional<WaitSet> set = SetOf(blocked);
+  if (!set) return std::nullopt;
+  if (set->is_empty()) return Doing::kSleep;
+  int room[kMostInSet + 1];
+  const std::span<const int> descriptors = ReadSet(thread, *set, room);
+  if (descriptors.size() > kMostInSet) return Doing::kNetwork;
+  Sum sum(thread);
+  for (const int descriptor : descriptors) sum.Add(descriptor);
+  if (only != nullptr) *only = sum.only();
+  return sum.doing();
 }
 
 mode_t AccessOfOtherEnd(const base::Thread& thread, int descriptor) {

@@ -4,10 +4,15 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <cstdio>
+#include <string_view>
+
+#include "base/process/proc_file.h"
 #include "base/system/proc_ids.h"
 #include "base/system/system_calls.h"
-#include "watchdog/evidence/wait_object.h"
-#include "watchdog/evidence/wait_peer.h"
+#include "watchdog/waits/file_locks.h"
+#include "watchdog/waits/sleeping_call.h"
+#include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -46,6 +51,41 @@ WaitObject ChildOf(const base::Process& process, const stack::BlockedThread& blo
 }
 
 }  // namespace
+
+std::optional<WaitSet> SetOf(const stack::BlockedThread& blocked) {
+  const uint64_t* arguments = blocked.arguments;
+  const auto first = static_cast<int>(arguments[0]);
+  const auto set = [&](size_t i) { return reinterpret_cast<const fd_set*>(arguments[i]); };
+  switch (blocked.call().set) {
+    case base::DescriptorSet::kEpoll:
+      return WaitSet::Epoll(first);
+    case base::DescriptorSet::kPoll:
+      return WaitSet::Poll(reinterpret_cast<pollfd*>(arguments[0]), arguments[1]);
+    case base::DescriptorSet::kSelect:
+      return WaitSet::Select(first, set(1), set(2), set(3));
+    case base::DescriptorSet::kNoSet:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::span<const int> ReadSet(const base::Thread& thread, const WaitSet& set, std::span<int> room) {
+  if (!set.is_epoll())
+    return room.first(set.CopyDescriptors(thread.process, /*is_readable=*/false, room.data(), room.size()));
+  char leaf[24];
+  std::snprintf(leaf, sizeof leaf, "fdinfo/%d", set.epoll());
+  char buffer[8192];
+  std::string_view text = base::ReadSmallFile(base::TaskPath(thread, leaf).c_str(), buffer, sizeof buffer);
+  constexpr std::string_view kTarget = "tfd:";
+  size_t count = 0;
+  for (size_t at = text.find(kTarget); at != std::string_view::npos && count < room.size();
+       at = text.find(kTarget)) {
+    text.remove_prefix(at + kTarget.size());
+    uint64_t descriptor = 0;
+    if (base::ConsumeDecimal(&text, &descriptor)) room[count++] = static_cast<int>(descriptor);
+  }
+  return room.first(count);
+}
 
 WaitObject ObjectOfWait(const base::Thread& thread, const stack::BlockedThread& blocked) {
   const base::SystemCall& call = blocked.call();

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "base/process/proc_file.h"
-#include "watchdog/evidence/file_locks.h"
-#include "watchdog/evidence/wait_peer.h"
+#include "watchdog/waits/file_locks.h"
+#include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context: hot; compiled without exceptions.
+// The set of descriptors that a thread waits for by poll(2), select(2), epoll_wait(2) or their kin: the one
+// place that reads such sets. Context: hot.
 #pragma once
 
 #include <poll.h>
@@ -10,9 +11,9 @@
 
 #include "base/process/process.h"
 
-namespace lagwatch::sdk {
+namespace lagwatch::watchdog {
 
-// The descriptors of a wait, as the host passes them. The memory that it points to need not be readable: a
+// The descriptors of a wait, as the program passes them. The memory that it points to need not be readable: a
 // program that passes too much only gets an error from the kernel.
 class WaitSet {
  public:
@@ -32,9 +33,18 @@ class WaitSet {
   // The kernel leaves in it only what is ready.
   bool is_select() const { return kind_ == WaitCallKind::kSelect; }
   int epoll() const { return epoll_; }
+  // Whether there is no place for a descriptor in it: then the call is a sleep.
+  bool is_empty() const { return kind_ != WaitCallKind::kEpoll && count_ == 0; }
+  // Only the descriptors that are waited for to be read, as far as the call has a set of its own for them.
+  WaitSet ForReading() const {
+    WaitSet set = *this;
+    set.sets_[1] = set.sets_[2] = nullptr;
+    return set;
+  }
   // Whether it is read from where `other` is, and no further.
   bool IsWithin(const WaitSet& other) const;
-  // Copies up to `capacity` of its descriptors, and returns how many; none where they cannot be read. The
+  // Copies up to `capacity` of its descriptors, each once, and returns how many; none where they cannot be
+  // read, and none of an epoll, whose set the kernel has (watchdog/waits/sleeping_call.h). The
   // memory is of `process`; with `is_readable`, of this one, which reads it without asking the kernel.
   size_t CopyDescriptors(const base::Process& process, bool is_readable, int* descriptors,
                          size_t capacity) const;
@@ -55,16 +65,4 @@ class WaitSet {
   size_t count_ = 0;
 };
 
-// The source of the events of a descriptor.
-enum class DescriptorSource : uint8_t {
-  kAny,
-  kEvent,  // is waited for only in order to be woken up
-  kUser,   // standard input, or a terminal
-};
-
-// Of a descriptor of the process. Reads a link in /proc, and opens nothing.
-DescriptorSource SourceOf(const base::Process& process, int descriptor);
-
-bool IsOpenDescriptor(const base::Process& process, int descriptor);
-
-}  // namespace lagwatch::sdk
+}  // namespace lagwatch::watchdog

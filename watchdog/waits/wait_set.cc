@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/waits/wait_set.h"
+#include "watchdog/waits/wait_set.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
 
-namespace lagwatch::sdk {
+namespace lagwatch::watchdog {
 namespace {
 
 size_t Read(const base::Process& process, bool is_readable, const void* source, void* destination,
@@ -57,4 +57,4 @@ size_t WaitSet::CopyDescriptors(const base::Process& process, bool is_readable, 
   return found;
 }
 
-}  // namespace lagwatch::sdk
+}  // namespace lagwatch::watchdog
