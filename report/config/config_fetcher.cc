@@ -26,8 +26,8 @@ void ConfigFetcher::Fetch(int64_t now_wall_ms) {
   // An expired or refused config is requested as a whole.
   if (!store_->Current(now_wall_ms)) etag_.clear();
   ConfigAnswer answer = source_->Fetch(etag_);
-  bool is_good = answer.kind != ConfigAnswer::Kind::kFailed;
-  if (answer.kind == ConfigAnswer::Kind::kDocument) {
+  bool is_good = answer.kind != ConfigAnswer::AnswerKind::kFailed;
+  if (answer.kind == ConfigAnswer::AnswerKind::kDocument) {
     const base::Status status = store_->Accept(answer.envelope, now_wall_ms);
     is_good = status.ok() || status.code() == base::StatusCode::kIo;
     if (is_good) etag_ = std::move(answer.etag);

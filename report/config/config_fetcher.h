@@ -12,13 +12,13 @@
 namespace lagwatch::report {
 
 struct ConfigAnswer {
-  enum class Kind {
+  enum class AnswerKind {
     kDocument,
     kNotModified,  // it is the one with the ETag that was sent along
     kNone,         // the collector has no config; the one in force stays until it expires
     kFailed,
   };
-  Kind kind = Kind::kFailed;
+  AnswerKind kind = AnswerKind::kFailed;
   std::string envelope{};     // of kDocument, as are the next
   std::string etag{};         // may be empty
   int64_t retry_after_s = 0;  // of kFailed; 0 if it is not given

@@ -18,7 +18,7 @@
 namespace lagwatch::report {
 namespace {
 
-using ConfigKind = ConfigAnswer::Kind;
+using ConfigKind = ConfigAnswer::AnswerKind;
 
 class HttpConfigSourceTest : public ::testing::Test {
  protected:

@@ -14,7 +14,7 @@ namespace {
 using testing::ConfigSigner;
 using testing::kHourMs;
 using testing::kNowMs;
-using ConfigKind = ConfigAnswer::Kind;
+using ConfigKind = ConfigAnswer::AnswerKind;
 
 class ScriptedSource final : public ConfigSource {
  public:

@@ -52,7 +52,7 @@ class ConfigKeeperTest : public ::testing::Test {
         &clock_};
   }
   void Answer(std::string envelope) {
-    answer_ = {.kind = ConfigAnswer::Kind::kDocument, .envelope = std::move(envelope)};
+    answer_ = {.kind = ConfigAnswer::AnswerKind::kDocument, .envelope = std::move(envelope)};
   }
   // One that holds for years: what starts a monitor looks at the machine's own clock.
   static nlohmann::json ForYears(nlohmann::json document) {

@@ -94,7 +94,7 @@ class KillingSource final : public report::ConfigSource {
  public:
   explicit KillingSource(std::string envelope) : envelope_(std::move(envelope)) {}
   report::ConfigAnswer Fetch(const std::string&) override {
-    return {.kind = report::ConfigAnswer::Kind::kDocument, .envelope = envelope_};
+    return {.kind = report::ConfigAnswer::AnswerKind::kDocument, .envelope = envelope_};
   }
   void Abort() override {}
 

@@ -54,9 +54,9 @@ ConfigAnswer HttpConfigSource::Fetch(const std::string& etag) {
   HttpAnswer got = client_->Ask(request);
   ConfigAnswer answer{
       .envelope = std::move(got.body), .etag = std::move(got.etag), .retry_after_s = got.retry_after_s};
-  if (got.status == 200) answer.kind = ConfigAnswer::Kind::kDocument;
-  if (got.status == 304) answer.kind = ConfigAnswer::Kind::kNotModified;
-  if (got.status == 404) answer.kind = ConfigAnswer::Kind::kNone;
+  if (got.status == 200) answer.kind = ConfigAnswer::AnswerKind::kDocument;
+  if (got.status == 304) answer.kind = ConfigAnswer::AnswerKind::kNotModified;
+  if (got.status == 404) answer.kind = ConfigAnswer::AnswerKind::kNone;
   return answer;
 }
 
