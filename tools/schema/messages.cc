@@ -16,7 +16,7 @@
 namespace lagwatch::tools {
 namespace {
 
-// The type of a field, on the wire and in JSON.
+// The form of a field on the wire and in JSON.
 struct Kind {
   std::string type;
   char letter = ' ';

@@ -2,6 +2,7 @@
 #include "tools/schema/openapi.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -145,37 +146,44 @@ class Expander {
 
   static void AddRows(const std::vector<FieldRow>& rows, Fields* fields) {
     for (const FieldRow& row : rows) {
-      const size_t dot = row.json.find('.');
-      if (row.json.empty()) continue;
-      if (dot == std::string::npos && fields->all.contains(row.json)) {
+      if (row.json.empty() || row.json.find('.') != std::string::npos) continue;
+      if (fields->all.contains(row.json)) {
         AdoptDescription(row.schema, &fields->all[row.json]);
         continue;
       }
-      if (dot == std::string::npos) {
-        const auto [name, is_optional] = Name(row.json);
-        fields->all[name] = row.schema;
-        if (is_optional) fields->optional.insert(name);
-      } else {
-        fields->all[row.json.substr(0, dot)]["fields"][row.json.substr(dot + 1)] = row.schema;
-      }
+      const auto [name, is_optional] = Name(row.json);
+      fields->all[name] = row.schema;
+      if (is_optional) fields->optional.insert(name);
+    }
+  }
+
+  // Those in objects, into which what is written by hand comes first.
+  static void AddInnerRows(const std::vector<FieldRow>& rows, Fields* fields) {
+    for (const FieldRow& row : rows) {
+      const size_t dot = row.json.find('.');
+      if (dot == std::string::npos) continue;
+      Json& object = fields->all[row.json.substr(0, dot)];
+      if (!object.is_null() && !object.contains("fields")) continue;
+      const std::string key = row.json.substr(dot + 1);
+      if (!object["fields"].contains(Name(key).first)) object["fields"][key] = row.schema;
     }
   }
 
   void Collect(const Json& notation, Fields* fields) const {
     if (notation.contains("extends")) Collect(named_.at(notation["extends"].get<std::string>()), fields);
-    if (notation.contains("columns")) AddRows(ColumnsOf(notation["columns"]), fields);
-    if (notation.contains("table")) AddRows(MessageOf(notation["table"]).fields, fields);
-    if (!notation.contains("fields")) return;
-    for (const auto& [key, schema] : notation["fields"].items()) {
+    std::vector<FieldRow> rows;
+    if (notation.contains("columns")) rows = ColumnsOf(notation["columns"]);
+    if (notation.contains("table"))
+      std::ranges::copy(MessageOf(notation["table"]).fields, std::back_inserter(rows));
+    AddRows(rows, fields);
+    if (notation.contains("fields")) AddNamed(notation["fields"], fields);
+    AddInnerRows(rows, fields);
+  }
+
+  static void AddNamed(const Json& named, Fields* fields) {
+    for (const auto& [key, schema] : named.items()) {
       const auto [name, is_optional] = Name(key);
-      const Json before = fields->all.value(name, Json());
       fields->all[name] = schema;
-      // Fields of a table go into the object that is written by hand.
-      if (HasFields(before) && HasFields(schema)) {
-        Json& inner = fields->all[name]["fields"];
-        for (const auto& [added, type] : before["fields"].items())
-          if (!inner.contains(added) && !inner.contains(added + "?")) inner[added] = type;
-      }
       fields->optional.erase(name);
       if (is_optional) fields->optional.insert(name);
     }

@@ -38,7 +38,7 @@ TEST(QueryApi, ListsTheCostliestClusterFirst) {
               ElementsAre("key", "level", "parent", "frames", "via", "held_by", "reports", "hangs", "users",
                           "hang_ms", "estimated", "share", "hang_ms_per_hour", "duration_ms", "verdict_ms",
                           "apps", "versions", "more_apps", "more_versions", "first_seen_ms", "last_seen_ms",
-                          "children", "title", "link", "state", "fixed_in", "is_split", "merged"));
+                          "children", "lags", "title", "link", "state", "fixed_in", "is_split", "merged"));
   EXPECT_THAT(lookup["frames"], ElementsAre("Lookup", "OnKey"));
   EXPECT_EQ(lookup["hang_ms"], 4500);
   EXPECT_EQ(lookup["reports"], 2);
@@ -95,9 +95,9 @@ TEST(QueryApi, ASampledReportStandsForThoseThatAreNot) {
   ASSERT_TRUE(collector.ingest.Submit(batch).ok());
   Json clusters = collector.Get("/v1/clusters");
   EXPECT_THAT(clusters[0]["frames"], ElementsAre("Often"));
-  EXPECT_EQ(clusters[0]["estimated"], Json::parse(R"({"hangs": 20.0, "lags": 20.0, "hang_ms": 20000.0})"));
+  EXPECT_EQ(clusters[0]["estimated"], Json::parse(R"({"hangs": 20.0, "hang_ms": 20000.0, "lags": 20.0})"));
   EXPECT_EQ(clusters[0]["hang_ms"], 1000);
-  EXPECT_EQ(clusters[1]["estimated"], Json::parse(R"({"hangs": 1.0, "lags": 1.0, "hang_ms": 9000.0})"));
+  EXPECT_EQ(clusters[1]["estimated"], Json::parse(R"({"hangs": 1.0, "hang_ms": 9000.0, "lags": 1.0})"));
 }
 
 TEST(QueryApi, LossesCountAsReportsOfTheirCause) {
@@ -111,7 +111,7 @@ TEST(QueryApi, LossesCountAsReportsOfTheirCause) {
   ASSERT_TRUE(collector.ingest.Submit(batch).ok());
   ASSERT_EQ(collector.ingest.Submit(batch)->duplicates, 2);  // sent again, and counted once
   EXPECT_EQ(collector.Get("/v1/clusters")[0]["estimated"],
-            Json::parse(R"({"hangs": 22.0, "lags": 22.0, "hang_ms": 22000.0})"));
+            Json::parse(R"({"hangs": 22.0, "hang_ms": 22000.0, "lags": 22.0})"));
   Json losses = collector.Get("/v1/losses", "app=editor");
   ASSERT_THAT(losses, SizeIs(3));
   EXPECT_EQ(losses[0]["reason"], "not-sampled");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run of a program ended, in words.
+// The end of a run of a program, in words.
 import type { Exit } from "../api/types";
 import { count } from "../format/numbers";
 import { kExits } from "./exit_words";
