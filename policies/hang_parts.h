@@ -76,6 +76,7 @@ struct WaitOf {
   uint32_t owner_pid = 0;
   Text owner_process = {};     // its name; empty where it is another user's
   char owner_state = '\0';     // the kernel's letter
+  int64_t owner_nice = 0;      // of the owner's thread
   bool is_owner_idle = false;  // it waits for what the waiting thread should send, and has not answered
   // Of the run of that process, if it has a watchdog of its own, whose reports have the same id; else zero.
   base::Uuid owner_session_id = {};

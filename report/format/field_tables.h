@@ -178,7 +178,9 @@ inline constexpr auto kWaitTable = [](auto& part, auto visit) {
          visit(Field{14, "is_owner_idle", "it waits for what the waiting thread should send, and has not answered",
                      kByHand}, part.is_owner_idle) ||
          visit(Field{15, "owner_session_id", "of that process's own reports, if it is watched: 16 bytes",
-                     kByHand}, part.owner_session_id);
+                     kByHand}, part.owner_session_id) ||
+         visit(Field{16, "owner_nice", "of an owner in another process, -20 to 19: with more than 0 it leaves the "
+                     "processors to others", "owner.nice?"}, Signed{part.owner_nice});
 };
 
 inline constexpr auto kVerdictTable = [](auto& part, auto visit) {

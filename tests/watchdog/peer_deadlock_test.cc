@@ -2,6 +2,7 @@
 // Peers that are idle, stopped or several, and chains and cycles of them.
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <atomic>
@@ -78,6 +79,23 @@ TEST_F(PeerChainTest, CallsNoPeerIdleThatIsStoppedInItsWait) {
       1, [&] { ReadByte(ends.first); }, [&] { child.End(); });
   EXPECT_FALSE(chain_.waits()[0].is_owner_idle);
   EXPECT_EQ(chain_.outcome(), WaitOutcome::kNone);
+  close(ends.first);
+}
+
+TEST_F(PeerChainTest, SaysHowNiceAPeerIs) {
+  constexpr int kNicest = 19;
+  const Pair ends = Pair::OfSockets();
+  Child child([&] {
+    close(ends.first);
+    setpriority(PRIO_PROCESS, 0, kNicest);
+    BeBusyElsewhere();
+  });
+  close(ends.second);
+  ASSERT_TRUE(
+      WaitUntil([&] { return getpriority(PRIO_PROCESS, static_cast<id_t>(child.pid())) == kNicest; }));
+  Follow(
+      1, [&] { ReadByte(ends.first); }, [&] { child.End(); });
+  EXPECT_EQ(chain_.waits()[0].owner_nice, kNicest);
   close(ends.first);
 }
 

@@ -358,11 +358,12 @@ std::string OwnReports(const Json& owner) {
 
 std::string StateOf(const Json& owner) {
   if (owner.at("idle").get<bool>()) return ", idle: it did not answer";
+  const std::string nice = owner.contains("nice") ? ", nice " + owner.at("nice").dump() : "";
   const std::string state = Text(owner, "state");
   if (state == "T" || state == "t") return ", stopped";
-  if (state == "R") return ", running";
+  if (state == "R") return ", running" + nice;
   if (state == "Z") return ", ended, but not yet waited for";
-  return state == "D" ? ", in uninterruptible sleep" : "";
+  return (state == "D" ? ", in uninterruptible sleep" : "") + nice;
 }
 
 // Describes what a thread waits for; follows "waits at Function ".

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <ctime>
 #include <optional>
@@ -188,6 +190,10 @@ void PeerChain::DescribeOwner(const base::Thread& owner, stack::StackCapturer* c
   name[0] = process[0] = '\0';
   wait->owner_state = stack::ReadThreadStateLetter(owner);
   if (may_name) stack::ReadThreadName(owner, name, sizeof name);
+  // Fails for a thread that has just ended, which is like one that is not nice.
+  errno = 0;
+  const int nice = getpriority(PRIO_PROCESS, static_cast<id_t>(owner.tid));
+  wait->owner_nice = may_name && !is_watched && errno == 0 ? nice : 0;
   if (may_name && !is_watched) ReadProcessName(owner.process.pid(), process, sizeof process);
   wait->owner_name = name;
   wait->owner_process = process;
