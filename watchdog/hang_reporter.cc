@@ -179,11 +179,11 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   }
   watch.AddReport(event.id);
   tools.counters->reports.Add();
-  if (tools.peers != nullptr && is_still_in &&
-      tools.peers->Follow(tid, *tools.waits, tools.capturer, tools.options->hides_peers, watch.begin_ns())) {
-    event.waits = tools.peers->waits();
-    event.wait_outcome = tools.peers->outcome();
-    if (const BusCall* call = tools.peers->bus_call()) {
+  if (is_still_in &&
+      tools.waits->FollowPeers(tid, tools.capturer, tools.options->hides_peers, watch.begin_ns())) {
+    event.waits = tools.waits->waits();
+    event.wait_outcome = tools.waits->outcome();
+    if (const BusCall* call = tools.waits->bus_call()) {
       if (!tools.options->hides_peers) {
         facts.AddText(policies::kBusServiceFact, call->destination);
         facts.AddText(policies::kBusMethodFact, call->member);

@@ -13,11 +13,10 @@
 #include "watchdog/events/usage_period.h"
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/loops/watch_options.h"
-#include "watchdog/peers/peer_chain.h"
 #include "watchdog/samples/sample_rings.h"
 #include "watchdog/samples/thread_lister.h"
-#include "watchdog/samples/wait_chain.h"
 #include "watchdog/spans/span_source.h"
+#include "watchdog/waits/wait_walker.h"
 
 namespace lagwatch::watchdog {
 
@@ -28,13 +27,12 @@ struct WatchTools {
   const base::Clock* clock;
   stack::StackCapturer* capturer;
   ThreadLister* threads;
-  WaitChain* waits;
+  WaitWalker* waits;
   HangSink* sink;
   WatchCounters* counters;
   UsagePeriod* usage = nullptr;            // null: loops' usage is not counted
   const LoopRegistry* registry = nullptr;  // null: the application is in the foreground
   SampleRings* rings = nullptr;            // null: each watch has a ring of its own
-  PeerChain* peers = nullptr;              // null: waits are not followed into other processes
   // Null: the program does not end while it is watched.
   const std::atomic<int64_t>* end_ns = nullptr;
 

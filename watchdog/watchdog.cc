@@ -66,7 +66,6 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
              .usage = &usage_,
              .registry = registry,
              .rings = watches_.rings(),
-             .peers = peers_.ok() ? &peers_ : nullptr,
              .end_ns = &end_ns_},
       listener_(options.listener),
       dump_sample_(new LoopSample) {

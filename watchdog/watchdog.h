@@ -23,8 +23,8 @@
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/loops/watch_options.h"
 #include "watchdog/samples/thread_lister.h"
-#include "watchdog/samples/wait_chain.h"
 #include "watchdog/service/service_beats.h"
+#include "watchdog/waits/wait_walker.h"
 #include "watchdog/watch_tools.h"
 
 namespace lagwatch::watchdog {
@@ -150,8 +150,7 @@ class Watchdog {
   base::TickScale tick_scale_;
   WatchCounters counters_;
   ThreadLister threads_;
-  WaitChain waits_;
-  PeerChain peers_;
+  WaitWalker waits_{WaitWalker::Reach::kPeers};
   LoopWatches watches_;
   std::unique_ptr<CpuWatch> cpu_;  // null: CPU is not watched
   UsagePeriod usage_;              // of the period under way

@@ -82,7 +82,7 @@ class LoopWatchTest : public ::testing::Test {
   base::TickScale tick_scale_;
   LoopWatchClock clock_;
   ThreadLister threads_{8};
-  WaitChain waits_;
+  WaitWalker waits_;
   testing::RecordingSink sink_;
   WatchCounters counters_;
   std::unique_ptr<LoopSample[]> ring_;

@@ -226,7 +226,7 @@ TEST_F(PeerChainTest, FollowsAMutexWithinThePeer) {
 
 // Each waits for an answer of the next one, the last for one of this process.
 void MakeCycle(
-    PeerChain* chain, size_t size,
+    WaitWalker* chain, size_t size,
     const std::function<void(size_t, const std::function<void()>&, const std::function<void()>&)>& follow) {
   std::vector<Pair> pipes;
   for (size_t i = 0; i < size; ++i) pipes.push_back(Pair::OfPipe());
@@ -296,9 +296,9 @@ TEST_F(PeerChainTest, EndsWhenItsTimeIsUsedUp) {
   std::atomic<int> answer{-1};
   std::thread watchdog([&] {
     usleep(100'000);
-    inner_.Follow(tid, capturer_.get());
-    chain_.set_budget_ns(0);
-    answer = chain_.Follow(tid, inner_, capturer_.get(), hides_peers_);
+    chain_.Follow(tid, capturer_.get());
+    chain_.set_peer_budget_ns(0);
+    answer = chain_.FollowPeers(tid, capturer_.get(), hides_peers_);
     static_cast<void>(write(ends.second, "", 1));
   });
   ReadByte(ends.first);

@@ -22,9 +22,9 @@
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
-#include "watchdog/peers/peer_chain.h"
-#include "watchdog/peers/peer_target.h"
+#include "watchdog/waits/peer_target.h"
 #include "watchdog/waits/process_search.h"
+#include "watchdog/waits/wait_walker.h"
 
 namespace lagwatch::watchdog {
 
@@ -112,8 +112,8 @@ class PeerChainTest : public ::testing::Test {
  protected:
   PeerChainTest() {
     capturer_ = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
-    std::thread([&] { inner_.MeasureLayouts(); }).join();
-    chain_.set_budget_ns(base::kNsPerSecond);  // sanitizers are slow
+    std::thread([&] { chain_.MeasureLayouts(); }).join();
+    chain_.set_peer_budget_ns(base::kNsPerSecond);  // sanitizers are slow
   }
   void SetUp() override { LAGWATCH_SKIP_UNDER_EMULATION("where other threads sleep cannot be read"); }
 
@@ -130,9 +130,9 @@ class PeerChainTest : public ::testing::Test {
           [&] {
             if (tid == 0) return false;
             capturer_->RefreshModules();
-            inner_.Follow(tid, capturer_.get());
+            chain_.Follow(tid, capturer_.get());
             const int64_t begin_ns = SearchClockNs();
-            const bool is_found = chain_.Follow(tid, inner_, capturer_.get(), hides_peers_);
+            const bool is_found = chain_.FollowPeers(tid, capturer_.get(), hides_peers_);
             taken_ns_ = SearchClockNs() - begin_ns;
             return is_found && chain_.waits().size() == count && HasEnd();
           },
@@ -194,8 +194,7 @@ class PeerChainTest : public ::testing::Test {
   }
 
   std::unique_ptr<stack::StackCapturer> capturer_;
-  WaitChain inner_;
-  PeerChain chain_;
+  WaitWalker chain_{WaitWalker::Reach::kPeers};
   Function expected_end_ = nullptr;
   char expected_state_ = 'S';
   int32_t waiter_tid_ = 0;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains and cycles of real threads and locks.
-#include "watchdog/samples/wait_chain.h"
-
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/process.h"
 #include "tests/testing/stalls.h"
+#include "watchdog/waits/wait_walker.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -101,7 +100,7 @@ class WaitChainTest : public ::testing::Test {
   }
 
   std::unique_ptr<stack::StackCapturer> capturer_;
-  WaitChain chain_;
+  WaitWalker chain_;
 };
 
 TEST_F(WaitChainTest, GoesFromOwnerToOwner) {
@@ -125,7 +124,7 @@ TEST_F(WaitChainTest, GoesFromOwnerToOwner) {
 }
 
 TEST_F(WaitChainTest, IsOnlySoLong) {
-  constexpr size_t kThreads = WaitChain::kMaxWaits + 4;
+  constexpr size_t kThreads = WaitWalker::kMaxWaits + 4;
   pthread_mutex_t mutexes[kThreads];
   for (pthread_mutex_t& mutex : mutexes) pthread_mutex_init(&mutex, nullptr);
   pthread_mutex_lock(&mutexes[0]);
@@ -136,7 +135,7 @@ TEST_F(WaitChainTest, IsOnlySoLong) {
       EXPECT_TRUE(threads.back()->AwaitWaitFor(&mutexes[i - 1]));
     }
     EXPECT_EQ(Follow(threads.back()->tid()), 0u);
-    EXPECT_EQ(chain_.waits().size(), WaitChain::kMaxWaits);
+    EXPECT_EQ(chain_.waits().size(), WaitWalker::kMaxWaits);
     EXPECT_EQ(chain_.outcome(), WaitOutcome::kLock);
     EXPECT_GT(chain_.waits().back().owner_frames->frame_count, 0u);
     pthread_mutex_unlock(&mutexes[0]);

@@ -5,12 +5,12 @@
 
 #include "watchdog/evidence/evidence.h"
 #include "watchdog/evidence/idle_places.h"
-#include "watchdog/peers/peer_chain.h"
 #include "watchdog/report_facts.h"
 #include "watchdog/samples/thread_loads.h"
 #include "watchdog/service/service_beats.h"
 #include "watchdog/service/service_feed.h"
 #include "watchdog/spans/awaited.h"
+#include "watchdog/waits/wait_walker.h"
 
 namespace lagwatch::watchdog {
 
@@ -32,9 +32,9 @@ Awaited FindAwaited(const base::Thread&, const stack::ThreadFiles*) { return {};
 
 void AddAwaitedFacts(const Awaited&, FactList*) {}
 
-PeerChain::PeerChain() = default;
+std::unique_ptr<WaitWalker::Peers> WaitWalker::MakePeers() { return nullptr; }
 
-bool PeerChain::Follow(int32_t, const WaitChain&, stack::StackCapturer*, bool, int64_t) { return false; }
+bool WaitWalker::FollowPeers(int32_t, stack::StackCapturer*, bool, int64_t) { return false; }
 
 int32_t CountUsableCores(const base::Process&) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);

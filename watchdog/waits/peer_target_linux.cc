@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
-#include "watchdog/peers/peer_target.h"
 #include "watchdog/waits/file_locks.h"
+#include "watchdog/waits/peer_target.h"
 #include "watchdog/waits/process_search.h"
 #include "watchdog/waits/sleeping_call.h"
 #include "watchdog/waits/wait_peer.h"

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "watchdog/peers/bus_message.h"
-#include "watchdog/peers/peer_target.h"
+#include "watchdog/waits/bus_message.h"
+#include "watchdog/waits/peer_target.h"
 #include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {

@@ -14,7 +14,7 @@
 #include "stack/code/module_map.h"
 #include "stack/frames/stack.h"
 #include "stack/threads/thread_state.h"
-#include "watchdog/peers/bus_calls.h"
+#include "watchdog/waits/bus_calls.h"
 
 namespace lagwatch::watchdog {
 

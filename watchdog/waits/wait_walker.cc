@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watchdog/waits/wait_walker.h"
+
+#include <algorithm>
+
+#include "base/process/own_memory.h"
+#include "base/process/proc_file.h"
+#include "stack/threads/thread_state.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+constexpr int kTries = 3;
+
+stack::LockWait ToWait(const stack::ScriptLock& lock, bool has_timeout) {
+  return {lock.address, lock.kind, stack::WaitsFor::kOwner, has_timeout, lock.owner_tid};
+}
+
+bool IsLock(stack::LockKind kind) {
+  return kind == stack::LockKind::kMutex || kind == stack::LockKind::kRwLock ||
+         kind == stack::LockKind::kThread || kind >= stack::LockKind::kInterpreterLock;
+}
+
+}  // namespace
+
+WaitWalker::WaitWalker(Reach reach)
+    : peers_(reach == Reach::kPeers ? MakePeers() : nullptr),
+      stacks_(base::MapOwnBlock<stack::Stack>(kStacks)) {}
+
+void WaitWalker::Clear() {
+  count_ = 0;
+  outcome_ = WaitOutcome::kNone;
+}
+
+uint32_t WaitWalker::Follow(int32_t tid, stack::StackCapturer* capturer) {
+  uint32_t changed = 0;
+  for (int i = 0; i < kTries; ++i) {
+    changed = TryFollow(tid, capturer);
+    if (changed == 0) break;
+  }
+  return changed;
+}
+
+uint32_t WaitWalker::TryFollow(int32_t tid, stack::StackCapturer* capturer) {
+  Clear();
+  Step last;
+  const size_t cycle_begin =
+      Walk(capturer->thread(tid), &last,
+           [&](const base::Thread& thread, base::Thread* next) { return AddLock(thread, capturer, next); });
+  NameOwners();
+  // Only now, when all have been read, so that they were all true at one and the same moment.
+  const size_t followed = count_;
+  {
+    const auto held = capturer->code().Hold();
+    for (count_ = 0; count_ < followed && HasNotMoved(count_, capturer);) ++count_;
+  }
+  if (count_ != 0) {
+    const bool is_deadlock = count_ == followed && IsForEver(cycle_begin);
+    outcome_ = is_deadlock                   ? WaitOutcome::kDeadlock
+               : IsLock(waits_[0].lock.kind) ? WaitOutcome::kLock
+                                             : WaitOutcome::kNone;
+  }
+  stack_count_ = count_ + 1;  // the last owner has one
+  return static_cast<uint32_t>(followed - count_) + (last == Step::kChanged);
+}
+
+WaitWalker::Step WaitWalker::AddLock(const base::Thread& thread, stack::StackCapturer* capturer,
+                                     base::Thread* next) {
+  stack::Stack& stack = stacks_[count_];
+  stack.Clear();
+  const int32_t tid = thread.tid;
+  stack::BlockedThread blocked;
+  const stack::ThreadActivity activity =
+      stack::ReadThreadActivity(thread, &capturer->thread_files(), &blocked);
+  const bool is_hidden =
+      activity == stack::ThreadActivity::kHidden && stack::RestartsHiddenAfterSignal(thread);
+  bool may_wait =
+      is_hidden || (activity == stack::ThreadActivity::kBlocked && stack::LockOwners::IsInLockCall(blocked));
+  if (!may_wait && count_ == 0) return Step::kEnded;  // the usual case must cost nothing
+  capturer->Capture(tid, &stack);
+  if (is_hidden)
+    may_wait = capturer->ReadInterruptedCall(&blocked) && stack::LockOwners::IsInLockCall(blocked);
+  if (!may_wait || count_ == kMaxWaits) return Step::kEnded;
+  // After the capture, which may have woken the thread for a moment.
+  Rest rest{.thread = thread,
+            .blocked = blocked,
+            .switches = ReadSwitches(thread),
+            .is_hidden = is_hidden,
+            .script_lock = capturer->FindScriptLock(tid, blocked)};
+  if (rest.script_lock && rest.script_lock->owner_tid == tid) rest.script_lock.reset();
+  if (!rest.switches || !IsAtRest(rest, capturer)) return Step::kChanged;
+  auto lock = [&] {
+    const auto held = capturer->code().Hold();
+    return FindLock(rest, stack, capturer->modules());
+  }();
+  if (!lock) return Step::kEnded;
+  rests_[count_] = rest;
+  Wait& wait = waits_[count_++] = {};
+  wait.tid = static_cast<uint32_t>(tid);
+  wait.lock = *lock;
+  wait.frames = &stack;
+  *next = {thread.process, lock->owner_tid};
+  return Step::kAdded;
+}
+
+// A thread that waits for an interpreter's lock or for a monitor asks for it again and again, with a timeout,
+// until it has a turn.
+std::optional<stack::LockWait> WaitWalker::FindLock(const Rest& rest, const stack::Stack& stack,
+                                                    const stack::ModuleMap& modules) const {
+  const auto& script_lock = rest.script_lock;
+  if (script_lock && !script_lock->may_time_out) return ToWait(*script_lock, /*has_timeout=*/false);
+  const auto lock = owners_.Find(rest.blocked, stack, modules);
+  return script_lock ? ToWait(*script_lock, lock && lock->has_timeout) : lock;
+}
+
+// A hidden thread that sleeps again after the signal was made to go back into its call: the program has not
+// run since, if the thread has not been woken once more. While a script's lock is in the same turn, the
+// threads that wait for it have waited without a break.
+bool WaitWalker::IsAtRest(const Rest& rest, stack::StackCapturer* capturer) {
+  stack::BlockedThread now;
+  const stack::ThreadActivity activity =
+      stack::ReadThreadActivity(rest.thread, &capturer->thread_files(), &now);
+  if (rest.is_hidden) return activity == stack::ThreadActivity::kHidden;
+  if (activity != stack::ThreadActivity::kBlocked) return false;
+  if (!HasTurns(rest) && now != rest.blocked) return false;
+  if (!rest.script_lock) return true;
+  return stack::LockOwners::IsInLockCall(now) &&
+         capturer->FindScriptLock(rest.thread.tid, now) == rest.script_lock;
+}
+
+bool WaitWalker::HasNotMoved(size_t index, stack::StackCapturer* capturer) const {
+  const Wait& wait = waits_[index];
+  const Rest& rest = rests_[index];
+  return FindLock(rest, *wait.frames, capturer->modules()) == wait.lock && IsAtRest(rest, capturer) &&
+         (HasTurns(rest) || ReadSwitches(rest.thread) == rest.switches);
+}
+
+std::optional<uint64_t> WaitWalker::ReadSwitches(const base::Thread& thread) {
+  char buffer[16 * 1024];  // on a large machine, much of the file is about processors
+  return base::NumberInLine(
+      base::ReadSmallFile(base::TaskPath(thread, "status").c_str(), buffer, sizeof buffer),
+      "voluntary_ctxt_switches:");
+}
+
+void WaitWalker::NameOwners() {
+  for (size_t i = 0; i < count_; ++i) {
+    Wait& wait = waits_[i];
+    if (wait.lock.waits_for != stack::WaitsFor::kOwner) continue;
+    const base::Thread owner{rests_[i].thread.process, wait.lock.owner_tid};
+    stack::ReadThreadName(owner, owner_names_[i], kMaxNameBytes);
+    wait.owner_name = owner_names_[i];
+    wait.owner_frames = &stacks_[IndexOf(owner)];
+  }
+}
+
+bool WaitWalker::IsForEver(size_t cycle_begin) const {
+  if (cycle_begin >= count_) return false;
+  for (size_t i = cycle_begin; i < count_; ++i) {
+    if (waits_[i].lock.has_timeout || waits_[i].is_owner_idle || !rests_[i].is_owner_certain) return false;
+  }
+  return true;
+}
+
+size_t WaitWalker::IndexOf(const base::Thread& thread) const {
+  const auto end = rests_.begin() + static_cast<std::ptrdiff_t>(count_);
+  const auto known =
+      std::find_if(rests_.begin(), end, [&](const Rest& rest) { return rest.thread == thread; });
+  return static_cast<size_t>(known - rests_.begin());
+}
+
+}  // namespace lagwatch::watchdog

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows what a thread waits for: from a lock to its owner, to what that one waits for, and so on, until a
+// thread runs, waits for nothing that is known, or occurs in the chain already. First within the process, by
+// locks; then, if it is wanted, to the process that the last thread waits for, the thread there that should
+// answer, and on from there. docs/design/locks.md and peers.md show why the chain can be trusted. Other
+// processes are only read: no signal, no ptrace(2); a running thread there is sampled by the kernel.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/process/mapped_memory.h"
+#include "stack/stack_capturer.h"
+#include "stack/threads/lock_owner.h"
+#include "stack/unwind/table_library.h"
+#include "watchdog/events/hang_sink.h"
+#include "watchdog/waits/peer_target.h"
+
+namespace lagwatch::watchdog {
+
+// Context: watchdog; not thread-safe.
+class WaitWalker {
+ public:
+  static constexpr size_t kMaxWaits = 16;
+  static constexpr int64_t kPeerBudgetNs = 15'000'000;
+
+  enum class Reach : uint8_t { kProcess, kPeers };
+
+  // Context: background; allocates all that it will ever need.
+  explicit WaitWalker(Reach reach = Reach::kProcess);
+  // False when there was no memory.
+  bool ok() const { return stacks_ != nullptr; }
+  // Instead of kPeerBudgetNs, for tests.
+  void set_peer_budget_ns(int64_t budget_ns) { peer_budget_ns_ = budget_ns; }
+
+  // As LockOwners::MeasureLayouts(); to be called once, before the first Follow().
+  int MeasureLayouts() { return owners_.MeasureLayouts(); }
+  const stack::LockOwners& owners() const { return owners_; }
+
+  // Follows the locks from thread `tid` on, within the process, capturing the stacks of all threads of the
+  // chain; `capturer`'s modules must be fresh. A wait that changed meanwhile is left out, with all that
+  // follow it, after a few tries to find it at rest. Returns the number of waits left out.
+  uint32_t Follow(int32_t tid, stack::StackCapturer* capturer);
+  void Clear();
+
+  // Goes on from what Follow() has found of thread `tid`, with the same `capturer`, into other processes.
+  // Ends after kPeerBudgetNs of the caller's processor time. With `hides_peers`, names and stacks of other
+  // processes are left out, as those of other users' processes always are. True if a wait for another process
+  // was found; else all stays as it was. The thread's dispatch has begun at `since_ns` (CLOCK_MONOTONIC).
+  bool FollowPeers(int32_t tid, stack::StackCapturer* capturer, bool hides_peers = false,
+                   int64_t since_ns = 0);
+
+  // The result, from `tid` on; valid until the next call.
+  std::span<const Wait> waits() const { return {waits_.data(), count_}; }
+  WaitOutcome outcome() const { return outcome_; }
+  // The call over D-Bus that one of these waits is for, in this process; null: none.
+  const BusCall* bus_call() const { return bus_call_.tid == 0 ? nullptr : &bus_call_; }
+
+ private:
+  static constexpr size_t kMaxNameBytes = ThreadSnapshot::kMaxNameBytes;
+  // Each thread of the chain has one, and the last owner; the first may be captured twice.
+  static constexpr size_t kStacks = kMaxWaits + 4;
+
+  // Evidence that a thread did not run in between.
+  struct Rest {
+    base::Thread thread;
+    stack::BlockedThread blocked;
+    std::optional<uint64_t> switches;
+    bool is_hidden = false;  // `blocked` is from the thread itself, when it was interrupted
+    // The turn of an interpreter's takes the place of `switches`.
+    std::optional<stack::ScriptLock> script_lock;
+    bool is_owner_certain = true;  // no other thread of the owner's process can end the wait
+  };
+  static bool HasTurns(const Rest& rest) {
+    return rest.script_lock && rest.script_lock->kind == stack::LockKind::kInterpreterLock;
+  }
+  // The number of times that the thread has gone to sleep; none if it is gone.
+  static std::optional<uint64_t> ReadSwitches(const base::Thread& thread);
+  enum class Step : uint8_t { kAdded, kEnded, kChanged };
+
+  // Adds waits by `add(thread, &next)`, beginning with `thread`, as long as that returns kAdded. `*last`
+  // becomes its last answer. Returns the index of the first wait of a cycle; kMaxWaits without one.
+  template <typename Add>
+  size_t Walk(base::Thread thread, Step* last, Add add);
+  // The index of the thread's wait; count_ without one.
+  size_t IndexOf(const base::Thread& thread) const;
+  // Whether no thread of the cycle can go on by itself.
+  bool IsForEver(size_t cycle_begin) const;
+
+  // Within the process. Returns how many waits changed meanwhile.
+  uint32_t TryFollow(int32_t tid, stack::StackCapturer* capturer);
+  Step AddLock(const base::Thread& thread, stack::StackCapturer* capturer, base::Thread* next);
+  // As LockOwners::Find(), or of the lock of a language that the thread runs.
+  std::optional<stack::LockWait> FindLock(const Rest& rest, const stack::Stack& stack,
+                                          const stack::ModuleMap& modules) const;
+  static bool IsAtRest(const Rest& rest, stack::StackCapturer* capturer);
+  bool HasNotMoved(size_t index, stack::StackCapturer* capturer) const;
+  void NameOwners();
+
+  // Across processes. Linux.
+  struct Peers {
+    stack::TableLibrary tables;  // never started: rules are looked up in the peers' memory
+    std::unique_ptr<stack::StackCapturer> capturer;
+    base::Process looked_at;  // whose modules the capturer knows; the own process: none's
+  };
+  struct Walked;  // what the steps of one call have in common
+  static std::unique_ptr<Peers> MakePeers();
+  // Drops the last wait if its owner is not in the process. Returns the thread that waits last.
+  base::Thread RewindToPeer(const base::Thread& first);
+  Step AddPeer(const base::Thread& from, const Walked& walked, base::Thread* next);
+  bool FindPeer(const base::Thread& from, const Rest& rest, const Walked& walked, Wait* wait,
+                PeerThread* peer);
+  bool FindLockWithin(const base::Thread& from, const stack::BlockedThread& blocked,
+                      const stack::Stack* stack, Wait* wait) const;
+  void DescribeOwner(const base::Thread& owner, const Walked& walked, Wait* wait);
+  const stack::Stack* CaptureStack(const base::Thread& thread, const Walked& walked);
+
+  stack::LockOwners owners_;
+  std::unique_ptr<Peers> peers_;  // null: waits are not followed into other processes
+  std::array<Wait, kMaxWaits> waits_;
+  std::array<Rest, kMaxWaits> rests_;
+  char owner_names_[kMaxWaits][kMaxNameBytes];
+  char process_names_[kMaxWaits][kMaxNameBytes];
+  base::MappedBlock<stack::Stack> stacks_;
+  size_t stack_count_ = 0;  // in use
+  size_t count_ = 0;
+  WaitOutcome outcome_ = WaitOutcome::kNone;
+  BusCall bus_call_;
+  int64_t peer_budget_ns_ = kPeerBudgetNs;
+};
+
+template <typename Add>
+size_t WaitWalker::Walk(base::Thread thread, Step* last, Add add) {
+  base::Thread next;
+  while ((*last = add(thread, &next)) == Step::kAdded) {
+    if (waits_[count_ - 1].lock.waits_for != stack::WaitsFor::kOwner) break;
+    thread = next;
+    const size_t known = IndexOf(thread);
+    if (known < count_) return known;
+  }
+  return kMaxWaits;
+}
+
+}  // namespace lagwatch::watchdog

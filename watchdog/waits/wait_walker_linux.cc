@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <optional>
+#include <span>
+
+#include "base/clock.h"
+#include "base/process/own_memory.h"
+#include "base/process/proc_file.h"
+#include "base/system/proc_ids.h"
+#include "base/system/seccomp.h"
+#include "stack/unwind/table_unwinder.h"
+#include "watchdog/waits/process_search.h"
+#include "watchdog/waits/wait_walker.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+// The watchdog waits so long for a running peer to come onto a processor.
+constexpr int64_t kSampleNs = 10 * base::kNsPerMs;
+
+bool IsOfSameUser(int32_t pid, int32_t watched_pid) {
+  const auto user_of = [](int32_t process) -> std::optional<uid_t> {
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/%d", process);
+    struct stat folder {};
+    return stat(path, &folder) == 0 ? std::optional(folder.st_uid) : std::nullopt;
+  };
+  const auto user = user_of(pid);
+  return user && user == user_of(watched_pid);
+}
+
+// A thread in uninterruptible sleep may hold the lock of its process's memory map, which reading the map
+// waits for; not one that waits for its writes to be on the disk, as lagwatch's own do in a peer that has
+// just reported the same freeze.
+bool MayHoldMemoryMap(const base::Thread& thread) {
+  if (stack::ReadThreadStateLetter(thread) != 'D') return false;
+  stack::BlockedThread blocked;
+  if (stack::ReadThreadActivity(thread, &blocked) != stack::ThreadActivity::kBlocked) return true;
+  return blocked.syscall_number != SYS_fsync && blocked.syscall_number != SYS_fdatasync;
+}
+
+// A thread that is only about to go on, as a peer's own watchdog often is at that moment, is waited for.
+bool MayReadMemory(const base::Process& process) {
+  constexpr int kLooks = 10;
+  constexpr timespec kBetweenLooks{.tv_sec = 0, .tv_nsec = 1 * base::kNsPerMs};
+  for (int look = 0; look < kLooks; ++look) {
+    if (look != 0) nanosleep(&kBetweenLooks, nullptr);
+    bool is_any_stuck = false;
+    base::ForEachThread(process, [&](int tid) {
+      is_any_stuck = MayHoldMemoryMap({process, tid});
+      return !is_any_stuck;
+    });
+    if (!is_any_stuck) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+struct WaitWalker::Walked {
+  stack::StackCapturer* capturer;  // of the watched process
+  base::Process watched;
+  bool hides_peers;
+  int64_t since_ns;
+  int64_t deadline_ns;
+
+  bool IsWatched(const base::Thread& thread) const { return thread.process == watched; }
+};
+
+std::unique_ptr<WaitWalker::Peers> WaitWalker::MakePeers() {
+  auto peers = std::make_unique<Peers>();
+  auto unwinder = stack::CreateTableUnwinder(&peers->tables);
+  if (unwinder == nullptr) return nullptr;
+  auto capturer = stack::StackCapturer::CreateOutside(base::Process::Own(), {}, std::move(unwinder));
+  if (!capturer.ok()) return nullptr;
+  peers->capturer = std::move(capturer).value();
+  return peers;
+}
+
+bool WaitWalker::FollowPeers(int32_t tid, stack::StackCapturer* capturer, bool hides_peers,
+                             int64_t since_ns) {
+  bus_call_ = {};
+  if (peers_ == nullptr || base::IsConfined() || outcome_ == WaitOutcome::kDeadlock) return false;
+  const base::Thread first = capturer->thread(tid);
+  // Calls use other ids than /proc.
+  if (base::HasForeignProcIds() && first.process.is_own()) return false;
+  peers_->looked_at = {};
+  const Walked walked{.capturer = capturer,
+                      .watched = first.process,
+                      .hides_peers = hides_peers,
+                      .since_ns = since_ns,
+                      .deadline_ns = SearchClockNs() + peer_budget_ns_};
+  const size_t inner_count = count_;
+  const base::Thread at = RewindToPeer(first);
+  const size_t kept_count = count_;
+  const Wait rewound = waits_[kept_count % kMaxWaits];
+  Step last;
+  const size_t cycle_begin = Walk(
+      at, &last, [&](const base::Thread& from, base::Thread* next) { return AddPeer(from, walked, next); });
+  const size_t followed = count_;
+  const auto is_at_rest = [](const Rest& rest) {
+    stack::BlockedThread now;
+    return stack::ReadThreadActivity(rest.thread, &now) == stack::ThreadActivity::kBlocked &&
+           now == rest.blocked && ReadSwitches(rest.thread) == rest.switches;
+  };
+  for (count_ = kept_count; count_ < followed && is_at_rest(rests_[count_]);) ++count_;
+  if (count_ == kept_count) {
+    if (inner_count != kept_count) waits_[kept_count] = rewound;
+    count_ = inner_count;
+    return false;
+  }
+  if (count_ == followed && IsForEver(cycle_begin)) outcome_ = WaitOutcome::kDeadlock;
+  return true;
+}
+
+base::Thread WaitWalker::RewindToPeer(const base::Thread& first) {
+  if (count_ == 0) return first;
+  const stack::LockWait& last = waits_[count_ - 1].lock;
+  if (last.waits_for == stack::WaitsFor::kOwner) return {first.process, last.owner_tid};
+  // A lock that another process shares has no owner within this one.
+  return rests_[--count_].thread;
+}
+
+WaitWalker::Step WaitWalker::AddPeer(const base::Thread& from, const Walked& walked, base::Thread* next) {
+  if (count_ == kMaxWaits) return Step::kEnded;
+  Rest rest{.thread = from, .blocked = {}, .switches = ReadSwitches(from), .script_lock = {}};
+  if (stack::ReadThreadActivity(from, &rest.blocked) != stack::ThreadActivity::kBlocked) return Step::kEnded;
+  Wait wait;
+  // The one before has captured it as its owner.
+  wait.frames = count_ == 0 ? CaptureStack(from, walked) : waits_[count_ - 1].owner_frames;
+  wait.modules = count_ == 0 ? nullptr : waits_[count_ - 1].owner_modules;
+  PeerThread peer;
+  if (!FindPeer(from, rest, walked, &wait, &peer)) return Step::kEnded;
+  *next = peer.thread;
+  if (!peer.is_known) {
+    // Any of a process's threads may answer; it is one of those that wait already, if none is known to.
+    const std::span<const Rest> rests(rests_.data(), count_);
+    const auto seen =
+        std::ranges::find_if(rests, [&](const Rest& one) { return one.thread.process == next->process; });
+    if (seen != rests.end()) {
+      next->tid = seen->thread.tid;
+    } else if (next->process == from.process) {
+      next->tid = from.tid;
+    }
+    rest.is_owner_certain = !HasOtherActiveThread(*next);
+  }
+  wait.tid = static_cast<uint32_t>(from.tid);
+  wait.pid = walked.IsWatched(from) ? 0 : static_cast<uint32_t>(from.process.pid());
+  wait.lock.owner_tid = next->tid;
+  DescribeOwner(*next, walked, &wait);
+  const bool is_stopped = wait.owner_state == 'T' || wait.owner_state == 't';
+  wait.is_owner_idle = peer.is_idle && !is_stopped;
+  rests_[count_] = rest;
+  waits_[count_++] = wait;
+  return peer.is_idle || is_stopped ? Step::kEnded : Step::kAdded;
+}
+
+bool WaitWalker::FindPeer(const base::Thread& from, const Rest& rest, const Walked& walked, Wait* wait,
+                          PeerThread* peer) {
+  const bool is_watched = walked.IsWatched(from);
+  if (!is_watched && FindLockWithin(from, rest.blocked, wait->frames, wait)) {
+    *peer = {.thread = {from.process, wait->lock.owner_tid}, .is_known = true};
+    return true;
+  }
+  PeerTarget target;
+  const bool is_bus_call = is_watched && wait->frames != nullptr &&
+                           FindBusTarget(from, rest.blocked, *wait->frames, walked.capturer->modules(),
+                                         walked.since_ns, &target, &bus_call_);
+  if (!is_bus_call && !FindPeerTarget(from, rest.blocked, walked.deadline_ns, &target)) return false;
+  wait->lock = {.address = target.number,
+                .kind = target.kind,
+                .waits_for = stack::WaitsFor::kOwner,
+                .has_timeout = target.has_timeout};
+  return FindPeerThread(target, from.process, walked.watched, walked.deadline_ns, peer);
+}
+
+bool WaitWalker::FindLockWithin(const base::Thread& from, const stack::BlockedThread& blocked,
+                                const stack::Stack* stack, Wait* wait) const {
+  if (stack == nullptr || from.process != peers_->looked_at || !stack::LockOwners::IsInLockCall(blocked))
+    return false;
+  const auto held = peers_->capturer->code().Hold();
+  const auto lock = owners_.Find(blocked, *stack, peers_->capturer->modules());
+  if (!lock || lock->waits_for != stack::WaitsFor::kOwner) return false;
+  wait->lock = *lock;
+  return true;
+}
+
+void WaitWalker::DescribeOwner(const base::Thread& owner, const Walked& walked, Wait* wait) {
+  const int32_t pid = owner.process.pid();
+  const bool is_watched = walked.IsWatched(owner);
+  const bool may_name = is_watched || (!walked.hides_peers && IsOfSameUser(pid, walked.watched.pid()));
+  char(&name)[kMaxNameBytes] = owner_names_[count_];
+  char(&process)[kMaxNameBytes] = process_names_[count_];
+  name[0] = process[0] = '\0';
+  wait->owner_state = stack::ReadThreadStateLetter(owner);
+  if (may_name) stack::ReadThreadName(owner, name, sizeof name);
+  // Fails for a thread that has just ended, which is like one that is not nice.
+  errno = 0;
+  const int nice = getpriority(PRIO_PROCESS, static_cast<id_t>(owner.tid));
+  wait->owner_nice = may_name && !is_watched && errno == 0 ? nice : 0;
+  if (may_name && !is_watched) ReadProcessName(pid, process, sizeof process);
+  wait->owner_name = name;
+  wait->owner_process = process;
+  wait->owner_pid = is_watched ? 0 : static_cast<uint32_t>(pid);
+  const size_t known = IndexOf(owner);
+  if (known < count_) {
+    wait->owner_frames = waits_[known].frames;
+    wait->owner_modules = waits_[known].modules;
+  } else if (may_name) {
+    wait->owner_frames = CaptureStack(owner, walked);
+    if (!is_watched && wait->owner_frames != nullptr) wait->owner_modules = &peers_->capturer->modules();
+  }
+}
+
+const stack::Stack* WaitWalker::CaptureStack(const base::Thread& thread, const Walked& walked) {
+  if (stack_count_ == kStacks) return nullptr;
+  stack::Stack* stack = &stacks_[stack_count_];
+  stack->Clear();
+  if (walked.IsWatched(thread)) {
+    walked.capturer->CaptureAsleep(thread.tid, stack);
+  } else {
+    if (SearchClockNs() >= walked.deadline_ns || !MayReadMemory(thread.process)) return nullptr;
+    stack::StackCapturer& capturer = *peers_->capturer;
+    if (thread.process != peers_->looked_at) {
+      capturer.LookAt(thread.process);
+      capturer.RefreshModules();
+    }
+    peers_->looked_at = thread.process;
+    if (!capturer.CaptureAsleep(thread.tid, stack) && stack::ReadThreadStateLetter(thread) == 'R')
+      capturer.CaptureRunning(thread.tid, stack, kSampleNs);
+  }
+  if (stack->frame_count == 0) return nullptr;
+  ++stack_count_;
+  return stack;
+}
+
+}  // namespace lagwatch::watchdog
