@@ -88,18 +88,6 @@ SYSTEM_SPECIFIC_FILES = [
     "tools/run/target_check.cc",
 ]
 
-# Includes that close a circle of areas (folders of the first two levels) or of files (a header and its source are one),
-# and wait for being turned around. The list may only become shorter.
-KNOWN_CIRCLES = {
-    ("report/format/losses", "report/format/field_codec"),
-    ("sdk/preload/wait_tracker", "sdk/preload/send_hooks"),
-    ("sdk/preload/wait_tracker", "sdk/preload/thread_waits"),
-    ("sdk/preload/wait_tracker", "sdk/preload/trace_recording"),
-    ("stack/unwind/eh_frame_search", "stack/unwind/unwind_table"),
-    ("trace/instrument", "trace/record"),
-    ("trace/record/reader/call_reader", "trace/record/reader/arena_reader"),
-}
-
 # The most source files that one folder may hold.
 MOST_FILES = 30
 
@@ -245,7 +233,7 @@ def check_circles(root, files):
         for path, includes in included:
             below = parts.setdefault(part_of(path), {})
             for other in map(part_of, includes):
-                if other != part_of(path) and (part_of(path), other) not in KNOWN_CIRCLES:
+                if other != part_of(path):
                     below.setdefault(other, path)
         for part, other, path in circles(parts):
             if (part, other) not in reported:
