@@ -47,6 +47,7 @@ class ReportFactsTest : public ::testing::Test {
     tick_scale_.Update({1000, 1000});
     tools_.capturer = capturer_.get();
     tools_.tick_scale = &tick_scale_;
+    tools_.counters = &counters_;
   }
   std::map<std::string, int64_t> Read() {
     FactList list;
@@ -72,6 +73,7 @@ class ReportFactsTest : public ::testing::Test {
   std::unique_ptr<stack::StackCapturer> capturer_ =
       stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
   base::TickScale tick_scale_;
+  WatchCounters counters_;
   WatchTools tools_{};
 };
 

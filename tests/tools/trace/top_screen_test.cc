@@ -95,7 +95,11 @@ TEST_F(TopScreenTest, APauseHoldsThePage) {
   ASSERT_TRUE(Shows("SharesHot")) << top_->Written();
   top_->Press("p");
   ASSERT_TRUE(Shows("paused, since the beginning"));
-  const std::string page = top_->Screen();
+  std::string page;
+  ASSERT_TRUE(WaitUntil([&] {  // the rest of the page may still be written
+    const std::string before = std::exchange(page, top_->Screen());
+    return page == before;
+  }));
   EXPECT_FALSE(WaitUntil([&] { return top_->Screen() != page; }, 1.5)) << page << "\n" << top_->Screen();
   top_->Press("p");
   EXPECT_TRUE(WaitUntil([&] {
