@@ -58,7 +58,8 @@ TEST_F(ClusterListTest, NamesTheCostliestVersionsAndCountsTheOthers) {
   for (int i = 0; i < 60; ++i) {
     SampleReport report;
     report.header.id = report.header.hang_id = base::CreateUuidV7(BeginOf(1) + i);
-    report.header.app_version = "1." + std::to_string(i);
+    const std::string version = "1." + std::to_string(i);
+    report.header.app_version = version;
     report.header.elapsed_ns = (i + 1) * int64_t{1'000'000'000};
     reports.push_back(report.Encode());
   }
