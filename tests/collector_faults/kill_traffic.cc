@@ -63,8 +63,8 @@ SampleReport KillTraffic::DrawReport() {
   report.header.id = report.header.hang_id = base::CreateUuidV7(now_ms_);
   report.header.session_id = base::CreateUuidV7(now_ms_);
   report.header.start_wall_ms = static_cast<uint64_t>(now_ms_);
-  report.header.user = "u-" + std::to_string(random_.Below(30));
-  report.header.app_version = "1." + std::to_string(random_.Below(3));
+  report.header.user = *names_.insert("u-" + std::to_string(random_.Below(30))).first;
+  report.header.app_version = *names_.insert("1." + std::to_string(random_.Below(3))).first;
   report.header.loop = random_.Chance(50) ? "ui" : "io";
   report.verdict.word = random_.Chance(50) ? policies::VerdictWord::kCpu : policies::VerdictWord::kDisk;
   report.stack = {"Leaf" + std::to_string(random_.Below(6)), "Caller" + std::to_string(random_.Below(2)),

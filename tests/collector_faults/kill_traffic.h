@@ -66,6 +66,7 @@ class KillTraffic {
   Batch Take(size_t count);
 
   Random random_;
+  std::set<std::string> names_;  // that reports refer to
   int64_t now_ms_;
   const Records records_;
   std::deque<PendingRecord> pending_;
