@@ -5,11 +5,14 @@
 #include <openssl/crypto.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 
 #include "base/process/loader_walk.h"
+#include "base/system/seccomp.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -18,44 +21,77 @@ namespace {
 constexpr int kPausesAtExit = 1'000;
 constexpr timespec kPauseAtExit = {.tv_sec = 0, .tv_nsec = 1'000'000};
 
-// All calls and the end of the process have one order, so either a call sees the end or the end sees it.
-std::atomic<int> calls_under_way{0};
+// The process id in the upper half, the number of its calls in the lower one: a child does not have those of
+// its parent's threads.
+std::atomic<uint64_t> calls_under_way{0};
+// Calls and the end of the process have one order, so either a call sees the end or the end sees it.
 std::atomic<bool> is_ending{false};
-std::atomic<pid_t> loading_pid{0};
-std::atomic<void (*)()> clean_up_openssl{nullptr};  // if no other library does
+std::atomic<pid_t> cleaning_pid{0};  // that OpenSSL came into with us
+std::atomic<void (*)()> clean_up_openssl{nullptr};
 
-// Runs before the handlers and destructors that libraries had registered when it was registered.
+uint64_t ThisProcess() { return uint64_t{static_cast<uint32_t>(getpid())} << 32; }
+bool IsOf(uint64_t calls, uint64_t process) { return calls >> 32 == process >> 32; }
+
+bool HasCalls(uint64_t process) {
+  const uint64_t calls = calls_under_way.load();
+  return IsOf(calls, process) && calls != process;
+}
+
+// From then on no call begins, and none is under way. Where the program confines itself, it has ended.
 void EndCalls() {
-  const bool is_first = !is_ending.exchange(true);
-  // The calls of a parent do not end in its child.
-  const bool may_wait = is_first && loading_pid.load() == getpid();
-  for (int i = 0; may_wait && i < kPausesAtExit && calls_under_way.load() != 0; ++i)
-    nanosleep(&kPauseAtExit, nullptr);
-  auto* clean_up = clean_up_openssl.load();
-  if (clean_up != nullptr && calls_under_way.load() == 0) clean_up();
+  if (calls_under_way.load() == 0 || is_ending.exchange(true) || base::IsConfined()) return;
+  const uint64_t process = ThisProcess();
+  for (int i = 0; i < kPausesAtExit && HasCalls(process); ++i) nanosleep(&kPauseAtExit, nullptr);
 }
 
-// OpenSSL registers a handler when it is set up, in the midst of a call, so EndCalls() would run after it.
-// Where OpenSSL came with us, EndCalls() takes its place; else there probably is one by now.
-void SetUpOpenSsl(void* library, bool is_ours) {
-  auto* set_up = reinterpret_cast<decltype(&OPENSSL_init_crypto)>(dlsym(library, "OPENSSL_init_crypto"));
-  if (set_up == nullptr) return;
-  if (is_ours) clean_up_openssl.store(reinterpret_cast<void (*)()>(dlsym(library, "OPENSSL_cleanup")));
-  // The ciphers are the cheapest part of what libcurl sets up: asked for nothing, OpenSSL does nothing.
-  set_up(OPENSSL_INIT_ADD_ALL_CIPHERS | (is_ours ? OPENSSL_INIT_NO_ATEXIT : 0), nullptr);
+// Handlers run in the reverse order of their registration. This one is registered before the program's own
+// objects are made, so what they still send or seal in their destructors is sent and sealed.
+void EndWithProgram() {
+  EndCalls();
+  auto* clean_up = clean_up_openssl.load();
+  if (clean_up != nullptr && cleaning_pid.load() == getpid() && !HasCalls(ThisProcess())) clean_up();
 }
+[[gnu::constructor]] void RegisterEnd() { std::atexit(&EndWithProgram); }
+
+// The files of OpenSSL's versions.
+constexpr const char* kOpenSslFiles[] = {kOpenSslFile, "libcrypto.so.3", "libcrypto.so.1.1"};
 
 bool HasOpenSsl() {
-  void* library = dlopen(kOpenSslFile, RTLD_NOLOAD | RTLD_LAZY | RTLD_LOCAL);
-  if (library != nullptr) dlclose(library);
-  return library != nullptr;
+  return std::ranges::any_of(kOpenSslFiles, [](const char* file) {
+    void* library = dlopen(file, RTLD_NOLOAD | RTLD_LAZY | RTLD_LOCAL);
+    if (library != nullptr) dlclose(library);
+    return library != nullptr;
+  });
+}
+
+// OpenSSL registers a handler when it is set up, in the midst of a call; that one would run too early. Where
+// OpenSSL came with us, it registers none, and ours takes its place. The program's own OpenSSL probably has
+// one by now: calls end before it, because it frees what they use.
+void SetUpOpenSsl(void* library, bool is_ours) {
+  if (!is_ours) {
+    std::atexit(&EndCalls);
+    return;
+  }
+  auto* set_up = reinterpret_cast<decltype(&OPENSSL_init_crypto)>(dlsym(library, "OPENSSL_init_crypto"));
+  if (set_up == nullptr) return;
+  clean_up_openssl.store(reinterpret_cast<void (*)()>(dlsym(library, "OPENSSL_cleanup")));
+  cleaning_pid.store(getpid());
+  // The ciphers are the cheapest part of what libcurl sets up: asked for nothing, OpenSSL does nothing.
+  set_up(OPENSSL_INIT_ADD_ALL_CIPHERS | OPENSSL_INIT_NO_ATEXIT, nullptr);
 }
 
 }  // namespace
 
-LateCall::LateCall(CallLength kind)
-    : is_counted_(kind == CallLength::kShort),
-      may_call_((!is_counted_ || calls_under_way.fetch_add(1) >= 0) && !is_ending.load()) {}
+LateCall::LateCall(CallLength length) : is_counted_(length == CallLength::kShort), may_call_(Begin()) {}
+
+bool LateCall::Begin() const {
+  const uint64_t process = ThisProcess();
+  uint64_t calls = calls_under_way.load();
+  while (is_counted_ &&
+         !calls_under_way.compare_exchange_weak(calls, IsOf(calls, process) ? calls + 1 : process + 1)) {
+  }
+  return !is_ending.load();
+}
 
 LateCall::~LateCall() {
   if (is_counted_) calls_under_way.fetch_sub(1);
@@ -67,8 +103,7 @@ void LateLibrary::Load() {
 
 // Two threads at once find the same.
 void LateLibrary::LoadNow() {
-  if (loading_pid.exchange(getpid()) == 0) std::atexit(&EndCalls);
-  const bool has_openssl = HasOpenSsl();
+  const bool has_openssl = clean_up_openssl.load() == nullptr && HasOpenSsl();
   // All symbols are bound now: later, that may need the loader's lock, which the program may hold.
   void* library = dlopen(file_, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return NoteError();
@@ -78,7 +113,6 @@ void LateLibrary::LoadNow() {
     functions_[i].store(function, std::memory_order_relaxed);
   }
   SetUpOpenSsl(library, !has_openssl);
-  std::atexit(&EndCalls);
   is_loaded_.store(true, std::memory_order_release);  // publishes the functions
 }
 

@@ -28,12 +28,10 @@ inline constexpr char kOpenSslFile[] = LAGWATCH_LATE_FILE(OPENSSL_SHLIB_VERSION)
 // none. Thread-safe; wait-free.
 class LateCall {
  public:
-  enum class CallLength {
-    kShort,
-    kWaitsOnly
-  };  // the end of the process does not wait for one that only waits
+  // The end of the process does not wait for a call that only waits.
+  enum class CallLength { kShort, kWaitsOnly };
 
-  explicit LateCall(CallLength kind = CallLength::kShort);
+  explicit LateCall(CallLength length = CallLength::kShort);
   LateCall(const LateCall&) = delete;
   LateCall& operator=(const LateCall&) = delete;
   ~LateCall();
@@ -41,6 +39,8 @@ class LateCall {
   explicit operator bool() const { return may_call_; }
 
  private:
+  bool Begin() const;
+
   const bool is_counted_;
   const bool may_call_;
 };
