@@ -61,7 +61,7 @@ Ends EndsIn(int32_t pid, const PeerTarget& target, int64_t deadline_ns) {
 
 // Whether a set of the thread's has one of `ends`.
 bool SetHas(const base::Thread& thread, const WaitSet& set, const Ends& ends) {
-  int room[256];
+  int room[FD_SETSIZE];
   return std::ranges::any_of(ReadSet(thread, set, room), [&](int one) { return ends.Has(one); });
 }
 

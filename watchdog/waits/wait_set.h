@@ -35,6 +35,8 @@ class WaitSet {
   int epoll() const { return epoll_; }
   // Whether there is no place for a descriptor in it: then the call is a sleep.
   bool is_empty() const { return kind_ != WaitCallKind::kEpoll && count_ == 0; }
+  // Whether it has more entries than are read of a poll's.
+  bool is_cut() const { return is_poll() && count_ > kMaxPolled; }
   // Only the descriptors that are waited for to be read, as far as the call has a set of its own for them.
   WaitSet ForReading() const {
     WaitSet set = *this;
