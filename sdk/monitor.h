@@ -138,7 +138,7 @@ class Monitor {
   bool IsSpoolCrowded() const;
 
   base::Process process_;  // the watched one
-  int process_id_ = 0;     // whose thread the watchdog's is
+  int process_id_ = 0;     // of the process that has the watchdog's thread
   std::string spool_directory_;
   base::Uuid session_id_;
   bool is_crowded_ = false;

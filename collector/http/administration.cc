@@ -102,7 +102,7 @@ void AddDeletions(const Services& services, std::vector<Endpoint>* endpoints) {
                }));
 }
 
-// A change whose entry in the audit log could not be written is not made.
+// A change is not made if its entry in the audit log could not be written.
 void ChangeOnlyWithAudit(AuditLog* audit, std::vector<Endpoint>* endpoints) {
   for (Endpoint& endpoint : *endpoints) {
     if (endpoint.method == "GET" || !endpoint.path.starts_with("/v1/admin/")) continue;

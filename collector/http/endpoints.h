@@ -59,7 +59,7 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
 // Parts of that table.
 
 // The endpoints of administrators (collector/API.md, "Administration"); none without an audit log. A change
-// whose entry in the audit log could not be written is not made.
+// is not made if its entry in the audit log could not be written.
 void AddAdministration(const Services& services, std::vector<Endpoint>* endpoints);
 
 // Serves the page's files, which are borrowed, without a key; the page requests its data with the reader's

@@ -33,8 +33,8 @@ struct Field {
   pbf_tag_type number;
   std::string_view name;  // in lagwatch.proto; `x_ns` is `x_ms` in JSON
   std::string_view help;  // goes on after the name
-  // Its name in JSON where that is another one; with a dot, that in an object; with a ? at its end, it is left out
-  // where it is 0 or empty.
+  // Its name in JSON where that is another one; with a dot, that in an object; with a ? at its end, it is
+  // left out where it is 0 or empty.
   std::string_view json;
 };
 

@@ -9,8 +9,8 @@
 // functions.
 //
 // At exit(), these libraries' own handlers and destructors free what their functions use, while the thread
-// that sends may be in one of them. So no call begins after the first of those handlers, and it waits for the
-// calls under way.
+// that sends may be in one of them. liblagwatch.so has a handler that runs before those: it lets no further
+// call begin, and waits for the calls under way.
 #pragma once
 
 #include <openssl/opensslv.h>

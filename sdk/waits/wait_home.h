@@ -148,7 +148,7 @@ class WaitHome {
   base::Process process_;
   WaitPlace places_[kPlaces] = {};
   WaitPlace* home_ = nullptr;
-  WaitPlace* waiting_ = nullptr;  // where the wait under way is; null: not looked at
+  WaitPlace* waiting_ = nullptr;  // the place of the wait under way; null: not looked at
   bool is_foreign_ = false;
   bool is_doubtful_ = false;
   bool has_come_back_ = false;  // the thread waited at home again, after a foreign wait

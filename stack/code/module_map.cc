@@ -26,7 +26,7 @@ ModuleMap::ModuleMap(const base::Process& process)
 void ModuleMap::LookAt(const base::Process& process) {
   if (process == process_) return;
   process_ = process;
-  code_hash_ = 0;  // what was read in the other one's memory is not to be taken for this one's
+  code_hash_ = 0;  // else rules and pages of the other one would be taken for this one's
 }
 
 void ModuleMap::BeginRefresh() {

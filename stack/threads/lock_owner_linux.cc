@@ -53,7 +53,7 @@ bool IsPrivate(uint64_t address, const ModuleMap& modules) {
 }  // namespace
 
 struct LockOwners::FutexCall {
-  base::Process process;  // whose lock it is
+  base::Process process;  // that has the lock
   uint64_t address;
   int operation;   // without its flags
   uint32_t value;  // that the word had when the wait began

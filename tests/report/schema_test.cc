@@ -541,8 +541,8 @@ TEST(Schema, EveryKindOfWaitHasItsName) {
 
 TEST(Schema, EveryExitReasonHasItsName) {
   const char* names[] = {
-      nullptr,       "EXIT_CLEAN", "EXIT_KILLED_IN_HANG", "EXIT_OOM_KILL",     "EXIT_UPDATE",
-      "EXIT_REBOOT", "EXIT_CRASH", "EXIT_STOPPED",       "EXIT_CRASH_IN_HANG", "EXIT_HANG_IN_CRASH"};
+      nullptr,       "EXIT_CLEAN", "EXIT_KILLED_IN_HANG", "EXIT_OOM_KILL",      "EXIT_UPDATE",
+      "EXIT_REBOOT", "EXIT_CRASH", "EXIT_STOPPED",        "EXIT_CRASH_IN_HANG", "EXIT_HANG_IN_CRASH"};
   for (int32_t value = 1; value <= policies::kLastExitReason; ++value) {
     std::string batch;
     AppendToBatch({RecordType::kRunEnd, EncodeRunEnd({.reason = static_cast<policies::ExitReason>(value)})},

@@ -58,9 +58,8 @@ std::string UsageText(const Json& usage, size_t max_width) {
     const Json& rates = program.at("hang_ms_per_hour");
     table.AddRow({program.at("app").get<std::string>(), program.at("version").get<std::string>(),
                   program.at("users").dump(), Hours(program.at("watched_ms")),
-                  program.at("dispatches").dump(), program.at("hangs").dump(),
-                  Seconds(program.at("hang_ms")), Seconds(rates.at("all")), Seconds(rates.at("p50")),
-                  Seconds(rates.at("p90"))});
+                  program.at("dispatches").dump(), program.at("hangs").dump(), Seconds(program.at("hang_ms")),
+                  Seconds(rates.at("all")), Seconds(rates.at("p50")), Seconds(rates.at("p90"))});
     details += BackgroundText(program);
     if (!program.at("slow").empty()) {
       Table slow({{"LOOP"},

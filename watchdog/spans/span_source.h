@@ -29,7 +29,7 @@ struct SpanTools {
   const base::TickScale* tick_scale;
   const base::Clock* clock;
   int64_t last_look_ns = 0;  // of this loop; 0: there was none
-  base::Process process;     // whose loop it is
+  base::Process process;     // that has the loop
 
   // The begin of a span with the time stamp `begin_ticks`; `now_ns` without one.
   int64_t BeginNs(uint64_t begin_ticks, int64_t now_ns) const;

@@ -276,7 +276,7 @@ std::optional<Doing> WhatSetAwaits(const base::Thread& thread, const stack::Bloc
   const std::optional<WaitSet> set = SetOf(blocked);
   if (!set) return std::nullopt;
   if (set->is_empty()) return Doing::kSleep;
-  if (set->is_cut()) return Doing::kNetwork;  // what is not read may be awaited, too
+  if (set->is_cut()) return Doing::kNetwork;  // entries that are not read may be awaited, too
   int room[kMostInSet + 1];
   const std::span<const int> descriptors = ReadSet(thread, *set, room);
   if (descriptors.size() > kMostInSet) return Doing::kNetwork;

@@ -104,9 +104,9 @@ class WaitWalker {
   struct Peers {
     stack::TableLibrary tables;  // never started: rules are looked up in the peers' memory
     std::unique_ptr<stack::StackCapturer> capturer;
-    base::Process looked_at;  // whose modules the capturer knows; the own process: none's
+    base::Process looked_at;  // the capturer knows its modules; the own process: of none
   };
-  struct Walked;  // what the steps of one call have in common
+  struct Walked;  // the common part of the steps of one call
   static std::unique_ptr<Peers> MakePeers();
   // Drops the last wait if its owner is not in the process. Returns the thread that waits last.
   base::Thread RewindToPeer(const base::Thread& first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store in ClickHouse, for fleets: any number of collectors have one, and each has nothing of its own but
-// what is on its way there. docs/design/clickhouse.md says how. stored_traces.cc and stored_usage.cc have
+// the batches on their way there. docs/design/clickhouse.md says how. stored_traces.cc and stored_usage.cc have
 // those parts of it. Thread-safe. Context: background.
 #pragma once
 

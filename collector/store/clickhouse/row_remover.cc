@@ -198,8 +198,7 @@ void RowRemover::PlanRunEnds(const Ids& ids, const RowSource& rows, Plan* plan) 
   const ExternalTable external = ExternalTable::OfIds(ids);
   rows.Select(
       "report_id", kRunEnds,
-      " WHERE session_id IN (SELECT id FROM ids) AND reason IN ('killed-in-hang', 'killed-in-lag')",
-      "u",
+      " WHERE session_id IN (SELECT id FROM ids) AND reason IN ('killed-in-hang', 'killed-in-lag')", "u",
       [&](const Row& row) {
         if (row.Id(0) != base::Uuid{}) killed.push_back(row.Id(0));
       },

@@ -228,8 +228,8 @@ std::optional<int64_t> ReportWriter::TakeEarlyEnd(const base::Uuid& report_id) {
 }
 
 std::optional<int64_t> ReportWriter::KilledNs(const base::Uuid& report_id) {
-  auto killed =
-      database_->Use("SELECT lag_ns FROM run_ends WHERE report_id = ? AND reason IN ('killed-in-hang', 'killed-in-lag')");
+  auto killed = database_->Use(
+      "SELECT lag_ns FROM run_ends WHERE report_id = ? AND reason IN ('killed-in-hang', 'killed-in-lag')");
   killed.Bind(report_id);
   return killed.Step() ? std::optional(killed.Int(0)) : std::nullopt;
 }
