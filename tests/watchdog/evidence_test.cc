@@ -17,6 +17,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/emulation.h"
@@ -129,6 +130,21 @@ TEST_F(EvidenceTest, APollOfAPipeIsPipe) {
     while (!stop.load()) poll(&waited, 1, 1);
   });
   EXPECT_TRUE(IsFound(thread, Doing::kPipe));
+}
+
+// Only a part of a long set is read: the rest may be awaited, too.
+TEST_F(EvidenceTest, ALongPollOfAPipeIsNoWaitForThatPipe) {
+  int fds[2];
+  ASSERT_EQ(pipe(fds), 0);
+  Ends ends{fds[0], fds[1]};
+  for (const size_t count : {size_t{64}, size_t{100}}) {
+    StalledThread thread([&](const StopFlag& stop) {
+      std::vector<pollfd> waited(count, pollfd{.fd = -1, .events = POLLIN, .revents = 0});
+      waited[5].fd = ends.reading;
+      while (!stop.load()) poll(waited.data(), waited.size(), 1);
+    });
+    EXPECT_TRUE(IsFound(thread, count == 64 ? Doing::kPipe : Doing::kNetwork)) << count;
+  }
 }
 
 TEST_F(EvidenceTest, WhatIsReadTellsTheWait) {
