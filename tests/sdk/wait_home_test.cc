@@ -350,6 +350,21 @@ TEST_F(WaitHomeTest, SetsThatCannotBeReadHaveNoDescriptors) {
   EXPECT_FALSE(home_.Serves({WaitSet::Poll(nowhere, 2), kOtherSite, kDeeper}));
 }
 
+TEST_F(WaitHomeTest, ASelectIsReadToItsLimit) {
+  fd_set reads;
+  FD_ZERO(&reads);
+  for (int descriptor = 3; descriptor < FD_SETSIZE; descriptor += 2) FD_SET(descriptor, &reads);
+  int descriptors[FD_SETSIZE];
+  for (const int limit : {FD_SETSIZE, 701}) {  // the kernel looks at none from the limit on
+    const auto found = WaitSet::Select(limit, &reads, nullptr, nullptr)
+                           .CopyDescriptors(base::Process::Own(), true, descriptors, FD_SETSIZE);
+    ASSERT_EQ(found, static_cast<size_t>((limit - 3 + 1) / 2));
+    EXPECT_EQ(descriptors[0], 3);
+    EXPECT_LT(descriptors[found - 1], limit);
+    EXPECT_GE(descriptors[found - 1], limit - 2);
+  }
+}
+
 TEST_F(WaitHomeTest, WhatIsWaitedForMostTakesOverAtTheBegin) {
   const int early = Open();
   const int home = Open();
