@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "base/process/safe_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/unwind/eh_frame_search.h"
@@ -186,39 +185,34 @@ TEST_F(UnwindTableTest, StopsWhenToldTo) {
   EXPECT_FALSE(table.Compile(modules_.module(0), {}, stop));
 }
 
-// The offset in `bytes` behind the empty entry that ends the section at `begin`; more than their number if
-// none does.
-size_t EndOfEhFrame(const std::vector<char>& bytes, size_t begin) {
-  uint32_t size = 0;
-  for (size_t at = begin; at + sizeof size <= bytes.size(); at += size) {
-    std::memcpy(&size, bytes.data() + at, sizeof size);
-    at += sizeof size;
-    if (size == 0) return at;
+// The address behind the empty entry that ends the section at `address`.
+uint64_t EndOfEhFrame(uint64_t address) {
+  for (uint32_t size = 1; size != 0; address += size) {
+    std::memcpy(&size, reinterpret_cast<const void*>(address), sizeof size);
+    address += sizeof size;
   }
-  return bytes.size() + 1;
+  return address;
 }
 
 // Another module in its place, that is gone again by the time of the check.
 TEST_F(UnwindTableTest, KnowsWhetherItIsOfWhatIsInMemory) {
-  constexpr size_t kMostBytes = 1 << 20;
   Module module = modules_.module(0);
-  std::vector<char> copy(kMostBytes);
-  copy.resize(base::ReadOwnMemory(module.eh_frame_hdr, copy.data(), copy.size()));
+  const auto* begin = reinterpret_cast<const char*>(module.eh_frame_hdr);
+  const uint64_t size_bytes = EndOfEhFrame(EhFrameAddress(module)) - module.eh_frame_hdr;
+  std::vector<char> copy(begin, begin + size_bytes);
+  copy.resize(size_bytes + 1000);
   module.load_bias += reinterpret_cast<uint64_t>(copy.data()) - module.eh_frame_hdr;
   module.eh_frame_hdr = reinterpret_cast<uint64_t>(copy.data());
   UnwindTable table;
   ASSERT_TRUE(table.Compile(module, {}, g_never_stop));
   EXPECT_TRUE(table.WasReadFrom(module));
   EXPECT_FALSE(table.WasReadFrom(modules_.module(0)));
-  const size_t begin = EhFrameAddress(module) - module.eh_frame_hdr;
-  char& in_the_middle = copy[begin + 100];
+  char& in_the_middle = copy[EhFrameAddress(module) - module.eh_frame_hdr + 100];
   in_the_middle ^= 1;
   EXPECT_FALSE(table.WasReadFrom(module));
   in_the_middle ^= 1;
   EXPECT_TRUE(table.WasReadFrom(module));
-  const size_t end = EndOfEhFrame(copy, begin);
-  ASSERT_LE(end, copy.size());
-  std::fill(copy.begin() + end, copy.end(), 'x');
+  std::fill(copy.begin() + static_cast<ptrdiff_t>(size_bytes), copy.end(), 'x');  // past the section's end
   EXPECT_TRUE(table.WasReadFrom(module));
 }
 
