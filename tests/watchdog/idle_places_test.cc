@@ -272,6 +272,8 @@ TEST(KindOfWait, GoesByTheCallAndItsTimeLimit) {
   EXPECT_EQ(kind(SYS_epoll_pwait, {3, 1, 1, 0}), WaitKind::kTime);
   EXPECT_EQ(kind(SYS_semtimedop, {1, 1, 1, 0}), WaitKind::kEvent);
   EXPECT_EQ(kind(SYS_semtimedop, {1, 1, 1, 1}), WaitKind::kTime);
+  EXPECT_EQ(kind(SYS_io_pgetevents, {1, 1, 8, 1, 0, 1}), WaitKind::kEvent);
+  EXPECT_EQ(kind(SYS_io_pgetevents, {1, 1, 8, 1, 1, 0}), WaitKind::kTime);
   EXPECT_EQ(kind(SYS_futex, {1, FUTEX_WAIT_BITSET_PRIVATE, 0, 0}), WaitKind::kEvent);
   EXPECT_EQ(kind(SYS_futex, {1, FUTEX_WAIT_BITSET_PRIVATE, 0, 1}), WaitKind::kTime);
   EXPECT_EQ(kind(SYS_futex, {1, FUTEX_WAIT_PRIVATE, 2, 0}), WaitKind::kOther);
