@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <linux/magic.h>
 #include <poll.h>
+#include <pty.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -161,6 +162,29 @@ TEST_F(EvidenceTest, WhatIsReadTellsTheWait) {
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   int named = open(path.c_str(), O_RDWR);
   EXPECT_TRUE(IsReaderFound({named, named}, Doing::kPipe));
+}
+
+TEST_F(EvidenceTest, ATerminalThatIsReadOrFullIsTerminal) {
+  int emulator;
+  int terminal;
+  ASSERT_EQ(openpty(&emulator, &terminal, nullptr, nullptr, nullptr), 0);
+  {
+    StalledThread reading([&](const StopFlag&) {
+      char line[16];
+      EXPECT_GT(read(terminal, line, sizeof line), 0) << errno;
+    });
+    EXPECT_TRUE(IsFound(reading, Doing::kTerminal));
+    EXPECT_EQ(write(emulator, "\n", 1), 1);
+  }
+  {
+    StalledThread writing([&](const StopFlag&) {
+      while (write(terminal, "output", 6) > 0) {
+      }
+    });
+    EXPECT_TRUE(IsFound(writing, Doing::kTerminal));
+    close(emulator);
+  }
+  close(terminal);
 }
 
 TEST_F(EvidenceTest, AReadOfATimerIsSleep) {

@@ -190,6 +190,17 @@ Doing WhatSocketAwaits(const base::Thread& thread, uint64_t inode) {
   return doing;
 }
 
+// Whether a user is at the other end, maybe by an emulator, whose own end is `/dev/ptmx`.
+bool IsTerminal(std::string_view name) {
+  constexpr std::string_view kPseudo = "/dev/pts/";
+  constexpr std::string_view kConsole = "/dev/tty";
+  const auto is_number = [&](std::string_view prefix) {
+    return name.starts_with(prefix) && name.size() > prefix.size() && '0' <= name[prefix.size()] &&
+           name[prefix.size()] <= '9';
+  };
+  return name == kConsole || name == "/dev/console" || is_number(kPseudo) || is_number(kConsole);
+}
+
 enum class Use : uint8_t { kAwaited, kOnlyWakes };
 
 struct Descriptor {
@@ -213,6 +224,7 @@ Descriptor DescribeDescriptor(const base::Thread& thread, int descriptor) {
   if (name == "anon_inode:[timerfd]") return {Doing::kSleep, Use::kOnlyWakes};
   if (name == "anon_inode:[eventfd]" || name == "anon_inode:[signalfd]" || name == "anon_inode:inotify")
     return {Doing::kNetwork, Use::kOnlyWakes};
+  if (IsTerminal(name)) return {Doing::kTerminal};
   return {Doing::kNetwork, Use::kAwaited, name.starts_with('/') && !name.starts_with("/dev/")};
 }
 
