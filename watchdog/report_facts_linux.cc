@@ -105,6 +105,13 @@ int64_t OpenFiles(const base::Process& process) {
   return count;
 }
 
+// The soft limit; calls fail with EMFILE at it. Not known without a limit.
+int64_t OpenFilesLimit(const base::Process& process) {
+  char buffer[2048];
+  const base::ProcessPath path(process, "limits");
+  return NumberAfter(base::ReadSmallFile(path.c_str(), buffer, sizeof buffer), "Max open files");
+}
+
 // The share of the last 10 s in which some, or all, of the machine's work waited for it.
 void AddPressure(const char* path, const char* some_name, const char* full_name, FactList* facts) {
   constexpr int64_t kPermillePerPercent = 10;
@@ -286,6 +293,7 @@ void AddProcessFacts(const WatchTools& tools, FactList* facts) {
   if (window_is_unanswered.load(std::memory_order_relaxed)) facts->AddText("window_ping", "unanswered");
   AddMemoryAndThreads(process, facts);
   AddIfKnown("open_fds", OpenFiles(process), facts);
+  AddIfKnown("open_fds_limit", OpenFilesLimit(process), facts);
   AddMachine(facts);
   AddControlGroups(process, facts);
   AddOwnCost(tools, facts);

@@ -90,6 +90,15 @@ TEST_F(ReportFactsTest, CountFilesAndThreads) {
   }
 }
 
+TEST_F(ReportFactsTest, HaveTheLimitOfOpenFilesAsItIsThen) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit lower{.rlim_cur = 600, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &lower), 0);
+  EXPECT_EQ(Read()["open_fds_limit"], 600);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 TEST_F(ReportFactsTest, TellHowTheThreadIsScheduled) {
   testing::StalledThread thread(testing::WaitForLock);
   auto facts_of = [&] {
