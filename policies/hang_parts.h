@@ -77,6 +77,7 @@ struct WaitOf {
   Text owner_process = {};     // its name; empty where it is another user's
   char owner_state = '\0';     // the kernel's letter
   int64_t owner_nice = 0;      // of the owner's thread
+  int64_t owner_age_ns = 0;    // of its process; 0 where it is not known
   bool is_owner_idle = false;  // it waits for what the waiting thread should send, and has not answered
   // Of the run of that process, if it has a watchdog of its own, whose reports have the same id; else zero.
   base::Uuid owner_session_id = {};

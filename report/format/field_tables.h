@@ -180,7 +180,9 @@ inline constexpr auto kWaitTable = [](auto& part, auto visit) {
          visit(Field{15, "owner_session_id", "of that process's own reports, if it is watched: 16 bytes",
                      kByHand}, part.owner_session_id) ||
          visit(Field{16, "owner_nice", "of an owner in another process, -20 to 19: with more than 0 it leaves the "
-                     "processors to others", "owner.nice?"}, Signed{part.owner_nice});
+                     "processors to others", "owner.nice?"}, Signed{part.owner_nice}) ||
+         visit(Field{17, "owner_age_ns", "of an owner in another process: the time since that process started, if "
+                     "known", "owner.age_ms?"}, part.owner_age_ns);
 };
 
 inline constexpr auto kVerdictTable = [](auto& part, auto visit) {

@@ -16,6 +16,7 @@ struct ThreadStat {
   int64_t block_io_ns = 0;  // 0 unless the system accounts for delays
   int64_t minor_faults = 0;
   int64_t major_faults = 0;
+  int64_t start_boot_ns = 0;  // when the thread started, in the scheduler's ticks; 0 on Darwin
 };
 // False when the thread is gone. `files` may be null. Context: watchdog (reads a file of /proc).
 bool ReadThreadStat(const base::Thread& thread, ThreadStat* stat, const ThreadFiles* files = nullptr);

@@ -93,6 +93,7 @@ bool ReadThreadStat(const base::Thread& thread, ThreadStat* stat, const ThreadFi
   constexpr int kMajorFaults = 12;
   constexpr int kUserTicks = 14;
   constexpr int kKernelTicks = 15;
+  constexpr int kStartTicks = 22;
   constexpr int kBlockIoTicks = 42;
   const int64_t tick_ns = base::kNsPerSecond / std::max(sysconf(_SC_CLK_TCK), 1L);
 
@@ -112,6 +113,7 @@ bool ReadThreadStat(const base::Thread& thread, ThreadStat* stat, const ThreadFi
     if (number == kMajorFaults) stat->major_faults = signed_value;
     if (number == kUserTicks) stat->user_ns = signed_value * tick_ns;
     if (number == kKernelTicks) stat->kernel_ns = signed_value * tick_ns;
+    if (number == kStartTicks) stat->start_boot_ns = signed_value * tick_ns;
     if (number == kBlockIoTicks) stat->block_io_ns = signed_value * tick_ns;
   }
   return true;

@@ -99,6 +99,23 @@ TEST_F(PeerChainTest, SaysHowNiceAPeerIs) {
   close(ends.first);
 }
 
+TEST_F(PeerChainTest, SaysHowOldAPeerIs) {
+  constexpr int64_t kTickNs = base::kNsPerSecond / 100;  // the start is known to a tick
+  const Pair ends = Pair::OfSockets();
+  const int64_t begin_ns = base::SystemClock().BootNs();
+  Child child([&] {
+    close(ends.first);
+    BeBusyElsewhere();
+  });
+  close(ends.second);
+  usleep(50'000);
+  Follow(
+      1, [&] { ReadByte(ends.first); }, [&] { child.End(); });
+  EXPECT_GE(chain_.waits()[0].owner_age_ns, 50'000'000 - kTickNs);
+  EXPECT_LE(chain_.waits()[0].owner_age_ns, base::SystemClock().BootNs() - begin_ns + kTickNs);
+  close(ends.first);
+}
+
 TEST_F(PeerChainTest, SamplesAPeerThatComputes) {
   const Pair ends = Pair::OfSockets();
   Child child([&] {

@@ -366,6 +366,12 @@ std::string StateOf(const Json& owner) {
   return (state == "D" ? ", in uninterruptible sleep" : "") + nice;
 }
 
+// Returns ", started 2.1 s before": a service that was started for the request is late for that.
+std::string StartOf(const Json& owner) {
+  const auto age_ms = owner.value("age_ms", 0.0);
+  return age_ms == 0 ? "" : ", started " + ShortDuration(age_ms) + " before";
+}
+
 // Describes what a thread waits for; follows "waits at Function ".
 std::string WaitedFor(const Json& wait) {
   std::string kind = Text(wait, "kind");
@@ -373,7 +379,7 @@ std::string WaitedFor(const Json& wait) {
   std::string for_whom = Text(wait, "for");
   const Json& owner = wait.at("owner");
   if (owner.is_object() && owner.contains("process")) {
-    const std::string whom = OfProcess(owner) + StateOf(owner) + OwnReports(owner);
+    const std::string whom = OfProcess(owner) + StateOf(owner) + StartOf(owner) + OwnReports(owner);
     if (kind == "child") return "for the end of " + whom;
     if (kind == "mutex" || kind == "file-lock") return "for " + lock + " held by " + whom;
     return "for an answer (" + lock + ") of " + whom;

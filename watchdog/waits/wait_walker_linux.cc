@@ -16,6 +16,7 @@
 #include "base/process/proc_file.h"
 #include "base/system/proc_ids.h"
 #include "base/system/seccomp.h"
+#include "stack/threads/thread_counters.h"
 #include "stack/unwind/table_unwinder.h"
 #include "watchdog/waits/process_search.h"
 #include "watchdog/waits/wait_walker.h"
@@ -35,6 +36,13 @@ bool IsOfSameUser(int32_t pid, int32_t watched_pid) {
   };
   const auto user = user_of(pid);
   return user && user == user_of(watched_pid);
+}
+
+// By the process's first thread, whose file stays as long as the process; 0 if it is gone.
+int64_t AgeNs(const base::Process& process) {
+  stack::ThreadStat stat;
+  if (!stack::ReadThreadStat({process, process.pid()}, &stat) || stat.start_boot_ns == 0) return 0;
+  return std::max<int64_t>(base::SystemClock().BootNs() - stat.start_boot_ns, 0);
 }
 
 // A thread in uninterruptible sleep may hold the lock of its process's memory map, which reading the map
@@ -206,7 +214,10 @@ void WaitWalker::DescribeOwner(const base::Thread& owner, const Walked& walked, 
   errno = 0;
   const int nice = getpriority(PRIO_PROCESS, static_cast<id_t>(owner.tid));
   wait->owner_nice = may_name && !is_watched && errno == 0 ? nice : 0;
-  if (may_name && !is_watched) ReadProcessName(pid, process, sizeof process);
+  if (may_name && !is_watched) {
+    ReadProcessName(pid, process, sizeof process);
+    wait->owner_age_ns = AgeNs(owner.process);
+  }
   wait->owner_name = name;
   wait->owner_process = process;
   wait->owner_pid = is_watched ? 0 : static_cast<uint32_t>(pid);
