@@ -366,10 +366,12 @@ std::string StateOf(const Json& owner) {
   return (state == "D" ? ", in uninterruptible sleep" : "") + nice;
 }
 
-// Returns ", started 2.1 s before": a service that was started for the request is late for that.
+// Returns ", started 2.1 s before the report" of a young process: one that was started for the request is
+// late for that.
 std::string StartOf(const Json& owner) {
+  constexpr double kYoungMs = 60'000;
   const auto age_ms = owner.value("age_ms", 0.0);
-  return age_ms == 0 ? "" : ", started " + ShortDuration(age_ms) + " before";
+  return age_ms == 0 || age_ms > kYoungMs ? "" : ", started " + ShortDuration(age_ms) + " before the report";
 }
 
 // Describes what a thread waits for; follows "waits at Function ".

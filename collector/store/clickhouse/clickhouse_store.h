@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store in ClickHouse, for fleets: any number of collectors have one, and each has nothing of its own but
-// the batches on their way there. docs/design/clickhouse.md says how. stored_traces.cc and stored_usage.cc have
-// those parts of it. Thread-safe. Context: background.
+// the batches on their way there. docs/design/clickhouse.md says how. stored_traces.cc and stored_usage.cc
+// have those parts of it. Thread-safe. Context: background.
 #pragma once
 
 #include <memory>

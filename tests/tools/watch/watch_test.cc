@@ -74,6 +74,7 @@ TEST_F(WatchTest, FollowsAWaitIntoAnotherProcessInAProgramThatIsRun) {
   Process text({LAGWATCH_PROGRAM, "report", headers.at(0).at("id"), "--spool", spool_});
   EXPECT_EQ(text.Wait(), 0);
   EXPECT_NE(text.Output().find("for an answer (unix-socket"), std::string::npos) << text.Output();
+  EXPECT_NE(text.Output().find(" s before the report"), std::string::npos) << text.Output();
 }
 
 TEST_F(WatchTest, HidesOtherProcessesOnRequest) {
