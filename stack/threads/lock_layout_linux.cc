@@ -195,7 +195,8 @@ std::optional<ThreadLayout> MeasureThreadLayout() {
   for (size_t word = 0; word < count; ++word) {
     if (words[word] != OwnTid()) continue;
     if (layout) return std::nullopt;
-    layout = {.robust_list_bytes = end - begin - word * sizeof(uint32_t),
+    layout = {.tid_bytes = word * sizeof(uint32_t),
+              .robust_list_bytes = end - begin - word * sizeof(uint32_t),
               .futex_offset = static_cast<uint64_t>(list->futex_offset)};
   }
   return layout;

@@ -35,9 +35,22 @@ class LockOwners {
   static bool IsInLockCall(const BlockedThread& blocked);
 
   // The lock that `blocked` waits for; none if it is in no such call. `stack` is that thread's in the same
-  // call, `modules` those it was unwound with. Reads the lock in place, twice. Context: watchdog.
+  // call, `modules` those it was unwound with. Reads the lock in place, twice. A kOnce's and a kHeap's owner
+  // is not in their words. Context: watchdog.
   std::optional<LockWait> Find(const BlockedThread& blocked, const Stack& stack,
                                const ModuleMap& modules) const;
+
+  // Of the stack of a thread that waits for a kOnce, the frames of which one is of the function that the
+  // thread that runs the initializer is in, too: pthread_once, or the function with the static variable.
+  struct OnceFrames {
+    uint32_t begin = 0;
+    uint32_t end = 0;
+    bool is_in_order = false;  // the initializer is called further on in the function than the wait
+  };
+  OnceFrames FindOnceFrames(const BlockedThread& blocked, const Stack& stack, const ModuleMap& modules) const;
+  // Whether a thread that waits for a kHeap with that stack is itself in malloc() or the like, and a signal's
+  // handler has called it again: it waits for itself.
+  bool IsWithinOwnHeapCall(const Stack& stack, const ModuleMap& modules) const;
 
  private:
   struct FutexCall;
@@ -53,20 +66,34 @@ class LockOwners {
     uint32_t depth;
   };
 
+  bool IsInLibrary(const Frame& frame, const ModuleMap& modules) const;
+  // The start of the frame's function in this process's C library; 0 for another's.
+  uint64_t StartInLibrary(const Frame& frame, const ModuleMap& modules) const;
+  // The C library's waiting function that the frame is of; null: none.
+  const Function* FindFunction(const Frame& frame, const ModuleMap& modules) const;
   Waiter FindWaiter(const Stack& stack, const ModuleMap& modules) const;
   // Whether the process has this process's C library: then functions and locks are alike.
   bool HasSameLibrary(const ModuleMap& modules) const;
-  LockWait Judge(const FutexCall& call, const Waiter& waiter) const;
+  LockWait Judge(const FutexCall& call, const Waiter& waiter, const Stack& stack,
+                 const ModuleMap& modules) const;
+  LockWait JudgeNameless(const FutexCall& call, const Stack& stack, const ModuleMap& modules) const;
   LockWait JudgeMutex(const FutexCall& call, bool is_mutex_for_certain) const;
   LockWait JudgeInheriting(const FutexCall& call) const;
   LockWait JudgeRwLock(const FutexCall& call, bool is_for_writing) const;
   LockWait JudgeThread(const FutexCall& call) const;
+  LockWait JudgeOnce(const FutexCall& call, const Stack& stack, const ModuleMap& modules) const;
+  LockWait JudgeStream(const FutexCall& call) const;
+  // The thread whose word for pthread_join is at `address`; 0 if none is.
+  uint32_t ThreadAt(const base::Process& process, uint64_t address) const;
 
   static constexpr size_t kMaxFunctions = 32;
   std::array<Function, kMaxFunctions> functions_;
   size_t function_count_ = 0;
   uint64_t library_inode_ = 0;  // of the C library's file; 0 where it is not known, as the next
   uint64_t library_base_ = 0;
+  uint64_t syscall_start_ =
+      0;  // of syscall(2) in the C library, as the next; 0 where it has no such function
+  uint64_t lock_wait_start_ = 0;  // of the function that waits for the library's own locks
   std::optional<MutexLayout> mutex_;
   std::optional<RwLockLayout> rwlock_;
   std::optional<ThreadLayout> thread_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "stack/threads/futex_call_linux.h"
 #include "stack/threads/lock_owner.h"
 
 namespace lagwatch::stack {
@@ -35,14 +36,16 @@ constexpr NamedFunction kWaitingFunctions[] = {
     {"sem_timedwait", LockKind::kSemaphore},
     {"sem_clockwait", LockKind::kSemaphore},
     {"pthread_barrier_wait", LockKind::kBarrier},
+    {"malloc", LockKind::kHeap},
+    {"calloc", LockKind::kHeap},
+    {"realloc", LockKind::kHeap},
+    {"memalign", LockKind::kHeap},
+    {"aligned_alloc", LockKind::kHeap},
+    {"posix_memalign", LockKind::kHeap},
+    {"free", LockKind::kHeap},
 };
 // Between the system call and the waiting function there are at most this many frames.
 constexpr uint32_t kMaxInnerFrames = 4;
-
-bool IsThreadOf(const base::Process& process, uint32_t tid) {
-  return tid != 0 && tid <= FUTEX_TID_MASK &&
-         ReadThreadStateLetter({process, static_cast<int32_t>(tid)}) != '?';
-}
 
 // Whether no other process can share the memory at `address`.
 bool IsPrivate(uint64_t address, const ModuleMap& modules) {
@@ -51,28 +54,6 @@ bool IsPrivate(uint64_t address, const ModuleMap& modules) {
 }
 
 }  // namespace
-
-struct LockOwners::FutexCall {
-  base::Process process;  // that has the lock
-  uint64_t address;
-  int operation;   // without its flags
-  uint32_t value;  // that the word had when the wait began
-  bool has_timeout;
-  bool is_private;  // other processes have no part in it
-
-  LockWait Result(LockKind kind, WaitsFor waits_for, uint64_t lock, uint32_t owner_tid = 0) const {
-    return {lock, kind, waits_for, has_timeout, static_cast<int32_t>(owner_tid)};
-  }
-  LockWait Unknown(LockKind kind = LockKind::kUnknown) const {
-    return Result(kind, WaitsFor::kUnknown, address);
-  }
-  // Names the owner if it can be one.
-  LockWait OwnedBy(uint32_t owner_tid, LockKind kind, uint64_t lock) const {
-    // The watchdog itself, the caller, holds nothing that others wait for.
-    bool can_be = is_private && IsThreadOf(process, owner_tid) && static_cast<pid_t>(owner_tid) != gettid();
-    return can_be ? Result(kind, WaitsFor::kOwner, lock, owner_tid) : Result(kind, WaitsFor::kUnknown, lock);
-  }
-};
 
 LockOwners::LockOwners() {
   static_assert(std::size(kWaitingFunctions) <= kMaxFunctions);
@@ -85,6 +66,11 @@ LockOwners::LockOwners() {
     functions_[function_count_++] = {reinterpret_cast<uint64_t>(start), function.kind,
                                      function.is_for_writing};
   }
+  const auto start_of = [&](const char* name) {
+    return libc == nullptr ? 0 : reinterpret_cast<uint64_t>(dlsym(libc, name));
+  };
+  syscall_start_ = start_of("syscall");
+  lock_wait_start_ = start_of("__lll_lock_wait_private");
   Dl_info library{};
   struct stat file {};
   if (function_count_ != 0 && dladdr(reinterpret_cast<void*>(functions_[0].start), &library) != 0 &&
@@ -116,9 +102,9 @@ std::optional<LockWait> LockOwners::Find(const BlockedThread& blocked, const Sta
                  .has_timeout = arguments[3] != 0,
                  .is_private = (flags & FUTEX_PRIVATE_FLAG) != 0 || IsPrivate(arguments[0], modules)};
   const Waiter waiter = FindWaiter(stack, modules);
-  LockWait wait = Judge(call, waiter);
+  LockWait wait = Judge(call, waiter, stack, modules);
   // An owner in the middle of leaving shows in a second look.
-  return Judge(call, waiter) == wait ? wait : call.Unknown();
+  return Judge(call, waiter, stack, modules) == wait ? wait : call.Unknown();
 }
 
 bool LockOwners::HasSameLibrary(const ModuleMap& modules) const {
@@ -128,25 +114,34 @@ bool LockOwners::HasSameLibrary(const ModuleMap& modules) const {
   return false;
 }
 
+bool LockOwners::IsInLibrary(const Frame& frame, const ModuleMap& modules) const {
+  return frame.module != kNoModule && library_inode_ != 0 &&
+         modules.module(frame.module).inode == library_inode_;
+}
+
+uint64_t LockOwners::StartInLibrary(const Frame& frame, const ModuleMap& modules) const {
+  const bool is_known = IsInLibrary(frame, modules) && frame.function_offset != 0;
+  return is_known ? library_base_ + frame.function_offset : 0;
+}
+
+const LockOwners::Function* LockOwners::FindFunction(const Frame& frame, const ModuleMap& modules) const {
+  const uint64_t start = StartInLibrary(frame, modules);
+  const auto end = functions_.begin() + static_cast<std::ptrdiff_t>(function_count_);
+  const auto found =
+      std::find_if(functions_.begin(), end, [&](const Function& one) { return one.start == start; });
+  return start == 0 || found == end ? nullptr : &*found;
+}
+
 LockOwners::Waiter LockOwners::FindWaiter(const Stack& stack, const ModuleMap& modules) const {
   for (uint32_t depth = 0; depth < std::min(stack.frame_count, kMaxInnerFrames); ++depth) {
-    const Frame& frame = stack.frames[depth];
-    if (frame.module == kNoModule || frame.function_offset == 0) continue;
-    const Module& module = modules.module(frame.module);
-    uint64_t start = module.load_bias + frame.function_offset;
-    if (!modules.process().is_own()) {
-      if (module.inode != library_inode_) continue;
-      start = library_base_ + frame.function_offset;
-    }
-    for (size_t i = 0; i < function_count_; ++i) {
-      const Function& function = functions_[i];
-      if (function.start == start) return {function.kind, function.is_for_writing, depth};
-    }
+    const Function* function = FindFunction(stack.frames[depth], modules);
+    if (function != nullptr) return {function->kind, function->is_for_writing, depth};
   }
   return {LockKind::kUnknown, false, 0};
 }
 
-LockWait LockOwners::Judge(const FutexCall& call, const Waiter& waiter) const {
+LockWait LockOwners::Judge(const FutexCall& call, const Waiter& waiter, const Stack& stack,
+                           const ModuleMap& modules) const {
   switch (call.operation) {
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
@@ -169,23 +164,19 @@ LockWait LockOwners::Judge(const FutexCall& call, const Waiter& waiter) const {
     case LockKind::kSemaphore:
     case LockKind::kBarrier:
       return call.Result(waiter.kind, WaitsFor::kSignal, call.address);
-    case LockKind::kThread:
-    case LockKind::kInterpreterLock:
-    case LockKind::kSafepoint:
-    case LockKind::kClass:
-    case LockKind::kCompilation:
-    case LockKind::kPipe:
-    case LockKind::kUnixSocket:
-    case LockKind::kConnection:
-    case LockKind::kDisplay:
-    case LockKind::kChild:
-    case LockKind::kFileLock:
-    case LockKind::kBusCall:
-    case LockKind::kUnknown:
-      break;
+    case LockKind::kHeap:
+      return call.operation == FUTEX_WAIT && call.IsUnchanged() ? call.Unknown(waiter.kind) : call.Unknown();
+    default:
+      return JudgeNameless(call, stack, modules);
   }
+}
+
+LockWait LockOwners::JudgeNameless(const FutexCall& call, const Stack& stack,
+                                   const ModuleMap& modules) const {
   LockWait wait = JudgeMutex(call, /*is_mutex_for_certain=*/false);
-  return wait.kind == LockKind::kUnknown ? JudgeThread(call) : wait;
+  if (wait.kind == LockKind::kUnknown) wait = JudgeThread(call);
+  if (wait.kind == LockKind::kUnknown) wait = JudgeStream(call);
+  return wait.kind == LockKind::kUnknown ? JudgeOnce(call, stack, modules) : wait;
 }
 
 // The waiting functions of robust mutexes and of those with a timeout have no names, but their words are like
@@ -240,15 +231,19 @@ LockWait LockOwners::JudgeRwLock(const FutexCall& call, bool is_for_writing) con
 }
 
 LockWait LockOwners::JudgeThread(const FutexCall& call) const {
+  if (ThreadAt(call.process, call.address) != call.value || call.value == 0) return call.Unknown();
+  LockWait wait = call.OwnedBy(call.value, LockKind::kThread, call.address);
+  return wait.waits_for == WaitsFor::kOwner ? wait : call.Unknown();
+}
+
+uint32_t LockOwners::ThreadAt(const base::Process& process, uint64_t address) const {
   uint32_t word;
   uint64_t futex_offset;
-  uint64_t list = call.address + (thread_ ? thread_->robust_list_bytes : 0);
-  bool is_thread = thread_ && call.process.ReadValue(call.address, &word) && word == call.value &&
-                   call.process.ReadValue(list + sizeof(uint64_t), &futex_offset) &&
-                   futex_offset == thread_->futex_offset;
-  if (!is_thread) return call.Unknown();
-  LockWait wait = call.OwnedBy(word, LockKind::kThread, call.address);
-  return wait.waits_for == WaitsFor::kOwner ? wait : call.Unknown();
+  const bool is_thread =
+      thread_ && process.ReadValue(address, &word) &&
+      process.ReadValue(address + thread_->robust_list_bytes + sizeof(uint64_t), &futex_offset) &&
+      futex_offset == thread_->futex_offset;
+  return is_thread ? word : 0;
 }
 
 }  // namespace lagwatch::stack

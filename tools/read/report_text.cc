@@ -389,6 +389,9 @@ std::string WaitedFor(const Json& wait) {
   if (for_whom == "owner" && kind == "thread") {
     return "for " + ThreadName(owner) + At(owner) + " to end";
   }
+  if (for_whom == "owner" && kind == "once") {
+    return "for the initializer (" + lock + ") that is run by " + ThreadName(owner) + At(owner);
+  }
   if (for_whom == "owner") return "for " + lock + " held by " + ThreadName(owner) + At(owner);
   if (for_whom == "readers") return "for " + lock + " held by readers";
   if (for_whom == "signal") return "for a signal (" + lock + ")";

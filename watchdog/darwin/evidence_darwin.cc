@@ -36,6 +36,11 @@ std::unique_ptr<WaitWalker::Peers> WaitWalker::MakePeers() { return nullptr; }
 
 bool WaitWalker::FollowPeers(int32_t, stack::StackCapturer*, bool, int64_t) { return false; }
 
+int32_t WaitWalker::FindOwnerByStacks(const Rest&, const stack::Stack&, const stack::LockWait&,
+                                      stack::StackCapturer*, bool) {
+  return 0;
+}
+
 int32_t CountUsableCores(const base::Process&) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   return cores > 0 ? static_cast<int32_t>(cores) : 1;

@@ -103,12 +103,6 @@ bool IsAncestor(int32_t pid, int32_t of) {
   return false;
 }
 
-bool IsLagwatchs(const base::Thread& thread) {
-  char name[16];
-  stack::ReadThreadName(thread, name, sizeof name);
-  return std::string_view(name).starts_with("lagwatch");
-}
-
 // Of a process without a thread in a call on its ends, it is the only thread that runs, else the main thread.
 Rank RankOf(const base::Process& process, const Ends& ends, int32_t waiting_pid, int64_t deadline_ns,
             PeerThread* found) {
@@ -120,7 +114,7 @@ Rank RankOf(const base::Process& process, const Ends& ends, int32_t waiting_pid,
     const base::Thread thread{process, tid};
     stack::BlockedThread blocked;
     const stack::ThreadActivity activity = stack::ReadThreadActivity(thread, &blocked);
-    if (activity == stack::ThreadActivity::kRunning && !IsLagwatchs(thread)) {
+    if (activity == stack::ThreadActivity::kRunning && !IsLagwatchsThread(thread)) {
       ++running_count;
       running_tid = tid;
     }
@@ -145,7 +139,7 @@ bool HasOtherActiveThread(const base::Thread& thread) {
   bool is_active = false;
   base::ForEachThread(thread.process, [&](int tid) {
     const base::Thread other{thread.process, tid};
-    if (other == thread || IsLagwatchs(other)) return true;
+    if (other == thread || IsLagwatchsThread(other)) return true;
     stack::BlockedThread blocked;
     is_active = stack::ReadThreadActivity(other, &blocked) != stack::ThreadActivity::kBlocked ||
                 blocked.HasTimeLimit();

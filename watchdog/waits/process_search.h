@@ -19,6 +19,9 @@ int64_t SearchClockNs();
 // The process's name, as the kernel has it; empty if it is unknown.
 void ReadProcessName(int32_t pid, char* name, size_t size_bytes);
 
+// Whether it is one of lagwatch's own, by its name.
+bool IsLagwatchsThread(const base::Thread& thread);
+
 // Another process than `process` that has `link` (as "socket:[7]") among its descriptors, of those that this
 // one may look at. With `access` (S_IRUSR, S_IWUSR), a descriptor must be open for that. 0: none was found
 // within `budget_ns` of that clock, or `process` itself has such a descriptor.

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
+#include "stack/threads/thread_state.h"
 #include "watchdog/waits/process_search.h"
 
 namespace lagwatch::watchdog {
@@ -35,6 +36,12 @@ void ReadProcessName(int32_t pid, char* name, size_t size_bytes) {
   std::snprintf(path, sizeof path, "/proc/%d/comm", pid);
   const std::string_view text = base::ReadSmallFile(path, name, size_bytes - 1);
   name[std::min(text.find('\n'), text.size())] = '\0';
+}
+
+bool IsLagwatchsThread(const base::Thread& thread) {
+  char name[16];
+  stack::ReadThreadName(thread, name, sizeof name);
+  return std::string_view(name).starts_with("lagwatch");
 }
 
 int32_t FindProcessWith(const base::Process& process, std::string_view link, mode_t access,

@@ -25,7 +25,7 @@ bool IsLock(stack::LockKind kind) {
 
 WaitWalker::WaitWalker(Reach reach)
     : peers_(reach == Reach::kPeers ? MakePeers() : nullptr),
-      stacks_(base::MapOwnBlock<stack::Stack>(kStacks)) {}
+      stacks_(base::MapOwnBlock<stack::Stack>(kStacks + 1)) {}
 
 void WaitWalker::Clear() {
   count_ = 0;
@@ -89,11 +89,15 @@ WaitWalker::Step WaitWalker::AddLock(const base::Thread& thread, stack::StackCap
             .script_lock = capturer->FindScriptLock(tid, blocked)};
   if (rest.script_lock && rest.script_lock->owner_tid == tid) rest.script_lock.reset();
   if (!rest.switches || !IsAtRest(rest, capturer)) return Step::kChanged;
-  auto lock = [&] {
+  const auto find = [&] {
     const auto held = capturer->code().Hold();
     return FindLock(rest, stack, capturer->modules());
-  }();
+  };
+  auto lock = find();
   if (!lock) return Step::kEnded;
+  rest.owner_by_stacks = FindOwnerByStacks(rest, stack, *lock, capturer, /*may_interrupt=*/true);
+  if (rest.owner_by_stacks != 0) lock = find();
+  if (!lock) return Step::kChanged;
   rests_[count_] = rest;
   Wait& wait = waits_[count_++] = {};
   wait.tid = static_cast<uint32_t>(tid);
@@ -109,7 +113,11 @@ std::optional<stack::LockWait> WaitWalker::FindLock(const Rest& rest, const stac
                                                     const stack::ModuleMap& modules) const {
   const auto& script_lock = rest.script_lock;
   if (script_lock && !script_lock->may_time_out) return ToWait(*script_lock, /*has_timeout=*/false);
-  const auto lock = owners_.Find(rest.blocked, stack, modules);
+  auto lock = owners_.Find(rest.blocked, stack, modules);
+  if (lock && lock->waits_for == stack::WaitsFor::kUnknown && rest.owner_by_stacks != 0) {
+    lock->waits_for = stack::WaitsFor::kOwner;
+    lock->owner_tid = rest.owner_by_stacks;
+  }
   return script_lock ? ToWait(*script_lock, lock && lock->has_timeout) : lock;
 }
 

@@ -63,6 +63,7 @@ class WaitWalker {
   static constexpr size_t kMaxNameBytes = ThreadSnapshot::kMaxNameBytes;
   // Each thread of the chain has one, and the last owner; the first may be captured twice.
   static constexpr size_t kStacks = kMaxWaits + 4;
+  static constexpr size_t kSearchStack = kStacks;  // of the threads among which an owner is looked for
 
   // Evidence that a thread did not run in between.
   struct Rest {
@@ -72,6 +73,7 @@ class WaitWalker {
     bool is_hidden = false;  // `blocked` is from the thread itself, when it was interrupted
     // The turn of an interpreter's takes the place of `switches`.
     std::optional<stack::ScriptLock> script_lock;
+    int32_t owner_by_stacks = 0;   // of a lock that has no place for its owner; 0: not known
     bool is_owner_certain = true;  // no other thread of the owner's process can end the wait
   };
   static bool HasTurns(const Rest& rest) {
@@ -96,6 +98,9 @@ class WaitWalker {
   // As LockOwners::Find(), or of the lock of a language that the thread runs.
   std::optional<stack::LockWait> FindLock(const Rest& rest, const stack::Stack& stack,
                                           const stack::ModuleMap& modules) const;
+  // The owner of a lock that does not name it, by the stacks of the process's threads; 0: not known. Linux.
+  int32_t FindOwnerByStacks(const Rest& rest, const stack::Stack& stack, const stack::LockWait& lock,
+                            stack::StackCapturer* capturer, bool may_interrupt);
   static bool IsAtRest(const Rest& rest, stack::StackCapturer* capturer);
   bool HasNotMoved(size_t index, stack::StackCapturer* capturer) const;
   void NameOwners();
@@ -113,8 +118,7 @@ class WaitWalker {
   Step AddPeer(const base::Thread& from, const Walked& walked, base::Thread* next);
   bool FindPeer(const base::Thread& from, const Rest& rest, const Walked& walked, Wait* wait,
                 PeerThread* peer);
-  bool FindLockWithin(const base::Thread& from, const stack::BlockedThread& blocked,
-                      const stack::Stack* stack, Wait* wait) const;
+  bool FindLockWithin(const Rest& rest, const stack::Stack* stack, Wait* wait);
   void DescribeOwner(const base::Thread& owner, const Walked& walked, Wait* wait);
   const stack::Stack* CaptureStack(const base::Thread& thread, const Walked& walked);
 

@@ -174,7 +174,7 @@ WaitWalker::Step WaitWalker::AddPeer(const base::Thread& from, const Walked& wal
 bool WaitWalker::FindPeer(const base::Thread& from, const Rest& rest, const Walked& walked, Wait* wait,
                           PeerThread* peer) {
   const bool is_watched = walked.IsWatched(from);
-  if (!is_watched && FindLockWithin(from, rest.blocked, wait->frames, wait)) {
+  if (!is_watched && FindLockWithin(rest, wait->frames, wait)) {
     *peer = {.thread = {from.process, wait->lock.owner_tid}, .is_known = true};
     return true;
   }
@@ -190,13 +190,20 @@ bool WaitWalker::FindPeer(const base::Thread& from, const Rest& rest, const Walk
   return FindPeerThread(target, from.process, walked.watched, walked.deadline_ns, peer);
 }
 
-bool WaitWalker::FindLockWithin(const base::Thread& from, const stack::BlockedThread& blocked,
-                                const stack::Stack* stack, Wait* wait) const {
-  if (stack == nullptr || from.process != peers_->looked_at || !stack::LockOwners::IsInLockCall(blocked))
+bool WaitWalker::FindLockWithin(const Rest& rest, const stack::Stack* stack, Wait* wait) {
+  if (stack == nullptr || rest.thread.process != peers_->looked_at ||
+      !stack::LockOwners::IsInLockCall(rest.blocked))
     return false;
-  const auto held = peers_->capturer->code().Hold();
-  const auto lock = owners_.Find(blocked, *stack, peers_->capturer->modules());
-  if (!lock || lock->waits_for != stack::WaitsFor::kOwner) return false;
+  auto lock = [&] {
+    const auto held = peers_->capturer->code().Hold();
+    return owners_.Find(rest.blocked, *stack, peers_->capturer->modules());
+  }();
+  if (!lock) return false;
+  if (lock->waits_for != stack::WaitsFor::kOwner) {
+    lock->owner_tid = FindOwnerByStacks(rest, *stack, *lock, peers_->capturer.get(), /*may_interrupt=*/false);
+    if (lock->owner_tid == 0) return false;
+    lock->waits_for = stack::WaitsFor::kOwner;
+  }
   wait->lock = *lock;
   return true;
 }

@@ -23,6 +23,7 @@ export function whatHappened(report: Report): string {
 
 // The link between a wait and its owner: "held by", or that of another process's answer or end.
 export function ownerWord(wait: Wait): string {
+  if (wait.kind === "once") return "run by";
   if (!wait.owner?.process || wait.kind === "mutex" || wait.kind === "file-lock") return "held by";
   return wait.kind === "child" ? "whose process is" : "to be answered by";
 }

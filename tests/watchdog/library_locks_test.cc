@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks of the C and C++ libraries: of initializers, streams and malloc.
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+
+#include "tests/testing/process.h"
+#include "tests/watchdog/wait_chain_testing.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+// A thread that may be left in a deadlock, which ends with the process.
+class LastingThread {
+ public:
+  explicit LastingThread(std::function<void()> run) : tid_(std::make_shared<std::atomic<int>>(0)) {
+    std::thread([tid = tid_, run = std::move(run)] {
+      *tid = gettid();
+      run();
+    }).detach();
+  }
+  int tid() const { return *tid_; }
+  // The address of the futex that it sleeps at in the end.
+  const void* AwaitFutex() const {
+    const void* address = nullptr;
+    EXPECT_TRUE(testing::WaitUntil([&] {
+      BlockedThread blocked;
+      const bool is_asleep =
+          tid() != 0 &&
+          ReadThreadActivity(base::OwnThread(tid()), &blocked) == stack::ThreadActivity::kBlocked &&
+          stack::LockOwners::IsInLockCall(blocked);
+      if (is_asleep) address = reinterpret_cast<const void*>(blocked.arguments[0]);
+      return is_asleep;
+    }));
+    return address;
+  }
+
+ private:
+  std::shared_ptr<std::atomic<int>> tid_;
+};
+
+// Closed until the test opens it; computing threads are to be seen, too.
+class Gate {
+ public:
+  void Open() { is_open_ = true; }
+  void Sleep() const {
+    while (!is_open_) usleep(1000);
+  }
+  void Compute() const {
+    while (!is_open_) continue;
+  }
+
+ private:
+  std::atomic<bool> is_open_{false};
+};
+
+class LibraryLocksTest : public WaitChainTest {
+ protected:
+  // Until the first wait has an owner: a thread that wakes up, or gets no processor, may have no stack at a
+  // look.
+  void FollowToOwner(int tid) {
+    EXPECT_TRUE(testing::WaitUntil([&] {
+      Follow(tid);
+      return !chain_.waits().empty() && chain_.waits()[0].lock.waits_for == WaitsFor::kOwner;
+    }));
+  }
+};
+
+TEST_F(LibraryLocksTest, AnInitializerIsRunByTheOwnerOfItsOnce) {
+  static Gate gate;
+  static std::once_flag flag, other_flag;
+  static std::atomic<int> begun{0};
+  const auto initialize = [] {
+    ++begun;
+    gate.Sleep();
+  };
+  std::thread other([&] { std::call_once(other_flag, initialize); });
+  std::atomic<int> runner_tid{0};
+  std::thread runner([&] {
+    runner_tid = gettid();
+    std::call_once(flag, initialize);
+  });
+  ASSERT_TRUE(testing::WaitUntil([] { return begun == 2; }));
+  LastingThread waiter([&] { std::call_once(flag, [] {}); });
+  const void* once = waiter.AwaitFutex();
+  FollowToOwner(waiter.tid());
+  EXPECT_EQ(chain_.outcome(), WaitOutcome::kLock);
+  ExpectWait(0, waiter.tid(), once, runner_tid, LockKind::kOnce);
+  gate.Open();
+  other.join();
+  runner.join();
+}
+
+int Variable(const std::function<int()>& initialize) {
+  static const int variable = initialize();
+  return variable;
+}
+
+TEST_F(LibraryLocksTest, AStaticVariablesInitializerMayCompute) {
+  static Gate gate;
+  static std::atomic<bool> has_begun{false};
+  std::atomic<int> runner_tid{0};
+  std::thread runner([&] {
+    runner_tid = gettid();
+    Variable([] {
+      has_begun = true;
+      gate.Compute();
+      return 1;
+    });
+  });
+  ASSERT_TRUE(testing::WaitUntil([] { return has_begun.load(); }));
+  LastingThread waiter([] { Variable([] { return 2; }); });
+  const void* guard = waiter.AwaitFutex();
+  FollowToOwner(waiter.tid());
+  ExpectWait(0, waiter.tid(), guard, runner_tid, LockKind::kOnce);
+  gate.Open();
+  runner.join();
+}
+
+int Recursive(int depth) {
+  static const int variable = Recursive(depth + 1);
+  return variable;
+}
+
+TEST_F(LibraryLocksTest, AnInitializerThatNeedsItselfIsADeadlock) {
+  LastingThread thread([] { Recursive(0); });
+  const void* guard = thread.AwaitFutex();
+  FollowToOwner(thread.tid());
+  EXPECT_EQ(chain_.outcome(), WaitOutcome::kDeadlock);
+  ExpectWait(0, thread.tid(), guard, thread.tid(), LockKind::kOnce);
+}
+
+TEST_F(LibraryLocksTest, AnOnceAndAMutexCanBeADeadlock) {
+  static std::once_flag flag;
+  static std::mutex mutex;
+  static std::atomic<bool> is_locked{false}, has_begun{false};
+  LastingThread holder([] {
+    std::lock_guard lock(mutex);
+    while (!has_begun) usleep(1000);
+    std::call_once(flag, [] {});
+    is_locked = true;
+  });
+  LastingThread runner([] {
+    std::call_once(flag, [] {
+      has_begun = true;
+      std::lock_guard lock(mutex);
+      while (!is_locked) usleep(1000);
+    });
+  });
+  ASSERT_EQ(runner.AwaitFutex(), &mutex);
+  const void* once = holder.AwaitFutex();
+  FollowToOwner(holder.tid());
+  EXPECT_EQ(chain_.outcome(), WaitOutcome::kDeadlock);
+  ExpectWait(0, holder.tid(), once, runner.tid(), LockKind::kOnce);
+  ExpectWait(1, runner.tid(), &mutex, holder.tid());
+}
+
+TEST_F(LibraryLocksTest, AStreamHasItsOwner) {
+  FILE* stream = std::fopen("/dev/null", "w");
+  ASSERT_NE(stream, nullptr);
+  flockfile(stream);
+  std::atomic<bool> is_over{false};
+  LastingThread writer([&] {
+    std::fputs("x", stream);
+    is_over = true;
+  });
+  const void* lock = writer.AwaitFutex();
+  EXPECT_EQ(Follow(writer.tid()), 0u);
+  ExpectWait(0, writer.tid(), lock, gettid(), LockKind::kStream);
+  funlockfile(stream);
+  EXPECT_TRUE(testing::WaitUntil([&] { return is_over.load(); }));
+  std::fclose(stream);
+}
+
+// The loader's lock is a mutex of a kind that may be taken again.
+TEST_F(LibraryLocksTest, TheLoadersLockHasItsOwner) {
+  static Gate gate;
+  static std::atomic<int> walker_tid{0};
+  std::thread walker([] {
+    dl_iterate_phdr(
+        [](dl_phdr_info*, size_t, void*) {
+          walker_tid = gettid();
+          gate.Sleep();
+          return 1;
+        },
+        nullptr);
+  });
+  ASSERT_TRUE(testing::WaitUntil([] { return walker_tid != 0; }));
+  LastingThread loader([] {
+    if (void* library = dlopen("libdl.so.2", RTLD_NOW)) dlclose(library);
+  });
+  const void* lock = loader.AwaitFutex();
+  // Here, since no thread can be started meanwhile.
+  capturer_->RefreshModules();
+  EXPECT_EQ(chain_.Follow(loader.tid(), capturer_.get()), 0u);
+  ExpectWait(0, loader.tid(), lock, walker_tid);
+  gate.Open();
+  walker.join();
+}
+
+// In a child, since fork() would wait for the lock that is never given back.
+void InterruptMallocUntilItHangs(const std::function<void(int)>& look) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { std::free(std::malloc(5000)); };
+  sigaction(SIGUSR1, &action, nullptr);
+  static pthread_t allocating_thread;
+  static std::atomic<bool> is_known{false};
+  LastingThread allocating([] {
+    allocating_thread = pthread_self();
+    is_known = true;
+    for (size_t size = 2000;; size = size % 20'000 + 2000) {
+      void* volatile memory = std::malloc(size);
+      std::free(memory);
+    }
+  });
+  ASSERT_TRUE(testing::WaitUntil([&] {
+    if (!is_known) return false;
+    pthread_kill(allocating_thread, SIGUSR1);
+    usleep(1000);
+    BlockedThread blocked;
+    return ReadThreadActivity(base::OwnThread(allocating.tid()), &blocked) ==
+               stack::ThreadActivity::kBlocked &&
+           stack::LockOwners::IsInLockCall(blocked);
+  }));
+  look(allocating.tid());
+}
+
+TEST(LibraryLocks, AHandlerThatAllocatesWithinMallocWaitsForItself) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    auto capturer = stack::StackCapturer::Create({}, stack::CreateTableUnwinder().value()).value();
+    WaitWalker chain;
+    std::thread([&] { chain.MeasureLayouts(); }).join();
+    bool is_right = false;
+    InterruptMallocUntilItHangs([&](int tid) {
+      capturer->RefreshModules();
+      chain.Follow(tid, capturer.get());
+      const auto waits = chain.waits();
+      is_right = waits.size() == 1 && waits[0].lock.kind == LockKind::kHeap &&
+                 waits[0].lock.owner_tid == tid && chain.outcome() == WaitOutcome::kDeadlock;
+    });
+    _exit(is_right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace lagwatch::watchdog
