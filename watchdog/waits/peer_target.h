@@ -44,9 +44,6 @@ bool IsAtBus(const base::Thread& thread, std::string_view address);
 bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& blocked, int64_t deadline_ns,
                     PeerTarget* target);
 
-// A unix socket's listener, whose queue holds the connection that socket `inode` made. 0: none.
-uint32_t FindListenerOf(uint32_t inode);
-
 // The other end of the TCP connection of socket `inode`, if it is in this machine: the inode of the socket
 // there, or of the listening one as long as nothing has accepted the connection. 0: none.
 uint64_t FindConnectionEnd(const base::Thread& thread, uint64_t inode, int64_t deadline_ns);

@@ -15,6 +15,7 @@
 #include "watchdog/waits/process_search.h"
 #include "watchdog/waits/sleeping_call.h"
 #include "watchdog/waits/wait_peer.h"
+#include "watchdog/waits/unix_sockets.h"
 
 namespace lagwatch::watchdog {
 

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <linux/sock_diag.h>
-#include <linux/unix_diag.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,19 +15,6 @@
 
 namespace lagwatch::watchdog {
 namespace {
-
-constexpr uint32_t kListening = 10;  // TCP_LISTEN, for sockets of all kinds
-
-bool HasPending(const unix_diag_msg* message, uint32_t left, uint32_t inode) {
-  auto* attribute = reinterpret_cast<const rtattr*>(message + 1);
-  for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
-    if (attribute->rta_type != UNIX_DIAG_ICONS) continue;
-    const auto* pending = static_cast<const uint32_t*>(RTA_DATA(attribute));
-    const uint32_t* end = pending + RTA_PAYLOAD(attribute) / sizeof *pending;
-    if (std::find(pending, end, inode) != end) return true;
-  }
-  return false;
-}
 
 // "0100007F:1F90", of which an address of version 6 that stands for one of version 4 keeps the last word.
 struct Address {
@@ -109,39 +91,6 @@ void ForEachConnection(const base::Thread& thread, int64_t deadline_ns, Visit vi
 }
 
 }  // namespace
-
-uint32_t FindListenerOf(uint32_t inode) {
-  const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-  if (netlink < 0) return 0;
-  struct {
-    nlmsghdr header;
-    unix_diag_req request;
-  } question{};
-  question.header.nlmsg_len = sizeof question;
-  question.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  question.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-  question.request.sdiag_family = AF_UNIX;
-  question.request.udiag_states = 1u << kListening;
-  question.request.udiag_show = UDIAG_SHOW_ICONS;
-  uint32_t found = 0;
-  bool is_done = sendto(netlink, &question, sizeof question, 0, nullptr, 0) < 0;
-  alignas(nlmsghdr) char answer[16 * 1024];
-  while (!is_done) {
-    ssize_t size = recvfrom(netlink, answer, sizeof answer, MSG_DONTWAIT, nullptr, nullptr);
-    if (size <= 0) break;
-    auto left = static_cast<uint32_t>(size);
-    for (auto* header = reinterpret_cast<const nlmsghdr*>(answer); NLMSG_OK(header, left);
-         header = NLMSG_NEXT(header, left)) {
-      is_done = header->nlmsg_type != SOCK_DIAG_BY_FAMILY;
-      if (is_done || header->nlmsg_len < NLMSG_LENGTH(sizeof(unix_diag_msg))) break;
-      const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
-      const auto rest = static_cast<uint32_t>(header->nlmsg_len - NLMSG_LENGTH(sizeof *message));
-      if (HasPending(message, rest, inode)) found = message->udiag_ino;
-    }
-  }
-  close(netlink);
-  return found;
-}
 
 // Reads the tables once: the kernel takes 10 ms for that, as it walks its whole hash table.
 uint64_t FindConnectionEnd(const base::Thread& thread, uint64_t inode, int64_t deadline_ns) {

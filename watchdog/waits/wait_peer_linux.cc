@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <arpa/inet.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <linux/sock_diag.h>
-#include <linux/unix_diag.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +16,7 @@
 #include "stack/threads/thread_state.h"
 #include "watchdog/waits/sleeping_call.h"
 #include "watchdog/waits/wait_peer.h"
+#include "watchdog/waits/unix_sockets.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -34,55 +30,6 @@ bool IsInPipe(const base::Thread& thread) {
   char channel[64];
   stack::ReadWaitChannel(thread, channel, sizeof channel);
   return std::string_view(channel).find("pipe") != std::string_view::npos;
-}
-
-struct UnixSocket {
-  uint32_t peer_inode = 0;
-  char name[108] = {};  // where it was bound; of an abstract one without the zero before it
-  bool is_abstract = false;
-};
-
-// None when `inode` is no unix socket's. sock_diag(7): one question, one answer, within the kernel.
-std::optional<UnixSocket> AskForUnixSocket(int netlink, uint32_t inode) {
-  struct {
-    nlmsghdr header;
-    unix_diag_req request;
-  } question{};
-  question.header = {.nlmsg_len = sizeof question,
-                     .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                     .nlmsg_flags = NLM_F_REQUEST,
-                     .nlmsg_seq = inode,
-                     .nlmsg_pid = 0};
-  question.request.sdiag_family = AF_UNIX;
-  question.request.udiag_states = ~0u;
-  question.request.udiag_ino = inode;
-  question.request.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER;
-  question.request.udiag_cookie[0] = question.request.udiag_cookie[1] = ~0u;  // any
-  if (sendto(netlink, &question, sizeof question, 0, nullptr, 0) < 0) return {};
-  alignas(nlmsghdr) char answer[1024];
-  const ssize_t size = recvfrom(netlink, answer, sizeof answer, MSG_DONTWAIT, nullptr, nullptr);
-  const auto* header = reinterpret_cast<const nlmsghdr*>(answer);
-  if (size < static_cast<ssize_t>(sizeof *header) || !NLMSG_OK(header, static_cast<uint32_t>(size)))
-    return {};
-  if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY || header->nlmsg_len < NLMSG_LENGTH(sizeof(unix_diag_msg)))
-    return {};
-  UnixSocket found;
-  const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
-  auto* attribute = reinterpret_cast<const rtattr*>(message + 1);
-  auto left = static_cast<uint32_t>(header->nlmsg_len - NLMSG_LENGTH(sizeof *message));
-  for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
-    const auto* data = static_cast<const char*>(RTA_DATA(attribute));
-    const size_t data_size = RTA_PAYLOAD(attribute);
-    if (attribute->rta_type == UNIX_DIAG_PEER && data_size >= sizeof found.peer_inode)
-      std::memcpy(&found.peer_inode, data, sizeof found.peer_inode);
-    if (attribute->rta_type == UNIX_DIAG_NAME) {
-      const size_t skipped = data_size != 0 && *data == '\0' ? 1 : 0;
-      const size_t kept = std::min(data_size - skipped, sizeof found.name - 1);
-      std::memcpy(found.name, data + skipped, kept);
-      found.is_abstract = skipped != 0;
-    }
-  }
-  return found;
 }
 
 Doing WhatServerIs(std::string_view name) {
@@ -154,14 +101,9 @@ std::string_view LinkOfDescriptor(const base::Thread& thread, int descriptor, st
 }
 
 SocketPeer AskAboutSocket(const base::Thread& thread, uint64_t inode) {
-  const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-  std::optional<UnixSocket> own;
+  const std::optional<UnixSocket> own = FindUnixSocket(static_cast<uint32_t>(inode));
   std::optional<UnixSocket> peer;
-  if (netlink >= 0) {
-    own = AskForUnixSocket(netlink, static_cast<uint32_t>(inode));
-    if (own && own->peer_inode != 0) peer = AskForUnixSocket(netlink, own->peer_inode);
-    close(netlink);
-  }
+  if (own && own->peer_inode != 0) peer = FindUnixSocket(own->peer_inode);
   SocketPeer found;
   if (!own) {
     const bool is_lookup = IsNameLookup(thread, inode, found.address, sizeof found.address);
