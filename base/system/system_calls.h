@@ -15,7 +15,9 @@ enum class CallAwaits : uint8_t {
   kUnknown,
   kEvents,      // of a set of descriptors
   kDescriptor,  // the file, pipe or socket that is the first argument
-  kMessage,     // a connection, or a message of a queue
+  kConnection,  // that another makes
+  kQueue,       // a message of a queue, or room for one
+  kRing,        // the requests that an io_uring has
   kLock,
   kFileLock,  // if its command is one for locks
   kTime,      // or a signal
@@ -88,7 +90,8 @@ struct SystemCall {
   }
   // Whether it waits for its first argument, a descriptor, and for nothing else.
   constexpr bool IsForDescriptor() const {
-    return awaits == CallAwaits::kDescriptor && use != DescriptorUse::kNoUse;
+    const bool is_of_descriptor = awaits == CallAwaits::kDescriptor || awaits == CallAwaits::kQueue;
+    return is_of_descriptor && use != DescriptorUse::kNoUse;
   }
 };
 

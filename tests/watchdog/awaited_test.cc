@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/file.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -24,6 +26,7 @@
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
 #include "watchdog/waits/file_locks.h"
+#include "watchdog/waits/last_user.h"
 
 extern char** environ;
 
@@ -171,6 +174,47 @@ TEST_F(AwaitedTest, NamesTheProcessAtTheOtherEndOfAPipe) {
   EXPECT_EQ(found.word, VerdictWord::kPipe);
   EXPECT_EQ(found.pid, child);
   close(ends[0]);
+}
+
+TEST_F(AwaitedTest, NamesTheLastUserOfASemaphoreAsACandidate) {
+  const int semaphore = semget(IPC_PRIVATE, 2, 0600);
+  if (semaphore < 0) GTEST_SKIP() << "no semaphores of System V here";
+  sembuf give{.sem_num = 1, .sem_op = 1, .sem_flg = 0};
+  sembuf take{.sem_num = 1, .sem_op = -1, .sem_flg = 0};
+  EXPECT_EQ(semop(semaphore, &give, 1), 0);
+  const pid_t child = StartChild([&] { semop(semaphore, &take, 1); });
+  const Awaited found = FoundIn([&] { semop(semaphore, &take, 1); }, [&] { semop(semaphore, &give, 1); });
+  EXPECT_EQ(found.word, VerdictWord::kLock);
+  EXPECT_EQ(found.pid, child);
+  EXPECT_STREQ(found.address, "probably: it used the semaphore last");
+  semctl(semaphore, 0, IPC_RMID);
+  KillAndReap(child);
+}
+
+TEST_F(AwaitedTest, NamesTheLastSenderToAQueueAsACandidate) {
+  struct {
+    long type = 1;
+    char text[8] = {};
+  } message;
+  const int queue = msgget(IPC_PRIVATE, 0600);
+  if (queue < 0) GTEST_SKIP() << "no queues of System V here";
+  const auto receive = [&] { EXPECT_EQ(msgrcv(queue, &message, sizeof message.text, 0, 0), 0); };
+  const pid_t child = StartChild([&] { msgsnd(queue, &message, 0, 0); });
+  receive();
+  const Awaited found = FoundIn(receive, [&] { msgsnd(queue, &message, 0, 0); });
+  EXPECT_EQ(found.word, VerdictWord::kPipe);
+  EXPECT_EQ(found.pid, child);
+  msgctl(queue, IPC_RMID, nullptr);
+  KillAndReap(child);
+}
+
+TEST(LastUser, IsFoundInTheKernelsTable) {
+  constexpr std::string_view kLine =
+      " -12345678          3   600          8           1     70    71     0     0";
+  EXPECT_EQ(LastUserInLine(kLine, 3, /*is_sender=*/true), 70);
+  EXPECT_EQ(LastUserInLine(kLine, 3, /*is_sender=*/false), 71);
+  EXPECT_EQ(LastUserInLine(kLine, 4, true), 0);
+  EXPECT_EQ(LastUserInLine("       key      msqid perms", 3, true), 0);
 }
 
 TEST_F(AwaitedTest, NamesAServiceByItsProcessAndItsSocket) {

@@ -16,6 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <memory>
 #include <string>
 #include <vector>
@@ -155,7 +156,11 @@ TEST_F(EvidenceTest, WhatIsReadTellsTheWait) {
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
   EXPECT_TRUE(IsReaderFound({fds[0], fds[1]}, Doing::kPipe));
   int event = eventfd(0, 0);
-  EXPECT_TRUE(IsReaderFound({event, event}, Doing::kNetwork));
+  EXPECT_TRUE(IsReaderFound({event, event}, Doing::kLock));  // another thread
+  const int shown = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(shown >= 0 && grantpt(shown) == 0 && unlockpt(shown) == 0);
+  const int used = open(ptsname(shown), O_RDWR | O_NOCTTY);
+  EXPECT_TRUE(IsReaderFound({shown, used}, Doing::kPipe));
 
   testing::ScopedTempDirectory directory;
   std::string path = directory / "pipe";
@@ -198,6 +203,27 @@ TEST_F(EvidenceTest, AReadOfATimerIsSleep) {
     });
     EXPECT_TRUE(IsFound(thread, Doing::kSleep));
   }
+}
+
+// As garbage collectors stop threads.
+TEST_F(EvidenceTest, AThreadThatAHandlerStopsWaitsForAnother) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  sigaction(SIGUSR2, &action, nullptr);
+  action.sa_handler = [](int) {
+    sigset_t others;
+    sigfillset(&others);
+    sigdelset(&others, SIGUSR2);
+    sigsuspend(&others);
+  };
+  sigaction(SIGUSR1, &action, nullptr);
+  {
+    StalledThread thread([](const StopFlag&) { raise(SIGUSR1); });
+    EXPECT_TRUE(IsFound(thread, Doing::kLock));
+    tgkill(getpid(), thread.tid(), SIGUSR2);
+  }
+  signal(SIGUSR1, SIG_DFL);
+  signal(SIGUSR2, SIG_DFL);
 }
 
 TEST_F(EvidenceTest, AnFsyncIsDisk) {
@@ -266,6 +292,8 @@ TEST(WhatItWaitsFor, IsFoundByTheCall) {
   EXPECT_EQ(waits_for(SYS_read, 'D'), Doing::kDisk);  // uninterruptible: no pipe, no socket
   EXPECT_EQ(waits_for(SYS_pread64, 'S'), Doing::kDisk);
   EXPECT_EQ(waits_for(SYS_recvmsg, 'S'), Doing::kNetwork);
+  EXPECT_EQ(waits_for(SYS_msgrcv, 'S'), Doing::kPipe);
+  EXPECT_EQ(waits_for(SYS_io_uring_enter, 'S'), Doing::kUnknown);  // of requests that are not known
   EXPECT_EQ(waits_for(SYS_rt_sigtimedwait, 'S'), Doing::kSleep);
   EXPECT_EQ(waits_for(SYS_wait4, 'S'), Doing::kProcess);
   EXPECT_EQ(waits_for(SYS_getpid, 'D'), Doing::kDisk);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <linux/futex.h>
+#include <sys/syscall.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
+#include "stack/unwind/processor.h"
 #include "watchdog/evidence/evidence.h"
 #include "watchdog/waits/file_locks.h"
 #include "watchdog/waits/wait_peer.h"
@@ -23,6 +26,17 @@ bool IsOpeningPipe(const base::Thread& thread) {
          name.find("wait_for_partner") != std::string_view::npos;
 }
 
+// Whether a signal's handler has made the call: it returns to an address that the kernel has put close above.
+bool IsInHandler(const base::Process& process, const stack::BlockedThread& blocked) {
+  uint64_t words[256];
+  const size_t count = process.Read(blocked.stack_pointer, words, sizeof words) / sizeof words[0];
+  return std::any_of(words, words + count, [&](uint64_t word) {
+    constexpr uint64_t kLowestCode = 4096;
+    unsigned char code[stack::kMaxCodeBytes];
+    return word >= kLowestCode && process.ReadValue(word, &code) && stack::IsSignalReturn(code);
+  });
+}
+
 constexpr int64_t kNoSystemCall = -1;  // as in a page fault
 
 }  // namespace
@@ -37,14 +51,22 @@ Doing WhatItWaitsFor(const base::Thread& thread, const stack::BlockedThread& blo
       return WhatSetAwaits(thread, blocked).value_or(Doing::kUnknown);
     case CallAwaits::kDescriptor:
       return WhatDescriptorAwaits(thread, static_cast<int>(arguments[0]), state);
-    case CallAwaits::kMessage:
+    case CallAwaits::kConnection:
       return Doing::kNetwork;
+    case CallAwaits::kQueue:
+      return Doing::kPipe;
+    case CallAwaits::kRing:
+      return WhatRingAwaits(thread, static_cast<int>(arguments[0]));
     case CallAwaits::kLock:
       return Doing::kLock;
     case CallAwaits::kFileLock:
       return IsFileLockCommand(arguments[1]) ? Doing::kLock : Doing::kDisk;
-    case CallAwaits::kTime:
-      return Doing::kSleep;
+    case CallAwaits::kTime: {
+      // Garbage collectors stop threads so: another thread has sent the signal, and sends the next one.
+      const bool is_stopped =
+          blocked.syscall_number == SYS_rt_sigsuspend && IsInHandler(thread.process, blocked);
+      return is_stopped ? Doing::kLock : Doing::kSleep;
+    }
     case CallAwaits::kChild:
       return Doing::kProcess;
     case CallAwaits::kMemory:

@@ -5,9 +5,12 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
+#include "base/system/system_calls.h"
 #include "policies/fact_names.h"
 #include "watchdog/spans/awaited.h"
 #include "watchdog/waits/file_locks.h"
+#include "watchdog/waits/last_user.h"
+#include "watchdog/waits/peer_target.h"
 #include "watchdog/waits/process_search.h"
 #include "watchdog/waits/sleeping_call.h"
 #include "watchdog/waits/wait_peer.h"
@@ -59,13 +62,42 @@ void FindLock(const base::Thread& thread, int descriptor, Awaited* awaited) {
                 is_of_open_file ? "; its holder is unknown" : "");
 }
 
+void FindProcess(const base::Process& process, const PeerTarget& target, Awaited* awaited) {
+  awaited->pid = FindProcessWith(process, target, kSearchBudgetNs);
+  awaited->process_count = awaited->pid != 0;
+}
+
 // By the number of its end, which another process has open, too.
 void FindEnd(const base::Process& process, const char* kind, uint64_t inode, mode_t access,
              Awaited* awaited) {
-  char link[40];
-  std::snprintf(link, sizeof link, "%s:[%lu]", kind, static_cast<unsigned long>(inode));
-  awaited->pid = inode == 0 ? 0 : FindProcessWith(process, link, access, kSearchBudgetNs);
-  awaited->process_count = awaited->pid != 0;
+  if (inode == 0) return;
+  PeerTarget target{.access = access};
+  std::snprintf(target.link, sizeof target.link, "%s:[%lu]", kind, static_cast<unsigned long>(inode));
+  FindProcess(process, target, awaited);
+}
+
+// A process that only FindPeerTarget() knows: of a terminal, a queue or a file system.
+void FindOther(const base::Thread& thread, const stack::BlockedThread& blocked, Awaited* awaited) {
+  PeerTarget target;
+  if (FindFileServer(thread, blocked, &target, awaited->address)) {
+    awaited->word = VerdictWord::kDisk;
+  } else if (FindPeerTarget(thread, blocked, SearchClockNs() + kSearchBudgetNs, &target) &&
+             (target.kind == policies::LockKind::kTerminal || target.kind == policies::LockKind::kQueue)) {
+    const bool has_terminal = target.kind == policies::LockKind::kTerminal && target.is_link_end;
+    awaited->word = has_terminal ? VerdictWord::kTerminal : VerdictWord::kPipe;
+  }
+  if (awaited->word != VerdictWord::kUnknown) FindProcess(thread.process, target, awaited);
+}
+
+// Only a candidate, and called so.
+void AddLastUser(const base::Thread& thread, const stack::BlockedThread& blocked, Awaited* awaited) {
+  awaited->pid = FindLastUser(thread, blocked);
+  if (awaited->pid == 0) return;
+  const bool is_queue = blocked.call().awaits == base::CallAwaits::kQueue;
+  awaited->word = is_queue ? VerdictWord::kPipe : VerdictWord::kLock;
+  awaited->process_count = 1;
+  std::snprintf(awaited->address, sizeof awaited->address, "probably: it used the %s last",
+                is_queue ? "queue" : "semaphore");
 }
 
 void FindPeer(const base::Thread& thread, int descriptor, Awaited* awaited) {
@@ -105,6 +137,8 @@ Awaited FindAwaited(const base::Thread& thread, const stack::ThreadFiles* files)
     case WaitObject::Kind::kNone:
       break;
   }
+  if (awaited.word == VerdictWord::kUnknown) FindOther(thread, blocked, &awaited);
+  if (awaited.word == VerdictWord::kUnknown) AddLastUser(thread, blocked, &awaited);
   if (awaited.pid != 0) ReadProcessName(awaited.pid, awaited.process_name, sizeof awaited.process_name);
   return awaited;
 }

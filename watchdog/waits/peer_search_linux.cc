@@ -31,28 +31,31 @@ struct Ends {
   bool Has(int descriptor) const { return std::ranges::find(all(), descriptor) != all().end(); }
 };
 
-bool HasFileLock(const char* folder, int descriptor) {
+bool HasInfo(const char* folder, int descriptor, const char* info) {
   char path[64];
   std::snprintf(path, sizeof path, "%.*sinfo/%d", 32, folder, descriptor);
   char buffer[1024];
-  return base::ReadSmallFile(path, buffer, sizeof buffer).find("lock:\t") != std::string_view::npos;
+  return base::ReadSmallFile(path, buffer, sizeof buffer).find(info) != std::string_view::npos;
+}
+
+bool IsLinkOf(const PeerTarget& target, std::string_view link) {
+  return target.is_link_end ? link.ends_with(target.link) : link == target.link;
 }
 
 Ends EndsIn(int32_t pid, const PeerTarget& target, int64_t deadline_ns) {
   Ends ends;
   char folder[32];
   std::snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
-  const std::string_view link = target.link;
   base::ForEachNumberIn(folder, [&](int descriptor) {
     char path[48];
     char found[sizeof target.link];
     std::snprintf(path, sizeof path, "%s/%d", folder, descriptor);
     const ssize_t size = readlink(path, found, sizeof found);
-    if (size <= 0 || std::string_view(found, static_cast<size_t>(size)) != link) return !IsLate(deadline_ns);
+    if (size <= 0 || !IsLinkOf(target, {found, static_cast<size_t>(size)})) return !IsLate(deadline_ns);
     struct stat file {};
     const bool is_end =
         target.access == 0 || (lstat(path, &file) == 0 && (file.st_mode & target.access) != 0);
-    if (is_end && (!target.is_lock_of_open_file || HasFileLock(folder, descriptor)))
+    if (is_end && (target.info[0] == '\0' || HasInfo(folder, descriptor, target.info)))
       ends.descriptors[ends.count++] = descriptor;
     return ends.count < ends.descriptors.size() && !IsLate(deadline_ns);
   });
@@ -103,13 +106,24 @@ bool IsAncestor(int32_t pid, int32_t of) {
   return false;
 }
 
+// Of a thread of a file system's server: by read(2) or by splice(2).
+bool AwaitsFileRequest(const base::Thread& thread) {
+  char channel[64];
+  stack::ReadWaitChannel(thread, channel, sizeof channel);
+  return std::string_view(channel).find("fuse_dev") != std::string_view::npos;
+}
+
 // Of a process without a thread in a call on its ends, it is the only thread that runs, else the main thread.
-Rank RankOf(const base::Process& process, const Ends& ends, int32_t waiting_pid, int64_t deadline_ns,
-            PeerThread* found) {
+// Threads of a file system that read the next request are not those that work at this one: then it is the
+// only other one, besides the main thread.
+Rank RankOf(const base::Process& process, const Ends& ends, bool is_file_system, int32_t waiting_pid,
+            int64_t deadline_ns, PeerThread* found) {
   *found = {.thread = {process, process.pid()}};
   Rank rank = Rank::kNone;
   int running_count = 0;
   int32_t running_tid = 0;
+  int worker_count = 0;
+  int32_t worker_tid = 0;
   base::ForEachThread(process, [&](int tid) {
     const base::Thread thread{process, tid};
     stack::BlockedThread blocked;
@@ -118,7 +132,12 @@ Rank RankOf(const base::Process& process, const Ends& ends, int32_t waiting_pid,
       ++running_count;
       running_tid = tid;
     }
-    if (activity == stack::ThreadActivity::kBlocked) {
+    if (is_file_system) {
+      if (tid != process.pid() && !AwaitsFileRequest(thread) && !IsLagwatchsThread(thread)) {
+        ++worker_count;
+        worker_tid = tid;
+      }
+    } else if (activity == stack::ThreadActivity::kBlocked) {
       const DescriptorUse use = UseOf(thread, blocked, ends);
       if (use != DescriptorUse::kNoUse) {
         rank = Rank::kInCall;
@@ -129,6 +148,7 @@ Rank RankOf(const base::Process& process, const Ends& ends, int32_t waiting_pid,
   });
   if (rank != Rank::kNone) return rank;
   if (running_count == 1) found->thread.tid = running_tid;
+  if (worker_count == 1) found->thread.tid = worker_tid;
   if (IsInSomeEpoll(process, ends, deadline_ns)) return Rank::kEpoll;
   return IsAncestor(process.pid(), waiting_pid) ? Rank::kAncestor : Rank::kHolder;
 }
@@ -148,12 +168,26 @@ bool HasOtherActiveThread(const base::Thread& thread) {
   return is_active;
 }
 
+int32_t FindProcessWith(const base::Process& process, const PeerTarget& target, int64_t budget_ns) {
+  const int64_t deadline_ns = SearchClockNs() + budget_ns;
+  const auto has_end = [&](int pid) { return EndsIn(pid, target, deadline_ns).count != 0; };
+  // The main thread's, even after that has ended.
+  const int32_t own_pid = process.proc_id();
+  if (has_end(own_pid)) return 0;
+  int32_t found = 0;
+  base::ForEachNumberIn("/proc", [&](int pid) {
+    if (pid != own_pid && has_end(pid)) found = pid;
+    return found == 0 && !IsLate(deadline_ns);
+  });
+  return found;
+}
+
 bool FindPeerThread(const PeerTarget& target, const base::Process& waiting, const base::Process& watched,
                     int64_t deadline_ns, PeerThread* found) {
   const auto process_of = [&](int32_t pid) {
     return pid == watched.pid() ? watched : base::Process::Other(pid);
   };
-  if (target.pid != 0 && !target.is_lock_of_open_file) {
+  if (target.pid != 0) {
     *found = {.thread = {process_of(target.pid), target.tid != 0 ? target.tid : target.pid},
               .is_known = target.tid != 0};
     if (target.kind == policies::LockKind::kBusCall) found->is_idle = IsAtBus(found->thread, target.link);
@@ -166,7 +200,8 @@ bool FindPeerThread(const PeerTarget& target, const base::Process& waiting, cons
     const Ends ends = EndsIn(pid, target, deadline_ns);
     if (ends.count == 0) return !IsLate(deadline_ns);
     PeerThread candidate;
-    const Rank rank = RankOf(process_of(pid), ends, waiting.pid(), deadline_ns, &candidate);
+    const Rank rank = RankOf(process_of(pid), ends, target.kind == policies::LockKind::kFileSystem,
+                             waiting.pid(), deadline_ns, &candidate);
     if (rank > best) {
       best = rank;
       *found = candidate;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "base/process/process.h"
@@ -21,13 +22,14 @@ namespace lagwatch::watchdog {
 // The object of a wait across a process's border.
 struct PeerTarget {
   policies::LockKind kind = policies::LockKind::kUnknown;
-  uint64_t number = 0;                // of the inode, the child's process id, or the address of a mutex
-  int32_t pid = 0;                    // 0: a process that has `link` open
-  int32_t tid = 0;                    // of a mutex's owner; else 0
-  mode_t access = 0;                  // with which the other end is open; 0: any
-  bool has_timeout = false;           // of the wait
-  bool is_lock_of_open_file = false;  // the process has `link` open and a lock on it
-  char link[256] = {};                // as in /proc/PID/fd; of a call over D-Bus: the address of the bus
+  uint64_t number = 0;       // of the inode, the child's process id, or the address of a mutex
+  int32_t pid = 0;           // 0: a process that has `link` open
+  int32_t tid = 0;           // of a mutex's owner; else 0
+  mode_t access = 0;         // with which the other end is open; 0: any
+  bool has_timeout = false;  // of the wait
+  bool is_link_end = false;  // `link` is only how the link ends
+  char link[256] = {};       // as in /proc/PID/fd; of a call over D-Bus: the address of the bus
+  char info[48] = {};        // that the other end's fdinfo has: of a lock of an open file, for example
 };
 
 // Of `thread` of this process, which sleeps at `blocked` with `stack`, if it waits for the answer to a call
@@ -47,6 +49,15 @@ bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& bloc
 // The other end of the TCP connection of socket `inode`, if it is in this machine: the inode of the socket
 // there, or of the listening one as long as nothing has accepted the connection. 0: none.
 uint64_t FindConnectionEnd(const base::Thread& thread, uint64_t inode, int64_t deadline_ns);
+
+// The file system in user space that `thread`, which sleeps at `blocked`, waits for. Its mount point is
+// written to `mount_point`. False where it waits for none, or for one whose process the kernel does not know.
+bool FindFileServer(const base::Thread& thread, const stack::BlockedThread& blocked, PeerTarget* target,
+                    std::span<char> mount_point);
+
+// Another process than `process` that has the other end, of those that this one may look at. 0: none was
+// found within `budget_ns` (SearchClockNs), or `process` itself has it.
+int32_t FindProcessWith(const base::Process& process, const PeerTarget& target, int64_t budget_ns);
 
 struct PeerThread {
   base::Thread thread;

@@ -10,12 +10,13 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
+#include "base/system/system_calls.h"
 #include "watchdog/waits/file_locks.h"
 #include "watchdog/waits/peer_target.h"
 #include "watchdog/waits/process_search.h"
 #include "watchdog/waits/sleeping_call.h"
-#include "watchdog/waits/wait_peer.h"
 #include "watchdog/waits/unix_sockets.h"
+#include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {
 
@@ -47,7 +48,7 @@ bool SetFileLock(const base::Thread& thread, int descriptor, PeerTarget* target)
   target->kind = LockKind::kFileLock;
   target->number = NumberInFdInfo(thread, descriptor, "ino:").value_or(0);
   target->pid = lock.holder_pid;
-  target->is_lock_of_open_file = target->pid == 0;
+  if (target->pid == 0) std::snprintf(target->info, sizeof target->info, "lock:\t");
   SetLinkOf(thread, descriptor, target);
   return target->pid != 0 || target->link[0] == '/';
 }
@@ -72,22 +73,47 @@ bool SetSocket(const base::Thread& thread, uint64_t inode, int64_t deadline_ns, 
   return end != 0;
 }
 
-bool SetDescriptor(const base::Thread& thread, int descriptor, int64_t deadline_ns, PeerTarget* target) {
+// A terminal's program waits for the one that shows the terminal, and the other way round.
+bool SetTerminal(const base::Thread& thread, int descriptor, PeerTarget* target) {
+  constexpr std::string_view kTerminals = "/dev/pts/";
+  const std::string_view link = target->link;
+  uint64_t number = 0;
+  if (link.ends_with("/ptmx")) {
+    const auto index = NumberInFdInfo(thread, descriptor, "tty-index:");
+    if (!index) return false;
+    number = *index;
+    std::snprintf(target->link, sizeof target->link, "/dev/pts/%lu", static_cast<unsigned long>(number));
+  } else {
+    if (!link.starts_with(kTerminals)) return false;
+    std::string_view digits = link.substr(kTerminals.size());
+    if (!base::ConsumeDecimal(&digits, &number) || !digits.empty()) return false;
+    std::snprintf(target->info, sizeof target->info, "tty-index:\t%lu\n", static_cast<unsigned long>(number));
+    std::snprintf(target->link, sizeof target->link, "/ptmx");
+    target->is_link_end = true;
+  }
+  target->kind = LockKind::kTerminal;
+  target->number = number;
+  return true;
+}
+
+bool SetDescriptor(const base::Thread& thread, int descriptor, bool is_queue, int64_t deadline_ns,
+                   PeerTarget* target) {
   if (const uint64_t socket = InodeOfDescriptor(thread, descriptor, "socket"))
     return SetSocket(thread, socket, deadline_ns, target);
   if (const auto pid = NumberInFdInfo(thread, descriptor, "Pid:"))
     return SetChild(thread, static_cast<int32_t>(*pid), deadline_ns, target);
   SetLinkOf(thread, descriptor, target);
+  if (SetTerminal(thread, descriptor, target)) return true;
   target->number = InodeOfDescriptor(thread, descriptor, "pipe");
-  if (target->number == 0) {
+  if (target->number == 0 && !is_queue) {
     char channel[64];
     stack::ReadWaitChannel(thread, channel, sizeof channel);
     // The name of a FIFO is that of any file, but reading it does not wait for a disk.
     if (target->link[0] != '/' || std::string_view(channel).find("pipe") == std::string_view::npos)
       return false;
-    target->number = NumberInFdInfo(thread, descriptor, "ino:").value_or(0);
   }
-  target->kind = LockKind::kPipe;
+  if (target->number == 0) target->number = NumberInFdInfo(thread, descriptor, "ino:").value_or(0);
+  target->kind = is_queue ? LockKind::kQueue : LockKind::kPipe;
   target->access = AccessOfOtherEnd(thread, descriptor);
   return true;
 }
@@ -154,6 +180,9 @@ bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& bloc
                     PeerTarget* target) {
   *target = {};
   target->has_timeout = blocked.HasTimeLimit();
+  char mount_point[1];
+  if (FindFileServer(thread, blocked, target, mount_point)) return true;
+  const bool is_queue = blocked.call().awaits == base::CallAwaits::kQueue;
   const WaitObject object = ObjectOfWait(thread, blocked);
   switch (object.kind) {
     case WaitObject::Kind::kChild:
@@ -161,7 +190,7 @@ bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& bloc
     case WaitObject::Kind::kFileLock:
       return SetFileLock(thread, object.number, target);
     case WaitObject::Kind::kDescriptor:
-      return SetDescriptor(thread, object.number, deadline_ns, target);
+      return SetDescriptor(thread, object.number, is_queue, deadline_ns, target);
     case WaitObject::Kind::kFutex:
       return SetSharedMutex(thread.process, blocked, target);
     case WaitObject::Kind::kNone:

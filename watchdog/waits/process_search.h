@@ -2,11 +2,8 @@
 // Searches /proc for processes, without allocation. Context: watchdog.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "base/process/process.h"
 
@@ -21,12 +18,6 @@ void ReadProcessName(int32_t pid, char* name, size_t size_bytes);
 
 // Whether it is one of lagwatch's own, by its name.
 bool IsLagwatchsThread(const base::Thread& thread);
-
-// Another process than `process` that has `link` (as "socket:[7]") among its descriptors, of those that this
-// one may look at. With `access` (S_IRUSR, S_IWUSR), a descriptor must be open for that. 0: none was found
-// within `budget_ns` of that clock, or `process` itself has such a descriptor.
-int32_t FindProcessWith(const base::Process& process, std::string_view link, mode_t access,
-                        int64_t budget_ns);
 
 // Children of the process: those of `thread` or, where it has none, of any thread, as far as they are
 // found within `budget_ns` of that clock. Returns their number, and the pid of the last one started.

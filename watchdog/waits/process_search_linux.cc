@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
@@ -42,36 +40,6 @@ bool IsLagwatchsThread(const base::Thread& thread) {
   char name[16];
   stack::ReadThreadName(thread, name, sizeof name);
   return std::string_view(name).starts_with("lagwatch");
-}
-
-int32_t FindProcessWith(const base::Process& process, std::string_view link, mode_t access,
-                        int64_t budget_ns) {
-  const int64_t deadline_ns = SearchClockNs() + budget_ns;
-  const auto has_open = [&](int pid) {
-    bool is_found = false;
-    char folder[32];
-    std::snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
-    base::ForEachNumberIn(folder, [&](int descriptor) {
-      char path[48];
-      char target[64];
-      std::snprintf(path, sizeof path, "%s/%d", folder, descriptor);
-      const ssize_t size = readlink(path, target, sizeof target);
-      struct stat file {};
-      is_found = size > 0 && std::string_view(target, static_cast<size_t>(size)) == link &&
-                 (access == 0 || (lstat(path, &file) == 0 && (file.st_mode & access) != 0));
-      return !is_found && SearchClockNs() < deadline_ns;
-    });
-    return is_found;
-  };
-  // The main thread's, even after that has ended.
-  const int32_t own_pid = process.proc_id();
-  if (has_open(own_pid)) return 0;
-  int32_t found = 0;
-  base::ForEachNumberIn("/proc", [&](int pid) {
-    if (pid != own_pid && has_open(pid)) found = pid;
-    return found == 0 && SearchClockNs() < deadline_ns;
-  });
-  return found;
 }
 
 uint32_t FindChildren(const base::Thread& thread, int64_t budget_ns, int32_t* last_pid) {

@@ -30,6 +30,10 @@ policies::Doing WhatDescriptorAwaits(const base::Thread& thread, int descriptor,
 std::optional<policies::Doing> WhatSetAwaits(const base::Thread& thread, const stack::BlockedThread& blocked,
                                              int* only = nullptr);
 
+// By the requests that were given last to the io_uring `ring` of `thread`, as many as have not ended;
+// kUnknown where they cannot be read. `only` as for WhatSetAwaits().
+policies::Doing WhatRingAwaits(const base::Thread& thread, int ring, int* only = nullptr);
+
 // The one descriptor that the call waits for, alone or in a set; else kNoDescriptor.
 int AwaitedDescriptor(const base::Thread& thread, const stack::BlockedThread& blocked);
 

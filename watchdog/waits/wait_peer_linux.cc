@@ -14,9 +14,10 @@
 #include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
 #include "stack/threads/thread_state.h"
+#include "watchdog/waits/ring_requests.h"
 #include "watchdog/waits/sleeping_call.h"
-#include "watchdog/waits/wait_peer.h"
 #include "watchdog/waits/unix_sockets.h"
+#include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -163,10 +164,12 @@ Descriptor DescribeDescriptor(const base::Thread& thread, int descriptor) {
   }
   if (name.starts_with("pipe:[")) return {Doing::kPipe};
   if (name == "anon_inode:[pidfd]") return {Doing::kProcess};
-  if (name == "anon_inode:[timerfd]") return {Doing::kSleep, Use::kOnlyWakes};
-  if (name == "anon_inode:[eventfd]" || name == "anon_inode:[signalfd]" || name == "anon_inode:inotify")
-    return {Doing::kNetwork, Use::kOnlyWakes};
+  if (name == "anon_inode:[timerfd]" || name == "anon_inode:[signalfd]")
+    return {Doing::kSleep, Use::kOnlyWakes};
+  if (name == "anon_inode:[eventfd]") return {Doing::kLock, Use::kOnlyWakes};  // another thread writes to it
+  if (name == "anon_inode:inotify") return {Doing::kNetwork, Use::kOnlyWakes};
   if (IsTerminal(name)) return {Doing::kTerminal};
+  if (name.ends_with("/ptmx")) return {Doing::kPipe};  // of the terminal that it shows
   return {Doing::kNetwork, Use::kAwaited, name.starts_with('/') && !name.starts_with("/dev/")};
 }
 
@@ -178,11 +181,19 @@ class Sum {
   void Add(int descriptor) {
     const Descriptor found = DescribeDescriptor(thread_, descriptor);
     if (found.doing == Doing::kUnknown) return;
-    std::optional<Doing>& sum = found.use == Use::kOnlyWakes ? wakes_ : awaited_;
-    sum = !sum || *sum == found.doing ? found.doing : Doing::kNetwork;
-    if (found.use == Use::kAwaited && descriptor != only_)
+    if (found.use == Use::kAwaited) return Add(found.doing, descriptor);
+    const bool is_alike = !wakes_ || *wakes_ == found.doing;
+    // Of an event and a timer, the timer is only the longest that it takes.
+    const bool is_event = !is_alike && *wakes_ != Doing::kNetwork && found.doing != Doing::kNetwork;
+    wakes_ = is_alike ? found.doing : is_event ? Doing::kLock : Doing::kNetwork;
+  }
+  // Of one that is awaited for `doing`; kNoDescriptor for what is none.
+  void Add(Doing doing, int descriptor) {
+    awaited_ = !awaited_ || *awaited_ == doing ? doing : Doing::kNetwork;
+    if (descriptor != only_ || awaited_count_ == 0)
       only_ = awaited_count_++ == 0 ? descriptor : kNoDescriptor;
   }
+  bool is_empty() const { return !awaited_ && !wakes_; }
   // Of those awaited, where it is one; else kNoDescriptor.
   int only() const { return only_; }
   Doing doing() const { return awaited_.value_or(wakes_.value_or(Doing::kNetwork)); }
@@ -240,6 +251,19 @@ std::optional<Doing> WhatSetAwaits(const base::Thread& thread, const stack::Bloc
   return sum.doing();
 }
 
+Doing WhatRingAwaits(const base::Thread& thread, int ring, int* only) {
+  if (only != nullptr) *only = kNoDescriptor;
+  Sum sum(thread);
+  RingRequest room[kMostInSet];
+  for (const RingRequest& request : ReadPendingRequests(thread, ring, room)) {
+    const bool is_known = request.descriptor != kNoDescriptor;
+    sum.Add(is_known ? WhatDescriptorAwaits(thread, request.descriptor, 'S') : request.doing,
+            request.descriptor);
+  }
+  if (only != nullptr) *only = sum.only();
+  return sum.is_empty() ? Doing::kUnknown : sum.doing();
+}
+
 mode_t AccessOfOtherEnd(const base::Thread& thread, int descriptor) {
   char leaf[24];
   std::snprintf(leaf, sizeof leaf, "fd/%d", descriptor);
@@ -253,6 +277,10 @@ mode_t AccessOfOtherEnd(const base::Thread& thread, int descriptor) {
 int AwaitedDescriptor(const base::Thread& thread, const stack::BlockedThread& blocked) {
   int only = kNoDescriptor;
   if (WhatSetAwaits(thread, blocked, &only)) return only;
+  if (blocked.call().awaits == base::CallAwaits::kRing) {
+    WhatRingAwaits(thread, static_cast<int>(blocked.arguments[0]), &only);
+    return only;
+  }
   return blocked.call().IsForDescriptor() ? static_cast<int>(blocked.arguments[0]) : kNoDescriptor;
 }
 
