@@ -15,6 +15,13 @@ inline constexpr char kWaitsForNameFact[] = "waits_for_name";
 inline constexpr char kWaitsForCountFact[] = "waits_for_count";  // of several processes
 inline constexpr char kWaitsForAddressFact[] = "waits_for_address";
 
+// A thread of the process that could end the last wait of the chain, which has no owner; the reason for that;
+// and how many threads there is that reason for.
+inline constexpr char kCandidateFact[] = "probably_waits_for_thread";
+inline constexpr char kCandidateNameFact[] = "probably_waits_for_name";
+inline constexpr char kCandidateReasonFact[] = "probably_waits_for_reason";
+inline constexpr char kCandidateCountFact[] = "probably_waits_for_count";
+
 // The call over D-Bus whose answer the thread waits for.
 inline constexpr char kBusServiceFact[] = "bus_service";
 inline constexpr char kBusMethodFact[] = "bus_method";

@@ -160,6 +160,12 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   if (const char* cause = event.verdict.shares.gc_ns == 0 ? "" : tools.capturer->GcCause(); *cause != '\0')
     facts.AddText("gc_cause", cause);
   AddAwaitedFacts(awaited, &facts);
+  if (const WaitWalker::Candidate* candidate = tools.waits->candidate()) {
+    facts.Add(policies::kCandidateFact, candidate->tid);
+    facts.AddText(policies::kCandidateNameFact, candidate->name);
+    facts.AddText(policies::kCandidateReasonFact, candidate->reason);
+    if (candidate->count > 1) facts.Add(policies::kCandidateCountFact, candidate->count);
+  }
   if (watch.discounted().blocked_ns != 0)
     facts.Add("watchdog_blocked_ms", watch.discounted().blocked_ns / base::kNsPerMs);
   if (watch.discounted().late_ns != 0)

@@ -4,10 +4,12 @@
 #include <link.h>
 #include <sys/wait.h>
 
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <future>
 #include <mutex>
 
 #include "tests/testing/process.h"
@@ -142,15 +144,15 @@ TEST_F(LibraryLocksTest, AnOnceAndAMutexCanBeADeadlock) {
   static std::atomic<bool> is_locked{false}, has_begun{false};
   LastingThread holder([] {
     std::lock_guard lock(mutex);
+    is_locked = true;
     while (!has_begun) usleep(1000);
     std::call_once(flag, [] {});
-    is_locked = true;
   });
   LastingThread runner([] {
     std::call_once(flag, [] {
+      while (!is_locked) usleep(1000);
       has_begun = true;
       std::lock_guard lock(mutex);
-      while (!is_locked) usleep(1000);
     });
   });
   ASSERT_EQ(runner.AwaitFutex(), &mutex);
@@ -202,6 +204,62 @@ TEST_F(LibraryLocksTest, TheLoadersLockHasItsOwner) {
   ExpectWait(0, loader.tid(), lock, walker_tid);
   gate.Open();
   walker.join();
+}
+
+// The usual deadlock of a condition: the thread that is to signal needs a lock of the waiting one's.
+TEST_F(LibraryLocksTest, WhoNeedsALockOfTheWaitingThreadIsACandidate) {
+  static std::mutex outer, inner;
+  static std::condition_variable condition;
+  static bool is_set = false;
+  LastingThread waiter([] {
+    std::lock_guard held(outer);
+    std::unique_lock lock(inner);
+    condition.wait(lock, [] { return is_set; });
+  });
+  waiter.AwaitFutex();
+  LastingThread other([] { std::this_thread::sleep_for(std::chrono::hours(1)); });
+  LastingThread signalling([] { std::lock_guard lock(outer); });
+  signalling.AwaitFutex();
+  EXPECT_EQ(Follow(waiter.tid()), 0u);
+  EXPECT_EQ(chain_.outcome(), WaitOutcome::kNone);
+  ASSERT_NE(chain_.candidate(), nullptr);
+  EXPECT_EQ(chain_.candidate()->tid, signalling.tid());
+  EXPECT_EQ(chain_.candidate()->count, 1u);
+  EXPECT_EQ(Follow(signalling.tid()), 0u);  // its chain ends at the same condition
+  ASSERT_NE(chain_.candidate(), nullptr);
+  EXPECT_EQ(chain_.candidate()->tid, signalling.tid());
+  {
+    std::lock_guard lock(inner);
+    is_set = true;
+  }
+  condition.notify_one();
+}
+
+TEST_F(LibraryLocksTest, WhoWorksAtAFutureIsACandidate) {
+  static Gate gate;
+  std::packaged_task<void()> task([] { gate.Sleep(); }), other_task([] { gate.Sleep(); });
+  std::future<void> result = task.get_future();
+  std::atomic<int> worker_tid{0};
+  std::thread other([&] { other_task(); });
+  std::thread worker([&] {
+    worker_tid = gettid();
+    task();
+  });
+  std::atomic<bool> is_over{false};
+  LastingThread waiter([&] {
+    result.wait();
+    is_over = true;
+  });
+  waiter.AwaitFutex();
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    Follow(waiter.tid());
+    return chain_.candidate() != nullptr;
+  }));
+  EXPECT_EQ(chain_.candidate()->tid, worker_tid);  // though this thread has the future and the task, too
+  gate.Open();
+  worker.join();
+  other.join();
+  EXPECT_TRUE(testing::WaitUntil([&] { return is_over.load(); }));
 }
 
 // In a child, since fork() would wait for the lock that is never given back.

@@ -416,6 +416,13 @@ std::string WaitLines(const Json& report) {
   for (const Json& wait : waits)
     lines += "  " + (wait.contains("process") ? OfProcess(wait) : ThreadName(wait) + " waits" + At(wait)) +
              (wait.contains("process") ? " waits " : " ") + WaitedFor(wait) + "\n";
+  const Json& facts = report.at("facts");
+  if (facts.contains(policies::kCandidateFact)) {
+    const std::string count = facts.value(policies::kCandidateCountFact, Json(1)).dump();
+    lines += "  probably for thread " + facts.at(policies::kCandidateFact).dump() + " (" +
+             Text(facts, policies::kCandidateNameFact) + ")" + (count == "1" ? "" : ", one of " + count) +
+             ": it " + Text(facts, policies::kCandidateReasonFact) + "\n";
+  }
   if (report.at("deadlock").get<bool>()) lines += "  deadlock: " + CycleOf(waits) + "\n";
   return lines;
 }

@@ -41,6 +41,8 @@ int32_t WaitWalker::FindOwnerByStacks(const Rest&, const stack::Stack&, const st
   return 0;
 }
 
+void WaitWalker::FindCandidate(stack::StackCapturer*) {}
+
 int32_t CountUsableCores(const base::Process&) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   return cores > 0 ? static_cast<int32_t>(cores) : 1;

@@ -30,6 +30,7 @@ WaitWalker::WaitWalker(Reach reach)
 void WaitWalker::Clear() {
   count_ = 0;
   outcome_ = WaitOutcome::kNone;
+  candidate_ = {};
 }
 
 uint32_t WaitWalker::Follow(int32_t tid, stack::StackCapturer* capturer) {
@@ -38,6 +39,7 @@ uint32_t WaitWalker::Follow(int32_t tid, stack::StackCapturer* capturer) {
     changed = TryFollow(tid, capturer);
     if (changed == 0) break;
   }
+  if (count_ != 0 && waits_[count_ - 1].lock.waits_for != stack::WaitsFor::kOwner) FindCandidate(capturer);
   return changed;
 }
 

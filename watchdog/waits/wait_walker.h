@@ -56,6 +56,14 @@ class WaitWalker {
   // The result, from `tid` on; valid until the next call.
   std::span<const Wait> waits() const { return {waits_.data(), count_}; }
   WaitOutcome outcome() const { return outcome_; }
+  // A thread that could end the last of Follow()'s waits, which has no owner: by evidence that is no proof.
+  struct Candidate {
+    int32_t tid = 0;
+    uint32_t count = 0;       // of threads with that evidence, of which `tid` is the first
+    const char* reason = "";  // static
+    char name[ThreadSnapshot::kMaxNameBytes] = {};
+  };
+  const Candidate* candidate() const { return candidate_.tid == 0 ? nullptr : &candidate_; }
   // The call over D-Bus that one of these waits is for, in this process; null: none.
   const BusCall* bus_call() const { return bus_call_.tid == 0 ? nullptr : &bus_call_; }
 
@@ -101,6 +109,7 @@ class WaitWalker {
   // The owner of a lock that does not name it, by the stacks of the process's threads; 0: not known. Linux.
   int32_t FindOwnerByStacks(const Rest& rest, const stack::Stack& stack, const stack::LockWait& lock,
                             stack::StackCapturer* capturer, bool may_interrupt);
+  void FindCandidate(stack::StackCapturer* capturer);  // Linux
   static bool IsAtRest(const Rest& rest, stack::StackCapturer* capturer);
   bool HasNotMoved(size_t index, stack::StackCapturer* capturer) const;
   void NameOwners();
@@ -133,6 +142,7 @@ class WaitWalker {
   size_t count_ = 0;
   WaitOutcome outcome_ = WaitOutcome::kNone;
   BusCall bus_call_;
+  Candidate candidate_;
   int64_t peer_budget_ns_ = kPeerBudgetNs;
 };
 
