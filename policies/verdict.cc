@@ -2,6 +2,7 @@
 #include "policies/verdict.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lagwatch::policies {
 namespace {
@@ -49,11 +50,15 @@ ThreadUse TimeAccount::Add(const ThreadLook& look) {
   int64_t queue_ns = std::max<int64_t>(look.run_queue_ns - last_.run_queue_ns, 0);
   const int64_t counted_before_ns = std::min(queue_ns, early_queue_ns_);
   early_queue_ns_ -= counted_before_ns;
-  queue_ns = std::min(queue_ns - counted_before_ns, wall_ns - cpu_ns);
+  queue_ns -= counted_before_ns;
+  // More than this interval has room for: the sum was read just before an earlier wait was over.
+  const int64_t proven_late_ns = std::clamp<int64_t>(queue_ns - (wall_ns - cpu_ns), 0, unproven_queue_ns_);
+  unproven_queue_ns_ -= proven_late_ns;
+  queue_ns = std::min(queue_ns, wall_ns - cpu_ns);
 
   const int64_t rest_ns = wall_ns - cpu_ns - queue_ns;
   TimeOf(Doing::kRunning) += cpu_ns;
-  TimeOf(Doing::kQueued) += queue_ns;
+  TimeOf(Doing::kQueued) += queue_ns + proven_late_ns;
   auto attribute = [&](Doing doing, int64_t ns) {
     TimeOf(doing) += ns;
     if (doing == Doing::kQueued) early_queue_ns_ += ns;
@@ -68,9 +73,32 @@ ThreadUse TimeAccount::Add(const ThreadLook& look) {
     attribute(look.doing, rest_ns - first_half_ns);
   }
   // A thread that runs or sleeps is in no queue: the kernel's sum is complete.
-  if (look.doing != Doing::kQueued) early_queue_ns_ = 0;
+  if (look.doing != Doing::kQueued) {
+    TimeOf(Doing::kQueued) -= early_queue_ns_;
+    unproven_queue_ns_ += std::exchange(early_queue_ns_, 0);
+  }
   last_ = look;
   return use;
+}
+
+void TimeAccount::Discount(int64_t stopped_ns, int64_t now_ns) {
+  first_.mono_ns += stopped_ns;
+  last_.mono_ns += stopped_ns;
+  // The last look may have been made after the stop: then it has taken it for a wait.
+  int64_t counted_ns = std::max<int64_t>(last_.mono_ns - now_ns, 0);
+  last_.mono_ns -= counted_ns;
+  auto take_off = [&](int64_t* ns) {
+    const int64_t taken_ns = std::min(counted_ns, *ns);
+    *ns -= taken_ns;
+    counted_ns -= taken_ns;
+    return taken_ns;
+  };
+  take_off(&unseen_ns_);
+  early_queue_ns_ = std::max<int64_t>(early_queue_ns_ - take_off(&TimeOf(Doing::kQueued)), 0);
+  for (size_t doing = 0; doing < kDoingCount; ++doing) {
+    if (doing != static_cast<size_t>(Doing::kRunning)) take_off(&time_ns_[doing]);
+  }
+  first_.mono_ns -= counted_ns;  // the account does not have it
 }
 
 ThreadUse TimeAccount::use() const { return Difference(last_.use, first_.use); }
@@ -86,8 +114,8 @@ TimeShares TimeAccount::Shares(int64_t throttled_ns) const {
   if (kernel_ns > 0) shares.kernel_ns = Portion(cpu_ns, kernel_ns, user_ns + kernel_ns);
   shares.user_ns = cpu_ns - shares.kernel_ns;
 
-  shares.throttled_ns = std::clamp<int64_t>(throttled_ns, 0, time_ns(Doing::kQueued));
-  shares.run_queue_ns = time_ns(Doing::kQueued) - shares.throttled_ns;
+  shares.throttled_ns = std::clamp<int64_t>(throttled_ns, 0, time_ns(Doing::kQueued) + unproven_queue_ns_);
+  shares.run_queue_ns = std::max<int64_t>(time_ns(Doing::kQueued) - shares.throttled_ns, 0);
 
   int64_t seen_ns = 0;
   for (const WaitShare& wait : kWaitShares) seen_ns += time_ns(wait.doing);

@@ -97,7 +97,8 @@ struct ThreadLook {
 // - If both found it running, it slept too shortly to be seen. Such time is assumed to be like the waits that
 //   were seen; without any, block I/O as far as the kernel counted that, else unknown.
 // - A wait in the queue enters the kernel's sum when it is over. If a look has counted it before, it is
-//   not counted again.
+//   not counted again; if the sum then has less, the rest is unknown, or a quota's: newer kernels take a
+//   thread without quota out of the queue.
 // The parts never add up to more than `wall_ns`.
 class TimeAccount {
  public:
@@ -105,6 +106,8 @@ class TimeAccount {
   void Open(const ThreadLook& look);
   // Returns what the thread used since the look before. A look that is not later than that changes nothing.
   ThreadUse Add(const ThreadLook& look);
+  // Takes off the time in which the process was stopped, up to a moment before `now_ns`.
+  void Discount(int64_t stopped_ns, int64_t now_ns);
   // `throttled_ns` is for how long the thread's control group was without quota meanwhile: so much of the
   // time in the queue, and not more than that, is its fault.
   TimeShares Shares(int64_t throttled_ns) const;
@@ -124,6 +127,7 @@ class TimeAccount {
   std::array<int64_t, kDoingCount> time_ns_{};  // that of kUnknown: at least one look did not know
   int64_t unseen_ns_ = 0;                       // both looks found it running
   int64_t early_queue_ns_ = 0;                  // counted before the kernel did
+  int64_t unproven_queue_ns_ = 0;               // … and it did not, when the wait was over
 };
 
 // The word for `shares`; the first rule that applies:

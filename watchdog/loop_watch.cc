@@ -122,6 +122,7 @@ void LoopWatch::Discount(const policies::DiscountedTime& process_findings) {
   if (findings.stopped_ns != 0 && time_.HasBeenActive(findings.stopped_ns))
     findings.blocked_ns += std::exchange(findings.stopped_ns, 0);
   found_since_look_ += findings;
+  time_.Discount(findings.stopped_ns);
   for (WatchedSpan* span : spans_.all()) span->watch.Discount(findings);
 }
 

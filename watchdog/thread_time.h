@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "policies/verdict.h"
 #include "stack/threads/thread_counters.h"
 #include "stack/threads/thread_state.h"
@@ -26,6 +27,11 @@ class ThreadTime {
   // Whether the thread was active while the process is said to have been stopped for the last `stopped_ns`:
   // then the watchdog alone has waited.
   bool HasBeenActive(int64_t stopped_ns) const;
+
+  // See TimeAccount::Discount().
+  void Discount(int64_t stopped_ns) {
+    if (is_open_ && stopped_ns != 0) account_.Discount(stopped_ns, base::SystemClock().MonoNs());
+  }
 
   // Begins a new account, with a look at the loop's thread.
   void OpenAccount(const WatchedLoop& loop);

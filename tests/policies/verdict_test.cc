@@ -186,6 +186,46 @@ TEST_F(TimeAccountTest, AWaitInTheQueueThatTheKernelTellsOfLateIsCountedOnce) {
   EXPECT_EQ(Shares(), (TimeShares{.wall_ns = 400, .user_ns = 110, .run_queue_ns = 290}));
 }
 
+TEST_F(TimeAccountTest, TheQueueIsNeverMoreThanTheKernelsOwnSumOnceAWaitIsOver) {
+  Look(Doing::kQueued, 10);
+  EXPECT_EQ(Shares(), (TimeShares{.wall_ns = 100, .user_ns = 10, .run_queue_ns = 90}));
+  Look(Doing::kRunning, 80, 20);
+  EXPECT_EQ(Shares(), (TimeShares{.wall_ns = 200, .user_ns = 90, .run_queue_ns = 20}));
+}
+
+TEST_F(TimeAccountTest, ASumThatWasReadTooEarlyIsBelievedWhenItComes) {
+  Look(Doing::kQueued);
+  Look(Doing::kQueued);
+  Look(Doing::kRunning, 10);  // it was, but the sum was read just before
+  EXPECT_EQ(Shares().run_queue_ns, 0);
+  Look(Doing::kRunning, 100, 260);
+  EXPECT_EQ(Shares().run_queue_ns, 260);
+}
+
+TEST_F(TimeAccountTest, AQuotaIsToBlameForAWaitThatTheQueuesSumDoesNotHave) {
+  Look(Doing::kQueued);
+  Look(Doing::kRunning, 20, 30);
+  EXPECT_EQ(Shares(100), (TimeShares{.wall_ns = 200, .user_ns = 20, .throttled_ns = 100}));
+}
+
+TEST_F(TimeAccountTest, AStopIsNoOnesTime) {
+  Look(Doing::kRunning, 100);
+  look_.mono_ns += 1'500;
+  account_.Discount(1'500, look_.mono_ns);
+  Look(Doing::kQueued, 10);
+  EXPECT_EQ(Shares(), (TimeShares{.wall_ns = 200, .user_ns = 110, .run_queue_ns = 90}));
+}
+
+TEST_F(TimeAccountTest, AStopThatALookHasTakenForAWaitIsTakenOffAgain) {
+  look_.mono_ns += 1'500;
+  Look(Doing::kQueued, 10);
+  EXPECT_EQ(Shares().run_queue_ns, 1'590);
+  account_.Discount(1'500, look_.mono_ns);
+  EXPECT_EQ(Shares(), (TimeShares{.wall_ns = 100, .user_ns = 10, .run_queue_ns = 90}));
+  Look(Doing::kRunning, 50, 140);
+  EXPECT_EQ(Shares(), (TimeShares{.wall_ns = 200, .user_ns = 60, .run_queue_ns = 140}));
+}
+
 TEST_F(TimeAccountTest, AWaitInTheQueueFromBeforeTheFirstLookIsNotCounted) {
   OpenDoing(Doing::kQueued);
   Look(Doing::kRunning, 10, 5'000);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <thread>
 
+#include "stack/threads/thread_counters.h"
 #include "stack/threads/thread_state.h"
 #include "stack/unwind/table_unwinder.h"
 #include "tests/testing/process.h"
@@ -119,6 +120,8 @@ TEST_F(TimeDiscountTest, AHangInWhichTheProcessWasStoppedIsAsLongAsItRan) {
 }
 
 TEST_F(TimeDiscountTest, AReportSaysHowLongTheProcessWasStopped) {
+  constexpr int64_t kSlackNs = 100 * kNsPerMs;  // what is taken for no stop
+  const int64_t queued_ns = stack::ReadRunQueueNs(base::OwnThread(gettid()));
   int64_t begin_ns = base::SystemClock().MonoNs();
   {
     Stopper stopper(milliseconds(250), milliseconds(1500));  // in the sampling window
@@ -130,6 +133,11 @@ TEST_F(TimeDiscountTest, AReportSaysHowLongTheProcessWasStopped) {
   testing::RecordedHang hang = sink_.hangs()[0];
   EXPECT_GE(hang.discounted.stopped_ns, 1000 * kNsPerMs);
   EXPECT_LT(hang.elapsed_ns, base::SystemClock().MonoNs() - begin_ns - 1000 * kNsPerMs);
+  // The account does not have the stop, after which the thread was ready before it had a processor.
+  const policies::TimeShares& shares = hang.verdict.shares;
+  EXPECT_LT(shares.wall_ns, hang.elapsed_ns);
+  EXPECT_LE(shares.run_queue_ns, stack::ReadRunQueueNs(base::OwnThread(gettid())) - queued_ns + kSlackNs);
+  EXPECT_LT(shares.stopped_ns, 500 * kNsPerMs);
 }
 
 TEST_F(TimeDiscountTest, SaysNothingUnderADebugger) {
