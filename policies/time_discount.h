@@ -32,6 +32,7 @@ struct DiscountedTime {
 // The watchdog thread's readings of itself, now and then.
 struct SelfReading {
   int64_t mono_ns = 0;
+  int64_t read_ns = 0;       // for how long the others were read from then on: they are of any moment within
   int64_t boot_ns = 0;       // CLOCK_BOOTTIME, which goes on while the machine sleeps
   int64_t cpu_ns = 0;        // that it has used, ever
   int64_t run_delay_ns = 0;  // how long it has been ready without a processor, ever; -1: not known
@@ -49,7 +50,8 @@ constexpr bool CanHaveBeenStopped(int64_t stopped_ns, int64_t interval_ns, int64
 
 // Infers from one thread's own account what happened to the whole process. Time in which that thread neither
 // ran, nor was ready to, nor wanted to wait is time in which it could not run: then nothing of the process
-// did, and no loop is to blame.
+// did, and no loop is to blame. A reading is not of one moment, as the thread may lose its processor within:
+// only what was lost whenever the clocks were read is taken off.
 class TimeDiscount {
  public:
   // No account is exact, and no wake-up is quite on time: this much is tolerated.
@@ -62,13 +64,14 @@ class TimeDiscount {
     DiscountedTime findings;
     const SelfReading before = std::exchange(last_, reading);
     if (before.mono_ns == 0) return findings;
-    int64_t wall_ns = reading.mono_ns - before.mono_ns;
-    int64_t suspended_ns = (reading.boot_ns - before.boot_ns) - wall_ns;
+    const int64_t longest_ns = reading.mono_ns + reading.read_ns - before.mono_ns;
+    const int64_t shortest_ns = reading.mono_ns - (before.mono_ns + before.read_ns);
+    const int64_t suspended_ns = (reading.boot_ns - before.boot_ns) - longest_ns;
     if (suspended_ns > kToleranceNs) findings.suspended_ns = suspended_ns;
     if (reading.run_delay_ns < 0 || before.run_delay_ns < 0) return findings;
     int64_t delay_ns = reading.run_delay_ns - before.run_delay_ns;
     if (delay_ns > kToleranceNs) findings.late_ns = delay_ns;
-    int64_t stopped_ns = wall_ns - (reading.cpu_ns - before.cpu_ns) - delay_ns - reading.waited_ns;
+    int64_t stopped_ns = shortest_ns - (reading.cpu_ns - before.cpu_ns) - delay_ns - reading.waited_ns;
     if (stopped_ns > kStopToleranceNs) findings.stopped_ns = stopped_ns;
     return findings;
   }

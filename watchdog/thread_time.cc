@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/one_moment.h"
 #include "policies/time_discount.h"
 #include "watchdog/evidence/evidence.h"
 
@@ -20,10 +21,14 @@ bool ThreadTime::Look(const base::Thread& thread, const policies::ThreadLook* be
 }
 
 ThreadTime::Activity ThreadTime::ActivityNow() const {
-  const int64_t cpu_ns = thread_->thread().CpuNs();
-  const int64_t queued_ns = stack::ReadRunQueueNs(thread_->thread(), thread_->files);
+  int64_t cpu_ns = 0;
+  int64_t queued_ns = 0;
+  const base::Bracket bracket = base::ReadAtOneMoment(base::SystemClock(), [&] {
+    cpu_ns = thread_->thread().CpuNs();
+    queued_ns = stack::ReadRunQueueNs(thread_->thread(), thread_->files);
+  });
   if (cpu_ns < 0 || queued_ns < 0) return {};
-  return {base::SystemClock().MonoNs(), cpu_ns + queued_ns};
+  return {bracket.end_ns, cpu_ns + queued_ns};
 }
 
 bool ThreadTime::HasBeenActive(int64_t stopped_ns) const {

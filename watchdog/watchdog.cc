@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/one_moment.h"
 #include "base/process/proc_file.h"
 #include "base/system/process.h"
 #include "base/system/thread.h"
@@ -23,6 +24,7 @@ constexpr size_t kStackBytes = 512 * 1024;
 constexpr int64_t kFirstCalibrationNs = 10 * base::kNsPerMs;
 constexpr int64_t kAnyWait = INT64_MAX;
 constexpr timespec kShortPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
+constexpr int64_t kLongestPauseNs = 3 * base::kNsPerMs / 2;  // with the lateness of timers
 constexpr int kPauseTries = 100;
 constexpr int64_t kYoungNs = 1 * base::kNsPerSecond;
 constexpr int64_t kSetUpTimeoutNs = base::kNsPerSecond;
@@ -175,6 +177,7 @@ bool Watchdog::TryLockRound() {
   bool is_locked = round_mutex_.try_lock();
   for (int i = 0; !is_locked && i < kPauseTries && !is_fork_slow_; ++i) {
     nanosleep(&kShortPause, nullptr);
+    waited_ns_ += kLongestPauseNs;
     is_locked = round_mutex_.try_lock();
   }
   is_fork_slow_ = !is_locked;
@@ -272,15 +275,19 @@ void Watchdog::DiscountForeignTime(int64_t wanted_wait_ns) {
     if (cpu_interval_ns >= kFreshCpuNs) process_cpu_ = {now_ns, base::ProcessCpuNs()};
     return;
   }
-  const ProcessCpu process_cpu{now_ns, base::ProcessCpuNs()};
-  const int64_t interval_cpu_ns = process_cpu.cpu_ns - std::exchange(process_cpu_, process_cpu).cpu_ns;
+  policies::SelfReading self{.waited_ns = std::exchange(waited_ns_, 0)};
+  ProcessCpu process_cpu;
   const int tid = base::CurrentThreadId();
-  policies::DiscountedTime findings =
-      time_discount_.Update({.mono_ns = now_ns,
-                             .boot_ns = clock.BootNs(),
-                             .cpu_ns = base::ThreadCpuNs(tid),
-                             .run_delay_ns = stack::ReadRunQueueNs(base::OwnThread(tid)),
-                             .waited_ns = std::exchange(waited_ns_, 0)});
+  const base::Bracket bracket = base::ReadAtOneMoment(clock, [&] {
+    self.boot_ns = clock.BootNs();
+    self.cpu_ns = base::ThreadCpuNs(tid);
+    self.run_delay_ns = stack::ReadRunQueueNs(base::OwnThread(tid));
+    process_cpu.cpu_ns = base::ProcessCpuNs();
+  });
+  self.mono_ns = process_cpu.mono_ns = bracket.begin_ns;
+  self.read_ns = bracket.end_ns - bracket.begin_ns;
+  const int64_t interval_cpu_ns = process_cpu.cpu_ns - std::exchange(process_cpu_, process_cpu).cpu_ns;
+  policies::DiscountedTime findings = time_discount_.Update(self);
   if (findings.is_clean()) return;
   const bool was_blocked =
       findings.stopped_ns != 0 &&

@@ -63,6 +63,48 @@ TEST_F(TimeDiscountTest, TheMachinesSleepIsTheDifferenceOfTheClocks) {
             (DiscountedTime{.suspended_ns = 3600'000 * kMs}));
 }
 
+// Between the readings of a busy machine's clocks a thread may wait for a processor.
+TEST_F(TimeDiscountTest, AReadingThatTookLongInventsNothing) {
+  time_discount_.Update({.mono_ns = 2000 * kMs,
+                         .read_ns = 300 * kMs,
+                         .boot_ns = 6300 * kMs,  // 300 ms later than `mono_ns`
+                         .cpu_ns = 301 * kMs,
+                         .run_delay_ns = 71 * kMs,  // before these were waited
+                         .waited_ns = 998 * kMs});
+  EXPECT_EQ(time_discount_
+                .Update({.mono_ns = 2400 * kMs,
+                         .boot_ns = 6400 * kMs,
+                         .cpu_ns = 302 * kMs,
+                         .run_delay_ns = 371 * kMs,
+                         .waited_ns = 99 * kMs})
+                .stopped_ns,
+            0);
+  DiscountedTime sum;
+  for (int64_t i = 1; i <= 3; ++i) {  // the delay was over before the reading
+    const int64_t mono_ns = (2400 + i * 1000) * kMs;
+    sum += time_discount_.Update({.mono_ns = mono_ns,
+                                  .read_ns = 300 * kMs,
+                                  .boot_ns = mono_ns + 4300 * kMs,
+                                  .cpu_ns = 302 * kMs,
+                                  .run_delay_ns = (371 + i * 300) * kMs,
+                                  .waited_ns = 700 * kMs});
+  }
+  EXPECT_EQ(sum.stopped_ns, 0);
+  EXPECT_EQ(sum.suspended_ns, 0);
+}
+
+TEST_F(TimeDiscountTest, AStopIsSeenBesideAReadingThatTookLong) {
+  EXPECT_EQ(time_discount_
+                .Update({.mono_ns = 3000 * kMs,
+                         .read_ns = 100 * kMs,
+                         .boot_ns = 7100 * kMs,
+                         .cpu_ns = 300 * kMs,
+                         .run_delay_ns = 170 * kMs,
+                         .waited_ns = 500 * kMs})
+                .stopped_ns,
+            1400 * kMs);
+}
+
 TEST(TimeDiscount, WithoutTheKernelsRecordNothingIsTakenOff) {
   TimeDiscount time_discount;
   time_discount.Update({.mono_ns = 1000 * kMs, .run_delay_ns = -1});

@@ -2,6 +2,7 @@
 #include "watchdog/evidence/evidence.h"
 
 #include "base/clock.h"
+#include "base/one_moment.h"
 #include "stack/threads/thread_counters.h"
 
 namespace lagwatch::watchdog {
@@ -64,8 +65,9 @@ Doing WhatHiddenWaitsFor(std::string_view channel, char state) {
 bool HasRunThroughout(const base::Thread& thread, const policies::ThreadLook& before,
                       policies::ThreadLook* look) {
   if (before.doing != Doing::kRunning) return false;
-  const int64_t now_ns = base::SystemClock().MonoNs();
   const int64_t cpu_ns = thread.CpuNs();
+  // Last: time that is lost in between makes the thread no busier.
+  const int64_t now_ns = base::SystemClock().MonoNs();
   const int64_t wall_ns = now_ns - before.mono_ns;
   const int64_t slack_ns = wall_ns / 50 + 20'000;  // for what a wake-up of the reader takes
   if (cpu_ns - before.use.cpu_ns < wall_ns - slack_ns) return false;
@@ -75,18 +77,18 @@ bool HasRunThroughout(const base::Thread& thread, const policies::ThreadLook& be
   return true;
 }
 
-bool LookAtThread(const base::Thread& thread, const policies::ThreadLook* before, policies::ThreadLook* look,
-                  const stack::ThreadFiles* files) {
-  *look = {};
-  look->mono_ns = base::SystemClock().MonoNs();
+namespace {
+
+// Reads all but the moment and `doing`.
+bool ReadCounters(const base::Thread& thread, const policies::ThreadLook* before,
+                  const stack::ThreadFiles* files, stack::ThreadStat* stat, policies::ThreadLook* look) {
   look->use.cpu_ns = thread.CpuNs();
-  stack::ThreadStat stat;
-  if (look->use.cpu_ns < 0 || !stack::ReadThreadStat(thread, &stat, files)) return false;
-  look->user_ns = stat.user_ns;
-  look->kernel_ns = stat.kernel_ns;
-  look->block_io_ns = stat.block_io_ns;
-  look->use.minor_faults = stat.minor_faults;
-  look->use.major_faults = stat.major_faults;
+  if (look->use.cpu_ns < 0 || !stack::ReadThreadStat(thread, stat, files)) return false;
+  look->user_ns = stat->user_ns;
+  look->kernel_ns = stat->kernel_ns;
+  look->block_io_ns = stat->block_io_ns;
+  look->use.minor_faults = stat->minor_faults;
+  look->use.major_faults = stat->major_faults;
   if (before != nullptr && before->use.cpu_ns == look->use.cpu_ns) {  // it has not run since
     look->run_queue_ns = before->run_queue_ns;
     look->use.voluntary_switches = before->use.voluntary_switches;
@@ -98,7 +100,20 @@ bool LookAtThread(const base::Thread& thread, const policies::ThreadLook* before
     look->use.voluntary_switches = scheduler.voluntary_switches;
     look->use.involuntary_switches = scheduler.involuntary_switches;
   }
+  return true;
+}
 
+}  // namespace
+
+bool LookAtThread(const base::Thread& thread, const policies::ThreadLook* before, policies::ThreadLook* look,
+                  const stack::ThreadFiles* files) {
+  *look = {};
+  stack::ThreadStat stat;
+  bool is_there = false;
+  const base::Bracket bracket = base::ReadAtOneMoment(
+      base::SystemClock(), [&] { is_there = ReadCounters(thread, before, files, &stat, look); });
+  look->mono_ns = bracket.begin_ns;
+  if (!is_there) return false;
   switch (stat.state) {
     case 'R':
       // Only on a processor its time goes on.
