@@ -25,6 +25,8 @@ class SignalCapturer final : public StackCapturer {
   void Capture(int tid, Stack* stack, int64_t cpu_ns) override;
   void BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason) override;
   void Collect() override;
+  bool TryCollect(const Stack& stack) override;
+  void Redirect(const Stack& from, Stack* stack, NoStackReason* no_stack_reason) override;
   bool CaptureAsleep(int tid, Stack* stack, int activity_fd) override;
   int signal_number() const override { return CaptureSignalOwner::signal().number; }
   bool ReadInterruptedCall(BlockedThread* call) const override;
@@ -90,6 +92,7 @@ class SignalCapturer final : public StackCapturer {
     NoStackReason* no_stack_reason = nullptr;
     int tid = 0;
     int64_t sent_ns = 0;
+    int64_t cpu_ns = 0;  // of the thread by then
   };
   Outstanding outstanding_;
   base::MappedBlock<RawStack> blocked_stack_;  // one

@@ -34,7 +34,7 @@ void SignalCapturer::BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStack
   const SignalOutcome prepared = PrepareSignal(tid, cpu_ns, &is_on_processor);
   if (prepared == SignalOutcome::kAnswered && TrySend(tid, false)) {
     counters_.captures.Add();
-    outstanding_ = {stack, no_stack_reason, tid, base::SystemClock().MonoNs()};
+    outstanding_ = {stack, no_stack_reason, tid, base::SystemClock().MonoNs(), base::ThreadCpuNs(tid)};
     return;
   }
   if (prepared == SignalOutcome::kAsleep) {
@@ -52,9 +52,31 @@ void SignalCapturer::Collect() {
   const int64_t waited_ns = base::SystemClock().MonoNs() - outstanding.sent_ns;
   no_stack_reason_ = NoStackReason::kNone;
   const bool is_new = waited_ns < kSpinNs;  // it is taken for another capture
-  if (TakeOutcome(outstanding.tid, is_new, signal_timeout_ns_ - waited_ns)) TakeAnswer(outstanding.stack);
+  if (TakeOutcome(outstanding.tid, is_new, signal_timeout_ns_ - waited_ns)) {
+    TakeAnswer(outstanding.stack);
+  } else if (base::ThreadCpuNs(outstanding.tid) == outstanding.cpu_ns) {
+    no_stack_reason_ = NoStackReason::kNoProcessor;
+  }
   FinishCapture(outstanding.tid, outstanding.stack);
   *outstanding.no_stack_reason = no_stack_reason_;
+}
+
+bool SignalCapturer::TryCollect(const Stack& stack) {
+  if (outstanding_.stack != &stack) return true;
+  // Pairs with the handler's kDone.
+  const uint64_t request = slot_->request.load(std::memory_order_acquire);
+  if (request != CaptureSlot::Request(ticket_, CaptureSlot::kDone)) return false;
+  Collect();
+  return true;
+}
+
+void SignalCapturer::Redirect(const Stack& from, Stack* stack, NoStackReason* no_stack_reason) {
+  stack->Clear();
+  *no_stack_reason = NoStackReason::kNoAnswer;
+  if (outstanding_.stack != &from) return;
+  outstanding_.stack = stack;
+  outstanding_.no_stack_reason = no_stack_reason;
+  outstanding_.sent_ns = base::SystemClock().MonoNs();
 }
 
 SignalCapturer::SignalOutcome SignalCapturer::PrepareSignal(int tid, int64_t cpu_ns, bool* is_on_processor) {

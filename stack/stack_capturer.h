@@ -132,8 +132,14 @@ class StackCapturer {
   // Capture(). Context: watchdog.
   virtual void BeginCapture(int tid, int64_t cpu_ns, Stack* stack, NoStackReason* no_stack_reason) = 0;
   // Takes the outstanding answer, if there is one. Waits for it until the signal's timeout has passed since
-  // BeginCapture(). Context: watchdog.
+  // BeginCapture(), and gives it up then. Context: watchdog.
   virtual void Collect() = 0;
+  // The same for the answer that goes to `stack`, without a wait. Returns false if it is still outstanding: a
+  // thread that gets no processor answers at its next turn. Context: watchdog.
+  virtual bool TryCollect(const Stack& /*stack*/) { return true; }
+  // Lets the answer that is outstanding for `from` go to `stack` and `no_stack_reason`, as if it had been
+  // asked for now. Context: watchdog.
+  virtual void Redirect(const Stack& /*from*/, Stack* /*stack*/, NoStackReason* /*no_stack_reason*/) {}
 
   // The stack of a thread that sleeps, read where it lies; never a signal. False when the thread
   // does not sleep, or went on meanwhile. `activity_fd` is the thread's ThreadFile::kActivity, or

@@ -51,12 +51,12 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     if (is_sample_due) {
       ring_.Take(*loop, now_ns, false, tools);
     } else {
-      ring_.Collect(*loop, tools);
+      ring_.Collect(*loop, SampleRing::Patience::kKeepAsking, tools);
       time_.ReadActivity();
     }
     return NextLookNs(now_ns, tools);
   }
-  ring_.Collect(*loop, tools);
+  ring_.Collect(*loop, SampleRing::Patience::kKeepAsking, tools);
   time_.ReadActivity();
   last_thresholds_ = thresholds;
   SetProbeLimits(loop, tools.span_tools());
@@ -113,7 +113,7 @@ void LoopWatch::ReleaseUnused(const WatchedLoop& loop, const WatchTools& tools) 
   if (std::exchange(keeps_thread_files_, false)) thread_.files->ReleaseOthers(thread_.tid);
   const bool keeps_samples = idle_places_.IsUnproven(spans_.dispatch.watch.number());
   if (keeps_samples || tools.rings == nullptr) return;
-  ring_.Collect(loop, tools);  // an answer would be written to the ring
+  ring_.Collect(loop, SampleRing::Patience::kGiveUp, tools);  // an answer would be written to the ring
   ring_.GiveRoomBack(tools.rings);
 }
 
@@ -141,7 +141,7 @@ void LoopWatch::FinishIfOver(const WatchedLoop& loop, const WatchTools& tools) {
 }
 
 void LoopWatch::FinishHangs(const WatchedLoop& loop, const WatchTools& tools) {
-  ring_.Collect(loop, tools);
+  ring_.Collect(loop, SampleRing::Patience::kGiveUp, tools);
   for (WatchedSpan* span : spans_.all()) {
     const bool is_unproven = span == &spans_.dispatch && !span->watch.is_hanging() &&
                              idle_places_.IsProvenByEnd(span->watch.number()) && !IsStillAsleep(loop, tools);
@@ -156,7 +156,7 @@ void LoopWatch::CollectUsage(const WatchedLoop& loop, const WatchTools& tools) {
 }
 
 void LoopWatch::Forget(const WatchedLoop& loop, const WatchTools& tools) {
-  ring_.Collect(loop, tools);
+  ring_.Collect(loop, SampleRing::Patience::kGiveUp, tools);
   has_returned_ = false;
   for (WatchedSpan* span : spans_.all()) {
     // The probe continues its numbers for the next owner of the place, so its record of this dispatch
@@ -276,7 +276,7 @@ void LoopWatch::Check(WatchedSpan* span, const WatchedLoop& loop, int64_t now_ns
 }
 
 void LoopWatch::Finish(WatchedSpan* span, const WatchedLoop& loop, const WatchTools& tools) {
-  ring_.Collect(loop, tools);
+  ring_.Collect(loop, SampleRing::Patience::kGiveUp, tools);
   SpanWatch& watch = span->watch;
   const bool is_dispatch = span == &spans_.dispatch;
   if (!watch.is_hanging() && !TryReportLate(span, loop, tools) && !TryReportUnproven(span, loop, tools)) {

@@ -23,29 +23,55 @@ void SampleRing::Take(const WatchedLoop& loop, int64_t now_ns, bool is_needed_no
   // Before the capture, which may keep the thread busy.
   const ThreadTime::Moment moment = time_->ReadMoment(tools.thread(tid));
   // Between two readings of the thread's CPU clock, of which the second is to show that it has run on.
-  Collect(loop, tools);
+  Collect(loop, Patience::kKeepAsking, tools);
   if (tools.has_ended()) {
+    Collect(loop, Patience::kGiveUp, tools);
     AddWithoutStack(stack::NoStackReason::kLate, {}, now_ns, tools);
     return;
   }
+  LoopSample* unanswered = is_outstanding_ ? &At(count_++, tools) : nullptr;
   LoopSample* sample = Next(now_ns, tools);
   if (sample == nullptr) return;
-  const int64_t cpu_ns = moment.look.use.cpu_ns;
-  if (moment.has_run_on && !is_needed_now) {
-    tools.capturer->BeginCapture(tid, cpu_ns, &sample->stack, &sample->no_stack_reason);
+  if (unanswered != nullptr) {
+    tools.capturer->Redirect(unanswered->stack, &sample->stack, &sample->no_stack_reason);
+    tools.counters->samples.Add();
   } else {
-    tools.capturer->Capture(tid, &sample->stack, moment.has_run_on ? cpu_ns : stack::StackCapturer::kUnread);
-    sample->no_stack_reason = tools.capturer->no_stack_reason();
+    Ask(tid, moment, is_needed_now, sample, tools);
   }
   is_outstanding_ = true;
   const bool is_counted = moment.is_known && spans_->IsAnyGoingOn(loop);
   sample->use = is_counted ? time_->Add(tools.thread(tid), moment.look) : policies::ThreadUse{};
-  if (is_needed_now) Collect(loop, tools);
+  if (unanswered != nullptr) {
+    const bool has_run = sample->use.cpu_ns > 0;
+    unanswered->no_stack_reason =
+        has_run ? stack::NoStackReason::kNoAnswer : stack::NoStackReason::kNoProcessor;
+  }
+  if (is_needed_now) Collect(loop, Patience::kGiveUp, tools);
 }
 
-void SampleRing::Collect(const WatchedLoop& loop, const WatchTools& tools) {
-  if (!std::exchange(is_outstanding_, false)) return;
-  tools.capturer->Collect();
+void SampleRing::Ask(int32_t tid, const ThreadTime::Moment& moment, bool is_needed_now, LoopSample* sample,
+                     const WatchTools& tools) {
+  // A thread that has used this much CPU time since it last slept runs in the program, and is not just
+  // leaving a system call, which a signal would make fail. Without a processor it answers at its next turn.
+  constexpr int64_t kProgressNs = 5'000;
+  const int64_t cpu_ns = moment.look.use.cpu_ns;
+  const bool runs_by_turns = !moment.has_run_on && moment.ready_since_cpu_ns >= 0 &&
+                             cpu_ns - moment.ready_since_cpu_ns >= kProgressNs;
+  if (runs_by_turns || (moment.has_run_on && !is_needed_now)) {
+    tools.capturer->BeginCapture(tid, runs_by_turns ? moment.ready_since_cpu_ns : cpu_ns, &sample->stack,
+                                 &sample->no_stack_reason);
+    return;
+  }
+  tools.capturer->Capture(tid, &sample->stack, moment.has_run_on ? cpu_ns : stack::StackCapturer::kUnread);
+  sample->no_stack_reason = tools.capturer->no_stack_reason();
+}
+
+void SampleRing::Collect(const WatchedLoop& loop, Patience patience, const WatchTools& tools) {
+  if (!is_outstanding_) return;
+  const bool keeps_asking = patience == Patience::kKeepAsking && spans_->IsAnyGoingOn(loop);
+  if (keeps_asking && !tools.capturer->TryCollect(At(count_, tools).stack)) return;
+  if (!keeps_asking) tools.capturer->Collect();
+  is_outstanding_ = false;
   // A later stack must not be blamed for it. Spans that go on may be blamed: the others' check verifies once
   // more whether they do.
   if (!spans_->IsAnyGoingOn(loop)) return tools.counters->samples_discarded.Add();
@@ -55,6 +81,10 @@ void SampleRing::Collect(const WatchedLoop& loop, const WatchTools& tools) {
 
 const LoopSample* SampleRing::AddWithoutStack(stack::NoStackReason reason, const policies::ThreadUse& use,
                                               int64_t now_ns, const WatchTools& tools) {
+  if (std::exchange(is_outstanding_, false)) {
+    tools.capturer->Collect();
+    ++count_;
+  }
   LoopSample* sample = Next(now_ns, tools);
   if (sample == nullptr) return nullptr;
   sample->stack.Clear();

@@ -53,8 +53,10 @@ class SampleRing {
   // Samples the loop's thread, once for all spans that go on. Unless it `is_needed_now`, the sample is
   // outstanding until the next look: nothing waits for the answer of a thread that runs.
   void Take(const WatchedLoop& loop, int64_t now_ns, bool is_needed_now, const WatchTools& tools);
-  // Adds the outstanding sample, if there is one and a span of it still goes on.
-  void Collect(const WatchedLoop& loop, const WatchTools& tools);
+  // Adds the outstanding sample, if there is one and a span of it still goes on. A thread that has had no
+  // processor since it was asked may still answer, unless the watchdog gives up.
+  enum class Patience : uint8_t { kGiveUp, kKeepAsking };
+  void Collect(const WatchedLoop& loop, Patience patience, const WatchTools& tools);
   // Adds a sample without a stack, for that reason, with the thread's `use`. Null when there is no memory.
   const LoopSample* AddWithoutStack(stack::NoStackReason reason, const policies::ThreadUse& use,
                                     int64_t now_ns, const WatchTools& tools);
@@ -71,6 +73,8 @@ class SampleRing {
   LoopSample* Next(int64_t now_ns, const WatchTools& tools);
 
   const WatchedSpans* spans_;
+  void Ask(int32_t tid, const ThreadTime::Moment& moment, bool is_needed_now, LoopSample* sample,
+           const WatchTools& tools);
   ThreadTime* time_;
   LoopSample* room_ = nullptr;
   uint64_t count_ = 0;

@@ -41,6 +41,7 @@ bool ThreadTime::HasBeenActive(int64_t stopped_ns) const {
 
 void ThreadTime::OpenAccount(const WatchedLoop& loop) {
   is_open_ = false;
+  ready_since_cpu_ns_ = -1;
   policies::ThreadLook look;
   const base::Thread thread{thread_->process, loop.tid.load()};
   if (Look(thread, nullptr, &look)) Add(thread, look);
@@ -55,7 +56,25 @@ ThreadTime::Moment ThreadTime::ReadMoment(const base::Thread& thread) {
   moment.has_run_on = is_open_ && !is_fresh && HasRunThroughout(thread, account_.last_look(), &look);
   moment.is_known = moment.has_run_on || Look(thread, is_open_ ? &account_.last_look() : nullptr, &look);
   activity_ = moment.is_known ? Activity{look.mono_ns, look.use.cpu_ns + look.run_queue_ns} : Activity{};
+  if (moment.is_known) {
+    NoteReadiness(look);
+  } else {
+    ready_since_cpu_ns_ = -1;
+  }
+  moment.ready_since_cpu_ns = ready_since_cpu_ns_;
   return moment;
+}
+
+void ThreadTime::NoteReadiness(const policies::ThreadLook& look) {
+  const bool is_ready = look.doing == policies::Doing::kRunning || look.doing == policies::Doing::kQueued;
+  const policies::ThreadUse& use = look.use;
+  const bool is_counted = use.voluntary_switches + use.involuntary_switches != 0;  // not by each kernel
+  if (!is_ready || !is_counted) {
+    ready_since_cpu_ns_ = -1;
+  } else if (ready_since_cpu_ns_ < 0 || ready_since_switches_ != use.voluntary_switches) {
+    ready_since_cpu_ns_ = use.cpu_ns;
+    ready_since_switches_ = use.voluntary_switches;
+  }
 }
 
 policies::ThreadUse ThreadTime::Add(const base::Thread& thread, const policies::ThreadLook& look) {

@@ -40,6 +40,8 @@ class ThreadTime {
   struct Moment {
     bool is_known;    // false: the thread is gone, or cannot be read
     bool has_run_on;  // … all the time since the last moment of the account
+    // Its CPU time when it was first found ready since it last slept; -1: it sleeps, or that is not known.
+    int64_t ready_since_cpu_ns;
     policies::ThreadLook look;
   };
   // Looks at `thread`, and notes its activity.
@@ -61,11 +63,14 @@ class ThreadTime {
     int64_t active_ns = 0;
   };
   Activity ActivityNow() const;
+  void NoteReadiness(const policies::ThreadLook& look);
 
   const LoopThread* thread_;
   Activity activity_;
   bool is_open_ = false;
   bool is_fresh_ = false;  // opened since the last ReadMoment()
+  int64_t ready_since_cpu_ns_ = -1;
+  int64_t ready_since_switches_ = 0;
   policies::TimeAccount account_;
   stack::ThrottleCounters throttle_begin_;
 };

@@ -3,6 +3,7 @@
 
 #include <execinfo.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -86,6 +87,39 @@ TEST_F(StackCapturerTest, WritesAnAnswerThatItDidNotWaitForWhenItIsCollected) {
   ExpectShowsTheStall(reinterpret_cast<void*>(&testing::Spin));
   EXPECT_EQ(reason, NoStackReason::kNone);
   EXPECT_EQ(capturer_->counters().captures.value(), 1u);
+}
+
+// On one processor with a thread that never sleeps, and behind it.
+TEST_F(StackCapturerTest, AThreadWithoutAProcessorAnswersAtItsNextTurn) {
+  const int processor = sched_getcpu();
+  const auto on_that_one = [processor](const StopFlag& stop) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    sched_setaffinity(0, sizeof set, &set);
+    testing::Spin(stop);
+  };
+  StalledThread thread([&](const StopFlag& stop) {
+    const sched_param none{};
+    sched_setscheduler(0, SCHED_IDLE, &none);
+    on_that_one(stop);
+  });
+  auto other = std::make_unique<StalledThread>(on_that_one);
+  Stack later;
+  NoStackReason reason = NoStackReason::kNone;
+  NoStackReason later_reason = NoStackReason::kNone;
+  capturer_->RefreshModules();
+  capturer_->BeginCapture(thread.tid(), 0, &later, &reason);
+  const bool is_early = capturer_->TryCollect(later);
+  EXPECT_EQ(is_early, later.frame_count != 0);
+  EXPECT_TRUE(capturer_->TryCollect(*stack_)) << "another one is outstanding";
+  if (!is_early) capturer_->Redirect(later, stack_.get(), &later_reason);
+  other.reset();
+  EXPECT_TRUE(testing::WaitUntil([&] { return is_early || capturer_->TryCollect(*stack_); }));
+  if (is_early) stack_->CopyFrom(later);
+  ExpectShowsTheStall(reinterpret_cast<void*>(&testing::Spin));
+  EXPECT_EQ(later_reason, NoStackReason::kNone);
+  EXPECT_EQ(capturer_->counters().signals_sent.value(), 1u);
 }
 
 TEST_F(StackCapturerTest, AnotherCaptureCollectsWhatIsOutstanding) {
