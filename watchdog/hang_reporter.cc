@@ -2,6 +2,7 @@
 #include "watchdog/hang_reporter.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/clock.h"
 #include "base/uuid.h"
@@ -30,6 +31,29 @@ FilterReason ReasonOf(SpanWatch::Outcome outcome) {
 uint64_t HashOf(const stack::Stack& stack) {
   return stack.frame_count == 0 ? SpanWatch::kNoStack : stack.FunctionHash();
 }
+
+// The waits of a report. A running thread may have answered only one of the report's two looks at it, that at
+// the waits and that at all threads: each has the other's stacks.
+class ReportedWaits {
+ public:
+  std::span<const Wait> Read(const WaitWalker& walker, ThreadLister* threads) {
+    const std::span<const Wait> waits = walker.waits();
+    std::ranges::copy(waits, waits_.begin());
+    threads->AddStacks(waits);
+    for (size_t i = 0; i < waits.size(); ++i) AddOwnersStack(threads->threads(), &waits_[i]);
+    return {waits_.data(), waits.size()};
+  }
+
+ private:
+  static void AddOwnersStack(std::span<const ThreadSnapshot* const> threads, Wait* wait) {
+    const bool has_stack = wait->owner_frames != nullptr && wait->owner_frames->frame_count != 0;
+    if (has_stack || wait->lock.waits_for != stack::WaitsFor::kOwner || wait->owner_pid != 0) return;
+    const auto owner = std::ranges::find(threads, wait->lock.owner_tid, &ThreadSnapshot::tid);
+    if (owner != threads.end()) wait->owner_frames = &(*owner)->stack;
+  }
+
+  std::array<Wait, WaitWalker::kMaxWaits> waits_;
+};
 
 // From the first window on, by clocks that are all read now: the span may have been over for a while. All are
 // 0 where no window was opened, or where they say nothing yet.
@@ -147,7 +171,8 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.expensive_stack = &expensive;
   event.threads = tools.threads->threads();
   event.threads_dropped = tools.threads->dropped_count();
-  event.waits = tools.waits->waits();
+  ReportedWaits waits;
+  event.waits = waits.Read(*tools.waits, tools.threads);
   event.wait_outcome = tools.waits->outcome();
   event.verdict = verdict != nullptr ? *verdict : time_->Judge(*span, loop, event.wait_outcome);
   FactList facts;
@@ -187,7 +212,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   tools.counters->reports.Add();
   if (is_still_in &&
       tools.waits->FollowPeers(tid, tools.capturer, tools.options->hides_peers, watch.begin_ns())) {
-    event.waits = tools.waits->waits();
+    event.waits = waits.Read(*tools.waits, tools.threads);
     event.wait_outcome = tools.waits->outcome();
     if (const BusCall* call = tools.waits->bus_call()) {
       if (!tools.options->hides_peers) {

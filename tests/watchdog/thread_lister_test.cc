@@ -129,6 +129,33 @@ class ThreadListerTest : public ::testing::Test {
   uint64_t captures_before_ = 0;
 };
 
+// It runs, and blocks all signals.
+TEST_F(ThreadListerTest, AThreadThatDidNotAnswerHasTheStackThatTheWaitsHave) {
+  const testing::StalledThread thread([](const testing::StopFlag& stop) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    testing::Spin(stop);
+  });
+  ASSERT_TRUE(testing::WaitUntil([&] {
+    Capture();
+    return Find(thread.tid()) != nullptr && Find(thread.tid())->stack.frame_count == 0;
+  }));
+  own_stack_.frame_count = 1;
+  own_stack_.frames[0] = {};
+  own_stack_.frames[0].function_offset = 4711;
+  Wait wait;
+  wait.lock.owner_tid = thread.tid();
+  wait.owner_frames = &own_stack_;
+  wait.owner_pid = 1;
+  lister_.AddStacks({&wait, 1});
+  EXPECT_EQ(Find(thread.tid())->stack.frame_count, 0u) << "another process's";
+  wait.owner_pid = 0;
+  lister_.AddStacks({&wait, 1});
+  ASSERT_EQ(Find(thread.tid())->stack.frame_count, 1u);
+  EXPECT_EQ(Find(thread.tid())->stack.frames[0].function_offset, 4711u);
+}
+
 TEST_F(ThreadListerTest, CapturesSleepersOnceAndThenKeepsTheirStacks) {
   Sleepers sleepers(20);
   ASSERT_TRUE(sleepers.WaitUntilAsleep());

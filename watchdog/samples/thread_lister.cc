@@ -90,6 +90,22 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
   CaptureRunning(capturer, deadline_ns);
 }
 
+void ThreadLister::AddStacks(std::span<const Wait> waits) {
+  for (const Wait& wait : waits) {
+    if (wait.pid == 0) AddStack(wait.tid, wait.frames);
+    if (wait.owner_pid == 0) AddStack(static_cast<uint32_t>(wait.lock.owner_tid), wait.owner_frames);
+  }
+}
+
+void ThreadLister::AddStack(uint32_t tid, const stack::Stack* stack) {
+  if (tid == 0 || stack == nullptr || stack->frame_count == 0) return;
+  for (size_t i = 0; i < capacity_; ++i) {
+    if (places_[i].last_look != look_ || places_[i].tid != static_cast<int32_t>(tid)) continue;
+    stack::Stack& known = records_[i].snapshot.stack;
+    if (known.frame_count == 0) known.CopyFrom(*stack);
+  }
+}
+
 void ThreadLister::CaptureRunning(stack::StackCapturer* capturer, int64_t deadline_ns) {
   for (size_t i = 0; i < running_count_ && NowNs() < deadline_ns; ++i) {
     if (i != 0 && i % kBatchSize == 0) nanosleep(&kPauseBetweenBatches, nullptr);

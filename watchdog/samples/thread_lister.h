@@ -26,6 +26,9 @@ class ThreadLister {
   // most, for other loops are not looked at meanwhile. Threads that run come last, because they may not
   // answer: those that there is no time for are listed without a stack.
   void Capture(int32_t watched_tid, const stack::Stack& watched_stack, stack::StackCapturer* capturer);
+  // Gives the listed threads that have no stack those that the look at `waits` has found. Of other processes'
+  // threads none is listed.
+  void AddStacks(std::span<const Wait> waits);
   std::span<const ThreadSnapshot* const> threads() const { return {listed_.get(), count_}; }
   // Of the last Capture(): threads for which there was no room or no time, and threads whose stacks are those
   // of an earlier one.
@@ -58,6 +61,7 @@ class ThreadLister {
   void CaptureRunning(stack::StackCapturer* capturer, int64_t deadline_ns);
   void CaptureOne(stack::StackCapturer* capturer, Record* record) const;
   void ReadWaitChannelOf(Record* record) const;
+  void AddStack(uint32_t tid, const stack::Stack* stack);
 
   base::Process process_;  // of the last Capture()
   size_t capacity_;
