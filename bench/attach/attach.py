@@ -3,16 +3,16 @@
 """Attaches to real programs while they run, and detaches. Programs that are not installed are left out.
 
 Each program ticks (prints, or answers a question) before, while and after it is attached: `programs`, `attached`,
-`refused_with_reason`, `watched_outside` (of these), `harmed` (did not go on as before). One thread was stopped for
-`stop_ms_p50` and `stop_ms_p99`, and waited for a processor meanwhile for `queued_ms_p99`. Then:
+`refused_with_reason`, `watched_outside` (of these), `harmed` (did not go on as before). By the command,
+one thread was stopped for `stop_ms_p50` and `stop_ms_p99` at most, its wait for a processor included. Then:
 
   soak      many cycles against a program under load: soak_cycles, soak_failed, soak_alive, and since the tenth part
             soak_descriptors_grown and soak_mappings_grown
   changes   programs that exec, fork, pause and wait with a timeout, attached at a random moment: changing, changing_harmed;
             commands that are killed: killed, left_threads, killed_harmed
   beats     a program's own heartbeats, idle and (loaded_…) beside four compilers: beat_gap_ms_p50 and beat_gap_ms_p99, the
-            longest time by which one was late while the program was attached; beat_stop_ms_p99 without the time in which it
-            waited for a processor; bystander_… of the same program beside it that was left alone; bare_… when nothing happened
+            longest time by which one was late while the program was attached; beat_stop_ms_p50 and _p99 without the time in
+            which it waited for a processor, to compare with stop_ms_…; bystander_… of the same program beside it that was left alone; bare_… when nothing happened
 """
 import pathlib
 import re
@@ -36,14 +36,13 @@ class Attacher(Lagwatch):
 
     def __init__(self, binaries: pathlib.Path, work: pathlib.Path):
         super().__init__(binaries, work / "spool")
-        self.stops_ms, self.queued_ms = [], []
+        self.stops_ms = []
 
     def run(self, *words: object) -> subprocess.CompletedProcess:
         done = self.call(*words)
-        stop = re.search(r"stopped for (\d+) µs, and waited (\d+) µs", done.stdout)
+        stop = re.search(r"stopped for at most (\d+) µs", done.stdout)
         if stop:
             self.stops_ms.append(int(stop[1]) / 1000)
-            self.queued_ms.append(int(stop[2]) / 1000)
         return done
 
     def start(self, command: str, pid: int) -> subprocess.Popen:
@@ -131,8 +130,7 @@ def main() -> int:
         figures = measure_programs(lagwatch, work, arguments.bin, arguments.cycles)
         figures |= soak(lagwatch, work, arguments.soak)
         figures |= {"stops": len(lagwatch.stops_ms), "stop_ms_p50": suite.percentile(lagwatch.stops_ms, 50),
-                    "stop_ms_p99": suite.percentile(lagwatch.stops_ms, 99),
-                    "queued_ms_p99": suite.percentile(lagwatch.queued_ms, 99)}
+                    "stop_ms_p99": suite.percentile(lagwatch.stops_ms, 99)}
         figures |= measure_changes(lagwatch, work, arguments.changes)
         figures |= measure_beats(lagwatch, work, arguments.beats)
     return suite.result(figures)

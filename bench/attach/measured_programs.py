@@ -99,6 +99,7 @@ def measure_beats(lagwatch: object, work: pathlib.Path, rounds: int) -> dict:
             late, stopped = zip(*pairs)
             result[f"{name}{key}_gap_ms_p50"] = percentile(late, 50)
             result[f"{name}{key}_gap_ms_p99"] = percentile(late, 99)
+            result[f"{name}{key}_stop_ms_p50"] = percentile(stopped, 50)
             result[f"{name}{key}_stop_ms_p99"] = percentile(stopped, 99)
     return result
 

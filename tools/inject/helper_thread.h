@@ -43,9 +43,8 @@ class HelperThread {
   base::Status Call(uint64_t address, const std::vector<uint64_t>& arguments);
   // The text at `address`, of `bytes` at most. Errors: kIo.
   base::Result<std::string> Read(uint64_t address, size_t bytes) const;
-  // The time that the process's own thread was stopped, without the time that it waited for a processor.
+  // The time that the process's own thread was stopped at most.
   int64_t stop_ns() const { return stop_ns_; }
-  int64_t queued_ns() const { return queued_ns_; }
 
  private:
   // The argument of a helper's start function; 0: of any that is left.
@@ -70,7 +69,6 @@ class HelperThread {
   uint64_t pause_ = 0;
   uint64_t stack_pointer_ = 0;  // below all that is in use
   int64_t stop_ns_ = 0;
-  int64_t queued_ns_ = 0;
   bool is_lost_ = false;             // a call did not return
   std::optional<ThreadState> rest_;  // in its first sleep
 };

@@ -140,7 +140,6 @@ base::Result<std::unique_ptr<HelperThread>> HelperThread::Start(const AddressSpa
   helper->signal_return_ = functions.signal_return;
   helper->pause_ = functions.pause;
   helper->stop_ns_ = caller->stop_ns();
-  helper->queued_ns_ = caller->queued_ns();
   return helper;
 }
 

@@ -48,10 +48,9 @@ class RemoteCaller {
   // Lets the thread continue with a call, after which it goes on where it was, by itself; `signal_return` is
   // FindSignalReturn()'s. False if that is not possible: then it stays stopped.
   bool ContinueWithCall(const RemoteFunction& function, uint64_t signal_return);
-  // Once it continues: the time that the thread was stopped, and the time that it waited for a processor
-  // meanwhile, because others ran.
+  // Once it continues: the time that the thread was stopped at most, from the request to stop on. A thread
+  // that waited for a processor stopped later.
   int64_t stop_ns() const { return stop_ns_; }
-  int64_t queued_ns() const { return queued_ns_; }
 
  private:
   RemoteCaller(const AddressSpace& space, pid_t tid);
@@ -66,9 +65,7 @@ class RemoteCaller {
   const AddressSpace* space_;
   pid_t tid_;               // 0: it goes on
   int64_t stopped_ns_ = 0;  // asked to stop
-  int64_t seen_ns_ = 0;     // seen to have stopped
   int64_t stop_ns_ = 0;
-  int64_t queued_ns_ = 0;
   uint64_t stack_pointer_ = 0;  // below all that is in use
   uint64_t own_stack_ = 0;      // 0: none
   uint64_t munmap_address_ = 0;

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,15 +34,6 @@ constexpr int kRoundsForWaits = 10;
 constexpr int kLongestPauseMs = 20;
 
 int64_t MonoNow() { return base::SystemClock().MonoNs(); }
-
-// The time that the thread has waited for a processor, since its start.
-int64_t QueuedNs(pid_t pid, pid_t tid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/schedstat");
-  int64_t run_ns = 0;
-  int64_t queued_ns = 0;
-  file >> run_ns >> queued_ns;
-  return queued_ns;
-}
 
 base::Status StopError(pid_t pid, int error) {
   if (error == EPERM) {
@@ -106,7 +96,6 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(const AddressS
   std::unique_ptr<RemoteCaller> caller(new RemoteCaller(space, tid));
   caller->priority_ = std::make_unique<ScopedPriority>();
   const WaitTime wait(pid, tid);  // right before the stop: a thread that runs in between hides it
-  caller->queued_ns_ = QueuedNs(pid, tid);
   if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
     caller->tid_ = 0;
     if (errno == ESRCH) return std::unique_ptr<RemoteCaller>();
@@ -116,7 +105,6 @@ base::Result<std::unique_ptr<RemoteCaller>> RemoteCaller::TryStop(const AddressS
   ptrace(PTRACE_INTERRUPT, tid, 0, 0);
   int status = 0;
   const Stopping stop = AwaitStop(tid, kStopNs, &status);
-  caller->seen_ns_ = MonoNow();
   if (stop == Stopping::kStopped && caller->TakeState(status, safety, wait)) return caller;
   caller->tid_ = 0;
   if (stop == Stopping::kEnded) return std::unique_ptr<RemoteCaller>();
@@ -183,10 +171,9 @@ bool RemoteCaller::ContinueWithCall(const RemoteFunction& function, uint64_t sig
 
 void RemoteCaller::Detach() {
   Release(tid_);
-  const int64_t continued_ns = MonoNow();
-  // A thread that runs may have waited for a processor already when it was asked to stop.
-  queued_ns_ = std::min(QueuedNs(space_->pid(), tid_) - queued_ns_, seen_ns_ - stopped_ns_);
-  stop_ns_ = continued_ns - stopped_ns_ - queued_ns_;
+  // Nothing is taken off: the kernel's sum of the waits for a processor also has those from before the stop,
+  // and after it.
+  stop_ns_ = MonoNow() - stopped_ns_;
   tid_ = 0;
   priority_.reset();
 }

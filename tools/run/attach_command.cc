@@ -120,8 +120,7 @@ sdk::PreloadConfig ConfigOf(const AttachOptions& attach, pid_t pid) {
 base::Result<std::string> LoadIntoProgram(const AttachOptions& attach, pid_t pid) {
   if (!IsJvm(pid)) {
     const auto attached = LAGWATCH_TRY(AttachPreload(pid, ConfigOf(attach, pid)));
-    return " (a thread was stopped for " + std::to_string(attached.stop_ns / 1000) + " µs, and waited " +
-           std::to_string(attached.queued_ns / 1000) + " µs for a processor)";
+    return " (a thread was stopped for at most " + std::to_string(attached.stop_ns / 1000) + " µs)";
   }
   const auto texts = LAGWATCH_TRY(AgentOptionTexts(attach.OptionsOfProgram(), /*with_children=*/true));
   if (base::Status status = LoadIntoJvm(pid, FindAgent(), texts); !status.ok()) return status;

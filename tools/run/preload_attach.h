@@ -12,10 +12,8 @@
 
 namespace lagwatch::tools {
 
-// The time that the process's own thread was stopped, and the time that it waited for a processor meanwhile.
 struct Attached {
-  int64_t stop_ns = 0;
-  int64_t queued_ns = 0;
+  int64_t stop_ns = 0;  // for which the process's own thread was stopped at most
 };
 
 // Ok if the library can be loaded into the process. Errors: kNotFound, kInvalid, kUnauthorized, saying why

@@ -221,7 +221,7 @@ base::Result<Attached> CallEntry(HelperThread* helper, pid_t pid, uint64_t entry
   if (config) arguments.insert(arguments.begin(), LAGWATCH_TRY(helper->Copy(*config)));
   if (base::Status status = helper->Call(entry, arguments); !status.ok()) return status;
   if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
-  return Attached{.stop_ns = helper->stop_ns(), .queued_ns = helper->queued_ns()};
+  return Attached{.stop_ns = helper->stop_ns()};
 }
 
 // Has the process load the library, if it has not done so, and call this function of it.
