@@ -86,6 +86,9 @@ class PolledThread {
   // the loop's.
   bool NoteWait(bool is_continuous);
   void FollowLooks(bool is_at_home, bool is_continuous);
+  // Counts the returns of its loop's wait from now on, and looks again. Returns whether it is in that wait by
+  // now.
+  bool IsBackAfterArming();
   Pauses ReadPauses() const;
   void Apply(policies::PolledDispatch::Action action);
   // To be called with each look that finds it in its loop's wait.

@@ -111,18 +111,36 @@ void PolledThread::FollowLooks(bool is_at_home, bool is_continuous) {
     pauses_ = pauses;
   }
   moment.has_unanswered_ping = HasUnansweredWindow();
-  const PolledDispatch::Action action = dispatch_.Observe(moment);
+  PolledDispatch::Action action = dispatch_.Observe(moment);
+  const bool begins =
+      action == PolledDispatch::Action::kBegin || action == PolledDispatch::Action::kBeginAgain;
+  if (begins && !is_continuous && IsBackAfterArming()) {
+    is_at_home = true;
+    action = dispatch_.Observe({.is_at_home = true});
+  }
   Apply(action);
   const bool goes_on = action == PolledDispatch::Action::kNone;
   if (!is_at_home) sure_looks_ = goes_on ? sure_looks_ + 1 : 1;
   AskWindow(action, moment);
-  if (action != PolledDispatch::Action::kNone) returns_.Disarm();
   // If it cannot be armed, the next moment is without returns.
   if (!dispatch_.wants_returns()) {
+    if (action != PolledDispatch::Action::kNone) returns_.Disarm();
     returns_.Rest();
   } else if (!returns_.is_armed() && home_call_.return_address != 0) {
     returns_.Arm(home_call_);
   }
+}
+
+// A dispatch that is found begins with a look after the counter was set. Between a look and that, the watcher
+// may lose its processor: the thread could come back and go away again, and two dispatches would be one.
+bool PolledThread::IsBackAfterArming() {
+  returns_.Disarm();
+  if (home_call_.return_address != 0) returns_.Arm(home_call_);
+  const int64_t turns = ReadTurns();
+  if (turns == turns_ && turns >= 0 && activity_ == ThreadActivity::kBlocked) return false;
+  turns_ = turns;
+  activity_ = stack::ReadThreadActivity(thread_, activity_file_.get(), &blocked_);
+  return NoteWait(/*is_continuous=*/false);
 }
 
 int64_t PolledThread::ReadTurns() const {
