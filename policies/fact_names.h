@@ -7,6 +7,9 @@ namespace lagwatch::policies {
 // Number of threads of lagwatch in the process, which are not listed.
 inline constexpr char kOwnThreadsFact[] = "lagwatch_threads";
 
+// The word for a thread that got no processor, or no quota, had it got one.
+inline constexpr char kWithProcessorFact[] = "verdict_with_processor";
+
 // The peer outside of the process that the thread waits for (watchdog/spans/awaited.h): a word as in a
 // verdict, and the process that it belongs to.
 inline constexpr char kWaitsForFact[] = "waits_for";

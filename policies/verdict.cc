@@ -153,4 +153,11 @@ VerdictWord Judge(const TimeShares& shares, bool is_deadlock) {
   return largest_ns < unknown_ns ? VerdictWord::kUnknown : word;
 }
 
+VerdictWord JudgeWithProcessor(const TimeShares& shares) {
+  TimeShares rest = shares;
+  rest.run_queue_ns = rest.throttled_ns = 0;
+  rest.wall_ns = std::max<int64_t>(shares.wall_ns - shares.run_queue_ns - shares.throttled_ns, 0);
+  return rest.wall_ns == 0 ? VerdictWord::kCpu : Judge(rest, /*is_deadlock=*/false);
+}
+
 }  // namespace lagwatch::policies

@@ -139,5 +139,8 @@ class TimeAccount {
 //      order, because a wait is easier to do something about.
 //   4. kUnknown if there is none, or if more of the time is not accounted for than that.
 VerdictWord Judge(const TimeShares& shares, bool is_deadlock);
+// The same for the time outside of the queue: the word for a starved thread on a machine that has a processor
+// for it. A thread that did nothing else would compute. kUnknown if more of that time is not accounted for.
+VerdictWord JudgeWithProcessor(const TimeShares& shares);
 
 }  // namespace lagwatch::policies

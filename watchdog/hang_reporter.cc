@@ -191,6 +191,11 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
     facts.AddText(policies::kCandidateReasonFact, candidate->reason);
     if (candidate->count > 1) facts.Add(policies::kCandidateCountFact, candidate->count);
   }
+  const policies::VerdictWord with_processor = policies::JudgeWithProcessor(event.verdict.shares);
+  const bool is_starved = event.verdict.word == policies::VerdictWord::kStarved ||
+                          event.verdict.word == policies::VerdictWord::kThrottled;
+  if (is_starved && with_processor != policies::VerdictWord::kUnknown)
+    facts.AddText(policies::kWithProcessorFact, policies::VerdictName(with_processor));
   if (watch.discounted().blocked_ns != 0)
     facts.Add("watchdog_blocked_ms", watch.discounted().blocked_ns / base::kNsPerMs);
   if (watch.discounted().late_ns != 0)

@@ -81,6 +81,15 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& test) { return std::string(test.param.name); });
 
+TEST(JudgeWithProcessor, LeavesTheQueueOut) {
+  const auto word_of = [](const TimeShares& shares) { return JudgeWithProcessor(shares); };
+  EXPECT_EQ(word_of({.wall_ns = 100, .user_ns = 2, .run_queue_ns = 98}), VerdictWord::kCpu);
+  EXPECT_EQ(word_of({.wall_ns = 100, .user_ns = 1, .run_queue_ns = 60, .lock_ns = 39}), VerdictWord::kLock);
+  EXPECT_EQ(word_of({.wall_ns = 100, .kernel_ns = 5, .throttled_ns = 94}), VerdictWord::kCpu);
+  EXPECT_EQ(word_of({.wall_ns = 100, .run_queue_ns = 100}), VerdictWord::kCpu);
+  EXPECT_EQ(word_of({.wall_ns = 100, .user_ns = 2, .run_queue_ns = 60}), VerdictWord::kUnknown);
+}
+
 // Looks at a thread, one each 100 ns.
 class TimeAccountTest : public ::testing::Test {
  protected:

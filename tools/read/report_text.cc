@@ -70,8 +70,9 @@ std::string StackLines(const Json& stack, const std::string& completeness, const
   return lines;
 }
 
-// "lock (lock 97 %, cpu 2 %)": the largest parts of the time.
-std::string VerdictText(const Json& verdict) {
+// "lock (lock 97 %, cpu 2 %)": the largest parts of the time. "cpu, starved (no cpu 98 %, cpu 2 %)": of a
+// thread that got no processor, with what it would have done.
+std::string VerdictText(const Json& verdict, const Json& facts) {
   constexpr size_t kMaxParts = 3;
   constexpr double kMinPercent = 1;
   struct Part {
@@ -91,7 +92,9 @@ std::string VerdictText(const Json& verdict) {
     double percent = 100 * part.ms / wall_ms;
     if (percent >= kMinPercent) shares.push_back(part.name + Format(" %.0f %%", percent));
   }
-  return Text(verdict, "word") + (shares.empty() ? "" : " (" + Join(shares, ", ") + ")");
+  const Json with_processor = facts.value(policies::kWithProcessorFact, Json());
+  const std::string would_do = with_processor.is_string() ? with_processor.get<std::string>() + ", " : "";
+  return would_do + Text(verdict, "word") + (shares.empty() ? "" : " (" + Join(shares, ", ") + ")");
 }
 
 // "waits for: sleep (pid 4711)"; empty where nothing is named.
@@ -120,7 +123,8 @@ std::string VerdictLine(const Json& report) {
   const bool is_verdicts = facts.value(policies::kWaitsForFact, Json()) == verdict.at("word");
   bool is_missing = verdict.at("wall_ms").get<double>() == 0 && Text(verdict, "word") == "unknown";
   std::string lines =
-      is_missing ? "" : "  verdict  " + VerdictText(verdict) + (is_verdicts ? "  " + waits_for : "") + "\n";
+      is_missing ? ""
+                 : "  verdict  " + VerdictText(verdict, facts) + (is_verdicts ? "  " + waits_for : "") + "\n";
   // The peer that it waited for when it was reported, though most of the time went elsewhere.
   if (!waits_for.empty() && (is_missing || !is_verdicts)) lines += "  at last  " + waits_for + "\n";
   return lines;
@@ -271,7 +275,9 @@ std::string FactLine(const std::string& name, const Json& value) {
 std::string FactLines(const Json& facts) {
   std::string lines;
   for (const auto& [name, value] : facts.items()) {
-    if (!name.starts_with(policies::kWaitsForFact)) lines += FactLine(name, value);  // beside the verdict
+    const bool is_in_verdict =
+        name.starts_with(policies::kWaitsForFact) || name == policies::kWithProcessorFact;
+    if (!is_in_verdict) lines += FactLine(name, value);
   }
   return lines.empty() ? "" : "\nFacts\n" + lines;
 }

@@ -197,6 +197,8 @@ TEST(ReportText, WhoIsWaitedForIsShownBesideTheVerdict) {
            {"waits_for_address", 0, "/run/bus"}};
   EXPECT_EQ(lines_of(VerdictWord::kService, facts),
             "  verdict  service  waits for: dbus-daemon (pid 71), /run/bus\n");
+  facts = {{"verdict_with_processor", 0, "cpu"}};
+  EXPECT_EQ(lines_of(VerdictWord::kStarved, facts), "  verdict  cpu, starved\n");
 }
 
 TEST(ReportText, SharesAreShownAsPercentAndLoadsAsNumbers) {
