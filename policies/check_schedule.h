@@ -11,12 +11,19 @@ namespace lagwatch::policies {
 // is not disturbed at all.
 struct CheckSchedule {
   int64_t threshold_ns;        // a dispatch longer than this is a hang
-  int64_t sample_interval_ns;  // between two stack samples inside the window
+  int64_t sample_interval_ns;  // between two stack samples inside the window, at most
   int32_t ring_size;           // samples that a check looks at
 
   // Samples that no check could still find in the ring are not taken, and at least half of the
   // threshold stays undisturbed.
   int64_t window_ns() const { return std::min(sample_interval_ns * ring_size, threshold_ns / 2); }
+
+  // The time between two samples: a short window has as many as a long one, down to 10 ms. Of five samples
+  // the smaller of two shares is often the greater one.
+  int64_t interval_ns() const {
+    constexpr int64_t kShortestNs = 10'000'000;
+    return std::min(std::max(window_ns() / ring_size, kShortestNs), sample_interval_ns);
+  }
 
   // The longest sleep of a watchdog while the loop is idle: a dispatch that starts right now needs its first
   // sample no earlier than that.

@@ -18,7 +18,7 @@ LoopSample* SampleRing::Next(int64_t now_ns, const WatchTools& tools) {
 }
 
 void SampleRing::Take(const WatchedLoop& loop, int64_t now_ns, bool is_needed_now, const WatchTools& tools) {
-  next_sample_ns_ = now_ns + tools.options->sample_interval_ns;
+  next_sample_ns_ = now_ns + interval_ns_;
   const int32_t tid = loop.tid.load();
   // Before the capture, which may keep the thread busy.
   const ThreadTime::Moment moment = time_->ReadMoment(tools.thread(tid));

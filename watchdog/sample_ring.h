@@ -48,7 +48,11 @@ class SampleRing {
   uint64_t count() const { return count_; }
   // When the next sample is due, while a window is open.
   int64_t next_sample_ns() const { return next_sample_ns_; }
-  void SetNextSampleNs(int64_t mono_ns) { next_sample_ns_ = mono_ns; }
+  // From now on there is one each `interval_ns`; the first at `mono_ns`.
+  void SetNextSample(int64_t mono_ns, int64_t interval_ns) {
+    next_sample_ns_ = mono_ns;
+    interval_ns_ = interval_ns;
+  }
 
   // Samples the loop's thread, once for all spans that go on. Unless it `is_needed_now`, the sample is
   // outstanding until the next look: nothing waits for the answer of a thread that runs.
@@ -69,16 +73,17 @@ class SampleRing {
   SampleList From(uint64_t first, const WatchTools& tools) const;
 
  private:
+  void Ask(int32_t tid, const ThreadTime::Moment& moment, bool is_needed_now, LoopSample* sample,
+           const WatchTools& tools);
   // The place of the next sample, dated. Null when there is no memory.
   LoopSample* Next(int64_t now_ns, const WatchTools& tools);
 
   const WatchedSpans* spans_;
-  void Ask(int32_t tid, const ThreadTime::Moment& moment, bool is_needed_now, LoopSample* sample,
-           const WatchTools& tools);
   ThreadTime* time_;
   LoopSample* room_ = nullptr;
   uint64_t count_ = 0;
   int64_t next_sample_ns_ = 0;
+  int64_t interval_ns_ = 0;
   bool is_outstanding_ = false;
 };
 

@@ -22,6 +22,18 @@ TEST(CheckSchedule, LeavesHalfOfAShortThresholdUndisturbed) {
   EXPECT_EQ(schedule.WindowStartNs(100 * kMs), 50 * kMs);
 }
 
+TEST(CheckSchedule, AShortWindowHasAsManySamplesAsALongOne) {
+  const auto interval_ns = [](int64_t threshold_ms, int64_t sample_interval_ms) {
+    return CheckSchedule{
+        .threshold_ns = threshold_ms * kMs, .sample_interval_ns = sample_interval_ms * kMs, .ring_size = 20}
+        .interval_ns();
+  };
+  EXPECT_EQ(interval_ns(3'000, 50), 50 * kMs);
+  EXPECT_EQ(interval_ns(500, 50), 12'500'000);
+  EXPECT_EQ(interval_ns(100, 50), 10 * kMs);
+  EXPECT_EQ(interval_ns(100, 5), 5 * kMs);
+}
+
 TEST(CheckSchedule, ADispatchThatStartsDuringTheIdleSleepIsSampledInTime) {
   for (int64_t threshold_ms : {16, 17, 2'000, 3'600'000}) {
     for (int32_t ring_size : {1, 20, 100}) {

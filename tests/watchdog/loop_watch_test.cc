@@ -108,6 +108,23 @@ TEST_F(LoopWatchTest, LooksAtAnUnchangedStackInFibonacciIntervals) {
   EXPECT_EQ(unchanged_at_ms_, expected_ms);
 }
 
+TEST_F(LoopWatchTest, AShortWindowHasAsManySamplesAsALongOne) {
+  options_.threshold_ns = 500 * kNsPerMs;
+  BeginDispatch("short");
+  RunUntil(600 * kNsPerMs);
+  ASSERT_EQ(sink_.hangs().size(), 1u);
+  EXPECT_EQ(sink_.hangs()[0].samples, 20u);
+  EXPECT_EQ(samples_at_ms_.front(), 250);
+}
+
+TEST_F(LoopWatchTest, ALaterCheckLooksAtTheSamplesOfTheEarlierOnesToo) {
+  options_.anr_threshold_ns = 2100 * kNsPerMs;
+  BeginDispatch("long");
+  RunUntil(2200 * kNsPerMs);
+  ASSERT_EQ(sink_.hangs().size(), 2u);
+  EXPECT_EQ(sink_.hangs()[1].samples, 20u);
+}
+
 TEST_F(LoopWatchTest, CapturesNothingBetweenTheWindowsOfALongHang) {
   BeginDispatch("long");
   RunUntil(30 * kNsPerSecond);

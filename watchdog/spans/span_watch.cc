@@ -49,7 +49,9 @@ void SpanWatch::BeginAgain(int64_t now_ns) {
 
 bool SpanWatch::OpenWindow(uint64_t first_sample) {
   is_window_open_ = true;
-  first_sample_ = first_sample;
+  // A hang's later checks look at all samples of it that the ring still has: the few since the last check
+  // would often blame the smaller of two shares.
+  if (!is_hanging_) first_sample_ = first_sample;
   return !is_hanging_;
 }
 

@@ -42,6 +42,7 @@ class SpanWatch {
   int64_t threshold_ns() const { return thresholds_.threshold_ns; }
   const char* tag() const { return tag_; }
   uint64_t first_sample() const { return first_sample_; }
+  int64_t sample_interval_ns() const { return schedule_.interval_ns(); }
   const CpuBaseline& cpu_baseline() const { return cpu_baseline_; }
 
   // Sees `span` go on: a new one, or the one watched, whose thresholds may have changed.
@@ -67,7 +68,7 @@ class SpanWatch {
   // When it is next to be looked at, if samples are taken in between.
   int64_t NextLookNs() const { return is_window_open_ ? next_check_ns_ : WindowStartNs(); }
 
-  // Opens the window before the next check: captures from sample number `first_sample` on belong to it.
+  // Opens the window before the next check: captures from sample number `first_sample` on belong to the span.
   // Returns true if it is the first of the span or hang, from which on CPU use is reported.
   bool OpenWindow(uint64_t first_sample);
   void SetCpuBaseline(const CpuBaseline& baseline) { cpu_baseline_ = baseline; }
