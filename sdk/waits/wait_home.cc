@@ -21,7 +21,10 @@ constexpr uint16_t kFewestLongWaits = 3;              // that make a home
 constexpr uint16_t kSettledLongWaits = 64;            // then a home is left only for good
 constexpr uint16_t kLongWaitsAway = 8;                // that are no handler's any more,
 constexpr int64_t kAwayNs = 10 * base::kNsPerSecond;  // after so long
-constexpr uintptr_t kLargeFrameBytes = 128 << 10;     // with arrays of FD_SETSIZE
+// A loop that has lived for less time is perhaps a program's first one, which it has left: a greeting, a
+// start.
+constexpr int64_t kShortLifeNs = base::kNsPerSecond / 2;
+constexpr uintptr_t kLargeFrameBytes = 128 << 10;  // with arrays of FD_SETSIZE
 // Between two waits of a handler that asks for an answer again and again. No hang is so short.
 constexpr int64_t kStepNs = 50 * base::kNsPerMs;
 
@@ -138,6 +141,7 @@ void WaitHome::SetHome(WaitPlace* place) {
   early_ = nullptr;
   served_ = place;
   home_ = place;
+  home_since_ns_ = place == nullptr ? 0 : NowNs();
   if (!is_same_loop) ++home_moves_;
   has_come_back_ = is_doubtful_ = false;
 }
@@ -275,7 +279,8 @@ bool WaitHome::IsForeign(const WaitCall& call, WaitPlace& place, std::span<const
 
 bool WaitHome::IsProvenLoop(bool is_same_place) const {
   if (is_home_shared()) return has_come_back_ && home_->long_waits >= kSettledLongWaits;
-  return has_come_back_ || (!is_same_place && home_->long_waits >= kFewWaits);
+  const bool is_old = home_->long_waits >= kFewWaits && NowNs() - home_since_ns_ >= kShortLifeNs;
+  return has_come_back_ || (!is_same_place && is_old);
 }
 
 bool WaitHome::IsNewHome(WaitPlace* place, int64_t now_ns) const {

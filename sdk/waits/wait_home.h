@@ -153,6 +153,7 @@ class WaitHome {
   bool is_doubtful_ = false;
   bool has_come_back_ = false;  // the thread waited at home again, after a foreign wait
   uint32_t home_moves_ = 0;
+  int64_t home_since_ns_ = 0;  // CLOCK_MONOTONIC
   bool has_waited_around_ = false;  // a place's long_waits_around is not 0
   WaitPlace* served_ = nullptr;     // of the last wait that served: there the dispatch began
   uintptr_t served_frame_ = 0;      // of that wait

@@ -220,6 +220,26 @@ TEST_F(WaitHomeTest, AWaitOfOtherDescriptorsIsDoubtfulUntilTheLoopIsProven) {
   EXPECT_FALSE(home_.is_doubtful());  // it has come back
 }
 
+// A greeting is exchanged in one loop, and another one serves for good, a call deeper.
+TEST_F(WaitHomeTest, AWaitBelowALoopThatHasLivedForShortIsDoubtful) {
+  const int display = Open();
+  const int wake = Open();
+  for (int i = 0; i < 15; ++i) Poll({display, wake});
+  EXPECT_FALSE(Poll({Open(), wake}, kOtherSite, kDeeper));
+  EXPECT_TRUE(home_.is_doubtful());
+}
+
+TEST_F(WaitHomeTest, AWaitBelowALoopThatHasLivedForLongIsItsHandlers) {
+  const int display = Open();
+  const int wake = Open();
+  for (int i = 0; i < 3; ++i) Poll({display, wake});
+  constexpr timespec kLife{.tv_sec = 0, .tv_nsec = 550'000'000};
+  nanosleep(&kLife, nullptr);
+  for (int i = 0; i < 8; ++i) Poll({display, wake});
+  EXPECT_FALSE(Poll({Open(), wake}, kOtherSite, kDeeper));
+  EXPECT_FALSE(home_.is_doubtful());
+}
+
 TEST_F(WaitHomeTest, SleepsAreDoubtfulForAsLongAsTheHomeIsNew) {
   const int socket = Open();
   for (int i = 0; i < 3; ++i) Poll({socket});
