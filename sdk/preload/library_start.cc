@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/preload/library_start.h"
 
+#include <dlfcn.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
@@ -39,9 +41,21 @@ bool HasTicks() {
   return prctl(PR_GET_TSC, &mode) != 0 || mode == PR_TSC_ENABLE;
 }
 
+// By functions that the interpreters export, of the program's own or of a library that it is linked with.
+// Before main(), or on a thread of ours: dlsym(3) waits for a thread that loads a library.
+void FindScriptsWithoutFrames() {
+  constexpr const char* kInterpreters[] = {"Py_Version", "Perl_runops_standard", "lua_callk", "lua_call",
+                                           "ruby_version"};
+  const bool has_any = std::ranges::any_of(
+      kInterpreters, [](const char* name) { return dlsym(RTLD_DEFAULT, name) != nullptr; });
+  static_cast<void>(dlerror());  // of the ones that are not there: the program may ask for its own
+  WaitHome::scripts_have_no_frames.store(has_any);
+}
+
 // Once per process, however often it is attached to.
 void SetUp(const ProcessConfig& config) {
   if (g_is_set_up.exchange(true)) return;
+  FindScriptsWithoutFrames();
   SetUpFollowing(config.get(), config.library());
   AddForkHandlers();
 }

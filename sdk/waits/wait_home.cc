@@ -126,9 +126,10 @@ void WaitHome::NoteServed(const WaitCall& call) {
   if (early_ != nullptr) {
     has_shown_handler_ = true;
     // Else its waits may have been another loop's, and what ran after them was a handler of that one.
-    const bool is_back = waiting_ == served_ && call.frame == served_frame_ && waiting_->IsLoops(process_);
-    handler_since_ns_ = is_back ? 0 : early_end_ns_;
+    const bool is_back = waiting_ == served_ && call.frame == served_frame_;
+    handler_since_ns_ = is_back && (waiting_->IsLoops(process_) || HasClosedBeside()) ? 0 : early_end_ns_;
     early_ = nullptr;
+    beside_descriptor_ = -1;
   }
   served_ = waiting_;
   served_frame_ = call.frame;
@@ -139,6 +140,7 @@ void WaitHome::SetHome(WaitPlace* place) {
   const bool is_same_loop = place != nullptr && home_ != nullptr && !is_home_shared() &&
                             HoldsAll(place->key_view(), home_->key_view());
   early_ = nullptr;
+  beside_descriptor_ = -1;
   served_ = place;
   home_ = place;
   home_since_ns_ = place == nullptr ? 0 : NowNs();
@@ -203,10 +205,21 @@ bool WaitHome::IsAt(WaitPlace* place, const WaitCall& call, std::span<const int>
 
 bool WaitHome::IsAnotherUse(WaitPlace& place, std::span<const int> descriptors) const {
   const WaitPlace* loop = home_ == nullptr ? served_ : home_;
-  if (&place != loop || place.waits_in_turn || !place.IsLoops(process_)) return false;
+  if (&place != loop || place.waits_in_turn || !(place.IsLoops(process_) || MayHaveUnseenHandlers()))
+    return false;
   const std::span<const int> key = place.key_view();
   return std::ranges::none_of(key, [&](int one) { return Holds(descriptors, one); }) &&
          std::ranges::all_of(key, [&](int one) { return IsOpenDescriptor(process_, one); });
+}
+
+bool WaitHome::MayHaveUnseenHandlers() const {
+  // Relaxed: set once, when the process is first watched.
+  return scripts_have_no_frames.load(std::memory_order_relaxed) && process_.is_own() && IsHomeVague() &&
+         home_->long_waits >= kFewWaits;
+}
+
+bool WaitHome::HasClosedBeside() const {
+  return beside_descriptor_ >= 0 && !IsOpenDescriptor(process_, beside_descriptor_);
 }
 
 bool WaitHome::IsAround(const WaitPlace& place) const {
@@ -266,7 +279,9 @@ bool WaitHome::IsForeign(const WaitCall& call, WaitPlace& place, std::span<const
   // It is the frame of a handler that the loop has called. On another stack a coroutine runs: nothing is
   // known then. A client asks one server here and another one there.
   const uintptr_t begin = home_->frame + (IsHomeVague() ? 0 : kHelperBytes);
-  const bool is_above = !IsHomeVague() && IsAboveLargeFrame(call, *home_) && !IsLeftForAnotherLoop(place);
+  const bool is_unseen = MayHaveUnseenHandlers() && (is_same_place || IsAboveLargeFrame(call, *home_));
+  const bool is_above =
+      (is_unseen || (!IsHomeVague() && IsAboveLargeFrame(call, *home_))) && !IsLeftForAnotherLoop(place);
   if ((!is_above && !IsBelow(call, begin)) || descriptors.size() == kMaxPolled) return false;
   if (!IsOpenDescriptor(process_, home_->key[0])) {
     SetHome(nullptr);  // that loop is over
@@ -274,6 +289,7 @@ bool WaitHome::IsForeign(const WaitCall& call, WaitPlace& place, std::span<const
   }
   is_doubtful_ = is_above || (!descriptors.empty() && !IsProvenLoop(is_same_place));
   if (is_above) early_ = &place;
+  if (is_above && is_unseen) beside_descriptor_ = descriptors[0];
   return true;
 }
 

@@ -5,6 +5,7 @@
 // thread_waits.cc. Context: hot; the thread's own.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,6 +40,10 @@ struct WaitCall {
 class WaitHome {
  public:
   static constexpr size_t kMaxPolled = WaitSet::kMaxPolled;
+
+  // Whether calls of the program's scripts have no frames in C (Python 3.11, Perl, Lua): then a wait of a
+  // handler has the height of its loop's. Of the process.
+  static inline constinit std::atomic<bool> scripts_have_no_frames{false};
 
   WaitHome() = default;
   // Of a thread of another process, which is looked at from outside.
@@ -121,6 +126,11 @@ class WaitHome {
   // Whether the place waits for nothing that the home there has waited for, all of which is open still: a
   // script's handlers wait where its loop does, in the same frame.
   bool IsAnotherUse(WaitPlace& place, std::span<const int> descriptors) const;
+  // Whether the home is one for a single descriptor of a script's loop, whose handlers' waits may look like
+  // those of a client that asks several servers. They are known when the loop waits again: a handler has
+  // closed what it waited for.
+  bool MayHaveUnseenHandlers() const;
+  bool HasClosedBeside() const;
   bool IsAround(const WaitPlace& place) const;
   // Whether a wait for no descriptors, a sleep, is of a handler although there is no home: deeper than the
   // wait of a loop, and not so frequent that it is a loop itself.
@@ -153,12 +163,13 @@ class WaitHome {
   bool is_doubtful_ = false;
   bool has_come_back_ = false;  // the thread waited at home again, after a foreign wait
   uint32_t home_moves_ = 0;
-  int64_t home_since_ns_ = 0;  // CLOCK_MONOTONIC
+  int64_t home_since_ns_ = 0;       // CLOCK_MONOTONIC
   bool has_waited_around_ = false;  // a place's long_waits_around is not 0
   WaitPlace* served_ = nullptr;     // of the last wait that served: there the dispatch began
   uintptr_t served_frame_ = 0;      // of that wait
   WaitPlace* early_ = nullptr;      // of a handler, as it seems: of the last wait that did not, before a home
   int64_t early_end_ns_ = 0;        // when that was over
+  int beside_descriptor_ = -1;      // of that wait, if the home may have unseen handlers
   bool has_shown_handler_ = false;
   int64_t handler_since_ns_ = 0;
   int only_descriptor_number_ = 0;  // by one more than the descriptor; 0: none

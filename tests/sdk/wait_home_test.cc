@@ -240,6 +240,34 @@ TEST_F(WaitHomeTest, AWaitBelowALoopThatHasLivedForLongIsItsHandlers) {
   EXPECT_FALSE(home_.is_doubtful());
 }
 
+class ScriptHomeTest : public WaitHomeTest {
+ protected:
+  ScriptHomeTest() { WaitHome::scripts_have_no_frames.store(true); }
+  ~ScriptHomeTest() override { WaitHome::scripts_have_no_frames.store(false); }
+};
+
+// subprocess.run() in a handler of a loop of one descriptor.
+TEST_F(ScriptHomeTest, AHandlersWaitAtTheLoopsPlaceIsKnownByWhatItHasClosed) {
+  const int server = Open();
+  for (int i = 0; i < 12; ++i) EXPECT_TRUE(Poll({server}));
+  const int output = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(Poll({output}));
+  EXPECT_TRUE(home_.is_doubtful());
+  close(output);
+  EXPECT_TRUE(Poll({server}));
+  EXPECT_TRUE(home_.has_shown_handler());
+  EXPECT_EQ(home_.handler_since_ns(), 0);
+}
+
+TEST_F(ScriptHomeTest, AClientOfTwoServersHasNoHandlers) {
+  const int server = Open();
+  const int other = Open();
+  for (int i = 0; i < 12; ++i) EXPECT_TRUE(Poll({server}));
+  EXPECT_FALSE(Poll({other}));
+  EXPECT_TRUE(Poll({server}));
+  EXPECT_GT(home_.handler_since_ns(), 0);  // only what has run since that wait
+}
+
 TEST_F(WaitHomeTest, SleepsAreDoubtfulForAsLongAsTheHomeIsNew) {
   const int socket = Open();
   for (int i = 0; i < 3; ++i) Poll({socket});
