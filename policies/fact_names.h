@@ -25,6 +25,9 @@ inline constexpr char kCandidateNameFact[] = "probably_waits_for_name";
 inline constexpr char kCandidateReasonFact[] = "probably_waits_for_reason";
 inline constexpr char kCandidateCountFact[] = "probably_waits_for_count";
 
+// Of a hang that has begun before anything watched the thread: its length is what is proven of it. A 1.
+inline constexpr char kAtLeastFact[] = "lasted_at_least";
+
 // The call over D-Bus whose answer the thread waits for.
 inline constexpr char kBusServiceFact[] = "bus_service";
 inline constexpr char kBusMethodFact[] = "bus_method";

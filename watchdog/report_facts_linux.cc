@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "base/process/quiet_thread.h"
+#include "policies/fact_names.h"
 #include "watchdog/loops/outside_looks.h"
 #include "watchdog/report_facts.h"
 
@@ -261,6 +262,7 @@ void AddControlGroups(const base::Process& process, FactList* facts) {
 
 void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts) {
   facts->Add("foreground", tools.is_foreground() ? 1 : 0);
+  if (tid == found_frozen_tid.load(std::memory_order_relaxed)) facts->Add(policies::kAtLeastFact, 1);
   // Fields of proc_pid_stat(5), counted from the first one after the thread's name, which may hold anything.
   constexpr size_t kNiceField = 16;
   constexpr size_t kRealtimePriorityField = 37;

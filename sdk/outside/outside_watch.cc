@@ -101,6 +101,16 @@ bool OutsideWatch::has_loop() const {
   return HasWantedThread([](const PolledThread&) { return true; });
 }
 
+int64_t OutsideWatch::FrozenSinceNs() const {
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  const bool is_main_watched = IsMainWatched();
+  for (const auto& thread : threads_) {
+    if (thread->is_frozen() && HasLoop(*thread) && IsWanted(*thread, is_main_watched, now_ns))
+      return thread->away_since_ns();
+  }
+  return 0;
+}
+
 bool OutsideWatch::is_suspicious() const {
   return HasWantedThread([](const PolledThread& thread) { return thread.MayHang(); });
 }
@@ -133,8 +143,11 @@ bool OutsideWatch::IsWanted(const PolledThread& thread, bool is_main_watched, in
 
 bool OutsideWatch::HasLoop(const PolledThread& thread) const {
   if (thread.has_home()) return true;
-  const bool is_chosen = options_.threads != "auto" || thread.tid() == process_.pid();
-  return options_.is_chosen && is_chosen && thread.has_usual_wait();
+  const bool is_main = thread.tid() == process_.pid();
+  const bool is_named =
+      options_.threads != "auto" && options_.threads != "all" && thread.Name() == options_.threads;
+  if (options_.is_chosen && (is_main || is_named) && thread.is_frozen()) return true;
+  return options_.is_chosen && (is_main || options_.threads != "auto") && thread.has_usual_wait();
 }
 
 bool OutsideWatch::IsMainWatched() const {
@@ -143,6 +156,8 @@ bool OutsideWatch::IsMainWatched() const {
 }
 
 void OutsideWatch::ChooseLoops(int64_t now_ns) {
+  // A thread that is frozen already has a dispatch that has begun before.
+  if (!scale_.is_known()) scale_.Update(base::ReadTickPair(base::SystemClock()));
   const bool is_main_watched = IsMainWatched();
   for (const auto& thread : threads_) {
     const bool is_wanted = HasLoop(*thread) && IsWanted(*thread, is_main_watched, now_ns);

@@ -50,6 +50,9 @@ class OutsideWatch {
   bool is_suspicious() const;
   // Of those that are to be watched.
   bool has_loop() const;
+  // Since when one of them has slept where none idles (CLOCK_MONOTONIC), though no loop of it is known; 0:
+  // none.
+  int64_t FrozenSinceNs() const;
   // Null until Report().
   const Monitor* monitor() const { return monitor_.get(); }
 

@@ -55,6 +55,11 @@ class PolledThread {
   bool MayHang() const;
   // Whether its loop's wait is known by now.
   bool has_home() const { return home_.home_frame() != 0 && !home_.is_home_shared(); }
+  // Whether it sleeps where no thread idles, for a lock that another one has or for a disk, and no loop of it
+  // is known: it was there before it was first looked at, or has not come to its loop yet.
+  bool is_frozen() const { return is_frozen_; }
+  // CLOCK_MONOTONIC; since then it has been away from its loop's wait for certain. 0: it is not.
+  int64_t away_since_ns() const { return away_since_ns_; }
   // Whether it may have a loop that waits for a single descriptor, which a client may do as well.
   bool has_usual_wait() const { return home_.HasUsualWait(watchdog::kFewWaits); }
   // From now on its dispatches are those of `loop`, also one that is under way; null: of none.
@@ -81,6 +86,8 @@ class PolledThread {
   int64_t ReadTurns() const;
   // Whether it has nothing to do, while another thread serves its loop.
   bool IsParked(bool is_continuous) const;
+  // Judges a sleep of a thread whose loop is not known.
+  void NoteSleep(bool has_waited, bool is_continuous);
   void NoteAway(bool is_away, bool is_continuous);
   // Notes the wait that the thread is in, if it is another one than at the last look. Returns whether it is
   // the loop's.
@@ -120,6 +127,10 @@ class PolledThread {
   bool has_run_ = true;
   bool is_in_wait_ = false;
   bool is_parked_ = false;
+  bool is_frozen_ = false;
+  bool is_sleep_judged_ = false;
+  bool has_looked_ = false;
+  bool is_first_sleep_ = true;  // it has slept since before the first look
   bool is_home_wait_ = false;
   Pauses pauses_;
   bool is_stopped_ = false;

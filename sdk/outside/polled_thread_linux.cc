@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
+#include "sdk/outside/frozen_sleep.h"
 #include "sdk/outside/kernel_waits_slot.h"
 #include "sdk/outside/polled_thread.h"
 #include "sdk/waits/home_note.h"
@@ -86,7 +88,8 @@ PolledThread::State PolledThread::Poll(const base::TickScale& scale) {
   const bool is_home_wait = NoteWait(is_continuous);
   is_parked_ = !is_home_wait && IsParked(is_continuous);
   const bool has_waited = home_call_.return_address != 0;
-  const bool is_at_home = is_home_wait || is_parked_ || !has_waited;
+  NoteSleep(has_waited, is_continuous);
+  const bool is_at_home = is_home_wait || is_parked_ || (!has_waited && !is_frozen_);
   if (is_at_home) is_stopped_ = false;
   if (!is_at_home && !is_continuous) is_stopped_ = IsStopped();
   NoteAway(!is_at_home && !is_stopped_, is_continuous);
@@ -100,6 +103,17 @@ PolledThread::State PolledThread::Poll(const base::TickScale& scale) {
   }
   FollowLooks(is_at_home || is_stopped_, is_continuous);
   return State::kAlive;
+}
+
+void PolledThread::NoteSleep(bool has_waited, bool is_continuous) {
+  is_first_sleep_ = !std::exchange(has_looked_, true) || (is_first_sleep_ && is_continuous);
+  const bool was_judged = std::exchange(is_sleep_judged_, is_continuous && !has_waited);
+  if (!is_sleep_judged_) {
+    if (std::exchange(is_frozen_, false) && watchdog::found_frozen_tid.load() == tid())
+      watchdog::found_frozen_tid.store(0);
+  } else if (!was_judged) {  // once a sleep: most threads sleep for long
+    is_frozen_ = SleepsWhereNoneIdles(thread_, blocked_, is_first_sleep_);
+  }
 }
 
 void PolledThread::FollowLooks(bool is_at_home, bool is_continuous) {
@@ -160,7 +174,9 @@ void PolledThread::NoteAway(bool is_away, bool is_continuous) {
     away_since_ns_ = 0;
     return;
   }
-  if (away_looks_++ == 0 || !is_continuous) away_since_ns_ = base::SystemClock().MonoNs();
+  const bool is_first = away_looks_++ == 0;
+  if (is_first || !is_continuous)
+    away_since_ns_ = is_frozen_ ? AsleepSinceNs(thread_) : base::SystemClock().MonoNs();
   if (loop_ != nullptr) return;  // FollowLooks() knows better
   bool is_sure = is_continuous;
   if (!is_continuous) {
@@ -206,6 +222,7 @@ void PolledThread::SetLoop(watchdog::WatchedLoop* loop, const base::TickScale& s
   dispatch_ = PolledDispatch(takes_probable_);
   if (loop == nullptr) return;
   loop->is_inferred.store(true);
+  if (is_frozen_) watchdog::found_frozen_tid.store(tid());
   if (away_since_ns_ == 0 || !scale.is_known()) return;
   dispatch_.Observe({});
   NoteHome(home_, loop_);

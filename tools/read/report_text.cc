@@ -18,7 +18,8 @@ constexpr size_t kHistoryRows = 10;
 // A dump is about one moment.
 std::string DurationLine(const Json& report) {
   if (IsDump(report)) return "";
-  return "  lasted   " + Duration(report) + " (threshold " +
+  const bool is_at_least = report.at("facts").contains(policies::kAtLeastFact);
+  return "  lasted   " + std::string(is_at_least ? "at least " : "") + Duration(report) + " (threshold " +
          ShortDuration(report.at("threshold_ms").get<double>()) + ")\n";
 }
 

@@ -47,6 +47,23 @@ TEST_F(WatchTest, NamesTheThreadThatKeepsALock) {
   EXPECT_NE(wait.at("owner").at("stack").dump().find("KeepLock"), std::string::npos) << wait.dump(1);
 }
 
+TEST_F(WatchTest, ReportsAProgramThatHasBeenFrozenBefore) {
+  Process program({LAGWATCH_WATCHED_SHARED_PROGRAM, "locks", "0", "3"});
+  ASSERT_TRUE(WaitUntil([&] { return program.Output().starts_with("begun"); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  Process watcher(Watch({std::to_string(program.pid())}));
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_EQ(watcher.Wait(), 0) << watcher.Errors();
+  const json headers = Ask({"reports"});
+  ASSERT_EQ(headers.size(), 1u) << headers.dump(1);
+  const json report = Ask({"report", headers.at(0).at("id")});
+  EXPECT_NE(report.at("expensive_stack").dump().find("LockInHandler"), std::string::npos) << report.dump(1);
+  EXPECT_TRUE(report.at("facts").contains("lasted_at_least"));
+  EXPECT_TRUE(report.at("ended").get<bool>());
+  const bool is_last_run_known = std::filesystem::exists("/proc/self/sched");
+  EXPECT_GT(report.at("duration_ms").get<double>(), is_last_run_known ? 2300 : 500) << "of the 3 s";
+}
+
 void ExpectPeer(const json& report) {
   ASSERT_EQ(report.at("waits").size(), 1u) << report.at("waits").dump(1);
   const json& wait = report.at("waits").at(0);

@@ -11,7 +11,7 @@
 //   answers     a handler waits 1.2 s for an answer, by another wait than the loop's
 //   saturated   for 1.5 s the loop is never idle: each handler takes 5 ms
 //   calm        the loop is idle for 1 s
-//   locks       a handler waits 1.2 s for a mutex that another thread keeps
+//   locks       a handler waits LENGTH (default: 1.2 s) for a mutex that another thread keeps
 //   vforks      a handler waits 1.2 s for a child of vfork(), in the kernel's uninterruptible sleep
 //   asks        a handler waits 1.2 s for the answer of another process, by a pair of sockets
 //   worker      the loop is a thread's of that name; its handler sleeps for 1.2 s
@@ -82,10 +82,11 @@ static __attribute__((noinline)) void AwaitAnswerInHandler(double seconds) {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+static double kept_seconds = 1.2;
+
 static __attribute__((noinline)) void KeepLock(void) {
   pthread_mutex_lock(&mutex);
-  const struct timespec time = {1, 200000000};
-  nanosleep(&time, NULL);
+  SleepInHandler(kept_seconds);
   pthread_mutex_unlock(&mutex);
 }
 
@@ -266,6 +267,7 @@ int main(int argc, char** argv) {
   if (strcmp(scene, "saturated") == 0) RunSaturated(1.5);
   if (asks) AskInHandler();
   if (strcmp(scene, "vforks") == 0) VforkInHandler();
+  if (argc > 3) kept_seconds = atof(argv[3]);
   if (strcmp(scene, "locks") == 0) LockInHandler();
   if (strcmp(scene, "single") == 0) WaitForChildInHandler();
   if (strcmp(scene, "short") == 0) RunShort();

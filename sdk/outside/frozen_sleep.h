@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sleep of a thread of another process of which no loop is known: whether it is a freeze, and how long it
+// has lasted, which the kernel knows also of the time before the first look. Context: background. Linux.
+#pragma once
+
+#include <cstdint>
+
+#include "base/process/process.h"
+#include "stack/threads/thread_state.h"
+
+namespace lagwatch::sdk {
+
+// Whether no thread idles there: it waits for a lock that another one has; or, in its `is_first_sleep`, which
+// was under way at the first look, uninterruptibly, for a disk or a server of files.
+bool SleepsWhereNoneIdles(const base::Thread& thread, const stack::BlockedThread& blocked,
+                          bool is_first_sleep);
+
+// When the sleeping thread has run last (CLOCK_MONOTONIC), by the scheduler's own clock; now, where the
+// kernel does not say.
+int64_t AsleepSinceNs(const base::Thread& thread);
+
+}  // namespace lagwatch::sdk
