@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/process_files.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -63,6 +64,15 @@ base::Status CheckMayLookInto(pid_t pid) {
   struct stat process {};
   if (stat(ProcessFolder(pid).c_str(), &process) != 0)
     return {base::StatusCode::kNotFound, "no such process: " + number};
+  if (StatusField(pid, "State").starts_with("Z")) {  // the kernel has given its memory back
+    if (StatusField(pid, "Threads") == "1")
+      return {base::StatusCode::kNotFound,
+              "process " + number + " has ended, and its parent has not noticed yet"};
+    return {base::StatusCode::kInvalid,
+            "the main thread of process " + number +
+                " has ended, so the kernel shows nothing of the others: `lagwatch run` "
+                "watches such a program from its start"};
+  }
   std::ifstream maps(ProcessFolder(pid) / "maps");
   if (maps.good()) return {};
   std::string why;
@@ -77,6 +87,17 @@ base::Status CheckMayLookInto(pid_t pid) {
     why = " may not be read (a setuid program, or one that forbids dumps): run lagwatch as root (sudo)";
   }
   return {base::StatusCode::kInvalid, "process " + number + why};
+}
+
+base::Status CheckWordSize(pid_t pid) {
+  constexpr size_t kClassAt = 4;  // in the file's first bytes: elf(5)
+  char head[kClassAt + 1] = {};
+  std::ifstream file(ProcessFolder(pid) / "exe", std::ios::binary);
+  file.read(head, sizeof head);
+  if (head[kClassAt] != ELFCLASS32) return {};
+  return {base::StatusCode::kInvalid,
+          "it is a 32-bit program, whose calls and stacks this lagwatch does not know: "
+          "build it for 64 bits"};
 }
 
 bool HasWatchdog(pid_t pid) {

@@ -28,6 +28,8 @@ pid_t OwnPidOf(pid_t pid);
 base::OwnedFd OpenInRootOf(pid_t pid, const std::string& path, int flags);
 // Whether this user may look into the process. Errors: kNotFound; kInvalid, saying what would help.
 base::Status CheckMayLookInto(pid_t pid);
+// Whether its program has words of the size that lagwatch knows. Errors: kInvalid.
+base::Status CheckWordSize(pid_t pid);
 // Whether one of lagwatch's watchdogs runs in the process. False also if this user cannot know.
 bool HasWatchdog(pid_t pid);
 

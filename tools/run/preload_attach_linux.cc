@@ -177,6 +177,9 @@ base::Status CheckTarget(pid_t pid) {
   const std::string tracer = StatusField(pid, "TracerPid");
   if (state.starts_with("t") || (!tracer.empty() && tracer != "0"))
     return RefuseTarget(pid, "is being debugged by process " + tracer + ": end that first");
+  if (base::Status status = CheckWordSize(pid); !status.ok())
+    return {status.code(),
+            "process " + number + " (" + CommandOf(pid) + ") cannot be attached: " + status.message()};
   // As many filters as this program has are those of its container.
   const base::SeccompState seccomp = base::ReadSeccompOf((ProcessFolder(pid) / "status").c_str());
   if (seccomp.filters != 0 && seccomp != base::ReadSeccomp())

@@ -76,7 +76,9 @@ sdk::OutsideOptions Watchers::OptionsOf(const WatchSettings& settings) const {
 
 bool Watchers::BeginLooks(Watched* watched) {
   const auto process = base::Process::Other(watched->target.pid);
-  auto looks = sdk::OutsideWatch::Look(process, OptionsOf(*watched->settings));
+  const base::Status size = CheckWordSize(watched->target.pid);
+  auto looks = size.ok() ? sdk::OutsideWatch::Look(process, OptionsOf(*watched->settings))
+                         : base::Result<std::unique_ptr<sdk::OutsideWatch>>(size);
   if (!looks.ok()) {
     // Many processes end before they are looked at.
     const bool has_ended = looks.status().code() == base::StatusCode::kNotFound;

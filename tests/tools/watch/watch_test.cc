@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that are watched from outside: a static one, and Python.
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -336,6 +339,57 @@ TEST_F(WatchTest, RefusesWhatCannotBeWatched) {
   Process gone(Watch({"4194303"}));
   EXPECT_EQ(gone.Wait(), 2);
   EXPECT_NE(gone.Errors().find("no such process"), std::string::npos) << gone.Errors();
+  const pid_t ended = fork();
+  if (ended == 0) _exit(0);
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(ended), &info, WEXITED | WNOWAIT), 0);
+  Process zombie(Watch({std::to_string(ended)}));
+  EXPECT_EQ(zombie.Wait(), 2);
+  EXPECT_NE(zombie.Errors().find("has ended"), std::string::npos) << zombie.Errors();
+  EXPECT_EQ(waitpid(ended, nullptr, 0), ended);
+}
+
+TEST_F(WatchTest, SaysThatItDoesNotKnowA32BitProgram) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "the program is for x86";
+#endif
+  struct {
+    Elf32_Ehdr header = {};
+    Elf32_Phdr segment = {};
+    unsigned char code[16] = {0xb8, 29, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7};  // pause(), again and again
+  } file;
+  constexpr Elf32_Addr kAddress = 0x400000;
+  std::copy_n(ELFMAG, SELFMAG, file.header.e_ident);
+  file.header.e_ident[EI_CLASS] = ELFCLASS32;
+  file.header.e_ident[EI_DATA] = ELFDATA2LSB;
+  file.header.e_ident[EI_VERSION] = EV_CURRENT;
+  file.header.e_type = ET_EXEC;
+  file.header.e_machine = EM_386;
+  file.header.e_version = EV_CURRENT;
+  file.header.e_entry = kAddress + offsetof(decltype(file), code);
+  file.header.e_phoff = offsetof(decltype(file), segment);
+  file.header.e_ehsize = sizeof file.header;
+  file.header.e_phentsize = sizeof file.segment;
+  file.header.e_phnum = 1;
+  file.segment.p_type = PT_LOAD;
+  file.segment.p_vaddr = file.segment.p_paddr = kAddress;
+  file.segment.p_filesz = file.segment.p_memsz = sizeof file;
+  file.segment.p_flags = PF_R | PF_X;
+  file.segment.p_align = 0x1000;
+  const std::string path = directory_ / "small";
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&file), sizeof file);
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  Process program({path});
+  usleep(100'000);
+  const std::string pid = std::to_string(program.pid());
+  std::error_code error;
+  if (std::filesystem::read_symlink("/proc/" + pid + "/exe", error) != path)
+    GTEST_SKIP() << "this kernel runs no 32-bit programs";
+  Process watcher(Watch({pid}));
+  EXPECT_NE(watcher.Wait(), 0);
+  EXPECT_NE(watcher.Errors().find("is a 32-bit program"), std::string::npos) << watcher.Errors();
+  program.Signal(SIGKILL);
+  EXPECT_EQ(program.Wait(), -SIGKILL);
 }
 
 }  // namespace
