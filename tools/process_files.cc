@@ -39,6 +39,14 @@ std::string StatusField(pid_t pid, std::string_view name) {
   return {};
 }
 
+std::string VariableOf(pid_t pid, const std::string& name) {
+  std::ifstream file(ProcessFolder(pid) / "environ", std::ios::binary);
+  for (std::string variable; std::getline(file, variable, '\0');) {
+    if (variable.starts_with(name + "=")) return variable.substr(name.size() + 1);
+  }
+  return {};
+}
+
 pid_t OwnPidOf(pid_t pid) {
   const std::string pids = StatusField(pid, "NSpid");
   return base::ParseNumber<pid_t>(pids.substr(pids.find_last_of(" \t") + 1)).value_or(pid);

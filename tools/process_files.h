@@ -21,6 +21,9 @@ std::filesystem::path ProcessFolder(pid_t pid);
 std::string CommandOf(pid_t pid);
 // A field of /proc/PID/status; empty if there is none.
 std::string StatusField(pid_t pid, std::string_view name);
+// The value of an environment variable when the process's program was started, whatever that has changed
+// since; empty without one, and if this user may not know.
+std::string VariableOf(pid_t pid, const std::string& name);
 // The id that the process has for itself, in a container perhaps.
 pid_t OwnPidOf(pid_t pid);
 // Opens what the process finds at `path`, by its own root directory and symbolic links; none if there is

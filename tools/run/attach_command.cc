@@ -31,6 +31,7 @@
 #include "tools/run/preload.h"
 #include "tools/run/preload_attach.h"
 #include "tools/run/sidecar.h"
+#include "tools/run/target_spool.h"
 #include "tools/run/watch_flags.h"
 
 namespace lagwatch::tools {
@@ -148,6 +149,16 @@ void BlockEndSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
+// Another user's program could not write to this one's.
+base::Status SetSpool(pid_t pid, Options* options) {
+  const bool is_others = IsOtherUsers(pid);
+  std::string& directory = options->spool_directory;
+  if (directory.empty() && !is_others) directory = sdk::DefaultSpoolDirectory();
+  if (!directory.empty()) directory = fs::absolute(directory);
+  if (is_others && geteuid() == 0) directory = LAGWATCH_TRY(PrepareSpoolFor(pid, directory));
+  return {};
+}
+
 int Attach(AttachOptions attach) {
   if (base::Status status = attach.ApplyNames(); !status.ok())
     return RefuseAttach("attach: " + status.message());
@@ -157,16 +168,9 @@ int Attach(AttachOptions attach) {
   if (!pid.ok()) return RefuseAttach("attach: " + pid.status().message());
   if (base::Status status = IsJvm(*pid) ? CheckJvm(*pid) : CheckCanAttach(*pid); !status.ok())
     return RefuseAttach("attach: " + status.message());
+  if (base::Status status = SetSpool(*pid, &attach.options); !status.ok())
+    return RefuseAttach("attach: " + status.message());
   Options& options = attach.options;
-  const std::string process = "/proc/" + std::to_string(*pid);
-  struct stat owner {};
-  // Another user's program has its own spool directory by default: it could not write to root's.
-  const bool is_own = stat(process.c_str(), &owner) == 0 && owner.st_uid == geteuid();
-  if (options.spool_directory.empty() && (is_own || !options.endpoint.empty()))
-    options.spool_directory = sdk::DefaultSpoolDirectory();
-  if (!options.spool_directory.empty()) options.spool_directory = fs::absolute(options.spool_directory);
-  if (end->kind == AttachEnd::EndKind::kHang && options.spool_directory.empty())
-    return RefuseAttach("attach: --until hang needs --spool for the program of another user");
   if (end->kind != AttachEnd::EndKind::kNone) BlockEndSignals();
   const auto stopped = LoadIntoProgram(attach, *pid);
   if (!stopped.ok()) return RefuseAttach("attach: " + stopped.status().message());
@@ -174,7 +178,8 @@ int Attach(AttachOptions attach) {
             << "` ends that\n";
   if (!options.spool_directory.empty()) {
     const std::string seen = PathSeenFromHere(*pid, options.spool_directory);
-    if (seen != options.spool_directory) std::cout << "its reports are in " << Printable(seen) << "\n";
+    if (seen != options.spool_directory || IsOtherUsers(*pid))
+      std::cout << "its reports are in " << Printable(seen) << "\n";
     options.spool_directory = seen;
   }
   std::cout.flush();

@@ -59,6 +59,41 @@ TEST_F(AttachRunningTest, ReportsHangsFromAttachToDetachAndAgain) {
   EXPECT_EQ(program.Errors(), "");
 }
 
+// As services do that have a user of their own.
+TEST_F(AttachRunningTest, MakesTheSpoolForAnotherUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root attaches to the programs of others";
+  constexpr uid_t kNobody = 65534;
+  const std::string nobody = std::to_string(kNobody);
+  for (fs::path folder = directory_.path(); folder != fs::temp_directory_path().root_path();
+       folder = folder.parent_path())
+    fs::permissions(folder, fs::perms::others_exec, fs::perm_options::add);
+  Process program({"setpriv", "--reuid=" + nobody, "--regid=" + nobody, "--clear-groups",
+                   LAGWATCH_ATTACHED_PROGRAM, "loop"},
+                  {"HOME=/nonexistent"});
+  ASSERT_TRUE(IsReady(program));
+  spool_ = directory_ / "its/spool";
+  ASSERT_EQ(Do("attach", program.pid()), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("its reports are in " + spool_));
+  struct stat status {};
+  ASSERT_EQ(stat(spool_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, kNobody);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+  usleep(200'000);  // the loop is known by its waits
+  Freeze(&program);
+  EXPECT_TRUE(WaitUntil([&] { return Reports() == 1; }));
+  ASSERT_EQ(Do("detach", program.pid()), 0) << errors_;
+
+  // A directory that is there and belongs to another user is left as it is.
+  spool_ = directory_ / "mine";
+  fs::create_directory(spool_);
+  EXPECT_EQ(Do("attach", program.pid()), 2);
+  EXPECT_THAT(errors_, HasSubstr("name one that is its own"));
+  ASSERT_EQ(stat(spool_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, geteuid());
+  program.CloseInput();
+  EXPECT_EQ(program.Wait(), 0) << program.Output();
+}
+
 TEST_F(AttachRunningTest, RedirectsEachFunctionThatTheLibraryHooks) {
   Process program({LAGWATCH_IMPORTING_PROGRAM});
   ASSERT_TRUE(IsReady(program));
