@@ -26,6 +26,7 @@
 #include "tools/read/output.h"
 #include "tools/read/table.h"
 #include "tools/run/attach_until.h"
+#include "tools/run/frozen_program.h"
 #include "tools/run/java.h"
 #include "tools/run/jvm_attach.h"
 #include "tools/run/preload.h"
@@ -159,6 +160,13 @@ base::Status SetSpool(pid_t pid, Options* options) {
   return {};
 }
 
+void PrintIfFrozen(pid_t pid, const FrozenProgram& frozen) {
+  if (frozen.frozen_ns == 0) return;
+  std::cout << "it has been frozen for " << frozen.frozen_ns / base::kNsPerMs << " ms at least";
+  if (!frozen.is_reported) std::cout << "; `lagwatch watch " << pid << "` reports that";
+  std::cout << "\n";
+}
+
 int Attach(AttachOptions attach) {
   if (base::Status status = attach.ApplyNames(); !status.ok())
     return RefuseAttach("attach: " + status.message());
@@ -172,6 +180,9 @@ int Attach(AttachOptions attach) {
     return RefuseAttach("attach: " + status.message());
   Options& options = attach.options;
   if (end->kind != AttachEnd::EndKind::kNone) BlockEndSignals();
+  // Before it is stopped: then the kernel knows no more since when it sleeps.
+  const FrozenProgram frozen =
+      IsJvm(*pid) ? FrozenProgram() : ReportIfFrozen(*pid, attach, attach.config.threads);
   const auto stopped = LoadIntoProgram(attach, *pid);
   if (!stopped.ok()) return RefuseAttach("attach: " + stopped.status().message());
   std::cout << "process " << *pid << " is watched" << *stopped << "; `lagwatch detach " << *pid
@@ -182,6 +193,7 @@ int Attach(AttachOptions attach) {
       std::cout << "its reports are in " << Printable(seen) << "\n";
     options.spool_directory = seen;
   }
+  PrintIfFrozen(*pid, frozen);
   std::cout.flush();
   int code = 0;
   if (!options.endpoint.empty()) {

@@ -59,6 +59,19 @@ TEST_F(AttachRunningTest, ReportsHangsFromAttachToDetachAndAgain) {
   EXPECT_EQ(program.Errors(), "");
 }
 
+TEST_F(AttachRunningTest, ReportsAProgramThatIsFrozenAlready) {
+  if (!fs::exists("/proc/self/sched")) GTEST_SKIP() << "this kernel does not say when a thread has run last";
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "locked"});
+  ASSERT_TRUE(IsReady(program));
+  usleep(700'000);
+  ASSERT_EQ(Do("attach", program.pid()), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("has been frozen for"));
+  ASSERT_EQ(Reports(), 1u);
+  EXPECT_THAT(Ask({"report", Ask({"reports"})[0]["id"]}).dump(), HasSubstr("WaitForMutex"));
+  program.Signal(SIGKILL);
+  EXPECT_EQ(program.Wait(), -SIGKILL);
+}
+
 // As services do that have a user of their own.
 TEST_F(AttachRunningTest, MakesTheSpoolForAnotherUser) {
   if (geteuid() != 0) GTEST_SKIP() << "only root attaches to the programs of others";

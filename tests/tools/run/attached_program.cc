@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // An unprepared program to attach to. It prints "ready" and its end's result on stdin's end.
 //
-//   attached_program loop|spin|futex|waiting
+//   attached_program loop|spin|futex|waiting|locked
 //
 // `loop` waits by poll(2), and is frozen for 600 ms by each line on its input. `spin` computes for good in
 // the main thread. `futex` runs the loop of `loop` on a second thread, while the main thread waits for it;
-// with `waiting` it waits for a semaphore that SIGUSR1 posts.
+// with `waiting` it waits for a semaphore that SIGUSR1 posts. `locked` waits for ever for a mutex that a
+// second thread keeps.
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -42,6 +43,24 @@ void* RunLoop(void*) {
   }
 }
 
+pthread_mutex_t g_kept = PTHREAD_MUTEX_INITIALIZER;
+
+void* KeepMutex(void* is_kept) {
+  pthread_mutex_lock(&g_kept);
+  sem_post(static_cast<sem_t*>(is_kept));
+  while (true) pause();
+}
+
+[[gnu::noinline]] void WaitForMutex() {
+  sem_t is_kept;
+  sem_init(&is_kept, 0, 0);
+  pthread_t keeper;
+  pthread_create(&keeper, nullptr, &KeepMutex, &is_kept);
+  sem_wait(&is_kept);
+  pthread_mutex_lock(&g_kept);
+  asm volatile("");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -55,6 +74,7 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   volatile bool is_spinning = std::strcmp(way, "spin") == 0;
   while (is_spinning) asm volatile("");
+  if (std::strcmp(way, "locked") == 0) WaitForMutex();
   if (std::strcmp(way, "waiting") == 0) {
     while (sem_wait(&g_is_over) != 0) std::puts("interrupted");
     std::puts("good");
