@@ -63,7 +63,7 @@ void SetUp(const ProcessConfig& config) {
 void Begin() {
   const ProcessConfig& config = ProcessConfig::Instance();
   if (config.is_of_run()) {
-    if (config.get().soft_watchdog != 0) WatchServiceBeats();
+    WatchServiceBeats(config.get());
     SetUp(config);
     BeginSummary(config.get());
   }
@@ -122,10 +122,12 @@ std::string BeginAttached(const PreloadConfig& config) {
   if (!own.TryAttach(config)) return "`lagwatch run` watches it already";
   SetUp(own);
   ForgetThreadChoice();
+  WatchServiceBeats(config);
   g_wait_switches.start_tried.store(false);
   StartOnce();
   std::string why = monitor.why_off();
   if (!why.empty()) {
+    IgnoreServiceBeats();
     own.Detach();
     return why;
   }
@@ -134,6 +136,7 @@ std::string BeginAttached(const PreloadConfig& config) {
 }
 
 void EndAttached() {
+  IgnoreServiceBeats();
   ProcessConfig::Instance().Detach();
   StopMonitor();
   ProcessMonitor::Instance().UnwatchAllLoops();

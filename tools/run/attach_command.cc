@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <poll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -115,7 +114,19 @@ sdk::PreloadConfig ConfigOf(const AttachOptions& attach, pid_t pid) {
   if (config.options.app.empty()) config.options.app = CommandOf(pid);
   config.children = "none";
   config.is_sent = attach.options.endpoint.empty() ? 0 : 1;
+  config.notify_socket = VariableOf(pid, "NOTIFY_SOCKET");
+  constexpr uint64_t kUsPerMs = 1000;
+  const auto timeout_us = base::ParseNumber<uint64_t>(VariableOf(pid, "WATCHDOG_USEC"));
+  config.watchdog_timeout_ms =
+      static_cast<uint32_t>(std::min<uint64_t>(timeout_us.value_or(0) / kUsPerMs, UINT32_MAX));
   return config;
+}
+
+// Whether systemd waits for notifications of that process.
+bool HasSystemdsWatchdog(pid_t pid) {
+  const std::string of = VariableOf(pid, "WATCHDOG_PID");
+  return !VariableOf(pid, "WATCHDOG_USEC").empty() && !VariableOf(pid, "NOTIFY_SOCKET").empty() &&
+         (of.empty() || of == std::to_string(OwnPidOf(pid)));
 }
 
 // Returns how long a thread of the program was stopped, as it is printed.
@@ -178,6 +189,12 @@ int Attach(AttachOptions attach) {
     return RefuseAttach("attach: " + status.message());
   if (base::Status status = SetSpool(*pid, &attach.options); !status.ok())
     return RefuseAttach("attach: " + status.message());
+  if (attach.config.soft_watchdog != 0 && !HasSystemdsWatchdog(*pid)) {
+    std::cerr
+        << "lagwatch: --soft-watchdog has nothing to do: systemd has set no WATCHDOG_USEC for this process "
+           "(see WatchdogSec= in systemd.service(5))\n";
+    attach.config.soft_watchdog = 0;
+  }
   Options& options = attach.options;
   if (end->kind != AttachEnd::EndKind::kNone) BlockEndSignals();
   // Before it is stopped: then the kernel knows no more since when it sleeps.
@@ -235,6 +252,7 @@ void AddAttachCommands(CLI::App* app, int* exit_code) {
                    "Threads whose loops to watch, as for `lagwatch run`; not for a JVM")
       ->envname("LAGWATCH_THREADS")
       ->capture_default_str();
+  AddSoftWatchdogFlag(attach, &options->config);
   attach->callback([options, exit_code] { *exit_code = Attach(*options); });
 
   auto target = std::make_shared<std::string>();

@@ -134,10 +134,7 @@ void AddRunCommand(CLI::App* app, const TakeStoredConfig& take_stored_config, in
       ->envname("LAGWATCH_CHILDREN")
       ->check(CLI::IsMember({"none", "exec", "all"}))
       ->capture_default_str();
-  run->add_flag("--soft-watchdog", config.soft_watchdog,
-                "Report all stacks if a service is late with its WATCHDOG=1 for systemd (after 75 % of "
-                "WatchdogSec=), before systemd ends it")
-      ->envname("LAGWATCH_SOFT_WATCHDOG");
+  AddSoftWatchdogFlag(run, &config);
   run->add_flag("--quiet", options->is_quiet, "Print no message if the program cannot be watched")
       ->envname("LAGWATCH_QUIET");
   run->add_flag("--verbose", config.is_verbose,

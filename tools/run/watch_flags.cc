@@ -93,4 +93,12 @@ void AddWatchFlags(CLI::App* run, WatchFlags* values) {
   run->get_option("--expensive")->check(CLI::IsMember({"path", "leaf"}))->capture_default_str();
 }
 
+void AddSoftWatchdogFlag(CLI::App* command, sdk::PreloadConfig* config) {
+  command
+      ->add_flag("--soft-watchdog", config->soft_watchdog,
+                 "Report all stacks if a service is late with its WATCHDOG=1 for systemd (after 75 % of "
+                 "WatchdogSec=), before systemd ends it")
+      ->envname("LAGWATCH_SOFT_WATCHDOG");
+}
+
 }  // namespace lagwatch::tools

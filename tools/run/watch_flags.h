@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "sdk/preload/environment/preload_config.h"
 
 namespace CLI {
 class App;
@@ -28,5 +29,7 @@ struct WatchFlags {
 
 // Adds a flag and a variable of the environment for each option that has one. `values` must outlive parsing.
 void AddWatchFlags(CLI::App* command, WatchFlags* values);
+// For the commands that see what a program sends. `config` must outlive parsing.
+void AddSoftWatchdogFlag(CLI::App* command, sdk::PreloadConfig* config);
 
 }  // namespace lagwatch::tools

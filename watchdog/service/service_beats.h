@@ -22,6 +22,8 @@ class ServiceBeats {
  public:
   // Null when no manager waits for this process. Context: background.
   static std::unique_ptr<ServiceBeats> FromEnvironment();
+  // Null when there is no memory. Context: background.
+  static std::unique_ptr<ServiceBeats> For(const ServiceManager& manager);
 
   // Of this process, not of one that was forked from it.
   pid_t pid() const { return pid_; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <string_view>
@@ -26,14 +27,24 @@ bool HasBeat(const iovec& piece) {
   return end == text.size() || text[end] == '\n' || text[end] == '\0';
 }
 
+// A path ends with its first zero, whatever follows: many pass the whole structure. An abstract name begins
+// with one, and has all bytes.
+std::string_view NameIn(const sockaddr_un& address, socklen_t address_bytes) {
+  const std::string_view name(address.sun_path, address_bytes - offsetof(sockaddr_un, sun_path));
+  return name.starts_with('\0') ? name : name.substr(0, name.find('\0'));
+}
+
 }  // namespace
 
 std::unique_ptr<ServiceBeats> ServiceBeats::FromEnvironment() {
   const auto manager = ServiceManager::FromEnvironment();
-  if (!manager) return nullptr;
+  return manager ? For(*manager) : nullptr;
+}
+
+std::unique_ptr<ServiceBeats> ServiceBeats::For(const ServiceManager& manager) {
   std::unique_ptr<ServiceBeats> beats(new (std::nothrow) ServiceBeats);
   if (beats == nullptr) return nullptr;
-  beats->manager_ = *manager;
+  beats->manager_ = manager;
   beats->pid_ = getpid();
   return beats;
 }
@@ -50,17 +61,10 @@ bool ServiceBeats::IsBeat(int fd, const void* address, socklen_t address_bytes, 
     if (!is_known) return false;
     address = &peer;
   }
-  // Some count the zero at the end of a path, some do not.
-  const auto path_bytes = [](socklen_t bytes, const sockaddr_un& one) {
-    const bool ends_with_zero = bytes > sizeof one.sun_family && one.sun_path[0] != '\0' &&
-                                one.sun_path[bytes - sizeof one.sun_family - 1] == '\0';
-    return bytes - (ends_with_zero ? 1 : 0);
-  };
   if (address_bytes < sizeof peer.sun_family || address_bytes > sizeof peer) return false;
   if (address != &peer) std::memcpy(&peer, address, address_bytes);
-  const socklen_t size = path_bytes(address_bytes, peer);
-  return size == path_bytes(manager_.address_bytes, manager_.address) &&
-         std::memcmp(&peer, &manager_.address, size) == 0;
+  return peer.sun_family == manager_.address.sun_family &&
+         NameIn(peer, address_bytes) == NameIn(manager_.address, manager_.address_bytes);
 }
 
 void ServiceBeats::Note(int64_t now_ns) {

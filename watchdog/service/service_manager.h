@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace lagwatch::watchdog {
 
@@ -18,6 +19,8 @@ struct ServiceManager {
   // As the environment says: NOTIFY_SOCKET, WATCHDOG_USEC and, if it is there, WATCHDOG_PID. None when no
   // manager waits for this process, or by another kind of socket than a local one. Context: background.
   static std::optional<ServiceManager> FromEnvironment();
+  // By the values of the first two of these variables. Context: background.
+  static std::optional<ServiceManager> At(std::string_view socket, uint64_t timeout_us);
 };
 
 }  // namespace lagwatch::watchdog

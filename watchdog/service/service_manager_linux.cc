@@ -23,15 +23,18 @@ uint64_t NumberIn(const char* variable) {
 }  // namespace
 
 std::optional<ServiceManager> ServiceManager::FromEnvironment() {
-  constexpr uint64_t kLongestUs = uint64_t{1} << 50;
-  ServiceManager manager;
-  const char* variable = std::getenv("NOTIFY_SOCKET");
-  const std::string_view path = variable == nullptr ? "" : variable;
-  const uint64_t timeout_us = NumberIn("WATCHDOG_USEC");
+  const char* socket = std::getenv("NOTIFY_SOCKET");
   const bool is_for_us =
       std::getenv("WATCHDOG_PID") == nullptr || NumberIn("WATCHDOG_PID") == static_cast<uint64_t>(getpid());
+  if (!is_for_us) return std::nullopt;
+  return At(socket == nullptr ? "" : socket, NumberIn("WATCHDOG_USEC"));
+}
+
+std::optional<ServiceManager> ServiceManager::At(std::string_view path, uint64_t timeout_us) {
+  constexpr uint64_t kLongestUs = uint64_t{1} << 50;
+  ServiceManager manager;
   const bool is_local = path.starts_with('/') || path.starts_with('@');
-  if (timeout_us == 0 || timeout_us > kLongestUs || !is_for_us || !is_local || path.size() < 2 ||
+  if (timeout_us == 0 || timeout_us > kLongestUs || !is_local || path.size() < 2 ||
       path.size() >= sizeof manager.address.sun_path)
     return std::nullopt;
   manager.address.sun_family = AF_UNIX;

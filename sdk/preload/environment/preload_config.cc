@@ -14,6 +14,7 @@ constexpr std::pair<std::string_view, std::string PreloadConfig::*> kTexts[] = {
     {"script", &PreloadConfig::script},
     {"threads", &PreloadConfig::threads},
     {"children", &PreloadConfig::children},
+    {"notify_socket", &PreloadConfig::notify_socket},
     {"trace_arena", &PreloadConfig::trace_arena},
     {"trace_patched_modules", &PreloadConfig::trace_patched_modules},
     {"trace_patched_functions", &PreloadConfig::trace_patched_functions},
@@ -23,6 +24,7 @@ constexpr std::pair<std::string_view, std::string PreloadConfig::*> kTexts[] = {
 constexpr std::pair<std::string_view, uint32_t PreloadConfig::*> kNumbers[] = {
     {"is_sent", &PreloadConfig::is_sent},
     {"soft_watchdog", &PreloadConfig::soft_watchdog},
+    {"watchdog_timeout_ms", &PreloadConfig::watchdog_timeout_ms},
     {"is_watched", &PreloadConfig::is_watched},
     {"seccomp_filters", &PreloadConfig::seccomp_filters},
     {"is_verbose", &PreloadConfig::is_verbose},

@@ -28,10 +28,13 @@ struct PreloadConfig {
   std::string children = "exec";  // ChildrenFollowed, by its name
   uint32_t is_sent = 0;           // 1: MonitorOptions::is_sent
   uint32_t soft_watchdog = 0;     // 1: a dump when the program's notification of systemd's watchdog is late
-  uint32_t is_watched = 1;        // 0: no loop is
-  uint32_t is_verbose = 0;        // 1: print on stderr at the end what was watched
-  uint32_t run_pid = 0;           // the process that `lagwatch run` became; 0: unknown
-  uint32_t seccomp_filters = 0;   // that the command itself is confined by
+  // The service manager of a process that runs already, as it was started: it may have unset its variables.
+  std::string notify_socket;         // empty: as the environment says
+  uint32_t watchdog_timeout_ms = 0;  // likewise
+  uint32_t is_watched = 1;           // 0: no loop is
+  uint32_t is_verbose = 0;           // 1: print on stderr at the end what was watched
+  uint32_t run_pid = 0;              // the process that `lagwatch run` became; 0: unknown
+  uint32_t seccomp_filters = 0;      // that the command itself is confined by
   // The file of the trace::Arena that process `trace_pid` is recorded into; empty: it is not recorded. The
   // rest is for that case.
   std::string trace_arena;

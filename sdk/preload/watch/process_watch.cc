@@ -140,7 +140,18 @@ void StopMonitor() {
   StopIfStarted();
 }
 
-void WatchServiceBeats() { g_service_beats.store(watchdog::ServiceBeats::FromEnvironment().release()); }
+void WatchServiceBeats(const PreloadConfig& config) {
+  if (config.soft_watchdog == 0) return;
+  if (config.notify_socket.empty()) {
+    g_service_beats.store(watchdog::ServiceBeats::FromEnvironment().release());
+    return;
+  }
+  const auto manager =
+      watchdog::ServiceManager::At(config.notify_socket, uint64_t{config.watchdog_timeout_ms} * 1000);
+  g_service_beats.store(manager ? watchdog::ServiceBeats::For(*manager).release() : nullptr);
+}
+
+void IgnoreServiceBeats() { g_service_beats.store(nullptr); }
 
 MonitorPause StopForConfinement(Confinement confinement) {
   if (g_wait_switches.is_off.load()) {

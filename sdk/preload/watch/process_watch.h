@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "sdk/preload/environment/preload_config.h"
 #include "watchdog/service/service_beats.h"
 
 namespace lagwatch::sdk {
@@ -32,11 +33,14 @@ void EndWithProcess();
 // errno.
 void ReportBeforeExec();
 
-// `lagwatch run --soft-watchdog`: a program's own notifications of systemd's watchdog. Null: nothing is
-// looked at. Never freed.
+// `--soft-watchdog`: a program's own notifications of systemd's watchdog. Null: nothing is looked at. Never
+// freed, because any thread may be looking.
 extern std::atomic<watchdog::ServiceBeats*> g_service_beats;
-// Looks at them from now on, if a service manager waits for this process. In the library's constructor.
-void WatchServiceBeats();
+// Looks at them from now on, if the configuration asks for it and a service manager waits for this process.
+// Before the monitor is started.
+void WatchServiceBeats(const PreloadConfig& config);
+// Looks at nothing from now on.
+void IgnoreServiceBeats();
 // Starts the monitor after the program has notified its service manager; its watchdog looks at that at once.
 void LookAtServiceBeats();
 

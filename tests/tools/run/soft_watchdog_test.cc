@@ -61,7 +61,8 @@ TEST_P(SoftWatchdogTest, ReportsAServiceBeforeTheManagerEndsIt) {
   EXPECT_THAT(report.at("facts").dump(), HasSubstr("watchdog_timeout_ms"));
   EXPECT_GE(report.at("facts").at("watchdog_silent_ms").get<int>(), 1500) << report.at("facts").dump(1);
 }
-INSTANTIATE_TEST_SUITE_P(Calls, SoftWatchdogTest, ::testing::Values("sendmsg", "sendto", "connected"),
+INSTANTIATE_TEST_SUITE_P(Calls, SoftWatchdogTest,
+                         ::testing::Values("sendmsg", "sendto", "whole", "connected"),
                          [](const auto& call) { return std::string(call.param); });
 
 TEST_F(SoftWatchdogTest, ReportsNoServiceThatIsInTime) {
@@ -70,6 +71,20 @@ TEST_F(SoftWatchdogTest, ReportsNoServiceThatIsInTime) {
   EXPECT_EQ(Supervise(&service, &manager, 20), 20);
   EXPECT_EQ(service.Wait(), -SIGABRT) << service.Errors();
   EXPECT_EQ(Ask({"reports"}).size(), 0u);
+}
+
+TEST_F(SoftWatchdogTest, ReportsAServiceThatIsAttachedTo) {
+  testing::ServiceManager manager(directory_ / "notify");
+  Process service({LAGWATCH_NOTIFYING_SERVICE, "whole", "15"}, Environment(directory_ / "notify"));
+  ASSERT_TRUE(WaitUntil([&] { return manager.Receive().ends_with("\nWATCHDOG=1"); }));
+  Process attach(
+      {LAGWATCH_PROGRAM, "attach", "--soft-watchdog", "--spool", spool_, std::to_string(service.pid())});
+  EXPECT_EQ(attach.Wait(), 0) << attach.Errors();
+  EXPECT_LE(Supervise(&service, &manager, 1000), 14);
+  EXPECT_EQ(service.Wait(), -SIGABRT) << service.Errors();
+  const json headers = Ask({"reports"});
+  ASSERT_EQ(headers.size(), 1u) << headers.dump(1);
+  EXPECT_EQ(headers.at(0).at("kind"), "dump");
 }
 
 TEST_F(SoftWatchdogTest, DoesNothingUnasked) {
