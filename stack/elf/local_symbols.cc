@@ -29,6 +29,22 @@ uint8_t RankOf(const Elf64_Sym& symbol) {
   }
 }
 
+// Functions that a signal's handler returns to. No call leads there, so a stack has the byte before its
+// begin.
+bool IsSignalReturn(std::string_view name) {
+  return name == "__restore_rt" || name == "__restore" || name.starts_with("runtime.sigreturn");
+}
+
+// Its code in C libraries without its symbol: the number of sigreturn(2), and the system call.
+constexpr std::string_view kSignalReturnX86("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+constexpr std::string_view kSignalReturnArm("\x68\x11\x80\xd2\x01\0\0\xd4", 8);
+
+bool IsCLibrary(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libc.") || name.starts_with("libc-2.") || name.starts_with("libpthread") ||
+         name.starts_with("ld-musl");
+}
+
 bool IsDefinedFunction(const Elf64_Sym& symbol) {
   int type = ELF64_ST_TYPE(symbol.st_info);
   return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_shndx != SHN_UNDEF;
@@ -44,6 +60,7 @@ FunctionTable FunctionTable::Load(const std::string& module_path, std::string_vi
     table.Add(module, SHT_DYNSYM);
     table.Add(module->OpenMiniDebugInfo(), SHT_SYMTAB);
   }
+  if (module && IsCLibrary(module_path)) table.AddSignalReturn(module->ReadSection(".text"));
   table.Sort();
   return table;
 }
@@ -60,10 +77,19 @@ bool FunctionTable::Add(const std::optional<ElfFile>& file, uint32_t section_typ
     if (!has_name || !IsDefinedFunction(symbol)) continue;
     uint64_t end = symbol.st_value + std::min(symbol.st_size, UINT64_MAX - symbol.st_value);
     functions_.push_back({symbol.st_value, end, end, first_name + symbol.st_name, RankOf(symbol)});
+    if (IsSignalReturn(names->bytes.c_str() + symbol.st_name)) signal_return_ = symbol.st_value;
   }
   // The last name ends here, even if the file forgot to say so.
   names_.append(names->bytes).push_back('\0');
   return true;
+}
+
+void FunctionTable::AddSignalReturn(const std::optional<ElfSection>& text) {
+  for (std::string_view code : {kSignalReturnX86, kSignalReturnArm}) {
+    if (signal_return_ != 0 || !text) break;
+    const size_t at = text->bytes.find(code);
+    if (at != std::string::npos) signal_return_ = text->address + at;
+  }
 }
 
 std::string_view FunctionTable::NameOf(const SymbolRange& function) const {
@@ -86,6 +112,7 @@ void FunctionTable::Sort() {
 }
 
 std::optional<std::string> FunctionTable::NameAt(uint64_t offset) const {
+  if (signal_return_ != 0 && offset == signal_return_ - 1) return kSignalFrameName;
   auto after =
       std::upper_bound(functions_.begin(), functions_.end(), offset,
                        [](uint64_t place, const SymbolRange& function) { return place < function.begin; });

@@ -16,6 +16,10 @@
 namespace lagwatch::stack {
 
 class ElfFile;
+struct ElfSection;
+
+// Names the frame between a signal's handler and what it interrupted, as gdb does.
+inline constexpr char kSignalFrameName[] = "<signal handler called>";
 
 // The functions of one module, for looking up by offset.
 class FunctionTable {
@@ -39,9 +43,12 @@ class FunctionTable {
 
   // Appends the functions of the symbol table of `section_type`; false when it cannot be read.
   bool Add(const std::optional<ElfFile>& file, uint32_t section_type);
+  // Finds by its code, if no symbol says it, what signals' handlers return to.
+  void AddSignalReturn(const std::optional<ElfSection>& text);
   void Sort();
   std::string_view NameOf(const SymbolRange& function) const;
 
+  uint64_t signal_return_ = 0;          // where handlers of signals return to; 0: not in this module
   std::vector<SymbolRange> functions_;  // ascending
   std::string names_;                   // the string tables: names end with NUL
 };

@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 #include <link.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -131,6 +134,25 @@ TEST(LocalSymbols, AgreesWithNmOnLibC) {
       FunctionsByNm("", std::filesystem::exists(DebugFileOf(LibC())) ? DebugFileOf(LibC()) : LibC().path);
   symbols.insert(symbols.end(), more.begin(), more.end());
   ExpectNamesAgree(LibC(), symbols);
+}
+
+// The kernel knows it as the action's restorer, where the C library has one.
+TEST(LocalSymbols, TheFrameOfASignalIsNamed) {
+  struct {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)();
+    unsigned long mask;
+  } action = {};
+  ASSERT_NE(signal(SIGWINCH, [](int) {}), SIG_ERR);
+  ASSERT_EQ(syscall(SYS_rt_sigaction, SIGWINCH, nullptr, &action, sizeof action.mask), 0);
+  signal(SIGWINCH, SIG_DFL);
+  constexpr unsigned long kHasRestorer = 0x04000000;
+  if ((action.flags & kHasRestorer) == 0) GTEST_SKIP() << "the kernel's own code is returned to";
+  const LoadedModule module = ModuleOf(reinterpret_cast<const void*>(action.restorer));
+  // A stack has the byte before it, as of any return address.
+  EXPECT_EQ(LocalSymbols().NameOf(module.path, module.build_id, OffsetOf(action.restorer, module) - 1),
+            kSignalFrameName);
 }
 
 TEST(LocalSymbols, TheSeparateDebugFileNamesWhatTheModuleDoesNot) {
