@@ -32,6 +32,25 @@ INSTANTIATE_TEST_SUITE_P(
                       FunctionCase{"__MOD_sweep", "__MOD_sweep"}, FunctionCase{"__grid_MOD_", "__grid_MOD_"},
                       FunctionCase{"a_MOD_b", "a_MOD_b"}));
 
+// As gcc 12 writes methods.
+INSTANTIATE_TEST_SUITE_P(ObjectiveC, FunctionName,
+                         ::testing::Values(FunctionCase{"_i_Cart__addItem_count_", "-[Cart addItem:count:]"},
+                                           FunctionCase{"_c_Cart__load", "+[Cart load]"},
+                                           FunctionCase{"_i_Cart_Prices_total", "-[Cart(Prices) total]"},
+                                           FunctionCase{"_i_Cart___reset_", "-[Cart _reset:]"},
+                                           FunctionCase{"_i_cart__total", "_i_cart__total"},
+                                           FunctionCase{"_i_Cart", "_i_Cart"},
+                                           FunctionCase{"_i_Cart__", "_i_Cart__"},
+                                           FunctionCase{"_i_", "_i_"}));
+
+// As gdc 12 writes them.
+INSTANTIATE_TEST_SUITE_P(D, FunctionName,
+                         ::testing::Values(FunctionCase{"_D4shop5totalFiZi", "shop.total"},
+                                           FunctionCase{"_D4shop4Cart5totalMxFZi", "shop.Cart.total"},
+                                           FunctionCase{"_Dmain", "D main"},
+                                           FunctionCase{"_D4shop", "_D4shop"},
+                                           FunctionCase{"_Dynamic", "_Dynamic"}));
+
 // As rustc 1.95 writes them, in its older way and in its newer one.
 INSTANTIATE_TEST_SUITE_P(
     Rust, FunctionName,

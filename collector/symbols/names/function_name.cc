@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <csetjmp>
+#include <cstdlib>
+#include <memory>
+#include <utility>
 
 namespace lagwatch::collector {
 namespace {
@@ -86,6 +89,51 @@ std::string WithFortranModule(std::string_view symbol) {
   const std::string_view procedure = symbol.substr(at + kModule.size());
   if (procedure.empty()) return "";
   return std::string(symbol.substr(kStart.size(), at - kStart.size())) + "::" + std::string(procedure);
+}
+
+// A method as gcc writes it: "_i_Cart__addItem_count_" is "-[Cart addItem:count:]", "_c_Cart_Prices_load" of
+// a category "+[Cart(Prices) load]". Classes begin with a capital, which keeps functions of C out. An
+// underscore in a selector looks like a colon and becomes one.
+std::string WithObjectiveCMethod(std::string_view symbol) {
+  const bool is_method = symbol.starts_with("_i_") || symbol.starts_with("_c_");
+  if (!is_method || symbol.size() < 4 || symbol[3] < 'A' || symbol[3] > 'Z') return "";
+  std::string_view rest = symbol.substr(3);
+  const size_t class_end = rest.find('_');
+  const size_t category_end = rest.find('_', std::min(class_end, rest.size() - 1) + 1);
+  if (class_end == rest.npos || category_end == rest.npos || category_end + 1 == rest.size()) return "";
+  std::string name(symbol[1] == 'i' ? "-[" : "+[");
+  name += rest.substr(0, class_end);
+  if (const auto category = rest.substr(class_end + 1, category_end - class_end - 1); !category.empty())
+    name.append("(").append(category).append(")");
+  std::string selector(rest.substr(category_end + 1));
+  std::replace(selector.begin() + 1, selector.end(), '_', ':');  // a first one is part of the name
+  return name.append(" ").append(selector).append("]");
+}
+
+// The begin of the group of parentheses that ends `text`; its size when there is none.
+size_t LastGroup(std::string_view text) {
+  int depth = 0;
+  for (size_t at = text.size(); text.ends_with(')') && at-- > 0;) {
+    if (text[at] == ')') ++depth;
+    if (text[at] == '(' && --depth == 0) return at;
+  }
+  return text.size();
+}
+
+// A function of D, without its parameters. References to earlier parts make a name longer with each: names
+// with many, like long ones, stay as they are.
+std::string WithDModule(const std::string& symbol) {
+  constexpr size_t kMaxBytes = 512;
+  constexpr auto kMaxReferences = 12;
+  const bool is_mangled = symbol == "_Dmain" || (symbol.starts_with("_D") && symbol.size() > 2 &&
+                                                 symbol[2] >= '1' && symbol[2] <= '9');
+  if (!is_mangled || symbol.size() > kMaxBytes || std::ranges::count(symbol, 'Q') > kMaxReferences) return "";
+  const std::unique_ptr<char, decltype(&std::free)> text(dlang_demangle(symbol.c_str(), 0), &std::free);
+  if (text == nullptr) return "";
+  std::string_view name = text.get();
+  for (const std::string_view attribute : {" const", " immutable", " shared", " inout"})
+    if (name.ends_with(attribute)) name.remove_suffix(attribute.size());
+  return std::string(name.substr(0, LastGroup(name)));
 }
 
 // Tags stand wherever a tagged function or type is named, in template arguments too.
@@ -213,7 +261,9 @@ std::string ReadableFunctionName(std::string_view symbol) {
   const bool is_rust = IsRust(plain);
   std::string name = Demangle(plain, is_rust);
   if (name.empty()) {
-    name = WithFortranModule(plain);
+    for (std::string other : {WithFortranModule(plain), WithObjectiveCMethod(plain), WithDModule(plain)}) {
+      if (name.empty()) name = std::move(other);
+    }
     if (name.empty()) name = plain;
   } else if (!is_rust) {
     name = NameShortener(WithoutAbiTags(std::move(name))).Shorten();
