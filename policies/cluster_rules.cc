@@ -77,11 +77,16 @@ base::Result<FrameList*> ClusterRules::ListOf(std::string_view heading) {
   if (heading == "[waits]") return &waits_;
   if (heading == "[skipped]") return &skipped_;
   if (heading == "[modules]") return &modules_;
+  if (heading == "[libraries]") return &libraries_;
+  if (heading == "[signals]") return &signals_;
   if (heading == "[interpreters]") return &interpreters_;
   if (heading == "[ends]") return &ends_;
-  return base::Status(base::StatusCode::kInvalid,
-                      "there is no heading " + std::string(heading) +
-                          "; there are [waits], [skipped], [modules], [interpreters] and [ends]");
+  if (heading == "[loops]") return &loops_;
+  return base::Status(
+      base::StatusCode::kInvalid,
+      "there is no heading " + std::string(heading) +
+          "; there are [waits], [skipped], [modules], [libraries], [signals], [interpreters], "
+          "[ends] and [loops]");
 }
 
 base::Status ClusterRules::Add(std::string_view text) {
@@ -105,6 +110,8 @@ base::Status ClusterRules::Add(std::string_view text) {
 
 FrameRole ClusterRules::RoleOf(std::string_view function, std::string_view module) const {
   if (ends_.Contains(function)) return FrameRole::kEnd;
+  if (loops_.Contains(function)) return FrameRole::kLoop;
+  if (signals_.Contains(function)) return FrameRole::kSignal;
   bool is_skipped = waits_.Contains(function) || skipped_.Contains(function) || modules_.Contains(module);
   return is_skipped ? FrameRole::kSkipped : FrameRole::kSignificant;
 }

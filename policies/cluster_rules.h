@@ -53,16 +53,29 @@ using WaitFrames = FrameList;
 
 enum class FrameRole {
   kSignificant,
+  kLibrary,  // of a library that many programs have: counts where no function of the program's own does
   kSkipped,  // the same whatever froze: a wait, a library's inside, the way a callback is called
+  kSignal,   // where a signal interrupted the thread: further out is what it happened to do
+  kLoop,     // of an event loop: an end, and where a loop in a call has nothing to do, a wait of its caller
   kEnd,      // what a loop is called by: further out there is nothing of the cause
 };
+
+// Whether functions of that role may name a cause.
+constexpr bool IsNameable(FrameRole role) {
+  return role == FrameRole::kSignificant || role == FrameRole::kLibrary;
+}
 
 // A rule file has a name a line under one of these headings; `#` begins a comment:
 //   [waits]      functions that only wait; they are skipped, and dropped from the inner end in raw mode
 //   [skipped]    functions that are skipped
 //   [modules]    files, of scripts too, all of whose functions are skipped
+//   [libraries]  files, by name or path, and functions of libraries that count only where nothing of the
+//                program's own does
+//   [signals]    functions that the kernel returns to from a signal's handler
 //   [interpreters]  programs whose functions are skipped where a script called them
 //   [ends]       functions that end a stack
+//   [loops]      functions of event loops, which end a stack, too; a call that runs a loop until its answer
+//                comes waits there
 class ClusterRules {
  public:
   // Adds the rules of one file's text. Error: kInvalid with the line's number.
@@ -70,6 +83,8 @@ class ClusterRules {
 
   // `function` is the readable or the normalized name; `module` the name of its file.
   FrameRole RoleOf(std::string_view function, std::string_view module) const;
+  // Whether a file's name or path, or a function, is that of a library.
+  bool IsLibrary(std::string_view name) const { return libraries_.Contains(name); }
   bool IsInterpreter(std::string_view module) const { return interpreters_.Contains(module); }
   const WaitFrames& waits() const { return waits_; }
 
@@ -79,8 +94,11 @@ class ClusterRules {
   WaitFrames waits_;
   FrameList skipped_;
   FrameList modules_;
+  FrameList libraries_;
+  FrameList signals_;
   FrameList interpreters_;
   FrameList ends_;
+  FrameList loops_;
 };
 
 }  // namespace lagwatch::policies

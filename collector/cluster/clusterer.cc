@@ -17,7 +17,7 @@ using policies::ClusterBy;
 
 constexpr size_t kHolderFrames = 1;
 // One more at each change of what a report's clusters depend on, besides the rules.
-constexpr int kAlgorithmVersion = 1;
+constexpr int kAlgorithmVersion = 2;
 
 using Names = std::vector<std::string>;
 

@@ -9,7 +9,24 @@
 namespace lagwatch::collector {
 namespace {
 
-bool IsLibrary(std::string_view file_name) { return file_name.find(".so") != file_name.npos; }
+bool IsLibrary(std::string_view file_name) {
+  return file_name.find(".so") != file_name.npos || file_name.ends_with(".dylib");
+}
+
+// The first file of the report that is a program; empty when none is.
+std::string_view ProgramPath(const report::Report& report) {
+  for (const report::Module& module : report.modules) {
+    const bool is_framework = module.path.find(".framework/") != module.path.npos;
+    if (module.path.starts_with('/') && !is_framework && !IsLibrary(BaseName(module.path)))
+      return module.path;
+  }
+  return {};
+}
+
+// Whether a function of that role says where a stack is.
+bool IsTold(policies::FrameRole role) {
+  return role != policies::FrameRole::kSkipped && role != policies::FrameRole::kSignal;
+}
 
 // Whether all samples are of the one dispatch that lasted too long.
 bool IsOneDispatch(report::HangKind kind) {
@@ -28,7 +45,23 @@ bool IsOneDispatch(report::HangKind kind) {
 
 }  // namespace
 
-NamedStacks::NamedFunction NamedStacks::ToFunction(NamedFrame named, std::string_view file) const {
+NamedStacks::NamedStacks(const report::Report& report, const FrameNamer& namer,
+                         const policies::ClusterRules& rules)
+    : report_(report), namer_(namer), rules_(rules), program_files_([&] {
+        // The libraries of an interpreter are not those of the scripts.
+        const std::string_view path = ProgramPath(report);
+        return policies::ProgramFiles(rules.IsInterpreter(BaseName(path)) ? std::string_view{} : path);
+      }()) {}
+
+// Lists of names know a library wherever a program brings it along.
+bool NamedStacks::IsOfLibrary(std::string_view path) const {
+  const std::string_view file = BaseName(path);
+  if (rules_.IsInterpreter(file)) return true;
+  return IsLibrary(file) && (rules_.IsLibrary(file) || (rules_.IsLibrary(path) && !program_files_.Has(path)));
+}
+
+NamedStacks::NamedFunction NamedStacks::ToFunction(NamedFrame named, std::string_view path) const {
+  const std::string_view file = BaseName(path);
   const bool is_symbol = named.origin != NameOrigin::kPlace;
   const bool is_script = named.origin == NameOrigin::kScript;
   NamedFunction function{.name = named.function,
@@ -40,6 +73,7 @@ NamedStacks::NamedFunction NamedStacks::ToFunction(NamedFrame named, std::string
   if (is_symbol && !is_script) function.name = Remembered<CauseName>(function.readable);
   if (function.is_inside_library) function.name = CauseModule(file);
   function.role = rules_.RoleOf(function.name, file);
+  bool is_of_library = !is_script && IsOfLibrary(path);
   // Rules name a method by its class alone, or all functions of a script's file.
   if (is_script && function.role == policies::FrameRole::kSignificant) {
     const std::string_view name = function.name;
@@ -47,7 +81,11 @@ NamedStacks::NamedFunction NamedStacks::ToFunction(NamedFrame named, std::string
     std::string_view script = name.substr(std::min(end + 2, name.size()));
     if (script.ends_with(')')) script.remove_suffix(1);
     function.role = rules_.RoleOf(name.substr(0, end), script.empty() ? file : script);
+    is_of_library |= rules_.IsLibrary(script);
   }
+  is_of_library |= !is_script && rules_.IsLibrary(function.name);
+  if (is_of_library && function.role == policies::FrameRole::kSignificant)
+    function.role = policies::FrameRole::kLibrary;
   return function;
 }
 
@@ -55,10 +93,12 @@ const NamedStacks::FrameFunctions& NamedStacks::FunctionsOf(const report::Frame&
   auto [known, is_new] = named_.try_emplace({frame.module, frame.offset});
   FrameFunctions& functions = known->second;
   if (is_new) {
-    if (frame.module != report::kNoModule) functions.file = BaseName(report_.modules[frame.module].path);
+    std::string_view path;
+    if (frame.module != report::kNoModule) path = report_.modules[frame.module].path;
+    functions.file = BaseName(path);
     for (NamedFrame& named : namer_.NamesOf(frame)) {
       if (!base::IsOwnFunctionName(named.function))
-        functions.innermost_first.push_back(ToFunction(std::move(named), functions.file));
+        functions.innermost_first.push_back(ToFunction(std::move(named), path));
     }
   }
   return functions;
@@ -79,7 +119,7 @@ std::vector<policies::ClusterFunction> NamedStacks::FramesOf(const report::Stack
       frames.push_back({name->name, name->role});
       caller_file = named.file;
       if (name->is_script) {
-        is_called_by_script |= name->role == policies::FrameRole::kSignificant;
+        is_called_by_script |= policies::IsNameable(name->role);
       } else if (is_called_by_script && (IsLibrary(named.file) || rules_.IsInterpreter(named.file))) {
         frames.back().role = policies::FrameRole::kSkipped;
       }
@@ -93,8 +133,8 @@ std::vector<std::string_view> NamedStacks::SignificantNamesOf(const report::Stac
   return policies::SignificantNames(FramesOf(stack));
 }
 
-std::vector<policies::SeenNames> NamedStacks::SampleNames() const {
-  std::map<uint32_t, std::vector<std::string_view>> names;
+std::vector<policies::SeenNames> NamedStacks::SampleNames(bool are_own) const {
+  std::map<uint32_t, policies::SeenNames> known;
   std::vector<policies::SeenNames> seen;
   const report::Sample* last = nullptr;
   for (const report::Sample& sample : report_.samples) {
@@ -103,36 +143,54 @@ std::vector<policies::SeenNames> NamedStacks::SampleNames() const {
       continue;
     }
     last = &sample;
-    auto [known, is_new] = names.try_emplace(sample.stack);
-    if (is_new) known->second = SignificantNamesOf(report_.stacks[sample.stack]);
-    seen.push_back({known->second, 1});
+    auto [names, is_new] = known.try_emplace(sample.stack);
+    if (is_new) {
+      const auto frames = FramesOf(report_.stacks[sample.stack]);
+      names->second.is_cut = !policies::ReachesEnd(frames);
+      if (!are_own || policies::HasOwnNames(frames) || !names->second.is_cut)
+        names->second.names = policies::SignificantNames(frames);
+    }
+    seen.push_back(names->second);
   }
   return seen;
 }
 
-std::vector<std::string_view> NamedStacks::MostSeenNames() const {
+std::pair<std::vector<std::string_view>, bool> NamedStacks::MostSeenNames() const {
   std::map<uint32_t, size_t> counts;
   for (const report::Sample& sample : report_.samples) ++counts[sample.stack];
   std::vector<std::string_view> names;
+  bool are_own = false;
   size_t most = 0;
   for (const auto& [stack, count] : counts) {
-    if (count <= most) continue;
-    auto candidate = SignificantNamesOf(report_.stacks[stack]);
+    const auto frames = FramesOf(report_.stacks[stack]);
+    const bool is_own = policies::HasOwnNames(frames);
+    if (is_own < are_own || (is_own == are_own && count <= most)) continue;
+    auto candidate = policies::SignificantNames(frames);
     if (candidate.empty()) continue;
     names = std::move(candidate);
+    are_own = is_own;
     most = count;
   }
-  return names;
+  return {std::move(names), are_own};
 }
 
 std::vector<std::string> NamedStacks::CauseNames() const {
   const report::Stack& expensive = report_.stacks[report_.expensive_stack];
-  std::vector<std::string_view> names = SignificantNamesOf(expensive);
+  const auto frames = FramesOf(expensive);
+  std::vector<std::string_view> names = policies::SignificantNames(frames);
   if (IsOneDispatch(report_.kind)) {
-    if (names.empty()) names = MostSeenNames();
-    names = policies::WithoutPassingNames(std::move(names), SampleNames());
+    bool are_own = policies::HasOwnNames(frames);
+    if (names.empty() || (!are_own && !policies::ReachesEnd(frames))) {
+      if (auto [seen, is_own] = MostSeenNames(); !seen.empty()) {
+        names = std::move(seen);
+        are_own = is_own;
+      }
+    }
+    const auto samples = SampleNames(are_own);
+    names = policies::WithoutPassingNames(std::move(names), samples);
+    if (!policies::ReachesEnd(frames)) names = policies::WithCallersOf(std::move(names), samples);
   }
-  if (names.empty()) names = policies::NameOfTheRest(FramesOf(expensive));
+  if (names.empty()) names = policies::NameOfTheRest(frames);
   return {names.begin(), names.end()};
 }
 
@@ -142,7 +200,7 @@ std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
     for (const NamedFunction& name : FunctionsOf(frame).innermost_first) {
       if (!name.is_symbol) continue;
       if (std::ranges::find(cause, name.name) != cause.end()) return "";
-      if (via.empty() && name.role != policies::FrameRole::kSkipped) via = name.readable;
+      if (via.empty() && IsTold(name.role)) via = name.readable;
     }
   }
   return via;
@@ -156,7 +214,7 @@ std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
   }
   for (const report::Frame& frame : stack.frames) {
     for (const NamedFunction& name : FunctionsOf(frame).innermost_first) {
-      if (!name.is_inside_library && name.role != policies::FrameRole::kSkipped) return name.readable;
+      if (!name.is_inside_library && IsTold(name.role)) return name.readable;
     }
   }
   for (const report::Frame& frame : stack.frames) {

@@ -11,6 +11,7 @@
 
 #include "collector/symbols/names/frame_names.h"
 #include "policies/cluster/cluster_key.h"
+#include "policies/cluster/program_files.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
@@ -29,8 +30,7 @@ std::string CauseModule(std::string_view file_name);
 class NamedStacks {
  public:
   // Borrows all three.
-  NamedStacks(const report::Report& report, const FrameNamer& namer, const policies::ClusterRules& rules)
-      : report_(report), namer_(namer), rules_(rules) {}
+  NamedStacks(const report::Report& report, const FrameNamer& namer, const policies::ClusterRules& rules);
 
   // The significant names of the hang, innermost first: of its expensive stack those that its samples
   // agree on. Of a hang whose expensive stack has none, because it could not be unwound far enough, those
@@ -65,18 +65,22 @@ class NamedStacks {
   };
 
   const FrameFunctions& FunctionsOf(const report::Frame& frame) const;
-  NamedFunction ToFunction(NamedFrame named, std::string_view file) const;
+  bool IsOfLibrary(std::string_view path) const;
+  NamedFunction ToFunction(NamedFrame named, std::string_view path) const;
   std::vector<policies::ClusterFunction> FramesOf(const report::Stack& stack) const;
   // These borrow from `named_`.
   std::vector<std::string_view> SignificantNamesOf(const report::Stack& stack) const;
-  // Of all samples, oldest first.
-  std::vector<policies::SeenNames> SampleNames() const;
-  // Of the stack seen most, of those that have any.
-  std::vector<std::string_view> MostSeenNames() const;
+  // Of all samples, oldest first. For names of the program's `own`, those that could not be unwound up to
+  // such have none.
+  std::vector<policies::SeenNames> SampleNames(bool are_own) const;
+  // Of the stack seen most, of those that have functions of the program's own, else of those that have names;
+  // and whether they are its own.
+  std::pair<std::vector<std::string_view>, bool> MostSeenNames() const;
 
   const report::Report& report_;
   const FrameNamer& namer_;
   const policies::ClusterRules& rules_;
+  const policies::ProgramFiles program_files_;
   // By module and offset: most frames are in all of a hang's samples.
   mutable std::map<std::pair<uint32_t, uint64_t>, FrameFunctions> named_;
 };

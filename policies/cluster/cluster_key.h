@@ -30,9 +30,16 @@ struct ClusterFunction {
 };
 
 // The names of the significant frames of a stack, innermost first, each once: of functions that call each
-// other again and again, where they were entered first. Nothing from the innermost end on counts. None when
-// the stack has none.
+// other again and again, where they were entered first. Nothing from the innermost end on counts, and of a
+// thread in a signal's handler nothing outside of it. Without significant frames, those of libraries. None
+// when the stack has neither.
 std::vector<std::string_view> SignificantNames(std::span<const ClusterFunction> stack);
+
+// Whether these are the program's own functions, not those of libraries.
+bool HasOwnNames(std::span<const ClusterFunction> stack);
+
+// Whether the stack goes out to where the program's part ends.
+bool ReachesEnd(std::span<const ClusterFunction> stack);
 
 // The name of a stack without significant frames: its innermost end or, without an end, its innermost frame.
 std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFunction> stack);
@@ -41,12 +48,17 @@ std::vector<std::string_view> NameOfTheRest(std::span<const ClusterFunction> sta
 struct SeenNames {
   std::vector<std::string_view> names;
   size_t count = 1;
+  bool is_cut = false;  // the stack does not go out to its end
 };
 // Returns `names` without those at the inner end that are in too few of `samples` (oldest first): helpers
 // that the hang was in by chance. A helper that took most of the time in one call stays. Returns all if
 // nothing would be left. Samples without names do not count.
 std::vector<std::string_view> WithoutPassingNames(std::vector<std::string_view> names,
                                                   std::span<const SeenNames> samples);
+
+// Returns `names`, of a stack that was cut, with what called them: of a sample that was not.
+std::vector<std::string_view> WithCallersOf(std::vector<std::string_view> names,
+                                            std::span<const SeenNames> samples);
 
 // The innermost `count` of `functions` (innermost first) that are not wait wrappers. Wrappers are dropped
 // only at the innermost end: further out they are part of the story. When nothing else is left, the stack

@@ -138,13 +138,94 @@ TEST(Clusterer, BlamesTheScriptThatCallsALibrary) {
   const auto clusterer = Clusterer::Create("", policies::ClusterBy::kSignificant);
   report::Report report = ScriptReport("[python]", {"save (orders.py)", "<module> (app.py)"});
   report.modules.push_back({"/usr/lib/libsqlite3.so.0", "", 0});
-  report.symbols.push_back({1, 0x500, "sqlite3BtreeBeginTrans"});
+  report.symbols.push_back({1, 0x500, "RunQuery"});
   report.stacks[0].frames.insert(report.stacks[0].frames.begin(), {1, 0x510, 0x500});
   EXPECT_THAT(clusterer->Assign(report)[0].frames, ElementsAre("save (orders.py)", "<module> (app.py)"));
   report.modules[1].path = "/usr/games/platformer";
-  EXPECT_THAT(clusterer->Assign(report)[0].frames, ElementsAre("sqlite3BtreeBeginTrans", "save (orders.py)"));
+  EXPECT_THAT(clusterer->Assign(report)[0].frames, ElementsAre("RunQuery", "save (orders.py)"));
   report.modules[1].path = "/usr/bin/node";
   EXPECT_THAT(clusterer->Assign(report)[0].frames, ElementsAre("save (orders.py)", "<module> (app.py)"));
+}
+
+// A report of native frames, innermost first: each a file's path and a function.
+report::Report NativeReport(const std::vector<std::pair<std::string, std::string>>& frames) {
+  report::Report report;
+  report.stacks = {{}};
+  report.samples = {{.stack = 0}};
+  for (const auto& [path, function] : frames) {
+    const auto module = static_cast<uint32_t>(report.modules.size());
+    report.modules.push_back({path, "", 0});
+    report.symbols.push_back({module, 0x500, function});
+    report.stacks[0].frames.push_back({module, 0x507, 0x500});
+  }
+  return report;
+}
+
+std::vector<std::string> CauseOf(const report::Report& report) {
+  return Clusterer::Create("")->Assign(report)[0].frames;
+}
+
+TEST(Clusterer, BlamesTheProgramForWhatItsLibrariesDo) {
+  const std::string zlib = "/usr/lib/x86_64-linux-gnu/libz.so.1";
+  const std::pair<std::string, std::string> pack = {"/usr/bin/packer", "Pack"};
+  const std::pair<std::string, std::string> on_save = {"/usr/bin/packer", "OnSave"};
+  const std::pair<std::string, std::string> main = {"/usr/bin/packer", "main"};
+  EXPECT_THAT(CauseOf(NativeReport({{zlib, "deflate"}, {zlib, "compress2"}, pack, on_save, main})),
+              ElementsAre("Pack", "OnSave"));
+  EXPECT_THAT(CauseOf(NativeReport({{"/srv/app/libz.so.1", "deflate"}, pack, on_save, main})),
+              ElementsAre("Pack", "OnSave"))
+      << "brought along";
+  EXPECT_THAT(
+      CauseOf(NativeReport(
+          {{"/usr/bin/packer", "longest_match"}, {"/usr/bin/packer", "deflate_slow"}, pack, on_save, main})),
+      ElementsAre("Pack", "OnSave"))
+      << "linked in";
+  EXPECT_THAT(CauseOf(NativeReport({{zlib, "deflate"}, {zlib, "compress2"}, main})),
+              ElementsAre("deflate", "compress2"))
+      << "nothing of its own";
+  EXPECT_THAT(CauseOf(NativeReport({{"/srv/app/libshapes.so", "Fill"}, pack, main})),
+              ElementsAre("Fill", "Pack"));
+}
+
+TEST(Clusterer, KnowsTheLibrariesThatAreThePrograms) {
+  const std::pair<std::string, std::string> own = {"/usr/bin/mailer", "OnClick"};
+  for (const char* path : {"/usr/lib/x86_64-linux-gnu/mailer/libfolders.so", "/usr/lib/libmailer-core.so.2"})
+    EXPECT_THAT(CauseOf(NativeReport({{path, "Scan"}, own})), ElementsAre("Scan", "OnClick")) << path;
+  EXPECT_THAT(CauseOf(NativeReport({{"/usr/lib/mailer/libz.so.1", "deflate"}, own})), ElementsAre("OnClick"));
+}
+
+TEST(Clusterer, LeavesOutTheStandardLibraryOfALanguageByItsFolder) {
+  EXPECT_THAT(CauseOf(ScriptReport("[python]", {"Popen._launch (multiprocessing/popen_spawn_posix.py)",
+                                                "BaseProcess.join (multiprocessing/process.py)",
+                                                "stop (workers.py)", "on_click (app.py)"})),
+              ElementsAre("stop (workers.py)", "on_click (app.py)"));
+  EXPECT_THAT(
+      CauseOf(ScriptReport("[python]", {"BaseProcess.join (multiprocessing/process.py)",
+                                        "Runner.close (unittest/runner.py)"})),
+      ElementsAre("BaseProcess.join (multiprocessing/process.py)", "Runner.close (unittest/runner.py)"));
+}
+
+TEST(Clusterer, ThreadsThatAreStoppedBySignalsHaveOneCause) {
+  const auto stopped_in = [](const char* function) {
+    return CauseOf(NativeReport({{"/usr/lib/libc.so.6", "sigsuspend"},
+                                 {"/usr/lib/libgc.so.1", "GC_suspend_handler"},
+                                 {"/usr/lib/libc.so.6", "<signal handler called>"},
+                                 {"/usr/bin/editor", function},
+                                 {"/usr/bin/editor", "main"}}));
+  };
+  EXPECT_THAT(stopped_in("Insert"), ElementsAre("GC_suspend_handler"));
+  EXPECT_THAT(stopped_in("Layout"), ElementsAre("GC_suspend_handler"));
+}
+
+// A stack that is cut within a library does not hide that its other samples lead to the program.
+TEST(Clusterer, TakesTheSamplesWhereTheExpensiveStackIsCutWithinALibrary) {
+  const std::string zlib = "/usr/lib/libz.so.1";
+  report::Report report =
+      NativeReport({{zlib, "deflate"}, {"/usr/bin/packer", "Pack"}, {"/usr/bin/packer", "main"}});
+  report.stacks.push_back({.frames = {report.stacks[0].frames[0]}});
+  report.expensive_stack = 1;
+  report.samples = {{.stack = 1}, {.stack = 1}, {.stack = 0}};
+  EXPECT_THAT(CauseOf(report), ElementsAre("Pack"));
 }
 
 SampleReport WaitingFor(const Frames& owner_stack) {

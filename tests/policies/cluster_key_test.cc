@@ -17,7 +17,9 @@ using Frames = std::vector<std::string>;
 ClusterRules Rules() {
   ClusterRules rules;
   EXPECT_TRUE(
-      rules.Add("[waits]\nlock*\nsleep\n[skipped]\nstd::*\n[modules]\nlibc.so*\n[ends]\nmain\ndispatch\n")
+      rules
+          .Add("[waits]\nlock*\nsleep\n[skipped]\nstd::*\n[modules]\nlibc.so*\n[ends]\nmain\ndispatch\n"
+               "[signals]\n<signal>\n[loops]\nrun_loop\n")
           .ok());
   return rules;
 }
@@ -25,7 +27,9 @@ ClusterRules Rules() {
 std::vector<ClusterFunction> Stack(const Frames& names) {
   std::vector<ClusterFunction> stack;
   for (const std::string& name : names)
-    stack.push_back({name, Rules().RoleOf(name, name.starts_with("c_") ? "libc.so.6" : "app")});
+    stack.push_back({name, name.starts_with("z_")
+                               ? FrameRole::kLibrary
+                               : Rules().RoleOf(name, name.starts_with("c_") ? "libc.so.6" : "app")});
   return stack;
 }
 
@@ -48,6 +52,39 @@ TEST(SignificantNames, HaveARecursionOnceWhereverItWasFound) {
   EXPECT_THAT(Significant({"A", "B", "A", "B", "Parse"}), ElementsAre("A", "B", "Parse"));
   EXPECT_THAT(Significant({"B", "A", "B", "Parse"}), ElementsAre("A", "B", "Parse"));
   EXPECT_THAT(Significant({"Leaf", "A", "A", "Parse"}), ElementsAre("Leaf", "A", "Parse"));
+}
+
+TEST(SignificantNames, AreOfLibrariesWhereNothingIsTheProgramsOwn) {
+  EXPECT_THAT(Significant({"z_deflate", "z_compress", "Pack", "z_sort", "OnKey", "main"}),
+              ElementsAre("Pack", "OnKey"));
+  EXPECT_THAT(Significant({"z_deflate", "z_compress", "dispatch", "Run", "main"}),
+              ElementsAre("z_deflate", "z_compress"));
+  EXPECT_TRUE(HasOwnNames(Stack({"z_deflate", "Pack", "main"})));
+  EXPECT_FALSE(HasOwnNames(Stack({"z_deflate", "dispatch", "Run", "main"})));
+}
+
+TEST(SignificantNames, AreOfASignalsHandlerNotOfWhatItInterrupted) {
+  EXPECT_THAT(Significant({"sleep", "z_suspend", "<signal>", "Insert", "OnKey", "main"}),
+              ElementsAre("z_suspend"));
+  EXPECT_THAT(Significant({"Wait", "OnSuspend", "<signal>", "c_memcpy", "<signal>", "OnKey", "main"}),
+              ElementsAre("Wait", "OnSuspend"));
+  EXPECT_THAT(Significant({"sleep", "<signal>", "Insert", "OnKey", "main"}), ElementsAre("Insert", "OnKey"))
+      << "a handler without names";
+  EXPECT_THAT(Significant({"Work", "dispatch", "<signal>", "main"}), ElementsAre("Work"));
+  EXPECT_TRUE(ReachesEnd(Stack({"z_suspend", "<signal>", "Insert"})));
+  EXPECT_FALSE(ReachesEnd(Stack({"z_deflate", "z_compress"}))) << "cut";
+}
+
+TEST(SignificantNames, AreOfTheCallThatWaitsInALoopOfItsOwn) {
+  EXPECT_THAT(Significant({"sleep", "run_loop", "z_call_sync", "Load", "OnKey", "run_loop", "Run", "main"}),
+              ElementsAre("Load", "OnKey"));
+  EXPECT_THAT(Significant({"sleep", "run_loop", "z_call_sync", "Load", "main"}), ElementsAre("Load"))
+      << "at the start";
+  EXPECT_THAT(Significant({"sleep", "run_loop", "run_loop", "AskUser", "OnKey", "run_loop", "main"}),
+              ElementsAre("AskUser", "OnKey"));
+  EXPECT_THAT(Significant({"sleep", "run_loop", "Run", "main"}), IsEmpty()) << "the program's loop, idle";
+  EXPECT_THAT(Significant({"Draw", "run_loop", "z_call_sync", "Load", "run_loop", "main"}),
+              ElementsAre("Draw"));
 }
 
 TEST(NameOfTheRest, IsTheInnermostEndElseTheInnermostFrame) {
@@ -84,6 +121,21 @@ TEST(WithoutPassingNames, LeavesSomethingInAnyCase) {
   EXPECT_THAT(WithoutPassingNames({"A"}, samples), ElementsAre("A"));
   EXPECT_THAT(WithoutPassingNames({"A"}, {}), ElementsAre("A"));
   EXPECT_THAT(WithoutPassingNames({}, samples), IsEmpty());
+}
+
+TEST(WithoutPassingNames, KnowsNothingOfACutStackBeyondItsEnd) {
+  const std::vector<SeenNames> samples = {{{"Find", "Parse", "OnKey"}, 3},
+                                          {{"Skip"}, 1, true},    // in Parse, or not
+                                          {{"Parse"}, 1, true}};  // not in Find
+  EXPECT_THAT(WithoutPassingNames({"Find", "Parse", "OnKey"}, samples), ElementsAre("Parse", "OnKey"));
+}
+
+TEST(WithCallersOf, TakesThemFromASampleThatWasNotCut) {
+  const std::vector<SeenNames> samples = {
+      {{"Find", "Parse"}, 1, true}, {{"Draw", "OnPaint"}, 1}, {{"Parse", "OnKey", "Run"}, 1}};
+  EXPECT_THAT(WithCallersOf({"Find", "Parse"}, samples), ElementsAre("Find", "Parse", "OnKey", "Run"));
+  EXPECT_THAT(WithCallersOf({"Save"}, samples), ElementsAre("Save"));
+  EXPECT_THAT(WithCallersOf({}, samples), IsEmpty());
 }
 
 class InnermostSignificantTest : public ::testing::Test {

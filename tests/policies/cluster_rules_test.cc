@@ -106,9 +106,17 @@ TEST(ClusterRules, ThatAreShippedNameWaitsAndLibrariesAndNoWork) {
   for (const char* skipped : {"memcpy", "malloc", "std::map::find", "core::fmt::write", "operator new",
                               "Builtins_IncHandler", "Builtins_KeyedLoadIC_Megamorphic"})
     EXPECT_EQ(rules.RoleOf(skipped, "app"), FrameRole::kSkipped) << skipped;
-  for (const char* end :
-       {"main", "g_main_context_dispatch", "uv_run", "QEventLoop::exec", "JavaCalls::call_helper"})
+  for (const char* end : {"main", "_PyEval_EvalFrameDefault", "JavaCalls::call_helper"})
     EXPECT_EQ(rules.RoleOf(end, "app"), FrameRole::kEnd) << end;
+  for (const char* loop : {"g_main_context_dispatch", "g_main_loop_run", "uv_run", "QEventLoop::exec"})
+    EXPECT_EQ(rules.RoleOf(loop, "app"), FrameRole::kLoop) << loop;
+  EXPECT_EQ(rules.RoleOf("<signal handler called>", "libc.so.6"), FrameRole::kSignal);
+  for (const char* library : {"/usr/lib/x86_64-linux-gnu/libz.so.1", "libz.so.1.2.13", "deflate_slow",
+                              "sqlite3VdbeExec", "multiprocessing/process.py", "encoding/json.Unmarshal"})
+    EXPECT_TRUE(rules.IsLibrary(library)) << library;
+  for (const char* own :
+       {"/opt/app/lib/libshapes.so", "/home/u/libshapes.so", "orders.py", "types.py", "Pack"})
+    EXPECT_FALSE(rules.IsLibrary(own)) << own;
   for (const char* work : {"readQueryFromClient", "luaV_execute", "Editor::Save", "ParseOutline", "[jit]",
                            "Builtins_ArrayPrototypeSort"}) {
     EXPECT_FALSE(rules.waits().Contains(work)) << work;
