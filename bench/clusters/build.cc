@@ -69,6 +69,7 @@ ClientFrame UnnamedAt(const std::string& module, uint64_t draw) {
 
 // A frame of the C library or the compiler's run-time; no module when there is none on this machine.
 ClientFrame LibraryFrame(const Build& build, const std::string& symbol) {
+  if (symbol == "__restore_rt") return {"libc.so.6", "<signal handler called>"};  // clients call it so
   if (symbol == "??") return UnnamedAt("libgcc_s.so.1", base::HashWord(build.libraries, 1));
   if (symbol.starts_with("_Z")) return {"libstdc++.so.6", symbol};
   if (build.libc == Libc::kOlder) {

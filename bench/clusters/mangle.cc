@@ -61,6 +61,12 @@ std::string EscapeRust(const std::string& part) {
   return text;
 }
 
+// In the newer way, the length of a name that could go on it ends with an underscore.
+std::string RustIdentifier(const std::string& name) {
+  const bool is_unclear = name.front() == '_' || (name.front() >= '0' && name.front() <= '9');
+  return std::to_string(name.size()) + (is_unclear ? "_" : "") + name;
+}
+
 }  // namespace
 
 std::string MangleCpp(const std::string& name, const std::string& argument) {
@@ -87,8 +93,8 @@ std::string MangleRust(const std::string& name, uint64_t hash, bool is_v0) {
     if (is_closure) parts.pop_back();
     std::string text = is_closure ? "_RNCNv" : "_RNv";
     for (size_t i = 2; i < parts.size(); ++i) text += "Nt";
-    text += "Cs" + std::to_string(hash % 100000) + "_" + Identifier(parts.front());
-    for (size_t i = 1; i < parts.size(); ++i) text += Identifier(parts[i]);
+    text += "Cs" + std::to_string(hash % 100000) + "_" + RustIdentifier(parts.front());
+    for (size_t i = 1; i < parts.size(); ++i) text += RustIdentifier(parts[i]);
     return text + (is_closure ? "0" : "");
   }
   std::string text = "_ZN";

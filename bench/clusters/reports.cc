@@ -19,6 +19,13 @@ using policies::VerdictWord;
 constexpr std::initializer_list<const char*> kArguments = {
     "i", "f", "d", "NSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"};
 
+std::string FolderOf(const std::string& module, const Build& build) {
+  if (module.find(".so") == std::string::npos) return "/usr/bin/";
+  if (module == "libreverb.so") return "/usr/lib/x86_64-linux-gnu/studio/";  // a plugin of the program's
+  // Some programs bring other people's libraries along.
+  return build.libraries == 2 ? "/opt/runtime/lib/" : "/usr/lib/x86_64-linux-gnu/";
+}
+
 // Turns frames into a report's modules, frames and symbols.
 class ReportWriter {
  public:
@@ -53,9 +60,7 @@ class ReportWriter {
   uint32_t ModuleOf(const std::string& name) {
     auto [known, is_new] = modules_.try_emplace(name);
     if (is_new) {
-      std::string folder = name.find(".so") == std::string::npos ? "/usr/bin/"
-                           : build_.libraries == 2               ? "/opt/runtime/lib/"
-                                                                 : "/usr/lib/x86_64-linux-gnu/";
+      const std::string folder = FolderOf(name, build_);
       std::string id = std::to_string(base::HashBytes(name, base::HashWord(build_.number, seed_)));
       report_.modules.push_back({folder + name, id, 0});
       known->second = static_cast<uint32_t>(report_.modules.size() - 1);
