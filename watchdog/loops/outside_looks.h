@@ -15,8 +15,8 @@ inline constinit std::atomic<int64_t> outside_looked_ns{0};
 // Whether a dispatch is known to be under way only since the process's window does not answer. Context: any.
 inline constinit std::atomic<bool> window_is_unanswered{false};
 
-// The thread that sleeps in a lock or for a disk, and of which no loop is known: its dispatch has begun before
-// it went to sleep. 0: none. Context: any.
+// The thread that sleeps in a lock or for a disk, and of which no loop is known: its dispatch has begun
+// before it went to sleep. 0: none. Context: any.
 inline constinit std::atomic<int32_t> found_frozen_tid{0};
 
 }  // namespace lagwatch::watchdog
