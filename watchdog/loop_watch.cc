@@ -232,7 +232,9 @@ void LoopWatch::OpenWindow(WatchedSpan* span, const WatchedLoop& loop, const cha
                            const WatchTools& tools) {
   SpanWatch& watch = span->watch;
   if (!ring_.TryTakeRoom(tools)) return watch.PutOffWindow(now_ns + tools.options->check_period_ns);
-  ring_.SetNextSample(now_ns, watch.sample_interval_ns());
+  // From outside, a thread that runs is stopped for each sample, which a look may take for another's stop.
+  ring_.SetNextSample(
+      now_ns, tools.process().is_own() ? watch.sample_interval_ns() : tools.options->sample_interval_ns);
   // A span around it or inside it that goes on needs the account from its own first window on.
   bool is_other_open = std::ranges::any_of(spans_.all(), [&](const WatchedSpan* other) {
     bool is_in_window = other->watch.is_window_open() && other->IsStillIn(loop);
