@@ -287,15 +287,18 @@ bool WaitHome::IsForeign(const WaitCall& call, WaitPlace& place, std::span<const
     SetHome(nullptr);  // that loop is over
     return false;
   }
-  is_doubtful_ = is_above || (!descriptors.empty() && !IsProvenLoop(is_same_place));
+  is_doubtful_ = is_above || (!descriptors.empty() && !IsProvenLoop(is_same_place, descriptors.size() == 1));
   if (is_above) early_ = &place;
   if (is_above && is_unseen) beside_descriptor_ = descriptors[0];
   return true;
 }
 
-bool WaitHome::IsProvenLoop(bool is_same_place) const {
+bool WaitHome::IsProvenLoop(bool is_same_place, bool is_for_one) const {
   if (is_home_shared()) return has_come_back_ && home_->long_waits >= kSettledLongWaits;
-  const bool is_old = home_->long_waits >= kFewWaits && NowNs() - home_since_ns_ >= kShortLifeNs;
+  // A wait for one descriptor is a request's rather than that of the next loop, which has the sources of the
+  // first one, and more.
+  const bool is_old =
+      home_->long_waits >= kFewWaits && (is_for_one || NowNs() - home_since_ns_ >= kShortLifeNs);
   return has_come_back_ || (!is_same_place && is_old);
 }
 

@@ -151,7 +151,7 @@ class WaitHome {
   bool IsHomeVague() const { return is_home_shared() && !home_->IsLoops(process_); }
   bool IsNewHome(WaitPlace* place, int64_t now_ns) const;
   // Whether a wait for other descriptors in a frame below the home's is a handler's for certain.
-  bool IsProvenLoop(bool is_same_place) const;
+  bool IsProvenLoop(bool is_same_place, bool is_for_one) const;
   bool IsBetter(const WaitPlace& place) const;
   void SetHome(WaitPlace* place);
 

@@ -229,6 +229,14 @@ TEST_F(WaitHomeTest, AWaitBelowALoopThatHasLivedForShortIsDoubtful) {
   EXPECT_TRUE(home_.is_doubtful());
 }
 
+TEST_F(WaitHomeTest, AWaitForOneDescriptorBelowAYoungLoopIsItsHandlers) {
+  const int display = Open();
+  const int wake = Open();
+  for (int i = 0; i < 15; ++i) Poll({display, wake});
+  EXPECT_FALSE(Poll({Open()}, kOtherSite, kDeeper));
+  EXPECT_FALSE(home_.is_doubtful());
+}
+
 TEST_F(WaitHomeTest, AWaitBelowALoopThatHasLivedForLongIsItsHandlers) {
   const int display = Open();
   const int wake = Open();
