@@ -41,9 +41,11 @@ class Scene:
 
 
 def check(reports: list[dict], expected: list[tuple[str, str, str]]) -> None:
-    """Each hang is reported once, in this order, as its kind, with its mode as the tag and its function in the stack."""
+    """Each hang is reported once, in this order, as its kind, in one of the modes, with its function in the stack."""
     found = [(report["kind"], report["tag"]) for report in reports]
-    assert found == [(kind, tag) for kind, tag, _ in expected], found
+    assert len(found) == len(expected), found
+    for (kind, tag), (expected_kind, tags, _) in zip(found, expected):
+        assert kind == expected_kind and tag in tags.split(), found
     for report, (_, _, function) in zip(reports, expected):
         assert function in report["text"], f"{function} is missing from\n{report['text']}"
         assert report["ended"] and report["duration_ms"] >= THRESHOLD_MS, report
@@ -132,9 +134,10 @@ def run_application(scene: Scene, **settings: str) -> str:
     return printed
 
 
+# The button is let go at once: on a busy machine that is known before its press is looked at, and nothing is tracked.
 APPLICATION_HANGS = [
     ("startup-lag", "launch", "freezeInLaunch"),
-    ("lag", "NSEventTrackingRunLoopMode", "freezeInClick"),
+    ("lag", "NSEventTrackingRunLoopMode NSDefaultRunLoopMode", "freezeInClick"),
     ("lag", "NSModalPanelRunLoopMode", "freezeInPanel"),
 ]
 
@@ -237,7 +240,7 @@ def docs(scene: Scene) -> None:
     with display() as scene.environment["DISPLAY"]:
         [script] = blocks("sh")
         causes = scene.run("bash", "-euc", script)
-    assert "AppDelegate__freeze" in causes, causes
+    assert "-[AppDelegate freeze:]" in causes, causes
     for link in re.findall(r"\]\(([^)#:]+)\)", page):
         assert (repository / "docs" / link).exists(), f"docs/apple.md links to {link}, which is not there"
 
