@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "collector/ingest/opened_records.h"
 #include "collector/ingest/report_limits.h"
+#include "collector/symbols/names/symbol_namer.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -78,7 +79,7 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
   switch (type) {
     case report::RecordType::kReport:
       return checked(report::DecodeReport(payload), [&](report::Report report) {
-        ClusterPath clusters = clusterer_.Assign(report);
+        ClusterPath clusters = clusterer_.Assign(report, SymbolNamer(report, symbolizer_));
         return NewReport::Create(report, std::move(clusters), payload);
       });
     case report::RecordType::kHangEnd:

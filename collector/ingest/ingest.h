@@ -17,6 +17,7 @@
 #include "collector/ingest/trace_limits.h"
 #include "collector/ingest/trace_quota.h"
 #include "collector/store/store.h"
+#include "collector/symbols/names/symbolizer.h"
 #include "report/format/packed_batch.h"
 #include "report/seal/record_opener.h"
 
@@ -60,6 +61,10 @@ class Ingest {
         times_(std::move(times)),
         name_limits_(names),
         app_quota_(app_quota) {}
+
+  // From now on causes are named by files of `symbolizer`, too, as soon as a report comes: where nothing
+  // names them later. Borrows it; may be null. To be called before Submit().
+  void NameBy(Symbolizer* symbolizer) { symbolizer_ = symbolizer; }
 
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
@@ -120,6 +125,7 @@ class Ingest {
   TimeRule times_;
   mutable NameLimits name_limits_;
   AppQuota* app_quota_;
+  Symbolizer* symbolizer_ = nullptr;
 };
 
 }  // namespace lagwatch::collector

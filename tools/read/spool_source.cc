@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "collector/ingest/ingest.h"
-#include "collector/maintenance/symbolize_job.h"
-#include "collector/query/json/report_json.h"
 #include "collector/query/query_api.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "tools/read/output.h"
@@ -29,7 +27,9 @@ class SpoolSource final : public ReportSource {
         symbolizer_(std::move(symbolizer)),
         clusterer_(std::move(clusterer)),
         query_api_(store_.get(), clusterer_.rules(), symbolizer_.get()),
-        ingest_(store_.get(), clusterer_, /*opener=*/nullptr, kAsManyAsThereAre, kAllTraces) {}
+        ingest_(store_.get(), clusterer_, /*opener=*/nullptr, kAsManyAsThereAre, kAllTraces) {
+    ingest_.NameBy(symbolizer_.get());
+  }
 
   base::Status Load(const std::string& batch) {
     auto loaded = LAGWATCH_TRY(ingest_.Submit(batch));
@@ -39,7 +39,7 @@ class SpoolSource final : public ReportSource {
       std::fprintf(stderr, "lagwatch: left out %" PRId64 " damaged records, the first because %s\n",
                    loaded.rejected, first->why.c_str());
     }
-    return symbolizer_ ? NameCauses() : base::Status();
+    return {};
   }
 
   base::Result<Answer> Ask(const std::string& path, const collector::QueryString& query) override {
@@ -51,22 +51,6 @@ class SpoolSource final : public ReportSource {
   }
 
  private:
-  // Names the causes of reports that have no names yet, as a collector does in the background.
-  base::Status NameCauses() {
-    constexpr int64_t kMostBuilds = 1000;
-    const auto builds = LAGWATCH_TRY(store_->UnnamedBuilds(kMostBuilds));
-    for (const collector::UnnamedBuild& build : builds) {
-      const auto reports = LAGWATCH_TRY(store_->ReportsWithUnnamed(build.build_id, 1));
-      if (reports.empty()) continue;
-      const auto report = LAGWATCH_TRY(collector::DecodeStored(reports.front()));
-      for (const report::Module& module : report.modules)
-        if (module.build_id == build.build_id) symbolizer_->NoteModule(module.build_id, module.path);
-    }
-    collector::SymbolizeJob job(store_.get(), clusterer_, symbolizer_.get());
-    for (bool has_more = !builds.empty(); has_more;) has_more = LAGWATCH_TRY(job.Step());
-    return {};
-  }
-
   std::unique_ptr<collector::Store> store_;
   std::unique_ptr<LocalSymbolizer> symbolizer_;  // may be null
   collector::Clusterer clusterer_;
