@@ -78,15 +78,15 @@ base::Result<FrameList*> ClusterRules::ListOf(std::string_view heading) {
   if (heading == "[skipped]") return &skipped_;
   if (heading == "[modules]") return &modules_;
   if (heading == "[libraries]") return &libraries_;
+  if (heading == "[packages]") return &packages_;
   if (heading == "[signals]") return &signals_;
   if (heading == "[interpreters]") return &interpreters_;
   if (heading == "[ends]") return &ends_;
   if (heading == "[loops]") return &loops_;
-  return base::Status(
-      base::StatusCode::kInvalid,
-      "there is no heading " + std::string(heading) +
-          "; there are [waits], [skipped], [modules], [libraries], [signals], [interpreters], "
-          "[ends] and [loops]");
+  return base::Status(base::StatusCode::kInvalid,
+                      "there is no heading " + std::string(heading) +
+                          "; there are [waits], [skipped], [modules], [libraries], [packages], [signals], "
+                          "[interpreters], [ends] and [loops]");
 }
 
 base::Status ClusterRules::Add(std::string_view text) {

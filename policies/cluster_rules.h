@@ -71,6 +71,8 @@ constexpr bool IsNameable(FrameRole role) {
 //   [modules]    files, of scripts too, all of whose functions are skipped
 //   [libraries]  files, by name or path, and functions of libraries that count only where nothing of the
 //                program's own does
+//   [packages]   the same of Go's packages, whose names mean something else in other languages: only in a
+//                program of Go
 //   [signals]    functions that the kernel returns to from a signal's handler
 //   [interpreters]  programs whose functions are skipped where a script called them
 //   [ends]       functions that end a stack
@@ -85,6 +87,7 @@ class ClusterRules {
   FrameRole RoleOf(std::string_view function, std::string_view module) const;
   // Whether a file's name or path, or a function, is that of a library.
   bool IsLibrary(std::string_view name) const { return libraries_.Contains(name); }
+  bool IsPackage(std::string_view function) const { return packages_.Contains(function); }
   bool IsInterpreter(std::string_view module) const { return interpreters_.Contains(module); }
   const WaitFrames& waits() const { return waits_; }
 
@@ -95,6 +98,7 @@ class ClusterRules {
   FrameList skipped_;
   FrameList modules_;
   FrameList libraries_;
+  FrameList packages_;
   FrameList signals_;
   FrameList interpreters_;
   FrameList ends_;

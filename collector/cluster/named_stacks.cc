@@ -60,6 +60,18 @@ bool NamedStacks::IsOfLibrary(std::string_view path) const {
   return IsLibrary(file) && (rules_.IsLibrary(file) || (rules_.IsLibrary(path) && !program_files_.Has(path)));
 }
 
+// All stacks of Go have some of its run time's functions.
+bool NamedStacks::IsOfGo() const {
+  if (is_of_go_) return *is_of_go_;
+  const auto has_runtime = [&](const report::Frame& frame) {
+    return std::ranges::any_of(namer_.NamesOf(frame), [](const NamedFrame& name) {
+      return name.origin != NameOrigin::kScript && name.function.starts_with("runtime.");
+    });
+  };
+  is_of_go_ = std::ranges::any_of(report_.stacks[report_.expensive_stack].frames, has_runtime);
+  return *is_of_go_;
+}
+
 NamedStacks::NamedFunction NamedStacks::ToFunction(NamedFrame named, std::string_view path) const {
   const std::string_view file = BaseName(path);
   const bool is_symbol = named.origin != NameOrigin::kPlace;
@@ -72,7 +84,8 @@ NamedStacks::NamedFunction NamedStacks::ToFunction(NamedFrame named, std::string
                          .role = {}};
   if (is_symbol && !is_script) function.name = Remembered<CauseName>(function.readable);
   if (function.is_inside_library) function.name = CauseModule(file);
-  function.role = rules_.RoleOf(function.name, file);
+  // A program may have the name of a library, or of a package of scripts.
+  function.role = rules_.RoleOf(function.name, program_files_.IsProgram(path) ? std::string_view{} : file);
   bool is_of_library = !is_script && IsOfLibrary(path);
   // Rules name a method by its class alone, or all functions of a script's file.
   if (is_script && function.role == policies::FrameRole::kSignificant) {
@@ -84,6 +97,7 @@ NamedStacks::NamedFunction NamedStacks::ToFunction(NamedFrame named, std::string
     is_of_library |= rules_.IsLibrary(script);
   }
   is_of_library |= !is_script && rules_.IsLibrary(function.name);
+  is_of_library |= !is_script && rules_.IsPackage(function.name) && IsOfGo();
   if (is_of_library && function.role == policies::FrameRole::kSignificant)
     function.role = policies::FrameRole::kLibrary;
   return function;

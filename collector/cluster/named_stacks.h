@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,6 +67,7 @@ class NamedStacks {
 
   const FrameFunctions& FunctionsOf(const report::Frame& frame) const;
   bool IsOfLibrary(std::string_view path) const;
+  bool IsOfGo() const;
   NamedFunction ToFunction(NamedFrame named, std::string_view path) const;
   std::vector<policies::ClusterFunction> FramesOf(const report::Stack& stack) const;
   // These borrow from `named_`.
@@ -81,6 +83,7 @@ class NamedStacks {
   const FrameNamer& namer_;
   const policies::ClusterRules& rules_;
   const policies::ProgramFiles program_files_;
+  mutable std::optional<bool> is_of_go_;  // once it was asked
   // By module and offset: most frames are in all of a hang's samples.
   mutable std::map<std::pair<uint32_t, uint64_t>, FrameFunctions> named_;
 };

@@ -17,6 +17,7 @@ class ProgramFiles {
   // folder of the program's package (`/usr/lib/firefox/`), or named after it (`libgimpwidgets-2.0.so.0` of
   // `gimp-2.10`).
   bool Has(std::string_view path) const;
+  bool IsProgram(std::string_view path) const { return !path_.empty() && path == path_; }
 
  private:
   std::string path_;

@@ -194,6 +194,35 @@ TEST(Clusterer, KnowsTheLibrariesThatAreThePrograms) {
   EXPECT_THAT(CauseOf(NativeReport({{"/usr/lib/mailer/libz.so.1", "deflate"}, own})), ElementsAre("OnClick"));
 }
 
+// `log.` and `image.` are packages of Go's library, and files, modules or classes elsewhere.
+TEST(Clusterer, KnowsGosLibraryInProgramsOfGoOnly) {
+  const std::string path = "/opt/app/server";
+  const std::pair<std::string, std::string> work = {path, "image.Decode"};
+  const std::pair<std::string, std::string> handler = {path, "main.serve"};
+  EXPECT_THAT(CauseOf(NativeReport({work, handler, {path, "runtime.goexit.abi0"}})),
+              ElementsAre("main.serve"));
+  EXPECT_THAT(CauseOf(NativeReport({work, handler, {path, "main"}})),
+              ElementsAre("image.Decode", "main.serve"));
+}
+
+// Namespaces that Rust's crates have the names of.
+TEST(Clusterer, BlamesAProgramsOwnCore) {
+  const std::string path = "/opt/app/game";
+  EXPECT_THAT(CauseOf(NativeReport({{path, "core::ops::function::FnOnce::call_once"},
+                                    {path, "core::Engine::Update"},
+                                    {path, "alloc::Arena::Grow"}})),
+              ElementsAre("core::Engine::Update", "alloc::Arena::Grow"));
+}
+
+// Lists have names of packages of scripts, and of other systems' frameworks.
+TEST(Clusterer, BlamesAProgramThatIsNamedAsAListedFile) {
+  for (const char* path :
+       {"/opt/app/native", "/opt/app/pg-mirror", "/opt/app/Security", "/opt/app/libicu-check"})
+    EXPECT_THAT(CauseOf(NativeReport({{path, "Pack"}, {path, "OnSave"}, {path, "main"}})),
+                ElementsAre("Pack", "OnSave"))
+        << path;
+}
+
 TEST(Clusterer, LeavesOutTheStandardLibraryOfALanguageByItsFolder) {
   EXPECT_THAT(CauseOf(ScriptReport("[python]", {"Popen._launch (multiprocessing/popen_spawn_posix.py)",
                                                 "BaseProcess.join (multiprocessing/process.py)",
