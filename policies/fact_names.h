@@ -32,4 +32,17 @@ inline constexpr char kAtLeastFact[] = "lasted_at_least";
 inline constexpr char kBusServiceFact[] = "bus_service";
 inline constexpr char kBusMethodFact[] = "bus_method";
 
+// The file system of the file that the thread waits for, or another thread (its tid) that the chain of waits
+// leads to; and its block device, with the requests that are under way to it.
+inline constexpr char kFileSystemThreadFact[] = "file_system_thread";
+inline constexpr char kFileSystemFact[] = "file_system";
+inline constexpr char kFileSystemMountFact[] = "file_system_mount";
+inline constexpr char kFileSystemSourceFact[] = "file_system_source";
+inline constexpr char kBlockDeviceFact[] = "block_device";
+inline constexpr char kBlockDeviceRequestsFact[] = "block_device_requests";
+
+// The kernel's log about that thread.
+inline constexpr char kHungTaskFact[] = "hung_task";
+inline constexpr char kHungTaskBlockerFact[] = "hung_task_blocker";
+
 }  // namespace lagwatch::policies

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "policies/fact_names.h"
+#include "watchdog/facts/file_facts.h"
 #include "watchdog/report_facts.h"
 #include "watchdog/sample_ring.h"
 #include "watchdog/samples/past_dispatches.h"
@@ -54,6 +55,17 @@ class ReportedWaits {
 
   std::array<Wait, WaitWalker::kMaxWaits> waits_;
 };
+
+// Of the thread or, if it waits for another one of the process, of the last one of the chain.
+AwaitedFile FileOf(int32_t tid, const WatchTools& tools) {
+  const stack::ThreadFiles* files = &tools.capturer->thread_files();
+  const AwaitedFile file = FindAwaitedFile(tools.thread(tid), files);
+  const std::span<const Wait> waits = tools.waits->waits();
+  if (file.tid != 0 || waits.empty()) return file;
+  const bool has_owner =
+      waits.back().lock.waits_for == stack::WaitsFor::kOwner && waits.back().owner_pid == 0;
+  return has_owner ? FindAwaitedFile(tools.thread(waits.back().lock.owner_tid), files) : file;
+}
 
 // From the first window on, by clocks that are all read now: the span may have been over for a while. All are
 // 0 where no window was opened, or where they say nothing yet.
@@ -160,10 +172,12 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   SetCpuTimes(watch.cpu_baseline(), tools.thread(tid), *tools.clock, &event);
   tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
   Awaited awaited = FindAwaited(tools.thread(tid), &tools.capturer->thread_files());
+  AwaitedFile file = FileOf(tid, tools);
   const bool is_still_in = span->IsStillIn(loop) && !tools.has_ended();
   if (!is_still_in) {  // it waits for something else by now
     tools.waits->Clear();
     awaited = {};
+    file = {};
   }
   tools.threads->Capture(tid, expensive, tools.capturer);
   tools.counters->thread_stacks_reused.Add(tools.threads->reused_count());
@@ -185,6 +199,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   if (const char* cause = event.verdict.shares.gc_ns == 0 ? "" : tools.capturer->GcCause(); *cause != '\0')
     facts.AddText("gc_cause", cause);
   AddAwaitedFacts(awaited, &facts);
+  AddFileFacts(file, tid, tools.options->hides_peers, &facts);
   if (const WaitWalker::Candidate* candidate = tools.waits->candidate()) {
     facts.Add(policies::kCandidateFact, candidate->tid);
     facts.AddText(policies::kCandidateNameFact, candidate->name);

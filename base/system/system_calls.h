@@ -51,6 +51,14 @@ struct TimeLimit {
   }
 };
 
+// The argument by which it names the file that it may wait for, whichever kind that is.
+enum class FileArgument : uint8_t {
+  kNoFile,
+  kDescriptor,  // the first
+  kPath,        // the first
+  kPathAt,      // the second, below the folder that is the first one's descriptor; an empty one means that
+};
+
 // Whether the call, once it has ended with EINTR, has done nothing yet and means the same when it is made
 // again.
 enum class Repeat : uint8_t {
@@ -76,6 +84,7 @@ struct SystemCall {
   CallAwaits awaits = CallAwaits::kUnknown;
   DescriptorSet set = DescriptorSet::kNoSet;
   DescriptorUse use = DescriptorUse::kNoUse;
+  FileArgument file = FileArgument::kNoFile;
   bool may_idle = false;  // threads wait in it for the next piece of work, if it has no limit of time
   TimeLimit limit = {};
   bool is_continued = false;   // by restart_syscall(2), after the process was stopped
@@ -87,6 +96,11 @@ struct SystemCall {
 
   constexpr int NumberOn(Processor processor) const {
     return processor == Processor::kX86_64 ? x86_64 : aarch64;
+  }
+  // The file that it waits for, if it is one.
+  constexpr FileArgument NamesFile() const {
+    const bool is_of_descriptor = awaits == CallAwaits::kDescriptor || awaits == CallAwaits::kFileLock;
+    return is_of_descriptor ? FileArgument::kDescriptor : file;
   }
   // Whether it waits for its first argument, a descriptor, and for nothing else.
   constexpr bool IsForDescriptor() const {
@@ -103,6 +117,10 @@ using enum CallAwaits;
 using enum DescriptorSet;
 using enum DescriptorUse;
 using enum WhenStopped;
+
+constexpr FileArgument kOfDescriptor = FileArgument::kDescriptor;
+constexpr FileArgument kOfPath = FileArgument::kPath;
+constexpr FileArgument kOfPathAt = FileArgument::kPathAt;
 
 constexpr TimeLimit Milliseconds(uint8_t argument) { return {TimeLimit::Form::kMilliseconds, argument}; }
 constexpr TimeLimit TimeAt(uint8_t argument) { return {TimeLimit::Form::kTimeAt, argument}; }

@@ -5,6 +5,7 @@
 
 #include "watchdog/evidence/evidence.h"
 #include "watchdog/evidence/idle_places.h"
+#include "watchdog/facts/file_facts.h"
 #include "watchdog/report_facts.h"
 #include "watchdog/samples/thread_loads.h"
 #include "watchdog/service/service_beats.h"
@@ -31,6 +32,10 @@ bool IsForPolled(const WatchedLoop&, const stack::BlockedThread&) { return false
 Awaited FindAwaited(const base::Thread&, const stack::ThreadFiles*) { return {}; }
 
 void AddAwaitedFacts(const Awaited&, FactList*) {}
+
+AwaitedFile FindAwaitedFile(const base::Thread&, const stack::ThreadFiles*) { return {}; }
+
+void AddFileFacts(const AwaitedFile&, int32_t, bool, FactList*) {}
 
 std::unique_ptr<WaitWalker::Peers> WaitWalker::MakePeers() { return nullptr; }
 

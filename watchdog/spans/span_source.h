@@ -48,7 +48,7 @@ class FactList {
   std::span<const Fact> all() const { return {facts_, count_}; }
 
  private:
-  static constexpr size_t kMaxFacts = 64;
+  static constexpr size_t kMaxFacts = 96;
 
   Fact facts_[kMaxFacts];
   size_t count_ = 0;

@@ -15,6 +15,7 @@
 #include "stack/code/module_map.h"
 #include "stack/frames/stack.h"
 #include "stack/threads/thread_state.h"
+#include "watchdog/mounts/mounts.h"
 #include "watchdog/waits/bus_calls.h"
 
 namespace lagwatch::watchdog {
@@ -49,6 +50,11 @@ bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& bloc
 // The other end of the TCP connection of socket `inode`, if it is in this machine: the inode of the socket
 // there, or of the listening one as long as nothing has accepted the connection. 0: none.
 uint64_t FindConnectionEnd(const base::Thread& thread, uint64_t inode, int64_t deadline_ns);
+
+// The file system of the file that the call names of `thread`, which sleeps at `blocked` in the kernel's
+// function `channel`. False if it names none, or if that is not certain (FindMountByPath).
+bool FindMountOfCall(const base::Thread& thread, const stack::BlockedThread& blocked,
+                     std::string_view channel, Mount* mount);
 
 // The file system in user space that `thread`, which sleeps at `blocked`, waits for. Its mount point is
 // written to `mount_point`. False where it waits for none, or for one whose process the kernel does not know.
