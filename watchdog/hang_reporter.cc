@@ -67,6 +67,17 @@ AwaitedFile FileOf(int32_t tid, const WatchTools& tools) {
   return has_owner ? FindAwaitedFile(tools.thread(waits.back().lock.owner_tid), files) : file;
 }
 
+void AddProcessorUsers(const ThreadTime& time, const WatchTools& tools, FactList* facts) {
+  ProcessorUsers* users = tools.processor_users;
+  const int64_t since_ns = users == nullptr ? 0 : time.StarvedSinceNs();
+  if (since_ns == 0) return;
+  const char* text = users->Describe(since_ns, tools.process(), tools.options->hides_peers);
+  if (*text == '\0') return;
+  facts->AddText(policies::kProcessorUsersFact, text);
+  if (users->unseen_permille() >= 0) facts->Add(policies::kProcessorsUnseenFact, users->unseen_permille());
+  if (users->stolen_permille() > 0) facts->Add(policies::kProcessorsStolenFact, users->stolen_permille());
+}
+
 // From the first window on, by clocks that are all read now: the span may have been over for a while. All are
 // 0 where no window was opened, or where they say nothing yet.
 void SetCpuTimes(const CpuBaseline& before, const base::Thread& thread, const base::Clock& clock,
@@ -211,6 +222,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
                           event.verdict.word == policies::VerdictWord::kThrottled;
   if (is_starved && with_processor != policies::VerdictWord::kUnknown)
     facts.AddText(policies::kWithProcessorFact, policies::VerdictName(with_processor));
+  if (event.verdict.word == policies::VerdictWord::kStarved) AddProcessorUsers(*time_, tools, &facts);
   if (watch.discounted().blocked_ns != 0)
     facts.Add("watchdog_blocked_ms", watch.discounted().blocked_ns / base::kNsPerMs);
   if (watch.discounted().late_ns != 0)

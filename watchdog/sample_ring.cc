@@ -41,6 +41,8 @@ void SampleRing::Take(const WatchedLoop& loop, int64_t now_ns, bool is_needed_no
   is_outstanding_ = true;
   const bool is_counted = moment.is_known && spans_->IsAnyGoingOn(loop);
   sample->use = is_counted ? time_->Add(tools.thread(tid), moment.look) : policies::ThreadUse{};
+  if (const int64_t since_ns = time_->StarvedSinceNs(); since_ns != 0 && tools.processor_users != nullptr)
+    tools.processor_users->Begin(since_ns, tools.process());
   if (unanswered != nullptr) {
     const bool has_run = sample->use.cpu_ns > 0;
     unanswered->no_stack_reason =

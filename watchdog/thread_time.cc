@@ -81,6 +81,7 @@ policies::ThreadUse ThreadTime::Add(const base::Thread& thread, const policies::
   if (is_open_) return account_.Add(look);
   is_open_ = true;
   account_.Open(look);
+  account_begin_ns_ = look.mono_ns;
   throttle_begin_ = stack::ReadThrottleCounters(thread);
   return {};
 }
@@ -89,6 +90,12 @@ policies::ThreadUse ThreadTime::AddNow() {
   policies::ThreadLook look;
   if (!is_open_ || !Look(thread_->thread(), &account_.last_look(), &look)) return {};
   return account_.Add(look);
+}
+
+int64_t ThreadTime::StarvedSinceNs() const {
+  if (!is_open_) return 0;
+  const policies::TimeShares shares = account_.Shares(/*throttled_ns=*/0);
+  return shares.run_queue_ns > shares.wall_ns / 2 ? account_begin_ns_ : 0;
 }
 
 policies::Verdict ThreadTime::Judge(const WatchedSpan& span, const WatchedLoop& loop, WaitOutcome outcome) {

@@ -50,6 +50,9 @@ class ThreadTime {
   policies::ThreadUse Add(const base::Thread& thread, const policies::ThreadLook& look);
   // Adds a look of now, if there is an account and the thread can be read.
   policies::ThreadUse AddNow();
+  // The begin of the account (CLOCK_MONOTONIC) if the thread was in the queue for more than half of it so
+  // far; else 0.
+  int64_t StarvedSinceNs() const;
   // The verdict on `span`, from all of the account.
   policies::Verdict Judge(const WatchedSpan& span, const WatchedLoop& loop, WaitOutcome outcome);
 
@@ -72,6 +75,7 @@ class ThreadTime {
   int64_t ready_since_cpu_ns_ = -1;
   int64_t ready_since_switches_ = 0;
   policies::TimeAccount account_;
+  int64_t account_begin_ns_ = 0;
   stack::ThrottleCounters throttle_begin_;
 };
 

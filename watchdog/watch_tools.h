@@ -11,6 +11,7 @@
 #include "stack/stack_capturer.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/events/usage_period.h"
+#include "watchdog/facts/processor_users.h"
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/loops/watch_options.h"
 #include "watchdog/samples/sample_rings.h"
@@ -30,9 +31,10 @@ struct WatchTools {
   WaitWalker* waits;
   HangSink* sink;
   WatchCounters* counters;
-  UsagePeriod* usage = nullptr;            // null: loops' usage is not counted
-  const LoopRegistry* registry = nullptr;  // null: the application is in the foreground
-  SampleRings* rings = nullptr;            // null: each watch has a ring of its own
+  UsagePeriod* usage = nullptr;               // null: loops' usage is not counted
+  const LoopRegistry* registry = nullptr;     // null: the application is in the foreground
+  SampleRings* rings = nullptr;               // null: each watch has a ring of its own
+  ProcessorUsers* processor_users = nullptr;  // null: they are not looked for
   // Null: the program does not end while it is watched.
   const std::atomic<int64_t>* end_ns = nullptr;
 

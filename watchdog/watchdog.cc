@@ -68,6 +68,7 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
              .usage = &usage_,
              .registry = registry,
              .rings = watches_.rings(),
+             .processor_users = &processor_users_,
              .end_ns = &end_ns_},
       listener_(options.listener),
       dump_sample_(new LoopSample) {

@@ -151,6 +151,7 @@ class Watchdog {
   WatchCounters counters_;
   ThreadLister threads_;
   WaitWalker waits_{WaitWalker::Reach::kPeers};
+  ProcessorUsers processor_users_;
   LoopWatches watches_;
   std::unique_ptr<CpuWatch> cpu_;  // null: CPU is not watched
   UsagePeriod usage_;              // of the period under way

@@ -50,6 +50,7 @@ TEST_F(BusyMachineTest, AThreadThatHadAProcessorNowAndThenHasAStackAndTwoWords) 
   }
   if (hang.verdict.word == policies::VerdictWord::kStarved) {
     EXPECT_EQ(hang.texts.at(policies::kWithProcessorFact), "cpu");
+    EXPECT_NE(hang.texts.at(policies::kProcessorUsersFact).find(" %"), std::string::npos);
   }
   EXPECT_LE(hang.verdict.shares.run_queue_ns, hang.verdict.shares.wall_ns);
 }

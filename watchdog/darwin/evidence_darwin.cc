@@ -35,6 +35,12 @@ void AddAwaitedFacts(const Awaited&, FactList*) {}
 
 AwaitedFile FindAwaitedFile(const base::Thread&, const stack::ThreadFiles*) { return {}; }
 
+ProcessorUsers::ProcessorUsers() = default;
+
+void ProcessorUsers::Begin(int64_t, const base::Process&) {}
+
+const char* ProcessorUsers::Describe(int64_t, const base::Process&, bool) { return ""; }
+
 void AddFileFacts(const AwaitedFile&, int32_t, bool, FactList*) {}
 
 std::unique_ptr<WaitWalker::Peers> WaitWalker::MakePeers() { return nullptr; }
