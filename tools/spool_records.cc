@@ -9,6 +9,7 @@
 #include "report/upload/ledger_file.h"
 #include "report/upload/name_frames.h"
 #include "sdk/run/exit_analysis.h"
+#include "sdk/run/run_end.h"
 #include "sdk/run/run_facts.h"
 #include "sdk/upload_service.h"
 #include "tools/commands.h"
@@ -65,14 +66,17 @@ void AppendLosses(const std::string& spool_directory, std::string* batch) {
 }
 
 // The last words of programs that have ended since, which their next start would write: usage that was not
-// reported any more, and the ends of their hangs.
+// reported any more, the ends of their hangs, and crashes.
 void AppendEndedRuns(const std::string& spool_directory, std::string* batch) {
+  sdk::NoteKeptCrashes(spool_directory);
   sdk::VisitEndedRuns(spool_directory, sdk::SystemRunFacts(), [&](const sdk::EndedRun& run) {
     if (run.record.run.is_masked) return;  // only the collector can read it
     if (std::string usage = run.EncodeUsage(); !usage.empty())
       report::AppendToBatch({report::RecordType::kUsage, std::move(usage)}, batch);
     if (std::string end = run.EncodeHangEnd(); !end.empty())
       report::AppendToBatch({report::RecordType::kHangEnd, std::move(end)}, batch);
+    if (run.record.crash_signal != 0)
+      report::AppendToBatch({report::RecordType::kRunEnd, report::EncodeRunEnd(run.ToRunEnd())}, batch);
   });
 }
 

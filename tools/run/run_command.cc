@@ -14,6 +14,7 @@
 
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
+#include "sdk/run/run_end.h"
 #include "tools/commands.h"
 #include "tools/run/checks.h"
 #include "tools/run/java.h"
@@ -93,6 +94,7 @@ int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
   }
   if (base::Status status = is_watched ? SetEnvironment(*program, run) : base::Status(); !status.ok())
     return Refuse("run: " + status.message());
+  sdk::NoteKeptCrashes(options.spool_directory);  // the program's start reports how its last run ended
   if (!options.endpoint.empty()) {
     options.app = app;
     base::Status status = StartSidecar(OwnProgram(), options, getpid());

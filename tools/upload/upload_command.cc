@@ -16,6 +16,7 @@
 #include "base/process/env.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/run/default_paths.h"
+#include "sdk/run/run_end.h"
 #include "sdk/run/run_facts.h"
 #include "sdk/run/run_record.h"
 #include "sdk/upload_service.h"
@@ -76,8 +77,13 @@ void SendWhileRunning(sdk::UploadService* service, const UploadOptions& options)
   constexpr auto kLookPeriod = std::chrono::milliseconds(500);
   if (!service->Start().ok()) return;
   pollfd followed{.fd = options.followed_fd, .events = POLLIN, .revents = 0};
+  const auto start_ticks = sdk::ProcessStartTicks(static_cast<uint32_t>(options.followed_run));
   while (poll(&followed, 1, -1) < 0) {
   }
+  // Without a collision of numbers: the descriptor is of that process, and was opened by one that started it.
+  const auto status = sdk::ReadExitStatus(options.followed_fd, options.followed_run);
+  if (status && start_ticks)
+    sdk::NoteExitStatus(options.spool_directory, options.followed_run, *start_ticks, *status);
   while (options.followed_run != 0 && IsFollowedRunAlive(options.spool_directory, options.followed_run))
     std::this_thread::sleep_for(kLookPeriod);
 }
