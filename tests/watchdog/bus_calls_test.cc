@@ -116,11 +116,33 @@ TEST(BusCallsTest, OfLibrariesAreThoseOfTheirThreads) {
     std::thread([&] {
       pthread_setname_np(pthread_self(), name);
       Send(&calls, Call("org.example.Service"), 3);
-      const auto last = calls.LastOfWorkers(2);
-      is_found = last && std::string(last->destination) == "org.example.Service" && !calls.LastOfWorkers(4);
+      const auto last = calls.LastOfWorkers(base::Process::Own(), 2);
+      is_found = last && std::string(last->destination) == "org.example.Service" &&
+                 !calls.LastOfWorkers(base::Process::Own(), 4);
     }).join();
     EXPECT_TRUE(is_found) << name;
   }
+}
+
+TEST(BusCallsTest, AreReadFromAnotherProcess) {
+  BusCalls calls, copy;
+  Send(&calls, Call("org.example.Service"));
+  const base::Process other = base::Process::Other(getpid());
+  ASSERT_TRUE(copy.CopyFrom(other, reinterpret_cast<uint64_t>(&calls)));
+  const auto last = copy.LastOf(gettid());
+  ASSERT_TRUE(last);
+  EXPECT_STREQ(last->destination, "org.example.Service");
+  EXPECT_FALSE(copy.CopyFrom(other, 0));
+}
+
+TEST(BusCallsTest, AreFoundInAProcessWithTheSameProgram) {
+  stack::ModuleMap own, other(base::Process::Other(getpid()));
+  own.Refresh();
+  other.Refresh();
+  EXPECT_EQ(FindBusCalls(own, other), reinterpret_cast<uint64_t>(&ProcessBusCalls()));
+  stack::ModuleMap foreign(base::Process::Other(1));
+  foreign.Refresh();
+  EXPECT_EQ(FindBusCalls(own, foreign), 0u);
 }
 
 constexpr int64_t kLongNs = 10 * base::kNsPerSecond;

@@ -13,6 +13,9 @@
 #include <cstring>
 #include <optional>
 
+#include "base/process/process.h"
+#include "stack/code/module_map.h"
+
 namespace lagwatch::watchdog {
 
 struct BusCall {
@@ -42,9 +45,13 @@ class BusCalls {
 
   // The last call that thread `tid` sent. Context: watchdog.
   std::optional<BusCall> LastOf(int32_t tid) const;
-  // The last call that a thread of GDBus's or QtDBus's sent for others, at `since_ns` or later. Context:
-  // watchdog.
-  std::optional<BusCall> LastOfWorkers(int64_t since_ns) const;
+  // The last call that a thread of GDBus's or QtDBus's in `process` sent for others, at `since_ns` or later.
+  // Context: watchdog.
+  std::optional<BusCall> LastOfWorkers(const base::Process& process, int64_t since_ns) const;
+
+  // Becomes a copy of those that are at `address` of another process with this very program or library. False
+  // where they cannot be read, or change meanwhile. Context: watchdog.
+  bool CopyFrom(const base::Process& process, uint64_t address);
 
  private:
   static constexpr size_t kCalls = 16;
@@ -62,5 +69,10 @@ class BusCalls {
 
 // Those of this process; never destroyed.
 BusCalls& ProcessBusCalls();
+
+// The address of the ProcessBusCalls() of another process, which is watched by the same build of lagwatch:
+// then it is as far from the begin of the module as here. 0 where it is not. `own` and `others` are the
+// modules of both. Context: watchdog.
+uint64_t FindBusCalls(const stack::ModuleMap& own, const stack::ModuleMap& others);
 
 }  // namespace lagwatch::watchdog

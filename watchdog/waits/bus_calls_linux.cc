@@ -58,21 +58,42 @@ std::optional<BusCall> BusCalls::LastOf(int32_t tid) const {
   return last;
 }
 
-std::optional<BusCall> BusCalls::LastOfWorkers(int64_t since_ns) const {
+std::optional<BusCall> BusCalls::LastOfWorkers(const base::Process& process, int64_t since_ns) const {
   std::optional<BusCall> last;
   for (uint32_t i = 0; i < kCalls; ++i) {
     const auto call = Read(i);
     if (!call || call->mono_ns < since_ns || (last && call->mono_ns < last->mono_ns)) continue;
     char name[16];
-    stack::ReadThreadName(base::OwnThread(call->tid), name, sizeof name);
+    stack::ReadThreadName({process, call->tid}, name, sizeof name);
     if (name == std::string_view("gdbus") || name == std::string_view("QDBusConnection")) last = call;
   }
   return last;
 }
 
+bool BusCalls::CopyFrom(const base::Process& process, uint64_t address) {
+  // Twice: what is written meanwhile differs.
+  BusCalls again;
+  const bool is_read = process.Read(address, static_cast<void*>(this), sizeof *this) == sizeof *this &&
+                       process.Read(address, static_cast<void*>(&again), sizeof again) == sizeof again;
+  return is_read && std::memcmp(static_cast<void*>(this), static_cast<void*>(&again), sizeof *this) == 0;
+}
+
 BusCalls& ProcessBusCalls() {
   static constinit BusCalls calls;
   return calls;
+}
+
+uint64_t FindBusCalls(const stack::ModuleMap& own, const stack::ModuleMap& others) {
+  const uint32_t index = own.FindCode(reinterpret_cast<uint64_t>(&ProcessBusCalls));
+  if (index == stack::kNoModule) return 0;
+  const stack::Module& library = own.module(index);
+  if (library.build_id_size == 0) return 0;
+  for (uint32_t i = 0; i < others.module_count(); ++i) {
+    const stack::Module& other = others.module(i);
+    if (other.process == others.process() && other.build_id_view() == library.build_id_view())
+      return other.load_bias + (reinterpret_cast<uint64_t>(&ProcessBusCalls()) - library.load_bias);
+  }
+  return 0;
 }
 
 }  // namespace lagwatch::watchdog

@@ -6,50 +6,85 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "stack/interpreters/exported_symbols.h"
+#include "stack/threads/lock_owner.h"
 #include "watchdog/waits/bus_message.h"
 #include "watchdog/waits/peer_target.h"
 #include "watchdog/waits/wait_peer.h"
+#include "watchdog/waits/wait_walker.h"
 
 namespace lagwatch::watchdog {
 namespace {
 
-// The watchdog waits so long for the bus's answer.
-constexpr int64_t kBusNs = 10 * base::kNsPerMs;
+// The watchdog waits so long for the bus's answer, which comes late on a busy machine.
+constexpr int64_t kBusNs = 50 * base::kNsPerMs;
 
-// Whether one of the inner functions is of a library that sends by a thread of its own, and waits elsewhere
-// than at the socket: in a loop of GLib's, or for a condition.
-bool IsInBusLibrary(const stack::Stack& stack, const stack::ModuleMap& modules) {
-  constexpr uint32_t kInnerFrames = 8;
-  constexpr std::string_view kLibraries[] = {"libgio-2.0.so", "libQt5DBus.so", "libQt6DBus.so"};
-  for (uint32_t i = 0; i < std::min(stack.frame_count, kInnerFrames); ++i) {
-    if (stack.frames[i].module == stack::kNoModule) continue;
-    const std::string_view path = modules.module(stack.frames[i].module).path_view();
-    const std::string_view name = path.substr(path.rfind('/') + 1);
-    if (std::ranges::any_of(kLibraries, [&](std::string_view library) { return name.starts_with(library); }))
-      return true;
-  }
-  return false;
+// Functions that return with the answer, of libraries whose names begin so.
+struct Caller {
+  std::string_view library;
+  std::string_view function;
+};
+constexpr Caller kCallers[] = {
+    {"libgio-2.0.so", "g_dbus_connection_send_message_with_reply_sync"},
+    {"libdbus-1.so", "dbus_connection_send_with_reply_and_block"},
+    {"libdbus-1.so", "dbus_pending_call_block"},
+    {"libsystemd.so", "sd_bus_call"},
+    {"libsystemd-shared-", "sd_bus_call"},
+};
+// QtDBus waits for a condition; while it runs a loop instead, the program answers calls, too.
+constexpr std::string_view kQtLibraries[] = {"libQt5DBus.so", "libQt6DBus.so"};
+
+std::string_view FileNameOf(const stack::Module& module) {
+  const std::string_view path = module.path_view();
+  return path.substr(path.rfind('/') + 1);
 }
 
-std::optional<BusCall> AwaitedCall(int32_t tid, int descriptor, bool is_in_library, int64_t since_ns) {
-  const BusCalls& calls = ProcessBusCalls();
-  const auto own = calls.LastOf(tid);
-  const bool is_own_awaited = own && own->mono_ns >= since_ns;
-  if (descriptor != kNoDescriptor) return is_own_awaited && own->fd == descriptor ? own : std::nullopt;
-  if (!is_in_library) return std::nullopt;
-  const auto workers = calls.LastOfWorkers(since_ns);
+bool IsInCaller(const stack::Frame& frame, const stack::Module& module) {
+  return std::ranges::any_of(kCallers, [&](const Caller& caller) {
+    if (!FileNameOf(module).starts_with(caller.library)) return false;
+    stack::PresentMemory memory(module.process);
+    const stack::ExportedSymbols symbols(&memory, module.base, module.load_bias);
+    return symbols.Find(caller.function) == module.load_bias + frame.function_offset;
+  });
+}
+
+bool IsOfQt(const stack::Module& module) {
+  return std::ranges::any_of(
+      kQtLibraries, [&](std::string_view library) { return FileNameOf(module).starts_with(library); });
+}
+
+// In another process, its stack alone shows that a thread does not wait for whatever comes next.
+std::optional<BusCall> AwaitedCall(const BusSleeper& sleeper) {
+  const auto own = sleeper.calls.LastOf(sleeper.thread.tid);
+  const bool is_own_awaited = own && own->mono_ns >= sleeper.since_ns;
+  const int descriptor = AwaitedDescriptor(sleeper.thread, sleeper.blocked);
+  const bool is_in_call = IsInBusCall(sleeper.blocked, sleeper.stack, sleeper.modules);
+  if (descriptor != kNoDescriptor)
+    return is_own_awaited && own->fd == descriptor && (is_in_call || sleeper.since_ns != 0) ? own
+                                                                                            : std::nullopt;
+  if (!is_in_call) return std::nullopt;
+  const auto workers = sleeper.calls.LastOfWorkers(sleeper.thread.process, sleeper.since_ns);
   return is_own_awaited && (!workers || workers->mono_ns < own->mono_ns) ? own : workers;
 }
 
 }  // namespace
 
-bool FindBusTarget(const base::Thread& thread, const stack::BlockedThread& blocked, const stack::Stack& stack,
-                   const stack::ModuleMap& modules, int64_t since_ns, PeerTarget* target, BusCall* call) {
-  if (!thread.process.is_own()) return false;
-  const auto awaited =
-      AwaitedCall(thread.tid, AwaitedDescriptor(thread, blocked), IsInBusLibrary(stack, modules), since_ns);
+bool IsInBusCall(const stack::BlockedThread& blocked, const stack::Stack& stack,
+                 const stack::ModuleMap& modules) {
+  constexpr size_t kInnerFrames = 16;
+  for (const stack::Frame& frame : stack.view().first(std::min<size_t>(stack.frame_count, kInnerFrames))) {
+    if (frame.module == stack::kNoModule) continue;
+    const stack::Module& module = modules.module(frame.module);
+    if (IsInCaller(frame, module) || (stack::LockOwners::IsInLockCall(blocked) && IsOfQt(module)))
+      return true;
+  }
+  return false;
+}
+
+bool FindBusTarget(const BusSleeper& sleeper, PeerTarget* target, BusCall* call) {
+  const auto awaited = AwaitedCall(sleeper);
   if (!awaited) return false;
-  const base::Thread sender = base::OwnThread(awaited->tid);
+  const base::Thread sender{sleeper.thread.process, awaited->tid};
   const uint64_t inode = InodeOfDescriptor(sender, awaited->fd, "socket");
   if (inode == 0) return false;
   const SocketPeer bus = AskAboutSocket(sender, inode);
@@ -66,7 +101,7 @@ bool FindBusTarget(const base::Thread& thread, const stack::BlockedThread& block
   *target = {.kind = policies::LockKind::kBusCall,
              .number = awaited->serial,
              .pid = pid,
-             .has_timeout = blocked.HasTimeLimit()};
+             .has_timeout = sleeper.blocked.HasTimeLimit()};
   std::memcpy(target->link, bus.address, sizeof bus.address);
   *call = *awaited;
   return true;
@@ -78,6 +113,37 @@ bool IsAtBus(const base::Thread& thread, std::string_view address) {
   const int descriptor = AwaitedDescriptor(thread, blocked);
   const uint64_t inode = descriptor == kNoDescriptor ? 0 : InodeOfDescriptor(thread, descriptor, "socket");
   return inode != 0 && AskAboutSocket(thread, inode).address == address;
+}
+
+// Of a process that has the calls that it sent on record, as this one does.
+bool WaitWalker::FindBusPeer(const base::Thread& from, const Rest& rest, const Walked& walked,
+                             const Wait& wait, PeerTarget* target) {
+  const bool is_watched = walked.IsWatched(from);
+  if (wait.frames == nullptr || !walked.watched.is_own() || !KnowsModules(from.process, walked)) return false;
+  const stack::ModuleMap& modules = CapturerOf(from.process, walked).modules();
+  if (!is_watched) {
+    const auto held = walked.capturer->code().Hold();
+    if (!peers_->bus_calls.CopyFrom(from.process, FindBusCalls(walked.capturer->modules(), modules)))
+      return false;
+  }
+  BusCall call;
+  const bool is_found = FindBusTarget({.thread = from,
+                                       .blocked = rest.blocked,
+                                       .stack = *wait.frames,
+                                       .modules = modules,
+                                       .calls = is_watched ? ProcessBusCalls() : peers_->bus_calls,
+                                       .since_ns = is_watched ? walked.since_ns : 0},
+                                      target, &call);
+  if (is_found && is_watched) bus_call_ = call;
+  return is_found;
+}
+
+// Of a thread that sleeps at the bus's socket: in a call of its own it waits for one answer only.
+bool WaitWalker::IsIdleAtBus(const base::Thread& owner, const Walked& walked, const Wait& wait) const {
+  stack::BlockedThread blocked;
+  return wait.owner_frames == nullptr || !KnowsModules(owner.process, walked) ||
+         stack::ReadThreadActivity(owner, &blocked) != stack::ThreadActivity::kBlocked ||
+         !IsInBusCall(blocked, *wait.owner_frames, CapturerOf(owner.process, walked).modules());
 }
 
 }  // namespace lagwatch::watchdog

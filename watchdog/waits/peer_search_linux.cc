@@ -155,19 +155,6 @@ Rank RankOf(const base::Process& process, const Ends& ends, bool is_file_system,
 
 }  // namespace
 
-bool HasOtherActiveThread(const base::Thread& thread) {
-  bool is_active = false;
-  base::ForEachThread(thread.process, [&](int tid) {
-    const base::Thread other{thread.process, tid};
-    if (other == thread || IsLagwatchsThread(other)) return true;
-    stack::BlockedThread blocked;
-    is_active = stack::ReadThreadActivity(other, &blocked) != stack::ThreadActivity::kBlocked ||
-                blocked.HasTimeLimit();
-    return !is_active;
-  });
-  return is_active;
-}
-
 int32_t FindProcessWith(const base::Process& process, const PeerTarget& target, int64_t budget_ns) {
   const int64_t deadline_ns = SearchClockNs() + budget_ns;
   const auto has_end = [&](int pid) { return EndsIn(pid, target, deadline_ns).count != 0; };

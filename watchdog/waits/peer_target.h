@@ -33,11 +33,22 @@ struct PeerTarget {
   char info[48] = {};        // that the other end's fdinfo has: of a lock of an open file, for example
 };
 
-// Of `thread` of this process, which sleeps at `blocked` with `stack`, if it waits for the answer to a call
-// over D-Bus that was sent at `since_ns` or later. Asks the bus, for a few milliseconds, which process
-// is called.
-bool FindBusTarget(const base::Thread& thread, const stack::BlockedThread& blocked, const stack::Stack& stack,
-                   const stack::ModuleMap& modules, int64_t since_ns, PeerTarget* target, BusCall* call);
+// A thread that may wait for the answer to a call over D-Bus. All is borrowed.
+struct BusSleeper {
+  const base::Thread& thread;
+  const stack::BlockedThread& blocked;
+  const stack::Stack& stack;
+  const stack::ModuleMap& modules;
+  const BusCalls& calls;  // of its process
+  int64_t since_ns = 0;   // the call was sent at that time or later; 0: only its stack says that it waits
+};
+// If it does. Asks the bus, for a few milliseconds, which process is called.
+bool FindBusTarget(const BusSleeper& sleeper, PeerTarget* target, BusCall* call);
+
+// Whether a thread that sleeps at `blocked` is in a library's function that returns with the answer to a call
+// over D-Bus, and handles no other message before.
+bool IsInBusCall(const stack::BlockedThread& blocked, const stack::Stack& stack,
+                 const stack::ModuleMap& modules);
 
 // Whether the thread sleeps at the socket of the bus with that address.
 bool IsAtBus(const base::Thread& thread, std::string_view address);
@@ -71,10 +82,6 @@ struct PeerThread {
   bool is_known =
       false;  // by its use of the other end; else it is the only one that runs, or the main thread
 };
-
-// Whether another thread of the process runs, or will by itself: it could answer. Lagwatch's own do not
-// count.
-bool HasOtherActiveThread(const base::Thread& thread);
 
 // The thread that should answer process `waiting`. Of several processes that have the other end: one with
 // a thread in a call on it, else one whose epoll has it in its set, else one that is no ancestor. False when

@@ -119,14 +119,30 @@ class WaitWalker {
     stack::TableLibrary tables;  // never started: rules are looked up in the peers' memory
     std::unique_ptr<stack::StackCapturer> capturer;
     base::Process looked_at;  // the capturer knows its modules; the own process: of none
+    BusCalls bus_calls;       // copied from the peer
   };
-  struct Walked;  // the common part of the steps of one call
+  // The common part of the steps of one call.
+  struct Walked {
+    stack::StackCapturer* capturer;  // of the watched process
+    base::Process watched;
+    bool hides_peers;
+    int64_t since_ns;
+    int64_t deadline_ns;
+
+    bool IsWatched(const base::Thread& thread) const { return thread.process == watched; }
+  };
   static std::unique_ptr<Peers> MakePeers();
+  bool KnowsModules(const base::Process& process, const Walked& walked) const;
+  stack::StackCapturer& CapturerOf(const base::Process& process, const Walked& walked) const;
   // Drops the last wait if its owner is not in the process. Returns the thread that waits last.
   base::Thread RewindToPeer(const base::Thread& first);
   Step AddPeer(const base::Thread& from, const Walked& walked, base::Thread* next);
   bool FindPeer(const base::Thread& from, const Rest& rest, const Walked& walked, Wait* wait,
                 PeerThread* peer);
+  bool FindBusPeer(const base::Thread& from, const Rest& rest, const Walked& walked, const Wait& wait,
+                   PeerTarget* target);
+  bool IsIdleWorker(const base::Thread& thread, const Walked& walked);
+  bool IsIdleAtBus(const base::Thread& owner, const Walked& walked, const Wait& wait) const;
   bool FindLockWithin(const Rest& rest, const stack::Stack* stack, Wait* wait);
   void DescribeOwner(const base::Thread& owner, const Walked& walked, Wait* wait);
   const stack::Stack* CaptureStack(const base::Thread& thread, const Walked& walked);

@@ -73,15 +73,13 @@ bool MayReadMemory(const base::Process& process) {
 
 }  // namespace
 
-struct WaitWalker::Walked {
-  stack::StackCapturer* capturer;  // of the watched process
-  base::Process watched;
-  bool hides_peers;
-  int64_t since_ns;
-  int64_t deadline_ns;
+bool WaitWalker::KnowsModules(const base::Process& process, const Walked& walked) const {
+  return process == walked.watched || process == peers_->looked_at;
+}
 
-  bool IsWatched(const base::Thread& thread) const { return thread.process == watched; }
-};
+stack::StackCapturer& WaitWalker::CapturerOf(const base::Process& process, const Walked& walked) const {
+  return process == walked.watched ? *walked.capturer : *peers_->capturer;
+}
 
 std::unique_ptr<WaitWalker::Peers> WaitWalker::MakePeers() {
   auto peers = std::make_unique<Peers>();
@@ -158,17 +156,21 @@ WaitWalker::Step WaitWalker::AddPeer(const base::Thread& from, const Walked& wal
     } else if (next->process == from.process) {
       next->tid = from.tid;
     }
-    rest.is_owner_certain = !HasOtherActiveThread(*next);
   }
   wait.tid = static_cast<uint32_t>(from.tid);
   wait.pid = walked.IsWatched(from) ? 0 : static_cast<uint32_t>(from.process.pid());
   wait.lock.owner_tid = next->tid;
   DescribeOwner(*next, walked, &wait);
+  rest.is_owner_certain = peer.is_known || !HasOtherActiveThread(*next, [&](const base::Thread& other) {
+                            return IsIdleWorker(other, walked);
+                          });
   const bool is_stopped = wait.owner_state == 'T' || wait.owner_state == 't';
-  wait.is_owner_idle = peer.is_idle && !is_stopped;
+  const bool is_idle =
+      peer.is_idle && (wait.lock.kind != policies::LockKind::kBusCall || IsIdleAtBus(*next, walked, wait));
+  wait.is_owner_idle = is_idle && !is_stopped;
   rests_[count_] = rest;
   waits_[count_++] = wait;
-  return peer.is_idle || is_stopped ? Step::kEnded : Step::kAdded;
+  return is_idle || is_stopped ? Step::kEnded : Step::kAdded;
 }
 
 bool WaitWalker::FindPeer(const base::Thread& from, const Rest& rest, const Walked& walked, Wait* wait,
@@ -179,15 +181,33 @@ bool WaitWalker::FindPeer(const base::Thread& from, const Rest& rest, const Walk
     return true;
   }
   PeerTarget target;
-  const bool is_bus_call = is_watched && wait->frames != nullptr &&
-                           FindBusTarget(from, rest.blocked, *wait->frames, walked.capturer->modules(),
-                                         walked.since_ns, &target, &bus_call_);
-  if (!is_bus_call && !FindPeerTarget(from, rest.blocked, walked.deadline_ns, &target)) return false;
+  if (!FindBusPeer(from, rest, walked, *wait, &target) &&
+      !FindPeerTarget(from, rest.blocked, walked.deadline_ns, &target))
+    return false;
   wait->lock = {.address = target.number,
                 .kind = target.kind,
                 .waits_for = stack::WaitsFor::kOwner,
                 .has_timeout = target.has_timeout};
   return FindPeerThread(target, from.process, walked.watched, walked.deadline_ns, peer);
+}
+
+// Of a thread that sleeps for a limited time, as those of GLib's pools do between two tasks: it has nothing
+// to do if no function of the program's is on its stack.
+bool WaitWalker::IsIdleWorker(const base::Thread& thread, const Walked& walked) {
+  constexpr std::string_view kLibraries[] = {"libc.so", "libc-", "libpthread", "libglib-2.0.so", "[vdso]"};
+  if (!KnowsModules(thread.process, walked) || SearchClockNs() >= walked.deadline_ns) return false;
+  stack::StackCapturer& capturer = CapturerOf(thread.process, walked);
+  stack::Stack& stack = stacks_[kSearchStack];
+  stack.Clear();
+  capturer.CaptureAsleep(thread.tid, &stack);
+  return stack.completeness == stack::Completeness::kComplete &&
+         std::ranges::all_of(stack.view(), [&](const stack::Frame& frame) {
+           if (frame.module == stack::kNoModule) return false;
+           const std::string_view path = capturer.modules().module(frame.module).path_view();
+           const std::string_view name = path.substr(path.rfind('/') + 1);
+           return std::ranges::any_of(kLibraries,
+                                      [&](std::string_view library) { return name.starts_with(library); });
+         });
 }
 
 bool WaitWalker::FindLockWithin(const Rest& rest, const stack::Stack* stack, Wait* wait) {
