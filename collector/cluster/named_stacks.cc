@@ -220,6 +220,16 @@ std::string NamedStacks::FindVia(const std::vector<std::string>& cause) const {
   return via;
 }
 
+std::optional<std::string> NamedStacks::CallerOfLoop(const report::Stack& stack) const {
+  const auto names = SignificantNamesOf(stack);
+  if (names.empty()) return std::nullopt;
+  for (const report::Frame& frame : stack.frames) {
+    for (const NamedFunction& name : FunctionsOf(frame).innermost_first)
+      if (name.name == names.front()) return name.readable;
+  }
+  return std::nullopt;
+}
+
 std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
   for (const report::Frame& frame : stack.frames) {
     for (const NamedFunction& name : FunctionsOf(frame).innermost_first) {
@@ -228,7 +238,10 @@ std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
   }
   for (const report::Frame& frame : stack.frames) {
     for (const NamedFunction& name : FunctionsOf(frame).innermost_first) {
-      if (!name.is_inside_library && IsTold(name.role)) return name.readable;
+      if (name.is_inside_library || !IsTold(name.role)) continue;
+      // A call that waits in a loop of its own is its caller's.
+      if (name.role == policies::FrameRole::kLoop) return CallerOfLoop(stack).value_or(name.readable);
+      return name.readable;
     }
   }
   for (const report::Frame& frame : stack.frames) {

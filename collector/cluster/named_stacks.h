@@ -42,7 +42,8 @@ class NamedStacks {
   std::vector<std::string> HolderNames() const;
 
   // A stack's position for people: its innermost function of a script; else the one that is neither a wait
-  // nor a library's inside; of a stack of only these, its innermost function. Empty without a stack.
+  // nor a library's inside, of a loop in a synchronous call the caller; of a stack of only these, its
+  // innermost function. Empty without a stack.
   std::string PlaceOf(const report::Stack& stack) const;
 
   // When no name of `cause` is a symbol's, the innermost of the hang's own callers that has one, as people
@@ -70,6 +71,8 @@ class NamedStacks {
   bool IsOfGo() const;
   NamedFunction ToFunction(NamedFrame named, std::string_view path) const;
   std::vector<policies::ClusterFunction> FramesOf(const report::Stack& stack) const;
+  // Of a stack whose innermost function runs a loop: the function that waits by that; none if nothing does.
+  std::optional<std::string> CallerOfLoop(const report::Stack& stack) const;
   // These borrow from `named_`.
   std::vector<std::string_view> SignificantNamesOf(const report::Stack& stack) const;
   // Of all samples, oldest first. For names of the program's `own`, those that could not be unwound up to

@@ -128,6 +128,22 @@ TEST(QueryApi, LeadsToTheReportsOfAnAwaitedProcessThatIsWatchedItself) {
   EXPECT_EQ(reports[1]["duration_ms"], 2500);
 }
 
+TEST(QueryApi, AThreadThatWaitsInALoopOfItsOwnIsAtItsCaller) {
+  MemoryCollector collector;
+  const std::vector<std::string> loop = {"g_main_context_dispatch", "g_main_loop_run", "main"};
+  const auto place_of = [&](std::vector<std::string> stack) {
+    SampleReport report;
+    report.header.id = report.header.hang_id = base::CreateUuidV7(1'700'000'100'000);
+    stack.insert(stack.end(), loop.begin(), loop.end());
+    report.waits = {{.fields = {.tid = 4712, .lock = {.kind = report::LockKind::kBusCall}}, .stack = stack}};
+    collector.Submit({report});
+    return collector.Get("/v1/reports/" + base::ToString(report.header.id))["waits"][0]["at"];
+  };
+  EXPECT_EQ(place_of({"poll", "g_main_loop_run", "ask", "load_contacts"}), "ask");
+  EXPECT_EQ(place_of({"poll", "ask", "load_contacts"}), "ask");
+  EXPECT_EQ(place_of({"poll"}), "g_main_context_dispatch");
+}
+
 // Counts the members of `json` with a deprecated name, each of which has the value of the one that replaces
 // it.
 size_t CheckOldNames(const Json& json) {
