@@ -11,7 +11,7 @@ the library RECIPE_LIBRARY. A language that is missing is left out; one recipe n
 
 Prints `recipes`, `named` (a report names function and line) and `named_pct`; `early` and `early_named` of loops of one and of many
 descriptors that freeze in their first, fifth and fiftieth dispatch (early/); `across` and `across_named` of programs that wait for
-another process, with the wait's kind and the process, thread and function that keep it (across/); and `programs` and
+another process, with the wait's kind and the process, thread and function that keep it, and of three deadlocks (across/); and `programs` and
 `programs_named` of real servers under load (real.py).
 """
 import contextlib
@@ -25,7 +25,7 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import real
-from across import across
+from across import across, deadlocks
 from early import early
 from expectation import expectation, marks, matches, show
 from harness import suite
@@ -143,6 +143,7 @@ def main():
     outcomes = list(run_all(arguments.bin, arguments.only, arguments.verbose))
     loops = early.run_all(arguments.bin, arguments.only)
     processes = across.run_all(arguments.bin, arguments.only, arguments.pictures)
+    processes += deadlocks.run_all(arguments.bin, arguments.only, arguments.pictures)
     programs = real.run_all(arguments.bin, arguments.only, arguments.pictures)
     return suite.result({"recipes": len(outcomes), "named": sum(outcomes),
                          "named_pct": round(100 * sum(outcomes) / max(len(outcomes), 1), 1),
