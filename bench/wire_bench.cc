@@ -127,7 +127,7 @@ Session ReadSession(const std::string& spool, report::FrameNamer* namer) {
 
 std::vector<Session> PlaySessions(int count) {
   std::vector<Session> sessions;
-  auto namer = sdk::CreateLocalFrameNamer();
+  auto namer = sdk::CreateLocalFrameNamer("");
   for (int number = 0; number < count;) {
     testing::ScopedTempDirectory directory;
     std::vector<std::pair<pid_t, std::string>> running;

@@ -19,6 +19,8 @@ constexpr int64_t kMsPerHour = 3'600'000;
 
 class LocalFrameNamer final : public report::FrameNamer {
  public:
+  explicit LocalFrameNamer(const std::string& spool_directory) : paths_(RootOfSpool(spool_directory)) {}
+
   std::optional<std::string> NameOf(const std::string& path, std::string_view build_id,
                                     uint64_t offset) override {
     return symbols_.NameOf(paths_.Of(path), build_id, offset);
@@ -33,7 +35,9 @@ std::atomic<lw_network> current_network{LW_NETWORK_UNMETERED};
 
 }  // namespace
 
-std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer() { return std::make_unique<LocalFrameNamer>(); }
+std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer(const std::string& spool_directory) {
+  return std::make_unique<LocalFrameNamer>(spool_directory);
+}
 
 void SetNetwork(lw_network network) { current_network.store(network, std::memory_order_relaxed); }
 
@@ -72,7 +76,7 @@ base::Result<std::unique_ptr<UploadService>> UploadService::Create(const std::st
   service->keeper_ = std::move(keeper);
   if (base::Status status = service->CreateTransport(); !status.ok()) return status;
   if (base::Status status = service->CreateKeeper(spool_directory); !status.ok()) return status;
-  service->namer_ = CreateLocalFrameNamer();
+  service->namer_ = CreateLocalFrameNamer(spool_directory);
   service->sender_ = std::make_unique<report::SpoolSender>(&base::SystemEnv(), spool_directory,
                                                            service->transport_.get(), service->namer_.get());
   service->uploader_ = std::make_unique<report::Uploader>(service->sender_.get(), service->transport_.get());

@@ -25,8 +25,9 @@
 
 namespace lagwatch::sdk {
 
-// Names frames from the symbol tables of the files on this machine. Context: background.
-std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer();
+// Names frames from the symbol tables of the files on this machine, of the reports in `spool_directory`.
+// Context: background.
+std::unique_ptr<report::FrameNamer> CreateLocalFrameNamer(const std::string& spool_directory);
 
 // The network, as the program reports it. Any thread; wait-free.
 void SetNetwork(lw_network network);

@@ -20,9 +20,8 @@ namespace {
 
 // One look at the directory. kNotFound with an empty message: a segment changed its name or
 // was sent meanwhile.
-base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
+base::Result<std::string> TryLoad(const report::SpoolReader& reader, report::FrameNamer* namer) {
   auto names = LAGWATCH_TRY(reader.List(report::SpoolReader::Include::kLiveToo));
-  auto namer = sdk::CreateLocalFrameNamer();
   std::string batch;
   size_t sealed = 0;
   for (const std::string& name : names) {
@@ -38,7 +37,7 @@ base::Result<std::string> TryLoad(const report::SpoolReader& reader) {
       report::OwnedRecord named = record;
       if (record.type == report::RecordType::kReport) {
         if (const auto decoded = report::DecodeReportStacks(record.payload); decoded.ok())
-          report::NameFrames(*decoded, namer.get(), &named.payload);
+          report::NameFrames(*decoded, namer, &named.payload);
       }
       report::AppendToBatch(named, &batch);
     }
@@ -85,8 +84,9 @@ void AppendEndedRuns(const std::string& spool_directory, std::string* batch) {
 base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory) {
   constexpr int kTries = 10;
   report::SpoolReader reader(&base::SystemEnv(), spool_directory);
+  const auto namer = sdk::CreateLocalFrameNamer(spool_directory);
   for (int i = 0; i < kTries; ++i) {
-    auto batch = TryLoad(reader);
+    auto batch = TryLoad(reader, namer.get());
     bool has_changed =
         batch.status().code() == base::StatusCode::kNotFound && batch.status().message().empty();
     if (has_changed) continue;

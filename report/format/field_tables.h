@@ -416,8 +416,8 @@ inline constexpr auto kReportStacksTable = [](auto& part, auto visit) {
          visit(Field{Number(ReportField::kStacks), "stacks", "each distinct stack once", kByHand}, part.stacks) ||
          visit(Field{Number(ReportField::kExpensiveStack), "expensive_stack", "index into stacks",
                      kByHand}, Always{part.expensive_stack}) ||
-         visit(Field{Number(ReportField::kSymbols), "symbols", "of functions in scripts and managed code; for all "
-                     "others appended before the upload, never on the watchdog thread", kByHand}, part.symbols) ||
+         visit(Field{Number(ReportField::kSymbols), "symbols", "of functions in scripts and managed code, and in "
+                     "modules whose file is gone or elsewhere; all others are appended before the upload", kByHand}, part.symbols) ||
          visit(Field{Number(ReportField::kCause), "cause", "see docs/report_format.md; 0 when there is no stack. "
                      "Added before the upload", kByHand}, Fixed{part.cause});
 };

@@ -69,13 +69,7 @@ uint32_t ReportEncoder::AddStack(std::span<const Frame> frames, Completeness com
 }
 
 void ReportEncoder::AddSymbol(uint32_t module, uint64_t function_offset, std::string_view name) {
-  const struct {
-    uint32_t module;
-    uint64_t function_offset;
-    std::string_view name;
-  } symbol{module, function_offset, name};
-  FixedWriter writer(writer_, Number(ReportField::kSymbols));
-  WriteFields(kSymbolTable, symbol, &writer);
+  AppendSymbol(module, function_offset, name, buffer_);
 }
 
 void ReportEncoder::AddSample(const Sample& sample) {
@@ -136,6 +130,17 @@ void ReportEncoder::RewindTo(const Mark& mark) {
   buffer_->Rewind(mark.size_bytes);
   module_count_ = mark.module_count;
   stack_count_ = mark.stack_count;
+}
+
+void AppendSymbol(uint32_t module, uint64_t function_offset, std::string_view name, FixedBuffer* buffer) {
+  const struct {
+    uint32_t module;
+    uint64_t function_offset;
+    std::string_view name;
+  } symbol{module, function_offset, name};
+  FixedWriter report(*buffer);
+  FixedWriter writer(report, Number(ReportField::kSymbols));
+  WriteFields(kSymbolTable, symbol, &writer);
 }
 
 bool EncodeHangEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer) {

@@ -82,6 +82,9 @@ class ReportEncoder {
   std::array<uint64_t, kMaxStacks> stack_hashes_;  // equal hashes are taken as equal stacks
 };
 
+// Names a function of the encoded report in `buffer`, as AddSymbol() does.
+void AppendSymbol(uint32_t module, uint64_t function_offset, std::string_view name, FixedBuffer* buffer);
+
 // The size of a buffer in which every HangEnd record fits.
 inline constexpr size_t kMaxHangEndBytes = 128;
 // Writes a HangEnd record. False when it does not fit.

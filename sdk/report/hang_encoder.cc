@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/hash.h"
 #include "policies/cluster/cause_key.h"
 #include "sdk/run/run_record.h"
 
@@ -59,6 +60,7 @@ bool HangEncoder::Encode(const watchdog::HangEvent& event, bool is_in_start, rep
   const bool is_start_hang = is_in_start && event.kind == policies::HangKind::kHang;
   ForgetModulesFrom(0);
   named_count_ = 0;
+  unnamed_.Rewind(0);
   report::ReportEncoder encoder(buffer);
   const policies::ScrubbedText loop = facts_.scrubber.Text(event.loop);
   const policies::ScrubbedText tag = facts_.scrubber.Text(event.tag);
@@ -142,45 +144,43 @@ void HangEncoder::EncodeThreads(const watchdog::HangEvent& event, report::Report
 
 uint32_t HangEncoder::EncodeStack(const stack::Stack& stack, const watchdog::HangEvent& event,
                                   report::ReportEncoder* encoder) {
-  std::array<report::Frame, stack::kMaxFrames> frames;
-  for (uint32_t i = 0; i < stack.frame_count; ++i) {
-    const stack::Frame& frame = stack.frames[i];
-    frames[i] = {EncodedModule(frame.module, *event.modules, encoder), frame.offset, frame.function_offset};
-    if (frame.module != stack::kNoModule && event.modules->module(frame.module).is_language)
-      NameScriptFunction(frames[i].module, frame.function_offset, *event.script_functions, encoder);
-  }
-  return encoder->AddStack({frames.data(), stack.frame_count}, stack.completeness,
-                           {stack.gap_at, stack.gap_frame_count});
-}
-
-uint32_t HangEncoder::EncodePeerStack(const stack::Stack& stack, const stack::ModuleMap& modules,
-                                      report::ReportEncoder* encoder) {
-  std::array<report::Frame, stack::kMaxFrames> frames;
-  for (uint32_t i = 0; i < stack.frame_count; ++i) {
-    const stack::Frame& frame = stack.frames[i];
-    frames[i] = {EncodedModule(frame.module, modules, encoder, kPeerSlots), frame.offset,
-                 frame.function_offset};
-  }
-  return encoder->AddStack({frames.data(), stack.frame_count}, stack.completeness,
-                           {stack.gap_at, stack.gap_frame_count});
+  return EncodeFrames(stack, *event.modules, *event.script_functions, 0, encoder);
 }
 
 uint32_t HangEncoder::EncodeOptionalStack(const stack::Stack* stack, const watchdog::HangEvent& event,
                                           report::ReportEncoder* encoder,
                                           const stack::ModuleMap* peer_modules) {
   if (stack == nullptr || stack->frame_count == 0) return report::kNoStack;
-  return peer_modules != nullptr ? EncodePeerStack(*stack, *peer_modules, encoder)
-                                 : EncodeStack(*stack, event, encoder);
+  return peer_modules != nullptr
+             ? EncodeFrames(*stack, *peer_modules, *event.script_functions, kPeerSlots, encoder)
+             : EncodeStack(*stack, event, encoder);
+}
+
+uint32_t HangEncoder::EncodeFrames(const stack::Stack& stack, const stack::ModuleMap& modules,
+                                   const stack::ScriptFunctions& functions, uint32_t first_slot,
+                                   report::ReportEncoder* encoder) {
+  std::array<report::Frame, stack::kMaxFrames> frames;
+  for (uint32_t i = 0; i < stack.frame_count; ++i) {
+    const stack::Frame& frame = stack.frames[i];
+    frames[i] = {EncodedModule(frame.module, modules, first_slot, encoder), frame.offset,
+                 frame.function_offset};
+    if (frame.module != stack::kNoModule && modules.module(frame.module).is_language)
+      NameScriptFunction(frames[i].module, frame.function_offset, functions, encoder);
+    unnamed_.Add(modules, frame.module, frames[i].module, frame.symbol_offset());
+  }
+  return encoder->AddStack({frames.data(), stack.frame_count}, stack.completeness,
+                           {stack.gap_at, stack.gap_frame_count});
 }
 
 void HangEncoder::NameScriptFunction(uint32_t module, uint64_t number,
                                      const stack::ScriptFunctions& functions,
                                      report::ReportEncoder* encoder) {
+  const uint64_t hash = base::HashWord(number, base::HashWord(module, base::kFnvOffsetBasis));
   const auto named_end = named_.begin() + named_count_;
-  if (named_count_ == kMaxNamed || std::find(named_.begin(), named_end, number) != named_end) return;
+  if (named_count_ == kMaxNamed || std::find(named_.begin(), named_end, hash) != named_end) return;
   const stack::ScriptFunction function = functions.Find(number);
   if (function.name.empty()) return;
-  named_[named_count_++] = number;
+  named_[named_count_++] = hash;
   constexpr size_t kMaxBytes = 2 * stack::ScriptFunctions::kMaxNameBytes + 3;
   char name[kMaxBytes];
   size_t size = function.name.copy(name, function.name.size());
@@ -192,8 +192,8 @@ void HangEncoder::NameScriptFunction(uint32_t module, uint64_t number,
   encoder->AddSymbol(module, number, facts_.scrubber.Text({name, size}).view());
 }
 
-uint32_t HangEncoder::EncodedModule(uint32_t module, const stack::ModuleMap& modules,
-                                    report::ReportEncoder* encoder, uint32_t first_slot) {
+uint32_t HangEncoder::EncodedModule(uint32_t module, const stack::ModuleMap& modules, uint32_t first_slot,
+                                    report::ReportEncoder* encoder) {
   const bool is_generated = module == stack::kNoModule;
   uint32_t& encoded = encoded_modules_[is_generated ? kGeneratedCodeSlot : first_slot + module];
   if (encoded == 0 && is_generated) {
@@ -211,6 +211,7 @@ void HangEncoder::RewindTo(const Encoded& encoded, report::ReportEncoder* encode
   encoder->RewindTo(encoded.mark);
   ForgetModulesFrom(encoded.mark.module_count);
   named_count_ = encoded.named_count;
+  unnamed_.Rewind(encoded.unnamed_count);
 }
 
 void HangEncoder::ForgetModulesFrom(uint32_t first_encoded_index) {

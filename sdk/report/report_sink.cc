@@ -107,16 +107,22 @@ bool ReportSink::OnHang(const watchdog::HangEvent& event) {
     not_written_.Add();
     return false;
   }
-  if (!IsFreeze(event.kind)) return true;
-  if (event.ordinal == 0) start_.NoteHang(begin_ns);
-  if (run_ != nullptr)
-    run_->HangBegan(event.hang_id, facts_.scrubber.Text(event.loop).c_str(), event.elapsed_ns);
+  if (IsFreeze(event.kind)) {
+    if (event.ordinal == 0) start_.NoteHang(begin_ns);
+    if (run_ != nullptr)
+      run_->HangBegan(event.hang_id, facts_.scrubber.Text(event.loop).c_str(), event.elapsed_ns);
+  }
+  if (encoder_.AppendNames(event, &buffer_)) WriteAgain(event, outside);
   return true;
 }
 
 void ReportSink::OnPeers(const watchdog::HangEvent& event) {
   if (!encoder_.Encode(event, start_.IsInStart(event.detected_mono_ns - event.elapsed_ns), &buffer_)) return;
-  const OutsideFacts outside{event.id, writer_.is_sealing() ? CauseOf(event) : 0};
+  encoder_.AppendNames(event, &buffer_);
+  WriteAgain(event, {event.id, writer_.is_sealing() ? CauseOf(event) : 0});
+}
+
+void ReportSink::WriteAgain(const watchdog::HangEvent& event, const OutsideFacts& outside) {
   Append(report::RecordType::kReport, outside, {.priority = report::PriorityOf(event.kind, event.level)});
 }
 

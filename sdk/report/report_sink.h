@@ -34,7 +34,6 @@ class ReportSink final : public watchdog::HangSink {
   void WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry);
 
   bool OnHang(const watchdog::HangEvent& event) override;
-  // Writes the report again; readers of the segment take the second one (report/spool/spool_reader.h).
   void OnPeers(const watchdog::HangEvent& event) override;
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   void OnUnproven(const base::Uuid& id, const char* loop_name, int64_t elapsed_ns) override;
@@ -60,6 +59,9 @@ class ReportSink final : public watchdog::HangSink {
 
   // Appends the record that was encoded last; returns false if it was dropped.
   bool Append(report::RecordType type, const OutsideFacts& outside, const report::RecordNote& note = {});
+  // Appends the report of the event, which was encoded last, once more; readers of the segment take the last
+  // one (report/spool/spool_reader.h).
+  void WriteAgain(const watchdog::HangEvent& event, const OutsideFacts& outside);
   // The spool's note on a report, or on a hang's end.
   report::RecordNote NoteOf(const watchdog::HangEvent& event);
   report::RecordNote NoteOfEnd(const base::Uuid& event_id) const;

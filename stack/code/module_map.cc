@@ -19,6 +19,7 @@ ModuleMap::ModuleMap(const base::Process& process)
     : process_(process),
       modules_(base::MapOwnBlock<Module>(kMaxModules)),
       last_seen_(base::MapOwnBlock<uint32_t>(kMaxModules)),
+      deleted_(base::MapOwnBlock<AtomicRegion>(kMaxModules)),
       code_(base::MapOwnBlock<CodeRange>(kMaxRanges)),
       writable_(base::MapOwnBlock<MemoryRegion>(kMaxRanges)),
       text_(base::MapOwnBlock<char>(kTextBytes)) {}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -66,8 +67,8 @@ class ModuleMap {
   explicit ModuleMap(const base::Process& process = base::Process::Own());
   // False when there was no memory: then it stays empty.
   bool ok() const {
-    return modules_ != nullptr && last_seen_ != nullptr && code_ != nullptr && writable_ != nullptr &&
-           text_ != nullptr;
+    return modules_ != nullptr && last_seen_ != nullptr && deleted_ != nullptr && code_ != nullptr &&
+           writable_ != nullptr && text_ != nullptr;
   }
 
   const base::Process& process() const { return process_; }
@@ -97,6 +98,13 @@ class ModuleMap {
   std::span<const CodeRange> code() const { return {code_.get(), code_count_}; }
   const Module& module(uint32_t index) const { return modules_[index]; }
   uint32_t module_count() const { return module_count_; }
+  // A mapping of the module's code, exactly, if its file was deleted or replaced by the last Refresh(): then
+  // no path leads there. Empty if not. Context: any, from any thread.
+  MemoryRegion DeletedFile(uint32_t index) const {
+    // Relaxed: a name that is made of two refreshes' bounds is no file's.
+    return {deleted_[index].begin.load(std::memory_order_relaxed),
+            deleted_[index].end.load(std::memory_order_relaxed)};
+  }
   // The size of its code. Context: watchdog.
   uint64_t CodeBytes(uint32_t index) const;
   // The regions that may hold stacks. Valid until the next Refresh().
@@ -126,12 +134,18 @@ class ModuleMap {
   bool HasSegmentAt(const Image& image, const Line& line) const;
   void AddLine(const Line& line, Image* image);
   void AddImage(const Image& image);
+  void NoteFile(uint32_t module, const Line& line);
   uint32_t FindOrAddModule(const Image& image);
   void FindModulesOfCopies();
 
   base::Process process_;
   base::MappedBlock<Module> modules_;
   base::MappedBlock<uint32_t> last_seen_;  // by which refresh, for each module
+  struct AtomicRegion {
+    std::atomic<uint64_t> begin;
+    std::atomic<uint64_t> end;
+  };
+  base::MappedBlock<AtomicRegion> deleted_;  // for each module
   uint32_t refresh_count_ = 0;
   uint32_t module_count_ = 0;
   uint32_t module_hint_ = 0;  // modules tend to come in the order of the last time

@@ -22,6 +22,7 @@ struct ModuleMap::Line {
   bool is_writable;
   bool is_executable;
   bool is_private;
+  bool is_deleted;
   std::string_view path;
 };
 
@@ -59,7 +60,8 @@ bool ModuleMap::ParseLine(std::string_view text, Line* line) {
   size_t path = text.find_first_not_of(' ');
   line->path = path == std::string_view::npos ? std::string_view() : text.substr(path);
   constexpr std::string_view kDeleted = " (deleted)";
-  if (line->path.ends_with(kDeleted)) line->path.remove_suffix(kDeleted.size());
+  line->is_deleted = line->path.ends_with(kDeleted);
+  if (line->is_deleted) line->path.remove_suffix(kDeleted.size());
   return true;
 }
 
@@ -136,10 +138,18 @@ void ModuleMap::AddLine(const Line& line, Image* image) {
     code_[code_count_++] = {line.begin, line.end, line.file_offset, has_file ? line.inode : 0, kNoModule};
     return;
   }
+  NoteFile(index, line);
   const Module& module = modules_[index];
   const uint64_t load_bias =
       is_vdso ? module.load_bias : module.LoadBiasAt(line.begin, line.file_offset - image->file_offset);
   code_[code_count_++] = {line.begin, line.end, load_bias, line.inode, index};
+}
+
+void ModuleMap::NoteFile(uint32_t module, const Line& line) {
+  AtomicRegion& noted = deleted_[module];
+  if (!line.is_deleted && noted.end.load(std::memory_order_relaxed) == 0) return;  // the page stays untouched
+  noted.begin.store(line.is_deleted ? line.begin : 0, std::memory_order_relaxed);
+  noted.end.store(line.is_deleted ? line.end : 0, std::memory_order_relaxed);
 }
 
 // A file's code may be mapped once more at an address that is not next to the module, before it or after it.

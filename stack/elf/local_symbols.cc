@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "stack/elf/elf_file.h"
+#include "stack/elf/function_symbol.h"
 
 namespace lagwatch::stack {
 namespace {
@@ -16,38 +17,16 @@ constexpr size_t kMaxNameBytes = 4096;
 constexpr size_t kMaxTables = 64;
 constexpr size_t kMaxTableBytes = 64 << 20;
 
-uint8_t RankOf(const Elf64_Sym& symbol) {
-  constexpr uint8_t kSizeUnknown = 3;  // any with a size comes first
-  uint8_t rank = symbol.st_size == 0 ? kSizeUnknown : 0;
-  switch (ELF64_ST_BIND(symbol.st_info)) {
-    case STB_GLOBAL:
-      return rank;
-    case STB_LOCAL:
-      return rank + 1;
-    default:
-      return rank + 2;
-  }
-}
-
 // Functions that a signal's handler returns to. No call leads there, so a stack has the byte before its
 // begin.
 bool IsSignalReturn(std::string_view name) {
   return name == "__restore_rt" || name == "__restore" || name.starts_with("runtime.sigreturn");
 }
 
-// Its code in C libraries without its symbol: the number of sigreturn(2), and the system call.
-constexpr std::string_view kSignalReturnX86("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
-constexpr std::string_view kSignalReturnArm("\x68\x11\x80\xd2\x01\0\0\xd4", 8);
-
 bool IsCLibrary(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return name.starts_with("libc.") || name.starts_with("libc-2.") || name.starts_with("libpthread") ||
          name.starts_with("ld-musl");
-}
-
-bool IsDefinedFunction(const Elf64_Sym& symbol) {
-  int type = ELF64_ST_TYPE(symbol.st_info);
-  return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_shndx != SHN_UNDEF;
 }
 
 }  // namespace
@@ -121,8 +100,7 @@ std::optional<std::string> FunctionTable::NameAt(uint64_t offset) const {
     if (offset < function.end || offset == function.begin) {
       std::string_view name = NameOf(function);
       if (name.size() > kMaxNameBytes) return std::nullopt;
-      // A symbol's version is no part of its name.
-      return std::string(name.substr(0, name.find('@', 1)));
+      return std::string(WithoutVersion(name));
     }
     if (function.reach <= offset) break;
   }

@@ -18,9 +18,6 @@ namespace lagwatch::stack {
 class ElfFile;
 struct ElfSection;
 
-// Names the frame between a signal's handler and what it interrupted, as gdb does.
-inline constexpr char kSignalFrameName[] = "<signal handler called>";
-
 // The functions of one module, for looking up by offset.
 class FunctionTable {
  public:

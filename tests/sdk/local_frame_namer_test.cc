@@ -25,7 +25,7 @@ TEST(LocalFrameNamer, FindsAFileInTheUsersHome) {
   ASSERT_NE(dladdr(reinterpret_cast<void*>(&NamedForTheNamer), &info), 0);
   const uint64_t offset = address - reinterpret_cast<uint64_t>(info.dli_fbase);
   auto name_of = [&](const std::string& path, const std::string& wanted_build_id) {
-    return CreateLocalFrameNamer()->NameOf(path, wanted_build_id, offset).value_or("none");
+    return CreateLocalFrameNamer("")->NameOf(path, wanted_build_id, offset).value_or("none");
   };
   ASSERT_EQ(name_of(program, build_id), "NamedForTheNamer");
 

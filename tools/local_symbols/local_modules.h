@@ -18,7 +18,9 @@ namespace lagwatch::tools {
 
 class LocalModules final : public collector::SymbolSource {
  public:
-  explicit LocalModules(std::string debug_root = "/usr/lib/debug") : debug_root_(std::move(debug_root)) {}
+  // `root`: see sdk::RootOfSpool().
+  explicit LocalModules(std::string root = {}, std::string debug_root = "/usr/lib/debug")
+      : debug_root_(std::move(debug_root)), local_paths_(std::move(root)) {}
 
   // The module of this build id may be at `path`. A file there with another build id is not used. Returns
   // whether that was not known.

@@ -43,16 +43,17 @@ base::Result<std::unique_ptr<LocalSymbolizer>> LocalSymbolizer::Create(
     const LocalSymbolizerOptions& options) {
   std::unique_ptr<collector::DebuginfodServers> debuginfod;
   if (options.asks_debuginfod) debuginfod = LAGWATCH_TRY(ConnectToDebuginfod());
-  return std::unique_ptr<LocalSymbolizer>(new LocalSymbolizer(options.worker_program, std::move(debuginfod)));
+  return std::unique_ptr<LocalSymbolizer>(new LocalSymbolizer(options, std::move(debuginfod)));
 }
 
-LocalSymbolizer::LocalSymbolizer(const std::string& worker_program,
+LocalSymbolizer::LocalSymbolizer(const LocalSymbolizerOptions& options,
                                  std::unique_ptr<collector::DebuginfodServers> debuginfod)
-    : pool_({.program = worker_program,
+    : pool_({.program = options.worker_program,
              .argument = collector::kLocalWorkerArgument,
              .workers = 1,
              .batch_timeout = kMostForNames,
              .inspect_timeout = kMostForNames}),
+      modules_(options.root),
       debuginfod_(std::move(debuginfod)),
       symbolizer_(Sources(&modules_, debuginfod_.get()), &pool_) {
   symbolizer_.OnNote([this](const collector::BuildId& build_id, const std::string& note) {

@@ -24,6 +24,8 @@ namespace lagwatch::tools {
 struct LocalSymbolizerOptions {
   // A program that runs a symbol worker when its argument is kLocalWorkerArgument.
   std::string worker_program = "/proc/self/exe";
+  // See sdk::RootOfSpool().
+  std::string root = {};
   // Also asks the servers in DEBUGINFOD_URLS, which learn the modules' build ids.
   bool asks_debuginfod = false;
 };
@@ -43,7 +45,7 @@ class LocalSymbolizer final : public collector::Symbolizer {
   void OnNewFile(std::function<void(std::string_view build_id)> callback) override;
 
  private:
-  LocalSymbolizer(const std::string& worker_program,
+  LocalSymbolizer(const LocalSymbolizerOptions& options,
                   std::unique_ptr<collector::DebuginfodServers> debuginfod);
 
   collector::WorkerPool pool_;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "sdk/preload/environment/unwatched_notes.h"
+#include "sdk/run/local_paths.h"
 #include "tools/commands.h"
 #include "tools/read/output.h"
 #include "tools/read/report_lists.h"
@@ -69,12 +70,14 @@ base::Result<std::unique_ptr<ReportSource>> OpenSource(const Flags& flags) {
   const std::string endpoint = EndpointOf(flags);
   if (!endpoint.empty())
     return OpenEndpoint({.url = endpoint, .token = flags.token, .ca_file = flags.ca_file});
+  const std::string spool = SpoolOf(flags);
   std::unique_ptr<LocalSymbolizer> symbolizer;
   if (!flags.symbol_worker.empty()) {
-    symbolizer = LAGWATCH_TRY(LocalSymbolizer::Create(
-        {.worker_program = flags.symbol_worker, .asks_debuginfod = flags.debuginfod}));
+    symbolizer = LAGWATCH_TRY(LocalSymbolizer::Create({.worker_program = flags.symbol_worker,
+                                                       .root = sdk::RootOfSpool(spool),
+                                                       .asks_debuginfod = flags.debuginfod}));
   }
-  return OpenSpool(SpoolOf(flags), flags.load_records, std::move(symbolizer));
+  return OpenSpool(spool, flags.load_records, std::move(symbolizer));
 }
 
 // Asks, then prints: JSON as it came, a table or text otherwise. `none` is said of an empty list.

@@ -163,7 +163,7 @@ TEST_F(LocalSymbolizerTest, KnowsAModuleOnceItsPlaceIsKnown) {
 TEST_F(LocalSymbolizerTest, LooksBelowTheRootOfDebugFiles) {
   const auto build_id = *BuildId::FromBytes(BuildIdOf(kStrippedFile));
   const std::string by_id = directory_ / (".build-id/" + build_id.path() + ".debug");
-  LocalModules modules(directory_ / "");
+  LocalModules modules("", directory_ / "");
   EXPECT_FALSE(modules.OpenFile(build_id, SymbolKind::kDebug));
   fs::create_directories(fs::path(by_id).parent_path());
   fs::copy_file(kDebugFile, by_id);
