@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/process/process.h"
 #include "policies/hang.h"
 #include "policies/verdict.h"
 #include "stack/frames/raw_stack.h"
@@ -53,6 +54,9 @@ class ScriptStacks {
   // Puts the script frames of `thread` into `stack`, its native stack, in place of the frames of the
   // language's run time. Leaves `stack` as it is if the thread has none.
   virtual void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) = 0;
+  // From now on the threads are those of another process, of which nothing is known yet. Only of a reader
+  // that no signal's handler uses.
+  virtual void MoveTo(const base::Process& /*process*/) {}
   // The lock of the language's own that thread `tid` waits for, in `futex`, if it has an owner. Reads it in
   // place.
   virtual std::optional<ScriptLock> FindLock(int /*tid*/, const FutexWait& /*futex*/) { return std::nullopt; }

@@ -85,7 +85,10 @@ class StackCapturer {
   base::Thread thread(int32_t tid) const { return {process(), tid}; }
   // From now on of another process; only of a capturer that was made with CreateOutside(), and has no code
   // map in common with others. RefreshModules() comes next. Context: watchdog.
-  void LookAt(const base::Process& process) { code_->LookAt(process); }
+  void LookAt(const base::Process& process) {
+    code_->LookAt(process);
+    if (scripts_ != nullptr) scripts_->MoveTo(process);
+  }
 
   // If the program replaced the signal's handler, takes another, unused signal for all capturers; the
   // program's handler stays unchanged. To be called before captures: one system call in the usual case.

@@ -235,6 +235,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, &room);
   event.modules = &tools.capturer->modules();
   event.script_functions = &tools.capturer->code().script_functions();
+  event.peer_functions = tools.waits->peer_functions();
   event.discounted = watch.discounted();
   if (!tools.sink->OnHang(event)) {
     tools.counters->reports_lost.Add();

@@ -152,7 +152,7 @@ uint32_t HangEncoder::EncodeOptionalStack(const stack::Stack* stack, const watch
                                           const stack::ModuleMap* peer_modules) {
   if (stack == nullptr || stack->frame_count == 0) return report::kNoStack;
   return peer_modules != nullptr
-             ? EncodeFrames(*stack, *peer_modules, *event.script_functions, kPeerSlots, encoder)
+             ? EncodeFrames(*stack, *peer_modules, *event.peer_functions, kPeerSlots, encoder)
              : EncodeStack(*stack, event, encoder);
 }
 

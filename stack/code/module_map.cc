@@ -71,7 +71,10 @@ uint32_t ModuleMap::FindOrAddModule(const Image& image) {
 }
 
 uint32_t ModuleMap::AddLanguage(std::string_view path) {
-  if (!ok() || module_count_ == kMaxModules) return kNoModule;
+  if (!ok()) return kNoModule;
+  for (uint32_t i = 0; i < module_count_; ++i)
+    if (modules_[i].is_language && modules_[i].path_view() == path) return i;
+  if (module_count_ == kMaxModules) return kNoModule;
   Module& module = modules_[module_count_];  // zeros so far
   module.is_language = true;
   module.path_size = static_cast<uint16_t>(std::min(path.size(), Module::kMaxPathBytes));

@@ -81,8 +81,8 @@ class ModuleMap {
   // executable changed. Context: watchdog.
   bool Refresh();
 
-  // Adds a module for the code of a language, with a path such as "[java]"; it has no memory. Returns its
-  // index; kNoModule if there is no room. The caller adds each once. Context: watchdog.
+  // The module for the code of a language, with a path such as "[java]", which has no memory. Adds it the
+  // first time. Returns its index; kNoModule if there is no room. Context: watchdog.
   uint32_t AddLanguage(std::string_view path);
 
   // The index of the module whose code is at `address`, or kNoModule. Context: watchdog.

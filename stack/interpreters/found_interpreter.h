@@ -22,6 +22,11 @@ class FoundInterpreter : public Interpreter {
   // `memory` is borrowed.
   explicit FoundInterpreter(Memory* memory) : memory_(memory) {}
   const char* unreadable() const override { return unreadable_; }
+  void MoveTo(const base::Process&) override {
+    copied_.store(nullptr, std::memory_order_relaxed);  // by its contract nothing reads it meanwhile
+    found_.reset();
+    unreadable_[0] = '\0';
+  }
 
  protected:
   // Takes the memory for it, and keeps what `attach(Found*)` has made of that if it returns true.

@@ -37,6 +37,7 @@ class Memory {
 class PresentMemory final : public Memory {
  public:
   explicit PresentMemory(const base::Process& process) : process_(process) {}
+  void MoveTo(const base::Process& process) { process_ = process; }
 
  protected:
   bool ReadBytes(uint64_t address, void* destination, size_t size_bytes) override {

@@ -90,7 +90,8 @@ struct HangEvent : policies::HangHeader<std::string_view> {
   policies::Verdict verdict;  // of the time from the opening of the hang's first window on
   const stack::ModuleMap* modules;
   const stack::ScriptFunctions* script_functions;
-  policies::DiscountedTime discounted;  // since the dispatch began
+  const stack::ScriptFunctions* peer_functions;  // of the waits' other processes; null: none
+  policies::DiscountedTime discounted;           // since the dispatch began
 };
 
 // A loop's frames since the event before. Borrowed for the call.

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "base/process/mapped_memory.h"
+#include "stack/interpreters/all/interpreter_stacks.h"
 #include "stack/stack_capturer.h"
 #include "stack/threads/lock_owner.h"
 #include "stack/unwind/table_library.h"
@@ -64,6 +65,10 @@ class WaitWalker {
     char name[ThreadSnapshot::kMaxNameBytes] = {};
   };
   const Candidate* candidate() const { return candidate_.tid == 0 ? nullptr : &candidate_; }
+  // The functions of scripts and managed code in frames of other processes; null: none.
+  const stack::ScriptFunctions* peer_functions() const {
+    return peers_ == nullptr ? nullptr : &peers_->capturer->code().script_functions();
+  }
   // The call over D-Bus that one of these waits is for, in this process; null: none.
   const BusCall* bus_call() const { return bus_call_.tid == 0 ? nullptr : &bus_call_; }
 
@@ -117,6 +122,7 @@ class WaitWalker {
   // Across processes. Linux.
   struct Peers {
     stack::TableLibrary tables;  // never started: rules are looked up in the peers' memory
+    stack::InterpreterStacks scripts{base::Process::Own()};  // of the process that is looked at
     std::unique_ptr<stack::StackCapturer> capturer;
     base::Process looked_at;  // the capturer knows its modules; the own process: of none
     BusCalls bus_calls;       // copied from the peer

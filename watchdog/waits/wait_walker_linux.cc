@@ -88,6 +88,7 @@ std::unique_ptr<WaitWalker::Peers> WaitWalker::MakePeers() {
   auto capturer = stack::StackCapturer::CreateOutside(base::Process::Own(), {}, std::move(unwinder));
   if (!capturer.ok()) return nullptr;
   peers->capturer = std::move(capturer).value();
+  peers->capturer->SetScripts(&peers->scripts);
   return peers;
 }
 

@@ -13,6 +13,13 @@ void InterpreterStacks::AddTo(const CapturedThread& thread, CodeMap* code, Stack
   for (const auto& interpreter : interpreters_) interpreter->AddTo(thread, code, stack);
 }
 
+void InterpreterStacks::MoveTo(const base::Process& process) {
+  present_memory_.MoveTo(process);
+  for (const auto& interpreter : interpreters_) interpreter->MoveTo(process);
+  seen_modules_ = 0;
+  has_found_ = false;
+}
+
 std::optional<ScriptLock> InterpreterStacks::FindLock(int tid, const FutexWait& futex) {
   for (const auto& interpreter : interpreters_)
     if (const auto lock = interpreter->FindLock(tid, futex)) return lock;
@@ -58,9 +65,9 @@ void InterpreterStacks::LookAtNewModules(CodeMap* code) {
   for (const uint32_t count = code->module_count(); seen_modules_ < count; ++seen_modules_) {
     const Module module = code->CopyModule(seen_modules_);
     has_found_ = has_found_ || module.is_language;
-    if (module.is_language || module.is_own) continue;
+    if (module.is_language || module.is_own || module.process != code->process()) continue;
     ExportedSymbols exports(memory_, module.base, module.load_bias);
-    exports.Add(&registered, module.end);
+    if (code->process().is_own()) exports.Add(&registered, module.end);
     for (const auto& interpreter : interpreters_)
       interpreter->LookAt({.index = seen_modules_, .module = module, .exports = exports}, code);
   }

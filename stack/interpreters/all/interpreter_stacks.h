@@ -17,7 +17,7 @@ namespace lagwatch::stack {
 // Looks for interpreters when modules were loaded. Context: watchdog; not thread-safe.
 class InterpreterStacks final : public ScriptStacks {
  public:
-  // With the process's present memory.
+  // With the process's present memory, as it is read after each MoveTo().
   explicit InterpreterStacks(const base::Process& process)
       : present_memory_(process), memory_(&present_memory_) {}
   // `memory`, of this process, is borrowed.
@@ -29,6 +29,7 @@ class InterpreterStacks final : public ScriptStacks {
   void SetNext(ScriptStacks* next) { next_ = next; }
 
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+  void MoveTo(const base::Process& process) override;
   std::optional<ScriptLock> FindLock(int tid, const FutexWait& futex) override;
   ScriptTask FindTask(uint64_t number) override;
   policies::Doing FindWait(int tid, const FutexWait& futex, CodeMap* code) override;

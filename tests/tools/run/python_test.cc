@@ -52,6 +52,44 @@ TEST_F(PythonLockTest, NamesWhoHoldsTheInterpretersLock) {
   }
 }
 
+// The other side of a wait is a Python program, too.
+TEST_F(PythonLockTest, NamesTheLineOfThePeer) {
+  const std::string child =
+      "import time\n"
+      "def answer_late():\n"
+      "  print('ready', flush=True)\n"
+      "  time.sleep(1.2)\n"
+      "  print('answer')\n"
+      "answer_late()\n";
+  const std::string parent =
+      "import os, select, subprocess, sys\n"
+      "polled, ready = select.poll(), select.poll()\n"
+      "polled.register(os.pipe()[0])\n"
+      "child = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdout=subprocess.PIPE, bufsize=0)\n"
+      "ready.register(child.stdout)\n"
+      "def ask(): child.stdout.read(9)\n"
+      "for _ in range(12): polled.poll(15)\n"
+      "while not ready.poll(0): polled.poll(15)\n"
+      "child.stdout.read(6)\n"
+      "ask()\n"
+      "for _ in range(3): polled.poll(15)\n";
+  for (const std::string& python : testing::Pythons()) {
+    SCOPED_TRACE(python);
+    spool_ = directory_ / ("spool-" + std::to_string(std::hash<std::string>()(python)));
+    Process program(Watched({python, "-c", parent, child}));
+    ASSERT_EQ(program.Wait(), 0) << program.Errors();
+    Frames frames;
+    json report;
+    for (const json& header : Ask({"reports"})) {
+      report = Ask({"report", header.at("id")});
+      for (const json& wait : report.value("waits", json::array()))
+        frames = ScriptFramesOf(wait.at("owner").at("stack"), "[python]");
+    }
+    ASSERT_FALSE(frames.empty()) << report.dump(1);
+    EXPECT_EQ(frames[0], "answer_late (<string>):4");
+  }
+}
+
 // A copy of Debian's Python that says it is another version: the native frames stay, and the report says why.
 TEST_F(PythonLockTest, RefusesAVersionThatItDoesNotKnow) {
   const std::string copy = directory_ / "python3";
