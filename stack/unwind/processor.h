@@ -23,6 +23,15 @@ struct CallSite {
 inline constexpr size_t kMaxCallBytes = 8;
 CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return_address);
 
+// The target of the jump that `code`, at `address`, may be, in the form that leads to another function; 0 if
+// it is none.
+inline constexpr size_t kJumpBytes = 5;
+uint64_t JumpTarget(const unsigned char (&code)[kJumpBytes], uint64_t address);
+
+// Whether a function ends in `code`, with no more behind it than the padding before the next one.
+inline constexpr size_t kFunctionAlignment = 16;
+bool IsFunctionEnd(const unsigned char (&code)[kFunctionAlignment]);
+
 // The address of the pointer that a linkage stub's jump takes its target from. 0 if the code at `address` is
 // no such stub.
 uint64_t StubPointer(const unsigned char (&code)[kMaxCodeBytes], uint64_t address);

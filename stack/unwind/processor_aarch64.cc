@@ -35,6 +35,11 @@ CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return
   return {is_register_call ? CallSite::CallForm::kIndirect : CallSite::CallForm::kNone, 0};
 }
 
+// Return addresses are not where a frame ends, so no caller is found by one.
+uint64_t JumpTarget(const unsigned char (&)[kJumpBytes], uint64_t) { return 0; }
+
+bool IsFunctionEnd(const unsigned char (&)[kFunctionAlignment]) { return false; }
+
 uint64_t StubPointer(const unsigned char (&)[kMaxCodeBytes], uint64_t) { return 0; }
 
 // Compilers for arm64 save the frame pointer in every function that calls, so there is nothing to recover.

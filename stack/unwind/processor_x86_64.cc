@@ -118,6 +118,30 @@ CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return
   return {CallSite::CallForm::kNone, 0};
 }
 
+uint64_t JumpTarget(const unsigned char (&code)[kJumpBytes], uint64_t address) {
+  constexpr unsigned char kJump = 0xe9;
+  return code[0] == kJump ? address + kJumpBytes + static_cast<uint64_t>(int64_t{Load<int32_t>(code + 1)})
+                          : 0;
+}
+
+bool IsFunctionEnd(const unsigned char (&code)[kFunctionAlignment]) {
+  // Of nops without and with displacement, behind any prefixes; debuggers' traps are padding, too.
+  const auto padding_bytes = [&](size_t at) -> size_t {
+    size_t end = at;
+    while (end < sizeof code && (code[end] == 0x66 || code[end] == 0x2e)) ++end;
+    if (end < sizeof code && (code[end] == 0x90 || code[end] == 0xcc)) return end + 1 - at;
+    if (end + 3 > sizeof code || code[end] != 0x0f || code[end + 1] != 0x1f) return 0;
+    return end + 2 + OperandBytes(code + end + 2) - at;
+  };
+  for (size_t i = 0; i < sizeof code; ++i) {
+    if (code[i] != kReturn) continue;
+    size_t end = i + 1;
+    for (size_t size; end < sizeof code && (size = padding_bytes(end)) != 0;) end += size;
+    if (end == sizeof code) return true;
+  }
+  return false;
+}
+
 uint64_t StubPointer(const unsigned char (&code)[kMaxCodeBytes], uint64_t address) {
   size_t at = SkipEndBranch(code);
   if (code[at] == 0xf2) ++at;  // bnd

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/unwind/table_unwinder.h"
 
+#include "stack/unwind/call_scan.h"
 #include "stack/unwind/code_reader.h"
 #include "stack/unwind/cursor.h"
 #include "stack/unwind/expression.h"
@@ -40,6 +41,7 @@ class TableUnwinder : public Unwinder {
     Cursor cursor = Cursor::At(raw.registers);
     Step end = Walk(&cursor);
     if (end == Step::kNeedsFramePointer) end = WalkByFramePointerSearch(cursor);
+    if (end == Step::kIncomplete) end = WalkByCalls(cursor);
     frames_.Finish();
     stack->completeness = end == Step::kComplete   ? Completeness::kComplete
                           : memory.has_left_copy() ? Completeness::kCut
@@ -68,6 +70,7 @@ class TableUnwinder : public Unwinder {
   static constexpr uint64_t kMaxSteps = 1 << 20;  // more than the largest copy has room for
   // Signal handlers on stacks of their own; a damaged stack may lead from one to the other for ever.
   static constexpr int kMaxStackChanges = 16;
+  static constexpr int kMaxCallScans = 16;
 
   // Adds the frame of `cursor` and those of its callers, as far as they can be found. `cursor` is left at the
   // outermost of them.
@@ -82,7 +85,10 @@ class TableUnwinder : public Unwinder {
         continue;
       *cursor = at;
       step = StepFrom(cached, cursor);
-      if (step != Step::kToCaller) return step;
+      if (step != Step::kToCaller) {
+        *cursor = at;
+        return step;
+      }
       if (cursor->stack_pointer <= at.stack_pointer && ++change_count > kMaxStackChanges) break;
       at = *cursor;
     }
@@ -145,6 +151,41 @@ class TableUnwinder : public Unwinder {
     if (by_prologue != 0) return walk_from(by_prologue);
     RewindTo(frame_count);
     return Step::kIncomplete;
+  }
+
+  // Goes on from functions that neither a table nor a frame pointer describes, at the likeliest calls of
+  // them. `cursor` is at a frame that was added already.
+  Step WalkByCalls(Cursor cursor) {
+    CallScan scan(memory_, code_);
+    const auto walk_from = [&](const ScannedCaller& caller, Cursor* next) {
+      *next = {};
+      next->program_counter = caller.return_address;
+      next->stack_pointer = caller.slot + sizeof caller.slot;
+      const Step end = Walk(next);
+      return end == Step::kNeedsFramePointer ? WalkByFramePointerSearch(*next) : end;
+    };
+    for (int i = 0; i < kMaxCallScans && IsWithoutRule(cursor); ++i) {
+      const auto callers = scan.Find(cursor.stack_pointer, cursor.end_of_call() - 1);
+      if (callers.empty()) break;
+      const uint64_t frame_count = frames_.count();
+      for (const ScannedCaller& caller : callers) {
+        RewindTo(frame_count);
+        Cursor next;
+        if (walk_from(caller, &next) == Step::kComplete) return Step::kComplete;
+      }
+      RewindTo(frame_count);
+      walk_from(callers.front(), &cursor);
+    }
+    return Step::kIncomplete;
+  }
+
+  // Whether the frame that was added last is that of `cursor`, in a module, and has no rule.
+  bool IsWithoutRule(const Cursor& cursor) {
+    const CachedRule& cached = Lookup(cursor.end_of_call());
+    const bool may_scan = !kHasLinkRegister && tableless_ == nullptr && cached.module != kNoModule &&
+                          frames_.count() != 0 && frames_.count() <= FrameList::kInnermost;
+    return may_scan && cached.found.rule.cfa == Cfa::kNone && frames_.last().module == cached.module &&
+           frames_.last().offset == cached.offset;
   }
 
   void RewindTo(uint64_t frame_count) {
