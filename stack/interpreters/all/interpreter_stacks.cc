@@ -8,7 +8,7 @@
 namespace lagwatch::stack {
 
 void InterpreterStacks::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
-  LookAtNewModules(code);
+  is_visiting_ ? LookAtModulesOf(*stack, code) : LookAtNewModules(code);
   if (next_ != nullptr) next_->AddTo(thread, code, stack);
   for (const auto& interpreter : interpreters_) interpreter->AddTo(thread, code, stack);
 }
@@ -16,7 +16,8 @@ void InterpreterStacks::AddTo(const CapturedThread& thread, CodeMap* code, Stack
 void InterpreterStacks::MoveTo(const base::Process& process) {
   present_memory_.MoveTo(process);
   for (const auto& interpreter : interpreters_) interpreter->MoveTo(process);
-  seen_modules_ = 0;
+  is_visiting_ = true;
+  visited_modules_.reset();
   has_found_ = false;
 }
 
@@ -62,15 +63,26 @@ void InterpreterStacks::LookAtNewModules(CodeMap* code) {
     registered_count_ = count;
     seen_modules_ = 0;
   }
-  for (const uint32_t count = code->module_count(); seen_modules_ < count; ++seen_modules_) {
-    const Module module = code->CopyModule(seen_modules_);
-    has_found_ = has_found_ || module.is_language;
-    if (module.is_language || module.is_own || module.process != code->process()) continue;
-    ExportedSymbols exports(memory_, module.base, module.load_bias);
-    if (code->process().is_own()) exports.Add(&registered, module.end);
-    for (const auto& interpreter : interpreters_)
-      interpreter->LookAt({.index = seen_modules_, .module = module, .exports = exports}, code);
+  for (const uint32_t count = code->module_count(); seen_modules_ < count; ++seen_modules_)
+    LookAtModule(seen_modules_, code);
+}
+
+void InterpreterStacks::LookAtModulesOf(const Stack& stack, CodeMap* code) {
+  for (const Frame& frame : stack.view()) {
+    if (frame.module == kNoModule || visited_modules_[frame.module]) continue;
+    visited_modules_.set(frame.module);
+    LookAtModule(frame.module, code);
   }
+}
+
+void InterpreterStacks::LookAtModule(uint32_t index, CodeMap* code) {
+  const Module module = code->CopyModule(index);
+  has_found_ = has_found_ || module.is_language;
+  if (module.is_language || module.is_own) return;
+  ExportedSymbols exports(memory_, module.base, module.load_bias);
+  if (code->process().is_own()) exports.Add(&RegisteredFunctions::Instance(), module.end);
+  for (const auto& interpreter : interpreters_)
+    interpreter->LookAt({.index = index, .module = module, .exports = exports}, code);
 }
 
 }  // namespace lagwatch::stack

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,6 +47,9 @@ class InterpreterStacks final : public ScriptStacks {
   }
 
  private:
+  void LookAtModulesOf(const Stack& stack, CodeMap* code);
+  void LookAtModule(uint32_t index, CodeMap* code);
+
   PresentMemory present_memory_;
   Memory* memory_;
   const std::array<std::unique_ptr<Interpreter>, 8> interpreters_{
@@ -53,6 +57,9 @@ class InterpreterStacks final : public ScriptStacks {
       CreateLuaJit(memory_), CreateRuby(memory_), CreatePerl(memory_), CreatePhp(memory_)};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
+  // Of a process that is looked at for a few stacks, only the modules in these are read.
+  bool is_visiting_ = false;
+  std::bitset<ModuleMap::kMaxModules> visited_modules_;
   size_t registered_count_ = 0;
   bool has_found_ = false;
 };

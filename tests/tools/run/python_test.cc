@@ -55,38 +55,45 @@ TEST_F(PythonLockTest, NamesWhoHoldsTheInterpretersLock) {
 // The other side of a wait is a Python program, too.
 TEST_F(PythonLockTest, NamesTheLineOfThePeer) {
   const std::string child =
-      "import time\n"
+      "import sys, time\n"
       "def answer_late():\n"
-      "  print('ready', flush=True)\n"
       "  time.sleep(1.2)\n"
-      "  print('answer')\n"
+      "print('ready', flush=True)\n"
+      "sys.stdin.read()\n"
       "answer_late()\n";
   const std::string parent =
-      "import os, select, subprocess, sys\n"
-      "polled, ready = select.poll(), select.poll()\n"
-      "polled.register(os.pipe()[0])\n"
-      "child = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdout=subprocess.PIPE, bufsize=0)\n"
-      "ready.register(child.stdout)\n"
-      "def ask(): child.stdout.read(9)\n"
-      "for _ in range(12): polled.poll(15)\n"
-      "while not ready.poll(0): polled.poll(15)\n"
-      "child.stdout.read(6)\n"
-      "ask()\n"
-      "for _ in range(3): polled.poll(15)\n";
+      "import os, select, subprocess, sys, threading, time\n"
+      "loop = select.epoll()\n"
+      "pipe, other = os.pipe(), os.pipe()\n"
+      "for end in pipe[0], other[0]: loop.register(end, select.EPOLLIN)\n"
+      "ends = subprocess.PIPE\n"
+      "child = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdin=ends, stdout=ends)\n"
+      "child.stdout.readline()\n"
+      "def drive():\n"
+      "  for byte in b'............x.q':\n"
+      "    time.sleep(0.02)\n"
+      "    os.write(pipe[1], bytes([byte]))\n"
+      "def ask():\n"
+      "  child.stdin.close()\n"
+      "  child.wait()\n"
+      "threading.Thread(target=drive, daemon=True).start()\n"
+      "byte = b''\n"
+      "while byte != b'q':\n"
+      "  loop.poll()\n"
+      "  byte = os.read(pipe[0], 1)\n"
+      "  if byte == b'x': ask()\n";
   for (const std::string& python : testing::Pythons()) {
     SCOPED_TRACE(python);
     spool_ = directory_ / ("spool-" + std::to_string(std::hash<std::string>()(python)));
     Process program(Watched({python, "-c", parent, child}));
     ASSERT_EQ(program.Wait(), 0) << program.Errors();
-    Frames frames;
-    json report;
+    std::vector<Frames> found;
     for (const json& header : Ask({"reports"})) {
-      report = Ask({"report", header.at("id")});
-      for (const json& wait : report.value("waits", json::array()))
-        frames = ScriptFramesOf(wait.at("owner").at("stack"), "[python]");
+      for (const json& wait : Ask({"report", header.at("id")}).value("waits", json::array()))
+        found.push_back(ScriptFramesOf(wait.at("owner").at("stack"), "[python]"));
     }
-    ASSERT_FALSE(frames.empty()) << report.dump(1);
-    EXPECT_EQ(frames[0], "answer_late (<string>):4");
+    const Frames expected = {"answer_late (<string>):3", "<module> (<string>):6"};
+    EXPECT_NE(std::ranges::find(found, expected), found.end()) << json(found).dump();
   }
 }
 
