@@ -45,6 +45,11 @@ uint64_t CallScan::Reached(uint64_t target, uint64_t program_counter) const {
   unsigned char code[256];
   if (!code_->Read(target, code)) return 0;
   for (size_t i = 0; i + kJumpBytes <= sizeof code; ++i) {
+    if ((target + i) % kFunctionAlignment == 0 && i >= kFunctionAlignment) {
+      unsigned char before[kFunctionAlignment];
+      std::memcpy(before, code + i - sizeof before, sizeof before);
+      if (IsFunctionEnd(before)) break;
+    }
     unsigned char jump[kJumpBytes];
     std::memcpy(jump, code + i, sizeof jump);
     const uint64_t next = JumpTarget(jump, target + i);
