@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/process/process.h"
 #include "policies/hang.h"
@@ -14,6 +15,14 @@
 namespace lagwatch::stack {
 
 class CodeMap;
+
+// A thread of a language's own scheduler that waits, such as a goroutine, and that no thread of the kernel's
+// runs: its id is above all of those.
+inline constexpr int32_t kFirstScriptThread = 1 << 30;
+constexpr bool IsScriptThread(int32_t tid) { return tid >= kFirstScriptThread; }
+constexpr int32_t ScriptThreadOf(uint64_t number) {
+  return kFirstScriptThread | static_cast<int32_t>(number % kFirstScriptThread);
+}
 
 // A thread whose native stack was just captured.
 struct CapturedThread {
@@ -39,6 +48,18 @@ struct ScriptLock {
   bool may_time_out = false;  // the wait has a timeout if its call has one
 
   bool operator==(const ScriptLock&) const = default;
+};
+
+// The wait of a language's own thread for a lock that another one of these has.
+struct ScriptThreadWait {
+  uint64_t address = 0;
+  policies::LockKind kind = policies::LockKind::kUnknown;
+  int32_t candidate_tid = 0;     // probably has it; 0: none
+  uint32_t candidate_count = 0;  // for which there is as much evidence
+  bool is_sure = false;          // no other can have it, as far as is known
+  const char* reason = "";       // static: the evidence
+
+  bool operator==(const ScriptThreadWait&) const = default;
 };
 
 // A task of a language's event loop, such as asyncio's; empty texts where there is none.
@@ -67,6 +88,12 @@ class ScriptStacks {
   virtual policies::Doing FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
     return policies::Doing::kUnknown;
   }
+  // The wait of the language's own thread `tid`, if it is for a lock.
+  virtual std::optional<ScriptThreadWait> FindThreadWait(int /*tid*/) { return std::nullopt; }
+  // The language's own threads that wait for others, as far as there is room. Returns their number.
+  virtual size_t ListThreads(std::span<int32_t> /*tids*/) { return 0; }
+  // Writes the name of the language's own thread `tid`, such as "goroutine 18". False if there is none.
+  virtual bool NameThread(int /*tid*/, std::span<char> /*name*/) { return false; }
   // The cause of the last garbage collection, as the run time names it; empty if it is not known. Valid until
   // the next call of a method.
   virtual const char* GcCause() { return ""; }

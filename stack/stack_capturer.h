@@ -117,6 +117,17 @@ class StackCapturer {
   ScriptTask FindScriptTask(const Stack& stack) const {
     return scripts_ == nullptr || stack.task == 0 ? ScriptTask{} : scripts_->FindTask(stack.task);
   }
+  // See ScriptStacks: of threads of a language's own. Context: watchdog.
+  std::optional<ScriptThreadWait> FindScriptThreadWait(int tid) const {
+    return scripts_ == nullptr ? std::nullopt : scripts_->FindThreadWait(tid);
+  }
+  size_t ListScriptThreads(std::span<int32_t> tids) const {
+    return scripts_ == nullptr ? 0 : scripts_->ListThreads(tids);
+  }
+  void NameScriptThread(int tid, std::span<char> name) const {
+    name[0] = '\0';
+    if (scripts_ != nullptr) scripts_->NameThread(tid, name);
+  }
   // See ScriptStacks::FindWait() and GcCause(). Context: watchdog.
   policies::Doing FindScriptWait(int tid) const {
     if (scripts_ == nullptr) return policies::Doing::kUnknown;

@@ -21,8 +21,8 @@ bool IsCLibrary(std::string_view module_path) {
 }
 
 bool IsLanguageModule(std::string_view module_path) {
-  constexpr std::array<std::string_view, 7> kLanguages = {"[java]", "[javascript]", "[lua]", "[perl]",
-                                                          "[php]",  "[python]",     "[ruby]"};
+  constexpr std::array<std::string_view, 8> kLanguages = {"[go]",   "[java]", "[javascript]", "[lua]",
+                                                          "[perl]", "[php]",  "[python]",     "[ruby]"};
   return std::ranges::find(kLanguages, module_path) != kLanguages.end();
 }
 

@@ -25,6 +25,8 @@ class Memory {
     return Read(address, value, sizeof *value);
   }
   uint64_t read_count() const { return read_count_; }
+  // Whether reads see the memory as it is now, not as it was when a thread was sampled.
+  virtual bool is_present() const { return true; }
 
  protected:
   virtual bool ReadBytes(uint64_t address, void* destination, size_t size_bytes) = 0;

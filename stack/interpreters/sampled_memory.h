@@ -23,6 +23,7 @@ class SampledMemory final : public Memory {
   void Use(const MemoryPieces* pieces, int64_t now_ns);
   // The number of reads that needed a system call.
   uint64_t call_count() const { return call_count_; }
+  bool is_present() const override { return pieces_ == nullptr; }
 
  protected:
   bool ReadBytes(uint64_t address, void* destination, size_t size_bytes) override;

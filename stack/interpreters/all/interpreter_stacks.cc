@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stack/interpreters/all/interpreter_stacks.h"
 
+#include <algorithm>
+
 #include "stack/code_map.h"
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/interpreters/registered_functions.h"
@@ -41,6 +43,23 @@ policies::Doing InterpreterStacks::FindWait(int tid, const FutexWait& futex, Cod
       return wait;
   }
   return policies::Doing::kUnknown;
+}
+
+std::optional<ScriptThreadWait> InterpreterStacks::FindThreadWait(int tid) {
+  for (const auto& interpreter : interpreters_)
+    if (const auto wait = interpreter->FindThreadWait(tid)) return wait;
+  return std::nullopt;
+}
+
+size_t InterpreterStacks::ListThreads(std::span<int32_t> tids) {
+  size_t count = 0;
+  for (const auto& interpreter : interpreters_) count += interpreter->ListThreads(tids.subspan(count));
+  return count;
+}
+
+bool InterpreterStacks::NameThread(int tid, std::span<char> name) {
+  return std::ranges::any_of(interpreters_,
+                             [&](const auto& interpreter) { return interpreter->NameThread(tid, name); });
 }
 
 const char* InterpreterStacks::GcCause() {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "stack/interpreters/interpreter.h"
 #include "stack/interpreters/memory.h"
@@ -34,6 +35,9 @@ class InterpreterStacks final : public ScriptStacks {
   std::optional<ScriptLock> FindLock(int tid, const FutexWait& futex) override;
   ScriptTask FindTask(uint64_t number) override;
   policies::Doing FindWait(int tid, const FutexWait& futex, CodeMap* code) override;
+  std::optional<ScriptThreadWait> FindThreadWait(int tid) override;
+  size_t ListThreads(std::span<int32_t> tids) override;
+  bool NameThread(int tid, std::span<char> name) override;
   const char* GcCause() override;
   const char* unreadable() const override;
 
@@ -52,9 +56,10 @@ class InterpreterStacks final : public ScriptStacks {
 
   PresentMemory present_memory_;
   Memory* memory_;
-  const std::array<std::unique_ptr<Interpreter>, 8> interpreters_{
-      CreatePython(memory_), CreateJvm(memory_),  CreateV8(memory_),   CreateLua(memory_),
-      CreateLuaJit(memory_), CreateRuby(memory_), CreatePerl(memory_), CreatePhp(memory_)};
+  const std::array<std::unique_ptr<Interpreter>, 9> interpreters_{
+      CreatePython(memory_), CreateJvm(memory_),    CreateV8(memory_),
+      CreateLua(memory_),    CreateLuaJit(memory_), CreateRuby(memory_),
+      CreatePerl(memory_),   CreatePhp(memory_),    CreateGo(memory_)};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
   // Of a process that is looked at for a few stacks, only the modules in these are read.
