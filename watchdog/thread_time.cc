@@ -12,6 +12,11 @@ namespace lagwatch::watchdog {
 
 bool ThreadTime::Look(const base::Thread& thread, const policies::ThreadLook* before,
                       policies::ThreadLook* look) const {
+  if (stack::IsScriptThread(thread.tid)) {
+    *look = {.mono_ns = base::SystemClock().MonoNs()};
+    if (thread_->capturer != nullptr) look->doing = thread_->capturer->FindScriptWait(thread.tid);
+    return look->doing != policies::Doing::kUnknown;
+  }
   if (!LookAtThread(thread, before, look, thread_->files)) return false;
   if (look->doing != policies::Doing::kLock || thread_->capturer == nullptr) return true;
   // A language's run time sleeps in a futex whatever its thread waits for.

@@ -52,6 +52,7 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
   if (Record* watched = List(watched_tid)) {
     watched->snapshot.stack.CopyFrom(watched_stack);
     watched->is_stack_kept = false;  // it is the hang's most expensive one, not its last
+    if (stack::IsScriptThread(watched_tid)) capturer->NameScriptThread(watched_tid, watched->snapshot.name);
     if (watched_stack.frame_count == 0) ReadWaitChannelOf(watched);
   }
   const int32_t own_tid = base::CurrentThreadId();
@@ -88,6 +89,21 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
     return true;
   });
   CaptureRunning(capturer, deadline_ns);
+  CaptureScriptThreads(watched_tid, deadline_ns, capturer);
+}
+
+void ThreadLister::CaptureScriptThreads(int32_t watched_tid, int64_t deadline_ns,
+                                        stack::StackCapturer* capturer) {
+  constexpr size_t kMost = 64;
+  int32_t tids[kMost];
+  const size_t count = capturer->ListScriptThreads(tids);
+  for (size_t i = 0; i < count && NowNs() < deadline_ns; ++i) {
+    if (tids[i] == watched_tid) continue;
+    Record* record = List(tids[i]);
+    if (record == nullptr) return;
+    capturer->NameScriptThread(tids[i], record->snapshot.name);
+    capturer->Capture(tids[i], &record->snapshot.stack);
+  }
 }
 
 void ThreadLister::AddStacks(std::span<const Wait> waits) {
@@ -145,9 +161,10 @@ ThreadLister::Record* ThreadLister::List(int32_t tid) {
       record->is_stack_kept && record->is_asleep && cpu_ns == snapshot.cpu_ns && blocked == record->blocked;
   if (record->is_stack_kept) return record;  // nothing else can have changed either
   record->blocked = blocked;
-  snapshot.cpu_ns = cpu_ns;
+  const bool is_script = stack::IsScriptThread(tid);  // it has no files
+  snapshot.cpu_ns = is_script ? 0 : cpu_ns;
   snapshot.syscall_number = record->is_asleep ? blocked.syscall_number : -1;
-  snapshot.state = stack::ReadThreadStateLetter(thread);
+  snapshot.state = is_script ? 'S' : stack::ReadThreadStateLetter(thread);
   snapshot.wait_channel[0] = '\0';
   if (snapshot.state == 'D') ReadWaitChannelOf(record);
   return record;

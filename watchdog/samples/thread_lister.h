@@ -58,6 +58,8 @@ class ThreadLister {
   Record* FindOrTakeRecord(int32_t tid);
   // The one that was not used for longest; capacity_ when all are in use in this Capture().
   size_t FindFreePlace() const;
+  // Threads of a language's own, such as goroutines.
+  void CaptureScriptThreads(int32_t watched_tid, int64_t deadline_ns, stack::StackCapturer* capturer);
   void CaptureRunning(stack::StackCapturer* capturer, int64_t deadline_ns);
   void CaptureOne(stack::StackCapturer* capturer, Record* record) const;
   void ReadWaitChannelOf(Record* record) const;

@@ -34,6 +34,10 @@ void WaitWalker::Clear() {
 }
 
 uint32_t WaitWalker::Follow(int32_t tid, stack::StackCapturer* capturer) {
+  if (stack::IsScriptThread(tid)) {
+    FollowScriptThread(tid, capturer);
+    return 0;
+  }
   uint32_t changed = 0;
   for (int i = 0; i < kTries; ++i) {
     changed = TryFollow(tid, capturer);
@@ -41,6 +45,47 @@ uint32_t WaitWalker::Follow(int32_t tid, stack::StackCapturer* capturer) {
   }
   if (count_ != 0 && waits_[count_ - 1].lock.waits_for != stack::WaitsFor::kOwner) FindCandidate(capturer);
   return changed;
+}
+
+void WaitWalker::FollowScriptThread(int32_t tid, stack::StackCapturer* capturer) {
+  Clear();
+  std::array<stack::ScriptThreadWait, kMaxWaits> found;
+  size_t cycle_begin = kMaxWaits;
+  for (int32_t next = tid; count_ < kMaxWaits && cycle_begin == kMaxWaits;) {
+    const auto wait = capturer->FindScriptThreadWait(next);
+    if (!wait) break;
+    found[count_] = *wait;
+    stack::Stack& stack = stacks_[count_];
+    capturer->Capture(next, &stack);
+    rests_[count_] = {.thread = capturer->thread(next), .blocked = {}, .switches = {}, .script_lock = {}};
+    waits_[count_++] = {};
+    waits_[count_ - 1].tid = static_cast<uint32_t>(next);
+    waits_[count_ - 1].lock = {wait->address, wait->kind, stack::WaitsFor::kUnknown, false, 0};
+    waits_[count_ - 1].frames = &stack;
+    next = wait->candidate_tid;
+    if (next == 0 || !wait->is_sure) break;
+    const size_t known = IndexOf(capturer->thread(next));
+    if (known < count_) cycle_begin = known;
+  }
+  for (size_t i = 0; i < count_ && cycle_begin < count_; ++i) {
+    if (capturer->FindScriptThreadWait(rests_[i].thread.tid) != found[i]) cycle_begin = kMaxWaits;
+  }
+  if (count_ == 0) return;
+  outcome_ = cycle_begin < count_ ? WaitOutcome::kDeadlock : WaitOutcome::kLock;
+  if (outcome_ == WaitOutcome::kDeadlock) {
+    for (size_t i = 0; i < count_; ++i) {
+      waits_[i].lock.waits_for = stack::WaitsFor::kOwner;
+      waits_[i].lock.owner_tid = found[i].candidate_tid;
+      capturer->NameScriptThread(found[i].candidate_tid, owner_names_[i]);
+      waits_[i].owner_name = owner_names_[i];
+      waits_[i].owner_frames = waits_[IndexOf(capturer->thread(found[i].candidate_tid))].frames;
+    }
+  } else {
+    count_ = 1;
+    candidate_ = {found[0].candidate_tid, found[0].candidate_count, found[0].reason, {}};
+    if (candidate_.tid != 0) capturer->NameScriptThread(candidate_.tid, candidate_.name);
+  }
+  stack_count_ = count_;
 }
 
 uint32_t WaitWalker::TryFollow(int32_t tid, stack::StackCapturer* capturer) {

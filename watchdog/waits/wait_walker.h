@@ -105,6 +105,9 @@ class WaitWalker {
   // Whether no thread of the cycle can go on by itself.
   bool IsForEver(size_t cycle_begin) const;
 
+  // Of a thread of a language's own: nothing but evidence leads from its lock to an owner, so the chain goes
+  // on only if it is a cycle.
+  void FollowScriptThread(int32_t tid, stack::StackCapturer* capturer);
   // Within the process. Returns how many waits changed meanwhile.
   uint32_t TryFollow(int32_t tid, stack::StackCapturer* capturer);
   Step AddLock(const base::Thread& thread, stack::StackCapturer* capturer, base::Thread* next);
