@@ -38,6 +38,8 @@ base::Result<std::unique_ptr<OutsideWatch>> OutsideWatch::Look(const base::Proce
                                                                const OutsideOptions& options) {
   std::unique_ptr<OutsideWatch> watch(new OutsideWatch(process, options));
   watch->FindThreads();
+  if (options.threads == "auto" || options.threads == "all")
+    watch->goroutines_ = GoroutineWatch::Create(process);
   if (watch->threads_.empty()) return base::Status(base::StatusCode::kNotFound, "it has ended");
   if (watch->threads_.front()->Poll(watch->scale_) == PolledThread::State::kHidden) {
     return base::Status(
@@ -52,12 +54,14 @@ base::Status OutsideWatch::Report(const MonitorOptions& monitor) {
   registry_ = std::make_unique<watchdog::LoopRegistry>(process_);
   windows_ = WindowPings::Create(process_.pid());
   for (const auto& thread : threads_) SetWindowsOf(thread.get());
+  goroutine_least_ns_ = monitor.watch.threshold_ns / 2;
   monitor_ = LAGWATCH_TRY(Monitor::Start(monitor, registry_.get()));
   return {};
 }
 
 OutsideWatch::~OutsideWatch() {
   for (const auto& thread : threads_) thread->SetLoop(nullptr, scale_);
+  if (goroutines_ != nullptr && registry_ != nullptr) goroutines_->RemoveLoops(registry_.get());
   if (monitor_ != nullptr) Monitor::Stop(std::move(monitor_), watchdog::StopReason::kProcessEnds);
   static_cast<void>(registry_.release());  // a monitor that could not be stopped may still read it
 }
@@ -71,9 +75,10 @@ bool OutsideWatch::Poll() {
     scale_.Update(base::ReadTickPair(base::SystemClock()));
   }
   is_active_ = false;
+  bool has_any_run = false;
   std::erase_if(threads_, [&](const auto& thread) {
     const bool is_gone = thread->Poll(scale_) == PolledThread::State::kGone;
-    has_run_ |= thread->has_run();
+    has_any_run |= thread->has_run() || is_gone;
     is_active_ |= thread->has_run() && (thread->is_in_wait() || HasLoop(*thread));
     if (!is_gone) return false;
     watchdog::WatchedLoop* loop = thread->loop();
@@ -81,8 +86,12 @@ bool OutsideWatch::Poll() {
     if (loop != nullptr) registry_->Remove(loop);
     return true;
   });
+  has_run_ |= has_any_run;
+  if (goroutines_ != nullptr) goroutines_->Look(now_ns, has_any_run);
   if (monitor_ != nullptr) {
     ChooseLoops(now_ns);
+    if (goroutines_ != nullptr && scale_.is_known())
+      goroutines_->ChooseLoops(registry_.get(), scale_, now_ns, goroutine_least_ns_);
     watchdog::outside_looked_ns.store(now_ns, std::memory_order_release);  // after what it has found
   }
   return !threads_.empty();
@@ -112,7 +121,8 @@ int64_t OutsideWatch::FrozenSinceNs() const {
 }
 
 bool OutsideWatch::is_suspicious() const {
-  return HasWantedThread([](const PolledThread& thread) { return thread.MayHang(); });
+  return (goroutines_ != nullptr && goroutines_->MayHang()) ||
+         HasWantedThread([](const PolledThread& thread) { return thread.MayHang(); });
 }
 
 void OutsideWatch::FindThreads() {

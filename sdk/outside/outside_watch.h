@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/ticks.h"
 #include "sdk/monitor.h"
+#include "sdk/outside/goroutine_watch.h"
 #include "sdk/outside/polled_thread.h"
 #include "watchdog/loops/loop_registry.h"
 
@@ -79,6 +80,8 @@ class OutsideWatch {
   bool is_active_ = true;
   std::unique_ptr<watchdog::LoopRegistry> registry_;  // null until Report(), as the next one
   std::unique_ptr<WindowPings> windows_;              // of the process; null if it has none
+  int64_t goroutine_least_ns_ = 0;                    // of a wait that the monitor is to see
+  std::unique_ptr<GoroutineWatch> goroutines_;        // null if they are not watched
   PolledThread::Common common_;
   std::vector<std::unique_ptr<PolledThread>> threads_;
   std::unique_ptr<Monitor> monitor_;
