@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether verdicts are right: known stalls, run again and again under the real watchdog at small thresholds,
-// against the words that their reports get: recipes, runs (of each), accuracy_pct, confusion. A recipe that
-// this machine does not permit is skipped and named; all of them need root (control groups). With --load, a
-// spinner of the lowest priority keeps one processor busy meanwhile.
+// against the words that their reports get: recipes, runs (of each), accuracy_pct, confusion; words_pct,
+// where a starved thread's word is what it would have done with a processor, as `lagwatch report` shows it;
+// and durations_within_2_pct. All of it once more beside 20 processes that compute, without the priority that
+// the stalls have otherwise: keys that begin with load20_. A recipe that this machine does not permit is
+// skipped and named; all of them need root (control groups). --load 1 or --load 20 measures one of them,
+// --runs is of the first, --loaded-runs of the second, and --outcomes FILE appends a row for each run
+// (scripts/confidence).
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "bench/load.h"
+#include "bench/verdict/look_costs.h"
 #include "bench/verdict/recipes.h"
 #include "policies/verdict.h"
 #include "stack/stack_capturer.h"
 #include "stack/unwind/table_unwinder.h"
-#include "watchdog/evidence/evidence.h"
 #include "watchdog/watchdog.h"
 
 namespace {
@@ -35,32 +37,63 @@ using namespace lagwatch::bench;
 using policies::VerdictWord;
 
 constexpr int kDefaultRuns = 10;
-// The verdict on one run of `recipe`; none when there was no report.
-std::optional<policies::Verdict> Run(const Recipe& recipe, watchdog::LoopRegistry* registry,
-                                     VerdictSink* sink) {
-  sink->Forget();
-  auto is_over = std::make_shared<std::atomic<bool>>(false);
-  auto loop_place = std::make_shared<std::atomic<watchdog::WatchedLoop*>>(nullptr);
-  // By value what outlives this call where a thread cannot end.
-  std::thread thread([recipe, registry, sink, is_over, loop_place] {
-    watchdog::WatchedLoop* loop = registry->Add(recipe.name, gettid());
-    *loop_place = loop;
+constexpr int kDefaultLoadedRuns = 4;
+
+struct Outcome {
+  std::optional<policies::Verdict> verdict;  // none when there was no report
+  std::optional<bool> is_duration_right;     // none where the dispatch cannot end
+};
+
+// Within a stall's thread: the dispatch's true time, once it is over.
+struct Dispatch {
+  std::atomic<watchdog::WatchedLoop*> loop{nullptr};
+  std::atomic<bool> is_over{false};
+  TrueTime time;
+
+  void Run(const Recipe& recipe, watchdog::LoopRegistry* registry, VerdictSink* sink) {
+    watchdog::WatchedLoop* own_loop = registry->Add(recipe.name, gettid());
+    loop = own_loop;
     Stall stall(*sink);
-    loop->probe.Begin(recipe.name);
+    const int64_t before_ns = NowNs();
+    own_loop->probe.Begin(recipe.name);
+    const int64_t begin_ns = NowNs();
     recipe.run(stall);
-    loop->probe.End();
-    *is_over = true;
-  });
-  int64_t deadline_ns = NowNs() + 2 * kDeadlineNs;
-  bool can_end = recipe.expected != VerdictWord::kDeadlock;
-  while (!(can_end ? is_over->load() : sink->verdict().has_value()) && NowNs() < deadline_ns) SleepMs(5);
+    const int64_t end_ns = NowNs();
+    own_loop->probe.End();
+    time = {.least_ns = end_ns - begin_ns, .most_ns = NowNs() - before_ns};
+    is_over = true;
+  }
+};
+
+// One run of `recipe`.
+Outcome Run(const Recipe& recipe, watchdog::LoopRegistry* registry, VerdictSink* sink) {
+  sink->Forget();
+  // By value what outlives this call where a thread cannot end.
+  auto dispatch = std::make_shared<Dispatch>();
+  std::thread thread([recipe, registry, sink, dispatch] { dispatch->Run(recipe, registry, sink); });
+  const int64_t deadline_ns = NowNs() + 2 * kDeadlineNs;
+  const bool can_end = recipe.expected != VerdictWord::kDeadlock;
+  while (!(can_end ? dispatch->is_over.load() : sink->verdict().has_value()) && NowNs() < deadline_ns)
+    SleepMs(5);
+  Outcome outcome;
   if (can_end) {
     thread.join();
+    const int64_t seen_by_ns = NowNs() + kDeadlineNs;
+    while (sink->verdict() && !sink->duration_ns() && NowNs() < seen_by_ns) SleepMs(5);
+    if (sink->verdict()) outcome.is_duration_right = dispatch->time.IsRight(sink->duration_ns().value_or(0));
   } else {
     thread.detach();
   }
-  registry->Remove(*loop_place);
-  return sink->verdict();
+  registry->Remove(dispatch->loop);
+  outcome.verdict = sink->verdict();
+  return outcome;
+}
+
+// As `lagwatch report` shows it first.
+VerdictWord ShownWord(const policies::Verdict& verdict) {
+  const bool is_queued = verdict.word == VerdictWord::kStarved || verdict.word == VerdictWord::kThrottled;
+  const VerdictWord word = is_queued ? policies::JudgeWithProcessor(verdict.shares) : verdict.word;
+  return word == VerdictWord::kUnknown ? verdict.word : word;
 }
 
 std::string SharesText(const policies::TimeShares& shares) {
@@ -77,60 +110,6 @@ std::string SharesText(const policies::TimeShares& shares) {
   return text;
 }
 
-// The median cost of a look at a thread, `before` being an earlier one or null, `files` those kept
-// open or null.
-double MedianLookUs(int tid, const policies::ThreadLook* before, const stack::ThreadFiles* files) {
-  std::vector<int64_t> costs_ns;
-  for (int i = 0; i < 2000; ++i) {
-    policies::ThreadLook look;
-    int64_t begin_ns = NowNs();
-    watchdog::LookAtThread(base::OwnThread(tid), before, &look, files);
-    costs_ns.push_back(NowNs() - begin_ns);
-  }
-  std::sort(costs_ns.begin(), costs_ns.end());
-  return static_cast<double>(costs_ns[costs_ns.size() / 2]) / 1000;
-}
-
-void PrintLookCosts() {
-  std::atomic<bool> stop{false};
-  std::atomic<int> spinning_tid{0};
-  std::atomic<int> waiting_tid{0};
-  std::mutex mutex;
-  mutex.lock();
-  std::thread spinning([&] {
-    spinning_tid = gettid();
-    while (!stop.load()) {
-    }
-  });
-  std::thread waiting([&] {
-    waiting_tid = gettid();
-    std::lock_guard lock(mutex);
-  });
-  SleepMs(50);
-  policies::ThreadLook before;
-  watchdog::LookAtThread(base::OwnThread(waiting_tid), nullptr, &before);
-  // This process has no hang that a test could disturb: its own table of descriptors serves.
-  stack::ThreadFiles files;
-  files.Allow();
-  for (int tid : {waiting_tid.load(), spinning_tid.load()}) {
-    files.Keep(base::OwnThread(tid));
-    files.KeepAll(base::OwnThread(tid));
-  }
-  std::printf("a look takes, with files opened for it and with files kept open, at a thread that\n");
-  auto print = [&](const char* what, int tid, const policies::ThreadLook* earlier) {
-    const double opened_us = MedianLookUs(tid, earlier, nullptr);
-    std::printf("  %-15s  %5.1f us  %5.1f us\n", what, opened_us, MedianLookUs(tid, earlier, &files));
-  };
-  print("has slept since", waiting_tid, &before);
-  print("runs", spinning_tid, nullptr);
-  print("has run, sleeps", waiting_tid, nullptr);
-  for (int tid : {waiting_tid.load(), spinning_tid.load()}) files.Release(tid);
-  stop = true;
-  mutex.unlock();
-  spinning.join();
-  waiting.join();
-}
-
 // Other load of this machine must not starve the stalls. Each session has a share of the processors, and a
 // priority of its own, where the kernel groups them.
 void TakePriority() {
@@ -140,96 +119,171 @@ void TakePriority() {
   setpriority(PRIO_PROCESS, 0, -15);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+struct Arguments {
   int runs = kDefaultRuns;
-  bool is_loaded = false;
+  int loaded_runs = kDefaultLoadedRuns;
   bool is_verbose = false;
   std::string only;
+  std::string outcomes;
+};
+
+Arguments Parse(int argc, char** argv) {
+  Arguments arguments;
   for (int i = 1; i < argc; ++i) {
-    std::string argument = argv[i];
-    if (argument == "--load") is_loaded = true;
-    if (argument == "--verbose") is_verbose = true;
-    if (argument == "--runs" && i + 1 < argc) runs = std::atoi(argv[++i]);
-    if (argument == "--only" && i + 1 < argc) only = argv[++i];
+    const std::string word = argv[i];
+    if (word == "--verbose") arguments.is_verbose = true;
+    if (i + 1 == argc) continue;
+    if (word == "--runs") arguments.runs = std::atoi(argv[i + 1]);
+    if (word == "--loaded-runs") arguments.loaded_runs = std::atoi(argv[i + 1]);
+    if (word == "--only") arguments.only = argv[i + 1];
+    if (word == "--outcomes") arguments.outcomes = argv[i + 1];
   }
-  TakePriority();
-  std::atomic<bool> stop{false};
-  std::thread load;
-  if (is_loaded) {
-    load = std::thread([&] {
-      setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
-      while (!stop.load()) {
+  return arguments;
+}
+
+// The sums over all recipes at one load.
+class Figures {
+ public:
+  Figures(const Arguments& arguments, int load) : arguments_(arguments), load_(load) {}
+
+  void Add(const Recipe& recipe, const std::vector<Outcome>& outcomes) {
+    std::map<std::string, int> words;
+    std::string shares;
+    for (const Outcome& outcome : outcomes) {
+      const bool is_first = &outcome == &outcomes.front();
+      const auto& verdict = outcome.verdict;
+      ++words[verdict ? VerdictName(verdict->word) : "(no report)"];
+      const bool is_right = verdict && verdict->word == recipe.expected;
+      // What is starved on purpose has no better word.
+      const bool is_shown_right = is_right || (verdict && recipe.expected != VerdictWord::kStarved &&
+                                               ShownWord(*verdict) == recipe.expected);
+      right_ += is_right;
+      shown_right_ += is_shown_right;
+      durations_ += outcome.is_duration_right.has_value();
+      right_durations_ += outcome.is_duration_right.value_or(false);
+      if (verdict && (!is_right || is_first || arguments_.is_verbose)) {
+        shares += "             " + std::string(VerdictName(verdict->word)) + ":" +
+                  SharesText(verdict->shares) + "\n";
       }
-    });
+      Keep(recipe, outcome, is_shown_right);
+    }
+    ++recipes_;
+    runs_ += static_cast<int>(outcomes.size());
+    Print(recipe, words, shares);
   }
 
+  // Without braces around them.
+  std::string Text() const {
+    const std::string prefix = KeyPrefix(load_);
+    std::string text =
+        load_ == 1 ? "\"recipes\":" + std::to_string(recipes_) + ",\"runs\":" + std::to_string(runs_) + ","
+                   : "\"" + prefix + "runs\":" + std::to_string(runs_) + ",";
+    text += "\"" + prefix + "accuracy_pct\":" + Percent(right_, runs_);
+    text += ",\"" + prefix + "words_pct\":" + Percent(shown_right_, runs_);
+    text += ",\"" + prefix + "durations_within_2_pct\":" + Percent(right_durations_, durations_);
+    return text + ",\"" + prefix + "confusion\":{" + confusion_ + "}";
+  }
+
+ private:
+  void Print(const Recipe& recipe, const std::map<std::string, int>& words, const std::string& shares) {
+    std::printf("%-12s %-11s ", recipe.name, VerdictName(recipe.expected));
+    confusion_ += std::string(confusion_.empty() ? "" : ",") + "\"" + recipe.name + "\":{";
+    const char* separator = "";
+    for (const auto& [word, count] : words) {
+      std::printf(" %s %d", word.c_str(), count);
+      confusion_ += separator + ("\"" + word + "\":") + std::to_string(count);
+      separator = ",";
+    }
+    confusion_ += "}";
+    std::printf("\n%s", shares.c_str());
+    std::fflush(stdout);
+  }
+
+  // As bench/harness/outcomes.py has it.
+  void Keep(const Recipe& recipe, const Outcome& outcome, bool is_right) const {
+    if (arguments_.outcomes.empty()) return;
+    const char* word = is_right          ? VerdictName(recipe.expected)
+                       : outcome.verdict ? VerdictName(ShownWord(*outcome.verdict))
+                                         : nullptr;
+    std::FILE* file = std::fopen(arguments_.outcomes.c_str(), "a");
+    if (file == nullptr) return;
+    std::fprintf(file,
+                 "{\"suite\": \"verdict\", \"case\": \"%s\", \"load\": %d, \"expected\": \"%s\", \"word\": "
+                 "%s, \"right\": {%s}}\n",
+                 recipe.name, load_, VerdictName(recipe.expected),
+                 word == nullptr ? "null" : ("\"" + std::string(word) + "\"").c_str(),
+                 !outcome.is_duration_right   ? ""
+                 : *outcome.is_duration_right ? "\"duration\": true"
+                                              : "\"duration\": false");
+    std::fclose(file);
+  }
+
+  const Arguments& arguments_;
+  const int load_;
+  int recipes_ = 0;
+  int runs_ = 0;
+  int right_ = 0;
+  int shown_right_ = 0;
+  int durations_ = 0;
+  int right_durations_ = 0;
+  std::string confusion_;
+};
+
+// Runs all recipes. Empty if the watchdog cannot start or stop.
+std::string Measure(const Arguments& arguments, int load) {
+  if (load == 1) TakePriority();
   watchdog::WatchOptions options;
   options.threshold_ns = kThresholdNs;
   options.sample_interval_ns = kSampleIntervalNs;
   auto registry = std::make_unique<watchdog::LoopRegistry>();
   VerdictSink sink;
   auto unwinder = stack::CreateTableUnwinder();
-  if (!unwinder.ok()) return 1;
+  if (!unwinder.ok()) return "";
   auto capturer = stack::StackCapturer::Create({}, std::move(unwinder).value());
-  if (!capturer.ok()) return 1;
+  if (!capturer.ok()) return "";
   std::unique_ptr<stack::StackCapturer> owned_capturer = std::move(capturer).value();
   watchdog::Watchdog watchdog(options, registry.get(), owned_capturer.get(), &sink);
-  if (!watchdog.Start().ok()) return 1;
+  if (!watchdog.Start().ok()) return "";
 
   std::unique_ptr<ThreadGroup> quota = CreateQuotaGroup();
   std::unique_ptr<ThreadGroup> slow_disk = CreateSlowDiskGroup();
   if (!slow_disk->is_usable())
     std::printf("the disk is as fast as it is: no control group can slow it down\n");
-  int recipe_count = 0;
-  int run_count = 0;
-  int right_count = 0;
-  std::string confusion;
-  std::printf("%-10s %-9s  verdicts\n", "recipe", "expected");
+  Figures figures(arguments, load);
+  std::printf("load %d\n%-12s %-11s  verdicts\n", load, "recipe", "expected");
   for (const Recipe& recipe : AllRecipes(*quota, *slow_disk)) {
-    if (!only.empty() && only != recipe.name) continue;
+    if (!arguments.only.empty() && arguments.only != recipe.name) continue;
     if (!recipe.impossible.empty()) {
-      std::printf("%-10s %-9s  skipped: %s\n", recipe.name, VerdictName(recipe.expected),
+      std::printf("%-12s %-11s  skipped: %s\n", recipe.name, VerdictName(recipe.expected),
                   recipe.impossible.c_str());
       continue;
     }
-    std::map<std::string, int> words;
-    std::string shares;
-    for (int run = 0; run < runs; ++run) {
-      std::optional<policies::Verdict> verdict = Run(recipe, registry.get(), &sink);
-      ++words[verdict ? VerdictName(verdict->word) : "(no report)"];
-      bool is_right = verdict && verdict->word == recipe.expected;
-      right_count += is_right ? 1 : 0;
-      if (verdict && (!is_right || run == 0 || is_verbose)) {
-        shares += "             " + std::string(VerdictName(verdict->word)) + ":" +
-                  SharesText(verdict->shares) + "\n";
-      }
-    }
-    ++recipe_count;
-    run_count += runs;
-    std::printf("%-10s %-9s ", recipe.name, VerdictName(recipe.expected));
-    confusion += std::string(confusion.empty() ? "" : ",") + "\"" + recipe.name + "\":{";
-    const char* separator = "";
-    for (const auto& [word, count] : words) {
-      std::printf(" %s %d", word.c_str(), count);
-      confusion += separator + ("\"" + word + "\":") + std::to_string(count);
-      separator = ",";
-    }
-    confusion += "}";
-    std::printf("\n%s", shares.c_str());
-    std::fflush(stdout);
+    std::vector<Outcome> outcomes;
+    for (int run = 0; run < (load == 1 ? arguments.runs : arguments.loaded_runs); ++run)
+      outcomes.push_back(Run(recipe, registry.get(), &sink));
+    figures.Add(recipe, outcomes);
   }
-  bool is_stopped = watchdog.TryStop();
-  stop = true;
-  if (load.joinable()) load.join();
-
-  PrintLookCosts();
-  std::printf("{\"recipes\":%d,\"runs\":%d,\"accuracy_pct\":%.1f,\"confusion\":{%s}}\n", recipe_count, runs,
-              run_count == 0 ? 0.0 : 100.0 * right_count / run_count, confusion.c_str());
-  std::fflush(stdout);
+  const bool is_stopped = watchdog.TryStop();
+  if (load == 1) PrintLookCosts();
   quota.reset();
   slow_disk.reset();
-  // The threads of deadlocks are still there.
-  std::_Exit(is_stopped ? 0 : 1);
+  if (!is_stopped) return "";
+  // The threads of deadlocks are still there: what they use stays.
+  registry.release();
+  owned_capturer.release();
+  return figures.Text();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments arguments = Parse(argc, argv);
+  std::string figures;
+  for (int load : Loads(argc, argv)) {
+    const std::string text = MeasureAtLoad(load, [&] { return Measure(arguments, load); });
+    if (text.empty()) return 1;
+    figures += (figures.empty() ? "" : ",") + text;
+  }
+  std::printf("{%s}\n", figures.c_str());
+  return 0;
 }

@@ -23,7 +23,7 @@ inline int64_t NowNs() { return base::SystemClock().MonoNs(); }
 
 inline void SleepMs(int64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-// Of the hang's first report.
+// Of the hang's first report, and its end.
 class VerdictSink final : public watchdog::HangSink {
  public:
   bool OnHang(const watchdog::HangEvent& event) override {
@@ -31,21 +31,31 @@ class VerdictSink final : public watchdog::HangSink {
     if (!verdict_) verdict_ = event.verdict;
     return true;
   }
-  void OnHangEnd(const base::Uuid&, int64_t) override {}
+  void OnHangEnd(const base::Uuid&, int64_t duration_ns) override {
+    std::lock_guard lock(mutex_);
+    duration_ns_ = duration_ns;
+  }
   void OnRoundDone() override {}
 
   std::optional<policies::Verdict> verdict() const {
     std::lock_guard lock(mutex_);
     return verdict_;
   }
+  // None before its end.
+  std::optional<int64_t> duration_ns() const {
+    std::lock_guard lock(mutex_);
+    return duration_ns_;
+  }
   void Forget() {
     std::lock_guard lock(mutex_);
     verdict_.reset();
+    duration_ns_.reset();
   }
 
  private:
   mutable std::mutex mutex_;
   std::optional<policies::Verdict> verdict_;
+  std::optional<int64_t> duration_ns_;
 };
 
 // One run of a stall. The other side of it ends the stall.
