@@ -6,6 +6,8 @@ Each program ticks (prints, or answers a question) before, while and after it is
 `refused_with_reason`, `watched_outside` (of these), `harmed` (did not go on as before). By the command,
 one thread was stopped for `stop_ms_p50` and `stop_ms_p99` at most, its wait for a processor included. Then:
 
+  freezes   programs that freeze (freezes/) once they are attached: freezes, found (with a report of their own), blamed (its word,
+            function and other side are right), freezing_programs; freezing_refused of them cannot be attached, freezing_refused_with_reason
   soak      many cycles against a program under load: soak_cycles, soak_failed, soak_alive, and since the tenth part
             soak_descriptors_grown and soak_mappings_grown
   changes   programs that exec, fork, pause and wait with a timeout, attached at a random moment: changing, changing_harmed;
@@ -14,6 +16,7 @@ one thread was stopped for `stop_ms_p50` and `stop_ms_p99` at most, its wait for
             longest time by which one was late while the program was attached; beat_stop_ms_p50 and _p99 without the time in
             which it waited for a processor, to compare with stop_ms_…; bystander_… of the same program beside it that was left alone; bare_… when nothing happened
 """
+import contextlib
 import pathlib
 import re
 import signal
@@ -22,12 +25,17 @@ import sys
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import freezes.freezing
+from freezes.freezing import freezing
+from freezes.judge import Count
 from harness import suite
 from harness.lagwatch import Lagwatch
-from harness.processes import compiled
+from harness.processes import compiled, wait_for
 from measured_programs import HERE, measure_beats, measure_changes
-from programs import PACKAGES, AttachedProgram, programs  # noqa: F401
+from programs import PACKAGES as TICKING_PACKAGES
+from programs import AttachedProgram, programs
 
+PACKAGES = sorted({*TICKING_PACKAGES, *freezes.freezing.PACKAGES})
 TARGETS = ["lagwatch-cli", "lagwatch_preload", "lagwatch_jvm"]
 
 
@@ -98,6 +106,34 @@ def measure_programs(lagwatch: Attacher, work: pathlib.Path, binaries: pathlib.P
     return counts
 
 
+def measure_freezes(binaries: pathlib.Path, work: pathlib.Path, only: str) -> dict:
+    count, refused, with_reason = Count(suite.progress), 0, 0
+    for program in freezing(work):
+        if only not in program.name:
+            continue
+        program.start(work)
+        time.sleep(1.5)  # its start is no freeze
+        with contextlib.closing(program):
+            lagwatch = Lagwatch(binaries, work / f"freezes-{program.name}")
+            attached = lagwatch.call("attach", program.pid, "--threshold-ms", "500", *lagwatch.spool)
+            if attached.returncode != 0:
+                refused += 1
+                with_reason += "lagwatch watch" in attached.stderr
+                suite.progress(f"refused {program.name}: {attached.stderr.strip()}")
+                continue
+            count.programs += 1
+            time.sleep(2)
+            for way, truth in program.ways.items():
+                before = {report["id"] for report in lagwatch.reports()}
+                program.freeze(way)
+                new = wait_for(lambda: [report for report in lagwatch.reports() if report["id"] not in before], 2, 0.5) or []
+                time.sleep(1)  # its end
+                count.add(program, way, truth, [lagwatch.report(head) for head in new])
+            lagwatch.call("detach", program.pid)
+    figures = count.figures()
+    return {"freezing_programs": figures.pop("programs"), **figures, "freezing_refused": refused, "freezing_refused_with_reason": with_reason}
+
+
 def soak(lagwatch: Attacher, work: pathlib.Path, cycles: int) -> dict:
     with AttachedProgram("soak", [compiled(HERE / "soak_program.c", work / "soak", "-ldl")], work) as program:
         program.ticks()
@@ -118,7 +154,8 @@ def soak(lagwatch: Attacher, work: pathlib.Path, cycles: int) -> dict:
 
 
 def main() -> int:
-    options = suite.parser(__doc__)
+    options = suite.parser(__doc__, only="a part of the names of the programs that freeze")
+    options.add_argument("--freezes-only", action="store_true", help="measure nothing else")
     options.add_argument("--cycles", type=int, default=5, help="attachments of each program")
     options.add_argument("--soak", type=int, default=500, help="attachments of the soak")
     options.add_argument("--changes", type=int, default=100, help="attachments of each program that changes, and kills")
@@ -126,8 +163,11 @@ def main() -> int:
                                                                 "idle and under load each")
     arguments = suite.parse(options)
     with suite.work_directory() as work:
+        frozen = measure_freezes(arguments.bin, work, arguments.only)
+        if arguments.freezes_only:
+            return suite.result(frozen)
         lagwatch = Attacher(arguments.bin, work)
-        figures = measure_programs(lagwatch, work, arguments.bin, arguments.cycles)
+        figures = frozen | measure_programs(lagwatch, work, arguments.bin, arguments.cycles)
         figures |= soak(lagwatch, work, arguments.soak)
         figures |= {"stops": len(lagwatch.stops_ms), "stop_ms_p50": suite.percentile(lagwatch.stops_ms, 50),
                     "stop_ms_p99": suite.percentile(lagwatch.stops_ms, 99)}

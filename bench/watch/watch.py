@@ -7,7 +7,9 @@
                        machine; null where the kernel does not permit it
   busy_wait_added_ns   by so much a wait of a loop that never sleeps is longer while it is watched without --bpf;
                        busy_call_added_ns: any other system call meanwhile
-  freezes, found       freezes of 1.5 s of real programs (`programs`), and those of them with a report of their own
+  freezes, found, blamed  freezes of 1.5 s of real programs (`programs`; freezes/), those of them with a report of their own, and those whose
+                       report has the word, the function and the other side that were planted
+  refused, refused_with_reason  32-bit programs, and those of them whose refusal says so
   daemon_cpu_pct_350_idle, daemon_rss_mib_350_idle  the same of lagwatchd, and its memory (what it shares with its watchers counts
                        once), with 350 processes of which 150 have no loop, 100 wait in one for ever, and 100 wake up once a second
   false, minutes       reports of programs under load that never froze, in so many minutes; saturated loops are among them,
@@ -23,11 +25,15 @@ import sys
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import freezes.freezing
+from freezes.freezing import freezing
+from freezes.judge import Count
 from harness import suite
 from harness.lagwatch import Lagwatch
-from harness.processes import CPU_TICKS_PER_S, QUIET, all_stats, kill_group, running
+from harness.processes import CPU_TICKS_PER_S, QUIET, all_stats, compiled, kill_group, running, wait_for
 from loads import busy_machine, interrupt, interrupted, loads
-from programs import PACKAGES, freezing  # noqa: F401
+
+PACKAGES = sorted(freezes.freezing.PACKAGES + ["chromium", "curl", "gdb", "nginx-light", "redis-tools", "x11-apps", "xvfb"])
 
 TARGETS = ["lagwatch-cli"]
 THRESHOLD_MS = 500
@@ -134,28 +140,33 @@ def compare_calls(binaries, work):
 
 
 def measure_found(binaries, work, only):
-    freezes, found, count = 0, 0, 0
+    count = Count(suite.progress)
     for program in freezing(work):
         if only not in program.name:
             continue
-        count += 1
+        count.programs += 1
         program.start(work)
         time.sleep(1.5)  # its start is no freeze
         with contextlib.closing(program), Watcher(binaries, work / f"found-{program.name}", [program.pid]) as watcher:
             time.sleep(6)  # other threads than the main one are watched after three
-            for way in program.ways:
+            for way, truth in program.ways.items():
                 before = {report["id"] for report in watcher.reports()}
                 program.freeze(way)
-                new = []
-                for _ in range(4):
-                    time.sleep(0.5)
-                    new = new or [report for report in watcher.reports() if report["id"] not in before]
-                freezes += 1
-                found += len(new) > 0
-                place = " < ".join(new[0].get("cause") or []) if new else ""
-                suite.progress(f"{'found ' if new else 'MISSED'} {program.name:10} {way:8} {place}")
-                time.sleep(1)
-    return freezes, found, count
+                new = wait_for(lambda: [report for report in watcher.reports() if report["id"] not in before], 2, 0.5) or []
+                time.sleep(1)  # its end
+                count.add(program, way, truth, [watcher.report(head) for head in new])
+    return count.figures()
+
+
+def measure_refused(binaries, work):
+    """A program that cannot be watched is refused with the reason."""
+    program_file = compiled(freezes.freezing.FOLDER / "small.c", work / "small", "-m32", "-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector",
+                            "-fno-pic", "-no-pie")
+    with running([[program_file]]) as (program,):
+        done = subprocess.run([binaries / "lagwatch", "watch", str(program.pid), "--spool", work / "small-spool"], capture_output=True, text=True,
+                              timeout=60, check=False)
+    suite.progress(f"32-bit: {done.stderr.strip()}")
+    return {"refused": int(done.returncode != 0), "refused_with_reason": int("32-bit" in done.stderr)}
 
 
 def measure_false(binaries, work, minutes):
@@ -177,14 +188,18 @@ def measure_false(binaries, work, minutes):
 def main():
     options = suite.parser(__doc__, only="a part of the names of the programs that freeze")
     options.add_argument("--minutes", type=float, default=3, help="of load")
+    options.add_argument("--freezes-only", action="store_true", help="neither costs nor false reports")
     arguments = suite.parse(options)
     with suite.work_directory() as work:
-        freezes, found, programs = measure_found(arguments.bin, work, arguments.only)
+        compiled(pathlib.Path(__file__).parent / "loop.c", work / "loop", "-static")
+        found = measure_found(arguments.bin, work, arguments.only) | measure_refused(arguments.bin, work)
+        if arguments.freezes_only:
+            return suite.result(found)
         cpu_pct = measure_cpu(arguments.bin, work)
         added = measure_calls(arguments.bin, work)
         daemon_pct, daemon_mib = measure_daemon(arguments.bin, work)
         false, watched, load = measure_false(arguments.bin, work, arguments.minutes)
-    return suite.result({"cpu_pct_100_threads": cpu_pct, **added, "freezes": freezes, "found": found, "programs": programs, "false": false,
+    return suite.result({"cpu_pct_100_threads": cpu_pct, **added, **found, "false": false,
                          "watched_under_load": watched, "minutes": arguments.minutes, "load": load, "daemon_cpu_pct_350_idle": daemon_pct,
                          "daemon_rss_mib_350_idle": daemon_mib})
 
