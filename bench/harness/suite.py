@@ -20,6 +20,17 @@ def parser(description, only="", programs="lagwatch"):
     return options
 
 
+def measured_at_loads(options):
+    """Adds the options of a suite that measures at two loads, and keeps each report's outcome."""
+    options.add_argument("--load", type=int, action="append", help="1, or so many processes that compute meanwhile; may be repeated (default: 1 and 20)")
+    options.add_argument("--outcomes", help="a file for a row for each report: see scripts/confidence")
+    return options
+
+
+def loads_of(arguments):
+    return arguments.load or [1, 20]
+
+
 def directory(text):
     return pathlib.Path(text).resolve()
 

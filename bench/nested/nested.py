@@ -4,7 +4,7 @@
 own, as a dialog does, which is no hang. A program that is missing is left out.
 
 Prints `hangs` that were made, how many of them were `found`, `nested_loops` and other idle programs, and reports of
-these (`false`).
+these (`false`); then the same beside 20 processes that compute (`load20_…`). `--load 1` or `--load 20` measures one of them.
 """
 import pathlib
 import socket
@@ -16,6 +16,7 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import suite
+from harness.load import figures_at
 from harness.processes import free_port, wait_for
 from harness.servers import SilentNameServer, postgres, psql
 from recipe import Recipe, count_all, parser
@@ -240,7 +241,8 @@ RECIPES = [
 
 
 def main():
-    return suite.result(count_all(RECIPES, suite.parse(parser(__doc__))))
+    options = suite.parse(suite.measured_at_loads(parser(__doc__)))
+    return suite.result(figures_at(suite.loads_of(options), lambda _: count_all(RECIPES, options)))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,13 @@ Prints `recipes`, `named` (a report names function and line) and `named_pct`; `e
 descriptors that freeze in their first, fifth and fiftieth dispatch (early/); `across` and `across_named` of programs that wait for
 another process, with the wait's kind and the process, thread and function that keep it, and of three deadlocks (across/); and `programs` and
 `programs_named` of real servers under load (real.py).
+
+`words_pct`, `functions_pct`, `owners_pct`, `peers_pct`, `candidates_in_first_two_pct` and `durations_within_2_pct` are the shares of
+reports that are right, of all these and of a program in C++ in three builds (native/), as far as a recipe has such a thing;
+`key_same_runs_pct` and `key_same_builds_pct` those of its scenes that have one key in three runs, and in three builds.
+
+All of it is measured on the machine as it is, and again beside 20 processes that compute (keys that begin with `load20_`; there a
+third of the early freezes). `--load 1` or `--load 20` measures only one of them.
 """
 import contextlib
 import os
@@ -30,8 +37,11 @@ from early import early
 from expectation import expectation, marks, matches, show
 from harness import suite
 from harness.lagwatch import Lagwatch
+from harness.load import figures_at
+from harness.outcomes import Outcomes, word_of
 from harness.processes import feed
 from harness.servers import SilentNameServer
+from native import native
 
 PACKAGES = ["gir1.2-gtk-3.0", "libnetty-java", "lua-socket", "lua5.1", "lua5.3", "lua5.4", "luajit", "nodejs", "npm", "openjdk-17-jdk-headless",
             "openjdk-17-jre", "perl", "php-cli", "python3-aiohttp", "python3-gi", "redis-server", "redis-tools", "ruby", "xvfb"]
@@ -40,6 +50,9 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 THRESHOLD_MS = 300
 LONGEST_S = 12
 OWN = ["expectation.py", "real.py", "recipes.py"]  # no recipes
+# The verdict's words of recipes, by the beginnings of their names; others have the mark VERDICT, or none that is meant.
+WORDS = {"child": "process", "compiled": "cpu", "cpu": "cpu", "database_lock": "sleep", "file": "pipe", "generator": "sleep", "getaddrinfo": "name-lookup",
+         "hash": "cpu", "json_text": "cpu", "pattern": "cpu", "regex": "cpu", "sleep": "sleep", "sort": "sleep"}
 RUNTIMES = {".py": [["/usr/bin/python3"]], ".js": [["node"]], ".lua": [["lua5.1"], ["lua5.3"], ["lua5.4"], ["luajit"], ["luajit", "-joff"]], ".rb": [["ruby"]],
             ".pl": [["perl"]], ".php": [["php"]],
             ".java": [["java"]]}
@@ -96,8 +109,14 @@ def build_library(recipe, directory):
     return str(library)
 
 
-def run(recipe, runtime, binaries, is_verbose):
-    name, line, _ = expectation(recipe)
+def expected_word(recipe):
+    """None if no word is meant."""
+    marked = marks(recipe).get("VERDICT")
+    return marked[0] if marked else next((word for start, word in WORDS.items() if recipe.stem.startswith(start)), None)
+
+
+def run(recipe, runtime, binaries, is_verbose, load, outcomes):
+    name, line, is_others = expectation(recipe)
     with suite.work_directory() as directory, open(directory / "log", "w+") as log:
         lagwatch = Lagwatch(binaries, directory / "spool")
         os.mkfifo(directory / "fifo")
@@ -111,7 +130,11 @@ def run(recipe, runtime, binaries, is_verbose):
         program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, text=True, env=environment)
         drive(program, directory)
         reports = lagwatch.whole_reports()
-        is_named = any(is_named_in(report, recipe) for report in reports)
+        right = next((report for report in reports if is_named_in(report, recipe)), None)
+        is_named = right is not None
+        meant = right or next(iter(reports), None)
+        outcomes.add(f"{' '.join(runtime)} {recipe.name}", load, expected_word(recipe), word_of(meant) if meant else None,
+                     **{"owner" if is_others else "function": is_named})
         if not show(is_named, f"{' '.join(runtime):18} {recipe.name:24} {name}:{line}") and is_verbose:
             log.seek(0)
             suite.progress(log.read()[-2000:])
@@ -123,7 +146,7 @@ def run(recipe, runtime, binaries, is_verbose):
         return is_named
 
 
-def run_all(binaries, only, is_verbose):
+def run_all(binaries, only, is_verbose, load, outcomes):
     with SilentNameServer():
         for recipe in sorted(FOLDER.iterdir()):
             if recipe.suffix not in RUNTIMES or recipe.name in OWN or only not in recipe.name:
@@ -132,24 +155,40 @@ def run_all(binaries, only, is_verbose):
                 if shutil.which(runtime[0]) is None:
                     suite.progress(f"left out {recipe.name}: there is no {runtime[0]}")
                 else:
-                    yield run(recipe, runtime, binaries, is_verbose)
+                    yield run(recipe, runtime, binaries, is_verbose, load, outcomes)
+
+
+def percent(part):
+    return round(100 * sum(part) / len(part), 1) if part else None
+
+
+def measure(arguments, natives, load, outcomes):
+    """The figures at that load, which is there."""
+    binaries, only = arguments.bin, arguments.only
+    recipes = list(run_all(binaries, only, arguments.verbose, load, outcomes))
+    loops = early.run_all(binaries, only, load, outcomes)
+    processes = across.run_all(binaries, only, arguments.pictures, load, outcomes)
+    processes += deadlocks.run_all(binaries, only, arguments.pictures)
+    programs = real.run_all(binaries, only, arguments.pictures, load, outcomes)
+    keys = native.run_all(binaries, natives, only, load, outcomes)
+    figures = {"recipes": len(recipes), "named": sum(recipes), "named_pct": round(100 * sum(recipes) / max(len(recipes), 1), 1),
+               "early": len(loops), "early_named": sum(loops), "across": len(processes), "across_named": sum(processes),
+               "programs": len(programs), "programs_named": sum(programs)}
+    return figures | outcomes.figures(load) | {"key_same_runs_pct": percent([runs for runs, _ in keys]),
+                                               "key_same_builds_pct": percent([builds for _, builds in keys])}
 
 
 def main():
-    options = suite.parser(__doc__, only="a part of the recipes' names")
+    options = suite.measured_at_loads(suite.parser(__doc__, only="a part of the recipes' names"))
     options.add_argument("--pictures", help="a directory for pictures of the pages about the real programs' reports")
     options.add_argument("-v", "--verbose", action="store_true", help="show the reports of recipes that were missed")
     arguments = suite.parse(options)
-    outcomes = list(run_all(arguments.bin, arguments.only, arguments.verbose))
-    loops = early.run_all(arguments.bin, arguments.only)
-    processes = across.run_all(arguments.bin, arguments.only, arguments.pictures)
-    processes += deadlocks.run_all(arguments.bin, arguments.only, arguments.pictures)
-    programs = real.run_all(arguments.bin, arguments.only, arguments.pictures)
-    return suite.result({"recipes": len(outcomes), "named": sum(outcomes),
-                         "named_pct": round(100 * sum(outcomes) / max(len(outcomes), 1), 1),
-                         "early": len(loops), "early_named": sum(loops),
-                         "across": len(processes), "across_named": sum(processes),
-                         "programs": len(programs), "programs_named": sum(programs)})
+    outcomes = Outcomes("recipes", arguments.outcomes)
+    with suite.work_directory() as directory:
+        natives = native.build(directory)
+        figures = figures_at(suite.loads_of(arguments), lambda load: measure(arguments, natives, load, outcomes))
+    outcomes.keep()
+    return suite.result(figures)
 
 
 if __name__ == "__main__":

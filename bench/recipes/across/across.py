@@ -14,6 +14,7 @@ import time
 
 from expectation import show
 from harness.lagwatch import Lagwatch, functions
+from harness.outcomes import word_of
 from harness.processes import compiled, running, wait_for
 from harness.servers import Collector, Display
 from harness.suite import ROOT, work_directory
@@ -75,13 +76,24 @@ def faults(report, scene):
     return "" if function is None or function in found else f"it is at {found[:6]} ({owner.get('state')})"
 
 
-def run(scene, binaries, program):
+WORDS = {"pipe": "pipe", "connection": "network", "child": "process", "file-lock": "lock", "mutex": "lock"}
+
+
+def expected_word(scene):
+    """Of a unix socket's the ends decide, and of a chain the first wait: no word is meant."""
+    return "deadlock" if scene.startswith("deadlock") else None if SCENES[scene][1] > 1 else WORDS.get(SCENES[scene][0])
+
+
+def run(scene, binaries, program, load, outcomes):
     with work_directory() as directory:
         lagwatch = Lagwatch(binaries, directory / "spool")
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(lagwatch.watched([program, scene], threshold_ms=THRESHOLD_MS), timeout=LONGEST_S,
                            env=os.environ | {"TMPDIR": str(directory)}, check=False)
-        wrong = [faults(report, scene) for report in lagwatch.whole_reports() if report["app"] == "across"] or ["no report"]
+        reports = [report for report in lagwatch.whole_reports() if report["app"] == "across"]
+        wrong = [faults(report, scene) for report in reports] or ["no report"]
+        meant = reports[wrong.index("")] if "" in wrong else next(iter(reports), None)
+        outcomes.add(f"across {scene}", load, expected_word(scene), word_of(meant) if meant else None, peer="" in wrong)
         return show("" in wrong, f"across {scene:18} {' | '.join(filter(None, wrong))}")
 
 
@@ -143,12 +155,12 @@ def run_gtk(binaries, pictures):
         return has_right_report(is_right)
 
 
-def run_all(binaries, only, pictures):
+def run_all(binaries, only, pictures, load, outcomes):
     """Whether each scene's report is right. `only`: a part of the scenes' names; `pictures`: a folder, or None."""
     scenes = [scene for scene in SCENES if only in scene or only in "across"]
     with work_directory() as directory:
         program = compiled(FOLDER / "across.c", directory / "across")
-        outcomes = [run(scene, binaries, program) for scene in scenes]
+        outcomes = [run(scene, binaries, program, load, outcomes) for scene in scenes]
     has_gtk = subprocess.run(["/usr/bin/python3", "-c", "import gi; gi.require_version('Gtk', '3.0')"],
                              capture_output=True).returncode == 0
     if has_gtk and only in "across gtk":

@@ -78,7 +78,7 @@ def run(binaries, command, dispatch):
         return fault(lagwatch.whole_reports())
 
 
-def rows(directory):
+def rows(directory, load):
     """(the command, what it is called, its dispatch) of each run."""
     found = []
     for program, (runtime, polls, kinds) in PROGRAMS.items():
@@ -87,21 +87,22 @@ def rows(directory):
             continue
         command = [*runtime, FOLDER / program] if runtime else [f"{directory}/loop"]
         for (number, kind), (shift, poll) in itertools.product(enumerate(kinds), enumerate(polls)):
-            for dispatch in DISPATCHES if program in AT_EACH else [DISPATCHES[(number + shift) % len(DISPATCHES)]]:
+            for dispatch in DISPATCHES if program in AT_EACH and load == 1 else [DISPATCHES[(number + shift) % len(DISPATCHES)]]:
                 if NOT_SEEN.search(f"{program} {poll} {dispatch} {kind}"):
                     continue
                 found.append(([*command, poll, str(dispatch), kind], f"{program} {poll} {dispatch} {kind}", dispatch))
     return found
 
 
-def run_all(binaries, only):
-    """Whether each run was as it should be, of those whose name has `only`."""
+def run_all(binaries, only, load, outcomes):
+    """Whether each run was as it should be, of those whose name has `only`; at a high load each at one of the dispatches."""
     with work_directory() as directory:
         compiled(FOLDER / "loop.c", directory / "loop")
-        chosen = [row for row in rows(directory) if only in "early " + row[1]]
+        chosen = [row for row in rows(directory, load) if only in "early " + row[1]]
 
         def one(row):
             text = run(binaries, row[0], row[2])
+            outcomes.add(f"early {row[1]}", load, None, None, function=not text)
             return show(not text, f"early {row[1]} {text}")
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             return list(pool.map(one, chosen))
