@@ -44,7 +44,7 @@ class OtherLoad {
   std::vector<pid_t> children_;
 };
 
-// What `measure` returns, beside so many processes that compute; none at load 1. A process of its own keeps
+// The result of `measure`, beside so many processes that compute; none at load 1. A process of its own keeps
 // the passes of a suite apart: their priorities, and threads that cannot end. Empty if that did not end well.
 inline std::string MeasureAtLoad(int load, const std::function<std::string()>& measure) {
   std::fflush(stdout);

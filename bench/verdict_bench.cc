@@ -154,7 +154,7 @@ class Figures {
       const auto& verdict = outcome.verdict;
       ++words[verdict ? VerdictName(verdict->word) : "(no report)"];
       const bool is_right = verdict && verdict->word == recipe.expected;
-      // What is starved on purpose has no better word.
+      // A thread that is starved on purpose has no better word.
       const bool is_shown_right = is_right || (verdict && recipe.expected != VerdictWord::kStarved &&
                                                ShownWord(*verdict) == recipe.expected);
       right_ += is_right;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real programs that freeze for 1.5 s when they are told to, each in a known function and for a known reason.
+"""Real programs that freeze for 1.5 s on request, each in a known function and for a known reason.
 
 Most have a loop that looks for the file FLAG, and freeze as that says (programs/). `freezing` has all that are installed.
 """
@@ -21,8 +21,8 @@ PYTHON = "/usr/bin/python3"
 
 @dataclasses.dataclass
 class Truth:
-    """What a report should say: one of the words, one of the functions in its cause; and who is waited for last, by the name of
-    a thread or a process, and its function."""
+    """The report that a freeze should have: one of the words, one of the functions in its cause; and the last owner in its wait chain,
+    by the name of a thread or a process, and its function."""
     words: str
     functions: str
     owner: str = ""

@@ -14,7 +14,7 @@ def named(owner):
 
 
 def faults(report, truth):
-    """What is wrong in a report; empty if nothing is."""
+    """The faults of a report; empty if it is right."""
     wrong = []
     if word_of(report) not in truth.words.split():
         wrong.append(f"word {word_of(report)}")

@@ -23,7 +23,7 @@ def load_of(count):
 
 
 def figures_at(loads, measure):
-    """What `measure` returns for each load; the keys of all but load 1 begin with it."""
+    """The figures that `measure` returns for each load; the keys of all but load 1 begin with it."""
     figures = {}
     for load in loads:
         with load_of(load):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A loop without a run time: freezing FLAG polls every 50 ms; when the file FLAG appears, it freezes for 1.5
- * s in the function of the way that its first word says, and removes it. What others keep, "keeper" does: a
- * thread or a process, in KeepIt(). */
+ * s in the function of the way that its first word says, and removes it. A thread or
+ * process "keeper", in KeepIt(), has what it waits for. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>

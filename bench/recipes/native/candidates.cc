@@ -32,7 +32,7 @@ void AddBystanders(Cast& cast) {
   });
 }
 
-// The culprit, who answers each of kRounds questions by `answer`, the last one late.
+// The culprit answers each of kRounds questions by `answer`, the last one late.
 template <typename Answer>
 void AddCulprit(Cast& cast, Answer answer) {
   AddBystanders(cast);

@@ -60,7 +60,7 @@ def freeze(lagwatch, program, scene):
 
 
 def judged(report, scene, lasted_ms):
-    """What of the report is right, as Outcomes has it."""
+    """The parts of the report that are right or not, as Outcomes has them."""
     _, _, function, other = scene
     right = {"function": any(name in " ".join(report.get("cause") or []) for name in function.split("/"))}
     owner = ((report.get("waits") or [{}])[-1].get("owner")) or {}
@@ -83,7 +83,7 @@ def missed(scene):
 
 
 def said(report, lasted_ms):
-    """What a report says, for the log."""
+    """A report in a line, for the log."""
     if report is None:
         return "no report"
     owners = [(wait["kind"], owner.get("name"), functions(owner.get("stack") or [])[:5])

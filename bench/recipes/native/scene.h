@@ -29,7 +29,7 @@ inline void SleepMs(int64_t ms) {
   }
 }
 
-// What a report should say besides the function.
+// The other side that a report should name.
 enum class Other {
   kNone,
   kOwner,      // the thread "culprit", at KeepItWaiting
