@@ -7,15 +7,11 @@
 // --load 1 or --load 20 measures one of them, --runs N each recipe so often, and --outcomes FILE appends a
 // row for each run (scripts/confidence).
 #include <link.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,7 +19,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "bench/blame/shapes.h"
 #include "bench/load.h"
+#include "bench/outcomes.h"
 #include "stack/stack_capturer.h"
 #include "stack/unwind/table_unwinder.h"
 #include "watchdog/sample_ring.h"
@@ -36,130 +34,6 @@ using namespace lagwatch::bench;
 
 constexpr int64_t kThresholdMs = 400;
 constexpr int64_t kSampleIntervalMs = 10;
-constexpr int64_t kWindowMs = 200;  // so long before the threshold samples begin
-
-int64_t NowNs() { return base::SystemClock().MonoNs(); }
-
-using Work = void (*)(int64_t ms);
-
-bool IsBefore(int64_t end_ns) { return NowNs() < end_ns; }
-int64_t EndNs(int64_t ms) { return NowNs() + ms * base::kNsPerMs; }
-
-// The code that callers share. The empty statements keep calls from becoming jumps.
-
-[[gnu::noinline]] void Sleep(int64_t ms) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(ms));
-  asm volatile("");
-}
-
-[[gnu::noinline]] void Poll(int64_t ms) {
-  poll(nullptr, 0, static_cast<int>(ms));
-  asm volatile("");
-}
-
-[[gnu::noinline]] void AwaitSignal(int64_t ms) {
-  static std::mutex mutex;
-  static std::condition_variable changed;
-  std::unique_lock lock(mutex);
-  changed.wait_for(lock, std::chrono::milliseconds(ms));
-}
-
-[[gnu::noinline]] void AwaitLock(int64_t ms) {
-  static std::timed_mutex mutex;
-  static std::once_flag is_taken;
-  std::call_once(is_taken, [] { std::thread([] { mutex.lock(); }).join(); });
-  static_cast<void>(mutex.try_lock_for(std::chrono::milliseconds(ms)));
-}
-
-[[gnu::noinline]] void Spin(int64_t ms) {
-  for (const int64_t end_ns = EndNs(ms); IsBefore(end_ns);) {
-    for (int i = 0; i < 1000; ++i) asm volatile("");
-  }
-}
-
-[[gnu::noinline]] void SortNumbers(int64_t ms) {
-  std::vector<uint32_t> numbers(2000);
-  uint32_t seed = 1;
-  for (const int64_t end_ns = EndNs(ms); IsBefore(end_ns);) {
-    for (uint32_t& number : numbers) number = seed = seed * 1664525 + 1013904223;
-    std::sort(numbers.begin(), numbers.end());
-  }
-}
-
-[[gnu::noinline]] void CopyMemory(int64_t ms) {
-  static std::vector<char> from(1 << 20, 'x');
-  static std::vector<char> to(1 << 20);
-  for (const int64_t end_ns = EndNs(ms); IsBefore(end_ns);) {
-    std::memcpy(to.data(), from.data(), from.size());
-    asm volatile("" ::: "memory");
-  }
-}
-
-[[gnu::noinline]] void AskKernel(int64_t ms) {
-  for (const int64_t end_ns = EndNs(ms); IsBefore(end_ns);) {
-    for (int i = 0; i < 100; ++i) getppid();
-  }
-}
-
-// The callers.
-#define LAGWATCH_CALLER(name)                          \
-  [[gnu::noinline]] void name(Work work, int64_t ms) { \
-    work(ms);                                          \
-    asm volatile("# " #name);                          \
-  }
-LAGWATCH_CALLER(LoadContacts)
-LAGWATCH_CALLER(PlayClick)
-LAGWATCH_CALLER(DrawRow)
-LAGWATCH_CALLER(SaveDraft)
-LAGWATCH_CALLER(CheckSpelling)
-#undef LAGWATCH_CALLER
-
-// A layer that all go through, as a toolkit's or a database's.
-[[gnu::noinline]] void Query(void (*caller)(Work, int64_t), Work work, int64_t ms, int layers) {
-  if (layers == 0) {
-    caller(work, ms);
-  } else {
-    Query(caller, work, ms, layers - 1);
-  }
-  asm volatile("# Query");
-}
-
-struct Step {
-  void (*caller)(Work, int64_t);
-  int64_t ms;
-  int layers = 0;
-};
-
-// LoadContacts is the guilty one, in all of them.
-struct Shape {
-  const char* name;
-  std::vector<Step> steps;
-};
-
-constexpr int64_t kAfterMs = 150;  // what the report's look may come late by
-
-std::vector<Shape> Shapes() {
-  // In the window three times as long as all others, then others until after the report.
-  Shape first{"first", {{LoadContacts, kWindowMs + 140}, {PlayClick, 60 + kAfterMs}}};
-  Shape rows{"many", {{LoadContacts, kWindowMs + 110}}};
-  for (int i = 0; i < 24; ++i)
-    rows.steps.push_back({i % 3 == 0 ? DrawRow : i % 3 == 1 ? SaveDraft : CheckSpelling, 10});
-  Shape turns{"in turns", {}};
-  for (int i = 0; i < 16; ++i) {
-    turns.steps.push_back({LoadContacts, 22});
-    turns.steps.push_back({i % 2 == 0 ? PlayClick : DrawRow, 13});
-  }
-  Shape layers{"in layers", {{PlayClick, kWindowMs, 3}, {LoadContacts, 130, 5}, {DrawRow, 70 + kAfterMs, 2}}};
-  return {first, rows, turns, layers};
-}
-
-struct NamedWork {
-  const char* name;
-  Work work;
-};
-constexpr NamedWork kWorks[] = {
-    {"sleep", Sleep}, {"poll", Poll},        {"condition", AwaitSignal}, {"lock", AwaitLock},
-    {"spin", Spin},   {"sort", SortNumbers}, {"memcpy", CopyMemory},     {"system calls", AskKernel}};
 
 uint64_t ProgramBase() {
   uint64_t base = 0;
@@ -240,7 +114,9 @@ TrueTime RunDispatch(const Shape& shape, Work work, watchdog::LoopRegistry* regi
     const int64_t end_ns = NowNs();
     loop->probe.End();
     time = {.least_ns = end_ns - begin_ns, .most_ns = NowNs() - before_ns};
-    for (const int64_t patience_ns = EndNs(3000); !sink.IsDone() && IsBefore(patience_ns);) usleep(5000);
+    for (const int64_t patience_ns = NowNs() + 3 * base::kNsPerSecond;
+         !sink.IsDone() && NowNs() < patience_ns;)
+      usleep(5000);
     registry->Remove(loop);
   }).join();
   return time;
@@ -269,17 +145,6 @@ struct Figures {
   }
 };
 
-// As bench/harness/outcomes.py has it.
-void Keep(const Arguments& arguments, const std::string& name, int load, bool is_right) {
-  std::FILE* file = arguments.outcomes.empty() ? nullptr : std::fopen(arguments.outcomes.c_str(), "a");
-  if (file == nullptr) return;
-  std::fprintf(file,
-               "{\"suite\": \"blame\", \"case\": \"%s\", \"load\": %d, \"expected\": null, \"word\": null, "
-               "\"right\": {\"function\": %s}}\n",
-               name.c_str(), load, is_right ? "true" : "false");
-  std::fclose(file);
-}
-
 // Runs a recipe, and prints its row.
 void RunRecipe(const NamedWork& work, const Shape& shape, const Arguments& arguments, int load,
                watchdog::LoopRegistry* registry, BlameSink* sink, Figures* figures) {
@@ -298,7 +163,12 @@ void RunRecipe(const NamedWork& work, const Shape& shape, const Arguments& argum
     samples += outcome.has_report
                    ? " " + std::to_string(outcome.guilty_count) + "/" + std::to_string(outcome.sample_count)
                    : " (no report)";
-    Keep(arguments, name, load, is_right);
+    AppendRow(arguments.outcomes, {.suite = "blame",
+                                   .recipe = name,
+                                   .load = load,
+                                   .expected = "",
+                                   .word = "",
+                                   .right = JsonMember("function", is_right)});
   }
   std::printf("%-24s  %d of %d    %d of %d  %s\n", name.c_str(), right, arguments.runs, leaf_right,
               arguments.runs, samples.c_str());
@@ -327,7 +197,7 @@ std::string Measure(const Arguments& arguments, int load) {
   Figures figures;
   std::printf("load %d\n%-24s  %-8s  %-8s  samples with the guilty function\n", load, "recipe", "path",
               "leaf");
-  for (const NamedWork& work : kWorks) {
+  for (const NamedWork& work : Works()) {
     for (const Shape& shape : Shapes())
       RunRecipe(work, shape, arguments, load, registry.get(), &sink, &figures);
   }

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "bench/load.h"
+#include "bench/outcomes.h"
 #include "bench/verdict/look_costs.h"
 #include "bench/verdict/recipes.h"
 #include "policies/verdict.h"
@@ -199,23 +200,17 @@ class Figures {
     std::fflush(stdout);
   }
 
-  // As bench/harness/outcomes.py has it.
   void Keep(const Recipe& recipe, const Outcome& outcome, bool is_right) const {
-    if (arguments_.outcomes.empty()) return;
     const char* word = is_right          ? VerdictName(recipe.expected)
                        : outcome.verdict ? VerdictName(ShownWord(*outcome.verdict))
-                                         : nullptr;
-    std::FILE* file = std::fopen(arguments_.outcomes.c_str(), "a");
-    if (file == nullptr) return;
-    std::fprintf(file,
-                 "{\"suite\": \"verdict\", \"case\": \"%s\", \"load\": %d, \"expected\": \"%s\", \"word\": "
-                 "%s, \"right\": {%s}}\n",
-                 recipe.name, load_, VerdictName(recipe.expected),
-                 word == nullptr ? "null" : ("\"" + std::string(word) + "\"").c_str(),
-                 !outcome.is_duration_right   ? ""
-                 : *outcome.is_duration_right ? "\"duration\": true"
-                                              : "\"duration\": false");
-    std::fclose(file);
+                                         : "";
+    const auto& duration = outcome.is_duration_right;
+    AppendRow(arguments_.outcomes, {.suite = "verdict",
+                                    .recipe = recipe.name,
+                                    .load = load_,
+                                    .expected = VerdictName(recipe.expected),
+                                    .word = word,
+                                    .right = duration ? JsonMember("duration", *duration) : ""});
   }
 
   const Arguments& arguments_;

@@ -3,12 +3,13 @@
 """The shares of right answers in docs/detection.md, from rows of bench/harness/outcomes.py: see scripts/confidence.
 
 The figures are committed as bench/confidence.json: for each load, of each word [right where said, said, right where due, due],
-and of whatever else a report says [right, due].
+and of whatever else a report says [right, due]; and the median of the machine's load meanwhile.
 """
 import collections
 import json
 import pathlib
 import re
+import statistics
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ def figures_of(rows):
         for what, is_right in row["right"].items():
             others[what][0] += bool(is_right)
             others[what][1] += 1
-    return {"words": dict(sorted(words.items())), "others": {what: others[what] for what in OTHERS if what in others}}
+    return {"machine": statistics.median(row["machine"] for row in rows), "words": dict(sorted(words.items())), "others": {what: others[what] for what in OTHERS if what in others}}
 
 
 def share(right, all_of):
@@ -43,7 +44,8 @@ def table(figures):
     """`figures`: {load: what figures_of() returns}."""
     loads = sorted(figures, key=int)
     heads = [f"{text}, load {load}" for load in loads for text in ("right where said", "said where due")]
-    lines = [f"| word | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
+    machine = ", ".join(f"{figures[load]['machine']} at load {load}" for load in loads)
+    lines = [f"The median of the machine's load, with other programs: {machine}.", "", f"| word | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}"]
     for word in sorted({word for load in loads for word in figures[load]["words"]}):
         numbers = [figures[load]["words"].get(word, [0] * 4) for load in loads]
         lines.append(f"| `{word}` | {' | '.join(f'{share(*of[:2])} | {share(*of[2:])}' for of in numbers)} |")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports compared with the truth that a recipe has planted, a row for each, for the figures of a suite and for scripts/confidence.
 
-A row has the `suite`, its `case`, the `load`, the `expected` word of the verdict and the `word` of the report (None without one), and
+A row has the `suite`, its `case`, the `load` that the suite makes and that of the `machine`, the `expected` word of the verdict and the `word` of the report (None without one), and
 `right`: {what: whether it is}, of what the case has: `function`, `owner` (a thread), `peer` (a process), `candidate`
 (in the first two), `first_candidate`, `duration` (within 2 %).
 """
 import json
+import os
 
 FIGURES = {"words_pct": "word", "functions_pct": "function", "owners_pct": "owner", "peers_pct": "peer",
            "candidates_in_first_two_pct": "candidate", "durations_within_2_pct": "duration"}
@@ -16,7 +17,7 @@ class Outcomes:
         self.suite, self.path, self.rows = suite, path, []
 
     def add(self, case, load, expected, word, **right):
-        row = {"suite": self.suite, "case": case, "load": load, "expected": expected, "word": word, "right": right}
+        row = {"suite": self.suite, "case": case, "load": load, "machine": round(os.getloadavg()[0], 1), "expected": expected, "word": word, "right": right}
         self.rows.append(row)
         return row
 
