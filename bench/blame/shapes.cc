@@ -95,7 +95,7 @@ constexpr NamedWork kWorks[] = {
 LAGWATCH_CALLER(LoadContacts)
 #undef LAGWATCH_CALLER
 
-[[gnu::noinline]] void Query(void (*caller)(Work, int64_t), Work work, int64_t ms, int layers) {
+[[gnu::noinline]] void Query(Caller caller, Work work, int64_t ms, int layers) {
   if (layers == 0) {
     caller(work, ms);
   } else {
@@ -117,6 +117,11 @@ std::vector<Shape> Shapes() {
   }
   Shape layers{"in layers", {{PlayClick, kWindowMs, 3}, {LoadContacts, 130, 5}, {DrawRow, 70 + kAfterMs, 2}}};
   return {first, rows, turns, layers};
+}
+
+std::span<const Caller> Callers() {
+  static constexpr Caller kCallers[] = {LoadContacts, PlayClick, DrawRow, SaveDraft, CheckSpelling};
+  return kCallers;
 }
 
 std::span<const NamedWork> Works() { return kWorks; }

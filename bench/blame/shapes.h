@@ -17,8 +17,10 @@ inline int64_t NowNs() { return base::SystemClock().MonoNs(); }
 
 using Work = void (*)(int64_t ms);
 
+using Caller = void (*)(Work, int64_t);
+
 struct Step {
-  void (*caller)(Work, int64_t);
+  Caller caller;
   int64_t ms;
   int layers = 0;
 };
@@ -37,7 +39,9 @@ struct NamedWork {
 // The guilty function, which calls the work.
 void LoadContacts(Work work, int64_t ms);
 // A layer that all go through, as a toolkit's or a database's.
-void Query(void (*caller)(Work, int64_t), Work work, int64_t ms, int layers);
+void Query(Caller caller, Work work, int64_t ms, int layers);
+// All callers, LoadContacts among them.
+std::span<const Caller> Callers();
 std::vector<Shape> Shapes();
 std::span<const NamedWork> Works();
 
