@@ -195,9 +195,11 @@ void RunRecipe(const NamedWork& work, const Shape& shape, const Arguments& argum
     const Blame blame = sink->Take();
     const bool is_right = blame.is_there && truth.IsGuilty(blame.path, blame);
     right += is_right;
+    const bool is_duration_right = truth.time.IsRight(blame.duration_ns);
+    const std::string duration = blame.is_there ? ", " + JsonMember("duration", is_duration_right) : "";
     leaf_right += blame.is_there && truth.IsGuilty(blame.leaf, blame);
     figures->reports += blame.is_there;
-    figures->right_durations += blame.is_there && truth.time.IsRight(blame.duration_ns);
+    figures->right_durations += blame.is_there && is_duration_right;
     samples += blame.is_there
                    ? " " + std::to_string(blame.guilty_count) + "/" + std::to_string(blame.sample_count)
                    : " (no report)";
@@ -206,7 +208,7 @@ void RunRecipe(const NamedWork& work, const Shape& shape, const Arguments& argum
                                    .load = load,
                                    .expected = "",
                                    .word = "",
-                                   .right = JsonMember("function", is_right)});
+                                   .right = JsonMember("function", is_right) + duration});
   }
   std::printf("%-24s  %d of %d    %d of %d  %s\n", name.c_str(), right, arguments.runs, leaf_right,
               arguments.runs, samples.c_str());

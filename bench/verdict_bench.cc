@@ -43,6 +43,7 @@ constexpr int kDefaultLoadedRuns = 4;
 struct Outcome {
   std::optional<policies::Verdict> verdict;  // none when there was no report
   std::optional<bool> is_duration_right;     // none where the dispatch cannot end
+  std::string durations;                     // the reported and the true one, where they differ
 };
 
 // Within a stall's thread: the dispatch's true time, once it is over.
@@ -81,7 +82,14 @@ Outcome Run(const Recipe& recipe, watchdog::LoopRegistry* registry, VerdictSink*
     thread.join();
     const int64_t seen_by_ns = NowNs() + kDeadlineNs;
     while (sink->verdict() && !sink->duration_ns() && NowNs() < seen_by_ns) SleepMs(5);
-    if (sink->verdict()) outcome.is_duration_right = dispatch->time.IsRight(sink->duration_ns().value_or(0));
+    if (sink->verdict()) {
+      const int64_t reported_ns = sink->duration_ns().value_or(0);
+      outcome.is_duration_right = dispatch->time.IsRight(reported_ns);
+      if (!*outcome.is_duration_right)
+        outcome.durations = "             reported as " + std::to_string(reported_ns / base::kNsPerMs) +
+                            " ms, lasted " + std::to_string(dispatch->time.most_ns / base::kNsPerMs) +
+                            " ms\n";
+    }
   } else {
     thread.detach();
   }
@@ -166,6 +174,7 @@ class Figures {
         shares += "             " + std::string(VerdictName(verdict->word)) + ":" +
                   SharesText(verdict->shares) + "\n";
       }
+      shares += outcome.durations;
       Keep(recipe, outcome, is_shown_right);
     }
     ++recipes_;

@@ -19,7 +19,7 @@ THRESHOLD_MS = 400
 
 
 def get(port, path):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=90) as answer:
         return answer.read()
 
 
@@ -122,7 +122,7 @@ def run(name, program, binaries, pictures):
         lagwatch = collector.client(**program.environment())
         watched = lagwatch.watched(program.command(directory), "--app", name, "--spool", directory / "spool", threshold_ms=THRESHOLD_MS)
         server, = beside.enter_context(running([watched], env=lagwatch.environment, **QUIET))
-        if wait_for(program.ask, 30, 0.1) is None:
+        if wait_for(program.ask, 150, 0.1) is None:
             raise OSError(f"{name} does not answer")
         load = Clients(program.ask)
         beside.callback(load.stop)
@@ -131,7 +131,8 @@ def run(name, program, binaries, pictures):
         time.sleep(1)
         load.stop()
         server.terminate()
-        server.wait(20)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(20)
 
         def named():
             for report in lagwatch.whole_reports():

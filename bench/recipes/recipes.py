@@ -48,7 +48,7 @@ PACKAGES = ["gir1.2-gtk-3.0", "libnetty-java", "lua-socket", "lua5.1", "lua5.3",
 TARGETS = ["lagwatch-cli", "lagwatch-collector", "lagwatch_preload", "lagwatch_jvm"]
 FOLDER = pathlib.Path(__file__).resolve().parent
 THRESHOLD_MS = 300
-LONGEST_S = 12
+LONGEST_START_S, LONGEST_S = 90, 10
 OWN = ["expectation.py", "real.py", "recipes.py"]  # no recipes
 # The verdict's words of recipes, by the beginnings of their names; others have the mark VERDICT, or none that is meant.
 WORDS = {"child": "process", "compiled": "cpu", "cpu": "cpu", "database_lock": "sleep", "file": "pipe", "generator": "sleep", "getaddrinfo": "name-lookup",
@@ -68,13 +68,15 @@ def drive(program, directory):
         time.sleep(0.2)
         with contextlib.suppress(OSError):
             program.stdin.close()
-    thread = threading.Thread(target=freeze)
+    thread, killer = threading.Thread(target=freeze), threading.Timer(LONGEST_START_S, program.kill)
     thread.start()
+    killer.start()
+    thread.join()
+    killer.cancel()
     try:
         program.wait(LONGEST_S)
     except subprocess.TimeoutExpired:
         program.kill()  # of a deadlock; its report is on disk
-    thread.join()
 
 
 def blamed(report, is_others):
