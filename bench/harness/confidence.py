@@ -33,7 +33,7 @@ def figures_of(rows):
         for what, is_right in row["right"].items():
             others[what][0] += bool(is_right)
             others[what][1] += 1
-    return {"machine": statistics.median(row["machine"] for row in rows), "words": dict(sorted(words.items())), "others": {what: others[what] for what in OTHERS if what in others}}
+    return {"machine": round(statistics.median(row["machine"] for row in rows)), "words": dict(sorted(words.items())), "others": {what: others[what] for what in OTHERS if what in others}}
 
 
 def share(right, all_of):

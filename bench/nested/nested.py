@@ -4,7 +4,7 @@
 own, as a dialog does, which is no hang. A program that is missing is left out.
 
 Prints `hangs` that were made, how many of them were `found`, `nested_loops` and other idle programs, and reports of
-these (`false`), without dispatches that lasted for want of a processor (`starved`); then the same beside 20 processes that
+these (`false`), without dispatches that lasted because they had no processor (`starved`); then the same beside 20 processes that
 compute (`load20_…`). `--load 1` or `--load 20` measures one of them.
 """
 import pathlib
