@@ -7,7 +7,7 @@ Each program ticks (prints, or answers a question) before, while and after it is
 one thread was stopped for `stop_ms_p50` and `stop_ms_p99` at most, its wait for a processor included. Then:
 
   freezes   programs that freeze (freezes/) once they are attached: freezes, found (with a report of their own), blamed (its word,
-            function and other side are right), freezing_programs; freezing_refused of them cannot be attached, freezing_refused_with_reason
+            function and other side are right), freezing_programs, freezing_false (reports at other times); freezing_refused of them cannot be attached, freezing_refused_with_reason
   soak      many cycles against a program under load: soak_cycles, soak_failed, soak_alive, and since the tenth part
             soak_descriptors_grown and soak_mappings_grown
   changes   programs that exec, fork, pause and wait with a timeout, attached at a random moment: changing, changing_harmed;
@@ -30,7 +30,7 @@ from freezes.freezing import freezing
 from freezes.judge import Count
 from harness import suite
 from harness.lagwatch import Lagwatch
-from harness.processes import compiled, wait_for
+from harness.processes import compiled
 from measured_programs import HERE, measure_beats, measure_changes
 from programs import PACKAGES as TICKING_PACKAGES
 from programs import AttachedProgram, programs
@@ -121,17 +121,10 @@ def measure_freezes(binaries: pathlib.Path, work: pathlib.Path, only: str) -> di
                 with_reason += "lagwatch watch" in attached.stderr
                 suite.progress(f"refused {program.name}: {attached.stderr.strip()}")
                 continue
-            count.programs += 1
             time.sleep(2)
-            for way, truth in program.ways.items():
-                before = {report["id"] for report in lagwatch.reports()}
-                program.freeze(way)
-                new = wait_for(lambda: [report for report in lagwatch.reports() if report["id"] not in before], 2, 0.5) or []
-                time.sleep(1)  # its end
-                count.add(program, way, truth, [lagwatch.report(head) for head in new])
+            count.freeze_all(program, lagwatch)
             lagwatch.call("detach", program.pid)
-    figures = count.figures()
-    return {"freezing_programs": figures.pop("programs"), **figures, "freezing_refused": refused, "freezing_refused_with_reason": with_reason}
+    return count.figures("freezing_") | {"freezing_refused": refused, "freezing_refused_with_reason": with_reason}
 
 
 def soak(lagwatch: Attacher, work: pathlib.Path, cycles: int) -> dict:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a report of a frozen program with what was planted."""
+import time
+
 from harness.lagwatch import functions
 from harness.outcomes import word_of
+from harness.processes import wait_for
 
 
 def has_any(words, texts):
@@ -30,10 +33,27 @@ def faults(report, truth):
 
 
 class Count:
-    """The freezes of programs, those that have a report of their own, and those whose report is right in all."""
+    """The freezes of programs, those that have a report of their own, those whose report is right in all, and reports of none."""
 
     def __init__(self, progress):
-        self.progress, self.freezes, self.found, self.blamed, self.programs = progress, 0, 0, 0, 0
+        self.progress, self.freezes, self.found, self.blamed, self.false, self.programs = progress, 0, 0, 0, 0, 0
+
+    def freeze_all(self, program, lagwatch):
+        """Freezes a program that is watched in each of its ways; `lagwatch` has its reports."""
+        self.programs += 1
+        known = set()
+
+        def take_new():
+            new = [head for head in lagwatch.reports() if head["hang_id"] not in known]
+            known.update(head["hang_id"] for head in new)
+            return new
+        for way, truth in program.ways.items():
+            self.add_false(program, take_new())
+            program.freeze(way)
+            new = wait_for(take_new, 2, 0.5) or []
+            time.sleep(1)  # its end
+            self.add(program, way, truth, [lagwatch.report(head) for head in new])
+        self.add_false(program, take_new())
 
     def add(self, program, way, truth, reports):
         """`reports`: those that are new. The one that says most is meant."""
@@ -44,5 +64,10 @@ class Count:
         text = "MISSED" if wrong is None else "WRONG " if wrong else "right "
         self.progress(f"{text} {program.name:9} {way:8} {'; '.join(wrong or [])}")
 
-    def figures(self):
-        return {"freezes": self.freezes, "found": self.found, "blamed": self.blamed, "programs": self.programs}
+    def add_false(self, program, heads):
+        self.false += len(heads)
+        for head in heads:
+            self.progress(f"FALSE  {program.name:9} {head['duration_ms']} ms {head.get('cause')}")
+
+    def figures(self, prefix=""):
+        return {"freezes": self.freezes, "found": self.found, "blamed": self.blamed, f"{prefix}false": self.false, f"{prefix}programs": self.programs}

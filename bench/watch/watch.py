@@ -12,7 +12,7 @@
   refused, refused_with_reason  32-bit programs, and those of them whose refusal says so
   daemon_cpu_pct_350_idle, daemon_rss_mib_350_idle  the same of lagwatchd, and its memory (what it shares with its watchers counts
                        once), with 350 processes of which 150 have no loop, 100 wait in one for ever, and 100 wake up once a second
-  false, minutes       reports of programs under load that never froze, in so many minutes; saturated loops are among them,
+  false, minutes       reports of programs that freeze at other times, and of programs under load that never froze, in so many minutes; saturated loops are among them,
                        servers in Go, and programs that are stopped, continued and debugged all the time; 40 processes compute
                        in every other minute: `load` is the machine's highest
 """
@@ -30,7 +30,7 @@ from freezes.freezing import freezing
 from freezes.judge import Count
 from harness import suite
 from harness.lagwatch import Lagwatch
-from harness.processes import CPU_TICKS_PER_S, QUIET, all_stats, compiled, kill_group, running, wait_for
+from harness.processes import CPU_TICKS_PER_S, QUIET, all_stats, compiled, kill_group, running
 from loads import busy_machine, interrupt, interrupted, loads
 
 PACKAGES = sorted(freezes.freezing.PACKAGES + ["chromium", "curl", "gdb", "nginx-light", "redis-tools", "x11-apps", "xvfb"])
@@ -144,17 +144,11 @@ def measure_found(binaries, work, only):
     for program in freezing(work):
         if only not in program.name:
             continue
-        count.programs += 1
         program.start(work)
         time.sleep(1.5)  # its start is no freeze
         with contextlib.closing(program), Watcher(binaries, work / f"found-{program.name}", [program.pid]) as watcher:
             time.sleep(6)  # other threads than the main one are watched after three
-            for way, truth in program.ways.items():
-                before = {report["id"] for report in watcher.reports()}
-                program.freeze(way)
-                new = wait_for(lambda: [report for report in watcher.reports() if report["id"] not in before], 2, 0.5) or []
-                time.sleep(1)  # its end
-                count.add(program, way, truth, [watcher.report(head) for head in new])
+            count.freeze_all(program, watcher)
     return count.figures()
 
 
@@ -199,7 +193,7 @@ def main():
         added = measure_calls(arguments.bin, work)
         daemon_pct, daemon_mib = measure_daemon(arguments.bin, work)
         false, watched, load = measure_false(arguments.bin, work, arguments.minutes)
-    return suite.result({"cpu_pct_100_threads": cpu_pct, **added, **found, "false": false,
+    return suite.result({"cpu_pct_100_threads": cpu_pct, **added, **found, "false": found["false"] + false,
                          "watched_under_load": watched, "minutes": arguments.minutes, "load": load, "daemon_cpu_pct_350_idle": daemon_pct,
                          "daemon_rss_mib_350_idle": daemon_mib})
 
