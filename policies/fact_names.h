@@ -10,8 +10,9 @@ inline constexpr char kOwnThreadsFact[] = "lagwatch_threads";
 // The word for a thread that got no processor, or no quota, had it got one.
 inline constexpr char kWithProcessorFact[] = "verdict_with_processor";
 
-// The machine's greatest users of its processors while the thread got none; and in thousandths of all processors'
-// time that of users which were not seen, and what the machine that runs this virtual one has taken.
+// The machine's greatest users of its processors while the thread got none; and in thousandths of all
+// processors' time that of users which were not seen, and what the machine that runs this virtual one has
+// taken.
 inline constexpr char kProcessorUsersFact[] = "processor_users";
 inline constexpr char kProcessorsUnseenFact[] = "processors_unseen_permille";
 inline constexpr char kProcessorsStolenFact[] = "processors_stolen_permille";

@@ -10,10 +10,10 @@
 #include "base/process/mapped_array.h"
 #include "base/status.h"
 #include "stack/code_map.h"
+#include "stack/compact_rule.h"
 #include "stack/frames/call_registers.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/signal/thread_block.h"
-#include "stack/unwind/compact_rule.h"
 #include "stack/unwind/table_library.h"
 
 namespace lagwatch::stack {

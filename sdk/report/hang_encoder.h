@@ -11,7 +11,7 @@
 #include "report/format/report_encoder.h"
 #include "sdk/report/program_facts.h"
 #include "sdk/report/unnamed_frames.h"
-#include "stack/elf/loaded_names.h"
+#include "stack/code/loaded_names.h"
 #include "watchdog/events/hang_sink.h"
 
 namespace lagwatch::sdk {

@@ -9,8 +9,8 @@
 
 #include "base/process/process.h"
 #include "report/format/fixed_buffer.h"
+#include "stack/code/loaded_names.h"
 #include "stack/code/module_map.h"
-#include "stack/elf/loaded_names.h"
 
 namespace lagwatch::sdk {
 
@@ -23,8 +23,8 @@ class UnnamedFrames {
   void Rewind(size_t count) { count_ = count; }
 
   // Appends the names of those taken to the encoded report in `buffer`, as far as they fit, those added first
-  // first. `watched` is the process that the report is of. Reads files, so the report itself should be on disk
-  // by then. Returns whether there are any.
+  // first. `watched` is the process that the report is of. Reads files, so the report itself should be on
+  // disk by then. Returns whether there are any.
   bool AppendNames(const base::Process& watched, stack::LoadedNames* names, report::FixedBuffer* buffer);
 
  private:

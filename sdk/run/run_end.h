@@ -27,8 +27,8 @@ int NoteExitStatus(const std::string& spool_directory, pid_t pid, uint64_t start
 
 // Notes the crashes of runs in SPOOL/runs that nothing followed, as far as this machine has kept them: by
 // systemd's store of core dumps, and by the kernel's log where it may be read, which knows the main thread's
-// SIGSEGV, SIGILL, SIGFPE and the like. Reads neither if all runs go on or have told their end. Returns the
-// number of records that it wrote to.
+// SIGSEGV, SIGILL, SIGFPE and the like. Reads neither if all runs go on or have recorded their end. Returns
+// the number of records that it wrote to.
 int NoteKeptCrashes(const std::string& spool_directory);
 
 // The parts of that: the signal of a crash of process `pid`, named `name`, whose run began `start_s` after

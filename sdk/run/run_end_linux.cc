@@ -65,7 +65,7 @@ bool AddEnd(const RunRecord& record, int status, RunMarks* marks) {
   } else if (IsRequestToStop(WTERMSIG(status))) {
     marks->was_asked_to_stop = 1;
   } else if (record.was_in_hang() && !IsOwnFault(WTERMSIG(status))) {
-    return false;  // a service manager, say, that has lost patience: killed in the hang
+    return false;  // for example by a service manager that has lost patience: killed in the hang
   } else {
     marks->crash_signal = static_cast<uint32_t>(WTERMSIG(status));
     const CrashMoment moment = record.was_in_hang() ? CrashMoment::kInHang : CrashMoment::kOutsideHang;

@@ -24,7 +24,7 @@ inline constexpr size_t kMaxCallBytes = 8;
 CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return_address);
 
 // The target of the jump that `code`, at `address`, may be, in the form that leads to another function; 0 if
-// it is none.
+// it is no jump.
 inline constexpr size_t kJumpBytes = 5;
 uint64_t JumpTarget(const unsigned char (&code)[kJumpBytes], uint64_t address);
 

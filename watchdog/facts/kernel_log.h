@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel's log about a thread in uninterruptible sleep: its detector of hung tasks looks each two
-// minutes, and newer kernels (CONFIG_DETECT_HUNG_TASK_BLOCKER) name the lock and who probably has it.
-// Context: watchdog, of a process that watches another one: a program that watches itself asks for no such
-// right.
+// minutes, and newer kernels (CONFIG_DETECT_HUNG_TASK_BLOCKER) name the lock and the thread that probably has
+// it. Context: watchdog, of a process that watches another one: a program that watches itself asks for no
+// such right.
 #pragma once
 
 #include <cstdint>

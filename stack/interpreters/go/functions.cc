@@ -164,7 +164,7 @@ void Functions::ReadFile(const Function& function, uint64_t pc, Place* place) {
           &file) ||
       file == UINT32_MAX)
     return;
-  // Directories tell where it was built.
+  // Directories are those of the machine that built it.
   char path[1024];
   const std::string_view text(path, ReadText(files_ + file, path));
   place->file_size = text.substr(text.rfind('/') + 1).copy(place->file, sizeof place->file);

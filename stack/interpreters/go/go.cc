@@ -102,7 +102,7 @@ void Go::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   const auto first = std::ranges::find_if(native, is_go);
   const bool runs_go = first != native.end();
   if (!runs_go && !native.empty() && stack->completeness == Completeness::kComplete) return;
-  // What its scheduler does is in no sample.
+  // Its scheduler's work is in no sample.
   Goroutine goroutine;
   const bool has_goroutine = memory()->is_present() && FindGoroutine(thread.tid, &goroutine);
   const bool has_frames = has_goroutine && go.reader.ReadFrames(goroutine, &functions, &go.frames);

@@ -22,7 +22,7 @@ struct Goroutine {
   uint8_t turns = 0;
   uint64_t stack_begin = 0;
   uint64_t stack_end = 0;
-  // Where it goes on, or has made the system call that it is in; 0: it runs.
+  // The place at which it goes on, or has made the system call that it is in; 0: it runs.
   uint64_t stack_pointer = 0;
   uint64_t program_counter = 0;
   uint64_t thread = 0;         // the address of the record of the thread that runs it; 0: none

@@ -33,7 +33,7 @@ struct Wait {
 // Zeros are none. Context: watchdog; not thread-safe. Large: not for the stack.
 class GoReader {
  public:
-  // The module whose ELF header is at `base` may be a Go program. `memory` is borrowed. False if it is none.
+  // The module whose ELF header is at `base` may be a Go program. `memory` is borrowed. False if it is not.
   bool Attach(Memory* memory, uint64_t base);
   Functions& functions() { return functions_; }
   // Found once they are there; a program that has just started has none.
@@ -41,7 +41,7 @@ class GoReader {
 
   // The frames of the goroutine, which does not run. False if there are none.
   bool ReadFrames(const Goroutine& goroutine, ScriptFunctions* functions, ScriptFrames* frames);
-  // How the walk of those frames ended.
+  // The end of the walk of those frames.
   WalkEnd last_end() const { return last_end_; }
   // Adds the frames of the code at `pc`, which is within its instruction. False if it is not Go's.
   bool AddFrames(uint64_t pc, ScriptFunctions* functions, ScriptFrames* frames);

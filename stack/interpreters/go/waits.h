@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a goroutine waits for, by the functions of Go's run time on its stack: the numbers of its wait reasons
+// The wait of a goroutine, by the functions of Go's run time on its stack: the numbers of its wait reasons
 // differ from version to version, the functions' names do not.
 #pragma once
 

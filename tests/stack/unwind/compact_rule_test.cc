@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/unwind/compact_rule.h"
+#include "stack/compact_rule.h"
 
 #include <gtest/gtest.h>
 

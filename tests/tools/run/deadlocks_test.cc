@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deadlocks of a lock with something that is none by name: an initializer.
+// Deadlocks of a lock with an initializer, which is a lock in all but its name.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -97,7 +97,8 @@ TEST_F(TopTest, AnIntervalTellsOfItselfOnly) {
   flags.insert(flags.end(), program.begin(), program.end());
   ASSERT_EQ(RunTop(flags), 0) << errors_;
   ASSERT_GE(pages_.size(), 6u) << output_;
-  // On a busy machine a page may have no samples. In one interval the program goes from one phase to the next.
+  // On a busy machine a page may have no samples. In one interval the program goes from one phase to the
+  // next.
   const auto with_both = std::ranges::count_if(
       pages_, [](const TopPage& page) { return page.Find("SharesHot") && page.Find("SharesWarm"); });
   EXPECT_LE(with_both, 1) << output_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/elf/loaded_names.h"
+#include "stack/code/loaded_names.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
