@@ -39,6 +39,32 @@ void Describe(const Goroutine& goroutine, const Wait& wait, char* text, size_t s
                 static_cast<int>(wait.place.file_size), wait.place.file, wait.place.line);
 }
 
+// A stack's frames in the making, from the one with the index `begin` on.
+class GoFrameWriter {
+ public:
+  GoFrameWriter(const FoundGo& go, uint32_t begin, Stack* stack) : go_(go), stack_(stack) {
+    stack->frame_count = begin;
+  }
+  void Add(const stack::Frame& frame) {
+    is_cut_ = is_cut_ || stack_->frame_count == kMaxFrames;
+    if (stack_->frame_count < kMaxFrames) stack_->frames[stack_->frame_count++] = frame;
+  }
+  // Those that were read last.
+  void AddFrames() {
+    for (size_t i = 0; i < go_.frames.count; ++i) {
+      const ScriptFrame& frame = go_.frames.frames[i];
+      Add({go_.language, frame.function + frame.line, frame.function});
+    }
+    is_cut_ = is_cut_ || go_.frames.is_cut;
+  }
+  bool is_cut() const { return is_cut_; }
+
+ private:
+  const FoundGo& go_;
+  Stack* stack_;
+  bool is_cut_ = false;
+};
+
 class Go final : public FoundInterpreter<FoundGo> {
  public:
   using FoundInterpreter::FoundInterpreter;
@@ -73,6 +99,9 @@ class Go final : public FoundInterpreter<FoundGo> {
 
  private:
   bool FindGoroutine(int tid, Goroutine* goroutine);
+  // Reads the frames that the thread's native stack lacks, or has less of.
+  bool ReadFrames(const CapturedThread& thread, std::span<const stack::Frame> native, CodeMap* code,
+                  Stack* stack);
   // Whether the frame is Go's code; `pc` is its place.
   bool IsGo(const stack::Frame& frame, uint64_t* pc) const;
 };
@@ -89,61 +118,56 @@ bool Go::IsGo(const stack::Frame& frame, uint64_t* pc) const {
   return found()->reader.functions().code().Holds(*pc);
 }
 
+bool Go::ReadFrames(const CapturedThread& thread, std::span<const stack::Frame> native, CodeMap* code,
+                    Stack* stack) {
+  FoundGo& go = *found();
+  ScriptFunctions& functions = code->script_functions();
+  Goroutine goroutine;
+  // Its scheduler's work is in no sample.
+  if (memory()->is_present() && FindGoroutine(thread.tid, &goroutine)) {
+    stack->task = goroutine.id;
+    if (go.reader.ReadFrames(goroutine, &functions, &go.frames)) return true;
+  }
+  // The sizes of frames lead further than frame pointers do; less far where C has called.
+  uint64_t pc = 0;
+  return thread.raw != nullptr && !native.empty() && IsGo(native.front(), &pc) &&
+         go.reader.ReadFrames(*thread.raw, &functions, &go.frames) &&
+         (go.reader.last_end() == WalkEnd::kOutermost || go.frames.count >= native.size());
+}
+
 void Go::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   if (found() == nullptr) return;
   FoundGo& go = *found();
-  ScriptFunctions& functions = code->script_functions();
   uint64_t pc = 0;
   const auto is_go = [&](const stack::Frame& frame) { return IsGo(frame, &pc); };
   // Inlined calls have no frames of their own: there may be more of Go's frames than of native ones.
   std::array<stack::Frame, kMaxFrames> natives;
   const std::span<const stack::Frame> native(natives.data(), stack->frame_count);
   std::ranges::copy(stack->view(), natives.begin());
-  const auto first = std::ranges::find_if(native, is_go);
-  const bool runs_go = first != native.end();
+  auto rest = std::ranges::find_if(native, is_go);
+  const bool runs_go = rest != native.end();
   if (!runs_go && !native.empty() && stack->completeness == Completeness::kComplete) return;
-  // Its scheduler's work is in no sample.
-  Goroutine goroutine;
-  const bool has_goroutine = memory()->is_present() && FindGoroutine(thread.tid, &goroutine);
-  const bool has_frames = has_goroutine && go.reader.ReadFrames(goroutine, &functions, &go.frames);
+  const bool has_frames = ReadFrames(thread, native, code, stack);
   if (!has_frames && !runs_go) return;
-  bool is_cut = false;
-  stack->frame_count = static_cast<uint32_t>(first - native.begin());
-  const auto add = [&](const stack::Frame& frame) {
-    if (stack->frame_count == kMaxFrames) {
-      is_cut = true;
-    } else {
-      stack->frames[stack->frame_count++] = frame;
-    }
-  };
-  const auto add_frames = [&] {
-    for (size_t i = 0; i < go.frames.count; ++i) {
-      const auto& [function, line, ends_call] = go.frames.frames[i];
-      add({go.language, function + line, function});
-    }
-    is_cut = is_cut || go.frames.is_cut;
-  };
-  auto rest = first;
+  GoFrameWriter writer(go, static_cast<uint32_t>(rest - native.begin()), stack);
   if (has_frames) {
-    add_frames();
+    writer.AddFrames();
     while (rest != native.end() && std::any_of(rest, native.end(), is_go)) ++rest;
-    if (go.reader.last_end() == WalkEnd::kOutermost) stack->completeness = Completeness::kComplete;
-    if (native.empty() && stack->completeness == Completeness::kNone)
-      stack->completeness = Completeness::kIncomplete;
+    const bool is_whole = go.reader.last_end() == WalkEnd::kOutermost;
+    stack->completeness = is_whole ? Completeness::kComplete : Completeness::kIncomplete;
   }
   for (; rest != native.end(); ++rest) {
     go.frames.count = 0;
     go.frames.is_cut = false;
-    if (is_go(*rest) && go.reader.AddFrames(pc, &functions, &go.frames)) {
-      add_frames();
+    if (is_go(*rest) && go.reader.AddFrames(pc, &code->script_functions(), &go.frames)) {
+      writer.AddFrames();
     } else {
-      add(*rest);
+      writer.Add(*rest);
     }
   }
-  if (is_cut) stack->completeness = Completeness::kCut;
+  if (writer.is_cut()) stack->completeness = Completeness::kCut;
   stack->gap_at = 0;
   stack->gap_frame_count = 0;
-  if (has_goroutine) stack->task = goroutine.id;
 }
 
 ScriptTask Go::FindTask(uint64_t number) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "stack/code/script_functions.h"
+#include "stack/frames/raw_stack.h"
 #include "stack/interpreters/go/constant_pages.h"
 #include "stack/interpreters/go/functions.h"
 #include "stack/interpreters/go/goroutines.h"
@@ -41,6 +42,8 @@ class GoReader {
 
   // The frames of the goroutine, which does not run. False if there are none.
   bool ReadFrames(const Goroutine& goroutine, ScriptFunctions* functions, ScriptFrames* frames);
+  // The frames of a thread whose innermost code is Go's. False if there are none.
+  bool ReadFrames(const RawStack& raw, ScriptFunctions* functions, ScriptFrames* frames);
   // The end of the walk of those frames.
   WalkEnd last_end() const { return last_end_; }
   // Adds the frames of the code at `pc`, which is within its instruction. False if it is not Go's.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "stack/frames/raw_stack.h"
 #include "stack/interpreters/go/functions.h"
 #include "stack/interpreters/memory.h"
 
@@ -21,6 +22,13 @@ class StackBytes {
     begin_ = begin;
     end_ = end;
     read_begin_ = read_end_ = 0;
+    copy_ = nullptr;
+  }
+  // The copy of a thread's stack instead, borrowed.
+  void Use(const RawStack& copy) {
+    begin_ = copy.address;
+    end_ = copy.address + copy.size_bytes;
+    copy_ = &copy;
   }
   uint64_t end() const { return end_; }
   // False outside of the stack.
@@ -30,6 +38,7 @@ class StackBytes {
   static constexpr size_t kBytes = 8 << 10;
 
   Memory* memory_ = nullptr;
+  const RawStack* copy_ = nullptr;
   uint64_t begin_ = 0;
   uint64_t end_ = 0;
   uint64_t read_begin_ = 0;
