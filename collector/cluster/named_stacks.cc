@@ -94,7 +94,7 @@ NamedStacks::NamedFunction NamedStacks::ToFunction(NamedFrame named, std::string
     std::string_view script = name.substr(std::min(end + 2, name.size()));
     if (script.ends_with(')')) script.remove_suffix(1);
     function.role = rules_.RoleOf(name.substr(0, end), script.empty() ? file : script);
-    is_of_library |= rules_.IsLibrary(script);
+    is_of_library |= rules_.IsLibrary(script) || (path == "[go]" && rules_.IsPackage(name));
   }
   is_of_library |= !is_script && rules_.IsLibrary(function.name);
   is_of_library |= !is_script && rules_.IsPackage(function.name) && IsOfGo();

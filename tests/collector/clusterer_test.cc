@@ -205,6 +205,13 @@ TEST(Clusterer, KnowsGosLibraryInProgramsOfGoOnly) {
               ElementsAre("image.Decode", "main.serve"));
 }
 
+TEST(Clusterer, KnowsGosLibraryInFramesOfGo) {
+  EXPECT_THAT(CauseOf(ScriptReport("[go]", {"runtime.gopark (proc.go)", "sync.(*Mutex).Lock (mutex.go)",
+                                            "main.reserve (stock.go)", "main.handle (orders.go)",
+                                            "net/http.(*conn).serve (server.go)"})),
+              ElementsAre("main.reserve (stock.go)", "main.handle (orders.go)"));
+}
+
 // Namespaces that Rust's crates have the names of.
 TEST(Clusterer, BlamesAProgramsOwnCore) {
   const std::string path = "/opt/app/game";
