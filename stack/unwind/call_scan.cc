@@ -33,9 +33,24 @@ bool CallScan::MayHold(uint64_t function, uint64_t program_counter) const {
   const uint64_t first = (function / kFunctionAlignment + 1) * kFunctionAlignment;
   for (uint64_t begin = first; begin <= program_counter; begin += kFunctionAlignment) {
     unsigned char before[kFunctionAlignment];
-    if (!code_->Read(begin - kFunctionAlignment, before) || IsFunctionEnd(before)) return false;
+    if (!code_->Read(begin - kFunctionAlignment, before)) return false;
+    if (IsFunctionEnd(before) && !BranchesTo(function, begin)) return false;
   }
   return true;
+}
+
+bool CallScan::BranchesTo(uint64_t function, uint64_t place) const {
+  constexpr size_t kPieceBytes = 64;
+  unsigned char code[kPieceBytes + 8];  // the next piece's first bytes, too
+  for (uint64_t at = function; at < place; at += kPieceBytes) {
+    if (!code_->Read(at, code)) return false;
+    for (size_t i = 0; i < kPieceBytes && at + i < place; ++i) {
+      unsigned char branch[kBranchBytes];
+      std::memcpy(branch, code + i, sizeof branch);
+      if (IsBranchTo(branch, at + i, place)) return true;
+    }
+  }
+  return false;
 }
 
 uint64_t CallScan::Reached(uint64_t target, uint64_t program_counter) const {

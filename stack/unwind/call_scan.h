@@ -35,8 +35,10 @@ class CallScan {
 
   // The function with `program_counter` that a call of `target` leads to, by tail calls too; 0: none.
   uint64_t Reached(uint64_t target, uint64_t program_counter) const;
-  // Not where another function seems to begin in between; some of a function's own parts look like that.
+  // Not where another function begins in between: behind a return and padding, with no branch to it.
   bool MayHold(uint64_t function, uint64_t program_counter) const;
+  // Whether code from `function` on up to `place` may branch there.
+  bool BranchesTo(uint64_t function, uint64_t place) const;
 
   StackMemory* memory_;
   const CodeReader* code_;

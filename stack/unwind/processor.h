@@ -28,6 +28,10 @@ CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return
 inline constexpr size_t kJumpBytes = 5;
 uint64_t JumpTarget(const unsigned char (&code)[kJumpBytes], uint64_t address);
 
+// Whether `code`, at `address`, may be a branch to `target`, conditional or not.
+inline constexpr size_t kBranchBytes = 6;
+bool IsBranchTo(const unsigned char (&code)[kBranchBytes], uint64_t address, uint64_t target);
+
 // Whether a function ends in `code`, with no more behind it than the padding before the next one.
 inline constexpr size_t kFunctionAlignment = 16;
 bool IsFunctionEnd(const unsigned char (&code)[kFunctionAlignment]);

@@ -38,6 +38,8 @@ CallSite CallBefore(const unsigned char (&bytes)[kMaxCallBytes], uint64_t return
 // Return addresses are not where a frame ends, so no caller is found by one.
 uint64_t JumpTarget(const unsigned char (&)[kJumpBytes], uint64_t) { return 0; }
 
+bool IsBranchTo(const unsigned char (&)[kBranchBytes], uint64_t, uint64_t) { return false; }
+
 bool IsFunctionEnd(const unsigned char (&)[kFunctionAlignment]) { return false; }
 
 uint64_t StubPointer(const unsigned char (&)[kMaxCodeBytes], uint64_t) { return 0; }

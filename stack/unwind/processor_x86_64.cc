@@ -124,6 +124,15 @@ uint64_t JumpTarget(const unsigned char (&code)[kJumpBytes], uint64_t address) {
                           : 0;
 }
 
+bool IsBranchTo(const unsigned char (&code)[kBranchBytes], uint64_t address, uint64_t target) {
+  const auto leads_there = [&](size_t size, int64_t distance) {
+    return address + size + static_cast<uint64_t>(distance) == target;
+  };
+  if (code[0] == 0xeb || code[0] >> 4 == 7) return leads_there(2, static_cast<int8_t>(code[1]));
+  if (code[0] == 0xe9) return leads_there(5, Load<int32_t>(code + 1));
+  return code[0] == 0x0f && code[1] >> 4 == 8 && leads_there(6, Load<int32_t>(code + 2));
+}
+
 bool IsFunctionEnd(const unsigned char (&code)[kFunctionAlignment]) {
   // Of nops without and with displacement, behind any prefixes; debuggers' traps are padding, too.
   const auto padding_bytes = [&](size_t at) -> size_t {

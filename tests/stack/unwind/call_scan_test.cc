@@ -74,6 +74,28 @@ TEST_F(CallScanTest, FindsTheCallersOfAssemblyThatSleeps) {
   EXPECT_LT(AddressOf(1), reinterpret_cast<uint64_t>(&TablelessOuter) + 32);
 }
 
+TEST(FunctionEnd, IsAReturnWithPaddingAlone) {
+  const unsigned char padded[] = {0x5d, 0x41, 0x5f, 0xc3, 0x66, 0x2e, 0x0f, 0x1f,
+                                  0x84, 0,    0,    0,    0,    0,    0x66, 0x90};
+  EXPECT_TRUE(IsFunctionEnd(padded));
+  const unsigned char bare[] = {0x48, 0x83, 0xc4, 8, 0x48, 0x83, 0xc4, 8,
+                                0x48, 0x83, 0xc4, 8, 0x48, 0x89, 0xd8, 0xc3};
+  EXPECT_TRUE(IsFunctionEnd(bare));
+  const unsigned char within[] = {0x5d, 0xc3, 0x48, 0x83, 0xc4, 8, 0x48, 0x83,
+                                  0xc4, 8,    0x48, 0x83, 0xc4, 8, 0x66, 0x90};
+  EXPECT_FALSE(IsFunctionEnd(within));
+}
+
+TEST(Branch, LeadsToItsTargetAlone) {
+  const unsigned char near[] = {0x74, 0x0e, 0x48, 0x89, 0xd8, 0xc3};
+  EXPECT_TRUE(IsBranchTo(near, 0x1000, 0x1010));
+  EXPECT_FALSE(IsBranchTo(near, 0x1000, 0x1011));
+  const unsigned char far[] = {0x0f, 0x85, 0x7a, 0x02, 0, 0};
+  EXPECT_TRUE(IsBranchTo(far, 0x1000, 0x1280));
+  const unsigned char none[] = {0x48, 0x89, 0xd8, 0xc3, 0x66, 0x90};
+  EXPECT_FALSE(IsBranchTo(none, 0x1000, 0x1002));
+}
+
 }  // namespace
 }  // namespace lagwatch::stack
 
