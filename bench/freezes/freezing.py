@@ -183,7 +183,7 @@ def build(work):
     if shutil.which("musl-gcc"):
         compiled(source, work / "musl", "-static", compiler="musl-gcc")
     if shutil.which("go"):
-        subprocess.run(["go", "build", "-o", work / "go", FOLDER / "freezing.go"], check=True, env=os.environ | {"GOCACHE": f"{work}/go-cache", "GO111MODULE": "off"})
+        subprocess.run(["go", "build", "-o", work / "goroutines", FOLDER / "freezing.go"], check=True, env=os.environ | {"GOCACHE": f"{work}/go-cache", "GO111MODULE": "off"})
 
 
 
@@ -210,7 +210,7 @@ def freezing(work):
              FreezingProgram("java", ["java", FOLDER / "Freezing.java"],
                              usual(camel) | {"child": Truth("process lock", "freezeChild"),  # a thread of the JVM's waits for it
                                              "lock": Truth("lock", "freezeLock", "keeper", "keepIt")}),
-             FreezingProgram("go", [work / "go"], {"lock": Truth("lock", "freezeLock"), "channel": Truth("lock", "freezeChannel")}),
+             FreezingProgram("go", [work / "goroutines"], {"lock": Truth("lock", "freezeLock"), "channel": Truth("lock", "freezeChannel")}),
              FreezingRedis("redis"),
              FreezingPostgres("postgres")]
     return [program for program in every if shutil.which(program.command[0])]

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "stack/elf/function_symbol.h"
 #include "tests/stack/elf_subject.h"
 #include "tests/stack/symbol_oracle.h"
 #include "tests/testing/temp_directory.h"

@@ -45,7 +45,7 @@ class MountsTest : public ::testing::Test {
   // "POINT TYPE SOURCE"; empty where nothing is certain.
   std::string Find(const char* path, const char* channel) {
     Mount mount;
-    if (!FindMountByPath(file_.c_str(), path, channel, &mount)) return "";
+    if (!FindMountByPath(file_.c_str(), path, channel, &mount)) return mount.type;
     return std::string(mount.point) + " " + mount.type + " " + mount.source;
   }
   void Add(const char* line) { std::ofstream(file_, std::ios::app) << line; }

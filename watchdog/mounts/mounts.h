@@ -19,6 +19,7 @@ struct Mount {
   bool is_fuse() const;
 };
 
+// Each leaves `mount` as it is where it returns false.
 // By the mount's id.
 bool FindMountById(const char* mountinfo, uint64_t id, Mount* mount);
 // By an absolute path that a thread waits for in the kernel's function `channel`. False if it is not certain

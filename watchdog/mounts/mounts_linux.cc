@@ -146,6 +146,7 @@ bool FindMountByPath(const char* mountinfo, std::string_view path, std::string_v
   size_t longest = 0;
   bool is_around_path = false;  // the innermost mount around the path is of the kind
   bool has_others = false;      // more devices of the kind than that of `only`
+  Mount around;
   Mount only;
   base::ForEachLine(mountinfo, buffer, [&](std::string_view text) {
     const MountLine line = ParseMount(text);
@@ -160,16 +161,15 @@ bool FindMountByPath(const char* mountinfo, std::string_view path, std::string_v
     if (IsBelow(path, point) && point.size() >= longest) {
       longest = point.size();
       is_around_path = is_it;
-      if (is_it) Copy(line, mount);
+      if (is_it) Copy(line, &around);
     }
     return true;
   });
   // A link may lead elsewhere. The kernel's function confirms the path, but those for all disks are the same.
-  if (kind == Kind::kDisk) return is_around_path && !has_others;
-  if (is_around_path) return true;
-  if (only.type[0] == '\0' || has_others) return false;
-  *mount = only;
-  return true;
+  const bool is_only = only.type[0] != '\0' && !has_others;
+  const bool is_certain = kind == Kind::kDisk ? is_around_path && is_only : is_around_path || is_only;
+  if (is_certain) *mount = is_around_path ? around : only;
+  return is_certain;
 }
 
 }  // namespace lagwatch::watchdog
