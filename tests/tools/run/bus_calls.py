@@ -2,6 +2,9 @@
 import ctypes
 
 ANSWER_MS = 60_000  # a busy machine is late to see what it waits for
+# Loaded at the start: `lagwatch attach` sees what is there when it comes.
+LIBDBUS = ctypes.CDLL("libdbus-1.so.3")
+LIBSYSTEMD = ctypes.CDLL("libsystemd.so.0")
 
 
 def path_of(name):
@@ -18,7 +21,7 @@ def texts_of(name, method):
 
 
 def by_libdbus(_bus, name, method):
-    library = ctypes.CDLL("libdbus-1.so.3")
+    library = LIBDBUS
     for function in ("dbus_bus_get", "dbus_message_new_method_call", "dbus_connection_send_with_reply_and_block"):
         getattr(library, function).restype = ctypes.c_void_p
     session = 0
@@ -28,7 +31,7 @@ def by_libdbus(_bus, name, method):
 
 
 def by_sdbus(_bus, name, method):
-    library = ctypes.CDLL("libsystemd.so.0")
+    library = LIBSYSTEMD
     connection = ctypes.c_void_p()
     library.sd_bus_default_user(ctypes.byref(connection))
     library.sd_bus_call_method(connection, *texts_of(name, method), None, None, None)
