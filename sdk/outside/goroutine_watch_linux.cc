@@ -21,6 +21,8 @@ using stack::go::Goroutine;
 using stack::go::Status;
 using stack::go::WaitKind;
 
+constexpr char kLoopName[] = "goroutine";
+
 // The address of the ELF header of the process's program; 0 if it is not known.
 uint64_t ProgramBase(const base::Process& process) {
   Elf64_auxv_t entries[64];
@@ -132,7 +134,7 @@ void GoroutineWatch::ChooseLoops(watchdog::LoopRegistry* registry, const base::T
   for (Waiting* waiting : hanging) {
     if (count >= kMostLoops) return;
     if (HasLoopFor(waiting->object)) continue;
-    waiting->loop = registry->Add("goroutine", stack::ScriptThreadOf(waiting->goroutine.id));
+    waiting->loop = registry->Add(kLoopName, stack::ScriptThreadOf(waiting->goroutine.id));
     if (waiting->loop == nullptr) return;
     ++count;
     waiting->loop->probe.BeginAt("", now.ticks - scale.ToTicks(now.mono_ns - waiting->since_ns));
