@@ -47,7 +47,7 @@ bool IsBuildOf(const Module& module, const struct stat& status, Read read) {
 class ModulePath {
  public:
   // "/proc/4711/LEAF"
-  ModulePath(const base::Process& process, const char* leaf, std::string_view rest = {}) {
+  ModulePath(const base::Process& process, const char* leaf, std::string_view rest = "") {
     std::snprintf(text_, sizeof text_, "%s%.*s", base::ProcessPath(process, leaf).c_str(),
                   static_cast<int>(rest.size()), rest.data());
   }
