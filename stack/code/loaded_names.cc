@@ -81,6 +81,10 @@ base::OwnedFd OpenLoadedFile(const Module& module, MemoryRegion deleted_file) {
 
 }  // namespace
 
+struct LoadedNames::Symbol {
+  const Elf64_Sym& elf;
+};
+
 LoadedNames::LoadedNames()
     : places_(base::MapOwnBlock<Place>(kMaxPlaces)), chunk_(base::MapOwnBlock<char>(kChunkBytes)) {}
 
@@ -207,7 +211,7 @@ void LoadedNames::Search(const Source& source, const SymbolTable& table) {
         sizeof symbols[0];
     for (const Elf64_Sym& symbol : symbols.first(got)) {
       if (symbol.st_name != 0 && symbol.st_name < table.names_size_bytes && IsDefinedFunction(symbol))
-        Consider(source, table, symbol);
+        Consider(source, table, {symbol});
     }
     if (got < wanted) return;
     done += got;
@@ -215,7 +219,8 @@ void LoadedNames::Search(const Source& source, const SymbolTable& table) {
 }
 
 // As FunctionTable::NameAt(): the innermost function, and of several names of it the first in order.
-void LoadedNames::Consider(const Source& source, const SymbolTable& table, const Elf64_Sym& symbol) {
+void LoadedNames::Consider(const Source& source, const SymbolTable& table, const Symbol& one) {
+  const Elf64_Sym& symbol = one.elf;
   const uint64_t begin = symbol.st_value;
   const uint64_t end = begin + std::min(symbol.st_size, UINT64_MAX - begin);
   const auto rank = static_cast<uint8_t>(RankOf(symbol) + 1);

@@ -5,8 +5,6 @@
 // file itself, as /proc/PID has it. Nothing is allocated, and one descriptor is open at a time.
 #pragma once
 
-#include <elf.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -73,7 +71,8 @@ class LoadedNames {
   bool FindFileTable(const Source& file, SymbolTable* table) const;
   void FindSignalFrames(const Module& module);
   void Search(const Source& source, const SymbolTable& table);
-  void Consider(const Source& source, const SymbolTable& table, const Elf64_Sym& symbol);
+  struct Symbol;  // of ELF
+  void Consider(const Source& source, const SymbolTable& table, const Symbol& symbol);
   bool HasUnnamed() const;
   std::span<Place> places() { return {places_.get(), place_count_}; }
 

@@ -182,28 +182,31 @@ class Sum {
     const Descriptor found = DescribeDescriptor(thread_, descriptor);
     if (found.doing == Doing::kUnknown) return;
     if (found.use == Use::kAwaited) return Add(found.doing, descriptor);
-    const bool is_alike = !wakes_ || *wakes_ == found.doing;
+    const bool is_alike = wakes_ == Doing::kUnknown || wakes_ == found.doing;
     // Of an event and a timer, the timer is only the longest that it takes.
-    const bool is_event = !is_alike && *wakes_ != Doing::kNetwork && found.doing != Doing::kNetwork;
+    const bool is_event = !is_alike && wakes_ != Doing::kNetwork && found.doing != Doing::kNetwork;
     wakes_ = is_alike ? found.doing : is_event ? Doing::kLock : Doing::kNetwork;
   }
   // Of one that is awaited for `doing`; kNoDescriptor for what is none.
   void Add(Doing doing, int descriptor) {
-    awaited_ = !awaited_ || *awaited_ == doing ? doing : Doing::kNetwork;
+    awaited_ = awaited_ == Doing::kUnknown || awaited_ == doing ? doing : Doing::kNetwork;
     if (descriptor != only_ || awaited_count_ == 0)
       only_ = awaited_count_++ == 0 ? descriptor : kNoDescriptor;
   }
-  bool is_empty() const { return !awaited_ && !wakes_; }
+  bool is_empty() const { return awaited_ == Doing::kUnknown && wakes_ == Doing::kUnknown; }
   // Of those awaited, where it is one; else kNoDescriptor.
   int only() const { return only_; }
-  Doing doing() const { return awaited_.value_or(wakes_.value_or(Doing::kNetwork)); }
+  Doing doing() const {
+    if (awaited_ != Doing::kUnknown) return awaited_;
+    return wakes_ != Doing::kUnknown ? wakes_ : Doing::kNetwork;
+  }
 
  private:
   base::Thread thread_;
   size_t awaited_count_ = 0;
   int only_ = kNoDescriptor;
-  std::optional<Doing> awaited_;
-  std::optional<Doing> wakes_;
+  Doing awaited_ = Doing::kUnknown;
+  Doing wakes_ = Doing::kUnknown;
 };
 
 }  // namespace

@@ -475,6 +475,8 @@ class FollowedRun : public ExitAnalysis {
     ASSERT_EQ(pipe2(ready, O_CLOEXEC), 0);
     const pid_t child = fork();
     if (child == 0) {
+      // A sanitizer has handlers.
+      for (int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE}) signal(fatal, SIG_DFL);
       facts.pid = static_cast<uint32_t>(getpid());
       facts.start_ticks = *ProcessStartTicks(facts.pid);
       TextCell scene;
