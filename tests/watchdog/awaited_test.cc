@@ -192,16 +192,23 @@ TEST_F(AwaitedTest, NamesTheLastUserOfASemaphoreAsACandidate) {
 }
 
 TEST_F(AwaitedTest, NamesTheLastSenderToAQueueAsACandidate) {
-  struct {
+  struct Message {
     long type = 1;
     char text[8] = {};
-  } message;
+  };
   const int queue = msgget(IPC_PRIVATE, 0600);
   if (queue < 0) GTEST_SKIP() << "no queues of System V here";
-  const auto receive = [&] { EXPECT_EQ(msgrcv(queue, &message, sizeof message.text, 0, 0), 0); };
-  const pid_t child = StartChild([&] { msgsnd(queue, &message, 0, 0); });
+  const auto send = [queue] {
+    const Message message;
+    msgsnd(queue, &message, 0, 0);
+  };
+  const auto receive = [queue] {
+    Message message;
+    EXPECT_EQ(msgrcv(queue, &message, sizeof message.text, 0, 0), 0);
+  };
+  const pid_t child = StartChild(send);
   receive();
-  const Awaited found = FoundIn(receive, [&] { msgsnd(queue, &message, 0, 0); });
+  const Awaited found = FoundIn(receive, send);
   EXPECT_EQ(found.word, VerdictWord::kPipe);
   EXPECT_EQ(found.pid, child);
   msgctl(queue, IPC_RMID, nullptr);

@@ -64,6 +64,12 @@ class Gate {
 
 class LibraryLocksTest : public WaitChainTest {
  protected:
+  void SetUp() override {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "ThreadSanitizer has functions of its own in place of the libraries'";
+#endif
+    WaitChainTest::SetUp();
+  }
   // Until the first wait has an owner: a thread that wakes up, or gets no processor, may have no stack at a
   // look.
   void FollowToOwner(int tid) {
