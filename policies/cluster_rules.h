@@ -55,7 +55,7 @@ enum class FrameRole {
   kSignificant,
   kLibrary,  // of a library that many programs have: counts where no function of the program's own does
   kSkipped,  // the same whatever froze: a wait, a library's inside, the way a callback is called
-  kSignal,   // where a signal interrupted the thread: further out is what it happened to do
+  kSignal,   // a signal interrupted the thread there: frames further out only happened to run
   kLoop,     // of an event loop: an end, and where a loop in a call has nothing to do, a wait of its caller
   kEnd,      // what a loop is called by: further out there is nothing of the cause
 };

@@ -40,7 +40,8 @@ LAYERS = {
     "sdk/jvm": ["sdk/include"],
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
                   "trace/model", "policies", "base"],
-    "tools": ["sdk", "report", "collector", "trace", "stack/elf/elf_file.h", "stack/elf/local_symbols.h",
+    "tools": ["sdk", "report", "collector", "trace", "stack/elf/elf_file.h", "stack/elf/function_symbol.h",
+              "stack/elf/local_symbols.h",
               "policies", "base"],
     "samples": ["sdk/include"],
 }

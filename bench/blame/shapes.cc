@@ -84,7 +84,7 @@ LAGWATCH_CALLER(DrawRow)
 LAGWATCH_CALLER(SaveDraft)
 LAGWATCH_CALLER(CheckSpelling)
 
-constexpr int64_t kAfterMs = 150;  // what the report's look may come late by
+constexpr int64_t kAfterMs = 150;  // the look for the report may be so late
 
 constexpr NamedWork kWorks[] = {
     {"sleep", Sleep}, {"poll", Poll},        {"condition", AwaitSignal}, {"lock", AwaitLock},

@@ -45,7 +45,7 @@ class FunctionTable {
   void Sort();
   std::string_view NameOf(const SymbolRange& function) const;
 
-  uint64_t signal_return_ = 0;          // where handlers of signals return to; 0: not in this module
+  uint64_t signal_return_ = 0;          // address that signals' handlers return to; 0: not in this module
   std::vector<SymbolRange> functions_;  // ascending
   std::string names_;                   // the string tables: names end with NUL
 };

@@ -41,8 +41,8 @@ struct RwLockLayout {
 
 // The word of a thread that pthread_join waits for: its id until it ends.
 struct ThreadLayout {
-  uint64_t tid_bytes;          // how far that word is behind pthread_self()
-  uint64_t robust_list_bytes;  // how far behind that word the thread's robust list begins
+  uint64_t tid_bytes;          // from pthread_self() to that word
+  uint64_t robust_list_bytes;  // from that word to the thread's robust list
   uint64_t futex_offset;       // passed to the kernel by the list; the same for all threads
 };
 

@@ -159,7 +159,7 @@ class Noise final : public Memory {
     Put(kBase,
         "\x7f"
         "ELF\x02");
-    Set(kBase + 32, uint64_t{64});            // where segments are listed
+    Set(kBase + 32, uint64_t{64});            // the place of the list of segments
     Set(kBase + 54, uint32_t{56 | 3 << 16});  // their size and number
     AddSegment(0, 4, 0x200, 0x20, 4);         // notes
     AddSegment(1, 1, 0, 0x100000, 5);

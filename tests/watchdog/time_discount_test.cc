@@ -120,7 +120,7 @@ TEST_F(TimeDiscountTest, AHangInWhichTheProcessWasStoppedIsAsLongAsItRan) {
 }
 
 TEST_F(TimeDiscountTest, AReportSaysHowLongTheProcessWasStopped) {
-  constexpr int64_t kSlackNs = 100 * kNsPerMs;  // what is taken for no stop
+  constexpr int64_t kSlackNs = 100 * kNsPerMs;  // a shorter gap is no stop
   const int64_t queued_ns = stack::ReadRunQueueNs(base::OwnThread(gettid()));
   int64_t begin_ns = base::SystemClock().MonoNs();
   {

@@ -6,13 +6,14 @@
 
 #include <cerrno>
 
+#include "stack/elf/function_symbol.h"
 #include "tools/inject/call_registers.h"
 
 namespace lagwatch::tools {
 
 const int kVectorRegisters = NT_FPREGSET;
 const long kPauseSyscall = SYS_ppoll;
-const std::string_view kSignalReturnCode("\x68\x11\x80\xd2\x01\0\0\xd4", 8);  // mov x8, #139; svc #0
+const std::string_view kSignalReturnCode = stack::kSignalReturnArm;
 
 uint64_t StackPointerOf(const ThreadRegisters& registers) { return registers.sp; }
 uint64_t ProgramCounterOf(const ThreadRegisters& registers) { return registers.pc; }

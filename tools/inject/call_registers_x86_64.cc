@@ -4,13 +4,14 @@
 
 #include <cerrno>
 
+#include "stack/elf/function_symbol.h"
 #include "tools/inject/call_registers.h"
 
 namespace lagwatch::tools {
 
 const int kVectorRegisters = NT_X86_XSTATE;
 const long kPauseSyscall = SYS_pause;
-const std::string_view kSignalReturnCode("\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);  // mov $15, %rax; syscall
+const std::string_view kSignalReturnCode = stack::kSignalReturnX86;
 
 uint64_t StackPointerOf(const ThreadRegisters& registers) { return registers.rsp; }
 uint64_t ProgramCounterOf(const ThreadRegisters& registers) { return registers.rip; }

@@ -18,8 +18,8 @@ struct HungTask {
   char blocker[112] = {};  // "blocked on a mutex likely owned by task 4711"
 };
 
-// Nothing of a thread that does not sleep so, where the log may not be read, or in a namespace of processes,
-// whose ids are others than those in the log.
+// Nothing of a thread that does not sleep so, where the log may not be read, or in a namespace of processes
+// with ids of its own.
 HungTask ReadHungTask(const base::Thread& thread);
 
 // The part of that which is pure: in `log`, as syslog(2) has it, at `now_s` of its clock.

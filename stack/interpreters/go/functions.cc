@@ -174,7 +174,8 @@ size_t Functions::ReadText(uint64_t address, std::span<char> text) {
   constexpr size_t kAtOnce = 64;
   size_t size = 0;
   while (size < text.size()) {
-    const size_t count = std::min<uint64_t>({kAtOnce, text.size() - size, kAtOnce - (address + size) % kAtOnce});
+    const size_t count =
+        std::min<uint64_t>({kAtOnce, text.size() - size, kAtOnce - (address + size) % kAtOnce});
     if (!pages_->Read(address + size, &text[size], count)) return 0;
     const void* end = std::memchr(&text[size], '\0', count);
     if (end != nullptr) {

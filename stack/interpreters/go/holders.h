@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The goroutines that probably have a lock: Go's locks do not name their owners. One counts whose stack, or
-// whose code before the place where it is, has the lock's address, in a function that has locked something
-// before that place and unlocked nothing.
+// The goroutines that probably have a lock: Go's locks do not name their owners. One counts if a frame
+// of it, or the frame's code before its place, has the lock's address, and the frame's function has locked
+// something before that place and unlocked nothing.
 #pragma once
 
 #include <cstdint>

@@ -560,7 +560,7 @@ TEST(KeptCrashes, AreInTheKernelsLog) {
       "<6>[  100.5] traps: editor[77] trap invalid opcode ip:55 sp:7f error:0 in editor[251bff,55+3]\n"
       "<6>[  101.5] traps: a-longer-name-t[78] general protection fault ip:55 sp:7f error:0 in x\n"
       "<6>[  102.5] my editor[79]: segfault at 10 ip 0000 sp 0000 error 4\n"
-      "<6>[  103.5] editor[80]: is told something else\n";
+      "<6>[  103.5] editor[80]: saved a file\n";
   EXPECT_EQ(FindCrashInLog(kLog, "editor", 77, 99), SIGILL);
   EXPECT_EQ(FindCrashInLog(kLog, "editor", 77, 110), 0);  // of a process that had the number before
   EXPECT_EQ(FindCrashInLog(kLog, "a-longer-name-than-that", 78, 99), SIGSEGV);

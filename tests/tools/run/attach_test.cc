@@ -76,11 +76,11 @@ TEST_F(AttachRunningTest, ReportsAProgramThatIsFrozenAlready) {
 TEST_F(AttachRunningTest, MakesTheSpoolForAnotherUser) {
   if (geteuid() != 0) GTEST_SKIP() << "only root attaches to the programs of others";
   constexpr uid_t kNobody = 65534;
-  const std::string nobody = std::to_string(kNobody);
+  const std::string user_id = std::to_string(kNobody);
   for (fs::path folder = directory_.path(); folder != fs::temp_directory_path().root_path();
        folder = folder.parent_path())
     fs::permissions(folder, fs::perms::others_exec, fs::perm_options::add);
-  Process program({"setpriv", "--reuid=" + nobody, "--regid=" + nobody, "--clear-groups",
+  Process program({"setpriv", "--reuid=" + user_id, "--regid=" + user_id, "--clear-groups",
                    LAGWATCH_ATTACHED_PROGRAM, "loop"},
                   {"HOME=/nonexistent"});
   ASSERT_TRUE(IsReady(program));
