@@ -17,7 +17,7 @@
 #include "watchdog/samples/sample_rings.h"
 #include "watchdog/samples/thread_lister.h"
 #include "watchdog/spans/span_source.h"
-#include "watchdog/waits/wait_walker.h"
+#include "watchdog/waits/chain/wait_walker.h"
 
 namespace lagwatch::watchdog {
 

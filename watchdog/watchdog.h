@@ -24,7 +24,7 @@
 #include "watchdog/loops/watch_options.h"
 #include "watchdog/samples/thread_lister.h"
 #include "watchdog/service/service_beats.h"
-#include "watchdog/waits/wait_walker.h"
+#include "watchdog/waits/chain/wait_walker.h"
 #include "watchdog/watch_tools.h"
 
 namespace lagwatch::watchdog {

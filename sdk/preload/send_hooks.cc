@@ -9,7 +9,7 @@
 #include "base/system/float_environment.h"
 #include "sdk/preload/next_function.h"
 #include "sdk/preload/watch/process_watch.h"
-#include "watchdog/waits/bus_calls.h"
+#include "watchdog/waits/peers/bus_calls.h"
 
 namespace lagwatch::sdk {
 

@@ -26,7 +26,7 @@
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
 #include "watchdog/waits/file_locks.h"
-#include "watchdog/waits/last_user.h"
+#include "watchdog/waits/peers/last_user.h"
 
 extern char** environ;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/waits/bus_calls.h"
+#include "watchdog/waits/peers/bus_calls.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
-#include "watchdog/waits/bus_message.h"
+#include "watchdog/waits/peers/bus_message.h"
 
 namespace lagwatch::watchdog {
 namespace {

@@ -22,9 +22,9 @@
 #include "tests/testing/emulation.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
-#include "watchdog/waits/peer_target.h"
+#include "watchdog/waits/chain/wait_walker.h"
+#include "watchdog/waits/peers/peer_target.h"
 #include "watchdog/waits/process_search.h"
-#include "watchdog/waits/wait_walker.h"
 
 namespace lagwatch::watchdog {
 

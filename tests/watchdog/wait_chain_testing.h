@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "stack/unwind/table_unwinder.h"
-#include "watchdog/waits/wait_walker.h"
+#include "watchdog/waits/chain/wait_walker.h"
 
 namespace lagwatch::watchdog {
 

@@ -11,7 +11,7 @@
 #include "watchdog/service/service_beats.h"
 #include "watchdog/service/service_feed.h"
 #include "watchdog/spans/awaited.h"
-#include "watchdog/waits/wait_walker.h"
+#include "watchdog/waits/chain/wait_walker.h"
 
 namespace lagwatch::watchdog {
 

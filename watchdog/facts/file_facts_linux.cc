@@ -10,7 +10,7 @@
 #include "policies/fact_names.h"
 #include "watchdog/evidence/evidence.h"
 #include "watchdog/facts/file_facts.h"
-#include "watchdog/waits/peer_target.h"
+#include "watchdog/waits/peers/peer_target.h"
 #include "watchdog/waits/sleeping_call.h"
 
 namespace lagwatch::watchdog {

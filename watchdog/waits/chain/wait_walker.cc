@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watchdog/waits/wait_walker.h"
+#include "watchdog/waits/chain/wait_walker.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "base/process/proc_file.h"
+#include "watchdog/waits/chain/wait_walker.h"
 #include "watchdog/waits/process_search.h"
-#include "watchdog/waits/wait_walker.h"
 
 namespace lagwatch::watchdog {
 namespace {

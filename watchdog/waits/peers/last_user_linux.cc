@@ -7,7 +7,7 @@
 
 #include "base/process/proc_file.h"
 #include "base/system/proc_ids.h"
-#include "watchdog/waits/last_user.h"
+#include "watchdog/waits/peers/last_user.h"
 
 namespace lagwatch::watchdog {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/unsynchronized_copy.h"
 #include "stack/threads/thread_state.h"
-#include "watchdog/waits/bus_calls.h"
-#include "watchdog/waits/bus_message.h"
+#include "watchdog/waits/peers/bus_calls.h"
+#include "watchdog/waits/peers/bus_message.h"
 
 namespace lagwatch::watchdog {
 

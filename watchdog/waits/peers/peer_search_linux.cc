@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
-#include "watchdog/waits/peer_target.h"
+#include "watchdog/waits/peers/peer_target.h"
 #include "watchdog/waits/process_search.h"
 #include "watchdog/waits/sleeping_call.h"
 

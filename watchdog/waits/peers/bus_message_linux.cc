@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "watchdog/waits/bus_message.h"
+#include "watchdog/waits/peers/bus_message.h"
 
 namespace lagwatch::watchdog {
 namespace {

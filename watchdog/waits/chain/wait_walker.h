@@ -18,7 +18,7 @@
 #include "stack/threads/lock_owner.h"
 #include "stack/unwind/table_library.h"
 #include "watchdog/events/hang_sink.h"
-#include "watchdog/waits/peer_target.h"
+#include "watchdog/waits/peers/peer_target.h"
 
 namespace lagwatch::watchdog {
 

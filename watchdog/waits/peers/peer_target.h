@@ -16,7 +16,7 @@
 #include "stack/frames/stack.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/mounts/mounts.h"
-#include "watchdog/waits/bus_calls.h"
+#include "watchdog/waits/peers/bus_calls.h"
 
 namespace lagwatch::watchdog {
 

@@ -9,7 +9,7 @@
 
 #include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
-#include "watchdog/waits/peer_target.h"
+#include "watchdog/waits/peers/peer_target.h"
 #include "watchdog/waits/wait_peer.h"
 
 namespace lagwatch::watchdog {

@@ -18,8 +18,8 @@
 #include "base/system/seccomp.h"
 #include "stack/threads/thread_counters.h"
 #include "stack/unwind/table_unwinder.h"
+#include "watchdog/waits/chain/wait_walker.h"
 #include "watchdog/waits/process_search.h"
-#include "watchdog/waits/wait_walker.h"
 
 namespace lagwatch::watchdog {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
 #include "watchdog/waits/file_locks.h"
-#include "watchdog/waits/peer_target.h"
+#include "watchdog/waits/peers/peer_target.h"
 #include "watchdog/waits/process_search.h"
 #include "watchdog/waits/sleeping_call.h"
 #include "watchdog/waits/unix_sockets.h"

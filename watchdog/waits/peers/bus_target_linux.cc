@@ -8,10 +8,9 @@
 #include "base/clock.h"
 #include "stack/interpreters/exported_symbols.h"
 #include "stack/threads/lock_owner.h"
-#include "watchdog/waits/bus_message.h"
-#include "watchdog/waits/peer_target.h"
+#include "watchdog/waits/peers/bus_message.h"
+#include "watchdog/waits/peers/peer_target.h"
 #include "watchdog/waits/wait_peer.h"
-#include "watchdog/waits/wait_walker.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -113,37 +112,6 @@ bool IsAtBus(const base::Thread& thread, std::string_view address) {
   const int descriptor = AwaitedDescriptor(thread, blocked);
   const uint64_t inode = descriptor == kNoDescriptor ? 0 : InodeOfDescriptor(thread, descriptor, "socket");
   return inode != 0 && AskAboutSocket(thread, inode).address == address;
-}
-
-// Of a process that has the calls that it sent on record, as this one does.
-bool WaitWalker::FindBusPeer(const base::Thread& from, const Rest& rest, const Walked& walked,
-                             const Wait& wait, PeerTarget* target) {
-  const bool is_watched = walked.IsWatched(from);
-  if (wait.frames == nullptr || !walked.watched.is_own() || !KnowsModules(from.process, walked)) return false;
-  const stack::ModuleMap& modules = CapturerOf(from.process, walked).modules();
-  if (!is_watched) {
-    const auto held = walked.capturer->code().Hold();
-    if (!peers_->bus_calls.CopyFrom(from.process, FindBusCalls(walked.capturer->modules(), modules)))
-      return false;
-  }
-  BusCall call;
-  const bool is_found = FindBusTarget({.thread = from,
-                                       .blocked = rest.blocked,
-                                       .stack = *wait.frames,
-                                       .modules = modules,
-                                       .calls = is_watched ? ProcessBusCalls() : peers_->bus_calls,
-                                       .since_ns = is_watched ? walked.since_ns : 0},
-                                      target, &call);
-  if (is_found && is_watched) bus_call_ = call;
-  return is_found;
-}
-
-// Of a thread that sleeps at the bus's socket: in a call of its own it waits for one answer only.
-bool WaitWalker::IsIdleAtBus(const base::Thread& owner, const Walked& walked, const Wait& wait) const {
-  stack::BlockedThread blocked;
-  return wait.owner_frames == nullptr || !KnowsModules(owner.process, walked) ||
-         stack::ReadThreadActivity(owner, &blocked) != stack::ThreadActivity::kBlocked ||
-         !IsInBusCall(blocked, *wait.owner_frames, CapturerOf(owner.process, walked).modules());
 }
 
 }  // namespace lagwatch::watchdog
