@@ -26,11 +26,20 @@ inline constexpr char kWaitsForCountFact[] = "waits_for_count";  // of several p
 inline constexpr char kWaitsForAddressFact[] = "waits_for_address";
 
 // A thread of the process that could end the last wait of the chain, which has no owner; the reason for that;
-// and how many threads there is that reason for.
-inline constexpr char kCandidateFact[] = "probably_waits_for_thread";
-inline constexpr char kCandidateNameFact[] = "probably_waits_for_name";
-inline constexpr char kCandidateReasonFact[] = "probably_waits_for_reason";
-inline constexpr char kCandidateCountFact[] = "probably_waits_for_count";
+// and how many threads there is that reason for. The best candidate and the second one.
+struct CandidateFacts {
+  const char* thread;
+  const char* name;
+  const char* reason;
+  const char* count;
+};
+inline constexpr CandidateFacts kCandidateFacts[] = {
+    {"probably_waits_for_thread", "probably_waits_for_name", "probably_waits_for_reason",
+     "probably_waits_for_count"},
+    {"or_waits_for_thread", "or_waits_for_name", "or_waits_for_reason", "or_waits_for_count"},
+};
+// Number of threads of a pool that all wait, for the waiting thread, for each other or as it does.
+inline constexpr char kExhaustedPoolFact[] = "exhausted_pool_threads";
 
 // Of a hang that has begun before anything watched the thread: its length is what is proven of it. A 1.
 inline constexpr char kAtLeastFact[] = "lasted_at_least";

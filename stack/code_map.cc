@@ -68,6 +68,12 @@ void CodeMap::UnwindTableless(const RawStack& raw, Stack* stack, TablelessFrames
   unwinder_->UnwindTableless(raw, modules_, stack, tableless);
 }
 
+void CodeMap::UnwindLive(const RawStack& raw, Stack* stack, LiveValues* live) {
+  std::lock_guard lock(mutex_);
+  unwinder_->UnwindLive(raw, modules_, stack, live);
+  CutOwnFrames(modules_, stack);
+}
+
 void CodeMap::TrustGeneratedRecords() {
   std::lock_guard lock(mutex_);
   unwinder_->TrustGeneratedRecords();

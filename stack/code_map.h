@@ -52,6 +52,8 @@ class CodeMap final : private ModuleSource {
   // As Unwind(), with lagwatch's own frames, and lists those that no unwind table describes. Context:
   // watchdog.
   void UnwindTableless(const RawStack& raw, Stack* stack, TablelessFrames* tableless);
+  // As Unwind(), with the values that the stack's functions still use. Context: watchdog.
+  void UnwindLive(const RawStack& raw, Stack* stack, LiveValues* live);
   // See Unwinder. Context: watchdog.
   void TrustGeneratedRecords();
   // The module of the code at `address`, or kNoModule; `is_code` is false if there is no code. Context:

@@ -164,6 +164,10 @@ class StackCapturer {
   // not stopped. False where it did not run, or that is not permitted. Context: watchdog.
   virtual bool CaptureRunning(int /*tid*/, Stack* /*stack*/, int64_t /*timeout_ns*/) { return false; }
 
+  // From now on, captures that unwind a stack also write the values that it still uses to `live`; null: no
+  // more. Context: watchdog.
+  void ReadLiveValues(LiveValues* live) { live_ = live; }
+
   // See CodeMap::modules().
   const ModuleMap& modules() const { return code_->modules(); }
   CodeMap& code() const { return *code_; }
@@ -189,7 +193,11 @@ class StackCapturer {
   explicit StackCapturer(std::shared_ptr<CodeMap> code) : code_(std::move(code)) {}
 
   void Unwind(const RawStack& raw, Stack* stack) {
-    code_->Unwind(raw, stack);
+    if (live_ == nullptr) {
+      code_->Unwind(raw, stack);
+    } else {
+      code_->UnwindLive(raw, stack, live_);
+    }
     unwound_ = &raw;
   }
   // Adds what is no native frame, and counts how the capture ended.
@@ -200,6 +208,7 @@ class StackCapturer {
   CaptureCounters counters_;
   NoStackReason no_stack_reason_ = NoStackReason::kNone;
   ThreadFiles thread_files_;
+  LiveValues* live_ = nullptr;
   const RawStack* unwound_ = nullptr;  // by the capture under way
 };
 

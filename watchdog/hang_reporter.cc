@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/clock.h"
 #include "base/uuid.h"
@@ -91,6 +92,21 @@ void SetCpuTimes(const CpuBaseline& before, const base::Thread& thread, const ba
   event->cpu_window_ns = window_ns;
   event->cpu_thread_ns = std::max<int64_t>(thread_ns, 0);
   event->cpu_process_ns = std::max<int64_t>(process_ns, 0);
+}
+
+// The facts borrow the texts of `candidates`.
+void AddCandidateFacts(const Candidates& candidates, FactList* facts) {
+  static_assert(Candidates::kMost == std::size(policies::kCandidateFacts));
+  for (size_t i = 0; i < candidates.count; ++i) {
+    const Candidate& candidate = candidates.best[i];
+    const policies::CandidateFacts& names = policies::kCandidateFacts[i];
+    facts->Add(names.thread, candidate.tid);
+    facts->AddText(names.name, candidate.name);
+    facts->AddText(names.reason, candidate.reason);
+    if (candidate.count > 1) facts->Add(names.count, candidate.count);
+  }
+  if (candidates.exhausted_pool_threads != 0)
+    facts->Add(policies::kExhaustedPoolFact, candidates.exhausted_pool_threads);
 }
 
 }  // namespace
@@ -211,12 +227,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
     facts.AddText("gc_cause", cause);
   AddAwaitedFacts(awaited, &facts);
   AddFileFacts(file, tid, tools.options->hides_peers, &facts);
-  if (const WaitWalker::Candidate* candidate = tools.waits->candidate()) {
-    facts.Add(policies::kCandidateFact, candidate->tid);
-    facts.AddText(policies::kCandidateNameFact, candidate->name);
-    facts.AddText(policies::kCandidateReasonFact, candidate->reason);
-    if (candidate->count > 1) facts.Add(policies::kCandidateCountFact, candidate->count);
-  }
+  AddCandidateFacts(tools.waits->candidates(), &facts);
   const policies::VerdictWord with_processor = policies::JudgeWithProcessor(event.verdict.shares);
   const bool is_starved = event.verdict.word == policies::VerdictWord::kStarved ||
                           event.verdict.word == policies::VerdictWord::kThrottled;

@@ -5,6 +5,7 @@
 
 #include "stack/code/module_map.h"
 #include "stack/code/tableless_frames.h"
+#include "stack/frames/live_values.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
 
@@ -26,6 +27,12 @@ class Unwinder {
   virtual void UnwindTableless(const RawStack& raw, const ModuleMap& modules, Stack* stack,
                                TablelessFrames* tableless) {
     tableless->Clear();
+    Unwind(raw, modules, stack);
+  }
+
+  // As Unwind(), and reads the values that the stack's functions still use; none where that is not supported.
+  virtual void UnwindLive(const RawStack& raw, const ModuleMap& modules, Stack* stack, LiveValues* live) {
+    live->Clear();
     Unwind(raw, modules, stack);
   }
 

@@ -376,6 +376,8 @@ void RuleRows::SetCfa(uint64_t dwarf_register, int64_t offset) {
 
 void RuleRows::SetSaved(uint64_t dwarf_register, Saved where, int64_t offset) {
   if (!Fits(offset)) return;
+  if (saved_ != nullptr && where == Saved::kAtCfa && dwarf_register != Registers::kReturnAddress)
+    saved_->Add(static_cast<int32_t>(offset));
   if (dwarf_register == Registers::kFramePointer) {
     rule_.frame_pointer = where;
     rule_.frame_pointer_offset = static_cast<int32_t>(offset);

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <span>
 
 #include "stack/unwind/byte_cursor.h"
 #include "stack/unwind/rule.h"
@@ -49,6 +51,19 @@ struct FrameDescription {
 bool ParseFrameDescription(const ByteView& entry, FrameSection section, const CommonInformation& cie,
                            FrameDescription* fde);
 
+// The places in which a function has saved registers of its caller's, other than the return address.
+struct SavedPlaces {
+  uint64_t begin = 0;  // of the function's code
+  uint64_t end = 0;
+  int32_t from_cfa[16] = {};
+  size_t count = 0;
+
+  void Add(int32_t offset) {
+    if (count < std::size(from_cfa)) from_cfa[count++] = offset;
+  }
+  std::span<const int32_t> offsets() const { return {from_cfa, count}; }
+};
+
 // The rules of one function, in the order of its instructions. Borrows the views in `cie` and `fde`.
 class RuleRows {
  public:
@@ -61,6 +76,9 @@ class RuleRows {
   // Expressions are identified by their address less `load_bias`.
   RuleRows(const CommonInformation& cie, const FrameDescription& fde, FrameSection section,
            uint64_t load_bias);
+  // From now on, the rows that are passed add the places in which they save registers; those that restore
+  // them are ignored.
+  void Collect(SavedPlaces* saved) { saved_ = saved; }
   // Returns false if there are no more rows. Code whose rule is unknown gets one without a CFA.
   bool Next(Row* row);
 
@@ -89,6 +107,7 @@ class RuleRows {
   uint64_t location_;
   uint64_t next_location_;
   bool is_broken_ = false;
+  SavedPlaces* saved_ = nullptr;  // null: not asked for
   UnwindRule rule_;
   UnwindRule initial_;
   UnwindRule remembered_[kMaxRemembered];

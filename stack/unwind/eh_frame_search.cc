@@ -45,15 +45,42 @@ EhFrameSearch::EhFrameSearch()
       cie_bytes_(base::MapOwnBlock<char>(kMaxEntryBytes)) {}
 
 bool EhFrameSearch::Find(const Module& module, uint64_t offset, PageCache* pages, FoundRule* found) {
+  CommonInformation cie;
+  FrameDescription fde;
+  if (!FindEntry(module, offset, pages, &cie, &fde)) return false;
+  RuleRows rows(cie, fde, FrameSection::kEhFrame, module.load_bias);
+  for (RuleRows::Row row; rows.Next(&row);) {
+    if (offset + module.load_bias >= row.end) continue;
+    found->rule = row.rule;
+    found->function_offset = fde.begin - module.load_bias;
+    return row.rule.cfa != UnwindRule::Cfa::kNone;
+  }
+  return false;
+}
+
+bool EhFrameSearch::FindSaved(const Module& module, uint64_t offset, PageCache* pages, SavedPlaces* saved) {
+  CommonInformation cie;
+  FrameDescription fde;
+  if (!FindEntry(module, offset, pages, &cie, &fde)) return false;
+  *saved = {.begin = fde.begin, .end = fde.end};
+  RuleRows rows(cie, fde, FrameSection::kEhFrame, module.load_bias);
+  rows.Collect(saved);
+  for (RuleRows::Row row; rows.Next(&row);)
+    if (offset + module.load_bias < row.end) return true;
+  return false;
+}
+
+bool EhFrameSearch::FindEntry(const Module& module, uint64_t offset, PageCache* pages, CommonInformation* cie,
+                              FrameDescription* fde) {
   EhFrameHeader header;
   if (!ReadHeader(module, &header) || header.table == 0) return false;
   // Entries are {code, FDE}, 32 bits each, relative to the header.
   auto relative = static_cast<int64_t>(offset + module.load_bias - module.eh_frame_hdr);
-  auto entry_at = [&](uint64_t i, int32_t* code, int32_t* fde) {
+  auto entry_at = [&](uint64_t i, int32_t* entry_code, int32_t* entry_fde) {
     uint64_t word;
     if (!pages->ReadWord(module.process, header.table + i * kTableEntryBytes, &word)) return false;
-    *code = static_cast<int32_t>(word);
-    *fde = static_cast<int32_t>(word >> 32);
+    *entry_code = static_cast<int32_t>(word);
+    *entry_fde = static_cast<int32_t>(word >> 32);
     return true;
   };
   uint64_t low = 0;
@@ -62,10 +89,10 @@ bool EhFrameSearch::Find(const Module& module, uint64_t offset, PageCache* pages
   int32_t fde_offset = 0;
   while (low < high) {
     uint64_t middle = low + (high - low) / 2;
-    int32_t fde;
-    if (!entry_at(middle, &code, &fde)) return false;
+    int32_t middle_fde;
+    if (!entry_at(middle, &code, &middle_fde)) return false;
     if (code <= relative) {
-      fde_offset = fde;
+      fde_offset = middle_fde;
       low = middle + 1;
     } else {
       high = middle;
@@ -75,28 +102,18 @@ bool EhFrameSearch::Find(const Module& module, uint64_t offset, PageCache* pages
 
   ByteView entry;
   EntryHeader entry_header;
-  CommonInformation cie;
-  FrameDescription fde;
   uint64_t fde_address = module.eh_frame_hdr + static_cast<uint64_t>(int64_t{fde_offset});
   if (!ReadEntry(module.process, fde_address, fde_bytes_.get(), &entry, &entry_header) || entry_header.is_cie)
     return false;
   ByteView cie_entry;
   EntryHeader cie_header;
   if (!ReadEntry(module.process, entry_header.cie_address, cie_bytes_.get(), &cie_entry, &cie_header) ||
-      !cie_header.is_cie || !ParseCommonInformation(cie_entry, FrameSection::kEhFrame, &cie) ||
-      !ParseFrameDescription(entry, FrameSection::kEhFrame, cie, &fde)) {
+      !cie_header.is_cie || !ParseCommonInformation(cie_entry, FrameSection::kEhFrame, cie) ||
+      !ParseFrameDescription(entry, FrameSection::kEhFrame, *cie, fde)) {
     return false;
   }
-  uint64_t address = offset + module.load_bias;
-  if (address < fde.begin || address >= fde.end) return false;
-  RuleRows rows(cie, fde, FrameSection::kEhFrame, module.load_bias);
-  for (RuleRows::Row row; rows.Next(&row);) {
-    if (address >= row.end) continue;
-    found->rule = row.rule;
-    found->function_offset = fde.begin - module.load_bias;
-    return row.rule.cfa != UnwindRule::Cfa::kNone;
-  }
-  return false;
+  const uint64_t address = offset + module.load_bias;
+  return address >= fde->begin && address < fde->end;
 }
 
 bool EhFrameSearch::ReadEntry(const base::Process& process, uint64_t address, char* buffer, ByteView* entry,

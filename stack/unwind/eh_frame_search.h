@@ -25,9 +25,15 @@ class EhFrameSearch {
 
   // Borrows `pages`, which reads the search table. False when nothing is known of the code at `offset`.
   bool Find(const Module& module, uint64_t offset, PageCache* pages, FoundRule* found);
+  // The same for the places in which registers are saved; the function is given by its addresses.
+  bool FindSaved(const Module& module, uint64_t offset, PageCache* pages, SavedPlaces* saved);
 
  private:
   static constexpr size_t kMaxEntryBytes = 64 * 1024;
+
+  // The entry for the code at `offset`, valid until the next call.
+  bool FindEntry(const Module& module, uint64_t offset, PageCache* pages, CommonInformation* cie,
+                 FrameDescription* fde);
 
   // Reads the whole entry at `address` into `buffer`.
   static bool ReadEntry(const base::Process& process, uint64_t address, char* buffer, ByteView* entry,

@@ -46,6 +46,15 @@ uint64_t StubPointer(const unsigned char (&code)[kMaxCodeBytes], uint64_t addres
 inline constexpr size_t kMaxPrologueBytes = 96;
 bool DecodePrologue(const unsigned char (&code)[kMaxPrologueBytes], uint64_t* frame_bytes);
 
+// The places, relative to the frame pointer, in which the prologue at `code` stores its arguments, as
+// compilers do without optimization. Returns how many there are.
+struct ArgumentPlace {
+  int32_t offset;
+  bool is_32_bit;
+};
+inline constexpr size_t kMaxArguments = 6;
+size_t ArgumentPlaces(const unsigned char (&code)[kMaxPrologueBytes], ArgumentPlace (&places)[kMaxArguments]);
+
 // The progress of a function that keeps a frame pointer, according to its next instruction.
 enum class FrameProgress : uint8_t {
   kNothingSaved,      // at its first instruction, or at its return

@@ -47,6 +47,10 @@ uint64_t StubPointer(const unsigned char (&)[kMaxCodeBytes], uint64_t) { return 
 // Compilers for arm64 save the frame pointer in every function that calls, so there is nothing to recover.
 bool DecodePrologue(const unsigned char (&)[kMaxPrologueBytes], uint64_t*) { return false; }
 
+size_t ArgumentPlaces(const unsigned char (&)[kMaxPrologueBytes], ArgumentPlace (&)[kMaxArguments]) {
+  return 0;
+}
+
 FrameProgress ProgressAt(const unsigned char (&code)[kMaxCodeBytes]) {
   const unsigned char* at = code;
   while (at < code + 8 && IsHint(Instruction(at))) at += 4;

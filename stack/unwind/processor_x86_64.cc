@@ -190,6 +190,31 @@ bool DecodePrologue(const unsigned char (&code)[kMaxPrologueBytes], uint64_t* fr
   return has_frame_pointer;
 }
 
+// mov %rdi,-0x18(%rbp), and so on; by `code` alone, whatever else is between.
+size_t ArgumentPlaces(const unsigned char (&code)[kMaxPrologueBytes],
+                      ArgumentPlace (&places)[kMaxArguments]) {
+  constexpr unsigned char kMoveToMemory = 0x89;
+  constexpr unsigned char kToFrame8 = 0x45;  // a displacement of one byte, or of four
+  constexpr unsigned char kToFrame32 = 0x85;
+  constexpr unsigned char kRegisterMask = 0x38;
+  constexpr size_t kRoom = 64;
+  size_t at = SkipEndBranch(code);
+  if (code[at] != kPushFramePointer || !IsMoveToFramePointer(code + at + 1)) return 0;
+  size_t count = 0;
+  for (at += 4; at < kRoom && count < kMaxArguments; ++at) {
+    const bool is_wide = (code[at] & 0xfb) == 0x48;  // REX.W, with R for r8 and r9
+    const unsigned char* move = code + at + (is_wide ? 1 : 0);
+    const unsigned char form = move[1] & static_cast<unsigned char>(~kRegisterMask);
+    const unsigned number = (move[1] & kRegisterMask) >> 3;
+    const bool is_argument = (code[at] & 0x04) != 0 && is_wide ? number < 2 : number != 0 && number != 3;
+    if (move[0] != kMoveToMemory || (form != kToFrame8 && form != kToFrame32) || !is_argument) continue;
+    const int32_t offset = form == kToFrame8 ? Load<int8_t>(move + 2) : Load<int32_t>(move + 2);
+    places[count++] = {offset, !is_wide};
+    at += is_wide ? 2 : 1;
+  }
+  return count;
+}
+
 FrameProgress ProgressAt(const unsigned char (&code)[kMaxCodeBytes]) {
   size_t at = SkipEndBranch(code);
   if (code[at] == kPushFramePointer || code[at] == kReturn) return FrameProgress::kNothingSaved;

@@ -38,6 +38,7 @@ class RuleCache {
   TableLibrary* tables() const { return tables_; }
   // The code in memory from which rules are read.
   PageCache* pages() { return &pages_; }
+  EhFrameSearch* search() { return &search_; }
 
   // To be called when modules came or went.
   void Clear();

@@ -7,6 +7,7 @@
 #include "stack/unwind/expression.h"
 #include "stack/unwind/frame_list.h"
 #include "stack/unwind/frame_pointer_search.h"
+#include "stack/unwind/live_values_search.h"
 #include "stack/unwind/rule_cache.h"
 #include "stack/unwind/stack_memory.h"
 
@@ -54,6 +55,15 @@ class TableUnwinder : public Unwinder {
     tableless_ = tableless;
     Unwind(raw, modules, stack);
     tableless_ = nullptr;
+  }
+  void UnwindLive(const RawStack& raw, const ModuleMap& modules, Stack* stack, LiveValues* live) override {
+    live->Clear();
+    live_ = live;
+    Unwind(raw, modules, stack);
+    live_ = nullptr;
+    StackMemory memory(modules.process(), raw);
+    LiveValuesSearch(modules, rules_.search(), rules_.pages(), CodeReader(rules_.pages(), &modules), &memory)
+        .Run(raw.registers, live);
   }
   void TrustGeneratedRecords() override { trusts_generated_records_ = true; }
 
@@ -205,6 +215,9 @@ class TableUnwinder : public Unwinder {
       if (frames_.count() != 0 && frames_.last().module == kNoModule) return true;
     }
     *frames_.Add() = {cached.module, cached.offset, cached.found.function_offset};
+    if (live_ != nullptr) [[unlikely]]
+      live_->SetFrame(frames_.count() - 1, {cursor.end_of_call(), cursor.stack_pointer, cursor.frame_pointer,
+                                            cursor.is_frame_pointer_known, 0, 0});
     return true;
   }
 
@@ -464,7 +477,8 @@ class TableUnwinder : public Unwinder {
   const ModuleMap* modules_ = nullptr;
   StackMemory* memory_ = nullptr;
   const CodeReader* code_ = nullptr;
-  TablelessFrames* tableless_ = nullptr;  // null: not asked for
+  TablelessFrames* tableless_ = nullptr;  // null: not asked for, as the next
+  LiveValues* live_ = nullptr;
   bool trusts_generated_records_ = false;
 };
 

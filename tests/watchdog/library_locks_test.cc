@@ -228,12 +228,12 @@ TEST_F(LibraryLocksTest, WhoNeedsALockOfTheWaitingThreadIsACandidate) {
   signalling.AwaitFutex();
   EXPECT_EQ(Follow(waiter.tid()), 0u);
   EXPECT_EQ(chain_.outcome(), WaitOutcome::kNone);
-  ASSERT_NE(chain_.candidate(), nullptr);
-  EXPECT_EQ(chain_.candidate()->tid, signalling.tid());
-  EXPECT_EQ(chain_.candidate()->count, 1u);
+  ASSERT_NE(chain_.candidates().count, 0u);
+  EXPECT_EQ(chain_.candidates().best[0].tid, signalling.tid());
+  EXPECT_EQ(chain_.candidates().best[0].count, 1u);
   EXPECT_EQ(Follow(signalling.tid()), 0u);  // its chain ends at the same condition
-  ASSERT_NE(chain_.candidate(), nullptr);
-  EXPECT_EQ(chain_.candidate()->tid, signalling.tid());
+  ASSERT_NE(chain_.candidates().count, 0u);
+  EXPECT_EQ(chain_.candidates().best[0].tid, signalling.tid());
   {
     std::lock_guard lock(inner);
     is_set = true;
@@ -259,9 +259,10 @@ TEST_F(LibraryLocksTest, WhoWorksAtAFutureIsACandidate) {
   waiter.AwaitFutex();
   EXPECT_TRUE(testing::WaitUntil([&] {
     Follow(waiter.tid());
-    return chain_.candidate() != nullptr;
+    return chain_.candidates().count != 0;
   }));
-  EXPECT_EQ(chain_.candidate()->tid, worker_tid);  // though this thread has the future and the task, too
+  EXPECT_EQ(chain_.candidates().best[0].tid,
+            worker_tid);  // though this thread has the future and the task, too
   gate.Open();
   worker.join();
   other.join();

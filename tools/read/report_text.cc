@@ -416,20 +416,31 @@ std::string CycleOf(const Json& waits) {
   return cycle + "thread " + last_owner.dump();
 }
 
+// The threads that could end the wait, which has no owner.
+std::string CandidateLines(const Json& facts) {
+  std::string lines;
+  for (const policies::CandidateFacts& names : policies::kCandidateFacts) {
+    if (!facts.contains(names.thread)) continue;
+    const std::string count = facts.value(names.count, Json(1)).dump();
+    lines += std::string(lines.empty() ? "  probably" : "  or") + " for thread " +
+             facts.at(names.thread).dump() + " (" + Text(facts, names.name) + ")" +
+             (count == "1" ? "" : ", one of " + count) + ": it " + Text(facts, names.reason) + "\n";
+  }
+  if (facts.contains(policies::kExhaustedPoolFact))
+    lines += "  exhausted: all " + facts.at(policies::kExhaustedPoolFact).dump() +
+             " threads of a pool wait, for this thread, for each other, or as it does\n";
+  return lines;
+}
+
 std::string WaitLines(const Json& report) {
   const Json& waits = report.at("waits");
-  if (waits.empty()) return "";
+  const std::string candidates = CandidateLines(report.at("facts"));
+  if (waits.empty() && candidates.empty()) return "";
   std::string lines = "\nWait chain\n";
   for (const Json& wait : waits)
     lines += "  " + (wait.contains("process") ? OfProcess(wait) : ThreadName(wait) + " waits" + At(wait)) +
              (wait.contains("process") ? " waits " : " ") + WaitedFor(wait) + "\n";
-  const Json& facts = report.at("facts");
-  if (facts.contains(policies::kCandidateFact)) {
-    const std::string count = facts.value(policies::kCandidateCountFact, Json(1)).dump();
-    lines += "  probably for thread " + facts.at(policies::kCandidateFact).dump() + " (" +
-             Text(facts, policies::kCandidateNameFact) + ")" + (count == "1" ? "" : ", one of " + count) +
-             ": it " + Text(facts, policies::kCandidateReasonFact) + "\n";
-  }
+  lines += candidates;
   if (report.at("deadlock").get<bool>()) lines += "  deadlock: " + CycleOf(waits) + "\n";
   return lines;
 }

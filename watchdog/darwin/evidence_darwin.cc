@@ -52,7 +52,7 @@ int32_t WaitWalker::FindOwnerByStacks(const Rest&, const stack::Stack&, const st
   return 0;
 }
 
-void WaitWalker::FindCandidate(stack::StackCapturer*) {}
+void WaitWalker::FindCandidates(int32_t, stack::StackCapturer*) {}
 
 int32_t CountUsableCores(const base::Process&) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);

@@ -2,6 +2,7 @@
 #include "watchdog/waits/chain/wait_walker.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/process/own_memory.h"
 #include "base/process/proc_file.h"
@@ -30,7 +31,7 @@ WaitWalker::WaitWalker(Reach reach)
 void WaitWalker::Clear() {
   count_ = 0;
   outcome_ = WaitOutcome::kNone;
-  candidate_ = {};
+  candidates_ = {};
 }
 
 uint32_t WaitWalker::Follow(int32_t tid, stack::StackCapturer* capturer) {
@@ -43,7 +44,7 @@ uint32_t WaitWalker::Follow(int32_t tid, stack::StackCapturer* capturer) {
     changed = TryFollow(tid, capturer);
     if (changed == 0) break;
   }
-  if (count_ != 0 && waits_[count_ - 1].lock.waits_for != stack::WaitsFor::kOwner) FindCandidate(capturer);
+  if (outcome_ != WaitOutcome::kDeadlock) FindCandidates(tid, capturer);
   return changed;
 }
 
@@ -82,10 +83,18 @@ void WaitWalker::FollowScriptThread(int32_t tid, stack::StackCapturer* capturer)
     }
   } else {
     count_ = 1;
-    candidate_ = {found[0].candidate_tid, found[0].candidate_count, found[0].reason, {}};
-    if (candidate_.tid != 0) capturer->NameScriptThread(candidate_.tid, candidate_.name);
+    AddScriptCandidate(found[0], capturer);
   }
   stack_count_ = count_;
+}
+
+void WaitWalker::AddScriptCandidate(const stack::ScriptThreadWait& wait, stack::StackCapturer* capturer) {
+  if (wait.candidate_tid == 0) return;
+  Candidate& candidate = candidates_.best[candidates_.count++];
+  candidate.tid = wait.candidate_tid;
+  candidate.count = wait.candidate_count;
+  std::snprintf(candidate.reason, sizeof candidate.reason, "%s", wait.reason);
+  capturer->NameScriptThread(candidate.tid, candidate.name);
 }
 
 uint32_t WaitWalker::TryFollow(int32_t tid, stack::StackCapturer* capturer) {

@@ -18,9 +18,13 @@
 #include "stack/threads/lock_owner.h"
 #include "stack/unwind/table_library.h"
 #include "watchdog/events/hang_sink.h"
+#include "watchdog/waits/candidates/candidate.h"
 #include "watchdog/waits/peers/peer_target.h"
 
 namespace lagwatch::watchdog {
+
+class ObjectUses;
+struct ConsideredThread;
 
 // Context: watchdog; not thread-safe.
 class WaitWalker {
@@ -57,14 +61,8 @@ class WaitWalker {
   // The result, from `tid` on; valid until the next call.
   std::span<const Wait> waits() const { return {waits_.data(), count_}; }
   WaitOutcome outcome() const { return outcome_; }
-  // A thread that could end the last of Follow()'s waits, which has no owner: by evidence that is no proof.
-  struct Candidate {
-    int32_t tid = 0;
-    uint32_t count = 0;       // of threads with that evidence, of which `tid` is the first
-    const char* reason = "";  // static
-    char name[ThreadSnapshot::kMaxNameBytes] = {};
-  };
-  const Candidate* candidate() const { return candidate_.tid == 0 ? nullptr : &candidate_; }
+  // Threads that could end the wait that Follow() has come to in the end, which has no owner.
+  const Candidates& candidates() const { return candidates_; }
   // The functions of scripts and managed code in frames of other processes; null: none.
   const stack::ScriptFunctions* peer_functions() const {
     return peers_ == nullptr ? nullptr : &peers_->capturer->code().script_functions();
@@ -108,6 +106,7 @@ class WaitWalker {
   // Of a thread of a language's own: nothing but evidence leads from its lock to an owner, so the chain goes
   // on only if it is a cycle.
   void FollowScriptThread(int32_t tid, stack::StackCapturer* capturer);
+  void AddScriptCandidate(const stack::ScriptThreadWait& wait, stack::StackCapturer* capturer);
   // Within the process. Returns how many waits changed meanwhile.
   uint32_t TryFollow(int32_t tid, stack::StackCapturer* capturer);
   Step AddLock(const base::Thread& thread, stack::StackCapturer* capturer, base::Thread* next);
@@ -117,7 +116,10 @@ class WaitWalker {
   // The owner of a lock that does not name it, by the stacks of the process's threads; 0: not known. Linux.
   int32_t FindOwnerByStacks(const Rest& rest, const stack::Stack& stack, const stack::LockWait& lock,
                             stack::StackCapturer* capturer, bool may_interrupt);
-  void FindCandidate(stack::StackCapturer* capturer);  // Linux
+  // Of the thread that Follow() began with, or that is last in its chain. Linux.
+  void FindCandidates(int32_t tid, stack::StackCapturer* capturer);
+  void Consider(const base::Thread& thread, const Rest& rest, ObjectUses* uses,
+                stack::StackCapturer* capturer, ConsideredThread* considered);
   static bool IsAtRest(const Rest& rest, stack::StackCapturer* capturer);
   bool HasNotMoved(size_t index, stack::StackCapturer* capturer) const;
   void NameOwners();
@@ -167,7 +169,8 @@ class WaitWalker {
   size_t count_ = 0;
   WaitOutcome outcome_ = WaitOutcome::kNone;
   BusCall bus_call_;
-  Candidate candidate_;
+  Candidates candidates_;
+  stack::LiveValues live_values_;
   int64_t peer_budget_ns_ = kPeerBudgetNs;
 };
 

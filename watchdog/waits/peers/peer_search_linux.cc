@@ -155,6 +155,14 @@ Rank RankOf(const base::Process& process, const Ends& ends, bool is_file_system,
 
 }  // namespace
 
+std::span<int> FindEndsIn(const base::Process& process, const PeerTarget& target, int64_t deadline_ns,
+                          std::span<int> room) {
+  const Ends ends = EndsIn(process.proc_id(), target, deadline_ns);
+  const size_t count = std::min(ends.count, room.size());
+  std::copy_n(ends.descriptors.begin(), count, room.begin());
+  return room.first(count);
+}
+
 int32_t FindProcessWith(const base::Process& process, const PeerTarget& target, int64_t budget_ns) {
   const int64_t deadline_ns = SearchClockNs() + budget_ns;
   const auto has_end = [&](int pid) { return EndsIn(pid, target, deadline_ns).count != 0; };

@@ -76,6 +76,10 @@ bool FindFileServer(const base::Thread& thread, const stack::BlockedThread& bloc
 // found within `budget_ns` (SearchClockNs), or `process` itself has it.
 int32_t FindProcessWith(const base::Process& process, const PeerTarget& target, int64_t budget_ns);
 
+// Descriptors of `process` that are the other end, as many as fit.
+std::span<int> FindEndsIn(const base::Process& process, const PeerTarget& target, int64_t deadline_ns,
+                          std::span<int> room);
+
 struct PeerThread {
   base::Thread thread;
   bool is_idle = false;  // it waits at the other end
