@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <spawn.h>
 #include <sys/file.h>
 #include <sys/msg.h>
@@ -188,6 +189,21 @@ TEST_F(AwaitedTest, NamesTheLastUserOfASemaphoreAsACandidate) {
   EXPECT_EQ(found.pid, child);
   EXPECT_STREQ(found.address, "probably: it used the semaphore last");
   semctl(semaphore, 0, IPC_RMID);
+  KillAndReap(child);
+}
+
+TEST_F(AwaitedTest, NamesAProcessThatSharesASemaphoreAsACandidate) {
+  const std::string name = "/lagwatch-test-" + std::to_string(getpid());
+  sem_t* semaphore = sem_open(name.c_str(), O_CREAT | O_EXCL, 0600, 0);
+  ASSERT_NE(semaphore, SEM_FAILED);
+  sem_unlink(name.c_str());
+  const pid_t child = StartChild([] {});
+  const Awaited found = FoundIn([&] { sem_wait(semaphore); }, [&] { sem_post(semaphore); });
+  EXPECT_EQ(found.word, VerdictWord::kLock);
+  EXPECT_EQ(found.pid, child);
+  EXPECT_EQ(found.process_count, 1u);
+  EXPECT_STREQ(found.address, "probably: it shares the memory of the lock");
+  sem_close(semaphore);
   KillAndReap(child);
 }
 

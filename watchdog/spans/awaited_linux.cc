@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <linux/futex.h>
 
 #include <cstdio>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "watchdog/waits/file_locks.h"
 #include "watchdog/waits/peers/last_user.h"
 #include "watchdog/waits/peers/peer_target.h"
+#include "watchdog/waits/peers/shared_memory.h"
 #include "watchdog/waits/process_search.h"
 #include "watchdog/waits/sleeping_call.h"
 #include "watchdog/waits/wait_peer.h"
@@ -89,6 +91,18 @@ void FindOther(const base::Thread& thread, const stack::BlockedThread& blocked, 
   if (awaited->word != VerdictWord::kUnknown) FindProcess(thread.process, target, awaited);
 }
 
+// Only candidates, and called so. A mutex names its owner.
+void AddSharers(const base::Thread& thread, const stack::BlockedThread& blocked, Awaited* awaited) {
+  constexpr int64_t kMapsBudgetNs = 60 * base::kNsPerMs;  // of all processes
+  PeerTarget target;
+  const bool is_private = (blocked.arguments[1] & FUTEX_PRIVATE_FLAG) != 0;
+  if (is_private || FindPeerTarget(thread, blocked, SearchClockNs() + kSearchBudgetNs, &target)) return;
+  awaited->process_count = FindSharers(thread, blocked, kMapsBudgetNs, &awaited->pid);
+  if (awaited->process_count == 0) return;
+  awaited->word = VerdictWord::kLock;
+  std::snprintf(awaited->address, sizeof awaited->address, "probably: it shares the memory of the lock");
+}
+
 // Only a candidate, and called so.
 void AddLastUser(const base::Thread& thread, const stack::BlockedThread& blocked, Awaited* awaited) {
   awaited->pid = FindLastUser(thread, blocked);
@@ -137,7 +151,11 @@ Awaited FindAwaited(const base::Thread& thread, const stack::ThreadFiles* files)
     case WaitObject::Kind::kNone:
       break;
   }
-  if (awaited.word == VerdictWord::kUnknown) FindOther(thread, blocked, &awaited);
+  if (object.kind == WaitObject::Kind::kFutex) {
+    AddSharers(thread, blocked, &awaited);
+  } else if (awaited.word == VerdictWord::kUnknown) {
+    FindOther(thread, blocked, &awaited);
+  }
   if (awaited.word == VerdictWord::kUnknown) AddLastUser(thread, blocked, &awaited);
   if (awaited.pid != 0) ReadProcessName(awaited.pid, awaited.process_name, sizeof awaited.process_name);
   return awaited;

@@ -30,7 +30,7 @@ struct ConsideredThread;
 class WaitWalker {
  public:
   static constexpr size_t kMaxWaits = 16;
-  static constexpr int64_t kPeerBudgetNs = 15'000'000;
+  static constexpr int64_t kPeerBudgetNs = 60'000'000;
 
   enum class Reach : uint8_t { kProcess, kPeers };
 
@@ -52,7 +52,8 @@ class WaitWalker {
   void Clear();
 
   // Goes on from what Follow() has found of thread `tid`, with the same `capturer`, into other processes.
-  // Ends after kPeerBudgetNs of the caller's processor time. With `hides_peers`, names and stacks of other
+  // Ends after kPeerBudgetNs of the caller's processor time, with pauses in between for the rest of the
+  // program. With `hides_peers`, names and stacks of other
   // processes are left out, as those of other users' processes always are. True if a wait for another process
   // was found; else all stays as it was. The thread's dispatch has begun at `since_ns` (CLOCK_MONOTONIC).
   bool FollowPeers(int32_t tid, stack::StackCapturer* capturer, bool hides_peers = false,
@@ -139,9 +140,11 @@ class WaitWalker {
     bool hides_peers;
     int64_t since_ns;
     int64_t deadline_ns;
+    int64_t pause_ns;  // the next one is due then, by the same clock
 
     bool IsWatched(const base::Thread& thread) const { return thread.process == watched; }
   };
+  static void PauseIfDue(Walked* walked);
   static std::unique_ptr<Peers> MakePeers();
   bool KnowsModules(const base::Process& process, const Walked& walked) const;
   stack::StackCapturer& CapturerOf(const base::Process& process, const Walked& walked) const;

@@ -26,6 +26,8 @@ namespace {
 
 // The watchdog waits so long for a running peer to come onto a processor.
 constexpr int64_t kSampleNs = 10 * base::kNsPerMs;
+// After so much processor time the search lets other threads have the processor.
+constexpr int64_t kWithoutPauseNs = 15 * base::kNsPerMs;
 
 bool IsOfSameUser(int32_t pid, int32_t watched_pid) {
   const auto user_of = [](int32_t process) -> std::optional<uid_t> {
@@ -81,6 +83,13 @@ stack::StackCapturer& WaitWalker::CapturerOf(const base::Process& process, const
   return process == walked.watched ? *walked.capturer : *peers_->capturer;
 }
 
+void WaitWalker::PauseIfDue(Walked* walked) {
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 2 * base::kNsPerMs};
+  if (SearchClockNs() < walked->pause_ns) return;
+  nanosleep(&kPause, nullptr);
+  walked->pause_ns = SearchClockNs() + kWithoutPauseNs;
+}
+
 std::unique_ptr<WaitWalker::Peers> WaitWalker::MakePeers() {
   auto peers = std::make_unique<Peers>();
   auto unwinder = stack::CreateTableUnwinder(&peers->tables);
@@ -100,18 +109,22 @@ bool WaitWalker::FollowPeers(int32_t tid, stack::StackCapturer* capturer, bool h
   // Calls use other ids than /proc.
   if (base::HasForeignProcIds() && first.process.is_own()) return false;
   peers_->looked_at = {};
-  const Walked walked{.capturer = capturer,
-                      .watched = first.process,
-                      .hides_peers = hides_peers,
-                      .since_ns = since_ns,
-                      .deadline_ns = SearchClockNs() + peer_budget_ns_};
+  const int64_t begin_ns = SearchClockNs();
+  Walked walked{.capturer = capturer,
+                .watched = first.process,
+                .hides_peers = hides_peers,
+                .since_ns = since_ns,
+                .deadline_ns = begin_ns + peer_budget_ns_,
+                .pause_ns = begin_ns + kWithoutPauseNs};
   const size_t inner_count = count_;
   const base::Thread at = RewindToPeer(first);
   const size_t kept_count = count_;
   const Wait rewound = waits_[kept_count % kMaxWaits];
   Step last;
-  const size_t cycle_begin = Walk(
-      at, &last, [&](const base::Thread& from, base::Thread* next) { return AddPeer(from, walked, next); });
+  const size_t cycle_begin = Walk(at, &last, [&](const base::Thread& from, base::Thread* next) {
+    PauseIfDue(&walked);
+    return AddPeer(from, walked, next);
+  });
   const size_t followed = count_;
   const auto is_at_rest = [](const Rest& rest) {
     stack::BlockedThread now;

@@ -58,9 +58,10 @@ bool IsAtBus(const base::Thread& thread, std::string_view address);
 bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& blocked, int64_t deadline_ns,
                     PeerTarget* target);
 
-// The other end of the TCP connection of socket `inode`, if it is in this machine: the inode of the socket
-// there, or of the listening one as long as nothing has accepted the connection. 0: none.
-uint64_t FindConnectionEnd(const base::Thread& thread, uint64_t inode, int64_t deadline_ns);
+// The other end of the TCP connection of socket `inode`, which `thread` has open as `descriptor`, if it is in
+// this machine: the inode of the socket there, or of the listening one as long as nothing has accepted the
+// connection. 0: none.
+uint64_t FindConnectionEnd(const base::Thread& thread, int descriptor, uint64_t inode, int64_t deadline_ns);
 
 // The file system of the file that the call names of `thread`, which sleeps at `blocked` in the kernel's
 // function `channel`. False if it names none, or if that is not certain (FindMountByPath).

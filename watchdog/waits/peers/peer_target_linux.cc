@@ -13,6 +13,7 @@
 #include "base/system/system_calls.h"
 #include "watchdog/waits/file_locks.h"
 #include "watchdog/waits/peers/peer_target.h"
+#include "watchdog/waits/peers/shared_memory.h"
 #include "watchdog/waits/process_search.h"
 #include "watchdog/waits/sleeping_call.h"
 #include "watchdog/waits/unix_sockets.h"
@@ -57,7 +58,8 @@ void SetLink(const char* kind, uint64_t inode, PeerTarget* target) {
   std::snprintf(target->link, sizeof target->link, "%s:[%lu]", kind, static_cast<unsigned long>(inode));
 }
 
-bool SetSocket(const base::Thread& thread, uint64_t inode, int64_t deadline_ns, PeerTarget* target) {
+bool SetSocket(const base::Thread& thread, int descriptor, uint64_t inode, int64_t deadline_ns,
+               PeerTarget* target) {
   const SocketPeer peer = AskAboutSocket(thread, inode);
   uint64_t end = peer.inode;
   target->number = inode;
@@ -65,7 +67,7 @@ bool SetSocket(const base::Thread& thread, uint64_t inode, int64_t deadline_ns, 
   if (peer.doing == Doing::kNameLookup && end == 0) return false;
   if (peer.doing == Doing::kNetwork) {
     target->kind = LockKind::kConnection;
-    end = FindConnectionEnd(thread, inode, deadline_ns);
+    end = FindConnectionEnd(thread, descriptor, inode, deadline_ns);
   } else if (end == 0) {
     end = FindListenerOf(static_cast<uint32_t>(inode));
   }
@@ -99,7 +101,7 @@ bool SetTerminal(const base::Thread& thread, int descriptor, PeerTarget* target)
 bool SetDescriptor(const base::Thread& thread, int descriptor, bool is_queue, int64_t deadline_ns,
                    PeerTarget* target) {
   if (const uint64_t socket = InodeOfDescriptor(thread, descriptor, "socket"))
-    return SetSocket(thread, socket, deadline_ns, target);
+    return SetSocket(thread, descriptor, socket, deadline_ns, target);
   if (const auto pid = NumberInFdInfo(thread, descriptor, "Pid:"))
     return SetChild(thread, static_cast<int32_t>(*pid), deadline_ns, target);
   SetLinkOf(thread, descriptor, target);
@@ -118,38 +120,6 @@ bool SetDescriptor(const base::Thread& thread, int descriptor, bool is_queue, in
   return true;
 }
 
-// Whether `pid` has the file mapped that `process` has at `address`.
-bool SharesMemory(const base::Process& process, uint64_t address, int32_t pid) {
-  char lines[16 * 1024];
-  uint64_t inode = 0;
-  base::ForEachLine(base::ProcessPath(process, "maps").c_str(), lines, [&](std::string_view line) {
-    uint64_t begin = 0;
-    uint64_t end = 0;
-    if (!base::ConsumeHex(&line, &begin) || line.empty()) return true;
-    line.remove_prefix(1);
-    if (!base::ConsumeHex(&line, &end) || address < begin || address >= end || line.size() < 6) return true;
-    if (line[4] != 's') return false;  // " rw-s"
-    line.remove_prefix(6);
-    uint64_t ignored = 0;
-    if (!base::ConsumeHex(&line, &ignored) || !base::ConsumeHex(&line, &ignored) || line.empty())
-      return false;
-    line.remove_prefix(1);
-    if (base::ConsumeHex(&line, &ignored)) base::ConsumeDecimal(&line, &inode);
-    return false;
-  });
-  if (inode == 0) return false;
-  char path[32];
-  std::snprintf(path, sizeof path, "/proc/%d/maps", pid);
-  char wanted[32];
-  const int size = std::snprintf(wanted, sizeof wanted, " %lu ", static_cast<unsigned long>(inode));
-  bool is_found = false;
-  base::ForEachLine(path, lines, [&](std::string_view line) {
-    is_found = line.find({wanted, static_cast<size_t>(size)}) != std::string_view::npos;
-    return !is_found;
-  });
-  return is_found;
-}
-
 // The words of glibc's mutexes: the lock's, a count, the owner's thread.
 bool SetSharedMutex(const base::Process& process, const stack::BlockedThread& blocked, PeerTarget* target) {
   const uint64_t* arguments = blocked.arguments;
@@ -166,7 +136,7 @@ bool SetSharedMutex(const base::Process& process, const stack::BlockedThread& bl
   std::snprintf(path, sizeof path, "/proc/%u/status", owner);
   char buffer[2048];
   const auto pid = base::NumberInLine(base::ReadSmallFile(path, buffer, sizeof buffer), "Tgid:");
-  if (!pid || !SharesMemory(process, arguments[0], static_cast<int32_t>(*pid))) return false;
+  if (!pid || !MapsFile(static_cast<int32_t>(*pid), SharedFileAt(process, arguments[0]))) return false;
   target->kind = LockKind::kMutex;
   target->number = arguments[0];
   target->pid = static_cast<int32_t>(*pid);

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <span>
+#include <iterator>
 #include <string_view>
 
 #include "base/clock.h"
@@ -24,19 +32,54 @@ struct Address {
   bool operator==(const Address& other) const {
     return port == other.port && std::strcmp(text, other.text) == 0;
   }
-  bool Parse(std::string_view field) {
-    const size_t colon = field.find(':');
-    if (colon == std::string_view::npos || colon >= sizeof text) return false;
-    std::string_view host = field.substr(0, colon);
+  bool is_version_6() const { return text[8] != '\0'; }
+  void SetHost(std::string_view host) {
     constexpr std::string_view kMapped = "0000000000000000FFFF0000";
     if (host.starts_with(kMapped)) host.remove_prefix(kMapped.size());
     std::memset(text, 0, sizeof text);
     host.copy(text, sizeof text - 1);
+  }
+  bool Parse(std::string_view field) {
+    const size_t colon = field.find(':');
+    if (colon == std::string_view::npos || colon >= sizeof text) return false;
+    SetHost(field.substr(0, colon));
     std::string_view digits = field.substr(colon + 1);
     uint64_t number = 0;
     const bool is_read = base::ConsumeHex(&digits, &number);
     port = static_cast<uint32_t>(number);
     return is_read;
+  }
+  // Of a call's answer; false for another family.
+  bool Set(const sockaddr_storage& name) {
+    uint32_t words[4];
+    size_t count = 1;
+    if (name.ss_family == AF_INET) {
+      const auto& version_4 = reinterpret_cast<const sockaddr_in&>(name);
+      words[0] = version_4.sin_addr.s_addr;
+      port = ntohs(version_4.sin_port);
+    } else if (name.ss_family == AF_INET6) {
+      const auto& version_6 = reinterpret_cast<const sockaddr_in6&>(name);
+      std::memcpy(words, &version_6.sin6_addr, sizeof words);
+      count = std::size(words);
+      port = ntohs(version_6.sin6_port);
+    } else {
+      return false;
+    }
+    char digits[33] = {};
+    for (size_t i = 0; i < count; ++i) std::snprintf(digits + i * 8, 9, "%08X", words[i]);
+    SetHost(digits);
+    return true;
+  }
+  // As the kernel wants it in a question.
+  void CopyTo(uint32_t (&words)[4]) const {
+    std::string_view digits = text;
+    for (size_t i = 0; i < std::size(words) && !digits.empty(); ++i) {
+      std::string_view word = digits.substr(0, 8);
+      digits.remove_prefix(word.size());
+      uint64_t number = 0;
+      base::ConsumeHex(&word, &number);
+      words[i] = static_cast<uint32_t>(number);
+    }
   }
 };
 
@@ -90,31 +133,117 @@ void ForEachConnection(const base::Thread& thread, int64_t deadline_ns, Visit vi
   }
 }
 
-}  // namespace
+// Of this process, without a look at the tables, which take 10 ms: the kernel walks its whole hash table.
+bool ReadOwnConnection(int descriptor, uint64_t inode, Connection* connection) {
+  struct stat file {};
+  sockaddr_storage names[2] = {};
+  if (fstat(descriptor, &file) != 0 || file.st_ino != inode)
+    return false;  // in a table of descriptors of its own
+  // Not through the C library, whose functions the program may define.
+  const long calls[] = {SYS_getsockname, SYS_getpeername};
+  for (size_t i = 0; i < std::size(calls); ++i) {
+    socklen_t size = sizeof names[i];
+    if (syscall(calls[i], descriptor, &names[i], &size) != 0) return false;
+  }
+  connection->inode = inode;
+  return connection->local.Set(names[0]) && connection->remote.Set(names[1]);
+}
 
-// Reads the tables once: the kernel takes 10 ms for that, as it walks its whole hash table.
-uint64_t FindConnectionEnd(const base::Thread& thread, uint64_t inode, int64_t deadline_ns) {
-  constexpr size_t kMostConnections = 256;
-  Connection all[kMostConnections];
-  size_t count = 0;
-  const Connection* own = nullptr;
+bool FindOwnConnection(const base::Thread& thread, int descriptor, uint64_t inode, int64_t deadline_ns,
+                       Connection* own) {
+  if (thread.process.is_own() && ReadOwnConnection(descriptor, inode, own)) return true;
+  bool is_found = false;
   ForEachConnection(thread, deadline_ns, [&](const Connection& connection) {
-    all[count++] = connection;
-    if (connection.inode == inode) own = &all[count - 1];
-    if (count == kMostConnections && own == nullptr) count = 0;  // those so far are lost
-    return count < kMostConnections;
+    is_found = connection.inode == inode;
+    if (is_found) *own = connection;
+    return !is_found;
   });
-  if (own == nullptr || own->is_listening) return 0;
+  return is_found;
+}
+
+// The kernel's answer to a question about one socket.
+struct Found {
+  bool is_known = false;  // else the kernel was not asked, or did not answer
+  bool is_there = false;
+  bool is_listening = false;
+  uint64_t inode = 0;  // 0: nothing has accepted the connection yet
+};
+
+bool SharesNetwork(const base::Thread& thread) {
+  char own[32];
+  char other[32];
+  const ssize_t own_size = readlink("/proc/thread-self/ns/net", own, sizeof own);
+  const ssize_t size = readlink(base::TaskPath(thread, "ns/net").c_str(), other, sizeof other);
+  return size > 0 && size == own_size && std::equal(own, own + size, other);
+}
+
+// The socket with that local and that remote address, else one that listens at the local one. By its hash: 20
+// us.
+Found AskForSocket(const Address& local, const Address& remote) {
+  struct {
+    nlmsghdr header;
+    inet_diag_req_v2 request;
+  } question{};
+  question.header.nlmsg_len = sizeof question;
+  question.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  question.header.nlmsg_flags = NLM_F_REQUEST;
+  inet_diag_req_v2& request = question.request;
+  request.sdiag_family = local.is_version_6() ? AF_INET6 : AF_INET;
+  request.sdiag_protocol = IPPROTO_TCP;
+  request.idiag_states = ~0u;
+  request.id.idiag_sport = htons(static_cast<uint16_t>(local.port));
+  request.id.idiag_dport = htons(static_cast<uint16_t>(remote.port));
+  local.CopyTo(request.id.idiag_src);
+  remote.CopyTo(request.id.idiag_dst);
+  request.id.idiag_cookie[0] = request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  if (netlink < 0) return {};
+  struct {
+    nlmsghdr header;
+    inet_diag_msg message;
+    char rest[1024];
+  } answer{};
+  ssize_t size = sendto(netlink, &question, sizeof question, 0, nullptr, 0);
+  if (size >= 0) size = recvfrom(netlink, &answer, sizeof answer, MSG_DONTWAIT, nullptr, nullptr);
+  close(netlink);
+  if (size < 0) return {};
+  // An error: ENOENT where there is none, another one where the kernel cannot answer.
+  if (answer.header.nlmsg_type == NLMSG_ERROR) {
+    int error = 0;
+    std::memcpy(&error, &answer.message, sizeof error);
+    return {.is_known = error == -ENOENT};
+  }
+  constexpr uint8_t kListening = 10;
+  const bool is_answer = answer.header.nlmsg_type == SOCK_DIAG_BY_FAMILY;
+  return {is_answer, is_answer, answer.message.idiag_state == kListening, answer.message.idiag_inode};
+}
+
+// By one look at the tables, as far as they fit.
+uint64_t SearchTablesForEnd(const base::Thread& thread, const Connection& own, int64_t deadline_ns) {
   bool is_here = false;
   uint64_t end = 0;
   uint64_t listener = 0;
-  for (const Connection& connection : std::span(all, count)) {
-    if (connection.is_listening && connection.local.port == own->remote.port) listener = connection.inode;
-    if (connection.local != own->remote || connection.remote != own->local) continue;
+  ForEachConnection(thread, deadline_ns, [&](const Connection& connection) {
+    if (connection.is_listening && connection.local.port == own.remote.port) listener = connection.inode;
+    if (connection.local != own.remote || connection.remote != own.local) return true;
     is_here = true;
     end = connection.inode;
-  }
+    return end == 0;
+  });
   return end != 0 ? end : is_here ? listener : 0;
+}
+
+}  // namespace
+
+uint64_t FindConnectionEnd(const base::Thread& thread, int descriptor, uint64_t inode, int64_t deadline_ns) {
+  Connection own;
+  if (!FindOwnConnection(thread, descriptor, inode, deadline_ns, &own) || own.is_listening) return 0;
+  const Found end = SharesNetwork(thread) ? AskForSocket(own.remote, own.local) : Found{};
+  if (!end.is_known) return SearchTablesForEnd(thread, own, deadline_ns);
+  // One that listens there has nothing to do with that connection.
+  if (!end.is_there || end.is_listening || end.inode != 0) return end.is_listening ? 0 : end.inode;
+  const Found listener = AskForSocket(own.remote, {});
+  return listener.is_listening ? listener.inode : 0;
 }
 
 }  // namespace lagwatch::watchdog

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that several processes have mapped, by /proc. Context: watchdog.
+#pragma once
+
+#include <cstdint>
+
+#include "base/process/process.h"
+#include "stack/threads/thread_state.h"
+
+namespace lagwatch::watchdog {
+
+// The inode of the file that the process has at `address`, shared with others; 0: none.
+uint64_t SharedFileAt(const base::Process& process, uint64_t address);
+// Whether process `pid` has the file with that inode mapped; never with 0.
+bool MapsFile(int32_t pid, uint64_t inode);
+
+// The other processes that have the memory mapped with which the futex of `thread`, which sleeps at
+// `blocked`, is shared: the number of them that are found within `budget_ns` (SearchClockNs), and the last
+// one.
+uint32_t FindSharers(const base::Thread& thread, const stack::BlockedThread& blocked, int64_t budget_ns,
+                     int32_t* last_pid);
+
+}  // namespace lagwatch::watchdog
