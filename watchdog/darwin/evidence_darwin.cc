@@ -47,8 +47,8 @@ std::unique_ptr<WaitWalker::Peers> WaitWalker::MakePeers() { return nullptr; }
 
 bool WaitWalker::FollowPeers(int32_t, stack::StackCapturer*, bool, int64_t) { return false; }
 
-int32_t WaitWalker::FindOwnerByStacks(const Rest&, const stack::Stack&, const stack::LockWait&,
-                                      stack::StackCapturer*, bool) {
+int32_t WaitWalker::FindOwnerByStacks(const Rest&, const stack::Stack&, const std::optional<stack::LockWait>&,
+                                      stack::StackCapturer*, bool, stack::LockKind*) {
   return 0;
 }
 

@@ -25,55 +25,101 @@ bool HasFunction(std::span<const stack::Frame> outer, std::span<const stack::Fra
   });
 }
 
+// Whether another thread waits for the same, at a condition's other word maybe.
+bool WaitsThere(const stack::BlockedThread& blocked, uint64_t futex) {
+  const uint64_t distance = blocked.arguments[0] - futex + sizeof(uint32_t);
+  return stack::LockOwners::IsInLockCall(blocked) && distance <= 2 * sizeof(uint32_t);
+}
+
+// The threads that are within an initializer.
+class Runners {
+ public:
+  void Add(int32_t tid, bool has_address) {
+    ++count_;
+    only_ = tid;
+    if (!has_address) return;
+    ++proven_count_;
+    proven_ = tid;
+  }
+  void MissSome() { is_all_ = false; }
+  // The one that runs the initializer; 0: not known. By its frames alone only if no other thread has such.
+  int32_t Owner(bool needs_address) const {
+    if (proven_count_ != 0) return proven_count_ == 1 ? proven_ : 0;
+    return !needs_address && is_all_ && count_ == 1 ? only_ : 0;
+  }
+  bool IsNone() const { return is_all_ && count_ == 0; }
+
+ private:
+  int32_t only_ = 0;
+  int count_ = 0;
+  int32_t proven_ = 0;  // that has the address of the control, too
+  int proven_count_ = 0;
+  bool is_all_ = true;
+};
+
 }  // namespace
 
 int32_t WaitWalker::FindOwnerByStacks(const Rest& rest, const stack::Stack& stack,
-                                      const stack::LockWait& lock, stack::StackCapturer* capturer,
-                                      bool may_interrupt) {
-  const base::Thread& waiting = rest.thread;
-  stack::LockOwners::OnceFrames once;
+                                      const std::optional<stack::LockWait>& lock,
+                                      stack::StackCapturer* capturer, bool may_interrupt,
+                                      stack::LockKind* kind) {
+  *kind = lock ? lock->kind : stack::LockKind::kUnknown;
+  Initializers::Wait wait;
   {
     const auto held = capturer->code().Hold();
-    if (lock.kind == stack::LockKind::kHeap)
-      return owners_.IsWithinOwnHeapCall(stack, capturer->modules()) ? waiting.tid : 0;
-    if (lock.kind != stack::LockKind::kOnce) return 0;
-    once = owners_.FindOnceFrames(rest.blocked, stack, capturer->modules());
+    if (*kind == stack::LockKind::kHeap)
+      return owners_.IsWithinOwnHeapCall(stack, capturer->modules()) ? rest.thread.tid : 0;
+    if (*kind == stack::LockKind::kOnce) {
+      wait.frames = owners_.FindOnceFrames(rest.blocked, stack, capturer->modules());
+    } else {
+      if (lock && lock->waits_for != stack::WaitsFor::kUnknown && lock->waits_for != stack::WaitsFor::kSignal)
+        return 0;
+      const auto found = initializers_.Find(rest.blocked, stack, capturer->modules());
+      if (!found) return 0;
+      wait = *found;
+    }
   }
+  const int32_t owner = FindRunner(rest, stack, wait, capturer, may_interrupt);
+  if (owner != 0) *kind = stack::LockKind::kOnce;
+  return owner;
+}
+
+const stack::Stack& WaitWalker::CaptureOther(int32_t tid, stack::StackCapturer* capturer,
+                                             bool may_interrupt) {
+  stack::Stack& other = stacks_[kSearchStack];
+  other.Clear();
+  for (int look = 0; look < kCaptures && other.frame_count == 0; ++look)
+    if (!capturer->CaptureAsleep(tid, &other) && may_interrupt) capturer->Capture(tid, &other);
+  return other;
+}
+
+int32_t WaitWalker::FindRunner(const Rest& rest, const stack::Stack& stack, const Initializers::Wait& wait,
+                               stack::StackCapturer* capturer, bool may_interrupt) {
+  const base::Thread& waiting = rest.thread;
+  const uint64_t futex = rest.blocked.arguments[0];
   const auto is_in_initializer = [&](const stack::Stack& one, uint32_t inner_count) {
     const auto outer = one.view().subspan(std::min(inner_count, one.frame_count));
-    return HasFunction(outer, stack.view().subspan(once.begin, once.end - once.begin), once.is_in_order);
+    return HasFunction(outer, stack.view().subspan(wait.frames.begin, wait.frames.end - wait.frames.begin),
+                       wait.frames.is_in_order);
   };
   const int64_t deadline_ns = SearchClockNs() + kStacksBudgetNs;
-  int32_t only = 0;  // of `count` threads within an initializer
-  int count = 0;
-  int32_t proven = 0;  // of `proven_count` threads that have this one's address, too
-  int proven_count = 0;
-  bool is_all = true;
+  Runners runners;
   base::ForEachThread(waiting.process, [&](int tid) {
     const base::Thread thread{waiting.process, tid};
     const bool is_caller = tid == gettid() && waiting.process.is_own();
     if (thread == waiting || is_caller || IsLagwatchsThread(thread)) return true;
-    stack::Stack& other = stacks_[kSearchStack];
-    other.Clear();
-    for (int look = 0; look < kCaptures && other.frame_count == 0; ++look) {
-      if (!capturer->CaptureAsleep(tid, &other) && may_interrupt) capturer->Capture(tid, &other);
-    }
-    is_all = other.completeness == stack::Completeness::kComplete && SearchClockNs() < deadline_ns && is_all;
-    if (!is_in_initializer(other, 1)) return SearchClockNs() < deadline_ns;
-    ++count;
-    only = tid;
+    const stack::Stack& other = CaptureOther(tid, capturer, may_interrupt);
+    const bool goes_on = SearchClockNs() < deadline_ns;
+    if (other.completeness != stack::Completeness::kComplete || !goes_on) runners.MissSome();
     stack::BlockedThread blocked;
-    if (stack::ReadThreadActivity(thread, &blocked) == stack::ThreadActivity::kBlocked &&
-        CountOnStack(thread.process, blocked, lock.address) != 0) {
-      ++proven_count;
-      proven = tid;
-    }
-    return SearchClockNs() < deadline_ns;
+    const bool is_blocked = stack::ReadThreadActivity(thread, &blocked) == stack::ThreadActivity::kBlocked;
+    if (!is_in_initializer(other, 1) || (is_blocked && WaitsThere(blocked, futex))) return goes_on;
+    runners.Add(tid, is_blocked && CountOnStack(thread.process, blocked, futex) != 0);
+    return goes_on;
   });
-  if (proven_count != 0) return proven_count == 1 ? proven : 0;
-  if (!is_all || count > 1) return 0;
-  if (count == 1) return only;
-  return is_in_initializer(stack, once.end) ? waiting.tid : 0;
+  const int32_t owner = runners.Owner(wait.needs_address);
+  const bool is_own = runners.IsNone() && !wait.needs_address && is_in_initializer(stack, wait.frames.end);
+  return is_own ? waiting.tid : owner;
 }
 
 }  // namespace lagwatch::watchdog

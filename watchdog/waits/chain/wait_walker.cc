@@ -150,10 +150,10 @@ WaitWalker::Step WaitWalker::AddLock(const base::Thread& thread, stack::StackCap
     return FindLock(rest, stack, capturer->modules());
   };
   auto lock = find();
-  if (!lock) return Step::kEnded;
-  rest.owner_by_stacks = FindOwnerByStacks(rest, stack, *lock, capturer, /*may_interrupt=*/true);
+  rest.owner_by_stacks =
+      FindOwnerByStacks(rest, stack, lock, capturer, /*may_interrupt=*/true, &rest.kind_by_stacks);
   if (rest.owner_by_stacks != 0) lock = find();
-  if (!lock) return Step::kChanged;
+  if (!lock) return Step::kEnded;
   rests_[count_] = rest;
   Wait& wait = waits_[count_++] = {};
   wait.tid = static_cast<uint32_t>(tid);
@@ -170,7 +170,9 @@ std::optional<stack::LockWait> WaitWalker::FindLock(const Rest& rest, const stac
   const auto& script_lock = rest.script_lock;
   if (script_lock && !script_lock->may_time_out) return ToWait(*script_lock, /*has_timeout=*/false);
   auto lock = owners_.Find(rest.blocked, stack, modules);
-  if (lock && lock->waits_for == stack::WaitsFor::kUnknown && rest.owner_by_stacks != 0) {
+  if (rest.owner_by_stacks != 0 && (!lock || lock->waits_for != stack::WaitsFor::kOwner)) {
+    if (!lock) lock = {.address = rest.blocked.arguments[0], .has_timeout = rest.blocked.arguments[3] != 0};
+    lock->kind = rest.kind_by_stacks;
     lock->waits_for = stack::WaitsFor::kOwner;
     lock->owner_tid = rest.owner_by_stacks;
   }

@@ -19,6 +19,7 @@
 #include "stack/unwind/table_library.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/waits/candidates/candidate.h"
+#include "watchdog/waits/chain/initializers.h"
 #include "watchdog/waits/peers/peer_target.h"
 
 namespace lagwatch::watchdog {
@@ -85,7 +86,8 @@ class WaitWalker {
     bool is_hidden = false;  // `blocked` is from the thread itself, when it was interrupted
     // The turn of an interpreter's takes the place of `switches`.
     std::optional<stack::ScriptLock> script_lock;
-    int32_t owner_by_stacks = 0;   // of a lock that has no place for its owner; 0: not known
+    int32_t owner_by_stacks = 0;  // of a lock that has no place for its owner; 0: not known
+    stack::LockKind kind_by_stacks = stack::LockKind::kUnknown;  // of the same lock
     bool is_owner_certain = true;  // no other thread of the owner's process can end the wait
   };
   static bool HasTurns(const Rest& rest) {
@@ -114,9 +116,15 @@ class WaitWalker {
   // As LockOwners::Find(), or of the lock of a language that the thread runs.
   std::optional<stack::LockWait> FindLock(const Rest& rest, const stack::Stack& stack,
                                           const stack::ModuleMap& modules) const;
-  // The owner of a lock that does not name it, by the stacks of the process's threads; 0: not known. Linux.
-  int32_t FindOwnerByStacks(const Rest& rest, const stack::Stack& stack, const stack::LockWait& lock,
-                            stack::StackCapturer* capturer, bool may_interrupt);
+  // The owner of a lock that does not name it, and its kind, by the stacks of the process's threads; 0: not
+  // known. `lock` is what the C library's words say of it. Linux.
+  int32_t FindOwnerByStacks(const Rest& rest, const stack::Stack& stack,
+                            const std::optional<stack::LockWait>& lock, stack::StackCapturer* capturer,
+                            bool may_interrupt, stack::LockKind* kind);
+  // The stack is valid until the next call.
+  const stack::Stack& CaptureOther(int32_t tid, stack::StackCapturer* capturer, bool may_interrupt);
+  int32_t FindRunner(const Rest& rest, const stack::Stack& stack, const Initializers::Wait& wait,
+                     stack::StackCapturer* capturer, bool may_interrupt);
   // Of the thread that Follow() began with, or that is last in its chain. Linux.
   void FindCandidates(int32_t tid, stack::StackCapturer* capturer);
   void Consider(const base::Thread& thread, const Rest& rest, ObjectUses* uses,
@@ -162,6 +170,7 @@ class WaitWalker {
   const stack::Stack* CaptureStack(const base::Thread& thread, const Walked& walked);
 
   stack::LockOwners owners_;
+  Initializers initializers_;
   std::unique_ptr<Peers> peers_;  // null: waits are not followed into other processes
   std::array<Wait, kMaxWaits> waits_;
   std::array<Rest, kMaxWaits> rests_;

@@ -232,11 +232,15 @@ bool WaitWalker::FindLockWithin(const Rest& rest, const stack::Stack* stack, Wai
     const auto held = peers_->capturer->code().Hold();
     return owners_.Find(rest.blocked, *stack, peers_->capturer->modules());
   }();
-  if (!lock) return false;
-  if (lock->waits_for != stack::WaitsFor::kOwner) {
-    lock->owner_tid = FindOwnerByStacks(rest, *stack, *lock, peers_->capturer.get(), /*may_interrupt=*/false);
-    if (lock->owner_tid == 0) return false;
+  if (!lock || lock->waits_for != stack::WaitsFor::kOwner) {
+    stack::LockKind kind;
+    const int32_t owner =
+        FindOwnerByStacks(rest, *stack, lock, peers_->capturer.get(), /*may_interrupt=*/false, &kind);
+    if (owner == 0) return false;
+    if (!lock) lock = {.address = rest.blocked.arguments[0], .has_timeout = rest.blocked.HasTimeLimit()};
+    lock->kind = kind;
     lock->waits_for = stack::WaitsFor::kOwner;
+    lock->owner_tid = owner;
   }
   wait->lock = *lock;
   return true;
