@@ -52,6 +52,8 @@ int32_t WaitWalker::FindOwnerByStacks(const Rest&, const stack::Stack&, const st
   return 0;
 }
 
+bool IsStopCall(const stack::BlockedThread&) { return false; }
+
 void WaitWalker::FindCandidates(int32_t, stack::StackCapturer*) {}
 
 int32_t CountUsableCores(const base::Process&) {

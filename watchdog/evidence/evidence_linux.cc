@@ -9,6 +9,7 @@
 #include "base/system/system_calls.h"
 #include "stack/unwind/processor.h"
 #include "watchdog/evidence/evidence.h"
+#include "watchdog/waits/chain/signal_stop.h"
 #include "watchdog/waits/file_locks.h"
 #include "watchdog/waits/wait_peer.h"
 
@@ -63,8 +64,7 @@ Doing WhatItWaitsFor(const base::Thread& thread, const stack::BlockedThread& blo
       return IsFileLockCommand(arguments[1]) ? Doing::kLock : Doing::kDisk;
     case CallAwaits::kTime: {
       // Garbage collectors stop threads so: another thread has sent the signal, and sends the next one.
-      const bool is_stopped =
-          blocked.syscall_number == SYS_rt_sigsuspend && IsInHandler(thread.process, blocked);
+      const bool is_stopped = IsStopCall(blocked) && IsInHandler(thread.process, blocked);
       return is_stopped ? Doing::kLock : Doing::kSleep;
     }
     case CallAwaits::kChild:

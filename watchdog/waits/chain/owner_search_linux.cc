@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/process/proc_file.h"
 #include "watchdog/waits/candidates/object_use.h"
@@ -65,6 +66,7 @@ int32_t WaitWalker::FindOwnerByStacks(const Rest& rest, const stack::Stack& stac
                                       stack::LockKind* kind) {
   *kind = lock ? lock->kind : stack::LockKind::kUnknown;
   Initializers::Wait wait;
+  std::optional<SignalStop> stop;
   {
     const auto held = capturer->code().Hold();
     if (*kind == stack::LockKind::kHeap)
@@ -74,14 +76,47 @@ int32_t WaitWalker::FindOwnerByStacks(const Rest& rest, const stack::Stack& stac
     } else {
       if (lock && lock->waits_for != stack::WaitsFor::kUnknown && lock->waits_for != stack::WaitsFor::kSignal)
         return 0;
+      stop = FindSignalStop(stack, capturer->modules());
       const auto found = initializers_.Find(rest.blocked, stack, capturer->modules());
-      if (!found) return 0;
-      wait = *found;
+      if (!stop && !found) return 0;
+      if (found) wait = *found;
     }
+  }
+  if (stop) {
+    *kind = stack::LockKind::kSafepoint;
+    return FindStopper(rest, *stop, capturer, may_interrupt);
   }
   const int32_t owner = FindRunner(rest, stack, wait, capturer, may_interrupt);
   if (owner != 0) *kind = stack::LockKind::kOnce;
   return owner;
+}
+
+// The thread that has called into the collector, whose handler it is; else the only one that is not stopped,
+// if others are.
+int32_t WaitWalker::FindStopper(const Rest& rest, const SignalStop& stop, stack::StackCapturer* capturer,
+                                bool may_interrupt) {
+  std::array<int, 4> counts{};
+  std::array<int32_t, 4> last{};
+  const int64_t deadline_ns = SearchClockNs() + kStacksBudgetNs;
+  bool is_all = true;
+  base::ForEachThread(rest.thread.process, [&](int tid) {
+    const base::Thread thread{rest.thread.process, tid};
+    const bool is_caller = tid == gettid() && rest.thread.process.is_own();
+    if (thread == rest.thread || is_caller || IsLagwatchsThread(thread)) return true;
+    const stack::Stack& other = CaptureOther(tid, capturer, may_interrupt);
+    is_all = is_all && other.completeness == stack::Completeness::kComplete;
+    const auto held = capturer->code().Hold();
+    const auto part = static_cast<size_t>(PartIn(stop, other, capturer->modules()));
+    ++counts[part];
+    last[part] = tid;
+    is_all = is_all && SearchClockNs() < deadline_ns;
+    return SearchClockNs() < deadline_ns;
+  });
+  const auto of = [&](StopPart part) { return static_cast<size_t>(part); };
+  if (counts[of(StopPart::kCollector)] == 1) return last[of(StopPart::kCollector)];
+  const bool is_only_one = counts[of(StopPart::kCollector)] + counts[of(StopPart::kService)] == 0 &&
+                           counts[of(StopPart::kNone)] == 1 && counts[of(StopPart::kStopped)] != 0;
+  return is_all && is_only_one ? last[of(StopPart::kNone)] : 0;
 }
 
 const stack::Stack& WaitWalker::CaptureOther(int32_t tid, stack::StackCapturer* capturer,

@@ -130,19 +130,21 @@ WaitWalker::Step WaitWalker::AddLock(const base::Thread& thread, stack::StackCap
       stack::ReadThreadActivity(thread, &capturer->thread_files(), &blocked);
   const bool is_hidden =
       activity == stack::ThreadActivity::kHidden && stack::RestartsHiddenAfterSignal(thread);
-  bool may_wait =
-      is_hidden || (activity == stack::ThreadActivity::kBlocked && stack::LockOwners::IsInLockCall(blocked));
+  const auto may_be_for_thread = [&] {
+    return stack::LockOwners::IsInLockCall(blocked) || IsStopCall(blocked);
+  };
+  bool may_wait = is_hidden || (activity == stack::ThreadActivity::kBlocked && may_be_for_thread());
   if (!may_wait && count_ == 0) return Step::kEnded;  // the usual case must cost nothing
   capturer->Capture(tid, &stack);
-  if (is_hidden)
-    may_wait = capturer->ReadInterruptedCall(&blocked) && stack::LockOwners::IsInLockCall(blocked);
+  if (is_hidden) may_wait = capturer->ReadInterruptedCall(&blocked) && may_be_for_thread();
   if (!may_wait || count_ == kMaxWaits) return Step::kEnded;
   // After the capture, which may have woken the thread for a moment.
   Rest rest{.thread = thread,
             .blocked = blocked,
             .switches = ReadSwitches(thread),
             .is_hidden = is_hidden,
-            .script_lock = capturer->FindScriptLock(tid, blocked)};
+            .script_lock = stack::LockOwners::IsInLockCall(blocked) ? capturer->FindScriptLock(tid, blocked)
+                                                                    : std::nullopt};
   if (rest.script_lock && rest.script_lock->owner_tid == tid) rest.script_lock.reset();
   if (!rest.switches || !IsAtRest(rest, capturer)) return Step::kChanged;
   const auto find = [&] {

@@ -20,6 +20,7 @@
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/waits/candidates/candidate.h"
 #include "watchdog/waits/chain/initializers.h"
+#include "watchdog/waits/chain/signal_stop.h"
 #include "watchdog/waits/peers/peer_target.h"
 
 namespace lagwatch::watchdog {
@@ -121,6 +122,8 @@ class WaitWalker {
   int32_t FindOwnerByStacks(const Rest& rest, const stack::Stack& stack,
                             const std::optional<stack::LockWait>& lock, stack::StackCapturer* capturer,
                             bool may_interrupt, stack::LockKind* kind);
+  int32_t FindStopper(const Rest& rest, const SignalStop& stop, stack::StackCapturer* capturer,
+                      bool may_interrupt);
   // The stack is valid until the next call.
   const stack::Stack& CaptureOther(int32_t tid, stack::StackCapturer* capturer, bool may_interrupt);
   int32_t FindRunner(const Rest& rest, const stack::Stack& stack, const Initializers::Wait& wait,

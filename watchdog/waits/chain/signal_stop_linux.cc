@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/system/system_calls.h"
+#include "stack/unwind/processor.h"
+#include "watchdog/waits/candidates/object_use.h"
+#include "watchdog/waits/chain/signal_stop.h"
+
+namespace lagwatch::watchdog {
+namespace {
+
+// Frames of a handler, with those of the call that it waits in.
+constexpr uint32_t kMostInHandler = 12;
+
+// Whether the library has the outermost frames of threads that others have started.
+bool StartsThreads(std::string_view file) {
+  constexpr std::string_view kLibraries[] = {"libc.so", "libc-", "libpthread", "libstdc++", "ld-"};
+  return std::ranges::any_of(kLibraries, [&](std::string_view name) { return file.starts_with(name); });
+}
+
+bool IsSignalReturnAt(const base::Process& process, uint64_t address) {
+  constexpr uint64_t kLowestCode = 4096;
+  unsigned char code[stack::kMaxCodeBytes];
+  return address >= kLowestCode && process.ReadValue(address, &code) && stack::IsSignalReturn(code);
+}
+
+// The frame has the byte before the address that the handler returns to.
+bool IsSignalFrame(const stack::Frame& frame, const stack::ModuleMap& modules) {
+  return frame.module != stack::kNoModule &&
+         IsSignalReturnAt(modules.process(), modules.module(frame.module).load_bias + frame.offset + 1);
+}
+
+}  // namespace
+
+bool IsStopCall(const stack::BlockedThread& blocked) {
+#if defined(SYS_pause)
+  if (blocked.syscall_number == SYS_pause) return true;
+#endif
+  return blocked.syscall_number == SYS_rt_sigsuspend;
+}
+
+std::optional<SignalStop> FindSignalStop(const stack::Stack& stack, const stack::ModuleMap& modules) {
+  for (uint32_t i = 1; i < std::min(stack.frame_count, kMostInHandler); ++i) {
+    if (!IsSignalFrame(stack.frames[i], modules)) continue;
+    const stack::Frame& handler = stack.frames[i - 1];
+    if (handler.module == stack::kNoModule || handler.function_offset == 0) return std::nullopt;
+    return SignalStop{handler};
+  }
+  return std::nullopt;
+}
+
+StopPart PartIn(const SignalStop& stop, const stack::Stack& stack, const stack::ModuleMap& modules) {
+  const auto is_handlers = [&](const stack::Frame& frame) {
+    return frame.module == stop.handler.module && frame.function_offset == stop.handler.function_offset;
+  };
+  const auto is_of_library = [&](const stack::Frame& frame) { return frame.module == stop.handler.module; };
+  const auto is_of_caller = [&](const stack::Frame& frame) {
+    return frame.module != stack::kNoModule && !is_of_library(frame) &&
+           !StartsThreads(FileNameOf(modules.module(frame.module)));
+  };
+  if (std::ranges::any_of(stack.view(), is_handlers)) return StopPart::kStopped;
+  // In a program that is its own collector, every thread is in its code.
+  const bool is_library =
+      FileNameOf(modules.module(stop.handler.module)).find(".so") != std::string_view::npos;
+  if (!is_library || std::ranges::none_of(stack.view(), is_of_library)) return StopPart::kNone;
+  return std::ranges::any_of(stack.view(), is_of_caller) ? StopPart::kCollector : StopPart::kService;
+}
+
+}  // namespace lagwatch::watchdog
