@@ -39,7 +39,7 @@
 #include "stack/signal/context.h"
 #include "stack/signal/kernel_calls.h"
 #include "stack/unwind/table_unwinder.h"
-#include "stack/unwind/unwind_table.h"
+#include "stack/unwind/tables/unwind_table.h"
 #include "tests/testing/libunwind_unwinder.h"
 
 namespace {

@@ -17,7 +17,7 @@
 #include "stack/elf/frame_section_file.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
-#include "stack/unwind/table_library.h"
+#include "stack/unwind/tables/table_library.h"
 
 namespace lagwatch::stack {
 

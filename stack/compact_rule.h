@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "stack/unwind/rule.h"
+#include "stack/unwind/tables/rule.h"
 
 namespace lagwatch::stack {
 

@@ -14,7 +14,7 @@
 #include "stack/frames/call_registers.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/signal/thread_block.h"
-#include "stack/unwind/table_library.h"
+#include "stack/unwind/tables/table_library.h"
 
 namespace lagwatch::stack {
 

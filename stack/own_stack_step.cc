@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "base/process/safe_memory.h"
-#include "stack/unwind/byte_cursor.h"
-#include "stack/unwind/expression.h"
 #include "stack/unwind/processor.h"
+#include "stack/unwind/tables/byte_cursor.h"
+#include "stack/unwind/tables/expression.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "stack/frames/raw_stack.h"
-#include "stack/unwind/unwind_table.h"
+#include "stack/unwind/tables/unwind_table.h"
 
 namespace lagwatch::stack {
 

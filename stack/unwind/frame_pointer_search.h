@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "stack/unwind/code_reader.h"
-#include "stack/unwind/rule.h"
 #include "stack/unwind/stack_memory.h"
+#include "stack/unwind/tables/rule.h"
 
 namespace lagwatch::stack {
 

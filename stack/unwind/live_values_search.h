@@ -6,9 +6,9 @@
 
 #include "stack/frames/live_values.h"
 #include "stack/unwind/code_reader.h"
-#include "stack/unwind/eh_frame_search.h"
 #include "stack/unwind/processor.h"
 #include "stack/unwind/stack_memory.h"
+#include "stack/unwind/tables/eh_frame_search.h"
 
 namespace lagwatch::stack {
 

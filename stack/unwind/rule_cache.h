@@ -9,10 +9,10 @@
 #include "base/process/own_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/code/page_cache.h"
-#include "stack/unwind/eh_frame_search.h"
-#include "stack/unwind/rule.h"
-#include "stack/unwind/table_library.h"
-#include "stack/unwind/unwind_table.h"
+#include "stack/unwind/tables/eh_frame_search.h"
+#include "stack/unwind/tables/rule.h"
+#include "stack/unwind/tables/table_library.h"
+#include "stack/unwind/tables/unwind_table.h"
 
 namespace lagwatch::stack {
 

@@ -4,12 +4,12 @@
 #include "stack/unwind/call_scan.h"
 #include "stack/unwind/code_reader.h"
 #include "stack/unwind/cursor.h"
-#include "stack/unwind/expression.h"
 #include "stack/unwind/frame_list.h"
 #include "stack/unwind/frame_pointer_search.h"
 #include "stack/unwind/live_values_search.h"
 #include "stack/unwind/rule_cache.h"
 #include "stack/unwind/stack_memory.h"
+#include "stack/unwind/tables/expression.h"
 
 namespace lagwatch::stack {
 namespace {

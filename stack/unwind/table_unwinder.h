@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "stack/code/unwinder.h"
-#include "stack/unwind/table_library.h"
+#include "stack/unwind/tables/table_library.h"
 
 namespace lagwatch::stack {
 

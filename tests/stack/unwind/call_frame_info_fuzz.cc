@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "stack/unwind/call_frame_info.h"
+#include "stack/unwind/tables/call_frame_info.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/stack/unwind/frame_section_seeds.h"
 

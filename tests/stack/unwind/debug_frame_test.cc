@@ -7,7 +7,7 @@
 
 #include "stack/code/module_map.h"
 #include "stack/elf/frame_section_file.h"
-#include "stack/unwind/unwind_table.h"
+#include "stack/unwind/tables/unwind_table.h"
 #include "tests/stack/elf_subject.h"
 
 namespace lagwatch::stack {

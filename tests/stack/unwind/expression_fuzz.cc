@@ -8,7 +8,7 @@
 #include <string>
 
 #include "stack/frames/raw_stack.h"
-#include "stack/unwind/expression.h"
+#include "stack/unwind/tables/expression.h"
 #include "tests/fuzz/seeds.h"
 
 namespace {

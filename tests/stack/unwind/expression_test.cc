@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/unwind/expression.h"
+#include "stack/unwind/tables/expression.h"
 
 #include <gtest/gtest.h>
 

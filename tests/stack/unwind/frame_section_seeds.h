@@ -9,8 +9,8 @@
 #include "base/process/safe_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/raw_stack.h"
-#include "stack/unwind/call_frame_info.h"
-#include "stack/unwind/eh_frame_search.h"
+#include "stack/unwind/tables/call_frame_info.h"
+#include "stack/unwind/tables/eh_frame_search.h"
 
 namespace lagwatch::stack::testing {
 

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "stack/code/page_cache.h"
-#include "stack/unwind/eh_frame_search.h"
-#include "stack/unwind/unwind_table.h"
+#include "stack/unwind/tables/eh_frame_search.h"
+#include "stack/unwind/tables/unwind_table.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/stack/unwind/frame_section_seeds.h"
 

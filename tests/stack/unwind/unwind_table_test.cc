@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/unwind/unwind_table.h"
+#include "stack/unwind/tables/unwind_table.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 
 #include "stack/code/module_map.h"
 #include "stack/frames/raw_stack.h"
-#include "stack/unwind/eh_frame_search.h"
+#include "stack/unwind/tables/eh_frame_search.h"
 
 namespace lagwatch::stack {
 namespace {

@@ -16,7 +16,7 @@
 #include "stack/interpreters/all/interpreter_stacks.h"
 #include "stack/stack_capturer.h"
 #include "stack/threads/lock_owner.h"
-#include "stack/unwind/table_library.h"
+#include "stack/unwind/tables/table_library.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/waits/candidates/candidate.h"
 #include "watchdog/waits/chain/initializers.h"

@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "stack/code/module_map.h"
 #include "stack/elf/frame_section_file.h"
-#include "stack/unwind/unwind_table.h"
+#include "stack/unwind/tables/unwind_table.h"
 
 namespace lagwatch::stack {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/unwind/eh_frame_search.h"
+#include "stack/unwind/tables/eh_frame_search.h"
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 #include "base/process/own_memory.h"
 #include "stack/code/module_map.h"
 #include "stack/code/page_cache.h"
-#include "stack/unwind/call_frame_info.h"
-#include "stack/unwind/rule.h"
+#include "stack/unwind/tables/call_frame_info.h"
+#include "stack/unwind/tables/rule.h"
 
 namespace lagwatch::stack {
 

@@ -8,8 +8,8 @@
 
 #include "base/process/mapped_array.h"
 #include "stack/code/module_map.h"
-#include "stack/unwind/call_frame_info.h"
-#include "stack/unwind/rule.h"
+#include "stack/unwind/tables/call_frame_info.h"
+#include "stack/unwind/tables/rule.h"
 
 namespace lagwatch::stack {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/unwind/unwind_table.h"
+#include "stack/unwind/tables/unwind_table.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "base/crc32c.h"
-#include "stack/unwind/eh_frame_search.h"
+#include "stack/unwind/tables/eh_frame_search.h"
 
 namespace lagwatch::stack {
 namespace {

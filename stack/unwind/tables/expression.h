@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "stack/unwind/byte_cursor.h"
+#include "stack/unwind/tables/byte_cursor.h"
 
 namespace lagwatch::stack {
 

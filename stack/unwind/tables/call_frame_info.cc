@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/unwind/call_frame_info.h"
+#include "stack/unwind/tables/call_frame_info.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stack/unwind/table_library.h"
+#include "stack/unwind/tables/table_library.h"
 
 #include <ctime>
 #include <optional>

@@ -9,8 +9,8 @@
 #include <iterator>
 #include <span>
 
-#include "stack/unwind/byte_cursor.h"
-#include "stack/unwind/rule.h"
+#include "stack/unwind/tables/byte_cursor.h"
+#include "stack/unwind/tables/rule.h"
 
 namespace lagwatch::stack {
 
