@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -100,6 +101,36 @@ TEST_F(CandidatesTest, WhoseCodeRefersToASemaphoreIsOne) {
   Worker poster([&] { PostGlobal(&is_over_); });
   Worker waiting([] { sem_wait(&global_semaphore); });
   ExpectFirst(waiting, poster, "runs code that refers to what is waited for");
+  is_over_ = true;
+}
+
+[[gnu::noinline]] void PostOnce() { sem_post(&global_semaphore); }
+
+[[gnu::noinline]] void PostByCall(const std::atomic<bool>* is_over) {
+  while (!*is_over) usleep(1000);
+  PostOnce();
+}
+
+TEST_F(CandidatesTest, WhoseCodeCallsWhatRefersToASemaphoreIsOne) {
+  sem_init(&global_semaphore, 0, 0);
+  Worker bystander([&] { PlainWorkers().sleep(&is_over_); });
+  Worker poster([&] { PostByCall(&is_over_); });
+  Worker waiting([] { sem_wait(&global_semaphore); });
+  ExpectFirst(waiting, poster, "runs code that calls what refers to what is waited for");
+  is_over_ = true;
+}
+
+// From the closure to the promise, and from there to the state that the future waits at.
+TEST_F(CandidatesTest, WhoHasThePromiseOfAFutureIsOne) {
+  auto promise = std::make_shared<std::promise<void>>();
+  std::future<void> future = promise->get_future();
+  Worker bystander([&] { PlainWorkers().sleep(&is_over_); });
+  Worker late([promise, this] {
+    PlainWorkers().sleep(&is_over_);
+    promise->set_value();
+  });
+  Worker waiting([&] { future.wait(); });
+  ExpectFirst(waiting, late, "works with data that lead to what is waited for");
   is_over_ = true;
 }
 

@@ -20,6 +20,7 @@ constexpr EvidenceKind kEvidenceKinds[] = {
     {24, "works with what is waited for"},
     {20, "waits for a lock that the waiting thread holds"},
     {10, "runs code that refers to what is waited for"},
+    {7, "runs code that calls what refers to what is waited for"},
     {8, "has the address of the lock on its stack"},
     {6, "has the number of the descriptor in a register or an argument"},
     {5, "works with data that lead to what is waited for"},
@@ -54,8 +55,8 @@ void ConsideredThreads::AddAbsent() {
 
 // Evidence that most threads have says nothing of one.
 void ConsideredThreads::DropCommon() {
-  constexpr Evidence kWeak[] = {Evidence::kCodeRefers, Evidence::kGuard, Evidence::kDescriptor,
-                                Evidence::kNearObject};
+  constexpr Evidence kWeak[] = {Evidence::kCodeRefers, Evidence::kCodeCalls, Evidence::kGuard,
+                                Evidence::kDescriptor, Evidence::kNearObject};
   for (const Evidence kind : kWeak) {
     const auto has = [&](const ConsideredThread& one) { return one.Has(kind); };
     const auto having = static_cast<size_t>(std::ranges::count_if(threads(), has));

@@ -20,6 +20,7 @@ enum class Evidence : uint8_t {
   kUsesObject,
   kNeedsLock,   // that the waiting thread holds
   kCodeRefers,  // to the object
+  kCodeCalls,   // what refers to the object
   kGuard,       // the lock's address is on its stack
   kDescriptor,  // it has the number of the object's descriptor
   kNearObject,

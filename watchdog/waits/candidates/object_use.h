@@ -44,6 +44,7 @@ enum class ObjectUse : uint8_t {
   kNone,
   kNear,        // a live value leads to it
   kDescriptor,  // a live value is the number of its descriptor, or of something else that has that number
+  kCalledCode,  // code of a function that one on the stack calls refers to it
   kCode,        // code of a function on the stack refers to it
   kValue,       // it is a live value
 };
@@ -55,26 +56,29 @@ class ObjectUses {
   const AwaitedObject& object() const { return object_; }
   struct Found {
     ObjectUse use = ObjectUse::kNone;
-    uint64_t distance =
-        UINT64_MAX;  // of kValue and kNear: of the word that is waited for from the address found
+    uint64_t distance = UINT64_MAX;  // of kValue and kNear: of the word that is waited for from the address
+                                     // found, and more for each step to that address
   };
   // Of `thread` with these live values. `modules` must be held.
   Found Of(const base::Thread& thread, const stack::LiveValues& live, const stack::ModuleMap& modules);
 
  private:
-  bool RefersIn(const stack::LiveValues::Frame& frame, const stack::ModuleMap& modules);
+  // kCode, kCalledCode or kNone.
+  ObjectUse InCode(const stack::LiveValues::Frame& frame, const stack::ModuleMap& modules);
   uint64_t DistanceFrom(uint64_t address, uint64_t most_bytes) const;
   // The number of bytes that begin at `address` and belong together, 128 at most.
   size_t SizeAt(const base::Process& process, uint64_t address, const stack::ModuleMap& modules) const;
-  // From the addresses in what `address` points at, and with `is_closure`, in what these point at.
-  uint64_t DistanceBehind(uint64_t address, bool is_closure, const stack::ModuleMap& modules) const;
+  // From the addresses in what `address` points at, and, so many `steps` on, in what these point at, which
+  // must be the object's own.
+  uint64_t DistanceBehind(uint64_t address, uint64_t most_bytes, int steps,
+                          const stack::ModuleMap& modules) const;
   bool HasEndIn(uint64_t address, const stack::ModuleMap& modules) const;
 
   AwaitedObject object_;
   // Functions that were looked at, since threads have many in common.
   struct Function {
     uint64_t begin = 0;
-    bool refers = false;
+    ObjectUse use = ObjectUse::kNone;
   };
   std::array<Function, 128> functions_{};
 };

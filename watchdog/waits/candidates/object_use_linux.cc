@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <span>
 #include <string_view>
 
 #include "watchdog/waits/candidates/object_use.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr uint64_t kLowestPointer = 0x10000;
 constexpr uint64_t kHighestPointer = uint64_t{1} << 47;
+// Added to a distance for each address on the way: a shorter way says more.
+constexpr uint64_t kOfStep = AwaitedObject::kMostBytes;
 
 bool IsPointer(uint64_t value) {
   return value >= kLowestPointer && value < kHighestPointer && value % sizeof(uint64_t) == 0;
@@ -35,19 +38,52 @@ class CodeScan {
   // Whether the code in [begin, end) refers to the object, or to a variable that has its address or its
   // descriptor in it.
   bool RefersIn(uint64_t begin, uint64_t end) const {
-    constexpr size_t kMostBytes = 4096;
     unsigned char code[kMostBytes];
-    const size_t size = process_.Read(begin, code, std::min<uint64_t>(end - begin, kMostBytes));
-    for (size_t at = 0; at + sizeof(int32_t) <= size; ++at) {
-      const auto number = Load<int32_t>(code + at);
-      const uint64_t target = begin + at + sizeof number + static_cast<uint64_t>(int64_t{number});
-      if (IsTarget(target) || object_.Holds(static_cast<uint32_t>(number))) return true;
-      if (at >= 3 && IsLoad(code + at) && IsInVariable(target, code[at - 3])) return true;
+    return RefersIn(begin, Read(begin, end, code));
+  }
+
+  // Whether a function does that which the code in [begin, end) calls by its address, as it calls what the
+  // compiler did not inline. `is_code(address)` is true of the module's code.
+  template <typename IsCode>
+  bool RefersInCallees(uint64_t begin, uint64_t end, IsCode is_code) const {
+    constexpr unsigned char kCall = 0xe8;
+    constexpr unsigned char kJump = 0xe9;  // a call that is the last thing that a function does
+    constexpr unsigned char kReturn = 0xc3;
+    constexpr size_t kMostOfCallee = 256;
+    unsigned char room[kMostBytes];
+    const std::span<const unsigned char> code = Read(begin, end, room);
+    for (size_t at = 0; at + 1 + sizeof(int32_t) <= code.size(); ++at) {
+      if (code[at] != kCall && code[at] != kJump) continue;
+      const uint64_t target = Target(begin + at + 1, Load<int32_t>(&code[at + 1]));
+      if ((target >= begin && target < end) || !is_code(target)) continue;
+      unsigned char callee_room[kMostOfCallee];
+      std::span<const unsigned char> callee = Read(target, target + kMostOfCallee, callee_room);
+      // Its end; a byte of an operand's may look so, and then less of it is seen.
+      callee = callee.first(static_cast<size_t>(std::ranges::find(callee, kReturn) - callee.begin()));
+      if (RefersIn(target, callee)) return true;
     }
     return false;
   }
 
  private:
+  static constexpr size_t kMostBytes = 4096;
+
+  std::span<const unsigned char> Read(uint64_t begin, uint64_t end, std::span<unsigned char> room) const {
+    return room.first(process_.Read(begin, room.data(), std::min<uint64_t>(end - begin, room.size())));
+  }
+  // `place` is that of the displacement.
+  static uint64_t Target(uint64_t place, int32_t displacement) {
+    return place + sizeof displacement + static_cast<uint64_t>(int64_t{displacement});
+  }
+  bool RefersIn(uint64_t begin, std::span<const unsigned char> code) const {
+    for (size_t at = 0; at + sizeof(int32_t) <= code.size(); ++at) {
+      const auto number = Load<int32_t>(&code[at]);
+      const uint64_t target = Target(begin + at, number);
+      if (IsTarget(target) || object_.Holds(static_cast<uint32_t>(number))) return true;
+      if (at >= 3 && IsLoad(&code[at]) && IsInVariable(target, code[at - 3])) return true;
+    }
+    return false;
+  }
   // An immediate operand of one or of four bytes may follow.
   bool IsTarget(uint64_t target) const {
     return object_.Holds(target) || object_.Holds(target + 1) || object_.Holds(target + sizeof(int32_t));
@@ -76,6 +112,10 @@ class CodeScan {
  public:
   CodeScan(const AwaitedObject&, const base::Process&) {}
   bool RefersIn(uint64_t, uint64_t) const { return false; }
+  template <typename IsCode>
+  bool RefersInCallees(uint64_t, uint64_t, IsCode) const {
+    return false;
+  }
 };
 #endif
 
@@ -135,14 +175,20 @@ bool IsOfSystem(const stack::Module& module) {
   return path.starts_with("/usr/lib") || path.starts_with("/lib") || path.starts_with("[");
 }
 
-bool ObjectUses::RefersIn(const stack::LiveValues::Frame& frame, const stack::ModuleMap& modules) {
+ObjectUse ObjectUses::InCode(const stack::LiveValues::Frame& frame, const stack::ModuleMap& modules) {
   Function& function = functions_[(frame.begin >> 4) % functions_.size()];
-  if (function.begin == frame.begin) return function.refers;
+  if (function.begin == frame.begin) return function.use;
+  function = {frame.begin, ObjectUse::kNone};
   const uint32_t module = modules.FindCode(frame.begin);
-  const bool is_of_program = module != stack::kNoModule && !IsOfSystem(modules.module(module));
-  function = {frame.begin,
-              is_of_program && CodeScan(object_, modules.process()).RefersIn(frame.begin, frame.end)};
-  return function.refers;
+  if (module == stack::kNoModule || IsOfSystem(modules.module(module))) return ObjectUse::kNone;
+  const CodeScan scan(object_, modules.process());
+  const auto is_code = [&](uint64_t address) { return modules.FindCode(address) == module; };
+  if (scan.RefersIn(frame.begin, frame.end)) {
+    function.use = ObjectUse::kCode;
+  } else if (scan.RefersInCallees(frame.begin, frame.end, is_code)) {
+    function.use = ObjectUse::kCalledCode;
+  }
+  return function.use;
 }
 
 uint64_t ObjectUses::DistanceFrom(uint64_t address, uint64_t most_bytes) const {
@@ -166,17 +212,17 @@ size_t ObjectUses::SizeAt(const base::Process& process, uint64_t address,
   return is_size ? std::min<size_t>((size & ~kFlags) - sizeof size, kMost) : kMost;
 }
 
-uint64_t ObjectUses::DistanceBehind(uint64_t address, bool is_closure,
+uint64_t ObjectUses::DistanceBehind(uint64_t address, uint64_t most_bytes, int steps,
                                     const stack::ModuleMap& modules) const {
   const base::Process& process = modules.process();
   uint64_t words[16];
   const size_t size = process.Read(address, words, SizeAt(process, address, modules));
   uint64_t nearest = UINT64_MAX;
-  for (size_t i = 0; i < size / sizeof words[0]; ++i) {
-    nearest = std::min(nearest, DistanceFrom(words[i], AwaitedObject::kCloseBytes));
-    uint64_t inner = 0;
-    if (is_closure && IsPointer(words[i]) && process.ReadValue(words[i], &inner))
-      nearest = std::min(nearest, DistanceFrom(inner, object_.before_bytes));
+  for (const uint64_t word : std::span(words).first(size / sizeof words[0])) {
+    nearest = std::min(nearest, DistanceFrom(word, most_bytes));
+    if (steps == 0 || !IsPointer(word) || modules.IsCode(word)) continue;
+    const uint64_t behind = DistanceBehind(word, object_.before_bytes, steps - 1, modules);
+    if (behind != UINT64_MAX) nearest = std::min(nearest, behind + kOfStep);
   }
   return nearest;
 }
@@ -195,8 +241,10 @@ ObjectUses::Found ObjectUses::Of(const base::Thread& thread, const stack::LiveVa
   for (const uint64_t value : live.values())
     nearest = std::min(nearest, DistanceFrom(value, AwaitedObject::kCloseBytes));
   if (nearest != UINT64_MAX) return {ObjectUse::kValue, nearest};
+  ObjectUse by_code = ObjectUse::kNone;
   for (const stack::LiveValues::Frame& frame : live.frames())
-    if (frame.begin != frame.end && RefersIn(frame, modules)) return {.use = ObjectUse::kCode};
+    if (frame.begin != frame.end) by_code = std::max(by_code, InCode(frame, modules));
+  if (by_code != ObjectUse::kNone) return {.use = by_code};
   const uint64_t argument = StartArgument(thread, modules);
   const bool has_argument = IsPointer(argument);
   if (std::ranges::any_of(live.values(), [&](uint64_t value) { return object_.HasEnd(value); }) ||
@@ -206,10 +254,11 @@ ObjectUses::Found ObjectUses::Of(const base::Thread& thread, const stack::LiveVa
   for (const uint64_t value : live.values()) {
     nearest = std::min(nearest, DistanceFrom(value, AwaitedObject::kMostBytes));
     if (IsPointer(value) && !IsOnOwnStack(live, value))
-      nearest = std::min(nearest, DistanceBehind(value, /*is_closure=*/false, modules));
+      nearest = std::min(nearest, DistanceBehind(value, AwaitedObject::kCloseBytes, /*steps=*/1, modules));
   }
   nearest = std::min(nearest, DistanceFrom(argument, AwaitedObject::kMostBytes));
-  if (has_argument) nearest = std::min(nearest, DistanceBehind(argument, /*is_closure=*/true, modules));
+  if (has_argument)
+    nearest = std::min(nearest, DistanceBehind(argument, AwaitedObject::kCloseBytes, /*steps=*/2, modules));
   return nearest == UINT64_MAX ? Found{} : Found{ObjectUse::kNear, nearest};
 }
 

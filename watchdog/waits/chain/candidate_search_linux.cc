@@ -208,6 +208,9 @@ void WaitWalker::Consider(const base::Thread& thread, const Rest& rest, ObjectUs
     case ObjectUse::kCode:
       considered->Add(Evidence::kCodeRefers);
       break;
+    case ObjectUse::kCalledCode:
+      considered->Add(Evidence::kCodeCalls);
+      break;
     case ObjectUse::kDescriptor:
       considered->Add(Evidence::kDescriptor);
       break;
