@@ -70,18 +70,28 @@ std::string WithoutGroups(std::string_view text) {
   return name;
 }
 
-// The begin of a lambda's or closure's part of the name: `::{lambda(int)#1}`, clang's `::$_0`, Rust's
+// Whether a lambda's or closure's part of a name begins here: `::{lambda(int)#1}`, clang's `::$_0`, Rust's
 // `::{closure#0}` and `::{{closure}}`.
+bool IsLambda(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kMarks = {"::{lambda", "::{closure", "::{{closure", "::'lambda",
+                                                      "::(anonymous class)"};
+  constexpr std::string_view kOfClang = "::$_";
+  if (text.starts_with(kOfClang) && text.size() > kOfClang.size())
+    return text[kOfClang.size()] >= '0' && text[kOfClang.size()] <= '9';
+  return std::ranges::any_of(kMarks, [&](std::string_view mark) { return text.starts_with(mark); });
+}
+
+// The begin of the name's own lambda, not of one among its template's arguments; npos without one.
 size_t FindLambda(std::string_view text) {
-  size_t found = std::string_view::npos;
-  for (std::string_view mark :
-       {"::{lambda", "::{closure", "::{{closure", "::'lambda", "::(anonymous class)"}) {
-    found = std::min(found, text.find(mark));
+  for (size_t at = 0; at < text.size();) {
+    if (IsLambda(text.substr(at))) return at;
+    if (IsOperator(text, at)) {
+      at = EndOfOperator(text, at);
+    } else {
+      at = text[at] == '<' || text[at] == '(' ? EndOfGroup(text, at) : at + 1;
+    }
   }
-  for (size_t at = 0; (at = text.find("::$_", at)) < found; at += 4) {
-    if (at + 4 < text.size() && text[at + 4] >= '0' && text[at + 4] <= '9') return at;
-  }
-  return found;
+  return std::string_view::npos;
 }
 
 // `<shop::Index as shop::Handler>::handle` becomes `shop::Index::handle`, but `<i32 as
@@ -104,31 +114,31 @@ std::string WithoutTrait(std::string_view text) {
   return std::string(is_nobodys ? trait : type) + std::string(text.substr(end));
 }
 
-// The lambda that a std::function calls: its last template argument. Empty when it calls none.
-std::string_view CalledLambda(std::string_view text) {
-  if (!text.starts_with("std::_Function_handler<")) return {};
-  size_t begin = text.find('<') + 1;
-  std::string_view arguments = text.substr(begin, EndOfGroup(text, begin - 1) - begin);
-  for (size_t at = 0; at < arguments.size();) {
-    size_t end = at;
-    while (end < arguments.size() && arguments[end] != ',') {
-      bool opens = arguments[end] == '<' || arguments[end] == '(' || arguments[end] == '{';
-      end = opens ? EndOfGroup(arguments, end) : end + 1;
-    }
-    std::string_view argument = arguments.substr(at, end - at);
-    argument.remove_prefix(std::min(argument.find_first_not_of(' '), argument.size()));
-    bool is_signature = at == 0;
-    if (!is_signature) return FindLambda(argument) == argument.npos ? std::string_view{} : argument;
-    at = end + 1;
+// The function with the lambda that a std::function, a std::thread or a std::packaged_task calls, which is
+// among the arguments of its template. Empty when it calls none.
+std::string_view CallerOfLambda(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kCallers = {
+      "std::_Function_handler<", "std::thread::_State_impl<", "std::__future_base::_Task_state<"};
+  if (std::ranges::none_of(kCallers, [&](std::string_view one) { return text.starts_with(one); })) return {};
+  size_t end = 0;
+  while (end < text.size() && !IsLambda(text.substr(end))) ++end;
+  if (end == text.size()) return {};
+  size_t begin = end;
+  for (int depth = 0; begin > 0; --begin) {
+    const char before = text[begin - 1];
+    if (before == '>' || before == ')') ++depth;
+    if ((before == '<' || before == '(') && --depth < 0) break;
+    if (before == ',' && depth == 0) break;
   }
-  return {};
+  while (begin < end && text[begin] == ' ') ++begin;
+  return text.substr(begin, end - begin);
 }
 
 }  // namespace
 
 std::string CauseName(std::string_view readable) {
   std::string_view text = readable;
-  if (std::string_view lambda = CalledLambda(text); !lambda.empty()) text = lambda;
+  if (std::string_view caller = CallerOfLambda(text); !caller.empty()) text = caller;
   if (size_t lambda = FindLambda(text); lambda != text.npos && lambda > 0) text = text.substr(0, lambda);
   if (size_t version = text.find('@'); version != text.npos && version > 0) text = text.substr(0, version);
   std::string name = WithoutGroups(WithoutTrait(text));

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kMaxDepth = 256;  // of DIEs in each other
 constexpr size_t kMaxScopeBytes = 1024;
+constexpr int kMaxUnits = 16;  // that wait for each other's declarations
 
 bool IsBlock(int tag) {
   return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block ||
@@ -53,12 +54,27 @@ Dwarf_Die DeclarationOf(Dwarf_Die die) {
   return die;
 }
 
+bool HasFunction(Dwarf_Die* parent, std::string_view name) {
+  Dwarf_Die child;
+  if (dwarf_child(parent, &child) != 0) return false;
+  do {
+    if (dwarf_tag(&child) == DW_TAG_subprogram && AttributeText(&child, DW_AT_name) == name) return true;
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return false;
+}
+
+// As demanglers call what has no name of its own.
+std::string NameOfNameless(Dwarf_Die* die) {
+  if (dwarf_tag(die) == DW_TAG_namespace) return "(anonymous namespace)";
+  return HasFunction(die, "operator()") ? "{lambda}" : "(anonymous)";
+}
+
 // The scope of the contents of `die`, which itself is in `scope`.
 std::string InnerScope(const std::string& scope, Dwarf_Die* die) {
   const int tag = dwarf_tag(die);
   if (IsBlock(tag) || scope.size() > kMaxScopeBytes) return scope;
   std::string name = AttributeText(die, DW_AT_name);
-  if (name.empty()) name = tag == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous)";
+  if (name.empty()) name = NameOfNameless(die);
   return scope.empty() ? name : scope + "::" + name;
 }
 
@@ -179,14 +195,17 @@ void DwarfLines::AddRanges(Dwarf_Die* die, Ranges* ranges) const {
 const DwarfLines::Unit& DwarfLines::UnitOf(Dwarf_Die* die) {
   Dwarf_Die top = UnitDieOf(die);
   auto [entry, is_new] = units_.try_emplace(top.addr);
+  Unit& unit = entry->second;
   if (is_new) {
-    AddFunctions(&top, "", 0, &entry->second);
-    entry->second.functions.Sort();
+    ++units_under_way_;
+    AddFunctions(&top, "", 0, &unit);
+    --units_under_way_;
+    unit.functions.Sort();
   }
-  return entry->second;
+  return unit;
 }
 
-void DwarfLines::AddFunctions(Dwarf_Die* parent, const std::string& scope, int depth, Unit* unit) const {
+void DwarfLines::AddFunctions(Dwarf_Die* parent, const std::string& scope, int depth, Unit* unit) {
   Dwarf_Die child;
   if (depth > kMaxDepth || dwarf_child(parent, &child) != 0) return;
   const auto scope_index = static_cast<uint32_t>(unit->scopes.size());
@@ -198,9 +217,17 @@ void DwarfLines::AddFunctions(Dwarf_Die* parent, const std::string& scope, int d
       unit->scope_of.emplace(dwarf_dieoffset(&child), scope_index);
     }
     if (HoldsFunctions(tag) && dwarf_haschildren(&child) > 0) {
-      AddFunctions(&child, InnerScope(scope, &child), depth + 1, unit);
+      AddFunctions(&child, InnerScope(DeclaredScope(child, scope), &child), depth + 1, unit);
     }
   } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+std::string DwarfLines::DeclaredScope(Dwarf_Die die, const std::string& scope) {
+  Dwarf_Die declaration = DeclarationOf(die);
+  if (declaration.addr == die.addr || units_under_way_ > kMaxUnits) return scope;
+  const Unit& unit = UnitOf(&declaration);
+  const auto declared = unit.scope_of.find(dwarf_dieoffset(&declaration));
+  return declared == unit.scope_of.end() ? scope : unit.scopes[declared->second];
 }
 
 Dwarf_Die DwarfLines::WholeUnit(Dwarf_Die* unit) {

@@ -46,7 +46,9 @@ class DwarfLines {
   const Unit& UnitOf(Dwarf_Die* die);
   // The unit in the .dwo file of one that is split, if the file is there; else the unit itself.
   Dwarf_Die WholeUnit(Dwarf_Die* unit);
-  void AddFunctions(Dwarf_Die* parent, const std::string& scope, int depth, Unit* unit) const;
+  void AddFunctions(Dwarf_Die* parent, const std::string& scope, int depth, Unit* unit);
+  // Where an entry that was found in `scope` is declared, in whatever unit: a definition may stand elsewhere.
+  std::string DeclaredScope(Dwarf_Die die, const std::string& scope);
   // The function of `unit` around `offset` and the calls inlined into it there, outermost first.
   std::vector<Dwarf_Die> CallsAt(Dwarf_Die* unit, uint64_t offset);
   std::string NameOf(Dwarf_Die* function, uint64_t offset);
@@ -59,6 +61,7 @@ class DwarfLines {
   const FunctionSymbols* symbols_;
   std::vector<std::pair<uint64_t, uint64_t>> code_;  // begin and end of executable segments
   Ranges unit_ranges_;
+  int units_under_way_ = 0;                      // each for the declarations of the one before
   std::unordered_map<const void*, Unit> units_;  // by the address of their first DIE: .dwo files have offsets
                                                  // of their own
 };

@@ -39,7 +39,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"_ZNSt17_Function_handlerIFvvEZN3app6Editor8DispatchEvE3$_1E9_M_invokeERKSt9_Any_data",
              "app::Editor::Dispatch"},
         Case{"_ZNSt17_Function_handlerIFvvEPS0_E9_M_invokeERKSt9_Any_data",
-             "std::_Function_handler::_M_invoke"}));
+             "std::_Function_handler::_M_invoke"},
+        // Of a thread, a task, and among the arguments of a template's function.
+        Case{"_ZNSt6thread11_State_implINS_8_InvokerISt5tupleIJZN3app6Editor8DispatchEvEUlvE0_EEEEE6_M_runEv",
+             "app::Editor::Dispatch"},
+        Case{"_ZNSt13__future_base11_Task_stateIZN3app6Editor8DispatchEvEUlvE0_SaIiEFvvEE6_M_runEv",
+             "app::Editor::Dispatch"},
+        Case{"_ZN3app4LockIZNS_6Editor8DispatchEvEUlvE_EEvT_", "app::Lock"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Rust, CauseNameOfSymbol,

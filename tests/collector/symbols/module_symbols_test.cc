@@ -167,6 +167,25 @@ TEST(ModuleSymbols, SaysWhatAddr2lineSaysOfItsOwnCollector) {
   ExpectAgreement(agreement);
 }
 
+// gcc gives a lambda's function no linkage name, and its class none at all.
+TEST(ModuleSymbols, NamesAnInlinedLambdaByTheFunctionThatItIsWrittenIn) {
+  Module module({kProgram});
+  std::vector<std::string> lambdas;
+  for (uint64_t offset : RandomOffsets(kProgram, 2000)) {
+    for (const NamedFrame& frame : module->FramesAt(offset)) {
+      const bool is_of_sum = frame.function.find("Sum") != std::string::npos;
+      const bool is_lambda =
+          frame.function.find("clE") != std::string::npos || frame.function.ends_with("operator()");
+      if (frame.is_inlined && is_of_sum && is_lambda) lambdas.push_back(frame.function);
+    }
+  }
+  ASSERT_FALSE(lambdas.empty());
+  for (const std::string& lambda : lambdas)
+    if (!lambda.starts_with("_Z")) {
+      EXPECT_EQ(lambda, "subject::(anonymous namespace)::Sum::{lambda}::operator()");
+    }
+}
+
 TEST(ModuleSymbols, KnowsAStrippedProgramByItsDebugFile) {
   Module whole({kProgram});
   Module debug({kDebugFile});
