@@ -47,7 +47,7 @@ class DwarfLines {
   // The unit in the .dwo file of one that is split, if the file is there; else the unit itself.
   Dwarf_Die WholeUnit(Dwarf_Die* unit);
   void AddFunctions(Dwarf_Die* parent, const std::string& scope, int depth, Unit* unit);
-  // Where an entry that was found in `scope` is declared, in whatever unit: a definition may stand elsewhere.
+  // The scope in which an entry is declared, in whatever unit; `scope` if it is not declared apart.
   std::string DeclaredScope(Dwarf_Die die, const std::string& scope);
   // The function of `unit` around `offset` and the calls inlined into it there, outermost first.
   std::vector<Dwarf_Die> CallsAt(Dwarf_Die* unit, uint64_t offset);
