@@ -18,7 +18,7 @@ void StackCapturer::FinishCapture(int tid, Stack* stack) {
   } else if (no_stack_reason_ == NoStackReason::kNone) {
     no_stack_reason_ = NoStackReason::kUnsteady;
   }
-  counters_.incomplete_stacks.Add(stack->completeness >= Completeness::kIncomplete);
+  counters_.incomplete_stacks.Add(!stack->HasOutermost() && stack->completeness != Completeness::kCut);
 }
 
 }  // namespace lagwatch::stack

@@ -77,6 +77,10 @@ struct Stack {
   Frame frames[kMaxFrames];  // innermost first
 
   std::span<const Frame> view() const { return {frames, frame_count}; }
+  // Whether the outermost frames are there, be they only probable.
+  bool HasOutermost() const {
+    return completeness == Completeness::kComplete || completeness == Completeness::kProbable;
+  }
 
   void Clear() {
     frame_count = 0;

@@ -42,9 +42,13 @@ class TableUnwinder : public Unwinder {
     Cursor cursor = Cursor::At(raw.registers);
     Step end = Walk(&cursor);
     if (end == Step::kNeedsFramePointer) end = WalkByFramePointerSearch(cursor);
-    if (end == Step::kIncomplete) end = WalkByCalls(cursor);
+    Completeness whole = Completeness::kComplete;
+    if (end == Step::kIncomplete) {
+      end = WalkByCalls(cursor);
+      whole = Completeness::kProbable;
+    }
     frames_.Finish();
-    stack->completeness = end == Step::kComplete   ? Completeness::kComplete
+    stack->completeness = end == Step::kComplete   ? whole
                           : memory.has_left_copy() ? Completeness::kCut
                                                    : Completeness::kIncomplete;
   }

@@ -68,6 +68,8 @@ std::string StackLines(const Json& stack, const std::string& completeness, const
   if (completeness == "none") lines += indent + "(could not be captured)\n";
   if (completeness == "cut" || completeness == "incomplete")
     lines += indent + "… (the outer callers are missing)\n";
+  if (completeness == "probable")
+    lines += indent + "(code without unwind tables: its callers are probable only)\n";
   return lines;
 }
 

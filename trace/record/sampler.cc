@@ -241,7 +241,7 @@ void Sampler::Count(const Target& target) {
 void Sampler::Note(const Target& target, uint32_t stack, uint32_t dispatch, int64_t now_ns,
                    int64_t interval_ns) {
   Count(target);
-  const uint32_t is_complete = stack_->completeness == stack::Completeness::kComplete;
+  const uint32_t is_complete = stack_->HasOutermost();
   OpenRun run = state_.threads->open(target.place);
   const bool is_same = run.count != 0 && run.stack == stack && run.dispatch == dispatch &&
                        run.is_complete == is_complete && now_ns - run.end_ns < 2 * interval_ns;

@@ -137,8 +137,7 @@ uint32_t SelfCaptures::StackOfCopy(int32_t tid, const CaptureRecord& record, boo
   }
   state_.scripts->Unwind(tid, g_stack_copies.Find(record.stack_copy), stack_.get());
   g_stack_copies.Give(record.stack_copy);
-  last = {tid, stack_->frame_count == 0 ? kNoStack : Intern(),
-          stack_->completeness == stack::Completeness::kComplete};
+  last = {tid, stack_->frame_count == 0 ? kNoStack : Intern(), stack_->HasOutermost()};
   *is_complete = last.is_complete;
   return last.stack;
 }

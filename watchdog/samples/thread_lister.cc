@@ -21,8 +21,7 @@ constexpr timespec kPauseBetweenBatches{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
 int64_t NowNs() { return base::SystemClock().MonoNs(); }
 
 bool IsWhole(const stack::Stack& stack) {
-  return stack.completeness == stack::Completeness::kComplete ||
-         stack.completeness == stack::Completeness::kCut;
+  return stack.HasOutermost() || stack.completeness == stack::Completeness::kCut;
 }
 
 // A program that links lagwatch and is preloaded, too, has two of them.

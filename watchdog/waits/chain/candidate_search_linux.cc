@@ -96,7 +96,7 @@ void SetFunctions(const stack::Stack& stack, const stack::ModuleMap& modules, Co
   if (innermost == frames.end()) return;
   thread->place = innermost->FunctionHash();
   const auto outermost = std::find_if(frames.rbegin(), frames.rend(), is_of_program);
-  if (stack.completeness == stack::Completeness::kComplete) thread->start = outermost->FunctionHash();
+  if (stack.HasOutermost()) thread->start = outermost->FunctionHash();
 }
 
 // glibc: the number of threads that have come so far, of rounds before, and of those that must come.

@@ -15,6 +15,12 @@ const kStates: Readonly<Record<string, string>> = {
   I: "idle",
 };
 
+const kRemarks: Readonly<Record<string, string>> = {
+  cut: "The outer callers are missing.",
+  incomplete: "The outer callers are missing.",
+  probable: "Code without unwind tables: its callers are probable only.",
+};
+
 export function StackList({ stack }: { stack: readonly Frame[] }) {
   return (
     <ol class="stack mono">
@@ -56,6 +62,7 @@ export function Threads({ report }: { report: Report }) {
           ) : (
             <p class="muted">Its stack could not be captured.</p>
           )}
+          {kRemarks[thread.completeness] && <p class="muted">{kRemarks[thread.completeness]}</p>}
         </details>
       ))}
       {report.threads_dropped > 0 && (
