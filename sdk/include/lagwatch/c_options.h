@@ -190,8 +190,9 @@ typedef struct lw_options {
   void* on_last_exit_context;
   /* The program's own function that reads stacks of managed code, such as Java's. Default: none. */
   lw_scripts scripts;
-  /* Not 0: leaves out the names, threads and stacks of other processes that a thread waits for. Their
-   * process ids stay. Those of other users are always left out: see docs/design/peers.md. */
+  /* Not 0: leaves out the names, threads and stacks of other processes that a thread waits for, the names
+   * of those that use the processors, and the servers of file systems. Their process ids stay. Those of
+   * other users are always left out: see docs/design/peers.md. */
   uint32_t hide_peers;
 } lw_options;
 
