@@ -56,6 +56,7 @@ void CaptureLoop::Count(int tid) {
   tally_.invalid.Add(!IsValid());
   switch (stack_->completeness) {
     case stack::Completeness::kComplete:
+    case stack::Completeness::kProbable:
       tally_.complete.Add();
       if (workers_.contains(tid) && !HasRoot()) {
         tally_.rootless.Add();
