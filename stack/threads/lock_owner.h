@@ -66,6 +66,8 @@ class LockOwners {
     uint32_t depth;
   };
 
+  // Whether that is this process's C library, wherever its file is.
+  bool IsLibrary(const Module& module) const;
   bool IsInLibrary(const Frame& frame, const ModuleMap& modules) const;
   // The start of the frame's function in this process's C library; 0 for another's.
   uint64_t StartInLibrary(const Frame& frame, const ModuleMap& modules) const;
@@ -78,6 +80,9 @@ class LockOwners {
                  const ModuleMap& modules) const;
   LockWait JudgeNameless(const FutexCall& call, const Stack& stack, const ModuleMap& modules) const;
   LockWait JudgeMutex(const FutexCall& call, bool is_mutex_for_certain) const;
+  // In a process with another C library, whose functions are not known: of glibc's, also of a static program,
+  // and of musl's.
+  std::optional<LockWait> JudgeByWords(const FutexCall& call) const;
   LockWait JudgeInheriting(const FutexCall& call) const;
   LockWait JudgeRwLock(const FutexCall& call, bool is_for_writing) const;
   LockWait JudgeThread(const FutexCall& call) const;
@@ -91,6 +96,8 @@ class LockOwners {
   size_t function_count_ = 0;
   uint64_t library_inode_ = 0;  // of the C library's file; 0 where it is not known, as the next
   uint64_t library_base_ = 0;
+  std::array<unsigned char, Module::kMaxBuildIdBytes> library_build_id_{};
+  size_t library_build_id_bytes_ = 0;  // 0: it has none
   uint64_t syscall_start_ =
       0;  // of syscall(2) in the C library, as the next; 0 where it has no such function
   uint64_t lock_wait_start_ = 0;  // of the function that waits for the library's own locks

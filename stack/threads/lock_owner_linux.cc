@@ -77,6 +77,11 @@ LockOwners::LockOwners() {
       stat(library.dli_fname, &file) == 0) {
     library_inode_ = file.st_ino;
     library_base_ = reinterpret_cast<uint64_t>(library.dli_fbase);
+    ElfHeaders headers;
+    const base::Process own = base::Process::Own();
+    if (ReadElfHeaders(own, library_base_, &headers))
+      library_build_id_bytes_ = own.Read(headers.build_id, library_build_id_.data(),
+                                         std::min(headers.build_id_size_bytes, library_build_id_.size()));
   }
   if (libc != nullptr) dlclose(libc);
 }
@@ -92,7 +97,7 @@ bool LockOwners::IsInLockCall(const BlockedThread& blocked) { return blocked.sys
 
 std::optional<LockWait> LockOwners::Find(const BlockedThread& blocked, const Stack& stack,
                                          const ModuleMap& modules) const {
-  if (!IsInLockCall(blocked) || !HasSameLibrary(modules)) return std::nullopt;
+  if (!IsInLockCall(blocked)) return std::nullopt;
   const uint64_t* arguments = blocked.arguments;
   const uint64_t flags = arguments[1];
   FutexCall call{.process = modules.process(),
@@ -101,6 +106,10 @@ std::optional<LockWait> LockOwners::Find(const BlockedThread& blocked, const Sta
                  .value = static_cast<uint32_t>(arguments[2]),
                  .has_timeout = arguments[3] != 0,
                  .is_private = (flags & FUTEX_PRIVATE_FLAG) != 0 || IsPrivate(arguments[0], modules)};
+  if (!HasSameLibrary(modules)) {
+    const auto wait = JudgeByWords(call);
+    return wait && JudgeByWords(call) == wait ? wait : std::nullopt;
+  }
   const Waiter waiter = FindWaiter(stack, modules);
   LockWait wait = Judge(call, waiter, stack, modules);
   // An owner in the middle of leaving shows in a second look.
@@ -109,14 +118,19 @@ std::optional<LockWait> LockOwners::Find(const BlockedThread& blocked, const Sta
 
 bool LockOwners::HasSameLibrary(const ModuleMap& modules) const {
   if (modules.process().is_own()) return true;
-  for (uint32_t i = 0; library_inode_ != 0 && i < modules.module_count(); ++i)
-    if (modules.module(i).inode == library_inode_) return true;
+  for (uint32_t i = 0; i < modules.module_count(); ++i)
+    if (modules.module(i).process == modules.process() && IsLibrary(modules.module(i))) return true;
   return false;
 }
 
+bool LockOwners::IsLibrary(const Module& module) const {
+  if (library_build_id_bytes_ == 0) return library_inode_ != 0 && module.inode == library_inode_;
+  return module.build_id_view() ==
+         std::string_view(reinterpret_cast<const char*>(library_build_id_.data()), library_build_id_bytes_);
+}
+
 bool LockOwners::IsInLibrary(const Frame& frame, const ModuleMap& modules) const {
-  return frame.module != kNoModule && library_inode_ != 0 &&
-         modules.module(frame.module).inode == library_inode_;
+  return frame.module != kNoModule && IsLibrary(modules.module(frame.module));
 }
 
 uint64_t LockOwners::StartInLibrary(const Frame& frame, const ModuleMap& modules) const {
@@ -198,6 +212,29 @@ LockWait LockOwners::JudgeMutex(const FutexCall& call, bool is_mutex_for_certain
   }
   LockWait wait = call.OwnedBy(owner, LockKind::kMutex, call.address);
   return wait.waits_for == WaitsFor::kOwner ? wait : unknown;
+}
+
+// Of glibc, one with waiters has the value 2, which says little, but its owner and its count of users are
+// where no other lock has a living thread's id. Of musl, the word is the owner's id, with a mark for waiters,
+// except of mutexes of the usual type; the type is before it.
+std::optional<LockWait> LockOwners::JudgeByWords(const FutexCall& call) const {
+  if (call.operation == FUTEX_LOCK_PI || call.operation == FUTEX_LOCK_PI2) return JudgeInheriting(call);
+  constexpr uint32_t kAwaited = 2;
+  constexpr uint32_t kMuslRecursive = 1;
+  constexpr uint32_t kMuslErrorChecking = 2;
+  constexpr uint32_t kMuslRobust = 4;  // a flag
+  if (call.operation != FUTEX_WAIT || !call.IsUnchanged()) return std::nullopt;
+  LockWait wait = call.Unknown();
+  const uint64_t musl_mutex = call.address - sizeof(uint32_t);
+  uint32_t type = 0;
+  if (call.value == kAwaited) {
+    wait = JudgeMutex(call, /*is_mutex_for_certain=*/true);
+  } else if ((call.value & FUTEX_WAITERS) != 0 && call.process.ReadValue(musl_mutex, &type)) {
+    type &= ~kMuslRobust;
+    if (type == kMuslRecursive || type == kMuslErrorChecking)
+      wait = call.OwnedBy(call.value & FUTEX_TID_MASK, LockKind::kMutex, musl_mutex);
+  }
+  return wait.waits_for == WaitsFor::kOwner ? std::optional(wait) : std::nullopt;
 }
 
 // The kernel itself wants the owner's id in the word (futex(2), FUTEX_LOCK_PI).

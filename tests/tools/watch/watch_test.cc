@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that are watched from outside: a static one, and Python.
+#include <dlfcn.h>
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -42,12 +43,34 @@ TEST_F(WatchTest, ReportsAHandlerThatWaitsForOtherDescriptors) {
   ExpectOne(ReportsOf("answers"), "AwaitAnswerInHandler");
 }
 
+void ExpectKeptLock(const json& report) {
+  const json waits = report.value("waits", json::array());
+  ASSERT_FALSE(waits.empty()) << report.dump(1);
+  EXPECT_EQ(waits.at(0).at("kind"), "mutex");
+  EXPECT_NE(waits.at(0).at("owner").at("stack").dump().find("KeepLock"), std::string::npos) << waits.dump(1);
+}
+
 TEST_F(WatchTest, NamesTheThreadThatKeepsALock) {
   const std::vector<json> reports = Reports({LAGWATCH_WATCHED_SHARED_PROGRAM, "locks"});
   ExpectOne(reports, "LockInHandler");
-  const json& wait = reports[0].at("waits").at(0);
-  EXPECT_EQ(wait.at("kind"), "mutex");
-  EXPECT_NE(wait.at("owner").at("stack").dump().find("KeepLock"), std::string::npos) << wait.dump(1);
+  ExpectKeptLock(reports[0]);
+}
+
+TEST_F(WatchTest, NamesTheThreadThatKeepsALockOfAStaticProgram) {
+  const std::vector<json> reports = ReportsOf("locks");
+  ExpectOne(reports, "LockInHandler");
+  ExpectKeptLock(reports[0]);
+}
+
+// As in a container, whose files are others.
+TEST_F(WatchTest, NamesTheThreadThatKeepsALockBesideACopyOfTheLibrary) {
+  Dl_info library{};
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(dlsym(RTLD_DEFAULT, "pthread_mutex_lock")), &library), 0);
+  std::filesystem::copy(library.dli_fname, directory_ / "libc.so.6");
+  const std::vector<json> reports = Reports(
+      {"/usr/bin/env", "LD_LIBRARY_PATH=" + directory_.string(), LAGWATCH_WATCHED_SHARED_PROGRAM, "locks"});
+  ExpectOne(reports, "LockInHandler");
+  ExpectKeptLock(reports[0]);
 }
 
 TEST_F(WatchTest, ReportsAProgramThatHasBeenFrozenBefore) {
