@@ -72,7 +72,9 @@ class Python final : public FoundInterpreter<FoundPython> {
   }
 
   std::optional<ScriptLock> FindLock(int, const FutexWait& futex) override {
-    return found() != nullptr ? found()->reader.FindLock(futex.address) : std::nullopt;
+    if (found() == nullptr) return std::nullopt;
+    const auto interpreters = found()->reader.FindLock(futex.address);
+    return interpreters ? interpreters : found()->reader.FindReentrantLock(futex);
   }
 
   ScriptTask FindTask(uint64_t number) override {

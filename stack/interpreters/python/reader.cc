@@ -8,13 +8,13 @@
 
 #include "base/hash.h"
 #include "stack/interpreters/bytes.h"
+#include "stack/interpreters/native_words.h"
 #include "stack/interpreters/python/layout.h"
 
 namespace lagwatch::stack::python {
 namespace {
 
-constexpr uint64_t kBytesOffset = 32;        // of the content, in bytes
-constexpr uint64_t kGlibcTidOffset = 0x2d0;  // in what a pthread_t points to; checked by its value
+constexpr uint64_t kBytesOffset = 32;  // of the content, in bytes
 
 // The part of a file's path that is the same on all machines: below a directory of libraries, else its name.
 std::string_view StablePath(std::string_view path) {
@@ -131,18 +131,7 @@ void PythonReader::CopyPieces(int tid, MemoryPieces* pieces) const {
 }
 
 PythonReader::FoundState PythonReader::FindState(int tid) {
-  uint64_t interpreter = 0;
-  memory_->Read(symbols_.runtime + layout_.interpreters, &interpreter);
-  for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
-    uint64_t state = 0;
-    memory_->Read(interpreter + layout_.threads, &state);
-    for (int j = 0; state != 0 && j < kMostThreads && !IsOverBudget(); ++j) {
-      if (IsThread(state, tid)) return {state, interpreter};
-      if (!memory_->Read(state + layout_.next_thread, &state)) return {};
-    }
-    if (!memory_->Read(interpreter + layout_.next_interpreter, &interpreter)) return {};
-  }
-  return {};
+  return FindStateIf([&](uint64_t state) { return IsThread(state, tid); });
 }
 
 int PythonReader::TidOf(uint64_t state) {
@@ -153,28 +142,6 @@ int PythonReader::TidOf(uint64_t state) {
   const bool is_read =
       memory_->Read(state + layout_.pthread, &id) && id != 0 && memory_->Read(id + kGlibcTidOffset, &tid);
   return is_read ? tid : 0;
-}
-
-std::optional<ScriptLock> PythonReader::FindLock(uint64_t address) {
-  uint64_t interpreter = 0;
-  memory_->Read(symbols_.runtime + layout_.interpreters, &interpreter);
-  for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
-    uint64_t lock = symbols_.runtime + layout_.lock;
-    if (layout_.has_pointer_to_lock && !memory_->Read(interpreter + layout_.lock, &lock)) return {};
-    if (lock <= address && address < lock + kLockBytes) {
-      uint64_t holder = 0;
-      uint64_t turn = 0;
-      int32_t is_locked = 0;
-      const bool is_held = memory_->Read(lock + layout_.is_locked, &is_locked) && is_locked == 1 &&
-                           memory_->Read(lock + layout_.is_locked + 8, &turn) &&
-                           memory_->Read(lock + layout_.lock_holder, &holder) && holder != 0;
-      const int tid = is_held ? TidOf(holder) : 0;
-      return tid != 0 ? std::optional<ScriptLock>({lock, turn, tid}) : std::nullopt;
-    }
-    if (!layout_.has_pointer_to_lock || !memory_->Read(interpreter + layout_.next_interpreter, &interpreter))
-      return {};
-  }
-  return {};
 }
 
 PythonReader::Outcome PythonReader::Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "stack/code/script_functions.h"
 #include "stack/interpreters/memory.h"
@@ -55,6 +56,9 @@ class PythonReader {
   // The thread that holds the global interpreter lock which `address` is a part of; none if it is in no such
   // lock, or if none holds it.
   std::optional<ScriptLock> FindLock(uint64_t address);
+  // The thread that holds the threading.RLock which a thread waits for in `futex`; none if it waits for no
+  // such lock.
+  std::optional<ScriptLock> FindReentrantLock(const FutexWait& futex);
 
  private:
   static constexpr int kTries = 3;
@@ -97,6 +101,9 @@ class PythonReader {
   bool IsThread(uint64_t state, int tid) { return state != 0 && TidOf(state) == tid; }
   // 0 if it has none.
   int TidOf(uint64_t state);
+  // Of the first thread for whose state that is true; its members are 0 if there is none.
+  template <typename IsWanted>
+  FoundState FindStateIf(IsWanted is_wanted);
   enum class Outcome { kDone, kChanged };
   Outcome Walk(uint64_t frame, ScriptFunctions* functions, ScriptFrames* frames);
   // The function and the line of a frame, by its bytes.
@@ -108,6 +115,8 @@ class PythonReader {
   // Appends "NAME FUNCTION() (FILE)", or "(FILE:LINE)", to `text`. Nothing is appended where it does not fit.
   bool AppendTask(const Task& task, bool with_line, ScriptFunctions* functions, std::span<char> text);
   bool IsOnStack(uint64_t frame) const;
+  // Whether the type has that name.
+  bool IsOfType(uint64_t type, std::string_view name);
 
   Memory* memory_ = nullptr;
   Symbols symbols_{};
@@ -128,5 +137,21 @@ class PythonReader {
   std::array<uint64_t, kMostVisited> visited_;  // its frames' addresses
   std::array<uint8_t, kMostTableBytes> table_;
 };
+
+template <typename IsWanted>
+PythonReader::FoundState PythonReader::FindStateIf(IsWanted is_wanted) {
+  uint64_t interpreter = 0;
+  memory_->Read(symbols_.runtime + layout_.interpreters, &interpreter);
+  for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
+    uint64_t state = 0;
+    memory_->Read(interpreter + layout_.threads, &state);
+    for (int j = 0; state != 0 && j < kMostThreads && !IsOverBudget(); ++j) {
+      if (is_wanted(state)) return {state, interpreter};
+      if (!memory_->Read(state + layout_.next_thread, &state)) return {};
+    }
+    if (!memory_->Read(interpreter + layout_.next_interpreter, &interpreter)) return {};
+  }
+  return {};
+}
 
 }  // namespace lagwatch::stack::python
