@@ -30,7 +30,8 @@ struct CapturedThread {
   const RawStack* raw;  // the source of the native stack; null if nothing could be read
 };
 
-// A futex that a thread sleeps in, with the arguments of futex(2); zeros where the kernel hides them.
+// A futex that a thread sleeps in, with the arguments of futex(2), or of the other call that it sleeps in;
+// zeros where the kernel hides them.
 struct FutexWait {
   uint64_t address = 0;
   uint64_t operation = 0;
@@ -62,6 +63,15 @@ struct ScriptThreadWait {
   bool operator==(const ScriptThreadWait&) const = default;
 };
 
+// Another process that a thread waits for, as its run time or program has it on record.
+struct ScriptPeer {
+  policies::LockKind kind = policies::LockKind::kUnknown;  // kUnknown: there is none
+  uint64_t address = 0;                                    // of a lock
+  int32_t pid = 0;                                         // 0: the only child, whose id is not known
+
+  bool operator==(const ScriptPeer&) const = default;
+};
+
 // A task of a language's event loop, such as asyncio's; empty texts where there is none.
 struct ScriptTask {
   const char* name = "";      // with the function that it was made of
@@ -88,6 +98,8 @@ class ScriptStacks {
   virtual policies::Doing FindWait(int /*tid*/, const FutexWait& /*futex*/, CodeMap* /*code*/) {
     return policies::Doing::kUnknown;
   }
+  // The other process that thread `tid` waits for, which sleeps in `futex`.
+  virtual ScriptPeer FindPeer(int /*tid*/, const FutexWait& /*futex*/) { return {}; }
   // The wait of the language's own thread `tid`, if it is for a lock.
   virtual std::optional<ScriptThreadWait> FindThreadWait(int /*tid*/) { return std::nullopt; }
   // The language's own threads that wait for others, as far as there is room. Returns their number.

@@ -128,13 +128,16 @@ class StackCapturer {
     name[0] = '\0';
     if (scripts_ != nullptr) scripts_->NameThread(tid, name);
   }
-  // See ScriptStacks::FindWait() and GcCause(). Context: watchdog.
+  // See ScriptStacks::FindWait(), FindPeer() and GcCause(). Context: watchdog.
   policies::Doing FindScriptWait(int tid) const {
     if (scripts_ == nullptr) return policies::Doing::kUnknown;
     BlockedThread blocked;
     const bool is_known =
         ReadThreadActivity(thread(tid), &thread_files_, &blocked) == ThreadActivity::kBlocked;
     return scripts_->FindWait(tid, is_known ? ToFutexWait(blocked) : FutexWait{}, code_.get());
+  }
+  ScriptPeer FindScriptPeer(int tid, const BlockedThread& blocked) const {
+    return scripts_ == nullptr ? ScriptPeer{} : scripts_->FindPeer(tid, ToFutexWait(blocked));
   }
   const char* GcCause() const { return scripts_ == nullptr ? "" : scripts_->GcCause(); }
   // See ScriptStacks::unreadable().

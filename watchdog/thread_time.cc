@@ -18,10 +18,15 @@ bool ThreadTime::Look(const base::Thread& thread, const policies::ThreadLook* be
     return look->doing != policies::Doing::kUnknown;
   }
   if (!LookAtThread(thread, before, look, thread_->files)) return false;
-  if (look->doing != policies::Doing::kLock || thread_->capturer == nullptr) return true;
-  // A language's run time sleeps in a futex whatever its thread waits for.
-  const policies::Doing doing = thread_->capturer->FindScriptWait(thread.tid);
-  if (doing != policies::Doing::kUnknown) look->doing = doing;
+  using policies::Doing;
+  const bool is_in_futex = look->doing == Doing::kLock;
+  const bool is_in_poll = look->doing == Doing::kPipe || look->doing == Doing::kNetwork;
+  if (!(is_in_futex || is_in_poll) || thread_->capturer == nullptr) return true;
+  // A language's run time sleeps in a futex whatever its thread waits for. It also polls the pipes of a
+  // child, and a server's backend those of its server.
+  const Doing doing = thread_->capturer->FindScriptWait(thread.tid);
+  const bool is_polled = doing == Doing::kProcess || doing == Doing::kLock || doing == Doing::kSleep;
+  if (is_polled || (is_in_futex && doing != Doing::kUnknown)) look->doing = doing;
   return true;
 }
 

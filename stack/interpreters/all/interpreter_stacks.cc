@@ -45,6 +45,14 @@ policies::Doing InterpreterStacks::FindWait(int tid, const FutexWait& futex, Cod
   return policies::Doing::kUnknown;
 }
 
+ScriptPeer InterpreterStacks::FindPeer(int tid, const FutexWait& futex) {
+  for (const auto& interpreter : interpreters_) {
+    if (const ScriptPeer peer = interpreter->FindPeer(tid, futex); peer.kind != policies::LockKind::kUnknown)
+      return peer;
+  }
+  return {};
+}
+
 std::optional<ScriptThreadWait> InterpreterStacks::FindThreadWait(int tid) {
   for (const auto& interpreter : interpreters_)
     if (const auto wait = interpreter->FindThreadWait(tid)) return wait;

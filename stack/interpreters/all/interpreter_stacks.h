@@ -35,6 +35,7 @@ class InterpreterStacks final : public ScriptStacks {
   std::optional<ScriptLock> FindLock(int tid, const FutexWait& futex) override;
   ScriptTask FindTask(uint64_t number) override;
   policies::Doing FindWait(int tid, const FutexWait& futex, CodeMap* code) override;
+  ScriptPeer FindPeer(int tid, const FutexWait& futex) override;
   std::optional<ScriptThreadWait> FindThreadWait(int tid) override;
   size_t ListThreads(std::span<int32_t> tids) override;
   bool NameThread(int tid, std::span<char> name) override;

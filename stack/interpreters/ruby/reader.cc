@@ -29,6 +29,7 @@ constexpr size_t kSequence = 16;
 constexpr size_t kEnvironment = 32;
 constexpr uint64_t kKindMask = 0x7fff0001;  // of an environment's flags
 constexpr uint64_t kPlaceholder = 0x79990001;
+constexpr uint64_t kMethodInC = 0x55550001;
 constexpr uint64_t kFinishes = 0x20;  // the frame ends a call of the evaluation function
 
 // In a sequence of instructions, and in its body.
@@ -88,6 +89,17 @@ bool RubyReader::Read(std::span<const uint64_t> candidates, const RawStack& raw,
     if (is_same || i == kTries - 1) return frames->count != 0;
   }
   return false;
+}
+
+bool RubyReader::IsInKernel(uint64_t context) {
+  uint64_t address = 0;
+  std::array<uint8_t, kFrameBytes> frame;
+  uint64_t flags = 0;
+  if (!memory_->Read(context + kFrame, &address) || !memory_->Read(address, &frame)) return false;
+  const auto environment = MemberAt<uint64_t>(frame, kEnvironment);
+  std::array<char, 32> owner{};
+  if (!memory_->Read(environment, &flags) || (flags & kKindMask) != kMethodInC) return false;
+  return std::string_view(owner.data(), classes_.ReadOwner(environment, owner)).starts_with("Kernel");
 }
 
 void RubyReader::CopyPieces(uint64_t address, MemoryPieces* pieces) {

@@ -41,6 +41,9 @@ class RubyReader {
   // The execution context of the last Read() that found one.
   uint64_t last_context() const { return last_context_; }
 
+  // Whether the innermost method of an execution context is one in C that the module Kernel has.
+  bool IsInKernel(uint64_t context);
+
   // As Interpreter::CopyPieces(), of the execution context at `address`, if there is one.
   static void CopyPieces(uint64_t address, MemoryPieces* pieces);
 

@@ -2,12 +2,14 @@
 // Ruby 3.1 in a process: the first of its modules that defines the evaluation function.
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 
 #include "base/system/thread.h"
 #include "stack/interpreters/bytes.h"
 #include "stack/interpreters/found_interpreter.h"
 #include "stack/interpreters/ruby/reader.h"
+#include "stack/interpreters/ruby/waits.h"
 #include "stack/interpreters/state_hints.h"
 #include "stack/interpreters/state_search.h"
 
@@ -17,6 +19,7 @@ namespace {
 
 struct FoundRuby {
   RubyReader reader;
+  Waits waits;
   StateSearch search;
   StateHints hints;
   InterpreterPlace place;
@@ -42,6 +45,7 @@ class Ruby final : public FoundInterpreter<FoundRuby> {
     }
     Find([&](FoundRuby* found) {
       found->reader.Attach(memory(), vm, loaded.exports.Find("rb_cString"));
+      found->waits.Attach(memory());
       found->place = PlaceOf(loaded, evaluation, code->AddLanguage("[ruby]"));
       return found->place.language != kNoModule;
     });
@@ -57,12 +61,45 @@ class Ruby final : public FoundInterpreter<FoundRuby> {
     Splice(ruby->place, ruby->frames, stack);
   }
 
+  std::optional<ScriptLock> FindLock(int tid, const FutexWait& futex) override {
+    if (found() == nullptr) return std::nullopt;
+    const Waits::Wait wait = found()->waits.Find(tid, ContextOf(tid), futex.stack_pointer);
+    if (wait.owner_tid == 0) return std::nullopt;
+    return ScriptLock{
+        .address = wait.object, .turn = 0, .owner_tid = wait.owner_tid, .kind = policies::LockKind::kMutex};
+  }
+
+  policies::Doing FindWait(int tid, const FutexWait& futex, CodeMap*) override {
+    using policies::Doing;
+    if (found() == nullptr) return Doing::kUnknown;
+    const uint64_t context = ContextOf(tid);
+    const Waits::Wait wait = found()->waits.Find(tid, context, futex.stack_pointer);
+    if (wait.kind == Waits::Kind::kChild) return Doing::kProcess;
+    // Kernel's other methods sleep in a call of their own, or as above.
+    const bool is_asleep = wait.kind == Waits::Kind::kNone && found()->waits.IsAsleep(tid, context) &&
+                           found()->reader.IsInKernel(context);
+    return is_asleep ? Doing::kSleep : Doing::kUnknown;
+  }
+
+  ScriptPeer FindPeer(int tid, const FutexWait& futex) override {
+    if (found() == nullptr) return {};
+    const Waits::Wait wait = found()->waits.Find(tid, ContextOf(tid), futex.stack_pointer);
+    if (wait.kind != Waits::Kind::kChild) return {};
+    return {.kind = policies::LockKind::kChild, .pid = wait.child_pid};
+  }
+
   void CopyPieces(const Registers&, MemoryPieces* pieces) const override {
     const FoundRuby* ruby = for_copies();
     if (ruby == nullptr) return;
     const StateHints::States& hints = ruby->hints.Of(base::CurrentThreadId());
     const uint64_t context = hints[0].load(std::memory_order_relaxed);  // checked
     if (context != 0) RubyReader::CopyPieces(context, pieces);
+  }
+
+ private:
+  // As it was found when the thread's stack was read last; maybe another thread's.
+  uint64_t ContextOf(int tid) const {
+    return found()->hints.Of(tid)[0].load(std::memory_order_relaxed);  // checked
   }
 };
 

@@ -17,9 +17,21 @@ namespace {
 
 constexpr size_t kMostRuns = 16;
 
+// node::SyncProcessRunner::TryInitializeAndRunLoop(v8::Local<v8::Value>)
+constexpr const char* kSyncProcess =
+    "_ZN4node17SyncProcessRunner23TryInitializeAndRunLoopEN2v85LocalINS1_5ValueEEE";
+
+// The last thread that was found to wait for a child.
+struct ChildWait {
+  int tid;
+  uint64_t stack_pointer;
+};
+
 struct FoundV8 {
   V8Reader reader;
   V8Code place;
+  uint64_t sync_process;  // the function of Node's that waits for a child, in its module; 0: it has none
+  ChildWait child_wait;
   ScriptFrames frames;
   bool has_begun;
   Stack walked;  // the native stack with all frames
@@ -127,16 +139,47 @@ class V8 final : public FoundInterpreter<FoundV8> {
         return false;
       }
       found->place = FindPlace(loaded, code->AddLanguage("[javascript]"));
+      const uint64_t sync_process = loaded.exports.Find(kSyncProcess);
+      found->sync_process = sync_process == 0 ? 0 : sync_process - loaded.module.load_bias;
       return found->place.language != kNoModule;
     });
   }
 
   void AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) override;
+
+  // Node runs a loop of its own for execSync() and its kin.
+  policies::Doing FindWait(int tid, const FutexWait& futex, CodeMap*) override {
+    const bool is_for_child = found() != nullptr && found()->child_wait.tid == tid &&
+                              found()->child_wait.stack_pointer == futex.stack_pointer;
+    return is_for_child ? policies::Doing::kProcess : policies::Doing::kUnknown;
+  }
+
+  ScriptPeer FindPeer(int tid, const FutexWait& futex) override {
+    const bool is_for_child = FindWait(tid, futex, nullptr) == policies::Doing::kProcess;
+    return {.kind = is_for_child ? policies::LockKind::kChild : policies::LockKind::kUnknown};
+  }
+
+ private:
+  // Notes whether a thread with that native stack waits for a child.
+  void NoteChildWait(const CapturedThread& thread, const Stack& stack);
 };
+
+void V8::NoteChildWait(const CapturedThread& thread, const Stack& stack) {
+  FoundV8& found = *this->found();
+  const bool is_in_call = std::ranges::any_of(stack.view(), [&](const Frame& frame) {
+    return frame.module == found.place.module && frame.function_offset == found.sync_process;
+  });
+  if (is_in_call && found.sync_process != 0) {
+    found.child_wait = {thread.tid, thread.raw->registers.stack_pointer()};
+  } else if (found.child_wait.tid == thread.tid) {
+    found.child_wait = {};
+  }
+}
 
 void V8::AddTo(const CapturedThread& thread, CodeMap* code, Stack* stack) {
   if (this->found() == nullptr || thread.raw == nullptr) return;
   FoundV8& found = *this->found();
+  NoteChildWait(thread, *stack);
   const auto is_v8 = [&](uint32_t module) { return module == found.place.module || module == kNoModule; };
   if (std::ranges::none_of(stack->view(), [&](const Frame& frame) { return is_v8(frame.module); })) return;
   if (!found.has_begun) code->Unwind(*thread.raw, stack);  // not yet by the rules of its code

@@ -131,20 +131,22 @@ WaitWalker::Step WaitWalker::AddLock(const base::Thread& thread, stack::StackCap
   const bool is_hidden =
       activity == stack::ThreadActivity::kHidden && stack::RestartsHiddenAfterSignal(thread);
   const auto may_be_for_thread = [&] {
-    return stack::LockOwners::IsInLockCall(blocked) || IsStopCall(blocked);
+    return stack::LockOwners::IsInLockCall(blocked) || IsStopCall(blocked) ||
+           capturer->FindScriptLock(tid, blocked);
   };
   bool may_wait = is_hidden || (activity == stack::ThreadActivity::kBlocked && may_be_for_thread());
   if (!may_wait && count_ == 0) return Step::kEnded;  // the usual case must cost nothing
   capturer->Capture(tid, &stack);
   if (is_hidden) may_wait = capturer->ReadInterruptedCall(&blocked) && may_be_for_thread();
+  const policies::Doing doing = capturer->FindScriptWait(tid);
+  may_wait = may_wait && doing != policies::Doing::kSleep && doing != policies::Doing::kProcess;
   if (!may_wait || count_ == kMaxWaits) return Step::kEnded;
   // After the capture, which may have woken the thread for a moment.
   Rest rest{.thread = thread,
             .blocked = blocked,
             .switches = ReadSwitches(thread),
             .is_hidden = is_hidden,
-            .script_lock = stack::LockOwners::IsInLockCall(blocked) ? capturer->FindScriptLock(tid, blocked)
-                                                                    : std::nullopt};
+            .script_lock = IsStopCall(blocked) ? std::nullopt : capturer->FindScriptLock(tid, blocked)};
   if (rest.script_lock && rest.script_lock->owner_tid == tid) rest.script_lock.reset();
   if (!rest.switches || !IsAtRest(rest, capturer)) return Step::kChanged;
   const auto find = [&] {
@@ -192,8 +194,7 @@ bool WaitWalker::IsAtRest(const Rest& rest, stack::StackCapturer* capturer) {
   if (activity != stack::ThreadActivity::kBlocked) return false;
   if (!HasTurns(rest) && now != rest.blocked) return false;
   if (!rest.script_lock) return true;
-  return stack::LockOwners::IsInLockCall(now) &&
-         capturer->FindScriptLock(rest.thread.tid, now) == rest.script_lock;
+  return capturer->FindScriptLock(rest.thread.tid, now) == rest.script_lock;
 }
 
 bool WaitWalker::HasNotMoved(size_t index, stack::StackCapturer* capturer) const {

@@ -195,7 +195,14 @@ bool WaitWalker::FindPeer(const base::Thread& from, const Rest& rest, const Walk
     return true;
   }
   PeerTarget target;
-  if (!FindBusPeer(from, rest, walked, *wait, &target) &&
+  stack::ScriptPeer script_peer;
+  if (KnowsModules(from.process, walked)) {
+    const stack::StackCapturer& capturer = CapturerOf(from.process, walked);
+    if (capturer.FindScriptWait(from.tid) == policies::Doing::kSleep) return false;
+    script_peer = capturer.FindScriptPeer(from.tid, rest.blocked);
+  }
+  if (!SetScriptPeer(from, script_peer, walked.deadline_ns, &target) &&
+      !FindBusPeer(from, rest, walked, *wait, &target) &&
       !FindPeerTarget(from, rest.blocked, walked.deadline_ns, &target))
     return false;
   wait->lock = {.address = target.number,

@@ -14,6 +14,7 @@
 #include "policies/hang.h"
 #include "stack/code/module_map.h"
 #include "stack/frames/stack.h"
+#include "stack/script_stacks.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/mounts/mounts.h"
 #include "watchdog/waits/peers/bus_calls.h"
@@ -57,6 +58,10 @@ bool IsAtBus(const base::Thread& thread, std::string_view address);
 // found before `deadline_ns` (SearchClockNs).
 bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& blocked, int64_t deadline_ns,
                     PeerTarget* target);
+
+// The process that `thread` waits for by its run time's data. False if there is none.
+bool SetScriptPeer(const base::Thread& thread, const stack::ScriptPeer& peer, int64_t deadline_ns,
+                   PeerTarget* target);
 
 // The other end of the TCP connection of socket `inode`, which `thread` has open as `descriptor`, if it is in
 // this machine: the inode of the socket there, or of the listening one as long as nothing has accepted the

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
+#include "base/system/proc_ids.h"
 #include "base/system/system_calls.h"
 #include "watchdog/waits/file_locks.h"
 #include "watchdog/waits/peers/peer_target.h"
@@ -145,6 +146,20 @@ bool SetSharedMutex(const base::Process& process, const stack::BlockedThread& bl
 }
 
 }  // namespace
+
+bool SetScriptPeer(const base::Thread& thread, const stack::ScriptPeer& peer, int64_t deadline_ns,
+                   PeerTarget* target) {
+  *target = {};
+  if (peer.kind == LockKind::kUnknown) return false;
+  if (peer.kind == LockKind::kChild) {
+    const bool is_own = thread.process.is_own() && peer.pid > 0;
+    return SetChild(thread, is_own ? base::ProcIdOfChild(peer.pid) : peer.pid, deadline_ns, target);
+  }
+  target->kind = peer.kind;
+  target->number = peer.address;
+  target->pid = target->tid = peer.pid;
+  return peer.pid > 0;
+}
 
 bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& blocked, int64_t deadline_ns,
                     PeerTarget* target) {
