@@ -40,6 +40,7 @@ std::unique_ptr<Interpreter> CreateLua(Memory* memory);
 std::unique_ptr<Interpreter> CreateLuaJit(Memory* memory);
 std::unique_ptr<Interpreter> CreatePerl(Memory* memory);
 std::unique_ptr<Interpreter> CreatePhp(Memory* memory);
+std::unique_ptr<Interpreter> CreatePostgres(Memory* memory);
 std::unique_ptr<Interpreter> CreatePython(Memory* memory);
 std::unique_ptr<Interpreter> CreateRuby(Memory* memory);
 std::unique_ptr<Interpreter> CreateV8(Memory* memory);
