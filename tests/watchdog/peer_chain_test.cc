@@ -62,6 +62,23 @@ TEST_F(PeerChainTest, FollowsAPollOfASocket) {
   close(ends.first);
 }
 
+// As for a child's output and its errors, beside a pipe by which a signal's handler wakes the program up.
+TEST_F(PeerChainTest, FollowsAPollOfTwoPipesOfOneChild) {
+  const Pair output = Pair::OfPipe();
+  const Pair errors = Pair::OfPipe();
+  const Pair own = Pair::OfPipe();
+  pollfd polled[] = {{.fd = own.first, .events = POLLIN, .revents = 0},
+                     {.fd = output.first, .events = POLLIN, .revents = 0},
+                     {.fd = errors.first, .events = POLLIN, .revents = 0}};
+  ExpectBusy(
+      LockKind::kPipe, [&] { close(own.second); }, [&] { poll(polled, 3, -1); },
+      [&] {
+        close(output.second);
+        close(errors.second);
+      });
+  for (const int end : {output.first, errors.first, own.first, own.second}) close(end);
+}
+
 class UnixServer {
  public:
   explicit UnixServer(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

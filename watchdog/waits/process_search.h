@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/process/proc_file.h"
 #include "base/process/process.h"
@@ -40,5 +41,8 @@ bool HasOtherActiveThread(const base::Thread& thread, IsIdle is_idle) {
 // Children of the process: those of `thread` or, where it has none, of any thread, as far as they are
 // found within `budget_ns` of that clock. Returns their number, and the pid of the last one started.
 uint32_t FindChildren(const base::Thread& thread, int64_t budget_ns, int32_t* last_pid);
+
+// All children of the process, as far as there is room.
+std::span<const int32_t> ListChildren(const base::Process& process, std::span<int32_t> room);
 
 }  // namespace lagwatch::watchdog

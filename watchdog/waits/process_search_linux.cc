@@ -12,12 +12,20 @@
 namespace lagwatch::watchdog {
 namespace {
 
-uint32_t ReadChildrenOf(const base::Thread& thread, int32_t* last_pid) {
+template <typename Visit>
+void ForEachChildOf(const base::Thread& thread, Visit visit) {
   char buffer[4096];
   std::string_view text =
       base::ReadSmallFile(base::TaskPath(thread, "children").c_str(), buffer, sizeof buffer);
+  for (uint64_t pid = 0; base::ConsumeDecimal(&text, &pid);) visit(static_cast<int32_t>(pid));
+}
+
+uint32_t ReadChildrenOf(const base::Thread& thread, int32_t* last_pid) {
   uint32_t count = 0;
-  for (uint64_t pid = 0; base::ConsumeDecimal(&text, &pid); ++count) *last_pid = static_cast<int32_t>(pid);
+  ForEachChildOf(thread, [&](int32_t pid) {
+    *last_pid = pid;
+    ++count;
+  });
   return count;
 }
 
@@ -51,6 +59,17 @@ uint32_t FindChildren(const base::Thread& thread, int64_t budget_ns, int32_t* la
     return SearchClockNs() < deadline_ns;
   });
   return count;
+}
+
+std::span<const int32_t> ListChildren(const base::Process& process, std::span<int32_t> room) {
+  size_t count = 0;
+  base::ForEachThread(process, [&](int tid) {
+    ForEachChildOf({process, tid}, [&](int32_t pid) {
+      if (count < room.size()) room[count++] = pid;
+    });
+    return count < room.size();
+  });
+  return room.first(count);
 }
 
 }  // namespace lagwatch::watchdog

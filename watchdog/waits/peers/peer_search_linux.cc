@@ -163,6 +163,10 @@ std::span<int> FindEndsIn(const base::Process& process, const PeerTarget& target
   return room.first(count);
 }
 
+bool HasEnd(int32_t pid, const PeerTarget& target, int64_t deadline_ns) {
+  return EndsIn(pid, target, deadline_ns).count != 0;
+}
+
 int32_t FindProcessWith(const base::Process& process, const PeerTarget& target, int64_t budget_ns) {
   const int64_t deadline_ns = SearchClockNs() + budget_ns;
   const auto has_end = [&](int pid) { return EndsIn(pid, target, deadline_ns).count != 0; };

@@ -59,6 +59,11 @@ bool IsAtBus(const base::Thread& thread, std::string_view address);
 bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& blocked, int64_t deadline_ns,
                     PeerTarget* target);
 
+// The only child that has the other ends of all pipes and pairs of sockets which `thread` polls at `blocked`,
+// besides what only wakes it up. False if it polls anything else. Keeps `target`'s has_timeout.
+bool FindCommonChild(const base::Thread& thread, const stack::BlockedThread& blocked, int64_t deadline_ns,
+                     PeerTarget* target);
+
 // The process that `thread` waits for by its run time's data. False if there is none.
 bool SetScriptPeer(const base::Thread& thread, const stack::ScriptPeer& peer, int64_t deadline_ns,
                    PeerTarget* target);
@@ -85,6 +90,9 @@ int32_t FindProcessWith(const base::Process& process, const PeerTarget& target, 
 // Descriptors of `process` that are the other end, as many as fit.
 std::span<int> FindEndsIn(const base::Process& process, const PeerTarget& target, int64_t deadline_ns,
                           std::span<int> room);
+
+// Whether process `pid` has the other end.
+bool HasEnd(int32_t pid, const PeerTarget& target, int64_t deadline_ns);
 
 struct PeerThread {
   base::Thread thread;

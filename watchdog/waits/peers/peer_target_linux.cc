@@ -179,7 +179,7 @@ bool FindPeerTarget(const base::Thread& thread, const stack::BlockedThread& bloc
     case WaitObject::Kind::kFutex:
       return SetSharedMutex(thread.process, blocked, target);
     case WaitObject::Kind::kNone:
-      break;
+      return FindCommonChild(thread, blocked, deadline_ns, target);
   }
   return false;
 }
