@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The locks of Python that record who has them.
+// The locks of Python that record their owners.
 #include <algorithm>
 #include <array>
 #include <string_view>

@@ -232,9 +232,18 @@ bool WaitWalker::IsIdleWorker(const base::Thread& thread, const Walked& walked) 
 }
 
 bool WaitWalker::FindLockWithin(const Rest& rest, const stack::Stack* stack, Wait* wait) {
-  if (stack == nullptr || rest.thread.process != peers_->looked_at ||
-      !stack::LockOwners::IsInLockCall(rest.blocked))
-    return false;
+  if (stack == nullptr || rest.thread.process != peers_->looked_at) return false;
+  const auto script_lock = peers_->capturer->FindScriptLock(rest.thread.tid, rest.blocked);
+  if (script_lock && script_lock->kind == stack::LockKind::kMutex &&
+      script_lock->owner_tid != rest.thread.tid) {
+    wait->lock = {.address = script_lock->address,
+                  .kind = script_lock->kind,
+                  .waits_for = stack::WaitsFor::kOwner,
+                  .has_timeout = script_lock->may_time_out && rest.blocked.HasTimeLimit(),
+                  .owner_tid = script_lock->owner_tid};
+    return true;
+  }
+  if (!stack::LockOwners::IsInLockCall(rest.blocked)) return false;
   auto lock = [&] {
     const auto held = peers_->capturer->code().Hold();
     return owners_.Find(rest.blocked, *stack, peers_->capturer->modules());
