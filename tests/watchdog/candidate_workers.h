@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of threads that share an object. The test compiles it as it is itself, candidate_workers.cc with
-// optimization.
+// Work of threads that share an object. The test compiles it as it is itself, without optimization,
+// candidate_workers.cc with it.
 #pragma once
 
 #include <unistd.h>

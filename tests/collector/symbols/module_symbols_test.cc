@@ -169,21 +169,21 @@ TEST(ModuleSymbols, SaysWhatAddr2lineSaysOfItsOwnCollector) {
 
 // gcc gives a lambda's function no linkage name, and its class none at all.
 TEST(ModuleSymbols, NamesAnInlinedLambdaByTheFunctionThatItIsWrittenIn) {
+#if defined(__clang__)
+  GTEST_SKIP() << "clang gives it a linkage name";
+#endif
   Module module({kProgram});
   std::vector<std::string> lambdas;
   for (uint64_t offset : RandomOffsets(kProgram, 2000)) {
     for (const NamedFrame& frame : module->FramesAt(offset)) {
       const bool is_of_sum = frame.function.find("Sum") != std::string::npos;
-      const bool is_lambda =
-          frame.function.find("clE") != std::string::npos || frame.function.ends_with("operator()");
+      const bool is_lambda = frame.function.ends_with("operator()");
       if (frame.is_inlined && is_of_sum && is_lambda) lambdas.push_back(frame.function);
     }
   }
   ASSERT_FALSE(lambdas.empty());
   for (const std::string& lambda : lambdas)
-    if (!lambda.starts_with("_Z")) {
-      EXPECT_EQ(lambda, "subject::(anonymous namespace)::Sum::{lambda}::operator()");
-    }
+    EXPECT_EQ(lambda, "subject::(anonymous namespace)::Sum::{lambda}::operator()");
 }
 
 TEST(ModuleSymbols, KnowsAStrippedProgramByItsDebugFile) {

@@ -17,7 +17,7 @@ constexpr EvidenceKind kEvidenceKinds[] = {
     {64, "is at the other end"},
     {64, "runs the task of the future"},
     {40, "has not come to the barrier"},
-    {24, "works with what is waited for"},
+    {24, "works with memory at what is waited for, or shortly before it"},
     {20, "waits for a lock that the waiting thread holds"},
     {10, "runs code that refers to what is waited for"},
     {7, "runs code that calls what refers to what is waited for"},

@@ -56,8 +56,8 @@ class ObjectUses {
   const AwaitedObject& object() const { return object_; }
   struct Found {
     ObjectUse use = ObjectUse::kNone;
-    uint64_t distance = UINT64_MAX;  // of kValue and kNear: of the word that is waited for from the address
-                                     // found, and more for each step to that address
+    // Of kValue and kNear: of the word that is waited for from the address found.
+    uint64_t distance = UINT64_MAX;
   };
   // Of `thread` with these live values. `modules` must be held.
   Found Of(const base::Thread& thread, const stack::LiveValues& live, const stack::ModuleMap& modules);
@@ -66,7 +66,9 @@ class ObjectUses {
   // kCode, kCalledCode or kNone.
   ObjectUse InCode(const stack::LiveValues::Frame& frame, const stack::ModuleMap& modules);
   uint64_t DistanceFrom(uint64_t address, uint64_t most_bytes) const;
-  // The number of bytes that begin at `address` and belong together, 128 at most.
+  static constexpr size_t kMostAtOnce = 128;
+  static uint64_t BlockSizeAt(const base::Process& process, uint64_t address);
+  // The number of bytes that begin at `address` and belong together, kMostAtOnce at most.
   size_t SizeAt(const base::Process& process, uint64_t address, const stack::ModuleMap& modules) const;
   // From the addresses in what `address` points at, and, so many `steps` on, in what these point at, which
   // must be the object's own.

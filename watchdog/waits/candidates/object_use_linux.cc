@@ -15,8 +15,6 @@ namespace {
 
 constexpr uint64_t kLowestPointer = 0x10000;
 constexpr uint64_t kHighestPointer = uint64_t{1} << 47;
-// Added to a distance for each address on the way: a shorter way says more.
-constexpr uint64_t kOfStep = AwaitedObject::kMostBytes;
 
 bool IsPointer(uint64_t value) {
   return value >= kLowestPointer && value < kHighestPointer && value % sizeof(uint64_t) == 0;
@@ -195,21 +193,27 @@ uint64_t ObjectUses::DistanceFrom(uint64_t address, uint64_t most_bytes) const {
   return object_.IsBehind(address, most_bytes) ? object_.futex - address : UINT64_MAX;
 }
 
+// glibc's malloc has the size before a block's begin, with flags in the lowest bits. 0 where none is.
+uint64_t ObjectUses::BlockSizeAt(const base::Process& process, uint64_t address) {
+  constexpr uint64_t kFlags = 7;
+  constexpr uint64_t kSmallest = 32;
+  constexpr uint64_t kAlignment = 16;
+  uint64_t size = 0;
+  if (address % kAlignment != 0 || !process.ReadValue(address - sizeof size, &size)) return 0;
+  size &= ~kFlags;
+  const bool is_size = size >= kSmallest && size % kAlignment == 0 && size < 2 * kMostAtOnce;
+  return is_size ? size - sizeof size : 0;
+}
+
 size_t ObjectUses::SizeAt(const base::Process& process, uint64_t address,
                           const stack::ModuleMap& modules) const {
-  constexpr size_t kMost = 128;
   // On a stack, what follows is another variable.
   constexpr uint64_t kStackBytes = 1 << 20;
   const bool is_on_stack = modules.stacks().IsOnMainStack(address) ||
                            address - object_.stack_pointer + kStackBytes < 2 * kStackBytes;
   if (is_on_stack) return sizeof(uint64_t);
-  // glibc's malloc has the size before a block's begin, with flags in the lowest bits.
-  constexpr uint64_t kFlags = 7;
-  constexpr uint64_t kSmallest = 32;
-  uint64_t size = 0;
-  if (!process.ReadValue(address - sizeof size, &size)) return kMost;
-  const bool is_size = (size & ~kFlags) >= kSmallest && (size & ~kFlags) % 16 == 0 && size < 2 * kMost;
-  return is_size ? std::min<size_t>((size & ~kFlags) - sizeof size, kMost) : kMost;
+  const uint64_t block_size = BlockSizeAt(process, address);
+  return block_size == 0 ? kMostAtOnce : std::min<size_t>(block_size, kMostAtOnce);
 }
 
 uint64_t ObjectUses::DistanceBehind(uint64_t address, uint64_t most_bytes, int steps,
@@ -221,8 +225,7 @@ uint64_t ObjectUses::DistanceBehind(uint64_t address, uint64_t most_bytes, int s
   for (const uint64_t word : std::span(words).first(size / sizeof words[0])) {
     nearest = std::min(nearest, DistanceFrom(word, most_bytes));
     if (steps == 0 || !IsPointer(word) || modules.IsCode(word)) continue;
-    const uint64_t behind = DistanceBehind(word, object_.before_bytes, steps - 1, modules);
-    if (behind != UINT64_MAX) nearest = std::min(nearest, behind + kOfStep);
+    nearest = std::min(nearest, DistanceBehind(word, object_.before_bytes, steps - 1, modules));
   }
   return nearest;
 }
@@ -238,8 +241,11 @@ bool ObjectUses::HasEndIn(uint64_t address, const stack::ModuleMap& modules) con
 ObjectUses::Found ObjectUses::Of(const base::Thread& thread, const stack::LiveValues& live,
                                  const stack::ModuleMap& modules) {
   uint64_t nearest = UINT64_MAX;
-  for (const uint64_t value : live.values())
-    nearest = std::min(nearest, DistanceFrom(value, AwaitedObject::kCloseBytes));
+  for (const uint64_t value : live.values()) {
+    const uint64_t distance = DistanceFrom(value, AwaitedObject::kCloseBytes);
+    const uint64_t block_size = distance == UINT64_MAX ? 0 : BlockSizeAt(thread.process, value);
+    if (block_size == 0 || distance < block_size) nearest = std::min(nearest, distance);
+  }
   if (nearest != UINT64_MAX) return {ObjectUse::kValue, nearest};
   ObjectUse by_code = ObjectUse::kNone;
   for (const stack::LiveValues::Frame& frame : live.frames())
