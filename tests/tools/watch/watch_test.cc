@@ -66,9 +66,10 @@ TEST_F(WatchTest, NamesTheThreadThatKeepsALockOfAStaticProgram) {
 TEST_F(WatchTest, NamesTheThreadThatKeepsALockBesideACopyOfTheLibrary) {
   Dl_info library{};
   ASSERT_NE(dladdr(reinterpret_cast<void*>(dlsym(RTLD_DEFAULT, "pthread_mutex_lock")), &library), 0);
-  std::filesystem::copy(library.dli_fname, directory_ / "libc.so.6");
-  const std::vector<json> reports = Reports(
-      {"/usr/bin/env", "LD_LIBRARY_PATH=" + directory_.string(), LAGWATCH_WATCHED_SHARED_PROGRAM, "locks"});
+  const std::filesystem::path copy = directory_ / "libc.so.6";
+  std::filesystem::copy(library.dli_fname, copy);
+  const std::vector<json> reports = Reports({"/usr/bin/env", "LD_LIBRARY_PATH=" + copy.parent_path().string(),
+                                             LAGWATCH_WATCHED_SHARED_PROGRAM, "locks"});
   ExpectOne(reports, "LockInHandler");
   ExpectKeptLock(reports[0]);
 }
