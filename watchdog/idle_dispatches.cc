@@ -20,11 +20,13 @@ bool IsCalledBy(const stack::Frame& function, const stack::Stack& stack) {
          });
 }
 
-// A language's lock, such as Python's, is a condition variable, which its owner says more of.
-bool IsForInterpreter(int32_t tid, const stack::BlockedThread& blocked, stack::StackCapturer* capturer) {
-  if (!stack::LockOwners::IsInLockCall(blocked)) return false;
+// A language's lock, such as Python's or a mutex of Ruby's, is a condition variable, or a poll of a
+// descriptor of its run time's.
+bool IsForScriptLock(int32_t tid, const stack::BlockedThread& blocked, stack::StackCapturer* capturer) {
   const auto lock = capturer->FindScriptLock(tid, blocked);
-  return lock && lock->kind == stack::LockKind::kInterpreterLock && lock->owner_tid != tid;
+  const bool is_lock =
+      lock && (lock->kind == stack::LockKind::kInterpreterLock || lock->kind == stack::LockKind::kMutex);
+  return is_lock && lock->owner_tid != tid;
 }
 
 }  // namespace
@@ -74,7 +76,7 @@ bool LoopWatch::IsCertain(const WatchedLoop& loop, const stack::Stack& stack, co
     return false;
   const auto wait = tools.waits->owners().Find(blocked, stack, tools.capturer->modules());
   if (wait && (wait->kind == stack::LockKind::kMutex || wait->kind == stack::LockKind::kRwLock)) return true;
-  if (IsForInterpreter(loop.tid.load(), blocked, tools.capturer)) return true;
+  if (IsForScriptLock(loop.tid.load(), blocked, tools.capturer)) return true;
   const uintptr_t site = loop.home_site.load();
   if (site == 0 || !tools.process().is_own() || !IsForAnother(loop, blocked)) return false;
   return IsCalledBy(tools.capturer->code().Resolve(site), stack);

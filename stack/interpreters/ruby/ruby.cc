@@ -65,8 +65,12 @@ class Ruby final : public FoundInterpreter<FoundRuby> {
     if (found() == nullptr) return std::nullopt;
     const Waits::Wait wait = found()->waits.Find(tid, ContextOf(tid), futex.stack_pointer);
     if (wait.owner_tid == 0) return std::nullopt;
-    return ScriptLock{
-        .address = wait.object, .turn = 0, .owner_tid = wait.owner_tid, .kind = policies::LockKind::kMutex};
+    const bool is_thread = wait.kind == Waits::Kind::kThread;
+    return ScriptLock{.address = wait.object,
+                      .turn = 0,
+                      .owner_tid = wait.owner_tid,
+                      .kind = is_thread ? policies::LockKind::kThread : policies::LockKind::kMutex,
+                      .may_time_out = is_thread};
   }
 
   policies::Doing FindWait(int tid, const FutexWait& futex, CodeMap*) override {

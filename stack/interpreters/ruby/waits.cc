@@ -16,6 +16,20 @@ constexpr uint64_t kPthread = 80;
 constexpr uint64_t kQueueForLock = 104;  // a node in the list of those that wait for the global lock
 constexpr uint64_t kBlockingRegion = 168;
 
+// In an execution context: the innermost control frame.
+constexpr uint64_t kFrame = 16;
+
+// The first members of a control frame.
+struct ControlFrame {
+  uint64_t instruction;
+  uint64_t stack_pointer;
+  uint64_t sequence;
+  uint64_t self;
+  uint64_t environment;  // whose flags say of what kind the frame is
+};
+constexpr uint64_t kFrameKindMask = 0x7fff0001;
+constexpr uint64_t kFrameOfC = 0x55550001;
+
 // An object with data in C.
 struct DataObject {
   uint64_t flags;
@@ -108,7 +122,31 @@ Waits::Wait Waits::Find(int tid, uint64_t context, uint64_t stack_pointer) {
   for (size_t i = 0; i < words.all().size(); ++i) {
     if (const Wait wait = FindAt(own, words, i); wait.kind != Kind::kNone) return wait;
   }
-  return {};
+  return IsAsleep(tid, context) ? FindThread(own) : Wait{};
+}
+
+// A thread's methods in C wait for nothing but its end.
+Waits::Wait Waits::FindThread(const Context& own) {
+  uint64_t address = 0;
+  ControlFrame frame{};
+  uint64_t flags = 0;
+  if (!memory_->Read(own.address + kFrame, &address) || !memory_->Read(address, &frame) ||
+      !memory_->Read(frame.environment, &flags) || (flags & kFrameKindMask) != kFrameOfC)
+    return {};
+  const uint64_t thread = DataOf(frame.self, "VM/thread");
+  const int tid = thread == 0 || thread == own.thread ? 0 : TidOf(thread);
+  if (tid == 0) return {};
+  return {.kind = Kind::kThread, .object = frame.self, .owner_tid = tid};
+}
+
+uint64_t Waits::DataOf(uint64_t address, std::string_view type) {
+  DataObject object{};
+  uint64_t name = 0;
+  std::array<char, 16> text{};
+  const bool is_of_type = memory_->Read(address, &object) && (object.flags & kTypeMask) == kData &&
+                          object.is_typed == 1 && memory_->Read(object.type, &name) &&
+                          memory_->Read(name, text.data(), type.size() + 1) && text.data() == type;
+  return is_of_type ? object.data : 0;
 }
 
 // The begin of a waiter is at that word, if there is one. One that is over is in no list any more.
@@ -121,18 +159,13 @@ Waits::Wait Waits::FindAt(const Context& own, const NativeWords& words, size_t i
   if (!words.ReadAt(index, &waiter) || waiter.thread != own.thread || waiter.fiber != own.fiber) return {};
   const uint64_t node = words.AddressOf(index) + offsetof(ObjectWaiter, node);
   DataObject object{};
-  uint64_t name = 0;
-  std::array<char, 8> text{};
-  const bool is_object = memory_->Read(waiter.object, &object) && (object.flags & kTypeMask) == kData &&
-                         object.is_typed == 1 && memory_->Read(object.type, &name) &&
-                         memory_->Read(name, text.data(), text.size() - 1) && IsLinked(node);
-  if (!is_object) return {};
+  if (!memory_->Read(waiter.object, &object) || (object.flags & kTypeMask) != kData || !IsLinked(node))
+    return {};
   Wait wait{.kind = Kind::kObject, .object = waiter.object};
   // One that sleeps for a condition has the mutex as its object, too, but is in the condition's list.
+  const uint64_t data = DataOf(waiter.object, "mutex");
   MutexData mutex{};
-  if (std::string_view(text.data()) != "mutex" || !memory_->Read(object.data, &mutex) ||
-      !IsInList(object.data + sizeof mutex, node))
-    return wait;
+  if (data == 0 || !memory_->Read(data, &mutex) || !IsInList(data + sizeof mutex, node)) return wait;
   wait.kind = Kind::kMutex;
   Context owner{};
   if (mutex.fiber != 0 && ReadContext(mutex.fiber + (own.address - own.fiber), &owner) &&

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "stack/interpreters/memory.h"
 #include "stack/interpreters/native_words.h"
@@ -19,12 +20,13 @@ class Waits {
     kNone,    // none that is known
     kMutex,   // a Mutex, or a Monitor
     kObject,  // another one that threads wait at: a queue, a condition
+    kThread,  // the end of one
     kChild,
   };
   struct Wait {
     Kind kind = Kind::kNone;
     uint64_t object = 0;
-    int32_t owner_tid = 0;  // of a mutex; 0: not known
+    int32_t owner_tid = 0;  // of a mutex, or the thread itself; 0: not known
     int32_t child_pid = 0;  // 0: any child
   };
 
@@ -45,6 +47,9 @@ class Waits {
   bool IsLinked(uint64_t node);
   bool IsInList(uint64_t head, uint64_t node);
   Wait FindAt(const Context& context, const NativeWords& words, size_t index);
+  Wait FindThread(const Context& context);
+  // The data of an object whose type has that name; 0 if it is another object.
+  uint64_t DataOf(uint64_t address, std::string_view type);
 
   Memory* memory_ = nullptr;
 };

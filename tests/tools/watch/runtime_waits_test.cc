@@ -79,6 +79,12 @@ TEST_F(RuntimeWaitsTest, RubysMutexHasAnOwner) {
   EXPECT_NE(LastOwnerOf(report).dump().find("keep_it"), std::string::npos) << report.dump(1);
 }
 
+TEST_F(RuntimeWaitsTest, RubysJoinWaitsForTheThread) {
+  const json report = ReportOfRuby("Thread.new { keep_it }.join");
+  EXPECT_EQ(WordOf(report), "lock") << report.dump(1);
+  EXPECT_NE(LastOwnerOf(report).dump().find("keep_it"), std::string::npos) << report.dump(1);
+}
+
 // Its mutex, which it does not wait for, is another thread's meanwhile.
 TEST_F(RuntimeWaitsTest, RubysConditionHasNoOwner) {
   const json report = ReportOfRuby(
