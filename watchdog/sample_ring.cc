@@ -13,7 +13,7 @@ bool SampleRing::TryTakeRoom(const WatchTools& tools) {
 LoopSample* SampleRing::Next(int64_t now_ns, const WatchTools& tools) {
   if (!TryTakeRoom(tools)) return nullptr;
   LoopSample& sample = At(count_, tools);
-  sample.mono_ns = now_ns;
+  sample.mono_ns = sample.found_ns = now_ns;
   return &sample;
 }
 
@@ -37,6 +37,8 @@ void SampleRing::Take(const WatchedLoop& loop, int64_t now_ns, bool is_needed_no
     tools.counters->samples.Add();
   } else {
     Ask(tid, moment, is_needed_now, sample, tools);
+    // On a busy machine it may have taken long until the thread was asked, or had answered.
+    sample->found_ns = std::max(now_ns, tools.NowNs());
   }
   is_outstanding_ = true;
   const bool is_counted = moment.is_known && spans_->IsAnyGoingOn(loop);
@@ -103,27 +105,38 @@ SampleList SampleRing::From(uint64_t first, const WatchTools& tools) const {
   return samples;
 }
 
+policies::SampleAnswer AnswerOf(const LoopSample& sample) {
+  if (sample.stack.frame_count != 0) return policies::SampleAnswer::kStack;
+  const stack::NoStackReason reason = sample.no_stack_reason;
+  const bool may_answer =
+      reason == stack::NoStackReason::kNoProcessor || reason == stack::NoStackReason::kNoAnswer;
+  return may_answer ? policies::SampleAnswer::kNoneYet : policies::SampleAnswer::kNone;
+}
+
 const LoopSample& PickExpensiveSample(std::span<const LoopSample* const> samples,
                                       policies::ExpensiveStackRule rule) {
   const LoopSample* captured[WatchOptions::kMaxRingSize];
-  uint64_t innermost[WatchOptions::kMaxRingSize];
+  policies::WeighedSample weighed[WatchOptions::kMaxRingSize];
   size_t indices[WatchOptions::kMaxRingSize];
   size_t count = 0;
+  policies::SampleTime time;
   for (const LoopSample* sample : samples) {
+    const policies::SampleTime::Parts spent = time.Add(sample->mono_ns, sample->found_ns, AnswerOf(*sample));
+    if (spent.earlier_ns != 0) weighed[count - 1].spent_ns += spent.earlier_ns;
     if (sample->stack.frame_count == 0) continue;
     captured[count] = sample;
-    innermost[count] = sample->stack.InnermostFunctionHash();
+    weighed[count] = {sample->stack.InnermostFunctionHash(), spent.own_ns};
     indices[count] = count;
     ++count;
   }
   if (count == 0) return *samples.back();
   if (rule == policies::ExpensiveStackRule::kLeaf)
-    return *captured[policies::PickExpensiveLeaf({innermost, count})];
+    return *captured[policies::PickExpensiveLeaf({weighed, count})];
   auto function_at = [&](size_t sample, size_t depth) -> uint64_t {
     const auto frames = captured[sample]->stack.view();
     return depth < frames.size() ? frames[frames.size() - 1 - depth].FunctionHash() : 0;
   };
-  return *captured[policies::PickExpensivePath({indices, count}, {innermost, count}, function_at)];
+  return *captured[policies::PickExpensivePath({indices, count}, {weighed, count}, function_at)];
 }
 
 }  // namespace lagwatch::watchdog

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "policies/expensive_stack.h"
+#include "policies/sample_time.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/spans/watched_spans.h"
 #include "watchdog/thread_time.h"
@@ -87,9 +88,11 @@ class SampleRing {
   bool is_outstanding_ = false;
 };
 
+policies::SampleAnswer AnswerOf(const LoopSample& sample);
+
 // Selects the sample of a hang that represents its time best: of `samples`, oldest first, 1 to
-// WatchOptions::kMaxRingSize. Those without a stack do not count: a failure must not win by repeating. Where
-// none has a stack, the newest.
+// WatchOptions::kMaxRingSize. Each stack stands for its time (policies/sample_time.h); a failure must not win
+// by repeating. Where none has a stack, the newest.
 const LoopSample& PickExpensiveSample(std::span<const LoopSample* const> samples,
                                       policies::ExpensiveStackRule rule);
 

@@ -140,15 +140,15 @@ class ReportMaker {
     const size_t path = random_.Below(cause_.place.paths.size());
     const int64_t count = random_.Chance(70) ? 20 : random_.Between(1, 19);
     std::vector<ClientStack> stacks;
-    std::vector<uint64_t> innermost;
+    std::vector<policies::WeighedSample> weighed;
     for (int64_t i = 0; i < count; ++i) {
       stacks.push_back(renderer_.Sample(cause_.place, path, &random_));
-      innermost.push_back(HashFrame(stacks.back().front()));
+      weighed.push_back({HashFrame(stacks.back().front()), 1});
     }
     std::vector<size_t> samples(stacks.size());
     std::iota(samples.begin(), samples.end(), size_t{0});
     const size_t expensive =
-        policies::PickExpensivePath(samples, innermost, [&](size_t sample, size_t depth) -> uint64_t {
+        policies::PickExpensivePath(samples, weighed, [&](size_t sample, size_t depth) -> uint64_t {
           const ClientStack& stack = stacks[sample];
           return depth < stack.size() ? HashFrame(stack[stack.size() - 1 - depth]) : 0;
         });

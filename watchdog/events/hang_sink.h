@@ -21,7 +21,8 @@
 namespace lagwatch::watchdog {
 
 struct LoopSample {
-  int64_t mono_ns;
+  int64_t mono_ns;          // when the thread was asked for its stack
+  int64_t found_ns;         // … and the time until which it was there for certain
   policies::ThreadUse use;  // since the sample before
   stack::NoStackReason no_stack_reason;
   stack::Stack stack;
