@@ -25,6 +25,14 @@ struct CheckSchedule {
     return std::min(std::max(window_ns() / ring_size, kShortestNs), sample_interval_ns);
   }
 
+  // The time between two samples of a hang that has lasted so long: enough for its shares to differ from
+  // chance, and a ring that is of the last seconds.
+  static int64_t HangIntervalNs(int64_t elapsed_ns) {
+    constexpr int64_t kSamplesOfHang = 64;
+    constexpr int64_t kLongestNs = 1'000'000'000;
+    return std::min(elapsed_ns / kSamplesOfHang, kLongestNs);
+  }
+
   // The longest sleep of a watchdog while the loop is idle: a dispatch that starts right now needs its first
   // sample no earlier than that.
   int64_t idle_sleep_ns() const { return threshold_ns - window_ns(); }

@@ -47,7 +47,8 @@ HangAccount AccountHang(std::span<const HangReport> reports) {
     share.hang_ns = to_ns - from_ns;
     if (share.hang_ns > account.shares[lead].hang_ns) lead = order[i];
   }
-  account.shares[lead].is_lead = true;
+  const auto blamed = std::ranges::find_if(order, [&](size_t i) { return reports[i].is_blamed; });
+  account.shares[blamed == order.end() ? lead : *blamed].is_lead = true;
   return account;
 }
 

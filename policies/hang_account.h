@@ -16,11 +16,13 @@ struct HangReport {
   int64_t ordinal = 0;                    // of the hang's reports
   std::optional<int64_t> end_ns = {};     // the hang's whole duration, where this report's end has come
   std::optional<int64_t> killed_ns = {};  // … where the run was killed in it
+  bool is_blamed = false;                 // … and as that end says, its stack took the most of it
 };
 
 struct HangShare {
-  int64_t hang_ns = 0;   // the part of the hang that was spent in this report's stack
-  bool is_lead = false;  // the report that the hang is counted at: the first of those with the largest part
+  int64_t hang_ns = 0;  // the part of the hang that was spent in this report's stack
+  // The report that the hang is counted at: the one to blame; else the first of those with the largest part.
+  bool is_lead = false;
 
   bool operator==(const HangShare&) const = default;
 };

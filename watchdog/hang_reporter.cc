@@ -179,7 +179,8 @@ HangNotice HangReporter::Notice(const WatchedSpan& span, int64_t elapsed_ns) con
 
 bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
                           std::span<const LoopSample* const> samples, const stack::Stack& expensive,
-                          int64_t now_ns, const policies::Verdict* verdict, const WatchTools& tools) {
+                          int64_t now_ns, const policies::Verdict* verdict, const WatchTools& tools,
+                          Moment moment) {
   SpanWatch& watch = span->watch;
   int32_t tid = loop.tid.load();
   int64_t wall_ms = tools.clock->WallMs();
@@ -197,16 +198,25 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.start_wall_ms = wall_ms - event.elapsed_ns / base::kNsPerMs;
   event.detected_mono_ns = now_ns;
   SetCpuTimes(watch.cpu_baseline(), tools.thread(tid), *tools.clock, &event);
-  tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
-  Awaited awaited = FindAwaited(tools.thread(tid), &tools.capturer->thread_files());
-  AwaitedFile file = FileOf(tid, tools);
-  const bool is_still_in = span->IsStillIn(loop) && !tools.has_ended();
+  const bool is_correction = moment == Moment::kCorrection;
+  Awaited awaited;
+  AwaitedFile file;
+  if (!is_correction) {
+    tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
+    awaited = FindAwaited(tools.thread(tid), &tools.capturer->thread_files());
+    file = FileOf(tid, tools);
+  }
+  const bool is_still_in = !is_correction && span->IsStillIn(loop) && !tools.has_ended();
   if (!is_still_in) {  // it waits for something else by now
     tools.waits->Clear();
     awaited = {};
     file = {};
   }
-  tools.threads->Capture(tid, expensive, tools.capturer);
+  if (is_correction) {
+    tools.threads->Clear();
+  } else {
+    tools.threads->Capture(tid, expensive, tools.capturer);
+  }
   tools.counters->thread_stacks_reused.Add(tools.threads->reused_count());
   event.samples = samples;
   event.expensive_stack = &expensive;
@@ -252,6 +262,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
     tools.counters->reports_lost.Add();
     return false;
   }
+  NoteBlame(watch, expensive);
   watch.AddReport(event.id);
   tools.counters->reports.Add();
   if (is_still_in &&

@@ -54,6 +54,11 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
       ring_.Collect(*loop, SampleRing::Patience::kKeepAsking, tools);
       time_.ReadActivity();
     }
+    WeighSamples(tools);
+    for (WatchedSpan* span : spans_.all()) {
+      const SpanWatch& watch = span->watch;
+      if (watch.is_hanging()) usage_.CountHang(span, now_ns - watch.begin_ns(), tools);
+    }
     return NextLookNs(now_ns, tools);
   }
   ring_.Collect(*loop, SampleRing::Patience::kKeepAsking, tools);
@@ -86,6 +91,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
     next_ns = std::min(next_ns, watch.NextLookNs());
     if (watch.is_hanging()) usage_.CountHang(span, now_ns - watch.begin_ns(), tools);
   }
+  WeighSamples(tools);
   is_window_open_ = spans_.IsAnyWindowOpen();  // checks close theirs
   next_whole_look_ns_ = std::min(next_ns, now_ns + tools.options->check_period_ns);
   ReleaseUnused(*loop, tools);
@@ -108,8 +114,13 @@ int64_t LoopWatch::NextLookNs(int64_t now_ns, const WatchTools& tools) const {
   return next_ns;
 }
 
+void LoopWatch::WeighSamples(const WatchTools& tools) {
+  if (spans_.dispatch.watch.is_hanging()) reporter_.WeighSamples(spans_.dispatch.watch, ring_, tools);
+}
+
 void LoopWatch::ReleaseUnused(const WatchedLoop& loop, const WatchTools& tools) {
   if (is_window_open_ || IsHanging()) return;
+  reporter_.ReleaseUnused();
   if (std::exchange(keeps_thread_files_, false)) thread_.files->ReleaseOthers(thread_.tid);
   const bool keeps_samples = idle_places_.IsUnproven(spans_.dispatch.watch.number());
   if (keeps_samples || tools.rings == nullptr) return;
@@ -233,8 +244,8 @@ void LoopWatch::OpenWindow(WatchedSpan* span, const WatchedLoop& loop, const cha
   SpanWatch& watch = span->watch;
   if (!ring_.TryTakeRoom(tools)) return watch.PutOffWindow(now_ns + tools.options->check_period_ns);
   // From outside, a thread that runs is stopped for each sample, which a look may take for another's stop.
-  ring_.SetNextSample(
-      now_ns, tools.process().is_own() ? watch.sample_interval_ns() : tools.options->sample_interval_ns);
+  ring_.SetNextSample(now_ns, watch.SampleIntervalNs(
+                                  now_ns, tools.process().is_own() ? 0 : tools.options->sample_interval_ns));
   // A span around it or inside it that goes on needs the account from its own first window on.
   bool is_other_open = std::ranges::any_of(spans_.all(), [&](const WatchedSpan* other) {
     bool is_in_window = other->watch.is_window_open() && other->IsStillIn(loop);
@@ -274,6 +285,7 @@ void LoopWatch::Check(WatchedSpan* span, const WatchedLoop& loop, int64_t now_ns
     if (answer == IdlePlaces::Answer::kUnproven) unproven_samples_ = ring_.count();
     if (answer != IdlePlaces::Answer::kHang) return Rest(&watch, answer, now_ns, tools);
   }
+  if (span == &spans_.dispatch) reporter_.WeighSamples(watch, ring_, tools);
   reporter_.ReportCheck(span, loop, samples.all(), now_ns, tools);
 }
 
@@ -281,7 +293,8 @@ void LoopWatch::Finish(WatchedSpan* span, const WatchedLoop& loop, const WatchTo
   ring_.Collect(loop, SampleRing::Patience::kGiveUp, tools);
   SpanWatch& watch = span->watch;
   const bool is_dispatch = span == &spans_.dispatch;
-  if (!watch.is_hanging() && !TryReportLate(span, loop, tools) && !TryReportUnproven(span, loop, tools)) {
+  const bool was_hanging = watch.is_hanging();
+  if (!was_hanging && !TryReportLate(span, loop, tools) && !TryReportUnproven(span, loop, tools)) {
     if (!is_dispatch || !unproven_.IsOf(watch.number())) reporter_.CountSuppressed(*span, loop, tools);
     if (is_dispatch) unproven_.Leave(tools);
   } else {
@@ -291,6 +304,10 @@ void LoopWatch::Finish(WatchedSpan* span, const WatchedLoop& loop, const WatchTo
     int64_t measured_ns = span->MeasuredNs(loop, tools.span_tools());
     if (measured_ns != 0) duration_ns = std::min(duration_ns, measured_ns - watch.discounted().stopped_ns);
     usage_.CountHang(span, duration_ns, tools);
+    if (is_dispatch && was_hanging) {
+      WeighSamples(tools);
+      reporter_.CorrectBlame(span, loop, ring_, duration_ns, tools);
+    }
     reporter_.ReportEnd(*span, duration_ns, tools);
   }
   if (is_dispatch && loop.is_inferred.load()) {

@@ -3,7 +3,7 @@
 //
 // Of each kind of thing that can take too long it watches one at a time (span_source.h, span_watch.h).
 // Samples are taken only in the ring's window before a check, so spans that are over by then are never
-// disturbed; all kinds share the ring.
+// disturbed, and while a hang goes on; all kinds share the ring.
 //
 //   spans ──▶ LoopWatch ──samples──▶ SampleRing ──▶ HangReporter ──▶ HangSink, HangListener
 //                 └──each look──▶ UsageCollector ──▶ UsagePeriod
@@ -94,6 +94,8 @@ class LoopWatch {
   // Likewise, the dispatches that the last CollectUsage() has found and no look.
   void ReportUnseen(const WatchedLoop& loop, const WatchTools& tools);
   bool TryReportUnseen(const LongDispatch& dispatch, const WatchedLoop& loop, const WatchTools& tools);
+  // Of a dispatch that hangs, what its new samples say of its blame.
+  void WeighSamples(const WatchTools& tools);
   void ReleaseUnused(const WatchedLoop& loop, const WatchTools& tools);
 
   // Whether a dispatch that was inferred from the thread's waits is spent idle, as far as a look shows.

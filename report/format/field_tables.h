@@ -290,7 +290,9 @@ inline constexpr auto kSuppressedTable = [](auto& part, auto visit) {
 
 inline constexpr auto kHangEndTable = [](auto& part, auto visit) {
   return visit(Field{1, "report_id"}, part.report_id) ||
-         visit(Field{2, "duration_ns"}, part.duration_ns);
+         visit(Field{2, "duration_ns"}, part.duration_ns) ||
+         visit(Field{3, "is_blamed", "of its hang's reports, this one blames what took most of the time"},
+               part.is_blamed);
 };
 
 inline constexpr auto kRunEndTable = [](auto& part, auto visit) {

@@ -68,6 +68,7 @@ struct Report : policies::HangHeader<std::string> {
 struct HangEnd {
   base::Uuid report_id;
   int64_t duration_ns = 0;
+  bool is_blamed = false;
 };
 
 // The end of an earlier run of the program.

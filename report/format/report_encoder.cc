@@ -143,10 +143,10 @@ void AppendSymbol(uint32_t module, uint64_t function_offset, std::string_view na
   WriteFields(kSymbolTable, symbol, &writer);
 }
 
-bool EncodeHangEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer) {
+bool EncodeHangEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer, bool is_blamed) {
   buffer->Clear();
   FixedWriter writer(*buffer);
-  WriteFields(kHangEndTable, HangEnd{report_id, duration_ns}, &writer);
+  WriteFields(kHangEndTable, HangEnd{report_id, duration_ns, is_blamed}, &writer);
   return !buffer->overflowed();
 }
 

@@ -88,7 +88,8 @@ void AppendSymbol(uint32_t module, uint64_t function_offset, std::string_view na
 // The size of a buffer in which every HangEnd record fits.
 inline constexpr size_t kMaxHangEndBytes = 128;
 // Writes a HangEnd record. False when it does not fit.
-bool EncodeHangEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer);
+bool EncodeHangEnd(const base::Uuid& report_id, int64_t duration_ns, FixedBuffer* buffer,
+                   bool is_blamed = false);
 
 // Writes a FrameSlice record. False when it does not fit.
 bool EncodeFrameSlice(const FrameSliceView& slice, FixedBuffer* buffer);

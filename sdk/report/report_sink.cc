@@ -131,9 +131,11 @@ bool ReportSink::Append(report::RecordType type, const OutsideFacts& outside,
   return process_writing.is_on() && writer_.Append(type, buffer_.content(), outside, note);
 }
 
+void ReportSink::OnBlame(const base::Uuid& event_id) { blamed_ = event_id; }
+
 void ReportSink::OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) {
   if (run_ != nullptr) run_->HangEnded(event_id);
-  if (!report::EncodeHangEnd(event_id, duration_ns, &buffer_)) return;
+  if (!report::EncodeHangEnd(event_id, duration_ns, &buffer_, event_id == blamed_)) return;
   Append(report::RecordType::kHangEnd, {event_id}, NoteOfEnd(event_id));
 }
 

@@ -35,6 +35,7 @@ class ReportSink final : public watchdog::HangSink {
 
   bool OnHang(const watchdog::HangEvent& event) override;
   void OnPeers(const watchdog::HangEvent& event) override;
+  void OnBlame(const base::Uuid& event_id) override;
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   void OnUnproven(const base::Uuid& id, const char* loop_name, int64_t elapsed_ns) override;
   void OnUnprovenEnd(const base::Uuid& id) override;
@@ -88,6 +89,7 @@ class ReportSink final : public watchdog::HangSink {
   // The first reports of the last freezes: their ends are written at once, too.
   std::array<base::Uuid, 16> freezes_{};
   size_t freeze_count_ = 0;
+  base::Uuid blamed_;  // the last that was
   base::Counter too_large_;
   base::Counter not_written_;
   uint64_t reported_too_large_ = 0;

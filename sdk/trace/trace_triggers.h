@@ -31,6 +31,7 @@ class TraceTriggers final : public watchdog::HangSink {
   void OnStart() override { sink_->OnStart(); }
   bool OnHang(const watchdog::HangEvent& event) override;
   void OnPeers(const watchdog::HangEvent& event) override { sink_->OnPeers(event); }
+  void OnBlame(const base::Uuid& event_id) override { sink_->OnBlame(event_id); }
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
   void OnUnproven(const base::Uuid& id, const char* loop_name, int64_t elapsed_ns) override {
     sink_->OnUnproven(id, loop_name, elapsed_ns);

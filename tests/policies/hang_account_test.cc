@@ -37,6 +37,13 @@ TEST(HangAccount, OfEqualPartsTheFirstLeads) {
   EXPECT_THAT(account.shares, ElementsAre(HangShare{2000, true}, HangShare{2000, false}));
 }
 
+TEST(HangAccount, TheReportToBlameLeads) {
+  HangAccount account = AccountHang(
+      std::vector<HangReport>{{.elapsed_ns = 500, .end_ns = 4000},
+                              {.elapsed_ns = 4000, .ordinal = 1, .end_ns = 4000, .is_blamed = true}});
+  EXPECT_THAT(account.shares, ElementsAre(HangShare{4000, false}, HangShare{0, true}));
+}
+
 TEST(HangAccount, AHangsOwnEndCountsBeforeItsRuns) {
   HangAccount account =
       AccountHang(std::vector<HangReport>{{.elapsed_ns = 500, .end_ns = 600, .killed_ns = 900}});

@@ -119,10 +119,10 @@ std::string SampleReport::Encode() const {
   return encoded;
 }
 
-std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns) {
+std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns, bool is_blamed) {
   char memory[128];
   report::FixedBuffer buffer(memory, sizeof memory);
-  report::EncodeHangEnd(report_id, duration_ns, &buffer);
+  report::EncodeHangEnd(report_id, duration_ns, &buffer, is_blamed);
   return std::string(buffer.content());
 }
 

@@ -46,7 +46,7 @@ struct SampleReport {
 };
 
 // An encoded lagwatch.HangEnd.
-std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns);
+std::string EncodeEnd(const base::Uuid& report_id, int64_t duration_ns, bool is_blamed = false);
 
 // An encoded lagwatch.FrameSlice.
 std::string EncodeFrames(const report::FrameSliceView& slice);

@@ -87,7 +87,7 @@ TEST_F(LoopWatchTest, TakesTheRingsSamplesBeforeTheThreshold) {
   testing::RecordedHang hang = sink_.hangs()[0];
   EXPECT_EQ(hang.samples, 20u);
   EXPECT_EQ(samples_at_ms_.front(), 1000);
-  EXPECT_EQ(samples_at_ms_.back(), 2000);
+  EXPECT_LE(samples_at_ms_.back(), 2000);  // one without a processor may still be asked for an earlier one
   EXPECT_EQ(hang.elapsed_ns, 2 * kNsPerSecond);
   EXPECT_EQ(hang.tag, "long");
   EXPECT_EQ(hang.loop, "ui");
@@ -125,7 +125,7 @@ TEST_F(LoopWatchTest, ALaterCheckLooksAtTheSamplesOfTheEarlierOnesToo) {
   EXPECT_EQ(sink_.hangs()[1].samples, 20u);
 }
 
-TEST_F(LoopWatchTest, CapturesNothingBetweenTheWindowsOfALongHang) {
+TEST_F(LoopWatchTest, DiscardsNoSampleOfALongHang) {
   BeginDispatch("long");
   RunUntil(30 * kNsPerSecond);
   EXPECT_GE(unchanged_at_ms_.size(), 5u);
@@ -348,10 +348,13 @@ TEST_F(LoopWatchTest, TellsAListenerOfBeginRaiseFilteredCheckAndEnd) {
   BeginDispatch("long");
   RunUntil(3890 * kNsPerMs);
   EndDispatch();
-  RunUntil(3910 * kNsPerMs);
+  RunUntil(3945 * kNsPerMs);
+  ASSERT_EQ(listener.notices.size(), 4u);
+  EXPECT_TRUE(listener.notices.back().starts_with("end ui long anr 39"));  // at most one look late
+  listener.notices.pop_back();
   EXPECT_EQ(listener.notices,
             (std::vector<std::string>{"begin ui long lag 2000", "filtered 1 ui long lag 3000",
-                                      "begin ui long anr 3500", "end ui long anr 3900"}));
+                                      "begin ui long anr 3500"}));
 }
 
 TEST_F(LoopWatchTest, TellsAListenerNothingOfADispatchInTime) {

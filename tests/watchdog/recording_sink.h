@@ -74,6 +74,10 @@ class RecordingSink final : public watchdog::HangSink {
                       event.discounted});
     return true;
   }
+  void OnBlame(const base::Uuid& event_id) override {
+    std::lock_guard lock(mutex_);
+    blamed_.push_back(event_id);
+  }
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override {
     std::lock_guard lock(mutex_);
     ends_.emplace_back(event_id, duration_ns);
@@ -103,6 +107,10 @@ class RecordingSink final : public watchdog::HangSink {
   std::vector<std::pair<base::Uuid, int64_t>> ends() const {
     std::lock_guard lock(mutex_);
     return ends_;
+  }
+  std::vector<base::Uuid> blamed() const {
+    std::lock_guard lock(mutex_);
+    return blamed_;
   }
   // Of the loop of that name, so far.
   policies::FrameTotals frames(const std::string& loop) const {
@@ -159,6 +167,7 @@ class RecordingSink final : public watchdog::HangSink {
   mutable std::mutex mutex_;
   std::vector<RecordedHang> hangs_;
   std::vector<std::pair<base::Uuid, int64_t>> ends_;
+  std::vector<base::Uuid> blamed_;
   std::map<std::string, policies::FrameTotals> frames_;
   std::vector<RecordedUsage> usages_;
   int rounds_ = 0;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -94,6 +95,63 @@ TEST_F(WatchdogTest, ReportsAChangedStackAsTheSameHang) {
   EXPECT_EQ(second.hang_id, sink_.hangs()[0].hang_id);
   EXPECT_NE(second.id, second.hang_id);
   EXPECT_EQ(second.ordinal, 1u);
+}
+
+[[gnu::noinline]] void SpinUntil(std::chrono::steady_clock::time_point end) {
+  while (std::chrono::steady_clock::now() < end) {
+    for (int i = 0; i < 100'000; ++i) asm volatile("");
+  }
+}
+
+TEST_F(WatchdogTest, BlamesAtTheEndWhatTookMostOfTheHang) {
+  options_.check_period_ns = 3600 * base::kNsPerSecond;  // nothing but the end comes after the first report
+  Start();
+  StalledThread thread(Dispatch([&](const StopFlag&) {
+    const auto begin = std::chrono::steady_clock::now();
+    StopFlag first_is_over{false};
+    std::thread timer([&] {
+      WaitForHangs(1);
+      first_is_over = true;
+    });
+    testing::Spin(first_is_over);
+    timer.join();
+    const auto now = std::chrono::steady_clock::now();
+    SpinUntil(now + 3 * (now - begin));
+  }));
+  ASSERT_TRUE(testing::WaitUntil([&] { return sink_.ends().size() >= 2; }));
+  const auto hangs = sink_.hangs();
+  ASSERT_EQ(hangs.size(), 2u);
+  EXPECT_EQ(hangs[1].hang_id, hangs[0].id);
+  EXPECT_EQ(hangs[1].innermost_function, reinterpret_cast<uint64_t>(&SpinUntil));
+  EXPECT_EQ(hangs[1].threads, 0u);
+  EXPECT_EQ(sink_.blamed(), std::vector{hangs[1].id});
+  EXPECT_EQ(sink_.ends()[1].second, sink_.ends()[0].second);
+}
+
+TEST_F(WatchdogTest, BlamesTheEarlierReportThatIsRight) {
+  Start();
+  StalledThread thread(Dispatch([&](const StopFlag&) {
+    const auto begin = std::chrono::steady_clock::now();
+    StopFlag first_is_over{false};
+    std::thread timer([&] {
+      WaitForHangs(1);
+      std::this_thread::sleep_for(2 * (std::chrono::steady_clock::now() - begin));
+      first_is_over = true;
+    });
+    testing::Spin(first_is_over);
+    timer.join();
+    const auto now = std::chrono::steady_clock::now();
+    SpinUntil(now + (now - begin) / 2);
+  }));
+  ASSERT_TRUE(testing::WaitUntil([&] { return !sink_.ends().empty(); }));
+  const auto hangs = sink_.hangs();
+  // The machine may be so busy that no check comes in the second part.
+  for (const base::Uuid& blamed : sink_.blamed()) {
+    const auto hang = std::ranges::find(hangs, blamed, &testing::RecordedHang::id);
+    ASSERT_NE(hang, hangs.end());
+    EXPECT_EQ(hang->innermost_function, reinterpret_cast<uint64_t>(&testing::Spin));
+  }
+  EXPECT_EQ(sink_.blamed().size(), hangs.size() == 1 ? 0u : 1u);
 }
 
 TEST_F(WatchdogTest, RaisesAHangThatPassesTheSecondThreshold) {

@@ -131,6 +131,9 @@ class HangSink {
   virtual bool OnHang(const HangEvent& event) = 0;
   // The same event once more, if OnHang() returned true, with waits that go on in other processes.
   virtual void OnPeers(const HangEvent&) {}
+  // A hang is over, of whose reports this one's stack took most of the time. To be called before OnHangEnd(),
+  // if it is not the only one.
+  virtual void OnBlame(const base::Uuid& /*event_id*/) {}
   // The hang of `event_id` is over.
   virtual void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) = 0;
   // A dispatch of the loop has lasted for `elapsed_ns` and may be a hang; if it turns out to be one, it is

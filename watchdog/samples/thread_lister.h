@@ -26,6 +26,8 @@ class ThreadLister {
   // most, for other loops are not looked at meanwhile. Threads that run come last, because they may not
   // answer: those that there is no time for are listed without a stack.
   void Capture(int32_t watched_tid, const stack::Stack& watched_stack, stack::StackCapturer* capturer);
+  // Lists none, as of a moment that is past.
+  void Clear() { count_ = dropped_count_ = reused_count_ = own_count_ = 0; }
   // Gives the listed threads that have no stack those that the look at `waits` has found. Of other processes'
   // threads none is listed.
   void AddStacks(std::span<const Wait> waits);

@@ -62,6 +62,7 @@ SpanWatch::Outcome SpanWatch::Check(uint64_t stack_hash, int64_t now_ns, const W
   if (is_raised) level_ = HangLevel::kAnr;
   is_hanging_ = true;
   is_window_open_ = false;
+  window_of_hang_ns_ = now_ns + SampleIntervalNs(now_ns);
   if (!is_known) known_hashes_[known_count_++ % kMaxReportsPerHang] = stack_hash;
   if (is_new) recheck_interval_.Reset();
   next_check_ns_ =

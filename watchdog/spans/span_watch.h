@@ -8,6 +8,7 @@
 // It decides and remembers; LoopWatch captures.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -32,6 +33,7 @@ struct CpuBaseline {
 class SpanWatch {
  public:
   static constexpr size_t kMaxTagBytes = 128;
+  static constexpr uint32_t kMaxReportsPerHang = 16;
 
   // Of the span being watched; 0 when there is none.
   uint64_t number() const { return number_; }
@@ -42,7 +44,11 @@ class SpanWatch {
   int64_t threshold_ns() const { return thresholds_.threshold_ns; }
   const char* tag() const { return tag_; }
   uint64_t first_sample() const { return first_sample_; }
-  int64_t sample_interval_ns() const { return schedule_.interval_ns(); }
+  // The longer a hang goes on, the rarer its samples are. At least `least_ns`.
+  int64_t SampleIntervalNs(int64_t now_ns, int64_t least_ns = 0) const {
+    const int64_t interval_ns = std::max(schedule_.interval_ns(), least_ns);
+    return is_hanging_ ? std::max(interval_ns, schedule_.HangIntervalNs(now_ns - begin_ns_)) : interval_ns;
+  }
   const CpuBaseline& cpu_baseline() const { return cpu_baseline_; }
 
   // Sees `span` go on: a new one, or the one watched, whose thresholds may have changed.
@@ -56,7 +62,10 @@ class SpanWatch {
   // Lets the span begin at `now_ns`: the time before was spent idle.
   void BeginAgain(int64_t now_ns);
   // Leaves the next check out: the one after it is at `check_ns`.
-  void PutOffCheck(int64_t check_ns) { put_off_to_ns_ = next_check_ns_ = check_ns; }
+  void PutOffCheck(int64_t check_ns) {
+    put_off_to_ns_ = next_check_ns_ = check_ns;
+    window_of_hang_ns_ = schedule_.WindowStartNs(check_ns);
+  }
   // The same for a window, which is closed until then.
   void PutOffWindow(int64_t window_ns) {
     PutOffCheck(window_ns + schedule_.window_ns());
@@ -84,10 +93,11 @@ class SpanWatch {
   std::span<const base::Uuid> report_ids() const { return {report_ids_, report_count_}; }
 
  private:
-  static constexpr uint32_t kMaxReportsPerHang = 16;
-
   void Start(const Span& span, const WatchOptions& options);
-  int64_t WindowStartNs() const { return schedule_.WindowStartNs(next_check_ns_); }
+  // That of a hang goes on: the time from the last check on counts.
+  int64_t WindowStartNs() const {
+    return is_hanging_ ? window_of_hang_ns_ : schedule_.WindowStartNs(next_check_ns_);
+  }
   // Whether the second threshold is still ahead.
   bool IsAnrAhead() const { return thresholds_.anr_threshold_ns != 0 && level_ == HangLevel::kHang; }
   int64_t AnrNs() const { return begin_ns_ + thresholds_.anr_threshold_ns; }
@@ -100,6 +110,7 @@ class SpanWatch {
   policies::CheckSchedule schedule_{};
   int64_t next_check_ns_ = 0;
   int64_t put_off_to_ns_ = 0;  // 0: nothing was put off
+  int64_t window_of_hang_ns_ = 0;
   policies::DiscountedTime discounted_;
   bool is_window_open_ = false;
   uint64_t first_sample_ = 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <set>
@@ -27,8 +29,12 @@ class RowFields {
   }
   bool Has(std::string_view column, std::string_view value) const { return Get(column) == value; }
   int64_t day() const { return DayOfRow(*table_, row_); }
-  bool IsZero(std::string_view column) const {
-    return std::ranges::all_of(Get(column).value_or(""), [](char byte) { return byte == 0; });
+  // Of a column with whole numbers; 0 if there is none of that name.
+  int64_t Int(std::string_view column) const {
+    int64_t number = 0;
+    const std::string_view bytes = Get(column).value_or("");
+    std::memcpy(&number, bytes.data(), std::min(bytes.size(), sizeof number));
+    return number;
   }
   // As KeyOf() of the record that the row is of; empty when it is of none.
   std::string Key() const {
@@ -132,8 +138,8 @@ class BatchRemoval {
     if (row.IsOf(kReports) || row.IsOf(kPlacements) || row.IsOf(kUnnamed)) return of_report("id");
     if (row.IsOf(kTraces)) return of_report("report_id");
     if (row.IsOf(kEnds))
-      return row.IsZero("of_run") ? of_report("report_id")
-                                  : killed_.contains(std::string(*row.Get("report_id")));
+      return row.Int("of_run") != 1 ? of_report("report_id")
+                                    : killed_.contains(std::string(*row.Get("report_id")));
     return row.IsOf(kRecordSenders) && keys_.contains(row.Key());
   }
 

@@ -171,7 +171,7 @@ void RowRemover::PlanReports(const Ids& ids, const RowSource& rows, Plan* plan) 
   if (ids.empty()) return;
   const std::string days = " AND " + DaysOf(ids);
   Add(kUnnamed, "id", days, ids, rows, plan);
-  Add(kEnds, "report_id", " AND of_run = 0" + days, ids, rows, plan);
+  Add(kEnds, "report_id", " AND of_run != 1" + days, ids, rows, plan);
   MarkHomes(ids, rows, plan);
   plan->removed.reports = Add(kReports, "id", days, ids, rows, plan);
   Add(kPlacements, "id", days, ids, rows, plan);

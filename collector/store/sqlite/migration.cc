@@ -119,7 +119,7 @@ void CopyFromOlder(int64_t version, Database* database) {
   }
   database->Execute(
       R"sql(
-        INSERT INTO early_ends SELECT report_id, duration_ns FROM older_lag_ends;
+        INSERT INTO early_ends (report_id, duration_ns) SELECT report_id, duration_ns FROM older_lag_ends;
         INSERT INTO loss_sums
         SELECT app, version, reason, cause, total(count),
           total(count * iif(sample_rate_ppm = 0 OR reason = 'not-sampled', 1, max(1, 1e6 /
@@ -162,11 +162,20 @@ void BoundLosses(Database* database) {
 // Columns of a report that were added since: a collector that does not know them leaves them at their
 // defaults, so no version is theirs.
 void AddMissingColumns(Database* database) {
-  std::set<std::string> known;
-  {
-    Statement names = database->Use("SELECT name FROM pragma_table_info('reports')");
+  const auto columns_of = [&](std::string_view table) {
+    std::set<std::string> known;
+    Statement names = database->Use("SELECT name FROM pragma_table_info(?)");
+    names.Bind(table);
     while (names.Step()) known.insert(names.Text(0));
+    return known;
+  };
+  // HangEnd::is_blamed.
+  for (const std::string table : {"reports", "early_ends"}) {
+    if (!columns_of(table).contains("is_blamed"))
+      database->Execute(
+          ("ALTER TABLE " + table + " ADD COLUMN is_blamed INTEGER NOT NULL DEFAULT 0").c_str());
   }
+  const std::set<std::string> known = columns_of("reports");
   ForEachColumn(kReportColumns, [&](const auto& column) {
     using Value = typename std::remove_cvref_t<decltype(column)>::ValueType;
     if (column.place != ColumnPlace::kTable || known.contains(std::string(column.name))) return;

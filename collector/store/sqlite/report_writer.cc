@@ -16,10 +16,10 @@ constexpr int64_t kMostReportsOfAHang = 256;
 
 }  // namespace
 
-#define LAGWATCH_KNOWN                                                                                       \
-  "SELECT row, reports.id, level1, level2, segment, cause, start_wall_ms, kind, user, sample_rate_ppm,"      \
-  " elapsed_ns, ordinal, end_ns, duration_ns, hang_ns, is_lead FROM reports JOIN segments ON segments.id = " \
-  "segment"
+#define LAGWATCH_KNOWN                                                                                    \
+  "SELECT row, reports.id, level1, level2, segment, cause, start_wall_ms, kind, user, sample_rate_ppm,"   \
+  " elapsed_ns, ordinal, end_ns, duration_ns, hang_ns, is_lead, is_blamed FROM reports JOIN segments ON " \
+  "segments.id = segment"
 
 struct ReportWriter::StoredShare {
   int64_t row = 0;
@@ -33,6 +33,7 @@ struct ReportWriter::StoredShare {
   int64_t ordinal = 0;
   std::optional<int64_t> end_ns;
   std::optional<int64_t> duration_ns;
+  bool is_blamed = false;
   policies::HangShare share;
 
   // A row of LAGWATCH_KNOWN.
@@ -53,6 +54,7 @@ struct ReportWriter::StoredShare {
     known.end_ns = row.OptionalInt(12);
     known.duration_ns = row.OptionalInt(13);
     known.share = {row.Int(14), row.Int(15) != 0};
+    known.is_blamed = row.Int(16) != 0;
     return known;
   }
 
@@ -70,7 +72,8 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
   const ReportRow& row = added.row;
   const int64_t level1 = ClusterId(added.clusters[0], 0);
   const int64_t level2 = ClusterId(added.clusters[1], level1);
-  const std::optional<int64_t> end_ns = TakeEarlyEnd(row.id);
+  const auto early_end = TakeEarlyEnd(row.id);
+  const std::optional<int64_t> end_ns = early_end ? std::optional(early_end->duration_ns) : std::nullopt;
   const bool is_hang = IsHang(row.kind);
   policies::HangAccount account{.duration_ns = end_ns, .was_killed = false, .shares = {{}}};
   if (is_hang) {
@@ -89,13 +92,13 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                           .cause = row.cause};
   static const std::string sql =
       InsertColumns("INSERT OR IGNORE INTO reports", kReportColumns,
-                    "segment, level1, level2, end_ns, duration_ns, hang_ns, is_lead, sender");
+                    "segment, level1, level2, end_ns, duration_ns, hang_ns, is_lead, sender, is_blamed");
   {
     Statement added_row = database_->Use(sql.c_str());
     BindRecord(row, kReportColumns, &added_row);
     added_row
         .Bind(place.segment, level1, level2, end_ns, account.duration_ns, share.hang_ns,
-              int64_t{share.is_lead}, sender)
+              int64_t{share.is_lead}, sender, int64_t{early_end && early_end->is_blamed})
         .Run();
   }
   if (database_->changes() == 0) return CommitOutcome::kDuplicate;
@@ -134,8 +137,8 @@ bool ReportWriter::HasSiblings(const ReportRow& row) {
 }
 
 CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
-  database_->Use("UPDATE reports SET end_ns = ?2 WHERE id = ?1 AND end_ns IS NULL")
-      .Bind(end.report_id, ToSigned(end.duration_ns))
+  database_->Use("UPDATE reports SET end_ns = ?2, is_blamed = ?3 WHERE id = ?1 AND end_ns IS NULL")
+      .Bind(end.report_id, ToSigned(end.duration_ns), int64_t{end.is_blamed})
       .Run();
   if (database_->changes() != 0) {
     hangs_.insert(HangOfReport(end.report_id).bytes);
@@ -144,11 +147,11 @@ CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
   database_
       ->Use(
           R"sql(
-            INSERT OR IGNORE INTO early_ends (report_id, duration_ns)
-            SELECT ?1, ?2
+            INSERT OR IGNORE INTO early_ends (report_id, duration_ns, is_blamed)
+            SELECT ?1, ?2, ?3
             WHERE NOT EXISTS (SELECT 1 FROM reports WHERE id = ?1)
           )sql")
-      .Bind(end.report_id, ToSigned(end.duration_ns))
+      .Bind(end.report_id, ToSigned(end.duration_ns), int64_t{end.is_blamed})
       .Run();
   return database_->changes() != 0 ? CommitOutcome::kStored : CommitOutcome::kDuplicate;
 }
@@ -218,13 +221,14 @@ int64_t ReportWriter::SegmentId(const SegmentKey& key) {
   return id;
 }
 
-std::optional<int64_t> ReportWriter::TakeEarlyEnd(const base::Uuid& report_id) {
-  auto taken = database_->Use("DELETE FROM early_ends WHERE report_id = ? RETURNING duration_ns");
+std::optional<report::HangEnd> ReportWriter::TakeEarlyEnd(const base::Uuid& report_id) {
+  auto taken = database_->Use("DELETE FROM early_ends WHERE report_id = ? RETURNING duration_ns, is_blamed");
   taken.Bind(report_id);
   if (!taken.Step()) return std::nullopt;
-  const int64_t duration_ns = taken.Int(0);
+  const report::HangEnd end{
+      .report_id = report_id, .duration_ns = taken.Int(0), .is_blamed = taken.Int(1) != 0};
   taken.Run();
-  return duration_ns;
+  return end;
 }
 
 std::optional<int64_t> ReportWriter::KilledNs(const base::Uuid& report_id) {
@@ -416,7 +420,8 @@ void ReportWriter::Account(const base::Uuid& hang_id) {
     reports.push_back({.elapsed_ns = report.elapsed_ns,
                        .ordinal = report.ordinal,
                        .end_ns = report.end_ns,
-                       .killed_ns = KilledNs(report.id)});
+                       .killed_ns = KilledNs(report.id),
+                       .is_blamed = report.is_blamed});
   }
   const policies::HangAccount account = policies::AccountHang(reports);
   for (size_t i = 0; i < known.size(); ++i) Update(known[i], account, account.shares[i]);

@@ -53,7 +53,7 @@ class ReportWriter {
 
   int64_t ClusterId(const Cluster& cluster, int64_t parent);
   int64_t SegmentId(const SegmentKey& key);
-  std::optional<int64_t> TakeEarlyEnd(const base::Uuid& report_id);
+  std::optional<report::HangEnd> TakeEarlyEnd(const base::Uuid& report_id);
   std::optional<int64_t> KilledNs(const base::Uuid& report_id);
   bool HasRoom(const base::Uuid& hang_id);
   bool HasSiblings(const ReportRow& row);

@@ -268,6 +268,36 @@ TEST(QueryApi, ASlowDispatchHasATreeOfItsCallsAndIsNoHang) {
   EXPECT_EQ(collector.Get("/v1/clusters", "kind=lag").size(), 1u);
 }
 
+TEST(QueryApi, AHangCountsAtTheReportThatItsEndBlames) {
+  constexpr int64_t kEndNs = 3'000'000'000;
+  SampleReport first, right;
+  first.stack = {"Smaller", "OnKey", "main"};
+  right.stack = {"Greater", "OnKey", "main"};
+  right.header.id = base::CreateUuidV7(1'700'000'000'900);
+  right.header.hang_id = first.header.id;
+  right.header.ordinal = 1;
+  right.header.elapsed_ns = kEndNs;
+  const std::vector<std::string> ends = {EncodeEnd(first.header.id, kEndNs),
+                                         EncodeEnd(right.header.id, kEndNs, /*is_blamed=*/true)};
+  const auto hangs_of = [](const MemoryCollector& collector, const char* function) {
+    for (const Json& cluster : collector.Get("/v1/clusters"))
+      if (cluster["frames"][0] == function) return cluster["hangs"].get<int>();
+    return 0;
+  };
+  {
+    MemoryCollector collector;
+    collector.Submit({first, right}, ends);
+    EXPECT_EQ(hangs_of(collector, "Greater"), 1);
+    EXPECT_EQ(hangs_of(collector, "Smaller"), 0);
+  }
+  MemoryCollector collector;  // ends may come first
+  collector.Submit({}, ends);
+  collector.Submit({first});
+  collector.Submit({right});
+  EXPECT_EQ(hangs_of(collector, "Greater"), 1);
+  EXPECT_EQ(hangs_of(collector, "Smaller"), 0);
+}
+
 TEST(QueryApi, CpuUseIsNoHangInAClustersSums) {
   MemoryCollector collector;
   SampleReport hang;

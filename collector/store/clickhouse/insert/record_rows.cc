@@ -38,6 +38,9 @@ void RecordRows::Add(const NewReport& added) {
 void RecordRows::Add(const report::HangEnd& end) {
   Of(kEnds).Day(DayOf(end.report_id));
   AddValues(&Of(kEnds), end.report_id, 0, ToSigned(end.duration_ns), versions_->First());
+  if (!end.is_blamed) return;
+  Of(kEnds).Day(DayOf(end.report_id));
+  AddValues(&Of(kEnds), end.report_id, 2, ToSigned(end.duration_ns), versions_->First());
 }
 
 void RecordRows::Add(const report::RunEnd& end) {

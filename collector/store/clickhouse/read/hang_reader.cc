@@ -216,6 +216,7 @@ void HangReader::Account(const ExternalTable& ids, const std::string& days, std:
   struct End {
     std::optional<int64_t> end_ns;
     std::optional<int64_t> killed_ns;
+    bool is_blamed = false;
   };
   std::unordered_map<base::Uuid, End, HashOfId> ends;
   source_.Select(
@@ -225,7 +226,11 @@ void HangReader::Account(const ExternalTable& ids, const std::string& days, std:
       "uii",
       [&](const Row& row) {
         End& end = ends[row.Id(0)];
-        (row.Int(1) == 0 ? end.end_ns : end.killed_ns) = row.Int(2);
+        if (row.Int(1) == 2) {
+          end.is_blamed = true;
+        } else {
+          (row.Int(1) == 0 ? end.end_ns : end.killed_ns) = row.Int(2);
+        }
       },
       &ids);
   std::vector<policies::HangReport> hang;
@@ -238,6 +243,7 @@ void HangReader::Account(const ExternalTable& ids, const std::string& days, std:
       if (end == ends.end()) continue;
       hang.back().end_ns = end->second.end_ns;
       hang.back().killed_ns = end->second.killed_ns;
+      hang.back().is_blamed = end->second.is_blamed;
     }
     AccountHang(hang, std::span(*reports).subspan(begin, hang.size()));
   }

@@ -43,7 +43,8 @@ inline constexpr Table kPlacements{"placements_v1",
                                    "day Date, id " LAGWATCH_ID ", lag_id " LAGWATCH_ID
                                    ", level1 String, level2 String, ver UInt64",
                                    "id", "lag_id"};
-// The durations of hangs, from their reports' ends (`of_run` 0) or the ends of their killed runs (1).
+// The durations of hangs, from their reports' ends (`of_run` 0) or the ends of their killed runs (1). A
+// report that its end blames has a further row (2).
 inline constexpr Table kEnds{
     "ends_v1", "day Date, report_id " LAGWATCH_ID ", of_run Int64, duration_ns Int64, ver UInt64",
     "(report_id, of_run)", "report_id"};
