@@ -44,6 +44,10 @@ void Contribution::AddTo(CauseSums* sums, int sign) const {
   sums->weighted_hang_ns += sign * weight * hang;
 }
 
+std::string CountedUser(const std::string& user, const base::Uuid& session_id) {
+  return user.empty() ? '\0' + std::string(session_id.as_bytes()) : user;
+}
+
 double WeightOf(int64_t sample_rate_ppm) {
   constexpr double kAllPpm = 1'000'000;
   return sample_rate_ppm <= 0 ? 1

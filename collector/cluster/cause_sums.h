@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/uuid.h"
 #include "collector/sketches/duration_sketch.h"
 #include "collector/sketches/user_sketch.h"
 
@@ -24,7 +25,7 @@ struct CauseSums {
   int64_t first_seen_ms = 0;
   int64_t last_seen_ms = 0;
   DurationSketch durations;  // of hangs
-  UserSketch users;          // those that clients named
+  UserSketch users;          // as CountedUser() says
 
   void Add(const CauseSums& other);
 };
@@ -36,11 +37,15 @@ struct Contribution {
   int64_t duration_ns = 0;  // of the hang
   double weight = 1;        // users' reports that it stands for
   int64_t seen_ms = 0;
-  std::string_view user = {};  // borrowed
+  std::string user = {};  // CountedUser()
 
   // `sign` 1 puts it in, -1 takes it out.
   void AddTo(CauseSums* sums, int sign) const;
 };
+
+// The user that a report or a record of usage counts for: a run without a user's name is one of its own. No
+// user's name has a NUL in front.
+std::string CountedUser(const std::string& user, const base::Uuid& session_id);
 
 // One report stands for that many at most: it would else decide, by a rate that its client made up, which
 // cause costs most.

@@ -35,14 +35,9 @@ double HangMsPerHour(double hang_ns, double watched_ns) {
   return watched_ns > 0 ? hang_ns / watched_ns * kMsInAnHour : 0;
 }
 
-// No user's name has a NUL in front.
-std::string UsageUser(const report::Usage& usage) {
-  return usage.user.empty() ? '\0' + std::string(usage.session_id.as_bytes()) : usage.user;
-}
-
 void HangRates::Add(const report::Usage& usage) {
   const double weight = WeightOf(usage.sample_rate_ppm);
-  Times& user = users_[UsageUser(usage)];
+  Times& user = users_[CountedUser(usage.user, usage.session_id)];
   for (const report::LoopUsage& loop : usage.loops) {
     const auto watched_ns = static_cast<double>(loop.usage.watched_ns);
     const auto hang_ns = static_cast<double>(loop.usage.hang_ns);

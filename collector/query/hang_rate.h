@@ -15,9 +15,6 @@ namespace lagwatch::collector {
 // In milliseconds.
 double HangMsPerHour(double hang_ns, double watched_ns);
 
-// The user of a usage record: a run without a user's name counts as a user of its own.
-std::string UsageUser(const report::Usage& usage);
-
 // Hang rates over users. Each number of a sampled user's record counts for all users that it stands for.
 // A user's own rate is the measured one; it stands for as many users as the records do, on average over
 // the watched time.

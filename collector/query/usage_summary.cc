@@ -115,7 +115,7 @@ void UsageSummaries::Add(const report::Usage& usage) {
   summary.last_seen_ms = std::max(summary.last_seen_ms, end_ms);
   sum.sessions.insert(std::string(usage.session_id.as_bytes()));
   summary.rates.Add(usage);
-  policies::LoopUsage& user = sum.users[UsageUser(usage)];
+  policies::LoopUsage& user = sum.users[CountedUser(usage.user, usage.session_id)];
   for (const report::LoopUsage& loop : usage.loops) {
     AddTo(&summary.total, loop.usage);
     AddTo(&summary.loops[loop.loop], loop.usage);

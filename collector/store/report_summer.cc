@@ -34,7 +34,7 @@ Contribution ContributionOf(const ReportRow& report) {
           .duration_ns = HangDurationNs(report),
           .weight = WeightOf(report.sample_rate_ppm),
           .seen_ms = report.start_wall_ms,
-          .user = report.user};
+          .user = CountedUser(report.user, report.session_id)};
 }
 
 void Estimate(double lost_per_report, CauseRow* cause) {

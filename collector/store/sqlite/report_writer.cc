@@ -16,10 +16,10 @@ constexpr int64_t kMostReportsOfAHang = 256;
 
 }  // namespace
 
-#define LAGWATCH_KNOWN                                                                                    \
-  "SELECT row, reports.id, level1, level2, segment, cause, start_wall_ms, kind, user, sample_rate_ppm,"   \
-  " elapsed_ns, ordinal, end_ns, duration_ns, hang_ns, is_lead, is_blamed FROM reports JOIN segments ON " \
-  "segments.id = segment"
+#define LAGWATCH_KNOWN                                                                                  \
+  "SELECT row, reports.id, level1, level2, segment, cause, start_wall_ms, kind, user, sample_rate_ppm," \
+  " elapsed_ns, ordinal, end_ns, duration_ns, hang_ns, is_lead, is_blamed, session_id FROM reports"     \
+  " JOIN segments ON segments.id = segment"
 
 struct ReportWriter::StoredShare {
   int64_t row = 0;
@@ -47,7 +47,7 @@ struct ReportWriter::StoredShare {
                    .cause = row.Int(5)};
     known.start_wall_ms = row.Int(6);
     known.kind = row.Text(7);
-    known.user = row.Text(8);
+    known.user = CountedUser(row.Text(8), row.Id(17));
     known.sample_rate_ppm = row.Int(9);
     known.elapsed_ns = row.Int(10);
     known.ordinal = row.Int(11);
@@ -115,7 +115,7 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                                     .duration_ns = account.duration_ns.value_or(row.elapsed_ns),
                                     .weight = WeightOf(row.sample_rate_ppm),
                                     .seen_ms = row.start_wall_ms,
-                                    .user = row.user};
+                                    .user = CountedUser(row.user, row.session_id)};
     sums_.Count(place, contribution, 1);
   }
   if (is_hang && has_part && HasSiblings(row)) hangs_.insert(row.hang_id.bytes);

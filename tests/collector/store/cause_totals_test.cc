@@ -87,7 +87,7 @@ std::map<std::string, CauseSums> SumsOfReports(Store* store, int level, const Re
                                     .duration_ns = HangDurationNs(report),
                                     .weight = WeightOf(report.sample_rate_ppm),
                                     .seen_ms = report.start_wall_ms,
-                                    .user = report.user};
+                                    .user = CountedUser(report.user, report.session_id)};
     contribution.AddTo(&sums[level == 1 ? report.level1_key : report.level2_key], 1);
   };
   EXPECT_TRUE(store->ForEachReport(filter, add).ok());
