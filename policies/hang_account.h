@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides a hang's time among its reports, so that sums over causes are exact: a hang is one, however many
-// reports it has, and each moment of it belongs to one stack. Context: background; pure.
+// Divides a hang's time among its reports, so that sums are exact: a hang is one, however many reports it
+// has, and each moment of it belongs to one stack. All of them have one cause, that of the report which
+// leads. Context: background; pure.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,6 +31,11 @@ struct HangShare {
 };
 
 struct HangAccount {
+  // The index of the report that leads; there is one if there are reports.
+  size_t Lead() const {
+    return static_cast<size_t>(std::ranges::find(shares, true, &HangShare::is_lead) - shares.begin());
+  }
+
   std::optional<int64_t> duration_ns;  // of the hang; nothing until an end is known
   bool was_killed = false;             // that end is the run's
   std::vector<HangShare> shares;       // in the order of the reports

@@ -39,7 +39,7 @@ class SpoolSource final : public ReportSource {
       std::fprintf(stderr, "lagwatch: left out %" PRId64 " damaged records, the first because %s\n",
                    loaded.rejected, first->why.c_str());
     }
-    return {};
+    return RepairSums();
   }
 
   base::Result<Answer> Ask(const std::string& path, const collector::QueryString& query) override {
@@ -51,6 +51,14 @@ class SpoolSource final : public ReportSource {
   }
 
  private:
+  // Of causes that reports were moved away from.
+  base::Status RepairSums() {
+    constexpr int64_t kAtOnce = 1000;
+    while (LAGWATCH_TRY(store_->RepairSums(kAtOnce)) > 0) {
+    }
+    return {};
+  }
+
   std::unique_ptr<collector::Store> store_;
   std::unique_ptr<LocalSymbolizer> symbolizer_;  // may be null
   collector::Clusterer clusterer_;

@@ -110,7 +110,7 @@ Status ClickHouseStore::Recluster(std::span<const Reclustered> reports) {
       moved[std::string(report.id.as_bytes())] = &report;
       ids.push_back(report.id);
     }
-    const Status sent = committer_.Move(hangs_.WithIds(ids), moved);
+    const Status sent = committer_.Move(hangs_.InOwnClusters(ids), moved);
     units_.Forget();
     if (!sent.ok()) throw ClickHouseError(sent.message());
   });

@@ -158,8 +158,12 @@ RowRemover::Ids RowRemover::FindInCluster(const Removal& removal, const RowSourc
   Ids ids;
   ReportFilter filter{.cluster_key = removal.subject};
   if (removal.before_day) filter.last_day = *removal.before_day - 1;
+  // A hang goes as a whole: what stayed of it would be of another cause.
+  base::Uuid last_hang;
   HangReader(rows, schema_).ForEach(filter, [&](const ReportRow& report) {
-    if (ids.size() < kMostIds) ids.push_back(report.id);
+    if (ids.size() >= kMostIds && report.hang_id != last_hang) return;
+    last_hang = report.hang_id;
+    ids.push_back(report.id);
   });
   Sort(&ids);
   return ids;

@@ -159,6 +159,27 @@ void BoundLosses(Database* database) {
   writer.Finish();
 }
 
+// Version 11 counts a hang as one cause, and a run that names no user as one of its own: sums are rebuilt in
+// the background.
+void CountHangsOnce(Database* database) {
+  constexpr size_t kAtOnce = 1000;  // sums that are held in memory
+  const std::vector<base::Uuid> hangs =
+      database->Use("SELECT DISTINCT lag_id FROM reports WHERE lag_id != id").All([](const Statement& row) {
+        return row.Id(0);
+      });
+  ReportWriter writer(database);
+  for (size_t i = 0; i < hangs.size(); ++i) {
+    writer.NoteHangOf(hangs[i]);
+    if ((i + 1) % kAtOnce == 0) writer.Finish();
+  }
+  writer.Finish();
+  database->Execute(
+      R"sql(
+        INSERT OR IGNORE INTO shrunk_clusters SELECT id FROM clusters;
+        INSERT OR IGNORE INTO shrunk_totals SELECT segment, day FROM cluster_sums WHERE cluster = 0
+      )sql");
+}
+
 // Columns of a report that were added since: a collector that does not know them leaves them at their
 // defaults, so no version is theirs.
 void AddMissingColumns(Database* database) {
@@ -208,9 +229,11 @@ base::Status Migrate(Database* database) {
   if (version <= 6) database->Execute(kSumsOfSegmentsIndex);
   if (version <= 7) database->Execute(kSchemaOfTraces);
   if (version <= 9) database->Execute(kSchemaOfSenders);
+  if (version <= 10) database->Execute(kSchemaOfOwnClusters);
   AddMissingColumns(database);
   if (version > 0 && version <= kLastOlderVersion) MoveFromOlder(version, database);
   if (version != 0 && version <= 8) BoundLosses(database);
+  if (version > kLastOlderVersion && version <= 10) CountHangsOnce(database);
   if (version != kSchemaVersion) {
     database->Execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
   }

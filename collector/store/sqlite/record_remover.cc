@@ -209,6 +209,33 @@ void BindRemoval(const Removal& removal, const RemovalParameters& parameters, co
   }
 }
 
+// All reports of the same hangs: what stayed of a hang would be of another cause.
+FoundRecords ReportsOfHangs(Database* database, const FoundRecords& reports,
+                            const RemovalParameters& parameters) {
+  std::set<std::string> hangs;
+  for (const std::string& id : reports.ids) {
+    Statement hang = database->Use("SELECT lag_id FROM reports WHERE id = ?");
+    hang.Bind(Blob{id});
+    if (hang.Step()) hangs.insert(hang.Bytes(0));
+  }
+  FoundRecords all;
+  for (const std::string& hang : hangs) {
+    Statement rows = database->Use(
+        R"sql(
+          SELECT row, id FROM reports WHERE id = ?1
+          UNION ALL
+          SELECT row, id FROM reports WHERE lag_id = ?1 AND lag_id != id
+        )sql");
+    rows.Bind(Blob{hang});
+    while (rows.Step()) {
+      if (parameters.end_ms && rows.Bytes(1) >= parameters.end_id.as_bytes()) continue;
+      all.rows.push_back(rows.Int(0));
+      all.ids.push_back(rows.Bytes(1));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 FoundRecords FindRecords(Database* database, const Removal& removal, const RemovalProgress& progress,
@@ -222,7 +249,7 @@ FoundRecords FindRecords(Database* database, const Removal& removal, const Remov
     if (table.row != nullptr) found.rows.push_back(rows.Int(0));
     if (table.id != nullptr) found.ids.push_back(rows.Bytes(1));
   }
-  return found;
+  return removal.by == By::kCluster ? ReportsOfHangs(database, found, parameters) : found;
 }
 
 void RemoveRecords(Database* database, ReportWriter* reports, const FoundRecords& found,

@@ -23,7 +23,8 @@ struct FoundRecords {
   bool empty() const { return rows.empty() && ids.empty(); }
 };
 
-// Up to `limit` records of the progress' stage that are to be removed.
+// Up to `limit` records of the progress' stage that are to be removed; of a cause, with all reports of their
+// hangs.
 FoundRecords FindRecords(Database* database, const Removal& removal, const RemovalProgress& progress,
                          int64_t limit);
 // Removes them within the writer's transaction, with their contributions to sums.

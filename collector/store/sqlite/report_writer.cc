@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "collector/store/sqlite/database/columns.h"
+#include "collector/store/sqlite/stored_share.h"
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
@@ -16,62 +17,9 @@ constexpr int64_t kMostReportsOfAHang = 256;
 
 }  // namespace
 
-#define LAGWATCH_KNOWN                                                                                  \
-  "SELECT row, reports.id, level1, level2, segment, cause, start_wall_ms, kind, user, sample_rate_ppm," \
-  " elapsed_ns, ordinal, end_ns, duration_ns, hang_ns, is_lead, is_blamed, session_id FROM reports"     \
-  " JOIN segments ON segments.id = segment"
-
-struct ReportWriter::StoredShare {
-  int64_t row = 0;
-  base::Uuid id;
-  ReportPlace place;
-  int64_t start_wall_ms = 0;
-  std::string kind;
-  std::string user;
-  int64_t sample_rate_ppm = 0;
-  int64_t elapsed_ns = 0;
-  int64_t ordinal = 0;
-  std::optional<int64_t> end_ns;
-  std::optional<int64_t> duration_ns;
-  bool is_blamed = false;
-  policies::HangShare share;
-
-  // A row of LAGWATCH_KNOWN.
-  static StoredShare Read(const Statement& row) {
-    StoredShare known;
-    known.row = row.Int(0);
-    known.id = row.Id(1);
-    known.place = {.clusters = {row.Int(2), row.Int(3)},
-                   .segment = row.Int(4),
-                   .day = DayOf(known.id),
-                   .cause = row.Int(5)};
-    known.start_wall_ms = row.Int(6);
-    known.kind = row.Text(7);
-    known.user = CountedUser(row.Text(8), row.Id(17));
-    known.sample_rate_ppm = row.Int(9);
-    known.elapsed_ns = row.Int(10);
-    known.ordinal = row.Int(11);
-    known.end_ns = row.OptionalInt(12);
-    known.duration_ns = row.OptionalInt(13);
-    known.share = {row.Int(14), row.Int(15) != 0};
-    known.is_blamed = row.Int(16) != 0;
-    return known;
-  }
-
-  Contribution ToContribution() const {
-    return {.hangs = share.is_lead ? 1 : 0,
-            .hang_ns = share.hang_ns,
-            .duration_ns = duration_ns.value_or(elapsed_ns),
-            .weight = WeightOf(sample_rate_ppm),
-            .seen_ms = start_wall_ms,
-            .user = user};
-  }
-};
-
 CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
   const ReportRow& row = added.row;
-  const int64_t level1 = ClusterId(added.clusters[0], 0);
-  const int64_t level2 = ClusterId(added.clusters[1], level1);
+  const std::array<int64_t, 2> own_clusters = ClusterIds(added.clusters);
   const auto early_end = TakeEarlyEnd(row.id);
   const std::optional<int64_t> end_ns = early_end ? std::optional(early_end->duration_ns) : std::nullopt;
   const bool is_hang = IsHang(row.kind);
@@ -86,7 +34,7 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
   const policies::HangShare share = has_part ? account.shares.front() : policies::HangShare{};
   const std::string kind(account.was_killed ? policies::HangKindName(report::HangKind::kKilledInHang)
                                             : row.kind);
-  const ReportPlace place{.clusters = {level1, level2},
+  const ReportPlace place{.clusters = has_part ? own_clusters : ClustersOfHang(row.hang_id),
                           .segment = SegmentId({row.app, row.version, kind, row.verdict, row.loop, row.os}),
                           .day = DayOf(row.id),
                           .cause = row.cause};
@@ -97,7 +45,7 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
     Statement added_row = database_->Use(sql.c_str());
     BindRecord(row, kReportColumns, &added_row);
     added_row
-        .Bind(place.segment, level1, level2, end_ns, account.duration_ns, share.hang_ns,
+        .Bind(place.segment, place.clusters[0], place.clusters[1], end_ns, account.duration_ns, share.hang_ns,
               int64_t{share.is_lead}, sender, int64_t{early_end && early_end->is_blamed})
         .Run();
   }
@@ -109,7 +57,11 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
         .Bind(Blob{build_id}, report)
         .Run();
   }
-  if (IsCounted(kind)) {
+  if (is_hang && has_part && HasSiblings(row.id, row.hang_id)) {
+    // It may be of another cause, so it is counted once the hang's reports are known.
+    hangs_.insert(row.hang_id.bytes);
+    uncounted_.insert(report);
+  } else if (IsCounted(kind)) {
     const Contribution contribution{.hangs = share.is_lead ? 1 : 0,
                                     .hang_ns = share.hang_ns,
                                     .duration_ns = account.duration_ns.value_or(row.elapsed_ns),
@@ -118,7 +70,6 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                                     .user = CountedUser(row.user, row.session_id)};
     sums_.Count(place, contribution, 1);
   }
-  if (is_hang && has_part && HasSiblings(row)) hangs_.insert(row.hang_id.bytes);
   return CommitOutcome::kStored;
 }
 
@@ -129,10 +80,10 @@ bool ReportWriter::HasRoom(const base::Uuid& hang_id) {
   return !last.Step();
 }
 
-bool ReportWriter::HasSiblings(const ReportRow& row) {
-  if (row.hang_id != row.id) return true;
+bool ReportWriter::HasSiblings(const base::Uuid& id, const base::Uuid& hang_id) {
+  if (hang_id != id) return true;
   auto sibling = database_->Use("SELECT 1 FROM reports WHERE lag_id = ?1 AND lag_id != id LIMIT 1");
-  sibling.Bind(row.id);
+  sibling.Bind(id);
   return sibling.Step();
 }
 
@@ -156,16 +107,17 @@ CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
   return database_->changes() != 0 ? CommitOutcome::kStored : CommitOutcome::kDuplicate;
 }
 
-void ReportWriter::NoteKilled(const base::Uuid& report_id) { hangs_.insert(HangOfReport(report_id).bytes); }
+void ReportWriter::NoteHangOf(const base::Uuid& report_id) { hangs_.insert(HangOfReport(report_id).bytes); }
 
 void ReportWriter::NoteUnkilled(const base::Uuid& report_id) {
-  NoteKilled(report_id);
+  NoteHangOf(report_id);
   has_removed_ = true;
 }
 
 void ReportWriter::Finish() {
   for (const auto& bytes : hangs_) Account(base::Uuid{bytes});
   hangs_.clear();
+  uncounted_.clear();
   has_removed_ = false;
   sums_.Write(database_);
   if (cluster_ids_.size() > kMostKnownClusters) cluster_ids_.clear();
@@ -174,6 +126,7 @@ void ReportWriter::Finish() {
 void ReportWriter::Forget() {
   sums_.Forget();
   hangs_.clear();
+  uncounted_.clear();
   has_removed_ = false;
   ForgetIds();
 }
@@ -200,6 +153,11 @@ int64_t ReportWriter::ClusterId(const Cluster& cluster, int64_t parent) {
   const int64_t id = added.Int(0);
   cluster_ids_.emplace(cluster.key, id);
   return id;
+}
+
+std::array<int64_t, 2> ReportWriter::ClusterIds(const ClusterPath& path) {
+  const int64_t level1 = ClusterId(path[0], 0);
+  return {level1, ClusterId(path[1], level1)};
 }
 
 int64_t ReportWriter::SegmentId(const SegmentKey& key) {
@@ -245,7 +203,14 @@ base::Uuid ReportWriter::HangOfReport(const base::Uuid& report_id) {
   return hang.Step() ? hang.Id(0) : report_id;
 }
 
-std::vector<ReportWriter::StoredShare> ReportWriter::ReportsOfHang(const base::Uuid& hang_id) {
+std::array<int64_t, 2> ReportWriter::ClustersOfHang(const base::Uuid& hang_id) {
+  auto part = database_->Use("SELECT level1, level2 FROM reports WHERE lag_id = ? AND lag_id != id LIMIT 1");
+  part.Bind(hang_id);
+  part.Step();
+  return {part.Int(0), part.Int(1)};
+}
+
+std::vector<StoredShare> ReportWriter::ReportsOfHang(const base::Uuid& hang_id) {
   std::vector<StoredShare> reports;
   auto rows = database_->Use(LAGWATCH_KNOWN
                              R"sql(
@@ -282,22 +247,17 @@ void ReportWriter::Move(const Reclustered& moved) {
         .Bind(Blob{moved.named_build}, known->row)
         .Run();
   }
-  ReportPlace place = known->place;
-  place.clusters[0] = ClusterId(moved.clusters[0], 0);
-  place.clusters[1] = ClusterId(moved.clusters[1], place.clusters[0]);
-  if (place.clusters == known->place.clusters) return;
-  database_->Use("UPDATE reports SET level1 = ?2, level2 = ?3 WHERE row = ?1")
-      .Bind(known->row, place.clusters[0], place.clusters[1])
-      .Run();
-  if (!IsCounted(known->kind)) return;
-  sums_.Count(known->place, known->ToContribution(), -1);
-  sums_.Count(place, known->ToContribution(), 1);
-  NoteShrunk(known->place);
-}
-
-void ReportWriter::NoteShrunk(const ReportPlace& place) {
-  for (int64_t cluster : place.clusters)
-    database_->Use("INSERT OR IGNORE INTO shrunk_clusters (cluster) VALUES (?)").Bind(cluster).Run();
+  StoredShare updated = *known;
+  updated.own_clusters = ClusterIds(moved.clusters);
+  if (updated.own_clusters == known->own_clusters) return;
+  const base::Uuid hang_id = HangOfReport(moved.id);
+  if (IsHang(known->kind) && HasSiblings(moved.id, hang_id)) {
+    hangs_.insert(hang_id.bytes);
+  } else {
+    updated.place.clusters = updated.own_clusters;
+    NoteShrunk(known->place);
+  }
+  Store(*known, updated);
 }
 
 int64_t ReportWriter::RemoveBefore(const base::Uuid& end, int64_t limit) {
@@ -333,63 +293,6 @@ void ReportWriter::TakeOut(const StoredShare& known) {
   NoteTotalsShrunk(known.place);
 }
 
-void ReportWriter::NoteTotalsShrunk(const ReportPlace& place) {
-  for (const auto& [segment, day] : {std::pair(int64_t{0}, int64_t{0}), std::pair(place.segment, int64_t{0}),
-                                     std::pair(int64_t{0}, place.day)}) {
-    database_->Use("INSERT OR IGNORE INTO shrunk_totals (segment, day) VALUES (?, ?)")
-        .Bind(segment, day)
-        .Run();
-  }
-}
-
-int64_t ReportWriter::Repair(int64_t limit) {
-  std::vector<int64_t> clusters;
-  {
-    auto rows = database_->Use(
-        R"sql(
-          DELETE FROM shrunk_clusters
-          WHERE cluster IN (SELECT cluster FROM shrunk_clusters LIMIT ?)
-          RETURNING cluster
-        )sql");
-    rows.Bind(limit);
-    while (rows.Step()) clusters.push_back(rows.Int(0));
-  }
-  if (clusters.empty()) return RepairTotals(std::min<int64_t>(limit, 1));
-  for (int64_t cluster : clusters) RepairCluster(cluster);
-  return static_cast<int64_t>(clusters.size());
-}
-
-// Those of all reports are added up from clusters of level 1, once these are right. One at a time: there may
-// be tens of thousands of clusters.
-int64_t ReportWriter::RepairTotals(int64_t limit) {
-  std::optional<std::pair<int64_t, int64_t>> total;
-  {
-    auto row = database_->Use("SELECT segment, day FROM shrunk_totals LIMIT ?");
-    row.Bind(limit);
-    if (row.Step()) total.emplace(row.Int(0), row.Int(1));
-  }
-  if (!total) return 0;
-  RepairTotal(database_, total->first, total->second);
-  database_->Use("DELETE FROM shrunk_totals WHERE segment = ? AND day = ?")
-      .Bind(total->first, total->second)
-      .Run();
-  return 1;
-}
-
-void ReportWriter::RepairCluster(int64_t cluster) {
-  database_->Use("DELETE FROM cluster_sums WHERE cluster = ?").Bind(cluster).Run();
-  for (const char* sql : {LAGWATCH_KNOWN " WHERE level1 = ?", LAGWATCH_KNOWN " WHERE level2 = ?"}) {
-    auto rows = database_->Use(sql);
-    rows.Bind(cluster);
-    while (rows.Step()) {
-      const StoredShare known = StoredShare::Read(rows);
-      if (IsCounted(known.kind)) sums_.CountIn(cluster, known.place, known.ToContribution());
-    }
-  }
-  database_->Use("DELETE FROM cause_reports WHERE cluster = ? AND reports <= 0").Bind(cluster).Run();
-  sums_.NoteRemade(cluster);
-}
-
 std::string ReportWriter::KindAsReported(int64_t row) {
   auto payload = database_->Use("SELECT payload FROM payloads WHERE row = ?");
   payload.Bind(row);
@@ -415,6 +318,7 @@ int64_t ReportWriter::SegmentWithKind(int64_t segment, std::string_view kind) {
 
 void ReportWriter::Account(const base::Uuid& hang_id) {
   const std::vector<StoredShare> known = ReportsOfHang(hang_id);
+  if (known.empty()) return;
   std::vector<policies::HangReport> reports;
   for (const StoredShare& report : known) {
     reports.push_back({.elapsed_ns = report.elapsed_ns,
@@ -424,14 +328,36 @@ void ReportWriter::Account(const base::Uuid& hang_id) {
                        .is_blamed = report.is_blamed});
   }
   const policies::HangAccount account = policies::AccountHang(reports);
-  for (size_t i = 0; i < known.size(); ++i) Update(known[i], account, account.shares[i]);
+  const std::array<int64_t, 2> clusters = known[account.Lead()].own_clusters;
+  const auto is_elsewhere = [&](const StoredShare& report) { return report.place.clusters != clusters; };
+  if (known.size() >= kMostReportsOfAHang && std::ranges::any_of(known, is_elsewhere))
+    MoveOthers(hang_id, clusters);
+  for (size_t i = 0; i < known.size(); ++i) Update(known[i], account, account.shares[i], clusters);
+}
+
+// Reports that have no part of the hang's time go where those go that have one.
+void ReportWriter::MoveOthers(const base::Uuid& hang_id, const std::array<int64_t, 2>& clusters) {
+  const std::vector<StoredShare> others =
+      database_
+          ->Use(LAGWATCH_KNOWN " WHERE lag_id = ? AND lag_id != reports.id ORDER BY row LIMIT -1 OFFSET ?")
+          .Bind(hang_id, kMostReportsOfAHang)
+          .All(StoredShare::Read);
+  for (const StoredShare& known : others) {
+    StoredShare updated = known;
+    updated.place.clusters = updated.own_clusters = clusters;
+    Store(known, updated);
+    NoteShrunkIfSmall(known.place);
+  }
 }
 
 void ReportWriter::Update(const StoredShare& known, const policies::HangAccount& account,
-                          const policies::HangShare& share) {
+                          const policies::HangShare& share, const std::array<int64_t, 2>& clusters) {
   StoredShare updated = known;
   updated.duration_ns = account.duration_ns;
-  if (IsHang(known.kind)) updated.share = share;
+  if (IsHang(known.kind)) {
+    updated.share = share;
+    updated.place.clusters = clusters;
+  }
   const auto killed = policies::HangKindName(report::HangKind::kKilledInHang);
   if (account.was_killed && IsHang(known.kind)) {
     updated.place.segment = SegmentWithKind(known.place.segment, killed);
@@ -439,23 +365,46 @@ void ReportWriter::Update(const StoredShare& known, const policies::HangAccount&
     // Its own end has come after all; or the end of its run, or the report that this names, was removed.
     updated.place.segment = SegmentWithKind(known.place.segment, KindAsReported(known.row));
   }
-  if (updated.duration_ns == known.duration_ns && updated.share == known.share &&
-      updated.place.segment == known.place.segment) {
-    return;
-  }
-  database_
-      ->Use("UPDATE reports SET duration_ns = ?2, hang_ns = ?3, is_lead = ?4, segment = ?5 WHERE row = ?1")
-      .Bind(known.row, updated.duration_ns, updated.share.hang_ns, int64_t{updated.share.is_lead},
-            updated.place.segment)
-      .Run();
-  if (!IsCounted(known.kind)) return;
-  sums_.Count(known.place, known.ToContribution(), -1);
-  sums_.Count(updated.place, updated.ToContribution(), 1);
+  if (!Store(known, updated)) return;
   const bool was_killed = known.kind == killed && updated.place.segment != known.place.segment;
-  if (!has_removed_ && !was_killed) return;
-  // It may have been the longest, or the last of its kind.
-  NoteShrunk(known.place);
-  NoteTotalsShrunk(known.place);
+  if (has_removed_ || was_killed) {
+    // It may have been the longest, or the last of its kind.
+    NoteShrunk(known.place);
+    NoteTotalsShrunk(known.place);
+  } else if (updated.place.clusters != known.place.clusters) {
+    NoteShrunkIfSmall(known.place);
+  }
+}
+
+bool ReportWriter::Store(const StoredShare& known, const StoredShare& updated) {
+  const bool is_moved = updated.place.clusters != known.place.clusters;
+  const bool is_changed = updated.duration_ns != known.duration_ns || updated.share != known.share ||
+                          updated.place.segment != known.place.segment;
+  if (is_changed) {
+    database_
+        ->Use("UPDATE reports SET duration_ns = ?2, hang_ns = ?3, is_lead = ?4, segment = ?5 WHERE row = ?1")
+        .Bind(known.row, updated.duration_ns, updated.share.hang_ns, int64_t{updated.share.is_lead},
+              updated.place.segment)
+        .Run();
+  }
+  if (is_moved || updated.own_clusters != known.own_clusters) {
+    const auto& [level1, level2] = updated.place.clusters;
+    const auto& [own1, own2] = updated.own_clusters;
+    database_
+        ->Use(
+            R"sql(
+              UPDATE reports
+              SET level1 = ?2, level2 = ?3, own1 = nullif(?4, ?2), own2 = nullif(?5, ?3)
+              WHERE row = ?1
+            )sql")
+        .Bind(known.row, level1, level2, own1, own2)
+        .Run();
+  }
+  const bool is_counted = uncounted_.erase(known.row) == 0;
+  if (!IsCounted(known.kind) || (is_counted && !is_moved && !is_changed)) return false;
+  if (is_counted) sums_.Count(known.place, known.ToContribution(), -1);
+  sums_.Count(updated.place, updated.ToContribution(), 1);
+  return is_counted;
 }
 
 }  // namespace lagwatch::collector

@@ -3,12 +3,15 @@
 // background. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "collector/store/records.h"
 #include "collector/store/sqlite/database/database.h"
@@ -16,6 +19,8 @@
 #include "policies/hang_account.h"
 
 namespace lagwatch::collector {
+
+struct StoredShare;
 
 class ReportWriter {
  public:
@@ -26,8 +31,8 @@ class ReportWriter {
   // the report (schema.h).
   CommitOutcome Insert(const NewReport& added, int64_t sender = 0);
   CommitOutcome Insert(const report::HangEnd& end);
-  // A run was killed in the hang of that report.
-  void NoteKilled(const base::Uuid& report_id);
+  // The hang of that report is to be accounted for again, as when its run was killed in it.
+  void NoteHangOf(const base::Uuid& report_id);
   // The end of a run that was killed in the hang of that report was removed.
   void NoteUnkilled(const base::Uuid& report_id);
   // Moves a report, when it is there, to its clusters.
@@ -49,30 +54,38 @@ class ReportWriter {
 
  private:
   using SegmentKey = std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
-  struct StoredShare;  // a report of a hang, as the database has it
 
   int64_t ClusterId(const Cluster& cluster, int64_t parent);
+  std::array<int64_t, 2> ClusterIds(const ClusterPath& path);
   int64_t SegmentId(const SegmentKey& key);
   std::optional<report::HangEnd> TakeEarlyEnd(const base::Uuid& report_id);
   std::optional<int64_t> KilledNs(const base::Uuid& report_id);
   bool HasRoom(const base::Uuid& hang_id);
-  bool HasSiblings(const ReportRow& row);
+  bool HasSiblings(const base::Uuid& id, const base::Uuid& hang_id);
+  // Those of one that has more reports than have a part of it.
+  std::array<int64_t, 2> ClustersOfHang(const base::Uuid& hang_id);
   base::Uuid HangOfReport(const base::Uuid& report_id);
   void Account(const base::Uuid& hang_id);
   std::vector<StoredShare> ReportsOfHang(const base::Uuid& hang_id);
   void TakeOut(const StoredShare& known);
   void NoteShrunk(const ReportPlace& place);
+  // After a hang has gone from there.
+  void NoteShrunkIfSmall(const ReportPlace& place);
   void NoteTotalsShrunk(const ReportPlace& place);
   void RepairCluster(int64_t cluster);
   int64_t RepairTotals(int64_t limit);
   std::string KindAsReported(int64_t row);
   int64_t SegmentWithKind(int64_t segment, std::string_view kind);
+  void MoveOthers(const base::Uuid& hang_id, const std::array<int64_t, 2>& clusters);
   void Update(const StoredShare& known, const policies::HangAccount& account,
-              const policies::HangShare& share);
+              const policies::HangShare& share, const std::array<int64_t, 2>& clusters);
+  // False if nothing was taken out of sums.
+  bool Store(const StoredShare& known, const StoredShare& updated);
 
   Database* database_;
   SumsWriter sums_;
   std::set<std::array<uint8_t, 16>> hangs_;  // to be accounted for again
+  std::set<int64_t> uncounted_;              // rows of their reports that no sum has yet
   bool has_removed_ = false;                 // records within this transaction
   // A cache of the database; emptied when it is large.
   std::map<std::string, int64_t, std::less<>> cluster_ids_;

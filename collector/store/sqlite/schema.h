@@ -5,12 +5,21 @@
 
 namespace lagwatch::collector {
 
-inline constexpr int kSchemaVersion = 10;
+inline constexpr int kSchemaVersion = 11;
 
 // Version 7's: what a list reads of a cluster's segments, without the sketches between them.
 inline constexpr char kSumsOfSegmentsIndex[] = R"sql(
 CREATE INDEX cluster_sums_of_segments ON cluster_sums (cluster, segment, reports, hang_ns, estimated_hang_ns)
   WHERE segment > 0;
+)sql";
+
+// Version 11's. The reports of a hang are in the clusters of the one that leads; these are a report's own
+// where they are others, or else NULL.
+inline constexpr char kSchemaOfOwnClusters[] = R"sql(
+ALTER TABLE reports ADD COLUMN own1 INTEGER REFERENCES clusters (id);
+ALTER TABLE reports ADD COLUMN own2 INTEGER REFERENCES clusters (id);
+CREATE INDEX reports_by_own1 ON reports (own1) WHERE own1 IS NOT NULL;
+CREATE INDEX reports_by_own2 ON reports (own2) WHERE own2 IS NOT NULL;
 )sql";
 
 // Version 8's. Few are asked for, and they are large.

@@ -130,7 +130,7 @@ CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewR
   bool is_new = false;
   if (const auto* end = std::get_if<report::RunEnd>(&record)) {
     is_new = InsertRunEnd(database, *end, sender);
-    if (is_new && end->report_id != base::Uuid{}) reports_.NoteKilled(end->report_id);
+    if (is_new && end->report_id != base::Uuid{}) reports_.NoteHangOf(end->report_id);
   } else if (const auto* slice = std::get_if<report::FrameSlice>(&record)) {
     is_new = InsertFrames(database, *slice, sender);
   } else if (const auto* usage = std::get_if<NewUsage>(&record)) {

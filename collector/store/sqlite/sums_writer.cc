@@ -87,9 +87,8 @@ void SumsWriter::WriteSums(Database* database) const {
   for (const auto& [key, change] : changes_) {
     const CauseSums& sums = change.sums;
     const std::string sketches = EncodeSketches(sums);
-    database
-        ->Use(
-            R"sql(
+    Statement row = database->Use(
+        R"sql(
               INSERT INTO cluster_sums (cluster, segment, day, level, parent, reports, lags, hang_ns,
                 weighted_lags, weighted_hang_ns, longest_ns, first_seen_ms, last_seen_ms, sketches,
                 estimated_hang_ns)
@@ -101,13 +100,16 @@ void SumsWriter::WriteSums(Database* database) const {
                 last_seen_ms = max(last_seen_ms, ?13), sketches = merge_sketches(sketches, ?14),
                 estimated_hang_ns = weighted_hang_ns + ?10 + lost_reports * (hang_ns + ?8) / max(reports
                   + ?6, 1)
-            )sql")
-        .Bind(key.cluster, key.segment, key.day, int64_t{change.level}, change.parent, sums.reports,
-              sums.hangs, sums.hang_ns, sums.weighted_hangs, sums.weighted_hang_ns, sums.longest_ns,
-              sums.first_seen_ms, sums.last_seen_ms, Blob{sketches})
-        .Run();
-    if (sums.reports >= 0) continue;
-    database->Use("DELETE FROM cluster_sums WHERE cluster = ? AND segment = ? AND day = ? AND reports <= 0")
+              RETURNING reports
+            )sql");
+    row.Bind(key.cluster, key.segment, key.day, int64_t{change.level}, change.parent, sums.reports,
+             sums.hangs, sums.hang_ns, sums.weighted_hangs, sums.weighted_hang_ns, sums.longest_ns,
+             sums.first_seen_ms, sums.last_seen_ms, Blob{sketches});
+    row.Step();
+    if (row.Int(0) > 0) continue;
+    // All was taken out, of what was put in meanwhile, too.
+    row.Run();
+    database->Use("DELETE FROM cluster_sums WHERE cluster = ? AND segment = ? AND day = ?")
         .Bind(key.cluster, key.segment, key.day)
         .Run();
   }

@@ -4,7 +4,16 @@
 
 namespace lagwatch::testing {
 
-// Makes version 9 of a new database.
+// Makes version 10 of a new database.
+inline constexpr char kWithoutOwnClusters[] = R"sql(
+DROP INDEX reports_by_own1;
+DROP INDEX reports_by_own2;
+ALTER TABLE reports DROP COLUMN own1;
+ALTER TABLE reports DROP COLUMN own2;
+PRAGMA user_version = 10;
+)sql";
+
+// Makes version 9 of version 10.
 inline constexpr char kWithoutSenders[] = R"sql(
 DROP TABLE senders;
 DROP TABLE shrunk_totals;

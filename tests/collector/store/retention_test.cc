@@ -170,6 +170,7 @@ TEST(Retention, ADatabaseOfVersion8ForgetsMadeUpLosses) {
                         LossesOfDay(kLastDay, {{report::LossReason::kCauseIsFull, 2, uint64_t{1} << 63, 1}})))
                     .ok());
   }
+  Database(path).Execute(testing::kWithoutOwnClusters);
   Database(path).Execute(testing::kWithoutSenders);
   Database(path).Execute(
       "UPDATE loss_sums SET reports = 9e18, weighted_reports = 9e24;"

@@ -113,6 +113,7 @@ TEST_F(StoreFile, ADatabaseOfVersion9LearnsWhichKeyBringsARecord) {
   };
   const SampleReport before, after;
   ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(reports_of(before, "leaked")).ok());
+  Database(path_).Execute(testing::kWithoutOwnClusters);
   Database(path_).Execute(testing::kWithoutSenders);
 
   auto store = SqliteStore::Open(path_);
@@ -127,6 +128,58 @@ TEST_F(StoreFile, ADatabaseOfVersion9LearnsWhichKeyBringsARecord) {
   EXPECT_FALSE((*store)->FindReport(after.header.id)->has_value());
 }
 
+TEST_F(StoreFile, ADatabaseOfVersion10CountsItsHangsOnce) {
+  SampleReport first, second;
+  second.stack = {"Other", "main"};
+  second.header.hang_id = first.header.id;
+  second.header.ordinal = 1;
+  std::vector<NewRecord> reports;
+  for (const SampleReport& report : {first, second}) {
+    const std::string payload = report.Encode();
+    const report::Report decoded = report::DecodeReport(payload).value();
+    reports.emplace_back(NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload));
+  }
+  ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(reports).ok());
+  Database(path_).Execute("UPDATE reports SET level1 = ifnull(own1, level1), level2 = ifnull(own2, level2)");
+  Database(path_).Execute(testing::kWithoutOwnClusters);
+
+  auto store = SqliteStore::Open(path_);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  while ((*store)->RepairSums(10).value() > 0) continue;
+  const CausePage page = (*store)->Causes({}).value();
+  ASSERT_EQ(page.causes.size(), 1u);
+  for (const CauseRow& row : {page.causes.front(), page.all}) {
+    EXPECT_EQ(row.sums.hangs, 1);
+    EXPECT_EQ(row.sums.reports, 2);
+  }
+}
+
+TEST_F(StoreFile, AHangOfVeryManyReportsIsOfOneCause) {
+  constexpr int kReports = 300;
+  auto store = SqliteStore::Open(path_);
+  std::vector<NewRecord> records;
+  SampleReport first;
+  for (int i = 0; i < kReports; ++i) {
+    SampleReport report;
+    report.header.hang_id = first.header.id;
+    if (i == 0) report.header.id = first.header.id;
+    report.header.ordinal = static_cast<uint32_t>(i);
+    report.header.elapsed_ns = static_cast<uint64_t>(i + 1);
+    report.stack = {"Leaf" + std::to_string(i % 7), "main"};
+    const std::string payload = report.Encode();
+    const report::Report decoded = report::DecodeReport(payload).value();
+    records.emplace_back(NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload));
+  }
+  ASSERT_TRUE((*store)->Commit(records).ok());
+  EXPECT_EQ((*store)->Causes({})->causes.size(), 1u);
+  // The last part is the longest now.
+  ASSERT_TRUE((*store)->Commit(std::vector<NewRecord>{report::HangEnd{first.header.id, 1'000'000}}).ok());
+  const CausePage page = (*store)->Causes({}).value();
+  ASSERT_EQ(page.causes.size(), 1u);
+  EXPECT_EQ(page.causes.front().sums.reports, kReports);
+  EXPECT_EQ(page.causes.front().sums.hangs, 1);
+}
+
 TEST_F(StoreFile, ADatabaseOfVersion7KeepsItsReportsAndTakesTraces) {
   const SampleReport report;
   const std::string payload = report.Encode();
@@ -134,6 +187,7 @@ TEST_F(StoreFile, ADatabaseOfVersion7KeepsItsReportsAndTakesTraces) {
   const std::vector<NewRecord> reports = {
       NewReport::Create(decoded, Clusterer::Create("")->Assign(decoded), payload)};
   ASSERT_TRUE(SqliteStore::Open(path_).value()->Commit(reports).ok());
+  Database(path_).Execute(testing::kWithoutOwnClusters);
   Database(path_).Execute(testing::kWithoutSenders);
   Database(path_).Execute("DROP TABLE packed_traces; DROP TABLE traces; PRAGMA user_version = 7");
 

@@ -24,14 +24,18 @@ std::vector<base::Uuid> IdsOf(std::span<const ReportRow> reports) {
   return ids;
 }
 
-// The time of the hang that these are all reports of.
+// The time and the cause of the hang that these are all reports of.
 void AccountHang(std::span<const policies::HangReport> hang, std::span<ReportRow> reports) {
   const policies::HangAccount account = policies::AccountHang(hang);
+  const auto [level1_key, level2_key] =
+      std::pair(reports[account.Lead()].level1_key, reports[account.Lead()].level2_key);
   for (size_t i = 0; i < reports.size(); ++i) {
     reports[i].duration_ns = account.duration_ns;
     if (!IsHang(reports[i].kind)) continue;
     reports[i].hang_ns = account.shares[i].hang_ns;
     reports[i].is_lead = account.shares[i].is_lead;
+    reports[i].level1_key = level1_key;
+    reports[i].level2_key = level2_key;
     if (account.was_killed) reports[i].kind = policies::HangKindName(report::HangKind::kKilledInHang);
   }
 }
@@ -76,9 +80,10 @@ std::vector<ReportRow> HangReader::Newest(const ReportFilter& filter, int64_t li
     const int64_t begin_day = std::max(first_day, last_day - days + 1);
     std::vector<base::Uuid> ids;
     source_.Select("id", kReports,
-                   " WHERE " + conditions.OfReports() + (end ? " AND id < " + SqlId(*end) : "") +
-                       " AND day >= " + DateOf(begin_day) + " AND day <= " + DateOf(last_day) +
-                       " ORDER BY id DESC LIMIT 1 BY id LIMIT " + std::to_string(limit),
+                   " WHERE " + conditions.OfReports(DaysAround(begin_day, last_day)) +
+                       (end ? " AND id < " + SqlId(*end) : "") + " AND day >= " + DateOf(begin_day) +
+                       " AND day <= " + DateOf(last_day) + " ORDER BY id DESC LIMIT 1 BY id LIMIT " +
+                       std::to_string(limit),
                    "u", [&](const Row& row) { ids.push_back(row.Id(0)); });
     std::vector<ReportRow> reports = WithIds(ids);
     for (auto report = reports.rbegin(); report != reports.rend(); ++report) {
@@ -155,6 +160,19 @@ std::vector<StoredReport> HangReader::StoredWithIds(std::span<const base::Uuid> 
       },
       &external);
   return stored;
+}
+
+std::vector<ReportRow> HangReader::InOwnClusters(std::span<const base::Uuid> ids) {
+  std::vector<ReportRow> reports;
+  if (ids.empty()) return reports;
+  const ExternalTable external = ExternalTable::OfIds(ids);
+  source_.Select(
+      ColumnNames(kReportColumns), kReports,
+      " WHERE id IN (SELECT id FROM ids) AND " + DaysOf(ids) + " ORDER BY id, ver DESC LIMIT 1 BY id",
+      ColumnKinds(kReportColumns),
+      [&](const Row& row) { reports.push_back(ReadRecord<ReportRow>(row, kReportColumns)); }, &external);
+  Place(external, DaysOf(ids), &reports);
+  return reports;
 }
 
 std::vector<base::Uuid> HangReader::HangsOf(std::span<const base::Uuid> ids) {

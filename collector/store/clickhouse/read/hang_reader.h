@@ -40,6 +40,8 @@ class HangReader {
   // Those that are there, in the order of ids.
   std::vector<ReportRow> WithIds(std::span<const base::Uuid> ids);
   std::vector<StoredReport> StoredWithIds(std::span<const base::Uuid> ids);
+  // The same as WithIds, but in the clusters of their own stacks, and without their parts of hangs.
+  std::vector<ReportRow> InOwnClusters(std::span<const base::Uuid> ids);
 
  private:
   void SelectHangs(const std::string& condition, const ExternalTable* external, const Visit& visit);

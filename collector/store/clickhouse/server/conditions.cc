@@ -46,6 +46,10 @@ std::string DaysOf(std::span<const base::Uuid> ids) {
 
 std::string DaysAround(std::span<const base::Uuid> ids) {
   const auto [first, last] = DayRangeOf(ids);
+  return DaysAround(first, last);
+}
+
+std::string DaysAround(int64_t first, int64_t last) {
   return DaysBetween(first - kDaysOfAHang, last + kDaysOfAHang);
 }
 
@@ -68,7 +72,7 @@ std::string OfProgram(const ReportFilter& filter) {
   return "1" + Equal("app", filter.app) + Equal("version", filter.version);
 }
 
-std::string Conditions::OfReports() const {
+std::string Conditions::OfReports(const std::string& days) const {
   std::string sql = "1";
   for (const FilterText& text : kFilterTexts) {
     // Of a hang that was killed, its end says so.
@@ -80,21 +84,20 @@ std::string Conditions::OfReports() const {
     sql +=
         " AND id < " + SqlId(FirstIdOf(*filter_.last_day + 1)) + " AND day <= " + DateOf(*filter_.last_day);
   if (!filter_.cluster_key.empty()) {
-    const std::string in_cluster =
-        "(level1 = " + SqlText(filter_.cluster_key) + " OR level2 = " + SqlText(filter_.cluster_key) + ")";
-    sql += " AND (" + in_cluster + " OR id IN (SELECT id FROM " + schema_.OfShard(kPlacements) + " WHERE " +
-           in_cluster + "))";
+    // One report of a hang decides on the cluster of all.
+    const std::string in_cluster = " WHERE " + days + " AND (level1 = " + SqlText(filter_.cluster_key) +
+                                   " OR level2 = " + SqlText(filter_.cluster_key) + "))";
+    sql += " AND (lag_id IN (SELECT lag_id FROM " + schema_.OfShard(kReports) + in_cluster +
+           " OR lag_id IN (SELECT lag_id FROM " + schema_.OfShard(kPlacements) + in_cluster + ")";
   }
   return sql;
 }
 
 std::string Conditions::OfHangs() const {
   if (filter_ == ReportFilter()) return "1";
-  std::string sql =
-      "lag_id IN (SELECT lag_id FROM " + schema_.OfShard(kReports) + " WHERE " + OfReports() + ")";
-  if (filter_.first_day) sql += " AND day >= " + DateOf(*filter_.first_day - kDaysOfAHang);
-  if (filter_.last_day) sql += " AND day <= " + DateOf(*filter_.last_day + kDaysOfAHang);
-  return sql;
+  const std::string days = DaysAround(filter_.first_day.value_or(0), filter_.last_day.value_or(kLastDay));
+  return "lag_id IN (SELECT lag_id FROM " + schema_.OfShard(kReports) + " WHERE " + OfReports(days) +
+         ") AND " + days;
 }
 
 bool Conditions::Match(const ReportRow& report) const {

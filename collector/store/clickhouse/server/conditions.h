@@ -23,6 +23,7 @@ std::string DateOf(int64_t day);
 // id at least.
 std::string DaysOf(std::span<const base::Uuid> ids);
 std::string DaysAround(std::span<const base::Uuid> ids);
+std::string DaysAround(int64_t first, int64_t last);
 // Reports with ids from `first` to `last`, both included.
 std::string Between(const base::Uuid& first, const base::Uuid& last);
 // Days of reports of hangs that began from the day `first` to `last`.
@@ -39,8 +40,8 @@ class Conditions {
   // Borrows both.
   Conditions(const ReportFilter& filter, const Schema& schema) : filter_(filter), schema_(schema) {}
 
-  // Of reports that may match.
-  std::string OfReports() const;
+  // Of reports that may match; `days` are those of all reports of their hangs.
+  std::string OfReports(const std::string& days) const;
   // Of all reports of hangs that have one that may match.
   std::string OfHangs() const;
 

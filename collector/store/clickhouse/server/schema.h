@@ -107,10 +107,10 @@ inline constexpr Table kRecordSenders{"senders_v1",
                                       "day Date, kind String, id " LAGWATCH_ID ", sender String, ver UInt64",
                                       "(sender, kind, id)", "id"};
 
-// The sums of a unit's reports (sums_unit.h); sum_row.h describes the rows of each scope. Rows that are equal
-// except for their sums add up.
+// The sums of a unit's reports (sums_unit.h), of which version 1 counted a hang in several clusters;
+// sum_row.h describes the rows of each scope. Rows that are equal except for their sums add up.
 inline constexpr Table kDaySums{
-    "day_sums_v1",
+    "day_sums_v2",
     "unit Int64, scope Int64, level Int64, parent String, cluster String, day Int64, app String,"
     " version String, kind String, verdict String, loop String, os String, cause Int64, reports Int64,"
     " lags Int64, hang_ns Float64, weighted_lags Float64, weighted_hang_ns Float64, longest_ns Int64,"

@@ -47,6 +47,10 @@ Looked LookAtClusters(Database* database, int64_t before, int64_t limit) {
         ) OR EXISTS (
           SELECT 1 FROM reports WHERE level2 = clusters.id
         ) OR EXISTS (
+          SELECT 1 FROM reports WHERE own1 = clusters.id
+        ) OR EXISTS (
+          SELECT 1 FROM reports WHERE own2 = clusters.id
+        ) OR EXISTS (
           SELECT 1 FROM cluster_notes WHERE cluster_notes.key = clusters.key
         ) OR EXISTS (SELECT 1 FROM cluster_notes WHERE merged_into = clusters.key)
         FROM clusters
