@@ -122,8 +122,8 @@ TEST_F(CandidatesTest, WhoseCodeCallsWhatRefersToASemaphoreIsOne) {
   is_over_ = true;
 }
 
-// From the closure to the promise, and from there to the state that the future waits at. Who made it has it,
-// too: here the waiting thread.
+// From the closure to the promise, and from there to the state that the future waits at. The thread that made
+// it has it, too: here the waiting one.
 TEST_F(CandidatesTest, WhoHasThePromiseOfAFutureIsOne) {
   std::atomic<int> late_tid{0};
   Worker bystander([&] { PlainWorkers().sleep(&is_over_); });
@@ -138,7 +138,7 @@ TEST_F(CandidatesTest, WhoHasThePromiseOfAFutureIsOne) {
     future.wait();
   });
   ASSERT_TRUE(testing::WaitUntil([&] { return late_tid != 0; }));
-  // What leads there may lie shortly before it, too: that is the heap's choice.
+  // The closure may lie shortly before the state, too: that is the heap's choice.
   ExpectFirst(waiting, late_tid, "");
   is_over_ = true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory of run records, and what is told of the runs that have ended.
+// A directory of run records, and what is reported of the runs that have ended.
 #pragma once
 
 #include <gtest/gtest.h>
