@@ -262,7 +262,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
     tools.counters->reports_lost.Add();
     return false;
   }
-  NoteBlame(watch, expensive);
+  if (span->kind() == HangKind::kHang) NoteBlame(watch, expensive);
   watch.AddReport(event.id);
   tools.counters->reports.Add();
   if (is_still_in &&

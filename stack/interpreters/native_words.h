@@ -37,7 +37,8 @@ class NativeWords {
   // Whether a word could be the address of an object outside of this stack.
   bool MayBeObject(uint64_t word) const {
     constexpr uint64_t kLowest = 1 << 16;
-    return word % sizeof(uint64_t) == 0 && word >= kLowest && word >> 47 == 0 &&
+    constexpr int kAddressBits = 48;
+    return word % sizeof(uint64_t) == 0 && word >= kLowest && word >> kAddressBits == 0 &&
            (word < begin_ || word >= AddressOf(count_));
   }
 

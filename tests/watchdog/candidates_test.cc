@@ -208,8 +208,10 @@ TEST_F(CandidatesTest, APoolWhoseThreadsAllWaitIsExhausted) {
   Worker second([&] { work(1); });
   Worker waiting([&] { outer.get_future().wait(); });
   for (const Worker* worker : {&first, &second, &waiting}) worker->AwaitSleep();
-  Follow(waiting.tid());
-  EXPECT_GE(chain_.candidates().exhausted_pool_threads, 2u);
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    Follow(waiting.tid());
+    return chain_.candidates().exhausted_pool_threads >= 2;
+  }));
   for (std::promise<void>& one : inner) one.set_value();
   outer.set_value();
 }
@@ -228,6 +230,12 @@ TEST(Candidates, APoolThatHasAThreadLeftIsNotExhausted) {
   needs_other.lock_owner = 2;
   threads.Add(needs_other);
   EXPECT_EQ(ConsideredThreads(threads).Judge().exhausted_pool_threads, 2u);
+  ConsideredThreads incomplete(threads);
+  incomplete.MissSome();
+  EXPECT_EQ(incomplete.Judge().exhausted_pool_threads, 0u);
+  ConsideredThreads with_unknown(threads);
+  with_unknown.Add(Thread(4, 0, false));
+  EXPECT_EQ(with_unknown.Judge().exhausted_pool_threads, 0u);
   threads.Add(Thread(4, kStart, true));  // idle
   EXPECT_EQ(threads.Judge().exhausted_pool_threads, 0u);
 }

@@ -55,6 +55,7 @@ TEST_F(RuntimeWaitsTest, RubysSleepIsASleep) {
   const json report = ReportOfRuby("sleep 0.9");
   EXPECT_EQ(WordOf(report), "sleep") << report.dump(1);
   EXPECT_TRUE(report.value("waits", json::array()).empty()) << report.dump(1);
+  EXPECT_FALSE(report.at("facts").contains("probably_waits_for_thread")) << report.dump(1);
 }
 
 // Backticks are a method of the same module, but read the child's output.

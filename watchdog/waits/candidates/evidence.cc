@@ -91,9 +91,12 @@ bool ConsideredThreads::IsStuck(const ConsideredThread& thread) const {
   return thread.waits_for_signal && thread.place != 0 && thread.place == waiting_.place;
 }
 
+// Any thread without a known beginning may be one of the pool's that is not stuck.
 uint32_t ConsideredThreads::FindExhaustedPool() {
+  const auto is_unknown = [](const ConsideredThread& one) { return one.start == 0; };
+  if (!is_all_ || std::ranges::any_of(threads(), is_unknown)) return 0;
   for (const ConsideredThread& first : threads()) {
-    if (first.start == 0 || !IsStuck(first)) continue;
+    if (!IsStuck(first)) continue;
     uint32_t size = waiting_.start == first.start ? 1 : 0;
     bool are_all_stuck = true;
     for (const ConsideredThread& one : threads()) {

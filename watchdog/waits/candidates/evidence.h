@@ -58,8 +58,14 @@ class ConsideredThreads {
     expected_ = expected;
   }
   void Add(const ConsideredThread& thread) {
-    if (count_ < kMost) threads_[count_++] = thread;
+    if (count_ < kMost) {
+      threads_[count_++] = thread;
+    } else {
+      is_all_ = false;
+    }
   }
+  // There are threads that were not looked at.
+  void MissSome() { is_all_ = false; }
   // Without names.
   Candidates Judge();
 
@@ -78,6 +84,7 @@ class ConsideredThreads {
   uint32_t expected_ = 0;
   std::array<ConsideredThread, kMost> threads_;
   size_t count_ = 0;
+  bool is_all_ = true;
 };
 
 }  // namespace lagwatch::watchdog

@@ -14,7 +14,7 @@ namespace lagwatch::watchdog {
 namespace {
 
 constexpr uint64_t kLowestPointer = 0x10000;
-constexpr uint64_t kHighestPointer = uint64_t{1} << 47;
+constexpr uint64_t kHighestPointer = uint64_t{1} << 48;
 
 bool IsPointer(uint64_t value) {
   return value >= kLowestPointer && value < kHighestPointer && value % sizeof(uint64_t) == 0;
@@ -117,7 +117,7 @@ class CodeScan {
 };
 #endif
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__ANDROID__)
 // The argument that the thread was started with: of std::thread, a closure. glibc keeps it in the thread's
 // block, behind the function, and the kernel knows a place in that block.
 uint64_t StartArgument(const base::Thread& thread, const stack::ModuleMap& modules) {

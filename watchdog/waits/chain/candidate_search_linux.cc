@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
 #include "watchdog/waits/candidates/evidence.h"
@@ -23,6 +24,7 @@ using stack::LockKind;
 using stack::WaitsFor;
 
 constexpr int64_t kCandidatesBudgetNs = 20'000'000;  // of the watchdog's processor time
+constexpr int64_t kCandidatesWallNs = 100'000'000;   // threads that run are waited for, and the report waits
 
 // The value that a future waits with, and its place in libstdc++'s shared state (<future>): behind the table
 // of functions, two counters and the result's address.
@@ -92,6 +94,8 @@ void SetFunctions(const stack::Stack& stack, const stack::ModuleMap& modules, Co
     return frame.module != stack::kNoModule && !IsOfSystem(modules.module(frame.module));
   };
   const auto frames = stack.view();
+  if (frames.empty()) return;
+  if (stack.HasOutermost()) thread->start = frames.back().FunctionHash();
   const auto innermost = std::find_if(frames.begin(), frames.end(), is_of_program);
   if (innermost == frames.end()) return;
   thread->place = innermost->FunctionHash();
@@ -116,52 +120,65 @@ bool IsAtEnd(const AwaitedObject& object, const stack::BlockedThread& blocked) {
 
 }  // namespace
 
-void WaitWalker::FindCandidates(int32_t tid, stack::StackCapturer* capturer) {
-  Rest rest{.thread = capturer->thread(tid), .blocked = {}, .switches = {}, .script_lock = {}};
-  stack::LockWait lock;
+bool WaitWalker::FindOwnerless(int32_t tid, stack::StackCapturer* capturer, Ownerless* wait,
+                               AwaitedObject* object) const {
+  wait->rest = {.thread = capturer->thread(tid), .blocked = {}, .switches = {}, .script_lock = {}};
+  Rest& rest = wait->rest;
   const bool is_after_owner = count_ != 0 && waits_[count_ - 1].lock.waits_for == WaitsFor::kOwner;
-  const stack::Stack* stack = &stacks_[is_after_owner ? count_ : 0];
-  AwaitedObject object;
+  wait->stack = &stacks_[is_after_owner ? count_ : 0];
   if (count_ != 0 && !is_after_owner) {
     rest = rests_[count_ - 1];
-    lock = waits_[count_ - 1].lock;
-    stack = waits_[count_ - 1].frames;
-    object = ObjectOfLock(rest.blocked, lock);
+    wait->lock = waits_[count_ - 1].lock;
+    wait->stack = waits_[count_ - 1].frames;
+    *object = ObjectOfLock(rest.blocked, wait->lock);
   } else {
     if (is_after_owner) rest.thread.tid = waits_[count_ - 1].lock.owner_tid;
+    if (IndexOf(rest.thread) < count_) return false;  // a cycle that a time limit ends
     if (stack::ReadThreadActivity(rest.thread, &capturer->thread_files(), &rest.blocked) !=
         stack::ThreadActivity::kBlocked)
-      return;
+      return false;
     // A lock of another C library's has no wait in the chain.
-    object = stack::LockOwners::IsInLockCall(rest.blocked) ? ObjectOfLock(rest.blocked, lock)
-                                                           : ObjectOfDescriptor(rest.thread, rest.blocked);
+    *object = stack::LockOwners::IsInLockCall(rest.blocked) ? ObjectOfLock(rest.blocked, wait->lock)
+                                                            : ObjectOfDescriptor(rest.thread, rest.blocked);
   }
-  if (object.futex == 0 && object.end_count == 0) return;
-  object.stack_pointer = rest.blocked.stack_pointer;
+  object->stack_pointer = rest.blocked.stack_pointer;
+  const policies::Doing by_script = capturer->FindScriptWait(rest.thread.tid);
+  return (object->futex != 0 || object->end_count != 0) && by_script != policies::Doing::kSleep &&
+         by_script != policies::Doing::kProcess;
+}
+
+void WaitWalker::FindCandidates(int32_t tid, stack::StackCapturer* capturer) {
+  Ownerless wait;
+  AwaitedObject object;
+  if (!FindOwnerless(tid, capturer, &wait, &object)) return;
+  const base::Thread& waiting_thread = wait.rest.thread;
   const int64_t deadline_ns = SearchClockNs() + kCandidatesBudgetNs;
-  ConsideredThread waiting{.tid = rest.thread.tid};
+  const int64_t wall_deadline_ns = base::SystemClock().MonoNs() + kCandidatesWallNs;
+  ConsideredThread waiting{.tid = waiting_thread.tid};
   {
     const auto held = capturer->code().Hold();
-    SetFunctions(*stack, capturer->modules(), &waiting);
+    SetFunctions(*wait.stack, capturer->modules(), &waiting);
   }
   ConsideredThreads threads(waiting);
-  if (lock.kind == LockKind::kBarrier) SetBarrier(rest.thread.process, object.futex, &threads);
+  if (wait.lock.kind == LockKind::kBarrier) SetBarrier(waiting_thread.process, object.futex, &threads);
   ObjectUses uses(object);
   capturer->ReadLiveValues(&live_values_);
-  base::ForEachThread(rest.thread.process, [&](int other_tid) {
-    const base::Thread thread{rest.thread.process, other_tid};
-    const bool is_caller = other_tid == gettid() && rest.thread.process.is_own();
-    if (thread == rest.thread || is_caller || IsLagwatchsThread(thread)) return true;
+  base::ForEachThread(waiting_thread.process, [&](int other_tid) {
+    const base::Thread thread{waiting_thread.process, other_tid};
+    const bool is_caller = other_tid == gettid() && thread.process.is_own();
+    if (thread == waiting_thread || is_caller || IsLagwatchsThread(thread)) return true;
     ConsideredThread considered{.tid = other_tid, .is_main = other_tid == thread.process.pid()};
-    Consider(thread, rest, &uses, capturer, &considered);
+    Consider(thread, wait.rest, &uses, capturer, &considered);
     threads.Add(considered);
-    return SearchClockNs() < deadline_ns;
+    const bool may_go_on = SearchClockNs() < deadline_ns && base::SystemClock().MonoNs() < wall_deadline_ns;
+    if (!may_go_on) threads.MissSome();
+    return may_go_on;
   });
   capturer->ReadLiveValues(nullptr);
   candidates_ = threads.Judge();
   for (size_t i = 0; i < candidates_.count; ++i) {
     Candidate& candidate = candidates_.best[i];
-    stack::ReadThreadName({rest.thread.process, candidate.tid}, candidate.name, sizeof candidate.name);
+    stack::ReadThreadName({waiting_thread.process, candidate.tid}, candidate.name, sizeof candidate.name);
   }
 }
 
@@ -170,10 +187,13 @@ void WaitWalker::Consider(const base::Thread& thread, const Rest& rest, ObjectUs
   stack::Stack& stack = stacks_[kSearchStack];
   stack.Clear();
   live_values_.Clear();
-  if (!capturer->CaptureAsleep(thread.tid, &stack)) capturer->Capture(thread.tid, &stack);
   stack::BlockedThread blocked;
-  const bool is_blocked = stack::ReadThreadActivity(thread, &capturer->thread_files(), &blocked) ==
-                          stack::ThreadActivity::kBlocked;
+  const stack::ThreadActivity activity =
+      stack::ReadThreadActivity(thread, &capturer->thread_files(), &blocked);
+  const bool is_blocked = activity == stack::ThreadActivity::kBlocked;
+  // One that is hidden would have to be woken up by a signal.
+  if (!capturer->CaptureAsleep(thread.tid, &stack) && activity == stack::ThreadActivity::kRunning)
+    capturer->Capture(thread.tid, &stack);
   const bool is_in_lock_call = is_blocked && stack::LockOwners::IsInLockCall(blocked);
   const AwaitedObject& object = uses->object();
   considered->is_asleep = is_blocked && !blocked.HasTimeLimit();

@@ -113,10 +113,11 @@ int32_t WaitWalker::FindStopper(const Rest& rest, const SignalStop& stop, stack:
     return SearchClockNs() < deadline_ns;
   });
   const auto of = [&](StopPart part) { return static_cast<size_t>(part); };
+  if (!is_all) return 0;
   if (counts[of(StopPart::kCollector)] == 1) return last[of(StopPart::kCollector)];
   const bool is_only_one = counts[of(StopPart::kCollector)] + counts[of(StopPart::kService)] == 0 &&
                            counts[of(StopPart::kNone)] == 1 && counts[of(StopPart::kStopped)] != 0;
-  return is_all && is_only_one ? last[of(StopPart::kNone)] : 0;
+  return is_only_one ? last[of(StopPart::kNone)] : 0;
 }
 
 const stack::Stack& WaitWalker::CaptureOther(int32_t tid, stack::StackCapturer* capturer,

@@ -65,8 +65,12 @@ StopPart PartIn(const SignalStop& stop, const stack::Stack& stack, const stack::
   // In a program that is its own collector, every thread is in its code.
   const bool is_library =
       FileNameOf(modules.module(stop.handler.module)).find(".so") != std::string_view::npos;
-  if (!is_library || std::ranges::none_of(stack.view(), is_of_library)) return StopPart::kNone;
-  return std::ranges::any_of(stack.view(), is_of_caller) ? StopPart::kCollector : StopPart::kService;
+  const auto frames = stack.view();
+  const auto innermost = std::ranges::find_if(
+      frames, [&](const stack::Frame& frame) { return is_of_library(frame) || is_of_caller(frame); });
+  // Further out, the library has only started the thread, or called the program back.
+  if (!is_library || innermost == frames.end() || !is_of_library(*innermost)) return StopPart::kNone;
+  return std::any_of(innermost, frames.end(), is_of_caller) ? StopPart::kCollector : StopPart::kService;
 }
 
 }  // namespace lagwatch::watchdog

@@ -25,6 +25,7 @@
 
 namespace lagwatch::watchdog {
 
+struct AwaitedObject;
 class ObjectUses;
 struct ConsideredThread;
 
@@ -128,7 +129,15 @@ class WaitWalker {
   const stack::Stack& CaptureOther(int32_t tid, stack::StackCapturer* capturer, bool may_interrupt);
   int32_t FindRunner(const Rest& rest, const stack::Stack& stack, const Initializers::Wait& wait,
                      stack::StackCapturer* capturer, bool may_interrupt);
-  // Of the thread that Follow() began with, or that is last in its chain. Linux.
+  // A wait that has no owner.
+  struct Ownerless {
+    Rest rest;
+    stack::LockWait lock;
+    const stack::Stack* stack = nullptr;
+  };
+  // Of the thread that Follow() began with, or that is last in its chain; false if there is none. Linux.
+  bool FindOwnerless(int32_t tid, stack::StackCapturer* capturer, Ownerless* wait,
+                     AwaitedObject* object) const;
   void FindCandidates(int32_t tid, stack::StackCapturer* capturer);
   void Consider(const base::Thread& thread, const Rest& rest, ObjectUses* uses,
                 stack::StackCapturer* capturer, ConsideredThread* considered);

@@ -9,10 +9,16 @@
 
 namespace lagwatch::watchdog {
 
-// The inode of the file that the process has at `address`, shared with others; 0: none.
-uint64_t SharedFileAt(const base::Process& process, uint64_t address);
-// Whether process `pid` has the file with that inode mapped; never with 0.
-bool MapsFile(int32_t pid, uint64_t inode);
+// A file, by its device and inode as maps have them, "08:02 1234 "; empty: none.
+struct SharedFile {
+  char text[48] = {};
+
+  bool IsNone() const { return text[0] == '\0'; }
+};
+// The file that the process has at `address`, shared with others.
+SharedFile SharedFileAt(const base::Process& process, uint64_t address);
+// Whether process `pid` has the file mapped; never without one.
+bool MapsFile(int32_t pid, const SharedFile& file);
 
 // The other processes that have the memory mapped with which the futex of `thread`, which sleeps at
 // `blocked`, is shared: the number of them that are found within `budget_ns` (SearchClockNs), and the last
