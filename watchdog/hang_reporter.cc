@@ -9,6 +9,7 @@
 #include "base/uuid.h"
 #include "policies/fact_names.h"
 #include "watchdog/facts/file_facts.h"
+#include "watchdog/loops/outside_looks.h"
 #include "watchdog/report_facts.h"
 #include "watchdog/sample_ring.h"
 #include "watchdog/samples/past_dispatches.h"
@@ -249,6 +250,9 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   if (watch.discounted().late_ns != 0)
     facts.Add("watchdog_late_ms", watch.discounted().late_ns / base::kNsPerMs);
   facts.Add(policies::kOwnThreadsFact, tools.threads->own_count());
+  // A correction is made when the window has answered again.
+  if (!is_correction) had_unanswered_window_ = window_is_unanswered.load(std::memory_order_relaxed);
+  if (had_unanswered_window_) facts.AddText("window_ping", "unanswered");
   AddThreadFacts(tid, tools, &facts);
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();

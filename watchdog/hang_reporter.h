@@ -66,6 +66,7 @@ class HangReporter {
   uint64_t weighed_ = 0;                // its number; 0: none
   uint64_t next_sample_ = 0;            // that was not added yet
   std::array<uint32_t, SpanWatch::kMaxReportsPerHang> blamed_calls_{};  // by its reports, in their order
+  bool had_unanswered_window_ = false;                                  // at the last report
 };
 
 }  // namespace lagwatch::watchdog

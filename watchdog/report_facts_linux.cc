@@ -15,7 +15,6 @@
 #include "policies/fact_names.h"
 #include "watchdog/facts/group_facts.h"
 #include "watchdog/facts/kernel_numbers.h"
-#include "watchdog/loops/outside_looks.h"
 #include "watchdog/report_facts.h"
 
 namespace lagwatch::watchdog {
@@ -109,7 +108,6 @@ void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts) {
 void AddProcessFacts(const WatchTools& tools, FactList* facts) {
   const base::Process& process = tools.process();
   if (!process.is_own()) facts->AddText("evidence", "outside");
-  if (window_is_unanswered.load(std::memory_order_relaxed)) facts->AddText("window_ping", "unanswered");
   AddMemoryAndThreads(process, facts);
   AddIfKnown("open_fds", OpenFiles(process), facts);
   AddIfKnown("open_fds_limit", OpenFilesLimit(process), facts);
