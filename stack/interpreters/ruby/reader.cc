@@ -12,7 +12,6 @@ namespace {
 // In an execution context.
 constexpr size_t kStack = 0;
 constexpr size_t kStackWords = 8;
-constexpr size_t kFrame = 16;
 constexpr size_t kTag = 24;
 constexpr size_t kThread = 48;
 constexpr size_t kContextBytes = 56;

@@ -18,6 +18,9 @@
 
 namespace lagwatch::stack::ruby {
 
+// Where an execution context has its innermost control frame.
+inline constexpr size_t kFrame = 16;
+
 // The part of a file's path that is the same on all machines: below a library's directory, else its name.
 std::string_view StablePath(std::string_view path);
 

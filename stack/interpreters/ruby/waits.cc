@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "stack/interpreters/ruby/class_names.h"
+#include "stack/interpreters/ruby/reader.h"
 
 namespace lagwatch::stack::ruby {
 namespace {
@@ -15,9 +16,6 @@ namespace {
 constexpr uint64_t kPthread = 80;
 constexpr uint64_t kQueueForLock = 104;  // a node in the list of those that wait for the global lock
 constexpr uint64_t kBlockingRegion = 168;
-
-// In an execution context: the innermost control frame.
-constexpr uint64_t kFrame = 16;
 
 // The first members of a control frame.
 struct ControlFrame {
