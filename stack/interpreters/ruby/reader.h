@@ -18,7 +18,7 @@
 
 namespace lagwatch::stack::ruby {
 
-// Where an execution context has its innermost control frame.
+// The place of the innermost control frame in an execution context.
 inline constexpr size_t kFrame = 16;
 
 // The part of a file's path that is the same on all machines: below a library's directory, else its name.
