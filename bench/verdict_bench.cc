@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether verdicts are right: known stalls, run again and again under the real watchdog at small thresholds,
 // against the words that their reports get: recipes, runs (of each), accuracy_pct, confusion; words_pct,
-// which counts a starved thread by the word that it would have had with a processor, as `lagwatch report`
-// does; and durations_within_2_pct. All of it once more beside 20 processes that compute, without the
-// priority that the stalls have otherwise: keys that begin with load20_. A recipe that this machine does not
-// permit is skipped and named; all of them need root (control groups). --load 1 or --load 20 measures one of
-// them,
+// in which a starved thread counts by its word with a processor, as `lagwatch report` shows it; and
+// durations_within_2_pct. All of it once more beside 20 processes that compute, without the priority that the
+// stalls have otherwise: keys that begin with load20_. A recipe that this machine does not permit is skipped
+// and named; all of them need root (control groups). --load 1 or --load 20 measures one of them,
 // --runs is of the first, --loaded-runs of the second, and --outcomes FILE appends a row for each run
 // (scripts/confidence).
 #include <sys/prctl.h>

@@ -48,7 +48,7 @@ inline size_t PickExpensiveLeaf(std::span<const WeighedSample> samples) {
 // depth)` is that sample's function so many calls from the outermost one, or 0 when its stack has no more.
 // Costs at most the samples' number squared for each function of the path.
 //
-// Where less than half of the time has the same outermost function, as when stacks are too deep to be copied
+// If less than half of the time has the same outermost function, as when stacks are too deep to be copied
 // whole, the paths say nothing, and the answer is that of PickExpensiveLeaf().
 template <typename FunctionAt>
 size_t PickExpensivePath(std::span<size_t> samples, std::span<const WeighedSample> weighed,

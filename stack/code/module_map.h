@@ -40,6 +40,8 @@ struct Module {
   unsigned char build_id[kMaxBuildIdBytes];
 
   std::string_view path_view() const { return {path, path_size}; }
+  // Without the folder.
+  std::string_view file_name() const { return path_view().substr(path_view().rfind('/') + 1); }
   std::string_view build_id_view() const { return {reinterpret_cast<const char*>(build_id), build_id_size}; }
 
   // The load bias of code at `address` that is mapped from `file_offset`: another than the module's where a

@@ -55,8 +55,8 @@ bool CallScan::BranchesTo(uint64_t function, uint64_t place) const {
 
 uint64_t CallScan::Reached(uint64_t target, uint64_t program_counter) const {
   if (MayHold(target, program_counter)) return target;
-  // A jump to another function, such as that of musl's pthread_mutex_lock() to its timed form, or of a
-  // linkage stub. Any bytes may look like one, but few of them lead to this place.
+  // A jump to another function, such as that of musl's pthread_mutex_lock() to its timed form, or of an
+  // entry of the linkage table. Any bytes may look like one, but few of them lead to this place.
   unsigned char code[256];
   if (!code_->Read(target, code)) return 0;
   for (size_t i = 0; i + kJumpBytes <= sizeof code; ++i) {

@@ -250,6 +250,15 @@ TEST(Candidates, WhatHoldsForMostThreadsSaysNothing) {
   EXPECT_EQ(threads.Judge().count, 0u);
 }
 
+TEST(Candidates, OfSeveralReasonsTheWeightiestIsGiven) {
+  ConsideredThreads threads(Thread(1, 0, true));
+  ConsideredThread thread = Thread(2, 0, true);
+  thread.Add(Evidence::kCodeCalls);
+  thread.Add(Evidence::kGuard);
+  threads.Add(thread);
+  EXPECT_STREQ(threads.Judge().best[0].reason, "has the address of the lock on its stack");
+}
+
 TEST(Candidates, TheBestTwoAreNamed) {
   ConsideredThreads threads(Thread(1, 0, true));
   ConsideredThread near = Thread(2, 0, true);

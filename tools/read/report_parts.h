@@ -32,6 +32,8 @@ bool IsSlow(const Json& report);
 std::string Duration(const Json& report);
 // "crash-in-hang, signal 11"; empty while that is not known, and from older collectors.
 std::string ExitText(const Json& report);
+// The report's chain of waits, with the candidates for the last one and the deadlock; empty without any.
+std::string WaitLines(const Json& report);
 
 // "futex"; "syscall 424" where the name is not known. `machine` as uname(2) spells it: numbers differ.
 std::string SyscallName(uint64_t number, std::string_view machine);

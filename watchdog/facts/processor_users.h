@@ -23,7 +23,7 @@ class ProcessorUsers {
   // Looks once more, and returns the three greatest users since then with their shares of all processors'
   // time: "stress-ng 61 % (4 processes), this program 9 %". Processes of one name are one user. Names are
   // those of the watched process's user and of root; with `hides_names`, of none. Begins with "at least "
-  // where not all processes were looked at. Empty where there was no first look, or too short a time ago.
+  // if not all processes were looked at. Empty without a first look, or too short a time after it.
   // Valid until the next call.
   const char* Describe(int64_t since_ns, const base::Process& watched, bool hides_names);
   // Of the time that processors were busy between the two looks, in thousandths of all their time: that of

@@ -14,7 +14,7 @@ CREATE INDEX cluster_sums_of_segments ON cluster_sums (cluster, segment, reports
 )sql";
 
 // Version 11's. The reports of a hang are in the clusters of the one that leads; these are a report's own
-// where they are others, or else NULL.
+// if they differ, or else NULL.
 inline constexpr char kSchemaOfOwnClusters[] = R"sql(
 ALTER TABLE reports ADD COLUMN own1 INTEGER REFERENCES clusters (id);
 ALTER TABLE reports ADD COLUMN own2 INTEGER REFERENCES clusters (id);

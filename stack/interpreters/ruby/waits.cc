@@ -23,7 +23,7 @@ struct ControlFrame {
   uint64_t stack_pointer;
   uint64_t sequence;
   uint64_t self;
-  uint64_t environment;  // whose flags say of what kind the frame is
+  uint64_t environment;  // its flags have the kind of the frame
 };
 constexpr uint64_t kFrameKindMask = 0x7fff0001;
 constexpr uint64_t kFrameOfC = 0x55550001;

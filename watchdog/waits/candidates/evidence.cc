@@ -12,7 +12,8 @@ struct EvidenceKind {
   uint32_t weight;
   const char* reason;
 };
-// By how often each was right (docs/design/locks.md), in the order of Evidence.
+// In the order of Evidence, the greatest first: chosen by judgement, so that one proof outweighs several
+// hints. docs/design/locks.md.
 constexpr EvidenceKind kEvidenceKinds[] = {
     {64, "is at the other end"},
     {64, "runs the task of the future"},
@@ -20,8 +21,8 @@ constexpr EvidenceKind kEvidenceKinds[] = {
     {24, "works with memory at what is waited for, or shortly before it"},
     {20, "waits for a lock that the waiting thread holds"},
     {10, "runs code that refers to what is waited for"},
-    {7, "runs code that calls what refers to what is waited for"},
     {8, "has the address of the lock on its stack"},
+    {7, "runs code that calls what refers to what is waited for"},
     {6, "has the number of the descriptor in a register or an argument"},
     {5, "works with data that lead to what is waited for"},
     {4, "does the same work as the waiting thread, and does not wait there"},

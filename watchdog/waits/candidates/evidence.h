@@ -20,8 +20,8 @@ enum class Evidence : uint8_t {
   kUsesObject,
   kNeedsLock,   // that the waiting thread holds
   kCodeRefers,  // to the object
-  kCodeCalls,   // what refers to the object
   kGuard,       // the lock's address is on its stack
+  kCodeCalls,   // it calls code that refers to the object
   kDescriptor,  // it has the number of the object's descriptor
   kNearObject,
   kSameWork,  // it runs the same code as threads that wait for the object, and does not wait for it

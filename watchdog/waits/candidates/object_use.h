@@ -88,8 +88,6 @@ class ObjectUses {
 // Number of times that the innermost 64 KiB of the stack of a thread that sleeps at `blocked` hold `value`.
 size_t CountOnStack(const base::Process& process, const stack::BlockedThread& blocked, uint64_t value);
 
-// The name of the module's file, without its folder.
-std::string_view FileNameOf(const stack::Module& module);
 // Whether the module came with the system, and not with the program.
 bool IsOfSystem(const stack::Module& module);
 

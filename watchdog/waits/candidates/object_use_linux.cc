@@ -163,11 +163,6 @@ size_t CountOnStack(const base::Process& process, const stack::BlockedThread& bl
   return count;
 }
 
-std::string_view FileNameOf(const stack::Module& module) {
-  const std::string_view path = module.path_view();
-  return path.substr(path.rfind('/') + 1);
-}
-
 bool IsOfSystem(const stack::Module& module) {
   const std::string_view path = module.path_view();
   return path.starts_with("/usr/lib") || path.starts_with("/lib") || path.starts_with("[");

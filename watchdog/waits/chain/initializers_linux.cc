@@ -14,7 +14,7 @@ namespace {
 
 // A library's function in which threads wait for the one that runs the initializer.
 struct LibraryFunction {
-  const char* library;  // how its file's name begins
+  const char* library;  // the beginning of its file's name
   const char* name;
   // The initializer is run by the function's caller, further on, and not by the function itself.
   bool is_run_by_caller;
@@ -47,7 +47,7 @@ size_t Initializers::FunctionOf(const stack::Frame& frame, const stack::ModuleMa
   static_assert(std::size(kLibraryFunctions) == kFunctions);
   if (frame.module == stack::kNoModule || frame.function_offset == 0) return kFunctions;
   const stack::Module& module = modules.module(frame.module);
-  const std::string_view file = FileNameOf(module);
+  const std::string_view file = module.file_name();
   for (size_t i = 0; i < kFunctions; ++i) {
     if (!file.starts_with(kLibraryFunctions[i].library)) continue;
     Known& known = known_[i];

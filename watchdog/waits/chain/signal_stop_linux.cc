@@ -59,12 +59,12 @@ StopPart PartIn(const SignalStop& stop, const stack::Stack& stack, const stack::
   const auto is_of_library = [&](const stack::Frame& frame) { return frame.module == stop.handler.module; };
   const auto is_of_caller = [&](const stack::Frame& frame) {
     return frame.module != stack::kNoModule && !is_of_library(frame) &&
-           !StartsThreads(FileNameOf(modules.module(frame.module)));
+           !StartsThreads(modules.module(frame.module).file_name());
   };
   if (std::ranges::any_of(stack.view(), is_handlers)) return StopPart::kStopped;
   // In a program that is its own collector, every thread is in its code.
   const bool is_library =
-      FileNameOf(modules.module(stop.handler.module)).find(".so") != std::string_view::npos;
+      modules.module(stop.handler.module).file_name().find(".so") != std::string_view::npos;
   const auto frames = stack.view();
   const auto innermost = std::ranges::find_if(
       frames, [&](const stack::Frame& frame) { return is_of_library(frame) || is_of_caller(frame); });

@@ -224,8 +224,7 @@ bool WaitWalker::IsIdleWorker(const base::Thread& thread, const Walked& walked) 
   return stack.completeness == stack::Completeness::kComplete &&
          std::ranges::all_of(stack.view(), [&](const stack::Frame& frame) {
            if (frame.module == stack::kNoModule) return false;
-           const std::string_view path = capturer.modules().module(frame.module).path_view();
-           const std::string_view name = path.substr(path.rfind('/') + 1);
+           const std::string_view name = capturer.modules().module(frame.module).file_name();
            return std::ranges::any_of(kLibraries,
                                       [&](std::string_view library) { return name.starts_with(library); });
          });

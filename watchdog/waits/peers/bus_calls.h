@@ -50,7 +50,7 @@ class BusCalls {
   std::optional<BusCall> LastOfWorkers(const base::Process& process, int64_t since_ns) const;
 
   // Becomes a copy of those that are at `address` of another process with this very program or library. False
-  // where they cannot be read, or change meanwhile. Context: watchdog.
+  // if they cannot be read, or change meanwhile. Context: watchdog.
   bool CopyFrom(const base::Process& process, uint64_t address);
 
  private:

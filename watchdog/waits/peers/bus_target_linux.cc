@@ -33,14 +33,9 @@ constexpr Caller kCallers[] = {
 // QtDBus waits for a condition; while it runs a loop instead, the program answers calls, too.
 constexpr std::string_view kQtLibraries[] = {"libQt5DBus.so", "libQt6DBus.so"};
 
-std::string_view FileNameOf(const stack::Module& module) {
-  const std::string_view path = module.path_view();
-  return path.substr(path.rfind('/') + 1);
-}
-
 bool IsInCaller(const stack::Frame& frame, const stack::Module& module) {
   return std::ranges::any_of(kCallers, [&](const Caller& caller) {
-    if (!FileNameOf(module).starts_with(caller.library)) return false;
+    if (!module.file_name().starts_with(caller.library)) return false;
     stack::PresentMemory memory(module.process);
     const stack::ExportedSymbols symbols(&memory, module.base, module.load_bias);
     return symbols.Find(caller.function) == module.load_bias + frame.function_offset;
@@ -49,7 +44,7 @@ bool IsInCaller(const stack::Frame& frame, const stack::Module& module) {
 
 bool IsOfQt(const stack::Module& module) {
   return std::ranges::any_of(
-      kQtLibraries, [&](std::string_view library) { return FileNameOf(module).starts_with(library); });
+      kQtLibraries, [&](std::string_view library) { return module.file_name().starts_with(library); });
 }
 
 // In another process, its stack alone shows that a thread does not wait for whatever comes next.
