@@ -49,9 +49,9 @@ base::Status NoMoreReports() {
 }
 
 // `outcomes` are of the records that were to be committed.
-base::Result<IngestResult> ResultOf(const std::vector<RecordResult>& results,
-                                    const base::Result<std::vector<CommitOutcome>>& outcomes,
-                                    int64_t folded) {
+base::Result<IngestResult> IngestResultOf(const std::vector<RecordResult>& results,
+                                          const base::Result<std::vector<CommitOutcome>>& outcomes,
+                                          int64_t folded) {
   if (!outcomes.ok()) return outcomes.status();
   IngestResult result;
   result.folded = folded;
@@ -203,22 +203,22 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
 
 base::Result<IngestResult> Ingest::Submit(std::string_view batch, std::string_view project) const {
   auto records = LAGWATCH_TRY(ReadBatch(batch, project));
-  if (records.valid.empty()) return ResultOf(records.results, std::vector<CommitOutcome>(), 0);
+  if (records.valid.empty()) return IngestResultOf(records.results, std::vector<CommitOutcome>(), 0);
   const auto outcomes = store_->Commit(records.valid);
   GiveBack(records.counted, project, outcomes);
-  return ResultOf(records.results, outcomes, records.folded);
+  return IngestResultOf(records.results, outcomes, records.folded);
 }
 
 void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, std::string_view project) const {
   auto records = ReadBatch(batch, project);
   if (!records.ok()) return done(records.status());
-  if (records->valid.empty()) return done(ResultOf(records->results, std::vector<CommitOutcome>(), 0));
+  if (records->valid.empty()) return done(IngestResultOf(records->results, std::vector<CommitOutcome>(), 0));
   commits->Commit(
       std::move(records->valid),
       [this, results = std::move(records->results), counted = std::move(records->counted),
        folded = records->folded, project = std::string(project), done = std::move(done)](auto outcomes) {
         GiveBack(counted, project, outcomes);
-        done(ResultOf(results, outcomes, folded));
+        done(IngestResultOf(results, outcomes, folded));
       });
 }
 

@@ -18,8 +18,8 @@ namespace {
 
 using By = Removal::By;
 
-constexpr std::chrono::milliseconds kLongestWait{3000};
-constexpr std::chrono::milliseconds kLookPause{100};
+constexpr std::chrono::milliseconds kLongestMutation{3000};
+constexpr std::chrono::milliseconds kMutationPause{100};
 // Of each kind in a round: mutations that wait together rewrite a part once.
 constexpr size_t kMostIds = 100'000;
 // Of a mutation: its text stays below max_query_size, 256 KiB, and far below what ZooKeeper takes.
@@ -119,12 +119,12 @@ bool RowRemover::Step(const Removal& removal, const OnFound& on_found, RemovalPr
 
 void RowRemover::AwaitMutations() {
   ShardNodes nodes(connection_, schema_);
-  const auto end = std::chrono::steady_clock::now() + kLongestWait;
+  const auto end = std::chrono::steady_clock::now() + kLongestMutation;
   for (int64_t count = nodes.CountMutations(); count > 0; count = nodes.CountMutations()) {
     if (std::chrono::steady_clock::now() >= end)
       throw ClickHouseError("ClickHouse has not ended " + std::to_string(count) +
                             " mutations yet (system.mutations); the deletion goes on after them");
-    std::this_thread::sleep_for(kLookPause);
+    std::this_thread::sleep_for(kMutationPause);
   }
 }
 
