@@ -1,6 +1,14 @@
-# Rules of `cmake --install`, and the files by which find_package(lagwatch) and pkg-config find the library.
+# Rules of `cmake --install`, the files by which find_package(lagwatch) and pkg-config find the library, and the target
+# `uninstall`.
 include(CMakePackageConfigHelpers)
 
+if(PROJECT_IS_TOP_LEVEL)
+  # Before all other rules: the record of what the prefix had.
+  install(CODE "set(RECORD \"${PROJECT_BINARY_DIR}/install_prefix.txt\")")
+  install(SCRIPT cmake/RecordPrefix.cmake)
+  add_custom_target(uninstall
+    COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/Uninstall.cmake VERBATIM)
+endif()
 if(LAGWATCH_STRIP)
   install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
 endif()
@@ -17,15 +25,27 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT lagwatch NAMESPACE lagwatch:: FILE lagwatchTargets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lagwatch)
 
+# lagwatch_install_unit(NAME): a service of systemd, with the prefix's paths. Systemd looks for units in lib/, also where
+# libraries are in a folder for the processor.
+function(lagwatch_install_unit NAME)
+  install(CODE "
+    cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_PREFIX NORMALIZE OUTPUT_VARIABLE prefix)
+    cmake_path(APPEND prefix \"${CMAKE_INSTALL_BINDIR}\" OUTPUT_VARIABLE BINDIR)
+    configure_file(\"${PROJECT_SOURCE_DIR}/packaging/${NAME}.service.in\" \"${PROJECT_BINARY_DIR}/${NAME}.service\" @ONLY)
+    file(INSTALL \"${PROJECT_BINARY_DIR}/${NAME}.service\" DESTINATION \"\${prefix}/lib/systemd/system\")")
+endfunction()
+
 if(LAGWATCH_BUILD_COMMANDS)
   install(TARGETS lagwatch-cli RUNTIME)
   install(TARGETS lagwatch-commands RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/lagwatch)
   install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/lagwatchd DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY packaging/desktop/gnome-shell/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gnome-shell/extensions)
   install(DIRECTORY packaging/desktop/kwin/ DESTINATION ${CMAKE_INSTALL_DATADIR}/kwin/scripts)
+  lagwatch_install_unit(lagwatchd)
 endif()
 if(LAGWATCH_BUILD_COLLECTOR)
   install(TARGETS lagwatch-collector RUNTIME)
+  lagwatch_install_unit(lagwatch-collector)
 endif()
 
 configure_package_config_file(cmake/lagwatchConfig.cmake.in lagwatchConfig.cmake

@@ -192,8 +192,9 @@ def tokens_of(file):
         return SHELL_TOKENS
     if file.name == "openapi.json":
         return JSON_TOKENS
-    if file.suffix in TOKENS:
-        return TOKENS[file.suffix]
+    suffix = file.suffixes[-2] if file.suffix == ".in" and len(file.suffixes) > 1 else file.suffix
+    if suffix in TOKENS:
+        return TOKENS[suffix]
     if not file.suffix and file.parent.name in ("scripts", ".ci"):
         return SHELL_TOKENS
     return False

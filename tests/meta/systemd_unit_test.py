@@ -17,11 +17,11 @@ def main() -> int:
     if shutil.which("systemd-analyze") is None:
         print("there is no systemd-analyze")
         return 77
-    installed = f"/usr/bin/{pathlib.Path(program).name}"
+    installed = f"@BINDIR@/{pathlib.Path(program).name}"
     text = unit.read_text()
     assert installed in text
     with tempfile.TemporaryDirectory() as directory:
-        copy = pathlib.Path(directory) / unit.name
+        copy = pathlib.Path(directory) / unit.stem
         copy.write_text(text.replace(installed, program))
         verified = subprocess.run(["systemd-analyze", "verify", copy], capture_output=True, text=True)
         warnings = [line for line in verified.stderr.splitlines() if str(copy) in line]

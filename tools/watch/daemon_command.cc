@@ -132,6 +132,7 @@ void AddDaemonCommand(CLI::App* app, int* exit_code) {
   daemon->add_option("--config", command->file, "The file of rules")->capture_default_str();
   daemon->add_flag("--check", command->checks_only, "Only check the rules");
   daemon->add_flag("--quiet", command->is_quiet, "Print errors only");
+  daemon->set_version_flag("--version", "lagwatchd " LAGWATCH_VERSION);
   daemon->callback([command, exit_code] { *exit_code = RunDaemon(*command); });
 }
 

@@ -45,7 +45,7 @@ class DaemonTest : public RunTest {
       std::istringstream stream(line.substr(line.find('=') + 1));
       for (std::string word; stream >> word;) words.push_back(word);
     }
-    EXPECT_EQ(words.at(0), "/usr/bin/lagwatchd");
+    EXPECT_EQ(words.at(0), "@BINDIR@/lagwatchd");
     EXPECT_EQ(words.back(), "/etc/lagwatch/watch.toml");
     words.front() = LAGWATCH_DAEMON;
     words.back() = file_;
