@@ -6,15 +6,14 @@
 #pragma once
 
 #include <lagwatch/lagwatch.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 namespace lagwatch {
@@ -26,16 +25,15 @@ class QueuePing {
   // Puts a task into the queue; called on the pinging thread. An exception counts as "not posted".
   using Post = std::function<void(std::function<void()> task)>;
 
-  QueuePing(Loop loop, Post post, std::chrono::milliseconds period = std::chrono::seconds(1)) noexcept {
+  QueuePing(Loop loop, Post post, std::chrono::milliseconds period = std::chrono::seconds(1)) noexcept
+      : loop_(loop), post_(std::move(post)), period_(period) {
     // This thread handles none of the application's signals.
     sigset_t all;
     sigset_t old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    try {
-      thread_ = std::thread([this, loop, post = std::move(post), period] { Run(loop, post, period); });
-    } catch (const std::exception&) {  // no thread could be started: no pings
-    }
+    // A std::thread that cannot be started throws, also in programs that are built without exceptions.
+    has_thread_ = pthread_create(&thread_, nullptr, &Main, this) == 0;
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
   }
   ~QueuePing() {
@@ -44,7 +42,7 @@ class QueuePing {
       is_stopping_ = true;
     }
     wake_.notify_all();
-    if (thread_.joinable()) thread_.join();
+    if (has_thread_) pthread_join(thread_, nullptr);
   }
   QueuePing(const QueuePing&) = delete;
   QueuePing& operator=(const QueuePing&) = delete;
@@ -62,32 +60,47 @@ class QueuePing {
     Loop loop_;
   };
 
-  void Run(Loop loop, const Post& post, std::chrono::milliseconds period) noexcept {
+  static void* Main(void* ping) {
+    static_cast<QueuePing*>(ping)->Run();
+    return nullptr;
+  }
+  void Run() noexcept {
     std::weak_ptr<Ping> last;
     std::unique_lock lock(mutex_);
     while (!is_stopping_) {
       lock.unlock();
-      if (last.expired()) last = PostOne(loop, post);
+      if (last.expired()) last = TryPost();
       lock.lock();
-      wake_.wait_for(lock, period, [this] { return is_stopping_; });
+      wake_.wait_for(lock, period_, [this] { return is_stopping_; });
     }
   }
-  static std::weak_ptr<Ping> PostOne(Loop loop, const Post& post) noexcept {
+  std::weak_ptr<Ping> TryPost() noexcept {
+#ifdef __cpp_exceptions
     try {
-      auto ping = std::make_shared<Ping>(loop);
-      std::weak_ptr<Ping> watched = ping;
-      // Running it ends the ping, even if the executor keeps the task for longer.
-      post([owned = std::move(ping)]() mutable { owned.reset(); });
-      return watched;
+      return PostPing();
     } catch (...) {
       return {};
     }
+#else
+    return PostPing();
+#endif
+  }
+  std::weak_ptr<Ping> PostPing() {
+    auto ping = std::make_shared<Ping>(loop_);
+    std::weak_ptr<Ping> watched = ping;
+    // Running it ends the ping, even if the executor keeps the task for longer.
+    post_([owned = std::move(ping)]() mutable { owned.reset(); });
+    return watched;
   }
 
+  const Loop loop_;
+  const Post post_;
+  const std::chrono::milliseconds period_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool is_stopping_ = false;
-  std::thread thread_;
+  pthread_t thread_{};
+  bool has_thread_ = false;
 };
 
 }  // namespace lagwatch

@@ -2,14 +2,18 @@
 // One dispatch of 200 ms with a threshold of 50 ms: exits 0 when that is one hang, reported once.
 // Usage: one_hang SPOOL
 #include <lagwatch/lagwatch.h>
+#include <lagwatch/queue_ping.h>
 
 #include <chrono>
 #include <cstdio>
 #include <thread>
 
 int main(int, char** argv) {
-  auto monitor =
-      lagwatch::Monitor::Start({.app = "one-hang", .spool_directory = argv[1], .threshold_ms = 50});
+  lagwatch::Options options;
+  options.app = "one-hang";
+  options.spool_directory = argv[1];
+  options.threshold_ms = 50;
+  auto monitor = lagwatch::Monitor::Start(options);
   if (!monitor.is_on()) {
     std::fprintf(stderr, "lagwatch is off: %s\n", monitor.why_off().c_str());
     return 1;
