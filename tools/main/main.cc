@@ -12,7 +12,9 @@
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/process/own_command.h"
 #include "sdk/preload/environment/own_command.h"
 #include "tools/commands.h"
 #include "tools/run/preload.h"
@@ -28,7 +30,12 @@ int BecomeCommands(char** argv) {
     std::cerr << "lagwatch: lagwatch-commands is not beside this program: install lagwatch again\n";
     return 1;
   }
-  execv(program.c_str(), argv);
+  lagwatch::base::OwnCommand command = lagwatch::base::CommandOf(program, argv[0]);
+  std::vector<char*> arguments;
+  for (std::string& argument : command.arguments) arguments.push_back(argument.data());
+  for (char** argument = argv + 1; *argument != nullptr; ++argument) arguments.push_back(*argument);
+  arguments.push_back(nullptr);
+  execv(command.file.c_str(), arguments.data());
   std::cerr << "lagwatch: cannot run " << program << ": " << std::strerror(errno) << "\n";
   return 1;
 }

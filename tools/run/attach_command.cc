@@ -215,7 +215,7 @@ int Attach(AttachOptions attach) {
   int code = 0;
   if (!options.endpoint.empty()) {
     if (options.app.empty()) options.app = CommandOf(*pid);
-    base::Status status = StartSidecar(OwnProgram(), options, *pid);
+    base::Status status = StartSidecar(options, *pid);
     if (!status.ok()) code = Fail("reports stay in " + options.spool_directory + ": " + status.message());
   }
   if (end->kind == AttachEnd::EndKind::kNone || AwaitAttachEnd(*pid, *end, options.spool_directory))

@@ -10,16 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/process/own_command.h"
 #include "base/system/seccomp.h"
 #include "tools/run/checks.h"
 
 namespace lagwatch::tools {
 namespace fs = std::filesystem;
 
-fs::path OwnProgram() { return fs::read_symlink("/proc/self/exe"); }
-
 fs::path FindOwnFile(const char* name) {
-  const fs::path folder = OwnProgram().parent_path();
+  const fs::path folder = fs::path(base::OwnProgram()).parent_path();
   for (const char* place : {".", "../lib", "../" LAGWATCH_INSTALL_LIBDIR "/lagwatch"}) {
     fs::path file = (folder / place / name).lexically_normal();
     if (fs::exists(file)) return file;

@@ -12,9 +12,6 @@
 
 namespace lagwatch::tools {
 
-// This program's own file.
-std::filesystem::path OwnProgram();
-
 inline constexpr std::string_view kPreloadLibraryName = "liblagwatch-preload.so";
 
 // A file of lagwatch's own, as built or as installed: in this program's folder, which may be bin/ or that of

@@ -97,7 +97,7 @@ int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
   sdk::NoteKeptCrashes(options.spool_directory);  // the program's start reports how its last run ended
   if (!options.endpoint.empty()) {
     options.app = app;
-    base::Status status = StartSidecar(OwnProgram(), options, getpid());
+    base::Status status = StartSidecar(options, getpid());
     if (!status.ok() && !run.is_quiet)
       std::cerr << "lagwatch: reports stay in " << options.spool_directory << ": " << status.message()
                 << "\n";

@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/process/own_command.h"
 #include "tools/process_files.h"
 #include "tools/run/preload.h"
 
@@ -80,8 +82,8 @@ void LeaveCommandBehind() {
   [[maybe_unused]] const int result = chdir("/");
 }
 
-[[noreturn]] void BecomeSidecar(const std::filesystem::path& own_program, int followed_fd, pid_t followed_run,
-                                const Options& options) {
+[[noreturn]] void BecomeSidecar(int followed_fd, pid_t followed_run, const Options& options) {
+  base::OwnCommand own = base::CommandOf(base::kSelf, "lagwatch");
   std::vector<std::string> environment = SidecarEnvironment(options);
   LeaveCommandBehind();
   int null = open("/dev/null", O_RDWR);
@@ -93,34 +95,30 @@ void LeaveCommandBehind() {
   }
   const std::string spool = KeepSpoolDirectory(options.spool_directory, followed_run);
   close_range(kSpoolFd + 1, ~0U, 0);
-  std::vector<std::string> arguments = {
-      "lagwatch",
-      "upload",
-      "--spool=" + spool,
-      "--endpoint=" + options.endpoint,
-      "--follow-fd=" + std::to_string(kFollowedFd),
-      "--follow-run=" + std::to_string(followed_run),
-      "--user-rate-ppm=" + std::to_string(options.upload.user_rate_ppm),
-      "--reports-per-day=" + std::to_string(options.upload.reports_per_day),
-      "--reports-per-cause=" + std::to_string(options.upload.reports_per_cause),
-      "--traces-per-day=" + std::to_string(options.upload.traces_per_day),
-      "--slow-reports-per-day=" + std::to_string(options.upload.slow_reports_per_day)};
+  own.arguments.insert(
+      own.arguments.end(),
+      {"upload", "--spool=" + spool, "--endpoint=" + options.endpoint,
+       "--follow-fd=" + std::to_string(kFollowedFd), "--follow-run=" + std::to_string(followed_run),
+       "--user-rate-ppm=" + std::to_string(options.upload.user_rate_ppm),
+       "--reports-per-day=" + std::to_string(options.upload.reports_per_day),
+       "--reports-per-cause=" + std::to_string(options.upload.reports_per_cause),
+       "--traces-per-day=" + std::to_string(options.upload.traces_per_day),
+       "--slow-reports-per-day=" + std::to_string(options.upload.slow_reports_per_day)});
   // An empty value would be taken from the next argument.
   auto add = [&](const std::string& flag, const std::string& value) {
-    if (!value.empty()) arguments.push_back(flag + "=" + value);
+    if (!value.empty()) own.arguments.push_back(flag + "=" + value);
   };
   add("--config-key", options.upload.config_key);
   add("--app", options.app);
   add("--app-version", options.app_version);
   add("--user", options.user);
-  execve(own_program.c_str(), PointersTo(&arguments).data(), PointersTo(&environment).data());
+  execve(own.file.c_str(), PointersTo(&own.arguments).data(), PointersTo(&environment).data());
   _exit(127);
 }
 
 }  // namespace
 
-base::Status StartSidecar(const std::filesystem::path& own_program, const Options& options,
-                          pid_t followed_pid) {
+base::Status StartSidecar(const Options& options, pid_t followed_pid) {
   int followed_fd = static_cast<int>(syscall(SYS_pidfd_open, followed_pid, 0));
   if (followed_fd < 0) return base::IoError("cannot follow the program (Linux 5.3 is needed)", errno);
   pid_t child = fork();
@@ -128,7 +126,7 @@ base::Status StartSidecar(const std::filesystem::path& own_program, const Option
   if (child == 0) {
     // A grandchild, so that the program will never meet a child that it did not start.
     setsid();
-    if (fork() == 0) BecomeSidecar(own_program, followed_fd, followed_pid, options);
+    if (fork() == 0) BecomeSidecar(followed_fd, followed_pid, options);
     _exit(0);
   }
   waitpid(child, nullptr, 0);

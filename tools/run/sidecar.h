@@ -6,17 +6,14 @@
 #include <lagwatch/options.h>
 #include <sys/types.h>
 
-#include <filesystem>
-
 #include "base/status.h"
 
 namespace lagwatch::tools {
 
-// Starts `own_program upload …` as a process that is no child of the caller and shares neither its
+// Starts `lagwatch upload …` as a process that is no child of the caller and shares neither its
 // terminal nor its files. It lives until the process `followed_pid`, whatever program that becomes, and those
 // that are followed have ended and the spool is sent (or a while has passed). Context: background; the
 // caller has no other threads.
-base::Status StartSidecar(const std::filesystem::path& own_program, const Options& options,
-                          pid_t followed_pid);
+base::Status StartSidecar(const Options& options, pid_t followed_pid);
 
 }  // namespace lagwatch::tools

@@ -83,7 +83,7 @@ int RunDaemon(const DaemonCommand& command) {
   }
   if (geteuid() != 0) Complain("not root: only this user's programs can be watched");
   if (!rules->options.endpoint.empty()) {
-    if (base::Status status = StartSidecar(OwnProgram(), rules->options, getpid()); !status.ok())
+    if (base::Status status = StartSidecar(rules->options, getpid()); !status.ok())
       Complain("reports stay in " + spool + ": " + status.message());
   }
   HandleWatchSignals(/*can_reload=*/true);

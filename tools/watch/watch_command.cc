@@ -114,8 +114,7 @@ int RunWatch(WatchCommand command) {
         return RefuseWatch(status.message());
   }
   if (!options.endpoint.empty()) {
-    if (base::Status status = StartSidecar(OwnProgram(), options, getpid());
-        !status.ok() && !command.is_quiet)
+    if (base::Status status = StartSidecar(options, getpid()); !status.ok() && !command.is_quiet)
       std::cerr << "lagwatch: reports stay in " << options.spool_directory << ": " << status.message()
                 << "\n";
   }

@@ -9,7 +9,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <vector>
 
+#include "base/process/own_command.h"
 #include "collector/symbols/worker/symbol_worker.h"
 #include "collector/symbols/worker/worker_channel.h"
 
@@ -59,13 +61,15 @@ base::Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const std::str
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return CannotStart(errno);
   SpawnSettings settings(sockets[1]);
-  std::string name = "lagwatch-symbols";
-  std::string only_argument = argument;
-  char* arguments[] = {name.data(), only_argument.data(), nullptr};
+  base::OwnCommand command = base::CommandOf(program, "lagwatch-symbols");
+  command.arguments.push_back(argument);
+  std::vector<char*> arguments;
+  for (std::string& text : command.arguments) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
   char* environment[] = {nullptr};
   pid_t pid = 0;
-  int error_number =
-      posix_spawn(&pid, program.c_str(), settings.actions(), settings.attributes(), arguments, environment);
+  int error_number = posix_spawn(&pid, command.file.c_str(), settings.actions(), settings.attributes(),
+                                 arguments.data(), environment);
   close(sockets[1]);
   if (error_number != 0) {
     close(sockets[0]);
