@@ -38,8 +38,9 @@ def check_needs(args):
 
 
 def check_exports(args):
-    """A shared library exports what is on the list, all of it and nothing else."""
-    exported = symbols(args.nm, args.files, "--dynamic", "--defined-only")
+    """A library exports what is on the list, all of it and nothing else."""
+    is_shared = all(".so" in pathlib.Path(file).name for file in args.files)
+    exported = symbols(args.nm, args.files, "--dynamic" if is_shared else "--extern-only", "--defined-only")
     listed = declared(args.list) | set(args.also)
     return ([f"{name} is exported, but not listed" for name in sorted(exported - listed)] +
             [f"{name} is listed, but not exported" for name in sorted(listed - exported)])
