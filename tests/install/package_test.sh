@@ -104,6 +104,15 @@ status=0
 "$lagwatch" run --spool "$work/spool_run" -- /bin/sh -c 'exit 7' || status=$?
 [ "$status" -eq 7 ] || fail "lagwatch run exited with $status, but its program with 7"
 
+# A path that LD_PRELOAD cannot have is refused.
+mkdir -p "$work/a b"
+cp "$lagwatch" "$prefix/$lib/lagwatch/liblagwatch-preload.so" "$work/a b"
+printed=$("$work/a b/lagwatch" run --spool "$work/spool_run" -- /bin/true 2>&1) || true
+case "$printed" in
+  *'without blanks'*) ;;
+  *) fail "lagwatch run in a folder with a blank printed '$printed'" ;;
+esac
+
 # The collector's page came along, if it was built.
 "$prefix/$bin/lagwatch-collector" --listen 127.0.0.1:0 --data "$work/data" >"$work/collector.out" 2>"$work/collector.log" &
 collector=$!

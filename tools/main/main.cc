@@ -23,11 +23,15 @@ LAGWATCH_MARK_COMMAND;
 
 namespace {
 
+bool IsCalled(const char* name, char** argv) { return std::string_view(argv[0]).ends_with(name); }
+
 // Returns only if that fails, with the exit code, having said why.
-int BecomeCommands(char** argv) {
-  const std::string program = lagwatch::tools::FindOwnFile("lagwatch-commands");
+int BecomeOther(char** argv) {
+  // A link of the relocatable archive.
+  const char* name = IsCalled("lagwatch-collector", argv) ? "collector" : "lagwatch-commands";
+  const std::string program = lagwatch::tools::FindOwnFile(name);
   if (program.empty()) {
-    std::cerr << "lagwatch: lagwatch-commands is not beside this program: install lagwatch again\n";
+    std::cerr << "lagwatch: " << name << " is not beside this program: install lagwatch again\n";
     return 1;
   }
   lagwatch::base::OwnCommand command = lagwatch::base::CommandOf(program, argv[0]);
@@ -41,7 +45,7 @@ int BecomeCommands(char** argv) {
 }
 
 bool IsOwnCommand(int argc, char** argv) {
-  if (argc < 2 || std::string_view(argv[0]).ends_with("lagwatchd")) return false;
+  if (argc < 2 || IsCalled("lagwatchd", argv) || IsCalled("lagwatch-collector", argv)) return false;
   const std::string_view command = argv[1];
   return command == "run" || command == "--version";
 }
@@ -49,13 +53,13 @@ bool IsOwnCommand(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (!IsOwnCommand(argc, argv)) return BecomeCommands(argv);
+  if (!IsOwnCommand(argc, argv)) return BecomeOther(argv);
   CLI::App app;
   lagwatch::tools::DescribeCommandLine(&app);
   int exit_code = 0;
   // A signature can be checked only there. Nothing has happened yet.
   const auto take_stored_config = [argv](const std::string&, lagwatch::Options*) {
-    BecomeCommands(argv);
+    BecomeOther(argv);
     return lagwatch::base::Result<bool>(
         lagwatch::base::Status(lagwatch::base::StatusCode::kIo, "the config cannot be read"));
   };

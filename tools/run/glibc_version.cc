@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/owned_fd.h"
 #include "tools/run/checks.h"
@@ -95,30 +96,36 @@ void ForEach(const ElfImage& image, uint64_t at, uint64_t count, uint32_t Entry:
   }
 }
 
-fs::path LibraryOf(const fs::path& loader) {
+fs::path FolderOf(const fs::path& loader) {
   std::error_code error;
   const fs::path resolved = fs::canonical(loader, error);
-  const fs::path library = (error ? loader : resolved).parent_path() / "libc.so.6";
-  return fs::exists(library, error) ? library : fs::path();
+  return (error ? loader : resolved).parent_path();
 }
 
-// The highest version GLIBC_x.y that the ELF file needs; none when it names no version or cannot be read.
-std::optional<GlibcVersion> NeededGlibc(const fs::path& file) {
+struct Need {
+  std::string library;  // of the C library's, such as libc.so.6 and, before 2.34, libpthread.so.0
+  std::optional<GlibcVersion> highest;
+};
+
+// The highest version GLIBC_x.y that the ELF file needs of each library.
+std::vector<Need> NeedsOf(const fs::path& file) {
   const ElfImage image(file);
   const ElfW(Shdr) needs = image.SectionOfType(SHT_GNU_verneed);
   const ElfW(Shdr) texts = image.SectionAt(needs.sh_link);
-  std::optional<GlibcVersion> highest;
+  std::vector<Need> found;
   ForEach<ElfW(Verneed)>(
       image, needs.sh_offset, needs.sh_info, &ElfW(Verneed)::vn_next, [&](uint64_t at, const auto& need) {
+        found.push_back({image.TextAt(texts.sh_offset + need.vn_file), {}});
         ForEach<ElfW(Vernaux)>(image, at + need.vn_aux, need.vn_cnt, &ElfW(Vernaux)::vna_next,
                                [&](uint64_t, const auto& version) {
-                                 TakeHigher(image.TextAt(texts.sh_offset + version.vna_name), &highest);
+                                 TakeHigher(image.TextAt(texts.sh_offset + version.vna_name),
+                                            &found.back().highest);
                                });
       });
-  return highest;
+  return found;
 }
 
-// Likewise the highest that it defines.
+// The highest that it defines; none when it names no version or cannot be read.
 std::optional<GlibcVersion> DefinedGlibc(const fs::path& file) {
   const ElfImage image(file);
   const ElfW(Shdr) definitions = image.SectionOfType(SHT_GNU_verdef);
@@ -135,15 +142,17 @@ std::optional<GlibcVersion> DefinedGlibc(const fs::path& file) {
 }  // namespace
 
 base::Status CheckGlibc(const fs::path& loader, const fs::path& library) {
-  const fs::path offering = LibraryOf(loader);
-  if (offering.empty()) return {};  // the loader looks elsewhere: nothing to compare with
-  const std::optional<GlibcVersion> needed = NeededGlibc(library);
-  const std::optional<GlibcVersion> offered = DefinedGlibc(offering);
-  if (!needed || !offered || *needed <= *offered) return {};
-  return {base::StatusCode::kInvalid,
-          "its C library, " + offering.string() + ", is glibc " + offered->ToText() + ", and " +
-              library.filename().string() + " needs " + needed->ToText() +
-              ": use a lagwatch that was built for that version, or run the program without it"};
+  const fs::path folder = FolderOf(loader);
+  for (const Need& need : NeedsOf(library)) {
+    const fs::path offering = folder / need.library;  // without it, the loader looks elsewhere
+    const std::optional<GlibcVersion> offered = DefinedGlibc(offering);
+    if (!need.highest || !offered || *need.highest <= *offered) continue;
+    return {base::StatusCode::kInvalid,
+            "its C library, " + offering.string() + ", is glibc " + offered->ToText() + ", and " +
+                library.filename().string() + " needs " + need.highest->ToText() +
+                ": use a lagwatch that was built for that version, or run the program without it"};
+  }
+  return {};
 }
 
 }  // namespace lagwatch::tools

@@ -41,8 +41,13 @@ base::Result<PreloadEnvironment> PreparePreload(sdk::PreloadConfig config) {
     return base::Status(base::StatusCode::kNotFound,
                         "liblagwatch-preload.so is not beside this program: install lagwatch again");
   }
-  config.seccomp_filters = base::ReadSeccomp().filters;
   std::string preload = library.string();
+  if (preload.find_first_of(" :") != std::string::npos) {  // they end a name there
+    return base::Status(base::StatusCode::kInvalid,
+                        "LD_PRELOAD cannot name " + preload +
+                            ": move lagwatch into a folder without blanks and colons in its path");
+  }
+  config.seccomp_filters = base::ReadSeccomp().filters;
   if (const char* previous = std::getenv("LD_PRELOAD"); previous != nullptr && *previous != '\0')
     preload.append(":").append(previous);
   if (config.HasLineEnd())

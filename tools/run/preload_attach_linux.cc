@@ -188,8 +188,9 @@ base::Status CheckTarget(pid_t pid) {
     return RefuseTarget(pid, "has shadow stacks, which allow no calls but its own");
   const auto libc = FindLibc(pid);
   if (!libc.ok() && libc.status().code() == base::StatusCode::kNotFound) {
-    return RefuseTarget(
-        pid, "has no glibc to load with: it is linked statically, or uses another C library (musl)");
+    return RefuseTarget(pid,
+                        "has no glibc of 2.34 or later to load with: it is linked statically, or uses "
+                        "another C library (musl)");
   }
   if (!libc.ok()) return RefuseTarget(pid, libc.status().message());
   return {};

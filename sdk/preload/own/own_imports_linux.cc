@@ -38,6 +38,10 @@ struct ResolverArguments {
   const void* more;
 };
 
+const ElfW(Verneed) * Next(const ElfW(Verneed) * file) {
+  return file->vn_next == 0 ? nullptr : At<ElfW(Verneed)>(reinterpret_cast<Address>(file) + file->vn_next);
+}
+
 class Binding {
  public:
   Binding(const ModuleTables& own, const link_map* modules, ResolverArguments arguments)
@@ -53,6 +57,8 @@ class Binding {
 
   const ModuleTables* LibraryOf(const char* name);
   Definition DefinitionOf(uint32_t import);
+  Definition DefinitionIn(const ElfW(Verneed) * file, const char* name, const char* version);
+  const char* VersionIn(const ElfW(Verneed) * file, ElfW(Half) wanted) const;
   bool IsCopied(Address address) const;
 
   const ModuleTables& own_;
@@ -83,29 +89,38 @@ const ModuleTables* Binding::LibraryOf(const char* name) {
   return nullptr;
 }
 
-// In the library that has the wanted version; without one, in any that this library needs: of weak names, and
-// of the functions that this library puts in front of the C library's.
+// In the library that has the wanted version, or in another that this library needs, because functions move
+// from one to another (from libpthread into libc); without a version, in any of them: of weak names, and of
+// the functions that this library puts in front of the C library's.
 Binding::Definition Binding::DefinitionOf(uint32_t import) {
   const ElfW(Half) wanted = own_.versions[import] & kVersionMask;
   const char* name = own_.strings + own_.symbols[import].st_name;
+  const char* version = nullptr;
   Definition found;
-  const ElfW(Verneed)* file = own_.needed;
-  while (file != nullptr) {
-    const Address at = reinterpret_cast<Address>(file);
-    const auto* version = At<ElfW(Vernaux)>(at + file->vn_aux);
-    const char* version_name = nullptr;
-    for (int i = 0; i < file->vn_cnt; ++i) {
-      if ((version->vna_other & kVersionMask) == wanted) version_name = own_.strings + version->vna_name;
-      version = At<ElfW(Vernaux)>(reinterpret_cast<Address>(version) + version->vna_next);
-    }
-    if (version_name != nullptr || wanted <= VER_NDX_GLOBAL) {
-      const ModuleTables* library = LibraryOf(own_.strings + file->vn_file);
-      const ElfW(Sym)* symbol = library == nullptr ? nullptr : FindSymbol(*library, name, version_name);
-      if (symbol != nullptr) found = {library, symbol};
-    }
-    file = file->vn_next == 0 ? nullptr : At<ElfW(Verneed)>(at + file->vn_next);
+  for (const ElfW(Verneed)* file = own_.needed; file != nullptr; file = Next(file)) {
+    const char* here = VersionIn(file, wanted);
+    if (here == nullptr && wanted > VER_NDX_GLOBAL) continue;
+    version = here;
+    if (const Definition one = DefinitionIn(file, name, version); one.symbol != nullptr) found = one;
   }
+  for (const ElfW(Verneed)* file = own_.needed; file != nullptr && found.symbol == nullptr; file = Next(file))
+    found = DefinitionIn(file, name, version);
   return found;
+}
+
+Binding::Definition Binding::DefinitionIn(const ElfW(Verneed) * file, const char* name, const char* version) {
+  const ModuleTables* library = LibraryOf(own_.strings + file->vn_file);
+  const ElfW(Sym)* symbol = library == nullptr ? nullptr : FindSymbol(*library, name, version);
+  return symbol == nullptr ? Definition() : Definition{library, symbol};
+}
+
+const char* Binding::VersionIn(const ElfW(Verneed) * file, ElfW(Half) wanted) const {
+  const auto* version = At<ElfW(Vernaux)>(reinterpret_cast<Address>(file) + file->vn_aux);
+  for (int i = 0; i < file->vn_cnt; ++i) {
+    if ((version->vna_other & kVersionMask) == wanted) return own_.strings + version->vna_name;
+    version = At<ElfW(Vernaux)>(reinterpret_cast<Address>(version) + version->vna_next);
+  }
+  return nullptr;
 }
 
 // Whether the C library's variable lives in the program, which is not position-independent, and is used there
