@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the README to its word: its C++ is a sample that is built, its sh blocks are run, its links lead somewhere.
+"""Holds the README to its word: its C++ is a sample that is built, its sh blocks are run, its links lead somewhere, the
+presets, switches and scripts of its section on the installation exist. install.package tests what they install.
 
 Usage: readme_test.py REPOSITORY DIRECTORY_OF_PROGRAMS
 """
+import json
 import os
 import pathlib
 import re
@@ -26,6 +28,18 @@ def run(script: str, programs: str, home: str) -> str:
     return result.stdout
 
 
+def check_installation(repository: pathlib.Path, section: str) -> None:
+    presets = {preset["name"] for preset in json.loads((repository / "CMakePresets.json").read_text())["buildPresets"]}
+    used = set(re.findall(r"--preset (\w+)", section))
+    assert used and used <= presets, used
+    cmake = "".join((repository / file).read_text() for file in ("CMakeLists.txt", "cmake/Dependencies.cmake"))
+    switches = re.findall(r"^\| `(LAGWATCH_\w+)=", section, re.MULTILINE)
+    assert len(switches) >= 4 and all(f"option({switch} " in cmake for switch in switches), switches
+    for script, flag in re.findall(r"(scripts/\w+)(?: (--\w+))?", section):
+        usage = subprocess.run([repository / script, "--help"], capture_output=True, text=True, check=True).stdout
+        assert not flag or flag in usage, f"{script} has no {flag}"
+
+
 def main() -> None:
     repository, programs = pathlib.Path(sys.argv[1]), sys.argv[2]
     readme = (repository / "README.md").read_text()
@@ -39,6 +53,8 @@ def main() -> None:
     assert len(output) == 2, "the README's sh blocks are not the two that this test knows"
     assert output[0] == "as before\n", output[0]
     assert "main" in output[1] and "hello 1.0" in output[1] and '"level": 2' in output[1], output[1]
+
+    check_installation(repository, re.search(r"^## Install\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)[1])
 
     for link in re.findall(r"\]\(([^)#]+)\)", readme):
         assert (repository / link).exists(), f"the README links to {link}, which is not there"
