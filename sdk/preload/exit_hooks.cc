@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sdk/preload/next_function.h"
+#include "sdk/preload/raw_syscall.h"
 #include "sdk/preload/watch/thread_state.h"
 #include "sdk/run/run_writer.h"
 
@@ -31,7 +32,7 @@ __attribute__((constructor)) void FindNextFunctions() {
   // Back to false: a child of vfork() sets its parent's.
   if (!std::exchange(lagwatch::sdk::t_waits.is_in_confined_child, false)) lagwatch::sdk::NoteRunEnded();
   if (next != nullptr) next(status);
-  for (;;) syscall(SYS_exit_group, status);
+  for (;;) lagwatch::sdk::RawSyscall(SYS_exit_group, status, 0, 0, 0, 0, 0);
 }
 
 }  // namespace
