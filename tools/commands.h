@@ -38,6 +38,8 @@ void AddRunCommand(CLI::App* app, const TakeStoredConfig& take_stored_config, in
 void AddWatchCommand(CLI::App* app, int* exit_code);
 // `lagwatch daemon`, which is `lagwatchd`: watches the programs of a machine.
 void AddDaemonCommand(CLI::App* app, int* exit_code);
+// `lagwatch enable UNIT` and `lagwatch disable UNIT`: a service of systemd under lagwatch, and without it.
+void AddServiceCommands(CLI::App* app, int* exit_code);
 // `lagwatch attach PID` and `lagwatch detach PID`: watches a program that runs already, and ends that.
 void AddAttachCommands(CLI::App* app, int* exit_code);
 // `lagwatch trace`: records programs, converts recordings, and shows how a program spends its time.

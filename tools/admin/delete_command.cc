@@ -31,12 +31,8 @@ struct DeleteFlags {
 
 bool IsConfirmed(const DeleteFlags& flags) {
   if (flags.is_confirmed) return true;
-  if (isatty(STDIN_FILENO) != 1) return false;
-  std::fprintf(stderr, "Delete all data of the %s '%s' on %s? It cannot be restored. [y/N] ",
-               flags.kind.c_str(), Printable(flags.subject).c_str(), Printable(flags.endpoint.url).c_str());
-  std::string answer;
-  std::getline(std::cin, answer);
-  return answer == "y" || answer == "yes";
+  return IsAnsweredYes("Delete all data of the " + flags.kind + " '" + Printable(flags.subject) + "' on " +
+                       Printable(flags.endpoint.url) + "? It cannot be restored.");
 }
 
 int PrintDeletion(const DeleteFlags& flags, const Json& deletion) {

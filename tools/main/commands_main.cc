@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
   lagwatch::tools::AddRunCommand(&app, lagwatch::tools::ApplyStoredRunConfig, &exit_code);
   lagwatch::tools::AddWatchCommand(&app, &exit_code);
   lagwatch::tools::AddDaemonCommand(&app, &exit_code);
+  lagwatch::tools::AddServiceCommands(&app, &exit_code);
   lagwatch::tools::AddAttachCommands(&app, &exit_code);
   lagwatch::tools::AddTraceCommand(&app, &exit_code);
   lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, "/proc/self/exe", &exit_code);

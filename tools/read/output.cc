@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "base/clock.h"
 #include "tools/read/table.h"
@@ -21,6 +22,14 @@ int Fail(const std::string& message) {
 int Print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   return std::fflush(stdout) == 0 ? 0 : Fail("cannot write to stdout");
+}
+
+bool IsAnsweredYes(const std::string& question) {
+  if (isatty(STDIN_FILENO) != 1) return false;
+  std::fprintf(stderr, "%s [y/N] ", question.c_str());
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes";
 }
 
 int ShowAnswer(const std::function<int()>& show) {

@@ -13,6 +13,8 @@ namespace lagwatch::tools {
 int Fail(const std::string& message);
 // Prints `text` on stdout. Returns the command's exit code.
 int Print(const std::string& text);
+// Asks the user on the terminal; false without one, and for every answer but "y" and "yes".
+bool IsAnsweredYes(const std::string& question);
 // Returns what `show` does, which reads a collector's answer; fails if the answer has another format.
 int ShowAnswer(const std::function<int()>& show);
 // Characters in a line of the terminal; 0 when stdout is no terminal.

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
@@ -26,5 +27,8 @@ base::Status CheckGlibc(const std::filesystem::path& loader, const std::filesyst
 // writes to, or it could be created. Leaves nothing behind. Errors: kInvalid or kIo, saying why
 // not.
 base::Status CheckCanKeepReports(const std::string& spool_directory);
+
+// Ok when `lagwatch run` takes these options. Errors: kInvalid, saying which it does not take.
+base::Status CheckRunOptions(std::vector<std::string> options);
 
 }  // namespace lagwatch::tools

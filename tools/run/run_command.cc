@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -110,20 +111,10 @@ int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
   return BecomeProgram(*program, std::move(run.command));
 }
 
-}  // namespace
-
-void AddRunCommand(CLI::App* app, const TakeStoredConfig& take_stored_config, int* exit_code) {
-  auto options = std::make_shared<RunOptions>();
-  CLI::App* run = app->add_subcommand("run", "Run a program under a watchdog, without changing it");
-  run->footer(
-      "The time from the return of one wait (epoll_wait, poll, select and similar calls) to the next wait\n"
-      "is one dispatch; a dispatch longer than the threshold is reported. Reports are in the spool "
-      "directory\n"
-      "at once; with an endpoint, a helper process sends them to the collector.\n\n"
-      "  lagwatch run -- redis-server --port 6380\n"
-      "  lagwatch clusters");
+// `options` must outlive parsing.
+void AddOptions(CLI::App* run, RunOptions* options) {
   sdk::PreloadConfig& config = options->config;
-  AddWatchFlags(run, options.get());
+  AddWatchFlags(run, options);
   run->add_option("--threads", config.threads,
                   "Threads whose loops to watch: auto (the main thread, or other threads while it has no "
                   "loop), main, all, or a thread's name")
@@ -144,6 +135,38 @@ void AddRunCommand(CLI::App* app, const TakeStoredConfig& take_stored_config, in
       ->envname("LAGWATCH_VERBOSE");
   run->add_option("command", options->command, "The program and its arguments, after --")->required();
   run->positionals_at_end();
+}
+
+}  // namespace
+
+base::Status CheckRunOptions(std::vector<std::string> options) {
+  CLI::App run;
+  RunOptions values;
+  AddOptions(&run, &values);
+  options.insert(options.end(), {"--", "program"});
+  std::ranges::reverse(options);  // as CLI11 takes them
+  try {
+    run.parse(std::move(options));
+  } catch (const CLI::ParseError& error) {
+    return {base::StatusCode::kInvalid, std::string("lagwatch run: ") + error.what()};
+  }
+  if (values.command.size() > 1)
+    return {base::StatusCode::kInvalid,
+            "'" + values.command.front() + "' is not an option of `lagwatch run`"};
+  return values.ApplyNames();
+}
+
+void AddRunCommand(CLI::App* app, const TakeStoredConfig& take_stored_config, int* exit_code) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* run = app->add_subcommand("run", "Run a program under a watchdog, without changing it");
+  run->footer(
+      "The time from the return of one wait (epoll_wait, poll, select and similar calls) to the next wait\n"
+      "is one dispatch; a dispatch longer than the threshold is reported. Reports are in the spool "
+      "directory\n"
+      "at once; with an endpoint, a helper process sends them to the collector.\n\n"
+      "  lagwatch run -- redis-server --port 6380\n"
+      "  lagwatch clusters");
+  AddOptions(run, options.get());
   run->callback([=] { *exit_code = Run(*options, take_stored_config); });
 }
 

@@ -24,7 +24,6 @@
 namespace lagwatch::tools {
 namespace {
 
-constexpr const char* kRulesFile = "/etc/lagwatch/watch.toml";
 constexpr const char* kSpoolDirectory = "/var/lib/lagwatchd";
 
 struct DaemonCommand {

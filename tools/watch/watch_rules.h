@@ -19,6 +19,8 @@
 
 namespace lagwatch::tools {
 
+inline constexpr char kRulesFile[] = "/etc/lagwatch/watch.toml";
+
 // Conditions that are not given are met by all processes.
 struct WatchRule {
   std::string program;
