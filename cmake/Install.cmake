@@ -53,6 +53,9 @@ if(LAGWATCH_BUILD_COLLECTOR)
     install(TARGETS lagwatch-collector RUNTIME)
   endif()
   lagwatch_install_unit(lagwatch-collector)
+  install(FILES packaging/lagwatch-collector.sysusers DESTINATION lib/sysusers.d RENAME lagwatch-collector.conf)
+  install(FILES packaging/lagwatch-collector.tmpfiles DESTINATION lib/tmpfiles.d RENAME lagwatch-collector.conf)
+  install(FILES packaging/collector.toml DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
 
 configure_package_config_file(cmake/lagwatchConfig.cmake.in lagwatchConfig.cmake

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <thread>
 
+#include "collector/settings_file.h"
 #include "collector/store/clickhouse/server/clickhouse_url.h"
 
 namespace lagwatch::collector {
@@ -31,6 +32,7 @@ Exit status: 0 when it was told to end, 1 when it could not go on, 2 for a wrong
 
 Examples:
   lagwatch-collector --data /var/lib/lagwatch
+  lagwatch-collector --settings /etc/lagwatch/collector.toml
   lagwatch-collector --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem
   lagwatch-collector backup --data /var/lib/lagwatch /backup/lagwatch-monday
   lagwatch-collector keys add --data /var/lib/lagwatch --name alice --access read --expires 90d
@@ -279,9 +281,12 @@ void Declare(Flags* flags, CLI::App* app) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   app->add_flag("--print-public-key", flags->prints_public_key,
-                "Print the public key of the config's signature, and exit");
+                "Print the public key of the config's signature, and exit")
+      ->configurable(false);
   app->add_flag("--print-seal-key", flags->prints_seal_key,
-                "Print the key that clients seal reports with, and exit");
+                "Print the key that clients seal reports with, and exit")
+      ->configurable(false);
+  DeclareSettingsFile(app);
 }
 
 }  // namespace lagwatch::collector

@@ -52,7 +52,7 @@ EXCEPT = {
 
 # The folders and files that may include a library's headers.
 LIBRARIES = {
-    "CLI/": ["collector/commands", "collector/flags.cc", "collector/main.cc", "tools"],
+    "CLI/": ["collector/commands", "collector/flags.cc", "collector/main.cc", "collector/settings_file.cc", "tools"],
     "boost/": ["collector/http"],
     "bpf/": ["sdk/outside/kernel_waits_linux.cc"],
     "curl/": ["base/curl_handle.h", "sdk/late/curl_calls.cc"],
@@ -71,7 +71,7 @@ LIBRARIES = {
     "spdlog/": ["collector/admin/audit_log.cc", "collector/config", "collector/http", "collector/keys",
                 "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
-    "toml++/": ["tools/watch/watch_rules.cc"],
+    "toml++/": ["collector/settings_file.cc", "tools/watch/watch_rules.cc"],
     "zlib.h": ["base/gzip", "collector/ingest", "report/seal", "stack/elf/decompress.cc"],
     "xcb/": ["sdk/outside/window_pings_xcb.cc"],
     "dbus/": ["tools/watch/compositor_service_dbus.cc"],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Has systemd check a unit, with the program that was built; the collector's flags are checked by that.
+"""Has systemd check a unit, with the program that was built; the collector's settings are checked by that.
 
 Usage: systemd_unit_test.py UNIT PROGRAM MOST_EXPOSURE (tenths, as `systemd-analyze security` rates it)
 """
@@ -29,11 +29,11 @@ def main() -> int:
         rated = subprocess.run(["systemd-analyze", "security", "--offline=true", f"--threshold={most_exposure}", copy],
                                capture_output=True, text=True)
         assert rated.returncode == 0, rated.stdout[-500:] + rated.stderr
-        flags = re.search(r'^Environment="LAGWATCH_COLLECTOR_FLAGS=([^"]*)"', text, re.MULTILINE)
-        if flags is None:
+        settings = re.search(r"--settings /etc/lagwatch/(\S+)", text)
+        if settings is None:
             return 0
-        flags = flags.group(1).split()
-        parsed = subprocess.run([program, "--data", directory + "/data", *flags, "--print-seal-key"],
+        settings = unit.parent / settings.group(1)
+        parsed = subprocess.run([program, "--settings", settings, "--data", directory + "/data", "--print-seal-key"],
                                 capture_output=True, text=True)
         assert parsed.returncode == 0, parsed.stderr
     return 0
