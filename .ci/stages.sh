@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034
 # The stages of the gate, for .ci/run and scripts/verify; to be sourced in the repository's root.
 
-stages=(quick asan-ubsan tsan arm64 docs darwin demo)
+stages=(quick asan-ubsan tsan arm64 docs darwin demo packages)
 declare -A titles=(
   [quick]="tests"
   [asan-ubsan]="tests, address and undefined-behaviour sanitizers"
@@ -11,6 +11,7 @@ declare -A titles=(
   [docs]="docs"
   [darwin]="the core for macOS, cross-built"
   [demo]="demo"
+  [packages]="packages for Debian, from their installation to their removal"
 )
 
 # Tests of a watchdog run in real time, and the machine may be shared: a test that fails once runs again. Most of them wait
@@ -26,5 +27,6 @@ run_stage() {
     docs) scripts/docs ;;
     darwin) scripts/darwin ;;
     demo) scripts/demo --ci --pictures build/pictures/people ;;
+    packages) scripts/test --packages ;;
   esac
 }

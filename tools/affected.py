@@ -29,6 +29,7 @@ OTHER_PARTS = {
     "page": ["collector/web", "tests/collector/web"],
     "darwin": ["scripts/darwin", "tests/darwin"],
     "demo": ["scripts/check_demo.py", "scripts/demo"],
+    "packages": ["packaging", "scripts/debs", "tests/packages", "tools/service"],
 }
 # Files that only the stage `quick` uses, which is always run as a whole, or no stage.
 QUICK_ONLY = [".clang-format", ".clang-tidy", ".gitignore", ".prettierignore", ".prettierrc.json", "bench", "scripts/android",
@@ -44,6 +45,7 @@ STAGES = {
     "docs": ["docs", "collector", "tools"],
     "darwin": ["darwin", "base", "stack", "policies", "trace", "watchdog", "report", "sdk"],
     "demo": ["demo", "page", "collector", "tools", "samples"],
+    "packages": ["packages"],
 }
 PARTIAL = ["asan-ubsan", "tsan"]
 
@@ -121,7 +123,7 @@ def parts_of(root, path):
     is_code = path.endswith(check_layers.SUFFIXES) or posixpath.basename(path) == "CMakeLists.txt"
     if path.endswith(".md"):
         pass
-    elif is_in(path, "tests") and not parts & {"page", "darwin"}:
+    elif is_in(path, "tests") and not parts & {"page", "darwin", "packages"}:
         parts.add(folder_of_tests(root, path))
     elif is_code or "page" not in parts:
         parts |= layers_of(path)

@@ -102,7 +102,7 @@ class GateTest(affected_test.InTree):
         self.assertEqual(code, 0, output)
         self.assertEqual(sorted(calls), sorted([
             "test --preset quick", "build asan-ubsan", "build tsan", "test --preset asan-ubsan", "darwin ", "test --arm64 -N",
-            "test --preset tsan", "test --arm64", "docs ", "darwin ", "demo --ci --pictures build/pictures/people"]))
+            "test --preset tsan", "test --arm64", "docs ", "darwin ", "demo --ci --pictures build/pictures/people", "test --packages"]))
         titles = re.findall(r"^== (.*)$", output, re.MULTILINE)
         self.assertEqual(titles[:-1], [line[10:] for line in re.findall(r"^ +\d+ s  .*$", output, re.MULTILINE)])
         self.assertEqual(len(titles), 1 + len(affected_test.ALL_STAGES) + 1)
@@ -141,7 +141,7 @@ class GateTest(affected_test.InTree):
         code, output, calls = self.run_stages("--gate", program="scripts/verify")
         self.assertEqual(code, 0, output)
         self.assertEqual(calls, ["test --preset quick", "test --preset asan-ubsan", "test --preset tsan", "test --arm64", "docs ",
-                                 "darwin ", "demo --ci --pictures build/pictures/people"])
+                                 "darwin ", "demo --ci --pictures build/pictures/people", "test --packages"])
         self.assertEqual((self.root / ".ci/verified").read_text(encoding="utf-8"), commit.strip() + " gate\n")
         self.assertEqual(self.gate().count("  runs: "), 1)
 
