@@ -53,11 +53,14 @@ def check_files(name: str, package: pathlib.Path, folder: pathlib.Path) -> None:
         assert line.split()[1] == "root/root", line
 
 
-def check_symbols(build: pathlib.Path, name: str, folder: pathlib.Path) -> None:
-    """Each program's debug file is in the package of debug symbols."""
-    with tempfile.TemporaryDirectory() as symbols:
-        subprocess.run(["dpkg-deb", "-x", deb(build, f"{name}-dbgsym"), symbols], check=True)
-        debug_files = {file.parent.name + file.stem for file in pathlib.Path(symbols).rglob(".build-id/*/*.debug")}
+def check_symbols(build: pathlib.Path, folder: pathlib.Path) -> None:
+    """Each program's debug file is in one of the packages of debug symbols, and in no other one."""
+    debug_files = []
+    for package in (build / "debs").glob("*-dbgsym_*.deb"):
+        with tempfile.TemporaryDirectory() as symbols:
+            subprocess.run(["dpkg-deb", "-x", package, symbols], check=True)
+            debug_files += [file.parent.name + file.stem for file in pathlib.Path(symbols).rglob(".build-id/*/*.debug")]
+    assert len(set(debug_files)) == len(debug_files), "they could not be installed together"
     for file in folder.rglob("*"):
         if file.is_symlink() or not file.is_file() or file.read_bytes()[:4] != b"\x7fELF":
             continue
@@ -95,13 +98,14 @@ def main() -> None:
         for name in NAMES:
             package, folder = deb(build, name), pathlib.Path(directory) / name
             check_files(name, package, folder)
-            if name != "liblagwatch-dev":
-                check_symbols(build, name, folder)
+        check_symbols(build, pathlib.Path(directory))
         prefix = pathlib.Path(directory) / "sdk"
         for name in ("liblagwatch0", "liblagwatch-dev"):
             subprocess.run(["dpkg-deb", "-x", deb(build, name), prefix], check=True)
         check_consumer(prefix)
     assert field(deb(build, "liblagwatch-dev"), "Depends").startswith("liblagwatch0 (= ")
+    # The commands are installed by one file.
+    assert "lagwatch" not in field(deb(build, "lagwatch"), "Depends")
     check_lint(build)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packages that scripts/debs has built, and a clean system to install them in. Run by itself, it makes the system.
+"""The packages that scripts/debs has built, and clean systems to install them in. Run by itself, it makes the systems.
 
 Usage: package_files.py BUILD_DIRECTORY
 """
@@ -51,16 +51,18 @@ def dependencies(build: pathlib.Path) -> list[str]:
     return sorted(names)
 
 
-def make_root(build: pathlib.Path) -> pathlib.Path:
-    """A small Debian 12 with what the packages depend on. It is kept, and made again when that changes."""
-    root, stamp = build / "packages/root", build / "packages/root.stamp"
-    included = sorted({"systemd", "systemd-sysv", *dependencies(build)})
+def make_root(build: pathlib.Path, name: str = "root", included: list[str] | None = None) -> pathlib.Path:
+    """A small Debian 12 with those packages, or with what ours depend on. It is kept, and made again when that changes."""
+    root, stamp = build / f"packages/{name}", build / f"packages/{name}.stamp"
+    if included is None:
+        included = sorted({"systemd", "systemd-sysv", *dependencies(build)})
     wanted = "\n".join(["bookworm", *included])
     if stamp.exists() and stamp.read_text() == wanted:
         return root
     shutil.rmtree(root, ignore_errors=True)
     root.parent.mkdir(exist_ok=True)
-    subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", "--format=directory", "--include=" + ",".join(included),
+    options = ["--include=" + ",".join(included)] if included else []
+    subprocess.run(["mmdebstrap", "--quiet", "--variant=minbase", "--format=directory", *options,
                     '--aptopt=Acquire::Languages "none"', "bookworm", root], check=True)
     stamp.write_text(wanted)
     return root
@@ -68,3 +70,4 @@ def make_root(build: pathlib.Path) -> pathlib.Path:
 
 if __name__ == "__main__":
     make_root(pathlib.Path(sys.argv[1]))
+    make_root(pathlib.Path(sys.argv[1]), "slim", [])
