@@ -66,6 +66,9 @@ void AddSymbolsCommand(CLI::App* app, int* exit_code);
 void AddCauseCommand(CLI::App* app, int* exit_code);
 // `lagwatch delete`: deletes a collector's data of a user, a cause, a key, a program, or one report.
 void AddDeleteCommand(CLI::App* app, int* exit_code);
+// `lagwatch doctor [PID|COMMAND]`: says what works here. Its exit code is 2 without such a process or
+// program.
+void AddDoctorCommand(CLI::App* app, int* exit_code);
 // `lagwatch dump PID`: requests a report of all threads of a watched program.
 void AddDumpCommand(CLI::App* app, int* exit_code);
 

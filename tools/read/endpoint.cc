@@ -15,10 +15,10 @@ namespace {
 constexpr long kConnectTimeoutS = 10;
 constexpr size_t kMaxAnswerBytes = 256 << 20;
 
-void TakeEtag(std::string_view line, std::string* etag) {
-  constexpr std::string_view kName = "etag:";
-  if (line.size() > kName.size() && strncasecmp(line.data(), kName.data(), kName.size()) == 0)
-    *etag = base::Trimmed(line.substr(kName.size()));
+// `name` has its colon.
+void TakeHeader(std::string_view name, std::string_view line, std::string* value) {
+  if (line.size() > name.size() && strncasecmp(line.data(), name.data(), name.size()) == 0)
+    *value = base::Trimmed(line.substr(name.size()));
 }
 
 StatusCode CodeOf(int http_status) {
@@ -74,7 +74,8 @@ Result<EndpointReply> EndpointClient::Ask(const EndpointRequest& request) {
     return reply.body.size() <= kMaxAnswerBytes;
   });
   curl_.OnHeader([&](std::string_view line) {
-    TakeEtag(line, &reply.etag);
+    TakeHeader("etag:", line, &reply.etag);
+    TakeHeader("date:", line, &reply.date);
     return true;
   });
   if (const CURLcode code = curl_.Perform(); code != CURLE_OK) {

@@ -40,6 +40,7 @@ struct EndpointReply {
   int http_status = 0;
   std::string body = {};
   std::string etag = {};  // with its quotes; empty without one
+  std::string date = {};  // the server's clock, as HTTP writes it; empty without one
 };
 
 class EndpointClient {

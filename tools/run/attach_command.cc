@@ -86,22 +86,6 @@ base::Result<pid_t> FindProcess(const std::string& target, const std::string& co
   return found.front();
 }
 
-// Errors: kInvalid, saying what works instead.
-base::Status CheckJvm(pid_t pid) {
-  if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;
-  if (FindAgent().empty()) {
-    return {base::StatusCode::kNotFound,
-            "liblagwatch_jvm.so is not beside this program: install lagwatch with a JDK"};
-  }
-  if (const std::string agent = FindAgent(); !SeesSameFile(pid, agent)) {
-    const std::string number = std::to_string(pid);
-    return {base::StatusCode::kInvalid, "process " + number + " does not see " + agent +
-                                            ": make that folder a part of its container; `lagwatch watch " +
-                                            number + "` watches it from outside"};
-  }
-  return {};
-}
-
 int RefuseAttach(const std::string& message) {
   Fail(message);
   return 2;
@@ -143,7 +127,7 @@ base::Result<std::string> LoadIntoProgram(const AttachOptions& attach, pid_t pid
 int Detach(const std::string& target) {
   auto pid = FindProcess(target);
   if (!pid.ok()) return RefuseAttach("detach: " + pid.status().message());
-  if (base::Status status = IsJvm(*pid) ? CheckJvm(*pid) : CheckCanAttach(*pid); !status.ok())
+  if (base::Status status = IsJvm(*pid) ? CheckCanAttachJvm(*pid) : CheckCanAttach(*pid); !status.ok())
     return RefuseAttach("detach: " + status.message());
   if (base::Status status =
           IsJvm(*pid) ? LoadIntoJvm(*pid, FindAgent(), "stop=1") : DetachPreload(*pid).status();
@@ -185,7 +169,7 @@ int Attach(AttachOptions attach) {
   if (!end.ok()) return RefuseAttach("attach: " + end.status().message());
   auto pid = FindProcess(attach.target, attach.container);
   if (!pid.ok()) return RefuseAttach("attach: " + pid.status().message());
-  if (base::Status status = IsJvm(*pid) ? CheckJvm(*pid) : CheckCanAttach(*pid); !status.ok())
+  if (base::Status status = IsJvm(*pid) ? CheckCanAttachJvm(*pid) : CheckCanAttach(*pid); !status.ok())
     return RefuseAttach("attach: " + status.message());
   if (base::Status status = SetSpool(*pid, &attach.options); !status.ok())
     return RefuseAttach("attach: " + status.message());

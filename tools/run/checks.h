@@ -4,6 +4,7 @@
 // its reports can be kept. Context: background.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -22,6 +23,12 @@ base::Status CheckCanPreload(const std::string& path, const std::filesystem::pat
 // Ok when a program with this `loader` can load `library`: the loader ends a program whose GNU C library is
 // older than the one that the library needs. Errors: kInvalid with what to do about it.
 base::Status CheckGlibc(const std::filesystem::path& loader, const std::filesystem::path& library);
+
+// The version of the GNU C library that programs with this `loader` get: "2.36"; empty if it is not known.
+std::string GlibcOf(const std::filesystem::path& loader);
+
+// Bytes that the library needs of each thread's static block (PT_TLS); 0 if it has none or cannot be read.
+uint64_t ThreadLocalBytesOf(const std::filesystem::path& library);
 
 // Ok when reports could be kept in `spool_directory` now: it is one that the library accepts and
 // writes to, or it could be created. Leaves nothing behind. Errors: kInvalid or kIo, saying why

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,22 @@ bool SayUnknownCommand(const CLI::App& app) {
   return true;
 }
 
+// Of the commands that there are: the ways to an answer, for a line without a command.
+void SayFirstSteps(const CLI::App& app) {
+  std::cerr << "lagwatch finds the code that froze a program.\n\n";
+  const auto say = [&app](const char* command, const char* line, const char* purpose) {
+    const auto is_it = [command](const CLI::App* each) { return each->get_name() == command; };
+    if (app.get_subcommands(is_it).empty()) return;
+    std::cerr << "  lagwatch " << line << std::string(20 - std::string_view(line).size(), ' ') << purpose
+              << "\n";
+  };
+  say("why", "why PID", "says why a program is frozen now");
+  say("run", "run -- PROGRAM", "runs a program under a watchdog, which reports each freeze");
+  say("watch", "watch PID", "does so for one that runs already");
+  say("clusters", "clusters", "shows what froze, the costliest first; `lagwatch reports` lists each freeze");
+  std::cerr << "\n`lagwatch doctor` checks what works here; `lagwatch --help` lists all commands.\n";
+}
+
 }  // namespace
 
 void DescribeCommandLine(CLI::App* app) {
@@ -40,6 +57,10 @@ void DescribeCommandLine(CLI::App* app) {
 
 int RunCommandLine(CLI::App* app, std::vector<std::string> arguments, const int* exit_code) {
   constexpr int kUsageError = 2;
+  if (arguments.empty()) {
+    SayFirstSteps(*app);
+    return kUsageError;
+  }
   std::ranges::reverse(arguments);  // as CLI11 takes them
   try {
     app->parse(std::move(arguments));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The versions of the GNU C library that a library needs and that a program's own C library offers.
+// The needs of a library: the version of the GNU C library, which a program's own C library offers or not,
+// and thread-local memory.
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -55,6 +56,14 @@ class ElfImage {
   ElfW(Shdr) SectionAt(size_t index) const {
     return index < header_.e_shnum ? Read<ElfW(Shdr)>(header_.e_shoff + index * sizeof(ElfW(Shdr)))
                                    : ElfW(Shdr){};
+  }
+  // Zeros without one.
+  ElfW(Phdr) SegmentOfType(uint32_t type) const {
+    for (size_t i = 0; i < header_.e_phnum; ++i) {
+      const auto segment = Read<ElfW(Phdr)>(header_.e_phoff + i * sizeof(ElfW(Phdr)));
+      if (segment.p_type == type) return segment;
+    }
+    return {};
   }
   ElfW(Shdr) SectionOfType(uint32_t type) const {
     for (size_t i = 0; i < header_.e_shnum; ++i) {
@@ -140,6 +149,15 @@ std::optional<GlibcVersion> DefinedGlibc(const fs::path& file) {
 }
 
 }  // namespace
+
+std::string GlibcOf(const fs::path& loader) {
+  const std::optional<GlibcVersion> version = DefinedGlibc(LibraryOf(loader));
+  return version ? version->ToText() : "";
+}
+
+uint64_t ThreadLocalBytesOf(const fs::path& library) {
+  return ElfImage(library).SegmentOfType(PT_TLS).p_memsz;
+}
 
 base::Status CheckGlibc(const fs::path& loader, const fs::path& library) {
   const fs::path folder = FolderOf(loader);

@@ -16,6 +16,10 @@ namespace lagwatch::tools {
 // Whether the process has loaded a JVM. False also if this user cannot know.
 bool IsJvm(pid_t pid);
 
+// Ok if the agent is installed, and this user may load it into the JVM, which sees its file. Errors:
+// kNotFound, kInvalid, saying what works instead.
+base::Status CheckCanAttachJvm(pid_t pid);
+
 // Loads `library` with `options` into the JVM, and waits up to 10 s for each of its two answers. The agent is
 // given the option `answer`, a file in which it writes why it failed. The JVM's user must be this one, or
 // this one be root. Nothing is sent to a JVM that would take the signal for something else. Errors: kInvalid

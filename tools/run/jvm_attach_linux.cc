@@ -22,6 +22,7 @@
 #include "base/owned_fd.h"
 #include "tools/containers.h"
 #include "tools/process_files.h"
+#include "tools/run/java.h"
 #include "tools/run/jvm_attach.h"
 
 namespace lagwatch::tools {
@@ -230,6 +231,21 @@ bool IsJvm(pid_t pid) {
     if (line.ends_with("/libjvm.so") || line.ends_with("/libjvm.so (deleted)")) return true;
   }
   return false;
+}
+
+base::Status CheckCanAttachJvm(pid_t pid) {
+  if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;
+  if (FindAgent().empty()) {
+    return {base::StatusCode::kNotFound,
+            "liblagwatch_jvm.so is not beside this program: install lagwatch with a JDK"};
+  }
+  if (const std::string agent = FindAgent(); !SeesSameFile(pid, agent)) {
+    const std::string number = std::to_string(pid);
+    return {base::StatusCode::kInvalid, "process " + number + " does not see " + agent +
+                                            ": make that folder a part of its container; `lagwatch watch " +
+                                            number + "` watches it from outside"};
+  }
+  return {};
 }
 
 base::Status LoadIntoJvm(pid_t pid, const fs::path& library, const std::string& options) {

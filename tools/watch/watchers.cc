@@ -29,19 +29,24 @@ base::Status Watchers::AskKernel() {
   return {};
 }
 
-void Watchers::SayHowReturnsAreCounted() const {
-  using Way = sdk::ReturnCounter::Way;
-  const Way way = sdk::ReturnCounter::WayHere();
-  if (is_quiet_ || kernel_waits_ != nullptr || way == Way::kBreakpoint) return;
-  if (way == Way::kTracepoint) {
-    std::cerr << "lagwatch: breakpoints do not work on this machine; while a loop is busy, tracepoints make "
-                 "each system call of the machine up to 0.07 µs slower\n";
-  } else {
-    std::cerr
-        << "lagwatch: returns of a loop's wait cannot be counted here (root may, and others "
-           "with kernel.perf_event_paranoid of 2 or less): a thread that sleeps and computes in turns is not "
-           "reported, and one that computes may only be busy\n";
+std::string NoteOnReturns() {
+  switch (sdk::ReturnCounter::WayHere()) {
+    case sdk::ReturnCounter::Way::kBreakpoint:
+      return "";
+    case sdk::ReturnCounter::Way::kTracepoint:
+      return "breakpoints do not work on this machine; while a loop is busy, tracepoints make each system "
+             "call of the machine up to 0.07 µs slower";
+    case sdk::ReturnCounter::Way::kNone:
+      break;
   }
+  return "returns of a loop's wait cannot be counted here (root may, and others with "
+         "kernel.perf_event_paranoid of 2 or less): a thread that sleeps and computes in turns is not "
+         "reported, and one that computes may only be busy";
+}
+
+void Watchers::SayHowReturnsAreCounted() const {
+  if (is_quiet_ || kernel_waits_ != nullptr) return;
+  if (const std::string note = NoteOnReturns(); !note.empty()) std::cerr << "lagwatch: " << note << "\n";
 }
 
 void Watchers::Add(const Target& target, std::shared_ptr<const WatchSettings> settings) {

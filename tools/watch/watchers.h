@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,10 @@ enum class WatchStart : uint8_t {
   kAtOnce,       // a watcher for each target
   kWhenInDoubt,  // looks at targets, and starts a watcher when one needs it
 };
+
+// The price of counting returns of waits on this machine, or what is lost without; empty for neither. Tries
+// each way, on the calling thread.
+std::string NoteOnReturns();
 
 // Thread safety: one thread's.
 class Watchers {

@@ -4,6 +4,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/text.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -21,6 +24,7 @@ void Set(http::field field, std::string_view value, ResponseMessage* message) {
 template <typename Message>
 void SetCommon(Message* message) {
   message->set(http::field::server, "lagwatch-collector");
+  message->set(http::field::date, base::UtcText(base::SystemClock().WallMs(), "%a, %d %b %Y %H:%M:%S GMT"));
   message->set("X-Content-Type-Options", "nosniff");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests and answers as Beast has them. Context: background; pure.
+// Requests and answers as Beast has them. Context: background.
 #pragma once
 
 #include <boost/beast/core/buffers_range.hpp>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,22 @@ TEST(ProgramsTest, HelpIsOfAllCommands) {
   for (const char* command :
        {"run", "watch", "daemon", "attach", "trace", "reports", "upload", "symbols", "dump"})
     EXPECT_THAT(help, HasSubstr(std::string("\n  ") + command));
-  EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM}, 2), HasSubstr("subcommand"));
+}
+
+TEST(ProgramsTest, AloneItSaysWhatToDoFirst) {
+  const std::string text = OutputOf({LAGWATCH_PROGRAM}, 2);
+  const std::string help = OutputOf({LAGWATCH_PROGRAM, "--help"});
+  EXPECT_LE(std::ranges::count(text, '\n'), 10) << text;
+  int steps = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  lagwatch ")) continue;
+    ++steps;
+    const std::string command = line.substr(11, line.find(' ', 11) - 11);
+    EXPECT_THAT(help, HasSubstr("\n  " + command + " "));
+  }
+  EXPECT_GE(steps, 3) << text;
+  EXPECT_THAT(text, HasSubstr("lagwatch run -- PROGRAM"));
 }
 
 // A signed config is read there.
