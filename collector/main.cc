@@ -315,6 +315,7 @@ int Main(int argc, char** argv) {
       &app, [&flags] { return flags.data; }, &command_exit_code);
   AddRetentionCommand(
       &app, [&flags] { return flags.ConfirmedClockPath(); }, &command_exit_code);
+  AddHelpCommand(&app, &command_exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -52,7 +52,8 @@ EXCEPT = {
 
 # The folders and files that may include a library's headers.
 LIBRARIES = {
-    "CLI/": ["collector/commands", "collector/flags.cc", "collector/main.cc", "collector/settings_file.cc", "tools"],
+    "CLI/": ["base/command_line", "collector/commands", "collector/flags.cc", "collector/main.cc", "collector/settings_file.cc",
+             "tools"],
     "boost/": ["collector/http"],
     "bpf/": ["sdk/outside/kernel_waits_linux.cc"],
     "curl/": ["base/curl_handle.h", "sdk/late/curl_calls.cc"],

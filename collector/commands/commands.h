@@ -26,6 +26,9 @@ void AddKeysCommand(CLI::App* app, const std::function<std::string()>& path,
 // `retention`: confirms the clock, in the file `path`, to a collector that holds retention back.
 void AddRetentionCommand(CLI::App* app, const std::function<std::string()>& path, int* exit_code);
 
+// `help`: of a command, as a page of the manual, and completions. To be called after the others.
+void AddHelpCommand(CLI::App* app, int* exit_code);
+
 // Prints the error; the exit code.
 int Fail(const base::Status& status);
 

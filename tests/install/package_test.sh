@@ -87,6 +87,24 @@ done
 # The other commands are a program of its own, beside the libraries.
 "$lagwatch" --help | grep -q '^  symbols' || fail "lagwatch --help does not list all commands"
 
+# The manual and the completions are where man(1) and the shells look for them.
+man=$work/prefix/share/man
+for page in man1/lagwatch.1 man1/lagwatch-run.1 man5/lagwatch-watch.toml.5 man7/lagwatch-environment.7 man8/lagwatchd.8 \
+  man8/lagwatch-collector.8; do
+  [ -s "$man/$page" ] || fail "share/man/$page was not installed"
+done
+for program in lagwatch lagwatchd lagwatch-collector; do
+  for file in "bash-completion/completions/$program" "fish/vendor_completions.d/$program.fish" zsh/site-functions/_lagwatch; do
+    [ -s "$work/prefix/share/$file" ] || fail "share/$file was not installed"
+  done
+done
+completed=$(PATH=$work/prefix/$bin:$PATH bash -c '
+  . "$1/bash-completion/completions/lagwatch"
+  COMP_WORDS=(lagwatch doct) COMP_CWORD=1
+  _lagwatch lagwatch
+  echo "${COMPREPLY[*]}"' bash "$work/prefix/share")
+[ "$completed" = doctor ] || fail "bash completes 'lagwatch doct' to '$completed'"
+
 # The extensions of GNOME Shell and KWin that say which of their windows hang are in the folders of these.
 for file in gnome-shell/extensions/lagwatch@lagwatch.org/extension.js gnome-shell/extensions/lagwatch@lagwatch.org/metadata.json \
   kwin/scripts/lagwatch/metadata.json kwin/scripts/lagwatch/contents/code/main.js; do

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
-#include <regex>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -17,15 +16,6 @@ constexpr size_t kColumns = 107;
 constexpr std::string_view kCommentEnd = " */";
 constexpr std::string_view kGenerated = "Written by lagwatch-schema from policies/options/options.def.";
 
-// Without Markdown: a page's name gets the folder that it is in, other links become their text.
-std::string Plain(const std::string& markdown) {
-  static const std::regex kPage(R"(\[[^\]]*\.md\]\(([^)#]*)[^)]*\))");
-  static const std::regex kLink(R"(\[([^\]]*)\]\([^)]*\))");
-  std::string text = std::regex_replace(std::regex_replace(markdown, kPage, "docs/$1"), kLink, "$1");
-  std::erase(text, '`');
-  return text;
-}
-
 std::string Lowered(std::string text) {
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return text;
@@ -34,13 +24,13 @@ std::string Lowered(std::string text) {
 // "Default 2000; 16 to 3600000."
 std::string Values(const OptionRow& row) {
   if (row.is_switch) return {};
-  std::string values = "Default: " + Plain(row.standard);
-  if (!row.range.empty()) values += "; " + Plain(row.range);
+  std::string values = "Default: " + PlainText(row.standard);
+  if (!row.range.empty()) values += "; " + PlainText(row.range);
   return values + ".";
 }
 
 std::string CComment(const OptionRow& row) {
-  std::string text = Plain(row.help);
+  std::string text = PlainText(row.help);
   if (row.is_switch) text = "Not 0: " + Lowered(text);
   if (const std::string values = Values(row); !values.empty()) text += " " + values;
   return Wrapped(text + " */", "  /* ", "   * ") + "\n";
@@ -62,7 +52,7 @@ std::string COptionsHeader(const std::string&) {
   for (const OptionRow& row : OptionRows()) {
     const auto group = std::ranges::find(groups, row.group(), &OptionGroup::name);
     if (group->name != last)
-      text += "\n" + Wrapped("" + Plain(group->title) + ". */", "  /* -- ", "   * ") + "\n";
+      text += "\n" + Wrapped("" + PlainText(group->title) + ". */", "  /* -- ", "   * ") + "\n";
     last = group->name;
     text += CComment(row) + "  " + row.c_type + " " + row.name + ";\n";
   }
@@ -81,7 +71,7 @@ std::string CppMembers(const std::vector<OptionRow>& rows) {
   for (const OptionRow& row : rows) {
     const bool is_explained = !row.range.empty() && !row.cpp_type.starts_with("lw_");
     lines.emplace_back("  " + row.cpp_type + " " + row.member() + " = " + row.cpp_default + ";",
-                       is_explained ? Plain(row.range) : "");
+                       is_explained ? PlainText(row.range) : "");
   }
   std::string text;
   for (size_t begin = 0; begin < lines.size();) {
@@ -110,7 +100,8 @@ std::string OptionGroupsHeader(const std::string&) {
                     "#include <lagwatch/c_options.h>\n\n#include <cstdint>\n#include <string>\n");
   for (const OptionGroup& group : OptionGroups()) {
     if (group.name.empty()) continue;
-    text += Wrapped(Plain(group.title) + ".", "// ", "// ") + "\nstruct " + StructName(group.name) + " {\n";
+    text +=
+        Wrapped(PlainText(group.title) + ".", "// ", "// ") + "\nstruct " + StructName(group.name) + " {\n";
     text += CppMembers(group.rows) + "};\n\n";
   }
   return text + "}  // namespace lagwatch\n";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <regex>
 #include <string_view>
 #include <utility>
 
@@ -60,6 +61,14 @@ std::vector<OptionGroup> EmptyGroups() {
 }
 
 }  // namespace
+
+std::string PlainText(const std::string& markdown) {
+  static const std::regex kPage(R"(\[[^\]]*\.md\]\(([^)#]*)[^)]*\))");
+  static const std::regex kLink(R"(\[([^\]]*)\]\([^)]*\))");
+  std::string text = std::regex_replace(std::regex_replace(markdown, kPage, "docs/$1"), kLink, "$1");
+  std::erase(text, '`');
+  return text;
+}
 
 std::vector<OptionRow> OptionRows() {
   return {

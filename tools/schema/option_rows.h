@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of options as data, for documents.
+// The table of options as data, for documents and pages of the manual.
 #pragma once
 
 #include <optional>
@@ -32,6 +32,9 @@ struct OptionGroup {
   std::string title;
   std::vector<OptionRow> rows;
 };
+
+// Without Markdown: a page's name gets the folder that it is in, other links become their text.
+std::string PlainText(const std::string& markdown);
 
 // In the order of lw_options; a row that was added later is in the last place of its group.
 std::vector<OptionRow> OptionRows();

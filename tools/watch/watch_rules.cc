@@ -21,9 +21,6 @@ namespace {
 using base::Status;
 using base::StatusCode;
 
-// Options that belong to one process, or to the program itself.
-constexpr std::array<std::string_view, 3> kNoRulesOptions = {"app", "user", "dump_signal"};
-
 Status At(const toml::node& node, const std::string& problem) {
   return {StatusCode::kInvalid, "line " + std::to_string(node.source().begin.line) + ": " + problem};
 }

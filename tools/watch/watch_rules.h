@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -20,6 +21,30 @@
 namespace lagwatch::tools {
 
 inline constexpr char kRulesFile[] = "/etc/lagwatch/watch.toml";
+
+// A key of the file besides the options, for people.
+struct WatchKey {
+  const char* name;
+  bool is_of_rule;  // else it stands above all rules
+  const char* meaning;
+};
+inline constexpr WatchKey kWatchKeys[] = {
+    {"most_processes", false, "The most processes that have a watcher at a time, 1 to 1000. Default: 128"},
+    {"bpf", false, "true: the kernel records when loops wait, as for `lagwatch watch --bpf`. Default: false"},
+    {"program", true, "Condition: the name of the process's program, of its file or its main thread"},
+    {"user", true, "Condition: the user that the process runs as, a name or a number"},
+    {"unit", true, "Condition: the systemd unit that the process is of"},
+    {"watch", true, "false: processes that the rule fits are not watched. Default: true"},
+    {"quota", true, "Reports that each program may have on one day (UTC), from 1. Default: no limit"},
+    {"threads", true, "Threads whose loops to watch, as for `lagwatch watch --threads`. Default: auto"},
+    {"interval_ms", true, "Time between two looks at a thread, 10 to 1000. Default: 100"},
+    {"probable", true,
+     "true: report also where a hang is not certain, as for `lagwatch watch --probable`. "
+     "Default: false"},
+};
+
+// Options that belong to one process, or to the program itself: they are no keys of the file.
+inline constexpr std::string_view kNoRulesOptions[] = {"app", "user", "dump_signal"};
 
 // Conditions that are not given are met by all processes.
 struct WatchRule {
