@@ -69,6 +69,8 @@ void AddDeleteCommand(CLI::App* app, int* exit_code);
 // `lagwatch doctor [PID|COMMAND]`: says what works here. Its exit code is 2 without such a process or
 // program.
 void AddDoctorCommand(CLI::App* app, int* exit_code);
+// `lagwatch open [SPOOL|ID]`: shows a spool on the collector's page until a signal comes.
+void AddOpenCommand(CLI::App* app, int* exit_code);
 // `lagwatch help [COMMAND]`, the pages of the manual and completions; after all others.
 void AddHelpCommand(CLI::App* app, int* exit_code);
 // `lagwatch dump PID`: requests a report of all threads of a watched program.

@@ -116,6 +116,8 @@ Completion ValuesOf(const CLI::App& app, const std::string& name, const Line& li
             .from_shell = is_program ? FromShell::kPrograms : FromShell::kNothing};
   }
   const bool is_of_trace = std::ranges::find(line, "traces") != line.end();
+  if (name == "SPOOL|ID")
+    return {.candidates = ReportsIn(SpoolOf(line)), .from_shell = FromShell::kDirectories};
   if (name == "ID" && !is_of_trace) return {.candidates = ReportsIn(SpoolOf(line))};
   return {};
 }

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   lagwatch::tools::AddDeleteCommand(&app, &exit_code);
   lagwatch::tools::AddDumpCommand(&app, &exit_code);
   lagwatch::tools::AddDoctorCommand(&app, &exit_code);
+  lagwatch::tools::AddOpenCommand(&app, &exit_code);
   lagwatch::tools::AddHelpCommand(&app, &exit_code);
   // By its other name it is a service.
   std::vector<std::string> arguments(argv + 1, argv + argc);
