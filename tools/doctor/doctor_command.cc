@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -14,6 +16,7 @@
 #include "tools/doctor/checkup.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
+#include "tools/read/screen.h"
 #include "tools/read/table.h"
 #include "tools/run/checks.h"
 
@@ -28,6 +31,7 @@ struct DoctorOptions {
   std::string key;
   std::string spool_directory = sdk::DefaultSpoolDirectory();
   bool is_json = false;
+  ScreenOptions screen;
 };
 
 std::string WordOf(CheckResult result) {
@@ -43,20 +47,38 @@ std::string WordOf(CheckResult result) {
 }
 
 // "  limited  perf        returns of …", and below the message the line to type.
-std::string TextOf(const CheckGroup& group) {
+std::string TextOf(const CheckGroup& group, size_t max_width) {
   constexpr size_t kResultWidth = 9;
   constexpr size_t kNameWidth = 12;
+  constexpr size_t kIndent = 2 + kResultWidth + kNameWidth;
   const auto padded = [](const std::string& text, size_t width) {
     return text + std::string(width - std::min(width, text.size()), ' ');
   };
   std::string text = group.title + "\n";
   for (const Check& check : group.checks) {
     text += "  " + padded(WordOf(check.result), kResultWidth) + padded(check.name, kNameWidth) +
-            Printable(check.message) + "\n";
-    if (!check.remedy.empty())
-      text += std::string(2 + kResultWidth + kNameWidth, ' ') + Printable(check.remedy) + "\n";
+            Wrapped(Printable(check.message), max_width, kIndent) + "\n";
+    // Not wrapped: it is to be copied.
+    if (!check.remedy.empty()) text += std::string(kIndent, ' ') + Printable(check.remedy) + "\n";
   }
   return text;
+}
+
+// Titles and results.
+std::string PaintChecks(std::string_view text) {
+  std::string painted;
+  while (!text.empty()) {
+    const std::string_view line = base::TakeUntil('\n', &text);
+    std::string line_painted = line.starts_with(' ') ? std::string(line) : Inked(Ink::kBold, line);
+    for (const auto& [word, ink] : {std::pair("  ok ", Ink::kGreen), std::pair("  limited ", Ink::kYellow),
+                                    std::pair("  no ", Ink::kRed)})
+      if (line.starts_with(word)) {
+        const size_t size = std::string_view(word).size();
+        line_painted = Inked(ink, line.substr(0, size)) + std::string(line.substr(size));
+      }
+    painted += line_painted + "\n";
+  }
+  return painted;
 }
 
 Json JsonOf(const std::vector<CheckGroup>& groups) {
@@ -106,9 +128,9 @@ int RunDoctor(const DoctorOptions& options) {
   if (options.is_json) {
     text = JsonOf(groups).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   } else {
-    for (const CheckGroup& group : groups) text += TextOf(group);
+    for (const CheckGroup& group : groups) text += TextOf(group, TerminalWidth());
   }
-  const bool is_printed = Print(text) == 0;
+  const bool is_printed = PrintOnScreen(text, options.screen, options.is_json ? Paint() : PaintChecks) == 0;
   return is_printed && IsAllWell(groups) ? 0 : 1;
 }
 
@@ -139,6 +161,7 @@ void AddDoctorCommand(CLI::App* app, int* exit_code) {
       ->envname("LAGWATCH_SPOOL")
       ->capture_default_str();
   doctor->add_flag("--json", options->is_json, "Print JSON");
+  AddScreenFlags(doctor, &options->screen);
   doctor->callback([options, exit_code] { *exit_code = RunDoctor(*options); });
 }
 

@@ -173,8 +173,12 @@ class ManualWriter {
     return WritePage(title, page.text());
   }
 
-  static constexpr std::array<std::pair<const char*, const char*>, 3> kOthersVariables = {
+  static constexpr std::array<std::pair<const char*, const char*>, 6> kOthersVariables = {
       {{"DEBUGINFOD_URLS", "The servers that --debuginfod asks for symbols, separated by blanks"},
+       {"LAGWATCH_PAGER",
+        "The program that shows output longer than the terminal, in place of PAGER; empty: none"},
+       {"PAGER", "The same for all programs; without both it is less"},
+       {"NO_COLOR", "Not empty: no colours, unless --color always is given"},
        {"XDG_STATE_HOME",
         "The default spool directory is lagwatch/spool below it; without it, below "
         "~/.local/state"},

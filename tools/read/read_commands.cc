@@ -15,6 +15,7 @@
 #include "tools/read/output.h"
 #include "tools/read/report_lists.h"
 #include "tools/read/report_source.h"
+#include "tools/read/screen.h"
 #include "tools/read/table.h"
 #include "trace/export/export.h"
 
@@ -40,6 +41,7 @@ struct Flags {
   std::string id;
   std::string trace_file;
   bool debuginfod = false;
+  ScreenOptions screen;
   LoadRecords load_records;
   std::string symbol_worker;
 };
@@ -83,15 +85,15 @@ base::Result<std::unique_ptr<ReportSource>> OpenSource(const Flags& flags) {
 // Asks, then prints: JSON as it came, a table or text otherwise. `none` is said of an empty list.
 template <typename ToText>
 int Show(const Flags& flags, const std::string& path, const QueryString& query, const char* none,
-         ToText to_text) {
+         ToText to_text, const Paint& paint = PaintTables) {
   auto source = OpenSource(flags);
   if (!source.ok()) return Fail(source.status().message());
   auto answer = (*source)->Get(path, query);
   if (!answer.ok()) return Fail(answer.status().message());
   return ShowAnswer([&] {
     if (answer->empty()) Fail(none);
-    if (flags.json) return Print(answer->dump(2) + "\n");
-    return answer->empty() ? 0 : Print(to_text(*answer));
+    if (flags.json) return PrintOnScreen(answer->dump(2) + "\n", flags.screen);
+    return answer->empty() ? 0 : PrintOnScreen(to_text(*answer), flags.screen, paint);
   });
 }
 
@@ -226,8 +228,9 @@ int ShowTraces(const Flags& flags) {
 int ShowReport(const Flags& flags) {
   if (!flags.trace_file.empty())
     return SaveTrace(flags, [&](ReportSource* source) { return TraceOfReport(source, flags.id); });
-  return Show(flags, "/v1/reports/" + flags.id, {}, "the report is empty",
-              [](const Json& report) { return ReportText(report); });
+  return Show(
+      flags, "/v1/reports/" + flags.id, {}, "the report is empty",
+      [](const Json& report) { return ReportText(report); }, PaintReport);
 }
 
 int ShowUsage(const Flags& flags) {
@@ -294,6 +297,7 @@ Command AddCommand(const Reading& reading, const char* name, const char* descrip
                    "without --endpoint the default, ~/.local/state/lagwatch/spool")
       ->excludes(endpoint);
   command->add_flag("--json", flags->json, "Print JSON");
+  AddScreenFlags(command, &flags->screen);
   command->callback([run, flags, exit_code = reading.exit_code] { *exit_code = run(*flags); });
   return {command, flags.get()};
 }

@@ -98,6 +98,24 @@ std::string ShortDuration(double ms) {
 
 std::string UtcTime(int64_t wall_ms) { return base::UtcText(wall_ms, "%F %T"); }
 
+std::string Wrapped(std::string_view text, size_t width, size_t indent) {
+  std::string lines;
+  size_t used = indent;
+  while (!text.empty()) {
+    const std::string_view word = base::TakeUntil(' ', &text);
+    if (width != 0 && used > indent && used + 1 + WidthOf(word) > width) {
+      lines += "\n" + std::string(indent, ' ');
+      used = indent;
+    } else if (!lines.empty()) {
+      lines += ' ';
+      ++used;
+    }
+    lines += word;
+    used += WidthOf(word);
+  }
+  return lines;
+}
+
 void Table::AddRow(const std::vector<std::string>& cells) {
   std::vector<std::string>& row = rows_.emplace_back();
   for (const std::string& cell : cells) row.push_back(Printable(cell));

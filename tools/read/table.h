@@ -22,6 +22,11 @@ std::string ShortDuration(double ms);
 // "2026-11-21 03:19:19", in UTC.
 std::string UtcTime(int64_t wall_ms);
 
+// Breaks the text at blanks, so that lines are not over `width` characters as far as words permit; all but
+// the first begin with `indent` blanks, which count. The first one begins at `indent` on the screen. 0: any
+// width.
+std::string Wrapped(std::string_view text, size_t width, size_t indent);
+
 class Table {
  public:
   enum class Align { kLeft, kRight };

@@ -9,6 +9,7 @@
 
 #include "tools/commands.h"
 #include "tools/read/output.h"
+#include "tools/read/screen.h"
 #include "tools/symbols/symbol_scan.h"
 #include "tools/symbols/symbols_client.h"
 #include "tools/symbols/symbols_text.h"
@@ -23,6 +24,7 @@ struct Flags {
   MappingOwner owner;
   bool is_verbose = false;
   bool json = false;
+  ScreenOptions screen;
 };
 
 void PrintSkipped(const Flags& flags, const SymbolScan& scan) {
@@ -77,8 +79,9 @@ int List(const Flags& flags) {
   if (!files.ok()) return Fail(files.status().message());
   return ShowAnswer([&] {
     if (files->empty()) Fail("the collector has no symbol files");
-    if (flags.json) return Print(files->dump(2) + "\n");
-    return files->empty() ? 0 : Print(SymbolTable(*files, TerminalWidth()));
+    if (flags.json) return PrintOnScreen(files->dump(2) + "\n", flags.screen);
+    return files->empty() ? 0
+                          : PrintOnScreen(SymbolTable(*files, TerminalWidth()), flags.screen, PaintTables);
   });
 }
 
@@ -100,6 +103,7 @@ void AddSymbolsCommand(CLI::App* app, int* exit_code) {
   CLI::App* list = symbols->add_subcommand("list", "List the collector's symbol files");
   AddAdminEndpoint(list, &flags->endpoint);
   list->add_flag("--json", flags->json, "Print the collector's answer");
+  AddScreenFlags(list, &flags->screen);
   list->callback([flags, exit_code] { *exit_code = List(*flags); });
 }
 
