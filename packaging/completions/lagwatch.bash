@@ -8,6 +8,7 @@ _lagwatch() {
   [ "${1##*/}" != lagwatchd ] || program=${1%d}
   COMPREPLY=()
   while IFS=$'\t' read -r candidate meaning; do
+    [[ $candidate != :programs || $word != */* ]] || candidate=:files
     case $candidate in
       :files) compopt -o filenames; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$word") ;;
       :directories) compopt -o filenames; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "$word") ;;

@@ -64,7 +64,8 @@ Check CheckOthers() {
   if (scope >= 3)
     return Check::No(kName, set + ": until the next boot no process can be attached to or watched",
                      "lagwatch run -- PROGRAM");
-  if (HasCapability(CAP_SYS_PTRACE)) return Check::Ok(kName, "programs of all users can be watched");
+  if (HasCapability(CAP_SYS_PTRACE))
+    return Check::Ok(kName, "CAP_SYS_PTRACE: programs of other users can be watched, too");
   if (scope > 0)
     return Check::Limited(kName, set + ": only root can attach to programs and watch them", kAsRoot);
   if (geteuid() == 0)

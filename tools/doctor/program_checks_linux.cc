@@ -35,6 +35,7 @@ using sdk::ProgramKind;
 
 struct RunningProgram {
   pid_t pid = 0;
+  std::string path = {};  // of its program, as the process names it
   ProgramFacts facts = {};
   std::vector<std::string> libraries = {};  // as the process names them
   bool is_apart = false;                    // it sees other files
@@ -56,12 +57,12 @@ RunningProgram LookInto(pid_t pid) {
   RunningProgram running{.pid = pid};
   std::error_code error;
   const fs::path exe = ProcessFolder(pid) / "exe";
-  const std::string path = fs::read_symlink(exe, error);
+  running.path = fs::read_symlink(exe, error);
   running.is_apart = !SeesSameFile(pid, FindPreloadLibrary());
-  const bool is_here = !running.is_apart && fs::exists(path, error);
-  running.facts =
-      ProgramFacts::Of(is_here ? path : exe.string(), running.is_apart ? ProcessFolder(pid) / "root" : "");
-  running.libraries = LibrariesOf(pid, path);
+  const bool is_here = !running.is_apart && fs::exists(running.path, error);
+  running.facts = ProgramFacts::Of(is_here ? running.path : exe.string(),
+                                   running.is_apart ? ProcessFolder(pid) / "root" : "");
+  running.libraries = LibrariesOf(pid, running.path);
   running.is_watched = HasWatchdog(pid);
   return running;
 }
@@ -156,7 +157,7 @@ Check CheckRestart(const RunningProgram& running) {
   if (running.is_apart)
     return Check::Limited("run", "from its next start on, where lagwatch is installed in its container");
   return Check::Of("run", CheckCanPreload(running.facts.path, FindPreloadLibrary()),
-                   "from its next start on: lagwatch run -- " + running.facts.path);
+                   "from its next start on: lagwatch run -- " + running.path);
 }
 
 }  // namespace
@@ -167,7 +168,7 @@ CheckGroup CheckProcess(pid_t pid) {
   if (group.checks.front().result == CheckResult::kNo) return group;
   const RunningProgram running = LookInto(pid);
   const auto add = [&](Check check) { group.checks.push_back(std::move(check)); };
-  add(Check::Ok("program", running.facts.path + ", " + running.facts.KindText()));
+  add(Check::Ok("program", running.path + ", " + running.facts.KindText()));
   add(CheckWatched(running));
   add(CheckConfinement(pid));
   add(CheckPlace(running));

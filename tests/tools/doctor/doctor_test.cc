@@ -176,6 +176,35 @@ TEST_F(DoctorTest, AProgramWithoutRoomForThreadLocalsIsTold) {
   EXPECT_EQ(Result("static TLS") == "ok", CanAttach(program.pid())) << Text("static TLS") << errors_;
 }
 
+TEST_F(DoctorTest, AConfinedProgramIsWatchedFromOutsideOnly) {
+  auto program = Started({LAGWATCH_CONFINED, "seccomp", "30000"}, "confined: 0");
+  Doctor({std::to_string(program->pid())});
+  EXPECT_EQ(Result("seccomp"), "limited");
+  EXPECT_EQ(Result("attach"), "no");
+  EXPECT_FALSE(CanAttach(program->pid()));
+  EXPECT_EQ(Result("watch"), "ok") << Text("watch");
+}
+
+TEST_F(DoctorTest, AProgramInAContainerIsKnown) {
+  if (geteuid() != 0) GTEST_SKIP() << "namespaces need root";
+  const fs::path binaries = fs::path(LAGWATCH_PROGRAM).parent_path().parent_path();
+  fs::copy_file(LAGWATCH_ATTACHED_PROGRAM, directory_ / "program");
+  auto program = Started(
+      {"/usr/bin/unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "/bin/sh", "-c",
+       "mount -t tmpfs none " + binaries.string() + " && exec " + (directory_ / "program") + " loop"},
+      "ready");
+  pid_t inside = 0;
+  std::ifstream(fs::path("/proc") / std::to_string(program->pid()) / "task" / std::to_string(program->pid()) /
+                "children") >>
+      inside;
+  ASSERT_GT(inside, 0);
+  Doctor({std::to_string(inside)});
+  EXPECT_THAT(Text("container"), HasSubstr("there its process id is 1"));
+  EXPECT_THAT(Text("program"), HasSubstr(directory_ / "program"));
+  EXPECT_EQ(Result("run"), "limited");
+  EXPECT_EQ(Result("attach") == "ok", CanAttach(inside)) << Text("attach") << errors_;
+}
+
 TEST_F(DoctorTest, AWatchedProgramIsKnown) {
   Process program({LAGWATCH_PROGRAM, "run", "--spool", spool_, "--", LAGWATCH_ATTACHED_PROGRAM, "loop"});
   ASSERT_TRUE(WaitUntil([&] { return program.Output().starts_with("ready"); }));

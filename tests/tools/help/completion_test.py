@@ -94,6 +94,7 @@ def main() -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("LAGWATCH_")}
     with tempfile.TemporaryDirectory() as home:
         (pathlib.Path(home) / "only-file.lwtrace").touch()
+        (pathlib.Path(home) / "only-program").touch(0o755)
         environment.update(PATH=f"{programs}:{os.environ['PATH']}", HOME=home, XDG_STATE_HOME=f"{home}/state",
                            TERM="xterm", LANG="C.UTF-8")
         subprocess.run(["lagwatch", "run", "--threshold-ms", "300", "--", "python3", "-c",
@@ -111,7 +112,9 @@ def main() -> None:
             ("lagwatch run --children=al", "all"),
             ("lagwatch report " + report_id[:-4], report_id),             # a report of the spool
             ("lagwatch dump " + str(os.getpid())[:-1], str(os.getpid())),  # a process
-            ("lagwatch trace show only", "only-file.lwtrace"),           # a file
+            ("lagwatch trace show only-f", "only-file.lwtrace"),           # a file
+            ("lagwatch run -- python3 only-f", "only-file.lwtrace"),       # an argument of a program
+            ("lagwatch run -- ./only-p", "./only-program"),
             ("lagwatchd --che", "--check"),
             ("lagwatch-collector --log-format j", "json"),
             ("lagwatch-collector retent", "retention"),
