@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <sstream>
 #include <vector>
 
 #include "tools/read/output.h"
@@ -38,7 +39,7 @@ std::string ThreadTable(const trace::Trace& trace) {
     table.AddRow({std::to_string(thread.tid), thread.name, std::to_string(looks),
                   std::to_string(thread.runs.size()), std::to_string(thread.calls.size())});
   }
-  return table.ToText(0);
+  return table.ToText(TerminalWidth());
 }
 
 std::string FunctionTable(const trace::Trace& trace, const ShowOptions& options) {
@@ -54,7 +55,7 @@ std::string FunctionTable(const trace::Trace& trace, const ShowOptions& options)
     table.AddRow({Ms(time.self_ns), Ms(time.total_ns), std::to_string(time.count),
                   trace::DisplayWithLine(trace, trace.frames[time.frame])});
   }
-  return table.ToText(0);
+  return table.ToText(TerminalWidth());
 }
 
 }  // namespace
@@ -69,19 +70,20 @@ int ShowTrace(const ShowOptions& options) {
   }
   (*namer)->Name(&*trace);
   for (const std::string& note : (*namer)->TakeNotes()) Fail(note);
-  std::cout << Printable(trace->process_name) << " (" << trace->pid << "), "
-            << ShortDuration(static_cast<double>(trace->end_ns - trace->begin_ns) / kNsPerMs) << " from "
-            << UtcTime((trace->begin_ns + trace->wall_minus_mono_ns) / 1'000'000) << " UTC\n\n"
-            << ThreadTable(*trace) << "\n"
-            << FunctionTable(*trace, options);
+  std::ostringstream text;
+  text << Printable(trace->process_name) << " (" << trace->pid << "), "
+       << ShortDuration(static_cast<double>(trace->end_ns - trace->begin_ns) / kNsPerMs) << " from "
+       << UtcTime((trace->begin_ns + trace->wall_minus_mono_ns) / 1'000'000) << " UTC\n\n"
+       << ThreadTable(*trace) << "\n"
+       << FunctionTable(*trace, options);
   if (const size_t wakes = trace::FindWakes(*trace).size(); wakes != 0)
-    std::cout << "\n" << wakes << " waits whose end is known\n";
+    text << "\n" << wakes << " waits whose end is known\n";
   for (const trace::Loss& loss : trace->losses) {
-    std::cout << "\nmissing: " << loss.count << " " << Printable(loss.what);
-    if (!loss.remedy.empty()) std::cout << " (more room: " << Printable(loss.remedy) << ")";
+    text << "\nmissing: " << loss.count << " " << Printable(loss.what);
+    if (!loss.remedy.empty()) text << " (more room: " << Printable(loss.remedy) << ")";
   }
-  if (!trace->losses.empty()) std::cout << "\n";
-  return 0;
+  if (!trace->losses.empty()) text << "\n";
+  return PrintOnScreen(text.str(), options.screen, PaintTables);
 }
 
 }  // namespace lagwatch::tools

@@ -185,6 +185,7 @@ void AddShowCommand(CLI::App* trace, int* exit_code) {
       ->capture_default_str();
   AddSortOption(show, &options->sort);
   AddDebuginfodFlag(show, &options->asks_debuginfod);
+  AddScreenFlags(show, &options->screen);
   show->callback([options, exit_code] { *exit_code = ShowTrace(*options); });
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "tools/read/screen.h"
 #include "tools/trace/data/recording.h"
 
 namespace lagwatch::tools {
@@ -32,6 +33,7 @@ struct ShowOptions {
   size_t lines = 20;
   std::string sort = "self";  // or "total"
   bool asks_debuginfod = false;
+  ScreenOptions screen;
 };
 
 int ShowTrace(const ShowOptions& options);
