@@ -2,18 +2,15 @@
 #include "watchdog/hang_reporter.h"
 
 #include <algorithm>
-#include <array>
-#include <iterator>
 
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "policies/fact_names.h"
-#include "watchdog/facts/file_facts.h"
 #include "watchdog/loops/outside_looks.h"
 #include "watchdog/report_facts.h"
+#include "watchdog/reported_waits.h"
 #include "watchdog/sample_ring.h"
 #include "watchdog/samples/past_dispatches.h"
-#include "watchdog/spans/awaited.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -33,40 +30,6 @@ FilterReason ReasonOf(SpanWatch::Outcome outcome) {
 
 uint64_t HashOf(const stack::Stack& stack) {
   return stack.frame_count == 0 ? SpanWatch::kNoStack : stack.FunctionHash();
-}
-
-// The waits of a report. A running thread may have answered only one of the report's two looks at it, that at
-// the waits and that at all threads: each has the other's stacks.
-class ReportedWaits {
- public:
-  std::span<const Wait> Read(const WaitWalker& walker, ThreadLister* threads) {
-    const std::span<const Wait> waits = walker.waits();
-    std::ranges::copy(waits, waits_.begin());
-    threads->AddStacks(waits);
-    for (size_t i = 0; i < waits.size(); ++i) AddOwnersStack(threads->threads(), &waits_[i]);
-    return {waits_.data(), waits.size()};
-  }
-
- private:
-  static void AddOwnersStack(std::span<const ThreadSnapshot* const> threads, Wait* wait) {
-    const bool has_stack = wait->owner_frames != nullptr && wait->owner_frames->frame_count != 0;
-    if (has_stack || wait->lock.waits_for != stack::WaitsFor::kOwner || wait->owner_pid != 0) return;
-    const auto owner = std::ranges::find(threads, wait->lock.owner_tid, &ThreadSnapshot::tid);
-    if (owner != threads.end()) wait->owner_frames = &(*owner)->stack;
-  }
-
-  std::array<Wait, WaitWalker::kMaxWaits> waits_;
-};
-
-// Of the thread or, if it waits for another one of the process, of the last one of the chain.
-AwaitedFile FileOf(int32_t tid, const WatchTools& tools) {
-  const stack::ThreadFiles* files = &tools.capturer->thread_files();
-  const AwaitedFile file = FindAwaitedFile(tools.thread(tid), files);
-  const std::span<const Wait> waits = tools.waits->waits();
-  if (file.tid != 0 || waits.empty()) return file;
-  const bool has_owner =
-      waits.back().lock.waits_for == stack::WaitsFor::kOwner && waits.back().owner_pid == 0;
-  return has_owner ? FindAwaitedFile(tools.thread(waits.back().lock.owner_tid), files) : file;
 }
 
 void AddProcessorUsers(const ThreadTime& time, const WatchTools& tools, FactList* facts) {
@@ -93,21 +56,6 @@ void SetCpuTimes(const CpuBaseline& before, const base::Thread& thread, const ba
   event->cpu_window_ns = window_ns;
   event->cpu_thread_ns = std::max<int64_t>(thread_ns, 0);
   event->cpu_process_ns = std::max<int64_t>(process_ns, 0);
-}
-
-// The facts borrow the texts of `candidates`.
-void AddCandidateFacts(const Candidates& candidates, FactList* facts) {
-  static_assert(Candidates::kMost == std::size(policies::kCandidateFacts));
-  for (size_t i = 0; i < candidates.count; ++i) {
-    const Candidate& candidate = candidates.best[i];
-    const policies::CandidateFacts& names = policies::kCandidateFacts[i];
-    facts->Add(names.thread, candidate.tid);
-    facts->AddText(names.name, candidate.name);
-    facts->AddText(names.reason, candidate.reason);
-    if (candidate.count > 1) facts->Add(names.count, candidate.count);
-  }
-  if (candidates.exhausted_pool_threads != 0)
-    facts->Add(policies::kExhaustedPoolFact, candidates.exhausted_pool_threads);
 }
 
 }  // namespace
@@ -200,19 +148,10 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.detected_mono_ns = now_ns;
   SetCpuTimes(watch.cpu_baseline(), tools.thread(tid), *tools.clock, &event);
   const bool is_correction = moment == Moment::kCorrection;
-  Awaited awaited;
-  AwaitedFile file;
-  if (!is_correction) {
-    tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
-    awaited = FindAwaited(tools.thread(tid), &tools.capturer->thread_files());
-    file = FileOf(tid, tools);
-  }
+  ReportedWaits waits;
+  if (!is_correction) waits.Find(tid, tools);
   const bool is_still_in = !is_correction && span->IsStillIn(loop) && !tools.has_ended();
-  if (!is_still_in) {  // it waits for something else by now
-    tools.waits->Clear();
-    awaited = {};
-    file = {};
-  }
+  if (!is_still_in) waits.Clear(tools);  // it waits for something else by now
   if (is_correction) {
     tools.threads->Clear();
   } else {
@@ -223,9 +162,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.expensive_stack = &expensive;
   event.threads = tools.threads->threads();
   event.threads_dropped = tools.threads->dropped_count();
-  ReportedWaits waits;
-  event.waits = waits.Read(*tools.waits, tools.threads);
-  event.wait_outcome = tools.waits->outcome();
+  waits.AddTo(&event, tools);
   event.verdict = verdict != nullptr ? *verdict : time_->Judge(*span, loop, event.wait_outcome);
   FactList facts;
   if (loop.limits.weight() != 0) facts.Add("loop_weight", loop.limits.weight());
@@ -236,9 +173,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   AddTaskFacts(expensive, tools, &facts);
   if (const char* cause = event.verdict.shares.gc_ns == 0 ? "" : tools.capturer->GcCause(); *cause != '\0')
     facts.AddText("gc_cause", cause);
-  AddAwaitedFacts(awaited, &facts);
-  AddFileFacts(file, tid, tools.options->hides_peers, &facts);
-  AddCandidateFacts(tools.waits->candidates(), &facts);
+  waits.AddFacts(tools, &facts);
   const policies::VerdictWord with_processor = policies::JudgeWithProcessor(event.verdict.shares);
   const bool is_starved = event.verdict.word == policies::VerdictWord::kStarved ||
                           event.verdict.word == policies::VerdictWord::kThrottled;
@@ -260,7 +195,6 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, &room);
   event.modules = &tools.capturer->modules();
   event.script_functions = &tools.capturer->code().script_functions();
-  event.peer_functions = tools.waits->peer_functions();
   event.discounted = watch.discounted();
   if (!tools.sink->OnHang(event)) {
     tools.counters->reports_lost.Add();
@@ -269,24 +203,7 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   if (span->kind() == HangKind::kHang) NoteBlame(watch, expensive);
   watch.AddReport(event.id);
   tools.counters->reports.Add();
-  if (is_still_in &&
-      tools.waits->FollowPeers(tid, tools.capturer, tools.options->hides_peers, watch.begin_ns())) {
-    event.waits = waits.Read(*tools.waits, tools.threads);
-    event.wait_outcome = tools.waits->outcome();
-    if (const BusCall* call = tools.waits->bus_call()) {
-      if (!tools.options->hides_peers) {
-        facts.AddText(policies::kBusServiceFact, call->destination);
-        facts.AddText(policies::kBusMethodFact, call->member);
-        event.facts = facts.all();
-      }
-      // The thread itself only waits to be woken up by the one that has the socket.
-      if (event.verdict.word == policies::VerdictWord::kNetwork ||
-          event.verdict.word == policies::VerdictWord::kLock)
-        event.verdict.word = policies::VerdictWord::kService;
-    }
-    if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;
-    tools.sink->OnPeers(event);
-  }
+  if (is_still_in && waits.FollowPeers(watch.begin_ns(), tools, &facts, &event)) tools.sink->OnPeers(event);
   return true;
 }
 

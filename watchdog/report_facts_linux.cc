@@ -15,6 +15,7 @@
 #include "policies/fact_names.h"
 #include "watchdog/facts/group_facts.h"
 #include "watchdog/facts/kernel_numbers.h"
+#include "watchdog/loops/outside_looks.h"
 #include "watchdog/report_facts.h"
 
 namespace lagwatch::watchdog {

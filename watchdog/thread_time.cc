@@ -10,21 +10,22 @@
 
 namespace lagwatch::watchdog {
 
-bool ThreadTime::Look(const base::Thread& thread, const policies::ThreadLook* before,
-                      policies::ThreadLook* look) const {
+bool ThreadTime::LookAt(const base::Thread& thread, const policies::ThreadLook* before,
+                        const stack::StackCapturer* capturer, const stack::ThreadFiles* files,
+                        policies::ThreadLook* look) {
   if (stack::IsScriptThread(thread.tid)) {
     *look = {.mono_ns = base::SystemClock().MonoNs()};
-    if (thread_->capturer != nullptr) look->doing = thread_->capturer->FindScriptWait(thread.tid);
+    if (capturer != nullptr) look->doing = capturer->FindScriptWait(thread.tid);
     return look->doing != policies::Doing::kUnknown;
   }
-  if (!LookAtThread(thread, before, look, thread_->files)) return false;
+  if (!LookAtThread(thread, before, look, files)) return false;
   using policies::Doing;
   const bool is_in_futex = look->doing == Doing::kLock;
   const bool is_in_poll = look->doing == Doing::kPipe || look->doing == Doing::kNetwork;
-  if (!(is_in_futex || is_in_poll) || thread_->capturer == nullptr) return true;
+  if (!(is_in_futex || is_in_poll) || capturer == nullptr) return true;
   // A language's run time sleeps in a futex whatever its thread waits for. It also polls the pipes of a
   // child, and a server's backend those of its server.
-  const Doing doing = thread_->capturer->FindScriptWait(thread.tid);
+  const Doing doing = capturer->FindScriptWait(thread.tid);
   const bool is_polled = doing == Doing::kProcess || doing == Doing::kLock || doing == Doing::kSleep;
   if (is_polled || (is_in_futex && doing != Doing::kUnknown)) look->doing = doing;
   return true;

@@ -22,6 +22,12 @@ class ThreadTime {
   // `thread` is borrowed.
   explicit ThreadTime(const LoopThread* thread) : thread_(thread) {}
 
+  // As LookAtThread(), also of threads of a language's own, and with what the language knows of the wait.
+  // `capturer` and `files` may be null.
+  static bool LookAt(const base::Thread& thread, const policies::ThreadLook* before,
+                     const stack::StackCapturer* capturer, const stack::ThreadFiles* files,
+                     policies::ThreadLook* look);
+
   // Notes the thread's time on processors and waiting for one so far. To be called at each look.
   void ReadActivity() { activity_ = ActivityNow(); }
   // Whether the thread was active while the process is said to have been stopped for the last `stopped_ns`:
@@ -57,8 +63,9 @@ class ThreadTime {
   policies::Verdict Judge(const WatchedSpan& span, const WatchedLoop& loop, WaitOutcome outcome);
 
  private:
-  // Looks at `thread`; false if it is gone.
-  bool Look(const base::Thread& thread, const policies::ThreadLook* before, policies::ThreadLook* look) const;
+  bool Look(const base::Thread& thread, const policies::ThreadLook* before, policies::ThreadLook* look) const {
+    return LookAt(thread, before, thread_->capturer, thread_->files, look);
+  }
   // Distinguishes a stop of the process, in which both of its parts stand still, from a wait of the
   // watchdog's own.
   struct Activity {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "base/process/mapped_memory.h"
 #include "base/process/process.h"
@@ -26,6 +27,12 @@ class GoroutineWatch {
   void Look(int64_t now_ns, bool has_run);
   // Whether one has waited at two looks where none idles.
   bool MayHang() const { return may_hang_; }
+  // The goroutines that have waited at two looks where none idles, the one that has waited longest first.
+  struct Hanging {
+    int32_t tid;       // stack::ScriptThreadOf()
+    int64_t since_ns;  // CLOCK_MONOTONIC, of the look that found it there first
+  };
+  std::vector<Hanging> FindHanging() const;
   // Gives loops to the goroutines that have waited for `least_ns`, one for each lock that they wait for, and
   // takes them from those that have gone on.
   void ChooseLoops(watchdog::LoopRegistry* registry, const base::TickScale& scale, int64_t now_ns,

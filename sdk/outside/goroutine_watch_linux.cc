@@ -93,6 +93,14 @@ void GoroutineWatch::Look(int64_t now_ns, bool has_run) {
   }
 }
 
+std::vector<GoroutineWatch::Hanging> GoroutineWatch::FindHanging() const {
+  std::vector<Hanging> hanging;
+  for (const auto& [id, waiting] : waiting_)
+    if (waiting.counts) hanging.push_back({stack::ScriptThreadOf(id), waiting.since_ns});
+  std::ranges::sort(hanging, {}, &Hanging::since_ns);
+  return hanging;
+}
+
 void GoroutineWatch::Note(const Goroutine& goroutine, int64_t now_ns) {
   Waiting& waiting = waiting_[goroutine.id];
   waiting.look = look_;

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/process/proc_file.h"
 #include "base/system/system_calls.h"
 #include "sdk/outside/frozen_sleep.h"
 #include "sdk/outside/kernel_waits_slot.h"
@@ -332,12 +331,7 @@ PolledThread::Pauses PolledThread::ReadPauses() const {
   stack::SchedulerCounters scheduler;
   if (stack::ReadSchedulerCounters(thread_, &scheduler))
     pauses.voluntary_switches = scheduler.voluntary_switches;
-  char buffer[512];
-  const std::string_view text =
-      base::ReadSmallFile(base::TaskPath(thread_, "io").c_str(), buffer, sizeof buffer);
-  const auto reads = base::NumberInLine(text, "syscr:");
-  const auto writes = base::NumberInLine(text, "syscw:");
-  if (reads && writes) pauses.io_calls = static_cast<int64_t>(*reads + *writes);
+  pauses.io_calls = stack::ReadIoCalls(thread_);
   return pauses;
 }
 

@@ -37,6 +37,10 @@ int64_t ReadRunQueueNs(const base::Thread& thread, const ThreadFiles* files = nu
 // thread's ThreadFile::kCounters. Context: watchdog (one system call).
 int64_t ReadTurns(int counters_fd);
 
+// The number of its calls that read or write files, sockets or pipes; -1 when the kernel does not say.
+// Context: watchdog (reads a file of /proc). Linux.
+int64_t ReadIoCalls(const base::Thread& thread);
+
 // The number of times, and the total time, that the control groups of a thread were without quota: its
 // own and those around it, as far as visible. Both 0 without a quota.
 struct ThrottleCounters {

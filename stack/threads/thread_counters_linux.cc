@@ -139,6 +139,15 @@ int64_t ReadTurns(int counters_fd) {
   return static_cast<int64_t>(turns);
 }
 
+int64_t ReadIoCalls(const base::Thread& thread) {
+  char buffer[512];
+  const std::string_view text =
+      base::ReadSmallFile(base::TaskPath(thread, "io").c_str(), buffer, sizeof buffer);
+  const auto reads = base::NumberInLine(text, "syscr:");
+  const auto writes = base::NumberInLine(text, "syscw:");
+  return reads && writes ? static_cast<int64_t>(*reads + *writes) : -1;
+}
+
 bool ReadSchedulerCounters(const base::Thread& thread, SchedulerCounters* counters,
                            const ThreadFiles* files) {
   *counters = {.run_queue_ns = std::max<int64_t>(ReadRunQueueNs(thread, files), 0)};

@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   lagwatch::tools::DescribeCommandLine(&app);
   int exit_code = 0;
   lagwatch::tools::AddRunCommand(&app, lagwatch::tools::ApplyStoredRunConfig, &exit_code);
+  lagwatch::tools::AddWhyCommand(&app, &exit_code);
   lagwatch::tools::AddWatchCommand(&app, &exit_code);
   lagwatch::tools::AddDaemonCommand(&app, &exit_code);
   lagwatch::tools::AddServiceCommands(&app, &exit_code);

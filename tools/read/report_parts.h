@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a report's text that lists of reports and single reports have in common. Context: background;
-// pure.
+// The parts of a text that lists of reports, single reports and `lagwatch why` have in common. Context:
+// background; pure.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,17 @@ std::string Duration(const Json& report);
 std::string ExitText(const Json& report);
 // The report's chain of waits, with the candidates for the last one and the deadlock; empty without any.
 std::string WaitLines(const Json& report);
+// A line for each frame: the function and its place. `completeness` as in the report.
+std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent);
+// "lock (lock 97 %, cpu 2 %)": the largest parts of the time. "cpu, starved (no cpu 98 %, cpu 2 %)": of a
+// thread that got no processor, with what it would have done.
+std::string VerdictText(const Json& verdict, const Json& facts);
+// All facts, with a title; empty without any. The second one has only those that are out of the ordinary: a
+// limit that is near, pressure, swapped memory.
+std::string FactLines(const Json& facts);
+std::string PressingFactLines(const Json& facts);
+// Makes all lines printable. Control characters that are no ends of lines come from the report.
+std::string PrintableLines(const std::string& lines);
 
 // "futex"; "syscall 424" where the name is not known. `machine` as uname(2) spells it: numbers differ.
 std::string SyscallName(uint64_t number, std::string_view machine);

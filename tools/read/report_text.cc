@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "policies/cluster/cause_key.h"
 #include "policies/fact_names.h"
-#include "policies/verdict.h"
 #include "tools/read/report_lists.h"
 #include "tools/read/report_parts.h"
 #include "tools/read/table.h"
@@ -27,77 +25,6 @@ std::vector<std::string> Functions(const Json& stack) {
   std::vector<std::string> functions;
   for (const Json& frame : stack) functions.push_back(Text(frame, "function"));
   return functions;
-}
-
-// The part of a path after its last slash.
-std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-// Whether a frame's name is its place already. Addresses of code made at run time mean nothing later.
-bool HasPlace(const std::string& function) {
-  return function.find("+0x") != std::string::npos || function == policies::kGeneratedCodeModule ||
-         policies::IsLanguageModule(function);
-}
-
-// "cart.cc:42"; "line 42" of a script, whose name has its file; empty if the line is not known.
-std::string LineOf(const Json& frame, bool is_script) {
-  const Json line = frame.value("line", Json());
-  const Json file = frame.value("file", Json());
-  if (line.is_null()) return "";
-  const bool has_file = !is_script && file.is_string();
-  return has_file ? FileName(file.get<std::string>()) + ":" + line.dump() : "line " + line.dump();
-}
-
-// The place of a frame: its line, else its address in its module. Inlined calls have the address of the
-// function that they are in.
-std::string PlaceOf(const Json& frame) {
-  const std::string module = Text(frame, "module");
-  const bool is_script = policies::IsLanguageModule(module);
-  std::string place = LineOf(frame, is_script);
-  if (place.empty()) place = is_script ? module : FileName(module) + "+" + Text(frame, "offset");
-  return place + (!is_script && frame.value("inlined", false) ? ", inlined" : "");
-}
-
-std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent) {
-  std::string lines;
-  for (const Json& frame : stack) {
-    if (auto gap = frame.find("left_out_before"); gap != frame.end())
-      lines += indent + "… (" + gap->dump() + " frames left out)\n";
-    std::string function = Text(frame, "function");
-    lines += indent + function + (HasPlace(function) ? "" : "  (" + PlaceOf(frame) + ")") + "\n";
-  }
-  if (completeness == "none") lines += indent + "(could not be captured)\n";
-  if (completeness == "cut" || completeness == "incomplete")
-    lines += indent + "… (the outer callers are missing)\n";
-  if (completeness == "probable")
-    lines += indent + "(code without unwind tables: its callers are probable only)\n";
-  return lines;
-}
-
-// "lock (lock 97 %, cpu 2 %)": the largest parts of the time. "cpu, starved (no cpu 98 %, cpu 2 %)": of a
-// thread that got no processor, with what it would have done.
-std::string VerdictText(const Json& verdict, const Json& facts) {
-  constexpr size_t kMaxParts = 3;
-  constexpr double kMinPercent = 1;
-  struct Part {
-    const char* name;
-    double ms;
-  };
-  // Older collectors do not know all shares.
-  auto ms = [&](const char* key) { return verdict.value(key, 0.0); };
-  std::vector<Part> parts;
-  for (const policies::TimeShare& share : policies::kTimeShares)
-    parts.push_back({share.label, ms(share.json_name)});
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.ms > b.ms; });
-  parts.resize(kMaxParts);
-  double wall_ms = std::max(ms("wall_ms"), 0.001);
-  std::vector<std::string> shares;
-  for (const Part& part : parts) {
-    double percent = 100 * part.ms / wall_ms;
-    if (percent >= kMinPercent) shares.push_back(part.name + Format(" %.0f %%", percent));
-  }
-  const Json with_processor = facts.value(policies::kWithProcessorFact, Json());
-  const std::string would_do = with_processor.is_string() ? with_processor.get<std::string>() + ", " : "";
-  return would_do + Text(verdict, "word") + (shares.empty() ? "" : " (" + Join(shares, ", ") + ")");
 }
 
 // "waits for: sleep (pid 4711)"; empty where nothing is named.
@@ -264,27 +191,6 @@ std::string HeaderLines(const Json& report) {
          Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n" + ExitLine(report);
 }
 
-// The machine's load as a number, other shares as percent.
-std::string FactLine(const std::string& name, const Json& value) {
-  constexpr std::string_view kShare = "_permille";
-  const bool is_share = name.ends_with(kShare) && value.is_number();
-  if (!is_share)
-    return "  " + name + "  " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
-  const std::string what = name.substr(0, name.size() - kShare.size());
-  if (name.starts_with("load_")) return "  " + what + Format("  %.2f\n", value.get<double>() / 1000);
-  return "  " + what + Format("  %.1f %%\n", value.get<double>() / 10);
-}
-
-std::string FactLines(const Json& facts) {
-  std::string lines;
-  for (const auto& [name, value] : facts.items()) {
-    const bool is_in_verdict =
-        name.starts_with(policies::kWaitsForFact) || name == policies::kWithProcessorFact;
-    if (!is_in_verdict) lines += FactLine(name, value);
-  }
-  return lines.empty() ? "" : "\nFacts\n" + lines;
-}
-
 // Older collectors return no traces.
 std::string TraceLines(const Json& report) {
   std::string lines;
@@ -361,16 +267,6 @@ std::string OwnThreadLine(const Json& report) {
   const auto count = report.value("lagwatch_threads", int64_t{0});
   if (count == 0) return "";
   return "  " + std::to_string(count) + (count == 1 ? " thread" : " threads") + " of lagwatch\n";
-}
-
-// Control characters that are no ends of lines come from the report.
-std::string PrintableLines(const std::string& lines) {
-  std::string printable;
-  for (size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
-    end = std::min(lines.find('\n', begin), lines.size());
-    printable += Printable(std::string_view(lines).substr(begin, end - begin)) + "\n";
-  }
-  return printable;
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process at one moment, seen from outside: what its threads do, which of them matters, and a report about
+// that one. Nothing is injected, and nothing but a thread that runs is stopped, once, for as long as its stack
+// is copied (docs/design/outside.md). Context: background. Linux.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/process/process.h"
+#include "base/status.h"
+#include "base/uuid.h"
+#include "sdk/moment/suspect.h"
+#include "sdk/moment/thread_survey.h"
+
+namespace lagwatch::sdk {
+
+struct MomentOptions {
+  // The time in which the threads are looked at, again and again.
+  int64_t survey_ns = 700 * base::kNsPerMs;
+  bool hides_peers = false;  // no names and stacks of other processes
+  std::string app;           // that the report is of; empty: the process's name
+};
+
+struct ProcessMoment {
+  base::Uuid report_id;
+  // An encoded lagwatch.Report about the thread that matters: of kind dump if the process responds, else of a
+  // hang that has lasted for the time since `suspect.since_ns` at least.
+  std::string report;
+  Standing standing = Standing::kResponds;
+  SurveyedThread suspect;               // the thread that matters
+  std::vector<SurveyedThread> threads;  // all of them
+  int64_t surveyed_ns = 0;
+  int64_t seen_ns = 0;  // CLOCK_MONOTONIC, of the report
+};
+
+// Looks at `process` now. Errors: kNotFound if it has ended; kUnavailable if it may not be looked at, with
+// what would help, and without memory.
+base::Result<ProcessMoment> LookAtProcess(const base::Process& process, const MomentOptions& options);
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/system/process.h"
+#include "policies/fact_names.h"
+#include "report/format/fixed_buffer.h"
+#include "sdk/moment/process_moment.h"
+#include "sdk/outside/go_code.h"
+#include "sdk/outside/goroutine_watch.h"
+#include "sdk/report/hang_encoder.h"
+#include "sdk/report/program_facts.h"
+#include "stack/elf/frame_section_file.h"
+#include "stack/interpreters/all/interpreter_stacks.h"
+#include "stack/unwind/table_unwinder.h"
+#include "watchdog/report_facts.h"
+#include "watchdog/reported_waits.h"
+#include "watchdog/thread_time.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+using watchdog::HangEvent;
+using watchdog::HangKind;
+using watchdog::WaitOutcome;
+
+constexpr int64_t kBetweenLooksNs = 50 * base::kNsPerMs;
+constexpr int32_t kMostThreads = 4096;
+constexpr size_t kReportBytes = 8 << 20;
+// Of so many threads that may matter the chain of waits is followed, in search of a deadlock.
+constexpr size_t kMostChains = 8;
+
+void SleepNs(int64_t ns) {
+  const timespec time{.tv_sec = ns / base::kNsPerSecond, .tv_nsec = ns % base::kNsPerSecond};
+  nanosleep(&time, nullptr);
+}
+
+// The look at one process.
+class Looker {
+ public:
+  Looker(const base::Process& process, const MomentOptions& options)
+      : process_(process),
+        options_(options),
+        interpreters_(process),
+        goroutines_(GoroutineWatch::Create(process)),
+        go_(process),
+        threads_(kMostThreads),
+        waits_(watchdog::WaitWalker::Reach::kPeers) {
+    watch_options_.hides_peers = options.hides_peers;
+    scale_.Anchor(base::ReadTickPair(base::SystemClock()));
+  }
+
+  base::Result<ProcessMoment> Look();
+
+ private:
+  base::Status Prepare();
+  base::Status Survey(ThreadSurvey* survey) const;
+  // Threads of Go's scheduler say nothing of the program: its goroutines do.
+  void TakeGoroutines(ProcessMoment* moment);
+  // Chooses the thread that matters: one in a deadlock before all others.
+  void ChooseSuspect(ProcessMoment* moment);
+  // The standing of a thread that only waits for another thread's end is that thread's.
+  Standing StandingByChain(const ProcessMoment& moment) const;
+  base::Status Report(ProcessMoment* moment);
+  watchdog::WatchTools tools();
+
+  base::Process process_;
+  const MomentOptions& options_;
+  stack::InterpreterStacks interpreters_;
+  std::unique_ptr<GoroutineWatch> goroutines_;  // null: it is no program of Go
+  GoCode go_;
+  std::unique_ptr<stack::StackCapturer> capturer_;
+  watchdog::ThreadLister threads_;
+  watchdog::WaitWalker waits_;
+  watchdog::WatchOptions watch_options_;
+  watchdog::WatchCounters counters_;
+  base::TickScale scale_;
+};
+
+watchdog::WatchTools Looker::tools() {
+  return {.options = &watch_options_,
+          .tick_scale = &scale_,
+          .clock = &base::SystemClock(),
+          .capturer = capturer_.get(),
+          .threads = &threads_,
+          .waits = &waits_,
+          .sink = nullptr,
+          .counters = &counters_};
+}
+
+base::Status Looker::Prepare() {
+  base::PrepareFences();
+  auto unwinder = LAGWATCH_TRY(stack::CreateTableUnwinder(stack::FrameSectionLoader::FromModuleFiles()));
+  capturer_ = LAGWATCH_TRY(stack::StackCapturer::CreateOutside(process_, {}, std::move(unwinder)));
+  if (!threads_.ok() || !waits_.ok()) return {base::StatusCode::kUnavailable, "there is no memory for stacks"};
+  capturer_->SetScripts(&interpreters_);
+  capturer_->RefreshModules();
+  waits_.MeasureLayouts();
+  return {};
+}
+
+base::Status Looker::Survey(ThreadSurvey* survey) const {
+  const int64_t end_ns = base::SystemClock().MonoNs() + options_.survey_ns;
+  do {
+    if (!survey->Look()) return {base::StatusCode::kNotFound, "it has ended"};
+    if (goroutines_ != nullptr) goroutines_->Look(base::SystemClock().MonoNs(), /*has_run=*/true);
+    SleepNs(kBetweenLooksNs);
+  } while (base::SystemClock().MonoNs() < end_ns);
+  return survey->Look() ? base::Status{} : base::Status{base::StatusCode::kNotFound, "it has ended"};
+}
+
+void Looker::TakeGoroutines(ProcessMoment* moment) {
+  if (goroutines_ == nullptr) return;
+  for (SurveyedThread& thread : moment->threads) {
+    const bool rests = thread.pastime == Pastime::kParked || thread.pastime == Pastime::kBlocked;
+    if (rests && go_.Holds(thread.blocked.program_counter)) thread.pastime = Pastime::kIdle;
+  }
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  for (const GoroutineWatch::Hanging& hanging : goroutines_->FindHanging()) {
+    SurveyedThread thread;
+    thread.tid = hanging.tid;
+    thread.state = 'S';
+    thread.pastime = Pastime::kBlocked;
+    char name[watchdog::ThreadSnapshot::kMaxNameBytes];
+    capturer_->NameScriptThread(hanging.tid, name);
+    thread.name = name;
+    thread.since_ns = hanging.since_ns;
+    policies::ThreadLook look;
+    if (!watchdog::ThreadTime::LookAt(capturer_->thread(hanging.tid), nullptr, capturer_.get(), nullptr, &look))
+      continue;
+    policies::TimeAccount account;
+    look.mono_ns = hanging.since_ns;
+    account.Open(look);
+    look.mono_ns = now_ns;
+    account.Add(look);
+    thread.verdict.shares = account.Shares(/*throttled_ns=*/0);
+    thread.verdict.word = policies::Judge(thread.verdict.shares, /*is_deadlock=*/false);
+    moment->threads.push_back(std::move(thread));
+  }
+}
+
+void Looker::ChooseSuspect(ProcessMoment* moment) {
+  const std::vector<const SurveyedThread*> ranked = RankSuspects(moment->threads, process_.pid());
+  const SurveyedThread* chosen = ranked.front();
+  const size_t count = std::min(ranked.size(), kMostChains);
+  for (size_t i = 0; i < count; ++i) {
+    const bool may_wait = ranked[i]->pastime == Pastime::kBlocked || ranked[i]->pastime == Pastime::kParked;
+    if (!may_wait) continue;
+    waits_.Follow(ranked[i]->tid, capturer_.get());
+    if (waits_.outcome() != WaitOutcome::kDeadlock) continue;
+    chosen = ranked[i];
+    break;
+  }
+  moment->suspect = *chosen;
+}
+
+Standing Looker::StandingByChain(const ProcessMoment& moment) const {
+  const Standing standing = StandingOf(moment.suspect);
+  if (waits_.outcome() == WaitOutcome::kDeadlock) return Standing::kFrozen;
+  if (waits_.waits().empty()) return standing;
+  const watchdog::Wait& last = waits_.waits().back();
+  const bool is_for_end = last.lock.kind == policies::LockKind::kThread &&
+                          last.lock.waits_for == policies::WaitsFor::kOwner && last.owner_pid == 0;
+  if (!is_for_end) return standing;
+  const auto owner = std::ranges::find(moment.threads, last.lock.owner_tid, &SurveyedThread::tid);
+  return owner == moment.threads.end() ? standing : StandingOf(*owner);
+}
+
+base::Status Looker::Report(ProcessMoment* moment) {
+  const watchdog::WatchTools tools = this->tools();
+  const SurveyedThread& suspect = moment->suspect;
+  const auto sample = std::make_unique<watchdog::LoopSample>();
+  capturer_->RefreshModules();
+  capturer_->Capture(suspect.tid, &sample->stack);
+  sample->mono_ns = base::SystemClock().MonoNs();
+  sample->use = suspect.verdict.use;
+  sample->no_stack_reason = capturer_->no_stack_reason();
+  const watchdog::LoopSample* samples[] = {sample.get()};
+
+  const auto waits = std::make_unique<watchdog::ReportedWaits>();
+  waits->Find(suspect.tid, tools);
+  moment->standing = StandingByChain(*moment);
+  threads_.Capture(suspect.tid, sample->stack, capturer_.get());
+
+  HangEvent event{};
+  const int64_t wall_ms = base::SystemClock().WallMs();
+  event.id = base::CreateUuidV7(wall_ms);
+  event.hang_id = event.id;
+  event.kind = moment->standing == Standing::kResponds ? HangKind::kDump : HangKind::kHang;
+  event.level = watchdog::HangLevel::kHang;
+  event.loop = suspect.name;
+  event.tid = static_cast<uint32_t>(suspect.tid);
+  event.detected_mono_ns = sample->mono_ns;
+  if (event.kind == HangKind::kHang) event.elapsed_ns = sample->mono_ns - suspect.since_ns;
+  event.start_wall_ms = wall_ms - event.elapsed_ns / base::kNsPerMs;
+  event.cpu_window_ns = suspect.verdict.shares.wall_ns;
+  event.cpu_thread_ns = suspect.verdict.use.cpu_ns;
+  event.samples = samples;
+  event.expensive_stack = &sample->stack;
+  event.threads = threads_.threads();
+  event.threads_dropped = threads_.dropped_count();
+  event.verdict = suspect.verdict;
+  event.modules = &capturer_->modules();
+  event.script_functions = &capturer_->code().script_functions();
+  watchdog::FactList facts;
+  if (event.kind == HangKind::kHang) facts.Add(policies::kAtLeastFact, 1);
+  AddNoStackFacts(samples, &facts);
+  if (const char* runtime = capturer_->unreadable_scripts(); *runtime != '\0')
+    facts.AddText("unreadable_frames", runtime);
+  AddTaskFacts(sample->stack, tools, &facts);
+  waits->AddFacts(tools, &facts);
+  AddThreadFacts(suspect.tid, tools, &facts);
+  AddProcessFacts(tools, &facts);
+  event.facts = facts.all();
+  waits->AddTo(&event, tools);
+  if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;
+  waits->FollowPeers(suspect.since_ns, tools, &facts, &event);
+  moment->report_id = event.id;
+  moment->seen_ns = sample->mono_ns;
+
+  ProgramFacts program = SystemFacts(process_);
+  program.app = options_.app;
+  HangEncoder encoder(&program, &ProcessContext());
+  const auto bytes = std::make_unique_for_overwrite<char[]>(kReportBytes);
+  report::FixedBuffer buffer(bytes.get(), kReportBytes);
+  if (!encoder.Encode(event, /*is_in_start=*/false, &buffer))
+    return {base::StatusCode::kUnavailable, "the report does not fit its buffer"};
+  encoder.AppendNames(event, &buffer);
+  moment->report = buffer.content();
+  return {};
+}
+
+base::Result<ProcessMoment> Looker::Look() {
+  if (base::Status status = Prepare(); !status.ok()) return status;
+  ThreadSurvey survey(capturer_.get());
+  if (base::Status status = Survey(&survey); !status.ok()) return status;
+  ProcessMoment moment;
+  moment.threads = survey.Result();
+  moment.surveyed_ns = survey.DurationNs();
+  if (moment.threads.empty()) return base::Status(base::StatusCode::kNotFound, "it has ended");
+  TakeGoroutines(&moment);
+  ChooseSuspect(&moment);
+  if (base::Status status = Report(&moment); !status.ok()) return status;
+  return moment;
+}
+
+}  // namespace
+
+base::Result<ProcessMoment> LookAtProcess(const base::Process& process, const MomentOptions& options) {
+  return std::make_unique<Looker>(process, options)->Look();
+}
+
+}  // namespace lagwatch::sdk

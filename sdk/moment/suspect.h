@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the threads that the state of a program depends on, where no loop is known. Context: any; pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sdk/moment/thread_survey.h"
+
+namespace lagwatch::sdk {
+
+// Whether a process does what it is asked.
+enum class Standing : uint8_t {
+  kResponds,      // its main thread waits for events, or handles them
+  kFrozen,        // a thread that it needs does not go on
+  kMayBeFrozen,   // its main thread waits for something that idle threads wait for, too
+};
+
+// Of a thread, by its pastime.
+Standing StandingOf(const SurveyedThread& thread);
+
+// The threads that matter, the one that matters most first: of those that do not go on the main thread, then
+// those that wait in uninterruptible sleep or for another thread, the ones that have waited longest first,
+// then what the main thread does, then what computes. Never empty unless `threads` are.
+std::vector<const SurveyedThread*> RankSuspects(std::span<const SurveyedThread> threads, int32_t main_tid);
+
+}  // namespace lagwatch::sdk

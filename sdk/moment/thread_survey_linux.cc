@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/process/proc_file.h"
+#include "base/system/system_calls.h"
+#include "sdk/moment/thread_survey.h"
+#include "sdk/outside/frozen_sleep.h"
+#include "stack/stack_capturer.h"
+#include "watchdog/evidence/evidence.h"
+#include "watchdog/evidence/idle_places.h"
+#include "watchdog/thread_time.h"
+#include "watchdog/waits/sleeping_call.h"
+#include "watchdog/waits/wait_peer.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+using policies::Doing;
+using stack::BlockedThread;
+using stack::ThreadActivity;
+
+// Two looks at one sleep, or at two sleeps in the same call, made from the same place.
+bool IsSamePlace(const BlockedThread& blocked, const BlockedThread& other) {
+  return blocked.syscall_number == other.syscall_number && blocked.stack_pointer == other.stack_pointer &&
+         blocked.program_counter == other.program_counter;
+}
+
+// Since when the process, or the thread, has been there (CLOCK_BOOTTIME); 0 where that is not known.
+int64_t StartOf(const base::Thread& thread) {
+  stack::ThreadStat stat;
+  return stack::ReadThreadStat(thread, &stat) ? stat.start_boot_ns : 0;
+}
+
+// Whether a thread that has slept since `since_ns` came there when its process had just been started, and so
+// before there was anything to freeze in.
+bool IsSinceStart(const base::Thread& thread, int64_t since_ns) {
+  constexpr int64_t kStartTakesNs = 2 * base::kNsPerSecond;
+  constexpr int64_t kLeastSleepNs = 30 * base::kNsPerSecond;
+  const int64_t start_ns = StartOf({thread.process, thread.process.pid()});
+  const int64_t boot_ns = base::SystemClock().BootNs();
+  const int64_t slept_ns = base::SystemClock().MonoNs() - since_ns;
+  return start_ns != 0 && slept_ns > kLeastSleepNs && boot_ns - slept_ns - start_ns < kStartTakesNs;
+}
+
+// Whether the call is for a single pipe or connection, as of a client that waits for an answer.
+bool IsForOneAnswer(const base::Thread& thread, const BlockedThread& blocked, char state) {
+  const int descriptor = watchdog::AwaitedDescriptor(thread, blocked);
+  if (descriptor == watchdog::kNoDescriptor) return false;
+  switch (watchdog::WhatDescriptorAwaits(thread, descriptor, state)) {
+    case Doing::kNetwork:
+    case Doing::kPipe:
+    case Doing::kService:
+    case Doing::kDisplay:
+    case Doing::kNameLookup:
+    case Doing::kProcess:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The file that the call names: by its descriptor, as the kernel has it, else by the path in its arguments.
+std::string FileOf(const base::Thread& thread, const BlockedThread& blocked) {
+  char room[256];
+  switch (blocked.call().file) {
+    case base::FileArgument::kDescriptor: {
+      const std::string_view link =
+          watchdog::LinkOfDescriptor(thread, static_cast<int>(blocked.arguments[0]), room);
+      return link.starts_with('/') ? std::string(link) : "";
+    }
+    case base::FileArgument::kPath:
+    case base::FileArgument::kPathAt: {
+      const size_t argument = blocked.call().file == base::FileArgument::kPath ? 0 : 1;
+      const size_t bytes = thread.process.Read(blocked.arguments[argument], room, sizeof room);
+      const std::string_view text(room, bytes);
+      return std::string(text.substr(0, text.find('\0')));
+    }
+    case base::FileArgument::kNoFile:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+bool ThreadSurvey::Look() {
+  ++looks_;
+  last_ns_ = base::SystemClock().MonoNs();
+  if (looks_ == 1) first_ns_ = last_ns_;
+  base::ForEachThread(capturer_->process(), [&](int tid) {
+    LookAt(capturer_->thread(tid), &entries_[tid]);
+    return true;
+  });
+  std::erase_if(entries_, [&](const auto& entry) { return entry.second.look != looks_; });
+  return !entries_.empty();
+}
+
+void ThreadSurvey::LookAt(const base::Thread& thread, Entry* entry) {
+  const bool is_first = entry->account.look_count() == 0;
+  policies::ThreadLook look;
+  const policies::ThreadLook* before = is_first ? nullptr : &entry->account.last_look();
+  if (!watchdog::ThreadTime::LookAt(thread, before, capturer_, nullptr, &look)) return;
+  BlockedThread blocked{};
+  const bool is_asleep = stack::ReadThreadActivity(thread, &blocked) == ThreadActivity::kBlocked;
+  entry->look = looks_;
+  entry->state = stack::ReadThreadStateLetter(thread);
+  const int64_t io_calls = stack::ReadIoCalls(thread);
+  if (is_first) {
+    char name[16];
+    stack::ReadThreadName(thread, name, sizeof name);
+    entry->name = name;
+    entry->throttle = stack::ReadThrottleCounters(thread);
+    entry->voluntary_switches = look.use.voluntary_switches;
+    entry->io_calls = io_calls;
+    entry->account.Open(look);
+  } else {
+    const policies::ThreadUse use = entry->account.Add(look);
+    entry->has_moved |= !is_asleep || !entry->is_asleep || use.voluntary_switches != 0 || use.cpu_ns != 0 ||
+                        !IsSamePlace(blocked, entry->blocked);
+  }
+  entry->has_paused |=
+      look.use.voluntary_switches != entry->voluntary_switches || io_calls != entry->io_calls;
+  entry->is_asleep = is_asleep;
+  entry->blocked = blocked;
+  entry->has_idled |= is_asleep && IsIdle(thread, *entry);
+}
+
+bool ThreadSurvey::IsIdle(const base::Thread& thread, const Entry& entry) const {
+  if (watchdog::IsForOrders(entry.blocked)) return true;
+  return watchdog::SetOf(entry.blocked).has_value() && !IsForOneAnswer(thread, entry.blocked, entry.state);
+}
+
+Pastime ThreadSurvey::PastimeOf(const base::Thread& thread, const Entry& entry) const {
+  if (entry.state == 'T' || entry.state == 't') return Pastime::kStopped;
+  if (entry.has_moved || !entry.is_asleep) {
+    if (entry.has_idled) return Pastime::kIdle;
+    return entry.has_paused ? Pastime::kBusy : Pastime::kComputing;
+  }
+  const bool is_for_child = watchdog::ObjectOfWait(thread, entry.blocked).kind == watchdog::WaitObject::Kind::kChild;
+  if (is_for_child || SleepsWhereNoneIdles(thread, entry.blocked, /*is_first_sleep=*/true))
+    return Pastime::kBlocked;
+  return entry.has_idled ? Pastime::kIdle : Pastime::kParked;
+}
+
+SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry) const {
+  const base::Thread thread = capturer_->thread(tid);
+  SurveyedThread judged;
+  judged.tid = tid;
+  judged.name = entry.name;
+  judged.state = entry.state;
+  judged.pastime = PastimeOf(thread, entry);
+  judged.blocked = entry.blocked;
+  judged.since_ns = first_ns_;
+  if (entry.is_asleep) judged.call = entry.blocked.call().name;
+  if (judged.pastime == Pastime::kBlocked) judged.file = FileOf(thread, entry.blocked);
+  const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(thread);
+  judged.verdict.shares = entry.account.Shares(throttle.throttled_ns - entry.throttle.throttled_ns);
+  judged.verdict.use = entry.account.use();
+  judged.verdict.word = policies::Judge(judged.verdict.shares, /*is_deadlock=*/false);
+  if (entry.is_asleep && !entry.has_moved) {
+    const int64_t asleep_ns = AsleepSinceNs(thread);
+    judged.is_since_exact = asleep_ns < first_ns_;
+    judged.since_ns = std::min(asleep_ns, first_ns_);
+    judged.is_parked_since_start = IsSinceStart(thread, judged.since_ns);
+  }
+  return judged;
+}
+
+std::vector<SurveyedThread> ThreadSurvey::Result() const {
+  std::vector<SurveyedThread> threads;
+  for (const auto& [tid, entry] : entries_) {
+    if (entry.account.look_count() > 1) threads.push_back(Judge(tid, entry));
+  }
+  return threads;
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/why/explanation.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "policies/fact_names.h"
+#include "policies/verdict.h"
+#include "tools/read/report_parts.h"
+#include "tools/read/table.h"
+#include "tools/why/thread_groups.h"
+#include "tools/why/wait_words.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using policies::VerdictWord;
+using sdk::Pastime;
+using sdk::Standing;
+using sdk::SurveyedThread;
+
+// "waited for a file or a device", as in verdict.def.
+std::string_view DidOf(VerdictWord word) {
+  switch (word) {
+#define VERDICT_WORD(number, enumerator, name, schema, did, ...) \
+  case VerdictWord::enumerator:                                  \
+    return did;
+#include "policies/verdict.def"
+  }
+  return "";
+}
+
+// The sentence's parts that come from one moment.
+class Sentence {
+ public:
+  Sentence(const sdk::ProcessMoment& moment, const Json& report) : moment_(moment), report_(report) {}
+
+  std::string Compose() const {
+    const std::string main = MainClause();
+    const std::string other = CandidateWords(report_.at("facts"));
+    return main + (other.empty() || moment_.suspect.pastime == Pastime::kIdle ? "" : "; " + other) +
+           DoubtWords();
+  }
+
+ private:
+  const SurveyedThread& suspect() const { return moment_.suspect; }
+  int64_t pid() const { return report_.at("pid").get<int64_t>(); }
+
+  std::string Subject() const {
+    const std::string words = ThreadWords(suspect().tid, suspect().name, pid());
+    const bool is_beside = suspect().tid != pid() && IsMainIdle();
+    return (is_beside ? "its main thread waits for events, but " : "") + words;
+  }
+
+  bool IsMainIdle() const {
+    const auto main = std::ranges::find(moment_.threads, pid(), &SurveyedThread::tid);
+    return main != moment_.threads.end() && main->pastime == Pastime::kIdle;
+  }
+
+  // " for 12.3 s"
+  std::string Time() const {
+    const double ms = static_cast<double>(moment_.seen_ns - suspect().since_ns) / 1e6;
+    return (suspect().is_since_exact ? " for " : " for at least ") + ShortDuration(ms);
+  }
+
+  // " in Cache::Find"; the function that the cause is about.
+  std::string Where() const {
+    const Json& waits = report_.at("waits");
+    if (!waits.empty() && waits[0].at("at").is_string()) return " in " + waits[0].at("at").get<std::string>();
+    const Json cause = report_.value("cause", Json::array());
+    return cause.empty() || !cause[0].is_string() ? "" : " in " + cause[0].get<std::string>();
+  }
+
+  // "computes in Parse", of the process's thread that the chain of waits ends at.
+  std::string LastDoes() const {
+    const Json& waits = report_.at("waits");
+    if (waits.empty()) return "";
+    const Json& owner = waits.back().at("owner");
+    if (!owner.is_object() || owner.contains("process")) return "";
+    const auto tid = owner.at("tid").get<int64_t>();
+    const auto thread = std::ranges::find(moment_.threads, tid, &SurveyedThread::tid);
+    if (thread == moment_.threads.end()) return "";
+    return DoesNow(*thread);
+  }
+
+  std::string DoesNow(const SurveyedThread& thread) const {
+    switch (thread.pastime) {
+      case Pastime::kComputing:
+        return "computes";
+      case Pastime::kBusy:
+        return "works, with pauses";
+      case Pastime::kIdle:
+        return "waits for events";
+      case Pastime::kStopped:
+        return "is stopped";
+      case Pastime::kParked:
+      case Pastime::kBlocked:
+        break;
+    }
+    if (thread.verdict.word == VerdictWord::kDisk)
+      return "waits for " + DiskWords(thread.call == nullptr ? "" : thread.call, thread.file, {});
+    if (thread.verdict.word == VerdictWord::kSleep) return "sleeps by its own will";
+    const std::string did(DidOf(thread.verdict.word));
+    constexpr std::string_view kWaited = "waited";
+    return did.starts_with(kWaited) ? "waits" + did.substr(kWaited.size()) : "has not run" + Time();
+  }
+
+  std::string MainClause() const {
+    switch (suspect().pastime) {
+      case Pastime::kIdle:
+        return ThreadWords(suspect().tid, suspect().name, pid()) + " waits for events" + Where() +
+               ", as it does when there is nothing to do";
+      case Pastime::kBusy:
+        return Subject() + " works" + Where() + ", and pauses in between: " + ShareOfProcessor();
+      case Pastime::kComputing:
+        return ComputingClause();
+      case Pastime::kStopped:
+        return Subject() + " is stopped";
+      case Pastime::kParked:
+      case Pastime::kBlocked:
+        break;
+    }
+    return WaitingClause();
+  }
+
+  std::string ShareOfProcessor() const {
+    const policies::TimeShares& shares = suspect().verdict.shares;
+    const double wall = static_cast<double>(std::max<int64_t>(shares.wall_ns, 1));
+    return Format("%.0f %% of a processor", 100 * static_cast<double>(shares.user_ns + shares.kernel_ns) / wall);
+  }
+
+  std::string ComputingClause() const {
+    const VerdictWord word = suspect().verdict.word;
+    if (word == VerdictWord::kStarved || word == VerdictWord::kThrottled) {
+      const std::string users = report_.at("facts").value(policies::kProcessorUsersFact, "");
+      return Subject() + Time() + " " + std::string(DidOf(word)) + Where() +
+             (users.empty() ? "" : "; who has the processors: " + users);
+    }
+    return Subject() + " has computed" + Time() + " without a pause" + Where() + ": " + ShareOfProcessor();
+  }
+
+  std::string WaitingClause() const {
+    const std::string chain = ChainWords(report_, LastDoes());
+    const std::string waited = Subject() + " has waited" + Time() + Where() + " for ";
+    if (!chain.empty()) return waited + chain;
+    const VerdictWord word = suspect().verdict.word;
+    if (word == VerdictWord::kDisk)
+      return waited + DiskWords(suspect().call == nullptr ? "" : suspect().call, suspect().file,
+                                report_.at("facts"));
+    std::string_view did = DidOf(word);
+    constexpr std::string_view kWaitedFor = "waited for ";
+    if (!did.starts_with(kWaitedFor)) return Subject() + " has " + std::string(did) + Time() + Where();
+    did.remove_prefix(kWaitedFor.size());
+    return waited + std::string(did) + PeerOfFacts();
+  }
+
+  // ": example.org:80", of the peer that the facts name.
+  std::string PeerOfFacts() const {
+    const Json& facts = report_.at("facts");
+    const std::string address = facts.value(policies::kWaitsForAddressFact, "");
+    const std::string name = facts.value(policies::kWaitsForNameFact, "");
+    const Json pid = facts.value(policies::kWaitsForPidFact, Json());
+    const std::string process = pid.is_null() ? "" : (name.empty() ? "process" : name) + " (pid " + pid.dump() + ")";
+    if (address.empty() && process.empty()) return "";
+    return ": " + process + (process.empty() || address.empty() ? "" : ", ") + address;
+  }
+
+  std::string DoubtWords() const {
+    if (moment_.standing == Standing::kMayBeFrozen) return "; a thread without work may wait there, too";
+    const bool is_parked = suspect().pastime == Pastime::kParked;
+    return moment_.standing == Standing::kResponds && is_parked && suspect().is_parked_since_start
+               ? "; it came there when it was started, so that this is probably where it idles"
+               : "";
+  }
+
+  const sdk::ProcessMoment& moment_;
+  const Json& report_;
+};
+
+// A line of the "next" list: the command, and what it is for.
+std::string Line(const std::string& command, const std::string& purpose) {
+  constexpr size_t kWidth = 40;
+  return command + std::string(command.size() < kWidth ? kWidth - command.size() : 1, ' ') + "# " + purpose;
+}
+
+std::vector<std::string> NextSteps(const sdk::ProcessMoment& moment, const Json& report) {
+  std::vector<std::string> next;
+  const std::string pid = report.at("pid").dump();
+  const Json& waits = report.at("waits");
+  if (!waits.empty()) {
+    const Json& owner = waits.back().at("owner");
+    if (owner.is_object() && owner.contains("process"))
+      next.push_back(Line("lagwatch why " + owner.at("process").at("pid").dump(), "why the other side does not answer"));
+  }
+  if (moment.suspect.pastime == Pastime::kComputing || moment.suspect.pastime == Pastime::kBusy)
+    next.push_back(Line("lagwatch trace top --pid " + pid, "how it spends its time, live"));
+  if (moment.suspect.verdict.word == VerdictWord::kDisk)
+    next.push_back(Line("dmesg | tail", "errors of the disk or of the server of files"));
+  next.push_back(Line("lagwatch watch " + pid, "report each freeze from now on"));
+  return next;
+}
+
+}  // namespace
+
+Explanation Explain(const sdk::ProcessMoment& moment, Json report) {
+  Explanation explanation;
+  explanation.pid = report.at("pid").get<int64_t>();
+  explanation.process = Text(report, "app");
+  explanation.standing = moment.standing;
+  explanation.sentence = Sentence(moment, report).Compose();
+  explanation.next = NextSteps(moment, report);
+  explanation.groups = GroupThreads(moment, report);
+  explanation.report = std::move(report);
+  return explanation;
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer to "why does this process not respond": one sentence, the evidence, and what to do next. Context:
+// background; pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sdk/moment/process_moment.h"
+#include "tools/read/endpoint.h"
+
+namespace lagwatch::tools {
+
+// Threads that do the same: their stacks are identical by function.
+struct ThreadGroup {
+  std::vector<int64_t> tids;
+  std::vector<std::string> names;  // without repetition
+  std::string doing;               // "waiting for work", "computing" …
+  std::vector<std::string> stack;  // functions, the innermost first; may be empty
+  bool is_idle = false;
+};
+
+struct Explanation {
+  int64_t pid = 0;
+  std::string process;  // its name
+  sdk::Standing standing = sdk::Standing::kResponds;
+  std::string sentence;           // without the process's name, and without its end
+  std::vector<std::string> next;  // lines to type, each with what it is for
+  Json report;                    // as the API returns it; null of a process that is dead or stopped
+  std::vector<ThreadGroup> groups;
+};
+
+// Explains `moment`, whose report is `report`.
+Explanation Explain(const sdk::ProcessMoment& moment, Json report);
+
+// For people. `shows_all`: also idle threads and all facts. For programs.
+std::string ToText(const Explanation& explanation, bool shows_all);
+Json ToJson(const Explanation& explanation);
+
+}  // namespace lagwatch::tools

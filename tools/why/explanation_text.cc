@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "tools/read/report_parts.h"
+#include "tools/read/table.h"
+#include "tools/why/explanation.h"
+#include "tools/why/wait_words.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using sdk::Standing;
+
+constexpr size_t kGroupFrames = 8;
+constexpr size_t kIdleFrames = 3;
+constexpr size_t kNames = 4;
+
+std::string StandingWords(Standing standing) {
+  switch (standing) {
+    case Standing::kResponds:
+      return "responds";
+    case Standing::kFrozen:
+      return "does not respond";
+    case Standing::kMayBeFrozen:
+      return "may not respond";
+  }
+  return "";
+}
+
+// "3 × computing: worker-1, worker-2, worker-3"
+std::string GroupTitle(const ThreadGroup& group) {
+  std::vector<std::string> names(group.names.begin(),
+                                 group.names.begin() + static_cast<std::ptrdiff_t>(std::min(group.names.size(), kNames)));
+  if (group.names.size() > kNames) names.push_back("…");
+  const std::string who = group.tids.size() == 1 ? std::to_string(group.tids.front()) + " " + group.names.front()
+                                                 : Join(names, ", ");
+  return "  " + std::to_string(group.tids.size()) + " × " + group.doing + ": " + who + "\n";
+}
+
+// A group that is at work has a frame a line; one that idles, a line.
+std::string GroupLines(const ThreadGroup& group, bool shows_all) {
+  std::string lines = GroupTitle(group);
+  if (group.stack.empty()) return lines + "      (no stack)\n";
+  if (!group.is_idle || shows_all) {
+    const size_t count = shows_all ? group.stack.size() : std::min(group.stack.size(), kGroupFrames);
+    for (size_t i = 0; i < count; ++i) lines += "      " + group.stack[i] + "\n";
+    return lines + (count < group.stack.size() ? "      …\n" : "");
+  }
+  std::vector<std::string> inner(group.stack.begin(),
+                                 group.stack.begin() + static_cast<std::ptrdiff_t>(std::min(group.stack.size(), kIdleFrames)));
+  return lines + "      " + Join(inner, " < ") + "\n";
+}
+
+std::string GroupsLines(const Explanation& explanation, bool shows_all) {
+  constexpr size_t kMostGroups = 12;
+  if (explanation.groups.empty()) return "";
+  std::string lines = "\nOther threads\n";
+  const size_t count = shows_all ? explanation.groups.size() : std::min(explanation.groups.size(), kMostGroups);
+  for (size_t i = 0; i < count; ++i) lines += GroupLines(explanation.groups[i], shows_all);
+  size_t left = 0;
+  for (size_t i = count; i < explanation.groups.size(); ++i) left += explanation.groups[i].tids.size();
+  return lines + (left == 0 ? "" : "  and " + std::to_string(left) + " more; --all shows them\n");
+}
+
+std::string NextLines(const Explanation& explanation) {
+  std::string lines;
+  for (const std::string& line : explanation.next) lines += "  " + line + "\n";
+  return lines.empty() ? "" : "\nNext\n" + lines;
+}
+
+std::string EvidenceLines(const Explanation& explanation, bool shows_all) {
+  const Json& report = explanation.report;
+  if (report.is_null()) return "";
+  const int64_t pid = explanation.pid;
+  const auto tid = report.at("tid").get<int64_t>();
+  const std::string verdict = VerdictText(report.at("verdict"), report.at("facts"));
+  return "\n  verdict  " + verdict + "\n" + WaitLines(report) + "\nStack of " +
+         ThreadWords(tid, Text(report, "loop"), pid) + "\n" +
+         StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
+         GroupsLines(explanation, shows_all) +
+         (shows_all ? FactLines(report.at("facts")) : PressingFactLines(report.at("facts")));
+}
+
+Json GroupJson(const ThreadGroup& group) {
+  return {{"threads", group.tids}, {"names", group.names}, {"doing", group.doing}, {"idle", group.is_idle},
+          {"stack", group.stack}};
+}
+
+const char* StandingName(Standing standing) {
+  switch (standing) {
+    case Standing::kResponds:
+      return "responds";
+    case Standing::kFrozen:
+      return "frozen";
+    case Standing::kMayBeFrozen:
+      return "may-be-frozen";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string ToText(const Explanation& explanation, bool shows_all) {
+  const std::string process = explanation.process + " (pid " + std::to_string(explanation.pid) + ")";
+  return PrintableLines(process + " " + StandingWords(explanation.standing) + ": " + explanation.sentence + ".\n" +
+                        EvidenceLines(explanation, shows_all) + NextLines(explanation));
+}
+
+Json ToJson(const Explanation& explanation) {
+  Json json = {{"pid", explanation.pid},
+               {"process", explanation.process},
+               {"standing", StandingName(explanation.standing)},
+               {"sentence", explanation.sentence},
+               {"next", explanation.next},
+               {"groups", Json::array()},
+               {"report", explanation.report}};
+  for (const ThreadGroup& group : explanation.groups) json["groups"].push_back(GroupJson(group));
+  return json;
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What threads wait for, in words that go on after "waits for". Context: background; pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/read/endpoint.h"
+
+namespace lagwatch::tools {
+
+// "the main thread (4711)"; "thread 4714 (backup)".
+std::string ThreadWords(int64_t tid, const std::string& name, int64_t pid);
+
+// "a mutex that thread 4714 (backup) holds in Database::Backup", of one of a report's waits. `pid` is the
+// report's process.
+std::string AwaitedWords(const Json& wait, int64_t pid);
+
+// What the waits of `report` lead to, from the first one's object on: "a mutex that thread 4714 (backup) holds
+// in Database::Backup, which waits for …". `last` is what the last owner does, "computes" for example; it may
+// be empty. Empty for a report without waits.
+std::string ChainWords(const Json& report, const std::string& last);
+
+// "probably for thread 12 (worker), which signalled it last"; empty where a report names none.
+std::string CandidateWords(const Json& facts);
+
+// "the disk: fsync of /var/lib/x.db (ext4 at /var, device sda1, 3 requests under way)". `call` and `file` may
+// be empty.
+std::string DiskWords(const std::string& call, const std::string& file, const Json& facts);
+
+}  // namespace lagwatch::tools

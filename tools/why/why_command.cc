@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/process/env.h"
+#include "base/text.h"
+#include "report/format/report.h"
+#include "report/spool/spool_writer.h"
+#include "sdk/moment/process_moment.h"
+#include "sdk/run/default_paths.h"
+#include "tools/commands.h"
+#include "tools/process_files.h"
+#include "tools/read/output.h"
+#include "tools/read/report_source.h"
+#include "tools/read/table.h"
+#include "tools/watch/targets.h"
+#include "tools/why/explanation.h"
+#include "tools/why/process_state.h"
+
+namespace lagwatch::tools {
+namespace {
+
+constexpr int kResponds = 0;
+constexpr int kFrozen = 1;
+constexpr int kCannotLook = 2;
+
+struct WhyOptions {
+  std::vector<std::string> words;
+  double for_s = 0.7;
+  bool shows_all = false;
+  bool json = false;
+  bool saves = false;
+  bool asks_debuginfod = false;
+  std::string spool = sdk::DefaultSpoolDirectory();
+};
+
+int Refuse(const std::string& message) {
+  std::cerr << "lagwatch: why: " << Printable(message) << "\n";
+  return kCannotLook;
+}
+
+// The report as the API returns it, with the names that this machine has.
+base::Result<Json> NameReport(const sdk::ProcessMoment& moment, bool asks_debuginfod) {
+  std::string batch;
+  report::AppendToBatch({report::RecordType::kReport, moment.report}, &batch);
+  auto symbolizer = LAGWATCH_TRY(LocalSymbolizer::Create({.asks_debuginfod = asks_debuginfod}));
+  const auto source = LAGWATCH_TRY(OpenSpool(
+      "", [&](const std::string&) { return base::Result<std::string>(batch); }, std::move(symbolizer)));
+  return source->Get("/v1/reports/" + base::ToString(moment.report_id), {});
+}
+
+// Errors: those of the spool.
+base::Status Save(const sdk::ProcessMoment& moment, const std::string& spool) {
+  const base::Uuid session = moment.report_id;  // a spool's segment of its own
+  auto writer = LAGWATCH_TRY(report::SpoolWriter::Create(&base::SystemEnv(), spool, session, {}));
+  if (!writer->Append(report::RecordType::kReport, moment.report))
+    return {base::StatusCode::kIo, "the report could not be written to " + spool};
+  writer->Seal();
+  return {};
+}
+
+base::Result<Explanation> ExplainProcess(pid_t pid, const WhyOptions& options) {
+  if (const auto state = FindProcessState(pid)) {
+    Explanation explanation;
+    explanation.pid = pid;
+    explanation.process = CommandOf(pid);
+    explanation.standing = sdk::Standing::kFrozen;
+    explanation.sentence = state->sentence;
+    if (!state->advice.empty()) explanation.next.push_back(state->advice);
+    return explanation;
+  }
+  if (base::Status status = CheckTarget(pid); !status.ok()) return status;
+  const sdk::MomentOptions moment_options{.survey_ns = static_cast<int64_t>(options.for_s * 1e9),
+                                          .app = CommandOf(pid)};
+  const auto moment = LAGWATCH_TRY(sdk::LookAtProcess(base::Process::Other(pid), moment_options));
+  if (options.saves) {
+    if (base::Status status = Save(moment, options.spool); !status.ok()) return status;
+  }
+  return Explain(moment, LAGWATCH_TRY(NameReport(moment, options.asks_debuginfod)));
+}
+
+// The processes that the words name. Errors: kNotFound, saying which word names none.
+base::Result<std::vector<pid_t>> FindProcesses(const std::vector<std::string>& words) {
+  std::vector<pid_t> pids;
+  for (const std::string& word : words) {
+    // A process that is named by its id need not be one that could be watched: it may be dead.
+    if (const auto pid = base::ParseNumber<pid_t>(word)) {
+      if (CommandOf(*pid).empty()) return base::Status(base::StatusCode::kNotFound, "no such process: " + word);
+      pids.push_back(*pid);
+      continue;
+    }
+    const std::vector<Target> targets = FindTargets({.words = {word}}, [](pid_t) { return false; });
+    if (targets.empty()) {
+      return base::Status(base::StatusCode::kNotFound,
+                          "nothing of the name '" + word + "' runs: give a process id, a program's name or a unit");
+    }
+    for (const Target& target : targets) pids.push_back(target.pid);
+  }
+  return pids;
+}
+
+int RunWhy(const WhyOptions& options) {
+  const auto pids = FindProcesses(options.words);
+  if (!pids.ok()) return Refuse(pids.status().message());
+  int exit_code = kResponds;
+  Json all = Json::array();
+  for (size_t i = 0; i < pids->size(); ++i) {
+    auto explanation = ExplainProcess((*pids)[i], options);
+    if (!explanation.ok()) {
+      Refuse("process " + std::to_string((*pids)[i]) + ": " + explanation.status().message());
+      exit_code = kCannotLook;
+      continue;
+    }
+    if (explanation->standing != sdk::Standing::kResponds) exit_code = std::max(exit_code, kFrozen);
+    if (options.json) {
+      all.push_back(ToJson(*explanation));
+    } else {
+      Print((i == 0 ? "" : "\n") + ToText(*explanation, options.shows_all));
+    }
+  }
+  if (options.json) Print((pids->size() == 1 && !all.empty() ? all[0] : all).dump(2) + "\n");
+  return exit_code;
+}
+
+}  // namespace
+
+void AddWhyCommand(CLI::App* app, int* exit_code) {
+  auto options = std::make_shared<WhyOptions>();
+  CLI::App* why = app->add_subcommand("why", "Say why a program does not respond, now");
+  why->footer(
+      "Looks at the process from outside for less than a second: nothing is injected, and only a thread that\n"
+      "runs is stopped, for a moment. Exit code: 0 it responds, 1 it is frozen or may be, 2 it cannot be looked\n"
+      "at.\n\n"
+      "  lagwatch why 4711\n"
+      "  lagwatch why redis-server\n"
+      "  lagwatch why nginx.service --json");
+  why->add_option("targets", options->words, "A process id, a program's name, or a unit of systemd")->required();
+  why->add_option("--for", options->for_s, "Seconds in which its threads are looked at")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  why->add_flag("--all", options->shows_all, "Show all threads, all frames and all facts");
+  why->add_flag("--json", options->json, "Print JSON");
+  CLI::Option* save = why->add_flag("--save", options->saves, "Keep the report in the spool, as those of hangs");
+  why->add_option("--spool", options->spool, "The spool directory for --save")->needs(save)->capture_default_str();
+  why->add_flag("--debuginfod", options->asks_debuginfod,
+                "Also ask the servers in DEBUGINFOD_URLS for symbols; they learn the build ids of the modules");
+  why->callback([options, exit_code] { *exit_code = RunWhy(*options); });
+}
+
+}  // namespace lagwatch::tools
