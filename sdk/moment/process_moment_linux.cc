@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <ctime>
 #include <memory>
-#include <optional>
+#include <span>
 #include <utility>
 
 #include "base/system/process.h"
@@ -63,8 +63,11 @@ class Looker {
   void TakeGoroutines(ProcessMoment* moment);
   // Chooses the thread that matters: one in a deadlock before all others.
   void ChooseSuspect(ProcessMoment* moment);
-  // The standing of a thread that only waits for another thread's end is that thread's.
-  Standing StandingByChain(const ProcessMoment& moment) const;
+  // From a thread that waits for another one's end, to that one: a JVM's main thread does nothing else.
+  const SurveyedThread* GoToAwaited(const SurveyedThread* thread, std::span<const SurveyedThread> threads);
+  // By what is known of its waits so far: for a thread or a process that has been asked, and does not idle, none
+  // waits that idles.
+  Standing StandingNow(const SurveyedThread& suspect) const;
   base::Status Report(ProcessMoment* moment);
   watchdog::WatchTools tools();
 
@@ -99,13 +102,17 @@ base::Status Looker::Prepare() {
   if (!threads_.ok() || !waits_.ok()) return {base::StatusCode::kUnavailable, "there is no memory for stacks"};
   capturer_->SetScripts(&interpreters_);
   capturer_->RefreshModules();
+  interpreters_.LookAtNewModules(&capturer_->code());
   waits_.MeasureLayouts();
   return {};
 }
 
 base::Status Looker::Survey(ThreadSurvey* survey) const {
   const int64_t end_ns = base::SystemClock().MonoNs() + options_.survey_ns;
+  const auto stack = std::make_unique<stack::Stack>();
   do {
+    // Some languages say what their thread waits for only with its stack.
+    capturer_->CaptureAsleep(process_.pid(), stack.get());
     if (!survey->Look()) return {base::StatusCode::kNotFound, "it has ended"};
     if (goroutines_ != nullptr) goroutines_->Look(base::SystemClock().MonoNs(), /*has_run=*/true);
     SleepNs(kBetweenLooksNs);
@@ -155,19 +162,31 @@ void Looker::ChooseSuspect(ProcessMoment* moment) {
     chosen = ranked[i];
     break;
   }
-  moment->suspect = *chosen;
+  moment->suspect = *GoToAwaited(chosen, moment->threads);
 }
 
-Standing Looker::StandingByChain(const ProcessMoment& moment) const {
-  const Standing standing = StandingOf(moment.suspect);
+const SurveyedThread* Looker::GoToAwaited(const SurveyedThread* thread,
+                                          std::span<const SurveyedThread> threads) {
+  for (size_t i = 0; i < threads.size(); ++i) {  // more would be a circle
+    waits_.Follow(thread->tid, capturer_.get());
+    if (waits_.waits().empty() || waits_.outcome() == WaitOutcome::kDeadlock) return thread;
+    const watchdog::Wait& wait = waits_.waits().front();
+    const bool is_for_end = wait.lock.kind == policies::LockKind::kThread &&
+                            wait.lock.waits_for == policies::WaitsFor::kOwner;
+    const auto owner = std::ranges::find(threads, wait.lock.owner_tid, &SurveyedThread::tid);
+    if (!is_for_end || owner == threads.end()) return thread;
+    thread = &*owner;
+  }
+  return thread;
+}
+
+Standing Looker::StandingNow(const SurveyedThread& suspect) const {
+  const Standing standing = StandingOf(suspect);
   if (waits_.outcome() == WaitOutcome::kDeadlock) return Standing::kFrozen;
-  if (waits_.waits().empty()) return standing;
+  if (standing != Standing::kMayBeFrozen || waits_.waits().empty()) return standing;
   const watchdog::Wait& last = waits_.waits().back();
-  const bool is_for_end = last.lock.kind == policies::LockKind::kThread &&
-                          last.lock.waits_for == policies::WaitsFor::kOwner && last.owner_pid == 0;
-  if (!is_for_end) return standing;
-  const auto owner = std::ranges::find(moment.threads, last.lock.owner_tid, &SurveyedThread::tid);
-  return owner == moment.threads.end() ? standing : StandingOf(*owner);
+  const bool is_owner_known = last.lock.waits_for == policies::WaitsFor::kOwner;
+  return is_owner_known && !last.is_owner_idle ? Standing::kFrozen : standing;
 }
 
 base::Status Looker::Report(ProcessMoment* moment) {
@@ -183,7 +202,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
 
   const auto waits = std::make_unique<watchdog::ReportedWaits>();
   waits->Find(suspect.tid, tools);
-  moment->standing = StandingByChain(*moment);
+  moment->standing = StandingNow(suspect);
   threads_.Capture(suspect.tid, sample->stack, capturer_.get());
 
   HangEvent event{};
@@ -218,7 +237,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
   event.facts = facts.all();
   waits->AddTo(&event, tools);
   if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;
-  waits->FollowPeers(suspect.since_ns, tools, &facts, &event);
+  if (waits->FollowPeers(suspect.since_ns, tools, &facts, &event)) moment->standing = StandingNow(suspect);
   moment->report_id = event.id;
   moment->seen_ns = sample->mono_ns;
 

@@ -123,12 +123,19 @@ void ThreadSurvey::LookAt(const base::Thread& thread, Entry* entry) {
       look.use.voluntary_switches != entry->voluntary_switches || io_calls != entry->io_calls;
   entry->is_asleep = is_asleep;
   entry->blocked = blocked;
-  entry->has_idled |= is_asleep && IsIdle(thread, *entry);
+  // A language knows more of the wait than its call says.
+  const bool is_by_language =
+      is_asleep && look.doing != watchdog::WhatItWaitsFor(thread, blocked, entry->state);
+  entry->has_idled |= is_asleep && !is_by_language && IsIdle(thread, *entry);
 }
 
 bool ThreadSurvey::IsIdle(const base::Thread& thread, const Entry& entry) const {
   if (watchdog::IsForOrders(entry.blocked)) return true;
-  return watchdog::SetOf(entry.blocked).has_value() && !IsForOneAnswer(thread, entry.blocked, entry.state);
+  const auto set = watchdog::SetOf(entry.blocked);
+  if (!set || IsForOneAnswer(thread, entry.blocked, entry.state)) return false;
+  // A poll of nothing is a sleep.
+  int room[1];
+  return set->is_epoll() || !watchdog::ReadSet(thread, *set, room).empty();
 }
 
 Pastime ThreadSurvey::PastimeOf(const base::Thread& thread, const Entry& entry) const {

@@ -64,12 +64,16 @@ class Sentence {
     return (suspect().is_since_exact ? " for " : " for at least ") + ShortDuration(ms);
   }
 
-  // " in Cache::Find"; the function that the cause is about.
+  // " in Cache::Find, called by Server::Answer": the functions that the cause is about.
   std::string Where() const {
     const Json& waits = report_.at("waits");
-    if (!waits.empty() && waits[0].at("at").is_string()) return " in " + waits[0].at("at").get<std::string>();
     const Json cause = report_.value("cause", Json::array());
-    return cause.empty() || !cause[0].is_string() ? "" : " in " + cause[0].get<std::string>();
+    const bool has_cause = !cause.empty() && cause[0].is_string();
+    const bool has_place = !waits.empty() && waits[0].at("at").is_string();
+    const std::string first = has_place   ? waits[0].at("at").get<std::string>()
+                              : has_cause ? cause[0].get<std::string>()
+                                          : "";
+    return InWords(report_.at("expensive_stack"), first);
   }
 
   // "computes in Parse", of the process's thread that the chain of waits ends at.
@@ -134,7 +138,7 @@ class Sentence {
     const VerdictWord word = suspect().verdict.word;
     if (word == VerdictWord::kStarved || word == VerdictWord::kThrottled) {
       const std::string users = report_.at("facts").value(policies::kProcessorUsersFact, "");
-      return Subject() + Time() + " " + std::string(DidOf(word)) + Where() +
+      return Subject() + " " + std::string(DidOf(word)) + "," + Time() + Where() +
              (users.empty() ? "" : "; who has the processors: " + users);
     }
     return Subject() + " has computed" + Time() + " without a pause" + Where() + ": " + ShareOfProcessor();
@@ -167,7 +171,9 @@ class Sentence {
   }
 
   std::string DoubtWords() const {
-    if (moment_.standing == Standing::kMayBeFrozen) return "; a thread without work may wait there, too";
+    // What it waits for says more.
+    const bool is_explained = !report_.at("waits").empty();
+    if (moment_.standing == Standing::kMayBeFrozen && !is_explained) return "; a thread without work may wait there, too";
     const bool is_parked = suspect().pastime == Pastime::kParked;
     return moment_.standing == Standing::kResponds && is_parked && suspect().is_parked_since_start
                ? "; it came there when it was started, so that this is probably where it idles"

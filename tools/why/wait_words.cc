@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/why/wait_words.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "policies/fact_names.h"
 #include "tools/read/report_parts.h"
+#include "tools/read/table.h"
 
 namespace lagwatch::tools {
 namespace {
 
-// " in Database::Backup"; empty where the function is not known.
+// Where the thread of a wait, or its owner, is.
 std::string In(const Json& thread) {
   const Json at = thread.value("at", Json());
-  return at.is_string() ? " in " + at.get<std::string>() : "";
+  return at.is_string() ? InWords(thread.at("stack"), at.get<std::string>()) : "";
+}
+
+// A frame without a name is called by its place in its module. All programs have those of the start.
+bool HasName(const std::string& function) {
+  return function.find("+0x") == std::string::npos && !function.starts_with("__libc_start") &&
+         function != "_start";
 }
 
 std::string TextOf(const Json& facts, const char* name) {
@@ -89,6 +99,22 @@ std::string ThreadWords(int64_t tid, const std::string& name, int64_t pid) {
   constexpr std::string_view kGoroutine = "goroutine ";
   if (name.starts_with(kGoroutine)) return name;
   return "thread " + std::to_string(tid) + (name.empty() ? "" : " (" + name + ")");
+}
+
+std::string InWords(const Json& stack, const std::string& first) {
+  constexpr size_t kMostFunctions = 2;
+  constexpr size_t kMostFrames = 5;
+  std::vector<std::string> functions;
+  for (const Json& frame : stack) functions.push_back(Text(frame, "function"));
+  const auto found = std::ranges::find(functions, first);
+  const size_t begin = found == functions.end() ? 0 : static_cast<size_t>(found - functions.begin());
+  const size_t end = std::min(begin + kMostFrames, functions.size());
+  std::vector<std::string> named;
+  for (size_t i = begin; i < end && named.size() < kMostFunctions; ++i) {
+    if (HasName(functions[i]) && (named.empty() || named.back() != functions[i])) named.push_back(functions[i]);
+  }
+  if (named.empty() && begin < end) named.push_back(functions[begin]);
+  return named.empty() ? "" : " in " + Join(named, ", called by ");
 }
 
 std::string AwaitedWords(const Json& wait, int64_t pid) {

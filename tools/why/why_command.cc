@@ -23,6 +23,7 @@
 #include "tools/watch/targets.h"
 #include "tools/why/explanation.h"
 #include "tools/why/process_state.h"
+#include "tools/why/timed_run.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -38,6 +39,7 @@ struct WhyOptions {
   bool json = false;
   bool saves = false;
   bool asks_debuginfod = false;
+  std::string timeout;  // of a command that the words are; empty: they are processes
   std::string spool = sdk::DefaultSpoolDirectory();
 };
 
@@ -129,6 +131,27 @@ int RunWhy(const WhyOptions& options) {
   return exit_code;
 }
 
+// Explains the processes that a command has left when its time is over. Standard output is the command's.
+void ExplainTree(const std::vector<pid_t>& pids, const WhyOptions& options) {
+  for (const pid_t pid : pids) {
+    const auto explanation = ExplainProcess(pid, options);
+    std::cerr << (explanation.ok() ? ToText(*explanation, options.shows_all)
+                                   : "process " + std::to_string(pid) + ": " + explanation.status().message() + "\n")
+              << "\n";
+  }
+}
+
+int RunTimed(const WhyOptions& options) {
+  const auto timeout_ms = ParseDuration(options.timeout);
+  if (!timeout_ms) return Refuse("'" + options.timeout + "' is no duration: 90, 90s, 5m or 1h");
+  const auto exit_code = RunFor(options.words, *timeout_ms, [&](const std::vector<pid_t>& pids) {
+    std::cerr << "lagwatch: " << Printable(options.words.front()) << " has not ended after " << options.timeout
+              << "; its processes:\n\n";
+    ExplainTree(pids, options);
+  });
+  return exit_code.ok() ? *exit_code : Refuse(exit_code.status().message());
+}
+
 }  // namespace
 
 void AddWhyCommand(CLI::App* app, int* exit_code) {
@@ -140,8 +163,12 @@ void AddWhyCommand(CLI::App* app, int* exit_code) {
       "at.\n\n"
       "  lagwatch why 4711\n"
       "  lagwatch why redis-server\n"
-      "  lagwatch why nginx.service --json");
+      "  lagwatch why nginx.service --json\n"
+      "  lagwatch why --timeout 5m -- ctest --output-on-failure");
   why->add_option("targets", options->words, "A process id, a program's name, or a unit of systemd")->required();
+  why->add_option("--timeout", options->timeout,
+                  "Run the command that follows; when it has not ended after that time (90, 90s, 5m, 1h), say why, end\n"
+                  "it, and exit with 124. Else with the command's exit code");
   why->add_option("--for", options->for_s, "Seconds in which its threads are looked at")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
@@ -151,7 +178,7 @@ void AddWhyCommand(CLI::App* app, int* exit_code) {
   why->add_option("--spool", options->spool, "The spool directory for --save")->needs(save)->capture_default_str();
   why->add_flag("--debuginfod", options->asks_debuginfod,
                 "Also ask the servers in DEBUGINFOD_URLS for symbols; they learn the build ids of the modules");
-  why->callback([options, exit_code] { *exit_code = RunWhy(*options); });
+  why->callback([options, exit_code] { *exit_code = options->timeout.empty() ? RunWhy(*options) : RunTimed(*options); });
 }
 
 }  // namespace lagwatch::tools
