@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/clock.h"
@@ -43,10 +45,11 @@ bool IsSinceStart(const base::Thread& thread, int64_t since_ns) {
   return start_ns != 0 && slept_ns > kLeastSleepNs && boot_ns - slept_ns - start_ns < kStartTakesNs;
 }
 
-// Whether the call is for a single pipe or connection, as of a client that waits for an answer.
+// Whether the call is for a single pipe or connection, as of a client that waits for an answer. What comes by
+// standard input is asked for by nobody.
 bool IsForOneAnswer(const base::Thread& thread, const BlockedThread& blocked, char state) {
   const int descriptor = watchdog::AwaitedDescriptor(thread, blocked);
-  if (descriptor == watchdog::kNoDescriptor) return false;
+  if (descriptor == watchdog::kNoDescriptor || descriptor == STDIN_FILENO) return false;
   switch (watchdog::WhatDescriptorAwaits(thread, descriptor, state)) {
     case Doing::kNetwork:
     case Doing::kPipe:
@@ -132,10 +135,11 @@ void ThreadSurvey::LookAt(const base::Thread& thread, Entry* entry) {
 bool ThreadSurvey::IsIdle(const base::Thread& thread, const Entry& entry) const {
   if (watchdog::IsForOrders(entry.blocked)) return true;
   const auto set = watchdog::SetOf(entry.blocked);
-  if (!set || IsForOneAnswer(thread, entry.blocked, entry.state)) return false;
+  if (!set) return watchdog::AwaitedDescriptor(thread, entry.blocked) == STDIN_FILENO;
+  if (set->is_epoll()) return true;
   // A poll of nothing is a sleep.
   int room[1];
-  return set->is_epoll() || !watchdog::ReadSet(thread, *set, room).empty();
+  return !watchdog::ReadSet(thread, *set, room).empty() && !IsForOneAnswer(thread, entry.blocked, entry.state);
 }
 
 Pastime ThreadSurvey::PastimeOf(const base::Thread& thread, const Entry& entry) const {

@@ -11,9 +11,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/owned_fd.h"
@@ -83,7 +85,12 @@ void EndTree(pid_t root, int pid_fd) {
   for (const pid_t pid : TreeOf(root)) kill(pid, SIGTERM);
   AwaitEnd(pid_fd, NowMs() + kGraceMs);
   for (const pid_t pid : TreeOf(root)) kill(pid, SIGKILL);
-  while (waitpid(-1, nullptr, WNOHANG) > 0 || errno == EINTR) {
+  // All of them become this process's children. One in uninterruptible sleep is left.
+  const int64_t end_ms = NowMs() + kGraceMs;
+  for (pid_t ended = 0; ended >= 0 && NowMs() < end_ms;) {
+    ended = waitpid(-1, nullptr, WNOHANG);
+    if (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (ended < 0 && errno == EINTR) ended = 0;
   }
 }
 

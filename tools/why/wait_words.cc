@@ -20,7 +20,7 @@ std::string In(const Json& thread) {
 // A frame without a name is called by its place in its module. All programs have those of the start.
 bool HasName(const std::string& function) {
   return function.find("+0x") == std::string::npos && !function.starts_with("__libc_start") &&
-         function != "_start";
+         function != "_start" && function != "start_thread";
 }
 
 std::string TextOf(const Json& facts, const char* name) {
