@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds the README to its word: its C++ is a sample that is built, its sh blocks are run, its links lead somewhere, the
-presets, switches and scripts of its section on the installation exist. install.package tests what they install.
+presets, switches and scripts of its section on the installation exist, and `lagwatch why` says of the frozen sample what it
+says there and in docs/why.md. install.package tests what is installed.
 
 Usage: readme_test.py REPOSITORY DIRECTORY_OF_PROGRAMS
 """
@@ -12,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -40,6 +42,25 @@ def check_installation(repository: pathlib.Path, section: str) -> None:
         assert not flag or flag in usage, f"{script} has no {flag}"
 
 
+def masked(text: str) -> str:
+    """On one line, without what differs from run to run."""
+    return re.sub(r"[0-9.]+ s\b", "N s", re.sub(r"\b[0-9]{2,}\b", "N", " ".join(text.split())))
+
+
+def check_why(documents: list[str], programs: str) -> None:
+    shown = [re.search(r"^    \$ lagwatch why deadlock\n((?:    .*\n)+)", text, re.MULTILINE)[1] for text in documents]
+    with tempfile.TemporaryDirectory() as home, subprocess.Popen([f"{programs}/deadlock", "30", "20000", f"{home}/spool"]) as frozen:
+        try:
+            time.sleep(1.5)
+            why = subprocess.run([f"{programs}/lagwatch", "why", str(frozen.pid)], text=True, capture_output=True, check=False)
+        finally:
+            frozen.kill()
+    assert why.returncode == 1, why.stdout + why.stderr
+    sentence = masked(why.stdout.partition("\n\n")[0])
+    for text in shown:
+        assert masked(text) == sentence, f"{masked(text)}\nis now\n{sentence}"
+
+
 def main() -> None:
     repository, programs = pathlib.Path(sys.argv[1]), sys.argv[2]
     readme = (repository / "README.md").read_text()
@@ -55,6 +76,7 @@ def main() -> None:
     assert "main" in output[1] and "hello 1.0" in output[1] and '"level": 2' in output[1], output[1]
 
     check_installation(repository, re.search(r"^## Install\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)[1])
+    check_why([readme, (repository / "docs/why.md").read_text()], programs)
 
     for link in re.findall(r"\]\(([^)#]+)\)", readme):
         assert (repository / link).exists(), f"the README links to {link}, which is not there"
