@@ -3,16 +3,16 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "base/process/env.h"
 #include "base/text.h"
 #include "report/format/report.h"
-#include "report/spool/spool_writer.h"
 #include "sdk/moment/process_moment.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
@@ -22,6 +22,7 @@
 #include "tools/read/table.h"
 #include "tools/watch/targets.h"
 #include "tools/why/explanation.h"
+#include "tools/why/kept_report.h"
 #include "tools/why/process_state.h"
 #include "tools/why/timed_run.h"
 
@@ -41,6 +42,9 @@ struct WhyOptions {
   bool asks_debuginfod = false;
   std::string timeout;  // of a command that the words are; empty: they are processes
   std::string spool = sdk::DefaultSpoolDirectory();
+  std::string endpoint;
+  std::string key;
+  bool refreshes = false;
 };
 
 int Refuse(const std::string& message) {
@@ -58,16 +62,6 @@ base::Result<Json> NameReport(const sdk::ProcessMoment& moment, bool asks_debugi
   return source->Get("/v1/reports/" + base::ToString(moment.report_id), {});
 }
 
-// Errors: those of the spool.
-base::Status Save(const sdk::ProcessMoment& moment, const std::string& spool) {
-  const base::Uuid session = moment.report_id;  // a spool's segment of its own
-  auto writer = LAGWATCH_TRY(report::SpoolWriter::Create(&base::SystemEnv(), spool, session, {}));
-  if (!writer->Append(report::RecordType::kReport, moment.report))
-    return {base::StatusCode::kIo, "the report could not be written to " + spool};
-  writer->Seal();
-  return {};
-}
-
 base::Result<Explanation> ExplainProcess(pid_t pid, const WhyOptions& options) {
   if (const auto state = FindProcessState(pid)) {
     Explanation explanation;
@@ -83,7 +77,10 @@ base::Result<Explanation> ExplainProcess(pid_t pid, const WhyOptions& options) {
                                           .app = CommandOf(pid)};
   const auto moment = LAGWATCH_TRY(sdk::LookAtProcess(base::Process::Other(pid), moment_options));
   if (options.saves) {
-    if (base::Status status = Save(moment, options.spool); !status.ok()) return status;
+    if (base::Status status = SaveReport(moment, options.spool); !status.ok()) return status;
+  }
+  if (!options.endpoint.empty()) {
+    if (base::Status status = SendReport(moment, options.endpoint, options.key); !status.ok()) return status;
   }
   return Explain(moment, LAGWATCH_TRY(NameReport(moment, options.asks_debuginfod)));
 }
@@ -108,15 +105,13 @@ base::Result<std::vector<pid_t>> FindProcesses(const std::vector<std::string>& w
   return pids;
 }
 
-int RunWhy(const WhyOptions& options) {
-  const auto pids = FindProcesses(options.words);
-  if (!pids.ok()) return Refuse(pids.status().message());
+int ExplainAll(const std::vector<pid_t>& pids, const WhyOptions& options) {
   int exit_code = kResponds;
   Json all = Json::array();
-  for (size_t i = 0; i < pids->size(); ++i) {
-    auto explanation = ExplainProcess((*pids)[i], options);
+  for (size_t i = 0; i < pids.size(); ++i) {
+    auto explanation = ExplainProcess(pids[i], options);
     if (!explanation.ok()) {
-      Refuse("process " + std::to_string((*pids)[i]) + ": " + explanation.status().message());
+      Refuse("process " + std::to_string(pids[i]) + ": " + explanation.status().message());
       exit_code = kCannotLook;
       continue;
     }
@@ -127,8 +122,27 @@ int RunWhy(const WhyOptions& options) {
       Print((i == 0 ? "" : "\n") + ToText(*explanation, options.shows_all));
     }
   }
-  if (options.json) Print((pids->size() == 1 && !all.empty() ? all[0] : all).dump(2) + "\n");
+  if (options.json) Print((pids.size() == 1 && !all.empty() ? all[0] : all).dump(2) + "\n");
   return exit_code;
+}
+
+// Wipes the terminal before each answer. Ends with the last process, or by Ctrl-C.
+int Refresh(const std::vector<pid_t>& pids, const WhyOptions& options) {
+  constexpr char kWipe[] = "\033[H\033[2J";
+  int exit_code = kResponds;
+  while (std::ranges::any_of(pids, [](pid_t pid) { return !CommandOf(pid).empty(); })) {
+    if (TerminalWidth() != 0) Print(kWipe);
+    exit_code = ExplainAll(pids, options);
+    std::cout.flush();
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  return exit_code;
+}
+
+int RunWhy(const WhyOptions& options) {
+  const auto pids = FindProcesses(options.words);
+  if (!pids.ok()) return Refuse(pids.status().message());
+  return options.refreshes ? Refresh(*pids, options) : ExplainAll(*pids, options);
 }
 
 // Explains the processes that a command has left when its time is over. Standard output is the command's.
@@ -176,6 +190,9 @@ void AddWhyCommand(CLI::App* app, int* exit_code) {
   why->add_flag("--json", options->json, "Print JSON");
   CLI::Option* save = why->add_flag("--save", options->saves, "Keep the report in the spool, as those of hangs");
   why->add_option("--spool", options->spool, "The spool directory for --save")->needs(save)->capture_default_str();
+  CLI::Option* to = why->add_option("--to", options->endpoint, "Send the report to this collector");
+  why->add_option("--key", options->key, "The collector's project key")->envname("LAGWATCH_KEY")->needs(to);
+  why->add_flag("--top", options->refreshes, "Look again and again, and show the newest answer, until Ctrl-C");
   why->add_flag("--debuginfod", options->asks_debuginfod,
                 "Also ask the servers in DEBUGINFOD_URLS for symbols; they learn the build ids of the modules");
   why->callback([options, exit_code] { *exit_code = options->timeout.empty() ? RunWhy(*options) : RunTimed(*options); });

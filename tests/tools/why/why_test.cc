@@ -162,6 +162,25 @@ TEST(WhyTest, KeepsAReportIfItIsAsked) {
   EXPECT_EQ(headers[0].at("kind"), "lag");
 }
 
+TEST(WhyTest, SaysThatNoCollectorTakesTheReport) {
+  Frozen program("idle");
+  const Answer answer = Ask(program.pid(), {"--to", "http://127.0.0.1:1", "--key", "k"});
+  EXPECT_EQ(answer.exit_code, 2);
+  EXPECT_NE(answer.errors.find("the report was not sent"), std::string::npos) << answer.errors;
+}
+
+TEST(WhyTest, LooksAgainAndAgain) {
+  Frozen program("idle");
+  Process why({LAGWATCH_PROGRAM, "why", "--top", "--for", "0.1", program.pid()});
+  EXPECT_TRUE(WaitUntil([&] {
+    const std::string text = why.Output();
+    return text.find("responds") != text.rfind("responds");
+  })) << why.Output();
+  program.process().Signal(SIGKILL);
+  EXPECT_NE(program.process().Wait(), 0);
+  EXPECT_NE(why.Wait(), 1) << why.Output();
+}
+
 TEST(WhyTest, SaysWhatItCannotLookAt) {
   const Answer unknown = Ask("no-such-program-anywhere");
   EXPECT_EQ(unknown.exit_code, 2);
