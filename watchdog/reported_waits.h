@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the thread of a report waits for, as the report has it: the chain of waits, the candidates for its last
-// one, the peer outside of the process, and the file.
+// What the thread of a report waits for, as the report has it: the chain of waits, the candidates for its
+// last one, the peer outside of the process, and the file.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ class ReportedWaits {
   void AddTo(HangEvent* event, const WatchTools& tools);
   // The facts borrow this object's texts.
   void AddFacts(const WatchTools& tools, FactList* facts) const;
-  // Goes on into other processes: see WaitWalker::FollowPeers(). If a wait for another one was found, puts the
-  // waits into `event` again, with what follows for its word and `facts`, and returns true.
+  // Goes on into other processes: see WaitWalker::FollowPeers(). If a wait for another one was found, puts
+  // the waits into `event` again, with what follows for its word and `facts`, and returns true.
   bool FollowPeers(int64_t since_ns, const WatchTools& tools, FactList* facts, HangEvent* event);
 
  private:

@@ -63,7 +63,8 @@ class ThreadTime {
   policies::Verdict Judge(const WatchedSpan& span, const WatchedLoop& loop, WaitOutcome outcome);
 
  private:
-  bool Look(const base::Thread& thread, const policies::ThreadLook* before, policies::ThreadLook* look) const {
+  bool Look(const base::Thread& thread, const policies::ThreadLook* before,
+            policies::ThreadLook* look) const {
     return LookAt(thread, before, thread_->capturer, thread_->files, look);
   }
   // Distinguishes a stop of the process, in which both of its parts stand still, from a wait of the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process at one moment, seen from outside: what its threads do, which of them matters, and a report about
-// that one. Nothing is injected, and nothing but a thread that runs is stopped, once, for as long as its stack
-// is copied (docs/design/outside.md). Context: background. Linux.
+// that one. Nothing is injected, and nothing but a thread that runs is stopped, once, for as long as its
+// stack is copied (docs/design/outside.md). Context: background. Linux.
 #pragma once
 
 #include <cstdint>

@@ -65,8 +65,8 @@ class Looker {
   void ChooseSuspect(ProcessMoment* moment);
   // From a thread that waits for another one's end, to that one: a JVM's main thread does nothing else.
   const SurveyedThread* GoToAwaited(const SurveyedThread* thread, std::span<const SurveyedThread> threads);
-  // By what is known of its waits so far: for a thread or a process that has been asked, and does not idle, none
-  // waits that idles.
+  // By what is known of its waits so far: for a thread or a process that has been asked, and does not idle,
+  // none waits that idles.
   Standing StandingNow(const SurveyedThread& suspect) const;
   base::Status Report(ProcessMoment* moment);
   watchdog::WatchTools tools();
@@ -99,7 +99,8 @@ base::Status Looker::Prepare() {
   base::PrepareFences();
   auto unwinder = LAGWATCH_TRY(stack::CreateTableUnwinder(stack::FrameSectionLoader::FromModuleFiles()));
   capturer_ = LAGWATCH_TRY(stack::StackCapturer::CreateOutside(process_, {}, std::move(unwinder)));
-  if (!threads_.ok() || !waits_.ok()) return {base::StatusCode::kUnavailable, "there is no memory for stacks"};
+  if (!threads_.ok() || !waits_.ok())
+    return {base::StatusCode::kUnavailable, "there is no memory for stacks"};
   capturer_->SetScripts(&interpreters_);
   capturer_->RefreshModules();
   interpreters_.LookAtNewModules(&capturer_->code());
@@ -137,7 +138,8 @@ void Looker::TakeGoroutines(ProcessMoment* moment) {
     thread.name = name;
     thread.since_ns = hanging.since_ns;
     policies::ThreadLook look;
-    if (!watchdog::ThreadTime::LookAt(capturer_->thread(hanging.tid), nullptr, capturer_.get(), nullptr, &look))
+    if (!watchdog::ThreadTime::LookAt(capturer_->thread(hanging.tid), nullptr, capturer_.get(), nullptr,
+                                      &look))
       continue;
     policies::TimeAccount account;
     look.mono_ns = hanging.since_ns;
@@ -171,8 +173,8 @@ const SurveyedThread* Looker::GoToAwaited(const SurveyedThread* thread,
     waits_.Follow(thread->tid, capturer_.get());
     if (waits_.waits().empty() || waits_.outcome() == WaitOutcome::kDeadlock) return thread;
     const watchdog::Wait& wait = waits_.waits().front();
-    const bool is_for_end = wait.lock.kind == policies::LockKind::kThread &&
-                            wait.lock.waits_for == policies::WaitsFor::kOwner;
+    const bool is_for_end =
+        wait.lock.kind == policies::LockKind::kThread && wait.lock.waits_for == policies::WaitsFor::kOwner;
     const auto owner = std::ranges::find(threads, wait.lock.owner_tid, &SurveyedThread::tid);
     if (!is_for_end || owner == threads.end()) return thread;
     thread = &*owner;

@@ -12,9 +12,9 @@ namespace lagwatch::sdk {
 
 // Whether a process does what it is asked.
 enum class Standing : uint8_t {
-  kResponds,      // its main thread waits for events, or handles them
-  kFrozen,        // a thread that it needs does not go on
-  kMayBeFrozen,   // its main thread waits for something that idle threads wait for, too
+  kResponds,     // its main thread waits for events, or handles them
+  kFrozen,       // a thread that it needs does not go on
+  kMayBeFrozen,  // its main thread waits for something that idle threads wait for, too
 };
 
 // Of a thread, by its pastime.

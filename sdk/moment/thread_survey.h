@@ -38,8 +38,8 @@ struct SurveyedThread {
   policies::Verdict verdict;       // on the time of the survey
   stack::BlockedThread blocked{};  // the call that it was in at the last look, unless it ran
   const char* call = nullptr;      // the call's name, static; null where it is none that threads wait in
-  std::string file;                // that a thread that is blocked waits for, as the process names it; or empty
-  int64_t since_ns = 0;            // CLOCK_MONOTONIC: it has done so since then at least
+  std::string file;      // that a thread that is blocked waits for, as the process names it; or empty
+  int64_t since_ns = 0;  // CLOCK_MONOTONIC: it has done so since then at least
   // Whether `since_ns` is the beginning for certain. Else it may have been earlier.
   bool is_since_exact = false;
   bool is_parked_since_start = false;  // it waits where it came to within a moment of its process's start

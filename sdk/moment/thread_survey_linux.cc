@@ -105,7 +105,10 @@ void ThreadSurvey::LookAt(const base::Thread& thread, Entry* entry) {
   const policies::ThreadLook* before = is_first ? nullptr : &entry->account.last_look();
   if (!watchdog::ThreadTime::LookAt(thread, before, capturer_, nullptr, &look)) return;
   BlockedThread blocked{};
-  const bool is_asleep = stack::ReadThreadActivity(thread, &blocked) == ThreadActivity::kBlocked;
+  const ThreadActivity activity = stack::ReadThreadActivity(thread, &blocked);
+  const bool is_ready = look.doing == Doing::kRunning || look.doing == Doing::kQueued;
+  const bool is_asleep =
+      activity == ThreadActivity::kBlocked || (activity == ThreadActivity::kHidden && !is_ready);
   entry->look = looks_;
   entry->state = stack::ReadThreadStateLetter(thread);
   const int64_t io_calls = stack::ReadIoCalls(thread);
@@ -139,7 +142,8 @@ bool ThreadSurvey::IsIdle(const base::Thread& thread, const Entry& entry) const 
   if (set->is_epoll()) return true;
   // A poll of nothing is a sleep.
   int room[1];
-  return !watchdog::ReadSet(thread, *set, room).empty() && !IsForOneAnswer(thread, entry.blocked, entry.state);
+  return !watchdog::ReadSet(thread, *set, room).empty() &&
+         !IsForOneAnswer(thread, entry.blocked, entry.state);
 }
 
 Pastime ThreadSurvey::PastimeOf(const base::Thread& thread, const Entry& entry) const {
@@ -148,7 +152,8 @@ Pastime ThreadSurvey::PastimeOf(const base::Thread& thread, const Entry& entry) 
     if (entry.has_idled) return Pastime::kIdle;
     return entry.has_paused ? Pastime::kBusy : Pastime::kComputing;
   }
-  const bool is_for_child = watchdog::ObjectOfWait(thread, entry.blocked).kind == watchdog::WaitObject::Kind::kChild;
+  const bool is_for_child =
+      watchdog::ObjectOfWait(thread, entry.blocked).kind == watchdog::WaitObject::Kind::kChild;
   if (is_for_child || SleepsWhereNoneIdles(thread, entry.blocked, /*is_first_sleep=*/true))
     return Pastime::kBlocked;
   return entry.has_idled ? Pastime::kIdle : Pastime::kParked;

@@ -145,7 +145,8 @@ void AddDumpCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<DumpOptions>();
   CLI::App* dump = app->add_subcommand("dump", "Report all threads of a program now");
   dump->footer(
-      "A watched program is asked to make the report, through the page that it keeps of its run in the spool\n"
+      "A watched program is asked to make the report, through the page that it keeps of its run in the "
+      "spool\n"
       "directory. Another one is looked at from outside, as by `lagwatch why --save`. No signal is sent.\n\n"
       "  lagwatch run -- redis-server\n"
       "  lagwatch dump $(pidof redis-server)\n"
@@ -157,7 +158,8 @@ void AddDumpCommand(CLI::App* app, int* exit_code) {
       ->check([](const std::string& text) {
         return SignalNumber(text) != 0 ? "" : "'" + text + "' is not a signal";
       });
-  dump->add_option("--spool", options->spool, "The spool directory for the report of a program that is not watched")
+  dump->add_option("--spool", options->spool,
+                   "The spool directory for the report of a program that is not watched")
       ->capture_default_str();
   dump->callback([options, exit_code] { *exit_code = Dump(*options); });
 }

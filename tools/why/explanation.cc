@@ -131,7 +131,8 @@ class Sentence {
   std::string ShareOfProcessor() const {
     const policies::TimeShares& shares = suspect().verdict.shares;
     const double wall = static_cast<double>(std::max<int64_t>(shares.wall_ns, 1));
-    return Format("%.0f %% of a processor", 100 * static_cast<double>(shares.user_ns + shares.kernel_ns) / wall);
+    return Format("%.0f %% of a processor",
+                  100 * static_cast<double>(shares.user_ns + shares.kernel_ns) / wall);
   }
 
   std::string ComputingClause() const {
@@ -150,8 +151,8 @@ class Sentence {
     if (!chain.empty()) return waited + chain;
     const VerdictWord word = suspect().verdict.word;
     if (word == VerdictWord::kDisk)
-      return waited + DiskWords(suspect().call == nullptr ? "" : suspect().call, suspect().file,
-                                report_.at("facts"));
+      return waited +
+             DiskWords(suspect().call == nullptr ? "" : suspect().call, suspect().file, report_.at("facts"));
     std::string_view did = DidOf(word);
     constexpr std::string_view kWaitedFor = "waited for ";
     if (!did.starts_with(kWaitedFor)) return Subject() + " has " + std::string(did) + Time() + Where();
@@ -165,7 +166,8 @@ class Sentence {
     const std::string address = facts.value(policies::kWaitsForAddressFact, "");
     const std::string name = facts.value(policies::kWaitsForNameFact, "");
     const Json pid = facts.value(policies::kWaitsForPidFact, Json());
-    const std::string process = pid.is_null() ? "" : (name.empty() ? "process" : name) + " (pid " + pid.dump() + ")";
+    const std::string process =
+        pid.is_null() ? "" : (name.empty() ? "process" : name) + " (pid " + pid.dump() + ")";
     if (address.empty() && process.empty()) return "";
     return ": " + process + (process.empty() || address.empty() ? "" : ", ") + address;
   }
@@ -173,7 +175,8 @@ class Sentence {
   std::string DoubtWords() const {
     // What it waits for says more.
     const bool is_explained = !report_.at("waits").empty();
-    if (moment_.standing == Standing::kMayBeFrozen && !is_explained) return "; a thread without work may wait there, too";
+    if (moment_.standing == Standing::kMayBeFrozen && !is_explained)
+      return "; a thread without work may wait there, too";
     const bool is_parked = suspect().pastime == Pastime::kParked;
     return moment_.standing == Standing::kResponds && is_parked && suspect().is_parked_since_start
                ? "; it came there when it was started, so that this is probably where it idles"
@@ -197,7 +200,8 @@ std::vector<std::string> NextSteps(const sdk::ProcessMoment& moment, const Json&
   if (!waits.empty()) {
     const Json& owner = waits.back().at("owner");
     if (owner.is_object() && owner.contains("process"))
-      next.push_back(Line("lagwatch why " + owner.at("process").at("pid").dump(), "why the other side does not answer"));
+      next.push_back(
+          Line("lagwatch why " + owner.at("process").at("pid").dump(), "why the other side does not answer"));
   }
   if (moment.suspect.pastime == Pastime::kComputing || moment.suspect.pastime == Pastime::kBusy)
     next.push_back(Line("lagwatch trace top --pid " + pid, "how it spends its time, live"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer to "why does this process not respond": one sentence, the evidence, and what to do next. Context:
-// background; pure.
+// The answer to "why does this process not respond": one sentence, the evidence, and what to do next.
+// Context: background; pure.
 #pragma once
 
 #include <cstdint>

@@ -29,11 +29,13 @@ std::string StandingWords(Standing standing) {
 
 // "3 × computing: worker-1, worker-2, worker-3"
 std::string GroupTitle(const ThreadGroup& group) {
-  std::vector<std::string> names(group.names.begin(),
-                                 group.names.begin() + static_cast<std::ptrdiff_t>(std::min(group.names.size(), kNames)));
+  std::vector<std::string> names(
+      group.names.begin(),
+      group.names.begin() + static_cast<std::ptrdiff_t>(std::min(group.names.size(), kNames)));
   if (group.names.size() > kNames) names.push_back("…");
-  const std::string who = group.tids.size() == 1 ? std::to_string(group.tids.front()) + " " + group.names.front()
-                                                 : Join(names, ", ");
+  const std::string who = group.tids.size() == 1
+                              ? std::to_string(group.tids.front()) + " " + group.names.front()
+                              : Join(names, ", ");
   return "  " + std::to_string(group.tids.size()) + " × " + group.doing + ": " + who + "\n";
 }
 
@@ -46,8 +48,9 @@ std::string GroupLines(const ThreadGroup& group, bool shows_all) {
     for (size_t i = 0; i < count; ++i) lines += "      " + group.stack[i] + "\n";
     return lines + (count < group.stack.size() ? "      …\n" : "");
   }
-  std::vector<std::string> inner(group.stack.begin(),
-                                 group.stack.begin() + static_cast<std::ptrdiff_t>(std::min(group.stack.size(), kIdleFrames)));
+  std::vector<std::string> inner(
+      group.stack.begin(),
+      group.stack.begin() + static_cast<std::ptrdiff_t>(std::min(group.stack.size(), kIdleFrames)));
   return lines + "      " + Join(inner, " < ") + "\n";
 }
 
@@ -55,7 +58,8 @@ std::string GroupsLines(const Explanation& explanation, bool shows_all) {
   constexpr size_t kMostGroups = 12;
   if (explanation.groups.empty()) return "";
   std::string lines = "\nOther threads\n";
-  const size_t count = shows_all ? explanation.groups.size() : std::min(explanation.groups.size(), kMostGroups);
+  const size_t count =
+      shows_all ? explanation.groups.size() : std::min(explanation.groups.size(), kMostGroups);
   for (size_t i = 0; i < count; ++i) lines += GroupLines(explanation.groups[i], shows_all);
   size_t left = 0;
   for (size_t i = count; i < explanation.groups.size(); ++i) left += explanation.groups[i].tids.size();
@@ -82,7 +86,10 @@ std::string EvidenceLines(const Explanation& explanation, bool shows_all) {
 }
 
 Json GroupJson(const ThreadGroup& group) {
-  return {{"threads", group.tids}, {"names", group.names}, {"doing", group.doing}, {"idle", group.is_idle},
+  return {{"threads", group.tids},
+          {"names", group.names},
+          {"doing", group.doing},
+          {"idle", group.is_idle},
           {"stack", group.stack}};
 }
 
@@ -102,8 +109,8 @@ const char* StandingName(Standing standing) {
 
 std::string ToText(const Explanation& explanation, bool shows_all) {
   const std::string process = explanation.process + " (pid " + std::to_string(explanation.pid) + ")";
-  return PrintableLines(process + " " + StandingWords(explanation.standing) + ": " + explanation.sentence + ".\n" +
-                        EvidenceLines(explanation, shows_all) + NextLines(explanation));
+  return PrintableLines(process + " " + StandingWords(explanation.standing) + ": " + explanation.sentence +
+                        ".\n" + EvidenceLines(explanation, shows_all) + NextLines(explanation));
 }
 
 Json ToJson(const Explanation& explanation) {

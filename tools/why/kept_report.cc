@@ -38,14 +38,16 @@ class ScopedDirectory {
 
 base::Status SaveReport(const sdk::ProcessMoment& moment, const std::string& spool_directory) {
   // Its segment is one of a run of its own.
-  auto writer = LAGWATCH_TRY(report::SpoolWriter::Create(&base::SystemEnv(), spool_directory, moment.report_id, {}));
+  auto writer =
+      LAGWATCH_TRY(report::SpoolWriter::Create(&base::SystemEnv(), spool_directory, moment.report_id, {}));
   if (!writer->Append(report::RecordType::kReport, moment.report))
     return {base::StatusCode::kIo, "the report cannot be written to " + spool_directory};
   writer->Seal();
   return {};
 }
 
-base::Status SendReport(const sdk::ProcessMoment& moment, const std::string& endpoint, const std::string& key) {
+base::Status SendReport(const sdk::ProcessMoment& moment, const std::string& endpoint,
+                        const std::string& key) {
   constexpr int64_t kTimeoutNs = 30 * base::kNsPerSecond;
   const ScopedDirectory directory;
   if (directory.path().empty()) return {base::StatusCode::kIo, "there is no room for a temporary file"};

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/why/process_state.h"
-
 #include <filesystem>
 #include <fstream>
 
 #include "base/text.h"
 #include "tools/process_files.h"
+#include "tools/why/process_state.h"
 
 namespace lagwatch::tools {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/why/timed_run.h"
-
 #include <poll.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -22,6 +20,7 @@
 #include "base/process/proc_file.h"
 #include "base/text.h"
 #include "tools/process_files.h"
+#include "tools/why/timed_run.h"
 
 namespace lagwatch::tools {
 namespace {

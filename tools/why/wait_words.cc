@@ -2,6 +2,8 @@
 #include "tools/why/wait_words.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <vector>
 
 #include "policies/fact_names.h"
@@ -17,10 +19,19 @@ std::string In(const Json& thread) {
   return at.is_string() ? InWords(thread.at("stack"), at.get<std::string>()) : "";
 }
 
-// A frame without a name is called by its place in its module. All programs have those of the start.
+// A frame without a name is called by its place in its module. All stacks end with the functions that start a
+// program or a thread.
 bool HasName(const std::string& function) {
-  return function.find("+0x") == std::string::npos && !function.starts_with("__libc_start") &&
-         function != "_start" && function != "start_thread";
+  constexpr std::string_view kStarts[] = {"_start",
+                                          "__libc_start_main",
+                                          "__libc_start_call_main",
+                                          "start_thread",
+                                          "__clone3",
+                                          "clone3",
+                                          "__clone",
+                                          "clone"};
+  return function.find("+0x") == std::string::npos &&
+         std::ranges::find(kStarts, function) == std::end(kStarts);
 }
 
 std::string TextOf(const Json& facts, const char* name) {
@@ -111,7 +122,8 @@ std::string InWords(const Json& stack, const std::string& first) {
   const size_t end = std::min(begin + kMostFrames, functions.size());
   std::vector<std::string> named;
   for (size_t i = begin; i < end && named.size() < kMostFunctions; ++i) {
-    if (HasName(functions[i]) && (named.empty() || named.back() != functions[i])) named.push_back(functions[i]);
+    if (HasName(functions[i]) && (named.empty() || named.back() != functions[i]))
+      named.push_back(functions[i]);
   }
   if (named.empty() && begin < end) named.push_back(functions[begin]);
   return named.empty() ? "" : " in " + Join(named, ", called by ");

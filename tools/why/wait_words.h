@@ -12,17 +12,18 @@ namespace lagwatch::tools {
 // "the main thread (4711)"; "thread 4714 (backup)".
 std::string ThreadWords(int64_t tid, const std::string& name, int64_t pid);
 
-// " in Rest, called by FreezeSleep": the innermost functions of a stack that have names, two at most, from the
-// one of the name `first` on; where none near has a name, its place in its module. Empty for an empty stack.
+// " in Rest, called by FreezeSleep": the innermost functions of a stack that have names, two at most, from
+// the one of the name `first` on; where none near has a name, its place in its module. Empty for an empty
+// stack.
 std::string InWords(const Json& stack, const std::string& first);
 
 // "a mutex that thread 4714 (backup) holds in Database::Backup", of one of a report's waits. `pid` is the
 // report's process.
 std::string AwaitedWords(const Json& wait, int64_t pid);
 
-// What the waits of `report` lead to, from the first one's object on: "a mutex that thread 4714 (backup) holds
-// in Database::Backup, which waits for …". `last` is what the last owner does, "computes" for example; it may
-// be empty. Empty for a report without waits.
+// What the waits of `report` lead to, from the first one's object on: "a mutex that thread 4714 (backup)
+// holds in Database::Backup, which waits for …". `last` is what the last owner does, "computes" for example;
+// it may be empty. Empty for a report without waits.
 std::string ChainWords(const Json& report, const std::string& last);
 
 // "probably for thread 12 (worker), which signalled it last"; empty where a report names none.

@@ -91,14 +91,16 @@ base::Result<std::vector<pid_t>> FindProcesses(const std::vector<std::string>& w
   for (const std::string& word : words) {
     // A process that is named by its id need not be one that could be watched: it may be dead.
     if (const auto pid = base::ParseNumber<pid_t>(word)) {
-      if (CommandOf(*pid).empty()) return base::Status(base::StatusCode::kNotFound, "no such process: " + word);
+      if (CommandOf(*pid).empty())
+        return base::Status(base::StatusCode::kNotFound, "no such process: " + word);
       pids.push_back(*pid);
       continue;
     }
     const std::vector<Target> targets = FindTargets({.words = {word}}, [](pid_t) { return false; });
     if (targets.empty()) {
-      return base::Status(base::StatusCode::kNotFound,
-                          "nothing of the name '" + word + "' runs: give a process id, a program's name or a unit");
+      return base::Status(
+          base::StatusCode::kNotFound,
+          "nothing of the name '" + word + "' runs: give a process id, a program's name or a unit");
     }
     for (const Target& target : targets) pids.push_back(target.pid);
   }
@@ -149,8 +151,9 @@ int RunWhy(const WhyOptions& options) {
 void ExplainTree(const std::vector<pid_t>& pids, const WhyOptions& options) {
   for (const pid_t pid : pids) {
     const auto explanation = ExplainProcess(pid, options);
-    std::cerr << (explanation.ok() ? ToText(*explanation, options.shows_all)
-                                   : "process " + std::to_string(pid) + ": " + explanation.status().message() + "\n")
+    std::cerr << (explanation.ok()
+                      ? ToText(*explanation, options.shows_all)
+                      : "process " + std::to_string(pid) + ": " + explanation.status().message() + "\n")
               << "\n";
   }
 }
@@ -159,8 +162,8 @@ int RunTimed(const WhyOptions& options) {
   const auto timeout_ms = ParseDuration(options.timeout);
   if (!timeout_ms) return Refuse("'" + options.timeout + "' is no duration: 90, 90s, 5m or 1h");
   const auto exit_code = RunFor(options.words, *timeout_ms, [&](const std::vector<pid_t>& pids) {
-    std::cerr << "lagwatch: " << Printable(options.words.front()) << " has not ended after " << options.timeout
-              << "; its processes:\n\n";
+    std::cerr << "lagwatch: " << Printable(options.words.front()) << " has not ended after "
+              << options.timeout << "; its processes:\n\n";
     ExplainTree(pids, options);
   });
   return exit_code.ok() ? *exit_code : Refuse(exit_code.status().message());
@@ -172,30 +175,41 @@ void AddWhyCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<WhyOptions>();
   CLI::App* why = app->add_subcommand("why", "Say why a program does not respond, now");
   why->footer(
-      "Looks at the process from outside for less than a second: nothing is injected, and only a thread that\n"
-      "runs is stopped, for a moment. Exit code: 0 it responds, 1 it is frozen or may be, 2 it cannot be looked\n"
+      "Looks at the process from outside for less than a second: nothing is injected, and only a thread "
+      "that\n"
+      "runs is stopped, for a moment. Exit code: 0 it responds, 1 it is frozen or may be, 2 it cannot be "
+      "looked\n"
       "at.\n\n"
       "  lagwatch why 4711\n"
       "  lagwatch why redis-server\n"
       "  lagwatch why nginx.service --json\n"
       "  lagwatch why --timeout 5m -- ctest --output-on-failure");
-  why->add_option("targets", options->words, "A process id, a program's name, or a unit of systemd")->required();
-  why->add_option("--timeout", options->timeout,
-                  "Run the command that follows; when it has not ended after that time (90, 90s, 5m, 1h), say why, end\n"
-                  "it, and exit with 124. Else with the command's exit code");
+  why->add_option("targets", options->words, "A process id, a program's name, or a unit of systemd")
+      ->required();
+  why->add_option(
+      "--timeout", options->timeout,
+      "Run the command that follows; when it has not ended after that time (90, 90s, 5m, 1h), say why, end\n"
+      "it, and exit with 124. Else with the command's exit code");
   why->add_option("--for", options->for_s, "Seconds in which its threads are looked at")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   why->add_flag("--all", options->shows_all, "Show all threads, all frames and all facts");
   why->add_flag("--json", options->json, "Print JSON");
-  CLI::Option* save = why->add_flag("--save", options->saves, "Keep the report in the spool, as those of hangs");
-  why->add_option("--spool", options->spool, "The spool directory for --save")->needs(save)->capture_default_str();
+  CLI::Option* save =
+      why->add_flag("--save", options->saves, "Keep the report in the spool, as those of hangs");
+  why->add_option("--spool", options->spool, "The spool directory for --save")
+      ->needs(save)
+      ->capture_default_str();
   CLI::Option* to = why->add_option("--to", options->endpoint, "Send the report to this collector");
   why->add_option("--key", options->key, "The collector's project key")->envname("LAGWATCH_KEY")->needs(to);
-  why->add_flag("--top", options->refreshes, "Look again and again, and show the newest answer, until Ctrl-C");
-  why->add_flag("--debuginfod", options->asks_debuginfod,
-                "Also ask the servers in DEBUGINFOD_URLS for symbols; they learn the build ids of the modules");
-  why->callback([options, exit_code] { *exit_code = options->timeout.empty() ? RunWhy(*options) : RunTimed(*options); });
+  why->add_flag("--top", options->refreshes,
+                "Look again and again, and show the newest answer, until Ctrl-C");
+  why->add_flag(
+      "--debuginfod", options->asks_debuginfod,
+      "Also ask the servers in DEBUGINFOD_URLS for symbols; they learn the build ids of the modules");
+  why->callback([options, exit_code] {
+    *exit_code = options->timeout.empty() ? RunWhy(*options) : RunTimed(*options);
+  });
 }
 
 }  // namespace lagwatch::tools

@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kStates[] = {{"lock", TakeLock},   {"deadlock", TakeBoth}, {"compute", Compute},
+  } kStates[] = {{"lock", TakeLock},    {"deadlock", TakeBoth}, {"compute", Compute},
                  {"child", AwaitChild}, {"idle", AwaitEvents},  {"workers", AwaitEventsWithWorkers},
                  {"serve", Serve},      {"zombie", LeaveZombie}};
   for (size_t i = 0; argc > 1 && i < sizeof kStates / sizeof kStates[0]; ++i)

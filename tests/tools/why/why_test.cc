@@ -137,7 +137,8 @@ TEST(WhyTest, LeavesTheProgramAsItWas) {
   Frozen program("idle");
   const std::filesystem::path folder = "/proc/" + program.pid();
   const auto descriptors = [&] {
-    return std::distance(std::filesystem::directory_iterator(folder / "fd"), std::filesystem::directory_iterator());
+    return std::distance(std::filesystem::directory_iterator(folder / "fd"),
+                         std::filesystem::directory_iterator());
   };
   const auto before = descriptors();
   program.Explain();
@@ -197,7 +198,8 @@ TEST(WhyTest, PrintsTheSentenceFirst) {
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
   Process why({LAGWATCH_PROGRAM, "why", program.pid()});
   EXPECT_EQ(why.Wait(), 1);
-  EXPECT_TRUE(why.Output().starts_with("frozen_program (pid " + program.pid() + ") does not respond: the main thread"))
+  EXPECT_TRUE(why.Output().starts_with("frozen_program (pid " + program.pid() +
+                                       ") does not respond: the main thread"))
       << why.Output();
   EXPECT_NE(why.Output().find("\nWait chain\n"), std::string::npos);
   EXPECT_NE(why.Output().find("\nStack of the main thread"), std::string::npos);
