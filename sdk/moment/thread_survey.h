@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of another process do during a short time: several looks at each of them, of which none
-// disturbs it. Context: background. Linux.
+// Watches what the threads of another process do during a short time: several looks at each of them, of which
+// none disturbs it. Context: background. Linux.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct SurveyedThread {
   Pastime pastime = Pastime::kIdle;
   policies::Verdict verdict;       // on the time of the survey
   stack::BlockedThread blocked{};  // the call that it was in at the last look, unless it ran
-  const char* call = nullptr;      // the call's name, static; null where it is none that threads wait in
+  const char* call = nullptr;      // the call's name, static; null where threads do not wait in it
   std::string file;      // that a thread that is blocked waits for, as the process names it; or empty
   int64_t since_ns = 0;  // CLOCK_MONOTONIC: it has done so since then at least
   // Whether `since_ns` is the beginning for certain. Else it may have been earlier.

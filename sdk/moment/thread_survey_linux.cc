@@ -45,8 +45,8 @@ bool IsSinceStart(const base::Thread& thread, int64_t since_ns) {
   return start_ns != 0 && slept_ns > kLeastSleepNs && boot_ns - slept_ns - start_ns < kStartTakesNs;
 }
 
-// Whether the call is for a single pipe or connection, as of a client that waits for an answer. What comes by
-// standard input is asked for by nobody.
+// Whether the call is for a single pipe or connection, as of a client that waits for an answer. Standard
+// input comes unasked.
 bool IsForOneAnswer(const base::Thread& thread, const BlockedThread& blocked, char state) {
   const int descriptor = watchdog::AwaitedDescriptor(thread, blocked);
   if (descriptor == watchdog::kNoDescriptor || descriptor == STDIN_FILENO) return false;

@@ -53,7 +53,7 @@ std::string FactLine(const std::string& name, const Json& value) {
   return "  " + what + Format("  %.1f %%\n", value.get<double>() / 10);
 }
 
-// What is worth a look in any case: a limit that is near, and pressure.
+// Whether the fact is worth a look in any case: a limit that is near, and pressure.
 bool IsPressing(const std::string& name, const Json& value, const Json& facts) {
   constexpr int64_t kSomePermille = 100;
   constexpr double kNearLimit = 0.9;

@@ -140,7 +140,7 @@ class Sentence {
     if (word == VerdictWord::kStarved || word == VerdictWord::kThrottled) {
       const std::string users = report_.at("facts").value(policies::kProcessorUsersFact, "");
       return Subject() + " " + std::string(DidOf(word)) + "," + Time() + Where() +
-             (users.empty() ? "" : "; who has the processors: " + users);
+             (users.empty() ? "" : "; the processors are used by " + users);
     }
     return Subject() + " has computed" + Time() + " without a pause" + Where() + ": " + ShareOfProcessor();
   }
@@ -173,7 +173,7 @@ class Sentence {
   }
 
   std::string DoubtWords() const {
-    // What it waits for says more.
+    // Its waits say more.
     const bool is_explained = !report_.at("waits").empty();
     if (moment_.standing == Standing::kMayBeFrozen && !is_explained)
       return "; a thread without work may wait there, too";

@@ -9,17 +9,9 @@
 
 #include "sdk/moment/process_moment.h"
 #include "tools/read/endpoint.h"
+#include "tools/why/thread_groups.h"
 
 namespace lagwatch::tools {
-
-// Threads that do the same: their stacks are identical by function.
-struct ThreadGroup {
-  std::vector<int64_t> tids;
-  std::vector<std::string> names;  // without repetition
-  std::string doing;               // "waiting for work", "computing" …
-  std::vector<std::string> stack;  // functions, the innermost first; may be empty
-  bool is_idle = false;
-};
 
 struct Explanation {
   int64_t pid = 0;

@@ -13,7 +13,7 @@
 namespace lagwatch::tools {
 namespace {
 
-// Where the thread of a wait, or its owner, is.
+// The place of a wait's thread, or of its owner.
 std::string In(const Json& thread) {
   const Json at = thread.value("at", Json());
   return at.is_string() ? InWords(thread.at("stack"), at.get<std::string>()) : "";
@@ -91,7 +91,7 @@ std::string OwnerWords(const Json& wait, int64_t pid) {
   return LockWords(kind) + " that " + whom + " holds" + In(owner);
 }
 
-// What is known of the last owner, if it is one of another process.
+// The state of the last owner, if it is one of another process.
 std::string PeerStateWords(const Json& owner) {
   if (!owner.is_object() || !owner.contains("process")) return "";
   if (owner.value("idle", false)) return "which is idle, as if nothing had been asked";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads wait for, in words that go on after "waits for". Context: background; pure.
+// Words for what threads wait for, which go on after "waits for". Context: background; pure.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ std::string InWords(const Json& stack, const std::string& first);
 // report's process.
 std::string AwaitedWords(const Json& wait, int64_t pid);
 
-// What the waits of `report` lead to, from the first one's object on: "a mutex that thread 4714 (backup)
+// Follows the waits of `report` from the first one's object on: "a mutex that thread 4714 (backup)
 // holds in Database::Backup, which waits for …". `last` is what the last owner does, "computes" for example;
 // it may be empty. Empty for a report without waits.
 std::string ChainWords(const Json& report, const std::string& last);
