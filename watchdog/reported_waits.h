@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the thread of a report waits for, as the report has it: the chain of waits, the candidates for its
+// Finds what the thread of a report waits for, as the report has it: the chain of waits, the candidates for its
 // last one, the peer outside of the process, and the file.
 #pragma once
 
@@ -20,7 +20,7 @@ class ReportedWaits {
  public:
   // Looks at thread `tid`, whose process's modules are fresh. Nothing is found of other processes' threads.
   void Find(int32_t tid, const WatchTools& tools);
-  // What was found is over.
+  // Forgets it: that wait is over.
   void Clear(const WatchTools& tools);
   // Puts the waits into `event`. To be called when all threads were captured: a thread that runs may have
   // answered only one of the two looks at it, and each of them gets the other's stacks. Borrows this object.
