@@ -72,8 +72,12 @@ perl "$work/loop.pl" again &
 perl=$!
 started="$started $perl"
 ./lagwatch watch --threshold-ms 200 --spool "$work/watch" "$perl" 2>"$work/watch.log" &
-started="$started $!"
+watch=$!
+started="$started $watch"
 until_true says "$frozen" ./lagwatch reports --spool "$work/watch"
+# A program has one tracer at a time.
+kill "$watch"
+wait "$watch" || true
 if ./lagwatch attach --threshold-ms 200 --spool "$work/attach" "$perl" 2>"$work/attach.log"; then
   until_true says "$frozen" ./lagwatch reports --spool "$work/attach"
 else
