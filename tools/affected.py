@@ -29,7 +29,7 @@ OTHER_PARTS = {
     "page": ["collector/web", "tests/collector/web"],
     "darwin": ["scripts/darwin", "tests/darwin"],
     "demo": ["scripts/check_demo.py", "scripts/demo"],
-    "packages": ["packaging", "scripts/debs", "tests/packages", "tools/service"],
+    "packages": ["packaging", "scripts/debs", "scripts/release", "tests/packages", "tools/service"],
 }
 # Files that only the stage `quick` uses, which is always run as a whole, or no stage.
 QUICK_ONLY = [".clang-format", ".clang-tidy", ".gitignore", ".prettierignore", ".prettierrc.json", "bench", "scripts/android",
