@@ -45,6 +45,15 @@ def check_enabled(machine: Machine, unit: str, spool: str) -> None:
     assert machine.run(f"stat -c %a {spool}").strip() == "700", unit
 
 
+def check_watchdog(machine: Machine) -> None:
+    """A service that systemd ends for its late notification has a report of that, made before."""
+    machine.write("/etc/systemd/system/late.service", f"[Service]\nType=notify\nWatchdogSec=4\nExecStart={PROGRAM} watchdog\n")
+    machine.run("systemctl daemon-reload && lagwatch enable --yes --soft-watchdog late && systemctl start late")
+    wait_until(lambda: machine.run("systemctl show -P Result late").strip() == "watchdog")
+    report = machine.run("lagwatch reports --spool /var/lib/lagwatch/late --json")
+    assert "late WATCHDOG=1" in report, report
+
+
 def check(machine: Machine) -> None:
     for unit, (lines, _) in SERVICES.items():
         machine.write(f"/etc/systemd/system/{unit}.service", "[Service]\n" + lines)
@@ -82,6 +91,7 @@ def main() -> int:
         machine.write(PROGRAM, (HERE / "freezing.pl").read_text())
         machine.run(f"chmod 755 {PROGRAM}")
         install(machine, [deb(build, name) for name in NAMES])
+        check_watchdog(machine)
         check(machine)
     return 0
 
