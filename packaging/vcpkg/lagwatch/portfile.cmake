@@ -1,6 +1,6 @@
 # The library as a port of vcpkg, from the checkout that this file is in:
 #   vcpkg install lagwatch --overlay-ports=packaging/vcpkg
-cmake_path(SET SOURCE_PATH NORMALIZE "${CURRENT_PORT_DIR}/../../..")
+cmake_path(SET SOURCE_PATH NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../..")
 
 vcpkg_cmake_configure(
   SOURCE_PATH "${SOURCE_PATH}"
