@@ -139,8 +139,9 @@ int RunOpen(const OpenCommandOptions& options) {
   if (!status.ok()) return Fail("open: " + status.message());
   const std::string place = report_id.empty() ? "/" : "/reports/" + report_id;
   const std::string url = (*collector)->url() + place + "#token=" + (*collector)->token();
-  std::cout << copy->reports << " reports of " << Printable(spool) << " are shown at\n"
-            << url << "\nuntil Ctrl-C; then nothing of this copy is left" << std::endl;
+  std::cout << copy->reports << (copy->reports == 1 ? " report of " : " reports of ") << Printable(spool)
+            << ", until Ctrl-C, at\n"
+            << url << std::endl;
   if (!options.has_no_browser) ShowInBrowser(url);
   return AwaitClosing(signals, collector->get());
 }

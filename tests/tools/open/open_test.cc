@@ -33,11 +33,14 @@ class OpenTest : public RunTest {
     const json reports = Ask({"reports"});
     ASSERT_FALSE(reports.empty());
     report_id_ = reports[0].at("id");
+    count_ = reports.size();
   }
   // The address that is printed, and the token.
   static std::pair<std::string, std::string> AddressOf(const Process& open) {
-    EXPECT_TRUE(WaitUntil([&] { return open.Output().find("until Ctrl-C") != std::string::npos; }, 60))
-        << open.Output() << open.Errors();
+    const auto has_address = [&] {
+      return open.Output().find("#token=") != std::string::npos && open.Output().ends_with('\n');
+    };
+    EXPECT_TRUE(WaitUntil(has_address, 60)) << open.Output() << open.Errors();
     const std::string output = open.Output();
     const size_t begin = output.find("http://");
     const size_t mark = output.find("#token=");
@@ -63,6 +66,7 @@ class OpenTest : public RunTest {
   }
 
   std::string report_id_;
+  size_t count_ = 0;
 };
 
 TEST_F(OpenTest, TheCollectorsPageShowsTheSpoolUntilASignal) {
@@ -70,9 +74,11 @@ TEST_F(OpenTest, TheCollectorsPageShowsTheSpoolUntilASignal) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     Process open({LAGWATCH_PROGRAM, "open", spool_});
     const auto [url, token] = AddressOf(open);
-    EXPECT_THAT(open.Output(), StartsWith("1 reports of " + spool_ + " are shown at\nhttp://127.0.0.1:"));
+    EXPECT_THAT(open.Output(),
+                StartsWith(std::to_string(count_) + (count_ == 1 ? " report of " : " reports of ") + spool_ +
+                           ", until Ctrl-C, at\nhttp://127.0.0.1:"));
     const json reports = json::parse(Fetch(url + "v1/reports", token));
-    ASSERT_EQ(reports.size(), 1U);
+    ASSERT_EQ(reports.size(), count_);
     EXPECT_EQ(reports[0].at("id"), report_id_);
     EXPECT_THAT(Fetch(url), HasSubstr("<title>lagwatch</title>"));
     EXPECT_THAT(Fetch(url + "v1/reports"), HasSubstr("unauthorized"));
