@@ -17,12 +17,12 @@
 
 #include "base/clock.h"
 #include "base/owned_fd.h"
+#include "base/process/own_command.h"
 #include "base/system/random.h"
 #include "base/text.h"
 #include "report/format/report.h"
 #include "tools/open/own_collector.h"
 #include "tools/run/checks.h"
-#include "tools/run/preload.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -41,7 +41,9 @@ std::string RandomText() {
 // cannot read.
 [[noreturn]] void Become(const std::string& program, std::vector<std::string> arguments, int output,
                          const std::string& log) {
-  std::vector<char*> words = {const_cast<char*>(program.c_str())};
+  base::OwnCommand own = base::CommandOf(program, kProgramName);
+  std::vector<char*> words;
+  for (std::string& argument : own.arguments) words.push_back(argument.data());
   for (std::string& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
   const int errors = open(log.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -49,7 +51,7 @@ std::string RandomText() {
   dup2(input, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   dup2(errors, STDERR_FILENO);
-  execv(program.c_str(), words.data());
+  execv(own.file.c_str(), words.data());
   _exit(127);
 }
 
@@ -66,7 +68,7 @@ std::string LastLineOf(const std::string& file) {
 
 std::string FindCollectorProgram() {
   constexpr int kMostLevels = 4;  // LIBDIR/lagwatch to BINDIR
-  fs::path folder = OwnProgram().parent_path();
+  fs::path folder = fs::path(base::OwnProgram()).parent_path();
   std::error_code error;
   for (int i = 0; i < kMostLevels; ++i, folder = folder.parent_path()) {
     for (const fs::path& place : {folder, folder / "bin"})

@@ -151,7 +151,7 @@ std::optional<GlibcVersion> DefinedGlibc(const fs::path& file) {
 }  // namespace
 
 std::string GlibcOf(const fs::path& loader) {
-  const std::optional<GlibcVersion> version = DefinedGlibc(LibraryOf(loader));
+  const std::optional<GlibcVersion> version = DefinedGlibc(FolderOf(loader) / "libc.so.6");
   return version ? version->ToText() : "";
 }
 
