@@ -31,11 +31,11 @@ Signals:
 Exit status: 0 when it was told to end, 1 when it could not go on, 2 for a wrong command line.
 
 Examples:
-  lagwatch-collector --data /var/lib/lagwatch
+  lagwatch-collector --data /var/lib/lagwatch-collector
   lagwatch-collector --settings /etc/lagwatch/collector.toml
   lagwatch-collector --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem
-  lagwatch-collector backup --data /var/lib/lagwatch /backup/lagwatch-monday
-  lagwatch-collector keys add --data /var/lib/lagwatch --name alice --access read --expires 90d
+  lagwatch-collector backup --data /var/lib/lagwatch-collector /backup/lagwatch-monday
+  lagwatch-collector keys add --data /var/lib/lagwatch-collector --name alice --access read --expires 90d
 
 The HTTP API, keys and limits: collector/API.md.
 )";

@@ -65,9 +65,8 @@ class Looker {
   void ChooseSuspect(ProcessMoment* moment);
   // From a thread that waits for another one's end, to that one: a JVM's main thread does nothing else.
   const SurveyedThread* GoToAwaited(const SurveyedThread* thread, std::span<const SurveyedThread> threads);
-  // By what is known of its waits so far: for a thread or a process that has been asked, and does not idle,
-  // none waits that idles.
-  Standing StandingNow(const SurveyedThread& suspect) const;
+  // By what is known of the waits so far.
+  Standing StandingNow(const ProcessMoment& moment) const;
   base::Status Report(ProcessMoment* moment);
   watchdog::WatchTools tools();
 
@@ -182,13 +181,41 @@ const SurveyedThread* Looker::GoToAwaited(const SurveyedThread* thread,
   return thread;
 }
 
-Standing Looker::StandingNow(const SurveyedThread& suspect) const {
-  const Standing standing = StandingOf(suspect);
+// Whether the wait proves that its owner keeps the thread up: it holds a lock, or has been asked. The other
+// end of a pipe or a socket may have been asked for nothing.
+bool IsHeldUp(const watchdog::Wait& wait) {
+  if (wait.lock.waits_for != policies::WaitsFor::kOwner) return false;
+  switch (wait.lock.kind) {
+    case policies::LockKind::kMutex:
+    case policies::LockKind::kRwLock:
+    case policies::LockKind::kThread:
+    case policies::LockKind::kInterpreterLock:
+    case policies::LockKind::kSafepoint:
+    case policies::LockKind::kClass:
+    case policies::LockKind::kCompilation:
+    case policies::LockKind::kFileLock:
+    case policies::LockKind::kBusCall:
+    case policies::LockKind::kOnce:
+    case policies::LockKind::kStream:
+    case policies::LockKind::kHeap:
+    case policies::LockKind::kFileSystem:
+      return !wait.is_owner_idle;
+    default:
+      return wait.owner_state == 'T';
+  }
+}
+
+Standing Looker::StandingNow(const ProcessMoment& moment) const {
+  const SurveyedThread& suspect = moment.suspect;
   if (waits_.outcome() == WaitOutcome::kDeadlock) return Standing::kFrozen;
-  if (standing != Standing::kMayBeFrozen || waits_.waits().empty()) return standing;
-  const watchdog::Wait& last = waits_.waits().back();
-  const bool is_owner_known = last.lock.waits_for == policies::WaitsFor::kOwner;
-  return is_owner_known && !last.is_owner_idle ? Standing::kFrozen : standing;
+  const auto main = std::ranges::find(moment.threads, process_.pid(), &SurveyedThread::tid);
+  const bool is_beside_idle_main =
+      main != moment.threads.end() && main->tid != suspect.tid && main->pastime == Pastime::kIdle;
+  const Standing standing = StandingOf(suspect, is_beside_idle_main);
+  const bool may_be_held_up = standing == Standing::kMayBeFrozen && !is_beside_idle_main;
+  const bool is_held_up =
+      may_be_held_up && !waits_.waits().empty() && std::ranges::all_of(waits_.waits(), &IsHeldUp);
+  return is_held_up ? Standing::kFrozen : standing;
 }
 
 base::Status Looker::Report(ProcessMoment* moment) {
@@ -204,7 +231,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
 
   const auto waits = std::make_unique<watchdog::ReportedWaits>();
   waits->Find(suspect.tid, tools);
-  moment->standing = StandingNow(suspect);
+  moment->standing = StandingNow(*moment);
   threads_.Capture(suspect.tid, sample->stack, capturer_.get());
 
   HangEvent event{};
@@ -239,7 +266,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
   event.facts = facts.all();
   waits->AddTo(&event, tools);
   if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;
-  if (waits->FollowPeers(suspect.since_ns, tools, &facts, &event)) moment->standing = StandingNow(suspect);
+  if (waits->FollowPeers(suspect.since_ns, tools, &facts, &event)) moment->standing = StandingNow(*moment);
   moment->report_id = event.id;
   moment->seen_ns = sample->mono_ns;
 

@@ -31,12 +31,12 @@ int ClassOf(const SurveyedThread& thread, bool is_main) {
 
 }  // namespace
 
-Standing StandingOf(const SurveyedThread& thread) {
+Standing StandingOf(const SurveyedThread& thread, bool is_beside_idle_main) {
   switch (thread.pastime) {
     case Pastime::kBlocked:
     case Pastime::kComputing:
     case Pastime::kStopped:
-      return Standing::kFrozen;
+      return is_beside_idle_main ? Standing::kMayBeFrozen : Standing::kFrozen;
     case Pastime::kParked:
       return thread.is_parked_since_start ? Standing::kResponds : Standing::kMayBeFrozen;
     case Pastime::kBusy:

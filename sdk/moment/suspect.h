@@ -17,8 +17,9 @@ enum class Standing : uint8_t {
   kMayBeFrozen,  // its main thread waits for something that idle threads wait for, too
 };
 
-// Of a thread, by its pastime.
-Standing StandingOf(const SurveyedThread& thread);
+// Of a process whose thread that matters is this one, by its pastime. A thread beside a main thread that
+// idles is a worker: whether the process needs it is not known.
+Standing StandingOf(const SurveyedThread& thread, bool is_beside_idle_main);
 
 // The threads that matter, the one that matters most first: of those that do not go on the main thread, then
 // those that wait in uninterruptible sleep or for another thread, the ones that have waited longest first,

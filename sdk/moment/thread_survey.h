@@ -21,9 +21,10 @@ namespace lagwatch::sdk {
 
 // The way in which a thread has passed the time of a survey.
 enum class Pastime : uint8_t {
-  kIdle,       // waited as those do that have nothing to do: for events, connections, signals
-  kParked,     // waited for whatever others say: a condition, an answer. Idle threads do so, and frozen ones
-  kBlocked,    // in one sleep where no thread idles: for a lock that another one has, a disk, a child
+  kIdle,    // waited as those do that have nothing to do: for events, connections, signals
+  kParked,  // waited for whatever others say: a condition, an answer, a child. Idle threads do so, and frozen
+            // ones
+  kBlocked,    // in one sleep where no thread idles: for a lock that another one has, a disk
   kComputing,  // ran, or was ready, without a pause and without a call for input or output
   kBusy,       // ran, and slept or called for input or output in between
   kStopped,    // by a signal, or by a debugger
@@ -68,7 +69,8 @@ class ThreadSurvey {
     bool is_asleep = false;
     bool has_moved = false;   // it was not in one sleep all the time
     bool has_idled = false;   // one of the looks has found it idle
-    bool has_paused = false;  // it has slept of its own will, or called for input or output
+    bool has_been_stopped = true;  // at all looks
+    bool has_paused = false;       // it has slept of its own will, or called for input or output
     int64_t voluntary_switches = 0;
     int64_t io_calls = -1;
     int64_t look = 0;  // the number of the last one

@@ -22,12 +22,6 @@ using policies::Doing;
 using stack::BlockedThread;
 using stack::ThreadActivity;
 
-// Two looks at one sleep, or at two sleeps in the same call, made from the same place.
-bool IsSamePlace(const BlockedThread& blocked, const BlockedThread& other) {
-  return blocked.syscall_number == other.syscall_number && blocked.stack_pointer == other.stack_pointer &&
-         blocked.program_counter == other.program_counter;
-}
-
 // Since when the process, or the thread, has been there (CLOCK_BOOTTIME); 0 where that is not known.
 int64_t StartOf(const base::Thread& thread) {
   stack::ThreadStat stat;
@@ -111,6 +105,7 @@ void ThreadSurvey::LookAt(const base::Thread& thread, Entry* entry) {
       activity == ThreadActivity::kBlocked || (activity == ThreadActivity::kHidden && !is_ready);
   entry->look = looks_;
   entry->state = stack::ReadThreadStateLetter(thread);
+  entry->has_been_stopped &= entry->state == 'T' || entry->state == 't';
   const int64_t io_calls = stack::ReadIoCalls(thread);
   if (is_first) {
     char name[16];
@@ -123,7 +118,7 @@ void ThreadSurvey::LookAt(const base::Thread& thread, Entry* entry) {
   } else {
     const policies::ThreadUse use = entry->account.Add(look);
     entry->has_moved |= !is_asleep || !entry->is_asleep || use.voluntary_switches != 0 || use.cpu_ns != 0 ||
-                        !IsSamePlace(blocked, entry->blocked);
+                        !watchdog::IsSamePlace(blocked, entry->blocked);
   }
   entry->has_paused |=
       look.use.voluntary_switches != entry->voluntary_switches || io_calls != entry->io_calls;
@@ -147,15 +142,12 @@ bool ThreadSurvey::IsIdle(const base::Thread& thread, const Entry& entry) const 
 }
 
 Pastime ThreadSurvey::PastimeOf(const base::Thread& thread, const Entry& entry) const {
-  if (entry.state == 'T' || entry.state == 't') return Pastime::kStopped;
+  if (entry.has_been_stopped) return Pastime::kStopped;
   if (entry.has_moved || !entry.is_asleep) {
     if (entry.has_idled) return Pastime::kIdle;
     return entry.has_paused ? Pastime::kBusy : Pastime::kComputing;
   }
-  const bool is_for_child =
-      watchdog::ObjectOfWait(thread, entry.blocked).kind == watchdog::WaitObject::Kind::kChild;
-  if (is_for_child || SleepsWhereNoneIdles(thread, entry.blocked, /*is_first_sleep=*/true))
-    return Pastime::kBlocked;
+  if (SleepsWhereNoneIdles(thread, entry.blocked, /*is_first_sleep=*/true)) return Pastime::kBlocked;
   return entry.has_idled ? Pastime::kIdle : Pastime::kParked;
 }
 
@@ -178,7 +170,8 @@ SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry) const {
     const int64_t asleep_ns = AsleepSinceNs(thread);
     judged.is_since_exact = asleep_ns < first_ns_;
     judged.since_ns = std::min(asleep_ns, first_ns_);
-    judged.is_parked_since_start = IsSinceStart(thread, judged.since_ns);
+    // One that waits for an answer may have asked at once.
+    judged.is_parked_since_start = entry.blocked.FutexCommand() >= 0 && IsSinceStart(thread, judged.since_ns);
   }
   return judged;
 }

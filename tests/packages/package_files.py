@@ -69,5 +69,10 @@ def make_root(build: pathlib.Path, name: str = "root", included: list[str] | Non
 
 
 if __name__ == "__main__":
-    make_root(pathlib.Path(sys.argv[1]))
-    make_root(pathlib.Path(sys.argv[1]), "slim", [])
+    SKIPPED = 77
+    try:
+        make_root(pathlib.Path(sys.argv[1]))
+        make_root(pathlib.Path(sys.argv[1]), "slim", [])
+    except subprocess.CalledProcessError as error:
+        print(f"skipped: no Debian can be made here: {error}", file=sys.stderr)
+        sys.exit(SKIPPED)

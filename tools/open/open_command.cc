@@ -21,6 +21,7 @@
 #include "tools/read/output.h"
 #include "tools/read/table.h"
 #include "tools/run/checks.h"
+#include "tools/temporary_directory.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -31,27 +32,6 @@ struct OpenCommandOptions {
   std::string subject;  // a spool directory, or a report's id; empty: neither
   std::string spool_directory = sdk::DefaultSpoolDirectory();
   bool has_no_browser = false;
-};
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::error_code error;
-    std::string path = fs::temp_directory_path(error) / "lagwatch-open-XXXXXX";
-    if (!error && mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  ~TemporaryDirectory() {
-    std::error_code error;
-    if (!path_.empty()) fs::remove_all(path_, error);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  // Empty if it could not be made.
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 bool IsReportId(const std::string& text) {
@@ -71,7 +51,8 @@ sigset_t BlockClosingSignals() {
 void ShowInBrowser(std::string url) {
   const bool has_display = std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
   const auto program = FindProgram("xdg-open");
-  if (!has_display || isatty(STDOUT_FILENO) == 0 || !program.ok()) return;
+  // A browser of root's is more than was asked for.
+  if (!has_display || isatty(STDOUT_FILENO) == 0 || geteuid() == 0 || !program.ok()) return;
   std::string name = "xdg-open";
   char* const arguments[] = {name.data(), url.data(), nullptr};
   posix_spawn_file_actions_t files;
@@ -128,7 +109,7 @@ int RunOpen(const OpenCommandOptions& options) {
         "open: lagwatch-collector is neither beside this program nor in PATH: install it "
         "(the package lagwatch-collector); `lagwatch reports` needs none");
   const sigset_t signals = BlockClosingSignals();
-  const TemporaryDirectory directory;
+  const TemporaryDirectory directory("lagwatch-open");
   if (directory.path().empty()) return Fail("open: cannot create a temporary directory (see TMPDIR)");
   const auto copy = CopySpool(spool, directory.path());
   if (!copy.ok()) return Fail("open: " + copy.status().message());

@@ -222,7 +222,10 @@ Result<Change> PlanNoWatch(const ServiceCommand& command, const UnitFiles& unit)
       .file = file,
       .shown = rule,
       .new_text = text,
-      .next = "lagwatchd leaves it alone once it has read its rules: systemctl reload-or-restart lagwatchd\n",
+      .next = text.empty()
+                  ? "lagwatchd has no rule any more; it goes on until it is ended: systemctl stop lagwatchd\n"
+                  : "lagwatchd leaves it alone once it has read its rules: systemctl "
+                    "reload-or-restart lagwatchd\n",
       .is_removal = true};
 }
 
@@ -233,8 +236,8 @@ int Run(ServiceCommand command, bool is_enabled) {
   if (command.is_watched_from_outside && command.scope.is_user)
     return Fail("lagwatchd watches services of the system; leave out --user or --watch");
   auto unit = FindService(command.scope, command.unit);
-  // The drop-in of a unit that has gone stays behind.
-  if (!is_enabled && unit.status().code() == StatusCode::kNotFound) {
+  // The drop-in of a unit that has gone, or was masked since, stays behind.
+  if (!is_enabled && !unit.ok() && command.unit.find('/') == std::string::npos) {
     UnitFiles gone;
     gone.name = command.unit + (command.unit.ends_with(".service") ? "" : ".service");
     unit = std::move(gone);

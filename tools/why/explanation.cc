@@ -59,9 +59,10 @@ class Sentence {
   }
 
   // " for 12.3 s"
-  std::string Time() const {
-    const double ms = static_cast<double>(moment_.seen_ns - suspect().since_ns) / 1e6;
-    return (suspect().is_since_exact ? " for " : " for at least ") + ShortDuration(ms);
+  std::string Time() const { return TimeOf(suspect()); }
+  std::string TimeOf(const SurveyedThread& thread) const {
+    const double ms = static_cast<double>(moment_.seen_ns - thread.since_ns) / 1e6;
+    return (thread.is_since_exact ? " for " : " for at least ") + ShortDuration(ms);
   }
 
   // " in Cache::Find, called by Server::Answer": the functions that the cause is about.
@@ -107,7 +108,7 @@ class Sentence {
     if (thread.verdict.word == VerdictWord::kSleep) return "sleeps by its own will";
     const std::string did(DidOf(thread.verdict.word));
     constexpr std::string_view kWaited = "waited";
-    return did.starts_with(kWaited) ? "waits" + did.substr(kWaited.size()) : "has not run" + Time();
+    return did.starts_with(kWaited) ? "waits" + did.substr(kWaited.size()) : "has not run" + TimeOf(thread);
   }
 
   std::string MainClause() const {

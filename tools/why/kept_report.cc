@@ -1,41 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/why/kept_report.h"
 
-#include <filesystem>
-#include <system_error>
-
 #include "base/clock.h"
 #include "base/process/env.h"
 #include "report/spool/spool_writer.h"
 #include "sdk/upload_service.h"
+#include "tools/temporary_directory.h"
 
 namespace lagwatch::tools {
-namespace {
-
-// A directory that is removed again.
-class ScopedDirectory {
- public:
-  ScopedDirectory() {
-    std::error_code error;
-    std::string path = std::filesystem::temp_directory_path(error) / "lagwatch-why.XXXXXX";
-    if (mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  ~ScopedDirectory() {
-    std::error_code error;
-    if (!path_.empty()) std::filesystem::remove_all(path_, error);
-  }
-  ScopedDirectory(const ScopedDirectory&) = delete;
-  ScopedDirectory& operator=(const ScopedDirectory&) = delete;
-
-  // Empty if there is none.
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-}  // namespace
-
 base::Status SaveReport(const sdk::ProcessMoment& moment, const std::string& spool_directory) {
   // Its segment is one of a run of its own.
   auto writer =
@@ -49,7 +21,7 @@ base::Status SaveReport(const sdk::ProcessMoment& moment, const std::string& spo
 base::Status SendReport(const sdk::ProcessMoment& moment, const std::string& endpoint,
                         const std::string& key) {
   constexpr int64_t kTimeoutNs = 30 * base::kNsPerSecond;
-  const ScopedDirectory directory;
+  const TemporaryDirectory directory("lagwatch-why");
   if (directory.path().empty()) return {base::StatusCode::kIo, "there is no room for a temporary file"};
   if (base::Status saved = SaveReport(moment, directory.path()); !saved.ok()) return saved;
   sdk::UploadServiceOptions options;

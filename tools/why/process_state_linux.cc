@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/text.h"
 #include "tools/process_files.h"
@@ -56,6 +58,20 @@ ProcessState StoppedState(pid_t pid) {
           "kill -CONT " + std::to_string(pid)};
 }
 
+// Whether it is stopped for longer than a tracer stops it for a look: at some looks in a row.
+bool IsStopped(pid_t pid) {
+  constexpr int kLooks = 4;
+  constexpr std::chrono::milliseconds kPause{40};
+  const char first = StateOf(pid);
+  if (first != 'T' && first != 't') return false;
+  const std::string turns = StatusField(pid, "voluntary_ctxt_switches");
+  for (int i = 1; i < kLooks; ++i) {
+    std::this_thread::sleep_for(kPause);
+    if (StateOf(pid) != first) return false;
+  }
+  return StatusField(pid, "voluntary_ctxt_switches") == turns;
+}
+
 }  // namespace
 
 std::optional<ProcessState> FindProcessState(pid_t pid) {
@@ -63,7 +79,7 @@ std::optional<ProcessState> FindProcessState(pid_t pid) {
   // The main thread may have ended before the others.
   const bool is_last = NumberIn(pid, "Threads") <= 1;
   if ((state == 'Z' || state == 'X') && is_last) return DeadState(pid);
-  if (state == 'T' || state == 't') return StoppedState(pid);
+  if (IsStopped(pid)) return StoppedState(pid);
   if (const std::string group = FrozenGroupOf(pid); !group.empty())
     return ProcessState{"is frozen with its control group " + group, "echo 0 > " + group + "/cgroup.freeze"};
   return std::nullopt;

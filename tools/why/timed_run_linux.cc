@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <poll.h>
 #include <spawn.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,10 +11,10 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
-#include "base/owned_fd.h"
 #include "base/process/proc_file.h"
 #include "base/text.h"
 #include "tools/process_files.h"
@@ -29,10 +27,20 @@ constexpr int64_t kGraceMs = 5000;
 
 std::atomic<pid_t> command_pid{0};
 
-void PassOn(int signal_number) {
+// The terminal's own signals go to the command as well.
+void PassOn(int signal_number, siginfo_t* info, void* /*context*/) {
   const int error = errno;
-  if (const pid_t pid = command_pid.load(); pid > 0) kill(pid, signal_number);
+  const bool is_of_terminal = info != nullptr && info->si_code == SI_KERNEL;
+  if (const pid_t pid = command_pid.load(); pid > 0 && !is_of_terminal) kill(pid, signal_number);
   errno = error;
+}
+
+void PassSignalsOn() {
+  struct sigaction pass {};
+  pass.sa_sigaction = &PassOn;
+  pass.sa_flags = SA_RESTART | SA_SIGINFO;
+  sigaction(SIGTERM, &pass, nullptr);
+  sigaction(SIGINT, &pass, nullptr);
 }
 
 int64_t NowMs() { return base::SystemClock().MonoNs() / base::kNsPerMs; }
@@ -50,14 +58,47 @@ base::Result<pid_t> Start(const std::vector<std::string>& command) {
   return pid;
 }
 
-// Whether it has ended by `end_ms`.
-bool AwaitEnd(int pid_fd, int64_t end_ms) {
-  pollfd ended{.fd = pid_fd, .events = POLLIN, .revents = 0};
-  for (int64_t left_ms = end_ms - NowMs(); left_ms > 0; left_ms = end_ms - NowMs()) {
-    const auto wait_ms = static_cast<int>(std::min<int64_t>(left_ms, INT32_MAX));
-    if (poll(&ended, 1, wait_ms) > 0) return true;
+// The command's end.
+class CommandEnd {
+ public:
+  explicit CommandEnd(pid_t pid) : pid_(pid) {}
+
+  // Whether it has ended. Takes the exit status of it and of its processes whose parents have ended, which no
+  // one else does.
+  bool Reap() {
+    int status = 0;
+    pid_t ended = 0;
+    while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
+      if (ended != pid_) continue;
+      command_pid.store(0);
+      status_ = status;
+    }
+    has_children_ = ended == 0;
+    return status_.has_value();
   }
-  return poll(&ended, 1, 0) > 0;
+  // Whether some of its processes are left. After Reap().
+  bool has_children() const { return has_children_; }
+  int exit_code() const {
+    constexpr int kSignalled = 128;
+    return WIFSIGNALED(*status_) ? kSignalled + WTERMSIG(*status_) : WEXITSTATUS(*status_);
+  }
+
+ private:
+  pid_t pid_;
+  std::optional<int> status_;
+  bool has_children_ = true;
+};
+
+// Calls `is_over()` until that is true, or `end_ms` has come: often at first, so that a short command is not
+// kept waiting. Returns whether it was.
+template <typename IsOver>
+bool AwaitUntil(int64_t end_ms, IsOver is_over) {
+  constexpr std::chrono::milliseconds kLongestPause{50};
+  for (std::chrono::milliseconds pause{1}; !is_over(); pause = std::min(2 * pause, kLongestPause)) {
+    if (NowMs() >= end_ms) return false;
+    std::this_thread::sleep_for(pause);
+  }
+  return true;
 }
 
 // `root`, and the processes that it has started, parents before their children.
@@ -69,10 +110,10 @@ std::vector<pid_t> TreeOf(pid_t root) {
     return true;
   });
   // Those whose parents have ended are this process's.
-  std::vector<pid_t> tree = {root};
+  std::vector<pid_t> tree;
   const auto own = children.equal_range(getpid());
   for (auto child = own.first; child != own.second; ++child)
-    if (child->second != root) tree.push_back(child->second);
+    tree.insert(child->second == root ? tree.begin() : tree.end(), child->second);
   for (size_t i = 0; i < tree.size(); ++i) {
     const auto range = children.equal_range(tree[i]);
     for (auto child = range.first; child != range.second; ++child) tree.push_back(child->second);
@@ -80,17 +121,19 @@ std::vector<pid_t> TreeOf(pid_t root) {
   return tree;
 }
 
-void EndTree(pid_t root, int pid_fd) {
+void EndTree(pid_t root, CommandEnd* end) {
+  const auto has_ended = [&] {
+    end->Reap();
+    return !end->has_children();
+  };
   for (const pid_t pid : TreeOf(root)) kill(pid, SIGTERM);
-  AwaitEnd(pid_fd, NowMs() + kGraceMs);
-  for (const pid_t pid : TreeOf(root)) kill(pid, SIGKILL);
-  // All of them become this process's children. One in uninterruptible sleep is left.
-  const int64_t end_ms = NowMs() + kGraceMs;
-  for (pid_t ended = 0; ended >= 0 && NowMs() < end_ms;) {
-    ended = waitpid(-1, nullptr, WNOHANG);
-    if (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    if (ended < 0 && errno == EINTR) ended = 0;
-  }
+  if (AwaitUntil(NowMs() + kGraceMs, has_ended)) return;
+  // One that has just been started is found at the next look. One in uninterruptible sleep is left in the
+  // end.
+  AwaitUntil(NowMs() + kGraceMs, [&] {
+    for (const pid_t pid : TreeOf(root)) kill(pid, SIGKILL);
+    return has_ended();
+  });
 }
 
 }  // namespace
@@ -111,25 +154,14 @@ std::optional<int64_t> ParseDuration(const std::string& text) {
 
 base::Result<int> RunFor(const std::vector<std::string>& command, int64_t timeout_ms,
                          const std::function<void(const std::vector<pid_t>&)>& explain) {
+  PassSignalsOn();
   const pid_t pid = LAGWATCH_TRY(Start(command));
   command_pid.store(pid);
-  struct sigaction pass {};
-  pass.sa_handler = &PassOn;
-  pass.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &pass, nullptr);
-  sigaction(SIGINT, &pass, nullptr);
-  const base::OwnedFd pid_fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (!pid_fd) return base::Status(base::StatusCode::kUnavailable, "this kernel has no pidfd_open(2)");
-  if (!AwaitEnd(pid_fd.get(), NowMs() + timeout_ms)) {
-    explain(TreeOf(pid));
-    EndTree(pid, pid_fd.get());
-    return kTimedOut;
-  }
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  constexpr int kSignalled = 128;
-  return WIFSIGNALED(status) ? kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
+  CommandEnd end(pid);
+  if (AwaitUntil(NowMs() + timeout_ms, [&] { return end.Reap(); })) return end.exit_code();
+  explain(TreeOf(pid));
+  EndTree(pid, &end);
+  return kTimedOut;
 }
 
 }  // namespace lagwatch::tools

@@ -9,12 +9,6 @@
 namespace lagwatch::watchdog {
 namespace {
 
-// Two sleeps of one thread in the same call of the same frame.
-bool IsSamePlace(const stack::BlockedThread& blocked, const stack::BlockedThread& other) {
-  return blocked.syscall_number == other.syscall_number && blocked.stack_pointer == other.stack_pointer &&
-         blocked.program_counter == other.program_counter;
-}
-
 // The home does not prove that the thread is in a handler.
 bool IsDoubtful(const WatchedLoop& loop, const stack::BlockedThread& blocked) {
   return blocked.stack_pointer + loop.home_doubtful_depth.load() > loop.home_frame.load() &&
@@ -33,6 +27,11 @@ uint64_t PathHash(const stack::Stack& stack, const stack::BlockedThread& blocked
 }
 
 }  // namespace
+
+bool IsSamePlace(const stack::BlockedThread& blocked, const stack::BlockedThread& other) {
+  return blocked.syscall_number == other.syscall_number && blocked.stack_pointer == other.stack_pointer &&
+         blocked.program_counter == other.program_counter;
+}
 
 void IdlePlaces::BeginLoop(uint64_t begun, int64_t now_ns) {
   *this = {};

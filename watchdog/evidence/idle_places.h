@@ -30,6 +30,9 @@ enum class WaitKind : uint8_t {
 };
 WaitKind KindOfWait(const stack::BlockedThread& blocked);
 
+// Two sleeps of one thread in the same call of the same frame.
+bool IsSamePlace(const stack::BlockedThread& blocked, const stack::BlockedThread& other);
+
 // Whether threads wait in that call for what others ask of them: a signal, a connection, a message.
 bool IsForOrders(const stack::BlockedThread& blocked);
 

@@ -100,6 +100,26 @@ static void AwaitEventsWithWorkers(void) {
   AwaitEvents();
 }
 
+// A worker of its waits for the lock of another one; the loop has nothing to do.
+__attribute__((noinline)) static void* TakeLockBeside(void* argument) {
+  usleep(200000);
+  pthread_mutex_lock(&first);
+  return argument;
+}
+
+__attribute__((noinline)) static void* KeepQuietly(void* argument) {
+  pthread_mutex_lock(&first);
+  for (;;) pause();
+  return argument;
+}
+
+static void AwaitEventsBesideAHeldWorker(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, &KeepQuietly, NULL);
+  pthread_create(&thread, NULL, &TakeLockBeside, NULL);
+  AwaitEvents();
+}
+
 // Its loop always has an event.
 static void Serve(void) {
   const int loop = epoll_create1(0);
@@ -131,7 +151,8 @@ int main(int argc, char** argv) {
     void (*run)(void);
   } kStates[] = {{"lock", TakeLock},    {"deadlock", TakeBoth}, {"compute", Compute},
                  {"child", AwaitChild}, {"idle", AwaitEvents},  {"workers", AwaitEventsWithWorkers},
-                 {"serve", Serve},      {"zombie", LeaveZombie}};
+                 {"serve", Serve},      {"zombie", LeaveZombie},
+                 {"held-worker", AwaitEventsBesideAHeldWorker}};
   for (size_t i = 0; argc > 1 && i < sizeof kStates / sizeof kStates[0]; ++i)
     if (strcmp(argv[1], kStates[i].name) == 0) kStates[i].run();
   return 2;

@@ -45,9 +45,26 @@ TEST(TimedRunTest, ExplainsTheWholeTreeAndEndsIt) {
 
 TEST(TimedRunTest, EndsWhatIgnoresTheSignal) {
   const auto begin = std::chrono::steady_clock::now();
-  Process command(Timed("1s", "trap '' TERM; while :; do sleep 0.1; done"));
+  Process command(Timed("1s", "echo $$; trap '' TERM; while :; do sleep 0.1; done"));
   EXPECT_EQ(command.Wait(), 124);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(6));
+  EXPECT_NE(kill(std::stoi(command.Output()), 0), 0);
+  EXPECT_EQ(errno, ESRCH);
+}
+
+// The parents of the command's daemons have ended: they must not stay as zombies while it runs.
+TEST(TimedRunTest, LeavesNoZombiesWhileTheCommandRuns) {
+  Process waiting(Timed(
+      "60",
+      "pid=$(sh -c 'sleep 0.1 >/dev/null & echo $!'); while kill -0 $pid 2>/dev/null; do sleep 0.05; done"));
+  EXPECT_EQ(waiting.Wait(), 0);
+}
+
+TEST(TimedRunTest, GivesEachProcessTimeToEnd) {
+  Process command(
+      Timed("1s", "sh -c 'trap \"sleep 1; echo tidied; exit\" TERM; while :; do sleep 0.1; done' & wait"));
+  EXPECT_EQ(command.Wait(), 124);
+  EXPECT_EQ(command.Output(), "tidied\n");
 }
 
 TEST(TimedRunTest, RefusesWhatItCannotDo) {
