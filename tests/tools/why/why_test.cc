@@ -219,7 +219,9 @@ TEST(WhyTest, SaysWhatItCannotLookAt) {
   EXPECT_NE(gone.errors.find("no such process"), std::string::npos) << gone.errors;
   std::ifstream name("/proc/2/comm");
   std::string kernel;
-  if (std::getline(name, kernel) && kernel == "kthreadd") EXPECT_EQ(Ask("2").exit_code, 2);
+  if (std::getline(name, kernel) && kernel == "kthreadd") {
+    EXPECT_EQ(Ask("2").exit_code, 2);
+  }
 }
 
 TEST(WhyTest, PrintsTheSentenceFirst) {
