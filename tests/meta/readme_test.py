@@ -44,7 +44,7 @@ def check_installation(repository: pathlib.Path, section: str) -> None:
 
 def masked(text: str) -> str:
     """On one line, without what differs from run to run."""
-    return re.sub(r"[0-9.]+ s\b", "N s", re.sub(r"\b[0-9]{2,}\b", "N", " ".join(text.split())))
+    return re.sub(r"\b[0-9]{2,}\b", "N", re.sub(r"\b[0-9.]+ m?s\b", "N s", " ".join(text.split())))
 
 
 def check_why(documents: list[str], programs: str) -> None:

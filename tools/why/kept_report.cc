@@ -20,7 +20,7 @@ base::Status SaveReport(const sdk::ProcessMoment& moment, const std::string& spo
 
 base::Status SendReport(const sdk::ProcessMoment& moment, const std::string& endpoint,
                         const std::string& key) {
-  constexpr int64_t kTimeoutNs = 30 * base::kNsPerSecond;
+  constexpr int64_t kTimeoutNs = 10 * base::kNsPerSecond;
   const TemporaryDirectory directory("lagwatch-why");
   if (directory.path().empty()) return {base::StatusCode::kIo, "there is no room for a temporary file"};
   if (base::Status saved = SaveReport(moment, directory.path()); !saved.ok()) return saved;

@@ -13,7 +13,7 @@ namespace lagwatch::tools {
 // those of the directory; kIo.
 base::Status SaveReport(const sdk::ProcessMoment& moment, const std::string& spool_directory);
 
-// Sends the report, and no other. Waits for 30 s at most. Errors: kInvalid for an endpoint that cannot be;
+// Sends the report, and no other. Waits for 10 s at most. Errors: kInvalid for an endpoint that cannot be;
 // kIo, kUnavailable with what the collector said.
 base::Status SendReport(const sdk::ProcessMoment& moment, const std::string& endpoint,
                         const std::string& key);

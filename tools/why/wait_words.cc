@@ -19,9 +19,9 @@ std::string In(const Json& thread) {
   return at.is_string() ? InWords(thread.at("stack"), at.get<std::string>()) : "";
 }
 
-// A frame without a name is called by its place in its module. All stacks end with the functions that start a
-// program or a thread.
-bool HasName(const std::string& function) {
+// Whether a reader knows the function: not by its place in its module, nor as one that starts a program or a
+// thread, nor as one that only calls another one.
+bool IsForPeople(const std::string& function) {
   constexpr std::string_view kStarts[] = {"_start",
                                           "__libc_start_main",
                                           "__libc_start_call_main",
@@ -30,8 +30,8 @@ bool HasName(const std::string& function) {
                                           "clone3",
                                           "__clone",
                                           "clone"};
-  return function.find("+0x") == std::string::npos &&
-         std::ranges::find(kStarts, function) == std::end(kStarts);
+  return function.find("+0x") == std::string::npos && function.find("{lambda") == std::string::npos &&
+         !function.starts_with("std::") && std::ranges::find(kStarts, function) == std::end(kStarts);
 }
 
 std::string TextOf(const Json& facts, const char* name) {
@@ -122,7 +122,7 @@ std::string InWords(const Json& stack, const std::string& first) {
   const size_t end = std::min(begin + kMostFrames, functions.size());
   std::vector<std::string> named;
   for (size_t i = begin; i < end && named.size() < kMostFunctions; ++i) {
-    if (HasName(functions[i]) && (named.empty() || named.back() != functions[i]))
+    if (IsForPeople(functions[i]) && (named.empty() || named.back() != functions[i]))
       named.push_back(functions[i]);
   }
   if (named.empty() && begin < end) named.push_back(functions[begin]);

@@ -12,7 +12,7 @@ namespace lagwatch::tools {
 // "the main thread (4711)"; "thread 4714 (backup)".
 std::string ThreadWords(int64_t tid, const std::string& name, int64_t pid);
 
-// " in Rest, called by FreezeSleep": the innermost functions of a stack that have names, two at most, from
+// " in Rest, called by FreezeSleep": the innermost functions of a stack that people know, two at most, from
 // the one of the name `first` on; where none near has a name, its place in its module. Empty for an empty
 // stack.
 std::string InWords(const Json& stack, const std::string& first);
