@@ -167,7 +167,7 @@ base::Status Load(HelperThread* helper, pid_t pid, const LoadedLibrary& libc, co
   return status;
 }
 
-base::Status CheckTarget(pid_t pid) {
+base::Status CheckCanInject(pid_t pid) {
   const std::string number = std::to_string(pid);
   const std::string state = StatusField(pid, "State");
   if (state.starts_with("T"))
@@ -210,7 +210,7 @@ base::Result<Attached> ActOnProgram(pid_t pid, const Act& act) {
   constexpr int kTries = 5;
   for (int i = 0; i < kTries; ++i) {
     const auto space = LAGWATCH_TRY(AddressSpace::Open(pid));
-    if (base::Status status = CheckTarget(pid); !status.ok()) return status;
+    if (base::Status status = CheckCanInject(pid); !status.ok()) return status;
     auto attached = act(space);
     if (space.IsCurrent()) return attached;
   }
@@ -248,7 +248,7 @@ base::Result<Attached> CallWithConfig(pid_t pid, const sdk::PreloadConfig& confi
 
 base::Status CheckCanAttach(pid_t pid) {
   const auto lock = LockTarget(pid);
-  return lock.ok() ? CheckTarget(pid) : lock.status();
+  return lock.ok() ? CheckCanInject(pid) : lock.status();
 }
 
 base::Result<Attached> AttachPreload(pid_t pid, const sdk::PreloadConfig& config) {
