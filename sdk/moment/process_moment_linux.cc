@@ -266,7 +266,13 @@ base::Status Looker::Report(ProcessMoment* moment) {
   event.facts = facts.all();
   waits->AddTo(&event, tools);
   if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;
-  if (waits->FollowPeers(suspect.since_ns, tools, &facts, &event)) moment->standing = StandingNow(*moment);
+  if (waits->FollowPeers(suspect.since_ns, tools, &facts, &event)) {
+    // A server's own words say more than its call: a backend of PostgreSQL waits for locks in its event
+    // loop's.
+    if (suspect.pastime == Pastime::kIdle && std::ranges::all_of(waits_.waits(), &IsHeldUp))
+      moment->suspect.pastime = Pastime::kBlocked;
+    moment->standing = StandingNow(*moment);
+  }
   moment->report_id = event.id;
   moment->seen_ns = sample->mono_ns;
 

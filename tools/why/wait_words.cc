@@ -76,7 +76,8 @@ std::string PeerWords(const Json& wait) {
   const Json& owner = wait.at("owner");
   const std::string whom = ProcessWords(owner);
   if (kind == "child") return "its child " + whom + " to end";
-  if (kind == "mutex" || kind == "file-lock") return LockWords(kind) + " that " + whom + " holds" + In(owner);
+  if (kind == "mutex" || kind == "rwlock" || kind == "file-lock")
+    return LockWords(kind) + " that " + whom + " holds" + In(owner);
   if (kind == "pipe") return "the other end of a pipe, which " + whom + " has";
   return MediumWords(kind) + " " + whom;
 }
