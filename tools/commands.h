@@ -34,8 +34,8 @@ using TakeStoredConfig = std::function<base::Result<bool>(const std::string& app
 base::Result<bool> ApplyStoredRunConfig(const std::string& app, Options* options);
 // `lagwatch run -- CMD…`: runs a program as it is, watched. The program may take this process over.
 void AddRunCommand(CLI::App* app, const TakeStoredConfig& take_stored_config, int* exit_code);
-// `lagwatch why PID|NAME|UNIT`: says why a program does not respond. Its exit code: 0 it responds, 1 it may be
-// frozen, 2 it cannot be looked at.
+// `lagwatch why PID|NAME|UNIT`: says why a program does not respond. Its exit code: 0 it responds, 1 it may
+// be frozen, 2 it cannot be looked at.
 void AddWhyCommand(CLI::App* app, int* exit_code);
 // `lagwatch watch PID|NAME|UNIT`: watches running programs from outside.
 void AddWatchCommand(CLI::App* app, int* exit_code);

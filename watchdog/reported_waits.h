@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds what the thread of a report waits for, as the report has it: the chain of waits, the candidates for its
-// last one, the peer outside of the process, and the file.
+// Finds what the thread of a report waits for, as the report has it: the chain of waits, the candidates for
+// its last one, the peer outside of the process, and the file.
 #pragma once
 
 #include <array>

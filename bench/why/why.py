@@ -10,7 +10,8 @@
   healthy, healthy_right  programs that wait for work, or have much of it, and those of them that are called so
   ms_p50, ms_p99       the time that an answer takes
   gap_us_*             the longest gap of a 1 ms heartbeat in a program of 204 threads of which two are in a deadlock, the median of
-                       several looks by each tool (the program alone: gap_us_alone); lines_*: what the tool prints
+                       several looks by each tool (the program alone: gap_us_alone); ms_*: the time that a look takes; lines_*: what
+                       the tool prints
   harmed               programs that did not go on as before
 """
 import json

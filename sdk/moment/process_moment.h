@@ -20,8 +20,7 @@ namespace lagwatch::sdk {
 struct MomentOptions {
   // The time in which the threads are looked at, again and again.
   int64_t survey_ns = 700 * base::kNsPerMs;
-  bool hides_peers = false;  // no names and stacks of other processes
-  std::string app;           // that the report is of; empty: the process's name
+  std::string app;  // that the report is of; empty: the process's name
 };
 
 struct ProcessMoment {
@@ -32,12 +31,11 @@ struct ProcessMoment {
   Standing standing = Standing::kResponds;
   SurveyedThread suspect;               // the thread that matters
   std::vector<SurveyedThread> threads;  // all of them
-  int64_t surveyed_ns = 0;
-  int64_t seen_ns = 0;  // CLOCK_MONOTONIC, of the report
+  int64_t seen_ns = 0;                  // CLOCK_MONOTONIC, of the report
 };
 
-// Looks at `process` now. Errors: kNotFound if it has ended; kUnavailable if it may not be looked at, with
-// what would help, and without memory.
+// Looks at `process` now. Errors: kNotFound if it has ended; kUnavailable, saying why, if there is no memory,
+// or if the report does not fit.
 base::Result<ProcessMoment> LookAtProcess(const base::Process& process, const MomentOptions& options);
 
 }  // namespace lagwatch::sdk

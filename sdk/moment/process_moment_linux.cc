@@ -50,7 +50,6 @@ class Looker {
         go_(process),
         threads_(kMostThreads),
         waits_(watchdog::WaitWalker::Reach::kPeers) {
-    watch_options_.hides_peers = options.hides_peers;
     scale_.Anchor(base::ReadTickPair(base::SystemClock()));
   }
 
@@ -130,7 +129,6 @@ void Looker::TakeGoroutines(ProcessMoment* moment) {
   for (const GoroutineWatch::Hanging& hanging : goroutines_->FindHanging()) {
     SurveyedThread thread;
     thread.tid = hanging.tid;
-    thread.state = 'S';
     thread.pastime = Pastime::kBlocked;
     char name[watchdog::ThreadSnapshot::kMaxNameBytes];
     capturer_->NameScriptThread(hanging.tid, name);
@@ -238,13 +236,10 @@ base::Status Looker::Report(ProcessMoment* moment) {
   const int64_t wall_ms = base::SystemClock().WallMs();
   event.id = base::CreateUuidV7(wall_ms);
   event.hang_id = event.id;
-  event.kind = moment->standing == Standing::kResponds ? HangKind::kDump : HangKind::kHang;
   event.level = watchdog::HangLevel::kHang;
   event.loop = suspect.name;
   event.tid = static_cast<uint32_t>(suspect.tid);
   event.detected_mono_ns = sample->mono_ns;
-  if (event.kind == HangKind::kHang) event.elapsed_ns = sample->mono_ns - suspect.since_ns;
-  event.start_wall_ms = wall_ms - event.elapsed_ns / base::kNsPerMs;
   event.cpu_window_ns = suspect.verdict.shares.wall_ns;
   event.cpu_thread_ns = suspect.verdict.use.cpu_ns;
   event.samples = samples;
@@ -255,7 +250,6 @@ base::Status Looker::Report(ProcessMoment* moment) {
   event.modules = &capturer_->modules();
   event.script_functions = &capturer_->code().script_functions();
   watchdog::FactList facts;
-  if (event.kind == HangKind::kHang) facts.Add(policies::kAtLeastFact, 1);
   AddNoStackFacts(samples, &facts);
   if (const char* runtime = capturer_->unreadable_scripts(); *runtime != '\0')
     facts.AddText("unreadable_frames", runtime);
@@ -273,6 +267,14 @@ base::Status Looker::Report(ProcessMoment* moment) {
       moment->suspect.pastime = Pastime::kBlocked;
     moment->standing = StandingNow(*moment);
   }
+  event.kind = HangKind::kDump;
+  if (moment->standing != Standing::kResponds) {
+    event.kind = HangKind::kHang;
+    event.elapsed_ns = sample->mono_ns - suspect.since_ns;
+    facts.Add(policies::kAtLeastFact, 1);
+    event.facts = facts.all();
+  }
+  event.start_wall_ms = wall_ms - event.elapsed_ns / base::kNsPerMs;
   moment->report_id = event.id;
   moment->seen_ns = sample->mono_ns;
 
@@ -294,7 +296,6 @@ base::Result<ProcessMoment> Looker::Look() {
   if (base::Status status = Survey(&survey); !status.ok()) return status;
   ProcessMoment moment;
   moment.threads = survey.Result();
-  moment.surveyed_ns = survey.DurationNs();
   if (moment.threads.empty()) return base::Status(base::StatusCode::kNotFound, "it has ended");
   TakeGoroutines(&moment);
   ChooseSuspect(&moment);

@@ -34,7 +34,6 @@ enum class Pastime : uint8_t {
 struct SurveyedThread {
   int32_t tid = 0;
   std::string name;
-  char state = '?';  // the kernel's letter, at the last look
   Pastime pastime = Pastime::kIdle;
   policies::Verdict verdict;       // on the time of the survey
   stack::BlockedThread blocked{};  // the call that it was in at the last look, unless it ran
@@ -56,8 +55,6 @@ class ThreadSurvey {
   bool Look();
   // All threads that were there at the last look, after two looks at least, by their ids.
   std::vector<SurveyedThread> Result() const;
-  // The length of the survey so far.
-  int64_t DurationNs() const { return last_ns_ - first_ns_; }
 
  private:
   struct Entry {
@@ -67,8 +64,8 @@ class ThreadSurvey {
     stack::ThrottleCounters throttle;  // at the first look
     stack::BlockedThread blocked{};
     bool is_asleep = false;
-    bool has_moved = false;   // it was not in one sleep all the time
-    bool has_idled = false;   // one of the looks has found it idle
+    bool has_moved = false;        // it was not in one sleep all the time
+    bool has_idled = false;        // one of the looks has found it idle
     bool has_been_stopped = true;  // at all looks
     bool has_paused = false;       // it has slept of its own will, or called for input or output
     int64_t voluntary_switches = 0;
@@ -83,8 +80,7 @@ class ThreadSurvey {
   const stack::StackCapturer* capturer_;
   std::map<int32_t, Entry> entries_;
   int64_t looks_ = 0;
-  int64_t first_ns_ = 0;
-  int64_t last_ns_ = 0;
+  int64_t first_ns_ = 0;  // CLOCK_MONOTONIC, of the first look
 };
 
 }  // namespace lagwatch::sdk

@@ -83,8 +83,7 @@ std::string FileOf(const base::Thread& thread, const BlockedThread& blocked) {
 
 bool ThreadSurvey::Look() {
   ++looks_;
-  last_ns_ = base::SystemClock().MonoNs();
-  if (looks_ == 1) first_ns_ = last_ns_;
+  if (looks_ == 1) first_ns_ = base::SystemClock().MonoNs();
   base::ForEachThread(capturer_->process(), [&](int tid) {
     LookAt(capturer_->thread(tid), &entries_[tid]);
     return true;
@@ -156,7 +155,6 @@ SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry) const {
   SurveyedThread judged;
   judged.tid = tid;
   judged.name = entry.name;
-  judged.state = entry.state;
   judged.pastime = PastimeOf(thread, entry);
   judged.blocked = entry.blocked;
   judged.since_ns = first_ns_;

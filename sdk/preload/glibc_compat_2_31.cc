@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that glibc has had since 2.32 and 2.33, for libraries that are linked against 2.31 (cmake/Portable.cmake).
-// They call functions of 2.31 that later versions keep for old programs.
+// Functions that glibc has had since 2.32 and 2.33, for libraries that are linked against 2.31
+// (cmake/Portable.cmake). They call functions of 2.31 that later versions keep for old programs.
 #include <sys/stat.h>
 
 #include <cstddef>

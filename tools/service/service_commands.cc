@@ -48,7 +48,7 @@ struct Change {
   fs::path file;
   std::string shown;     // the part of the text that is new, or that goes
   std::string new_text;  // of the whole file
-  std::string next;      // what the user does then
+  std::string next;      // the user's next step, a line
   bool is_removal = false;
 };
 

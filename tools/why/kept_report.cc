@@ -8,6 +8,7 @@
 #include "tools/temporary_directory.h"
 
 namespace lagwatch::tools {
+
 base::Status SaveReport(const sdk::ProcessMoment& moment, const std::string& spool_directory) {
   // Its segment is one of a run of its own.
   auto writer =

@@ -53,14 +53,12 @@ std::string LockWords(const std::string& kind) {
   if (kind == "file-lock") return "a file lock";
   if (kind == "stream") return "the lock of a stream (FILE)";
   if (kind == "heap") return "the lock of the heap (malloc)";
-  if (kind == "class") return "a class, the initializer of which";
   if (kind == "unknown") return "a lock";
   return "a " + kind;
 }
 
 // The way in which the answer of another process comes.
 std::string MediumWords(const std::string& kind) {
-  if (kind == "pipe") return "the other end of a pipe, which";
   if (kind == "unix-socket") return "an answer by a unix socket, from";
   if (kind == "connection") return "an answer by TCP, from";
   if (kind == "display") return "an answer of the display server";
@@ -88,6 +86,8 @@ std::string OwnerWords(const Json& wait, int64_t pid) {
   const std::string whom = ThreadWords(owner.at("tid").get<int64_t>(), Text(owner, "name"), pid);
   if (kind == "thread") return whom + " to end";
   if (kind == "once") return "the initializer that " + whom + " runs" + In(owner);
+  if (kind == "class") return "the initializer of a class that " + whom + " runs" + In(owner);
+  if (kind == "compilation") return "code that " + whom + " compiles" + In(owner);
   if (kind == "safepoint") return whom + " to come to a safepoint" + In(owner);
   return LockWords(kind) + " that " + whom + " holds" + In(owner);
 }

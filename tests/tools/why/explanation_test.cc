@@ -50,6 +50,8 @@ TEST(WaitWordsTest, NamesOwnersWithinTheProcess) {
             "a mutex that the main thread (10) holds in Draw, called by Run");
   EXPECT_EQ(ChainWords(Report(Json::array({WaitOf(10, "once", At(12, "init", "Init"))})), ""),
             "the initializer that thread 12 (init) runs in Init, called by Run");
+  EXPECT_EQ(ChainWords(Report(Json::array({WaitOf(10, "class", At(12, "init", "Init"))})), ""),
+            "the initializer of a class that thread 12 (init) runs in Init, called by Run");
   EXPECT_EQ(ChainWords(Report(Json::array({WaitOf(10, "thread", At(12, "loader", "Load"))})),
                        "sleeps by its own will"),
             "thread 12 (loader) to end, which sleeps by its own will");
