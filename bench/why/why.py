@@ -3,7 +3,7 @@
 """`lagwatch why` of programs that are frozen, and of others that are not:
 
   programs, frozen     programs that were asked about, and freezes of theirs: real programs (freezes/), scenes of one in C++
-                       (recipes/native/), and processes that are stopped, dead or in a deadlock
+                       (recipes/native/), and processes in states that the kernel knows (states.py)
   right_sentence_pct   sentences that say "does not respond", and name the planted function and the planted other side, if there is one
   right_thread_pct     answers about the thread, or a thread whose stack has the planted function
   right_culprit_pct    answers that have the planted other side, of those where there is one
@@ -17,7 +17,6 @@
 import json
 import pathlib
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -26,13 +25,15 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import freezes.freezing
+import states
 from freezes.freezing import freezing
 from harness import suite
 from harness.lagwatch import Lagwatch, functions
 from harness.processes import QUIET, compiled, feed, kill_group, running, stat_of
 from recipes.native import native
+from states import States
 
-PACKAGES = sorted(freezes.freezing.PACKAGES + ["elfutils", "gdb", "zlib1g-dev"])
+PACKAGES = sorted(freezes.freezing.PACKAGES + states.PACKAGES + ["elfutils", "gdb", "zlib1g-dev"])
 TARGETS = ["lagwatch-cli"]
 FOLDER = pathlib.Path(__file__).parent
 # A freeze has begun by then.
@@ -127,7 +128,7 @@ def of_scenes(why, count, work, only):
     program = native.build(work)["O2"]
     count.programs += 1
     for name, _word, function, other in native.scenes(program):
-        if not name.startswith(only):
+        if not f"scene {name}".startswith(only):
             continue
         process = subprocess.Popen([program, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
         try:
@@ -142,26 +143,22 @@ def of_scenes(why, count, work, only):
             kill_group(process)
 
 
-def of_states(why, count, work):
-    """Processes that are stopped, dead, or busy."""
-    count.programs += 4
-    with running([["sleep", "60"]], **QUIET) as (stopped,):
-        stopped.send_signal(signal.SIGSTOP)
-        time.sleep(0.1)
-        count.add_frozen("stopped", why.ask(stopped.pid), "", "CONT SIGSTOP")
-        stopped.send_signal(signal.SIGCONT)
-    parent = subprocess.Popen(["python3", "-c", "import os,time\nif os.fork() == 0: os._exit(3)\ntime.sleep(60)"], start_new_session=True, **QUIET)
-    time.sleep(0.5)
-    dead = subprocess.run(["pgrep", "-P", str(parent.pid)], check=True, capture_output=True, text=True).stdout.strip()
-    count.add_frozen("zombie", why.ask(dead), "", str(parent.pid))
-    kill_group(parent)
+def of_states(why, count, work, only):
+    """Processes whose reason the kernel knows, and one that has much to do."""
+    work.mkdir()
+    for name, state in States(work).every().items():
+        if not f"state {name}".startswith(only):
+            continue
+        count.programs += 1
+        with state() as case:
+            count.add_frozen(f"state {name}", why.ask(case.pid), case.function, case.culprit)
+            count.harmed += stat_of(case.pid) is None
     saturated = compiled(FOLDER / "saturated.c", work / "saturated")
-    with running([[saturated]], **QUIET) as (busy,):
-        time.sleep(0.5)
-        count.add_healthy("saturated", why.ask(busy.pid))
-    with running([["python3", "-c", "while True: pass"]], **QUIET) as (computing,):
-        time.sleep(0.5)
-        count.add_frozen("computing", why.ask(computing.pid), "<module>", "")
+    if "state saturated".startswith(only):
+        count.programs += 1
+        with running([[saturated]], **QUIET) as (busy,):
+            time.sleep(0.5)
+            count.add_healthy("state saturated", why.ask(busy.pid))
 
 
 def gap_us(process):
@@ -208,9 +205,9 @@ def main():
         (work / "scenes").mkdir()
         of_real_programs(why, count, work, arguments.only)
         of_scenes(why, count, work / "scenes", arguments.only)
+        of_states(why, count, work / "states", arguments.only)
         others = {}
         if not arguments.only:
-            of_states(why, count, work)
             others = beside_others(why, work) if shutil.which("gdb") and shutil.which("eu-stack") else {}
     percent = lambda part, whole: round(100 * part / max(whole, 1), 1)
     return suite.result({"programs": count.programs, "frozen": count.frozen, "right_sentence_pct": percent(count.sentences, count.frozen),

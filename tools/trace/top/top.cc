@@ -91,7 +91,7 @@ class Top {
         due_ns = std::max(due_ns + period_ns, Now());
         if (live_.Refresh(has_ended)) {
           ++shown;
-          if (!view_.is_paused) moment_ = live_.now();
+          if (!view_.is_paused) TakeNewest();
           Draw();
         }
         if (!std::cout) return false;
@@ -117,6 +117,11 @@ class Top {
   }
 
  private:
+  void TakeNewest() {
+    moment_ = live_.now();
+    functions_ = live_.functions();
+  }
+
   // Functions that fit the screen above the keys.
   size_t RowsOnScreen() const {
     const size_t others = TopHeadLines(moment_) + 1;
@@ -155,7 +160,7 @@ class Top {
         break;
       case 'p':
         view_.is_paused = !view_.is_paused;
-        if (!view_.is_paused) moment_ = live_.now();
+        if (!view_.is_paused) TakeNewest();
         return;
       case '?':
       case 'h':
@@ -188,8 +193,7 @@ class Top {
 
   void Draw() {
     if (terminal_ == nullptr) {
-      std::cout << TopPage(moment_, live_.functions(), view_, {options_.lines, 0}, false) << "\n"
-                << std::flush;
+      std::cout << TopPage(moment_, functions_, view_, {options_.lines, 0}, false) << "\n" << std::flush;
       return;
     }
     const Terminal::Size size = Terminal::SizeNow();
@@ -200,7 +204,7 @@ class Top {
       page = "Recording; waiting for the first figures.\n";
     } else {
       view_.first_row = std::min(view_.first_row, LastFirstRow());
-      page = TopPage(moment_, live_.functions(), view_, {RowsOnScreen(), size.columns}, has_colours_);
+      page = TopPage(moment_, functions_, view_, {RowsOnScreen(), size.columns}, has_colours_);
     }
     terminal_->Draw(FirstLines(page, size.lines - 1) + TopKeys(has_colours_));
   }
@@ -211,7 +215,8 @@ class Top {
   bool is_on_terminal_;
   bool has_colours_;
   LiveTimes live_;
-  LiveTimes::Moment moment_;  // that is shown
+  LiveTimes::Moment moment_;                         // that is shown
+  std::vector<LiveTimes::FunctionTimes> functions_;  // as they were named then
   TopView view_;
 };
 
