@@ -33,10 +33,19 @@ void CodeMap::RefreshHeld() {
   has_met_unknown_.store(false);
   const bool has_changed = modules_.Refresh();
   has_found_changes_.store(has_changed);
-  if (has_changed) unwinder_->OnModulesChanged();
+  if (has_changed) {
+    unwinder_->OnModulesChanged();
+    RequestTables();
+  }
   if (has_changed || snapshot_.generation() == 0) snapshot_.Publish(modules_);
   snapshot_.PublishMainStack(modules_.stacks().main_stack);
   refresh_count_.fetch_add(1, std::memory_order_release);  // pairs with refresh_count()
+}
+
+void CodeMap::RequestTables() {
+  for (uint32_t i = 0; tables() != nullptr && i < modules_.module_count(); ++i) {
+    if (modules_.module(i).eh_frame_hdr == 0 && !tables()->IsRequested(i)) tables()->RequestByIndex(i);
+  }
 }
 
 void CodeMap::RefreshIfDue() {

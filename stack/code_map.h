@@ -92,6 +92,8 @@ class CodeMap final : private ModuleSource {
 
  private:
   void RefreshHeld();
+  // Has the tables of modules that cannot be searched as they lie in memory compiled, before they are needed.
+  void RequestTables();
 
   mutable std::mutex mutex_;
   ModuleMap modules_;

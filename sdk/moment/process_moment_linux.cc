@@ -39,6 +39,30 @@ void SleepNs(int64_t ns) {
   nanosleep(&time, nullptr);
 }
 
+// Whether the wait proves that its owner keeps the thread up: it holds a lock, or has been asked. The other
+// end of a pipe or a socket may have been asked for nothing.
+bool IsHeldUp(const watchdog::Wait& wait) {
+  if (wait.lock.waits_for != policies::WaitsFor::kOwner) return false;
+  switch (wait.lock.kind) {
+    case policies::LockKind::kMutex:
+    case policies::LockKind::kRwLock:
+    case policies::LockKind::kThread:
+    case policies::LockKind::kInterpreterLock:
+    case policies::LockKind::kSafepoint:
+    case policies::LockKind::kClass:
+    case policies::LockKind::kCompilation:
+    case policies::LockKind::kFileLock:
+    case policies::LockKind::kBusCall:
+    case policies::LockKind::kOnce:
+    case policies::LockKind::kStream:
+    case policies::LockKind::kHeap:
+    case policies::LockKind::kFileSystem:
+      return !wait.is_owner_idle;
+    default:
+      return wait.owner_state == 'T';
+  }
+}
+
 // The look at one process.
 class Looker {
  public:
@@ -60,10 +84,15 @@ class Looker {
   base::Status Survey(ThreadSurvey* survey) const;
   // Threads of Go's scheduler say nothing of the program: its goroutines do.
   void TakeGoroutines(ProcessMoment* moment);
+  // Of threads that retry a wait, those are blocked for which it is known what keeps them up.
+  void TakeRetries(ProcessMoment* moment);
   // Chooses the thread that matters: one in a deadlock before all others.
   void ChooseSuspect(ProcessMoment* moment);
-  // From a thread that waits for another one's end, to that one: a JVM's main thread does nothing else.
+  // From a thread that does nothing but wait for another one's end, to that one: the JVM's launcher starts a
+  // thread for main().
   const SurveyedThread* GoToAwaited(const SurveyedThread* thread, std::span<const SurveyedThread> threads);
+  // Whether the thread, which sleeps, is that of the JVM's launcher.
+  bool IsLauncher(int32_t tid);
   // By what is known of the waits so far.
   Standing StandingNow(const ProcessMoment& moment) const;
   base::Status Report(ProcessMoment* moment);
@@ -149,6 +178,17 @@ void Looker::TakeGoroutines(ProcessMoment* moment) {
   }
 }
 
+void Looker::TakeRetries(ProcessMoment* moment) {
+  size_t left = kMostChains;
+  for (SurveyedThread& thread : moment->threads) {
+    if (!thread.retries_one_wait) continue;
+    if (left-- == 0) return;
+    waits_.Follow(thread.tid, capturer_.get());
+    const bool is_held_up = !waits_.waits().empty() && IsHeldUp(waits_.waits().front());
+    if (is_held_up) thread.pastime = Pastime::kBlocked;
+  }
+}
+
 void Looker::ChooseSuspect(ProcessMoment* moment) {
   const std::vector<const SurveyedThread*> ranked = RankSuspects(moment->threads, process_.pid());
   const SurveyedThread* chosen = ranked.front();
@@ -164,6 +204,15 @@ void Looker::ChooseSuspect(ProcessMoment* moment) {
   moment->suspect = *GoToAwaited(chosen, moment->threads);
 }
 
+bool Looker::IsLauncher(int32_t tid) {
+  const auto stack = std::make_unique<stack::Stack>();
+  capturer_->CaptureAsleep(tid, stack.get());
+  return std::ranges::any_of(stack->view(), [&](const stack::Frame& frame) {
+    return frame.module != stack::kNoModule &&
+           capturer_->modules().module(frame.module).path_view().ends_with("/libjli.so");
+  });
+}
+
 const SurveyedThread* Looker::GoToAwaited(const SurveyedThread* thread,
                                           std::span<const SurveyedThread> threads) {
   for (size_t i = 0; i < threads.size(); ++i) {  // more would be a circle
@@ -173,34 +222,10 @@ const SurveyedThread* Looker::GoToAwaited(const SurveyedThread* thread,
     const bool is_for_end =
         wait.lock.kind == policies::LockKind::kThread && wait.lock.waits_for == policies::WaitsFor::kOwner;
     const auto owner = std::ranges::find(threads, wait.lock.owner_tid, &SurveyedThread::tid);
-    if (!is_for_end || owner == threads.end()) return thread;
+    if (!is_for_end || owner == threads.end() || !IsLauncher(thread->tid)) return thread;
     thread = &*owner;
   }
   return thread;
-}
-
-// Whether the wait proves that its owner keeps the thread up: it holds a lock, or has been asked. The other
-// end of a pipe or a socket may have been asked for nothing.
-bool IsHeldUp(const watchdog::Wait& wait) {
-  if (wait.lock.waits_for != policies::WaitsFor::kOwner) return false;
-  switch (wait.lock.kind) {
-    case policies::LockKind::kMutex:
-    case policies::LockKind::kRwLock:
-    case policies::LockKind::kThread:
-    case policies::LockKind::kInterpreterLock:
-    case policies::LockKind::kSafepoint:
-    case policies::LockKind::kClass:
-    case policies::LockKind::kCompilation:
-    case policies::LockKind::kFileLock:
-    case policies::LockKind::kBusCall:
-    case policies::LockKind::kOnce:
-    case policies::LockKind::kStream:
-    case policies::LockKind::kHeap:
-    case policies::LockKind::kFileSystem:
-      return !wait.is_owner_idle;
-    default:
-      return wait.owner_state == 'T';
-  }
 }
 
 Standing Looker::StandingNow(const ProcessMoment& moment) const {
@@ -298,6 +323,7 @@ base::Result<ProcessMoment> Looker::Look() {
   moment.threads = survey.Result();
   if (moment.threads.empty()) return base::Status(base::StatusCode::kNotFound, "it has ended");
   TakeGoroutines(&moment);
+  TakeRetries(&moment);
   ChooseSuspect(&moment);
   if (base::Status status = Report(&moment); !status.ok()) return status;
   return moment;

@@ -43,6 +43,9 @@ struct SurveyedThread {
   // Whether `since_ns` is the beginning for certain. Else it may have been earlier.
   bool is_since_exact = false;
   bool is_parked_since_start = false;  // it waits where it came to within a moment of its process's start
+  // It is busy, but at nearly each look it waited for a lock in the same place, and it hardly ran: one wait
+  // that is made again and again, each with a limit.
+  bool retries_one_wait = false;
 };
 
 // Thread safety: one thread's.
@@ -68,7 +71,9 @@ class ThreadSurvey {
     bool has_idled = false;        // one of the looks has found it idle
     bool has_been_stopped = true;  // at all looks
     bool has_paused = false;       // it has slept of its own will, or called for input or output
-    int64_t voluntary_switches = 0;
+    stack::BlockedThread futex{};  // the last one
+    int64_t looks_in_futex = 0;    // in that one
+    policies::ThreadUse first_use{};
     int64_t io_calls = -1;
     int64_t look = 0;  // the number of the last one
   };

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
@@ -55,6 +56,13 @@ bool IsForOneAnswer(const base::Thread& thread, const BlockedThread& blocked, ch
     default:
       return false;
   }
+}
+
+// Whether the thread has slept for another reason than that a page of its memory had to be read.
+bool HasSleptByItself(const policies::ThreadUse& first, const policies::ThreadUse& last) {
+  const int64_t faults = last.major_faults - first.major_faults;
+  // Some pages need two sleeps: one for room, and one for the disk.
+  return last.voluntary_switches - first.voluntary_switches > faults + faults / 8;
 }
 
 // The file that the call names: by its descriptor, as the kernel has it, else by the path in its arguments.
@@ -111,7 +119,7 @@ void ThreadSurvey::LookAt(const base::Thread& thread, Entry* entry) {
     stack::ReadThreadName(thread, name, sizeof name);
     entry->name = name;
     entry->throttle = stack::ReadThrottleCounters(thread);
-    entry->voluntary_switches = look.use.voluntary_switches;
+    entry->first_use = look.use;
     entry->io_calls = io_calls;
     entry->account.Open(look);
   } else {
@@ -119,8 +127,11 @@ void ThreadSurvey::LookAt(const base::Thread& thread, Entry* entry) {
     entry->has_moved |= !is_asleep || !entry->is_asleep || use.voluntary_switches != 0 || use.cpu_ns != 0 ||
                         !watchdog::IsSamePlace(blocked, entry->blocked);
   }
-  entry->has_paused |=
-      look.use.voluntary_switches != entry->voluntary_switches || io_calls != entry->io_calls;
+  if (is_asleep && blocked.FutexCommand() >= 0) {
+    if (!watchdog::IsSamePlace(blocked, std::exchange(entry->futex, blocked))) entry->looks_in_futex = 0;
+    ++entry->looks_in_futex;
+  }
+  entry->has_paused |= HasSleptByItself(entry->first_use, look.use) || io_calls != entry->io_calls;
   entry->is_asleep = is_asleep;
   entry->blocked = blocked;
   // A language knows more of the wait than its call says.
@@ -164,6 +175,10 @@ SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry) const {
   judged.verdict.shares = entry.account.Shares(throttle.throttled_ns - entry.throttle.throttled_ns);
   judged.verdict.use = entry.account.use();
   judged.verdict.word = policies::Judge(judged.verdict.shares, /*is_deadlock=*/false);
+  constexpr int64_t kHardly = 20;  // of its time a part of so many at most
+  judged.retries_one_wait = judged.pastime == Pastime::kBusy &&
+                            entry.looks_in_futex * 4 > entry.account.look_count() * 3 &&
+                            judged.verdict.use.cpu_ns * kHardly < judged.verdict.shares.wall_ns;
   if (entry.is_asleep && !entry.has_moved) {
     const int64_t asleep_ns = AsleepSinceNs(thread);
     judged.is_since_exact = asleep_ns < first_ns_;

@@ -89,6 +89,7 @@ LoadedNames::LoadedNames()
     : places_(base::MapOwnBlock<Place>(kMaxPlaces)), chunk_(base::MapOwnBlock<char>(kChunkBytes)) {}
 
 bool LoadedNames::IsElsewhere(const Module& module) {
+  if (module.build_id_size == 0) return true;
   char path[Module::kMaxPathBytes + 1];
   path[module.path_view().copy(path, Module::kMaxPathBytes)] = '\0';
   struct stat status {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names functions of modules to which no path leads from here, or none will when the report is read: files
-// that were deleted or replaced since they were loaded, and those of another mount namespace. Such a module
+// that were deleted or replaced since they were loaded, those of another mount namespace, and those without a
+// build id, which nothing else can find again. Such a module
 // is named while its process has it: by the dynamic symbols in its memory, then by the symbol table of the
 // file itself, as /proc/PID has it. Nothing is allocated, and one descriptor is open at a time.
 #pragma once
@@ -37,7 +38,8 @@ class LoadedNames {
 
   LoadedNames();
 
-  // Whether its path leads to another file than the one that was loaded, or to none. Touches the disk.
+  // Whether its path leads to another file than the one that was loaded, or to none, or nothing would prove
+  // that it leads to the same. Touches the disk.
   static bool IsElsewhere(const Module& module);
 
   // Looks up the functions at `offsets` of `module`, at most kMaxPlaces of them. `deleted_file` is as

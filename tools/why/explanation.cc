@@ -141,9 +141,23 @@ class Sentence {
     if (word == VerdictWord::kStarved || word == VerdictWord::kThrottled) {
       const std::string users = report_.at("facts").value(policies::kProcessorUsersFact, "");
       return Subject() + " " + std::string(DidOf(word)) + "," + Time() + Where() +
-             (users.empty() ? "" : "; the processors are used by " + users);
+             (users.empty() ? "" : "; the processors are used by " + users) + FaultWords();
     }
-    return Subject() + " has computed" + Time() + " without a pause" + Where() + ": " + ShareOfProcessor();
+    return Subject() + " has computed" + Time() + " without a pause" + Where() + ": " + ShareOfProcessor() +
+           FaultWords();
+  }
+
+  // Of a thread that hardly gets on because its memory is not there.
+  std::string FaultWords() const {
+    constexpr double kManyPerMs = 0.1;
+    const policies::Verdict& verdict = suspect().verdict;
+    const auto faults = static_cast<double>(verdict.use.major_faults);
+    if (faults < kManyPerMs * static_cast<double>(verdict.shares.wall_ns) / 1e6) return "";
+    const auto swapped_bytes = report_.at("facts").value("swap_bytes", int64_t{0});
+    return "; " + std::to_string(verdict.use.major_faults) +
+           " pages of its memory had to be read from the disk meanwhile" +
+           (swapped_bytes == 0 ? "" : Format(", and %.0f MB", static_cast<double>(swapped_bytes) / 1e6) +
+                                          " of it are swapped out");
   }
 
   std::string WaitingClause() const {

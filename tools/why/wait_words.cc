@@ -20,18 +20,15 @@ std::string In(const Json& thread) {
 }
 
 // Whether a reader knows the function: not by its place in its module, nor as one that starts a program or a
-// thread, nor as one that only calls another one.
+// thread, nor as one that only calls another one, nor by a name that is reserved for the C library.
 bool IsForPeople(const std::string& function) {
-  constexpr std::string_view kStarts[] = {"_start",
-                                          "__libc_start_main",
-                                          "__libc_start_call_main",
-                                          "start_thread",
-                                          "__clone3",
-                                          "clone3",
-                                          "__clone",
-                                          "clone"};
-  return function.find("+0x") == std::string::npos && function.find("{lambda") == std::string::npos &&
-         !function.starts_with("std::") && std::ranges::find(kStarts, function) == std::end(kStarts);
+  constexpr std::string_view kStarts[] = {"_start", "start_thread", "clone3", "clone",
+                                          "libc_start_main_stage2"};
+  const bool is_script = function.ends_with(')');
+  const bool is_reserved = function.starts_with("__") && !is_script;
+  return !is_reserved && function.find("+0x") == std::string::npos &&
+         function.find("{lambda") == std::string::npos && !function.starts_with("std::") &&
+         std::ranges::find(kStarts, function) == std::end(kStarts);
 }
 
 std::string TextOf(const Json& facts, const char* name) {

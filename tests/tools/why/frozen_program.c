@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;
@@ -41,6 +42,21 @@ __attribute__((noinline)) static void TakeLock(void) {
   pthread_create(&keeper, NULL, &Keep, NULL);
   usleep(200000);
   pthread_mutex_lock(&first);
+}
+
+// As a run time does that looks for signals now and then.
+__attribute__((noinline)) static void RetryLock(void) {
+  pthread_t keeper;
+  pthread_create(&keeper, NULL, &Keep, NULL);
+  usleep(200000);
+  for (;;) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 5000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_timedlock(&first, &until);
+  }
 }
 
 __attribute__((noinline)) static void* TakeSecondFirst(void* argument) {
@@ -149,10 +165,11 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kStates[] = {{"lock", TakeLock},    {"deadlock", TakeBoth}, {"compute", Compute},
-                 {"child", AwaitChild}, {"idle", AwaitEvents},  {"workers", AwaitEventsWithWorkers},
+  } kStates[] = {{"lock", TakeLock},    {"deadlock", TakeBoth},
+                 {"compute", Compute},  {"child", AwaitChild},
+                 {"idle", AwaitEvents}, {"workers", AwaitEventsWithWorkers},
                  {"serve", Serve},      {"zombie", LeaveZombie},
-                 {"held-worker", AwaitEventsBesideAHeldWorker}};
+                 {"retry", RetryLock},  {"held-worker", AwaitEventsBesideAHeldWorker}};
   for (size_t i = 0; argc > 1 && i < sizeof kStates / sizeof kStates[0]; ++i)
     if (strcmp(argv[1], kStates[i].name) == 0) kStates[i].run();
   return 2;

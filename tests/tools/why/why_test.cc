@@ -43,7 +43,8 @@ Answer Ask(const std::string& target, const std::vector<std::string>& options = 
 // A program in a state, which it has come to.
 class Frozen {
  public:
-  explicit Frozen(const std::string& state) : process_({LAGWATCH_FROZEN_PROGRAM, state}) {
+  explicit Frozen(const std::string& state, const std::string& program = LAGWATCH_FROZEN_PROGRAM)
+      : process_({program, state}) {
     EXPECT_TRUE(WaitUntil([&] { return process_.Output().starts_with("begun"); }));
   }
 
@@ -82,6 +83,43 @@ TEST(WhyTest, NamesTheFunctionThatComputes) {
   const Answer answer = program.Explain();
   EXPECT_EQ(answer.exit_code, 1);
   EXPECT_TRUE(answer.Says("in Compute")) << answer.sentence();
+}
+
+TEST(WhyTest, NamesTheFunctionsOfAStaticProgramWithoutABuildId) {
+  Frozen program("compute", LAGWATCH_FROZEN_STATIC);
+  const Answer answer = program.Explain();
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_TRUE(answer.Says("in Compute, called by main")) << answer.sentence();
+}
+
+TEST(WhyTest, TakesAWaitThatIsMadeAgainAndAgainForOne) {
+  Frozen program("retry");
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  const Answer answer = program.Explain();
+  EXPECT_EQ(answer.exit_code, 1) << answer.sentence();
+  EXPECT_TRUE(answer.Says("in RetryLock, called by main for a mutex that thread")) << answer.sentence();
+  EXPECT_TRUE(answer.Says("(keeper) holds in KeepLock")) << answer.sentence();
+}
+
+TEST(WhyTest, NamesWhoHoldsTheInterpretersLock) {
+  Process python({"/usr/bin/python3", "-c",
+                  "import ctypes, threading, time\n"
+                  "def archive():\n"
+                  "    time.sleep(0.2)\n"
+                  "    ctypes.PyDLL(None).sleep(60)\n"  // it keeps the lock
+                  "def redraw():\n"
+                  "    while True: time.sleep(0.01)\n"
+                  "threading.Thread(target=archive, daemon=True).start()\n"
+                  "print('begun', flush=True)\n"
+                  "redraw()\n"});
+  ASSERT_TRUE(WaitUntil([&] { return python.Output().ends_with('\n'); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const Answer answer = Ask(std::to_string(python.pid()));
+  EXPECT_EQ(answer.exit_code, 1) << answer.sentence();
+  EXPECT_TRUE(answer.Says("for the interpreter's lock that thread")) << answer.sentence();
+  EXPECT_TRUE(answer.Says("holds in archive")) << answer.sentence();
+  python.Signal(SIGKILL);
+  EXPECT_NE(python.Wait(), 0);
 }
 
 TEST(WhyTest, NamesTheChildThatIsWaitedFor) {
