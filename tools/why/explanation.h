@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sdk/moment/process_moment.h"
@@ -26,8 +27,11 @@ struct Explanation {
 // Explains `moment`, whose report is `report`.
 Explanation Explain(const sdk::ProcessMoment& moment, Json report);
 
-// For people. `shows_all`: also idle threads and all facts. For programs.
-std::string ToText(const Explanation& explanation, bool shows_all);
+// For people. `shows_all`: also idle threads and all facts. The sentence is broken into lines of `width`
+// characters; 0: it is one line. For programs.
+std::string ToText(const Explanation& explanation, bool shows_all, size_t width = 0);
+// Such texts with the colours of a terminal: titles, and how each process stands.
+std::string PaintExplanations(std::string_view text);
 Json ToJson(const Explanation& explanation);
 
 }  // namespace lagwatch::tools

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
+#include "base/text.h"
 #include "tools/read/report_parts.h"
+#include "tools/read/screen.h"
 #include "tools/read/table.h"
 #include "tools/why/explanation.h"
 #include "tools/why/wait_words.h"
@@ -107,10 +110,31 @@ const char* StandingName(Standing standing) {
 
 }  // namespace
 
-std::string ToText(const Explanation& explanation, bool shows_all) {
+std::string ToText(const Explanation& explanation, bool shows_all, size_t width) {
   const std::string process = explanation.process + " (pid " + std::to_string(explanation.pid) + ")";
-  return PrintableLines(process + " " + StandingWords(explanation.standing) + ": " + explanation.sentence +
-                        ".\n" + EvidenceLines(explanation, shows_all) + NextLines(explanation));
+  const std::string sentence =
+      process + " " + StandingWords(explanation.standing) + ": " + explanation.sentence + ".";
+  return PrintableLines(Wrapped(sentence, width, 2) + "\n" + EvidenceLines(explanation, shows_all) +
+                        NextLines(explanation));
+}
+
+std::string PaintExplanations(std::string_view text) {
+  constexpr std::pair<std::string_view, Ink> kStandings[] = {{") does not respond: ", Ink::kRed},
+                                                             {") may not respond: ", Ink::kYellow},
+                                                             {") responds: ", Ink::kGreen}};
+  const auto paint = [&](std::string_view line) {
+    if (line.empty() || (line.starts_with(' ') && !line.starts_with("  verdict"))) return std::string(line);
+    for (const auto& [words, ink] : kStandings) {
+      const size_t found = line.find(words);
+      if (found == std::string_view::npos) continue;
+      const size_t end = found + words.find(':');
+      return Inked(ink, line.substr(0, end)) + std::string(line.substr(end));
+    }
+    return Inked(Ink::kBold, line);
+  };
+  std::string painted;
+  while (!text.empty()) painted += paint(base::TakeUntil('\n', &text)) + "\n";
+  return painted;
 }
 
 Json ToJson(const Explanation& explanation) {

@@ -19,6 +19,7 @@
 #include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/read/report_source.h"
+#include "tools/read/screen.h"
 #include "tools/read/table.h"
 #include "tools/watch/targets.h"
 #include "tools/why/explanation.h"
@@ -45,6 +46,7 @@ struct WhyOptions {
   std::string endpoint;
   std::string key;
   bool refreshes = false;
+  ScreenOptions screen;
 };
 
 int Refuse(const std::string& message) {
@@ -110,6 +112,7 @@ base::Result<std::vector<pid_t>> FindProcesses(const std::vector<std::string>& w
 int ExplainAll(const std::vector<pid_t>& pids, const WhyOptions& options) {
   int exit_code = kResponds;
   Json all = Json::array();
+  std::string text;
   for (size_t i = 0; i < pids.size(); ++i) {
     auto explanation = ExplainProcess(pids[i], options);
     if (!explanation.ok()) {
@@ -121,15 +124,20 @@ int ExplainAll(const std::vector<pid_t>& pids, const WhyOptions& options) {
     if (options.json) {
       all.push_back(ToJson(*explanation));
     } else {
-      Print((i == 0 ? "" : "\n") + ToText(*explanation, options.shows_all));
+      text += (text.empty() ? "" : "\n") + ToText(*explanation, options.shows_all, TerminalWidth());
     }
   }
-  if (options.json) Print((pids.size() == 1 && !all.empty() ? all[0] : all).dump(2) + "\n");
+  if (options.json) {
+    Print((pids.size() == 1 && !all.empty() ? all[0] : all).dump(2) + "\n");
+  } else {
+    PrintOnScreen(text, options.screen, &PaintExplanations);
+  }
   return exit_code;
 }
 
 // Wipes the terminal before each answer. Ends with the last process, or by Ctrl-C.
-int Refresh(const std::vector<pid_t>& pids, const WhyOptions& options) {
+int Refresh(const std::vector<pid_t>& pids, WhyOptions options) {
+  options.screen.has_no_pager = true;
   constexpr char kWipe[] = "\033[H\033[2J";
   int exit_code = kResponds;
   while (std::ranges::any_of(pids, [](pid_t pid) { return !CommandOf(pid).empty(); })) {
@@ -207,6 +215,7 @@ void AddWhyCommand(CLI::App* app, int* exit_code) {
   why->add_flag(
       "--debuginfod", options->asks_debuginfod,
       "Also ask the servers in DEBUGINFOD_URLS for symbols; they learn the build ids of the modules");
+  AddScreenFlags(why, &options->screen);
   why->callback([options, exit_code] {
     *exit_code = options->timeout.empty() ? RunWhy(*options) : RunTimed(*options);
   });
