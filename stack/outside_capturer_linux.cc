@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/process/own_memory.h"
+#include "base/ticks.h"
 #include "stack/sleeping_stack.h"
 #include "stack/stopped_thread.h"
 
@@ -81,6 +82,7 @@ bool OutsideCapturer::TryReadAsleep(int tid, int activity_fd) {
 bool OutsideCapturer::ReadStopped(int tid) {
   if (ReadThreadStateLetter(thread(tid)) != 'R') return false;
   const int64_t begin_ns = base::SystemClock().MonoNs();
+  const uint64_t begin_ticks = base::ReadTicks();
   {
     const StoppedThread stopped(tid, stop_timeout_ns_);
     RawStack& raw = raw_[0];
@@ -95,6 +97,7 @@ bool OutsideCapturer::ReadStopped(int tid) {
         process().Read(raw.address, raw.bytes, std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
     no_stack_reason_ = raw.size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kNone;
   }
+  counters_.pause_ticks.Add(base::ReadTicks() - begin_ticks);
   counters_.waited_ns.Add(static_cast<uint64_t>(base::SystemClock().MonoNs() - begin_ns));
   return raw_[0].size_bytes != 0;
 }

@@ -44,7 +44,7 @@ struct CaptureCounters {
   base::Counter sleepers_signalled;  // in calls that restart, because their stacks were incomplete otherwise
   base::Counter incomplete_stacks;
   base::Counter waited_ns;      // that captures wanted to wait, for threads to go on or to answer
-  base::Counter pause_ticks;    // that threads of the program spent in our handler
+  base::Counter pause_ticks;    // that threads spent in our handler, or were stopped from outside at most
   base::Counter handler_lost;   // number of times that the program replaced the signal's handler
   base::Counter handler_moved;  // … and another signal was taken instead
 };

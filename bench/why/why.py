@@ -4,11 +4,13 @@
 
   programs, frozen     programs that were asked about, and freezes of theirs: real programs (freezes/), scenes of one in C++
                        (recipes/native/), and processes in states that the kernel knows (states.py)
-  right_sentence_pct   sentences that say "does not respond", and name the planted function and the planted other side, if there is one
-  right_thread_pct     answers about the thread, or a thread whose stack has the planted function
-  right_culprit_pct    answers that have the planted other side, of those where there is one
+  right_sentence       sentences that say "does not respond", and name the planted function and the planted other side, if there is one
+  right_thread         answers about the thread, or a thread whose stack has the planted function
+  right_culprit        answers that have the planted other side, of those where there is one
   healthy, healthy_right  programs that wait for work, or have much of it, and those of them that are called so
   ms_p50, ms_p99       the time that an answer takes
+  stop_us_p99          the time that threads of a program were stopped by an answer, all together, of answers that
+                       stopped any: where perf events are permitted none does
   gap_us_*             the longest gap of a 1 ms heartbeat in a program of 204 threads of which two are in a deadlock, the median of
                        several looks by each tool (the program alone: gap_us_alone); ms_*: the time that a look takes; lines_*: what
                        the tool prints
@@ -44,6 +46,7 @@ class Why(Lagwatch):
     def __init__(self, binaries):
         super().__init__(binaries)
         self.times_ms = []
+        self.stops_us = []
 
     def ask(self, pid):
         """(exit code, answer)"""
@@ -51,7 +54,10 @@ class Why(Lagwatch):
         done = self.call("why", "--json", pid)
         self.times_ms.append(1000 * (time.monotonic() - begin))
         try:
-            return done.returncode, json.loads(done.stdout)
+            answer = json.loads(done.stdout)
+            # Those who compute are stopped while their stacks are copied.
+            self.stops_us += [stop for stop in [(answer["report"] or {}).get("facts", {}).get("capture_pause_us", 0)] if stop]
+            return done.returncode, answer
         except ValueError:
             suite.progress(done.stderr.strip())
             return done.returncode, None
@@ -210,10 +216,10 @@ def main():
         if not arguments.only:
             others = beside_others(why, work) if shutil.which("gdb") and shutil.which("eu-stack") else {}
     percent = lambda part, whole: round(100 * part / max(whole, 1), 1)
-    return suite.result({"programs": count.programs, "frozen": count.frozen, "right_sentence_pct": percent(count.sentences, count.frozen),
-                         "right_thread_pct": percent(count.threads, count.frozen), "right_culprit_pct": percent(count.culprits, count.with_culprit),
+    return suite.result({"programs": count.programs, "frozen": count.frozen, "right_sentence": percent(count.sentences, count.frozen),
+                         "right_thread": percent(count.threads, count.frozen), "right_culprit": percent(count.culprits, count.with_culprit),
                          "healthy": count.healthy, "healthy_right": count.healthy_right, "ms_p50": round(suite.percentile(why.times_ms, 50) or 0),
-                         "ms_p99": round(suite.percentile(why.times_ms, 99) or 0), "harmed": count.harmed} | others)
+                         "ms_p99": round(suite.percentile(why.times_ms, 99) or 0), "stop_us_p99": round(suite.percentile(why.stops_us, 99) or 0), "harmed": count.harmed} | others)
 
 
 if __name__ == "__main__":

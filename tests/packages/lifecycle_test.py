@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from machine import HERE, Machine, can_run, wait_until
-from package_files import NAMES, SKIPPED, deb, make_root, older
+from package_files import NAMES, REPOSITORY, SKIPPED, deb, make_root, older
 
 PREVIOUS = "0.0.9-1"
 # Files that dpkg and the system write besides, whatever is installed.
@@ -34,6 +34,27 @@ def pid_of(machine: Machine, unit: str) -> int:
 
 def causes(machine: Machine, endpoint: str) -> str:
     return machine.run(f"lagwatch clusters --endpoint {endpoint} --token $(cat /var/lib/lagwatch-collector/admin-token) || true")
+
+
+def check_readme(machine: Machine, package) -> None:
+    """The first lines of README, as they stand there, with a process and a command."""
+    section = (REPOSITORY / "README.md").read_text().split("\n## Install\n")[1].split("\n##")[0]
+    lines = [line.split("#")[0].strip() for line in section.splitlines() if line.startswith("    ")]
+    assert len(lines) == 3, lines
+    machine.write("/etc/apt/apt.conf.d/yes", 'APT::Get::Assume-Yes "true";\n')
+    machine.path(f"/root/{package.name}").write_bytes(package.read_bytes())
+    words = {"sudo ": "", "PID": "$pid", "COMMAND": "/root/freezing.pl once"}
+    script = "\n".join(lines)
+    for word, meaning in words.items():
+        assert word in script, f"{word}: {lines}"
+        script = script.replace(word, meaning)
+    install_it, ask, watch = script.splitlines()
+    machine.run(f"cd /root && {install_it}")
+    answer = machine.run(f"sleep 100 & pid=$!; sleep 1; {ask} || test $? = 1; kill $pid")
+    assert "has slept by its own will" in answer, answer
+    machine.run(f"HOME=/root {watch}")
+    assert "freezing.pl" in machine.run("lagwatch reports")
+    machine.run(f"dpkg --purge lagwatch && rm -r /root/{package.name} /etc/apt/apt.conf.d/yes /root/.local")
 
 
 def check_installed(machine: Machine) -> None:
@@ -105,6 +126,7 @@ def main() -> int:
         machine.write("/root/freezing.pl", (HERE / "freezing.pl").read_text())
         machine.run("chmod 755 /root/freezing.pl")
         machine.write("/etc/systemd/system/frozen.service", "[Service]\nUser=daemon\nExecStart=/usr/local/bin/freezing.pl simple\n")
+        check_readme(machine, packages[0])
         before = files(machine)
         install(machine, [older(package, PREVIOUS, pathlib.Path(folder)) for package in packages])
         check_installed(machine)
