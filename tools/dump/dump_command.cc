@@ -25,10 +25,15 @@
 #include <thread>
 
 #include "base/text.h"
+#include "sdk/moment/process_moment.h"
+#include "sdk/run/default_paths.h"
 #include "sdk/run/run_record.h"
 #include "tools/commands.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
+#include "tools/run/preload.h"
+#include "tools/watch/targets.h"
+#include "tools/why/kept_report.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -38,6 +43,7 @@ namespace fs = std::filesystem;
 struct DumpOptions {
   pid_t pid = 0;
   std::string signal;  // deprecated: no signal is sent
+  std::string spool = sdk::DefaultSpoolDirectory();
 };
 
 // The page of the process's run record, which its watchdog listens to.
@@ -94,14 +100,46 @@ fs::path RunRecordOf(const fs::path& process) {
   return {};
 }
 
+// Whether `lagwatch run` has started the process, or is about to: then it is still lagwatch's own, has the
+// library in its environment, or, from the loader's work on, in its memory.
+bool IsToBeWatched(pid_t pid) {
+  std::error_code error;
+  if (fs::equivalent(ProcessFolder(pid) / "exe", "/proc/self/exe", error) && !error) return true;
+  if (VariableOf(pid, "LD_PRELOAD").find(kPreloadLibraryName) != std::string::npos) return true;
+  std::ifstream maps(ProcessFolder(pid) / "maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find(kPreloadLibraryName) != std::string::npos) return true;
+  return false;
+}
+
+// Waits until a program that is being started has its watchdog. False if it gets none.
+bool AwaitWatchdog(pid_t pid) {
+  constexpr auto kStartTakes = std::chrono::seconds(3);
+  const auto end = std::chrono::steady_clock::now() + kStartTakes;
+  while (!HasWatchdog(pid)) {
+    if (!IsToBeWatched(pid) || std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+// Of a process that is not watched: looks at it from outside.
+int DumpFromOutside(const DumpOptions& options) {
+  if (base::Status status = CheckTarget(options.pid); !status.ok()) return Fail(status.message());
+  const auto moment = sdk::LookAtProcess(base::Process::Other(options.pid), {.app = CommandOf(options.pid)});
+  if (!moment.ok()) return Fail("process " + std::to_string(options.pid) + ": " + moment.status().message());
+  if (base::Status status = SaveReport(*moment, options.spool); !status.ok()) return Fail(status.message());
+  std::cout << "report " << base::ToString(moment->report_id) << " of process " << options.pid << " is in "
+            << options.spool << "\n";
+  return 0;
+}
+
 int Dump(const DumpOptions& options) {
   constexpr auto kPatience = std::chrono::seconds(6);  // the watchdog of an older kernel looks each 5 s
   const std::string pid = std::to_string(options.pid);
   const fs::path process = ProcessFolder(options.pid);
   if (!fs::exists(process)) return Fail("no such process: " + pid);
-  if (!HasWatchdog(options.pid))
-    return Fail("process " + pid + " is not watched: it has no thread named lagwatch; `lagwatch why " + pid +
-                " --save` reports it from outside, `lagwatch attach " + pid + "` starts a watchdog");
+  if (!AwaitWatchdog(options.pid)) return DumpFromOutside(options);
   const fs::path record = RunRecordOf(process);
   if (record.empty()) {
     return Fail("process " + pid +
@@ -129,10 +167,11 @@ int Dump(const DumpOptions& options) {
 
 void AddDumpCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<DumpOptions>();
-  CLI::App* dump = app->add_subcommand("dump", "Request a report of all threads of a watched program");
+  CLI::App* dump = app->add_subcommand("dump", "Report all threads of a program now");
   dump->footer(
-      "No signal is sent: the request goes through the page that the program keeps of its run in the spool "
-      "directory.\n\n"
+      "A watched program is asked to make the report, through the page that it keeps of its run in the "
+      "spool\n"
+      "directory. Another one is looked at from outside, as by `lagwatch why --save`. No signal is sent.\n\n"
       "  lagwatch run -- redis-server\n"
       "  lagwatch dump $(pidof redis-server)\n"
       "  lagwatch reports");
@@ -143,6 +182,9 @@ void AddDumpCommand(CLI::App* app, int* exit_code) {
       ->check([](const std::string& text) {
         return SignalNumber(text) != 0 ? "" : "'" + text + "' is not a signal";
       });
+  dump->add_option("--spool", options->spool,
+                   "The spool directory for the report of a program that is not watched")
+      ->capture_default_str();
   dump->callback([options, exit_code] { *exit_code = Dump(*options); });
 }
 

@@ -134,8 +134,13 @@ TEST_F(RunTest, FindsAWaitInsideAHandlerAndNoDialog) {
 TEST_F(RunTest, MakesADumpWhenAsked) {
   Process process(Watched({LAGWATCH_WAIT_LOOP, "poll", "60000"}));
   const std::string pid = std::to_string(process.pid());
-  // It is watched from its first wait on.
-  EXPECT_TRUE(testing::WaitUntil([&] { return Process({LAGWATCH_PROGRAM, "dump", pid}).Wait() == 0; }));
+  const auto program = [](const std::string& of) {
+    return std::filesystem::read_symlink("/proc/" + of + "/exe");
+  };
+  EXPECT_TRUE(testing::WaitUntil([&] { return program(pid) != program("self"); }));
+  // It is watched from its first wait on, for which the request waits.
+  Process dump({LAGWATCH_PROGRAM, "dump", pid});
+  EXPECT_EQ(dump.Wait(), 0) << dump.Errors();
   std::string id;
   EXPECT_TRUE(testing::WaitUntil([&] {
     for (const json& report : Ask({"reports"})) {
@@ -170,10 +175,15 @@ TEST_F(RunTest, AsksAnIdleProgramWithDeadlyHandlersForADump) {
   EXPECT_EQ(process.Wait(), -SIGTERM);  // it has lived until then
 }
 
-TEST_F(RunTest, SaysThatAProgramIsNotWatched) {
-  Process dump({LAGWATCH_PROGRAM, "dump", std::to_string(getpid())});
-  EXPECT_EQ(dump.Wait(), 1);
-  EXPECT_THAT(dump.Errors(), HasSubstr("is not watched"));
+TEST_F(RunTest, DumpsAProgramThatIsNotWatchedFromOutside) {
+  Process idle({"/usr/bin/env", "cat"});
+  Process dump({LAGWATCH_PROGRAM, "dump", std::to_string(idle.pid()), "--spool", spool_});
+  EXPECT_EQ(dump.Wait(), 0) << dump.Errors();
+  const json reports = Ask({"reports"});
+  ASSERT_EQ(reports.size(), 1u) << reports.dump(1);
+  EXPECT_EQ(reports[0]["kind"], "dump");
+  EXPECT_EQ(reports[0]["app"], "cat");
+  EXPECT_THAT(dump.Output(), HasSubstr(reports[0]["id"].get<std::string>()));
   Process none({LAGWATCH_PROGRAM, "dump", std::to_string(getpid()), "--signal", "NONSENSE"});
   EXPECT_EQ(none.Wait(), 2);
   EXPECT_THAT(none.Errors(), HasSubstr("'NONSENSE' is not a signal"));
