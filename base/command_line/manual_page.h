@@ -16,7 +16,7 @@ struct ManualTitle {
   std::string name;     // "lagwatch-run"
   int section = 1;      // of the manual
   std::string summary;  // one line
-  std::string release;  // "lagwatch 0.1.0"
+  std::string release;  // the program and its version
   std::string date;     // "2026-11-30"
 };
 

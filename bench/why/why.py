@@ -55,7 +55,7 @@ class Why(Lagwatch):
         self.times_ms.append(1000 * (time.monotonic() - begin))
         try:
             answer = json.loads(done.stdout)
-            # Those who compute are stopped while their stacks are copied.
+            # Threads that compute are stopped while their stacks are copied.
             self.stops_us += [stop for stop in [(answer["report"] or {}).get("facts", {}).get("capture_pause_us", 0)] if stop]
             return done.returncode, answer
         except ValueError:

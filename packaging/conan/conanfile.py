@@ -10,7 +10,7 @@ from conan.tools.files import copy
 
 class LagwatchConan(ConanFile):
     name = "lagwatch"
-    version = "0.1.0"
+    version = "0.2.0"
     license = "Apache-2.0"
     description = "Finds the code that froze a program"
     settings = "os", "arch", "compiler", "build_type"

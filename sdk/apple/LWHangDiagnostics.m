@@ -114,7 +114,7 @@ static NSDictionary* EventOf(NSDictionary* hang, NSDictionary* payload, NSString
     @"platform" : @"cocoa",
     @"release" : [NSString stringWithFormat:@"%@@%@", app, TextOf(facts, @"appVersion")],
     @"dist" : TextOf(facts, @"appBuildVersion"),
-    @"sdk" : @{@"name" : @"lagwatch.metrickit", @"version" : @"0.1.0"},
+    @"sdk" : @{@"name" : @"lagwatch.metrickit", @"version" : @"0.2.0"},
     @"contexts" : @{
       @"os" : @{@"name" : TextOf(facts, @"osVersion")},
       @"device" : @{@"arch" : TextOf(facts, @"platformArchitecture"), @"model" : TextOf(facts, @"deviceType")}
@@ -159,5 +159,5 @@ NSURL* LWEnvelopeUrl(NSString* endpoint) {
 
 NSString* LWEnvelopeAuthorization(NSString* key) {
   return [NSString
-      stringWithFormat:@"Sentry sentry_version=7, sentry_client=lagwatch/0.1.0, sentry_key=%@", key ?: @""];
+      stringWithFormat:@"Sentry sentry_version=7, sentry_client=lagwatch/0.2.0, sentry_key=%@", key ?: @""];
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 Pod::Spec.new do |spec|
   spec.name = "LagWatch"
-  spec.version = "0.1.0"
+  spec.version = "0.2.0"
   spec.summary = "Finds the line that froze a program"
   spec.homepage = "https://lagwatch.example.com"
   spec.license = { :type => "Apache-2.0" }

@@ -60,7 +60,7 @@ LW_API void lw_set_network(lw_network network) LW_NOEXCEPT;
 LW_API const char* lw_why_off(void) LW_NOEXCEPT;
 /* Counts since the process began to use the library; at any time, from any thread. */
 LW_API void lw_get_stats(lw_stats* stats) LW_NOEXCEPT;
-/* Returns "0.1.0". Static. */
+/* Returns the version of the library, as "0.2.0". Static. */
 LW_API const char* lw_version(void) LW_NOEXCEPT;
 
 /* Fills in the end of the program's last run and returns 1. Returns 0 if the monitor was not started yet, or
