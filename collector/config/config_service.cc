@@ -69,6 +69,18 @@ Result<std::optional<SignedConfig>> ConfigService::Find(const ConfigClient& clie
   return std::optional(std::move(config));
 }
 
+bool ConfigService::HasVersion(const std::string& app, const std::string& version) {
+  std::lock_guard lock(mutex_);
+  Refresh();
+  return file_ && file_->HasVersion(app, version);
+}
+
+std::optional<uint64_t> ConfigService::LeastUserRatePpm() {
+  std::lock_guard lock(mutex_);
+  Refresh();
+  return file_ ? file_->LeastUserRatePpm() : std::nullopt;
+}
+
 uint64_t ConfigService::CurrentVersion() {
   std::lock_guard lock(mutex_);
   Refresh();

@@ -28,6 +28,9 @@ class ConfigService {
   // None without a config. `known_etag`: what the client has. Errors: kInternal when it cannot be signed.
   base::Result<std::optional<SignedConfig>> Find(const ConfigClient& client, std::string_view known_etag,
                                                  int64_t now_wall_ms);
+  // As ConfigFile has them.
+  bool HasVersion(const std::string& app, const std::string& version);
+  std::optional<uint64_t> LeastUserRatePpm();
   // One more at each change of the file; 0 without a config.
   uint64_t CurrentVersion();
 

@@ -143,7 +143,8 @@ void AddSentry(const Services& services, const BodyLimits& limits, std::vector<E
                           .handler = CreateSentryUpload(PartsOf(services, limits), body),
                           .body_limit = limits.body_bytes,
                           .takes_gzip = true,
-                          .is_metered = true});
+                          .is_metered = true,
+                          .is_for_programs = true});
   }
 }
 
@@ -171,11 +172,13 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                        .body_limit = limits.body_bytes,
                        .body_type = "application/x-protobuf",
                        .takes_gzip = true,
-                       .is_metered = true});
+                       .is_metered = true,
+                       .is_for_programs = true});
   endpoints.push_back(Getting(
       "/v1/config", kAnyKey,
       [config = services.config](const Request& request) { return GetConfig(config, request); },
       RunsOn::kIo));
+  endpoints.back().is_for_programs = true;
   AddSentry(services, limits, &endpoints);
   AddOwnKey(&endpoints);
   AddQueries(services.query_api, &endpoints);
@@ -197,6 +200,7 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
   AddAdministration(services, &endpoints);
   if (services.disk != nullptr || services.store_quota != nullptr)
     StoreOnlyWithRoom(services.disk, services.store_quota, &endpoints);
+  DeclareNames(&endpoints);
   AddPage(services.page, &endpoints);
   return endpoints;
 }

@@ -114,7 +114,7 @@ TEST(NameBounds, NamesBeyondAKeysBoundsCountAsOthers) {
   std::vector<std::string> reports;
   for (int i = 0; i < 10; ++i) reports.push_back(ReportNamed("editor", "1." + std::to_string(i)));
   for (int i = 0; i < 5; ++i) reports.push_back(ReportNamed("app" + std::to_string(i), "1.0"));
-  const auto result = ingest.Submit(EncodeBatch(reports), "a key");
+  const auto result = ingest.Submit(EncodeBatch(reports), {.key = "a key"});
   EXPECT_EQ(result->accepted, 15);
   EXPECT_EQ(result->folded, 12);
   const CauseRow cause = store->Causes({})->causes.front();
@@ -122,8 +122,8 @@ TEST(NameBounds, NamesBeyondAKeysBoundsCountAsOthers) {
   EXPECT_THAT(cause.versions, ElementsAre(kOtherNames, "1.0", "1.1", "1.2"));
   EXPECT_EQ(cause.sums.reports, 15);
   // Known names stay known, and another key has its own bounds.
-  EXPECT_EQ(ingest.Submit(EncodeBatch({ReportNamed("editor", "1.1")}), "a key")->folded, 0);
-  EXPECT_EQ(ingest.Submit(EncodeBatch({ReportNamed("editor", "2.0")}), "another key")->folded, 0);
+  EXPECT_EQ(ingest.Submit(EncodeBatch({ReportNamed("editor", "1.1")}), {.key = "a key"})->folded, 0);
+  EXPECT_EQ(ingest.Submit(EncodeBatch({ReportNamed("editor", "2.0")}), {.key = "another key"})->folded, 0);
   EXPECT_THAT(store->Causes({.filter = {.version = "2.0"}})->causes, SizeIs(1));
   // The report itself is kept as it came.
   const auto others = store->Reports({.app = kOtherNames}, 1);
@@ -135,7 +135,7 @@ TEST(NameBounds, ANameThatIsNotUsedAnyMoreMakesRoom) {
   NameLimits limits({.apps = 2, .versions = 2, .places = 2, .days = 7});
   const auto is_folded = [&](int64_t day, std::string version, std::string loop = "ui") {
     std::string app = "editor", os = "debian";
-    return limits.Bound("key", day * kMsPerDay, &app, &version, &loop, &os);
+    return limits.Bound({.key = "key"}, day * kMsPerDay, &app, &version, &loop, &os);
   };
   EXPECT_FALSE(is_folded(kNamedDay, "1"));
   EXPECT_FALSE(is_folded(kNamedDay, "2"));
