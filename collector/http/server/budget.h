@@ -25,8 +25,10 @@ class Budget {
   struct SharedAmounts;
 
  public:
-  // A revocable share as old as this gives way to any other one.
-  static constexpr std::chrono::seconds kSafeTime{3};
+  // A revocable share as old as this gives way to any other one; to one of the same key and peer that is less
+  // than half as large, sooner.
+  static constexpr std::chrono::milliseconds kSafeTime{3000};
+  static constexpr std::chrono::milliseconds kSafeTimeOfLarge{500};
 
   // The holder of a share. Without a key, its kept shares are bounded by the limits of peers alone.
   struct Holder {

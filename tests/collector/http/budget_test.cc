@@ -84,11 +84,12 @@ TEST(Budget, TheLargestKeyAndPeerLosesWhatIsRevocable) {
 }
 
 TEST(Budget, AnOldRevocableShareGivesWayToOthersOfItsPeer) {
-  Budget budget(1000, 500);
-  auto old = budget.TryAdmit({"1", "a"}, 400);
+  Budget budget(1000, 400);
+  auto old = budget.TryAdmit({"1", "a"}, 300);
   bool is_revoked = false;
+  ASSERT_TRUE(old);
   old->MakeRevocable([&] { is_revoked = true; });
-  ASSERT_TRUE(old->TryResize(400));
+  ASSERT_TRUE(old->TryResize(300));
   auto young = budget.TryAdmit({"1", "a"}, 200);
   ASSERT_TRUE(young);
   EXPECT_FALSE(young->TryResize(200));
