@@ -53,9 +53,10 @@ bool WeightLimits::BoundReport(const Sender& sender, ReportRow* row) {
     Spent unknown;
     Spent* network = sender.network.empty() ? &unknown : SpentBy('n' + sender.network);
     if (user == nullptr) user = &unknown;
-    const bool is_over = row->elapsed_ns > bounds_.extrapolated_ns ||
-                         user->extrapolated_ns + row->elapsed_ns > bounds_.user_extrapolated_ns ||
-                         network->extrapolated_ns + row->elapsed_ns > bounds_.network_extrapolated_ns;
+    const int64_t own_ns = std::max<int64_t>(row->elapsed_ns, 1);
+    const bool is_over = own_ns > bounds_.extrapolated_ns ||
+                         user->extrapolated_ns + own_ns > bounds_.user_extrapolated_ns ||
+                         network->extrapolated_ns + own_ns > bounds_.network_extrapolated_ns;
     if (is_over) {
       rate_ppm = 0;
       is_bounded = true;

@@ -146,5 +146,54 @@ TEST(NameBounds, ANameThatIsNotUsedAnyMoreMakesRoom) {
   EXPECT_TRUE(is_folded(kNamedDay + 8, "3", "another loop"));
 }
 
+// A stranger with the public key invents versions; a release that several networks report has its name.
+class InventedVersions : public ::testing::Test {
+ protected:
+  bool IsFolded(int network, std::string version, std::string app = "editor") {
+    const std::string address = {1, 2, static_cast<char>(network), 1};
+    const Sender sender{.key = "key", .address = address, .network = address.substr(0, 3)};
+    return limits_.Bound(sender, kNamedDay * kMsPerDay, &app, &version);
+  }
+  void Invent(int network, int count) {
+    for (int i = 0; i < count; ++i) IsFolded(network, std::to_string(network) + "-" + std::to_string(i));
+  }
+
+  NameLimits limits_{{.apps = 10, .versions = 100}};
+};
+
+TEST_F(InventedVersions, OneNetworkLeavesRoomForOthers) {
+  Invent(1, 1000);
+  EXPECT_TRUE(IsFolded(1, "own"));
+  EXPECT_FALSE(IsFolded(2, "3.0"));
+}
+
+TEST_F(InventedVersions, AVersionOfThreeNetworksTakesThePlaceOfOneOfOne) {
+  for (int network = 1; network < 30; ++network) Invent(network, 100);
+  EXPECT_TRUE(IsFolded(100, "3.0"));
+  EXPECT_TRUE(IsFolded(101, "3.0"));
+  EXPECT_FALSE(IsFolded(102, "3.0"));
+  EXPECT_FALSE(IsFolded(100, "3.0"));
+}
+
+TEST_F(InventedVersions, AVersionOfManyKeepsItsPlace) {
+  for (int network = 1; network <= 3; ++network) EXPECT_FALSE(IsFolded(network, "2.0"));
+  for (int network = 1; network < 90; ++network) Invent(network, 50);
+  for (int i = 0; i < 500; ++i) {
+    for (int network = 1; network <= 3; ++network) IsFolded(network, "shared" + std::to_string(i));
+  }
+  EXPECT_FALSE(IsFolded(9, "2.0"));
+}
+
+TEST_F(InventedVersions, APinnedVersionAlwaysHasRoom) {
+  limits_.PinBy([](const std::string& app, const std::string& version) {
+    return app == "editor" && version == "3.0";
+  });
+  for (int network = 1; network < 30; ++network) Invent(network, 100);
+  EXPECT_FALSE(IsFolded(100, "3.0"));
+  EXPECT_TRUE(IsFolded(100, "3.1"));
+  for (int i = 0; i < 50; ++i) IsFolded(i, "1", "app" + std::to_string(i));
+  EXPECT_TRUE(IsFolded(100, "3.0", "player"));
+}
+
 }  // namespace
 }  // namespace lagwatch::collector
