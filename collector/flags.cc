@@ -239,9 +239,10 @@ void DeclareCauses(Flags* flags, CLI::App* app) {
          "--app-retention-days", flags->app_retention_days,
          "APP=DAYS: the same for one program's records, longer or shorter; may be given several times")
       ->allow_extra_args(false);
-  app->add_option("--least-user-rate-ppm", flags->weights.least_user_rate_ppm,
-                  "A report counts for a million divided by that many users at most; a lower user_rate_ppm of the "
-                  "config holds as well")
+  app->add_option(
+         "--least-user-rate-ppm", flags->weights.least_user_rate_ppm,
+         "A report counts for a million divided by that many users at most; a lower user_rate_ppm of the "
+         "config holds as well")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app->add_option("--app-quota", flags->app_quotas,

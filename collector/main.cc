@@ -24,9 +24,9 @@
 #include "collector/flags.h"
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
+#include "collector/http/server/log_redaction.h"
 #include "collector/keys/key_file.h"
 #include "collector/keys/secret_file.h"
-#include "collector/log_redaction.h"
 #include "collector/maintenance/app_retention_job.h"
 #include "collector/maintenance/maintenance.h"
 #include "collector/maintenance/retention_job.h"
@@ -70,7 +70,8 @@ class JsonFormatter final : public spdlog::formatter {
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"}; without secrets.
+// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"}; without
+// secrets.
 void SetUpLog(bool is_json, std::vector<std::string> secrets = {}) {
   auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   auto logger = std::make_shared<spdlog::logger>("collector", std::move(sink));
@@ -257,8 +258,9 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   symbols->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
   Ingest ingest(store, std::move(clusterer), &opener, {}, flags.traces, TimesToTake(flags), {}, &app_quota);
   WeightLimits weights(flags.weights, [&config] { return config.LeastUserRatePpm(); });
-  ingest.BoundBy([&config](const auto& program, const auto& version) { return config.HasVersion(program, version); },
-                 &weights);
+  ingest.BoundBy(
+      [&config](const auto& program, const auto& version) { return config.HasVersion(program, version); },
+      &weights);
   ReportFeed feed;
   GroupCommit commits(store, [&feed, &maintenance, quota = store_quota.get()](auto records, auto outcomes) {
     feed.Publish(records, outcomes);

@@ -152,7 +152,7 @@ def orphan_ends(collector, _seconds):
 
 
 def is_forced(collector, user, source):
-    """What the collector signs for the user, whose program asks with a project key."""
+    """Whether the collector forces the uploads of the user, whose program asks with a project key."""
     body = collector.ask("GET", f"/v1/config?app=a&user={user}", key=HOSTILE_KEY, source=source)[2]
     return json.loads(base64.b64decode(json.loads(body)["document"])).get("is_forced", False)
 

@@ -11,12 +11,12 @@ from attack import Attack, complain
 from ingest_attacks import head, hold
 from target import ADMIN, HOSTILE_KEY, NORMAL_KEYS, hammer, normal_address, repeat
 
-BODY = 2 << 20  # eight of them are all that an address may have, but for a kilobyte
+BODY = 2 << 20  # eight of them are all that an address may have, less a kilobyte
 NEW_CAUSES_PER_S = 1330
 
 
 def unfinished(key, size=BODY, kept_back=152, path="/v1/reports"):
-    """A body but for its last bytes."""
+    """A body without its last bytes."""
     begin = head(path, size, f"Authorization: Bearer {key}\r\n" if key else "")
     return begin + b"x" * (size - kept_back)
 

@@ -102,7 +102,8 @@ Result<ConfigFile> ConfigFile::Parse(std::string_view text) {
   if (!object.is_object()) return Status(StatusCode::kInvalid, "it is not a JSON object");
   ConfigFile file;
   if (Status status = TakeValues(&object, &file.values_); !status.ok()) return status;
-  if (Status status = CheckKnown("the config", object, {"allowlist", "expires_after_hours", "overrides", "versions"});
+  if (Status status =
+          CheckKnown("the config", object, {"allowlist", "expires_after_hours", "overrides", "versions"});
       !status.ok())
     return status;
   const Json hours = object.value("expires_after_hours", Json(kDefaultExpiryHours));

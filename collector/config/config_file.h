@@ -33,7 +33,8 @@ class ConfigFile {
   // The client's document, without version and expiry.
   Json DocumentFor(const ConfigClient& client) const;
   int64_t expires_after_ms() const { return expires_after_ms_; }
-  // Whether the version is one of "versions": it has room among the names of senders, however many they bring.
+  // Whether the version is one of "versions": it has room among the names of senders, however many they
+  // bring.
   bool HasVersion(const std::string& app, const std::string& version) const;
   // The least "user_rate_ppm" that any client gets; none if there is none.
   std::optional<uint64_t> LeastUserRatePpm() const;

@@ -53,7 +53,7 @@ class ConfigService {
   std::optional<FileStamp> stamp_;
   std::optional<ConfigFile> file_;
   uint64_t version_ = 0;
-  int64_t asked_day_ = 0;                                      // of the following ones
+  int64_t asked_day_ = 0;                                     // of the following ones
   std::map<std::string, std::set<std::string>> asked_users_;  // by network
   int last_error_ = 0;  // of reading the file: logged once
 };

@@ -8,7 +8,7 @@
 namespace lagwatch::collector {
 namespace {
 
-// What a "$ref" such as "#/components/parameters/app" names.
+// Returns the part that a "$ref" such as "#/components/parameters/app" names.
 const Json& Resolve(const Json& document, const Json& part) {
   const auto reference = part.find("$ref");
   if (reference == part.end()) return part;

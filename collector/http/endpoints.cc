@@ -21,8 +21,8 @@ Result<Response> GetConfig(ConfigService* service, const Request& request) {
       .app = query.Get("app"), .app_version = query.Get("version"), .user = query.Get("user")};
   std::optional<SignedConfig> config;
   if (service != nullptr)
-    config = LAGWATCH_TRY(service->Find(client, request.if_none_match, base::SystemClock().WallMs(),
-                                       NetworkOf(request.peer)));
+    config = LAGWATCH_TRY(
+        service->Find(client, request.if_none_match, base::SystemClock().WallMs(), NetworkOf(request.peer)));
   if (!config) return Status(StatusCode::kNotFound, "this collector has no config for clients");
   const int status = config->envelope.empty() ? 304 : 200;
   return Response{.status = status, .body = std::move(config->envelope), .etag = std::move(config->etag)};

@@ -34,7 +34,8 @@ void EventTexts::TakeNew() {
 
 std::shared_ptr<void> EventTexts::TryListen(const std::string& key, const std::string& peer) {
   auto of_key = places_of_keys_.TryTake(key, 1);
-  auto of_peer = peer.empty() ? std::optional<Budget::Share>(std::in_place) : places_of_peers_.TryTake(peer, 1);
+  auto of_peer =
+      peer.empty() ? std::optional<Budget::Share>(std::in_place) : places_of_peers_.TryTake(peer, 1);
   if (!of_key || !of_peer) return nullptr;
   return std::make_shared<std::pair<Budget::Share, Budget::Share>>(std::move(*of_key), std::move(*of_peer));
 }

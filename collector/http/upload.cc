@@ -68,7 +68,8 @@ void Upload::operator()(Request request, const Respond& respond) const {
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
     const size_t reports = result.ok() ? result->records.size() : 1;
     if (parts_.keys != nullptr)
-      parts_.keys->Charge(held->key, sent_bytes, reports, base::SystemClock().MonoNs(), NetworkOf(held->peer));
+      parts_.keys->Charge(held->key, sent_bytes, reports, base::SystemClock().MonoNs(),
+                          NetworkOf(held->peer));
     if (!result.ok()) {
       parts_.log->Warn("upload refused: " + result.status().message());
       return respond(ErrorResponse(result.status()));

@@ -84,7 +84,8 @@ std::vector<GroupCommit::Part> GroupCommit::TakeGroup() {
     Part part = TakePart();
     records += part.size;
     if (!part.request->is_over) group.push_back(std::move(part));
-    if (group.empty() && waiting_.empty()) has_work_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });
+    if (group.empty() && waiting_.empty())
+      has_work_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });
   }
   return group;
 }

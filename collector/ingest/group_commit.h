@@ -2,9 +2,9 @@
 // Commits the records of several requests in one transaction. One thread writes transactions; another one
 // waits until the disk has them, and answers their requests, while the first one writes the next.
 //
-// Keys, and the addresses of each, share the writer fairly: transactions are short, all senders that wait take
-// turns in them, and a request with many records is written in several.
-// Thread-safe. Context: background.
+// Keys, and the addresses of each, share the writer fairly: transactions are short, all senders that wait
+// take turns in them, and a request with many records is written in several. Thread-safe. Context:
+// background.
 #pragma once
 
 #include <atomic>

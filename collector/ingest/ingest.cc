@@ -31,7 +31,8 @@ RecordResult ToResult(CommitOutcome outcome) {
     case CommitOutcome::kNoRoom:
       break;
   }
-  return {RecordResult::Kind::kRejected, "the collector stores no more ends without their reports, or records of unknown types"};
+  return {RecordResult::Kind::kRejected,
+          "the collector stores no more ends without their reports, or records of unknown types"};
 }
 
 // The times that a record may have, by its program where it names one.
@@ -64,8 +65,8 @@ base::Result<IngestResult> IngestResultOf(const std::vector<RecordResult>& resul
 
 }  // namespace
 
-base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload,
-                                     const Sender& sender, ReadRecords* all) const {
+base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload, const Sender& sender,
+                                     ReadRecords* all) const {
   auto as_is = [](auto record) { return record; };
   // Wraps a record that could be decoded and is within the limits.
   auto checked = [this, all](auto decoded, auto wrap) -> base::Result<NewRecord> {
@@ -154,9 +155,7 @@ bool Ingest::BoundNames(const Sender& sender, NewRecord* record) const {
   }
   if (auto* added = std::get_if<NewTrace>(record))
     return name_limits_.Bound(sender, now_ms, &added->row.app, &added->row.version);
-  const auto bound = [&](auto* of) {
-    return name_limits_.Bound(sender, now_ms, &of->app, &of->app_version);
-  };
+  const auto bound = [&](auto* of) { return name_limits_.Bound(sender, now_ms, &of->app, &of->app_version); };
   if (auto* added = std::get_if<NewUsage>(record)) return bound(&added->usage);
   if (auto* end = std::get_if<report::RunEnd>(record)) return bound(end);
   if (auto* slice = std::get_if<report::FrameSlice>(record)) return bound(slice);
@@ -214,7 +213,8 @@ base::Result<IngestResult> Ingest::Submit(std::string_view batch, const Sender& 
 void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, const Sender& sender) const {
   auto records = ReadBatch(batch, sender);
   if (!records.ok()) return done(records.status());
-  if (records->valid.empty()) return done(IngestResultOf(records->results, std::vector<CommitOutcome>(), 0, 0));
+  if (records->valid.empty())
+    return done(IngestResultOf(records->results, std::vector<CommitOutcome>(), 0, 0));
   commits->Commit(
       std::move(records->valid),
       [this, results = std::move(records->results), counted = std::move(records->counted),

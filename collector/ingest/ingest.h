@@ -69,8 +69,8 @@ class Ingest {
   // names them later. Borrows it; may be null. To be called before Submit().
   void NameBy(Symbolizer* symbolizer) { symbolizer_ = symbolizer; }
 
-  // From now on pinned versions have room among the names, and `weights`, which may be null, bounds what records
-  // count for. Borrows them. To be called before Submit().
+  // From now on pinned versions have room among the names, and `weights`, which may be null, bounds what
+  // records count for. Borrows them. To be called before Submit().
   void BoundBy(NameLimits::IsPinned is_pinned, WeightLimits* weights) {
     name_limits_.PinBy(std::move(is_pinned));
     weights_ = weights;
@@ -117,8 +117,7 @@ class Ingest {
   // The next of `all`'s valid ones, if it is valid.
   base::Result<NewRecord> Read(report::RecordType type, std::string_view payload, const Sender& sender,
                                ReadRecords* all) const;
-  base::Result<NewRecord> ReadTrace(report::TraceRecord record, const Sender& sender,
-                                    ReadRecords* all) const;
+  base::Result<NewRecord> ReadTrace(report::TraceRecord record, const Sender& sender, ReadRecords* all) const;
   // Whether the record's program has room for it today; the next of `all`'s valid ones then has it.
   bool TakeRoom(const NewRecord& record, ReadRecords* all) const;
   // Whether a name was one too many.

@@ -9,10 +9,10 @@
 namespace lagwatch::collector {
 namespace {
 
-constexpr size_t kSharedBy = 3;       // networks: no stranger's invention any more
+constexpr size_t kSharedBy = 3;  // networks: no stranger's invention any more
 constexpr size_t kMostWaiting = 1000;
-constexpr size_t kPartOfANetwork = 16;    // of the limit: one in so many
-constexpr size_t kDisplacedADay = 10;     // of the limit: one in so many
+constexpr size_t kPartOfANetwork = 16;  // of the limit: one in so many
+constexpr size_t kDisplacedADay = 10;   // of the limit: one in so many
 
 // Of several texts, which may hold anything.
 std::string KeyOf(std::initializer_list<const std::string*> texts) {

@@ -55,9 +55,9 @@ class NameLimits {
   };
   struct Names {
     std::map<std::string, Name> known = {};
-    std::map<std::string, Name> waiting = {};   // those beyond the limit, kMostWaiting at most
-    std::map<std::string, size_t> parts = {};   // names of the second half, by network
-    int64_t day = 0;                            // of the following one
+    std::map<std::string, Name> waiting = {};  // those beyond the limit, kMostWaiting at most
+    std::map<std::string, size_t> parts = {};  // names of the second half, by network
+    int64_t day = 0;                           // of the following one
     size_t displaced = 0;
   };
   struct KnownNames {

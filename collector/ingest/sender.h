@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sender of a batch, as far as the collector can tell: users' names are what senders say. Context:
+// The sender of a batch, as far as the collector knows it: users' names are made by senders. Context:
 // background; pure.
 #pragma once
 

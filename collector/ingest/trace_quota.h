@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the traces per project and day (UTC). Half of the quota is taken by whatever comes first; of the other
-// half a network has a sixteenth of the whole. Counted in memory, as the quotas of keys are: a restart resets
-// it. Context: background. Thread-safe.
+// Counts the traces per project and day (UTC). Half of the quota is taken by whatever comes first; of the
+// other half a network has a sixteenth of the whole. Counted in memory, as the quotas of keys are: a restart
+// resets it. Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class TraceQuota {
 
   const TraceLimits limits_;
   std::mutex mutex_;
-  int64_t day_ = 0;                                // guarded by mutex_
+  int64_t day_ = 0;                            // guarded by mutex_
   std::map<std::string, UsedOfProject> used_;  // of that day, by project; guarded by mutex_
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounds the part that a record has in the sums of causes, so that neither a report, a user nor a network decides
-// alone which cause costs most. The report itself is kept as it came. Counted in memory, as quotas are: a
-// restart resets it. Context: background. Thread-safe.
+// Bounds the part that a record has in the sums of causes, so that neither a report, a user nor a network
+// decides alone which cause costs most. The report itself is kept as it came. Counted in memory, as quotas
+// are: a restart resets it. Context: background. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -92,7 +92,7 @@ KeyRing::Meter* KeyRing::MeterOf(const KeyRecord& key, int64_t now_mono_ns) {
   return &meters_.try_emplace(key.digest, Meter{.all = BucketsOf(key.quota, 1, now_mono_ns)}).first->second;
 }
 
-// Full ones are as good as new.
+// A full one is forgotten: a new one is full.
 KeyRing::Buckets* KeyRing::PartOf(const KeyRecord& key, const std::string& network, int64_t now_mono_ns,
                                   Meter* meter) {
   if (meter->networks.size() >= kMostNetworks && !meter->networks.contains(network)) {
@@ -134,7 +134,7 @@ void KeyRing::Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports
   Meter* meter = MeterOf(key, now_mono_ns);
   if (meter == nullptr) return;
   const auto charge = [&](TokenBucket Buckets::*bucket, double amount) {
-    // What was free for all is not charged to the network.
+    // The half that is free for all is not charged to the network.
     const bool is_scarce = !network.empty() && !(meter->all.*bucket).IsHalfFull(now_mono_ns);
     (meter->all.*bucket).Use(amount, now_mono_ns);
     if (is_scarce) (PartOf(key, network, now_mono_ns, meter)->*bucket).Use(amount, now_mono_ns);

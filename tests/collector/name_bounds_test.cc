@@ -185,9 +185,8 @@ TEST_F(InventedVersions, AVersionOfManyKeepsItsPlace) {
 }
 
 TEST_F(InventedVersions, APinnedVersionAlwaysHasRoom) {
-  limits_.PinBy([](const std::string& app, const std::string& version) {
-    return app == "editor" && version == "3.0";
-  });
+  limits_.PinBy(
+      [](const std::string& app, const std::string& version) { return app == "editor" && version == "3.0"; });
   for (int network = 1; network < 30; ++network) Invent(network, 100);
   EXPECT_FALSE(IsFolded(100, "3.0"));
   EXPECT_TRUE(IsFolded(100, "3.1"));

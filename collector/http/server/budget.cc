@@ -124,11 +124,11 @@ bool Budget::SharedAmounts::MakeRoom(Holding* holding, uint64_t after, Revocatio
     if (is_peer_full && each->holder.peer != holding->holder.peer) continue;
     const uint64_t of_key = of_keys[each->holder.key];
     const uint64_t of_pair = of_pairs[each->Pair()];
-    const bool is_same_pair = each->holder.key == holding->holder.key && each->holder.peer == holding->holder.peer;
-    const bool is_larger =
-        is_same_pair ? each->amount / 2 > after && now - each->since > kSafeTimeOfLarge
-        : each->holder.key == holding->holder.key ? of_pair > own_of_pair
-                                                  : of_key > own_of_key;
+    const bool is_same_pair =
+        each->holder.key == holding->holder.key && each->holder.peer == holding->holder.peer;
+    const bool is_larger = is_same_pair ? each->amount / 2 > after && now - each->since > kSafeTimeOfLarge
+                           : each->holder.key == holding->holder.key ? of_pair > own_of_pair
+                                                                     : of_key > own_of_key;
     if (is_larger || now - each->since > kSafeTime) victims.emplace_back(of_key, of_pair, each->since, each);
   }
   std::ranges::sort(victims, [](const auto& a, const auto& b) {

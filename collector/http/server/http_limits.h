@@ -18,7 +18,7 @@ struct HttpLimits {
 
   uint64_t connections = 20'000;            // in all; fewer when the process may not have as many files
   uint64_t connections_per_peer = 128;      // 0: as many as in all
-  uint64_t bytes_in_flight = 64 << 20;      // of bodies that are read or stored (Budget); a peer has a quarter
+  uint64_t bytes_in_flight = 64 << 20;  // of bodies that are read or stored (Budget); a peer has a quarter
   uint64_t least_request_bytes = 16 << 10;  // what a body counts as at least: it costs more than its bytes
 
   int query_threads = 3;  // one of them for short questions

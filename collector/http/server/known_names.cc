@@ -31,8 +31,8 @@ size_t Distance(std::string_view a, std::string_view b) {
 }
 
 Response Refuse(const char* kind, std::string_view name, const KnownNames& known) {
-  std::string text = std::string(kind) + " " + JsonText(std::string(name.substr(0, kMostNameBytes))) +
-                     " is not known here";
+  std::string text =
+      std::string(kind) + " " + JsonText(std::string(name.substr(0, kMostNameBytes))) + " is not known here";
   if (const std::string nearest = NearestName(name, known); !nearest.empty()) {
     text += "; do you mean " + JsonText(nearest) + "?";
   } else if (known.empty()) {
@@ -41,7 +41,7 @@ Response Refuse(const char* kind, std::string_view name, const KnownNames& known
     text += "; known are ";
     for (const std::string& each : known) text += (&each == &known.front() ? "" : ", ") + each;
   }
-  return ErrorResponse(400, "unknown_name", text);
+  return ErrorResponse(400, "invalid", text);
 }
 
 }  // namespace

@@ -136,9 +136,8 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
   }
   if (auto refusal = CheckBody(endpoint, head)) return std::move(*refusal);
   if (endpoint.is_metered && has_key) {
-    auto refusal =
-        keys_->CheckQuota(check.key, head.content_length.value_or(0), base::SystemClock().MonoNs(),
-                          NetworkOf(head.peer));
+    auto refusal = keys_->CheckQuota(check.key, head.content_length.value_or(0), base::SystemClock().MonoNs(),
+                                     NetworkOf(head.peer));
     if (refusal) return TooManyRequests(*refusal, key_place);
   }
   if (endpoint.check_room) {
@@ -163,7 +162,8 @@ void Router::Handle(const Endpoint& endpoint, Request request, const Respond& re
   const std::string path = request.path;
   try {
     if (endpoint.fields) {
-      if (auto refusal = RefuseUnknownFields(request.body, *endpoint.fields)) return respond(std::move(*refusal));
+      if (auto refusal = RefuseUnknownFields(request.body, *endpoint.fields))
+        return respond(std::move(*refusal));
     }
     endpoint.handler(std::move(request), respond);
   } catch (const std::exception& error) {

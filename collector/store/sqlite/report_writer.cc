@@ -119,7 +119,8 @@ CommitOutcome ReportWriter::Insert(const report::HangEnd& end, int64_t sender) {
   }
   if (!HasRoomForEarlyEnd(sender)) return CommitOutcome::kNoRoom;
   database_
-      ->Use("INSERT OR IGNORE INTO early_ends (report_id, duration_ns, is_blamed, sender) VALUES (?, ?, ?, ?)")
+      ->Use(
+          "INSERT OR IGNORE INTO early_ends (report_id, duration_ns, is_blamed, sender) VALUES (?, ?, ?, ?)")
       .Bind(end.report_id, ToSigned(end.duration_ns), int64_t{end.is_blamed}, sender)
       .Run();
   if (database_->changes() == 0) return CommitOutcome::kDuplicate;
@@ -201,7 +202,8 @@ int64_t ReportWriter::SegmentId(const SegmentKey& key) {
 }
 
 std::optional<report::HangEnd> ReportWriter::TakeEarlyEnd(const base::Uuid& report_id) {
-  auto taken = database_->Use("DELETE FROM early_ends WHERE report_id = ? RETURNING duration_ns, is_blamed, sender");
+  auto taken =
+      database_->Use("DELETE FROM early_ends WHERE report_id = ? RETURNING duration_ns, is_blamed, sender");
   taken.Bind(report_id);
   if (!taken.Step()) return std::nullopt;
   const report::HangEnd end{

@@ -32,8 +32,8 @@ class StrangersProgram : public ::testing::Test {
  protected:
   StrangersProgram() {
     collector_ = std::make_unique<Process>(
-        std::vector<std::string>{LAGWATCH_COLLECTOR_PROGRAM, "--listen", "127.0.0.1:0", "--data", data_, "--key",
-                                 testing::kKey, "--admin-token", kAdmin, "--min-free-mib", "0"});
+        std::vector<std::string>{LAGWATCH_COLLECTOR_PROGRAM, "--listen", "127.0.0.1:0", "--data", data_,
+                                 "--key", testing::kKey, "--admin-token", kAdmin, "--min-free-mib", "0"});
     EXPECT_TRUE(testing::WaitUntil([&] { return collector_->Output().ends_with('\n'); }))
         << collector_->Errors();
     const std::string line = collector_->Output();
@@ -69,8 +69,8 @@ TEST_F(StrangersProgram, LogsNoKeyWhereverARequestHasIt) {
       Send(key + " " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
     }
   }
-  EXPECT_TRUE(testing::WaitUntil(
-      [&] { return collector_->Errors().find("refused with 404") != std::string::npos; }));
+  EXPECT_TRUE(
+      testing::WaitUntil([&] { return collector_->Errors().find("refused with 404") != std::string::npos; }));
   EXPECT_THAT(collector_->Errors(), HasSubstr("http://[redacted]@host/api/1/envelope/"));
   EXPECT_THAT(collector_->Errors(), Not(HasSubstr(testing::kKey)));
   EXPECT_THAT(collector_->Errors(), Not(HasSubstr(made)));

@@ -117,7 +117,8 @@ TEST_F(GroupCommitTest, SendersTakeTurns) {
   for (auto& answer : answers) {
     const Outcomes outcomes = answer.get();
     ASSERT_TRUE(outcomes.ok());
-    EXPECT_THAT(*outcomes, ::testing::AllOf(::testing::SizeIs(2000), ::testing::Each(CommitOutcome::kStored)));
+    EXPECT_THAT(*outcomes,
+                ::testing::AllOf(::testing::SizeIs(2000), ::testing::Each(CommitOutcome::kStored)));
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/log_redaction.h"
+#include "collector/http/server/log_redaction.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +17,8 @@ bool IsWord(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
 
 // The end of a key of this collector's kind (k_0123…) that begins at `at`; `at` if there is none.
 size_t EndOfKey(std::string_view line, size_t at) {
-  const bool begins = line.size() > at + 2 && std::string_view("kra").find(line[at]) != std::string_view::npos &&
+  const bool begins = line.size() > at + 2 &&
+                      std::string_view("kra").find(line[at]) != std::string_view::npos &&
                       line[at + 1] == '_' && (at == 0 || !IsWord(line[at - 1]));
   if (!begins) return at;
   const auto* end = std::find_if_not(line.begin() + static_cast<ptrdiff_t>(at) + 2, line.end(), IsHexDigit);
@@ -59,7 +60,8 @@ std::string Redacted(std::string_view text, const std::vector<std::string>& secr
   };
   RedactAfter("://", "/ \t\n\"'<>", before_at, &line);
   RedactAfter("%3A%2F%2F", "/ \t\n\"'<>", before_at, &line);
-  RedactAfter("sentry_key=", "& \t\n\"',", [](std::string_view value) { return value.size(); }, &line);
+  RedactAfter(
+      "sentry_key=", "& \t\n\"',", [](std::string_view value) { return value.size(); }, &line);
   return line;
 }
 
