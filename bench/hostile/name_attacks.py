@@ -8,7 +8,7 @@ import time
 
 import wire
 from attack import Attack, complain, send
-from target import ADMIN, HOSTILE_KEY, hammer
+from target import ADMIN, HOSTILE_KEY, hammer, question
 
 DAY_NS = 86_400 * 10**9
 JSON = {"Content-Type": "application/json"}
@@ -170,7 +170,7 @@ def forced_list(collector, _seconds):
     return complaints
 
 
-LISTS = ("clusters", "reports", "traces", "usage", "frames", "losses", "missing-symbols", "symbols", "events", "key", "openapi.json",
+LISTS = ("clusters", "reports", "traces", "usage", "frames", "losses", "missing-symbols", "symbols", "key", "openapi.json",
          "admin/keys", "admin/audit", "admin/jobs", "admin/config", "admin/deletions")
 
 
@@ -181,6 +181,9 @@ def unknown_parameters(collector, _seconds):
         for query in ("distributionn=X", "zzz=1", "App=x", "limit=2&zzz=", "=", "%61pp%00=1"):
             status, _, body = collector.ask("GET", f"/v1/{path}?{query}")
             complain(complaints, status == 400, f"/v1/{path}?{query}: {status}")
+    with collector.connect() as connection:  # an answer that is not refused has no end
+        connection.sendall(question("/v1/events?zzz=1"))
+        complain(complaints, b" 400 " in connection.recv(15), "/v1/events?zzz=1 is answered")
     status, _, body = collector.ask("GET", "/v1/clusters?verison=9")
     complain(complaints, status == 400 and b"version" in body, f"the nearest name: {status} {body[:200]!r}")
     return complaints[:6]

@@ -45,14 +45,23 @@ struct Budget::Share::Holding {
 struct Budget::SharedAmounts {
   using Holding = Share::Holding;
   using Revocations = std::vector<std::function<void()>>;  // to be called without the mutex
+  // A revocable share that gives way, with what its key and its pair have.
+  struct Victim {
+    uint64_t of_key;
+    uint64_t of_pair;
+    Holding* holding;
+  };
 
   SharedAmounts(uint64_t limit_of_all, uint64_t limit_of_one)
       : limit(limit_of_all), peer_limit(limit_of_one == 0 ? limit_of_all : limit_of_one) {}
 
   bool TryMove(Holding* holding, uint64_t after, bool is_to_keep);
   // With the mutex held, as all that follows.
-  bool MakeRoom(Holding* holding, uint64_t after, Revocations* revocations);
+  bool Fits(const Holding& holding, uint64_t after, bool is_to_keep) const;
   bool HasRoomToKeep(const Holder& holder, uint64_t before, uint64_t after) const;
+  bool HasRoomOfPeer(const Holding& holding, uint64_t after) const;
+  bool MakeRoom(const Holding& holding, uint64_t after, Revocations* revocations);
+  std::vector<Victim> FindVictims(const Holding& holding, uint64_t after) const;
   void Move(Holding* holding, uint64_t after);
   void SetKept(Holding* holding, bool is_kept);
   void Revoke(Holding* victim, Revocations* revocations);
@@ -84,62 +93,77 @@ bool Budget::SharedAmounts::HasRoomToKeep(const Holder& holder, uint64_t before,
 
 bool Budget::SharedAmounts::TryMove(Holding* holding, uint64_t after, bool is_to_keep) {
   Revocations revocations;
+  bool is_moved = false;
   {
     std::lock_guard lock(mutex);
-    if (holding->is_revoked) return false;
-    const bool will_be_kept = is_to_keep || holding->is_kept;
-    const uint64_t kept_before = holding->is_kept ? holding->amount : 0;
-    const bool has_more_to_keep = will_be_kept && after > kept_before;
-    if (has_more_to_keep && !HasRoomToKeep(holding->holder, kept_before, after)) return false;
-    if (after > holding->amount && !MakeRoom(holding, after, &revocations)) return false;
-    Move(holding, after);
-    if (will_be_kept != holding->is_kept) SetKept(holding, true);
+    is_moved = !holding->is_revoked && Fits(*holding, after, is_to_keep) &&
+               (after <= holding->amount || MakeRoom(*holding, after, &revocations));
+    if (is_moved) {
+      Move(holding, after);
+      if (is_to_keep) SetKept(holding, true);
+    }
     if (watch) watch(taken);
   }
   for (const auto& revoke : revocations) revoke();
-  return true;
+  return is_moved;
 }
 
-// Takes more than needed, because it has to look at all of them: a sixteenth.
-bool Budget::SharedAmounts::MakeRoom(Holding* holding, uint64_t after, Revocations* revocations) {
-  const auto fits_peer = [&] {
-    return !Exceeds(peer_limit, AmountOf(peers, holding->holder.peer) - holding->amount, after);
-  };
-  const auto fits = [&] { return fits_peer() && !Exceeds(limit, taken - holding->amount, after); };
-  if (fits()) return true;
-  if (after > peer_limit) return false;
+// Within the limits that nothing else gives way to.
+bool Budget::SharedAmounts::Fits(const Holding& holding, uint64_t after, bool is_to_keep) const {
+  const uint64_t kept_before = holding.is_kept ? holding.amount : 0;
+  const bool will_be_kept = is_to_keep || holding.is_kept;
+  return after <= peer_limit &&
+         (!will_be_kept || after <= kept_before || HasRoomToKeep(holding.holder, kept_before, after));
+}
+
+std::vector<Budget::SharedAmounts::Victim> Budget::SharedAmounts::FindVictims(const Holding& holding,
+                                                                              uint64_t after) const {
   Amounts of_keys;
   Amounts of_pairs;
   for (const Holding* each : revocable) {
     of_keys[each->holder.key] += each->amount;
     of_pairs[each->Pair()] += each->amount;
   }
-  const uint64_t own_of_key = of_keys[holding->holder.key] + after - holding->amount;
-  const uint64_t own_of_pair = of_pairs[holding->Pair()] + after - holding->amount;
+  const uint64_t added = after - holding.amount;
   const Clock::time_point now = Clock::now();
-  std::vector<std::tuple<uint64_t, uint64_t, Clock::time_point, Holding*>> victims;
-  const bool is_peer_full = !fits_peer();
+  const auto gives_way = [&](const Holding& each) {
+    const Clock::duration age = now - each.since;
+    const bool is_of_same_key = each.holder.key == holding.holder.key;
+    if (age > kSafeTime) return true;
+    if (!is_of_same_key) return of_keys[each.holder.key] > of_keys[holding.holder.key] + added;
+    if (each.holder.peer != holding.holder.peer)
+      return of_pairs[each.Pair()] > of_pairs[holding.Pair()] + added;
+    return age > kSafeTimeOfLarge && each.amount / 2 > after;
+  };
+  const bool is_peer_full = !HasRoomOfPeer(holding, after);
+  std::vector<Victim> victims;
   for (Holding* each : revocable) {
-    if (each == holding || each->amount == 0) continue;
-    if (is_peer_full && each->holder.peer != holding->holder.peer) continue;
-    const uint64_t of_key = of_keys[each->holder.key];
-    const uint64_t of_pair = of_pairs[each->Pair()];
-    const bool is_same_pair =
-        each->holder.key == holding->holder.key && each->holder.peer == holding->holder.peer;
-    const bool is_larger = is_same_pair ? each->amount / 2 > after && now - each->since > kSafeTimeOfLarge
-                           : each->holder.key == holding->holder.key ? of_pair > own_of_pair
-                                                                     : of_key > own_of_key;
-    if (is_larger || now - each->since > kSafeTime) victims.emplace_back(of_key, of_pair, each->since, each);
+    if (each == &holding || each->amount == 0 || !gives_way(*each)) continue;
+    if (is_peer_full && each->holder.peer != holding.holder.peer) continue;
+    victims.push_back({of_keys[each->holder.key], of_pairs[each->Pair()], each});
   }
-  std::ranges::sort(victims, [](const auto& a, const auto& b) {
-    return std::tuple(std::get<0>(b), std::get<1>(b), std::get<2>(a)) <
-           std::tuple(std::get<0>(a), std::get<1>(a), std::get<2>(b));
+  std::ranges::sort(victims, [](const Victim& a, const Victim& b) {
+    return std::tuple(b.of_key, b.of_pair, a.holding->since) <
+           std::tuple(a.of_key, a.of_pair, b.holding->since);
   });
+  return victims;
+}
+
+bool Budget::SharedAmounts::HasRoomOfPeer(const Holding& holding, uint64_t after) const {
+  return !Exceeds(peer_limit, AmountOf(peers, holding.holder.peer) - holding.amount, after);
+}
+
+// Takes a sixteenth of all, although less may be needed: it has to look at all that is revocable.
+bool Budget::SharedAmounts::MakeRoom(const Holding& holding, uint64_t after, Revocations* revocations) {
+  const auto fits = [&] {
+    return HasRoomOfPeer(holding, after) && !Exceeds(limit, taken - holding.amount, after);
+  };
+  if (fits()) return true;
   uint64_t freed = 0;
-  for (const auto& victim : victims) {
+  for (const Victim& victim : FindVictims(holding, after)) {
     if (fits() && freed >= limit / 16) break;
-    freed += std::get<3>(victim)->amount;
-    Revoke(std::get<3>(victim), revocations);
+    freed += victim.holding->amount;
+    Revoke(victim.holding, revocations);
   }
   return fits();
 }
