@@ -127,6 +127,12 @@ void DeclareLimits(Flags* flags, CLI::App* app) {
          "Limit of all bodies that are being read or stored; one address has a quarter of it at most, "
          "and requests beyond it are answered with 503")
       ->capture_default_str();
+  app->add_option_function<int64_t>(
+         "--body-timeout-s",
+         [flags](int64_t seconds) { flags->http.body_time = std::chrono::seconds(seconds); },
+         "Timeout of a request's whole body, at any pace")
+      ->check(CLI::Range(1, 3600))
+      ->default_str("120");
   app->add_option("--max-connections", flags->http.connections,
                   "Limit of all connections; the limit of open files also applies")
       ->check(CLI::PositiveNumber)
@@ -233,6 +239,12 @@ void DeclareCauses(Flags* flags, CLI::App* app) {
          "--app-retention-days", flags->app_retention_days,
          "APP=DAYS: the same for one program's records, longer or shorter; may be given several times")
       ->allow_extra_args(false);
+  app->add_option(
+         "--least-user-rate-ppm", flags->weights.least_user_rate_ppm,
+         "A report counts for a million divided by that many users at most; a lower user_rate_ppm of the "
+         "config holds as well")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   app->add_option("--app-quota", flags->app_quotas,
                   "APP=REPORTS: reports of one program to store per day (UTC); further ones are rejected; "
                   "may be given several times")

@@ -13,6 +13,7 @@
 #include "collector/http/server/tls.h"
 #include "collector/http/upload.h"
 #include "collector/ingest/trace_limits.h"
+#include "collector/ingest/weight_limits.h"
 #include "collector/store/retention.h"
 #include "policies/cluster/cluster_key.h"
 
@@ -43,6 +44,7 @@ struct Flags {
   std::vector<std::string> app_retention_days;  // "APP=DAYS"
   std::vector<std::string> app_quotas;          // "APP=REPORTS"
   uint64_t min_free_mib = 512;
+  WeightBounds weights;
   std::optional<double> store_gib;
   TraceLimits traces;
   int64_t trace_retention_days = 30;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // lagwatch-collector: takes reports over HTTP, keeps them in one directory and answers what froze.
 #include <spdlog/formatter.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 #include "collector/flags.h"
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
+#include "collector/http/server/log_redaction.h"
 #include "collector/keys/key_file.h"
 #include "collector/keys/secret_file.h"
 #include "collector/maintenance/app_retention_job.h"
@@ -68,11 +70,14 @@ class JsonFormatter final : public spdlog::formatter {
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"}.
-void SetUpLog(bool is_json) {
+// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"}; without
+// secrets.
+void SetUpLog(bool is_json, std::vector<std::string> secrets = {}) {
   auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   auto logger = std::make_shared<spdlog::logger>("collector", std::move(sink));
-  if (is_json) logger->set_formatter(std::make_unique<JsonFormatter>());
+  std::unique_ptr<spdlog::formatter> formatter = std::make_unique<spdlog::pattern_formatter>();
+  if (is_json) formatter = std::make_unique<JsonFormatter>();
+  logger->set_formatter(CreateRedactingFormatter(std::move(formatter), std::move(secrets)));
   spdlog::set_default_logger(std::move(logger));
 }
 
@@ -252,6 +257,10 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error);
   symbols->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
   Ingest ingest(store, std::move(clusterer), &opener, {}, flags.traces, TimesToTake(flags), {}, &app_quota);
+  WeightLimits weights(flags.weights, [&config] { return config.LeastUserRatePpm(); });
+  ingest.BoundBy(
+      [&config](const auto& program, const auto& version) { return config.HasVersion(program, version); },
+      &weights);
   ReportFeed feed;
   GroupCommit commits(store, [&feed, &maintenance, quota = store_quota.get()](auto records, auto outcomes) {
     feed.Publish(records, outcomes);
@@ -322,7 +331,9 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (command_exit_code >= 0) return command_exit_code;
-  SetUpLog(flags.log_format == "json");
+  std::vector<std::string> secrets = flags.keys;
+  secrets.insert(secrets.end(), flags.admin_tokens.begin(), flags.admin_tokens.end());
+  SetUpLog(flags.log_format == "json", std::move(secrets));
   auto listen = ListenAddress::Parse(flags.listen);
   if (!listen.ok()) {
     std::fprintf(stderr, "lagwatch-collector: --listen: %s\n", listen.status().message().c_str());

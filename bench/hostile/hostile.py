@@ -20,8 +20,10 @@ import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import ingest_attacks
+import name_attacks
 import query_attacks
 import store_attacks
+import stranger_attacks
 import wire_attacks
 from harness import suite
 from target import Collector
@@ -97,7 +99,7 @@ def mount(directory, size_mib):
 
 
 def all_attacks():
-    return [*ingest_attacks.attacks(), *query_attacks.attacks(), *store_attacks.attacks(), *wire_attacks.attacks()]
+    return [*ingest_attacks.attacks(), *query_attacks.attacks(), *store_attacks.attacks(), *wire_attacks.attacks(), *stranger_attacks.attacks(), *name_attacks.attacks()]
 
 
 def main():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Well-behaved programs and readers beside an attack, until standard input ends. A process of its own: the attack does not
+"""Well-behaved programs, each with a key and an address of its own, and readers beside an attack, until standard input ends. A process of its own: the attack does not
 hold its interpreter's lock. Prints one JSON object: the requests, those that failed, their p99_ms and max_ms, and how many
 reports the collector has acknowledged.
 """
@@ -17,7 +17,7 @@ import time
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 import wire
 from harness.suite import percentile
-from target import ADMIN, NORMAL_KEY
+from target import ADMIN, NORMAL_KEYS, normal_address
 
 FAILED_MS = 60_000.0  # counts as the time of a request that failed
 
@@ -25,15 +25,17 @@ FAILED_MS = 60_000.0  # counts as the time of a request that failed
 class Client:
     """One keep-alive connection."""
 
-    def __init__(self, port):
+    def __init__(self, port, address="127.0.0.1"):
         self.port = port
+        self.address = address
         self.connection = None
 
     def ask(self, method, path, body=None, headers=None):
         for is_last in (False, True):
             is_new = self.connection is None
             if is_new:
-                self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+                self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30,
+                                                             source_address=(self.address, 0))
             try:
                 self.connection.request(method, path, body, headers or {})
                 answer = self.connection.getresponse()
@@ -88,11 +90,11 @@ class NormalLoad:
         return content if status == 200 else None
 
     def upload(self, index):
-        client = Client(self.port)
-        headers = {"Authorization": f"Bearer {NORMAL_KEY}", "Content-Type": "application/x-protobuf",
+        client = Client(self.port, normal_address(index))
+        headers = {"Authorization": f"Bearer {NORMAL_KEYS[index]}", "Content-Type": "application/x-protobuf",
                    "Content-Encoding": "gzip"}
         number = 0
-        while not self.stop.wait(0.1):
+        while not self.stop.wait(0.5):
             number += 1
             records = []
             for i in range(2):
@@ -130,7 +132,7 @@ class NormalLoad:
 
     def run(self):
         threads = [threading.Thread(target=work, args=(index,))
-                   for index, work in enumerate([self.upload, self.upload, self.read, self.look])]
+                   for index, work in enumerate([self.upload] * len(NORMAL_KEYS) + [self.read, self.look])]
         for thread in threads:
             thread.start()
         sys.stdin.read()

@@ -15,7 +15,8 @@ import time
 
 from harness import servers
 
-HOSTILE_KEY, NORMAL_KEY, ADMIN = "k_hostile", "k_normal", "a_bench"
+HOSTILE_KEY, ADMIN = "k_hostile", "a_bench"
+NORMAL_KEYS = [f"k_normal{i}" for i in range(20)]
 
 
 def resident_kib(pid):
@@ -43,7 +44,8 @@ class Collector(servers.Collector):
         self.log = log
         with open(log, "wb") as file:
             try:
-                super().__init__(binaries, directory / "data", "--key", HOSTILE_KEY, "--key", NORMAL_KEY, "--admin-token", ADMIN, *flags,
+                super().__init__(binaries, directory / "data", "--key", HOSTILE_KEY,
+                                 *(word for key in NORMAL_KEYS for word in ("--key", key)), "--admin-token", ADMIN, *flags,
                                  environment=clean | (environment or {}), log=file)
             except RuntimeError as error:
                 raise RuntimeError(f"{error}: {log.read_text()[-2000:]}") from error
@@ -117,8 +119,13 @@ def report_path(id):
     return f"/v1/reports/{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+def normal_address(index):
+    """Of a well-behaved client, in a network of its own."""
+    return f"127.1.{index}.1"
+
+
 def address_of(source):
-    return f"127.0.{source >> 8}.{source & 255}"
+    return source if isinstance(source, str) else f"127.0.{source >> 8}.{source & 255}"
 
 
 def repeat(seconds, step, pause=0.0):

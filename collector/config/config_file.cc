@@ -14,6 +14,7 @@ using report::CaptureRequest;
 constexpr int64_t kHourMs = 3'600'000;
 constexpr uint64_t kDefaultExpiryHours = 24 * 30;
 constexpr uint64_t kMostExpiryHours = 24 * 365;
+constexpr size_t kMostVersions = 1000;
 
 Status Wrong(const std::string& key, const std::string& wanted) {
   return {StatusCode::kInvalid, "\"" + key + "\" must be " + wanted};
@@ -101,7 +102,8 @@ Result<ConfigFile> ConfigFile::Parse(std::string_view text) {
   if (!object.is_object()) return Status(StatusCode::kInvalid, "it is not a JSON object");
   ConfigFile file;
   if (Status status = TakeValues(&object, &file.values_); !status.ok()) return status;
-  if (Status status = CheckKnown("the config", object, {"allowlist", "expires_after_hours", "overrides"});
+  if (Status status =
+          CheckKnown("the config", object, {"allowlist", "expires_after_hours", "overrides", "versions"});
       !status.ok())
     return status;
   const Json hours = object.value("expires_after_hours", Json(kDefaultExpiryHours));
@@ -115,7 +117,39 @@ Result<ConfigFile> ConfigFile::Parse(std::string_view text) {
   for (const Json& user : allowlist) file.allowlist_.insert(user.get<std::string>());
   if (Status status = file.ReadOverrides(object.value("overrides", Json::array())); !status.ok())
     return status;
+  if (Status status = file.ReadVersions(object.value("versions", Json::object())); !status.ok())
+    return status;
   return file;
+}
+
+Status ConfigFile::ReadVersions(const Json& versions) {
+  const std::string wanted = "an object with an array of versions for each program, " +
+                             std::to_string(kMostVersions) + " in all at most";
+  if (!versions.is_object()) return Wrong("versions", wanted);
+  for (const auto& [app, names] : versions.items()) {
+    if (!names.is_array()) return Wrong("versions", wanted);
+    for (const Json& name : names) {
+      if (!name.is_string()) return Wrong("versions", wanted);
+      versions_.emplace(app, name.get<std::string>());
+    }
+  }
+  return versions_.size() <= kMostVersions ? Status() : Wrong("versions", wanted);
+}
+
+bool ConfigFile::HasVersion(const std::string& app, const std::string& version) const {
+  return versions_.contains({app, version});
+}
+
+std::optional<uint64_t> ConfigFile::LeastUserRatePpm() const {
+  std::optional<uint64_t> least;
+  const auto take = [&](const Json& values) {
+    const auto rate = values.find("user_rate_ppm");
+    if (rate == values.end() || rate->get<uint64_t>() == 0) return;
+    least = std::min(least.value_or(UINT64_MAX), rate->get<uint64_t>());
+  };
+  take(values_);
+  for (const Override& entry : overrides_) take(entry.values);
+  return least;
 }
 
 Status ConfigFile::ReadOverrides(const Json& overrides) {

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -31,6 +33,11 @@ class ConfigFile {
   // The client's document, without version and expiry.
   Json DocumentFor(const ConfigClient& client) const;
   int64_t expires_after_ms() const { return expires_after_ms_; }
+  // Whether the version is one of "versions": it has room among the names of senders, however many they
+  // bring.
+  bool HasVersion(const std::string& app, const std::string& version) const;
+  // The least "user_rate_ppm" that any client gets; none if there is none.
+  std::optional<uint64_t> LeastUserRatePpm() const;
 
  private:
   struct Override {
@@ -40,10 +47,12 @@ class ConfigFile {
   };
 
   base::Status ReadOverrides(const Json& overrides);
+  base::Status ReadVersions(const Json& versions);
 
   Json values_ = Json::object();
   std::vector<Override> overrides_;
   std::set<std::string, std::less<>> allowlist_;
+  std::set<std::pair<std::string, std::string>> versions_;  // of programs
   int64_t expires_after_ms_ = 0;
 };
 

@@ -52,13 +52,15 @@ ConfigService::ConfigService(std::string config_path, std::string version_path, 
 }
 
 Result<std::optional<SignedConfig>> ConfigService::Find(const ConfigClient& client,
-                                                        std::string_view known_etag, int64_t now_wall_ms) {
+                                                        std::string_view known_etag, int64_t now_wall_ms,
+                                                        const std::string& network) {
   std::string text;
   {
     std::lock_guard lock(mutex_);
     Refresh();
     if (!file_) return std::optional<SignedConfig>();
     Json document = file_->DocumentFor(client);
+    if (!MayAsk(client, now_wall_ms, network)) document.erase("is_forced");
     document["version"] = version_;
     document["expires_wall_ms"] = ExpiryOf(now_wall_ms, file_->expires_after_ms());
     text = JsonText(document);
@@ -67,6 +69,30 @@ Result<std::optional<SignedConfig>> ConfigService::Find(const ConfigClient& clie
   if (config.etag == known_etag) return std::optional(std::move(config));
   config.envelope = LAGWATCH_TRY(key_.Seal(text));
   return std::optional(std::move(config));
+}
+
+// The first ones of the day: those are a network's own users more likely than guesses.
+bool ConfigService::MayAsk(const ConfigClient& client, int64_t now_wall_ms, const std::string& network) {
+  constexpr size_t kMostNetworks = 20'000;
+  constexpr int64_t kDayMs = 86'400'000;
+  if (network.empty() || client.user.empty()) return true;
+  if (now_wall_ms / kDayMs != asked_day_ || asked_users_.size() >= kMostNetworks) asked_users_.clear();
+  asked_day_ = now_wall_ms / kDayMs;
+  std::set<std::string>& users = asked_users_[network];
+  if (users.size() < kMostAskedUsers) users.insert(client.user.substr(0, 128));
+  return users.contains(client.user.substr(0, 128));
+}
+
+bool ConfigService::HasVersion(const std::string& app, const std::string& version) {
+  std::lock_guard lock(mutex_);
+  Refresh();
+  return file_ && file_->HasVersion(app, version);
+}
+
+std::optional<uint64_t> ConfigService::LeastUserRatePpm() {
+  std::lock_guard lock(mutex_);
+  Refresh();
+  return file_ ? file_->LeastUserRatePpm() : std::nullopt;
 }
 
 uint64_t ConfigService::CurrentVersion() {

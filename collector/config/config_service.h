@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/status.h"
@@ -22,16 +24,25 @@ struct SignedConfig {
 
 class ConfigService {
  public:
+  static constexpr size_t kMostAskedUsers = 50;
+
   // `version_path` is a file that keeps the version, so that it never goes back; it need not be there yet.
   ConfigService(std::string config_path, std::string version_path, report::SigningKey key);
 
   // None without a config. `known_etag`: what the client has. Errors: kInternal when it cannot be signed.
+  // A `network` learns of kMostAskedUsers a day whether they are on the allowlist: names cannot be tried
+  // out. An empty one of all.
   base::Result<std::optional<SignedConfig>> Find(const ConfigClient& client, std::string_view known_etag,
-                                                 int64_t now_wall_ms);
+                                                 int64_t now_wall_ms, const std::string& network = {});
+  // As ConfigFile has them.
+  bool HasVersion(const std::string& app, const std::string& version);
+  std::optional<uint64_t> LeastUserRatePpm();
   // One more at each change of the file; 0 without a config.
   uint64_t CurrentVersion();
 
  private:
+  // With mutex_ held.
+  bool MayAsk(const ConfigClient& client, int64_t now_wall_ms, const std::string& network);
   void Refresh();
   void TakeOver(const std::string& content);
 
@@ -42,6 +53,8 @@ class ConfigService {
   std::optional<FileStamp> stamp_;
   std::optional<ConfigFile> file_;
   uint64_t version_ = 0;
+  int64_t asked_day_ = 0;                                     // of the following ones
+  std::map<std::string, std::set<std::string>> asked_users_;  // by network
   int last_error_ = 0;  // of reading the file: logged once
 };
 

@@ -21,7 +21,8 @@ Result<Response> GetConfig(ConfigService* service, const Request& request) {
       .app = query.Get("app"), .app_version = query.Get("version"), .user = query.Get("user")};
   std::optional<SignedConfig> config;
   if (service != nullptr)
-    config = LAGWATCH_TRY(service->Find(client, request.if_none_match, base::SystemClock().WallMs()));
+    config = LAGWATCH_TRY(
+        service->Find(client, request.if_none_match, base::SystemClock().WallMs(), NetworkOf(request.peer)));
   if (!config) return Status(StatusCode::kNotFound, "this collector has no config for clients");
   const int status = config->envelope.empty() ? 304 : 200;
   return Response{.status = status, .body = std::move(config->envelope), .etag = std::move(config->etag)};
@@ -143,7 +144,8 @@ void AddSentry(const Services& services, const BodyLimits& limits, std::vector<E
                           .handler = CreateSentryUpload(PartsOf(services, limits), body),
                           .body_limit = limits.body_bytes,
                           .takes_gzip = true,
-                          .is_metered = true});
+                          .is_metered = true,
+                          .is_for_programs = true});
   }
 }
 
@@ -171,11 +173,13 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
                        .body_limit = limits.body_bytes,
                        .body_type = "application/x-protobuf",
                        .takes_gzip = true,
-                       .is_metered = true});
+                       .is_metered = true,
+                       .is_for_programs = true});
   endpoints.push_back(Getting(
       "/v1/config", kAnyKey,
       [config = services.config](const Request& request) { return GetConfig(config, request); },
       RunsOn::kIo));
+  endpoints.back().is_for_programs = true;
   AddSentry(services, limits, &endpoints);
   AddOwnKey(&endpoints);
   AddQueries(services.query_api, &endpoints);
@@ -197,6 +201,7 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
   AddAdministration(services, &endpoints);
   if (services.disk != nullptr || services.store_quota != nullptr)
     StoreOnlyWithRoom(services.disk, services.store_quota, &endpoints);
+  DeclareNames(&endpoints);
   AddPage(services.page, &endpoints);
   return endpoints;
 }

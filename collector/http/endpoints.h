@@ -58,6 +58,9 @@ std::vector<Endpoint> CollectorEndpoints(const Services& services, const BodyLim
 
 // Parts of that table.
 
+// Sets the parameters and fields of endpoints from openapi.json, which is the one list of them.
+void DeclareNames(std::vector<Endpoint>* endpoints);
+
 // The endpoints of administrators (collector/API.md, "Administration"); none without an audit log. A change
 // is not made if its entry in the audit log could not be written.
 void AddAdministration(const Services& services, std::vector<Endpoint>* endpoints);

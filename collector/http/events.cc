@@ -32,6 +32,14 @@ void EventTexts::TakeNew() {
   }
 }
 
+std::shared_ptr<void> EventTexts::TryListen(const std::string& key, const std::string& peer) {
+  auto of_key = places_of_keys_.TryTake(key, 1);
+  auto of_peer =
+      peer.empty() ? std::optional<Budget::Share>(std::in_place) : places_of_peers_.TryTake(peer, 1);
+  if (!of_key || !of_peer) return nullptr;
+  return std::make_shared<std::pair<Budget::Share, Budget::Share>>(std::move(*of_key), std::move(*of_peer));
+}
+
 std::string EventTexts::Next(const ReportFilter& filter, uint64_t* seen) {
   std::lock_guard lock(mutex_);
   TakeNew();
@@ -48,9 +56,11 @@ Result<Response> StreamReports(const std::shared_ptr<EventTexts>& texts, const R
   const auto query = LAGWATCH_TRY(QueryString::Parse(request.query));
   auto filter = LAGWATCH_TRY(ParseFilter(query));
   const ReportFeed& feed = texts->feed();
-  std::shared_ptr<void> place = feed.TryListen();
-  if (place == nullptr)
-    return ErrorResponse(503, "unavailable", "too many listeners; poll /v1/reports instead");
+  std::shared_ptr<void> place = texts->TryListen(request.key.name, request.peer);
+  if (place == nullptr) {
+    return ErrorResponse(503, "unavailable",
+                         "too many listeners, in all or with this key or address; poll /v1/reports instead");
+  }
   const auto last = base::TryParseUuid(request.last_event_id);
   uint64_t seen = last ? feed.CountAt(*last).value_or(feed.count()) : feed.count();
   auto next_events = [texts, seen, place, filter = std::move(filter)]() mutable {

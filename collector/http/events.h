@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "collector/http/server/budget.h"
 #include "collector/http/server/request.h"
 #include "collector/query/filter_parser.h"
 #include "collector/query/report_feed.h"
@@ -20,8 +21,16 @@ class EventTexts {
   // A listener gets no more at once, apart from one larger event.
   static constexpr size_t kMaxBytesAtOnce = 64 << 10;
 
+  // Listeners at the same time: of a key, and of an address.
+  static constexpr uint64_t kMaxOfAKey = 40;
+  static constexpr uint64_t kMaxOfAPeer = 20;
+
   // Borrows `feed`.
   explicit EventTexts(const ReportFeed* feed) : feed_(feed) {}
+
+  // A listener's place, to be held while it listens; null when there are too many. An empty `peer` has no
+  // limit of its own.
+  std::shared_ptr<void> TryListen(const std::string& key, const std::string& peer);
 
   const ReportFeed& feed() const { return *feed_; }
   // The events after the first `*seen` reports that match and are still kept, as many as go at once;
@@ -40,6 +49,8 @@ class EventTexts {
   void TakeNew();  // with mutex_ held
 
   const ReportFeed* const feed_;
+  Budget places_of_keys_{ReportFeed::kMaxListeners, kMaxOfAKey};
+  Budget places_of_peers_{ReportFeed::kMaxListeners, kMaxOfAPeer};
   std::mutex mutex_;
   uint64_t count_ = 0;        // reports of the feed that are here or were; guarded by mutex_, like
                               // the following ones

@@ -24,12 +24,13 @@ Response Answer(const std::string& event_id) {
 
 // Admits a client whose key is in the envelope only, as through a tunnel.
 std::optional<Response> AdmitByDsn(const std::string& dsn, uint64_t sent_bytes, KeyRing* keys,
-                                   KeyRecord* key) {
+                                   Request* request) {
   const KeyCheck check = keys->CheckText(KeyOfDsn(dsn), base::SystemClock().WallMs());
   if (check.outcome != KeyCheck::Outcome::kKnown) return NeedsAKey(check, KeyPlace::kSentry);
   if ((kSenders & MaskOf(check.key.access)) == 0) return MayNot(check.key);
-  *key = check.key;
-  const auto refusal = keys->CheckQuota(*key, sent_bytes, base::SystemClock().MonoNs());
+  request->key = check.key;
+  const auto refusal =
+      keys->CheckQuota(request->key, sent_bytes, base::SystemClock().MonoNs(), NetworkOf(request->peer));
   if (!refusal) return std::nullopt;
   return TooManyRequests(*refusal, KeyPlace::kSentry);
 }
@@ -66,7 +67,7 @@ class SentryUpload {
 
  private:
   base::Result<SentryIntake> Take(const Request& request, const Envelope& envelope) const;
-  void Charge(const KeyRecord& key, uint64_t sent_bytes, uint64_t reports) const;
+  void Charge(const Request& request, uint64_t sent_bytes, uint64_t reports) const;
   void Refuse(const base::Status& status, const Respond& respond) const;
 
   UploadParts parts_;
@@ -79,17 +80,17 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
   auto envelope = body_ == SentryBody::kEnvelope ? ParseEnvelope(request.body) : Result<Envelope>(Envelope());
   if (!envelope.ok()) return Refuse(envelope.status(), respond);
   if (request.key.name.empty()) {
-    if (auto refusal = AdmitByDsn(envelope->dsn, sent_bytes, parts_.keys, &request.key))
+    if (auto refusal = AdmitByDsn(envelope->dsn, sent_bytes, parts_.keys, &request))
       return respond(std::move(*refusal));
   }
   auto intake = Take(request, *envelope);
   if (!intake.ok()) {
-    Charge(request.key, sent_bytes, 1);
+    Charge(request, sent_bytes, 1);
     return Refuse(intake.status(), respond);
   }
   if (parts_.metrics != nullptr) parts_.metrics->CountSentryDrops(intake->dropped);
   if (intake->batch.empty()) {
-    Charge(request.key, sent_bytes, 0);
+    Charge(request, sent_bytes, 0);
     return respond(Answer(intake->event_id));
   }
   request.body = std::string();  // the batch takes its place
@@ -98,7 +99,7 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
                   respond);
   auto held = std::make_shared<std::pair<Request, SentryIntake>>(std::move(request), std::move(*intake));
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
-    Charge(held->first.key, sent_bytes, result.ok() ? result->records.size() : 1);
+    Charge(held->first, sent_bytes, result.ok() ? result->records.size() : 1);
     if (!result.ok()) return Refuse(result.status(), respond);
     parts_.log->Info(SentryLineFor(*result));
     if (parts_.metrics != nullptr) parts_.metrics->CountRecords(*result);
@@ -108,7 +109,7 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
       return respond(TooManyRequests({SecondsOfQuota(), over->why}, KeyPlace::kSentry));
     respond(Answer(held->second.event_id));
   };
-  const std::string& sender = held->first.key.name;
+  const Sender sender = SenderOf(held->first);
   if (parts_.commits == nullptr) return done(parts_.ingest->Submit(held->second.batch, sender));
   parts_.ingest->Submit(held->second.batch, parts_.commits, std::move(done), sender);
 }
@@ -118,8 +119,9 @@ Result<SentryIntake> SentryUpload::Take(const Request& request, const Envelope& 
                                         : TakeEvent(request.body, request.item);
 }
 
-void SentryUpload::Charge(const KeyRecord& key, uint64_t sent_bytes, uint64_t reports) const {
-  parts_.keys->Charge(key, sent_bytes, reports, base::SystemClock().MonoNs());
+void SentryUpload::Charge(const Request& request, uint64_t sent_bytes, uint64_t reports) const {
+  parts_.keys->Charge(request.key, sent_bytes, reports, base::SystemClock().MonoNs(),
+                      NetworkOf(request.peer));
 }
 
 void SentryUpload::Refuse(const Status& status, const Respond& respond) const {

@@ -44,6 +44,7 @@ std::string LineFor(const IngestResult& result) {
                      std::to_string(result.rejected) + " rejected";
   if (result.refused > 0) line += " (" + std::to_string(result.refused) + " refused for their times)";
   if (result.over_quota > 0) line += " (" + std::to_string(result.over_quota) + " over a program's quota)";
+  if (result.bounded > 0) line += " (" + std::to_string(result.bounded) + " count for less than they say)";
   const auto first = std::ranges::find(result.records, RecordResult::Kind::kRejected, &RecordResult::kind);
   if (first != result.records.end()) line += ", the first: " + Quoted(first->why);
   return line;
@@ -67,7 +68,8 @@ void Upload::operator()(Request request, const Respond& respond) const {
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
     const size_t reports = result.ok() ? result->records.size() : 1;
     if (parts_.keys != nullptr)
-      parts_.keys->Charge(held->key, sent_bytes, reports, base::SystemClock().MonoNs());
+      parts_.keys->Charge(held->key, sent_bytes, reports, base::SystemClock().MonoNs(),
+                          NetworkOf(held->peer));
     if (!result.ok()) {
       parts_.log->Warn("upload refused: " + result.status().message());
       return respond(ErrorResponse(result.status()));
@@ -78,8 +80,8 @@ void Upload::operator()(Request request, const Respond& respond) const {
     if (config_ != nullptr) answer["config_version"] = config_->CurrentVersion();
     respond({200, JsonText(answer)});
   };
-  if (parts_.commits == nullptr) return done(parts_.ingest->Submit(held->body, held->key.name));
-  parts_.ingest->Submit(held->body, parts_.commits, std::move(done), held->key.name);
+  if (parts_.commits == nullptr) return done(parts_.ingest->Submit(held->body, SenderOf(*held)));
+  parts_.ingest->Submit(held->body, parts_.commits, std::move(done), SenderOf(*held));
 }
 
 }  // namespace

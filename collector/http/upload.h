@@ -26,6 +26,10 @@ struct BodyLimits {
 // InflateGzip; kUnavailable if there is no room for now.
 base::Status OpenBody(const BodyLimits& limits, Request* request);
 
+inline Sender SenderOf(const Request& request) {
+  return {request.key.name, request.peer, NetworkOf(request.peer)};
+}
+
 // The parts that uploads use; all borrowed, and must outlive the handlers.
 struct UploadParts {
   const Ingest* ingest = nullptr;

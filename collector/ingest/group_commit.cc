@@ -2,14 +2,20 @@
 #include "collector/ingest/group_commit.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
 namespace lagwatch::collector {
 namespace {
 
-// More would make the first wait for long, and saves little.
+// A group is as large as can be written in this time, so that the next one does not wait for long.
+constexpr double kGroupS = 0.04;
+constexpr size_t kLeastRecords = 64;
 constexpr size_t kMostRecords = 4000;
+// Of a sender's turn.
+constexpr size_t kPartRecords = 32;
+constexpr double kWeightOfLast = 0.3;  // of the last group's time in that of a record
 // Written and not synced. With more, answers would only come later.
 constexpr size_t kMostUnsyncedGroups = 2;
 
@@ -36,17 +42,26 @@ GroupCommit::~GroupCommit() {
   syncer_.join();
 }
 
-void GroupCommit::Commit(std::vector<NewRecord> records, Done done) {
+void GroupCommit::Commit(std::vector<NewRecord> records, Done done, const Sender& sender) {
+  auto request = std::make_shared<Request>();
+  request->outcomes.resize(records.size());
+  request->records = std::move(records);
+  request->done = std::move(done);
   {
     std::lock_guard lock(mutex_);
-    waiting_.push_back({std::move(records), std::move(done)});
+    auto key = std::ranges::find(waiting_, sender.key, &KeyQueue::key);
+    if (key == waiting_.end()) key = waiting_.insert(waiting_.end(), {.key = sender.key, .addresses = {}});
+    auto address = std::ranges::find(key->addresses, sender.address, &AddressQueue::address);
+    if (address == key->addresses.end())
+      address = key->addresses.insert(key->addresses.end(), {.address = sender.address, .requests = {}});
+    address->requests.push_back(std::move(request));
   }
   has_work_.notify_one();
 }
 
 void GroupCommit::Write() {
   for (;;) {
-    std::vector<Waiting> group = TakeGroup();
+    std::vector<Part> group = TakeGroup();
     if (group.empty()) return;
     Unsynced written = WriteTogether(std::move(group));
     if (written.group.empty()) continue;
@@ -59,29 +74,50 @@ void GroupCommit::Write() {
 }
 
 // The waiting records, as far as they fit; nothing when it is over.
-std::vector<GroupCommit::Waiting> GroupCommit::TakeGroup() {
+std::vector<GroupCommit::Part> GroupCommit::TakeGroup() {
+  const auto fitting = static_cast<size_t>(std::min(kGroupS / record_s_, 1e6));
+  const size_t most = std::clamp(fitting, kLeastRecords, kMostRecords);
   std::unique_lock lock(mutex_);
   has_work_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });
-  size_t records = 0;
-  const auto end = std::ranges::find_if(waiting_, [&](const Waiting& each) {
-    const bool is_over = records > 0 && records + each.records.size() > kMostRecords;
-    records += each.records.size();
-    return is_over;
-  });
-  std::vector<Waiting> group(std::move_iterator(waiting_.begin()), std::move_iterator(end));
-  waiting_.erase(waiting_.begin(), end);
+  std::vector<Part> group;
+  for (size_t records = 0; records < most && !waiting_.empty();) {
+    Part part = TakePart();
+    records += part.size;
+    if (!part.request->is_over) group.push_back(std::move(part));
+    if (group.empty() && waiting_.empty())
+      has_work_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });
+  }
   return group;
 }
 
-GroupCommit::Unsynced GroupCommit::WriteTogether(std::vector<Waiting> group) {
+GroupCommit::Part GroupCommit::TakePart() {
+  KeyQueue key = std::move(waiting_.front());
+  waiting_.pop_front();
+  AddressQueue address = std::move(key.addresses.front());
+  key.addresses.pop_front();
+  const std::shared_ptr<Request> request = address.requests.front();
+  const size_t left = request->records.size() - request->taken;
+  const size_t size = request->is_over ? left : std::min(left, kPartRecords);
+  Part part{.request = request, .begin = request->taken, .size = size};
+  request->taken += size;
+  if (size == left) address.requests.pop_front();
+  if (!address.requests.empty()) key.addresses.push_back(std::move(address));
+  if (!key.addresses.empty()) waiting_.push_back(std::move(key));
+  return part;
+}
+
+GroupCommit::Unsynced GroupCommit::WriteTogether(std::vector<Part> group) {
+  const auto begin = std::chrono::steady_clock::now();
   Unsynced written;
-  for (Waiting& each : group) {
-    written.sizes.push_back(each.records.size());
-    std::ranges::move(each.records, std::back_inserter(written.records));
-    each.records.clear();
+  for (Part& each : group) {
+    const auto first = each.request->records.begin() + static_cast<ptrdiff_t>(each.begin);
+    std::move(first, first + static_cast<ptrdiff_t>(each.size), std::back_inserter(written.records));
   }
   auto outcomes = store_->CommitUnsynced(written.records);
   ++commits_;
+  const double taken_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double record_s = taken_s / static_cast<double>(std::max<size_t>(written.records.size(), 1));
+  record_s_ = std::max(record_s_ + kWeightOfLast * (record_s - record_s_), 1e-7);
   if (outcomes.ok()) {
     written.group = std::move(group);
     written.outcomes = std::move(*outcomes);
@@ -89,13 +125,29 @@ GroupCommit::Unsynced GroupCommit::WriteTogether(std::vector<Waiting> group) {
   }
   // One request's records may be what the database refuses: the others are not to suffer for it.
   std::span<const NewRecord> rest = written.records;
-  for (size_t i = 0; i < group.size(); ++i) {
-    const std::span<const NewRecord> own = rest.first(written.sizes[i]);
-    rest = rest.subspan(written.sizes[i]);
-    group[i].done(group.size() > 1 ? CommitAlone(own)
-                                   : base::Result<std::vector<CommitOutcome>>(outcomes.status()));
+  for (const Part& each : group) {
+    const std::span<const NewRecord> own = rest.first(each.size);
+    rest = rest.subspan(each.size);
+    AnswerPart(each, group.size() > 1 ? CommitAlone(own)
+                                      : base::Result<std::vector<CommitOutcome>>(outcomes.status()));
   }
   return {};
+}
+
+void GroupCommit::AnswerPart(const Part& part, const base::Result<std::vector<CommitOutcome>>& outcomes) {
+  Request& request = *part.request;
+  {
+    std::lock_guard lock(mutex_);
+    if (request.is_over) return;
+    if (outcomes.ok()) {
+      std::ranges::copy(*outcomes, request.outcomes.begin() + static_cast<ptrdiff_t>(part.begin));
+      request.answered += part.size;
+      if (request.answered < request.records.size()) return;
+    }
+    request.is_over = true;
+  }
+  if (outcomes.ok()) return request.done(std::move(request.outcomes));
+  request.done(outcomes.status());
 }
 
 base::Result<std::vector<CommitOutcome>> GroupCommit::CommitAlone(std::span<const NewRecord> records) {
@@ -119,15 +171,15 @@ void GroupCommit::Sync() {
   }
 }
 
-void GroupCommit::Answer(Unsynced* written, const base::Status& synced) const {
+void GroupCommit::Answer(Unsynced* written, const base::Status& synced) {
   if (synced.ok() && on_commit_) on_commit_(written->records, written->outcomes);
   auto outcome = written->outcomes.begin();
-  for (size_t i = 0; i < written->group.size(); ++i) {
-    const auto begin = std::exchange(outcome, outcome + static_cast<ptrdiff_t>(written->sizes[i]));
+  for (const Part& each : written->group) {
+    const auto begin = std::exchange(outcome, outcome + static_cast<ptrdiff_t>(each.size));
     if (synced.ok()) {
-      written->group[i].done(std::vector(begin, outcome));
+      AnswerPart(each, std::vector(begin, outcome));
     } else {
-      written->group[i].done(synced);
+      AnswerPart(each, synced);
     }
   }
 }

@@ -31,7 +31,8 @@ RecordResult ToResult(CommitOutcome outcome) {
     case CommitOutcome::kNoRoom:
       break;
   }
-  return {RecordResult::Kind::kRejected, "the collector stores no more records of unknown types; update it"};
+  return {RecordResult::Kind::kRejected,
+          "the collector stores no more ends without their reports, or records of unknown types"};
 }
 
 // The times that a record may have, by its program where it names one.
@@ -51,10 +52,11 @@ base::Status NoMoreReports() {
 // `outcomes` are of the records that were to be committed.
 base::Result<IngestResult> IngestResultOf(const std::vector<RecordResult>& results,
                                           const base::Result<std::vector<CommitOutcome>>& outcomes,
-                                          int64_t folded) {
+                                          int64_t folded, int64_t bounded) {
   if (!outcomes.ok()) return outcomes.status();
   IngestResult result;
   result.folded = folded;
+  result.bounded = bounded;
   auto outcome = outcomes->begin();
   for (const RecordResult& each : results)
     Add(each.kind == RecordResult::Kind::kStored ? ToResult(*outcome++) : each, &result);
@@ -63,8 +65,8 @@ base::Result<IngestResult> IngestResultOf(const std::vector<RecordResult>& resul
 
 }  // namespace
 
-base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload,
-                                     std::string_view project, ReadRecords* all) const {
+base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view payload, const Sender& sender,
+                                     ReadRecords* all) const {
   auto as_is = [](auto record) { return record; };
   // Wraps a record that could be decoded and is within the limits.
   auto checked = [this, all](auto decoded, auto wrap) -> base::Result<NewRecord> {
@@ -96,7 +98,7 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
       return checked(report::DecodeLosses(payload), as_is);
     case report::RecordType::kTrace: {
       auto record = LAGWATCH_TRY(report::DecodeTraceRecord(payload));
-      return ReadTrace(std::move(record), project, all);
+      return ReadTrace(std::move(record), sender, all);
     }
     default:
       break;
@@ -110,14 +112,14 @@ base::Result<NewRecord> Ingest::Read(report::RecordType type, std::string_view p
 
 // A trace has its place in the day's quota before it is unfolded, and keeps it when it is a bad one: to find
 // that out is the work that the quota limits.
-base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::string_view project,
+base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, const Sender& sender,
                                           ReadRecords* all) const {
   if (base::Status times = CheckTimes(record, BoundsOf(record, all->bounds, times_)); !times.ok()) {
     all->is_refused = true;
     return times;
   }
   const size_t size_bytes = record.trace.size();
-  if (!trace_quota_.TryTake(project, size_bytes, base::SystemClock().WallMs()))
+  if (!trace_quota_.TryTake(sender, size_bytes, base::SystemClock().WallMs()))
     return base::Status(base::StatusCode::kTooLarge,
                         "the collector accepts no more traces of this project today");
   if (base::Status checked = CheckTrace(record, trace_limits_); !checked.ok()) return checked;
@@ -125,14 +127,14 @@ base::Result<NewRecord> Ingest::ReadTrace(report::TraceRecord record, std::strin
   return NewRecord(NewTrace::Create(std::move(record)));
 }
 
-void Ingest::GiveBack(const CountedRecords& counted, std::string_view project,
+void Ingest::GiveBack(const CountedRecords& counted, const Sender& sender,
                       const base::Result<std::vector<CommitOutcome>>& outcomes) const {
   const int64_t now_ms = base::SystemClock().WallMs();
   const auto is_stored = [&](size_t index) {
     return outcomes.ok() && (*outcomes)[index] == CommitOutcome::kStored;
   };
   for (const CountedTrace& trace : counted.traces)
-    if (!is_stored(trace.index)) trace_quota_.GiveBack(project, trace.size_bytes, now_ms);
+    if (!is_stored(trace.index)) trace_quota_.GiveBack(sender, trace.size_bytes, now_ms);
   for (const CountedReport& report : counted.reports)
     if (!is_stored(report.index)) app_quota_->GiveBack(report.app, now_ms);
 }
@@ -145,17 +147,15 @@ bool Ingest::TakeRoom(const NewRecord& record, ReadRecords* all) const {
   return true;
 }
 
-bool Ingest::BoundNames(std::string_view project, NewRecord* record) const {
+bool Ingest::BoundNames(const Sender& sender, NewRecord* record) const {
   const int64_t now_ms = base::SystemClock().WallMs();
   if (auto* added = std::get_if<NewReport>(record)) {
     ReportRow& row = added->row;
-    return name_limits_.Bound(project, now_ms, &row.app, &row.version, &row.loop, &row.os);
+    return name_limits_.Bound(sender, now_ms, &row.app, &row.version, &row.loop, &row.os);
   }
   if (auto* added = std::get_if<NewTrace>(record))
-    return name_limits_.Bound(project, now_ms, &added->row.app, &added->row.version);
-  const auto bound = [&](auto* of) {
-    return name_limits_.Bound(project, now_ms, &of->app, &of->app_version);
-  };
+    return name_limits_.Bound(sender, now_ms, &added->row.app, &added->row.version);
+  const auto bound = [&](auto* of) { return name_limits_.Bound(sender, now_ms, &of->app, &of->app_version); };
   if (auto* added = std::get_if<NewUsage>(record)) return bound(&added->usage);
   if (auto* end = std::get_if<report::RunEnd>(record)) return bound(end);
   if (auto* slice = std::get_if<report::FrameSlice>(record)) return bound(slice);
@@ -163,7 +163,7 @@ bool Ingest::BoundNames(std::string_view project, NewRecord* record) const {
   return false;
 }
 
-base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std::string_view project) const {
+base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, const Sender& sender) const {
   auto records = LAGWATCH_TRY(report::ReadBatch(batch, limits_));
 
   ReadRecords all;
@@ -172,13 +172,13 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
   for (const report::OwnedRecord& listed : records) {
     auto record = opened.Open(listed);
     if (!record.ok() && record.status().code() != base::StatusCode::kInvalid) {
-      GiveBack(all.counted, project, record.status());
+      GiveBack(all.counted, sender, record.status());
       return record.status();
     }
     all.is_refused = false;
-    auto read = record.ok() ? Read(record->type, record->payload, project, &all)
+    auto read = record.ok() ? Read(record->type, record->payload, sender, &all)
                             : base::Result<NewRecord>(record.status());
-    const bool is_folded = read.ok() && BoundNames(project, &*read);
+    const bool is_folded = read.ok() && BoundNames(sender, &*read);
     const bool is_over_quota = read.ok() && !TakeRoom(*read, &all);
     if (is_over_quota) read = NoMoreReports();
     all.results.push_back(read.ok() ? RecordResult{}
@@ -188,7 +188,8 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
                                                    .is_over_quota = is_over_quota});
     if (!read.ok()) continue;
     all.folded += is_folded ? 1 : 0;
-    read->sender = project;
+    if (weights_ != nullptr && weights_->Bound(sender, base::SystemClock().WallMs(), &*read)) ++all.bounded;
+    read->sender = sender.key;
     all.valid.push_back(std::move(*read));
   }
   const auto is_malformed = [](const RecordResult& each) {
@@ -201,25 +202,27 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, std:
   return all;
 }
 
-base::Result<IngestResult> Ingest::Submit(std::string_view batch, std::string_view project) const {
-  auto records = LAGWATCH_TRY(ReadBatch(batch, project));
-  if (records.valid.empty()) return IngestResultOf(records.results, std::vector<CommitOutcome>(), 0);
+base::Result<IngestResult> Ingest::Submit(std::string_view batch, const Sender& sender) const {
+  auto records = LAGWATCH_TRY(ReadBatch(batch, sender));
+  if (records.valid.empty()) return IngestResultOf(records.results, std::vector<CommitOutcome>(), 0, 0);
   const auto outcomes = store_->Commit(records.valid);
-  GiveBack(records.counted, project, outcomes);
-  return IngestResultOf(records.results, outcomes, records.folded);
+  GiveBack(records.counted, sender, outcomes);
+  return IngestResultOf(records.results, outcomes, records.folded, records.bounded);
 }
 
-void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, std::string_view project) const {
-  auto records = ReadBatch(batch, project);
+void Ingest::Submit(std::string_view batch, GroupCommit* commits, Done done, const Sender& sender) const {
+  auto records = ReadBatch(batch, sender);
   if (!records.ok()) return done(records.status());
-  if (records->valid.empty()) return done(IngestResultOf(records->results, std::vector<CommitOutcome>(), 0));
+  if (records->valid.empty())
+    return done(IngestResultOf(records->results, std::vector<CommitOutcome>(), 0, 0));
   commits->Commit(
       std::move(records->valid),
       [this, results = std::move(records->results), counted = std::move(records->counted),
-       folded = records->folded, project = std::string(project), done = std::move(done)](auto outcomes) {
-        GiveBack(counted, project, outcomes);
-        done(IngestResultOf(results, outcomes, folded));
-      });
+       folded = records->folded, bounded = records->bounded, sender, done = std::move(done)](auto outcomes) {
+        GiveBack(counted, sender, outcomes);
+        done(IngestResultOf(results, outcomes, folded, bounded));
+      },
+      sender);
 }
 
 }  // namespace lagwatch::collector

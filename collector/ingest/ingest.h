@@ -13,9 +13,11 @@
 #include "collector/ingest/app_quota.h"
 #include "collector/ingest/group_commit.h"
 #include "collector/ingest/name_limits.h"
+#include "collector/ingest/sender.h"
 #include "collector/ingest/time_bounds.h"
 #include "collector/ingest/trace_limits.h"
 #include "collector/ingest/trace_quota.h"
+#include "collector/ingest/weight_limits.h"
 #include "collector/store/store.h"
 #include "collector/symbols/names/symbolizer.h"
 #include "report/format/packed_batch.h"
@@ -42,6 +44,7 @@ struct IngestResult {
   int64_t refused = 0;     // of those rejected
   int64_t over_quota = 0;  // likewise
   int64_t folded = 0;      // accepted or known, and a name of theirs counts under "(others)" (name_limits.h)
+  int64_t bounded = 0;     // likewise, and they count for less than they say (weight_limits.h)
 };
 
 class Ingest {
@@ -66,18 +69,25 @@ class Ingest {
   // names them later. Borrows it; may be null. To be called before Submit().
   void NameBy(Symbolizer* symbolizer) { symbolizer_ = symbolizer; }
 
+  // From now on pinned versions have room among the names, and `weights`, which may be null, bounds what
+  // records count for. Borrows them. To be called before Submit().
+  void BoundBy(NameLimits::IsPinned is_pinned, WeightLimits* weights) {
+    name_limits_.PinBy(std::move(is_pinned));
+    weights_ = weights;
+  }
+
   // `batch` is an encoded lagwatch.Batch. Returns after the commit. A malformed record is refused alone; one
   // of a type that is not known here is kept as it is. Errors: kInvalid when the batch is unreadable or holds
   // nothing but malformed records (one that is refused or over a quota is not malformed); kTooLarge when too
   // much was sealed in it; kUnavailable or kInternal, and nothing is stored, when the database refuses or
-  // there is too little memory. `project` is the name of the key that brings it: traces count in its quota,
-  // names in its bounds, and all that is stored can be deleted by it.
-  base::Result<IngestResult> Submit(std::string_view batch, std::string_view project = {}) const;
+  // there is too little memory. Traces count in the quota of `sender`,
+  // names in its bounds, and all that is stored can be deleted by its key.
+  base::Result<IngestResult> Submit(std::string_view batch, const Sender& sender = {}) const;
 
   // The same, committed together with what others bring: `done` is called once, on this thread or on one of
   // `commits`, which must outlive the call.
   using Done = std::function<void(base::Result<IngestResult>)>;
-  void Submit(std::string_view batch, GroupCommit* commits, Done done, std::string_view project = {}) const;
+  void Submit(std::string_view batch, GroupCommit* commits, Done done, const Sender& sender = {}) const;
 
  private:
   struct CountedTrace {
@@ -100,20 +110,20 @@ class Ingest {
     TimeBounds bounds;
     bool is_refused = false;  // the record that was read last
     int64_t folded = 0;
+    int64_t bounded = 0;
   };
 
-  base::Result<ReadRecords> ReadBatch(std::string_view batch, std::string_view project) const;
+  base::Result<ReadRecords> ReadBatch(std::string_view batch, const Sender& sender) const;
   // The next of `all`'s valid ones, if it is valid.
-  base::Result<NewRecord> Read(report::RecordType type, std::string_view payload, std::string_view project,
+  base::Result<NewRecord> Read(report::RecordType type, std::string_view payload, const Sender& sender,
                                ReadRecords* all) const;
-  base::Result<NewRecord> ReadTrace(report::TraceRecord record, std::string_view project,
-                                    ReadRecords* all) const;
+  base::Result<NewRecord> ReadTrace(report::TraceRecord record, const Sender& sender, ReadRecords* all) const;
   // Whether the record's program has room for it today; the next of `all`'s valid ones then has it.
   bool TakeRoom(const NewRecord& record, ReadRecords* all) const;
   // Whether a name was one too many.
-  bool BoundNames(std::string_view project, NewRecord* record) const;
+  bool BoundNames(const Sender& sender, NewRecord* record) const;
   // The room of those that were not stored.
-  void GiveBack(const CountedRecords& counted, std::string_view project,
+  void GiveBack(const CountedRecords& counted, const Sender& sender,
                 const base::Result<std::vector<CommitOutcome>>& outcomes) const;
 
   StoreWriter* store_;
@@ -126,6 +136,7 @@ class Ingest {
   mutable NameLimits name_limits_;
   AppQuota* app_quota_;
   Symbolizer* symbolizer_ = nullptr;
+  WeightLimits* weights_ = nullptr;
 };
 
 }  // namespace lagwatch::collector

@@ -7,28 +7,49 @@
 
 namespace lagwatch::collector {
 
-TraceQuota::Used* TraceQuota::Today(std::string_view project, int64_t now_wall_ms) {
+namespace {
+
+constexpr int64_t kPartOfANetwork = 16;  // of the quota: one in so many
+
+}  // namespace
+
+TraceQuota::UsedOfProject* TraceQuota::Today(const Sender& sender, int64_t now_wall_ms) {
   const int64_t day = now_wall_ms / kMsPerDay;
   if (day != day_) used_.clear();
   day_ = day;
-  return &used_.try_emplace(std::string(project)).first->second;
+  return &used_[sender.key];
 }
 
-bool TraceQuota::TryTake(std::string_view project, size_t size_bytes, int64_t now_wall_ms) {
+bool TraceQuota::TryTake(const Sender& sender, size_t size_bytes, int64_t now_wall_ms) {
   std::lock_guard lock(mutex_);
-  Used* used = Today(project, now_wall_ms);
+  UsedOfProject* used = Today(sender, now_wall_ms);
   const auto bytes = static_cast<int64_t>(size_bytes);
-  if (used->traces >= limits_.traces_a_day || used->bytes + bytes > limits_.bytes_a_day) return false;
-  ++used->traces;
-  used->bytes += bytes;
+  const auto fits = [&](const Used& of, int64_t part) {
+    return of.traces + 1 <= limits_.traces_a_day / part && of.bytes + bytes <= limits_.bytes_a_day / part;
+  };
+  if (!fits(used->all, 1)) return false;
+  if (!sender.network.empty() && !fits(used->all, 2)) {
+    Used& own = used->networks[sender.network];
+    const bool is_first = own.traces == 0;  // at least one, whatever its size
+    if (!is_first && !fits(own, kPartOfANetwork)) return false;
+    ++own.traces;
+    own.bytes += bytes;
+  }
+  ++used->all.traces;
+  used->all.bytes += bytes;
   return true;
 }
 
-void TraceQuota::GiveBack(std::string_view project, size_t size_bytes, int64_t now_wall_ms) {
+void TraceQuota::GiveBack(const Sender& sender, size_t size_bytes, int64_t now_wall_ms) {
   std::lock_guard lock(mutex_);
-  Used* used = Today(project, now_wall_ms);
-  used->traces = std::max<int64_t>(used->traces - 1, 0);
-  used->bytes = std::max<int64_t>(used->bytes - static_cast<int64_t>(size_bytes), 0);
+  UsedOfProject* project = Today(sender, now_wall_ms);
+  const auto give_back = [&](Used* used) {
+    used->traces = std::max<int64_t>(used->traces - 1, 0);
+    used->bytes = std::max<int64_t>(used->bytes - static_cast<int64_t>(size_bytes), 0);
+  };
+  give_back(&project->all);
+  const auto own = project->networks.find(sender.network);
+  if (own != project->networks.end()) give_back(&own->second);
 }
 
 }  // namespace lagwatch::collector

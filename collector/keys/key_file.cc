@@ -67,8 +67,9 @@ base::Status Create(const KeyFile& keys, const FirstKey& key) {
   auto text = LoadOrCreateSecret(key.text_path, [&] { return CreateKeyText(key.access); });
   if (!text.ok()) return text.status();
   spdlog::info("the {} key is in {}", NameOf(key.access), key.text_path);
-  return keys.AddText({.name = "first-" + std::string(NameOf(key.access)), .access = key.access}, *text,
-                      base::SystemClock().WallMs());
+  NewKey added{.name = "first-" + std::string(NameOf(key.access)), .access = key.access};
+  if (key.access == Access::kProject) added.quota = kFirstQuota;
+  return keys.AddText(added, *text, base::SystemClock().WallMs());
 }
 
 }  // namespace

@@ -49,6 +49,9 @@ class KeyFile {
   std::string path_;
 };
 
+// Of the first project key: more than most collectors could store.
+inline constexpr Quota kFirstQuota{.reports_per_s = 1000, .bytes_per_day = uint64_t{20} << 30};
+
 // The keys of a new collector, which is usable before any key was added.
 struct FirstKey {
   Access access = Access::kProject;

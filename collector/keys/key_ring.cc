@@ -26,8 +26,13 @@ std::string_view KeyOf(std::string_view authorization) {
   return authorization.substr(first, authorization.find_last_not_of(' ') - first + 1);
 }
 
+constexpr double kPartOfANetwork = 1.0 / 16;
+constexpr size_t kMostNetworks = 4096;
+
 // A quota is there to be used in parts: no bucket is smaller than one report.
-double ReportCapacity(const Quota& quota) { return std::max(1.0, quota.reports_per_s * kBurstS); }
+double ReportCapacity(const Quota& quota, double part) {
+  return std::max(1.0, quota.reports_per_s * kBurstS * part);
+}
 
 }  // namespace
 
@@ -76,38 +81,66 @@ void KeyRing::Refresh(int64_t now_wall_ms) {
   meters_.clear();  // quotas may be others now
 }
 
+KeyRing::Buckets KeyRing::BucketsOf(const Quota& quota, double part, int64_t now_mono_ns) {
+  const double bytes = static_cast<double>(quota.bytes_per_day) * part;
+  return {.reports = {ReportCapacity(quota, part), quota.reports_per_s * part, now_mono_ns},
+          .bytes = {bytes, bytes / kSecondsOfADay, now_mono_ns}};
+}
+
 KeyRing::Meter* KeyRing::MeterOf(const KeyRecord& key, int64_t now_mono_ns) {
   if (key.quota.reports_per_s <= 0 && key.quota.bytes_per_day == 0) return nullptr;
-  const auto bytes = static_cast<double>(key.quota.bytes_per_day);
-  return &meters_
-              .try_emplace(key.digest,
-                           Meter{.reports = {ReportCapacity(key.quota), key.quota.reports_per_s, now_mono_ns},
-                                 .bytes = {bytes, bytes / kSecondsOfADay, now_mono_ns}})
+  return &meters_.try_emplace(key.digest, Meter{.all = BucketsOf(key.quota, 1, now_mono_ns)}).first->second;
+}
+
+// A full one is forgotten: a new one is full.
+KeyRing::Buckets* KeyRing::PartOf(const KeyRecord& key, const std::string& network, int64_t now_mono_ns,
+                                  Meter* meter) {
+  if (meter->networks.size() >= kMostNetworks && !meter->networks.contains(network)) {
+    for (auto each = meter->networks.begin(); each != meter->networks.end();) {
+      const bool is_full = each->second.reports.IsFull(now_mono_ns) && each->second.bytes.IsFull(now_mono_ns);
+      each = is_full ? meter->networks.erase(each) : std::next(each);
+    }
+    if (meter->networks.size() >= kMostNetworks) meter->networks.erase(meter->networks.begin());
+  }
+  return &meter->networks.try_emplace(network, BucketsOf(key.quota, kPartOfANetwork, now_mono_ns))
               .first->second;
 }
 
 std::optional<QuotaRefusal> KeyRing::CheckQuota(const KeyRecord& key, uint64_t size_bytes,
-                                                int64_t now_mono_ns) {
+                                                int64_t now_mono_ns, const std::string& network) {
   std::lock_guard lock(mutex_);
   Meter* meter = MeterOf(key, now_mono_ns);
   if (meter == nullptr) return std::nullopt;
+  const auto wait = [&](TokenBucket Buckets::*bucket, double amount) -> int64_t {
+    TokenBucket* const all = &(meter->all.*bucket);
+    const int64_t wait_s = all->WaitS(amount, now_mono_ns);
+    if (wait_s > 0 || network.empty() || all->IsHalfFull(now_mono_ns)) return wait_s;
+    return (PartOf(key, network, now_mono_ns, meter)->*bucket).WaitS(amount, now_mono_ns);
+  };
   if (key.quota.reports_per_s > 0) {
-    if (const int64_t wait_s = meter->reports.WaitS(1, now_mono_ns); wait_s > 0)
+    if (const int64_t wait_s = wait(&Buckets::reports, 1); wait_s > 0)
       return QuotaRefusal{wait_s, "this key has reached its limit of reports"};
   }
   if (key.quota.bytes_per_day > 0) {
-    if (const int64_t wait_s = meter->bytes.WaitS(static_cast<double>(size_bytes), now_mono_ns); wait_s > 0)
+    if (const int64_t wait_s = wait(&Buckets::bytes, static_cast<double>(size_bytes)); wait_s > 0)
       return QuotaRefusal{wait_s, "this key has reached its limit of bytes per day"};
   }
   return std::nullopt;
 }
 
-void KeyRing::Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports, int64_t now_mono_ns) {
+void KeyRing::Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports, int64_t now_mono_ns,
+                     const std::string& network) {
   std::lock_guard lock(mutex_);
   Meter* meter = MeterOf(key, now_mono_ns);
   if (meter == nullptr) return;
-  meter->reports.Use(static_cast<double>(reports), now_mono_ns);
-  meter->bytes.Use(static_cast<double>(size_bytes), now_mono_ns);
+  const auto charge = [&](TokenBucket Buckets::*bucket, double amount) {
+    // The half that is free for all is not charged to the network.
+    const bool is_scarce = !network.empty() && !(meter->all.*bucket).IsHalfFull(now_mono_ns);
+    (meter->all.*bucket).Use(amount, now_mono_ns);
+    if (is_scarce) (PartOf(key, network, now_mono_ns, meter)->*bucket).Use(amount, now_mono_ns);
+  };
+  if (key.quota.reports_per_s > 0) charge(&Buckets::reports, static_cast<double>(reports));
+  if (key.quota.bytes_per_day > 0) charge(&Buckets::bytes, static_cast<double>(size_bytes));
 }
 
 }  // namespace lagwatch::collector

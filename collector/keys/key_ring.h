@@ -47,17 +47,28 @@ class KeyRing {
   // Checks the key `text`.
   KeyCheck CheckText(std::string_view text, int64_t now_wall_ms);
   // Returns why `key` may not send `size_bytes` now; nothing if it may. Charge() counts what was sent.
-  std::optional<QuotaRefusal> CheckQuota(const KeyRecord& key, uint64_t size_bytes, int64_t now_mono_ns);
-  void Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports, int64_t now_mono_ns);
+  // Once half of what the key may send is used, a `network` may send a sixteenth of it, so that a stranger
+  // leaves others room; an empty one is all that is left.
+  std::optional<QuotaRefusal> CheckQuota(const KeyRecord& key, uint64_t size_bytes, int64_t now_mono_ns,
+                                         const std::string& network = {});
+  void Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports, int64_t now_mono_ns,
+              const std::string& network = {});
 
  private:
-  struct Meter {
+  struct Buckets {
     TokenBucket reports;
     TokenBucket bytes;
+  };
+  struct Meter {
+    Buckets all;
+    std::map<std::string, Buckets> networks = {};  // those that were charged lately
   };
 
   void Refresh(int64_t now_wall_ms);
   Meter* MeterOf(const KeyRecord& key, int64_t now_mono_ns);
+  static Buckets BucketsOf(const Quota& quota, double part, int64_t now_mono_ns);
+  // The network's part of the key's quota.
+  static Buckets* PartOf(const KeyRecord& key, const std::string& network, int64_t now_mono_ns, Meter* meter);
 
   const std::optional<KeyFile> file_;
   std::vector<KeyRecord> given_;

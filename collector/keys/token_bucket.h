@@ -21,6 +21,14 @@ class TokenBucket {
     const double missing = std::min(amount, capacity_) - level_;
     return missing <= 0 ? 0 : static_cast<int64_t>(std::ceil(missing / per_s_));
   }
+  bool IsHalfFull(int64_t now_ns) {
+    Fill(now_ns);
+    return level_ * 2 >= capacity_;
+  }
+  bool IsFull(int64_t now_ns) {
+    Fill(now_ns);
+    return level_ >= capacity_;
+  }
   void Use(double amount, int64_t now_ns) {
     Fill(now_ns);
     level_ -= amount;

@@ -58,6 +58,12 @@ Result<int64_t> QueryString::GetInt(std::string_view name, int64_t fallback, int
   return *number;
 }
 
+std::vector<std::string> QueryString::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_) names.push_back(name);
+  return names;
+}
+
 std::string QueryString::ToText() const {
   std::string text;
   for (const auto& [name, value] : values_) {

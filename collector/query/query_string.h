@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
@@ -27,6 +28,7 @@ class QueryString {
   // `first` to `last`.
   base::Result<int64_t> GetInt(std::string_view name, int64_t fallback, int64_t first, int64_t last) const;
 
+  std::vector<std::string> Names() const;
   void Set(std::string_view name, std::string_view value) { values_[std::string(name)] = value; }
   // The reverse of Parse; leaves out empty values.
   std::string ToText() const;

@@ -16,13 +16,6 @@ void ReportFeed::Publish(std::span<const NewRecord> records, std::span<const Com
   }
 }
 
-std::shared_ptr<void> ReportFeed::TryListen() const {
-  if (listeners_->fetch_add(1) < kMaxListeners)
-    return {listeners_.get(), [listeners = listeners_](void*) { listeners->fetch_sub(1); }};
-  listeners_->fetch_sub(1);
-  return nullptr;
-}
-
 uint64_t ReportFeed::count() const {
   std::lock_guard lock(mutex_);
   return count_;

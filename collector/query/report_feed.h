@@ -2,10 +2,8 @@
 // The newest reports, for listeners that receive each as it comes. Context: background. Thread-safe.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -20,7 +18,7 @@ namespace lagwatch::collector {
 class ReportFeed {
  public:
   static constexpr size_t kMaxKept = 1000;
-  static constexpr int kMaxListeners = 100;
+  static constexpr uint64_t kMaxListeners = 100;
 
   struct PublishedReport {
     ReportRow row;
@@ -29,9 +27,6 @@ class ReportFeed {
 
   // Publishes the stored records of a commit.
   void Publish(std::span<const NewRecord> records, std::span<const CommitOutcome> outcomes);
-
-  // A listener's place, to be held while it listens; null when there are too many.
-  std::shared_ptr<void> TryListen() const;
 
   // The number published so far.
   uint64_t count() const;
@@ -44,7 +39,6 @@ class ReportFeed {
   mutable std::mutex mutex_;
   std::deque<PublishedReport> newest_;  // guarded by mutex_
   uint64_t count_ = 0;                  // guarded by mutex_
-  std::shared_ptr<std::atomic<int>> listeners_ = std::make_shared<std::atomic<int>>(0);
 };
 
 }  // namespace lagwatch::collector

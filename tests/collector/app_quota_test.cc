@@ -24,7 +24,7 @@ class AppQuotaTest : public ::testing::Test {
     return report;
   }
   IngestResult Submit(const std::vector<std::string>& reports) {
-    auto result = ingest_.Submit(testing::EncodeBatch(reports), "key");
+    auto result = ingest_.Submit(testing::EncodeBatch(reports), {.key = "key"});
     EXPECT_TRUE(result.ok()) << result.status().message();
     return result.ok() ? *result : IngestResult();
   }

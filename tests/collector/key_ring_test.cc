@@ -81,6 +81,30 @@ TEST_F(KeyRingTest, CountsBytesOverTheDay) {
   EXPECT_FALSE(ring_.CheckQuota(key, 6'500, 101 * kSecond));
 }
 
+TEST_F(KeyRingTest, OneNetworkLeavesOthersAPartOfTheQuota) {
+  const KeyRecord key{.name = "a", .digest = DigestOf("a"), .quota = {.reports_per_s = 16}};
+  int64_t sent = 0;
+  const auto try_send = [&](const std::string& network, int64_t now_ns) {
+    if (ring_.CheckQuota(key, 1, now_ns, network)) return false;
+    ring_.Charge(key, 1, 1, now_ns, network);
+    ++sent;
+    return true;
+  };
+  while (try_send("one", kSecond)) {
+  }
+  EXPECT_GE(sent, 80);  // half of the bucket, and its part of the rest
+  EXPECT_LE(sent, 91);
+  EXPECT_TRUE(try_send("two", kSecond));
+  // Alone, it has the whole rate.
+  sent = 0;
+  for (int64_t second = 2; second < 102; ++second) {
+    while (try_send("one", second * kSecond)) {
+    }
+  }
+  EXPECT_GE(sent, 1500);
+  EXPECT_TRUE(try_send("three", 101 * kSecond));
+}
+
 TEST_F(KeyRingTest, LimitsNoKeyWithoutAQuota) {
   const KeyRecord key{.name = "a"};
   ring_.Charge(key, UINT64_MAX, UINT64_MAX, kSecond);

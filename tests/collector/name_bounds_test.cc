@@ -114,7 +114,7 @@ TEST(NameBounds, NamesBeyondAKeysBoundsCountAsOthers) {
   std::vector<std::string> reports;
   for (int i = 0; i < 10; ++i) reports.push_back(ReportNamed("editor", "1." + std::to_string(i)));
   for (int i = 0; i < 5; ++i) reports.push_back(ReportNamed("app" + std::to_string(i), "1.0"));
-  const auto result = ingest.Submit(EncodeBatch(reports), "a key");
+  const auto result = ingest.Submit(EncodeBatch(reports), {.key = "a key"});
   EXPECT_EQ(result->accepted, 15);
   EXPECT_EQ(result->folded, 12);
   const CauseRow cause = store->Causes({})->causes.front();
@@ -122,8 +122,8 @@ TEST(NameBounds, NamesBeyondAKeysBoundsCountAsOthers) {
   EXPECT_THAT(cause.versions, ElementsAre(kOtherNames, "1.0", "1.1", "1.2"));
   EXPECT_EQ(cause.sums.reports, 15);
   // Known names stay known, and another key has its own bounds.
-  EXPECT_EQ(ingest.Submit(EncodeBatch({ReportNamed("editor", "1.1")}), "a key")->folded, 0);
-  EXPECT_EQ(ingest.Submit(EncodeBatch({ReportNamed("editor", "2.0")}), "another key")->folded, 0);
+  EXPECT_EQ(ingest.Submit(EncodeBatch({ReportNamed("editor", "1.1")}), {.key = "a key"})->folded, 0);
+  EXPECT_EQ(ingest.Submit(EncodeBatch({ReportNamed("editor", "2.0")}), {.key = "another key"})->folded, 0);
   EXPECT_THAT(store->Causes({.filter = {.version = "2.0"}})->causes, SizeIs(1));
   // The report itself is kept as it came.
   const auto others = store->Reports({.app = kOtherNames}, 1);
@@ -135,7 +135,7 @@ TEST(NameBounds, ANameThatIsNotUsedAnyMoreMakesRoom) {
   NameLimits limits({.apps = 2, .versions = 2, .places = 2, .days = 7});
   const auto is_folded = [&](int64_t day, std::string version, std::string loop = "ui") {
     std::string app = "editor", os = "debian";
-    return limits.Bound("key", day * kMsPerDay, &app, &version, &loop, &os);
+    return limits.Bound({.key = "key"}, day * kMsPerDay, &app, &version, &loop, &os);
   };
   EXPECT_FALSE(is_folded(kNamedDay, "1"));
   EXPECT_FALSE(is_folded(kNamedDay, "2"));
@@ -144,6 +144,54 @@ TEST(NameBounds, ANameThatIsNotUsedAnyMoreMakesRoom) {
   EXPECT_FALSE(is_folded(kNamedDay + 8, "3"));  // in place of version 1
   EXPECT_TRUE(is_folded(kNamedDay + 8, "1"));
   EXPECT_TRUE(is_folded(kNamedDay + 8, "3", "another loop"));
+}
+
+// A stranger with the public key invents versions; a release that several networks report has its name.
+class InventedVersions : public ::testing::Test {
+ protected:
+  bool IsFolded(int network, std::string version, std::string app = "editor") {
+    const std::string address = {1, 2, static_cast<char>(network), 1};
+    const Sender sender{.key = "key", .address = address, .network = address.substr(0, 3)};
+    return limits_.Bound(sender, kNamedDay * kMsPerDay, &app, &version);
+  }
+  void Invent(int network, int count) {
+    for (int i = 0; i < count; ++i) IsFolded(network, std::to_string(network) + "-" + std::to_string(i));
+  }
+
+  NameLimits limits_{{.apps = 10, .versions = 100}};
+};
+
+TEST_F(InventedVersions, OneNetworkLeavesRoomForOthers) {
+  Invent(1, 1000);
+  EXPECT_TRUE(IsFolded(1, "own"));
+  EXPECT_FALSE(IsFolded(2, "3.0"));
+}
+
+TEST_F(InventedVersions, AVersionOfThreeNetworksTakesThePlaceOfOneOfOne) {
+  for (int network = 1; network < 30; ++network) Invent(network, 100);
+  EXPECT_TRUE(IsFolded(100, "3.0"));
+  EXPECT_TRUE(IsFolded(101, "3.0"));
+  EXPECT_FALSE(IsFolded(102, "3.0"));
+  EXPECT_FALSE(IsFolded(100, "3.0"));
+}
+
+TEST_F(InventedVersions, AVersionOfManyKeepsItsPlace) {
+  for (int network = 1; network <= 3; ++network) EXPECT_FALSE(IsFolded(network, "2.0"));
+  for (int network = 1; network < 90; ++network) Invent(network, 50);
+  for (int i = 0; i < 500; ++i) {
+    for (int network = 1; network <= 3; ++network) IsFolded(network, "shared" + std::to_string(i));
+  }
+  EXPECT_FALSE(IsFolded(9, "2.0"));
+}
+
+TEST_F(InventedVersions, APinnedVersionAlwaysHasRoom) {
+  limits_.PinBy(
+      [](const std::string& app, const std::string& version) { return app == "editor" && version == "3.0"; });
+  for (int network = 1; network < 30; ++network) Invent(network, 100);
+  EXPECT_FALSE(IsFolded(100, "3.0"));
+  EXPECT_TRUE(IsFolded(100, "3.1"));
+  for (int i = 0; i < 50; ++i) IsFolded(i, "1", "app" + std::to_string(i));
+  EXPECT_TRUE(IsFolded(100, "3.0", "player"));
 }
 
 }  // namespace

@@ -118,14 +118,14 @@ TEST(TraceIngest, EachProjectHasItsDaysQuota) {
   MemoryCollector collector;
   const report::TraceRecord first = TraceOf({});
   Ingest ingest(collector.store.get(), Clusterer::Create("").value(), nullptr, {}, {.traces_a_day = 2});
-  EXPECT_EQ(ingest.Submit(BatchOfTraces({first}), "one")->rejected, 0);
+  EXPECT_EQ(ingest.Submit(BatchOfTraces({first}), {.key = "one"})->rejected, 0);
   // A stored trace costs nothing.
-  EXPECT_EQ(ingest.Submit(BatchOfTraces({first}), "one")->duplicates, 1);
-  const auto result = ingest.Submit(BatchOfTraces({TraceOf({}), TraceOf({})}), "one");
+  EXPECT_EQ(ingest.Submit(BatchOfTraces({first}), {.key = "one"})->duplicates, 1);
+  const auto result = ingest.Submit(BatchOfTraces({TraceOf({}), TraceOf({})}), {.key = "one"});
   EXPECT_EQ(result->accepted, 2);
   EXPECT_EQ(result->rejected, 1);
   EXPECT_THAT(result->records.back().why, HasSubstr("no more traces of this project today"));
-  EXPECT_EQ(ingest.Submit(BatchOfTraces({TraceOf({})}), "other")->rejected, 0);
+  EXPECT_EQ(ingest.Submit(BatchOfTraces({TraceOf({})}), {.key = "other"})->rejected, 0);
 }
 
 TEST(TraceIngest, ABadTraceCountsInTheQuota) {
@@ -133,20 +133,20 @@ TEST(TraceIngest, ABadTraceCountsInTheQuota) {
   Ingest ingest(collector.store.get(), Clusterer::Create("").value(), nullptr, {}, {.traces_a_day = 2});
   report::TraceRecord bad = TraceOf({});
   bad.trace = "no trace";
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(ingest.Submit(BatchOfTraces({bad}), "one")->rejected, 1);
-  const auto result = ingest.Submit(BatchOfTraces({TraceOf({})}), "one");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ingest.Submit(BatchOfTraces({bad}), {.key = "one"})->rejected, 1);
+  const auto result = ingest.Submit(BatchOfTraces({TraceOf({})}), {.key = "one"});
   const std::string why = result.ok() ? result->records.back().why : result.status().message();
   EXPECT_THAT(why, HasSubstr("no more traces of this project today"));
 }
 
 TEST(TraceQuota, HasRoomForSoManyBytesADay) {
   TraceQuota quota({.bytes_a_day = 100});
-  EXPECT_TRUE(quota.TryTake("one", 60, 0));
-  EXPECT_FALSE(quota.TryTake("one", 60, 0));
-  EXPECT_TRUE(quota.TryTake("other", 60, 0));
-  quota.GiveBack("one", 60, 0);
-  EXPECT_TRUE(quota.TryTake("one", 100, kMsPerDay - 1));
-  EXPECT_TRUE(quota.TryTake("one", 100, kMsPerDay));
+  EXPECT_TRUE(quota.TryTake({.key = "one"}, 60, 0));
+  EXPECT_FALSE(quota.TryTake({.key = "one"}, 60, 0));
+  EXPECT_TRUE(quota.TryTake({.key = "other"}, 60, 0));
+  quota.GiveBack({.key = "one"}, 60, 0);
+  EXPECT_TRUE(quota.TryTake({.key = "one"}, 100, kMsPerDay - 1));
+  EXPECT_TRUE(quota.TryTake({.key = "one"}, 100, kMsPerDay));
 }
 
 // An accepted trace can be shown, whatever it is.

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // A limit that many share and that no single peer may use up: of connections, of bytes in memory. Context:
 // background. Thread-safe.
+//
+// Shares of a key and a peer that are revocable (bodies that are still read) never keep others out: when room
+// is short, the largest key's largest peer loses its oldest one. Shares that were kept (bodies that are
+// stored) are bounded so that there always is room for another key, and for another peer of the same key.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace lagwatch::collector {
 
@@ -18,6 +25,17 @@ class Budget {
   struct SharedAmounts;
 
  public:
+  // A revocable share as old as this gives way to any other one; to one of the same key and peer that is less
+  // than half as large, sooner.
+  static constexpr std::chrono::milliseconds kSafeTime{3000};
+  static constexpr std::chrono::milliseconds kSafeTimeOfLarge{500};
+
+  // The holder of a share. Without a key, its kept shares are bounded by the limits of peers alone.
+  struct Holder {
+    std::string peer;
+    std::string key = {};
+  };
+
   // A part that was taken; given back with this object, which may outlive the budget.
   class Share {
    public:
@@ -26,19 +44,26 @@ class Budget {
     Share& operator=(Share&& other) noexcept;
     ~Share() { Release(); }
 
-    // False when there is too little left; then nothing has changed.
+    // False when there is too little left, or this was revoked; then nothing has changed.
     [[nodiscard]] bool TryResize(uint64_t amount);
-    uint64_t amount() const { return amount_; }
+    // Lets others take this away until it is kept: `revoke` is called once, from any thread and without a
+    // lock; what this held is free then.
+    void MakeRevocable(std::function<void()> revoke);
+    // Resizes it and keeps it from then on. False as for TryResize().
+    [[nodiscard]] bool TryKeep(uint64_t amount);
+    uint64_t amount() const { return holding_ == nullptr ? amount_ : AmountOfHolding(); }
 
    private:
     friend class Budget;
-    Share(std::shared_ptr<SharedAmounts> state, std::string peer, uint64_t amount)
-        : state_(std::move(state)), peer_(std::move(peer)), amount_(amount) {}
+    struct Holding;
+    Share(std::shared_ptr<SharedAmounts> state, std::shared_ptr<Holding> holding)
+        : state_(std::move(state)), holding_(std::move(holding)) {}
     void Release();
+    uint64_t AmountOfHolding() const;
 
     std::shared_ptr<SharedAmounts> state_;
-    std::string peer_;
-    uint64_t amount_ = 0;
+    std::shared_ptr<Holding> holding_;
+    uint64_t amount_ = 0;  // of no budget
   };
 
   // A `peer_limit` of 0 lets one peer have all. `watch` is called at every change, one at a time,
@@ -48,25 +73,15 @@ class Budget {
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
-  std::optional<Share> TryTake(const std::string& peer, uint64_t amount);
+  std::optional<Share> TryTake(const Holder& holder, uint64_t amount);
+  std::optional<Share> TryTake(const std::string& peer, uint64_t amount) {
+    return TryTake(Holder{peer}, amount);
+  }
+  // An empty share, if `amount` could be kept now; others' revocable shares do not count.
+  std::optional<Share> TryAdmit(const Holder& holder, uint64_t amount);
   uint64_t taken() const;
 
  private:
-  struct SharedAmounts {
-    SharedAmounts(uint64_t limit_of_all, uint64_t limit_of_one)
-        : limit(limit_of_all), peer_limit(limit_of_one) {}
-
-    // From `before` to `after` of what `peer` has.
-    bool TryMove(const std::string& peer, uint64_t before, uint64_t after);
-
-    const uint64_t limit;
-    const uint64_t peer_limit;
-    std::mutex mutex;
-    std::function<void(uint64_t)> watch = {};  // guarded by mutex, like the following ones
-    uint64_t taken = 0;
-    std::map<std::string, uint64_t> peers = {};  // those that have some
-  };
-
   const std::shared_ptr<SharedAmounts> state_;
 };
 

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/status.h"
+#include "collector/http/server/known_names.h"
 #include "collector/http/server/request.h"
 #include "collector/query/response.h"
 
@@ -49,6 +51,11 @@ struct Endpoint {
   bool is_metered = false;  // counts towards the key's quota
   // Whether there is room to store a body; asked before it is read. Empty: always.
   std::function<base::Status()> check_room = {};
+  // Newer programs may send more than this collector knows, and get along with it.
+  bool is_for_programs = false;
+  // The parameters of the query, and the fields of a JSON body, that it knows; none: any (DeclareNames).
+  std::optional<KnownNames> parameters = std::nullopt;
+  std::optional<KnownNames> fields = std::nullopt;
 };
 
 // Endpoints whose handlers have their answers at once.

@@ -14,10 +14,11 @@ struct HttpLimits {
   // The slowest pace of a body, and of a client that takes an answer; may fall `grace` behind.
   uint64_t pace_bytes_per_s = 4096;
   std::chrono::milliseconds grace{10'000};
+  std::chrono::milliseconds body_time{120'000};  // for a whole body, at any pace
 
   uint64_t connections = 20'000;            // in all; fewer when the process may not have as many files
   uint64_t connections_per_peer = 128;      // 0: as many as in all
-  uint64_t bytes_in_flight = 64 << 20;      // of bodies that are read or stored; a peer has a quarter at most
+  uint64_t bytes_in_flight = 64 << 20;  // of bodies that are read or stored (Budget); a peer has a quarter
   uint64_t least_request_bytes = 16 << 10;  // what a body counts as at least: it costs more than its bytes
 
   int query_threads = 3;  // one of them for short questions

@@ -87,6 +87,7 @@ void Metrics::CountRecords(const IngestResult& result) {
   count("rejected", result.rejected - result.refused - result.over_quota);
   count("refused", result.refused);
   count("over_quota", result.over_quota);
+  count("bounded", result.bounded);
   count("folded", result.folded);
 }
 

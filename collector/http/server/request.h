@@ -14,6 +14,12 @@
 
 namespace lagwatch::collector {
 
+// The network of an address, which one stranger may have as a whole: /24, or /48 of IPv6. Addresses are of 4
+// bytes, or the first 8 of IPv6; the empty one is of all.
+inline std::string NetworkOf(std::string_view peer) {
+  return std::string(peer.substr(0, peer.size() == 4 ? 3 : 6));
+}
+
 // A request's head as it came; views are borrowed for the call.
 struct RequestHead {
   std::string_view method;
@@ -27,6 +33,7 @@ struct RequestHead {
   std::string_view accept_encoding = {};
   std::string_view last_event_id = {};
   std::string_view sentry_auth = {};  // X-Sentry-Auth
+  std::string_view peer = {};         // as Request has it
 };
 
 // A request that was let in, as its handler gets it.
@@ -41,6 +48,7 @@ struct Request {
   bool is_gzip = false;
   std::string body;
   KeyRecord key;       // whose it is; without a name when there was none in the head
+  std::string peer;    // the address that it counts for; empty: all share one
   Budget::Share room;  // its share of the memory for requests, to be resized when it needs more
 };
 

@@ -130,10 +130,14 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
   if (found.endpoint == nullptr) return MethodNotAllowed(found.allowed);
   const Endpoint& endpoint = *found.endpoint;
   if (has_key && (endpoint.access & MaskOf(check.key.access)) == 0) return MayNot(check.key);
+  if (endpoint.parameters) {
+    if (auto refusal = RefuseUnknownParameters(QueryOf(head.target), *endpoint.parameters))
+      return std::move(*refusal);
+  }
   if (auto refusal = CheckBody(endpoint, head)) return std::move(*refusal);
   if (endpoint.is_metered && has_key) {
-    auto refusal =
-        keys_->CheckQuota(check.key, head.content_length.value_or(0), base::SystemClock().MonoNs());
+    auto refusal = keys_->CheckQuota(check.key, head.content_length.value_or(0), base::SystemClock().MonoNs(),
+                                     NetworkOf(head.peer));
     if (refusal) return TooManyRequests(*refusal, key_place);
   }
   if (endpoint.check_room) {
@@ -150,12 +154,17 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
                           .is_gzip = IsGzip(head.content_encoding),
                           .body = {},
                           .key = std::move(check.key),
+                          .peer = std::string(head.peer),
                           .room = {}}};
 }
 
 void Router::Handle(const Endpoint& endpoint, Request request, const Respond& respond) {
   const std::string path = request.path;
   try {
+    if (endpoint.fields) {
+      if (auto refusal = RefuseUnknownFields(request.body, *endpoint.fields))
+        return respond(std::move(*refusal));
+    }
     endpoint.handler(std::move(request), respond);
   } catch (const std::exception& error) {
     spdlog::error("{} {}: {}", endpoint.method, path, error.what());

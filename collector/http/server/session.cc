@@ -139,6 +139,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
       co_return false;
     }
     Admitted& admitted = std::get<Admitted>(admission);
+    WatchRoom(&admitted.request.room);
     error = co_await ReadBody(&parser, admitted.endpoint->body_limit, &admitted.request.room);
     if (error) admitted.request.room = {};
     if (error == http::error::body_limit) {
@@ -182,11 +183,12 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     co_return error;
   }
 
-  // Before the body is read. There must be room for as much as the head says; it is charged as
-  // the body comes.
+  // Before the body is read. There must be room for as much as the head says, beside what is stored; it is
+  // charged as the body comes.
   std::variant<Admitted, Response> Admit(const RequestParser& parser) {
     if (auto refusal = RefuseAmbiguous(parser)) return std::move(*refusal);
-    const RequestHead head = HeadOf(parser);
+    RequestHead head = HeadOf(parser);
+    if (limits_.connections_per_peer != 0) head.peer = caller_.peer;
     auto admission = context_.router->Admit(head);
     auto* admitted = std::get_if<Admitted>(&admission);
     if (admitted == nullptr || admitted->endpoint->body_limit == 0) return admission;
@@ -196,14 +198,27 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     if (is_keyless && body_bytes > limits_.KeylessBytesOfAPeer())
       return Router::BodyTooLarge(limits_.KeylessBytesOfAPeer());
     Budget* bytes = is_keyless ? context_.keyless_bytes : context_.bytes;
-    auto room = bytes->TryTake(caller_.peer, std::max(body_bytes, limits_.least_request_bytes));
-    if (!room || !room->TryResize(0)) return TooMuchToDo();
+    auto room = bytes->TryAdmit({.peer = caller_.peer, .key = admitted->request.key.name},
+                                std::max(body_bytes, limits_.least_request_bytes));
+    if (!room) return TooMuchToDo();
     admitted->request.room = std::move(*room);
     return admission;
   }
 
-  // Charges `room` with the bytes read of the body, and once it is whole with the least cost of its answer.
-  // Errors: no_memory if there is too little room.
+  // While the body is not whole, others may take its room.
+  void WatchRoom(Budget::Share* room) {
+    room->MakeRevocable([weak = this->weak_from_this()] {
+      const auto self = weak.lock();
+      if (self == nullptr) return;
+      asio::post(self->stream_.get_executor(), [self] {
+        self->is_room_lost_ = true;
+        if (self->is_reading_body_) self->Lowest().cancel();
+      });
+    });
+  }
+
+  // Charges `room` with the bytes read of the body, and once it is whole with the least cost of its answer;
+  // from then on it is kept. Errors: no_memory if there is too little room.
   asio::awaitable<error_code> ReadBody(RequestParser* parser, uint64_t limit, Budget::Share* room) {
     error_code error;
     parser->body_limit(limit);
@@ -215,14 +230,17 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     uint64_t received = 0;
     parser->eager(true);
     while (!error && !parser->is_done()) {
-      Lowest().expires_at(begin + TimeFor(limits_, std::min(received, limit)));
+      is_reading_body_ = true;
+      Lowest().expires_at(begin + std::min(TimeFor(limits_, std::min(received, limit)), limits_.body_time));
       received += co_await http::async_read_some(stream_, buffer_, *parser,
                                                  asio::redirect_error(asio::use_awaitable, error));
+      is_reading_body_ = false;
+      if (is_room_lost_ && error == asio::error::operation_aborted) error = asio::error::no_memory;
       if (!error && !room->TryResize(parser->get().body().size())) error = asio::error::no_memory;
       buffer_.reserve(kPieceBytes);  // not for a head alone
     }
     const uint64_t whole_bytes = std::max<uint64_t>(parser->get().body().size(), limits_.least_request_bytes);
-    if (!error && limit > 0 && !room->TryResize(whole_bytes)) error = asio::error::no_memory;
+    if (!error && limit > 0 && !room->TryKeep(whole_bytes)) error = asio::error::no_memory;
     co_return error;
   }
 
@@ -362,6 +380,8 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
   bool is_first_ = true;
   bool is_idle_ = false;
   bool is_stopping_ = false;
+  bool is_reading_body_ = false;
+  bool is_room_lost_ = false;  // of the last body
 };
 
 }  // namespace

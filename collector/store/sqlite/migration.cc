@@ -196,6 +196,9 @@ void AddMissingColumns(Database* database) {
       database->Execute(
           ("ALTER TABLE " + table + " ADD COLUMN is_blamed INTEGER NOT NULL DEFAULT 0").c_str());
   }
+  // The key that brought an end, as in other tables (kSchemaOfSenders).
+  if (!columns_of("early_ends").contains("sender"))
+    database->Execute("ALTER TABLE early_ends ADD COLUMN sender INTEGER NOT NULL DEFAULT 0");
   const std::set<std::string> known = columns_of("reports");
   ForEachColumn(kReportColumns, [&](const auto& column) {
     using Value = typename std::remove_cvref_t<decltype(column)>::ValueType;

@@ -25,6 +25,7 @@ enum RemovalStage : int {
   kFrameStage,
   kRunEndStage,
   kUnknownStage,
+  kEarlyEndStage,
   kStageCount
 };
 
@@ -42,7 +43,8 @@ constexpr std::array<RemovalTable, kStageCount> kRemovalTables = {
      {"losses", nullptr, "id", "end_wall_ms", false},
      {"frame_slices", nullptr, "id", "begin_wall_ms", false},
      {"run_ends", nullptr, "session_id", "last_seen_wall_ms", false},
-     {"unknown_records", "rowid", nullptr, "received_wall_ms", false}}};
+     {"unknown_records", "rowid", nullptr, "received_wall_ms", false},
+     {"early_ends", nullptr, "report_id", "report_id", true}}};
 
 // Of reports, all conditions but the key have an index, and found ones are gone at the next step.
 bool IsRemovalScan(By by, int stage) { return stage != kReportStage || by == By::kKey; }
@@ -109,7 +111,8 @@ const char* SqlOf(By by, int stage) {
 
 bool HasStage(By by, int stage) {
   if (by == By::kReport || by == By::kCluster) return stage == kReportStage;
-  return stage != kUnknownStage || by == By::kKey;
+  const bool names_nothing = stage == kUnknownStage || stage == kEarlyEndStage;
+  return !names_nothing || by == By::kKey;
 }
 
 base::Uuid UuidOf(std::string_view bytes) {
@@ -169,6 +172,10 @@ void RemoveOthers(Database* database, ReportWriter* reports, const FoundRecords&
       return;
     case kRunEndStage:
       for (const std::string& id : found.ids) RemoveRunEnd(database, reports, id);
+      return;
+    case kEarlyEndStage:
+      for (const std::string& id : found.ids)
+        database->Use("DELETE FROM early_ends WHERE report_id = ?").Bind(Blob{id}).Run();
       return;
     default:
       for (const int64_t row : found.rows)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "collector/store/sqlite/database/columns.h"
 #include "collector/store/sqlite/stored_share.h"
 #include "report/format/report.h"
@@ -87,7 +88,23 @@ bool ReportWriter::HasSiblings(const base::Uuid& id, const base::Uuid& hang_id) 
   return sibling.Step();
 }
 
-CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
+// A report comes with its end, or soon after: what waits for longer waits for ever.
+bool ReportWriter::HasRoomForEarlyEnd(int64_t sender) {
+  constexpr int64_t kCountPauseMs = 10'000;
+  WaitingEnds* waiting = &early_ends_[sender];
+  const int64_t now_ms = base::SystemClock().WallMs();
+  const bool is_known = waiting->counted_wall_ms != 0;
+  const bool is_full = waiting->count >= kMostEarlyEnds;
+  if (is_known && (!is_full || now_ms - waiting->counted_wall_ms < kCountPauseMs)) return !is_full;
+  database_->Use("DELETE FROM early_ends WHERE report_id < ?").Bind(FirstIdAt(now_ms - 2 * kMsPerDay)).Run();
+  auto count = database_->Use("SELECT count(*) FROM early_ends WHERE sender = ?");
+  count.Bind(sender);
+  count.Step();
+  *waiting = {.count = count.Int(0), .counted_wall_ms = now_ms};
+  return waiting->count < kMostEarlyEnds;
+}
+
+CommitOutcome ReportWriter::Insert(const report::HangEnd& end, int64_t sender) {
   database_->Use("UPDATE reports SET end_ns = ?2, is_blamed = ?3 WHERE id = ?1 AND end_ns IS NULL")
       .Bind(end.report_id, ToSigned(end.duration_ns), int64_t{end.is_blamed})
       .Run();
@@ -95,16 +112,20 @@ CommitOutcome ReportWriter::Insert(const report::HangEnd& end) {
     hangs_.insert(HangOfReport(end.report_id).bytes);
     return CommitOutcome::kStored;
   }
+  {
+    auto known = database_->Use("SELECT 1 FROM reports WHERE id = ?");
+    known.Bind(end.report_id);
+    if (known.Step()) return CommitOutcome::kDuplicate;
+  }
+  if (!HasRoomForEarlyEnd(sender)) return CommitOutcome::kNoRoom;
   database_
       ->Use(
-          R"sql(
-            INSERT OR IGNORE INTO early_ends (report_id, duration_ns, is_blamed)
-            SELECT ?1, ?2, ?3
-            WHERE NOT EXISTS (SELECT 1 FROM reports WHERE id = ?1)
-          )sql")
-      .Bind(end.report_id, ToSigned(end.duration_ns), int64_t{end.is_blamed})
+          "INSERT OR IGNORE INTO early_ends (report_id, duration_ns, is_blamed, sender) VALUES (?, ?, ?, ?)")
+      .Bind(end.report_id, ToSigned(end.duration_ns), int64_t{end.is_blamed}, sender)
       .Run();
-  return database_->changes() != 0 ? CommitOutcome::kStored : CommitOutcome::kDuplicate;
+  if (database_->changes() == 0) return CommitOutcome::kDuplicate;
+  ++early_ends_[sender].count;
+  return CommitOutcome::kStored;
 }
 
 void ReportWriter::NoteHangOf(const base::Uuid& report_id) { hangs_.insert(HangOfReport(report_id).bytes); }
@@ -128,6 +149,7 @@ void ReportWriter::Forget() {
   hangs_.clear();
   uncounted_.clear();
   has_removed_ = false;
+  early_ends_.clear();
   ForgetIds();
 }
 
@@ -180,11 +202,13 @@ int64_t ReportWriter::SegmentId(const SegmentKey& key) {
 }
 
 std::optional<report::HangEnd> ReportWriter::TakeEarlyEnd(const base::Uuid& report_id) {
-  auto taken = database_->Use("DELETE FROM early_ends WHERE report_id = ? RETURNING duration_ns, is_blamed");
+  auto taken =
+      database_->Use("DELETE FROM early_ends WHERE report_id = ? RETURNING duration_ns, is_blamed, sender");
   taken.Bind(report_id);
   if (!taken.Step()) return std::nullopt;
   const report::HangEnd end{
       .report_id = report_id, .duration_ns = taken.Int(0), .is_blamed = taken.Int(1) != 0};
+  --early_ends_[taken.Int(2)].count;
   taken.Run();
   return end;
 }

@@ -24,13 +24,16 @@ struct StoredShare;
 
 class ReportWriter {
  public:
+  static constexpr int64_t kMostEarlyEnds = 10'000;
+
   // Borrows `database`.
   explicit ReportWriter(Database* database) : database_(database) {}
 
   // All within one transaction; Finish does everything except its commit. `sender` is the key that brought
   // the report (schema.h).
   CommitOutcome Insert(const NewReport& added, int64_t sender = 0);
-  CommitOutcome Insert(const report::HangEnd& end);
+  // An end that comes before its report waits for it, two days and kMostEarlyEnds of a sender at most.
+  CommitOutcome Insert(const report::HangEnd& end, int64_t sender = 0);
   // The hang of that report is to be accounted for again, as when its run was killed in it.
   void NoteHangOf(const base::Uuid& report_id);
   // The end of a run that was killed in the hang of that report was removed.
@@ -58,6 +61,7 @@ class ReportWriter {
   int64_t ClusterId(const Cluster& cluster, int64_t parent);
   std::array<int64_t, 2> ClusterIds(const ClusterPath& path);
   int64_t SegmentId(const SegmentKey& key);
+  bool HasRoomForEarlyEnd(int64_t sender);
   std::optional<report::HangEnd> TakeEarlyEnd(const base::Uuid& report_id);
   std::optional<int64_t> KilledNs(const base::Uuid& report_id);
   bool HasRoom(const base::Uuid& hang_id);
@@ -90,6 +94,12 @@ class ReportWriter {
   // A cache of the database; emptied when it is large.
   std::map<std::string, int64_t, std::less<>> cluster_ids_;
   std::map<SegmentKey, int64_t> segment_ids_;
+  // Ends that wait, by sender; those that were removed meanwhile are found at the next count.
+  struct WaitingEnds {
+    int64_t count = 0;
+    int64_t counted_wall_ms = 0;
+  };
+  std::map<int64_t, WaitingEnds> early_ends_;
 };
 
 }  // namespace lagwatch::collector

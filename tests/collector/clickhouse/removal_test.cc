@@ -45,7 +45,7 @@ class TrafficCollector {
         if (item.key == key && !(is_gone && is_gone(item)))
           report::AppendToBatch({item.type, item.payload}, &batch);
       }
-      const auto result = ingest_.Submit(batch, key);
+      const auto result = ingest_.Submit(batch, {.key = key});
       ASSERT_TRUE(result.ok()) << result.status().message();
       EXPECT_EQ(result->rejected, 0);
     }

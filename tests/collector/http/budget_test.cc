@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace lagwatch::collector {
 namespace {
@@ -46,6 +49,74 @@ TEST(Budget, ResizesAShareWithinItsLimits) {
   moved = std::move(*other);
   EXPECT_EQ(budget.taken(), 4u);
   EXPECT_TRUE(Budget::Share().TryResize(UINT64_MAX));
+}
+
+// Bodies that are not whole give way, the largest first.
+TEST(Budget, TheLargestKeyAndPeerLosesWhatIsRevocable) {
+  Budget budget(1000, 0);
+  std::vector<Budget::Share> dribbling;
+  std::vector<std::string> revoked;
+  const auto begin = [&](const std::string& peer, const std::string& key, uint64_t amount) {
+    auto share = budget.TryAdmit({peer, key}, amount);
+    ASSERT_TRUE(share);
+    share->MakeRevocable([&revoked, peer, key] { revoked.push_back(peer + key); });
+    ASSERT_TRUE(share->TryResize(amount));
+    dribbling.push_back(std::move(*share));
+  };
+  begin("1", "a", 300);
+  begin("2", "a", 400);
+  begin("1", "b", 250);
+  auto honest = budget.TryAdmit({"3", "a"}, 100);
+  ASSERT_TRUE(honest);
+  honest->MakeRevocable([&] { revoked.emplace_back("honest"); });
+  EXPECT_TRUE(honest->TryResize(100));
+  EXPECT_EQ(revoked, std::vector<std::string>{"2a"});
+  EXPECT_EQ(budget.taken(), 650u);
+  EXPECT_FALSE(dribbling[1].TryResize(1));
+  EXPECT_FALSE(dribbling[1].TryKeep(1));
+  EXPECT_TRUE(honest->TryKeep(200));
+  // A larger one takes nothing from smaller ones.
+  auto large = budget.TryAdmit({"4", "b"}, 600);
+  ASSERT_TRUE(large);
+  large->MakeRevocable([&] { revoked.emplace_back("large"); });
+  EXPECT_FALSE(large->TryResize(600));
+  EXPECT_EQ(revoked.size(), 1u);
+}
+
+TEST(Budget, AnOldRevocableShareGivesWayToOthersOfItsPeer) {
+  Budget budget(1000, 400);
+  auto old = budget.TryAdmit({"1", "a"}, 300);
+  bool is_revoked = false;
+  ASSERT_TRUE(old);
+  old->MakeRevocable([&] { is_revoked = true; });
+  ASSERT_TRUE(old->TryResize(300));
+  auto young = budget.TryAdmit({"1", "a"}, 200);
+  ASSERT_TRUE(young);
+  EXPECT_FALSE(young->TryResize(200));
+  std::this_thread::sleep_for(Budget::kSafeTime + std::chrono::milliseconds(100));
+  EXPECT_TRUE(young->TryResize(200));
+  EXPECT_TRUE(is_revoked);
+  EXPECT_EQ(budget.taken(), 200u);
+}
+
+TEST(Budget, WhatIsKeptLeavesRoomForTheNextKeyAndPeer) {
+  constexpr uint64_t kLimit = 64'000;
+  Budget budget(kLimit, kLimit / 4);
+  std::vector<Budget::Share> kept;
+  for (int peer = 0; peer < 20; ++peer) {
+    for (uint64_t amount : {16'000, 8000, 2000, 500}) {
+      auto share = budget.TryAdmit({std::to_string(peer), "a"}, amount);
+      if (share && share->TryKeep(amount)) kept.push_back(std::move(*share));
+    }
+  }
+  EXPECT_LE(budget.taken(), kLimit / 4 * 3);
+  EXPECT_GT(budget.taken(), kLimit / 2);
+  auto of_next_peer = budget.TryAdmit({"next", "a"}, 100);
+  EXPECT_TRUE(of_next_peer && of_next_peer->TryKeep(100));
+  auto of_next_key = budget.TryAdmit({"0", "b"}, 4000);
+  EXPECT_FALSE(of_next_key && of_next_key->TryKeep(4000)) << "the peer has its quarter";
+  auto of_next_of_both = budget.TryAdmit({"next", "b"}, 4000);
+  EXPECT_TRUE(of_next_of_both && of_next_of_both->TryKeep(4000));
 }
 
 TEST(Budget, AShareMayOutliveIt) {

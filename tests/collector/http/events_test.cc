@@ -94,12 +94,39 @@ TEST_F(EventsTest, TheServerStopsAllTheSame) {
 }
 
 TEST_F(EventsTest, APlaceIsGivenBack) {
+  EventTexts texts(&feed_);
   std::vector<std::shared_ptr<void>> places;
-  for (int i = 0; i < ReportFeed::kMaxListeners; ++i) places.push_back(feed_.TryListen());
+  for (uint64_t i = 0; i < ReportFeed::kMaxListeners; ++i)
+    places.push_back(texts.TryListen("key" + std::to_string(i / 20), "peer" + std::to_string(i / 10)));
   EXPECT_NE(places.back(), nullptr);
-  EXPECT_EQ(testing::Client(server_->port()).Get("/v1/events").status, 503);
+  EXPECT_EQ(texts.TryListen("another", "one"), nullptr);
   places.pop_back();
-  EXPECT_NE(feed_.TryListen(), nullptr);
+  EXPECT_NE(texts.TryListen("another", "one"), nullptr);
+}
+
+TEST_F(EventsTest, NoKeyAndNoAddressHasAllPlaces) {
+  EventTexts texts(&feed_);
+  std::vector<std::shared_ptr<void>> places;
+  for (int i = 0; i < 110; ++i) places.push_back(texts.TryListen("shared", std::to_string(i)));
+  EXPECT_EQ(places.back(), nullptr);
+  EXPECT_NE(texts.TryListen("another", "0"), nullptr);
+  for (uint64_t i = 0; i < EventTexts::kMaxOfAPeer; ++i)
+    places.push_back(texts.TryListen("key" + std::to_string(i), "peer"));
+  EXPECT_NE(places.back(), nullptr);
+  EXPECT_EQ(texts.TryListen("new", "peer"), nullptr);
+  EXPECT_NE(texts.TryListen("new", ""), nullptr);
+}
+
+TEST_F(EventsTest, ARequestBeyondTheLimitOfItsAddressIsRefused) {
+  std::vector<std::unique_ptr<RawConnection>> listeners;
+  for (uint64_t i = 0; i < EventTexts::kMaxOfAPeer; ++i) {
+    listeners.push_back(std::make_unique<RawConnection>(server_->port()));
+    listeners.back()->Send(Ask(""));
+    EXPECT_THAT(listeners.back()->ReadUntil("\r\n\r\n"), HasSubstr("200 OK"));
+  }
+  const testing::Answer refused = testing::Client(server_->port()).Get("/v1/events");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.text, HasSubstr("too many listeners"));
 }
 
 // A listener that reads slowly, or not at all, holds a piece of what is new, not all of it.

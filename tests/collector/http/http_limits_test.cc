@@ -217,7 +217,7 @@ TEST(QueryThreads, LeaveOneThreadToShortTasks) {
   EXPECT_EQ(long_done, 6);
 }
 
-TEST_F(HttpLimitsTest, RefusesABodyBeforeItComesWhenTooMuchIsInFlight) {
+TEST_F(HttpLimitsTest, RefusesABodyWhenTooMuchIsInFlight) {
   auto server = Start({.connections_per_peer = 0, .bytes_in_flight = 2000, .least_request_bytes = 900});
   std::vector<RawConnection> holders;
   for (int i = 0; i < 2; ++i) {
@@ -227,7 +227,7 @@ TEST_F(HttpLimitsTest, RefusesABodyBeforeItComesWhenTooMuchIsInFlight) {
   std::string refusal;
   EXPECT_TRUE(testing::WaitFor([&] {
     RawConnection late(server->port());
-    late.Send(BodyHead(1));
+    late.Send(BodyHead(1) + "x");
     late.ShutDownSending();
     refusal = late.ReceiveAll();
     return refusal.starts_with("HTTP/1.1 503");
@@ -247,13 +247,43 @@ TEST_F(HttpLimitsTest, LetsNoPeerHaveAllThatIsInFlight) {
   holder.Send(BodyHead(1000) + std::string(999, 'x'));
   EXPECT_TRUE(testing::WaitFor([&] {
     RawConnection same(server->port(), 2);
-    same.Send(BodyHead(2));
+    same.Send(BodyHead(2) + "xx");
     same.ShutDownSending();
     return same.ReceiveAll().starts_with("HTTP/1.1 503");
   }));
   RawConnection other(server->port(), 3);
   other.Send(BodyHead(1) + "x");
   EXPECT_THAT(other.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+}
+
+// One that is not whole gives way to others, and is refused so that it comes again.
+TEST_F(HttpLimitsTest, ABodyThatDribblesGivesWayToOthers) {
+  auto server = Start({.connections_per_peer = 0, .bytes_in_flight = 2000, .least_request_bytes = 900});
+  std::vector<RawConnection> holders;
+  for (int i = 0; i < 2; ++i) {
+    holders.emplace_back(server->port());
+    holders.back().Send(BodyHead(1000) + std::string(999, 'x'));
+  }
+  EXPECT_TRUE(testing::WaitFor(
+      [&] { return metrics_.ToText().find("lagwatch_bytes_in_flight 1998\n") != std::string::npos; }));
+  std::this_thread::sleep_for(Budget::kSafeTime + 100ms);
+  RawConnection honest(server->port());
+  honest.Send(BodyHead(1) + "x");
+  EXPECT_THAT(honest.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(holders[0].ReceiveAll(), StartsWith("HTTP/1.1 503"));
+  holders[1].Send("x");
+  EXPECT_THAT(holders[1].ReceiveAll(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpLimitsTest, EndsABodyThatTakesTooLongAtAnyPace) {
+  auto server = Start({.body_time = 500ms});
+  RawConnection slow(server->port());
+  slow.Send(BodyHead(1000));
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < 3s && slow.TrySend(std::string(10, 'x')))
+    std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(slow.ReceiveAll(), "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 3s);
 }
 
 // A head that announces a body reserves nothing: that would shut others out for the price of a head.
@@ -306,7 +336,7 @@ TEST_F(HttpLimitsTest, BodiesWithoutAKeyInTheHeadTakeNoRoomFromOthers) {
   })) << metrics_.ToText();
   EXPECT_THAT(metrics_.ToText(), HasSubstr("lagwatch_bytes_in_flight 0\n"));
   RawConnection second(server->port());
-  second.Send(post(""));
+  second.Send(post("") + std::string(400, 'x'));
   EXPECT_THAT(second.ReceiveAll(), StartsWith("HTTP/1.1 503"));
   RawConnection keyed(server->port());
   keyed.Send(post("X-Sentry-Auth: Sentry sentry_key=k\r\n") + std::string(400, 'x'));

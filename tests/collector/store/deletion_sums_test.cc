@@ -43,7 +43,7 @@ class FileCollector {
             report::AppendToBatch({items[i].type, items[i].payload}, &batch);
         }
         if (batch.empty()) continue;
-        const auto result = ingest_.Submit(batch, key);
+        const auto result = ingest_.Submit(batch, {.key = key});
         EXPECT_TRUE(result.ok()) << result.status().message();
         EXPECT_EQ(result->rejected, 0);
       }

@@ -54,6 +54,14 @@ class GroupCommitTest : public ::testing::Test {
     commits->Commit({ToRecord(sample)}, [answer](Outcomes outcomes) { answer->set_value(outcomes); });
     return answer->get_future();
   }
+  std::future<Outcomes> CommitMany(int count, GroupCommit* commits, const Sender& sender) {
+    std::vector<NewRecord> records;
+    for (int i = 0; i < count; ++i) records.push_back(ToRecord(SampleReport()));
+    auto answer = std::make_shared<std::promise<Outcomes>>();
+    commits->Commit(
+        std::move(records), [answer](Outcomes outcomes) { answer->set_value(outcomes); }, sender);
+    return answer->get_future();
+  }
   static bool IsAnswered(const std::future<Outcomes>& answer) {
     return answer.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   }
@@ -92,6 +100,26 @@ TEST_F(GroupCommitTest, AnswersAllBeforeItEnds) {
     disk_.waits = false;
   }
   for (auto& answer : answers) EXPECT_THAT(answer.get().value(), ElementsAre(CommitOutcome::kStored));
+}
+
+// One sender's large request does not make others wait for all of it.
+TEST_F(GroupCommitTest, SendersTakeTurns) {
+  GroupCommit commits(store_.get());
+  disk_.waits = true;
+  std::vector<std::future<Outcomes>> answers;
+  for (int i = 0; i < 4; ++i) answers.push_back(CommitMany(2000, &commits, {.key = "a", .address = "1"}));
+  auto of_other_key = CommitMany(2, &commits, {.key = "b", .address = "1"});
+  auto of_other_address = CommitMany(2, &commits, {.key = "a", .address = "2"});
+  disk_.waits = false;
+  EXPECT_EQ(of_other_key.get()->size(), 2u);
+  EXPECT_EQ(of_other_address.get()->size(), 2u);
+  EXPECT_FALSE(IsAnswered(answers.back()));
+  for (auto& answer : answers) {
+    const Outcomes outcomes = answer.get();
+    ASSERT_TRUE(outcomes.ok());
+    EXPECT_THAT(*outcomes,
+                ::testing::AllOf(::testing::SizeIs(2000), ::testing::Each(CommitOutcome::kStored)));
+  }
 }
 
 // A copy without the log has what was brought to the database.

@@ -39,7 +39,7 @@ class StoreQuotaTest : public ::testing::Test {
   void Fill(int64_t day, int count) {
     std::vector<std::string> reports;
     for (int i = 0; i < count; ++i) reports.push_back(testing::LargeReport(day * kMsPerDay + i, &random_));
-    const auto result = ingest_.Submit(testing::EncodeBatch(reports), "key");
+    const auto result = ingest_.Submit(testing::EncodeBatch(reports), {.key = "key"});
     ASSERT_TRUE(result.ok()) << result.status().message();
     ASSERT_EQ(result->accepted, count) << result->records.front().why;
   }
