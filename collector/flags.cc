@@ -20,6 +20,7 @@ Files in DATA:
   symbols/      symbol files that were uploaded           config-history/  what config.json was before
   audit.jsonl   who changed what                          clustering  by which rules reports have clusters
   deletions.json  what was deleted, and is to be          collector.lock  keeps a second one out
+  damaged/      databases that were set aside (repair)
   clickhouse-spool  reports on their way to ClickHouse (--store)
   retention, retention-traces, retention-app-APP  up to which day old records are gone
   confirmed-clock   when a person said that the clock is right (retention confirm-clock)
@@ -35,6 +36,7 @@ Examples:
   lagwatch-collector --settings /etc/lagwatch/collector.toml
   lagwatch-collector --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem
   lagwatch-collector backup --data /var/lib/lagwatch-collector /backup/lagwatch-monday
+  lagwatch-collector repair --data /var/lib/lagwatch-collector
   lagwatch-collector keys add --data /var/lib/lagwatch-collector --name alice --access read --expires 90d
 
 The HTTP API, keys and limits: collector/API.md.

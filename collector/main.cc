@@ -26,6 +26,7 @@
 #include "collector/keys/key_file.h"
 #include "collector/keys/secret_file.h"
 #include "collector/maintenance/app_retention_job.h"
+#include "collector/maintenance/damage_job.h"
 #include "collector/maintenance/maintenance.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/maintenance/store_quota.h"
@@ -33,6 +34,7 @@
 #include "collector/query/json/json_text.h"
 #include "collector/query/symbols_api.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
+#include "collector/store/sqlite/damage/set_aside.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "collector/symbols/symbol_service.h"
 #include "collector/symbols/worker/symbol_worker.h"
@@ -46,6 +48,8 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 // New reports wait for so long, at most, for names from symbol files.
 constexpr std::chrono::seconds kMaintenancePause{10};
+// Uploads are refused for so long, at most, before a damaged database is set aside.
+constexpr std::chrono::seconds kDamagePause{1};
 
 std::string TimeText(spdlog::log_clock::time_point time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
@@ -134,6 +138,23 @@ int WaitForStop(const sigset_t& signals, HttpServer* server) {
   }
 }
 
+void LogSetAside(const std::string& folder, const Status& damage) {
+  spdlog::error(
+      "{}; it is set aside in {}, and a new one takes reports: stop the collector and run "
+      "`lagwatch-collector repair`",
+      damage.message(), folder);
+}
+
+// A warning for operators; empty: none.
+std::string AsideWarning(const std::string& data) {
+  for (const AsideDatabase& aside : ListAside(data)) {
+    if (!aside.is_salvaged)
+      return "a damaged database is set aside: lists have only what came since; run `lagwatch-collector "
+             "repair`";
+  }
+  return "";
+}
+
 struct OpenedStore {
   std::unique_ptr<Store> store;
   SqliteStore* sqlite = nullptr;  // the same; null: it is elsewhere
@@ -146,13 +167,36 @@ base::Result<OpenedStore> OpenStore(const Flags& flags) {
     if (!store.ok()) return store.status();
     return OpenedStore{std::move(store).value()};
   }
-  auto sqlite = LAGWATCH_TRY(SqliteStore::Open(flags.data + "/collector.db"));
-  SqliteStore* const opened = sqlite.get();
-  return OpenedStore{std::move(sqlite), opened};
+  const std::string path = flags.data + "/collector.db";
+  auto sqlite = SqliteStore::Open(path);
+  if (!sqlite.ok() && sqlite.status().code() == base::StatusCode::kInternal) {
+    const std::string folder = NewAsideFolder(flags.data);
+    if (Status moved = MoveDatabase(path, folder); !moved.ok()) return moved;
+    LogSetAside(folder, sqlite.status());
+    sqlite = SqliteStore::Open(path);
+  }
+  if (!sqlite.ok()) return sqlite.status();
+  SqliteStore* const opened = sqlite->get();
+  return OpenedStore{std::move(sqlite).value(), opened};
 }
 
-// Asks the store what costs it nothing.
-Status CheckStore(StoredReports* store) { return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status(); }
+// Asks the store what costs it nothing. `sqlite` is the same, or null.
+Status CheckStore(StoredReports* store, const SqliteStore* sqlite) {
+  if (sqlite != nullptr) {
+    if (Status damage = sqlite->Damage(); !damage.ok()) return damage;
+  }
+  return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status();
+}
+
+// Removes a user's name from the files beside the store.
+Status EraseName(const std::string& user, const std::string& data, ConfigAdmin* config, AuditLog* audit) {
+  if (!ListAside(data).empty()) {
+    return {base::StatusCode::kUnavailable,
+            "DATA/damaged has damaged databases with records: run `lagwatch-collector repair --remove`"};
+  }
+  if (Status erased = config->EraseUser(user, "deletion"); !erased.ok()) return erased;
+  return audit->EraseUser(user);
+}
 
 TimeRule TimesToTake(const Flags& flags) {
   const base::Clock& clock = base::SystemClock();
@@ -237,7 +281,9 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
       store, flags.trace_retention_days, wall_ms,
       {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()},
       RetentionJob::Of::kTracesOnly);
-  Deletions deletions(store, flags.data + "/deletions.json");
+  Deletions deletions(store, flags.data + "/deletions.json", [&](const std::string& user) {
+    return EraseName(user, flags.data, &config_admin, &audit);
+  });
   StepJob unused_names = CreateUnusedNamesJob(store);
   StepJob repair = CreateRepairJob(store);
   StepJob compact = CreateCompactJob(store);
@@ -257,6 +303,15 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
     feed.Publish(records, outcomes);
     if (quota != nullptr && quota->IsDue()) maintenance.Wake();
   });
+  std::unique_ptr<DamageJob> damage;
+  if (opened.sqlite != nullptr) {
+    damage = std::make_unique<DamageJob>(
+        opened.sqlite,
+        DamageJob::Options{
+            .data = flags.data, .commits = [&] { return commits.commits(); }, .on_set_aside = LogSetAside});
+  }
+  Maintenance checks(damage ? std::vector<MaintenanceJob*>{damage.get()} : std::vector<MaintenanceJob*>{},
+                     kDamagePause, log_error);
   const DiskSpace disk(flags.data, flags.min_free_mib << 20);
   const Router router(CollectorEndpoints({.ingest = &ingest,
                                           .commits = &commits,
@@ -278,7 +333,8 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                           .disk = &disk,
                                           .store_quota = store_quota.get(),
                                           .app_quota = &app_quota,
-                                          .check_store = [&] { return CheckStore(store); },
+                                          .check_store = [&] { return CheckStore(store, opened.sqlite); },
+                                          .warning = [&] { return AsideWarning(flags.data); },
                                           .page = PageFiles()},
                                          flags.limits),
                       &keys);
@@ -313,6 +369,9 @@ int Main(int argc, char** argv) {
       &command_exit_code);
   AddBackupCommands(
       &app, [&flags] { return flags.data; }, &command_exit_code);
+  AddRepairCommand(
+      &app, [&flags] { return flags.data; },
+      [&flags] { return Clusterer::Create(flags.cluster_rules, flags.cluster_by); }, &command_exit_code);
   AddRetentionCommand(
       &app, [&flags] { return flags.ConfirmedClockPath(); }, &command_exit_code);
   AddHelpCommand(&app, &command_exit_code);

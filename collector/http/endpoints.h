@@ -51,6 +51,7 @@ struct Services {
   const StoreQuota* store_quota = nullptr;         // null: the store may be as large as it likes
   const AppQuota* app_quota = nullptr;             // null: no program has one
   std::function<base::Status()> check_store = {};  // whether it answers
+  std::function<std::string()> warning = {};       // for operators, in words; empty: none
   std::span<const PageFile> page = {};             // none: there is no page
 };
 
