@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -58,21 +60,31 @@ std::string TimeText(spdlog::log_clock::time_point time) {
   return base::UtcText(ms, "%Y-%m-%dT%H:%M:%S") + text;
 }
 
+// Only those that are known.
+void AddFacts(const LogFacts& facts, Json* object) {
+  if (!facts.key.empty()) (*object)["key"] = facts.key;
+  if (!facts.peer.empty()) (*object)["peer"] = facts.peer;
+  if (facts.status != 0) (*object)["status"] = facts.status;
+  if (facts.duration_ms) (*object)["duration_ms"] = std::round(*facts.duration_ms * 1000) / 1000;
+}
+
 class JsonFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
     const auto level = spdlog::level::to_string_view(message.level);
-    const std::string text =
-        JsonText({{"time", TimeText(message.time)},
-                  {"level", std::string(level.data(), level.size())},
-                  {"message", std::string(message.payload.data(), message.payload.size())}}) +
-        "\n";
+    Json object = {{"time", TimeText(message.time)},
+                   {"level", std::string(level.data(), level.size())},
+                   {"message", std::string(message.payload.data(), message.payload.size())}};
+    if (const LogFacts* facts = LogFacts::OfThisLine(); facts != nullptr) AddFacts(*facts, &object);
+    const std::string text = JsonText(object) + "\n";
     line.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"}.
+// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"} and, of
+// requests,
+// {"key", "peer", "status", "duration_ms"}.
 void SetUpLog(bool is_json) {
   auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   auto logger = std::make_shared<spdlog::logger>("collector", std::move(sink));
@@ -188,6 +200,15 @@ Status CheckStore(StoredReports* store, const SqliteStore* sqlite) {
   return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status();
 }
 
+void MeasureStore(const Flags& flags, const SqliteStore* sqlite, Metrics* metrics) {
+  if (sqlite == nullptr) return;
+  metrics->SetStoreSize(sqlite->Size(), flags.MostStoreBytes());
+  metrics->SetDamaged(
+      !sqlite->Damage().ok(),
+      static_cast<uint64_t>(std::ranges::count_if(
+          ListAside(flags.data), [](const AsideDatabase& aside) { return !aside.is_salvaged; })));
+}
+
 // Removes a user's name from the files beside the store.
 Status EraseName(const std::string& user, const std::string& data, ConfigAdmin* config, AuditLog* audit) {
   if (!ListAside(data).empty()) {
@@ -270,6 +291,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
   const AnnotatedCauses causes(store);
   Metrics metrics;
+  metrics.SetBuild(LAGWATCH_VERSION);
   AppQuota app_quota(flags.ToAppQuotas());
   QueryApi query_api(store, clusterer.rules(), symbols->reader_symbolizer(), &app_quota);
   SymbolizeJob symbolize(store, clusterer, symbols->symbolizer());
@@ -287,22 +309,32 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   StepJob unused_names = CreateUnusedNamesJob(store);
   StepJob repair = CreateRepairJob(store);
   StepJob compact = CreateCompactJob(store);
+  const auto count_step = [&metrics](const std::string& job, bool is_ok, std::chrono::nanoseconds taken) {
+    metrics.CountStep(job, is_ok, taken);
+  };
   const auto log_error = [](const auto& job, const Status& error) {
     spdlog::error("{}: {}", job, error.message());
   };
   std::vector<MaintenanceJob*> jobs = {retention.job.get(), &trace_retention, &deletions,
                                        &unused_names,       &repair,          &compact};
   if (store_quota) jobs.push_back(store_quota.get());
-  Maintenance maintenance(std::move(jobs), kMaintenancePause, log_error);
+  Maintenance maintenance(std::move(jobs), kMaintenancePause, log_error, count_step);
   // Apart: servers of symbols may be slow.
-  Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error);
+  Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error, count_step);
   symbols->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
   Ingest ingest(store, std::move(clusterer), &opener, {}, flags.traces, TimesToTake(flags), {}, &app_quota);
   ReportFeed feed;
-  GroupCommit commits(store, [&feed, &maintenance, quota = store_quota.get()](auto records, auto outcomes) {
-    feed.Publish(records, outcomes);
-    if (quota != nullptr && quota->IsDue()) maintenance.Wake();
-  });
+  HangCounts hang_counts;
+  GroupCommit commits(
+      store,
+      [&feed, &maintenance, &hang_counts, quota = store_quota.get()](auto records, auto outcomes) {
+        feed.Publish(records, outcomes);
+        hang_counts.Add(records, outcomes, base::SystemClock().WallMs());
+        if (quota != nullptr && quota->IsDue()) maintenance.Wake();
+      },
+      [&metrics](std::string_view part, std::chrono::nanoseconds taken) {
+        metrics.CountCommit(part, taken);
+      });
   std::unique_ptr<DamageJob> damage;
   if (opened.sqlite != nullptr) {
     damage = std::make_unique<DamageJob>(
@@ -311,37 +343,42 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
             .data = flags.data, .commits = [&] { return commits.commits(); }, .on_set_aside = LogSetAside});
   }
   Maintenance checks(damage ? std::vector<MaintenanceJob*>{damage.get()} : std::vector<MaintenanceJob*>{},
-                     kDamagePause, log_error);
+                     kDamagePause, log_error, count_step);
   const DiskSpace disk(flags.data, flags.min_free_mib << 20);
-  const Router router(CollectorEndpoints({.ingest = &ingest,
-                                          .commits = &commits,
-                                          .query_api = &query_api,
-                                          .keys = &keys,
-                                          .config = &config,
-                                          .key_file = &key_file,
-                                          .feed = &feed,
-                                          .causes = &causes,
-                                          .config_admin = &config_admin,
-                                          .audit = &audit,
-                                          .recluster = &recluster,
-                                          .store = store,
-                                          .deletions = &deletions,
-                                          .wake_maintenance = [&] { maintenance.Wake(); },
-                                          .retention = retention.state,
-                                          .symbols = &symbols_api,
-                                          .metrics = &metrics,
-                                          .disk = &disk,
-                                          .store_quota = store_quota.get(),
-                                          .app_quota = &app_quota,
-                                          .check_store = [&] { return CheckStore(store, opened.sqlite); },
-                                          .warning = [&] { return AsideWarning(flags.data); },
-                                          .page = PageFiles()},
-                                         flags.limits),
-                      &keys);
+  const Router router(
+      CollectorEndpoints({.ingest = &ingest,
+                          .commits = &commits,
+                          .query_api = &query_api,
+                          .keys = &keys,
+                          .config = &config,
+                          .key_file = &key_file,
+                          .feed = &feed,
+                          .causes = &causes,
+                          .config_admin = &config_admin,
+                          .audit = &audit,
+                          .recluster = &recluster,
+                          .store = store,
+                          .deletions = &deletions,
+                          .wake_maintenance = [&] { maintenance.Wake(); },
+                          .retention = retention.state,
+                          .symbols = &symbols_api,
+                          .metrics = &metrics,
+                          .disk = &disk,
+                          .store_quota = store_quota.get(),
+                          .app_quota = &app_quota,
+                          .check_store = [&] { return CheckStore(store, opened.sqlite); },
+                          .hang_counts = &hang_counts,
+                          .measure = [&](Metrics* all) { MeasureStore(flags, opened.sqlite, all); },
+                          .warning = [&] { return AsideWarning(flags.data); },
+                          .page = PageFiles()},
+                         flags.limits),
+      &keys);
   auto server = LAGWATCH_TRY(HttpServer::Start({.listen = listen,
                                                 .threads = flags.threads,
                                                 .limits = flags.http,
                                                 .tls = flags.tls,
+                                                .proxies = flags.ToTrustedProxies(),
+                                                .has_proxy_header = flags.has_proxy_header,
                                                 .metrics = &metrics},
                                                &router));
 
@@ -355,6 +392,16 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   server->Stop();
   symbols->Stop();
   return {};
+}
+
+// Without arguments nothing is created in whatever directory this is.
+void PrintHelp(const CLI::App& app) {
+  const Flags flags;
+  std::printf(
+      "%s\nNothing was started. `lagwatch-collector --data %s` would create that directory, with a database, "
+      "a\n"
+      "project key and an admin token, and serve reports and the page at http://%s until it is stopped.\n",
+      app.help().c_str(), flags.data.c_str(), flags.listen.c_str());
 }
 
 int Main(int argc, char** argv) {
@@ -375,6 +422,10 @@ int Main(int argc, char** argv) {
   AddRetentionCommand(
       &app, [&flags] { return flags.ConfirmedClockPath(); }, &command_exit_code);
   AddHelpCommand(&app, &command_exit_code);
+  if (argc == 1) {
+    PrintHelp(app);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -82,6 +82,11 @@ Response MetricsText(const Services& services) {
   if (services.store != nullptr) metrics->SetRefusedBatches(services.store->Refused());
   if (const StoreQuota* quota = services.store_quota; quota != nullptr)
     metrics->SetStoreSize(quota->size(), quota->marks().most_bytes);
+  if (services.hang_counts != nullptr) metrics->SetHangs(services.hang_counts, base::SystemClock().WallMs());
+  if (services.commits != nullptr) metrics->SetQueuedRecords(services.commits->waiting_records());
+  if (services.keys != nullptr) metrics->SetKeyQuotas(services.keys->Uses(base::SystemClock().MonoNs()));
+  metrics->SetProcess(ProcessUse::OfThis());
+  if (services.measure) services.measure(metrics);
   if (services.app_quota != nullptr)
     metrics->SetAppQuotas(services.app_quota->Uses(base::SystemClock().WallMs()));
   return {

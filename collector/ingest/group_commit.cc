@@ -15,9 +15,10 @@ constexpr size_t kMostUnsyncedGroups = 2;
 
 }  // namespace
 
-GroupCommit::GroupCommit(StoreWriter* store, OnCommit on_commit)
+GroupCommit::GroupCommit(StoreWriter* store, OnCommit on_commit, OnTime on_time)
     : store_(store),
       on_commit_(std::move(on_commit)),
+      on_time_(std::move(on_time)),
       writer_([this] { Write(); }),
       syncer_([this] { Sync(); }) {}
 
@@ -42,6 +43,13 @@ void GroupCommit::Commit(std::vector<NewRecord> records, Done done) {
     waiting_.push_back({std::move(records), std::move(done)});
   }
   has_work_.notify_one();
+}
+
+size_t GroupCommit::waiting_records() {
+  std::lock_guard lock(mutex_);
+  size_t records = 0;
+  for (const Waiting& each : waiting_) records += each.records.size();
+  return records;
 }
 
 void GroupCommit::Write() {
@@ -80,7 +88,9 @@ GroupCommit::Unsynced GroupCommit::WriteTogether(std::vector<Waiting> group) {
     std::ranges::move(each.records, std::back_inserter(written.records));
     each.records.clear();
   }
+  const auto begin = std::chrono::steady_clock::now();
   auto outcomes = store_->CommitUnsynced(written.records);
+  if (on_time_) on_time_("write", std::chrono::steady_clock::now() - begin);
   ++commits_;
   if (outcomes.ok()) {
     written.group = std::move(group);
@@ -114,7 +124,9 @@ void GroupCommit::Sync() {
       written = std::exchange(unsynced_, {});
     }
     has_synced_.notify_one();
+    const auto begin = std::chrono::steady_clock::now();
     const base::Status synced = store_->Sync();
+    if (on_time_) on_time_("sync", std::chrono::steady_clock::now() - begin);
     for (Unsynced& each : written) Answer(&each, synced);
   }
 }

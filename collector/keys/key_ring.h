@@ -37,6 +37,14 @@ struct QuotaRefusal {
   std::string reason;  // for a person
 };
 
+// A key's quota, and what is left of it.
+struct KeyUse {
+  std::string name;
+  Quota quota = {};
+  double reports_left = 0;
+  double bytes_left = 0;
+};
+
 class KeyRing {
  public:
   // Keys of `given` alone, or of the file, too.
@@ -49,6 +57,8 @@ class KeyRing {
   // Returns why `key` may not send `size_bytes` now; nothing if it may. Charge() counts what was sent.
   std::optional<QuotaRefusal> CheckQuota(const KeyRecord& key, uint64_t size_bytes, int64_t now_mono_ns);
   void Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports, int64_t now_mono_ns);
+  // Of the keys with a quota that were used.
+  std::vector<KeyUse> Uses(int64_t now_mono_ns);
 
  private:
   struct Meter {

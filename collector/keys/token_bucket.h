@@ -21,6 +21,11 @@ class TokenBucket {
     const double missing = std::min(amount, capacity_) - level_;
     return missing <= 0 ? 0 : static_cast<int64_t>(std::ceil(missing / per_s_));
   }
+  // That can be used now; 0 when it is overdrawn.
+  double Left(int64_t now_ns) {
+    Fill(now_ns);
+    return std::max(level_, 0.0);
+  }
   void Use(double amount, int64_t now_ns) {
     Fill(now_ns);
     level_ -= amount;

@@ -150,6 +150,8 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
                           .is_gzip = IsGzip(head.content_encoding),
                           .body = {},
                           .key = std::move(check.key),
+                          .address = {},
+                          .begin = std::chrono::steady_clock::now(),
                           .room = {}}};
 }
 
