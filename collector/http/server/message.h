@@ -9,7 +9,7 @@
 #include <string>
 
 #include "collector/http/server/request.h"
-#include "collector/http/server/trusted_proxies.h"
+#include "collector/http/proxies/trusted_proxies.h"
 
 namespace lagwatch::collector {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/http/server/hang_counts.h"
-#include "collector/http/server/process_use.h"
+#include "collector/http/measures/hang_counts.h"
+#include "collector/http/measures/process_use.h"
 #include "collector/ingest/app_quota.h"
 #include "collector/ingest/ingest.h"
 #include "collector/keys/key_ring.h"

@@ -19,7 +19,7 @@
 #include <variant>
 
 #include "collector/http/server/message.h"
-#include "collector/http/server/proxy_header.h"
+#include "collector/http/proxies/proxy_header.h"
 #include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {

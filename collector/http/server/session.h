@@ -18,7 +18,7 @@
 #include "collector/http/server/metrics.h"
 #include "collector/http/server/query_threads.h"
 #include "collector/http/server/router.h"
-#include "collector/http/server/trusted_proxies.h"
+#include "collector/http/proxies/trusted_proxies.h"
 
 namespace lagwatch::collector {
 

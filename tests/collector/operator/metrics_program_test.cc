@@ -6,7 +6,7 @@
 #include <regex>
 
 #include "base/clock.h"
-#include "collector/http/server/hang_counts.h"
+#include "collector/http/measures/hang_counts.h"
 #include "tests/collector/operator/running_collector.h"
 #include "tests/testing/sample_report.h"
 

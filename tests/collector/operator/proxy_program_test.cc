@@ -7,8 +7,8 @@
 #include <regex>
 
 #include "base/clock.h"
-#include "collector/http/server/proxy_header.h"
-#include "collector/http/server/trusted_proxies.h"
+#include "collector/http/proxies/proxy_header.h"
+#include "collector/http/proxies/trusted_proxies.h"
 #include "tests/collector/operator/running_collector.h"
 #include "tests/testing/sample_report.h"
 

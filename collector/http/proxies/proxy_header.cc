@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/server/proxy_header.h"
+#include "collector/http/proxies/proxy_header.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/server/hang_counts.h"
+#include "collector/http/measures/hang_counts.h"
 
 #include <algorithm>
 #include <variant>

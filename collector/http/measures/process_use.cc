@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/server/process_use.h"
+#include "collector/http/measures/process_use.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/http/server/trusted_proxies.h"
+#include "collector/http/proxies/trusted_proxies.h"
 
 #include <strings.h>
 
