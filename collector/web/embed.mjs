@@ -44,7 +44,8 @@ function entries(path) {
   if (address !== "/index.html") return [own];
   // For addresses with one folder, such as /causes/KEY: what it loads is one step up.
   const below = content.toString().replaceAll('="./', '="../');
-  if (below === content.toString()) throw new Error("embed.mjs: index.html loads nothing by a relative address");
+  if (below === content.toString())
+    throw new Error("embed.mjs: index.html loads nothing by a relative address");
   return [entry("/below/index.html", type, Buffer.from(below)), own];
 }
 

@@ -41,10 +41,12 @@ export async function ask(
 ): Promise<Response> {
   const headers = new Headers(init.headers);
   headers.set("Authorization", `Bearer ${token}`);
-  const response = await fetch(below(path), { ...init, headers, cache: "no-store" }).catch((error: unknown) => {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(0, "unreachable", "the collector cannot be reached; try again");
-  });
+  const response = await fetch(below(path), { ...init, headers, cache: "no-store" }).catch(
+    (error: unknown) => {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new ApiError(0, "unreachable", "the collector cannot be reached; try again");
+    },
+  );
   if (response.ok) return response;
   if (response.status === 401 && token === session.value?.token) signOut();
   throw await errorOf(response);
