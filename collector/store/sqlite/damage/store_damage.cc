@@ -2,6 +2,7 @@
 // The part of the store that finds damage and goes on without the damaged file.
 #include <chrono>
 #include <iterator>
+#include <string_view>
 
 #include "collector/store/sqlite/damage/set_aside.h"
 #include "collector/store/sqlite/sqlite_store.h"
@@ -11,6 +12,9 @@ namespace {
 
 // Queries that arrive meanwhile wait for so long.
 constexpr std::chrono::milliseconds kMostQuietTime{2000};
+
+// The beginning of what SQLite says of damaged pages.
+constexpr std::string_view kPagesFound = "*** in database main ***\n";
 
 // SQLite checks a table's structure, with its indexes, at once. The content of large tables is read in parts,
 // which hold up nothing.
@@ -46,7 +50,8 @@ Result<bool> SqliteStore::CheckPart(CheckProgress* progress) {
     if (part < std::size(kChecks)) {
       Statement rows = reader->Use(kChecks[part]);
       const std::string found = rows.Step() ? rows.Text(0) : "ok";
-      if (found != "ok") NoteDamage(found);
+      // Damaged pages alone: values that a column should not have are no reason to go on without the file.
+      if (found.starts_with(kPagesFound)) NoteDamage(found.substr(kPagesFound.size()));
       ++progress->part;
       return true;
     }
