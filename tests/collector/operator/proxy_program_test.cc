@@ -190,15 +190,22 @@ TEST_F(ProxiedCollector, NginxPassesLargeBodiesAndEventsAtOnce) {
   RawConnection events(nginx_port_);
   events.Send(Request("/lagwatch/v1/events", "Authorization: Bearer a_test\r\n"));
   EXPECT_THAT(events.ReadUntil("\r\n\r\n"), HasSubstr("200 OK"));
+  // Larger together than the 1 MiB that nginx takes by itself.
+  const std::string tag(900, 't');
   SampleReport report;
+  report.header.tag = tag;
   report.header.start_wall_ms = static_cast<uint64_t>(base::SystemClock().WallMs());
-  report.header.id = report.header.hang_id = base::CreateUuidV7(base::SystemClock().WallMs());
-  report.facts = {{"log", std::string(3 << 19, 'x')}};
+  std::vector<std::string> reports;
+  for (int i = 0; i < 1400; ++i) {
+    report.header.id = report.header.hang_id = base::CreateUuidV7(base::SystemClock().WallMs());
+    reports.push_back(report.Encode());
+  }
   Client client(nginx_port_);
-  const std::string batch = testing::EncodeBatch({report.Encode()});
+  const std::string batch = testing::EncodeBatch(reports);
   ASSERT_GT(batch.size(), size_t{3} << 19);
   const Answer uploaded = client.Perform("POST", "/lagwatch/v1/reports", &batch);
   EXPECT_EQ(uploaded.status, 200) << uploaded.text;
+  EXPECT_EQ(uploaded.json()["accepted"], 1400);
   std::string received;
   EXPECT_TRUE(testing::WaitUntil(
       [&] {
