@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "collector/http/proxies/trusted_proxies.h"
 #include "collector/http/server/http_limits.h"
 #include "collector/http/server/tls.h"
-#include "collector/http/proxies/trusted_proxies.h"
 #include "collector/http/upload.h"
 #include "collector/ingest/trace_limits.h"
 #include "collector/store/retention.h"

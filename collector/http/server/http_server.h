@@ -13,11 +13,11 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "collector/http/proxies/trusted_proxies.h"
 #include "collector/http/server/http_limits.h"
 #include "collector/http/server/metrics.h"
 #include "collector/http/server/router.h"
 #include "collector/http/server/tls.h"
-#include "collector/http/proxies/trusted_proxies.h"
 
 namespace lagwatch::collector {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "collector/http/server/request.h"
 #include "collector/http/proxies/trusted_proxies.h"
+#include "collector/http/server/request.h"
 
 namespace lagwatch::collector {
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <variant>
 
-#include "collector/http/server/message.h"
 #include "collector/http/proxies/proxy_header.h"
+#include "collector/http/server/message.h"
 #include "collector/store/query_limit.h"
 
 namespace lagwatch::collector {

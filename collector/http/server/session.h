@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "collector/http/proxies/trusted_proxies.h"
 #include "collector/http/server/await_response.h"
 #include "collector/http/server/budget.h"
 #include "collector/http/server/http_limits.h"
@@ -18,7 +19,6 @@
 #include "collector/http/server/metrics.h"
 #include "collector/http/server/query_threads.h"
 #include "collector/http/server/router.h"
-#include "collector/http/proxies/trusted_proxies.h"
 
 namespace lagwatch::collector {
 
