@@ -20,6 +20,7 @@ Files in DATA:
   symbols/      symbol files that were uploaded           config-history/  what config.json was before
   audit.jsonl   who changed what                          clustering  by which rules reports have clusters
   deletions.json  what was deleted, and is to be          collector.lock  keeps a second one out
+  damaged/      databases that were set aside (repair)
   clickhouse-spool  reports on their way to ClickHouse (--store)
   retention, retention-traces, retention-app-APP  up to which day old records are gone
   confirmed-clock   when a person said that the clock is right (retention confirm-clock)
@@ -35,6 +36,7 @@ Examples:
   lagwatch-collector --settings /etc/lagwatch/collector.toml
   lagwatch-collector --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem
   lagwatch-collector backup --data /var/lib/lagwatch-collector /backup/lagwatch-monday
+  lagwatch-collector repair --data /var/lib/lagwatch-collector
   lagwatch-collector keys add --data /var/lib/lagwatch-collector --name alice --access read --expires 90d
 
 The HTTP API, keys and limits: collector/API.md.
@@ -104,6 +106,24 @@ base::Status CheckStoreOptions(const Flags& flags) {
   return {};
 }
 
+base::Status CheckProxies(const Flags& flags) {
+  if (const auto proxies = TrustedProxies::Parse(flags.trusted_proxies); !proxies.ok())
+    return {base::StatusCode::kInvalid, "--trusted-proxy " + proxies.status().message()};
+  if (flags.has_proxy_header && flags.trusted_proxies.empty())
+    return {base::StatusCode::kInvalid, "--proxy-protocol needs the proxy's address: give --trusted-proxy"};
+  return {};
+}
+
+void DeclareProxies(Flags* flags, CLI::App* app) {
+  app->add_option(
+         "--trusted-proxy", flags->trusted_proxies,
+         "ADDRESS or ADDRESS/BITS of a proxy whose X-Forwarded-For or Forwarded names the client; limits "
+         "per address then count clients; may be given several times")
+      ->allow_extra_args(false);
+  app->add_flag("--proxy-protocol", flags->has_proxy_header,
+                "Trusted proxies begin each connection with a header of the PROXY protocol, version 1 or 2");
+}
+
 void DeclareQueries(Flags* flags, CLI::App* app) {
   app->add_option("--query-threads", flags->http.query_threads,
                   "Threads for queries, separate from those for uploads")
@@ -138,8 +158,8 @@ void DeclareLimits(Flags* flags, CLI::App* app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app->add_option("--max-connections-per-peer", flags->http.connections_per_peer,
-                  "Connections per address, or per /64 of IPv6; 0: no limit per address (behind a proxy, "
-                  "where all share one)")
+                  "Connections per address, or per /64 of IPv6; 0: no limit per address. Those of a "
+                  "trusted proxy count in the sum alone")
       ->capture_default_str();
   app->add_option("--threads", flags->threads, "Threads for connections and uploads")
       ->check(CLI::Range(1, 1024))
@@ -185,6 +205,7 @@ base::Status Check(const Flags& flags) {
   }
   if (base::Status checked = CheckStoreOptions(flags); !checked.ok()) return checked;
   if (const auto quotas = ParseAppOption(kAppQuota, flags.app_quotas); !quotas.ok()) return quotas.status();
+  if (base::Status checked = CheckProxies(flags); !checked.ok()) return checked;
   const uint64_t part = flags.http.BytesOfAPeer();
   if (std::max(flags.limits.body_bytes, flags.limits.inflated_bytes) <= part) return {};
   return {base::StatusCode::kInvalid, "a body could be larger than what one address may have in flight (" +
@@ -203,6 +224,11 @@ std::map<std::string, int64_t, std::less<>> Flags::ToAppQuotas() const {
   auto quotas = ParseAppOption(kAppQuota, app_quotas);
   if (!quotas.ok()) return {};
   return std::move(quotas).value();
+}
+
+TrustedProxies Flags::ToTrustedProxies() const {
+  auto proxies = TrustedProxies::Parse(trusted_proxies);
+  return proxies.ok() ? std::move(proxies).value() : TrustedProxies();
 }
 
 uint64_t Flags::MostStoreBytes() const {
@@ -263,6 +289,7 @@ void Declare(Flags* flags, CLI::App* app) {
   auto* key = app->add_option("--tls-key", flags->tls.key, "PEM file with the certificate's key");
   certificate->needs(key);
   key->needs(certificate);
+  DeclareProxies(flags, app);
   app->add_option("--data", flags->data,
                   "Directory of the database and the keys; created if it does not exist")
       ->capture_default_str();

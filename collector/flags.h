@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "collector/http/proxies/trusted_proxies.h"
 #include "collector/http/server/http_limits.h"
 #include "collector/http/server/tls.h"
 #include "collector/http/upload.h"
@@ -32,6 +33,8 @@ struct Flags {
   BodyLimits limits;
   HttpLimits http;
   TlsFiles tls;
+  std::vector<std::string> trusted_proxies;  // addresses and networks
+  bool has_proxy_header = false;
   int threads = 1;
   std::string log_format = "text";
   std::string cluster_rules;
@@ -57,6 +60,7 @@ struct Flags {
   Retention ToRetention() const;
   std::map<std::string, int64_t, std::less<>> ToAppQuotas() const;
   uint64_t MostStoreBytes() const;  // 0: no limit
+  TrustedProxies ToTrustedProxies() const;
   std::string ConfigPath() const { return config.empty() ? data + "/config.json" : config; }
   std::string AuditPath() const { return data + "/audit.jsonl"; }
   std::string KeyFilePath() const { return data + "/keys.json"; }

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -28,6 +30,7 @@
 #include "collector/keys/key_file.h"
 #include "collector/keys/secret_file.h"
 #include "collector/maintenance/app_retention_job.h"
+#include "collector/maintenance/damage_job.h"
 #include "collector/maintenance/maintenance.h"
 #include "collector/maintenance/retention_job.h"
 #include "collector/maintenance/store_quota.h"
@@ -35,6 +38,7 @@
 #include "collector/query/json/json_text.h"
 #include "collector/query/symbols_api.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
+#include "collector/store/sqlite/damage/set_aside.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "collector/symbols/symbol_service.h"
 #include "collector/symbols/worker/symbol_worker.h"
@@ -48,6 +52,8 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 // New reports wait for so long, at most, for names from symbol files.
 constexpr std::chrono::seconds kMaintenancePause{10};
+// Uploads are refused for so long, at most, before a damaged database is set aside.
+constexpr std::chrono::seconds kDamagePause{1};
 
 std::string TimeText(spdlog::log_clock::time_point time) {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
@@ -56,22 +62,30 @@ std::string TimeText(spdlog::log_clock::time_point time) {
   return base::UtcText(ms, "%Y-%m-%dT%H:%M:%S") + text;
 }
 
+// Only those that are known.
+void AddFacts(const LogFacts& facts, Json* object) {
+  if (!facts.key.empty()) (*object)["key"] = facts.key;
+  if (!facts.peer.empty()) (*object)["peer"] = facts.peer;
+  if (facts.status != 0) (*object)["status"] = facts.status;
+  if (facts.duration_ms) (*object)["duration_ms"] = std::round(*facts.duration_ms * 1000) / 1000;
+}
+
 class JsonFormatter final : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
     const auto level = spdlog::level::to_string_view(message.level);
-    const std::string text =
-        JsonText({{"time", TimeText(message.time)},
-                  {"level", std::string(level.data(), level.size())},
-                  {"message", std::string(message.payload.data(), message.payload.size())}}) +
-        "\n";
+    Json object = {{"time", TimeText(message.time)},
+                   {"level", std::string(level.data(), level.size())},
+                   {"message", std::string(message.payload.data(), message.payload.size())}};
+    if (const LogFacts* facts = LogFacts::OfThisLine(); facts != nullptr) AddFacts(*facts, &object);
+    const std::string text = JsonText(object) + "\n";
     line.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"}; without
-// secrets.
+// To stderr, from now on: lines for people, or an object a line, {"time", "level", "message"} and, of
+// requests, {"key", "peer", "status", "duration_ms"}; without secrets.
 void SetUpLog(bool is_json, std::vector<std::string> secrets = {}) {
   auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   auto logger = std::make_shared<spdlog::logger>("collector", std::move(sink));
@@ -139,6 +153,23 @@ int WaitForStop(const sigset_t& signals, HttpServer* server) {
   }
 }
 
+void LogSetAside(const std::string& folder, const Status& damage) {
+  spdlog::error(
+      "{}; it is set aside in {}, and a new one takes reports: stop the collector and run "
+      "`lagwatch-collector repair`",
+      damage.message(), folder);
+}
+
+// A warning for operators; empty: none.
+std::string AsideWarning(const std::string& data) {
+  for (const AsideDatabase& aside : ListAside(data)) {
+    if (!aside.is_salvaged)
+      return "a damaged database is set aside: lists have only what came since; run `lagwatch-collector "
+             "repair`";
+  }
+  return "";
+}
+
 struct OpenedStore {
   std::unique_ptr<Store> store;
   SqliteStore* sqlite = nullptr;  // the same; null: it is elsewhere
@@ -151,13 +182,45 @@ base::Result<OpenedStore> OpenStore(const Flags& flags) {
     if (!store.ok()) return store.status();
     return OpenedStore{std::move(store).value()};
   }
-  auto sqlite = LAGWATCH_TRY(SqliteStore::Open(flags.data + "/collector.db"));
-  SqliteStore* const opened = sqlite.get();
-  return OpenedStore{std::move(sqlite), opened};
+  const std::string path = flags.data + "/collector.db";
+  auto sqlite = SqliteStore::Open(path);
+  if (!sqlite.ok() && sqlite.status().code() == base::StatusCode::kInternal) {
+    const std::string folder = NewAsideFolder(flags.data);
+    if (Status moved = MoveDatabase(path, folder); !moved.ok()) return moved;
+    LogSetAside(folder, sqlite.status());
+    sqlite = SqliteStore::Open(path);
+  }
+  if (!sqlite.ok()) return sqlite.status();
+  SqliteStore* const opened = sqlite->get();
+  return OpenedStore{std::move(sqlite).value(), opened};
 }
 
-// Asks the store what costs it nothing.
-Status CheckStore(StoredReports* store) { return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status(); }
+// Asks the store what costs it nothing. `sqlite` is the same, or null.
+Status CheckStore(StoredReports* store, const SqliteStore* sqlite) {
+  if (sqlite != nullptr) {
+    if (Status damage = sqlite->Damage(); !damage.ok()) return damage;
+  }
+  return store->FindIds(base::Uuid{}, base::Uuid{}, 1).status();
+}
+
+void MeasureStore(const Flags& flags, const SqliteStore* sqlite, Metrics* metrics) {
+  if (sqlite == nullptr) return;
+  metrics->SetStoreSize(sqlite->Size(), flags.MostStoreBytes());
+  metrics->SetDamaged(
+      !sqlite->Damage().ok(),
+      static_cast<uint64_t>(std::ranges::count_if(
+          ListAside(flags.data), [](const AsideDatabase& aside) { return !aside.is_salvaged; })));
+}
+
+// Removes a user's name from the files beside the store.
+Status EraseName(const std::string& user, const std::string& data, ConfigAdmin* config, AuditLog* audit) {
+  if (!ListAside(data).empty()) {
+    return {base::StatusCode::kUnavailable,
+            "DATA/damaged has damaged databases with records: run `lagwatch-collector repair --remove`"};
+  }
+  if (Status erased = config->EraseUser(user, "deletion"); !erased.ok()) return erased;
+  return audit->EraseUser(user);
+}
 
 TimeRule TimesToTake(const Flags& flags) {
   const base::Clock& clock = base::SystemClock();
@@ -231,6 +294,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
   const AnnotatedCauses causes(store);
   Metrics metrics;
+  metrics.SetBuild(LAGWATCH_VERSION);
   AppQuota app_quota(flags.ToAppQuotas());
   QueryApi query_api(store, clusterer.rules(), symbols->reader_symbolizer(), &app_quota);
   SymbolizeJob symbolize(store, clusterer, symbols->symbolizer());
@@ -242,19 +306,24 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
       store, flags.trace_retention_days, wall_ms,
       {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()},
       RetentionJob::Of::kTracesOnly);
-  Deletions deletions(store, flags.data + "/deletions.json");
+  Deletions deletions(store, flags.data + "/deletions.json", [&](const std::string& user) {
+    return EraseName(user, flags.data, &config_admin, &audit);
+  });
   StepJob unused_names = CreateUnusedNamesJob(store);
   StepJob repair = CreateRepairJob(store);
   StepJob compact = CreateCompactJob(store);
+  const auto count_step = [&metrics](const std::string& job, bool is_ok, std::chrono::nanoseconds taken) {
+    metrics.CountStep(job, is_ok, taken);
+  };
   const auto log_error = [](const auto& job, const Status& error) {
     spdlog::error("{}: {}", job, error.message());
   };
   std::vector<MaintenanceJob*> jobs = {retention.job.get(), &trace_retention, &deletions,
                                        &unused_names,       &repair,          &compact};
   if (store_quota) jobs.push_back(store_quota.get());
-  Maintenance maintenance(std::move(jobs), kMaintenancePause, log_error);
+  Maintenance maintenance(std::move(jobs), kMaintenancePause, log_error, count_step);
   // Apart: servers of symbols may be slow.
-  Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error);
+  Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error, count_step);
   symbols->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
   Ingest ingest(store, std::move(clusterer), &opener, {}, flags.traces, TimesToTake(flags), {}, &app_quota);
   WeightLimits weights(flags.weights, [&config] { return config.LeastUserRatePpm(); });
@@ -262,39 +331,61 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
       [&config](const auto& program, const auto& version) { return config.HasVersion(program, version); },
       &weights);
   ReportFeed feed;
-  GroupCommit commits(store, [&feed, &maintenance, quota = store_quota.get()](auto records, auto outcomes) {
-    feed.Publish(records, outcomes);
-    if (quota != nullptr && quota->IsDue()) maintenance.Wake();
-  });
+  HangCounts hang_counts;
+  GroupCommit commits(
+      store,
+      [&feed, &maintenance, &hang_counts, quota = store_quota.get()](auto records, auto outcomes) {
+        feed.Publish(records, outcomes);
+        hang_counts.Add(records, outcomes, base::SystemClock().WallMs());
+        if (quota != nullptr && quota->IsDue()) maintenance.Wake();
+      },
+      [&metrics](std::string_view part, std::chrono::nanoseconds taken) {
+        metrics.CountCommit(part, taken);
+      });
+  std::unique_ptr<DamageJob> damage;
+  if (opened.sqlite != nullptr) {
+    damage = std::make_unique<DamageJob>(
+        opened.sqlite,
+        DamageJob::Options{
+            .data = flags.data, .commits = [&] { return commits.commits(); }, .on_set_aside = LogSetAside});
+  }
+  Maintenance checks(damage ? std::vector<MaintenanceJob*>{damage.get()} : std::vector<MaintenanceJob*>{},
+                     kDamagePause, log_error, count_step);
   const DiskSpace disk(flags.data, flags.min_free_mib << 20);
-  const Router router(CollectorEndpoints({.ingest = &ingest,
-                                          .commits = &commits,
-                                          .query_api = &query_api,
-                                          .keys = &keys,
-                                          .config = &config,
-                                          .key_file = &key_file,
-                                          .feed = &feed,
-                                          .causes = &causes,
-                                          .config_admin = &config_admin,
-                                          .audit = &audit,
-                                          .recluster = &recluster,
-                                          .store = store,
-                                          .deletions = &deletions,
-                                          .wake_maintenance = [&] { maintenance.Wake(); },
-                                          .retention = retention.state,
-                                          .symbols = &symbols_api,
-                                          .metrics = &metrics,
-                                          .disk = &disk,
-                                          .store_quota = store_quota.get(),
-                                          .app_quota = &app_quota,
-                                          .check_store = [&] { return CheckStore(store); },
-                                          .page = PageFiles()},
-                                         flags.limits),
-                      &keys);
+  const Router router(
+      CollectorEndpoints({.ingest = &ingest,
+                          .commits = &commits,
+                          .query_api = &query_api,
+                          .keys = &keys,
+                          .config = &config,
+                          .key_file = &key_file,
+                          .feed = &feed,
+                          .causes = &causes,
+                          .config_admin = &config_admin,
+                          .audit = &audit,
+                          .recluster = &recluster,
+                          .store = store,
+                          .deletions = &deletions,
+                          .wake_maintenance = [&] { maintenance.Wake(); },
+                          .retention = retention.state,
+                          .symbols = &symbols_api,
+                          .metrics = &metrics,
+                          .disk = &disk,
+                          .store_quota = store_quota.get(),
+                          .app_quota = &app_quota,
+                          .check_store = [&] { return CheckStore(store, opened.sqlite); },
+                          .hang_counts = &hang_counts,
+                          .measure = [&](Metrics* all) { MeasureStore(flags, opened.sqlite, all); },
+                          .warning = [&] { return AsideWarning(flags.data); },
+                          .page = PageFiles()},
+                         flags.limits),
+      &keys);
   auto server = LAGWATCH_TRY(HttpServer::Start({.listen = listen,
                                                 .threads = flags.threads,
                                                 .limits = flags.http,
                                                 .tls = flags.tls,
+                                                .proxies = flags.ToTrustedProxies(),
+                                                .has_proxy_header = flags.has_proxy_header,
                                                 .metrics = &metrics},
                                                &router));
 
@@ -310,6 +401,16 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   return {};
 }
 
+// Without arguments nothing is created in whatever directory this is.
+void PrintHelp(const CLI::App& app) {
+  const Flags flags;
+  std::printf(
+      "%s\nNothing was started. `lagwatch-collector --data %s` would create that directory, with a database, "
+      "a\n"
+      "project key and an admin token, and serve reports and the page at http://%s until it is stopped.\n",
+      app.help().c_str(), flags.data.c_str(), flags.listen.c_str());
+}
+
 int Main(int argc, char** argv) {
   umask(077);
   SetUpLog(/*is_json=*/false);
@@ -322,9 +423,16 @@ int Main(int argc, char** argv) {
       &command_exit_code);
   AddBackupCommands(
       &app, [&flags] { return flags.data; }, &command_exit_code);
+  AddRepairCommand(
+      &app, [&flags] { return flags.data; },
+      [&flags] { return Clusterer::Create(flags.cluster_rules, flags.cluster_by); }, &command_exit_code);
   AddRetentionCommand(
       &app, [&flags] { return flags.ConfirmedClockPath(); }, &command_exit_code);
   AddHelpCommand(&app, &command_exit_code);
+  if (argc == 1) {
+    PrintHelp(app);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

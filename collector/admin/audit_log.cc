@@ -3,20 +3,44 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/clock.h"
 #include "base/process/env.h"
+#include "base/text.h"
+#include "collector/files/small_files.h"
+#include "collector/keys/key_record.h"
 
 namespace lagwatch::collector {
 namespace {
 
+// Opens the file and locks it against other processes: the file that has the path once it is locked.
+// Negative: errno.
+int OpenLocked(const std::string& path) {
+  for (;;) {
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) return -errno;
+    struct stat opened {};
+    struct stat present {};
+    if (flock(fd, LOCK_EX) != 0 || fstat(fd, &opened) != 0) {
+      const int error = errno;
+      close(fd);
+      return -error;
+    }
+    if (stat(path.c_str(), &present) == 0 && present.st_ino == opened.st_ino) return fd;
+    close(fd);  // another process has replaced it
+  }
+}
+
 // A line that was cut off by a crash gets an end before the next.
 int AppendLine(const std::string& path, std::string line) {
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) return errno;
+  const int fd = OpenLocked(path);
+  if (fd < 0) return -fd;
   char last = '\n';
   const off_t size = lseek(fd, 0, SEEK_END);
   if (size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n') line.insert(0, 1, '\n');
@@ -40,7 +64,21 @@ int ReserveAtEnd(const std::string& path) {
   return error == EOPNOTSUPP ? 0 : error;
 }
 
+// The entry without the user's name; empty if it does not have it.
+std::string WithoutUser(std::string_view line, std::string_view user) {
+  Json entry = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!entry.is_object() || entry.value("subject", Json()) != Json(user)) return "";
+  if (!std::string_view(entry.value("action", "")).starts_with("allowlist.")) return "";
+  entry["subject"] = SubjectDigest(user);
+  return JsonText(entry);
+}
+
 }  // namespace
+
+std::string SubjectDigest(std::string_view subject) {
+  const KeyDigest digest = DigestOf(subject);
+  return "sha256:" + base::ToHex(std::span(digest).first(16));
+}
 
 base::Status AuditLog::Reserve() {
   std::lock_guard lock(mutex_);
@@ -62,6 +100,28 @@ void AuditLog::Add(std::string_view by, std::string_view action, std::string_vie
   const int error = AppendLine(path_, line + "\n");
   spdlog::info("{} {} by '{}'", action, subject, by);
   if (error != 0) spdlog::error("{}: {}", base::IoError("cannot write " + path_, error).message(), line);
+}
+
+base::Status AuditLog::EraseUser(std::string_view user) {
+  std::lock_guard lock(mutex_);
+  if (!base::SystemEnv().Exists(path_.c_str())) return {};
+  const int fd = OpenLocked(path_);
+  if (fd < 0) return base::IoError("cannot read " + path_, -fd);
+  std::string text;
+  std::string erased;
+  bool has_user = false;
+  const int error = base::SystemEnv().ReadAll(path_, &text);
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t size = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    const std::string changed = WithoutUser(rest.substr(0, size), user);
+    has_user |= !changed.empty();
+    erased += changed.empty() ? std::string(rest.substr(0, size)) : changed + "\n";
+    rest.remove_prefix(size);
+  }
+  base::Status done = error == 0 ? base::Status() : base::IoError("cannot read " + path_, error);
+  if (done.ok() && has_user) done = ReplaceFile(path_, erased);
+  close(fd);
+  return done;
 }
 
 base::Result<Json> AuditLog::Newest(int64_t limit) const {

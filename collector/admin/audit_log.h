@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audit log of the collector: a line of JSON for each change, in one file, which is only appended to.
-// Context: background. Thread-safe.
+// The audit log of the collector: a line of JSON for each change, in one file, which is only appended to,
+// except that names of deleted users become digests. Context: background. Thread-safe, also among processes.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@
 #include "collector/query/json/json_text.h"
 
 namespace lagwatch::collector {
+
+// "sha256:" and the first half of the digest: it can be compared with a known subject.
+std::string SubjectDigest(std::string_view subject);
 
 class AuditLog {
  public:
@@ -25,6 +28,9 @@ class AuditLog {
   // `by` is the name of the request's key, `action` a word such as "config.put". An entry that cannot be
   // written goes to the program's log instead.
   void Add(std::string_view by, std::string_view action, std::string_view subject, const Json& details = {});
+
+  // Replaces `user` in the subjects of entries by its digest (SubjectDigest). Errors: kIo.
+  base::Status EraseUser(std::string_view user);
 
   // The newest `limit` entries, the newest first: {"wall_ms", "by", "action", "subject",
   // "details"}. Errors: kIo.

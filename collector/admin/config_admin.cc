@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/admin/config_admin.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -8,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/process/env.h"
 #include "collector/admin/refusals.h"
 #include "collector/config/config_file.h"
@@ -66,6 +70,32 @@ std::string EtagOfVersion(uint64_t version) { return '"' + std::to_string(versio
 
 Response VersionResponse(uint64_t version) {
   return {.status = 200, .body = JsonText({{"version", version}}), .etag = EtagOfVersion(version)};
+}
+
+// The file's config without `user` on its allowlist, also not as a comment; nothing if it is not there.
+Result<std::optional<std::string>> ContentWithoutUser(const std::string& path, const std::string& user) {
+  std::string text;
+  const int error = base::SystemEnv().ReadAll(path, &text);
+  if (error == ENOENT) return std::optional<std::string>();
+  if (error != 0) return base::IoError("cannot read " + path, error);
+  Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false, /*ignore_comments=*/true);
+  if (!config.is_object()) return std::optional<std::string>();
+  Json& allowlist = config["allowlist"];
+  const auto found = allowlist.is_array() ? std::ranges::find(allowlist, Json(user)) : allowlist.end();
+  if (found == allowlist.end()) return std::optional<std::string>();
+  allowlist.erase(std::remove(allowlist.begin(), allowlist.end(), Json(user)), allowlist.end());
+  return std::optional(config.dump(2) + "\n");
+}
+
+// The time of a version's file is the version's.
+Status ReplaceKeepingTime(const std::string& path, const std::string& content) {
+  const FileStamp before = FileStamp::Of(path);
+  if (Status replaced = ReplaceFile(path, content); !replaced.ok()) return replaced;
+  const timespec time{.tv_sec = before.mtime_ns / base::kNsPerSecond,
+                      .tv_nsec = before.mtime_ns % base::kNsPerSecond};
+  const timespec times[] = {time, time};
+  if (utimensat(AT_FDCWD, path.c_str(), times, 0) == 0) return {};
+  return base::IoError("cannot set the time of " + path, errno);
 }
 
 }  // namespace
@@ -205,7 +235,26 @@ Result<Response> ConfigAdmin::PutAllowlist(std::string_view body, std::string_vi
     if (!is_forced.get<bool>() && found != allowlist.end()) allowlist.erase(found);
     return {};
   };
-  return Change(edit, is_forced.get<bool>() ? "allowlist.add" : "allowlist.remove", user, by, if_match);
+  return Change(edit, is_forced.get<bool>() ? "allowlist.add" : "allowlist.remove", SubjectDigest(user), by,
+                if_match);
+}
+
+Status ConfigAdmin::EraseUser(const std::string& user, std::string_view by) {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  base::SystemEnv().List(history_directory_, &names);
+  for (const std::string& name : names) {
+    const std::string path = history_directory_ + "/" + name;
+    const auto without = LAGWATCH_TRY(ContentWithoutUser(path, user));
+    if (!without) continue;
+    if (Status replaced = ReplaceKeepingTime(path, *without); !replaced.ok()) return replaced;
+  }
+  const auto without = LAGWATCH_TRY(ContentWithoutUser(config_path_, user));
+  if (!without) return {};
+  if (Status replaced = ReplaceFile(config_path_, *without); !replaced.ok()) return replaced;
+  if (Status kept = KeepVersion(); !kept.ok()) return kept;
+  audit_->Add(by, "allowlist.remove", SubjectDigest(user), {{"version", service_->CurrentVersion()}});
+  return {};
 }
 
 Result<Response> ConfigAdmin::AddCaptureRequest(std::string_view body, std::string_view by,

@@ -39,6 +39,8 @@ class ConfigAdmin {
   // `body` is {"user", "is_forced"}.
   base::Result<Response> PutAllowlist(std::string_view body, std::string_view by,
                                       std::string_view if_match = {});
+  // Removes `user` from the allowlist of the config and of all its earlier versions. Errors: kIo.
+  base::Status EraseUser(const std::string& user, std::string_view by);
   // `body` is {"cluster", "app_version", "interval_us"}, of which only the first must be there. Replaces an
   // earlier request for the same cluster and version.
   base::Result<Response> AddCaptureRequest(std::string_view body, std::string_view by,

@@ -8,9 +8,7 @@
 
 #include "base/clock.h"
 #include "base/process/env.h"
-#include "base/text.h"
 #include "collector/files/small_files.h"
-#include "collector/keys/key_record.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -62,12 +60,8 @@ std::optional<Removal::By> RemovalOf(std::string_view kind) {
   return std::nullopt;
 }
 
-std::string SubjectDigest(std::string_view subject) {
-  const KeyDigest digest = DigestOf(subject);
-  return "sha256:" + base::ToHex(std::span(digest).first(16));
-}
-
-Deletions::Deletions(StoreMaintenance* store, std::string path) : store_(store), path_(std::move(path)) {}
+Deletions::Deletions(StoreMaintenance* store, std::string path, EraseName erase_name)
+    : store_(store), path_(std::move(path)), erase_name_(std::move(erase_name)) {}
 
 Status Deletions::Load() {
   if (is_loaded_) return {};
@@ -152,7 +146,7 @@ Result<bool> Deletions::Step() {
   return true;
 }
 
-// Removes some, then puts sums right; false when all is done.
+// Removes some, then puts sums right, then erases what is left on disk; false when all is done.
 Result<bool> Deletions::StepOf(const Deletion& deletion) {
   const auto by = RemovalOf(deletion.kind);
   if (by && step_subject_ < deletion.subjects.size()) {
@@ -164,7 +158,18 @@ Result<bool> Deletions::StepOf(const Deletion& deletion) {
     progress_ = {.reports = progress_.reports, .traces = progress_.traces, .others = progress_.others};
     return true;
   }
-  return LAGWATCH_TRY(store_->RepairSums(kRepairedInAStep)) > 0;
+  if (LAGWATCH_TRY(store_->RepairSums(kRepairedInAStep)) > 0) return true;
+  if (Status erased = EraseRest(deletion); !erased.ok()) return erased;
+  return false;
+}
+
+Status Deletions::EraseRest(const Deletion& deletion) {
+  if (deletion.kind == "user" && erase_name_) {
+    for (const std::string& user : deletion.subjects) {
+      if (Status erased = erase_name_(user); !erased.ok()) return erased;
+    }
+  }
+  return store_->EraseRemoved();
 }
 
 // The counts that people see while the deletion goes on.

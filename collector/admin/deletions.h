@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -34,16 +35,17 @@ struct Deletion {
 
 // The kind that is called so; nothing for an unknown name.
 std::optional<Removal::By> RemovalOf(std::string_view kind);
-// "sha256:" and the first half of the digest: it can be compared with a known subject.
-std::string SubjectDigest(std::string_view subject);
 
 class Deletions final : public MaintenanceJob {
  public:
   static constexpr size_t kMostWaiting = 1000;
   static constexpr size_t kMostKept = 1000;  // of those that are done
 
+  // Removes a user's name from the files beside the store.
+  using EraseName = std::function<base::Status(const std::string& user)>;
+
   // Borrows `store`. The file need not be there yet; one that is damaged is an error of all methods.
-  Deletions(StoreMaintenance* store, std::string path);
+  Deletions(StoreMaintenance* store, std::string path, EraseName erase_name = {});
 
   // Begins one; its id, times and progress are set here. It will be done once this has returned.
   // Errors: kIo; kInvalid; kUnavailable when too many wait.
@@ -56,6 +58,7 @@ class Deletions final : public MaintenanceJob {
 
  private:
   base::Result<bool> StepOf(const Deletion& deletion);
+  base::Status EraseRest(const Deletion& deletion);
   void Note(const base::Status& status);
   base::Status End(const base::Status& status);
   // With the mutex held.
@@ -65,6 +68,7 @@ class Deletions final : public MaintenanceJob {
 
   StoreMaintenance* const store_;
   const std::string path_;
+  const EraseName erase_name_;
   std::mutex mutex_;
   // Guarded by mutex_:
   bool is_loaded_ = false;

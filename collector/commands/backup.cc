@@ -12,13 +12,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kDatabase[] = "collector.db";
+constexpr char kDamaged[] = "damaged";
 constexpr char kKeys[] = "keys.json";
 constexpr char kSymbols[] = "symbols";
 
 // The database is copied by itself, with its log; locks and files that are being written are of no use.
 bool IsCopied(const fs::path& path, bool has_symbols) {
   const std::string name = path.filename();
-  if (name.starts_with(kDatabase)) return false;
+  if (name.starts_with(kDatabase) || name == kDamaged) return false;
   if (name == kSymbols) return has_symbols;
   return path.extension() != ".lock" && path.extension() != ".new";
 }
@@ -63,6 +64,8 @@ Status SnapshotDatabase(const std::string& from, const std::string& to) {
   }
 }
 
+}  // namespace
+
 Status CheckDatabase(const std::string& path) {
   try {
     Database database(path);
@@ -76,8 +79,6 @@ Status CheckDatabase(const std::string& path) {
     return {StatusCode::kIo, "cannot read the database " + path + ": " + error.what()};
   }
 }
-
-}  // namespace
 
 Status BackUp(const std::string& from, const std::string& to, const BackupOptions& options) {
   std::error_code ignored;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "collector/cluster/clusterer.h"
 
 namespace CLI {
 class App;
@@ -17,6 +18,10 @@ namespace lagwatch::collector {
 
 // `backup` and `restore` of the data directory.
 void AddBackupCommands(CLI::App* app, const std::function<std::string()>& data, int* exit_code);
+
+// `repair`: salvages damaged databases of the data directory.
+void AddRepairCommand(CLI::App* app, const std::function<std::string()>& data,
+                      const std::function<base::Result<Clusterer>()>& clusterer, int* exit_code);
 
 // `keys`: the keys in DATA/keys.json, whether a collector serves them or not. `audit_path` is the log of
 // changes.
@@ -40,6 +45,9 @@ struct BackupOptions {
 // one moment, keys, secrets, the config. Whole, or not there. Errors: kInvalid when `to` is there already or
 // `from` is no data directory; kIo. Reports in ClickHouse are not its matter.
 base::Status BackUp(const std::string& from, const std::string& to, const BackupOptions& options);
+
+// Errors: kInvalid for a database that is damaged or not a collector's; kIo.
+base::Status CheckDatabase(const std::string& path);
 
 // Makes the data directory `to` of a backup, which is checked first. Errors: kInvalid if the backup is
 // invalid or damaged, or if `to` is a data directory already; kIo.

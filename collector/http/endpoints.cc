@@ -49,8 +49,11 @@ void AddQueries(const QueryApi* query_api, std::vector<Endpoint>* endpoints) {
 }
 
 // Conditions that need an operator's attention although requests are answered.
-Json Warnings(StoreWriter* store) {
+Json Warnings(const Services& services) {
   Json warnings = Json::array();
+  if (std::string warning = services.warning ? services.warning() : ""; !warning.empty())
+    warnings.push_back(std::move(warning));
+  StoreWriter* const store = services.store;
   if (const uint64_t kept = store != nullptr ? store->Refused().kept : 0; kept > 0) {
     warnings.push_back(std::to_string(kept) +
                        " batches of records that ClickHouse refused are set aside in "
@@ -70,7 +73,7 @@ Response Ready(const Services& services) {
   if (ready.ok() && services.check_store) ready = services.check_store();
   if (!ready.ok()) return ErrorResponse(503, "unavailable", ready.message());
   Json answer = {{"status", "ready"}};
-  if (Json warnings = Warnings(services.store); !warnings.empty()) answer["warnings"] = std::move(warnings);
+  if (Json warnings = Warnings(services); !warnings.empty()) answer["warnings"] = std::move(warnings);
   return {200, JsonText(answer)};
 }
 
@@ -80,6 +83,11 @@ Response MetricsText(const Services& services) {
   if (services.store != nullptr) metrics->SetRefusedBatches(services.store->Refused());
   if (const StoreQuota* quota = services.store_quota; quota != nullptr)
     metrics->SetStoreSize(quota->size(), quota->marks().most_bytes);
+  if (services.hang_counts != nullptr) metrics->SetHangs(services.hang_counts, base::SystemClock().WallMs());
+  if (services.commits != nullptr) metrics->SetQueuedRecords(services.commits->waiting_records());
+  if (services.keys != nullptr) metrics->SetKeyQuotas(services.keys->Uses(base::SystemClock().MonoNs()));
+  metrics->SetProcess(ProcessUse::OfThis());
+  if (services.measure) services.measure(metrics);
   if (services.app_quota != nullptr)
     metrics->SetAppQuotas(services.app_quota->Uses(base::SystemClock().WallMs()));
   return {

@@ -51,6 +51,9 @@ struct Services {
   const StoreQuota* store_quota = nullptr;         // null: the store may be as large as it likes
   const AppQuota* app_quota = nullptr;             // null: no program has one
   std::function<base::Status()> check_store = {};  // whether it answers
+  HangCounts* hang_counts = nullptr;               // null: hangs are not counted
+  std::function<void(Metrics*)> measure = {};      // sets further metrics before they are read
+  std::function<std::string()> warning = {};       // for operators, in words; empty: none
   std::span<const PageFile> page = {};             // none: there is no page
 };
 

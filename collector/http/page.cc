@@ -9,6 +9,8 @@ namespace lagwatch::collector {
 namespace {
 
 constexpr std::string_view kIndex = "/index.html";
+// The same for addresses with a folder: it loads its files relative to them, so that a proxy may add a path.
+constexpr std::string_view kIndexBelow = "/below/index.html";
 constexpr std::string_view kAddresses[] = {"/",     "/causes/{cause}", "/reports/{report}", "/hang-rate",
                                            "/live", "/settings",       "/connect"};
 // Nothing comes from elsewhere or goes there, and no text becomes a script.
@@ -62,11 +64,14 @@ void SayThereIsNone(const Request&, const Respond& respond) {
 }  // namespace
 
 void AddPage(std::span<const PageFile> files, std::vector<Endpoint>* endpoints) {
-  const auto index = std::ranges::find(files, kIndex, &PageFile::path);
-  for (const std::string_view address : kAddresses)
+  for (const std::string_view address : kAddresses) {
+    const bool is_below = address.rfind('/') > 0;
+    const auto index = std::ranges::find(files, is_below ? kIndexBelow : kIndex, &PageFile::path);
     endpoints->push_back(Open(address, index == files.end() ? Handler(SayThereIsNone) : Sending(&*index)));
+  }
   for (const PageFile& file : files)
-    if (file.path != kIndex) endpoints->push_back(Open(file.path, Sending(&file)));
+    if (file.path != kIndex && file.path != kIndexBelow)
+      endpoints->push_back(Open(file.path, Sending(&file)));
 }
 
 }  // namespace lagwatch::collector

@@ -88,7 +88,10 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
     Charge(request, sent_bytes, 1);
     return Refuse(intake.status(), respond);
   }
-  if (parts_.metrics != nullptr) parts_.metrics->CountSentryDrops(intake->dropped);
+  if (parts_.metrics != nullptr) parts_.metrics->CountSentryItems(intake->dropped, intake->hangs);
+  if (!intake->dropped_event.empty())
+    parts_.log->Info("sentry: dropped an event that is no hang: " + Quoted(intake->dropped_event),
+                     FactsOf(request, 200));
   if (intake->batch.empty()) {
     Charge(request, sent_bytes, 0);
     return respond(Answer(intake->event_id));
@@ -101,7 +104,7 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
   auto done = [this, held, sent_bytes, respond](Result<IngestResult> result) {
     Charge(held->first, sent_bytes, result.ok() ? result->records.size() : 1);
     if (!result.ok()) return Refuse(result.status(), respond);
-    parts_.log->Info(SentryLineFor(*result));
+    parts_.log->Info(SentryLineFor(*result), FactsOf(held->first, 200));
     if (parts_.metrics != nullptr) parts_.metrics->CountRecords(*result);
     if (const RecordResult* refusal = FindRefusal(*result))
       return respond(ErrorResponse(400, "refused", refusal->why));

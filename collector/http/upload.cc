@@ -71,10 +71,11 @@ void Upload::operator()(Request request, const Respond& respond) const {
       parts_.keys->Charge(held->key, sent_bytes, reports, base::SystemClock().MonoNs(),
                           NetworkOf(held->peer));
     if (!result.ok()) {
-      parts_.log->Warn("upload refused: " + result.status().message());
+      parts_.log->Warn("upload refused: " + result.status().message(),
+                       FactsOf(*held, ErrorResponse(result.status()).status));
       return respond(ErrorResponse(result.status()));
     }
-    parts_.log->Info(LineFor(*result));
+    parts_.log->Info(LineFor(*result), FactsOf(*held, 200));
     if (parts_.metrics != nullptr) parts_.metrics->CountRecords(*result);
     Json answer = AnswerTo(*result);
     if (config_ != nullptr) answer["config_version"] = config_->CurrentVersion();
@@ -87,6 +88,11 @@ void Upload::operator()(Request request, const Respond& respond) const {
 }  // namespace
 
 Handler CreateUpload(UploadParts parts, ConfigService* config) { return Upload(std::move(parts), config); }
+
+LogFacts FactsOf(const Request& request, int status) {
+  const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - request.begin;
+  return {.key = request.key.name, .peer = request.address, .status = status, .duration_ms = taken.count()};
+}
 
 Status OpenBody(const BodyLimits& limits, Request* request) {
   if (request->is_gzip) {

@@ -40,6 +40,9 @@ struct UploadParts {
   std::shared_ptr<LimitedLog> log = std::make_shared<LimitedLog>();
 };
 
+// For the log's line about a request that is answered with `status` now.
+LogFacts FactsOf(const Request& request, int status);
+
 // POST /v1/reports. `config` may be null.
 Handler CreateUpload(UploadParts parts, ConfigService* config);
 

@@ -21,9 +21,10 @@ constexpr size_t kMostUnsyncedGroups = 2;
 
 }  // namespace
 
-GroupCommit::GroupCommit(StoreWriter* store, OnCommit on_commit)
+GroupCommit::GroupCommit(StoreWriter* store, OnCommit on_commit, OnTime on_time)
     : store_(store),
       on_commit_(std::move(on_commit)),
+      on_time_(std::move(on_time)),
       writer_([this] { Write(); }),
       syncer_([this] { Sync(); }) {}
 
@@ -57,6 +58,13 @@ void GroupCommit::Commit(std::vector<NewRecord> records, Done done, const Sender
     address->requests.push_back(std::move(request));
   }
   has_work_.notify_one();
+}
+
+size_t GroupCommit::waiting_records() {
+  std::lock_guard lock(mutex_);
+  size_t records = 0;
+  for (const Waiting& each : waiting_) records += each.records.size();
+  return records;
 }
 
 void GroupCommit::Write() {
@@ -113,7 +121,9 @@ GroupCommit::Unsynced GroupCommit::WriteTogether(std::vector<Part> group) {
     const auto first = each.request->records.begin() + static_cast<ptrdiff_t>(each.begin);
     std::move(first, first + static_cast<ptrdiff_t>(each.size), std::back_inserter(written.records));
   }
+  const auto begin = std::chrono::steady_clock::now();
   auto outcomes = store_->CommitUnsynced(written.records);
+  if (on_time_) on_time_("write", std::chrono::steady_clock::now() - begin);
   ++commits_;
   const double taken_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const double record_s = taken_s / static_cast<double>(std::max<size_t>(written.records.size(), 1));
@@ -166,7 +176,9 @@ void GroupCommit::Sync() {
       written = std::exchange(unsynced_, {});
     }
     has_synced_.notify_one();
+    const auto begin = std::chrono::steady_clock::now();
     const base::Status synced = store_->Sync();
+    if (on_time_) on_time_("sync", std::chrono::steady_clock::now() - begin);
     for (Unsynced& each : written) Answer(&each, synced);
   }
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -33,8 +35,11 @@ class GroupCommit {
   // Receives the outcome of a commit's records.
   using OnCommit = std::function<void(std::span<const NewRecord>, std::span<const CommitOutcome>)>;
 
-  // Borrows `store`. `on_commit` is called on a thread of this, too, and is to be as quick.
-  explicit GroupCommit(StoreWriter* store, OnCommit on_commit = {});
+  // Receives the time of a transaction ("write"), and of the wait for the disk ("sync").
+  using OnTime = std::function<void(std::string_view part, std::chrono::nanoseconds taken)>;
+
+  // Borrows `store`. `on_commit` and `on_time` are called on threads of this, too, and are to be as quick.
+  explicit GroupCommit(StoreWriter* store, OnCommit on_commit = {}, OnTime on_time = {});
   // Commits waiting records first.
   ~GroupCommit();
 
@@ -43,6 +48,8 @@ class GroupCommit {
   // because the next commit waits for it. The caller limits the waiting records.
   void Commit(std::vector<NewRecord> records, Done done, const Sender& sender = {});
 
+  // Records that wait for a transaction.
+  size_t waiting_records();
   // Transactions so far.
   uint64_t commits() const { return commits_; }
 
@@ -93,6 +100,7 @@ class GroupCommit {
 
   StoreWriter* store_;
   const OnCommit on_commit_;
+  const OnTime on_time_;
   std::mutex mutex_;
   std::condition_variable has_work_;
   std::condition_variable has_unsynced_;

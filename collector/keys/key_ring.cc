@@ -143,4 +143,18 @@ void KeyRing::Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports
   if (key.quota.bytes_per_day > 0) charge(&Buckets::bytes, static_cast<double>(size_bytes));
 }
 
+std::vector<KeyUse> KeyRing::Uses(int64_t now_mono_ns) {
+  std::lock_guard lock(mutex_);
+  std::vector<KeyUse> uses;
+  for (const KeyRecord& key : keys_) {
+    const auto found = meters_.find(key.digest);
+    if (found == meters_.end()) continue;
+    uses.push_back({.name = key.name,
+                    .quota = key.quota,
+                    .reports_left = found->second.all.reports.Left(now_mono_ns),
+                    .bytes_left = found->second.all.bytes.Left(now_mono_ns)});
+  }
+  return uses;
+}
+
 }  // namespace lagwatch::collector

@@ -37,6 +37,14 @@ struct QuotaRefusal {
   std::string reason;  // for a person
 };
 
+// A key's quota, and what is left of it.
+struct KeyUse {
+  std::string name;
+  Quota quota = {};
+  double reports_left = 0;
+  double bytes_left = 0;
+};
+
 class KeyRing {
  public:
   // Keys of `given` alone, or of the file, too.
@@ -53,6 +61,8 @@ class KeyRing {
                                          const std::string& network = {});
   void Charge(const KeyRecord& key, uint64_t size_bytes, uint64_t reports, int64_t now_mono_ns,
               const std::string& network = {});
+  // Of the keys with a quota that were used.
+  std::vector<KeyUse> Uses(int64_t now_mono_ns);
 
  private:
   struct Buckets {

@@ -29,6 +29,11 @@ class TokenBucket {
     Fill(now_ns);
     return level_ >= capacity_;
   }
+  // That can be used now; 0 when it is overdrawn.
+  double Left(int64_t now_ns) {
+    Fill(now_ns);
+    return std::max(level_, 0.0);
+  }
   void Use(double amount, int64_t now_ns) {
     Fill(now_ns);
     level_ -= amount;

@@ -6,8 +6,13 @@
 namespace lagwatch::collector {
 
 Maintenance::Maintenance(std::vector<MaintenanceJob*> jobs, std::chrono::milliseconds pause,
-                         std::function<void(const std::string& job, const base::Status& error)> on_error)
-    : jobs_(std::move(jobs)), pause_(pause), on_error_(std::move(on_error)), thread_([this] { Run(); }) {}
+                         std::function<void(const std::string& job, const base::Status& error)> on_error,
+                         OnStep on_step)
+    : jobs_(std::move(jobs)),
+      pause_(pause),
+      on_error_(std::move(on_error)),
+      on_step_(std::move(on_step)),
+      thread_([this] { Run(); }) {}
 
 Maintenance::~Maintenance() {
   {
@@ -40,7 +45,9 @@ void Maintenance::Run() {
 bool Maintenance::StepAll() {
   bool has_more = false;
   for (MaintenanceJob* job : jobs_) {
+    const auto begin = std::chrono::steady_clock::now();
     const auto stepped = job->Step();
+    if (on_step_) on_step_(job->name(), stepped.ok(), std::chrono::steady_clock::now() - begin);
     if (!stepped.ok()) on_error_(job->name(), stepped.status());
     has_more |= stepped.ok() && *stepped;
   }

@@ -25,11 +25,15 @@ class MaintenanceJob {
 
 class Maintenance {
  public:
+  // Receives each step's outcome and time.
+  using OnStep = std::function<void(const std::string& job, bool is_ok, std::chrono::nanoseconds taken)>;
+
   // Runs the jobs' steps in turn on a thread of its own: at once while a job has more to do, and again
   // every `pause`. Borrows the jobs. `on_error` is called for a step that failed, which is tried again
   // after the pause.
   Maintenance(std::vector<MaintenanceJob*> jobs, std::chrono::milliseconds pause,
-              std::function<void(const std::string& job, const base::Status& error)> on_error);
+              std::function<void(const std::string& job, const base::Status& error)> on_error,
+              OnStep on_step = {});
   // Waits for the step that is under way.
   ~Maintenance();
 
@@ -43,6 +47,7 @@ class Maintenance {
   const std::vector<MaintenanceJob*> jobs_;
   const std::chrono::milliseconds pause_;
   const std::function<void(const std::string& job, const base::Status& error)> on_error_;
+  const OnStep on_step_;
   std::mutex mutex_;
   std::condition_variable wakes_;
   bool is_awake_ = true;      // guarded by mutex_

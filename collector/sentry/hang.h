@@ -26,17 +26,33 @@ struct HangTime {
 // "2150 ms" afterwards. Nothing when there is none, or it is longer than a year.
 std::optional<HangTime> FindHangTime(std::string_view text);
 
+// The evidence that an event is about a hang.
+enum class HangRule {
+  kName,       // a name of an SDK that is known
+  kMechanism,  // the words of its mechanism
+  kType,       // those of its exception's type, with a stack that was observed from outside
+  kOther,      // such a stack and a duration, in words that are not known
+};
+// "name", "mechanism", "type", "other".
+std::string_view HangRuleName(HangRule rule);
+
 struct Hang {
   const nlohmann::json* exception = nullptr;  // the event's, which says so
   policies::HangKind kind = policies::HangKind::kHang;
   policies::HangLevel level = policies::HangLevel::kHang;
   HangTime time = {};
+  HangRule rule = HangRule::kName;
 };
 
-// By the exception's mechanism and type, as written by the SDKs of Cocoa ("App Hang Fully Blocked" …), native
-// ("AppHang"), Java on Android ("ApplicationNotResponding") and JavaScript outside of browsers (likewise, and
-// "EventLoopBlocked"). Nothing when the event is about something else. Borrows from `event`.
+// By the exception's mechanism and type, as written by the SDKs of Cocoa ("App Hang Fully Blocked" …,
+// MetricKit's "MXHangDiagnostic"), native ("AppHang"), Java on Android ("ApplicationNotResponding"),
+// JavaScript outside of browsers (likewise, and "EventLoopBlocked") and Unity
+// ("ApplicationNotRespondingException", "MainThreadWatchdog"), and by what HangRule says of others. Nothing
+// when the event is about something else. Borrows from `event`.
 std::optional<Hang> FindHang(const nlohmann::json& event);
+
+// The first exception of an event, in words for the log: its type and its mechanism.
+std::string DescribeEvent(const nlohmann::json& event);
 
 // Appends a Report and, when the hang is over, a HangEnd to a batch under construction. `project` is the
 // DSN's. Errors: kInvalid when the event has no time; kTooLarge when it does not fit a report.

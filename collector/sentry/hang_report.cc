@@ -148,6 +148,7 @@ class HangWriter {
     encoder_->AddText("sentry_event", event_id);
     AddFact("sentry_sdk", TextOf(sdk, "name") + " " + TextOf(sdk, "version"));
     AddFact("exception", TextOf(*hang_.exception, "type"));
+    if (hang_.rule != HangRule::kName) AddFact("recognized_by", std::string(HangRuleName(hang_.rule)));
     AddFact("environment", TextOf(event_, "environment"));
     AddFact("dist", TextOf(event_, "dist"));
     AddFact("device", TextOf(Child(Child(event_, "contexts"), "device"), "model"));

@@ -32,17 +32,19 @@ Status Take(std::string_view payload, std::string_view project, SentryIntake* in
   const auto hang = FindHang(event);
   if (!hang) {
     ++intake->dropped[std::string(kEvent)];
+    if (intake->dropped_event.empty()) intake->dropped_event = DescribeEvent(event);
     return {};
   }
   const auto id = ParseEventId(intake->event_id);
   if (!id) return {StatusCode::kInvalid, "the event has no event_id of 32 hexadecimal digits"};
+  ++intake->hangs[std::string(HangRuleName(hang->rule))];
   return AppendHang(event, *hang, *id, project, &intake->batch);
 }
 
 }  // namespace
 
 base::Result<SentryIntake> TakeEnvelope(const Envelope& envelope, std::string_view project) {
-  SentryIntake intake{.event_id = envelope.event_id, .batch = {}, .dropped = {}};
+  SentryIntake intake{.event_id = envelope.event_id, .batch = {}, .dropped = {}, .hangs = {}};
   for (const EnvelopeItem& item : envelope.items) {
     if (item.type != kEvent) {
       ++intake.dropped[KnownType(item.type)];

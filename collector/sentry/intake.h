@@ -18,6 +18,9 @@ struct SentryIntake {
   std::string batch;     // an encoded lagwatch.Batch; empty when nothing hung
   // The number of items left out, by type; unknown types are "other".
   std::map<std::string, uint64_t> dropped;
+  // The number of hangs by the evidence for them (HangRuleName).
+  std::map<std::string, uint64_t> hangs;
+  std::string dropped_event = {};  // the first event that is no hang, in words; empty: none
 };
 
 // Errors: kInvalid when an event is none, or one of a hang has no id or no time; kTooLarge over a limit.

@@ -169,6 +169,9 @@ class StoreMaintenance {
   virtual base::Result<int64_t> RepairSums(int64_t limit) = 0;
   // Gives some of the space back that removed reports have left; whether there is more to give back.
   virtual base::Result<bool> Compact() = 0;
+  // Overwrites on disk what Remove has removed. Errors: kUnavailable while a query still reads it; call
+  // again.
+  virtual base::Status EraseRemoved() { return {}; }
 };
 
 class Store : public StoreReader, public StoreWriter, public StoreMaintenance {};

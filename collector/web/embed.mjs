@@ -35,13 +35,23 @@ function literal(bytes) {
   return lines.join("\n");
 }
 
-function entry(path) {
+function entries(path) {
   const type = kTypes[extname(path)];
   if (type === undefined) throw new Error(`embed.mjs: no content type is known for ${path}`);
+  const address = "/" + relative(directory, path).split("\\").join("/");
   const content = readFileSync(path);
+  const own = entry(address, type, content);
+  if (address !== "/index.html") return [own];
+  // For addresses with one folder, such as /causes/KEY: what it loads is one step up.
+  const below = content.toString().replaceAll('="./', '="../');
+  if (below === content.toString())
+    throw new Error("embed.mjs: index.html loads nothing by a relative address");
+  return [entry("/below/index.html", type, Buffer.from(below)), own];
+}
+
+function entry(address, type, content) {
   const gzip = gzipSync(content, { level: 9 });
   const etag = createHash("sha256").update(content).digest("hex").slice(0, 32);
-  const address = "/" + relative(directory, path).split("\\").join("/");
   return `    {"${address}", "${type}", std::string_view(\n${literal(gzip)}, ${gzip.length}), "\\"${etag}\\""},`;
 }
 
@@ -54,7 +64,7 @@ namespace lagwatch::collector {
 namespace {
 
 constexpr PageFile kPageFiles[] = {
-${filesIn(directory).map(entry).join("\n")}
+${filesIn(directory).flatMap(entries).join("\n")}
 };
 
 }  // namespace

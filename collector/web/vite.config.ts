@@ -4,7 +4,8 @@ import { defineConfig } from "vite";
 // `npm run dev` serves the page's sources; requests of the page go to the collector at COLLECTOR.
 const collector = process.env["COLLECTOR"] ?? "http://127.0.0.1:8790";
 
-export default defineConfig({
+export default defineConfig(({ command }) => ({
+  base: command === "build" ? "./" : "/", // addresses of files are relative: a proxy may add a path before them
   esbuild: { jsx: "automatic", jsxImportSource: "preact" },
   server: { proxy: { "/v1": collector } },
   build: {
@@ -14,4 +15,4 @@ export default defineConfig({
     sourcemap: false,
     reportCompressedSize: false,
   },
-});
+}));

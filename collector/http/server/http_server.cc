@@ -33,19 +33,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Strand = asio::strand<asio::io_context::executor_type>;
 
-// The peer that a connection is counted for: an IPv4 address, or the /64 that an IPv6 address lies in,
-// because one site has all of that.
-std::string PeerOf(const asio::ip::address& address) {
-  namespace ip = asio::ip;
-  const auto text = [](const auto& bytes, size_t size) {
-    return std::string(bytes.begin(), bytes.begin() + size);
-  };
-  if (address.is_v4()) return text(address.to_v4().to_bytes(), 4);
-  if (address.to_v6().is_v4_mapped())
-    return text(ip::make_address_v4(ip::v4_mapped, address.to_v6()).to_bytes(), 4);
-  return text(address.to_v6().to_bytes(), 8);
-}
-
 // The limit of open files, less those of the store and others.
 uint64_t MostConnections() {
   constexpr uint64_t kOtherFiles = 128;
@@ -145,12 +132,17 @@ class HttpServer::Impl {
     error_code error;
     const tcp::endpoint remote = stream.socket().remote_endpoint(error);
     if (error) return;
+    const bool is_proxy = options_.proxies.Contains(remote.address());
     const std::string peer = PeerOf(remote.address());
-    auto connection = connections_.TryTake(peer, 1);
+    // A proxy's connections are those of many clients: each counts for a peer of its own.
+    auto connection = connections_.TryTake(is_proxy ? "proxied " + std::to_string(++proxied_) : peer, 1);
     if (!connection) return RefuseConnection(remote.address().to_string());
     stream.socket().set_option(tcp::no_delay(true), error);
     auto session = CreateSession(std::move(stream), tls_.Current(),
-                                 {peer, remote.address().to_string(), std::move(*connection)},
+                                 {.peer = peer,
+                                  .address = remote.address(),
+                                  .is_proxy = is_proxy,
+                                  .connection = std::move(*connection)},
                                  {.router = router_,
                                   .limits = &options_.limits,
                                   .bytes = &bytes_,
@@ -158,7 +150,9 @@ class HttpServer::Impl {
                                   .queries = &queries_,
                                   .refusals = &refusals_,
                                   .answers = &answers_,
-                                  .metrics = options_.metrics});
+                                  .metrics = options_.metrics,
+                                  .proxies = &options_.proxies,
+                                  .has_proxy_header = options_.has_proxy_header});
     std::lock_guard lock(mutex_);
     auto place = sessions_.insert(sessions_.end(), session);
     session->Start([this, place] { Forget(place); });
@@ -194,6 +188,7 @@ class HttpServer::Impl {
   asio::steady_timer pause_{context_};
   asio::steady_timer deadline_{context_};
   QueryThreads queries_{options_.limits.query_threads, options_.limits.queued_queries};
+  uint64_t proxied_ = 0;  // connections of proxies so far; the acceptor's own
   uint16_t port_ = 0;
   std::mutex mutex_;
   std::list<std::shared_ptr<Session>> sessions_;  // guarded by mutex_

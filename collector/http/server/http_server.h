@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "collector/http/proxies/trusted_proxies.h"
 #include "collector/http/server/http_limits.h"
 #include "collector/http/server/metrics.h"
 #include "collector/http/server/router.h"
@@ -36,7 +37,9 @@ struct HttpOptions {
   int threads = 1;
   HttpLimits limits = {};
   TlsFiles tls = {};
-  Metrics* metrics = nullptr;  // borrowed; null: nothing is counted
+  TrustedProxies proxies = {};    // whose word on their clients' addresses counts
+  bool has_proxy_header = false;  // their connections begin with a header of the PROXY protocol
+  Metrics* metrics = nullptr;     // borrowed; null: nothing is counted
 };
 
 class HttpServer {

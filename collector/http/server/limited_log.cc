@@ -11,6 +11,14 @@
 
 namespace lagwatch::collector {
 
+namespace {
+
+thread_local const LogFacts* line_facts = nullptr;
+
+}  // namespace
+
+const LogFacts* LogFacts::OfThisLine() { return line_facts; }
+
 LimitedLog::LimitedLog() : lines_(kBurst, kLinesPerS, base::SystemClock().MonoNs()) {}
 
 uint64_t LimitedLog::left_out() const {
@@ -18,7 +26,7 @@ uint64_t LimitedLog::left_out() const {
   return left_out_;
 }
 
-void LimitedLog::Write(bool is_warning, const std::string& line) {
+void LimitedLog::Write(bool is_warning, const std::string& line, const LogFacts& facts) {
   uint64_t left_out = 0;
   {
     std::lock_guard lock(mutex_);
@@ -32,7 +40,9 @@ void LimitedLog::Write(bool is_warning, const std::string& line) {
   }
   const auto level = is_warning ? spdlog::level::warn : spdlog::level::info;
   if (left_out > 0) spdlog::log(level, "{} lines such as the next were left out", left_out);
-  spdlog::log(level, "{}", line);
+  line_facts = &facts;
+  spdlog::log(level, "{}", line);  // on this thread
+  line_facts = nullptr;
 }
 
 // The query's mark may be escaped where it is in the wrong place.

@@ -5,12 +5,24 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "collector/keys/token_bucket.h"
 
 namespace lagwatch::collector {
+
+// The request that a line is about, for a log of JSON.
+struct LogFacts {
+  std::string key = {};                              // its name, never its text; empty: none
+  std::string peer = {};                             // the client's address
+  int status = 0;                                    // of the answer; 0: not yet
+  std::optional<double> duration_ms = std::nullopt;  // since the request's head was read
+
+  // Of the line that this thread writes; null: none.
+  static const LogFacts* OfThisLine();
+};
 
 class LimitedLog {
  public:
@@ -19,12 +31,12 @@ class LimitedLog {
 
   LimitedLog();
 
-  void Info(const std::string& line) { Write(false, line); }
-  void Warn(const std::string& line) { Write(true, line); }
+  void Info(const std::string& line, const LogFacts& facts = {}) { Write(false, line, facts); }
+  void Warn(const std::string& line, const LogFacts& facts = {}) { Write(true, line, facts); }
   uint64_t left_out() const;
 
  private:
-  void Write(bool is_warning, const std::string& line);
+  void Write(bool is_warning, const std::string& line, const LogFacts& facts);
 
   mutable std::mutex mutex_;
   TokenBucket lines_;      // guarded by mutex_

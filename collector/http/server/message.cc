@@ -32,7 +32,23 @@ Response BadRequest(const std::string& why) {
   return ErrorResponse(400, "bad_request", "this is not an HTTP/1.1 request: " + why);
 }
 
+// All lines of a header, in their order.
+std::string AllOf(const RequestParser& parser, const char* name) {
+  std::string all;
+  const auto [begin, end] = parser.get().equal_range(name);
+  for (auto line = begin; line != end; ++line) {
+    if (!all.empty()) all += ",";
+    all += View(line->value());
+  }
+  return all;
+}
+
 }  // namespace
+
+boost::asio::ip::address ClientOf(const RequestParser& parser, const TrustedProxies& trusted,
+                                  const boost::asio::ip::address& proxy) {
+  return ClientAddress(trusted, proxy, AllOf(parser, "X-Forwarded-For"), AllOf(parser, "Forwarded"));
+}
 
 RequestHead HeadOf(const RequestParser& parser) {
   const auto& request = parser.get();
@@ -83,6 +99,7 @@ http::response<http::empty_body> StreamHeadOf(const Response& response, unsigned
   http::response<http::empty_body> message(static_cast<http::status>(response.status), version);
   SetCommon(&message);
   message.set(http::field::cache_control, "no-store");
+  message.set("X-Accel-Buffering", "no");  // nginx would hold events back
   message.set(http::field::content_type, AsBeast(response.content_type));
   message.keep_alive(false);
   return message;

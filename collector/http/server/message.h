@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "collector/http/proxies/trusted_proxies.h"
 #include "collector/http/server/request.h"
 
 namespace lagwatch::collector {
@@ -50,6 +51,10 @@ RequestHead HeadOf(const RequestParser& parser);
 
 // Refuses ambiguous heads that Beast accepts: a proxy in front could see other requests in them than we do.
 std::optional<Response> RefuseAmbiguous(const RequestParser& parser);
+
+// The client's address, as a trusted proxy says it in the head; `proxy` if it says none.
+boost::asio::ip::address ClientOf(const RequestParser& parser, const TrustedProxies& trusted,
+                                  const boost::asio::ip::address& proxy);
 
 // The answer to malformed HTTP; nothing if `error` says only that no request came, or not all of it.
 std::optional<Response> RefuseMalformed(const boost::system::error_code& error);

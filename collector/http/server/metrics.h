@@ -8,9 +8,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "collector/http/measures/hang_counts.h"
+#include "collector/http/measures/process_use.h"
 #include "collector/ingest/app_quota.h"
 #include "collector/ingest/ingest.h"
+#include "collector/keys/key_ring.h"
 #include "collector/store/records.h"
 #include "collector/store/sqlite/database/database_extent.h"
 
@@ -25,8 +29,9 @@ class Metrics {
   // refused before it had one.
   void CountAnswer(std::string_view path, int status, std::chrono::nanoseconds taken);
   void CountRecords(const IngestResult& result);
-  // Items of Sentry's envelopes that are not taken, by type.
-  void CountSentryDrops(const std::map<std::string, uint64_t>& dropped);
+  // Items of Sentry's envelopes that are not taken, by type, and hangs, by the evidence for them.
+  void CountSentryItems(const std::map<std::string, uint64_t>& dropped,
+                        const std::map<std::string, uint64_t>& hangs);
   void CountRefusedConnection();
   void SetConnections(uint64_t count);
   void SetBytesInFlight(uint64_t bytes);
@@ -37,6 +42,16 @@ class Metrics {
   void SetStoreSize(const StoreSize& size, uint64_t most_bytes);
   // A day with so many reports was removed, because the store was too large.
   void CountQuotaRemoval(int64_t reports);
+
+  // The program's version; once.
+  void SetBuild(const std::string& version);
+  void CountCommit(std::string_view part, std::chrono::nanoseconds taken);
+  void CountStep(const std::string& job, bool is_ok, std::chrono::nanoseconds taken);
+  void SetQueuedRecords(uint64_t records);
+  void SetDamaged(bool is_damaged, uint64_t set_aside);
+  void SetHangs(HangCounts* counts, int64_t now_wall_ms);
+  void SetKeyQuotas(const std::vector<KeyUse>& uses);
+  void SetProcess(const ProcessUse& use);
 
   std::string ToText() const;
 

@@ -2,6 +2,7 @@
 // A request on its way through the collector, without sockets. Context: background; pure.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -47,8 +48,10 @@ struct Request {
   std::string last_event_id;
   bool is_gzip = false;
   std::string body;
-  KeyRecord key;       // whose it is; without a name when there was none in the head
-  std::string peer;    // the address that it counts for; empty: all share one
+  KeyRecord key;             // whose it is; without a name when there was none in the head
+  std::string peer;          // the address that it counts for; empty: all share one
+  std::string address = {};  // the client's
+  std::chrono::steady_clock::time_point begin = {};  // when its head had been read
   Budget::Share room;  // its share of the memory for requests, to be resized when it needs more
 };
 

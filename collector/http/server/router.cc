@@ -155,6 +155,8 @@ std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
                           .body = {},
                           .key = std::move(check.key),
                           .peer = std::string(head.peer),
+                          .address = {},
+                          .begin = std::chrono::steady_clock::now(),
                           .room = {}}};
 }
 

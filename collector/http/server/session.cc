@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/read.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <variant>
 
+#include "collector/http/proxies/proxy_header.h"
 #include "collector/http/server/message.h"
 #include "collector/store/query_limit.h"
 
@@ -57,6 +59,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
         stream_(std::move(stream)),
         query_timer_(stream_.get_executor()),
         caller_(std::move(caller)),
+        proxy_(caller_.address),
         context_(context),
         limits_(*context.limits) {}
 
@@ -86,12 +89,44 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
   TcpStream& Lowest() { return boost::beast::get_lowest_layer(stream_); }
 
   asio::awaitable<void> Run() {
-    bool goes_on = co_await ShakeHands();
+    bool goes_on = co_await TakeProxyHeader() && co_await ShakeHands();
     while (goes_on && !is_stopping_) {
       goes_on = co_await Exchange();
       if (buffer_.size() == 0) buffer_.shrink_to_fit();
     }
     co_await TakeLeave();
+  }
+
+  // Before TLS. False when a proxy that should send the header of its protocol did not.
+  asio::awaitable<bool> TakeProxyHeader() {
+    if (!caller_.is_proxy || !context_.has_proxy_header) co_return true;
+    Lowest().expires_after(limits_.head_time);
+    std::string header;
+    for (size_t missing = kProxyHeaderStart; missing > 0;) {
+      const size_t size = header.size();
+      header.resize(size + missing);
+      error_code error;
+      co_await asio::async_read(Lowest(), asio::buffer(header.data() + size, missing),
+                                asio::redirect_error(asio::use_awaitable, error));
+      const auto next = error ? std::nullopt : ProxyHeaderMissing(header);
+      if (!next) {
+        context_.refusals->Info("closed a connection from " + caller_.address.to_string() +
+                                ": it does not begin with a header of the PROXY protocol");
+        co_return false;
+      }
+      missing = *next;
+    }
+    if (const auto client = ProxyHeaderClient(header)) {
+      caller_.is_proxy = context_.proxies->Contains(*client);
+      proxy_ = *client;
+      TakeClient(*client);
+    }
+    co_return true;
+  }
+
+  void TakeClient(const asio::ip::address& client) {
+    caller_.address = client;
+    caller_.peer = PeerOf(client);
   }
 
   // False when no TLS came about.
@@ -128,6 +163,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     parser.body_limit(UINT64_MAX);  // the router looks at the length first
     error_code error = co_await ReadHead(&parser);
     is_first_ = false;
+    if (caller_.is_proxy) TakeClient(ClientOf(parser, *context_.proxies, proxy_));
     if (error) {
       auto refusal = RefuseMalformed(error);
       if (refusal) co_await Refuse(std::move(*refusal), parser);
@@ -140,6 +176,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     }
     Admitted& admitted = std::get<Admitted>(admission);
     WatchRoom(&admitted.request.room);
+    admitted.request.address = caller_.address.to_string();
     error = co_await ReadBody(&parser, admitted.endpoint->body_limit, &admitted.request.room);
     if (error) admitted.request.room = {};
     if (error == http::error::body_limit) {
@@ -346,9 +383,11 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
   void Note(const Response& refusal, const RequestParser& parser) {
     const auto method = parser.get().method_string();
     const auto target = parser.get().target();
-    context_.refusals->Info(
-        "refused with " + std::to_string(refusal.status) + ": " + Quoted({method.data(), method.size()}) +
-        " " + Quoted(TargetForLog({target.data(), target.size()})) + " from " + caller_.address);
+    context_.refusals->Info("refused with " + std::to_string(refusal.status) + ": " +
+                                Quoted({method.data(), method.size()}) + " " +
+                                Quoted(TargetForLog({target.data(), target.size()})) + " from " +
+                                caller_.address.to_string(),
+                            {.peer = caller_.address.to_string(), .status = refusal.status});
   }
 
   // Answers a request whose body is not read, and lingers so that the client gets to read the answer; under
@@ -374,7 +413,8 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
   std::shared_ptr<QueryLimit> query_;  // that is under way
   asio::steady_timer query_timer_;     // while it is
   boost::beast::flat_buffer buffer_{kMaxBufferBytes};
-  const Caller caller_;
+  Caller caller_;            // behind a proxy: that of the present request
+  asio::ip::address proxy_;  // the connection's other end, or as its PROXY header says
   const SessionContext context_;
   const HttpLimits& limits_;
   bool is_first_ = true;

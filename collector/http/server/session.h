@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "collector/http/proxies/trusted_proxies.h"
 #include "collector/http/server/await_response.h"
 #include "collector/http/server/budget.h"
 #include "collector/http/server/http_limits.h"
@@ -34,12 +35,15 @@ struct SessionContext {
   LimitedLog* refusals = nullptr;
   AnswersUnderWay* answers = nullptr;
   Metrics* metrics = nullptr;  // may be null
+  const TrustedProxies* proxies = nullptr;
+  bool has_proxy_header = false;  // of a trusted proxy's connections
 };
 
 // The peer of a connection, with its share of the connection budget.
 struct Caller {
-  std::string peer;     // the peer that it counts for
-  std::string address;  // for the log
+  std::string peer;  // the peer that it counts for
+  boost::asio::ip::address address;
+  bool is_proxy = false;  // a trusted one: the client's address is in each request's head
   Budget::Share connection;
 };
 

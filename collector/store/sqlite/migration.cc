@@ -214,6 +214,7 @@ void AddMissingColumns(Database* database) {
 base::Status Migrate(Database* database) {
   database->Execute(
       "PRAGMA auto_vacuum = INCREMENTAL;"  // of a new file only
+      " PRAGMA secure_delete = ON;"        // Debian's default
       " PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
       // 64 MiB each: pages that are written often are written to the database once.
       " PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536;");

@@ -49,6 +49,11 @@ constexpr std::array<RemovalTable, kStageCount> kRemovalTables = {
 // Of reports, all conditions but the key have an index, and found ones are gone at the next step.
 bool IsRemovalScan(By by, int stage) { return stage != kReportStage || by == By::kKey; }
 
+// A field of Protocol Buffers with the subject as its text: the record's other fields are not known.
+constexpr char kHoldsText[] = R"sql(
+  instr(payload, CAST(iif(length(CAST(?1 AS BLOB)) < 128, char(length(CAST(?1 AS BLOB))), '') || ?1 AS BLOB)) > 0
+)sql";
+
 // `?1` is the subject.
 std::string ConditionOf(By by, int stage) {
   const bool is_report = stage == kReportStage;
@@ -68,6 +73,7 @@ std::string ConditionOf(By by, int stage) {
         )
       )sql";
     case By::kUser:
+      if (stage == kUnknownStage) return kHoldsText;
       return is_report ? "user = ?1 AND user != ''" : "user = ?1";
     case By::kKey:
       return "sender = (SELECT id FROM senders WHERE name = ?1)";
@@ -111,8 +117,8 @@ const char* SqlOf(By by, int stage) {
 
 bool HasStage(By by, int stage) {
   if (by == By::kReport || by == By::kCluster) return stage == kReportStage;
-  const bool names_nothing = stage == kUnknownStage || stage == kEarlyEndStage;
-  return !names_nothing || by == By::kKey;
+  if (stage == kUnknownStage) return by == By::kKey || by == By::kUser;
+  return stage != kEarlyEndStage || by == By::kKey;
 }
 
 base::Uuid UuidOf(std::string_view bytes) {

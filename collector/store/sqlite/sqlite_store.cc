@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace {
 // Of the most that a store may take, what its log may; and of a store without a limit.
 constexpr uint64_t kLogPart = 16;
 constexpr uint64_t kMostLogBytes = 64 << 20;
+// Queries that arrive meanwhile wait for so long.
+constexpr std::chrono::milliseconds kQuietTime{1000};
 
 }  // namespace
 
@@ -27,18 +30,23 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::Open(const std::string& path, 
   try {
     std::unique_ptr<SqliteStore> store(new SqliteStore(path, std::move(sync_file)));
     Connections::ScopedWriter writer(&store->connections_);
-    RegisterSumsFunctions(writer.get());
-    if (Status status = Migrate(writer.get()); !status.ok()) {
-      return Status(status.code(), "the database " + path + " " + status.message());
-    }
-    // Commits do not wait for the disk: Sync does.
-    writer->Execute("PRAGMA synchronous = NORMAL");
-    store->page_size_ = PageSize(writer.get());
-    store->NotePages(writer.get());
+    if (Status status = store->Prepare(writer.get()); !status.ok()) return status;
     return store;
   } catch (const SqliteError& error) {
-    return Status(StatusCode::kIo, "cannot open the database " + path + ": " + error.what());
+    return Status(error.is_damage() ? StatusCode::kInternal : StatusCode::kIo,
+                  "cannot open the database " + path + ": " + error.what());
   }
+}
+
+Status SqliteStore::Prepare(Database* database) {
+  RegisterSumsFunctions(database);
+  if (Status status = Migrate(database); !status.ok())
+    return Status(status.code(), "the database " + path_ + " " + status.message());
+  // Commits do not wait for the disk: Sync does.
+  database->Execute("PRAGMA synchronous = NORMAL");
+  page_size_ = PageSize(database);
+  NotePages(database);
+  return {};
 }
 
 SqliteStore::SqliteStore(const std::string& path, LogSync::SyncFile sync_file)
@@ -242,6 +250,23 @@ Result<bool> SqliteStore::Compact() {
     Statement row = writer->Use("PRAGMA auto_vacuum");
     return row.Step() && row.Int(0) != 0;
   });
+}
+
+// The log has pages as they were before the removal, until it is cut.
+Status SqliteStore::EraseRemoved() {
+  const auto is_cut = Guarded([&] {
+    const Connections::ScopedQuiet quiet(&connections_, kQuietTime);
+    if (!quiet.is_quiet()) return false;
+    Connections::ScopedWriter writer(&connections_);
+    writer->SetBusyTimeout(kQuietTime);  // uploads wait meanwhile
+    const bool is_done = collector::TruncateLog(writer.get());
+    writer->SetBusyTimeout(Database::kBusyTimeout);
+    return is_done;
+  });
+  if (!is_cut.ok()) return is_cut.status();
+  if (*is_cut) return {};
+  return {StatusCode::kUnavailable,
+          "a query still reads the database's log, which has removed records; tried again in a moment"};
 }
 
 Status SqliteStore::PutNote(const ClusterNote& note) {

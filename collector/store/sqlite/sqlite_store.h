@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <variant>
@@ -24,10 +26,17 @@
 
 namespace lagwatch::collector {
 
+// The caller keeps it from one part to the next. A new one begins at the start.
+struct CheckProgress {
+  size_t part = 0;
+  int64_t row = -1;  // the last one that was read, of the part's table
+};
+
 class SqliteStore final : public Store {
  public:
   // `path` is a file, created when it is not there, or ":memory:".
-  // Errors: kIo when it cannot be opened; kInvalid when a newer lagwatch wrote it.
+  // Errors: kIo when it cannot be opened; kInternal when it is damaged; kInvalid when a newer lagwatch wrote
+  // it.
   static base::Result<std::unique_ptr<SqliteStore>> Open(const std::string& path);
   // With another way to sync a file, for tests.
   static base::Result<std::unique_ptr<SqliteStore>> Open(const std::string& path,
@@ -35,6 +44,15 @@ class SqliteStore final : public Store {
 
   // As of the last commit. Does not wait.
   StoreSize Size() const;
+
+  // Ok, or kInternal with what was found damaged in the file, since it was opened or set aside.
+  base::Status Damage() const;
+  // Looks for damage in the next part of the database, without the writer; whether there are more. Its
+  // findings are in Damage(), as are those of all other methods.
+  base::Result<bool> CheckPart(CheckProgress* progress);
+  // Moves the file to `directory`, which is created, and goes on with a new one. Errors: kUnavailable while
+  // queries are under way; kIo. After an error it is to be called again.
+  base::Status SetAside(const std::string& directory);
   // Sets the largest size of the database and its log: bounds the log, and makes Compact release every free
   // page while they are larger. The caller removes records.
   base::Status SetMostBytes(uint64_t most_bytes);
@@ -99,6 +117,7 @@ class SqliteStore final : public Store {
   base::Result<std::optional<int64_t>> OldestDay() override { return Read(ReadOldestDay); }
   base::Result<int64_t> RepairSums(int64_t limit) override;
   base::Result<bool> Compact() override;
+  base::Status EraseRemoved() override;
   base::Result<std::vector<TraceRow>> TracesOf(std::span<const base::Uuid> report_ids) override {
     return Read(ReadTracesOf, report_ids);
   }
@@ -145,9 +164,19 @@ class SqliteStore final : public Store {
   SqliteStore(const std::string& path, LogSync::SyncFile sync_file);
 
   template <typename Work>
-  static auto Guarded(Work work) -> ResultOf<decltype(work())> {
-    return GuardedFrom<SqliteError>("the database refuses: ", std::move(work));
+  auto Guarded(Work work) const -> ResultOf<decltype(work())> {
+    return GuardedFrom<SqliteError>("the database refuses: ", [&] {
+      try {
+        return work();
+      } catch (const SqliteError& error) {
+        if (error.is_damage()) NoteDamage(error.what());
+        throw;
+      }
+    });
   }
+  void NoteDamage(const std::string& found) const;
+  // Makes a database that was just opened ready. Errors: kInvalid when a newer lagwatch wrote it.
+  base::Status Prepare(Database* database);
   // Returns the result of `read`, which gets a database and the arguments.
   template <typename Reading, typename... Arguments>
   auto Read(Reading read, const Arguments&... arguments)
@@ -179,6 +208,8 @@ class SqliteStore final : public Store {
   UnusedRows unused_;
   UnknownTable unknown_;
   std::map<std::string, int64_t> sender_ids_;  // rows of `senders` by key name, of the keys used so far
+  mutable std::mutex damage_mutex_;
+  mutable std::string damage_;  // guarded by damage_mutex_; empty: none
   // Of the last commit.
   std::atomic<int64_t> page_size_{0};
   std::atomic<int64_t> pages_{0};

@@ -3,6 +3,7 @@
 import type { FunctionComponent } from "preact";
 import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
+import { below } from "./api/base";
 import { ApiError, openSession } from "./api/client";
 import { listen } from "./api/live";
 import { keepSession, session, takeToken } from "./api/session";
@@ -48,13 +49,13 @@ function Pages() {
       <Shell>
         <ErrorBoundary>
           <Router>
-            <Route path="/" component={kPages.causes} />
-            <Route path="/causes/:cause" component={kPages.cause} />
-            <Route path="/reports/:report" component={kPages.report} />
-            <Route path="/hang-rate" component={kPages.rate} />
-            <Route path="/live" component={kPages.live} />
-            <Route path="/settings" component={kPages.settings} />
-            <Route path="/connect" component={kPages.connect} />
+            <Route path={below("/")} component={kPages.causes} />
+            <Route path={below("/causes/:cause")} component={kPages.cause} />
+            <Route path={below("/reports/:report")} component={kPages.report} />
+            <Route path={below("/hang-rate")} component={kPages.rate} />
+            <Route path={below("/live")} component={kPages.live} />
+            <Route path={below("/settings")} component={kPages.settings} />
+            <Route path={below("/connect")} component={kPages.connect} />
             <Route default component={NotThere} />
           </Router>
         </ErrorBoundary>

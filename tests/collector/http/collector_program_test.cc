@@ -89,6 +89,18 @@ TEST_F(CollectorProgram, KeepsItsKeyAndStopsOnSigint) {
   EXPECT_EQ(keys[0], keys[1]);
 }
 
+TEST_F(CollectorProgram, WithoutArgumentsSaysWhatItWouldDoAndDoesNothing) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(directory_.path());
+  Process collector = Start({});
+  EXPECT_EQ(collector.Wait(), 0);
+  std::filesystem::current_path(before);
+  EXPECT_THAT(collector.Output(), HasSubstr("--retention-days"));
+  EXPECT_THAT(collector.Output(),
+              HasSubstr("Nothing was started. `lagwatch-collector --data lagwatch-data` would"));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
 TEST_F(CollectorProgram, WritesItsLogAsJson) {
   Process collector = Start({"--listen", "127.0.0.1:0", "--data", data_, "--log-format", "json"});
   ReadyLine(collector);

@@ -23,8 +23,10 @@ class PageTest : public ::testing::Test {
   }
 
   const std::string index_ = testing::GzipText("<title>lagwatch</title>");
+  const std::string below_ = testing::GzipText("<title>lagwatch</title><p>");
   const std::string script_ = testing::GzipText("let a = 1;");
   const std::vector<PageFile> files_{{"/assets/a-1.js", "text/javascript; charset=utf-8", script_, "\"s\""},
+                                     {"/below/index.html", "text/html; charset=utf-8", below_, "\"b\""},
                                      {"/index.html", "text/html; charset=utf-8", index_, "\"i\""}};
   testing::MemoryCollector collector_;
   KeyRing keys_{{{testing::kKey, Access::kAdmin}}};
@@ -39,12 +41,16 @@ class PageTest : public ::testing::Test {
 };
 
 TEST_F(PageTest, IsTheSameAtEachOfItsAddressesWithoutAKey) {
-  for (const char* path : {"/", "/?q=a", "/causes/0123456789abcdef", "/reports/01932d5c", "/hang-rate",
-                           "/live", "/settings", "/connect"}) {
+  for (const char* path : {"/", "/?q=a", "/hang-rate", "/live", "/settings", "/connect"}) {
     EXPECT_EQ(Get(path).status, 200) << path;
     EXPECT_EQ(Get(path).text, index_) << path;
   }
-  for (const char* path : {"/index.html", "/assets/", "/assets/%2e%2e/index.html", "/causes/", "/nothing"})
+  for (const char* path : {"/causes/0123456789abcdef", "/reports/01932d5c"}) {
+    EXPECT_EQ(Get(path).status, 200) << path;
+    EXPECT_EQ(Get(path).text, below_) << path;
+  }
+  for (const char* path :
+       {"/index.html", "/below/index.html", "/assets/", "/assets/%2e%2e/index.html", "/causes/", "/nothing"})
     EXPECT_EQ(Get(path).status, 404) << path;
 }
 

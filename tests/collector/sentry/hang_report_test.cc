@@ -130,6 +130,57 @@ TEST_F(SentryReportTest, ANodeAnrIsNamedByFunctionsAndFiles) {
   EXPECT_EQ(Cause(), Json::parse(R"(["hash.js:longWork", "index.js:12"])"));
 }
 
+TEST_F(SentryReportTest, HangsOfUnityAndMetricKitAreKnownByTheirMechanisms) {
+  const Json unity = Report(testing::kUnityAnr);
+  EXPECT_EQ(unity["elapsed_ms"], 5000);
+  EXPECT_EQ(unity["level"], "anr");
+  EXPECT_EQ(unity["facts"]["recognized_by"], "mechanism");
+  EXPECT_EQ(Cause()[0], "Game.Assets.LoadAll");
+  EXPECT_EQ(Submit(testing::kMetricKitHang).accepted, 2);  // with its end
+  bool is_there = false;
+  for (const Json& report : collector_.Get("/v1/reports")) is_there |= report["duration_ms"] == 6600;
+  EXPECT_TRUE(is_there) << collector_.Get("/v1/reports");
+}
+
+// `exception` is all that differs.
+std::map<std::string, uint64_t> HangsOf(const std::string& exception) {
+  const std::string event = R"({"event_id": "9b2e7a4c5d6f40718293a4b5c6d7e8f9", "timestamp": 1755789191,
+                                "exception": {"values": [)" +
+                            exception + "]}}";
+  const auto intake = TakeEvent(event, "1");
+  EXPECT_TRUE(intake.ok()) << intake.status().message();
+  EXPECT_EQ(intake->hangs.size() + intake->dropped.size(), 1u) << exception;
+  EXPECT_EQ(intake->dropped_event.empty(), intake->dropped.empty());
+  return intake->hangs;
+}
+
+TEST(SentryIntakeTest, AHangIsKnownByMechanismStackAndHandled) {
+  const std::string stack = R"(, "stacktrace": {"frames": [{"function": "f"}]})";
+  const std::string observed = R"(, "stacktrace": {"snapshot": true, "frames": [{"function": "f"}]})";
+  using Hangs = std::map<std::string, uint64_t>;
+  EXPECT_EQ(HangsOf(R"({"type": "X", "mechanism": {"type": "UIHang"})" + stack + "}"),
+            (Hangs{{"mechanism", 1}}));
+  EXPECT_EQ(HangsOf(R"({"type": "X", "mechanism": {"type": "exchange"})" + observed + "}"), Hangs());
+  EXPECT_EQ(HangsOf(R"({"type": "X", "mechanism": {"type": "UIHang"}})"), Hangs());  // no stack
+  EXPECT_EQ(HangsOf(R"({"type": "UiHangError", "mechanism": {"type": "generic"})" + observed + "}"),
+            (Hangs{{"type", 1}}));
+  // An error that the program threw.
+  EXPECT_EQ(
+      HangsOf(R"({"type": "ServerNotRespondingException", "mechanism": {"type": "generic"})" + stack + "}"),
+      Hangs());
+  EXPECT_EQ(HangsOf(R"({"type": "UiHangError", "mechanism": {"type": "onerror", "handled": false})" +
+                    observed + "}"),
+            Hangs());
+  EXPECT_EQ(HangsOf(R"({"type": "Stall", "value": "UI did not run for 2300 ms",
+                        "mechanism": {"type": "stalls", "synthetic": true})" +
+                    stack + "}"),
+            (Hangs{{"other", 1}}));
+  EXPECT_EQ(
+      HangsOf(R"({"type": "Stall", "value": "lost", "mechanism": {"type": "stalls", "synthetic": true})" +
+              stack + "}"),
+      Hangs());
+}
+
 TEST_F(SentryReportTest, AnEventThatIsSentAgainIsADuplicate) {
   EXPECT_EQ(Submit(testing::kNativeHang).accepted, 1);
   const IngestResult again = Submit(testing::kNativeHang);
@@ -155,6 +206,7 @@ TEST(SentryIntakeTest, WhatIsNoHangIsCountedByType) {
   EXPECT_EQ(intake->event_id, "9b2e7a4c5d6f40718293a4b5c6d7e8f9");
   EXPECT_TRUE(intake->batch.empty());
   EXPECT_EQ(intake->dropped, (std::map<std::string, uint64_t>{{"event", 1}, {"other", 2}, {"session", 2}}));
+  EXPECT_EQ(intake->dropped_event, "exception 'Oops', mechanism 'signalhandler'");
 }
 
 TEST(SentryIntakeTest, AHangNeedsAnIdAndATime) {

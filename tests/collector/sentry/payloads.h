@@ -68,6 +68,26 @@ inline const std::string kAndroidAnr = R"({
     {"id": 31, "name": "pool-1", "state": "TIMED_WAITING", "stacktrace": {"frames": [
       {"module": "java.lang.Thread", "function": "sleep", "native": true}]}}]}})";
 
+// sentry-unity's watchdog: a managed exception that nothing threw.
+inline const std::string kUnityAnr = R"({
+  "event_id": "cc0c9a3d2b4e4f60a1b2c3d4e5f60718", "timestamp": "2026-08-21T15:13:11.000Z", "platform": "csharp",
+  "level": "error", "release": "com.example.game@1.0", "sdk": {"name": "sentry.dotnet.unity", "version": "4.0.0"},
+  "exception": {"values": [{"type": "Sentry.Unity.ApplicationNotRespondingException", "module": "Sentry.Unity",
+    "value": "Application not responding for at least 5000 ms.", "thread_id": 1,
+    "mechanism": {"type": "MainThreadWatchdog", "handled": true},
+    "stacktrace": {"frames": [
+      {"module": "Game.Loop", "function": "Update"}, {"module": "Game.Assets", "function": "LoadAll"}]}}]}})";
+
+// sentry-cocoa, of a diagnostic of MetricKit.
+inline const std::string kMetricKitHang = R"({
+  "event_id": "dd0c9a3d2b4e4f60a1b2c3d4e5f60718", "timestamp": 1755789191.123, "platform": "cocoa", "level": "warning",
+  "release": "com.example.editor@2.3.1", "sdk": {"name": "sentry.cocoa", "version": "9.1.0"},
+  "exception": {"values": [{"type": "MXHangDiagnostic", "value": "MXHangDiagnostic hangDuration:6.6 sec",
+    "mechanism": {"type": "mx_hang_diagnostic", "handled": true, "synthetic": true},
+    "stacktrace": {"frames": [
+      {"function": "main", "package": "Editor", "instruction_addr": "0x102004f10", "image_addr": "0x102000000"},
+      {"package": "Editor", "instruction_addr": "0x102008124", "image_addr": "0x102000000"}]}}]}})";
+
 // sentry-java at the next start, from what Android kept of an ANR.
 inline const std::string kAndroidExitInfo = R"({
   "event_id": "bb0c9a3d2b4e4f60a1b2c3d4e5f60718", "timestamp": 1755789191.123, "platform": "java", "level": "fatal",

@@ -234,7 +234,7 @@ TEST_F(StoreFile, RefusesADatabaseOfANewerLagwatch) {
 
 TEST_F(StoreFile, RefusesAFileThatIsNoDatabase) {
   std::ofstream(path_) << std::string(4096, 'x');
-  EXPECT_EQ(SqliteStore::Open(path_).status().code(), base::StatusCode::kIo);
+  EXPECT_EQ(SqliteStore::Open(path_).status().code(), base::StatusCode::kInternal);
 }
 
 TEST_F(StoreFile, SaysThatADirectoryIsMissing) {

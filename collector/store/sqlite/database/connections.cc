@@ -38,7 +38,7 @@ Connections::ScopedReader::ScopedReader(Connections* owner) : owner_(owner) {
 }
 
 void Connections::ScopedReader::WaitForFreeReader(std::unique_lock<std::mutex>* lock) {
-  const auto is_free = [&] { return owner_->readers_in_use_ < kMostReaders; };
+  const auto is_free = [&] { return owner_->readers_in_use_ < kMostReaders && owner_->quiet_wishes_ == 0; };
   const QueryLimit* limit = QueryLimit::OfThisThread();
   if (limit == nullptr) return owner_->reader_is_free_.wait(*lock, is_free);
   while (!owner_->reader_is_free_.wait_for(*lock, kLook, is_free)) {
@@ -54,7 +54,32 @@ Connections::ScopedReader::~ScopedReader() {
     owner_->free_readers_.push_back(std::move(own_));
     --owner_->readers_in_use_;
   }
-  owner_->reader_is_free_.notify_one();
+  owner_->reader_is_free_.notify_all();
+}
+
+void Connections::Reopen(const ScopedQuiet&, const std::function<void()>& between) {
+  {
+    std::lock_guard lock(readers_mutex_);
+    free_readers_.clear();
+  }
+  writer_ = Database(":memory:");
+  between();
+  writer_ = Database(path_);
+}
+
+Connections::ScopedQuiet::ScopedQuiet(Connections* owner, std::chrono::milliseconds most_time)
+    : owner_(owner) {
+  std::unique_lock lock(owner_->readers_mutex_);
+  ++owner_->quiet_wishes_;
+  is_quiet_ = owner_->reader_is_free_.wait_for(lock, most_time, [&] { return owner_->readers_in_use_ == 0; });
+}
+
+Connections::ScopedQuiet::~ScopedQuiet() {
+  {
+    std::lock_guard lock(owner_->readers_mutex_);
+    --owner_->quiet_wishes_;
+  }
+  owner_->reader_is_free_.notify_all();
 }
 
 }  // namespace lagwatch::collector

@@ -3,7 +3,9 @@
 // memory has one connection for all. Thread-safe. Context: background.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -50,6 +52,26 @@ class Connections {
     Database* database_;
   };
 
+  // While it lives no query begins. Those under way have `most_time` to end.
+  class ScopedQuiet {
+   public:
+    ScopedQuiet(Connections* owner, std::chrono::milliseconds most_time);
+    ~ScopedQuiet();
+    ScopedQuiet(const ScopedQuiet&) = delete;
+    ScopedQuiet& operator=(const ScopedQuiet&) = delete;
+    // Whether all have ended.
+    bool is_quiet() const { return is_quiet_; }
+
+   private:
+    Connections* owner_;
+    bool is_quiet_ = false;
+  };
+
+  // Closes all connections, calls `between`, and opens the file at the path again. To be called with the
+  // writer and `quiet`, which is_quiet(). Throws SqliteError, and what `between` does; then the database is
+  // empty and without tables until another call.
+  void Reopen(const ScopedQuiet& quiet, const std::function<void()>& between);
+
  private:
   bool is_in_memory() const { return path_ == ":memory:"; }
 
@@ -60,6 +82,7 @@ class Connections {
   std::condition_variable reader_is_free_;
   std::vector<std::unique_ptr<Database>> free_readers_;  // guarded by readers_mutex_
   size_t readers_in_use_ = 0;                            // guarded by readers_mutex_
+  int quiet_wishes_ = 0;                                 // guarded by readers_mutex_
 };
 
 }  // namespace lagwatch::collector

@@ -8,17 +8,22 @@
 namespace lagwatch::collector {
 namespace {
 
-constexpr int kBusyTimeoutMs = 5'000;
 // Of SQLite's virtual machine: well below a millisecond.
 constexpr int kStepsBetweenLooks = 2000;
 
 void Check(int code, sqlite3* connection) {
-  if (code != SQLITE_OK) throw SqliteError(connection ? sqlite3_errmsg(connection) : sqlite3_errstr(code));
+  if (code != SQLITE_OK)
+    throw SqliteError(connection ? sqlite3_errmsg(connection) : sqlite3_errstr(code), code);
 }
 
 void CheckBound(int code, sqlite3_stmt* handle) { Check(code, sqlite3_db_handle(handle)); }
 
 }  // namespace
+
+bool SqliteError::is_damage() const {
+  const int primary = code & 0xff;
+  return primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
+}
 
 Statement::~Statement() {
   sqlite3_reset(handle_);
@@ -28,7 +33,7 @@ Statement::~Statement() {
 bool Statement::Step() {
   int code = sqlite3_step(handle_);
   if (code != SQLITE_ROW && code != SQLITE_DONE)
-    throw SqliteError(sqlite3_errmsg(sqlite3_db_handle(handle_)));
+    throw SqliteError(sqlite3_errmsg(sqlite3_db_handle(handle_)), code);
   return code == SQLITE_ROW;
 }
 
@@ -84,7 +89,22 @@ Database::Database(const std::string& path) : connection_(nullptr, &sqlite3_clos
   int code = sqlite3_open_v2(path.c_str(), &connection, flags, nullptr);
   connection_.reset(connection);
   Check(code, connection);
-  sqlite3_busy_timeout(connection, kBusyTimeoutMs);
+  SetBusyTimeout(kBusyTimeout);
+}
+
+// The statements end first.
+Database& Database::operator=(Database&& other) noexcept {
+  prepared_ = std::move(other.prepared_);
+  connection_ = std::move(other.connection_);
+  return *this;
+}
+
+void Database::WriteLog() {
+  sqlite3_wal_checkpoint_v2(connection_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+}
+
+void Database::SetBusyTimeout(std::chrono::milliseconds most_time) {
+  sqlite3_busy_timeout(connection_.get(), static_cast<int>(most_time.count()));
 }
 
 void Database::Execute(const char* sql) {

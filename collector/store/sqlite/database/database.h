@@ -3,6 +3,7 @@
 // Context: background. Not thread-safe: the owner locks.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,7 +24,14 @@ namespace lagwatch::collector {
 class QueryLimit;
 
 struct SqliteError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  // `error_code` is SQLite's; 0: none of its own.
+  explicit SqliteError(const std::string& text, int error_code = 0)
+      : std::runtime_error(text), code(error_code) {}
+
+  // The file has pages that are not what they were.
+  bool is_damage() const;
+
+  int code;
 };
 
 // Bytes to bind or read as a BLOB.
@@ -81,10 +89,14 @@ class Statement {
 
 class Database {
  public:
+  static constexpr std::chrono::milliseconds kBusyTimeout{5'000};
+
   // Creates the file when it is not there; ":memory:" keeps all in memory.
   explicit Database(const std::string& path);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
+  // Closes the database that it had.
+  Database& operator=(Database&& other) noexcept;
 
   // One or more statements without parameters.
   void Execute(const char* sql);
@@ -92,6 +104,10 @@ class Database {
   Statement Use(const char* sql);
   // Statements are interrupted, and throw, once `limit` is over. Borrows it; null: none.
   void SetLimit(const QueryLimit* limit);
+  // For another process that has the database, as a backup does.
+  void SetBusyTimeout(std::chrono::milliseconds most_time);
+  // Writes the log to the file, as far as that can be done; needs no schema.
+  void WriteLog();
   int64_t last_row() const;
   sqlite3* handle() { return connection_.get(); }
   // Rows that the last statement inserted, changed or deleted.

@@ -64,6 +64,16 @@ Status LogSync::Sync() {
   return Unavailable(path_);
 }
 
+void LogSync::Close() {
+  std::lock_guard lock(mutex_);
+  if (fd_ >= 0) {
+    sync_file_(fd_);
+    close(fd_);
+  }
+  fd_ = -1;
+  has_failed_ = false;
+}
+
 // Linux reports a failed write once, and takes the page for clean from then on: a second fdatasync() says
 // nothing. So all is written once more, to the database.
 Status LogSync::Checkpoint() {

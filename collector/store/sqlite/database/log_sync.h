@@ -28,6 +28,8 @@ class LogSync {
 
   // Errors: kUnavailable when the disk refuses.
   base::Status Sync();
+  // Syncs what was committed so far, as well as it can be, and forgets the log: its database is closed next.
+  void Close();
 
  private:
   base::Status Open();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions to the collector, and its answers.
+import { below } from "./base";
 import { session, signOut, type Session } from "./session";
 
 export type Params = Readonly<Record<string, string | number | null | undefined>>;
@@ -40,10 +41,12 @@ export async function ask(
 ): Promise<Response> {
   const headers = new Headers(init.headers);
   headers.set("Authorization", `Bearer ${token}`);
-  const response = await fetch(path, { ...init, headers, cache: "no-store" }).catch((error: unknown) => {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(0, "unreachable", "the collector cannot be reached; try again");
-  });
+  const response = await fetch(below(path), { ...init, headers, cache: "no-store" }).catch(
+    (error: unknown) => {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new ApiError(0, "unreachable", "the collector cannot be reached; try again");
+    },
+  );
   if (response.ok) return response;
   if (response.status === 401 && token === session.value?.token) signOut();
   throw await errorOf(response);

@@ -2,6 +2,7 @@
 // An admin's annotations of a cause: name, state, merging.
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
+import { below } from "../api/base";
 import { change, get, getTagged, type Tagged } from "../api/client";
 import { useResource } from "../api/resource";
 import { isAdmin } from "../api/session";
@@ -105,7 +106,7 @@ function MergeDialog({ cause, onChanged, onClose }: DialogProps) {
   const merge = async (): Promise<void> => {
     await patch(cause.key, { merged_into: target });
     onChanged();
-    route(`/causes/${target}`);
+    route(below(`/causes/${target}`));
   };
   return (
     <Dialog

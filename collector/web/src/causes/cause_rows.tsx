@@ -3,6 +3,7 @@
 // rows near the reader are made.
 import { useLocation } from "preact-iso";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { below } from "../api/base";
 import type { Cluster, ClusterPart } from "../api/types";
 import { causeName, shortName } from "../format/frames";
 import { count, duration, named, percent } from "../format/numbers";
@@ -92,7 +93,7 @@ function CauseRow({ row, parent, index, top, mostMs, isCurrent, lastMs, onToggle
       data-row={index}
       onFocus={onFocus}
       onClick={(event) => {
-        if (!(event.target as Element).closest("a,button")) route(address);
+        if (!(event.target as Element).closest("a,button")) route(below(address));
       }}
     >
       <div role="gridcell" class="opener">
@@ -197,7 +198,7 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
     const target = moves[event.key];
     if (target !== undefined) focusOn(target);
     else if (event.key === "Enter" && (event.target as HTMLElement).dataset["row"] !== undefined)
-      route(`/causes/${row.cause.key}`);
+      route(below(`/causes/${row.cause.key}`));
     else if (event.key === "ArrowRight" && hasParts(row) && !row.isOpen) toggle(row.cause.key);
     else if (event.key === "ArrowRight" && row.isOpen) focusOn(at + 1);
     else if (event.key === "ArrowLeft" && row.isOpen) toggle(row.cause.key);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first screen of a collector that nothing was sent to: three lines that connect a program.
 import { useState } from "preact/hooks";
+import { base } from "../api/base";
 import { change } from "../api/client";
 import { isListening, useNewReports } from "../api/live";
 import { isAdmin } from "../api/session";
@@ -16,7 +17,7 @@ export function ConnectSteps() {
   const [came, setCame] = useState<ReportHeader | null>(null);
   useNewReports(setCame);
   const lines = [
-    `export LAGWATCH_ENDPOINT=${location.origin}`,
+    `export LAGWATCH_ENDPOINT=${location.origin}${base}`,
     `export LAGWATCH_KEY=${key ?? kUnknownKey}`,
     "lagwatch run -- your-program",
   ];

@@ -2,6 +2,7 @@
 // The frame of each page: the name, the links to the others, the session.
 import type { ComponentChildren } from "preact";
 import { useLocation } from "preact-iso";
+import { below } from "../api/base";
 import { isListening } from "../api/live";
 import { isAdmin, session, signOut } from "../api/session";
 import { nextTheme, theme } from "./theme";
@@ -10,7 +11,8 @@ const kThemeSigns = { system: "◐", light: "○", dark: "●" } as const;
 
 function Way({ to, children }: { to: string; children: ComponentChildren }) {
   const { path } = useLocation();
-  const isHere = to === "/" ? path === "/" || path.startsWith("/causes/") : path.startsWith(to);
+  const isHere =
+    to === "/" ? path === below("/") || path.startsWith(below("/causes/")) : path.startsWith(below(to));
   return (
     <a href={to} aria-current={isHere ? "page" : undefined}>
       {children}

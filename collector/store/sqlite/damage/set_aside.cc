@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/store/sqlite/damage/set_aside.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+namespace lagwatch::collector {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSalvaged = ".salvaged";
+
+std::string AllFolders(const std::string& data) { return data + "/damaged"; }
+
+base::Status ToStatus(const std::error_code& error, const std::string& what) {
+  return error ? base::Status(base::StatusCode::kIo, what + ": " + error.message()) : base::Status();
+}
+
+}  // namespace
+
+std::string NewAsideFolder(const std::string& data) {
+  const std::string folder =
+      AllFolders(data) + "/" + base::UtcText(base::SystemClock().WallMs(), "%Y-%m-%dT%H%M%SZ");
+  std::error_code ignored;
+  std::string unused = folder;
+  for (int i = 2; fs::exists(unused, ignored); ++i) unused = folder + "-" + std::to_string(i);
+  return unused;
+}
+
+base::Status MoveDatabase(const std::string& path, const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  for (const char* part : {"", "-wal", "-shm"}) {
+    const fs::path from = path + part;
+    if (!error && fs::exists(from, error)) fs::rename(from, fs::path(folder) / from.filename(), error);
+  }
+  return ToStatus(error, "cannot move the damaged database " + path + " to " + folder);
+}
+
+std::vector<AsideDatabase> ListAside(const std::string& data) {
+  std::vector<AsideDatabase> all;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(AllFolders(data), ignored)) {
+    const std::string folder = entry.path();
+    all.push_back({.folder = folder, .is_salvaged = folder.ends_with(kSalvaged)});
+  }
+  std::ranges::sort(all, {}, &AsideDatabase::folder);
+  return all;
+}
+
+base::Status MarkSalvaged(const AsideDatabase& aside, bool is_removed) {
+  std::error_code error;
+  if (is_removed) {
+    fs::remove_all(aside.folder, error);
+    return ToStatus(error, "cannot remove " + aside.folder);
+  }
+  if (!aside.is_salvaged) fs::rename(aside.folder, aside.folder + std::string(kSalvaged), error);
+  return ToStatus(error, "cannot rename " + aside.folder);
+}
+
+}  // namespace lagwatch::collector

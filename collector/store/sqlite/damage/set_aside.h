@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Damaged databases that were set aside: each has a folder of its own in DATA/damaged. Context: background.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace lagwatch::collector {
+
+// A folder for one more, named after the time; it is not there yet.
+std::string NewAsideFolder(const std::string& data);
+// Moves the closed database at `path`, with its log, into `folder`, which is created. Errors: kIo.
+base::Status MoveDatabase(const std::string& path, const std::string& folder);
+
+struct AsideDatabase {
+  std::string folder;
+  bool is_salvaged = false;  // what can be read of it is in the new database
+};
+// The oldest first.
+std::vector<AsideDatabase> ListAside(const std::string& data);
+// Marks one as salvaged, or removes it. Errors: kIo.
+base::Status MarkSalvaged(const AsideDatabase& aside, bool is_removed);
+
+}  // namespace lagwatch::collector

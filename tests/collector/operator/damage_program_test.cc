@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program with a damaged database: it goes on with a new one, and `repair` salvages the old.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "base/clock.h"
+#include "collector/store/sqlite/damage/set_aside.h"
+#include "tests/collector/operator/running_collector.h"
+#include "tests/testing/sample_report.h"
+
+namespace lagwatch::collector {
+namespace {
+
+using testing::Answer;
+using testing::Client;
+using testing::EncodeBatch;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::Process;
+using testing::SampleReport;
+using ::testing::SizeIs;
+
+constexpr size_t kPageBytes = 4096;
+constexpr int kReports = 2000;
+
+class DamageProgram : public testing::RunningCollector {
+ protected:
+  static std::string ReportNumber(int number) {
+    const int64_t wall_ms = base::SystemClock().WallMs();
+    SampleReport report;
+    report.header.user = "user-" + std::to_string(number);
+    report.header.start_wall_ms = static_cast<uint64_t>(wall_ms);
+    report.header.id = report.header.hang_id = base::CreateUuidV7(wall_ms);
+    report.stack = {"Work" + std::to_string(number % 50), "Step", "main"};
+    return report.Encode();
+  }
+  void Upload(int first, int count) {
+    for (int begin = first; begin < first + count; begin += 100) {
+      std::vector<std::string> reports;
+      for (int i = begin; i < std::min(begin + 100, first + count); ++i) reports.push_back(ReportNumber(i));
+      const Answer answer = Client(port_).Post(EncodeBatch(reports));
+      ASSERT_EQ(answer.status, 200) << answer.text;
+    }
+  }
+  // The users of all reports, over all pages of the list.
+  std::multiset<std::string> Users() {
+    std::multiset<std::string> users;
+    std::string before;
+    for (;;) {
+      const auto page = Ask("GET", "/v1/reports?limit=1000" + before).json();
+      for (const auto& report : page) users.insert(report["user"].get<std::string>());
+      if (page.size() < 1000) return users;
+      before = "&before=" + page.back()["id"].get<std::string>();
+    }
+  }
+  // Overwrites `count` pages, never the first.
+  void DamagePages(int count, unsigned seed) {
+    const std::string path = data_ + "/collector.db";
+    const auto pages = std::filesystem::file_size(path) / kPageBytes;
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    std::mt19937 random(seed);
+    for (int i = 0; i < count; ++i) {
+      std::string noise(kPageBytes, '\0');
+      for (char& byte : noise) byte = static_cast<char>(random());
+      file.seekp(static_cast<std::streamoff>((1 + random() % (pages - 1)) * kPageBytes));
+      file.write(noise.data(), static_cast<std::streamsize>(noise.size()));
+    }
+  }
+  bool IsSetAside() const { return !ListAside(data_).empty(); }
+  std::string Repair(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {LAGWATCH_COLLECTOR_PROGRAM, "repair", "--data", data_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Process repair(std::move(arguments));
+    EXPECT_EQ(repair.Wait(), 0) << repair.Errors();
+    return repair.Output();
+  }
+};
+
+class DamagedPages : public DamageProgram, public ::testing::WithParamInterface<unsigned> {};
+
+TEST_P(DamagedPages, ReportsAreTakenAndTheOldOnesSalvaged) {
+  Start();
+  Upload(0, kReports);
+  Stop();
+  DamagePages(20, GetParam());
+
+  Start();
+  ASSERT_TRUE(testing::WaitUntil([&] { return IsSetAside(); }, 60)) << collector_->Errors();
+  ASSERT_TRUE(testing::WaitUntil([&] { return Ask("GET", "/readyz").status == 200; }));
+  EXPECT_THAT(Ask("GET", "/readyz").text, HasSubstr("lagwatch-collector repair"));
+  EXPECT_THAT(collector_->Errors(), HasSubstr("is set aside in"));
+  Upload(kReports, 300);
+  EXPECT_THAT(Users(), SizeIs(300));
+  EXPECT_EQ(Ask("GET", "/v1/clusters").status, 200);
+  Stop();
+
+  const std::string said = Repair();
+  EXPECT_THAT(said, HasSubstr("reports"));
+  Start();
+  const auto users = Users();
+  const std::set<std::string> unique(users.begin(), users.end());
+  EXPECT_EQ(users.size(), unique.size());  // none came twice
+  for (int i = kReports; i < kReports + 300; ++i) EXPECT_TRUE(unique.contains("user-" + std::to_string(i)));
+  EXPECT_GE(users.size(), size_t{kReports} * 8 / 10 + 300) << said;
+  EXPECT_THAT(Ask("GET", "/readyz").text, Not(HasSubstr("repair")));
+  EXPECT_EQ(Ask("GET", "/v1/clusters?limit=1000").status, 200);
+  Stop();
+  EXPECT_THAT(Repair({"--remove"}), HasSubstr("nothing to repair"));
+  EXPECT_THAT(ListAside(data_), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, DamagedPages, ::testing::Values(1u, 2u, 3u, 4u, 5u, 6u));
+
+TEST_F(DamageProgram, ADatabaseThatCannotBeOpenedIsSetAsideAtTheStart) {
+  Start();
+  Upload(0, 10);
+  Stop();
+  std::fstream file(data_ + "/collector.db", std::ios::binary | std::ios::in | std::ios::out);
+  file << std::string(kPageBytes, 'x');
+  file.close();
+  Start();
+  EXPECT_TRUE(IsSetAside());
+  Upload(10, 5);
+  EXPECT_THAT(Users(), SizeIs(5));
+  // The damaged one may have the user's records.
+  EXPECT_EQ(Ask("POST", "/v1/admin/deletions", {{"kind", "user"}, {"subject", "user-11"}}).status, 202);
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    return Ask("GET", "/v1/admin/deletions").text.find("repair --remove") != std::string::npos;
+  })) << Ask("GET", "/v1/admin/deletions").text;
+  Stop();
+  EXPECT_THAT(Repair({"--remove"}), HasSubstr("reports"));
+  Start();  // and the deletion goes on
+  EXPECT_TRUE(testing::WaitUntil([&] { return Users().size() == 14; })) << Users().size();
+  EXPECT_THAT(Users(), Not(::testing::Contains("user-11")));
+}
+
+TEST_F(DamageProgram, AGoodDatabaseStays) {
+  Start();
+  Upload(0, 200);
+  Process busy({LAGWATCH_COLLECTOR_PROGRAM, "repair", "--data", data_});
+  EXPECT_EQ(busy.Wait(), 1);
+  EXPECT_THAT(busy.Errors(), HasSubstr("another collector serves"));
+  Stop();
+  EXPECT_THAT(Repair(), HasSubstr("nothing to repair"));
+  Start();
+  EXPECT_THAT(Users(), SizeIs(200));
+  EXPECT_FALSE(IsSetAside());
+}
+
+}  // namespace
+}  // namespace lagwatch::collector
