@@ -63,7 +63,9 @@ void GroupCommit::Commit(std::vector<NewRecord> records, Done done, const Sender
 size_t GroupCommit::waiting_records() {
   std::lock_guard lock(mutex_);
   size_t records = 0;
-  for (const Waiting& each : waiting_) records += each.records.size();
+  for (const KeyQueue& key : waiting_)
+    for (const AddressQueue& address : key.addresses)
+      for (const auto& request : address.requests) records += request->records.size() - request->taken;
   return records;
 }
 
@@ -115,7 +117,6 @@ GroupCommit::Part GroupCommit::TakePart() {
 }
 
 GroupCommit::Unsynced GroupCommit::WriteTogether(std::vector<Part> group) {
-  const auto begin = std::chrono::steady_clock::now();
   Unsynced written;
   for (Part& each : group) {
     const auto first = each.request->records.begin() + static_cast<ptrdiff_t>(each.begin);
@@ -123,9 +124,10 @@ GroupCommit::Unsynced GroupCommit::WriteTogether(std::vector<Part> group) {
   }
   const auto begin = std::chrono::steady_clock::now();
   auto outcomes = store_->CommitUnsynced(written.records);
-  if (on_time_) on_time_("write", std::chrono::steady_clock::now() - begin);
+  const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
+  if (on_time_) on_time_("write", taken);
   ++commits_;
-  const double taken_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double taken_s = std::chrono::duration<double>(taken).count();
   const double record_s = taken_s / static_cast<double>(std::max<size_t>(written.records.size(), 1));
   record_s_ = std::max(record_s_ + kWeightOfLast * (record_s - record_s_), 1e-7);
   if (outcomes.ok()) {
