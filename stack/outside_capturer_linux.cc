@@ -58,6 +58,7 @@ bool OutsideCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
 }
 
 bool OutsideCapturer::CaptureRunning(int tid, Stack* stack, int64_t timeout_ns) {
+  if (process().is_core()) return CaptureAsleep(tid, stack, -1);
   counters_.captures.Add();
   stack->Clear();
   if (!ReadSampledStack(tid, Regions(), timeout_ns, &raw_[0], &no_stack_reason_)) return false;
@@ -67,6 +68,7 @@ bool OutsideCapturer::CaptureRunning(int tid, Stack* stack, int64_t timeout_ns) 
 }
 
 bool OutsideCapturer::TryReadAsleep(int tid, int activity_fd) {
+  if (process().is_core()) return ReadSaved(tid);
   if (activity_fd < 0) activity_fd = thread_files_.DescriptorOf(tid, ThreadFile::kActivity);
   BlockedThread blocked;
   const ThreadActivity activity = ReadThreadActivity(thread(tid), activity_fd, &blocked);
@@ -78,7 +80,24 @@ bool OutsideCapturer::TryReadAsleep(int tid, int activity_fd) {
   return ReadSleepingStack(thread(tid), blocked, regions, activity_fd, &raw_[0], &no_stack_reason_);
 }
 
+void OutsideCapturer::ReadLiveStack(RawStack* raw) {
+  const MemoryRegion live = Regions().LiveStack(raw->registers.stack_pointer());
+  raw->address = live.begin;
+  raw->end = live.end;
+  raw->size_bytes = process().Read(raw->address, raw->bytes,
+                                   std::min<uint64_t>(raw->end - raw->address, kMaxRawStackBytes));
+  no_stack_reason_ = raw->size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kNone;
+}
+
+bool OutsideCapturer::ReadSaved(int tid) {
+  no_stack_reason_ = NoStackReason::kGone;
+  if (!ReadSavedRegisters(thread(tid), &raw_[0].registers)) return false;
+  ReadLiveStack(&raw_[0]);
+  return raw_[0].size_bytes != 0;
+}
+
 bool OutsideCapturer::ReadStopped(int tid) {
+  if (process().is_core()) return false;
   if (ReadThreadStateLetter(thread(tid)) != 'R') return false;
   const int64_t begin_ns = base::SystemClock().MonoNs();
   {
@@ -88,12 +107,7 @@ bool OutsideCapturer::ReadStopped(int tid) {
       no_stack_reason_ = stopped.reason();
       return false;
     }
-    const MemoryRegion live = Regions().LiveStack(raw.registers.stack_pointer());
-    raw.address = live.begin;
-    raw.end = live.end;
-    raw.size_bytes =
-        process().Read(raw.address, raw.bytes, std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
-    no_stack_reason_ = raw.size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kNone;
+    ReadLiveStack(&raw);
   }
   counters_.waited_ns.Add(static_cast<uint64_t>(base::SystemClock().MonoNs() - begin_ns));
   return raw_[0].size_bytes != 0;

@@ -49,7 +49,8 @@ class Looker {
         goroutines_(GoroutineWatch::Create(process)),
         go_(process),
         threads_(kMostThreads),
-        waits_(watchdog::WaitWalker::Reach::kPeers) {
+        waits_(process.is_core() ? watchdog::WaitWalker::Reach::kProcess
+                                 : watchdog::WaitWalker::Reach::kPeers) {
     scale_.Anchor(base::ReadTickPair(base::SystemClock()));
   }
 
@@ -113,6 +114,7 @@ base::Status Looker::Survey(ThreadSurvey* survey) const {
     // Some languages say what their thread waits for only with its stack.
     capturer_->CaptureAsleep(process_.pid(), stack.get());
     if (!survey->Look()) return {base::StatusCode::kNotFound, "it has ended"};
+    if (process_.is_core()) break;
     if (goroutines_ != nullptr) goroutines_->Look(base::SystemClock().MonoNs(), /*has_run=*/true);
     SleepNs(kBetweenLooksNs);
   } while (base::SystemClock().MonoNs() < end_ns);
@@ -150,6 +152,11 @@ void Looker::TakeGoroutines(ProcessMoment* moment) {
 }
 
 void Looker::ChooseSuspect(ProcessMoment* moment) {
+  const auto known = std::ranges::find(moment->threads, options_.suspect_tid, &SurveyedThread::tid);
+  if (known != moment->threads.end()) {
+    moment->suspect = *known;
+    return;
+  }
   const std::vector<const SurveyedThread*> ranked = RankSuspects(moment->threads, process_.pid());
   const SurveyedThread* chosen = ranked.front();
   const size_t count = std::min(ranked.size(), kMostChains);
@@ -206,6 +213,8 @@ bool IsHeldUp(const watchdog::Wait& wait) {
 Standing Looker::StandingNow(const ProcessMoment& moment) const {
   const SurveyedThread& suspect = moment.suspect;
   if (waits_.outcome() == WaitOutcome::kDeadlock) return Standing::kFrozen;
+  // It may have been about to pause.
+  if (process_.is_core() && suspect.pastime == Pastime::kComputing) return Standing::kResponds;
   const auto main = std::ranges::find(moment.threads, process_.pid(), &SurveyedThread::tid);
   const bool is_beside_idle_main =
       main != moment.threads.end() && main->tid != suspect.tid && main->pastime == Pastime::kIdle;
@@ -233,7 +242,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
   threads_.Capture(suspect.tid, sample->stack, capturer_.get());
 
   HangEvent event{};
-  const int64_t wall_ms = base::SystemClock().WallMs();
+  const int64_t wall_ms = options_.seen_wall_ms != 0 ? options_.seen_wall_ms : base::SystemClock().WallMs();
   event.id = base::CreateUuidV7(wall_ms);
   event.hang_id = event.id;
   event.level = watchdog::HangLevel::kHang;
@@ -255,8 +264,12 @@ base::Status Looker::Report(ProcessMoment* moment) {
     facts.AddText("unreadable_frames", runtime);
   AddTaskFacts(sample->stack, tools, &facts);
   waits->AddFacts(tools, &facts);
-  AddThreadFacts(suspect.tid, tools, &facts);
-  AddProcessFacts(tools, &facts);
+  if (process_.is_core()) {
+    facts.AddText("evidence", "core");
+  } else {
+    AddThreadFacts(suspect.tid, tools, &facts);
+    AddProcessFacts(tools, &facts);
+  }
   event.facts = facts.all();
   waits->AddTo(&event, tools);
   if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;
@@ -268,7 +281,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
     moment->standing = StandingNow(*moment);
   }
   event.kind = HangKind::kDump;
-  if (moment->standing != Standing::kResponds) {
+  if (moment->standing != Standing::kResponds && !process_.is_core()) {
     event.kind = HangKind::kHang;
     event.elapsed_ns = sample->mono_ns - suspect.since_ns;
     facts.Add(policies::kAtLeastFact, 1);
@@ -280,6 +293,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
 
   ProgramFacts program = SystemFacts(process_);
   program.app = options_.app;
+  if (process_.is_core()) program.os = program.distribution = "";
   HangEncoder encoder(&program, &ProcessContext());
   const auto bytes = std::make_unique_for_overwrite<char[]>(kReportBytes);
   report::FixedBuffer buffer(bytes.get(), kReportBytes);
