@@ -80,8 +80,8 @@ bool OutsideCapturer::TryReadAsleep(int tid, int activity_fd) {
   return ReadSleepingStack(thread(tid), blocked, regions, activity_fd, &raw_[0], &no_stack_reason_);
 }
 
-void OutsideCapturer::ReadLiveStack(RawStack* raw) {
-  const MemoryRegion live = Regions().LiveStack(raw->registers.stack_pointer());
+void OutsideCapturer::ReadLiveStackAt(uint64_t pointer, RawStack* raw) {
+  const MemoryRegion live = Regions().LiveStack(pointer);
   raw->address = live.begin;
   raw->end = live.end;
   raw->size_bytes = process().Read(raw->address, raw->bytes,
@@ -92,8 +92,15 @@ void OutsideCapturer::ReadLiveStack(RawStack* raw) {
 bool OutsideCapturer::ReadSaved(int tid) {
   no_stack_reason_ = NoStackReason::kGone;
   if (!ReadSavedRegisters(thread(tid), &raw_[0].registers)) return false;
-  ReadLiveStack(&raw_[0]);
-  return raw_[0].size_bytes != 0;
+  RawStack& raw = raw_[0];
+  const uint64_t pointer = raw.registers.stack_pointer();
+  ReadLiveStackAt(pointer, &raw);
+  // The pointer of a stack that has overflowed is in no memory: the frames above it are.
+  constexpr uint64_t kPageBytes = 4096;
+  constexpr uint64_t kMostGapBytes = 256 << 10;
+  for (uint64_t gap = 0; raw.size_bytes == 0 && gap < kMostGapBytes; gap += kPageBytes)
+    ReadLiveStackAt((pointer | (kPageBytes - 1)) + 1 + gap, &raw);
+  return raw.size_bytes != 0;
 }
 
 bool OutsideCapturer::ReadStopped(int tid) {
@@ -107,7 +114,7 @@ bool OutsideCapturer::ReadStopped(int tid) {
       no_stack_reason_ = stopped.reason();
       return false;
     }
-    ReadLiveStack(&raw);
+    ReadLiveStackAt(raw.registers.stack_pointer(), &raw);
   }
   counters_.waited_ns.Add(static_cast<uint64_t>(base::SystemClock().MonoNs() - begin_ns));
   return raw_[0].size_bytes != 0;

@@ -108,16 +108,17 @@ base::Status Looker::Prepare() {
 }
 
 base::Status Looker::Survey(ThreadSurvey* survey) const {
+  constexpr int kLooksAtCore = 2;  // only what two looks have found the same is judged
+  int looks = 0;
   const int64_t end_ns = base::SystemClock().MonoNs() + options_.survey_ns;
   const auto stack = std::make_unique<stack::Stack>();
   do {
     // Some languages say what their thread waits for only with its stack.
     capturer_->CaptureAsleep(process_.pid(), stack.get());
     if (!survey->Look()) return {base::StatusCode::kNotFound, "it has ended"};
-    if (process_.is_core()) break;
     if (goroutines_ != nullptr) goroutines_->Look(base::SystemClock().MonoNs(), /*has_run=*/true);
-    SleepNs(kBetweenLooksNs);
-  } while (base::SystemClock().MonoNs() < end_ns);
+    if (!process_.is_core()) SleepNs(kBetweenLooksNs);
+  } while (process_.is_core() ? ++looks < kLooksAtCore : base::SystemClock().MonoNs() < end_ns);
   return survey->Look() ? base::Status{} : base::Status{base::StatusCode::kNotFound, "it has ended"};
 }
 
@@ -147,6 +148,7 @@ void Looker::TakeGoroutines(ProcessMoment* moment) {
     account.Add(look);
     thread.verdict.shares = account.Shares(/*throttled_ns=*/0);
     thread.verdict.word = policies::Judge(thread.verdict.shares, /*is_deadlock=*/false);
+    if (process_.is_core()) thread.verdict.shares = {};  // one moment has none
     moment->threads.push_back(std::move(thread));
   }
 }
@@ -225,6 +227,16 @@ Standing Looker::StandingNow(const ProcessMoment& moment) const {
   return is_held_up ? Standing::kFrozen : standing;
 }
 
+// A core file is of no machine that is there.
+void AddPresentFacts(int32_t tid, const watchdog::WatchTools& tools, watchdog::FactList* facts) {
+  if (tools.process().is_core()) {
+    facts->AddText("evidence", "core");
+    return;
+  }
+  AddThreadFacts(tid, tools, facts);
+  AddProcessFacts(tools, facts);
+}
+
 base::Status Looker::Report(ProcessMoment* moment) {
   const watchdog::WatchTools tools = this->tools();
   const SurveyedThread& suspect = moment->suspect;
@@ -264,12 +276,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
     facts.AddText("unreadable_frames", runtime);
   AddTaskFacts(sample->stack, tools, &facts);
   waits->AddFacts(tools, &facts);
-  if (process_.is_core()) {
-    facts.AddText("evidence", "core");
-  } else {
-    AddThreadFacts(suspect.tid, tools, &facts);
-    AddProcessFacts(tools, &facts);
-  }
+  AddPresentFacts(suspect.tid, tools, &facts);
   event.facts = facts.all();
   waits->AddTo(&event, tools);
   if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "tools/core/core_process.h"
+#include "tools/core/core_registers.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -24,7 +25,8 @@ constexpr FatalSignal kFatalSignals[] = {
     {SIGSEGV, "SIGSEGV"}, {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},
 };
 
-std::string DetailOf(const CoreThread::SignalInfo& info) {
+std::string DetailOf(const CoreThread& thread) {
+  const CoreThread::SignalInfo& info = *thread.info;
   // The kernel knows no address of an access that no processor could make.
   if ((info.number != SIGSEGV && info.number != SIGBUS) || info.code <= 0 || info.code == SI_KERNEL)
     return "";
@@ -32,7 +34,8 @@ std::string DetailOf(const CoreThread::SignalInfo& info) {
   const char* reason = info.number == SIGBUS      ? ""
                        : info.code == SEGV_MAPERR ? ", where there is no memory"
                                                   : ", which its memory does not permit";
-  std::snprintf(text, sizeof text, "an access to address 0x%" PRIx64 "%s", info.address, reason);
+  const char* access = info.address == ProgramCounterOf(thread) ? "a jump" : "an access";
+  std::snprintf(text, sizeof text, "%s to address 0x%" PRIx64 "%s", access, info.address, reason);
   return text;
 }
 
@@ -43,7 +46,7 @@ std::optional<CoreEnd> EndOf(const CoreFile& core) {
   CoreEnd end{.tid = thread.tid, .signal = known->name, .detail = ""};
   const auto& info = thread.info;
   if (!info || info->number != thread.signal) return end;
-  end.detail = DetailOf(*info);
+  end.detail = DetailOf(thread);
   end.is_sent = info->code <= 0 && info->sender != core.pid();
   if (end.is_sent) end.sender = info->sender;
   return end;

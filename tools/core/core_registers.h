@@ -18,5 +18,6 @@ bool SleptInCall(const CoreThread& thread);
 // As /proc/PID/task/TID/syscall, of one that did.
 std::string CallText(const CoreThread& thread);
 uint64_t StackPointerOf(const CoreThread& thread);
+uint64_t ProgramCounterOf(const CoreThread& thread);
 
 }  // namespace lagwatch::tools

@@ -9,5 +9,6 @@ uint16_t ReadableMachine() { return 0; }
 bool SleptInCall(const CoreThread&) { return false; }
 std::string CallText(const CoreThread&) { return ""; }
 uint64_t StackPointerOf(const CoreThread&) { return 0; }
+uint64_t ProgramCounterOf(const CoreThread&) { return 0; }
 
 }  // namespace lagwatch::tools

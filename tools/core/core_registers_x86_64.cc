@@ -41,5 +41,6 @@ std::string CallText(const CoreThread& thread) {
 }
 
 uint64_t StackPointerOf(const CoreThread& thread) { return RegistersOf(thread).rsp; }
+uint64_t ProgramCounterOf(const CoreThread& thread) { return RegistersOf(thread).rip; }
 
 }  // namespace lagwatch::tools

@@ -33,6 +33,32 @@ std::string_view DidOf(VerdictWord word) {
   return "";
 }
 
+// Whether the function only ends the program for its caller; or has no name, as that of a jump to nowhere.
+bool IsPartOfAbort(std::string_view function) {
+  constexpr std::string_view kFunctions[] = {"__pthread_kill_implementation",
+                                             "__pthread_kill_internal",
+                                             "pthread_kill",
+                                             "raise",
+                                             "gsignal",
+                                             "abort",
+                                             "__assert_fail_base",
+                                             "__assert_fail",
+                                             "__libc_message",
+                                             "__libc_fatal",
+                                             "malloc_printerr",
+                                             "__fortify_fail",
+                                             "__chk_fail",
+                                             "__stack_chk_fail",
+                                             "std::terminate()",
+                                             "__cxa_throw",
+                                             "__cxa_rethrow"};
+  constexpr std::string_view kInner = "__GI_";
+  if (function.starts_with(kInner)) function.remove_prefix(kInner.size());
+  return std::ranges::find(kFunctions, function) != std::end(kFunctions) || function == "[jit]" ||
+         function.starts_with("__gnu_cxx::") || function.starts_with("__cxxabiv1::") ||
+         function.find("+0x") != std::string_view::npos;
+}
+
 // The sentence's parts that come from one moment.
 class Sentence {
  public:
@@ -85,30 +111,10 @@ class Sentence {
 
   // The same of a thread that has crashed: the function that called abort(), assert() and their kin.
   std::string WhereItCrashed() const {
-    constexpr std::string_view kEnds[] = {"__pthread_kill_implementation",
-                                          "__pthread_kill_internal",
-                                          "pthread_kill",
-                                          "raise",
-                                          "gsignal",
-                                          "abort",
-                                          "__assert_fail_base",
-                                          "__assert_fail",
-                                          "__libc_message",
-                                          "malloc_printerr",
-                                          "_int_free",
-                                          "__fortify_fail",
-                                          "__chk_fail",
-                                          "__stack_chk_fail",
-                                          "std::terminate()",
-                                          "__cxa_throw",
-                                          "__cxa_rethrow"};
     std::string first;
     for (const Json& frame : report_.at("expensive_stack")) {
       first = Text(frame, "function");
-      const bool is_end = std::ranges::find(kEnds, first) != std::end(kEnds) ||
-                          first.starts_with("__gnu_cxx::") || first.starts_with("__cxxabiv1::") ||
-                          first.find("+0x") != std::string::npos;
-      if (!is_end) break;
+      if (!IsPartOfAbort(first)) break;
     }
     return InWords(report_.at("expensive_stack"), first);
   }

@@ -82,7 +82,8 @@ std::string EvidenceLines(const Explanation& explanation, bool shows_all) {
   const int64_t pid = explanation.pid;
   const auto tid = report.at("tid").get<int64_t>();
   const Json& verdict = report.at("verdict");
-  const bool is_missing = explanation.core && Text(verdict, "word") == "unknown";
+  const bool is_missing =
+      explanation.core && (explanation.core->HasCrashed() || Text(verdict, "word") == "unknown");
   return (is_missing ? "" : "\n  verdict  " + VerdictText(verdict, report.at("facts")) + "\n") +
          WaitLines(report) + "\nStack of " + ThreadWords(tid, Text(report, "loop"), pid) + "\n" +
          StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
