@@ -56,6 +56,12 @@ int Refuse(const std::string& message) {
   return kCannotLook;
 }
 
+// Names of processes and files need not be UTF-8.
+void PrintJson(const Json& json) {
+  constexpr int kIndent = 2;
+  Print(json.dump(kIndent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
+}
+
 // The report as the API returns it, with the names that this machine has.
 base::Result<Json> NameReport(const sdk::ProcessMoment& moment, bool asks_debuginfod) {
   std::string batch;
@@ -146,7 +152,7 @@ int ExplainAll(const std::vector<pid_t>& pids, const WhyOptions& options) {
       Print((i == 0 ? "" : "\n") + ToText(*explanation, options.shows_all));
     }
   }
-  if (options.json) Print((pids.size() == 1 && !all.empty() ? all[0] : all).dump(2) + "\n");
+  if (options.json) PrintJson(pids.size() == 1 && !all.empty() ? all[0] : all);
   return exit_code;
 }
 
@@ -174,7 +180,11 @@ int RunCore(const WhyOptions& options) {
     return Refuse("--core explains one core file; after it only the program of that core may be named");
   const auto explanation = ExplainCore(options);
   if (!explanation.ok()) return Refuse(explanation.status().message());
-  Print(options.json ? ToJson(*explanation).dump(2) + "\n" : ToText(*explanation, options.shows_all));
+  if (options.json) {
+    PrintJson(ToJson(*explanation));
+  } else {
+    Print(ToText(*explanation, options.shows_all));
+  }
   return explanation->standing == sdk::Standing::kResponds ? kResponds : kFrozen;
 }
 
