@@ -59,6 +59,7 @@ bool OutsideCapturer::CaptureAsleep(int tid, Stack* stack, int activity_fd) {
 }
 
 bool OutsideCapturer::CaptureRunning(int tid, Stack* stack, int64_t timeout_ns) {
+  if (process().is_core()) return CaptureAsleep(tid, stack, -1);
   counters_.captures.Add();
   stack->Clear();
   if (!ReadSampledStack(tid, Regions(), timeout_ns, &raw_[0], &no_stack_reason_)) return false;
@@ -68,6 +69,7 @@ bool OutsideCapturer::CaptureRunning(int tid, Stack* stack, int64_t timeout_ns) 
 }
 
 bool OutsideCapturer::TryReadAsleep(int tid, int activity_fd) {
+  if (process().is_core()) return ReadSaved(tid);
   if (activity_fd < 0) activity_fd = thread_files_.DescriptorOf(tid, ThreadFile::kActivity);
   BlockedThread blocked;
   const ThreadActivity activity = ReadThreadActivity(thread(tid), activity_fd, &blocked);
@@ -79,7 +81,31 @@ bool OutsideCapturer::TryReadAsleep(int tid, int activity_fd) {
   return ReadSleepingStack(thread(tid), blocked, regions, activity_fd, &raw_[0], &no_stack_reason_);
 }
 
+void OutsideCapturer::ReadLiveStackAt(uint64_t pointer, RawStack* raw) {
+  const MemoryRegion live = Regions().LiveStack(pointer);
+  raw->address = live.begin;
+  raw->end = live.end;
+  raw->size_bytes = process().Read(raw->address, raw->bytes,
+                                   std::min<uint64_t>(raw->end - raw->address, kMaxRawStackBytes));
+  no_stack_reason_ = raw->size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kNone;
+}
+
+bool OutsideCapturer::ReadSaved(int tid) {
+  no_stack_reason_ = NoStackReason::kGone;
+  if (!ReadSavedRegisters(thread(tid), &raw_[0].registers)) return false;
+  RawStack& raw = raw_[0];
+  const uint64_t pointer = raw.registers.stack_pointer();
+  ReadLiveStackAt(pointer, &raw);
+  // The pointer of a stack that has overflowed is in no memory: the frames above it are.
+  constexpr uint64_t kPageBytes = 4096;
+  constexpr uint64_t kMostGapBytes = 256 << 10;
+  for (uint64_t gap = 0; raw.size_bytes == 0 && gap < kMostGapBytes; gap += kPageBytes)
+    ReadLiveStackAt((pointer | (kPageBytes - 1)) + 1 + gap, &raw);
+  return raw.size_bytes != 0;
+}
+
 bool OutsideCapturer::ReadStopped(int tid) {
+  if (process().is_core()) return false;
   if (ReadThreadStateLetter(thread(tid)) != 'R') return false;
   const int64_t begin_ns = base::SystemClock().MonoNs();
   const uint64_t begin_ticks = base::ReadTicks();
@@ -90,12 +116,7 @@ bool OutsideCapturer::ReadStopped(int tid) {
       no_stack_reason_ = stopped.reason();
       return false;
     }
-    const MemoryRegion live = Regions().LiveStack(raw.registers.stack_pointer());
-    raw.address = live.begin;
-    raw.end = live.end;
-    raw.size_bytes =
-        process().Read(raw.address, raw.bytes, std::min<uint64_t>(raw.end - raw.address, kMaxRawStackBytes));
-    no_stack_reason_ = raw.size_bytes == 0 ? NoStackReason::kUnreadable : NoStackReason::kNone;
+    ReadLiveStackAt(raw.registers.stack_pointer(), &raw);
   }
   counters_.pause_ticks.Add(base::ReadTicks() - begin_ticks);
   counters_.waited_ns.Add(static_cast<uint64_t>(base::SystemClock().MonoNs() - begin_ns));

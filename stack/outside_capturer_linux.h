@@ -31,6 +31,8 @@ class OutsideCapturer final : public StackCapturer {
  private:
   bool TryReadAsleep(int tid, int activity_fd);
   bool ReadStopped(int tid);
+  bool ReadSaved(int tid);  // of a core file
+  void ReadLiveStackAt(uint64_t pointer, RawStack* raw);
   StackRegions Regions();
 
   int64_t stop_timeout_ns_;

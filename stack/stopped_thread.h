@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/process/process.h"
 #include "stack/frames/raw_stack.h"
 #include "stack/frames/stack.h"
 
@@ -34,5 +35,8 @@ class StoppedThread {
   int pending_signal_ = 0;  // that it was about to get
   NoStackReason reason_ = NoStackReason::kNone;
 };
+
+// The registers of a thread of a core file; false if it has no such thread. Context: any.
+bool ReadSavedRegisters(const base::Thread& thread, Registers* registers);
 
 }  // namespace lagwatch::stack

@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "base/clock.h"
+#include "base/process/core_image.h"
 #include "stack/stopped_thread.h"
 
 namespace lagwatch::stack {
@@ -75,6 +76,15 @@ bool StoppedThread::ReadRegisters(Registers* registers) const {
   user_regs_struct user{};
   iovec buffer{&user, sizeof user};
   if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &buffer) != 0) return false;
+  Take(user, registers);
+  registers->known_mask = Registers::kAllKnown;
+  return true;
+}
+
+bool ReadSavedRegisters(const base::Thread& thread, Registers* registers) {
+  user_regs_struct user{};
+  const base::CoreImage* core = thread.process.core();
+  if (core == nullptr || !core->ReadRegisters(thread.tid, &user, sizeof user)) return false;
   Take(user, registers);
   registers->known_mask = Registers::kAllKnown;
   return true;

@@ -101,7 +101,7 @@ SYSTEM_MACRO = re.compile(
 # A process or a thread that all code shares instead of being handed it.
 AMBIENT_PROCESS = re.compile(
     r"\b(?:WatchFromOutside|ScopedPeerProcess|ReadWatched(?:Memory|Value))\b"
-    r"|^\s*(?:(?:static|inline|constinit|thread_local|extern)\s+)+(?:base::)?(?:Process|Thread)\s+\w+")
+    r"|^\s*(?:(?:static|inline|constinit|thread_local|extern)\s+)+(?:base::)?(?:Process|Thread)\s+\w+\b(?!\()")
 SUFFIXES = (".h", ".cc", ".cc.in")
 
 

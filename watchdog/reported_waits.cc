@@ -47,6 +47,7 @@ void AddCandidateFacts(const Candidates& candidates, FactList* facts) {
 void ReportedWaits::Find(int32_t tid, const WatchTools& tools) {
   tid_ = tid;
   tools.counters->waits_changed.Add(tools.waits->Follow(tid, tools.capturer));
+  if (tools.process().is_core()) return;  // they are of this machine, now
   awaited_ = FindAwaited(tools.thread(tid), &tools.capturer->thread_files());
   file_ = FileOf(tid, tools);
 }

@@ -47,7 +47,7 @@ int64_t ForeignThreadCpuNs(const Thread& thread) {
 
 int64_t Thread::CpuNs() const {
   const int64_t cpu_ns = process.is_own() ? -1 : ForeignThreadCpuNs(*this);
-  return cpu_ns >= 0 ? cpu_ns : ThreadCpuNs(tid);
+  return cpu_ns >= 0 || process.is_core() ? cpu_ns : ThreadCpuNs(tid);
 }
 
 int64_t ThreadCpuNs(int tid) {
@@ -59,6 +59,7 @@ int64_t ThreadCpuNs(int tid) {
 
 int64_t Process::CpuNs() const {
   if (is_own()) return ProcessCpuNs();
+  if (is_core()) return -1;
   constexpr clockid_t kSchedulerClock = 2;  // of a process, as clock_getcpuclockid(3) yields it
   return ReadNs(static_cast<clockid_t>((~static_cast<unsigned>(other_pid_) << 3) | kSchedulerClock));
 }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "base/process/core_image.h"
 #include "base/process/process.h"
 #include "base/process/safe_memory.h"
 
@@ -87,6 +88,7 @@ size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
 
 size_t Process::Read(uint64_t address, void* destination, size_t size_bytes) const {
   if (is_own()) return ReadOwnMemory(address, destination, size_bytes);
+  if (is_core()) return core()->Read(address, destination, size_bytes);
   return ReadMemoryOf(other_pid_, ProcessPath(*this, "mem").c_str(), address, destination, size_bytes);
 }
 

@@ -9,6 +9,8 @@
 
 namespace lagwatch::base {
 
+class CoreImage;
+
 // Owns nothing: the process may end at any time, and then reads fail. Context: any, where a method says
 // nothing else.
 class Process {
@@ -17,14 +19,22 @@ class Process {
   static constexpr Process Own() { return Process(); }
   // Another one, which is read as such even if it is the caller's own. Linux.
   static constexpr Process Other(int32_t pid) { return Process(pid); }
+  // One that is no more, by its core file. `image` is borrowed for as long as the value is used, and there is
+  // one at a time. Context: background. Linux.
+  static Process Core(const CoreImage* image);
 
   constexpr Process() = default;
   constexpr bool operator==(const Process&) const = default;
 
   constexpr bool is_own() const { return other_pid_ == 0; }
+  // Whether it is only in a core file: it has the ids that it had, which may be another process's by now.
+  constexpr bool is_core() const { return other_pid_ < 0; }
+  // The image that Core() was called with; null of all other processes.
+  const CoreImage* core() const;
   // As system calls name it.
   int32_t pid() const;
-  // As /proc names it (base/system/proc_ids.h); 0 if it is not found. Context: watchdog.
+  // As /proc names it (base/system/proc_ids.h); 0 if it is not found, or not there any more. Context:
+  // watchdog.
   int32_t proc_id() const;
 
   // Copies up to `size_bytes` from `address`; returns how many bytes could be read before the first
@@ -42,7 +52,7 @@ class Process {
  private:
   constexpr explicit Process(int32_t other_pid) : other_pid_(other_pid) {}
 
-  int32_t other_pid_ = 0;  // 0: the caller's own
+  int32_t other_pid_ = 0;  // 0: the caller's own; negative: of a core file
 };
 
 struct Thread {
@@ -58,7 +68,8 @@ struct Thread {
 // Of the calling process.
 constexpr Thread OwnThread(int32_t tid) { return {Process::Own(), tid}; }
 
-// Builds a path like "/proc/self/maps" in place. Context: watchdog.
+// Builds a path like "/proc/self/maps" in place; of a core file, in the folder of its image. Context:
+// watchdog.
 class ProcessPath {
  public:
   ProcessPath(const Process& process, const char* leaf);

@@ -21,6 +21,9 @@ struct MomentOptions {
   // The time in which the threads are looked at, again and again.
   int64_t survey_ns = 700 * base::kNsPerMs;
   std::string app;  // that the report is of; empty: the process's name
+  // The thread that matters, if that is known: one that a signal has ended its process in. 0: it is chosen.
+  int32_t suspect_tid = 0;
+  int64_t seen_wall_ms = 0;  // the time that the report is of; 0: now
 };
 
 struct ProcessMoment {
@@ -34,8 +37,9 @@ struct ProcessMoment {
   int64_t seen_ns = 0;                  // CLOCK_MONOTONIC, of the report
 };
 
-// Looks at `process` now. Errors: kNotFound if it has ended; kUnavailable, saying why, if there is no memory,
-// or if the report does not fit.
+// Looks at `process` now, or at the one moment of its core file: of that no time is known, nothing of the
+// machine and nothing of other processes. Errors: kNotFound if it has ended; kUnavailable, saying why, if
+// there is no memory, or if the report does not fit.
 base::Result<ProcessMoment> LookAtProcess(const base::Process& process, const MomentOptions& options);
 
 }  // namespace lagwatch::sdk

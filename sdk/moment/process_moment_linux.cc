@@ -73,7 +73,8 @@ class Looker {
         goroutines_(GoroutineWatch::Create(process)),
         go_(process),
         threads_(kMostThreads),
-        waits_(watchdog::WaitWalker::Reach::kPeers) {
+        waits_(process.is_core() ? watchdog::WaitWalker::Reach::kProcess
+                                 : watchdog::WaitWalker::Reach::kPeers) {
     scale_.Anchor(base::ReadTickPair(base::SystemClock()));
   }
 
@@ -136,6 +137,8 @@ base::Status Looker::Prepare() {
 }
 
 base::Status Looker::Survey(ThreadSurvey* survey) const {
+  constexpr int kLooksAtCore = 2;  // only what two looks have found the same is judged
+  int looks = 0;
   const int64_t end_ns = base::SystemClock().MonoNs() + options_.survey_ns;
   const auto stack = std::make_unique<stack::Stack>();
   do {
@@ -143,8 +146,8 @@ base::Status Looker::Survey(ThreadSurvey* survey) const {
     capturer_->CaptureAsleep(process_.pid(), stack.get());
     if (!survey->Look()) return {base::StatusCode::kNotFound, "it has ended"};
     if (goroutines_ != nullptr) goroutines_->Look(base::SystemClock().MonoNs(), /*has_run=*/true);
-    SleepNs(kBetweenLooksNs);
-  } while (base::SystemClock().MonoNs() < end_ns);
+    if (!process_.is_core()) SleepNs(kBetweenLooksNs);
+  } while (process_.is_core() ? ++looks < kLooksAtCore : base::SystemClock().MonoNs() < end_ns);
   return survey->Look() ? base::Status{} : base::Status{base::StatusCode::kNotFound, "it has ended"};
 }
 
@@ -174,6 +177,7 @@ void Looker::TakeGoroutines(ProcessMoment* moment) {
     account.Add(look);
     thread.verdict.shares = account.Shares(/*throttled_ns=*/0);
     thread.verdict.word = policies::Judge(thread.verdict.shares, /*is_deadlock=*/false);
+    if (process_.is_core()) thread.verdict.shares = {};  // one moment has none
     moment->threads.push_back(std::move(thread));
   }
 }
@@ -190,6 +194,11 @@ void Looker::TakeRetries(ProcessMoment* moment) {
 }
 
 void Looker::ChooseSuspect(ProcessMoment* moment) {
+  const auto known = std::ranges::find(moment->threads, options_.suspect_tid, &SurveyedThread::tid);
+  if (known != moment->threads.end()) {
+    moment->suspect = *known;
+    return;
+  }
   const std::vector<const SurveyedThread*> ranked = RankSuspects(moment->threads, process_.pid());
   const SurveyedThread* chosen = ranked.front();
   const size_t count = std::min(ranked.size(), kMostChains);
@@ -231,6 +240,8 @@ const SurveyedThread* Looker::GoToAwaited(const SurveyedThread* thread,
 Standing Looker::StandingNow(const ProcessMoment& moment) const {
   const SurveyedThread& suspect = moment.suspect;
   if (waits_.outcome() == WaitOutcome::kDeadlock) return Standing::kFrozen;
+  // It may have been about to pause.
+  if (process_.is_core() && suspect.pastime == Pastime::kComputing) return Standing::kResponds;
   const auto main = std::ranges::find(moment.threads, process_.pid(), &SurveyedThread::tid);
   const bool is_beside_idle_main =
       main != moment.threads.end() && main->tid != suspect.tid && main->pastime == Pastime::kIdle;
@@ -239,6 +250,16 @@ Standing Looker::StandingNow(const ProcessMoment& moment) const {
   const bool is_held_up =
       may_be_held_up && !waits_.waits().empty() && std::ranges::all_of(waits_.waits(), &IsHeldUp);
   return is_held_up ? Standing::kFrozen : standing;
+}
+
+// A core file is of no machine that is there.
+void AddPresentFacts(int32_t tid, const watchdog::WatchTools& tools, watchdog::FactList* facts) {
+  if (tools.process().is_core()) {
+    facts->AddText("evidence", "core");
+    return;
+  }
+  AddThreadFacts(tid, tools, facts);
+  AddProcessFacts(tools, facts);
 }
 
 base::Status Looker::Report(ProcessMoment* moment) {
@@ -258,7 +279,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
   threads_.Capture(suspect.tid, sample->stack, capturer_.get());
 
   HangEvent event{};
-  const int64_t wall_ms = base::SystemClock().WallMs();
+  const int64_t wall_ms = options_.seen_wall_ms != 0 ? options_.seen_wall_ms : base::SystemClock().WallMs();
   event.id = base::CreateUuidV7(wall_ms);
   event.hang_id = event.id;
   event.level = watchdog::HangLevel::kHang;
@@ -280,8 +301,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
     facts.AddText("unreadable_frames", runtime);
   AddTaskFacts(sample->stack, tools, &facts);
   waits->AddFacts(tools, &facts);
-  AddThreadFacts(suspect.tid, tools, &facts);
-  AddProcessFacts(tools, &facts);
+  AddPresentFacts(suspect.tid, tools, &facts);
   event.facts = facts.all();
   waits->AddTo(&event, tools);
   if (event.wait_outcome == WaitOutcome::kDeadlock) event.verdict.word = policies::VerdictWord::kDeadlock;
@@ -293,7 +313,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
     moment->standing = StandingNow(*moment);
   }
   event.kind = HangKind::kDump;
-  if (moment->standing != Standing::kResponds) {
+  if (moment->standing != Standing::kResponds && !process_.is_core()) {
     event.kind = HangKind::kHang;
     event.elapsed_ns = sample->mono_ns - suspect.since_ns;
     facts.Add(policies::kAtLeastFact, 1);
@@ -305,6 +325,7 @@ base::Status Looker::Report(ProcessMoment* moment) {
 
   ProgramFacts program = SystemFacts(process_);
   program.app = options_.app;
+  if (process_.is_core()) program.os = program.distribution = "";
   HangEncoder encoder(&program, &ProcessContext());
   const auto bytes = std::make_unique_for_overwrite<char[]>(kReportBytes);
   report::FixedBuffer buffer(bytes.get(), kReportBytes);

@@ -65,6 +65,25 @@ bool HasSleptByItself(const policies::ThreadUse& first, const policies::ThreadUs
   return last.voluntary_switches - first.voluntary_switches > faults + faults / 8;
 }
 
+// A core does not say what a single descriptor is.
+bool IsOfSeveral(const base::Thread& thread, const watchdog::WaitSet& set) {
+  int room[2];
+  return watchdog::ReadSet(thread, set, room).size() > 1;
+}
+
+// One moment has no shares of time. Its words are those that a call and memory prove: what descriptors and
+// files were is not in a core.
+policies::Verdict VerdictOfMoment(Pastime pastime, policies::VerdictWord word) {
+  using policies::VerdictWord;
+  policies::Verdict verdict;
+  const bool is_proven =
+      word != VerdictWord::kNetwork && word != VerdictWord::kDisk && word != VerdictWord::kStarved;
+  verdict.word = pastime == Pastime::kComputing ? VerdictWord::kCpu
+                 : is_proven                    ? word
+                                                : VerdictWord::kUnknown;
+  return verdict;
+}
+
 // The file that the call names: by its descriptor, as the kernel has it, else by the path in its arguments.
 std::string FileOf(const base::Thread& thread, const BlockedThread& blocked) {
   char room[256];
@@ -147,6 +166,7 @@ bool ThreadSurvey::IsIdle(const base::Thread& thread, const Entry& entry) const 
   if (set->is_epoll()) return true;
   // A poll of nothing is a sleep.
   int room[1];
+  if (thread.process.is_core()) return IsOfSeveral(thread, *set);
   return !watchdog::ReadSet(thread, *set, room).empty() &&
          !IsForOneAnswer(thread, entry.blocked, entry.state);
 }
@@ -179,7 +199,9 @@ SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry) const {
   judged.retries_one_wait = judged.pastime == Pastime::kBusy &&
                             entry.looks_in_futex * 4 > entry.account.look_count() * 3 &&
                             judged.verdict.use.cpu_ns * kHardly < judged.verdict.shares.wall_ns;
-  if (entry.is_asleep && !entry.has_moved) {
+  if (thread.process.is_core()) {
+    judged.verdict = VerdictOfMoment(judged.pastime, judged.verdict.word);
+  } else if (entry.is_asleep && !entry.has_moved) {
     const int64_t asleep_ns = AsleepSinceNs(thread);
     judged.is_since_exact = asleep_ns < first_ns_;
     judged.since_ns = std::min(asleep_ns, first_ns_);

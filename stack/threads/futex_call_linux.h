@@ -35,7 +35,8 @@ struct LockOwners::FutexCall {
   // Names the owner if it can be one.
   LockWait OwnedBy(uint32_t owner_tid, LockKind kind, uint64_t lock) const {
     // The watchdog itself, the caller, holds nothing that others wait for.
-    bool can_be = is_private && IsThread(owner_tid) && static_cast<pid_t>(owner_tid) != gettid();
+    const bool is_caller = static_cast<pid_t>(owner_tid) == gettid() && !process.is_core();
+    bool can_be = is_private && IsThread(owner_tid) && !is_caller;
     return can_be ? Result(kind, WaitsFor::kOwner, lock, owner_tid) : Result(kind, WaitsFor::kUnknown, lock);
   }
 };

@@ -155,7 +155,8 @@ int ReadTracer(const base::Process& process) {
 void ReadThreadName(const base::Thread& thread, char* name, uint64_t size_bytes) {
   // A thread of the program opens no file for it.
   constexpr size_t kKernelNameBytes = 16;
-  if (size_bytes >= kKernelNameBytes && thread.tid == gettid() && prctl(PR_GET_NAME, name) == 0) return;
+  const bool is_caller = thread.tid == gettid() && !thread.process.is_core();
+  if (size_bytes >= kKernelNameBytes && is_caller && prctl(PR_GET_NAME, name) == 0) return;
   std::string_view text = base::ReadSmallFile(base::TaskPath(thread, "comm").c_str(), name, size_bytes - 1);
   name[text.size()] = '\0';
   if (char* line_end = std::strchr(name, '\n')) *line_end = '\0';

@@ -2,9 +2,11 @@
 #include "tools/why/explanation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
+#include "base/system/system_calls.h"
 #include "policies/fact_names.h"
 #include "policies/verdict.h"
 #include "tools/read/report_parts.h"
@@ -31,16 +33,45 @@ std::string_view DidOf(VerdictWord word) {
   return "";
 }
 
+// Whether the function only ends the program for its caller; or has no name, as that of a jump to nowhere.
+bool IsPartOfAbort(std::string_view function) {
+  constexpr std::string_view kFunctions[] = {"__pthread_kill_implementation",
+                                             "__pthread_kill_internal",
+                                             "pthread_kill",
+                                             "raise",
+                                             "gsignal",
+                                             "abort",
+                                             "__assert_fail_base",
+                                             "__assert_fail",
+                                             "__libc_message",
+                                             "__libc_fatal",
+                                             "malloc_printerr",
+                                             "__fortify_fail",
+                                             "__chk_fail",
+                                             "__stack_chk_fail",
+                                             "std::terminate()",
+                                             "__cxa_throw",
+                                             "__cxa_rethrow"};
+  constexpr std::string_view kInner = "__GI_";
+  if (function.starts_with(kInner)) function.remove_prefix(kInner.size());
+  return std::ranges::find(kFunctions, function) != std::end(kFunctions) || function == "[jit]" ||
+         function.starts_with("__gnu_cxx::") || function.starts_with("__cxxabiv1::") ||
+         function.find("+0x") != std::string_view::npos;
+}
+
 // The sentence's parts that come from one moment.
 class Sentence {
  public:
-  Sentence(const sdk::ProcessMoment& moment, const Json& report) : moment_(moment), report_(report) {}
+  // `core` is null of a process that is there.
+  Sentence(const sdk::ProcessMoment& moment, const Json& report, const CoreOrigin* core)
+      : moment_(moment), report_(report), core_(core) {}
 
   std::string Compose() const {
+    if (core_ != nullptr && core_->HasCrashed()) return CrashClause();
     const std::string main = MainClause();
     const std::string other = CandidateWords(report_.at("facts"));
     return main + (other.empty() || moment_.suspect.pastime == Pastime::kIdle ? "" : "; " + other) +
-           DoubtWords();
+           DoubtWords() + SentSignalWords();
   }
 
  private:
@@ -61,6 +92,7 @@ class Sentence {
   // " for 12.3 s"
   std::string Time() const { return TimeOf(suspect()); }
   std::string TimeOf(const SurveyedThread& thread) const {
+    if (core_ != nullptr) return "";
     const double ms = static_cast<double>(moment_.seen_ns - thread.since_ns) / 1e6;
     return (thread.is_since_exact ? " for " : " for at least ") + ShortDuration(ms);
   }
@@ -75,6 +107,29 @@ class Sentence {
                               : has_cause ? cause[0].get<std::string>()
                                           : "";
     return InWords(report_.at("expensive_stack"), first);
+  }
+
+  // The same of a thread that has crashed: the function that called abort(), assert() and their kin.
+  std::string WhereItCrashed() const {
+    std::string first;
+    for (const Json& frame : report_.at("expensive_stack")) {
+      first = Text(frame, "function");
+      if (!IsPartOfAbort(first)) break;
+    }
+    return InWords(report_.at("expensive_stack"), first);
+  }
+
+  std::string CrashClause() const {
+    const CoreEnd& end = *core_->end;
+    return "was ended by " + end.signal + (end.detail.empty() ? "" : " (" + end.detail + ")") + ", which " +
+           ThreadWords(suspect().tid, suspect().name, pid()) + " got" + WhereItCrashed();
+  }
+
+  std::string SentSignalWords() const {
+    if (core_ == nullptr || !core_->end) return "";
+    const CoreEnd& end = *core_->end;
+    return "; it was ended by " + end.signal + ", sent by " +
+           (end.sender == 0 ? "another process" : "process " + std::to_string(end.sender));
   }
 
   // "computes in Parse", of the process's thread that the chain of waits ends at.
@@ -108,6 +163,7 @@ class Sentence {
     if (thread.verdict.word == VerdictWord::kSleep) return "sleeps by its own will";
     const std::string did(DidOf(thread.verdict.word));
     constexpr std::string_view kWaited = "waited";
+    if (core_ != nullptr && !did.starts_with(kWaited)) return "is" + CallWords(thread);
     return did.starts_with(kWaited) ? "waits" + did.substr(kWaited.size()) : "has not run" + TimeOf(thread);
   }
 
@@ -143,6 +199,7 @@ class Sentence {
       return Subject() + " " + std::string(DidOf(word)) + "," + Time() + Where() +
              (users.empty() ? "" : "; the processors are used by " + users) + FaultWords();
     }
+    if (core_ != nullptr) return Subject() + " computes" + Where();
     return Subject() + " has computed" + Time() + " without a pause" + Where() + ": " + ShareOfProcessor() +
            FaultWords();
   }
@@ -156,13 +213,15 @@ class Sentence {
     const auto swapped_bytes = report_.at("facts").value("swap_bytes", int64_t{0});
     return "; " + std::to_string(verdict.use.major_faults) +
            " pages of its memory had to be read from the disk meanwhile" +
-           (swapped_bytes == 0 ? "" : Format(", and %.0f MB", static_cast<double>(swapped_bytes) / 1e6) +
-                                          " of it are swapped out");
+           (swapped_bytes == 0 ? ""
+                               : Format(", and %.0f MB", static_cast<double>(swapped_bytes) / 1e6) +
+                                     " of it are swapped out");
   }
 
   std::string WaitingClause() const {
     const std::string chain = ChainWords(report_, LastDoes());
-    const std::string waited = Subject() + " has waited" + Time() + Where() + " for ";
+    const std::string waited =
+        Subject() + (core_ == nullptr ? " has waited" + Time() : " waits") + Where() + " for ";
     if (!chain.empty()) return waited + chain;
     const VerdictWord word = suspect().verdict.word;
     if (word == VerdictWord::kDisk)
@@ -170,9 +229,23 @@ class Sentence {
              DiskWords(suspect().call == nullptr ? "" : suspect().call, suspect().file, report_.at("facts"));
     std::string_view did = DidOf(word);
     constexpr std::string_view kWaitedFor = "waited for ";
+    if (core_ != nullptr && word == VerdictWord::kSleep)
+      return Subject() + " sleeps by its own will" + Where();
+    if (core_ != nullptr && !did.starts_with(kWaitedFor))
+      return Subject() + " is" + CallWords(suspect()) + Where();
     if (!did.starts_with(kWaitedFor)) return Subject() + " has " + std::string(did) + Time() + Where();
     did.remove_prefix(kWaitedFor.size());
     return waited + std::string(did) + PeerOfFacts();
+  }
+
+  // " in the system call read of descriptor 5": all that a core says of it.
+  static std::string CallWords(const SurveyedThread& thread) {
+    if (thread.call == nullptr) return " in a system call";
+    const std::string call = std::string(" in the system call ") + thread.call;
+    const bool has_descriptor = thread.blocked.call().IsForDescriptor();
+    return call + (has_descriptor
+                       ? " of descriptor " + std::to_string(static_cast<int32_t>(thread.blocked.arguments[0]))
+                       : "");
   }
 
   // ": example.org:80", of the peer that the facts name.
@@ -200,6 +273,7 @@ class Sentence {
 
   const sdk::ProcessMoment& moment_;
   const Json& report_;
+  const CoreOrigin* core_;
 };
 
 // A line of the "next" list: the command, and what it is for.
@@ -226,17 +300,24 @@ std::vector<std::string> NextSteps(const sdk::ProcessMoment& moment, const Json&
   return next;
 }
 
+std::vector<std::string> NextStepsOfCore(const CoreOrigin& core) {
+  const std::string program = core.program.empty() ? "PROGRAM" : core.program;
+  return {Line("gdb " + program + " " + core.file, "its variables, registers and memory")};
+}
+
 }  // namespace
 
-Explanation Explain(const sdk::ProcessMoment& moment, Json report) {
+Explanation Explain(const sdk::ProcessMoment& moment, Json report, std::optional<CoreOrigin> core) {
   Explanation explanation;
   explanation.pid = report.at("pid").get<int64_t>();
   explanation.process = Text(report, "app");
   explanation.standing = moment.standing;
-  explanation.sentence = Sentence(moment, report).Compose();
-  explanation.next = NextSteps(moment, report);
+  explanation.sentence = Sentence(moment, report, core ? &*core : nullptr).Compose();
+  explanation.next = core ? NextStepsOfCore(*core) : NextSteps(moment, report);
   explanation.groups = GroupThreads(moment, report);
   explanation.report = std::move(report);
+  if (core && core->HasCrashed()) explanation.standing = Standing::kFrozen;
+  explanation.core = std::move(core);
   return explanation;
 }
 

@@ -36,7 +36,11 @@ std::string GroupTitle(const ThreadGroup& group) {
       group.names.begin(),
       group.names.begin() + static_cast<std::ptrdiff_t>(std::min(group.names.size(), kNames)));
   if (group.names.size() > kNames) names.push_back("…");
-  const std::string who = group.tids.size() == 1
+  // A core has no names.
+  for (size_t i = 0; group.names.empty() && i < std::min(group.tids.size(), kNames); ++i)
+    names.push_back(std::to_string(group.tids[i]));
+  if (group.names.empty() && group.tids.size() > kNames) names.push_back("…");
+  const std::string who = group.tids.size() == 1 && !group.names.empty()
                               ? std::to_string(group.tids.front()) + " " + group.names.front()
                               : Join(names, ", ");
   return "  " + std::to_string(group.tids.size()) + " × " + group.doing + ": " + who + "\n";
@@ -80,12 +84,50 @@ std::string EvidenceLines(const Explanation& explanation, bool shows_all) {
   if (report.is_null()) return "";
   const int64_t pid = explanation.pid;
   const auto tid = report.at("tid").get<int64_t>();
-  const std::string verdict = VerdictText(report.at("verdict"), report.at("facts"));
-  return "\n  verdict  " + verdict + "\n" + WaitLines(report) + "\nStack of " +
-         ThreadWords(tid, Text(report, "loop"), pid) + "\n" +
+  const Json& verdict = report.at("verdict");
+  const bool is_missing =
+      explanation.core && (explanation.core->HasCrashed() || Text(verdict, "word") == "unknown");
+  return (is_missing ? "" : "\n  verdict  " + VerdictText(verdict, report.at("facts")) + "\n") +
+         WaitLines(report) + "\nStack of " + ThreadWords(tid, Text(report, "loop"), pid) + "\n" +
          StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
          GroupsLines(explanation, shows_all) +
          (shows_all ? FactLines(report.at("facts")) : PressingFactLines(report.at("facts")));
+}
+
+// Modules of a core that are not read.
+std::string UnusedLines(const Explanation& explanation, bool shows_all) {
+  constexpr size_t kMostUnused = 6;
+  if (!explanation.core || explanation.core->unused.empty()) return "";
+  const std::vector<std::string>& unused = explanation.core->unused;
+  const size_t count = shows_all ? unused.size() : std::min(unused.size(), kMostUnused);
+  std::string lines = "\nFiles that are not used, so that stacks may lack functions and end early\n";
+  for (size_t i = 0; i < count; ++i) lines += "  " + unused[i] + "\n";
+  return lines + (count == unused.size()
+                      ? ""
+                      : "  and " + std::to_string(unused.size() - count) + " more; --all shows them\n");
+}
+
+// "redis-server (core of pid 4711) does not respond: "
+std::string Beginning(const Explanation& explanation) {
+  const std::string pid = "pid " + std::to_string(explanation.pid) + ") ";
+  if (!explanation.core) return explanation.process + " (" + pid + StandingWords(explanation.standing) + ": ";
+  const std::string process = explanation.process + " (core of " + pid;
+  if (explanation.core->HasCrashed()) return process;
+  // One moment shows no freeze of what might have gone on.
+  const bool responds = explanation.standing == Standing::kResponds;
+  return process + (responds ? "shows no freeze" : StandingWords(explanation.standing)) + ": ";
+}
+
+Json CoreJson(const CoreOrigin& core) {
+  Json json = {{"file", core.file},
+               {"program", core.program},
+               {"arguments", core.arguments},
+               {"unused", core.unused},
+               {"signal", nullptr}};
+  if (!core.end) return json;
+  json["signal"] = {{"name", core.end->signal}, {"thread", core.end->tid}, {"detail", core.end->detail}};
+  json["signal"]["sender"] = core.end->is_sent ? Json(core.end->sender) : Json();
+  return json;
 }
 
 Json GroupJson(const ThreadGroup& group) {
@@ -111,17 +153,16 @@ const char* StandingName(Standing standing) {
 }  // namespace
 
 std::string ToText(const Explanation& explanation, bool shows_all, size_t width) {
-  const std::string process = explanation.process + " (pid " + std::to_string(explanation.pid) + ")";
-  const std::string sentence =
-      process + " " + StandingWords(explanation.standing) + ": " + explanation.sentence + ".";
-  return PrintableLines(Wrapped(sentence, width, 2) + "\n" + EvidenceLines(explanation, shows_all) +
+  return PrintableLines(Wrapped(Beginning(explanation) + explanation.sentence + ".", width, 2) + "\n" +
+                        EvidenceLines(explanation, shows_all) + UnusedLines(explanation, shows_all) +
                         NextLines(explanation));
 }
 
 std::string PaintExplanations(std::string_view text) {
   constexpr std::pair<std::string_view, Ink> kStandings[] = {{") does not respond: ", Ink::kRed},
                                                              {") may not respond: ", Ink::kYellow},
-                                                             {") responds: ", Ink::kGreen}};
+                                                             {") responds: ", Ink::kGreen},
+                                                             {") shows no freeze: ", Ink::kGreen}};
   const auto paint = [&](std::string_view line) {
     if (line.empty() || (line.starts_with(' ') && !line.starts_with("  verdict"))) return std::string(line);
     for (const auto& [words, ink] : kStandings) {
@@ -138,13 +179,15 @@ std::string PaintExplanations(std::string_view text) {
 }
 
 Json ToJson(const Explanation& explanation) {
+  const bool has_crashed = explanation.core && explanation.core->HasCrashed();
   Json json = {{"pid", explanation.pid},
                {"process", explanation.process},
-               {"standing", StandingName(explanation.standing)},
+               {"standing", has_crashed ? "ended" : StandingName(explanation.standing)},
                {"sentence", explanation.sentence},
                {"next", explanation.next},
                {"groups", Json::array()},
                {"report", explanation.report}};
+  if (explanation.core) json["core"] = CoreJson(*explanation.core);
   for (const ThreadGroup& group : explanation.groups) json["groups"].push_back(GroupJson(group));
   return json;
 }

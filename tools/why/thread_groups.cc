@@ -58,7 +58,8 @@ std::vector<ThreadGroup> GroupThreads(const sdk::ProcessMoment& moment, const Js
     group.doing = doing;
     group.tids.push_back(tid);
     const std::string name = Text(thread, "name");
-    if (std::ranges::find(group.names, name) == group.names.end()) group.names.push_back(name);
+    if (!name.empty() && std::ranges::find(group.names, name) == group.names.end())
+      group.names.push_back(name);
   }
   std::vector<ThreadGroup> sorted;
   for (auto& [key, group] : groups) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,6 +17,8 @@
 #include "sdk/moment/process_moment.h"
 #include "sdk/run/default_paths.h"
 #include "tools/commands.h"
+#include "tools/core/core_origin.h"
+#include "tools/core/core_process.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/read/report_source.h"
@@ -41,6 +44,7 @@ struct WhyOptions {
   bool json = false;
   bool saves = false;
   bool asks_debuginfod = false;
+  std::string core;     // a core file; then the words are its program, if there are any
   std::string timeout;  // of a command that the words are; empty: they are processes
   std::string spool = sdk::DefaultSpoolDirectory();
   std::string endpoint;
@@ -54,6 +58,12 @@ int Refuse(const std::string& message) {
   return kCannotLook;
 }
 
+// Names of processes and files need not be UTF-8.
+void PrintJson(const Json& json) {
+  constexpr int kIndent = 2;
+  Print(json.dump(kIndent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
+}
+
 // The report as the API returns it, with the names that this machine has.
 base::Result<Json> NameReport(const sdk::ProcessMoment& moment, bool asks_debuginfod) {
   std::string batch;
@@ -62,6 +72,18 @@ base::Result<Json> NameReport(const sdk::ProcessMoment& moment, bool asks_debugi
   const auto source = LAGWATCH_TRY(OpenSpool(
       "", [&](const std::string&) { return base::Result<std::string>(batch); }, std::move(symbolizer)));
   return source->Get("/v1/reports/" + base::ToString(moment.report_id), {});
+}
+
+// Keeps and sends the report, if that is wanted.
+base::Result<Explanation> ExplainMoment(const sdk::ProcessMoment& moment, const WhyOptions& options,
+                                        std::optional<CoreOrigin> core) {
+  if (options.saves) {
+    if (base::Status status = SaveReport(moment, options.spool); !status.ok()) return status;
+  }
+  if (!options.endpoint.empty()) {
+    if (base::Status status = SendReport(moment, options.endpoint, options.key); !status.ok()) return status;
+  }
+  return Explain(moment, LAGWATCH_TRY(NameReport(moment, options.asks_debuginfod)), std::move(core));
 }
 
 base::Result<Explanation> ExplainProcess(pid_t pid, const WhyOptions& options) {
@@ -77,14 +99,20 @@ base::Result<Explanation> ExplainProcess(pid_t pid, const WhyOptions& options) {
   if (base::Status status = CheckTarget(pid); !status.ok()) return status;
   const sdk::MomentOptions moment_options{.survey_ns = static_cast<int64_t>(options.for_s * 1e9),
                                           .app = CommandOf(pid)};
-  const auto moment = LAGWATCH_TRY(sdk::LookAtProcess(base::Process::Other(pid), moment_options));
-  if (options.saves) {
-    if (base::Status status = SaveReport(moment, options.spool); !status.ok()) return status;
-  }
-  if (!options.endpoint.empty()) {
-    if (base::Status status = SendReport(moment, options.endpoint, options.key); !status.ok()) return status;
-  }
-  return Explain(moment, LAGWATCH_TRY(NameReport(moment, options.asks_debuginfod)));
+  return ExplainMoment(LAGWATCH_TRY(sdk::LookAtProcess(base::Process::Other(pid), moment_options)), options,
+                       {});
+}
+
+base::Result<Explanation> ExplainCore(const WhyOptions& options) {
+  const std::string program = options.words.empty() ? "" : options.words.front();
+  const auto core = LAGWATCH_TRY(CoreProcess::Open(options.core, program));
+  CoreOrigin origin = OriginOf(options.core, *core);
+  const sdk::MomentOptions moment_options{.survey_ns = 0,
+                                          .app = core->file().name(),
+                                          .suspect_tid = origin.HasCrashed() ? origin.end->tid : 0,
+                                          .seen_wall_ms = core->file().written_at() * int64_t{1000}};
+  return ExplainMoment(LAGWATCH_TRY(sdk::LookAtProcess(core->process(), moment_options)), options,
+                       std::move(origin));
 }
 
 // The processes that the words name. Errors: kNotFound, saying which word names none.
@@ -128,7 +156,7 @@ int ExplainAll(const std::vector<pid_t>& pids, const WhyOptions& options) {
     }
   }
   if (options.json) {
-    Print((pids.size() == 1 && !all.empty() ? all[0] : all).dump(2) + "\n");
+    PrintJson(pids.size() == 1 && !all.empty() ? all[0] : all);
   } else {
     PrintOnScreen(text, options.screen, &PaintExplanations);
   }
@@ -153,6 +181,20 @@ int RunWhy(const WhyOptions& options) {
   const auto pids = FindProcesses(options.words);
   if (!pids.ok()) return Refuse(pids.status().message());
   return options.refreshes ? Refresh(*pids, options) : ExplainAll(*pids, options);
+}
+
+int RunCore(const WhyOptions& options) {
+  if (options.words.size() > 1)
+    return Refuse("--core explains one core file; after it only the program of that core may be named");
+  const auto explanation = ExplainCore(options);
+  if (!explanation.ok()) return Refuse(explanation.status().message());
+  if (options.json) {
+    PrintJson(ToJson(*explanation));
+  } else {
+    PrintOnScreen(ToText(*explanation, options.shows_all, TerminalWidth()), options.screen,
+                  &PaintExplanations);
+  }
+  return explanation->standing == sdk::Standing::kResponds ? kResponds : kFrozen;
 }
 
 // Explains the processes that a command has left when its time is over. Standard output is the command's.
@@ -191,16 +233,20 @@ void AddWhyCommand(CLI::App* app, int* exit_code) {
       "  lagwatch why 4711\n"
       "  lagwatch why redis-server\n"
       "  lagwatch why nginx.service --json\n"
+      "  lagwatch why --core core.4711\n"
       "  lagwatch why --timeout 5m -- ctest --output-on-failure");
-  why->add_option("targets", options->words, "A process id, a program's name, or a unit of systemd")
-      ->required();
-  why->add_option(
+  CLI::Option* targets =
+      why->add_option("targets", options->words, "A process id, a program's name, or a unit of systemd");
+  why->add_option("--core", options->core,
+                  "Explain the process of this core file, as gcore and the kernel write it; its program may\n"
+                  "follow. Exit code: 0 it shows no freeze, 1 it does, or a crash, 2 it cannot be read");
+  CLI::Option* timeout = why->add_option(
       "--timeout", options->timeout,
       "Run the command that follows; when it has not ended after that time (90, 90s, 5m, 1h), say why, end\n"
       "it, and exit with 124. Else with the command's exit code");
-  why->add_option("--for", options->for_s, "Seconds in which its threads are looked at")
-      ->check(CLI::Range(0.1, 3600.0))
-      ->capture_default_str();
+  CLI::Option* survey = why->add_option("--for", options->for_s, "Seconds in which its threads are looked at")
+                            ->check(CLI::Range(0.1, 3600.0))
+                            ->capture_default_str();
   why->add_flag("--all", options->shows_all, "Show all threads, all frames and all facts");
   why->add_flag("--json", options->json, "Print JSON");
   CLI::Option* save =
@@ -210,13 +256,23 @@ void AddWhyCommand(CLI::App* app, int* exit_code) {
       ->capture_default_str();
   CLI::Option* to = why->add_option("--to", options->endpoint, "Send the report to this collector");
   why->add_option("--key", options->key, "The collector's project key")->envname("LAGWATCH_KEY")->needs(to);
-  why->add_flag("--top", options->refreshes,
-                "Look again and again, and show the newest answer, until Ctrl-C");
+  CLI::Option* top = why->add_flag("--top", options->refreshes,
+                                   "Look again and again, and show the newest answer, until Ctrl-C");
   why->add_flag(
       "--debuginfod", options->asks_debuginfod,
       "Also ask the servers in DEBUGINFOD_URLS for symbols; they learn the build ids of the modules");
   AddScreenFlags(why, &options->screen);
-  why->callback([options, exit_code] {
+  why->callback([=] {
+    for (const CLI::Option* other : {timeout, survey, top}) {
+      if (options->core.empty() || other->count() == 0) continue;
+      *exit_code = Refuse(other->get_name() + " is for processes that run; a core file is one moment");
+      return;
+    }
+    if (!options->core.empty()) {
+      *exit_code = RunCore(*options);
+      return;
+    }
+    if (targets->count() == 0) throw CLI::RequiredError(targets->get_name());
     *exit_code = options->timeout.empty() ? RunWhy(*options) : RunTimed(*options);
   });
 }

@@ -54,7 +54,7 @@ void ThreadLister::Capture(int32_t watched_tid, const stack::Stack& watched_stac
     if (stack::IsScriptThread(watched_tid)) capturer->NameScriptThread(watched_tid, watched->snapshot.name);
     if (watched_stack.frame_count == 0) ReadWaitChannelOf(watched);
   }
-  const int32_t own_tid = base::CurrentThreadId();
+  const int32_t own_tid = process_.is_core() ? 0 : base::CurrentThreadId();
   base::ForEachThread(process_, [&](int tid) {
     if (tid == watched_tid) return true;
     const base::ThreadOwner owner = base::OwnerOfThread(tid);

@@ -152,6 +152,25 @@ static void Serve(void) {
   }
 }
 
+// Ends in another thread than the main one, by a write to where there is no memory.
+__attribute__((noinline)) static void* WriteNowhere(void* argument) {
+  usleep(200000);
+  *(volatile int*)16 = 1;
+  return argument;
+}
+
+static void Crash(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, &WriteNowhere, NULL);
+  Say();
+  for (;;) pause();
+}
+
+__attribute__((noinline)) static void GiveUp(void) {
+  Say();
+  abort();
+}
+
 static void LeaveZombie(void) {
   const pid_t child = fork();
   if (child == 0) _exit(3);
@@ -165,11 +184,11 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kStates[] = {{"lock", TakeLock},    {"deadlock", TakeBoth},
-                 {"compute", Compute},  {"child", AwaitChild},
-                 {"idle", AwaitEvents}, {"workers", AwaitEventsWithWorkers},
-                 {"serve", Serve},      {"zombie", LeaveZombie},
-                 {"retry", RetryLock},  {"held-worker", AwaitEventsBesideAHeldWorker}};
+  } kStates[] = {
+      {"lock", TakeLock},    {"deadlock", TakeBoth},  {"compute", Compute},
+      {"child", AwaitChild}, {"idle", AwaitEvents},   {"workers", AwaitEventsWithWorkers},
+      {"serve", Serve},      {"zombie", LeaveZombie}, {"retry", RetryLock},
+      {"crash", Crash},      {"abort", GiveUp},       {"held-worker", AwaitEventsBesideAHeldWorker}};
   for (size_t i = 0; argc > 1 && i < sizeof kStates / sizeof kStates[0]; ++i)
     if (strcmp(argv[1], kStates[i].name) == 0) kStates[i].run();
   return 2;
