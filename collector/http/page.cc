@@ -48,6 +48,15 @@ Endpoint Open(std::string_view path, Handler handler) {
           .handler = std::move(handler)};
 }
 
+// A browser gets the page, which says that nothing is there and where to go on.
+Handler SendingMissing(const PageFile* file) {
+  return [file](const Request& request, const Respond& respond) {
+    Response response = Answer(*file, request);
+    if (response.status == 200) response.status = 404;
+    respond(std::move(response));
+  };
+}
+
 Handler Sending(const PageFile* file) {
   return [file](const Request& request, const Respond& respond) { respond(Answer(*file, request)); };
 }
@@ -65,6 +74,7 @@ void AddPage(std::span<const PageFile> files, std::vector<Endpoint>* endpoints) 
   const auto index = std::ranges::find(files, kIndex, &PageFile::path);
   for (const std::string_view address : kAddresses)
     endpoints->push_back(Open(address, index == files.end() ? Handler(SayThereIsNone) : Sending(&*index)));
+  if (index != files.end()) endpoints->push_back(Open(kNoSuchPage, SendingMissing(&*index)));
   for (const PageFile& file : files)
     if (file.path != kIndex) endpoints->push_back(Open(file.path, Sending(&file)));
 }
