@@ -29,7 +29,9 @@ const download = async (name) => {
 };
 
 test("tells what happened, why, and who waits for whom", async () => {
-  assert.match(await page.locator("h1").textContent(), /editor 2\.[34]\.\d froze for \d/);
+  assert.match(await page.locator("h1").textContent(), /^Index::Lookup froze editor 2\.[34]\.\d for \d/);
+  assert.match(await page.locator("main section.card h2").first().textContent(), /Flame graph/);
+  assert.match(await page.locator(".packages").textContent(), /100 % in editor/);
   const line = page.locator(".timeline");
   assert.equal(await line.locator(".sample").count(), 20);
   assert.equal(await line.locator(".dispatch").count(), 6);
@@ -83,7 +85,7 @@ test("is copied as text", async () => {
   await page.getByRole("button", { name: "Copy as text" }).click();
   await page.getByText("Copied").waitFor();
   const text = await page.evaluate(() => navigator.clipboard.readText());
-  assert.match(text, /editor 2\.[34]\.\d froze for/);
+  assert.match(text, /^Index::Lookup froze editor 2\.[34]\.\d for/);
   assert.match(text, /waits at Index::Lookup for mutex .* held by thread \d+ \(indexer\) at Index::Rebuild/);
   assert.match(text, /Most expensive stack\n {4}Index::Lookup/);
 });
@@ -91,6 +93,13 @@ test("is copied as text", async () => {
 test("leads to its cause", async () => {
   await page.locator(".report-head a", { hasText: "Index::Lookup" }).click();
   await page.getByRole("heading", { name: "Index::Lookup" }).waitFor();
+});
+
+test("says that a report is not there", async () => {
+  page.expect("404");
+  await page.goto(`${collector.url}/reports/01a229b8-113d-74f4-b50d-000000000000`);
+  await page.getByRole("heading", { name: "No such report" }).waitFor();
+  assert.ok(await page.locator("main").getByRole("link", { name: "all causes" }).isVisible());
 });
 
 test("looks right by night and on a phone", async () => {
