@@ -48,7 +48,10 @@ class FlameText {
         ++few;
         continue;
       }
-      AddLine(callee, indent);
+      // Of a call that leads to nothing of the program's own, its name and its share say all.
+      const bool is_foreign = is_folded_ && !HasOwn(callee);
+      AddLine(callee, indent, is_folded_ && !callee.is_own && !is_foreign);
+      if (is_foreign) continue;
       const bool is_all = callee.callees.size() == 1 && callee.callees.front().ms > 0.999 * callee.ms;
       Add(&callee, is_all ? indent : indent + "  ");
     }
@@ -67,8 +70,12 @@ class FlameText {
   static constexpr double kLeastShare = 0.02;
   static constexpr int kMostLines = 60;
 
-  void AddLine(const FlameNode& node, const std::string& indent) {
-    if (is_folded_ && !node.is_own && !node.callees.empty()) {
+  static bool HasOwn(const FlameNode& node) {
+    return node.is_own || std::ranges::any_of(node.callees, HasOwn);
+  }
+
+  void AddLine(const FlameNode& node, const std::string& indent, bool is_counted) {
+    if (is_counted) {
       ++folded_;
       folded_indent_ = indent;
       return;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -268,7 +270,7 @@ int ShowReport(const Flags& flags) {
       flags, "/v1/reports/" + flags.id, {}, "the report is empty",
       [&](const Json& report) {
         // In a pipe or a file nothing is left out.
-        if (TerminalWidth() == 0) return ReportText(report);
+        if (isatty(STDOUT_FILENO) == 0) return ReportText(report);
         return ReportText(report, flags.has_all_frames ? StackStyle::kMarked : StackStyle::kFolded);
       },
       PaintReport);

@@ -22,7 +22,7 @@ import { useTitle } from "../parts/use_title";
 import { VerdictWord } from "../parts/verdict";
 import { Context, Modules } from "./context";
 import { Evidence } from "./evidence";
-import { asText, guilty, headline } from "./report_text";
+import { asText, guilty, headline, isWait } from "./report_text";
 import { HangTimeline } from "./hang_timeline";
 import { hasLag, isOfCpu, isSlow, timedStacks } from "./report_times";
 import { untabled } from "./tabled_report";
@@ -75,7 +75,7 @@ function Heading({ report }: { report: Report }) {
           {title.rest}
         </h1>
         <p class="muted">
-          {report.tag && <>in “{report.tag}” </>}
+          {report.tag && !isWait(report.tag) && <>in “{report.tag}” </>}
           {report.loop && <>on loop {report.loop} · </>}
           {moment(report.start_wall_ms)}
           {report.user && <> · user {report.user}</>} · <span class="mark">{report.kind}</span>

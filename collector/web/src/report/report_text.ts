@@ -21,6 +21,9 @@ export function whatHappened(report: Report): string {
   return `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
 }
 
+// A dispatch that is called by the wait that it came from, where the program itself gives it no name.
+export const isWait = (tag: string): boolean => /^(epoll_p?wait2?|p?poll|p?select6?|io_\w+)$/.test(tag);
+
 // The program's own function that says most, or else the innermost one.
 export function guilty(report: Report): string {
   return report.expensive_stack.find((frame) => frame.own)?.function ?? report.cause[0] ?? "";
@@ -65,7 +68,7 @@ export function asText(report: Report, address: string): string {
   );
   return [
     `${headline(report).function}${headline(report).rest}`,
-    `  ${report.tag ? `in "${report.tag}" ` : ""}${report.loop ? `on loop ${report.loop}, ` : ""}${isoMoment(report.start_wall_ms)}, ${report.os} ${report.machine}`,
+    `  ${report.tag && !isWait(report.tag) ? `in "${report.tag}" ` : ""}${report.loop ? `on loop ${report.loop}, ` : ""}${isoMoment(report.start_wall_ms)}, ${report.os} ${report.machine}`,
     `  verdict: ${verdict.word}`,
     `  cause: ${report.cause.join(" < ")}`,
     `  ${address}`,
