@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { kPhone, takePicture } from "./support/browser.mjs";
+import { kDesktop, kPhone, takePicture } from "./support/browser.mjs";
 import { useCollector, usePage } from "./support/setup.mjs";
 
 let collector, browser, page, id;
@@ -94,6 +94,28 @@ test("leads to its cause", async () => {
   await page.locator(".report-head a", { hasText: "Index::Lookup" }).click();
   await page.getByRole("heading", { name: "Index::Lookup" }).waitFor();
 });
+
+for (const size of [kDesktop, kPhone]) {
+  test(`draws the hang once, and nothing outside of its card, ${size.width} px wide`, async () => {
+    const shown = await browser.newPage({ collector, size });
+    await shown.route(`**/v1/reports/${id}?*`, async (route) => {
+      const report = await (await route.fetch()).json();
+      // As programs report a hang that is over: the loop's last dispatch is the hang.
+      const hang = { tag: "find", age_ms: 0, wall_ms: report.elapsed_ms, cpu_ms: 0, queue_wait_ms: 0 };
+      await route.fulfill({ json: { ...report, history: [...report.history, hang] } });
+    });
+    await shown.go(`/reports/${id}`);
+    await shown.locator(".timeline .hang").waitFor();
+    assert.equal(await shown.locator(".timeline .dispatch").count(), 6);
+    assert.match(await shown.locator(".timeline details summary").textContent(), /6 dispatches before/);
+    const card = await shown.locator(".timeline").boundingBox();
+    for (const box of await shown.locator(".lane-line > i").all()) {
+      const { x, width } = await box.boundingBox();
+      assert.ok(x >= card.x && x + width <= card.x + card.width + 1, `from ${x}, ${width} px wide`);
+    }
+    await shown.finish();
+  });
+}
 
 test("says that a report is not there", async () => {
   page.expect("404");
