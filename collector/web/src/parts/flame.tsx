@@ -19,7 +19,7 @@ import { isDark } from "./theme";
 import "./flame.css";
 
 const kFrameHeight = 20;
-const kMostNodes = 1500; // that a browser draws in a moment
+const kMostNodes = 800; // that a browser draws in a moment
 const kHint = "Arrow keys go from frame to frame, Enter zooms in, Escape zooms out.";
 
 function describe(node: LaidOutNode, total: number): string {
