@@ -23,6 +23,26 @@ std::string_view ProgramPath(const report::Report& report) {
   return {};
 }
 
+// "express" of "next (express/lib/router.js)", "shop.js" of "price (shop.js)", "org.json" of
+// "org.json.JSONObject.put", "net/http" of "net/http.Get"; of a scope, the name of its first file's folder.
+std::string PackageOfScript(std::string_view readable, std::string_view module) {
+  const size_t begin = readable.rfind(" (");
+  if (begin != readable.npos && readable.ends_with(')')) {
+    const std::string_view file = readable.substr(begin + 2, readable.size() - begin - 3);
+    if (file.starts_with('/') || file.starts_with('<')) return std::string(file);
+    const size_t scope = file.starts_with('@') ? file.find('/') : 0;
+    return std::string(file.substr(0, file.find('/', scope == file.npos ? 0 : scope + 1)));
+  }
+  if (module == "[go]") {
+    const size_t folder = readable.rfind('/');
+    return std::string(readable.substr(0, readable.find('.', folder == readable.npos ? 0 : folder)));
+  }
+  const size_t method = readable.rfind('.');
+  const size_t type =
+      method == readable.npos || method == 0 ? readable.npos : readable.rfind('.', method - 1);
+  return std::string(type == readable.npos ? module : readable.substr(0, type));
+}
+
 // Whether a function of that role says where a stack is.
 bool IsTold(policies::FrameRole role) {
   return role != policies::FrameRole::kSkipped && role != policies::FrameRole::kSignal;
@@ -249,6 +269,19 @@ std::string NamedStacks::PlaceOf(const report::Stack& stack) const {
     if (!named.innermost_first.empty()) return named.innermost_first.front().readable;
   }
   return "";
+}
+
+std::vector<NamedStacks::FrameFunction> NamedStacks::DescribeFrame(const report::Frame& frame) const {
+  std::string_view path;
+  if (frame.module != report::kNoModule) path = report_.modules[frame.module].path;
+  const FrameFunctions& functions = FunctionsOf(frame);
+  std::vector<FrameFunction> described;
+  for (const NamedFunction& function : functions.innermost_first) {
+    described.push_back({.is_own = function.role == policies::FrameRole::kSignificant,
+                         .package = function.is_script ? PackageOfScript(function.readable, path)
+                                                       : std::string(functions.file)});
+  }
+  return described;
 }
 
 std::vector<std::string> NamedStacks::HolderNames() const {

@@ -46,6 +46,13 @@ class NamedStacks {
   // innermost function. Empty without a stack.
   std::string PlaceOf(const report::Stack& stack) const;
 
+  // The functions of a frame, those that were inlined into it first.
+  struct FrameFunction {
+    bool is_own;          // of the program itself: no wait, loop, library, interpreter or system
+    std::string package;  // the file of its code, or of a script its package: "libfoo.so", "express"
+  };
+  std::vector<FrameFunction> DescribeFrame(const report::Frame& frame) const;
+
   // When no name of `cause` is a symbol's, the innermost of the hang's own callers that has one, as people
   // read it; else empty.
   std::string FindVia(const std::vector<std::string>& cause) const;

@@ -50,6 +50,35 @@ Endpoint Open(std::string_view path, Handler handler) {
           .handler = std::move(handler)};
 }
 
+const PageFile* Find(std::span<const PageFile> files, std::string_view path) {
+  const auto found = std::ranges::find(files, path, &PageFile::path);
+  return found == files.end() ? nullptr : &*found;
+}
+
+// The page finds its files from no deeper address than those that it has.
+Response WayOut(size_t folders) {
+  std::string up;
+  for (size_t i = 0; i < folders; ++i) up += "../";
+  return {.status = 404,
+          .body =
+              "<!doctype html><html lang=\"en\"><title>lagwatch</title><p>Nothing is at this address. <a "
+              "href=\"" +
+              up + "\">All causes</a></p></html>\n",
+          .content_type = "text/html; charset=utf-8",
+          .security_policy = kPolicy};
+}
+
+// A browser gets the page, which says that nothing is there and where to go on.
+Handler SendingMissing(const PageFile* index, const PageFile* below) {
+  return [index, below](const Request& request, const Respond& respond) {
+    const auto folders = static_cast<size_t>(std::ranges::count(request.path, '/')) - 1;
+    if (folders > 1) return respond(WayOut(folders));
+    Response response = Answer(folders == 0 ? *index : *below, request);
+    if (response.status == 200) response.status = 404;
+    respond(std::move(response));
+  };
+}
+
 Handler Sending(const PageFile* file) {
   return [file](const Request& request, const Respond& respond) { respond(Answer(*file, request)); };
 }
@@ -64,11 +93,14 @@ void SayThereIsNone(const Request&, const Respond& respond) {
 }  // namespace
 
 void AddPage(std::span<const PageFile> files, std::vector<Endpoint>* endpoints) {
+  const PageFile* const index = Find(files, kIndex);
+  const PageFile* const below = Find(files, kIndexBelow);
   for (const std::string_view address : kAddresses) {
-    const bool is_below = address.rfind('/') > 0;
-    const auto index = std::ranges::find(files, is_below ? kIndexBelow : kIndex, &PageFile::path);
-    endpoints->push_back(Open(address, index == files.end() ? Handler(SayThereIsNone) : Sending(&*index)));
+    const PageFile* const file = address.rfind('/') > 0 ? below : index;
+    endpoints->push_back(Open(address, file == nullptr ? Handler(SayThereIsNone) : Sending(file)));
   }
+  if (index != nullptr && below != nullptr)
+    endpoints->push_back(Open(kNoSuchPage, SendingMissing(index, below)));
   for (const PageFile& file : files)
     if (file.path != kIndex && file.path != kIndexBelow)
       endpoints->push_back(Open(file.path, Sending(&file)));

@@ -36,37 +36,8 @@ auto Heaviest(const Map& tallies, size_t count, Hang hang_ns) {
 
 }  // namespace
 
-CauseSamples::CauseSamples(std::span<const ReportRow> rows, const policies::ClusterRules& rules,
-                           Symbolizer* symbolizer)
-    : rules_(rules), symbolizer_(symbolizer) {
-  for (const ReportRow& row : rows)
-    reports_of_hangs_[std::string(row.hang_id.as_bytes())].push_back(row.elapsed_ns);
-}
-
-bool CauseSamples::TryAdd(const ReportRow& row, const report::Report& report) {
-  std::vector<Sample> samples = SamplesOf(row, report);
-  if (samples.size() > kMaxSamples) samples.erase(samples.begin(), samples.end() - kMaxSamples);
-  if (sample_count_ + samples.size() > kMaxSamples || table_.size_bytes() > kMaxTableBytes) return false;
-  const SymbolNamer namer(report, symbolizer_);
-  has_pending_names_ |= namer.is_unavailable();
-  std::map<uint32_t, uint32_t> numbers;  // of the report's stacks in the table
-  for (Sample& sample : samples) {
-    const auto [number, is_new] = numbers.try_emplace(sample.stack);
-    if (is_new) number->second = table_.NumberOf(table_.Add(report, namer, report.stacks[sample.stack]));
-    sample.stack = number->second;
-  }
-  sample_count_ += samples.size();
-  samples_.push_back(std::move(samples));
-  tags_[{row.loop, row.tag}].Add(row);
-  AddOwner(row, report, namer);
-  return true;
-}
-
-// A stack counts until the next one was seen. Of use of the CPU, and of a slow dispatch's tree, samples are
-// not one after the other: there each has its time.
-std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
-                                                          const report::Report& report) const {
-  std::vector<Sample> samples;
+std::vector<StackTime> StackTimesOf(const ReportRow& row, const report::Report& report, int64_t begin_ns) {
+  std::vector<StackTime> samples;
   double total_ns = 0;
   if (report.kind == report::HangKind::kSlow) {
     for (const report::Sample& sample : report.samples)
@@ -77,7 +48,6 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
   } else {
     std::vector<report::Sample> in_time = report.samples;
     std::ranges::stable_sort(in_time, std::greater(), &report::Sample::age_ns);
-    const int64_t begin_ns = EarlierReportOf(row);
     for (size_t i = 0; i < in_time.size(); ++i) {
       const int64_t age_ns = in_time[i].age_ns;
       if (row.elapsed_ns - age_ns <= begin_ns) continue;
@@ -85,10 +55,39 @@ std::vector<CauseSamples::Sample> CauseSamples::SamplesOf(const ReportRow& row,
       samples.push_back({in_time[i].stack, static_cast<double>(age_ns - next_age_ns)});
     }
   }
-  for (const Sample& sample : samples) total_ns += sample.ns;
+  for (const StackTime& sample : samples) total_ns += sample.ns;
   if (total_ns > 0) return samples;
   const int64_t own_ns = IsHang(policies::HangKindName(report.kind)) ? row.hang_ns : row.cpu_process_ns;
   return {{report.expensive_stack, static_cast<double>(own_ns)}};
+}
+
+CauseSamples::CauseSamples(std::span<const ReportRow> rows, const policies::ClusterRules& rules,
+                           Symbolizer* symbolizer)
+    : rules_(rules), symbolizer_(symbolizer) {
+  for (const ReportRow& row : rows)
+    reports_of_hangs_[std::string(row.hang_id.as_bytes())].push_back(row.elapsed_ns);
+}
+
+bool CauseSamples::TryAdd(const ReportRow& row, const report::Report& report) {
+  std::vector<Sample> samples = StackTimesOf(row, report, EarlierReportOf(row));
+  if (samples.size() > kMaxSamples) samples.erase(samples.begin(), samples.end() - kMaxSamples);
+  if (sample_count_ + samples.size() > kMaxSamples || table_.size_bytes() > kMaxTableBytes) return false;
+  const SymbolNamer namer(report, symbolizer_);
+  const NamedStacks names(report, namer, rules_);
+  has_pending_names_ |= namer.is_unavailable();
+  std::map<uint32_t, uint32_t> numbers;  // of the report's stacks in the table
+  for (Sample& sample : samples) {
+    packages_.Add(report.stacks[sample.stack], names, sample.ns);
+    const auto [number, is_new] = numbers.try_emplace(sample.stack);
+    if (is_new)
+      number->second = table_.NumberOf(table_.Add(report, namer, names, report.stacks[sample.stack]));
+    sample.stack = number->second;
+  }
+  sample_count_ += samples.size();
+  samples_.push_back(std::move(samples));
+  tags_[{row.loop, row.tag}].Add(row);
+  AddOwner(row, report, namer, names);
+  return true;
 }
 
 // The hang's age when the report before this one was made, which has the samples until then; without one,
@@ -103,24 +102,30 @@ int64_t CauseSamples::EarlierReportOf(const ReportRow& row) const {
   return earlier_ns;
 }
 
-void CauseSamples::AddOwner(const ReportRow& row, const report::Report& report, const SymbolNamer& namer) {
+void CauseSamples::AddOwner(const ReportRow& row, const report::Report& report, const SymbolNamer& namer,
+                            const NamedStacks& names) {
   const report::Wait* wait = LastOwnedWait(report);
   if (wait == nullptr) return;
   static const report::Stack kUnknown;
   const report::Stack& stack =
       wait->owner_stack == report::kNoStack ? kUnknown : report.stacks[wait->owner_stack];
-  const auto [known, is_new] = owners_.try_emplace(NamedStacks(report, namer, rules_).PlaceOf(stack));
+  const auto [known, is_new] = owners_.try_emplace(names.PlaceOf(stack));
   Owner& owner = known->second;
   owner.tally.Add(row);
   if (!is_new) return;
   owner.name = wait->owner_name;
   owner.kind = policies::LockKindName(wait->lock.kind);
-  owner.stack = table_.Add(report, namer, stack);
+  owner.stack = table_.Add(report, namer, names, stack);
 }
 
 Json CauseSamples::ToJson() const {
-  return {{"reports", samples_.size()},         {"frames", table_.frames()}, {"stacks", table_.StacksJson()},
-          {"samples", SamplesJson()},           {"tags", TagsJson()},        {"owners", OwnersJson()},
+  return {{"reports", samples_.size()},
+          {"frames", table_.frames()},
+          {"stacks", table_.StacksJson()},
+          {"samples", SamplesJson()},
+          {"tags", TagsJson()},
+          {"owners", OwnersJson()},
+          {"packages", packages_.ToJson()},
           {"names_pending", has_pending_names_}};
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "collector/query/causes/package_shares.h"
 #include "collector/query/json/frame_table.h"
 #include "collector/query/json/json_text.h"
 #include "collector/store/records.h"
@@ -18,6 +19,15 @@
 #include "report/format/report.h"
 
 namespace lagwatch::collector {
+
+// The time that a stack of a report took.
+struct StackTime {
+  uint32_t stack = 0;  // its number in the report
+  double ns = 0;
+};
+// Of all samples from the hang's age `begin_ns` on. A stack counts until the next one was seen. Of use of the
+// CPU, and of a slow dispatch's tree, samples are not one after the other: there each has its time.
+std::vector<StackTime> StackTimesOf(const ReportRow& row, const report::Report& report, int64_t begin_ns);
 
 class CauseSamples {
  public:
@@ -32,14 +42,12 @@ class CauseSamples {
   // the symbolizer does.
   bool TryAdd(const ReportRow& row, const report::Report& report);
 
-  // {"reports", "frames", "stacks", "samples", "tags", "owners", "names_pending"}, as collector/API.md says.
+  // {"reports", "frames", "stacks", "samples", "packages", "tags", "owners", "names_pending"}, as
+  // collector/API.md says.
   Json ToJson() const;
 
  private:
-  struct Sample {
-    uint32_t stack = 0;  // its number in the report, and then in the table
-    double ns = 0;
-  };
+  using Sample = StackTime;  // `stack` is then its number in the table
   struct Tally {
     int64_t reports = 0;
     double hang_ns = 0;
@@ -56,9 +64,9 @@ class CauseSamples {
     FrameTable::Stack stack;
   };
 
-  std::vector<Sample> SamplesOf(const ReportRow& row, const report::Report& report) const;
   int64_t EarlierReportOf(const ReportRow& row) const;
-  void AddOwner(const ReportRow& row, const report::Report& report, const SymbolNamer& namer);
+  void AddOwner(const ReportRow& row, const report::Report& report, const SymbolNamer& namer,
+                const NamedStacks& names);
   Json SamplesJson() const;
   Json TagsJson() const;
   Json OwnersJson() const;
@@ -67,6 +75,7 @@ class CauseSamples {
   Symbolizer* const symbolizer_;
   std::map<std::string, std::vector<int64_t>> reports_of_hangs_;  // ages of a hang at its reports, by hang_id
   FrameTable table_;
+  PackageShares packages_;
   std::vector<std::vector<Sample>> samples_;  // of each report, the newest first
   size_t sample_count_ = 0;
   bool has_pending_names_ = false;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "collector/query/causes/rate_interval.h"
 #include "collector/query/cluster_queries.h"
 #include "collector/query/json/cluster_json.h"
 #include "policies/cluster/version_order.h"
@@ -28,7 +29,16 @@ std::map<std::string, std::string> OldestOf(const std::vector<CauseVersion>& ver
   return oldest;
 }
 
-Json VersionJson(const CauseVersion& version, double watched_ns) {
+// Null without watched time.
+Json IntervalJson(const CauseVersion& version, const CauseSums& all, double watched_ns) {
+  if (watched_ns <= 0) return {};
+  if (version.sums.hangs == 0) return {{"low", 0.0}, {"high", ToMs(MostNsWithoutHang(all, watched_ns))}};
+  const Json rate = PerHourJson(version.estimated_hang_ns, watched_ns);
+  const RateInterval interval = IntervalOf(rate.get<double>(), version.sums);
+  return {{"low", interval.low}, {"high", interval.high}};
+}
+
+Json VersionJson(const CauseVersion& version, const CauseSums& all, double watched_ns) {
   const CauseSums& sums = version.sums;
   return WithOldNames({{"app", version.app},
                        {"version", version.version},
@@ -38,6 +48,7 @@ Json VersionJson(const CauseVersion& version, double watched_ns) {
                        {"hang_ms", ToMs(sums.hang_ns)},
                        {"estimated", {{"hang_ms", ToMs(version.estimated_hang_ns)}}},
                        {"hang_ms_per_hour", PerHourJson(version.estimated_hang_ns, watched_ns)},
+                       {"hang_ms_per_hour_interval", IntervalJson(version, all, watched_ns)},
                        {"watched_ms", ToMs(watched_ns)},
                        {"first_seen_ms", sums.first_seen_ms},
                        {"last_seen_ms", sums.last_seen_ms}},
@@ -48,6 +59,8 @@ Json VersionJson(const CauseVersion& version, double watched_ns) {
 
 Json CauseVersionsJson(std::vector<CauseVersion> versions, const std::vector<WatchedVersion>& watched) {
   const std::map<std::string, std::string> oldest = OldestOf(versions);
+  CauseSums all;
+  for (const CauseVersion& version : versions) all.Add(version.sums);
   std::map<std::pair<std::string, std::string>, double> watched_ns;
   for (const WatchedVersion& each : watched) watched_ns[{each.app, each.version}] = each.watched_ns;
   auto without = watched_ns;
@@ -69,7 +82,7 @@ Json CauseVersionsJson(std::vector<CauseVersion> versions, const std::vector<Wat
                            [](const CauseVersion& version) { return version.sums.first_seen_ms; });
   Json json = Json::array();
   for (const CauseVersion& version : versions)
-    json.push_back(VersionJson(version, watched_ns[{version.app, version.version}]));
+    json.push_back(VersionJson(version, all, watched_ns[{version.app, version.version}]));
   return json;
 }
 

@@ -7,10 +7,13 @@
 
 #include "base/clock.h"
 #include "collector/query/cause_samples.h"
+#include "collector/query/causes/cause_breakdown.h"
+#include "collector/query/causes/package_shares.h"
 #include "collector/query/filter_parser.h"
 #include "collector/query/json/report_json.h"
 #include "collector/store/report_summer.h"
 #include "collector/symbols/names/symbol_namer.h"
+#include "policies/cluster/version_order.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -18,8 +21,13 @@ namespace {
 constexpr int64_t kMsPerHour = 3'600'000;
 constexpr int64_t kMaxOffset = 1'000'000;
 constexpr int64_t kMaxDays = 90;
+constexpr int64_t kMaxSampledOfEach = 10;
 constexpr int64_t kDefaultSampledReports = 200;
 constexpr size_t kMaxTextSearched = 200;
+
+bool IsOfSomeUsers(const ReportFilter& filter) {
+  return !filter.user.empty() || !filter.os.empty() || !filter.distribution.empty();
+}
 
 Status NoSuchCluster() { return {StatusCode::kNotFound, "no such cluster; /v1/clusters lists them all"}; }
 
@@ -30,6 +38,7 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
   auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
   auto offset = LAGWATCH_TRY(query.GetInt("offset", 0, 0, kMaxOffset));
   auto days = LAGWATCH_TRY(query.GetInt("days", 0, 0, kMaxDays));
+  auto sampled = LAGWATCH_TRY(query.GetInt("packages", 0, 0, kMaxSampledOfEach));
   auto filter = LAGWATCH_TRY(ParseFilter(query));
   filter.cluster_key.clear();
   const std::string text = query.Get("q");
@@ -45,7 +54,9 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
   NameRoom room;
   for (const ShownCause& cause : page.causes)
     answer.push_back(ClusterJson(cause, {page.all.estimated_hang_ns, watched_ns}, &room));
-  Status added = days == 0 ? Status() : AddDays(page.causes, days, &answer);
+  Status added = AddNotSeenSince(filter, &answer);
+  if (added.ok() && days > 0) added = AddDays(page.causes, days, &answer);
+  if (added.ok() && sampled > 0) added = AddPackages(page.causes, filter, sampled, &answer);
   return added.ok() ? Result<Json>(std::move(answer)) : added;
 }
 
@@ -61,9 +72,52 @@ Status ClusterQueries::AddDays(const std::vector<ShownCause>& causes, int64_t co
   return {};
 }
 
-// Of one user alone it is not kept.
+Status ClusterQueries::AddPackages(const std::vector<ShownCause>& causes, const ReportFilter& filter,
+                                   int64_t reports, Json* list) const {
+  for (size_t i = 0; i < causes.size(); ++i) {
+    ReportFilter of_cause = filter;
+    of_cause.cluster_key = causes[i].row.cluster.key;
+    std::vector<base::Uuid> ids;
+    for (const ReportRow& row : LAGWATCH_TRY(annotated_.Reports(of_cause, reports)))
+      if (IsCounted(row.kind)) ids.push_back(row.id);
+    PackageShares packages;
+    for (const StoredReport& stored : LAGWATCH_TRY(store_->FindReports(ids))) {
+      const auto report = DecodeStored(stored);
+      if (!report.ok()) continue;
+      const SymbolNamer namer(*report, symbolizer_);
+      const NamedStacks names(*report, namer, rules_);
+      for (const StackTime& time : StackTimesOf(stored.row, *report, INT64_MIN))
+        packages.Add(report->stacks[time.stack], names, time.ns);
+    }
+    (*list)[i]["packages"] = packages.ToJson();
+  }
+  return {};
+}
+
+// Of an app and all its versions: in a part of them, one that has the cause may be missing.
+Status ClusterQueries::AddNotSeenSince(const ReportFilter& filter, Json* list) const {
+  constexpr double kEnoughNs = 3.6e12;
+  for (Json& cause : *list) cause["not_seen_since"] = Json();
+  if (filter != ReportFilter{.app = filter.app} || list->empty()) return {};
+  std::map<std::string, std::string> newest;  // by program
+  for (const WatchedVersion& each : LAGWATCH_TRY(store_->WatchedVersions({.app = filter.app}))) {
+    if (each.watched_ns < kEnoughNs) continue;
+    std::string& version = newest[each.app];
+    if (version.empty() || policies::IsOlderVersion(version, each.version)) version = each.version;
+  }
+  for (Json& cause : *list) {
+    if (cause["apps"].size() != 1 || cause["more_apps"] != 0 || cause["last_version"].is_null()) continue;
+    const auto last = cause["last_version"].get<std::string>();
+    const auto known = newest.find(cause["apps"][0].get<std::string>());
+    if (known != newest.end() && policies::IsOlderVersion(last, known->second))
+      cause["not_seen_since"] = last;
+  }
+  return {};
+}
+
+// Of one user, or of one system's users, it is not kept.
 Result<double> ClusterQueries::WatchedNs(const ReportFilter& filter) const {
-  return filter.user.empty() ? store_->WatchedNs(filter) : 0.0;
+  return IsOfSomeUsers(filter) ? 0.0 : store_->WatchedNs(filter);
 }
 
 Result<CostOfAll> ClusterQueries::CostOf(const ReportFilter& filter) const {
@@ -87,6 +141,22 @@ Result<Json> ClusterQueries::One(const std::string& key, const QueryString& quer
   if (by == "version") answer["by_version"] = LAGWATCH_TRY(Versions(cause, filter));
   Status added = AddReports(cause, filter, &answer);
   return added.ok() ? Result<Json>(std::move(answer)) : added;
+}
+
+Result<Json> ClusterQueries::Breakdown(const std::string& key, const QueryString& query) const {
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  auto members = LAGWATCH_TRY(annotated_.MemberKeys(key));
+  CauseBreakdown breakdown;
+  bool has_any = false;
+  for (const std::string& member : members) {
+    filter.cluster_key = member;
+    Status visited = store_->ForEachReport(filter, [&](const ReportRow& report) {
+      has_any = true;
+      breakdown.Add(report);
+    });
+    if (!visited.ok()) return visited;
+  }
+  return has_any ? Result<Json>(breakdown.ToJson()) : NoSuchCluster();
 }
 
 // Some at a time: the last ones may not be needed.
@@ -121,7 +191,7 @@ Status ClusterQueries::AddReports(const ShownCause& cause, ReportFilter filter, 
   auto decoded = LAGWATCH_TRY(DecodeStored(*chosen));
   (*answer)["representative"] = base::ToString(chosen->row.id);
   const SymbolNamer namer(decoded, symbolizer_);
-  (*answer)["stack"] = ExpensiveStackJson(decoded, namer);
+  (*answer)["stack"] = ExpensiveStackJson(decoded, namer, NamedStacks(decoded, namer, rules_));
   (*answer)["names_pending"] = namer.is_unavailable();
   (*answer)["report_ids"] = Json::array();
   for (const ReportRow& report : reports) (*answer)["report_ids"].push_back(base::ToString(report.id));
@@ -132,7 +202,7 @@ Status ClusterQueries::AddReports(const ShownCause& cause, ReportFilter filter, 
 Result<Json> ClusterQueries::Versions(const ShownCause& cause, const ReportFilter& filter) const {
   auto versions = LAGWATCH_TRY(annotated_.Versions(cause, filter));
   Result<std::vector<WatchedVersion>> watched = std::vector<WatchedVersion>();
-  if (filter.user.empty()) watched = store_->WatchedVersions(filter);
+  if (!IsOfSomeUsers(filter)) watched = store_->WatchedVersions(filter);
   if (!watched.ok()) return watched.status();
   return CauseVersionsJson(std::move(versions), *watched);
 }

@@ -35,12 +35,18 @@ class ClusterQueries {
   base::Result<Json> List(const QueryString& query) const;
   // /v1/clusters/{key}
   base::Result<Json> One(const std::string& key, const QueryString& query) const;
+  // /v1/clusters/{key}/breakdown
+  base::Result<Json> Breakdown(const std::string& key, const QueryString& query) const;
   // /v1/clusters/{key}/samples
   base::Result<Json> Samples(const std::string& key, const QueryString& query) const;
 
  private:
   // To each of the list, up to today.
   base::Status AddDays(const std::vector<ShownCause>& causes, int64_t count, Json* list) const;
+  // To each of the list, from its newest reports.
+  base::Status AddPackages(const std::vector<ShownCause>& causes, const ReportFilter& filter, int64_t reports,
+                           Json* list) const;
+  base::Status AddNotSeenSince(const ReportFilter& filter, Json* list) const;
   base::Result<double> WatchedNs(const ReportFilter& filter) const;
   base::Result<CostOfAll> CostOf(const ReportFilter& filter) const;
   base::Result<Json> Hours(const ShownCause& cause, const ReportFilter& filter) const;

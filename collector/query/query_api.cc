@@ -9,6 +9,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "collector/query/cause_samples.h"
+#include "collector/query/causes/cause_breakdown.h"
+#include "collector/query/causes/package_shares.h"
 #include "collector/query/filter_parser.h"
 #include "collector/query/json/json_text.h"
 #include "collector/query/json/report_json.h"
@@ -21,7 +24,9 @@ namespace lagwatch::collector {
 namespace {
 
 constexpr std::string_view kClusters = "/v1/clusters";
-constexpr std::string_view kSamples = "/samples";  // of a cluster
+constexpr std::string_view kSamples = "/samples";      // of a cluster
+constexpr std::string_view kBreakdown = "/breakdown";  // likewise
+constexpr std::string_view kValues = "/v1/values";
 constexpr std::string_view kReports = "/v1/reports";
 constexpr std::string_view kTraces = "/v1/traces";
 constexpr std::string_view kFrames = "/v1/frames";
@@ -78,12 +83,15 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
 QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& query) const {
   if (path == kClusters) return clusters_.List(query);
   if (path == kReports) return Reports(query);
+  if (path == kValues) return Values(query);
   if (path == kTraces) return traces_.List(query);
   if (path == kFrames) return Frames(query);
   if (path == kUsage) return Usage(query);
   if (path == kLosses) return Losses(query);
   if (path == kMissingSymbols) return MissingSymbols(query);
   if (auto key = ItemOf(kClusters, path); !key.empty()) {
+    if (key.ends_with(kBreakdown))
+      return clusters_.Breakdown(std::string(key.substr(0, key.size() - kBreakdown.size())), query);
     if (!key.ends_with(kSamples)) return clusters_.One(std::string(key), query);
     key.remove_suffix(kSamples.size());
     return clusters_.Samples(std::string(key), query);
@@ -111,6 +119,12 @@ QueryApi::Answer QueryApi::Reports(const QueryString& query) const {
   if (Status added = traces_.AddTraceCounts(ids, &answer); !added.ok()) return added;
   if (Status added = AddExits(reports, answer); !added.ok()) return added;
   return answer;
+}
+
+QueryApi::Answer QueryApi::Values(const QueryString& query) const {
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  auto reports = LAGWATCH_TRY(annotated_.Reports(filter, kMaxLimit));
+  return ValuesJson(reports);
 }
 
 QueryApi::Answer QueryApi::Frames(const QueryString& query) const {
@@ -209,7 +223,10 @@ Response QueryApi::Report(std::string_view id, const QueryString& query) const {
   if (!stored.ok()) return ErrorResponse(stored.status());
   if (!*stored) return ErrorResponse(NoSuchReport());
   if (format.empty() || format == "json") {
-    auto text = ReportJson(**stored);
+    const std::string stacks = query.Get("stacks");
+    if (!stacks.empty() && stacks != "table")
+      return ErrorResponse(Status(StatusCode::kInvalid, "stacks must be table"));
+    auto text = ReportJson(**stored, !stacks.empty());
     return text.ok() ? Response{200, std::move(*text)} : ErrorResponse(text.status());
   }
   const auto report = DecodeStored(**stored);
@@ -217,7 +234,7 @@ Response QueryApi::Report(std::string_view id, const QueryString& query) const {
   return TraceFile(TraceOfReport(*report, SymbolNamer(*report, symbolizer_)), *resolved, query);
 }
 
-Result<std::string> QueryApi::ReportJson(const StoredReport& stored) const {
+Result<std::string> QueryApi::ReportJson(const StoredReport& stored, bool has_table) const {
   auto report = LAGWATCH_TRY(DecodeStored(stored));
   const ReportRow& row = stored.row;
   auto cluster = LAGWATCH_TRY(store_->FindCluster(row.level1_key));
@@ -226,13 +243,18 @@ Result<std::string> QueryApi::ReportJson(const StoredReport& stored) const {
   Json answer = std::move(answers.front());
   const SymbolNamer namer(report, symbolizer_);
   answer["names_pending"] = namer.is_unavailable();
-  AddStacks(report, namer, &answer);
-  AddWaits(report, namer, rules_, &answer);
+  const NamedStacks names(report, namer, rules_);
+  AddStacks(report, namer, names, &answer);
+  AddWaits(report, namer, names, &answer);
+  PackageShares packages;
+  for (const StackTime& time : StackTimesOf(row, report, INT64_MIN))
+    packages.Add(report.stacks[time.stack], names, time.ns);
+  answer["packages"] = packages.ToJson();
   if (Status added = AddReportsOfOwners(row, report, &answer); !added.ok()) return added;
   AddCircumstances(report, &answer);
   AddCostTree(report, &answer);
   if (Status added = traces_.AddTraces(row.id, &answer); !added.ok()) return added;
-  return ReportText(answer, report, namer);
+  return ReportText(answer, report, namer, names, has_table);
 }
 
 // Adds what the awaited processes have reported themselves of that time.

@@ -45,6 +45,7 @@ class QueryApi {
 
   Answer Dispatch(std::string_view path, const QueryString& query) const;
   Answer Reports(const QueryString& query) const;
+  Answer Values(const QueryString& query) const;
   Answer Frames(const QueryString& query) const;
   Answer Usage(const QueryString& query) const;
   Answer UsageByDay(const QueryString& query) const;
@@ -58,7 +59,7 @@ class QueryApi {
   base::Status AddReportsOfOwners(const ReportRow& row, const report::Report& report, Json* answer) const;
   Response Report(std::string_view id, const QueryString& query) const;
   // The answer as text.
-  base::Result<std::string> ReportJson(const StoredReport& stored) const;
+  base::Result<std::string> ReportJson(const StoredReport& stored, bool has_table) const;
   base::Result<base::Uuid> ResolveId(std::string_view id) const;
 
   StoreReader* store_;

@@ -87,6 +87,16 @@ int64_t DurationSketch::PercentileNs(int percent) const {
   return 0;
 }
 
+double DurationSketch::SumOfSquares() const {
+  constexpr double kNsPerS = 1e9;
+  double sum = 0;
+  for (const auto& [key, count] : counts_) {
+    const double s = static_cast<double>(is_condensed_ ? DurationOf(key) : key) / kNsPerS;
+    sum += static_cast<double>(count) * s * s;
+  }
+  return sum;
+}
+
 void DurationSketch::AppendTo(std::string* bytes) const {
   AppendVarint(counts_.size() << 1 | (is_condensed_ ? 1 : 0), bytes);
   for (const auto& [key, count] : counts_) {

@@ -25,6 +25,9 @@ class DurationSketch {
   // The nearest-rank percentile, 0 < percent <= 100; 0 when it is empty.
   int64_t PercentileNs(int percent) const;
 
+  // The sum of the durations' squares, in s².
+  double SumOfSquares() const;
+
   bool operator==(const DurationSketch&) const = default;
 
   // Part of the on-disk format.

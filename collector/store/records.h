@@ -144,6 +144,9 @@ struct CauseRow {
   std::vector<std::string> versions;  // likewise
   int64_t more_apps = 0;              // that are not among them
   int64_t more_versions = 0;          // likewise
+  // In the order of versions, of all that have it. Empty if no version is known.
+  std::string first_version;
+  std::string last_version;
   std::vector<std::pair<std::string, double>> verdicts;  // hang_ns by verdict, the most first
   std::vector<CauseRow> children;                        // level 2 of a level-1 cluster, the costliest first
 };

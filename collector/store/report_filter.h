@@ -23,6 +23,8 @@ struct ReportFilter {
   std::string loop = {};
   std::string os = {};
   std::string user = {};
+  std::string tag = {};
+  std::string distribution = {};
   std::string cluster_key = {};  // of either level
   // Days since 1970 UTC in which hangs began, both included.
   std::optional<int64_t> first_day = std::nullopt;
@@ -46,7 +48,16 @@ inline constexpr std::array kFilterTexts = {
     FilterText{"loop", &ReportFilter::loop, &ReportRow::loop, true},
     FilterText{"os", &ReportFilter::os, &ReportRow::os, true},
     FilterText{"user", &ReportFilter::user, &ReportRow::user, false},
+    FilterText{"tag", &ReportFilter::tag, &ReportRow::tag, false},
+    FilterText{"distribution", &ReportFilter::distribution, &ReportRow::distribution, false},
 };
+
+// Whether it has texts that no sums are kept by: only the reports themselves say what matches.
+inline bool HasTextsOfReports(const ReportFilter& filter) {
+  return std::ranges::any_of(kFilterTexts, [&](const FilterText& text) {
+    return !text.is_of_segment && !(filter.*text.wanted).empty();
+  });
+}
 
 // Whether the filter's texts match; its cluster and days do not count.
 inline bool TextsMatch(const ReportFilter& filter, const ReportRow& report) {

@@ -54,6 +54,14 @@ void CauseTotals::AddNames(const std::string& app, const std::string& version, c
   verdicts[verdict] += hang_ns;
 }
 
+void AddVersion(const std::string& version, CauseRow* cause) {
+  if (version.empty()) return;
+  if (cause->first_version.empty() || policies::IsOlderVersion(version, cause->first_version))
+    cause->first_version = version;
+  if (cause->last_version.empty() || policies::IsOlderVersion(cause->last_version, version))
+    cause->last_version = version;
+}
+
 void CauseTotals::WriteNamesTo(CauseRow* cause) const {
   CauseNames of_apps = CostliestNames(apps);
   CauseNames of_versions = CostliestVersions(versions);
@@ -61,6 +69,8 @@ void CauseTotals::WriteNamesTo(CauseRow* cause) const {
   cause->more_apps = of_apps.more;
   cause->versions = std::move(of_versions.names);
   cause->more_versions = of_versions.more;
+  cause->first_version = cause->last_version = "";
+  for (const auto& [version, cost] : versions) AddVersion(version, cause);
   cause->verdicts.assign(verdicts.begin(), verdicts.end());
   std::ranges::stable_sort(cause->verdicts, std::greater(), &std::pair<std::string, double>::second);
 }

@@ -42,6 +42,8 @@ void Estimate(double lost_per_report, CauseRow* cause);
 double EstimatedHangNs(double lost_per_report, const CauseSums& sums);
 // The costliest first.
 void SortByCost(std::vector<CauseRow>* causes);
+// Widens the cause's first and last version by this one.
+void AddVersion(const std::string& version, CauseRow* cause);
 // The causes of a page and their children.
 void ForEachCause(CausePage* page, const std::function<void(CauseRow*)>& visit);
 

@@ -10,7 +10,6 @@
 namespace lagwatch::testing {
 namespace {
 
-constexpr size_t kBufferBytes = 1 << 20;
 constexpr int64_t kStartWallMs = 1'700'000'000'000;
 constexpr int64_t kSampleIntervalNs = 50'000'000;
 
@@ -68,7 +67,7 @@ report::ReportHeader SampleReport::DefaultHeader() {
 }
 
 std::string SampleReport::Encode() const {
-  std::string memory(kBufferBytes, '\0');
+  std::string memory(room_bytes, '\0');
   report::FixedBuffer buffer(memory.data(), memory.size());
   report::ReportEncoder encoder(&buffer);
   Places places;

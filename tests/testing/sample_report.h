@@ -38,6 +38,7 @@ struct SampleReport {
   std::vector<report::PastDispatchView> history = {};
   report::WaitOutcome wait_outcome = report::WaitOutcome::kNone;
   std::vector<report::Fact> facts = {};  // after "fds" and "scene"
+  size_t room_bytes = 1 << 20;           // that it is encoded in
 
   // An encoded lagwatch.Report.
   std::string Encode() const;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -12,6 +15,7 @@
 #include "sdk/preload/environment/unwatched_notes.h"
 #include "sdk/run/local_paths.h"
 #include "tools/commands.h"
+#include "tools/read/hang_filter.h"
 #include "tools/read/output.h"
 #include "tools/read/report_lists.h"
 #include "tools/read/report_source.h"
@@ -36,6 +40,8 @@ struct Flags {
   int limit = 100;
   std::string app;
   std::string user;
+  HangFilter filter;
+  bool has_all_frames = false;
   std::string cluster;
   std::string state;
   std::string id;
@@ -79,7 +85,28 @@ base::Result<std::unique_ptr<ReportSource>> OpenSource(const Flags& flags) {
                                                        .root = sdk::RootOfSpool(spool),
                                                        .asks_debuginfod = flags.debuginfod}));
   }
-  return OpenSpool(spool, flags.load_records, std::move(symbolizer));
+  // The default directory comes with the first run: until then nothing was reported.
+  const bool is_default = flags.spool.empty() && Environment("LAGWATCH_SPOOL").empty();
+  const auto load = [&](const std::string& directory) -> base::Result<std::string> {
+    auto records = flags.load_records(directory);
+    const bool is_missing = !records.ok() && records.status().code() == base::StatusCode::kNotFound;
+    return is_default && is_missing ? base::Result<std::string>(std::string()) : records;
+  };
+  return OpenSpool(spool, load, std::move(symbolizer));
+}
+
+// Of a list that is empty: which of the filter's texts no report has, and the one that was probably meant.
+void SayProbableTexts(ReportSource* source, const Flags& flags) {
+  std::map<std::string, std::string> wanted = flags.filter.texts;
+  wanted["app"] = flags.app;
+  std::erase_if(wanted, [](const auto& text) { return text.second.empty(); });
+  if (wanted.empty()) return;
+  const auto values = source->Get("/v1/values", {});
+  if (!values.ok()) return;  // an older collector
+  for (const auto& [name, text] : wanted) {
+    const std::string hint = HintAt(name, text, values->value(name, std::vector<std::string>()));
+    if (!hint.empty()) Fail(hint);
+  }
 }
 
 // Asks, then prints: JSON as it came, a table or text otherwise. `none` is said of an empty list.
@@ -91,7 +118,10 @@ int Show(const Flags& flags, const std::string& path, const QueryString& query, 
   auto answer = (*source)->Get(path, query);
   if (!answer.ok()) return Fail(answer.status().message());
   return ShowAnswer([&] {
-    if (answer->empty()) Fail(none);
+    if (answer->empty()) {
+      Fail(none);
+      SayProbableTexts(source->get(), flags);
+    }
     if (flags.json) return PrintOnScreen(answer->dump(2) + "\n", flags.screen);
     return answer->empty() ? 0 : PrintOnScreen(to_text(*answer), flags.screen, paint);
   });
@@ -150,16 +180,24 @@ void PrintUnproven(const Flags& flags) {
   });
 }
 
-int ShowClusters(const Flags& flags) {
+// The query of a list of hangs.
+QueryString FilterQuery(const Flags& flags) {
   QueryString query = ListQuery(flags);
+  flags.filter.AddTo(&query);
+  return query;
+}
+
+int ShowClusters(const Flags& flags) {
+  QueryString query = FilterQuery(flags);
   query.Set("level", std::to_string(flags.level));
   query.Set("state", flags.state);
+  query.Set("packages", "3");
   return Show(flags, "/v1/clusters", query, "no hangs were reported",
               [&](const Json& clusters) { return ClusterTable(clusters, flags.level, TerminalWidth()); });
 }
 
 int ShowReports(const Flags& flags) {
-  QueryString query = ListQuery(flags);
+  QueryString query = FilterQuery(flags);
   query.Set("cluster", flags.cluster);
   const int exit_code = Show(flags, "/v1/reports", query, "no reports match",
                              [](const Json& reports) { return ReportTable(reports, TerminalWidth()); });
@@ -230,7 +268,12 @@ int ShowReport(const Flags& flags) {
     return SaveTrace(flags, [&](ReportSource* source) { return TraceOfReport(source, flags.id); });
   return Show(
       flags, "/v1/reports/" + flags.id, {}, "the report is empty",
-      [](const Json& report) { return ReportText(report); }, PaintReport);
+      [&](const Json& report) {
+        // In a pipe or a file nothing is left out.
+        if (isatty(STDOUT_FILENO) == 0) return ReportText(report);
+        return ReportText(report, flags.has_all_frames ? StackStyle::kMarked : StackStyle::kFolded);
+      },
+      PaintReport);
 }
 
 int ShowUsage(const Flags& flags) {
@@ -327,6 +370,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
   Command clusters =
       AddCommand(reading, "clusters", "Show causes of hangs, the costliest first", &ShowClusters);
   AddListFlags(clusters);
+  AddFilterFlags(clusters.app, &clusters.flags->filter);
   clusters.app->add_option("--level", clusters.flags->level, "1: causes by their innermost 2 frames; 2: by 4")
       ->check(CLI::IsMember({1, 2}))
       ->capture_default_str();
@@ -342,6 +386,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
 
   Command reports = AddCommand(reading, "reports", "List reports, the newest first", &ShowReports);
   AddListFlags(reports);
+  AddFilterFlags(reports.app, &reports.flags->filter);
   reports.app->add_flag("--verbose", reports.flags->verbose,
                         "Print the watched time of each program on stderr");
   reports.app->add_option("--cluster", reports.flags->cluster, "Only reports of the cluster with this key");
@@ -382,6 +427,8 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
                    "Write the report's trace to this file, in the format that its name selects: "
                    ".perfetto-trace, .speedscope.json, .pb.gz …")
       ->check(&CheckTraceFile);
+  report.app->add_flag("--all-frames", report.flags->has_all_frames,
+                       "On a terminal, show frames of libraries and the system, too, which are folded");
   AddDebuginfodFlag(report);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/read/report_lists.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "policies/cluster/cluster_key.h"
@@ -25,7 +26,19 @@ std::string CauseOf(const Json& cluster) {
   if (!title.is_string() && via.is_string()) cause += " via " + via.get<std::string>();
   const Json holders = cluster.value("held_by", Json::array());
   if (!title.is_string() && !holders.empty()) cause += ", lock held by " + holders[0].get<std::string>();
+  const std::string packages = PackageText(cluster);
+  if (!packages.empty()) cause += " (" + packages + ")";
+  const Json gone = cluster.value("not_seen_since", Json());
+  if (gone.is_string()) cause = "[not seen since " + gone.get<std::string>() + "] " + cause;
   return state == "new" ? cause : "[" + state + "] " + cause;
+}
+
+// Causes that the newest version does not have come last.
+std::vector<Json> SeenFirst(const Json& clusters) {
+  std::vector<Json> sorted(clusters.begin(), clusters.end());
+  std::ranges::stable_partition(
+      sorted, [](const Json& cluster) { return cluster.value("not_seen_since", Json()).is_null(); });
+  return sorted;
 }
 
 }  // namespace
@@ -33,16 +46,17 @@ std::string CauseOf(const Json& cluster) {
 std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
   std::string cause_title = "CAUSE (innermost " + std::to_string(policies::FramesOfLevel(level)) + ")";
   Table table({{"HANG-S", Table::Align::kRight},
-               {"HANGS", Table::Align::kRight},
-               {"USERS", Table::Align::kRight},
-               {"P95", Table::Align::kRight},
+               {"HANGS", Table::Align::kRight, false, /*leave_out=*/1},
+               {"USERS", Table::Align::kRight, false, 3},
+               {"P95", Table::Align::kRight, false, 4},
                {cause_title, Table::Align::kLeft, /*is_elastic=*/true},
-               {"VERSIONS"},
-               {"KEY"}});
-  for (const Json& cluster : clusters) {
+               {"VERSIONS", Table::Align::kLeft, false, 5},
+               {"KEY", Table::Align::kLeft, false, 2}});
+  for (const Json& cluster : SeenFirst(clusters)) {
     const Json& estimated = cluster.at("estimated");
-    table.AddRow({Format("%.1f", estimated.at("hang_ms").get<double>() / 1000),
-                  Format("%.0f", estimated.at("hangs").get<double>()), cluster.at("users").dump(),
+    table.AddRow({ThreeDigits(estimated.at("hang_ms").get<double>() / 1000),
+                  Format("%.0f", std::max(1.0, estimated.at("hangs").get<double>())),
+                  cluster.at("users").dump(),
                   ShortDuration(cluster.at("duration_ms").at("p95").get<double>()), CauseOf(cluster),
                   Join(cluster.at("versions").get<std::vector<std::string>>(), " "), Text(cluster, "key")});
   }
@@ -100,12 +114,12 @@ std::string FrameTable(const Json& frames, size_t max_width) {
 std::string ReportTable(const Json& reports, size_t max_width) {
   Table table({{"STARTED (UTC)"},
                {"LASTED", Table::Align::kRight},
-               {"APP"},
-               {"LOOP"},
-               {"DISPATCH"},
+               {"APP", Table::Align::kLeft, false, /*leave_out=*/1},
+               {"LOOP", Table::Align::kLeft, false, 4},
+               {"DISPATCH", Table::Align::kLeft, false, 3},
                {"CAUSE (innermost 2)", Table::Align::kLeft, /*is_elastic=*/true},
-               {"RUN ENDED BY"},
-               {"ID"}});
+               {"RUN ENDED BY", Table::Align::kLeft, false, 5},
+               {"ID", Table::Align::kLeft, false, 2}});
   for (const Json& report : reports) {
     table.AddRow({UtcTime(report.at("start_wall_ms").get<int64_t>()), Duration(report),
                   Text(report, "app") + " " + Text(report, "version"), Text(report, "loop"),

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tools/read/endpoint.h"
+#include "tools/read/report_parts.h"
 
 namespace lagwatch::tools {
 
@@ -21,7 +22,8 @@ std::string TraceTable(const Json& traces, size_t max_width);
 // A line for each version of a program, then slow tags and suppressed hangs for each, if any.
 std::string UsageText(const Json& usage, size_t max_width);
 
-// One report in full: header, most expensive stack, wait chain, timeline, threads.
-std::string ReportText(const Json& report);
+// One report in full: header, flame graph, most expensive stack, wait chain, timeline, threads. `stacks`: how
+// stacks are shown.
+std::string ReportText(const Json& report, StackStyle stacks = StackStyle::kPlain);
 
 }  // namespace lagwatch::tools

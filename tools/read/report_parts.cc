@@ -53,6 +53,9 @@ std::string FactLine(const std::string& name, const Json& value) {
   return "  " + what + Format("  %.1f %%\n", value.get<double>() / 10);
 }
 
+constexpr std::ptrdiff_t kFewestFolded = 3;
+constexpr std::string_view kGuiltyMark = "> ";
+
 // Whether the fact is worth a look in any case: a limit that is near, and pressure.
 bool IsPressing(const std::string& name, const Json& value, const Json& facts) {
   constexpr int64_t kSomePermille = 100;
@@ -96,13 +99,29 @@ std::string SyscallName(uint64_t number, std::string_view machine) {
   return name != nullptr ? name : "syscall " + std::to_string(number);
 }
 
-std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent) {
+std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent,
+                       StackStyle style) {
   std::string lines;
-  for (const Json& frame : stack) {
+  const auto is_own = [](const Json& frame) { return frame.value("own", false); };
+  const auto guilty = std::ranges::find_if(stack, is_own);
+  for (auto frame_at = stack.begin(); frame_at != stack.end(); ++frame_at) {
+    const Json& frame = *frame_at;
+    const auto next_own = std::find_if(frame_at, stack.end(), is_own);
+    // The innermost frame says in which call the thread is.
+    if (style == StackStyle::kFolded && guilty != stack.end() && frame_at != stack.begin() &&
+        next_own - frame_at >= kFewestFolded) {
+      lines +=
+          indent + "… (" + std::to_string(next_own - frame_at) + " frames of libraries and the system)\n";
+      frame_at = next_own - 1;
+      continue;
+    }
     if (auto gap = frame.find("left_out_before"); gap != frame.end())
       lines += indent + "… (" + gap->dump() + " frames left out)\n";
     std::string function = Text(frame, "function");
-    lines += indent + function + (HasPlace(function) ? "" : "  (" + PlaceOf(frame) + ")") + "\n";
+    const bool is_guilty =
+        style != StackStyle::kPlain && frame_at == guilty && indent.size() >= kGuiltyMark.size();
+    lines += (is_guilty ? std::string(kGuiltyMark) + indent.substr(kGuiltyMark.size()) : indent) + function +
+             (HasPlace(function) ? "" : "  (" + PlaceOf(frame) + ")") + "\n";
   }
   if (completeness == "none") lines += indent + "(could not be captured)\n";
   if (completeness == "cut" || completeness == "incomplete")

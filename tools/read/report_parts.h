@@ -22,6 +22,12 @@ std::string Format(const char* format, Values... values) {
 
 inline std::string Text(const Json& object, const char* key) { return object.at(key).get<std::string>(); }
 
+enum class StackStyle {
+  kPlain,
+  kMarked,  // the line of the innermost function of the program's own begins with "> "
+  kFolded,  // likewise, and several frames of libraries and the system in a row are one line
+};
+
 bool IsDump(const Json& report);
 // Whether the report is about the process's use of CPU: no loop hangs, and nothing has lasted.
 bool IsOfCpu(const Json& report);
@@ -35,7 +41,14 @@ std::string ExitText(const Json& report);
 // The report's chain of waits, with the candidates for the last one and the deadlock; empty without any.
 std::string WaitLines(const Json& report);
 // A line for each frame: the function and its place. `completeness` as in the report.
-std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent);
+std::string StackLines(const Json& stack, const std::string& completeness, const std::string& indent,
+                       StackStyle style = StackStyle::kPlain);
+// The samples' functions, the outermost first: "  93 %   1.9 s  Parse". A function that is all of its caller
+// is in the same column. Empty unless samples differ.
+std::string FlameLines(const Json& report, StackStyle style);
+// Of a report or a cause: "93 % in plugin.so, 7 % in editor"; empty where all is the program's own file, and
+// from older collectors.
+std::string PackageText(const Json& report);
 // "lock (lock 97 %, cpu 2 %)": the largest parts of the time. "cpu, starved (no cpu 98 %, cpu 2 %)": of a
 // thread that got no processor, with what it would have done.
 std::string VerdictText(const Json& verdict, const Json& facts);

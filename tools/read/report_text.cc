@@ -60,6 +60,11 @@ std::string VerdictLine(const Json& report) {
   return lines;
 }
 
+std::string PackageLine(const Json& report) {
+  const std::string text = PackageText(report);
+  return text.empty() ? "" : "  code     " + text + "\n";
+}
+
 std::string ExitLine(const Json& report) {
   const std::string exit = ExitText(report);
   return exit.empty() ? "" : "  run      ended by " + exit + "\n";
@@ -177,16 +182,33 @@ std::string Place(const Json& report) {
          report.at("tid").dump() + " of process " + report.at("pid").dump();
 }
 
+// "`price` froze shop 2.4.0 for 3.4 s"; empty where no function is known, and of dumps.
+std::string Headline(const Json& report) {
+  if (IsDump(report)) return "";
+  std::string function;
+  for (const Json& frame : report.at("expensive_stack")) {
+    if (function.empty() && frame.value("own", false)) function = Text(frame, "function");
+  }
+  const std::vector<std::string> cause = report.value("cause", std::vector<std::string>());
+  if (function.empty() && !cause.empty()) function = cause.front();
+  if (function.empty()) return "";
+  const std::string program = Text(report, "app") + " " + Text(report, "version");
+  const std::string lasted = " for " + ShortDuration(report.at("duration_ms").get<double>());
+  if (IsSlow(report)) return "`" + function + "` made " + program + " slow" + lasted + "\n";
+  return "`" + function + "` froze " + program + lasted +
+         (report.at("ended").get<bool>() ? "\n" : " or longer\n");
+}
+
 std::string HeaderLines(const Json& report) {
   std::string user = Text(report, "user");
   const Json& cluster = report.at("cluster");
-  return "Report " + Text(report, "id") + "\n" + KindLines(report) +  //
+  return Headline(report) + "Report " + Text(report, "id") + "\n" + KindLines(report) +  //
          "  app      " + Text(report, "app") + " " + Text(report, "version") +
          (user.empty() ? "" : ", user " + user) + "\n" +  //
          "  loop     " + Place(report) + "\n" +           //
          "  started  " + UtcTime(report.at("start_wall_ms").get<int64_t>()) + " UTC\n" +
-         DurationLine(report) +                   //
-         VerdictLine(report) + CpuLine(report) +  //
+         DurationLine(report) +                                         //
+         VerdictLine(report) + CpuLine(report) + PackageLine(report) +  //
          "  machine  " + Text(report, "os") + " " + Text(report, "machine") + "\n" + "  cluster  " +
          Text(cluster, "level1") + " > " + Text(cluster, "level2") + "\n" + ExitLine(report);
 }
@@ -224,7 +246,14 @@ std::string DurationIfKnown(const Json& ms) {
 
 // The loop's dispatches before the report, the oldest first. Older collectors list none.
 std::string HistoryLines(const Json& report) {
-  const Json history = report.value("history", Json::array());
+  // The dispatch that hung, which began with the hang, is not one before it.
+  const double elapsed_ms = report.at("elapsed_ms").get<double>();
+  const bool is_of_many = Text(report, "kind") == "busy-loop";
+  Json history = Json::array();
+  for (const Json& dispatch : report.value("history", Json::array())) {
+    const double began_ms = dispatch.at("age_ms").get<double>() + dispatch.at("wall_ms").get<double>();
+    if (is_of_many || began_ms > elapsed_ms + 1) history.push_back(dispatch);
+  }
   if (history.empty()) return "";
   const size_t count = std::min(history.size(), kHistoryRows);
   Table table({{"  ENDED", Table::Align::kRight},
@@ -271,7 +300,7 @@ std::string OwnThreadLine(const Json& report) {
 
 }  // namespace
 
-std::string ReportText(const Json& report) {
+std::string ReportText(const Json& report, StackStyle stacks) {
   const Json& samples = report.at("samples");
   int64_t dropped = report.at("threads_dropped").get<int64_t>();
   if (IsOfCpu(report)) {
@@ -286,8 +315,8 @@ std::string ReportText(const Json& report) {
                           TraceLines(report));
   }
   return PrintableLines(
-      HeaderLines(report) + "\nMost expensive stack\n" +
-      StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ") +
+      HeaderLines(report) + FlameLines(report, stacks) + "\nMost expensive stack\n" +
+      StackLines(report.at("expensive_stack"), Text(report, "expensive_completeness"), "  ", stacks) +
       WaitLines(report) + "\nTimeline (" + std::to_string(samples.size()) + " samples, before the report)\n" +
       TimelineLines(samples) + HistoryLines(report) + FactLines(report.at("facts")) + TraceLines(report) +
       "\nThreads\n" + ThreadLines(report.at("threads"), Text(report, "machine")) +

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kGap = 2;
 constexpr size_t kMinElasticWidth = 12;
+constexpr size_t kUsefulElasticWidth = 36;  // of functions' names
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
@@ -96,6 +97,16 @@ std::string ShortDuration(double ms) {
   return text;
 }
 
+std::string ThreeDigits(double number) {
+  char text[64];
+  const double size = number < 0 ? -number : number;
+  std::snprintf(text, sizeof text, "%.*f", size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3, number);
+  std::string digits = text;
+  const size_t point = digits.find('.');
+  while (point != digits.npos && digits.ends_with('0') && digits.size() > point + 2) digits.pop_back();
+  return digits;
+}
+
 std::string UtcTime(int64_t wall_ms) { return base::UtcText(wall_ms, "%F %T"); }
 
 std::string Wrapped(std::string_view text, size_t width, size_t indent) {
@@ -121,7 +132,30 @@ void Table::AddRow(const std::vector<std::string>& cells) {
   for (const std::string& cell : cells) row.push_back(Printable(cell));
 }
 
+Table Table::Fitting(size_t max_width) const {
+  Table fitting = *this;
+  while (max_width != 0) {
+    std::vector<size_t> widths = fitting.Widths(0);
+    size_t total = kGap * (widths.size() - 1);
+    for (size_t i = 0; i < widths.size(); ++i)
+      total += fitting.columns_[i].is_elastic ? std::min(widths[i], kUsefulElasticWidth) : widths[i];
+    const auto first = std::ranges::max_element(fitting.columns_, {}, &Column::leave_out);
+    if (total <= max_width || first->leave_out == 0) break;
+    const auto index = first - fitting.columns_.begin();
+    fitting.columns_.erase(first);
+    for (auto& row : fitting.rows_) row.erase(row.begin() + index);
+  }
+  return fitting;
+}
+
 std::string Table::ToText(size_t max_width) const {
+  const bool can_leave_out =
+      std::ranges::any_of(columns_, [](const Column& column) { return column.leave_out > 0; });
+  if (max_width != 0 && can_leave_out) {
+    Table fitting = Fitting(max_width);
+    for (Column& column : fitting.columns_) column.leave_out = 0;
+    return fitting.ToText(max_width);
+  }
   std::vector<size_t> widths = Widths(max_width);
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);

@@ -19,6 +19,8 @@ std::string Join(const std::vector<std::string>& parts, std::string_view separat
 
 // "312 ms", "4.1 s".
 std::string ShortDuration(double ms);
+// "0.152", "4.1", "27.3", "1234": three digits that count.
+std::string ThreeDigits(double number);
 // "2026-11-21 03:19:19", in UTC.
 std::string UtcTime(int64_t wall_ms);
 
@@ -34,6 +36,8 @@ class Table {
     std::string title;
     Align align = Align::kLeft;
     bool is_elastic = false;  // gives way when lines get too long; at most one column does
+    // Columns are left out, the highest first, until the elastic one has room; 0: never left out.
+    int leave_out = 0;
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -46,6 +50,8 @@ class Table {
 
  private:
   std::vector<size_t> Widths(size_t max_width) const;
+  // Without columns that do not fit.
+  Table Fitting(size_t max_width) const;
   std::string Line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
 
   std::vector<Column> columns_;

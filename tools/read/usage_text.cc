@@ -17,7 +17,7 @@ std::string Decimal(double number, int digits) {
 }
 
 std::string Hours(const Json& ms) { return Decimal(ms.get<double>() / kMsPerHour, 2); }
-std::string Seconds(const Json& ms) { return Decimal(ms.get<double>() / kMsPerSecond, 1); }
+std::string Seconds(const Json& ms) { return ThreeDigits(ms.get<double>() / kMsPerSecond); }
 
 std::string NameOf(const Json& program) {
   return program.at("app").get<std::string>() + " " + program.at("version").get<std::string>();
@@ -28,8 +28,9 @@ std::string BackgroundText(const Json& program) {
   const Json background = program.value("background", Json());  // older collectors do not return it
   if (!background.is_object() || background.at("watched_ms").get<double>() <= 0) return "";
   auto of = [](double watched_ms, double hangs, double hang_ms) {
-    return Hours(watched_ms) + " h, " + Decimal(hangs, 0) + " hangs, " + Seconds(hang_ms) + " s, " +
-           (watched_ms > 0 ? Seconds(hang_ms / watched_ms * kMsPerHour) : "-") + " s/hour";
+    return Hours(watched_ms) + " h, " + Decimal(hangs, 0) + (hangs == 1 ? " hang, " : " hangs, ") +
+           Seconds(hang_ms) + " s, " + (watched_ms > 0 ? Seconds(hang_ms / watched_ms * kMsPerHour) : "-") +
+           " s/hour";
   };
   auto number = [](const Json& usage, const char* key) { return usage.at(key).get<double>(); };
   auto rest = [&](const char* key) { return number(program, key) - number(background, key); };

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/command_line/nearest_word.h"
 #include "tools/commands.h"
 
 namespace lagwatch::tools {
@@ -22,11 +23,29 @@ bool SayUnknownCommand(const CLI::App& app) {
   const std::vector<std::string> words = at->remaining();
   if (words.empty()) return false;
   std::string known;
+  std::vector<std::string> names;
   for (const CLI::App* command : at->get_subcommands(
-           [](const CLI::App* each) { return !each->get_name().empty() && !each->get_group().empty(); }))
+           [](const CLI::App* each) { return !each->get_name().empty() && !each->get_group().empty(); })) {
     known += (known.empty() ? "" : ", ") + command->get_name();
-  std::cerr << "lagwatch: no command '" << words.front() << "'; there are: " << known << "\n";
+    names.push_back(command->get_name());
+  }
+  const std::string nearest = base::NearestWord(words.front(), names);
+  std::cerr << "lagwatch: no command '" << words.front() << "'; "
+            << (nearest.empty() ? "there are: " + known : "did you mean '" + nearest + "'?") << "\n";
   return true;
+}
+
+// Says which option was probably meant by one that the command does not have.
+void SayNearestOption(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  std::vector<std::string> names;
+  for (const CLI::Option* option : at->get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const std::string& word : at->remaining()) {
+    const std::string nearest = base::NearestWord(word.substr(0, word.find('=')), names);
+    if (word.starts_with("--") && !nearest.empty()) std::cerr << "Did you mean " << nearest << "?\n";
+  }
 }
 
 // Of the commands that there are: the ways to an answer, for a line without a command.
@@ -66,6 +85,10 @@ int RunCommandLine(CLI::App* app, std::vector<std::string> arguments, const int*
     app->parse(std::move(arguments));
   } catch (const CLI::RequiredError& error) {
     if (!SayUnknownCommand(*app)) app->exit(error);
+    return kUsageError;
+  } catch (const CLI::ExtrasError& error) {
+    app->exit(error);
+    SayNearestOption(*app);
     return kUsageError;
   } catch (const CLI::ParseError& error) {
     return app->exit(error) == 0 ? 0 : kUsageError;

@@ -38,6 +38,9 @@ enum class RunsOn {
   kQueries,  // a pool of its own, so that a slow answer holds up no upload
 };
 
+// The path of the endpoint that answers browsers where no other is.
+inline constexpr std::string_view kNoSuchPage = "*";
+
 struct Endpoint {
   std::string_view method;
   std::string_view path;  // may hold one {…}, which stands for letters, digits, dots, dashes and underscores

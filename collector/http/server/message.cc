@@ -60,6 +60,7 @@ RequestHead HeadOf(const RequestParser& parser) {
                    .content_length = std::nullopt,
                    .if_none_match = View(request[http::field::if_none_match]),
                    .if_match = View(request[http::field::if_match]),
+                   .accept = View(request[http::field::accept]),
                    .accept_encoding = View(request[http::field::accept_encoding]),
                    .last_event_id = View(request["Last-Event-ID"]),
                    .sentry_auth = View(request["X-Sentry-Auth"])};

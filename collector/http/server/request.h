@@ -31,6 +31,7 @@ struct RequestHead {
   std::optional<uint64_t> content_length = std::nullopt;
   std::string_view if_none_match = {};
   std::string_view if_match = {};
+  std::string_view accept = {};
   std::string_view accept_encoding = {};
   std::string_view last_event_id = {};
   std::string_view sentry_auth = {};  // X-Sentry-Auth

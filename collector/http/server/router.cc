@@ -115,7 +115,10 @@ FoundEndpoint Find(const std::vector<Endpoint>& endpoints, std::string_view meth
 
 std::variant<Admitted, Response> Router::Admit(const RequestHead& head) const {
   const std::string_view path = PathOf(head.target);
-  const FoundEndpoint found = Find(endpoints_, head.method, path);
+  FoundEndpoint found = Find(endpoints_, head.method, path);
+  const bool wants_page = head.accept.find("text/html") != std::string_view::npos;
+  if (found.allowed.empty() && wants_page && !path.starts_with("/v1/"))
+    found = Find(endpoints_, head.method, kNoSuchPage);
   const bool is_open =
       found.endpoint != nullptr ? found.endpoint->access == kEverybody : !path.starts_with("/v1/");
   const KeyPlace key_place = found.endpoint != nullptr ? found.endpoint->key_place : KeyPlace::kBearer;

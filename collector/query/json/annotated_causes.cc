@@ -39,6 +39,8 @@ void AddCause(CauseRow more, CauseRow* cause) {
   cause->estimated_hang_ns += more.estimated_hang_ns;
   AddAll(more.apps, &cause->apps);
   AddAll(more.versions, &cause->versions);
+  AddVersion(more.first_version, cause);
+  AddVersion(more.last_version, cause);
   cause->more_apps += more.more_apps;
   cause->more_versions += more.more_versions;
   AddVerdicts(more.verdicts, &cause->verdicts);

@@ -35,6 +35,8 @@ Json Shortened(const std::vector<std::string>& texts) {
   return shortened;
 }
 
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 Json CostJson(const CauseRow& cause, const CostOfAll& all, NameRoom* room) {
   const Cluster& cluster = cause.cluster;
   const CauseSums& sums = cause.sums;
@@ -65,6 +67,8 @@ Json CostJson(const CauseRow& cause, const CostOfAll& all, NameRoom* room) {
                {"versions", std::move(versions)},
                {"more_apps", more_apps},
                {"more_versions", more_versions},
+               {"first_version", TextOrNull(cause.first_version)},
+               {"last_version", TextOrNull(cause.last_version)},
                {"first_seen_ms", sums.first_seen_ms},
                {"last_seen_ms", sums.last_seen_ms},
                {"children", std::move(children)}};

@@ -8,20 +8,23 @@
 namespace lagwatch::collector {
 
 FrameTable::Stack FrameTable::Add(const report::Report& report, const SymbolNamer& namer,
-                                  const report::Stack& stack) {
+                                  const NamedStacks& names, const report::Stack& stack) {
   static const std::string kUnknown;
   Stack numbers;
   for (const report::Frame& frame : stack.frames) {
     const std::string& module =
         frame.module == report::kNoModule ? kUnknown : report.modules[frame.module].path;
+    const auto described = names.DescribeFrame(frame);
+    size_t shown = 0;
     for (const NamedFrame& named : namer.NamesOf(frame)) {
-      if (!base::IsOwnFunctionName(named.function)) numbers.push_back(NumberOf(named, module));
+      if (base::IsOwnFunctionName(named.function)) continue;
+      numbers.push_back(NumberOf(named, module, described[shown++].is_own));
     }
   }
   return numbers;
 }
 
-uint32_t FrameTable::NumberOf(const NamedFrame& named, const std::string& module) {
+uint32_t FrameTable::NumberOf(const NamedFrame& named, const std::string& module, bool is_own) {
   std::string known = named.function + '\0' + module;
   if (named.has_place()) known += '\0' + named.file + '\0' + std::to_string(named.line);
   const auto [number, is_new] = numbers_.try_emplace(std::move(known), static_cast<uint32_t>(frames_.size()));
@@ -30,7 +33,8 @@ uint32_t FrameTable::NumberOf(const NamedFrame& named, const std::string& module
     frames_.push_back({{"function", named.function},
                        {"module", module},
                        {"file", named.file.empty() ? Json() : Json(named.file)},
-                       {"line", named.line == 0 ? Json() : Json(named.line)}});
+                       {"line", named.line == 0 ? Json() : Json(named.line)},
+                       {"own", is_own}});
   }
   return number->second;
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collector/cluster/named_stacks.h"
 #include "collector/query/json/json_text.h"
 #include "collector/symbols/names/symbol_namer.h"
 #include "report/format/report.h"
@@ -20,10 +21,11 @@ class FrameTable {
   using Stack = std::vector<uint32_t>;  // numbers of frames, innermost first
 
   // Inlined functions are frames of their own, as a report's JSON has them.
-  Stack Add(const report::Report& report, const SymbolNamer& namer, const report::Stack& stack);
+  Stack Add(const report::Report& report, const SymbolNamer& namer, const NamedStacks& names,
+            const report::Stack& stack);
   uint32_t NumberOf(Stack stack);
 
-  // By their numbers: [{"function", "module", "file", "line"}] and [[numbers of frames]].
+  // By their numbers: [{"function", "module", "file", "line", "own"}] and [[numbers of frames]].
   const Json& frames() const { return frames_; }
   Json StacksJson() const;
 
@@ -31,7 +33,7 @@ class FrameTable {
   size_t size_bytes() const { return size_bytes_; }
 
  private:
-  uint32_t NumberOf(const NamedFrame& named, const std::string& module);
+  uint32_t NumberOf(const NamedFrame& named, const std::string& module, bool is_own);
 
   Json frames_ = Json::array();
   std::unordered_map<std::string, uint32_t> numbers_;  // of frames, by all that is known of each

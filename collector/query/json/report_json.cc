@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "base/process/own_names.h"
 #include "base/text.h"
@@ -87,9 +89,15 @@ class CostTree {
 
 class StackWriter {
  public:
-  StackWriter(const report::Report& report, const SymbolNamer& namer) : report_(report), namer_(namer) {}
+  StackWriter(const report::Report& report, const SymbolNamer& namer, const NamedStacks& names)
+      : report_(report), namer_(namer), names_(names) {}
+
+  // From now on, stacks are numbers of frames that table() has, each once: large reports repeat them.
+  void BeginTable() { table_ = Json::array(); }
+  const Json& table() const { return table_; }
 
   Json Frames(const report::Stack& stack) {
+    if (table_.is_array()) return NumbersOf(stack);
     Json frames = Json::array();
     for (const report::Frame& frame : stack.frames) {
       const bool is_after_gap = stack.gap_frames != 0 && &frame == &stack.frames[stack.gap_at];
@@ -120,19 +128,19 @@ class StackWriter {
     return json;
   }
 
-  Json Waits(const NamedStacks& places) {
+  Json Waits() {
     Json waits = Json::array();
     for (const report::Wait& wait : report_.waits) {
-      Json json = ThreadAt(wait.tid, NameOfThread(wait.tid), wait.stack, places);
+      Json json = ThreadAt(wait.tid, NameOfThread(wait.tid), wait.stack);
       AddProcess(wait.pid, NameOfProcess(wait.pid), &json);
       json["lock"] = HexNumber(wait.lock.address);
       json["kind"] = policies::LockKindName(wait.lock.kind);
       json["for"] = policies::WaitsForName(wait.lock.waits_for);
       json["has_timeout"] = wait.lock.has_timeout;
-      json["owner"] = wait.lock.waits_for == report::WaitsFor::kOwner
-                          ? ThreadAt(static_cast<uint32_t>(wait.lock.owner_tid), wait.owner_name,
-                                     wait.owner_stack, places)
-                          : Json();
+      json["owner"] =
+          wait.lock.waits_for == report::WaitsFor::kOwner
+              ? ThreadAt(static_cast<uint32_t>(wait.lock.owner_tid), wait.owner_name, wait.owner_stack)
+              : Json();
       if (wait.owner_pid != 0) {
         AddProcess(wait.owner_pid, wait.owner_process, &json["owner"]);
         json["owner"]["state"] = std::string(1, wait.owner_state);
@@ -147,17 +155,38 @@ class StackWriter {
   }
 
  private:
+  Json NumbersOf(const report::Stack& stack) {
+    Json numbers = Json::array();
+    for (const report::Frame& frame : stack.frames) {
+      const bool is_after_gap = stack.gap_frames != 0 && &frame == &stack.frames[stack.gap_at];
+      auto [known, is_new] =
+          numbers_.try_emplace({frame.module, frame.offset, is_after_gap ? &stack : nullptr});
+      auto& [first, end] = known->second;
+      if (is_new) {
+        first = table_.size();
+        AddFunctions(frame, &table_);
+        end = table_.size();
+        if (is_after_gap && end > first) table_[first]["left_out_before"] = stack.gap_frames;
+      }
+      for (size_t number = first; number < end; ++number) numbers.push_back(number);
+    }
+    return numbers;
+  }
+
   // One frame, and before it those that were inlined into it.
   void AddFunctions(const report::Frame& frame, Json* frames) {
     static const report::Module kUnknown;
     const report::Module& module =
         frame.module == report::kNoModule ? kUnknown : report_.modules[frame.module];
+    const auto described = names_.DescribeFrame(frame);
+    size_t shown = 0;
     for (const NamedFrame& named : namer_.NamesOf(frame)) {
       if (base::IsOwnFunctionName(named.function)) continue;  // named since it was stored
       frames->push_back({{"module", module.path},
                          {"build_id", base::ToHex(module.build_id)},
                          {"offset", HexNumber(frame.offset)},
-                         {"function", named.function}});
+                         {"function", named.function},
+                         {"own", described[shown++].is_own}});
       if (!named.has_place()) continue;
       Json& json = frames->back();
       json["file"] = named.file.empty() ? Json() : Json(named.file);
@@ -190,14 +219,18 @@ class StackWriter {
     return "";
   }
 
-  Json ThreadAt(uint32_t tid, const std::string& name, uint32_t stack_index, const NamedStacks& places) {
+  Json ThreadAt(uint32_t tid, const std::string& name, uint32_t stack_index) {
     const report::Stack& stack = StackOf(stack_index);
-    const std::string at = places.PlaceOf(stack);
+    const std::string at = names_.PlaceOf(stack);
     return {{"tid", tid}, {"name", name}, {"at", at.empty() ? Json() : Json(at)}, {"stack", Frames(stack)}};
   }
 
   const report::Report& report_;
   const SymbolNamer& namer_;
+  const NamedStacks& names_;
+  Json table_;  // an array, or null
+  // The first and the last frame's number and one, by module, offset, and the stack that has a gap there.
+  std::map<std::tuple<uint32_t, uint64_t, const report::Stack*>, std::pair<size_t, size_t>> numbers_;
 };
 
 }  // namespace
@@ -229,8 +262,10 @@ Json ReportHeaderJson(const ReportRow& row, const std::vector<std::string>& caus
   return WithOldNames(std::move(json), {{"hang_id", "lag_id"}});
 }
 
-std::string ReportText(const Json& rest, const report::Report& report, const SymbolNamer& namer) {
-  StackWriter writer(report, namer);
+std::string ReportText(const Json& rest, const report::Report& report, const SymbolNamer& namer,
+                       const NamedStacks& names, bool has_table) {
+  StackWriter writer(report, namer, names);
+  if (has_table) writer.BeginTable();
   std::string text = JsonText(rest);
   text.pop_back();  // the brace
   const auto add = [&](const char* member, const auto& entries, const auto& to_json) {
@@ -241,20 +276,20 @@ std::string ReportText(const Json& rest, const report::Report& report, const Sym
   };
   add("samples", report.samples, [&](const report::Sample& sample) { return writer.SampleJson(sample); });
   add("threads", report.threads, [&](const report::Thread& thread) { return writer.ThreadJson(thread); });
+  if (has_table) text.append(",\"frames\":").append(JsonText(writer.table()));
   return text + '}';
 }
 
-void AddStacks(const report::Report& report, const SymbolNamer& namer, Json* json) {
-  StackWriter writer(report, namer);
+void AddStacks(const report::Report& report, const SymbolNamer& namer, const NamedStacks& names, Json* json) {
+  StackWriter writer(report, namer, names);
   const report::Stack& expensive = report.stacks[report.expensive_stack];
   (*json)["expensive_stack"] = writer.Frames(expensive);
   (*json)["expensive_completeness"] = policies::CompletenessName(expensive.completeness);
   (*json)["lagwatch_threads"] = report.own_threads;
 }
 
-void AddWaits(const report::Report& report, const SymbolNamer& namer, const policies::ClusterRules& rules,
-              Json* json) {
-  (*json)["waits"] = StackWriter(report, namer).Waits(NamedStacks(report, namer, rules));
+void AddWaits(const report::Report& report, const SymbolNamer& namer, const NamedStacks& names, Json* json) {
+  (*json)["waits"] = StackWriter(report, namer, names).Waits();
   (*json)["deadlock"] = report.wait_outcome == report::WaitOutcome::kDeadlock;
 }
 
@@ -298,8 +333,8 @@ Json FramesJson(const FrameSummary& summary) {
           {"stage_ms", std::move(stages)}};
 }
 
-Json ExpensiveStackJson(const report::Report& report, const SymbolNamer& namer) {
-  return StackWriter(report, namer).Frames(report.stacks[report.expensive_stack]);
+Json ExpensiveStackJson(const report::Report& report, const SymbolNamer& namer, const NamedStacks& names) {
+  return StackWriter(report, namer, names).Frames(report.stacks[report.expensive_stack]);
 }
 
 }  // namespace lagwatch::collector

@@ -24,7 +24,7 @@ bool CountsLosses(const ReportFilter& filter) {
   ReportFilter of_days;
   of_days.first_day = filter.first_day;
   of_days.last_day = filter.last_day;
-  return filter.user.empty() && filter.cluster_key.empty() && (!has_days || filter == of_days);
+  return !HasTextsOfReports(filter) && filter.cluster_key.empty() && (!has_days || filter == of_days);
 }
 
 std::function<double(const std::string&)> OfCluster(const std::unordered_map<std::string, double>& lost) {

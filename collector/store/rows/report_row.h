@@ -45,6 +45,7 @@ struct ReportRow {
   bool is_lead = false;                // the hang is counted at this report
   int64_t sample_rate_ppm = 0;         // of users, its own among them; 0: all
   int64_t cause = 0;                   // 0 when not known
+  std::string distribution = {};       // of the system, as os-release(5) names it; empty if not known
 };
 
 // The duration of its hang: measured, or, if its end is unknown, its age when it was last reported.
@@ -100,7 +101,8 @@ inline constexpr auto kReportColumns = [] {
       Column("is_lead", &ReportRow::is_lead, NoSource(), {}, kAccount),
       Column("sample_rate_ppm", &ReportRow::sample_rate_ppm, &Report::sample_rate_ppm,
              {"sample_rate_ppm", kNullIfZero}),
-      Column("cause", &ReportRow::cause, &Report::cause, {"cause_key", kCauseKey}));
+      Column("cause", &ReportRow::cause, &Report::cause, {"cause_key", kCauseKey}),
+      Column("distribution", &ReportRow::distribution, &Report::distribution, {"distribution", kValue}));
 }();
 
 }  // namespace lagwatch::collector

@@ -68,14 +68,31 @@ std::optional<ReportPlan> PlanFor(Database* database, const ReportFilter& filter
   return plan;
 }
 
+constexpr int kFirstOwnText = 8;
+
+// The conditions of the texts that the table of reports has itself, as its parameters from kFirstOwnText on.
+// A unary plus keeps SQLite off an index.
+std::string OwnTexts(const std::string& table) {
+  std::string conditions;
+  int number = kFirstOwnText;
+  for (const FilterText& text : kFilterTexts) {
+    if (text.is_of_segment) continue;
+    const std::string parameter = "?" + std::to_string(number++);
+    conditions.append(" AND (").append(parameter).append(" = '' OR +").append(table).append(".");
+    conditions.append(text.name).append(" = ").append(parameter).append(")");
+  }
+  return conditions;
+}
+
 // Parameters: 1 segments, 2 whether they count, 3 user, 4 cluster, 5 and 6 first id and that after the last,
-// 7 limit. A unary plus keeps SQLite off an index.
+// 7 limit, then those of OwnTexts().
 std::string SelectWhere(const std::string& condition) {
   return Select("(SELECT * FROM reports WHERE " + condition +
                     R"sql(
                       AND reports.id >= ?5 AND reports.id < ?6
                       AND (NOT ?2 OR +segment IN (SELECT value FROM json_each(?1)))
-                      AND (?3 = '' OR +user = ?3)
+                    )sql" +
+                    OwnTexts("reports") + R"sql(
                       ORDER BY reports.id DESC
                       LIMIT ?7
                     ) AS reports
@@ -84,7 +101,8 @@ std::string SelectWhere(const std::string& condition) {
 }
 
 // The newest of each segment; SQLite merges these ordered lists.
-constexpr char kNewestOfSegments[] = R"sql(
+std::string NewestOfSegments() {
+  return R"sql(
   (
     SELECT reports.*
     FROM json_each(?1)
@@ -92,7 +110,9 @@ constexpr char kNewestOfSegments[] = R"sql(
       SELECT row
       FROM reports AS own
       WHERE own.segment = json_each.value AND own.id >= ?5 AND own.id < ?6
-        AND (?3 = '' OR own.user = ?3) AND ?2 AND ?4 = ?4
+        AND ?2 AND ?4 = ?4
+  )sql" + OwnTexts("own") +
+         R"sql(
       ORDER BY own.id DESC
       LIMIT ?7
     )
@@ -100,13 +120,14 @@ constexpr char kNewestOfSegments[] = R"sql(
     LIMIT ?7
   ) AS reports
 )sql";
+}
 
 const char* SqlOf(Way way) {
   static const std::string by_id = SelectWhere("?4 = ?4");
   static const std::string by_user = SelectWhere("user = ?3 AND user != '' AND ?4 = ?4");
   static const std::string by_level1 = SelectWhere("level1 = ?4");
   static const std::string by_level2 = SelectWhere("level2 = ?4");
-  static const std::string by_segments = Select(kNewestOfSegments, "ORDER BY reports.id DESC");
+  static const std::string by_segments = Select(NewestOfSegments(), "ORDER BY reports.id DESC");
   switch (way) {
     case Way::kById:
       return by_id.c_str();
@@ -129,6 +150,9 @@ void Visit(Database* database, const ReportFilter& filter, int64_t limit,
   Statement rows = database->Use(SqlOf(plan->way));
   rows.Bind(plan->segments, int64_t{plan->has_segments}, filter.user, plan->cluster, plan->first, plan->last,
             limit);
+  for (const FilterText& text : kFilterTexts) {
+    if (!text.is_of_segment) rows.Bind(filter.*text.wanted);
+  }
   while (rows.Step()) visit(ReadRow(rows));
 }
 

@@ -25,7 +25,7 @@ Cluster ReadClusterAt(const Statement& row) {
 }
 
 std::optional<SumsScope> SumsScope::Of(Database* database, const ReportFilter& filter) {
-  if (!filter.user.empty() || !filter.cluster_key.empty()) return std::nullopt;
+  if (HasTextsOfReports(filter) || !filter.cluster_key.empty()) return std::nullopt;
   const auto segments = SegmentsOf(database, filter);
   const bool has_days = filter.first_day || filter.last_day;
   if (segments && has_days) return std::nullopt;

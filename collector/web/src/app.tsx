@@ -6,7 +6,7 @@ import { useEffect, useState } from "preact/hooks";
 import { below } from "./api/base";
 import { ApiError, openSession } from "./api/client";
 import { listen } from "./api/live";
-import { keepSession, session, takeToken } from "./api/session";
+import { broughtToken, keepSession, session, signOut, takeToken } from "./api/session";
 import { CausesPage } from "./causes/causes_page";
 import { Boundary } from "./parts/boundary";
 import { Shell } from "./parts/shell";
@@ -73,6 +73,7 @@ export function App() {
     try {
       keepSession(await openSession(token));
     } catch (error) {
+      if (error instanceof ApiError && error.status === 401) signOut();
       setRefusal(error as ApiError);
     }
     setOpening(false);
@@ -81,8 +82,15 @@ export function App() {
     const token = takeToken();
     if (token === null) setOpening(false);
     else void open(token);
+    // A link with a token that is opened in a tab that shows the page already.
+    const onHash = (): void => {
+      const brought = broughtToken();
+      if (brought !== null) void open(brought);
+    };
+    addEventListener("hashchange", onHash);
+    return () => removeEventListener("hashchange", onHash);
   }, []);
-  if (session.value) return <Pages />;
+  if (session.value) return <Pages key={session.value.token} />;
   if (isOpening) return <Loading what="the collector" />;
   return <SignIn refusal={refusal} onToken={open} />;
 }

@@ -92,7 +92,7 @@ class BatchRemoval : public ::testing::Test {
   static auto Left(size_t reports, size_t ends, size_t run_ends, size_t losses, size_t unknown,
                    size_t senders) {
     std::map<std::string, size_t> left = {
-        {"reports_v1", reports}, {"ends_v1", ends},       {"run_ends_v1", run_ends}, {"losses_v1", losses},
+        {"reports_v2", reports}, {"ends_v1", ends},       {"run_ends_v1", run_ends}, {"losses_v1", losses},
         {"unknown_v1", unknown}, {"senders_v1", senders}, {"unnamed_v1", reports},   {"marks_v1", 2}};
     std::erase_if(left, [](const auto& table) { return table.second == 0; });
     return left;

@@ -42,11 +42,11 @@ class Refused : public ::testing::Test {
   void RefuseUsersWithoutNumber() {
     AtAllShards("ALTER TABLE " + schema_.OfShard(kReports) +
                 " ADD COLUMN number Int64 DEFAULT toInt64(user)");
-    ASSERT_TRUE(testing::WaitUntil([&] { return Columns("reports_v1", "number") == 4; }, 30));
+    ASSERT_TRUE(testing::WaitUntil([&] { return Columns("reports_v2", "number") == 4; }, 30));
   }
   void Mend() {
     AtAllShards("ALTER TABLE " + schema_.OfShard(kReports) + " DROP COLUMN number");
-    ASSERT_TRUE(testing::WaitUntil([&] { return Columns("reports_v1", "number") == 0; }, 30));
+    ASSERT_TRUE(testing::WaitUntil([&] { return Columns("reports_v2", "number") == 0; }, 30));
   }
   // At so many nodes the table has that column.
   int64_t Columns(const std::string& table, const std::string& column) {
@@ -149,7 +149,7 @@ TEST_F(Refused, AMissingColumnHoldsUpNoOtherTable) {
 // An error that is not the rows' fault is retried for as long as it takes.
 TEST_F(Refused, AMissingTableIsWaitedFor) {
   AtAllShards("DROP TABLE " + schema_.OfShard(kReports));
-  ASSERT_TRUE(testing::WaitUntil([&] { return Columns("reports_v1", "id") == 2; }, 30));
+  ASSERT_TRUE(testing::WaitUntil([&] { return Columns("reports_v2", "id") == 2; }, 30));
   for (size_t node = 1; node < connection_.node_count(); node += 2)
     connection_.ExecuteAt(node, "DROP TABLE " + schema_.OfShard(kReports));
   const SampleReport sample = SampleOfUser("jane");

@@ -62,7 +62,8 @@ TEST_F(CauseSamplesTest, TellWhereTheTimeOfAllReportsWent) {
   EXPECT_EQ(answer["stacks"].size(), 2u);
   ASSERT_EQ(answer["frames"].size(), 4u);
   EXPECT_EQ(answer["frames"][0], Json::parse(R"({"function": "Write", "module": "/usr/bin/editor",
-                                                 "file": null, "line": null})"));
+                                                 "file": null, "line": null, "own": true})"));
+  EXPECT_EQ(answer["packages"], Json::parse(R"([{"package": "editor", "ms": 150.0, "share": 1.0}])"));
   EXPECT_EQ(answer["tags"],
             Json::parse(R"([{"loop": "ui", "tag": "key", "reports": 2, "hang_ms": 4000.0}])"));
   EXPECT_EQ(answer["owners"], Json::array());
@@ -232,8 +233,8 @@ TEST(CauseSamples, HaveTheFilesAndLinesOfSymbols) {
   const Json answer = Together({{ReportRow(), Decoded(SampledReport({{"Save"}}, 1))}}, &symbolizer);
   EXPECT_EQ(answer["stacks"], Json::parse("[[0, 1]]"));
   EXPECT_EQ(answer["frames"], Json::parse(R"([
-      {"function": "Inlined", "module": "/usr/bin/editor", "file": "a.cc", "line": 7},
-      {"function": "Outer", "module": "/usr/bin/editor", "file": "b.cc", "line": 9}])"));
+      {"function": "Inlined", "module": "/usr/bin/editor", "file": "a.cc", "line": 7, "own": true},
+      {"function": "Outer", "module": "/usr/bin/editor", "file": "b.cc", "line": 9, "own": true}])"));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ TEST(QueryApi, ShowsAWholeReport) {
   EXPECT_EQ(
       shown["expensive_stack"][0],
       Json::parse(
-          R"({"module": "/usr/bin/editor", "build_id": "01abff", "offset": "0x1010", "function": "Leaf"})"));
+          R"({"module": "/usr/bin/editor", "build_id": "01abff", "offset": "0x1010", "function": "Leaf", "own": true})"));
   EXPECT_EQ(shown["expensive_completeness"], "complete");
   ASSERT_THAT(shown["samples"], SizeIs(2));
   EXPECT_EQ(shown["samples"][0]["age_ms"], 100);
@@ -41,6 +41,43 @@ TEST(QueryApi, ShowsAWholeReport) {
   EXPECT_EQ(shown["threads"][1]["syscall"], 74);
   EXPECT_EQ(shown["threads"][1]["wait_channel"], "folio_wait_bit_common");
   EXPECT_EQ(shown["threads"][1]["stack"][0]["function"], "Work");
+  EXPECT_EQ(shown["packages"], Json::parse(R"([{"package": "editor", "ms": 100.0, "share": 1.0}])"));
+}
+
+TEST(ReportQuery, StacksAreNumbersInATableIfThatIsAskedFor) {
+  MemoryCollector collector;
+  SampleReport report{.samples = {{"Leaf", "main"}, {"Leaf", "Other", "main"}},
+                      .threads = {{"worker", {"Work", "main"}}}};
+  collector.Submit({report});
+  const std::string path = "/v1/reports/" + base::ToString(report.header.id);
+  const Json whole = collector.Get(path);
+  Json tabled = collector.Get(path, "stacks=table");
+  EXPECT_EQ(tabled["frames"].size(), 6u) << "each frame once";
+  for (const char* list : {"samples", "threads"}) {
+    for (Json& entry : tabled[list]) {
+      Json stack = Json::array();
+      for (const Json& number : entry["stack"]) stack.push_back(tabled["frames"][number.get<size_t>()]);
+      entry["stack"] = std::move(stack);
+    }
+  }
+  tabled.erase("frames");
+  EXPECT_EQ(tabled, whole);
+  EXPECT_EQ(collector.query_api.Get(path, "stacks=tree").status, 400);
+}
+
+TEST(ReportQuery, TheTimeIsThatOfPlugInsAndOfTheProgram) {
+  MemoryCollector collector;
+  SampleReport report{
+      .stack = {"std::find", "Blur", "main"},
+      .samples = {{"std::find", "Blur", "main"}, {"malloc", "Blur", "main"}, {"std::find", "main"}}};
+  report.module_path = "/opt/editor/plugins/libblur.so";
+  collector.Submit({report});
+  const Json shown = collector.Get("/v1/reports/" + base::ToString(report.header.id));
+  ASSERT_EQ(shown["packages"].size(), 1u) << shown["packages"];
+  EXPECT_EQ(shown["packages"][0]["package"], "libblur.so");
+  EXPECT_EQ(shown["expensive_stack"][0]["own"], false);
+  EXPECT_EQ(shown["expensive_stack"][1]["own"], true);
+  EXPECT_EQ(shown["expensive_stack"][2]["own"], false) << "main is what calls the program";
 }
 
 TEST(QueryApi, ShowsWhoWaitsForWhom) {

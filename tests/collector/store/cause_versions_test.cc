@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "collector/query/cluster_queries.h"
 #include "tests/collector/memory_collector.h"
 
@@ -80,25 +82,35 @@ TEST_F(CauseVersionsTest, TellWhetherACauseWasFixed) {
                                {"hang_ms", 5000.0},
                                {"estimated", {{"hang_ms", 5000.0}}},
                                {"hang_ms_per_hour", 1250.0},
+                               {"hang_ms_per_hour_interval", versions[0]["hang_ms_per_hour_interval"]},
                                {"watched_ms", 4 * 3'600'000.0},
                                {"first_seen_ms", kVersionsBeginMs + kMsPerDay},
                                {"last_seen_ms", kVersionsBeginMs + 3 * kMsPerDay},
                                {"lags", 2}}));
+  const Json interval = versions[0]["hang_ms_per_hour_interval"];
+  // Two hangs of one user: the deviation of the sum is the root of 2 * (2² + 3²) s².
+  EXPECT_NEAR(interval["low"].get<double>(), 1250 * std::exp(-1.96 * std::sqrt(26) / 5), 1);
+  EXPECT_NEAR(interval["high"].get<double>(), 1250 * std::exp(1.96 * std::sqrt(26) / 5), 50);
   EXPECT_EQ(versions[1]["hang_ms"], 1000.0);
   EXPECT_EQ(versions[1]["estimated"]["hang_ms"], 2000.0);
   EXPECT_EQ(versions[1]["hang_ms_per_hour"], 500.0);
-  EXPECT_EQ(versions[2], (Json{{"app", "editor"},
-                               {"version", "2.0"},
-                               {"reports", 0},
-                               {"hangs", 0},
-                               {"users", 0},
-                               {"hang_ms", 0.0},
-                               {"estimated", {{"hang_ms", 0.0}}},
-                               {"hang_ms_per_hour", 0.0},
-                               {"watched_ms", 6 * 3'600'000.0},
-                               {"first_seen_ms", kVersionsBeginMs + 4 * kMsPerDay},
-                               {"last_seen_ms", kVersionsBeginMs + 6 * kMsPerDay},
-                               {"lags", 0}}));
+  EXPECT_EQ(
+      versions[2],
+      (Json{
+          {"app", "editor"},
+          {"version", "2.0"},
+          {"reports", 0},
+          {"hangs", 0},
+          {"users", 0},
+          {"hang_ms", 0.0},
+          {"estimated", {{"hang_ms", 0.0}}},
+          {"hang_ms_per_hour", 0.0},
+          // Three hangs in 6 hours, as long as the mean of the three others: 2 s, 3 s, and 1 s for two users.
+          {"hang_ms_per_hour_interval", {{"low", 0.0}, {"high", 1166.667}}},
+          {"watched_ms", 6 * 3'600'000.0},
+          {"first_seen_ms", kVersionsBeginMs + 4 * kMsPerDay},
+          {"last_seen_ms", kVersionsBeginMs + 6 * kMsPerDay},
+          {"lags", 0}}));
 }
 
 TEST_F(CauseVersionsTest, AreThereOnlyWhenAskedFor) {
@@ -144,6 +156,7 @@ TEST_F(CauseVersionsTest, AreCountedWithinAFilter) {
   EXPECT_THAT(NamesOf(of_a_user), ElementsAre("editor 1.9", "editor 2.0"));
   EXPECT_EQ(of_a_user[0]["watched_ms"], 0.0);
   EXPECT_EQ(of_a_user[0]["hang_ms_per_hour"], Json());
+  EXPECT_EQ(of_a_user[0]["hang_ms_per_hour_interval"], Json());
 }
 
 // Lost reports count as in the list.

@@ -29,14 +29,54 @@ test("shows where the time went, why, and in which versions", async () => {
     assert.match(titles, new RegExp(name));
   assert.match(await card("Why").textContent(), /cpu/);
   const versions = await card("Version by version").textContent();
-  assert.match(versions, /Not seen in 2\.4\.0/, "the fix worked");
+  assert.match(versions, /2\.4\.0\s*none/, "the fix worked");
   assert.match(versions, /2\.3\.0/);
+  assert.doesNotMatch(versions, /more in|less in|about the same/i, "whether versions differ is not said");
+  const { by_version: asked } = await collector.ask(
+    `/v1/clusters/${keyOf("ParseOutline", "Editor::OnPaste")}?by=version`,
+  );
+  assert.ok(asked[0].hang_ms_per_hour_interval.low < asked[0].hang_ms_per_hour);
+  assert.ok(asked[0].hang_ms_per_hour_interval.high > asked[0].hang_ms_per_hour);
+  assert.match(versions, /\d m?s to \d/, "an interval");
   assert.match(await card("Dispatches").textContent(), /paste/);
   await page
     .getByRole("img", { name: /Hang time by day/ })
     .locator("canvas")
     .waitFor();
   assert.ok((await page.locator(".reports tbody tr").count()) > 20);
+});
+
+test("begins with the flame graph, and names the code that it is of", async () => {
+  await page.go(`/causes/${keyOf("ParseOutline", "Editor::OnPaste")}`);
+  await frames().first().waitFor();
+  assert.match(await page.locator("main section.card h2").first().textContent(), /Flame graph/);
+  assert.match(await page.locator(".packages").textContent(), /100 % in liboutline.so/);
+  assert.match(await page.locator("h1").textContent(), /ParseOutline froze editor/);
+});
+
+test("is broken down, and a part of it has its own page", async () => {
+  const key = keyOf("SaveFile", "Editor::OnSave");
+  await page.go(`/causes/${key}`);
+  const breakdown = card("Breakdown");
+  await breakdown.getByText("Debian GNU/Linux 12").waitFor();
+  const asked = (await collector.ask(`/v1/clusters/${key}/breakdown`)).distribution.values;
+  assert.deepEqual(
+    await breakdown.locator(".part-name").allTextContents(),
+    asked.map((each) => each.value),
+  );
+  await breakdown.getByRole("button", { name: "Dispatch" }).click();
+  assert.match(await breakdown.textContent(), /autosave/);
+  await breakdown.getByRole("link", { name: "autosave" }).click();
+  await page.getByText("Only reports with tag autosave").waitFor();
+  await page.waitForFunction(
+    () =>
+      document.querySelectorAll(".reports tbody tr").length > 0 && !/ save /.test(document.body.innerText),
+  );
+  assert.ok(
+    (await page.locator(".reports tbody tr").allTextContents()).every((row) => row.includes("autosave")),
+  );
+  await page.getByRole("link", { name: "All of this cause" }).click();
+  await page.waitForFunction(() => location.search === "");
 });
 
 test("names the lock's owner", async () => {
@@ -225,7 +265,9 @@ test("offers readers nothing that they may not do", async () => {
 test("says that a cause is not there", async () => {
   page.expect("404");
   await page.go("/causes/0123456789abcdef");
-  await page.getByText("no such cluster").waitFor();
+  await page.getByRole("heading", { name: "No such cause" }).waitFor();
+  await page.locator("main").getByRole("link", { name: "All causes" }).click();
+  await page.locator(".cause").first().waitFor();
 });
 
 test("looks right by night and on a phone", async () => {

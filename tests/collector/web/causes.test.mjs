@@ -24,8 +24,13 @@ test("lists what the collector has, the costliest first", async () => {
   await rowsSettle(asked.length);
   assert.deepEqual(
     await names(),
-    asked.map((cause) => cause.frames[0]),
+    [...asked.filter((cause) => !cause.not_seen_since), ...asked.filter((cause) => cause.not_seen_since)].map(
+      (cause) => cause.frames[0],
+    ),
+    "those that the newest version does not have come last",
   );
+  assert.equal((await names()).at(-1), "ParseOutline");
+  assert.match(await rows().last().textContent(), /2\.3\.0 … 2\.3\.1.*not seen since/);
   assert.match(await page.title(), /Causes/);
   assert.match(await rows().first().textContent(), /network/);
   assert.equal(await page.locator(".cause .sparkline").count(), asked.length);
@@ -95,6 +100,76 @@ test("filters by verdict, time, loop, system and user", async () => {
   await page.getByLabel("User").fill("u-3");
   await page.waitForFunction(() => location.search.includes("user=u-3") && location.search.includes("os="));
   await rows().first().waitFor();
+});
+
+test("filters by distribution, kind and dispatch, with what there is to choose from", async () => {
+  await page.go("/");
+  await rows().first().waitFor();
+  await page.getByRole("button", { name: "More filters" }).click();
+  await page.waitForFunction(() => document.querySelectorAll("#known-distribution option").length === 3);
+  const known = await page
+    .locator("#known-distribution option")
+    .evaluateAll((all) => all.map((each) => each.value));
+  assert.deepEqual(known, (await collector.ask("/v1/values")).distribution);
+  await page.getByLabel("Distribution").fill(known[2]);
+  await page.waitForFunction(() => location.search.includes("distribution="));
+  const asked = await collector.ask(`/v1/clusters?distribution=${encodeURIComponent(known[2])}`);
+  await rowsSettle(asked.length);
+  await page.getByLabel("Dispatch").fill("save");
+  await rowsSettle(1);
+  await page.getByLabel("Kind").fill("slow");
+  await page.getByRole("heading", { name: "No hangs match" }).waitFor();
+});
+
+test("says which plug-in spent the time, where the program is not all of it", async () => {
+  await page.go("/");
+  const paste = page.locator(".cause", { hasText: "ParseOutline" });
+  await paste.getByText("100 % in liboutline.so").waitFor();
+  assert.equal(await page.locator(".in-package").count(), 1);
+  await paste.locator("a").click();
+  await page.locator(".packages", { hasText: "100 % in liboutline.so" }).waitFor();
+});
+
+test("a phone counts one user as one", async () => {
+  const phone = await browser.newPage({ collector, size: kPhone });
+  await phone.route("**/v1/clusters?*", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: answer.map((cause) => ({ ...cause, users: 1 })) });
+  });
+  await phone.go("/");
+  await phone.locator(".cause").first().waitFor();
+  const text = await phone.locator(".cause").first().innerText();
+  assert.match(text, /1 user\b/);
+  assert.doesNotMatch(text, /1 users/);
+  await phone.unrouteAll({ behavior: "ignoreErrors" });
+  await phone.finish();
+});
+
+test("unknown paths are pages with a way on", async () => {
+  page.expect("404");
+  const answer = await page.goto(`${collector.url}/no/such/page#token=${collector.token}`);
+  assert.equal(answer.status(), 404);
+  await page.getByRole("heading", { name: "This page does not exist" }).waitFor();
+  await page.locator("main").getByRole("link", { name: "All causes" }).click();
+  await rows().first().waitFor();
+  const text = await fetch(`${collector.url}/no/such/page`);
+  assert.equal(text.status, 404);
+  assert.match(text.headers.get("content-type"), /json/, "programs get the error as JSON");
+});
+
+test("a token in the address of an open tab is taken, and a wrong one is refused with a reason", async () => {
+  page.expect("401");
+  await page.go("/");
+  await rows().first().waitFor();
+  const { key: token } = await collector.ask("/v1/admin/keys", {
+    method: "POST",
+    body: JSON.stringify({ name: "second", access: "read" }),
+  });
+  await page.evaluate((text) => (location.hash = `token=${text}`), token);
+  await page.getByTitle("Signed in with the read key “second”").waitFor();
+  assert.equal(new URL(page.url()).hash, "");
+  await page.evaluate(() => (location.hash = "token=r_wrong"));
+  await page.getByText("this collector does not know the token").waitFor();
 });
 
 test("takes text away that has no effect yet", async () => {

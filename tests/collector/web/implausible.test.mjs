@@ -110,7 +110,7 @@ test("a part that cannot be made leaves the others, and a page that cannot be ma
   const [{ id }] = await collector.ask("/v1/reports?limit=1");
   const page = await browser.newPage({ collector });
   const breakReport = (damage) =>
-    page.route(`**/v1/reports/${id}`, async (route) => {
+    page.route(`**/v1/reports/${id}?*`, async (route) => {
       const answer = await route.fetch();
       await route.fulfill({ json: damage(await answer.json()) });
     });
@@ -119,12 +119,12 @@ test("a part that cannot be made leaves the others, and a page that cannot be ma
   await page.getByRole("alert").waitFor();
   assert.match(await page.getByRole("alert").textContent(), /cannot be shown: the verdict's numbers/);
   await page.locator(".flame-graph g.frame").first().waitFor();
-  await page.unroute(`**/v1/reports/${id}`);
+  await page.unroute(`**/v1/reports/${id}?*`);
   await breakReport((report) => ({ ...report, cause: null, samples: null }));
   await page.go(`/reports/${id}?again`);
   await page.getByRole("alert").waitFor();
   assert.match(await page.getByRole("alert").textContent(), /cannot be shown: the page/);
-  await page.unroute(`**/v1/reports/${id}`);
+  await page.unroute(`**/v1/reports/${id}?*`);
   await page.getByRole("link", { name: "Live" }).click();
   await page.locator(".reports tbody tr").first().waitFor();
   await page.finish();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { kPhone, takePicture } from "./support/browser.mjs";
+import { kDesktop, kPhone, takePicture } from "./support/browser.mjs";
 import { useCollector, usePage } from "./support/setup.mjs";
 
 let collector, browser, page, id;
@@ -29,7 +29,9 @@ const download = async (name) => {
 };
 
 test("tells what happened, why, and who waits for whom", async () => {
-  assert.match(await page.locator("h1").textContent(), /editor 2\.[34]\.\d froze for \d/);
+  assert.match(await page.locator("h1").textContent(), /^Index::Lookup froze editor 2\.[34]\.\d for \d/);
+  assert.match(await page.locator("main section.card h2").first().textContent(), /Flame graph/);
+  assert.match(await page.locator(".packages").textContent(), /100 % in editor/);
   const line = page.locator(".timeline");
   assert.equal(await line.locator(".sample").count(), 20);
   assert.equal(await line.locator(".dispatch").count(), 6);
@@ -83,7 +85,7 @@ test("is copied as text", async () => {
   await page.getByRole("button", { name: "Copy as text" }).click();
   await page.getByText("Copied").waitFor();
   const text = await page.evaluate(() => navigator.clipboard.readText());
-  assert.match(text, /editor 2\.[34]\.\d froze for/);
+  assert.match(text, /^Index::Lookup froze editor 2\.[34]\.\d for/);
   assert.match(text, /waits at Index::Lookup for mutex .* held by thread \d+ \(indexer\) at Index::Rebuild/);
   assert.match(text, /Most expensive stack\n {4}Index::Lookup/);
 });
@@ -91,6 +93,35 @@ test("is copied as text", async () => {
 test("leads to its cause", async () => {
   await page.locator(".report-head a", { hasText: "Index::Lookup" }).click();
   await page.getByRole("heading", { name: "Index::Lookup" }).waitFor();
+});
+
+for (const size of [kDesktop, kPhone]) {
+  test(`draws the hang once, and nothing outside of its card, ${size.width} px wide`, async () => {
+    const shown = await browser.newPage({ collector, size });
+    await shown.route(`**/v1/reports/${id}?*`, async (route) => {
+      const report = await (await route.fetch()).json();
+      // As programs report a hang that is over: the loop's last dispatch is the hang.
+      const hang = { tag: "find", age_ms: 0, wall_ms: report.elapsed_ms, cpu_ms: 0, queue_wait_ms: 0 };
+      await route.fulfill({ json: { ...report, history: [...report.history, hang] } });
+    });
+    await shown.go(`/reports/${id}`);
+    await shown.locator(".timeline .hang").waitFor();
+    assert.equal(await shown.locator(".timeline .dispatch").count(), 6);
+    assert.match(await shown.locator(".timeline details summary").textContent(), /6 dispatches before/);
+    const card = await shown.locator(".timeline").boundingBox();
+    for (const box of await shown.locator(".lane-line > i").all()) {
+      const { x, width } = await box.boundingBox();
+      assert.ok(x >= card.x && x + width <= card.x + card.width + 1, `from ${x}, ${width} px wide`);
+    }
+    await shown.finish();
+  });
+}
+
+test("says that a report is not there", async () => {
+  page.expect("404");
+  await page.goto(`${collector.url}/reports/01a229b8-113d-74f4-b50d-000000000000`);
+  await page.getByRole("heading", { name: "No such report" }).waitFor();
+  assert.ok(await page.locator("main").getByRole("link", { name: "all causes" }).isVisible());
 });
 
 test("looks right by night and on a phone", async () => {

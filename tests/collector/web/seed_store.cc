@@ -7,6 +7,7 @@
 //   and one for
 //                               each number; and two as they should be
 //   seed_store DATA many COUNT  as many causes, of one report each
+//   seed_store DATA large       a report of the largest size that the collector takes
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -246,6 +247,30 @@ class Seeder {
     Flush();
   }
 
+  // 400 samples of 250 frames each, all different, and 500 threads.
+  void AddLarge() {
+    constexpr int kSamples = 400, kFrames = 250, kThreads = 500, kFramesOfAThread = 60;
+    SampleReport report;
+    StampHeader(now_ms_ - kMsPerHour, &report.header);
+    report.header.app = "large";
+    report.room_bytes = 16 << 20;
+    report.header.elapsed_ns = 40'000 * kNsPerMs;
+    const auto stack = [](const std::string& leaf, int of, int frames) {
+      Stack names = {"Leaf" + leaf};
+      for (int i = 1; i < frames - 1; ++i)
+        names.push_back("Outer::Inner" + std::to_string((of * 7 + i) % 20'000) + "::Call");
+      names.emplace_back("main");
+      return names;
+    };
+    for (int i = 0; i < kSamples; ++i) report.samples.push_back(stack(std::to_string(i), i * 40, kFrames));
+    report.stack = report.samples.front();
+    for (int i = 0; i < kThreads; ++i)
+      report.threads.push_back({"worker" + std::to_string(i), stack("OfThread", i * 13, kFramesOfAThread)});
+    report.verdict = VerdictOf(VerdictWord::kCpu, 2'000 * kNsPerMs);
+    Add(report::RecordType::kReport, report.Encode());
+    Flush();
+  }
+
   void AddMany(int count) {
     for (int i = 0; i < count; ++i) {
       SampleReport report;
@@ -407,9 +432,11 @@ class Seeder {
     header.app = cause.app;
     header.app_version = version;
     header.user = user;
+    header.distribution = DistributionOf(user);
     header.tag = cause.tag;
     header.elapsed_ns = 2'000 * kNsPerMs;
-    report.module_path = "/usr/bin/" + cause.app;
+    // The editor's outlines are a plug-in's.
+    report.module_path = cause.tag == "paste" ? "/opt/editor/plugins/liboutline.so" : "/usr/bin/" + cause.app;
     for (int i = 0; i < 20; ++i)
       report.samples.push_back(StackOf(cause, Below(10) < 6 ? 0 : Below(std::ssize(cause.stacks))));
     report.stack = StackOf(cause, 0);
@@ -455,6 +482,12 @@ class Seeder {
     Add(report::RecordType::kTrace, report::EncodeTraceRecord(record));
   }
 
+  static const char* DistributionOf(const std::string& user) {
+    constexpr const char* kNames[] = {"Debian GNU/Linux 12 (bookworm)", "Ubuntu 24.04.1 LTS",
+                                      "Fedora Linux 41"};
+    return kNames[std::hash<std::string>()(user) % 3];
+  }
+
   static Stack StackOf(const Cause& cause, int64_t which) {
     Stack stack = cause.stacks[static_cast<size_t>(which)];
     stack.insert(stack.end(), cause.callers.begin(), cause.callers.end());
@@ -484,11 +517,13 @@ class Seeder {
 
 int Main(int argc, char** argv) {
   const std::string what = argc > 2 ? argv[2] : "";
-  if (what != "story" && what != "hostile" && what != "implausible" && !(what == "many" && argc == 4))
-    Fail("usage: seed_store DATA story|hostile|implausible|many COUNT");
+  if (what != "story" && what != "hostile" && what != "implausible" && what != "large" &&
+      !(what == "many" && argc == 4))
+    Fail("usage: seed_store DATA story|hostile|implausible|large|many COUNT");
   Seeder seeder(argv[1]);
   if (what == "story") seeder.TellStory();
   if (what == "hostile") seeder.AddHostile();
+  if (what == "large") seeder.AddLarge();
   if (what == "implausible") seeder.AddImplausible();
   if (what == "many") seeder.AddMany(std::atoi(argv[3]));
   return 0;

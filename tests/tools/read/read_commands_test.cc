@@ -6,7 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
+#include <tuple>
+#include <vector>
 
+#include "base/clock.h"
 #include "collector/http/endpoints.h"
 #include "collector/http/server/http_server.h"
 #include "collector/store/sqlite/sqlite_store.h"
@@ -46,6 +49,7 @@ class ReadCommands : public ::testing::Test {
     Outcome outcome;
     auto load = [this](const std::string& directory) -> base::Result<std::string> {
       spool_asked_for_ = directory;
+      if (!load_status_.ok()) return load_status_;
       return spool_;
     };
     AddReadCommands(&app, load, /*symbol_worker=*/"", &outcome.exit_code);
@@ -55,6 +59,7 @@ class ReadCommands : public ::testing::Test {
       app.parse(arguments);
     } catch (const CLI::ParseError& error) {
       outcome.exit_code = kUsage;
+      refusal_ = error.what();
     }
     outcome.out = ::testing::internal::GetCapturedStdout();
     outcome.err = ::testing::internal::GetCapturedStderr();
@@ -62,6 +67,8 @@ class ReadCommands : public ::testing::Test {
   }
 
   std::string spool_;  // what the spool holds, as a batch
+  base::Status load_status_;
+  std::string refusal_;  // of the last line that was not understood
   std::string spool_asked_for_;
 };
 
@@ -100,6 +107,54 @@ TEST_F(ReadCommands, SayThatThereIsNothing) {
     EXPECT_THAT(people.err, HasSubstr("no "));
     EXPECT_EQ(Run(std::string(command) + " --json").out, "[]\n");
   }
+}
+
+TEST_F(ReadCommands, ListsAreFilteredByAllThatTheApiKnows) {
+  std::vector<std::string> reports;
+  const int64_t now_ms = base::SystemClock().WallMs() - 1000;
+  for (const auto& [name, tag, user, days_ago] :
+       {std::tuple("Save", "save", "ann", 0), std::tuple("Load", "open", "bob", 9)}) {
+    SampleReport report{.stack = {name, "Caller"}};
+    report.header.id = report.header.hang_id = base::CreateUuidV7(now_ms - days_ago * base::kMsPerDay);
+    report.header.distribution = std::string(name) == "Save" ? "Debian" : "Fedora";
+    report.header.tag = tag;
+    report.header.user = user;
+    report.verdict.word = policies::VerdictWord::kLock;
+    reports.push_back(report.Encode());
+  }
+  spool_ = EncodeBatch(reports);
+  for (const char* filter :
+       {"--tag save", "--user ann", "--days 7", "--distribution Debian",
+        "--tag save --verdict lock --kind lag --version 2.3.1 --os 'Linux 6.1.0' --loop ui"}) {
+    for (const char* list : {"clusters ", "reports "}) {
+      const Outcome filtered = Run(std::string(list) + filter);
+      EXPECT_THAT(filtered.out, HasSubstr("Save < Caller")) << list << filter << filtered.err << refusal_;
+      EXPECT_THAT(filtered.out, ::testing::Not(HasSubstr("Load"))) << list << filter;
+    }
+  }
+  EXPECT_THAT(Run("clusters --distribution Debain").err,
+              HasSubstr("no distribution 'Debain' in the newest reports; did you mean 'Debian'?"));
+  EXPECT_THAT(Run("reports --app edi").err, HasSubstr("did you mean 'editor'?"));
+  EXPECT_EQ(Run("clusters --verdict lokc").exit_code, kUsage);
+  EXPECT_THAT(refusal_, HasSubstr("no verdict 'lokc'; did you mean 'lock'?"));
+  EXPECT_EQ(Run("reports --kind xyzzyxyzzy").exit_code, kUsage);
+  EXPECT_THAT(refusal_, HasSubstr("there are: "));
+}
+
+TEST_F(ReadCommands, JsonOfAnEmptySpoolIsAnEmptyArray) {
+  for (const char* list : {"clusters", "reports", "traces", "frames", "usage", "losses"}) {
+    const Outcome empty = Run(std::string(list) + " --json");
+    EXPECT_EQ(empty.exit_code, 0) << list;
+    EXPECT_EQ(empty.out, "[]\n") << list;
+  }
+}
+
+TEST_F(ReadCommands, TheDefaultSpoolIsEmptyUntilSomethingIsReported) {
+  load_status_ = base::Status(base::StatusCode::kNotFound, "there is no spool directory");
+  const Outcome empty = Run("reports --json");
+  EXPECT_EQ(empty.exit_code, 0);
+  EXPECT_EQ(empty.out, "[]\n");
+  EXPECT_EQ(Run("reports --json --spool /typo").exit_code, 1);
 }
 
 TEST_F(ReadCommands, ShowOneReport) {

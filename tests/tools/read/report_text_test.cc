@@ -8,6 +8,7 @@
 #include "tests/testing/sample_report.h"
 #include "tools/read/report_lists.h"
 #include "tools/read/report_source.h"
+#include "tools/read/screen.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -221,6 +222,7 @@ TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
   std::string cluster =
       json["cluster"]["level1"].get<std::string>() + " > " + json["cluster"]["level2"].get<std::string>();
   EXPECT_EQ(ReportText(json),
+            "`Leaf` froze editor 2.3.1 for 4.1 s\n"
             "Report 018bcfe5-6800-7000-8000-000000000001\n"
             "  app      editor 2.3.1, user u-71\n"
             "  loop     ui, dispatch key, thread 4712 of process 4711\n"
@@ -231,6 +233,11 @@ TEST(ReportText, AReportHasHeaderStackTimelineAndThreads) {
             "  cluster  " +
                 cluster +
                 "\n"
+                "\n"
+                "Flame graph (the outermost first)\n"
+                "  100.0 %    150 ms  main\n"
+                "   66.7 %    100 ms    Leaf\n"
+                "   33.3 %     50 ms    Other\n"
                 "\n"
                 "Most expensive stack\n"
                 "  Leaf  (editor+0x1010)\n"
@@ -262,9 +269,11 @@ TEST(ReportText, AReportListsTheLatestDispatchesBeforeIt) {
   for (int64_t i = 1; i <= 12; ++i) tags.push_back("paint " + std::to_string(i));
   for (int64_t i = 1; i <= 12; ++i) {
     report.history.push_back({.tag = tags[static_cast<size_t>(i) - 1],
-                              .age_ns = (13 - i) * 1'000'000'000,
+                              .age_ns = (14 - i) * 1'000'000'000,
                               .wall_ns = i * 10'000'000});
   }
+  // The hang itself, which is not among them.
+  report.history.push_back({.tag = "the hang", .age_ns = 0, .wall_ns = 2'000'000'000});
   report.history[10].cpu_ns = 90'000'000;
   report.history[11].queue_wait_ns = 1'500'000'000;
   auto source = SourceOf(EncodeBatch({report.Encode()}));
@@ -275,9 +284,53 @@ TEST(ReportText, AReportListsTheLatestDispatchesBeforeIt) {
   const std::string table = text.substr(begin, text.find("\n\n", begin) - begin);
   EXPECT_THAT(table, HasSubstr("Dispatches before (the last 10 of 12 over 1 ms)\n"));
   EXPECT_THAT(table, ::testing::Not(HasSubstr("paint 2\n")));
-  EXPECT_THAT(table, HasSubstr("10.0 s before   30 ms      -         -  paint 3\n"));
-  EXPECT_THAT(table, HasSubstr(" 2.0 s before  110 ms  90 ms         -  paint 11\n"));
-  EXPECT_THAT(table, HasSubstr(" 1.0 s before  120 ms      -     1.5 s  paint 12"));
+  EXPECT_THAT(table, HasSubstr("11.0 s before   30 ms      -         -  paint 3\n"));
+  EXPECT_THAT(table, HasSubstr(" 3.0 s before  110 ms  90 ms         -  paint 11\n"));
+  EXPECT_THAT(table, HasSubstr(" 2.0 s before  120 ms      -     1.5 s  paint 12"));
+}
+
+TEST(ReportText, OnATerminalTheGuiltyLineIsMarkedAndOthersAreFolded) {
+  SampleReport report;
+  report.stack = {"memcpy",      "std::copy",       "std::move", "free",
+                  "Blur::Apply", "g_main_loop_run", "main",      "_start"};
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  const Json json = source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value();
+  EXPECT_THAT(ReportText(json), HasSubstr("\nMost expensive stack\n  memcpy  (editor+0x1010)\n  std::copy"));
+  EXPECT_THAT(ReportText(json, StackStyle::kMarked), HasSubstr("\n> Blur::Apply  (editor+0x5010)\n"));
+  EXPECT_THAT(ReportText(json, StackStyle::kFolded),
+              HasSubstr("\nMost expensive stack\n"
+                        "  memcpy  (editor+0x1010)\n"
+                        "  … (3 frames of libraries and the system)\n"
+                        "> Blur::Apply  (editor+0x5010)\n"
+                        "  … (3 frames of libraries and the system)\n"));
+  EXPECT_THAT(PaintReport("> Blur::Apply  (editor+0x5010)\n"), ::testing::StartsWith("\x1b[1m"));
+}
+
+TEST(ReportText, TheFlameGraphIsLeftHeavyAndFoldsWhatIsNotTheProgramsOwn) {
+  SampleReport report;
+  report.samples = {{"Read", "Load", "g_main_loop_run", "main"},
+                    {"Parse", "Load", "g_main_loop_run", "main"},
+                    {"memcpy", "Parse", "Load", "g_main_loop_run", "main"}};
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  const Json json = source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value();
+  EXPECT_THAT(ReportText(json), HasSubstr("\nFlame graph (the outermost first)\n"
+                                          "  100.0 %    150 ms  main\n"
+                                          "  100.0 %    150 ms  g_main_loop_run\n"
+                                          "  100.0 %    150 ms  Load\n"
+                                          "   66.7 %    100 ms    Parse\n"
+                                          "   33.3 %     50 ms      memcpy\n"
+                                          "   33.3 %     50 ms    Read\n"));
+  EXPECT_THAT(ReportText(json, StackStyle::kFolded), HasSubstr("… (2 frames of libraries and the system)\n"
+                                                               "  100.0 %    150 ms  Load\n"));
+}
+
+TEST(ReportText, PlugInsAreNamedWithTheirShare) {
+  SampleReport report;
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  Json json = source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value();
+  EXPECT_THAT(ReportText(json), Not(HasSubstr("  code  "))) << "all of it is the program";
+  json["packages"] = {{{"package", "foo.so"}, {"share", 0.93}}, {{"package", "editor"}, {"share", 0.07}}};
+  EXPECT_THAT(ReportText(json), HasSubstr("\n  code     93 % in foo.so, 7 % in editor\n"));
 }
 
 TEST(ReportText, AVerdictHasItsLargestShares) {

@@ -24,6 +24,11 @@ std::string WithoutColours(const std::string& text) {
   return std::regex_replace(text, std::regex("\x1b\\[[0-9;]*m"), "");
 }
 
+// Of the guilty line, which terminals show.
+std::string WithoutMark(const std::string& text) {
+  return std::regex_replace(text, std::regex("\n> "), "\n  ");
+}
+
 class ScreenTest : public RunTest {
  protected:
   ScreenTest() {
@@ -70,15 +75,30 @@ TEST_F(ScreenTest, ColoursAreForTerminals) {
   EXPECT_THAT(plain, Not(HasSubstr("\x1b")));
   const std::string shown = Shown(report_);
   EXPECT_THAT(shown, HasSubstr("\x1b[1mMost expensive stack\x1b[0m\n"));
-  EXPECT_EQ(WithoutColours(shown), plain);
-  EXPECT_EQ(Shown(report_, {"NO_COLOR=1"}), plain);
-  EXPECT_EQ(Shown(report_, {"TERM=dumb"}), plain);
-  EXPECT_EQ(Shown(With(report_, "--color=never")), plain);
+  const Words whole = With(report_, "--all-frames");
+  EXPECT_EQ(WithoutMark(WithoutColours(Shown(whole))), plain);
+  EXPECT_EQ(WithoutMark(Shown(whole, {"NO_COLOR=1"})), plain);
+  EXPECT_EQ(WithoutMark(Shown(whole, {"TERM=dumb"})), plain);
+  EXPECT_EQ(WithoutMark(Shown(With(whole, "--color=never"))), plain);
   const std::string always = Piped(With(report_, "--color=always"));
   EXPECT_NE(always, plain);
   EXPECT_EQ(WithoutColours(always), plain);
   EXPECT_THAT(Shown({"reports", "--spool", spool_}), HasSubstr("\x1b[1m"));
   EXPECT_THAT(Shown({"reports", "--spool", spool_, "--json"}), Not(HasSubstr("\x1b")));
+}
+
+TEST_F(ScreenTest, TheGuiltyLineIsBoldAndFramesOfTheSystemAreFolded) {
+  const std::string shown = Shown(report_);
+  const size_t mark = shown.find("\x1b[1m> ");
+  ASSERT_NE(mark, std::string::npos) << shown;
+  const json report = Ask({"report", report_[1]});
+  const auto& stack = report.at("expensive_stack");
+  const auto own = std::ranges::find_if(stack, [](const json& frame) { return frame.at("own").get<bool>(); });
+  ASSERT_NE(own, stack.end());
+  EXPECT_EQ(shown.find(own->at("function").get<std::string>(), mark), mark + 6);
+  EXPECT_THAT(shown, HasSubstr(" frames of libraries and the system)"));
+  EXPECT_THAT(Piped(report_), Not(HasSubstr(" frames of libraries and the system)")));
+  EXPECT_THAT(Piped(report_), HasSubstr("__libc_start_call_main"));
 }
 
 TEST_F(ScreenTest, APagerShowsWhatIsLongerThanTheScreen) {
@@ -94,8 +114,9 @@ TEST_F(ScreenTest, APagerShowsWhatIsLongerThanTheScreen) {
   EXPECT_FALSE(is_paged(Piped(report_)));
   unsetenv("LAGWATCH_PAGER");
   const std::string plain = Piped(report_);
-  EXPECT_EQ(WithoutColours(Shown(report_, {"LAGWATCH_PAGER="})), plain);
-  EXPECT_EQ(WithoutColours(Shown(report_, {"LAGWATCH_PAGER=no-such-pager 2>/dev/null"})), plain);
+  const Words whole = With(report_, "--all-frames");
+  EXPECT_EQ(WithoutMark(WithoutColours(Shown(whole, {"LAGWATCH_PAGER="}))), plain);
+  EXPECT_EQ(WithoutMark(WithoutColours(Shown(whole, {"LAGWATCH_PAGER=no-such-pager 2>/dev/null"}))), plain);
   EXPECT_THAT(Shown(report_, {"LAGWATCH_PAGER=head -n 1"}), HasSubstr("\x1b[1m"));  // the reader ends it
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/read/table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace lagwatch::tools {
@@ -27,6 +28,31 @@ TEST(Table, CutsTheElasticColumnToTheWidth) {
             "CAUSE            KEY\n"
             "Index::Lookup …  k1\n"
             "éééééééééééééé…  k2\n");
+}
+
+TEST(Table, LeavesColumnsOutWhereTheElasticOneHasNoRoom) {
+  Table table({{"HANGS", kRight, false, 1},
+               {"CAUSE", kLeft, true},
+               {"VERSIONS", kLeft, false, 3},
+               {"KEY", kLeft, false, 2}});
+  table.AddRow({"12", "Http::Client::Read < Http::Client::Fetch", "1.0 2.0", "0123456789abcdef"});
+  EXPECT_THAT(table.ToText(0), ::testing::HasSubstr("VERSIONS"));
+  EXPECT_THAT(table.ToText(100), ::testing::HasSubstr("VERSIONS"));
+  const std::string narrow = table.ToText(70);
+  EXPECT_THAT(narrow, ::testing::Not(::testing::HasSubstr("VERSIONS")));
+  EXPECT_THAT(narrow, ::testing::HasSubstr("0123456789abcdef"));
+  const std::string narrowest = table.ToText(40);
+  EXPECT_THAT(narrowest, ::testing::Not(::testing::HasSubstr("HANGS")));
+  EXPECT_THAT(narrowest, ::testing::HasSubstr("Http::Client::Read < Http::Client::Fetc"));
+}
+
+TEST(ShortForms, HaveThreeDigitsThatCount) {
+  EXPECT_EQ(ThreeDigits(0.152), "0.152");
+  EXPECT_EQ(ThreeDigits(0.19), "0.19");
+  EXPECT_EQ(ThreeDigits(4.1), "4.1");
+  EXPECT_EQ(ThreeDigits(27.34), "27.3");
+  EXPECT_EQ(ThreeDigits(1234.5), "1234");
+  EXPECT_EQ(ThreeDigits(0), "0.0");
 }
 
 TEST(Table, ShowsNoControlCharacters) {

@@ -56,8 +56,8 @@ TEST(UsageText, TellsForegroundAndBackgroundApart) {
   report::Usage usage = SomeUsage();
   usage.loops[0].usage.background = {.watched_ns = 3'600'000'000'000, .hangs = 1, .hang_ns = 3'000'000'000};
   EXPECT_THAT(UsageText(UsageIn(usage), 0),
-              ::testing::EndsWith("\nOf editor 2.3.1 in the foreground: 0.50 h, 1 hangs, 4.5 s, 9.0 s/hour; "
-                                  "in the background: 1.00 h, 1 hangs, 3.0 s, 3.0 s/hour\n"));
+              ::testing::EndsWith("\nOf editor 2.3.1 in the foreground: 0.50 h, 1 hang, 4.5 s, 9.0 s/hour; "
+                                  "in the background: 1.00 h, 1 hang, 3.0 s, 3.0 s/hour\n"));
 }
 
 TEST(UsageText, TellsWhatWasSlowAndWhatWasNotReported) {

@@ -42,7 +42,7 @@ std::string Equal(const char* column, const std::string& value) {
 std::unique_ptr<SummedCauses> SummedCauses::Open(Connection* connection, const Schema* schema,
                                                  HangReader* hangs, KnownUnits* units,
                                                  const ReportFilter& filter) {
-  if (!filter.user.empty() || !filter.cluster_key.empty()) return nullptr;
+  if (HasTextsOfReports(filter) || !filter.cluster_key.empty()) return nullptr;
   const auto plan = SumsPlan::Of(*units->Get(), filter);
   if (!plan) return nullptr;
   std::unique_ptr<SummedCauses> causes(new SummedCauses(connection, schema, filter));

@@ -32,7 +32,7 @@ struct Table {
 
 // `ver` is the time of the row's making, for rows of which the newest counts, or its reverse, for those of
 // which the first does (versions.h).
-inline constexpr Table kReports{"reports_v1", ConstText<[](auto add) {
+inline constexpr Table kReports{"reports_v2", ConstText<[](auto add) {
                                   add("day Date, ");
                                   AddTypedColumns(kReportColumns, add);
                                   add(", ver UInt64, payload String");

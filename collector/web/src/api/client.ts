@@ -83,7 +83,11 @@ export async function change<T>(
 }
 
 export async function openSession(token: string): Promise<Session> {
-  const response = await ask("/v1/key", {}, token);
+  const response = await ask("/v1/key", {}, token).catch((error: unknown) => {
+    if (error instanceof ApiError && error.status === 401)
+      throw new ApiError(401, "unauthorized", "this collector does not know the token, or it was revoked");
+    throw error;
+  });
   const key = (await response.json()) as Omit<Session, "token">;
   if (key.access === "project")
     throw new ApiError(

@@ -13,12 +13,13 @@ export interface Session {
 export const session = signal<Session | null>(null);
 
 // A link may bring a token after the '#', which no server gets to see: it is taken, and gone from the address.
-export function takeToken(): string | null {
+export function broughtToken(): string | null {
   const brought = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (brought === null) return localStorage.getItem(kKept);
-  history.replaceState(null, "", location.pathname + location.search);
+  if (brought !== null) history.replaceState(null, "", location.pathname + location.search);
   return brought;
 }
+
+export const takeToken = (): string | null => broughtToken() ?? localStorage.getItem(kKept);
 
 export function keepSession(opened: Session): void {
   localStorage.setItem(kKept, opened.token);

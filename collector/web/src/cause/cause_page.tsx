@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // One cause: a flame graph, verdicts, owners of the lock, and versions.
-import { useRoute } from "preact-iso";
+import { useLocation, useRoute } from "preact-iso";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get } from "../api/client";
+import { get, withQuery } from "../api/client";
 import { useNewReports } from "../api/live";
 import { usePendingNames } from "../api/pending_names";
 import { useResource } from "../api/resource";
 import type { CauseSamples, ClusterDetails } from "../api/types";
 import { causeName, shortName } from "../format/frames";
-import { count, duration, named, percent, plural, rate } from "../format/numbers";
-import { ago, moment } from "../format/times";
+import { count, duration, estimate, named, percent, plural, rate } from "../format/numbers";
+import { ago, day, moment } from "../format/times";
 import { Chart } from "../parts/chart";
+import { reportFilters } from "../parts/filters";
 import { Flame } from "../parts/flame";
+import { Packages } from "../parts/packages";
 import { StateMark } from "../parts/state_mark";
-import { Shown } from "../parts/states";
+import { Empty, Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
+import { Breakdown } from "./breakdown";
 import { CauseActions } from "./cause_actions";
 import { CauseReports } from "./cause_reports";
 import { Callers, Owners, Tags, Verdicts } from "./shares";
@@ -32,12 +35,18 @@ function Figures({ cause }: { cause: ClusterDetails }) {
     ["Per hour of use", rate(cause.hang_ms_per_hour), "in the programs concerned"],
     [
       "Hangs",
-      count(cause.estimated.hangs),
+      estimate(cause.estimated.hangs),
       `${plural(cause.reports, "report")} received (${plural(cause.hangs, "hang")})`,
     ],
-    ["Users", count(cause.users), "with a known name"],
+    ["Users", cause.users > 0 ? count(cause.users) : "not known", "a run without a user's name is one"],
     ["Lasted", duration(lasted.p50), `p95 ${duration(lasted.p95)}, longest ${duration(lasted.max)}`],
-    ["Last seen", ago(cause.last_seen_ms), `first ${moment(cause.first_seen_ms)}`],
+    [
+      "Seen",
+      ago(cause.last_seen_ms),
+      cause.first_version === cause.last_version
+        ? `first ${day(cause.first_seen_ms)}, in ${cause.first_version ?? "no known version"}`
+        : `${day(cause.first_seen_ms)} in ${cause.first_version} to ${day(cause.last_seen_ms)} in ${cause.last_version}`,
+    ],
   ];
   return (
     <dl class="figures">
@@ -65,8 +74,13 @@ function Heading({ cause, onChanged }: { cause: ClusterDetails; onChanged: () =>
           </>
         )}
       </p>
-      <h1 class={cause.title ? "" : "mono"}>
-        {shortName(causeName(cause))}
+      <h1 title={`first seen ${moment(cause.first_seen_ms)}`}>
+        {cause.title || (
+          <>
+            <span class="mono">{shortName(causeName(cause))}</span> froze{" "}
+            {named(cause.apps, cause.more_apps, 2)}
+          </>
+        )}
         <StateMark cause={cause} />
       </h1>
       <p class="mono stack-line">
@@ -110,6 +124,7 @@ function Samples({ samples }: { samples: CauseSamples }) {
       <h2>
         Flame graph <span class="muted small">samples of the newest {plural(samples.reports, "report")}</span>
       </h2>
+      <Packages packages={samples.packages} />
       <Flame stacks={stacks} label="All samples of this cause" />
     </section>
   );
@@ -118,20 +133,23 @@ function Samples({ samples }: { samples: CauseSamples }) {
 function Whole({
   cause,
   samples,
+  filters,
   onChanged,
 }: {
   cause: ClusterDetails;
   samples: CauseSamples;
+  filters: Record<string, string>;
   onChanged: () => void;
 }) {
   useTitle(causeName(cause));
   return (
     <>
       <Heading cause={cause} onChanged={onChanged} />
-      <Figures cause={cause} />
       <Samples samples={samples} />
+      <Figures cause={cause} />
+      <Versions cause={cause} />
       <div class="columns">
-        <Versions cause={cause} />
+        <Breakdown cause={cause} filters={filters} />
         <section class="card">
           <h2>Day by day</h2>
           <Chart
@@ -155,7 +173,7 @@ function Whole({
         <Callers cause={cause} />
         <Tags samples={samples} />
       </div>
-      <CauseReports key={`${cause.reports}`} cause={cause} />
+      <CauseReports key={`${cause.reports}`} cause={cause} filters={filters} />
     </>
   );
 }
@@ -164,10 +182,13 @@ export function CausePage() {
   const { params } = useRoute();
   const key = params["cause"] ?? "";
   const path = `/v1/clusters/${encodeURIComponent(key)}`;
-  const both = useResource(path, async (abort) => {
+  const { path: address, query } = useLocation();
+  const filters = reportFilters(query);
+  const isFiltered = Object.keys(filters).length > 0;
+  const both = useResource(withQuery(path, filters), async (abort) => {
     const [cause, samples] = await Promise.all([
-      get<ClusterDetails>(path, { by: "version" }, abort),
-      get<CauseSamples>(`${path}/samples`, {}, abort),
+      get<ClusterDetails>(path, { ...filters, by: "version" }, abort),
+      get<CauseSamples>(`${path}/samples`, filters, abort),
     ]);
     return { cause, samples };
   });
@@ -190,8 +211,31 @@ export function CausePage() {
           {plural(fresh, "new report")} <button onClick={reload}>Show {fresh === 1 ? "it" : "them"}</button>
         </p>
       )}
-      <Shown resource={both} what="the cause">
-        {({ cause, samples }) => <Whole cause={cause} samples={samples} onChanged={reload} />}
+      {isFiltered && (
+        <p class="state fresh">
+          Only reports with{" "}
+          {Object.entries(filters)
+            .map(([name, value]) => `${name} ${value}`)
+            .join(", ")}
+          <a class="button" href={address}>
+            All of this cause
+          </a>
+        </p>
+      )}
+      <Shown
+        resource={both}
+        what="the cause"
+        missing={
+          <Empty title="No such cause">
+            <p>
+              Its reports may have been removed, or the address is wrong. <a href="/?state=all">All causes</a>
+            </p>
+          </Empty>
+        }
+      >
+        {({ cause, samples }) => (
+          <Whole cause={cause} samples={samples} filters={filters} onChanged={reload} />
+        )}
       </Shown>
     </>
   );

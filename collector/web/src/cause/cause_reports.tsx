@@ -9,9 +9,9 @@ import { ErrorBox, Shown } from "../parts/states";
 
 const kPage = 50;
 
-export function CauseReports({ cause }: { cause: ClusterDetails }) {
+export function CauseReports({ cause, filters }: { cause: ClusterDetails; filters: Record<string, string> }) {
   const newest = useResource(`reports of ${cause.key} ${cause.reports}`, (abort) =>
-    get<ReportHeader[]>("/v1/reports", { cluster: cause.key, limit: kPage }, abort),
+    get<ReportHeader[]>("/v1/reports", { ...filters, cluster: cause.key, limit: kPage }, abort),
   );
   const [older, setOlder] = useState<readonly ReportHeader[]>([]);
   const [error, setError] = useState<Error | null>(null);
@@ -19,6 +19,7 @@ export function CauseReports({ cause }: { cause: ClusterDetails }) {
   const more = (after: readonly ReportHeader[]): void => {
     setError(null);
     get<ReportHeader[]>("/v1/reports", {
+      ...filters,
       cluster: cause.key,
       limit: kPage,
       before: after[after.length - 1]?.id,

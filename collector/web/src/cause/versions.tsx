@@ -1,71 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of the cause per hour of each version's use, which shows whether a fix worked.
+// The cost of the cause per hour of each version's use, with its interval. The reader compares: whether two versions
+// differ is not said.
 import type { ClusterDetails } from "../api/types";
-import { count, duration, percent, rate } from "../format/numbers";
-import { moment } from "../format/times";
+import { count, duration, rate } from "../format/numbers";
+import { day, moment } from "../format/times";
 import { Table } from "../parts/table";
 
 type Version = NonNullable<ClusterDetails["by_version"]>[number];
 
-// A version needs this much use before its rate means anything.
-const kEnoughMs = 3_600_000;
-const kNoticed = 0.1;
+// A bar up to the rate, and a line from one end of the interval to the other.
+function Interval({ version, most }: { version: Version; most: number }) {
+  const { hang_ms_per_hour: middle, hang_ms_per_hour_interval: interval } = version;
+  const share = (value: number): string => `${Math.min(100, (100 * value) / most)}%`;
+  return (
+    <div class="interval" aria-hidden="true">
+      <i style={{ width: share(middle ?? 0) }} />
+      {interval && (
+        <b
+          style={{
+            left: share(interval.low),
+            width: `${Math.min(100, (100 * (interval.high - interval.low)) / most)}%`,
+          }}
+        />
+      )}
+    </div>
+  );
+}
 
-export function answerOf(versions: readonly Version[]): string {
-  const watched = versions.filter((each) => each.watched_ms >= kEnoughMs && each.hang_ms_per_hour !== null);
-  const newest = watched[watched.length - 1];
-  const before = [...watched]
-    .reverse()
-    .find((each) => each !== newest && each.app === newest?.app && each.hang_ms_per_hour! > 0);
-  if (!newest) return "No version was watched for an hour yet.";
-  if (newest.hang_ms_per_hour === 0)
-    return `Not seen in ${newest.version}, in ${duration(newest.watched_ms)} of use.`;
-  if (!before) return `${rate(newest.hang_ms_per_hour)} in ${newest.version}; no version to compare with.`;
-  const change = newest.hang_ms_per_hour! / before.hang_ms_per_hour! - 1;
-  if (Math.abs(change) < kNoticed) return `About the same in ${newest.version} as in ${before.version}.`;
-  return `${percent(Math.abs(change))} ${change < 0 ? "less" : "more"} in ${newest.version} than in ${before.version}.`;
+export function intervalText(interval: Version["hang_ms_per_hour_interval"]): string {
+  return interval ? `${duration(interval.low)} to ${duration(interval.high)}` : "–";
 }
 
 export function Versions({ cause }: { cause: ClusterDetails }) {
   const versions = cause.by_version ?? [];
-  const most = Math.max(...versions.map((each) => each.hang_ms_per_hour ?? 0), 1e-9);
+  // The interval of a version that was hardly watched may be far wider than all rates: it is cut.
+  const rates = versions.map((each) => each.hang_ms_per_hour ?? 0);
+  const most = 2 * Math.max(...rates, 1e-9);
   return (
     <section class="card">
       <h2>Version by version</h2>
-      <p class="answer">{answerOf(versions)}</p>
       <Table
         label="Versions"
         columns={[
           "Version",
           "Hang time per hour of use",
+          { number: "95 % interval" },
           { number: "Hangs" },
           { number: "Users" },
           { number: "Watched" },
+          "Seen",
         ]}
       >
         {versions.map((each) => (
           <tr key={each.app + each.version}>
-            <td
-              title={
-                each.reports > 0
-                  ? `${moment(each.first_seen_ms)} to ${moment(each.last_seen_ms)}`
-                  : "did not occur"
-              }
-            >
+            <td>
               {each.version} {cause.apps.length > 1 && <span class="muted">{each.app}</span>}
             </td>
             <td class="rate">
               {each.hang_ms_per_hour === 0 ? <span class="none">none</span> : rate(each.hang_ms_per_hour)}
-              <div class="bar" aria-hidden="true">
-                <i style={{ width: `${(100 * (each.hang_ms_per_hour ?? 0)) / most}%` }} />
-              </div>
+              <Interval version={each} most={most} />
             </td>
+            <td class="number">{intervalText(each.hang_ms_per_hour_interval)}</td>
             <td class="number">{count(each.hangs)}</td>
-            <td class="number">{count(each.users)}</td>
-            <td class="number">{duration(each.watched_ms)}</td>
+            <td class="number">{each.hangs > 0 ? count(each.users) : "–"}</td>
+            <td class="number">{each.watched_ms > 0 ? duration(each.watched_ms) : "not known"}</td>
+            <td title={`${moment(each.first_seen_ms)} to ${moment(each.last_seen_ms)}`}>
+              {each.reports > 0 ? `${day(each.first_seen_ms)} to ${day(each.last_seen_ms)}` : "did not occur"}
+            </td>
           </tr>
         ))}
       </Table>
+      <p class="muted small">
+        The interval holds the true rate in 95 of 100 cases, if hangs come independently of each other and the
+        hangs of one user together. Versions whose intervals overlap may not differ.
+      </p>
     </section>
   );
 }

@@ -3,6 +3,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { get, withQuery, type Params } from "../api/client";
 import type { Cluster } from "../api/types";
+import { percent } from "../format/numbers";
 
 export const kSparklineDays = 14;
 const kPage = 100;
@@ -33,6 +34,44 @@ export function joined(known: readonly Cluster[], more: readonly Cluster[]): Clu
 // Replaces the first rows by the new ones; rows loaded after them stay.
 export function refreshed(known: readonly Cluster[], first: readonly Cluster[], asked: number): Cluster[] {
   return first.length < asked ? [...first] : joined(first, known.slice(asked));
+}
+
+// Causes that the newest version does not have come last.
+export function sunk(causes: readonly Cluster[]): Cluster[] {
+  return [
+    ...causes.filter((cause) => !cause.not_seen_since),
+    ...causes.filter((cause) => cause.not_seen_since),
+  ];
+}
+
+// The plug-in, library or package that spent the time of a cause, where the program is not all of it. A program may be called by another name than its file's; a plug-in is a library.
+export function packagesText({ packages }: Cluster): string {
+  const first = packages?.[0];
+  if (!first || (packages.length === 1 && !/\.(so|dylib)\b/.test(first.package))) return "";
+  return packages
+    .slice(0, 2)
+    .map((each) => `${percent(each.share)} in ${each.package}`)
+    .join(", ");
+}
+
+const kSampledReports = 3;
+const kMostSampledCauses = 100;
+
+// Asked for when the list is there, because reports are read for it.
+export function usePackages(causes: readonly Cluster[] | null, params: Params): ReadonlyMap<string, string> {
+  const [texts, setTexts] = useState<ReadonlyMap<string, string>>(new Map());
+  const limit = Math.min(causes?.length ?? 0, kMostSampledCauses);
+  const key = withQuery("", { ...params, limit });
+  useEffect(() => {
+    if (limit === 0) return undefined;
+    const asked = new AbortController();
+    get<Cluster[]>("/v1/clusters", { ...params, limit, packages: kSampledReports }, asked.signal).then(
+      (list) => setTexts(new Map(list.map((cause) => [cause.key, packagesText(cause)]))),
+      () => undefined, // the list is complete without
+    );
+    return () => asked.abort();
+  }, [key]);
+  return texts;
 }
 
 export function useCauseList(params: Params): CauseList {

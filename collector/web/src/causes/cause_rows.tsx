@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { below } from "../api/base";
 import type { Cluster, ClusterPart } from "../api/types";
 import { causeName, shortName } from "../format/frames";
-import { count, duration, named, percent } from "../format/numbers";
+import { count, duration, estimate, named, percent } from "../format/numbers";
 import { Sparkline } from "../parts/sparkline";
 import { StateMark } from "../parts/state_mark";
 import { mainVerdict, VerdictWord } from "../parts/verdict";
@@ -34,12 +34,12 @@ export function rowsOf(causes: readonly Cluster[], open: ReadonlySet<string>): R
 
 const hasParts = (row: Row): boolean => row.whole !== null && row.whole.children.length > 0;
 
-function versionsText(versions: readonly string[], more: number): string {
-  if (more > 0) return named(versions, more, 1);
-  return versions.length > 2 ? `${versions[0]} … ${versions[versions.length - 1]}` : versions.join(", ");
+// The first and the last one.
+function versionsText({ first_version: first, last_version: last }: Cluster | ClusterPart): string {
+  return first === last ? (first ?? "") : `${first} … ${last}`;
 }
 
-function CauseCell({ row, parent }: { row: Row; parent: Cluster | null }) {
+function CauseCell({ row, parent, packages }: { row: Row; parent: Cluster | null; packages: string }) {
   const { cause, whole } = row;
   const frames = cause.frames;
   // The frames of a part that its cause does not have, which distinguish it from the others.
@@ -57,6 +57,7 @@ function CauseCell({ row, parent }: { row: Row; parent: Cluster | null }) {
         {whole?.title
           ? frames.map(shortName).join(" ← ")
           : rest.map((each) => `← ${shortName(each)}`).join(" ") || whole?.apps.join(", ")}
+        {packages && <span class="in-package"> · {packages}</span>}
         {cause.held_by.length > 0 && <span class="held"> · held by {shortName(cause.held_by[0]!)}</span>}
       </div>
     </div>
@@ -69,13 +70,25 @@ interface RowProps {
   index: number;
   top: number;
   mostMs: number;
+  packages: string;
   isCurrent: boolean;
   lastMs: number;
   onToggle: () => void;
   onFocus: () => void;
 }
 
-function CauseRow({ row, parent, index, top, mostMs, isCurrent, lastMs, onToggle, onFocus }: RowProps) {
+function CauseRow({
+  row,
+  parent,
+  index,
+  top,
+  mostMs,
+  packages,
+  isCurrent,
+  lastMs,
+  onToggle,
+  onFocus,
+}: RowProps) {
   const { cause, whole, isOpen } = row;
   const { route } = useLocation();
   const verdict = mainVerdict(cause.verdict_ms);
@@ -117,7 +130,7 @@ function CauseRow({ row, parent, index, top, mostMs, isCurrent, lastMs, onToggle
           <i style={{ width: `${(100 * cause.estimated.hang_ms) / mostMs}%` }} />
         </div>
       </div>
-      <CauseCell row={row} parent={parent} />
+      <CauseCell row={row} parent={parent} packages={packages} />
       <div role="gridcell" class="why">
         {verdict && <VerdictWord word={verdict} />}
       </div>
@@ -125,16 +138,18 @@ function CauseRow({ row, parent, index, top, mostMs, isCurrent, lastMs, onToggle
         {whole && <Sparkline days={whole.days ?? []} shown={kSparklineDays} lastMs={lastMs} />}
       </div>
       <div role="gridcell" class="number">
-        {count(cause.estimated.hangs)}
+        {estimate(cause.estimated.hangs)}
       </div>
       <div role="gridcell" class="number">
-        {count(cause.users)}
+        {cause.users > 0 ? count(cause.users) : "–"}
+        <span class="unit"> {cause.users === 1 ? "user" : "users"}</span>
       </div>
       <div role="gridcell" class="number">
         {duration(cause.duration_ms.p95)}
       </div>
       <div role="gridcell" class="versions" title={named(cause.versions, cause.more_versions, 50)}>
-        {versionsText(cause.versions, cause.more_versions)}
+        {versionsText(cause)}
+        {whole?.not_seen_since && <div class="muted small">not seen since</div>}
       </div>
     </div>
   );
@@ -142,11 +157,12 @@ function CauseRow({ row, parent, index, top, mostMs, isCurrent, lastMs, onToggle
 
 interface RowsProps {
   causes: readonly Cluster[];
+  packages: ReadonlyMap<string, string>; // by cause
   hasAll: boolean;
   onEnd: () => void;
 }
 
-export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
+export function CauseRows({ causes, packages, hasAll, onEnd }: RowsProps) {
   const list = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [current, setCurrent] = useState(0);
@@ -250,6 +266,7 @@ export function CauseRows({ causes, hasAll, onEnd }: RowsProps) {
               index={index}
               top={index * rowHeight}
               mostMs={mostMs}
+              packages={packages.get(row.cause.key) ?? ""}
               isCurrent={index === stop}
               lastMs={now}
               onToggle={() => toggle(row.cause.key)}

@@ -7,18 +7,12 @@ import { useResource } from "../api/resource";
 import type { Cluster } from "../api/types";
 import { duration, plural } from "../format/numbers";
 import { ConnectSteps } from "../live/connect_steps";
-import { FilterBar, filterParams, useFilters, type Known } from "../parts/filters";
+import { FilterBar, filterParams, useFilters } from "../parts/filters";
 import { Empty, ErrorBox, Loading, Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
 import { CauseRows } from "./cause_rows";
-import { useCauseList } from "./cause_list";
+import { sunk, useCauseList, usePackages } from "./cause_list";
 import "./causes.css";
-
-function known(causes: readonly Cluster[]): Known {
-  const all = (values: (cause: Cluster) => readonly string[]): string[] =>
-    [...new Set(causes.flatMap(values))].sort();
-  return { apps: all((cause) => cause.apps), versions: all((cause) => cause.versions) };
-}
 
 // All of them together: a cause's share says how much it is a share of.
 function totalMs(causes: readonly Cluster[]): number | null {
@@ -66,6 +60,7 @@ export function CausesPage() {
   const [filters, setFilters] = useFilters();
   const params = filterParams(filters);
   const list = useCauseList({ level: 1, ...params });
+  const packages = usePackages(list.causes, { level: 1, ...params });
   const [csvError, setCsvError] = useState<Error | null>(null);
   useReloadOnReports(list);
   useTitle("Causes");
@@ -87,7 +82,7 @@ export function CausesPage() {
           CSV
         </button>
       </div>
-      <FilterBar known={known(causes ?? [])} filters={filters} onChange={setFilters} hasText />
+      <FilterBar filters={filters} onChange={setFilters} hasText />
       {csvError && <ErrorBox error={csvError} />}
       {list.error && <ErrorBox error={list.error} onRetry={list.reload} />}
       {causes === null && !list.error && <Loading what="causes" />}
@@ -97,7 +92,7 @@ export function CausesPage() {
         </Empty>
       )}
       {causes && causes.length > 0 && (
-        <CauseRows causes={causes} hasAll={list.hasAll} onEnd={list.loadMore} />
+        <CauseRows causes={sunk(causes)} packages={packages} hasAll={list.hasAll} onEnd={list.loadMore} />
       )}
     </>
   );

@@ -36,6 +36,11 @@ export function count(value: number | null | undefined): string {
   return value.toLocaleString(undefined, { notation: "compact", maximumFractionDigits: 1 });
 }
 
+// An estimated number of things: never a part of one.
+export function estimate(value: number): string {
+  return count(value > 0 ? Math.max(1, Math.round(value)) : value);
+}
+
 export function percent(share: number): string {
   if (!Number.isFinite(share)) return kNone;
   const value = share * 100;

@@ -15,7 +15,7 @@ const kShown = 100;
 
 // Ignores days: new reports are of today.
 export function isAskedFor(report: ReportHeader, filters: Filters): boolean {
-  return (["app", "version", "loop", "os", "user"] as const).every(
+  return (["app", "version", "kind", "distribution", "os", "loop", "tag", "user"] as const).every(
     (name) => !filters[name] || report[name] === filters[name],
   );
 }
@@ -51,7 +51,7 @@ export function LivePage() {
             : "not connected; trying again"}
         </p>
       </div>
-      <FilterBar known={{ apps: [], versions: [] }} filters={filters} onChange={setFilters} hasText={false} />
+      <FilterBar filters={filters} onChange={setFilters} hasText={false} />
       <Shown resource={before} what="the newest reports">
         {(reports) => {
           const ids = new Set(came.map((each) => each.id));

@@ -26,7 +26,18 @@ interface ChartProps {
   height?: number;
 }
 
-function optionsOf({ lines, format, kind, height }: Required<ChartProps>, width: number): uPlot.Options {
+const kPixelsPerDate = 76;
+
+// Days with a date below them, the last one first among those that have room: one day alone has its date, too.
+export function daySplits(daysMs: readonly number[], width: number): number[] {
+  const step = Math.max(1, Math.ceil((daysMs.length * kPixelsPerDate) / Math.max(width - kPixelsPerDate, 1)));
+  return daysMs.filter((_, i) => (daysMs.length - 1 - i) % step === 0).map((ms) => ms / 1000);
+}
+
+function optionsOf(
+  { daysMs, lines, format, kind, height }: Required<ChartProps>,
+  width: number,
+): uPlot.Options {
   const axis = {
     stroke: cssColor("--muted"),
     grid: { stroke: cssColor("--line"), width: 1 },
@@ -49,8 +60,7 @@ function optionsOf({ lines, format, kind, height }: Required<ChartProps>, width:
       {
         ...axis,
         values: (_, splits) => splits.map((s) => day(s * 1000)),
-        incrs: [1, 2, 7, 14, 30].map((days) => days * kSecondsPerDay),
-        space: 70,
+        splits: (plot) => daySplits(daysMs, plot.width),
       },
       { ...axis, size: 76, values: (_, splits) => splits.map(format) },
     ],

@@ -2,7 +2,9 @@
 // The filters, kept in the address, so that the page can be shared.
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
-import { withQuery, type Params } from "../api/client";
+import { get, withQuery, type Params } from "../api/client";
+import { useResource } from "../api/resource";
+import type { Values } from "../api/types";
 import { kVerdicts } from "./verdict_words";
 
 const kMsPerDay = 86_400_000;
@@ -12,8 +14,11 @@ export const kFilterNames = [
   "version",
   "verdict",
   "state",
-  "loop",
+  "kind",
+  "distribution",
   "os",
+  "loop",
+  "tag",
   "user",
   "days",
 ] as const;
@@ -29,6 +34,12 @@ export function useFilters(): [Filters, (changed: Filters) => void] {
   const change = (changed: Filters): void =>
     route(withQuery(path, { ...Object.fromEntries(new URLSearchParams(location.search)), ...changed }), true);
   return [filters, change];
+}
+
+// Those of an address that select reports, as the API has them.
+export function reportFilters(query: Record<string, string>): Record<string, string> {
+  const names = ["app", "version", "verdict", "kind", "distribution", "os", "loop", "tag", "user"];
+  return Object.fromEntries(names.flatMap((name) => (query[name] ? [[name, query[name]]] : [])));
 }
 
 // As the API has them: days are whole ones, up to now.
@@ -75,31 +86,35 @@ function TextFilter({ name, label, known, filters, onChange }: FieldProps) {
   );
 }
 
-export interface Known {
-  readonly apps: readonly string[];
-  readonly versions: readonly string[];
-}
+const kWideFilters: readonly (readonly [FilterName & keyof Values, string])[] = [
+  ["distribution", "Distribution"],
+  ["os", "Kernel or system"],
+  ["loop", "Loop"],
+  ["tag", "Dispatch"],
+  ["kind", "Kind"],
+  ["user", "User"],
+];
 
 export function FilterBar({
-  known,
   filters,
   onChange,
   hasText,
 }: {
-  known: Known;
   filters: Filters;
   onChange: (changed: Filters) => void;
   hasText: boolean;
 }) {
-  const [isWide, setWide] = useState(Boolean(filters.loop || filters.os || filters.user));
+  const [isWide, setWide] = useState(kWideFilters.some(([name]) => filters[name]));
+  const app = filters.app ?? "";
+  const known = useResource(`values ${app}`, (abort) => get<Values>("/v1/values", { app }, abort)).data;
   const [clearings, setClearings] = useState(0); // which also take text away that has no effect yet
   const isSet = Object.keys(filters).length > 0;
   const field = { filters, onChange };
   return (
     <form key={clearings} class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
       {hasText && <TextFilter name="q" label="Search functions and titles" known={[]} {...field} />}
-      <TextFilter name="app" label="Program" known={known.apps} {...field} />
-      <TextFilter name="version" label="Version" known={known.versions} {...field} />
+      <TextFilter name="app" label="Program" known={known?.app ?? []} {...field} />
+      <TextFilter name="version" label="Version" known={known?.version ?? []} {...field} />
       <label class={filters.verdict ? "filter set" : "filter"}>
         <span>Verdict</span>
         <select
@@ -147,13 +162,10 @@ export function FilterBar({
           <option value="90">90 days</option>
         </select>
       </label>
-      {isWide && (
-        <>
-          <TextFilter name="loop" label="Loop" known={[]} {...field} />
-          <TextFilter name="os" label="System" known={[]} {...field} />
-          <TextFilter name="user" label="User" known={[]} {...field} />
-        </>
-      )}
+      {isWide &&
+        kWideFilters.map(([name, label]) => (
+          <TextFilter key={name} name={name} label={label} known={known?.[name] ?? []} {...field} />
+        ))}
       {!isWide && (
         <button type="button" class="quiet" onClick={() => setWide(true)}>
           More filters

@@ -7,16 +7,25 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { shortName } from "../format/frames";
 import { marked } from "../format/marks";
 import { duration, percent } from "../format/numbers";
-import { flameTree, frameHue, type FlameOrder, type TimedStack } from "./flame_tree";
+import {
+  flameTree,
+  foldedTree,
+  frameHue,
+  type FlameNode,
+  type FlameOrder,
+  type TimedStack,
+} from "./flame_tree";
 import { isDark } from "./theme";
 import "./flame.css";
 
 const kFrameHeight = 20;
+const kMostNodes = 800; // that a browser draws in a moment
 const kHint = "Arrow keys go from frame to frame, Enter zooms in, Escape zooms out.";
 
 function describe(node: LaidOutNode, total: number): string {
   const { frame, name, value } = node.data;
   const share = `${duration(value)}, ${percent(value / total)}`;
+  if (node.data.folded) return `${name} functions: ${share}. Enter or a click shows them`;
   if (!frame) return `all: ${share}`;
   const line = frame.file ? ` at ${frame.file}${frame.line ? `:${frame.line}` : ""}` : "";
   return `${name}${line} (${frame.module || "no module"}): ${share}`;
@@ -46,11 +55,11 @@ class Drawing {
 
   constructor(
     private readonly element: HTMLElement,
-    stacks: readonly TimedStack[],
-    order: FlameOrder,
+    whole: FlameNode,
     private readonly onCurrent: (text: string) => void,
+    private readonly onFolded: (node: FlameNode) => void,
   ) {
-    const tree = flameTree(stacks, order);
+    const tree = foldedTree(whole, kMostNodes);
     this.chart = flamegraph()
       .width(element.clientWidth)
       .cellHeight(kFrameHeight)
@@ -65,7 +74,7 @@ class Drawing {
         (node, term) => term !== "" && node.data.name.toLowerCase().includes(term.toLowerCase()),
       )
       .setSearchHandler(() => undefined)
-      .onClick((node) => this.show(node))
+      .onClick((node) => (node.data.folded ? this.onFolded(node.data.folded) : this.show(node)))
       .onHover((node) => onCurrent(describe(node, tree.value)));
     select(element).datum(tree).call(this.chart);
     this.describeCurrent = (node) => describe(node, tree.value);
@@ -91,10 +100,15 @@ class Drawing {
     else this.chart.search(term);
   }
 
+  private zoom(node: LaidOutNode): void {
+    if (node.data.folded) this.onFolded(node.data.folded);
+    else this.chart.zoomTo(node);
+  }
+
   // Whether the key was meant for it.
   onKey(key: string): boolean {
     const at = this.current ?? this.root();
-    if (key === "Enter") this.chart.zoomTo(at);
+    if (key === "Enter") this.zoom(at);
     else if (key === "Escape") this.chart.resetZoom();
     else if (key.startsWith("Arrow")) this.show(this.current ? (step(at, key) ?? at) : at);
     else return false;
@@ -124,6 +138,7 @@ export function Flame({ stacks, label, firstOrder = "left-heavy", orders = kAllO
   const [term, setTerm] = useState("");
   const [text, setText] = useState("");
   const [width, setWidth] = useState(0);
+  const [part, setPart] = useState<FlameNode | null>(null); // that was folded, and is shown alone
   const dark = isDark.value;
   const total = useMemo(
     () => stacks.reduce((sum, stack) => (stack.frames.length > 0 ? sum + Math.max(0, stack.ms) : sum), 0),
@@ -137,11 +152,13 @@ export function Flame({ stacks, label, firstOrder = "left-heavy", orders = kAllO
   }, []);
   useEffect(() => {
     if (!place.current || width === 0 || total === 0) return;
-    const drawn = new Drawing(place.current, stacks, order, setText);
+    const whole = part ?? flameTree(stacks, order);
+    const drawn = new Drawing(place.current, whole, setText, setPart);
     drawing.current = drawn;
     if (term !== "") drawn.search(term);
     return () => drawn.remove();
-  }, [stacks, order, width, dark]);
+  }, [stacks, order, width, dark, part]);
+  useEffect(() => setPart(null), [stacks, order]);
   useEffect(() => drawing.current?.search(term), [term]);
 
   return (
@@ -166,6 +183,7 @@ export function Flame({ stacks, label, firstOrder = "left-heavy", orders = kAllO
             onInput={(event) => setTerm(event.currentTarget.value)}
           />
         </label>
+        {part && <button onClick={() => setPart(null)}>All functions</button>}
         <span class="muted small">{duration(total)} of samples</span>
       </div>
       <div

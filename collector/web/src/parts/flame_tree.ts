@@ -6,6 +6,7 @@ export interface FlameFrame {
   readonly module: string;
   readonly file?: string | null | undefined;
   readonly line?: number | null | undefined;
+  readonly own?: boolean | undefined; // of the program itself; not known of traces
 }
 
 export interface TimedStack {
@@ -18,6 +19,7 @@ export interface FlameNode {
   frame: FlameFrame | null; // null: the root
   value: number; // milliseconds
   children: FlameNode[];
+  folded?: FlameNode; // stands for what is below this node, which has no room in the picture
 }
 
 // Left-heavy: the same callees of one caller are one, the longest first. In time order only neighbours are one.
@@ -61,14 +63,61 @@ function sortByValue(root: FlameNode): void {
   }
 }
 
-// The same program's frames share a hue; the system's have none.
+const countOf = (node: FlameNode): number => {
+  let count = 0;
+  const waiting = [node];
+  for (let each = waiting.pop(); each; each = waiting.pop()) {
+    ++count;
+    waiting.push(...each.children);
+  }
+  return count;
+};
+
+// At most about so many nodes: level by level from the root, the others folded into one child of their caller.
+export function foldedTree(root: FlameNode, most: number): FlameNode {
+  if (countOf(root) <= most) return root;
+  const top: FlameNode = { ...root, children: [] };
+  let left = most;
+  for (let level: [FlameNode, FlameNode][] = [[root, top]]; level.length > 0;) {
+    const next: [FlameNode, FlameNode][] = [];
+    for (const [whole, shown] of level) {
+      if (whole.children.length === 0) continue;
+      if (left < whole.children.length) {
+        const value = whole.children.reduce((sum, child) => sum + child.value, 0);
+        shown.children.push({
+          name: `… ${countOf(whole) - 1} more`,
+          frame: null,
+          value,
+          children: [],
+          folded: whole,
+        });
+        continue;
+      }
+      for (const child of whole.children) {
+        const copy: FlameNode = { ...child, children: [] };
+        shown.children.push(copy);
+        next.push([child, copy]);
+      }
+      left -= whole.children.length;
+    }
+    level = next;
+  }
+  return top;
+}
+
+const kSystem =
+  /^(lib(c|m|gcc_s|stdc\+\+|pthread|dl)[-.0-9]*\.so|ld-linux|\[(vdso|vsyscall|heap|stack)|linux-vdso)/;
+
+// As far as a frame without `own` shows it.
+function isOwn(frame: FlameFrame, module: string): boolean {
+  if (frame.own !== undefined) return frame.own;
+  return module !== "" && !kSystem.test(module) && !/\((node:|native\)|<frozen )/.test(frame.function);
+}
+
+// The program's own frames have one hue for each scope; those of waits, libraries and the system have none.
 export function frameHue(frame: FlameFrame): number | null {
   const module = frame.module.slice(frame.module.lastIndexOf("/") + 1);
-  if (
-    module === "" ||
-    /^(lib(c|m|gcc_s|stdc\+\+|pthread|dl)[-.0-9]*\.so|ld-linux|\[|linux-vdso)/.test(module)
-  )
-    return null;
+  if (!isOwn(frame, module)) return null;
   const scope = frame.function.includes("::")
     ? frame.function.slice(0, frame.function.lastIndexOf("::"))
     : frame.function;

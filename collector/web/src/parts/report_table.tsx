@@ -52,7 +52,7 @@ function ReportRow({ report, hasCause, isFresh }: RowProps) {
       </td>
       <td>{report.tag || <span class="muted">untagged</span>}</td>
       <td>{report.user || <span class="muted">not named</span>}</td>
-      <td>{systemText(report)}</td>
+      <td title={systemText(report)}>{report.distribution || systemText(report)}</td>
       <td>{report.kind}</td>
     </tr>
   );

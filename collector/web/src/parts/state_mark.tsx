@@ -1,36 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mark of a cause's state.
+// The mark of a cause's state, unless that is "new" (not examined yet), and of a cause that came up lately.
 import type { Cluster } from "../api/types";
-import { moment } from "../format/times";
+import { day, moment } from "../format/times";
 
-const kNewForMs = 7 * 86_400_000;
+const kRecentMs = 7 * 86_400_000;
 
-export function isNew(cause: Pick<Cluster, "state" | "first_seen_ms">, nowMs = Date.now()): boolean {
-  return cause.state === "new" && nowMs - cause.first_seen_ms < kNewForMs;
+export function isRecent(cause: Pick<Cluster, "first_seen_ms">, nowMs = Date.now()): boolean {
+  return nowMs - cause.first_seen_ms < kRecentMs;
 }
 
 export function StateMark({ cause }: { cause: Cluster }) {
   const since = `first seen ${moment(cause.first_seen_ms)}`;
-  if (isNew(cause))
-    return (
-      <span class="mark new" title={since}>
-        new
-      </span>
-    );
-  if (cause.state === "regressed")
-    return (
-      <span
-        class="mark regressed"
-        title={`fixed${cause.fixed_in ? ` in ${cause.fixed_in}` : ""}, and occurred again`}
-      >
-        regressed
-      </span>
-    );
-  if (cause.state === "new") return null;
+  const fixedIn = cause.fixed_in ? ` in ${cause.fixed_in}` : "";
   return (
-    <span class="mark" title={since}>
-      {cause.state}
-      {cause.state === "fixed" && cause.fixed_in ? ` in ${cause.fixed_in}` : ""}
-    </span>
+    <>
+      {cause.state === "regressed" ? (
+        <span class="mark regressed" title={`fixed${fixedIn}, and occurred again`}>
+          regressed
+        </span>
+      ) : cause.state === "new" ? null : (
+        <span class="mark">
+          {cause.state}
+          {cause.state === "fixed" && fixedIn}
+        </span>
+      )}
+      {isRecent(cause) && (
+        <span class="mark new" title={since}>
+          since {day(cause.first_seen_ms)}
+        </span>
+      )}
+    </>
   );
 }

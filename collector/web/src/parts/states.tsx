@@ -36,7 +36,7 @@ export function NotThere() {
   return (
     <Empty title="This page does not exist">
       <p>
-        <a href="/">All causes</a>
+        The address may be wrong. <a href="/">All causes</a>, <a href="/live">the newest reports</a>
       </p>
     </Empty>
   );
@@ -46,13 +46,16 @@ export function NotThere() {
 export function Shown<T>({
   resource,
   what,
+  missing,
   children,
 }: {
   resource: Resource<T>;
   what: string;
+  missing?: ComponentChildren; // shown in place of the error 404
   children: (data: T) => ComponentChildren;
 }) {
   if (resource.data === null) {
+    if (missing && resource.error instanceof ApiError && resource.error.status === 404) return <>{missing}</>;
     if (resource.error) return <ErrorBox error={resource.error} onRetry={resource.reload} />;
     return <Loading what={what} />;
   }

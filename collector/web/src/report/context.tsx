@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine and the modules of a report.
 import type { Report } from "../api/types";
-import { bytes, count, duration, percent } from "../format/numbers";
+import { bytes, count, duration, percent, plural } from "../format/numbers";
 import { deviceText, hiddenPlatform } from "../format/platform";
 import { moment } from "../format/times";
 import { exitText } from "../parts/exits";
@@ -30,6 +30,38 @@ export function modulesOf(report: Report): ModuleUse[] {
     if (!frame.function.includes("+0x")) ++use.named;
   }
   return [...modules.values()].sort((a, b) => b.frames - a.frames);
+}
+
+const kFactWords: Readonly<Record<string, string>> = {
+  rss_bytes: "memory in use (RSS)",
+  swap_bytes: "memory that was swapped out",
+  open_fds: "open files",
+  open_fds_limit: "open files, at most",
+  cores: "processors",
+  cpu_pressure_permille: "time in which threads waited for a processor",
+  io_pressure_permille: "time in which threads waited for a disk",
+  io_full_pressure_permille: "time in which all threads waited for a disk",
+  memory_pressure_permille: "time in which threads waited for memory",
+  memory_full_pressure_permille: "time in which all threads waited for memory",
+  processors_stolen_permille: "processors' time taken by the virtual machine's host",
+  processors_unseen_permille: "processors' time of users that were not seen",
+  processor_users: "users of the processors meanwhile",
+  capture_pause_us: "pause for the capture",
+  watchdog_late_ms: "delay of the watchdog",
+  found_asleep_ms: "time asleep when it was found",
+  lasted_at_least: "the begin was not seen (1)",
+};
+
+// A fact's name in words, without its unit.
+export function factName(name: string): string {
+  const known = kFactWords[name];
+  if (known !== undefined) return known;
+  const load = /^load_(\d+)_permille$/.exec(name);
+  if (load) return `load over ${load[1]} min`;
+  return name
+    .replace(/_(permille|percent|bytes|us|ms)$/, "")
+    .replace(/^cgroup_/, "control group: ")
+    .replaceAll("_", " ");
 }
 
 // A fact's name ends with its unit.
@@ -92,12 +124,12 @@ export function Context({ report }: { report: Report }) {
     [
       "Stands for",
       report.sample_rate_ppm
-        ? `one of ${count(Math.round(1e6 / report.sample_rate_ppm))} reports (${percent(report.sample_rate_ppm / 1e6)} of users send)`
+        ? `one of ${plural(Math.round(1e6 / report.sample_rate_ppm), "report")} (${percent(report.sample_rate_ppm / 1e6)} of users send)`
         : "one report (all users send)",
     ],
     ...Object.entries(report.facts)
       .filter(([name]) => !name.startsWith("waits_for") && name !== "app.device")
-      .map(([name, value]): [string, string] => [name.replace(/_permille$/, ""), factText(name, value)]),
+      .map(([name, value]): [string, string] => [factName(name), factText(name, value)]),
   ];
   return (
     <section class="card">

@@ -4,6 +4,7 @@ import type { Report } from "../api/types";
 import { shortName } from "../format/frames";
 import { duration, plural } from "../format/numbers";
 import { frameHue } from "../parts/flame_tree";
+import { Folded } from "../parts/folded";
 import { Table } from "../parts/table";
 import { timelineOf, type Timeline } from "./report_times";
 
@@ -36,7 +37,7 @@ export function HangTimeline({ report }: { report: Report }) {
   const span = line.toMs - line.fromMs;
   const left = (ms: number): string => `${(100 * (Math.max(ms, line.fromMs) - line.fromMs)) / span}%`;
   const width = (fromMs: number, toMs: number): string =>
-    `${(100 * Math.max(0, toMs - Math.max(fromMs, line.fromMs))) / span}%`;
+    `${(100 * Math.max(0, Math.min(toMs, line.toMs) - Math.max(fromMs, line.fromMs))) / span}%`;
   const hidden = line.dispatches.filter((each) => each.fromMs + each.wallMs < line.fromMs).length;
   return (
     <section class="card timeline" aria-label="Time line">
@@ -114,11 +115,14 @@ export function HangTimeline({ report }: { report: Report }) {
         {report.ended ? `over at ${duration(line.hangMs)}` : "its end is unknown"}.
         {hidden > 0 && ` ${plural(hidden, "earlier dispatch", "earlier dispatches")} not shown.`}
       </p>
-      <details>
-        <summary>
-          {plural(report.history.length, "dispatch", "dispatches")} before,{" "}
-          {plural(report.samples.length, "sample")}, as a table
-        </summary>
+      <Folded
+        summary={
+          <>
+            {plural(line.dispatches.length, "dispatch", "dispatches")} before,{" "}
+            {plural(report.samples.length, "sample")}, as a table
+          </>
+        }
+      >
         <div class="tables">
           <Table
             label="Dispatches before the hang"
@@ -130,13 +134,13 @@ export function HangTimeline({ report }: { report: Report }) {
               { number: "In queue" },
             ]}
           >
-            {report.history.map((each, i) => (
+            {line.dispatches.map((each, i) => (
               <tr key={i}>
                 <td>{each.tag || <span class="muted">untagged</span>}</td>
-                <td class="number">{duration(line.reportedMs - each.age_ms)}</td>
-                <td class="number">{duration(each.wall_ms)}</td>
-                <td class="number">{duration(each.cpu_ms)}</td>
-                <td class="number">{duration(each.queue_wait_ms)}</td>
+                <td class="number">{duration(each.fromMs)}</td>
+                <td class="number">{duration(each.wallMs)}</td>
+                <td class="number">{duration(each.cpuMs)}</td>
+                <td class="number">{duration(each.queueWaitMs)}</td>
               </tr>
             ))}
           </Table>
@@ -153,7 +157,7 @@ export function HangTimeline({ report }: { report: Report }) {
             ))}
           </Table>
         </div>
-      </details>
+      </Folded>
     </section>
   );
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One report: timeline, verdict, wait chain, stacks.
 import { useRoute } from "preact-iso";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { downloadFile, get, saveAs } from "../api/client";
 import { usePendingNames } from "../api/pending_names";
 import { useResource } from "../api/resource";
 import { isAdmin } from "../api/session";
-import type { Report } from "../api/types";
+import type { Report, TabledReport } from "../api/types";
 import { shortName } from "../format/frames";
+import { plural } from "../format/numbers";
 import { oddNumbers } from "../format/plausible";
 import { moment } from "../format/times";
 import { Boundary } from "../parts/boundary";
@@ -15,14 +16,16 @@ import { CopyButton } from "../parts/copy_button";
 import { DeleteButton } from "../parts/delete_button";
 import { Flame } from "../parts/flame";
 import { OddMark } from "../parts/odd_mark";
-import { ErrorBox, Shown } from "../parts/states";
+import { Packages } from "../parts/packages";
+import { Empty, ErrorBox, Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
 import { VerdictWord } from "../parts/verdict";
 import { Context, Modules } from "./context";
 import { Evidence } from "./evidence";
-import { asText, whatHappened } from "./report_text";
+import { asText, guilty, headline, isWait } from "./report_text";
 import { HangTimeline } from "./hang_timeline";
 import { hasLag, isOfCpu, isSlow, timedStacks } from "./report_times";
+import { untabled } from "./tabled_report";
 import { Threads } from "./threads";
 import { TracePanel } from "./trace_panel";
 import { Waits } from "./waits";
@@ -31,13 +34,19 @@ import "./report.css";
 function Downloads({ report }: { report: Report }) {
   const name = `${report.app || "report"}-${report.id}`;
   const [error, setError] = useState<Error | null>(null);
+  const saveJson = () => {
+    setError(null);
+    get<Report>(`/v1/reports/${report.id}`)
+      .then((whole) => saveAs(`${name}.json`, JSON.stringify(whole, null, 2)))
+      .catch(setError);
+  };
   const saveFile = (format: string) => {
     setError(null);
     downloadFile(`/v1/reports/${report.id}`, { format }).catch(setError);
   };
   return (
     <div class="downloads" role="group" aria-label="Download">
-      <button onClick={() => saveAs(`${name}.json`, JSON.stringify(report, null, 2))}>JSON</button>
+      <button onClick={saveJson}>JSON</button>
       <button onClick={() => saveFile("collapsed")}>Collapsed</button>
       <button onClick={() => saveFile("speedscope")}>speedscope</button>
       <CopyButton text={asText(report, location.href)} label="Copy as text" />
@@ -48,6 +57,7 @@ function Downloads({ report }: { report: Report }) {
 }
 
 function Heading({ report }: { report: Report }) {
+  const title = headline(report);
   return (
     <div class="report-head">
       <div>
@@ -61,10 +71,11 @@ function Heading({ report }: { report: Report }) {
           )}
         </p>
         <h1>
-          {report.app} {report.version} {whatHappened(report)}
+          {title.function && <span class="mono">{title.function}</span>}
+          {title.rest}
         </h1>
         <p class="muted">
-          {report.tag && <>in “{report.tag}” </>}
+          {report.tag && !isWait(report.tag) && <>in “{report.tag}” </>}
           {report.loop && <>on loop {report.loop} · </>}
           {moment(report.start_wall_ms)}
           {report.user && <> · user {report.user}</>} · <span class="mark">{report.kind}</span>
@@ -77,20 +88,51 @@ function Heading({ report }: { report: Report }) {
   );
 }
 
-function samplesTitle(report: Report): string {
-  if (isSlow(report)) return "Flame graph";
-  if (report.samples.length <= 1) return "Most expensive stack";
-  return `Samples of the ${isOfCpu(report) ? "window" : "hang"} (${report.samples.length})`;
+function samplesText(report: Report): string {
+  if (isSlow(report)) return "calls of the dispatch";
+  if (report.samples.length <= 1) return "the most expensive stack";
+  return `${plural(report.samples.length, "sample")} of the ${isOfCpu(report) ? "window" : "hang"}`;
 }
 
-function Whole({ report }: { report: Report }) {
+const kManyStacks = 100;
+
+// Whether the flame graph, which comes first, is drawn: of a large report the rest takes longer.
+function useFirstPicture(report: Report): boolean {
+  const [isDrawn, setDrawn] = useState(report.samples.length + report.threads.length < kManyStacks);
+  useEffect(() => {
+    const timer = setTimeout(() => requestAnimationFrame(() => setDrawn(true)), 50);
+    return () => clearTimeout(timer);
+  }, []);
+  return isDrawn;
+}
+
+function Whole({ tabled }: { tabled: TabledReport }) {
+  const report = useMemo(() => untabled(tabled), [tabled]);
+  const isDrawn = useFirstPicture(report);
   const stacks = useMemo(() => timedStacks(report), [report]);
-  useTitle(report.cause[0] ?? report.app);
+  useTitle(guilty(report) || report.app);
   return (
     <>
       <Boundary what="the heading">
         <Heading report={report} />
       </Boundary>
+      <section class="card">
+        <h2>
+          Flame graph <span class="muted small">{samplesText(report)}</span>
+        </h2>
+        <Packages packages={report.packages} />
+        <Boundary what="the flame graph">
+          <Flame stacks={stacks} label="Activity of the thread" />
+        </Boundary>
+      </section>
+      {isDrawn && <Rest report={report} />}
+    </>
+  );
+}
+
+function Rest({ report }: { report: Report }) {
+  return (
+    <>
       {hasLag(report) && (
         <Boundary what="the time line">
           <HangTimeline report={report} />
@@ -114,16 +156,6 @@ function Whole({ report }: { report: Report }) {
           </section>
         )}
       </div>
-      <section class="card">
-        <h2>{samplesTitle(report)}</h2>
-        <Boundary what="the flame graph">
-          <Flame
-            stacks={stacks}
-            label="Activity of the thread"
-            firstOrder={isOfCpu(report) || isSlow(report) ? "left-heavy" : "time"}
-          />
-        </Boundary>
-      </section>
       <Boundary what="the trace">
         <TracePanel report={report} />
       </Boundary>
@@ -143,11 +175,22 @@ function Whole({ report }: { report: Report }) {
 export function ReportPage() {
   const { params } = useRoute();
   const path = `/v1/reports/${encodeURIComponent(params["report"] ?? "")}`;
-  const report = useResource(path, (abort) => get<Report>(path, {}, abort));
+  const report = useResource(path, (abort) => get<TabledReport>(path, { stacks: "table" }, abort));
   usePendingNames(report, (whole) => whole.names_pending);
   return (
-    <Shown resource={report} what="the report">
-      {(whole) => <Whole report={whole} />}
+    <Shown
+      resource={report}
+      what="the report"
+      missing={
+        <Empty title="No such report">
+          <p>
+            It may have been removed, or the address is wrong. <a href="/live">The newest reports</a>,{" "}
+            <a href="/">all causes</a>
+          </p>
+        </Empty>
+      }
+    >
+      {(tabled) => <Whole tabled={tabled} />}
     </Shown>
   );
 }

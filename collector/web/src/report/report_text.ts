@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report as text.
 import type { Report, Wait } from "../api/types";
-import { place } from "../format/frames";
+import { place, shortName } from "../format/frames";
 import { duration } from "../format/numbers";
 import { isoMoment } from "../format/times";
 import type { FlameFrame } from "../parts/flame_tree";
@@ -19,6 +19,29 @@ export function whatHappened(report: Report): string {
     return `used the processor for ${duration(report.cpu.process_ms)} in ${duration(report.cpu.window_ms)}`;
   if (isSlow(report)) return `was slow for ${duration(report.duration_ms)}`;
   return `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
+}
+
+// A dispatch that is called by the wait that it came from, where the program itself gives it no name.
+export const isWait = (tag: string): boolean => /^(epoll_p?wait2?|p?poll|p?select6?|io_\w+)$/.test(tag);
+
+// The program's own function that says most, or else the innermost one.
+export function guilty(report: Report): string {
+  return report.expensive_stack.find((frame) => frame.own)?.function ?? report.cause[0] ?? "";
+}
+
+const kHeadlineOf = (report: Report): [string, string] | null => {
+  if (report.kind === "dump" || isOfCpu(report)) return null;
+  const lasted = `for ${duration(report.duration_ms)}${isSlow(report) || report.ended ? "" : " or longer"}`;
+  return isSlow(report) ? [" made ", ` slow ${lasted}`] : [" froze ", ` ${lasted}`];
+};
+
+// The parts of "`price` froze shop 2.4.0 for 3.4 s": the function, and the rest.
+export function headline(report: Report): { function: string; rest: string } {
+  const program = [report.app, report.version].filter(Boolean).join(" ");
+  const words = kHeadlineOf(report);
+  const name = guilty(report);
+  if (!words || name === "") return { function: "", rest: `${program} ${whatHappened(report)}` };
+  return { function: shortName(name), rest: `${words[0]}${program}${words[1]}` };
 }
 
 // The link between a wait and its owner: "held by", or that of another process's answer or end.
@@ -44,8 +67,8 @@ export function asText(report: Report, address: string): string {
       ownerText(wait),
   );
   return [
-    `${report.app} ${report.version} ${whatHappened(report)}`,
-    `  ${report.tag ? `in "${report.tag}" ` : ""}${report.loop ? `on loop ${report.loop}, ` : ""}${isoMoment(report.start_wall_ms)}, ${report.os} ${report.machine}`,
+    `${headline(report).function}${headline(report).rest}`,
+    `  ${report.tag && !isWait(report.tag) ? `in "${report.tag}" ` : ""}${report.loop ? `on loop ${report.loop}, ` : ""}${isoMoment(report.start_wall_ms)}, ${report.os} ${report.machine}`,
     `  verdict: ${verdict.word}`,
     `  cause: ${report.cause.join(" < ")}`,
     `  ${address}`,

@@ -19,9 +19,17 @@ export interface Timeline {
   readonly toMs: number;
   readonly hangMs: number;
   readonly reportedMs: number;
-  readonly dispatches: readonly { readonly tag: string; readonly fromMs: number; readonly wallMs: number }[];
+  readonly dispatches: readonly {
+    readonly tag: string;
+    readonly fromMs: number;
+    readonly wallMs: number;
+    readonly cpuMs: number;
+    readonly queueWaitMs: number;
+  }[];
   readonly samples: readonly { readonly atMs: number; readonly untilMs: number; readonly index: number }[];
 }
+
+const kSlackMs = 1; // of clocks that were read one after the other
 
 // The most room that the time before the hang gets, however long it is.
 const kShareBefore = 0.35;
@@ -29,11 +37,16 @@ const kShareBefore = 0.35;
 export function timelineOf(report: Report): Timeline {
   const reportedMs = report.elapsed_ms;
   const hangMs = Math.max(report.duration_ms, reportedMs);
-  const dispatches = report.history.map((each) => ({
-    tag: each.tag,
-    fromMs: reportedMs - each.age_ms,
-    wallMs: each.wall_ms,
-  }));
+  // The dispatch that hung may be among them: it began with the hang, and is not one before it.
+  const dispatches = report.history
+    .map((each) => ({
+      tag: each.tag,
+      fromMs: reportedMs - each.age_ms - each.wall_ms, // the age is that of its end
+      wallMs: each.wall_ms,
+      cpuMs: each.cpu_ms,
+      queueWaitMs: each.queue_wait_ms,
+    }))
+    .filter((each) => report.kind === "busy-loop" || each.fromMs < -kSlackMs);
   const samples = report.samples.map((sample, index) => {
     const next = report.samples[index + 1];
     return { atMs: reportedMs - sample.age_ms, untilMs: reportedMs - (next ? next.age_ms : 0), index };

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
 import { causeName, place, shortName } from "../../../../collector/web/src/format/frames";
-import { bytes, count, duration, percent, plural, rate } from "../../../../collector/web/src/format/numbers";
+import {
+  bytes,
+  count,
+  duration,
+  estimate,
+  percent,
+  plural,
+  rate,
+} from "../../../../collector/web/src/format/numbers";
 import { marked } from "../../../../collector/web/src/format/marks";
-import { factText } from "../../../../collector/web/src/report/context";
+import { factName, factText } from "../../../../collector/web/src/report/context";
+import { headline, isWait } from "../../../../collector/web/src/report/report_text";
 import { oddHeader, oddNumbers } from "../../../../collector/web/src/format/plausible";
 import { deviceText, systemText } from "../../../../collector/web/src/format/platform";
 import { ago, day, isoMoment, moment } from "../../../../collector/web/src/format/times";
@@ -133,3 +142,49 @@ test.each([
   ["scene", "inbox", "inbox"],
   ["threads", 6, "6"],
 ])("the fact %s of %s is %s", (name, value, text) => expect(factText(name, value)).toBe(text));
+
+test.each([
+  ["rss_bytes", "memory in use (RSS)"],
+  ["load_5_permille", "load over 5 min"],
+  ["cgroup_throttled_ms", "control group: throttled"],
+  ["scheduling_policy", "scheduling policy"],
+])("the fact %s is called %s", (name, words) => expect(factName(name)).toBe(words));
+
+test.each([
+  [5.3, "5"],
+  [0.2, "1"],
+  [0, "0"],
+  [12_345.6, "12.3K"],
+])("an estimate of %s things is %s", (value, text) => expect(estimate(value)).toBe(text));
+
+describe("a report's title", () => {
+  const report = (fields: object) =>
+    ({
+      app: "shop",
+      version: "2.4.0",
+      kind: "lag",
+      duration_ms: 3400,
+      ended: true,
+      cause: ["priceOf", "cart"],
+      expensive_stack: [
+        { function: "epoll_pwait", own: false },
+        { function: "priceOf", own: true },
+      ],
+      ...fields,
+    }) as never;
+  const text = (fields: object) => {
+    const { function: name, rest } = headline(report(fields));
+    return name + rest;
+  };
+  test("says what froze", () => expect(text({})).toBe("priceOf froze shop 2.4.0 for 3.4 s"));
+  test("says that it may not be over", () =>
+    expect(text({ ended: false })).toBe("priceOf froze shop 2.4.0 for 3.4 s or longer"));
+  test("of a slow dispatch is that it was slow", () =>
+    expect(text({ kind: "slow" })).toBe("priceOf made shop 2.4.0 slow for 3.4 s"));
+  test("without a function of the program's own has the cause's", () =>
+    expect(text({ expensive_stack: [], cause: ["libfoo.so"] })).toBe("libfoo.so froze shop 2.4.0 for 3.4 s"));
+  test("without any function has the program", () =>
+    expect(text({ expensive_stack: [], cause: [] })).toBe("shop 2.4.0 froze for 3.4 s"));
+  test("does not name a wait as the dispatch", () =>
+    expect(["epoll_pwait", "poll", "paste"].map(isWait)).toEqual([true, true, false]));
+});

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
 import { takeEvents } from "../../../../collector/web/src/api/live";
-import { joined, refreshed } from "../../../../collector/web/src/causes/cause_list";
+import { joined, refreshed, sunk } from "../../../../collector/web/src/causes/cause_list";
 import { rowsOf } from "../../../../collector/web/src/causes/cause_rows";
-import { answerOf } from "../../../../collector/web/src/cause/versions";
-import { isNew } from "../../../../collector/web/src/parts/state_mark";
+import { intervalText } from "../../../../collector/web/src/cause/versions";
+import { daySplits } from "../../../../collector/web/src/parts/chart";
+import { isRecent } from "../../../../collector/web/src/parts/state_mark";
 import { visibleSpan } from "../../../../collector/web/src/parts/window_rows";
 import { linesOf } from "../../../../collector/web/src/rate/rate_page";
 import { numberProblem, withValue } from "../../../../collector/web/src/settings/draft";
@@ -49,24 +50,34 @@ describe("server-sent events", () => {
     expect(takeEvents("data: a\ndata:b\n\n").events[0]!.data).toBe("a\nb"));
 });
 
-describe("whether the fix worked", () => {
-  const version = (name: string, rate: number, hours = 10) =>
-    ({ app: "editor", version: name, hang_ms_per_hour: rate, watched_ms: hours * 3_600_000 }) as never;
-  test.each([
-    ["Not seen in 2.0, in 10 h of use.", [version("1.0", 100), version("2.0", 0)]],
-    ["60 % less in 2.0 than in 1.0.", [version("1.0", 100), version("2.0", 40)]],
-    ["50 % more in 2.0 than in 1.0.", [version("1.0", 100), version("2.0", 150)]],
-    ["About the same in 2.0 as in 1.0.", [version("1.0", 100), version("2.0", 105)]],
-    ["50 % more in 2.0 than in 1.0.", [version("1.0", 100), version("2.0", 150), version("3.0", 0, 0.1)]],
-    ["No version was watched for an hour yet.", [version("1.0", 100, 0.5)]],
-  ])("%s", (answer, versions) => expect(answerOf(versions)).toBe(answer));
+test("an interval is two ends, and none where nothing was watched", () => {
+  expect(intervalText({ low: 151.2, high: 548 })).toBe("151 ms to 548 ms");
+  expect(intervalText(null)).toBe("–");
 });
 
-test("a cause is new for a week, unless somebody said more of it", () => {
+test("a cause is recent for a week", () => {
   const now = 30 * 86_400_000;
-  expect(isNew({ state: "new", first_seen_ms: now - 86_400_000 }, now)).toBe(true);
-  expect(isNew({ state: "new", first_seen_ms: now - 8 * 86_400_000 }, now)).toBe(false);
-  expect(isNew({ state: "known", first_seen_ms: now }, now)).toBe(false);
+  expect(isRecent({ first_seen_ms: now - 86_400_000 }, now)).toBe(true);
+  expect(isRecent({ first_seen_ms: now - 8 * 86_400_000 }, now)).toBe(false);
+});
+
+test("causes that the newest version does not have come last", () => {
+  const gone = (key: string, since: string | null) => ({ key, not_seen_since: since }) as never;
+  const keys = sunk([gone("a", "1.0"), gone("b", null), gone("c", "1.1"), gone("d", null)]).map(
+    (each) => each.key,
+  );
+  expect(keys).toEqual(["b", "d", "a", "c"]);
+});
+
+describe("days on an axis", () => {
+  const days = (count: number) => Array.from({ length: count }, (_, i) => i * 86_400_000);
+  test("one alone has its date", () => expect(daySplits(days(1), 400)).toEqual([0]));
+  test("have dates as far as there is room, the last one always", () => {
+    expect(daySplits(days(3), 1000)).toHaveLength(3);
+    const splits = daySplits(days(30), 400);
+    expect(splits.length).toBeLessThanOrEqual(6);
+    expect(splits[splits.length - 1]).toBe(29 * 86_400);
+  });
 });
 
 test("hang rates have a line a version, with gaps", () => {

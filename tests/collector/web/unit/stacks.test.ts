@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
-import { flameTree, frameHue, type FlameNode } from "../../../../collector/web/src/parts/flame_tree";
+import {
+  flameTree,
+  foldedTree,
+  frameHue,
+  type FlameNode,
+} from "../../../../collector/web/src/parts/flame_tree";
 import { tickStep } from "../../../../collector/web/src/report/hang_timeline";
 import { timelineOf } from "../../../../collector/web/src/report/report_times";
 
@@ -27,6 +32,29 @@ describe("a flame graph", () => {
     };
     expect(drawn(flameTree([stack("bm", 1), other], "left-heavy"))).toBe("all2(m2(b1 b1))");
   });
+  test("of more functions than a browser draws is folded level by level", () => {
+    const many = Array.from({ length: 40 }, (_, i) => stack(`abcdefgh${String.fromCharCode(0x100 + i)}m`, 1));
+    const whole = flameTree(many, "left-heavy");
+    const folded = foldedTree(whole, 100);
+    const nodes: FlameNode[] = [];
+    for (const waiting = [folded]; waiting.length > 0;) {
+      const node = waiting.pop()!;
+      nodes.push(node);
+      waiting.push(...node.children);
+    }
+    expect(nodes.length).toBeLessThanOrEqual(142);
+    expect(folded.value).toBe(40);
+    const more = nodes.find((node) => node.folded)!;
+    expect(more.name).toBe("… 7 more");
+    expect(more.folded!.children).toHaveLength(1);
+    expect(foldedTree(whole, 1000)).toBe(whole);
+  });
+  test("emphasizes what the collector calls the program's own, whatever its module", () => {
+    expect(frameHue({ function: "price (shop.js)", module: "[js]", own: true })).not.toBeNull();
+    expect(frameHue({ function: "v8::Call", module: "/usr/bin/node", own: false })).toBeNull();
+    expect(frameHue({ function: "price (shop.js)", module: "[js]" })).not.toBeNull();
+    expect(frameHue({ function: "emit (node:events)", module: "[js]" })).toBeNull();
+  });
   test("has no hue for the system's frames, and one for each scope of a program", () => {
     expect(frameHue({ function: "malloc", module: "/usr/lib/libc.so.6" })).toBeNull();
     expect(frameHue({ function: "A::f", module: "/usr/bin/app" })).toBe(
@@ -42,6 +70,7 @@ test("a time line begins with the lag, and leaves most of its room to it", () =>
     history: [
       { tag: "old", age_ms: 60_000, wall_ms: 5 },
       { tag: "key", age_ms: 1010, wall_ms: 10 },
+      { tag: "the hang itself", age_ms: 0, wall_ms: 1000 },
     ],
     samples: [
       { age_ms: 100, stack: [] },
@@ -50,7 +79,8 @@ test("a time line begins with the lag, and leaves most of its room to it", () =>
   } as never);
   expect(line.fromMs).toBeCloseTo(-1050);
   expect(line.toMs).toBe(3000);
-  expect(line.dispatches[1]).toEqual({ tag: "key", fromMs: -10, wallMs: 10 });
+  expect(line.dispatches[1]).toMatchObject({ tag: "key", fromMs: -20, wallMs: 10 });
+  expect(line.dispatches).toHaveLength(2);
   expect(line.samples).toEqual([
     { atMs: 900, untilMs: 950, index: 0 },
     { atMs: 950, untilMs: 1000, index: 1 },
