@@ -15,12 +15,12 @@ constexpr char kJoins[] = R"sql(
   JOIN clusters AS two ON two.id = level2
 )sql";
 
-ReportRow ReadRow(const Statement& row) { return ReadRecord<ReportRow>(row, kReportColumns); }
+ReportRow ReadReportRow(const Statement& row) { return ReadRecord<ReportRow>(row, kReportColumns); }
 
 // Reads a row of SelectWithPayload().
 StoredReport ReadStored(const Statement& row) {
   constexpr int kPayloadColumn = kColumnCount<decltype(kReportColumns)>;
-  return {ReadRow(row), row.Bytes(kPayloadColumn)};
+  return {ReadReportRow(row), row.Bytes(kPayloadColumn)};
 }
 
 // Selects from `reports`, which is a table or a subquery of this name; `rest` comes after all joins.
@@ -153,7 +153,7 @@ void Visit(Database* database, const ReportFilter& filter, int64_t limit,
   for (const FilterText& text : kFilterTexts) {
     if (!text.is_of_segment) rows.Bind(filter.*text.wanted);
   }
-  while (rows.Step()) visit(ReadRow(rows));
+  while (rows.Step()) visit(ReadReportRow(rows));
 }
 
 }  // namespace
@@ -207,7 +207,7 @@ std::vector<ReportRow> ReadReportsOfRun(Database* database, const base::Uuid& se
       " ORDER BY reports.id DESC");
   return database->Use(sql.c_str())
       .Bind(session_id, FirstIdAt(first_wall_ms), FirstIdAt(last_wall_ms + 1), limit)
-      .All([](const Statement& row) { return ReadRow(row); });
+      .All([](const Statement& row) { return ReadReportRow(row); });
 }
 
 std::optional<int64_t> ReadNewestDay(Database* database) {

@@ -12,7 +12,7 @@ std::string Select(const std::string& rest) {
   return "SELECT " + SelectedColumns("traces", kTraceColumns) + rest;
 }
 
-TraceRow ReadRow(const Statement& row) { return ReadRecord<TraceRow>(row, kTraceColumns); }
+TraceRow ReadTraceRow(const Statement& row) { return ReadRecord<TraceRow>(row, kTraceColumns); }
 
 }  // namespace
 
@@ -48,7 +48,7 @@ std::vector<TraceRow> ReadTracesOf(Database* database, std::span<const base::Uui
   for (const base::Uuid& id : report_ids) {
     Statement rows = database->Use(sql.c_str());
     rows.Bind(id);
-    while (rows.Step()) traces.push_back(ReadRow(rows));
+    while (rows.Step()) traces.push_back(ReadTraceRow(rows));
   }
   std::ranges::sort(traces, {}, [](const TraceRow& trace) { return trace.id.bytes; });
   return traces;
@@ -65,7 +65,9 @@ std::vector<TraceRow> ListTracesIn(Database* database, const ReportFilter& filte
     ORDER BY id DESC
     LIMIT ?5
   )sql");
-  return database->Use(sql.c_str()).Bind(beyond, filter.app, filter.version, filter.user, limit).All(ReadRow);
+  return database->Use(sql.c_str())
+      .Bind(beyond, filter.app, filter.version, filter.user, limit)
+      .All(ReadTraceRow);
 }
 
 std::optional<StoredTrace> ReadTrace(Database* database, const base::Uuid& id) {
@@ -75,7 +77,7 @@ std::optional<StoredTrace> ReadTrace(Database* database, const base::Uuid& id) {
   Statement row = database->Use(sql.c_str());
   row.Bind(id);
   if (!row.Step()) return std::nullopt;
-  return StoredTrace{ReadRow(row), row.Bytes(kTraceColumn)};
+  return StoredTrace{ReadTraceRow(row), row.Bytes(kTraceColumn)};
 }
 
 }  // namespace lagwatch::collector
