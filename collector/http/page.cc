@@ -55,28 +55,21 @@ const PageFile* Find(std::span<const PageFile> files, std::string_view path) {
   return found == files.end() ? nullptr : &*found;
 }
 
-// The page finds its files from no deeper address than those that it has.
-Response WayOut(size_t folders) {
+// A browser gets the page, which says that nothing is there and where to go on. Its files are as many folders
+// up as the address is deep.
+Response AnswerMissing(const PageFile& index, const Request& request) {
+  constexpr std::string_view kHere = "=\"./";
+  auto page = InflateGzip(index.gzip, kMostInflatedBytes);
+  if (!page.ok()) return ErrorResponse(page.status());
   std::string up;
-  for (size_t i = 0; i < folders; ++i) up += "../";
+  for (auto folders = std::ranges::count(request.path, '/'); folders > 1; --folders) up += "../";
+  for (size_t at = 0; !up.empty() && (at = page->find(kHere, at)) != std::string::npos; at += up.size())
+    page->replace(at + 2, 2, up);
   return {.status = 404,
-          .body =
-              "<!doctype html><html lang=\"en\"><title>lagwatch</title><p>Nothing is at this address. <a "
-              "href=\"" +
-              up + "\">All causes</a></p></html>\n",
-          .content_type = "text/html; charset=utf-8",
+          .body = std::move(*page),
+          .content_type = index.content_type,
+          .cache_control = kAskEachTime,
           .security_policy = kPolicy};
-}
-
-// A browser gets the page, which says that nothing is there and where to go on.
-Handler SendingMissing(const PageFile* index, const PageFile* below) {
-  return [index, below](const Request& request, const Respond& respond) {
-    const auto folders = static_cast<size_t>(std::ranges::count(request.path, '/')) - 1;
-    if (folders > 1) return respond(WayOut(folders));
-    Response response = Answer(folders == 0 ? *index : *below, request);
-    if (response.status == 200) response.status = 404;
-    respond(std::move(response));
-  };
 }
 
 Handler Sending(const PageFile* file) {
@@ -99,8 +92,11 @@ void AddPage(std::span<const PageFile> files, std::vector<Endpoint>* endpoints) 
     const PageFile* const file = address.rfind('/') > 0 ? below : index;
     endpoints->push_back(Open(address, file == nullptr ? Handler(SayThereIsNone) : Sending(file)));
   }
-  if (index != nullptr && below != nullptr)
-    endpoints->push_back(Open(kNoSuchPage, SendingMissing(index, below)));
+  if (index != nullptr) {
+    endpoints->push_back(Open(kNoSuchPage, [index](const Request& request, const Respond& respond) {
+      respond(AnswerMissing(*index, request));
+    }));
+  }
   for (const PageFile& file : files)
     if (file.path != kIndex && file.path != kIndexBelow)
       endpoints->push_back(Open(file.path, Sending(&file)));

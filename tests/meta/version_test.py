@@ -5,7 +5,7 @@ import pathlib
 import re
 import sys
 
-# How each file names it.
+# The words by which each file names it.
 PLACES = {
     "packaging/conan/conanfile.py": r'version = "(.*)"',
     "packaging/debian/changelog": r"\Alagwatch \((.*)-\d+\)",

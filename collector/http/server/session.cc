@@ -339,7 +339,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     error_code error = co_await Write(std::move(head));
     asio::steady_timer timer(stream_.get_executor());
     Clock::time_point last_sign = Clock::now();
-    while (!error && !is_stopping_) {
+    while (!error && !is_stopping_ && !HasLeft()) {
       std::string events = next_events();
       if (events.empty() && Clock::now() - last_sign > kStreamSignPause) events = ": no news\n\n";
       if (!events.empty()) {
@@ -352,6 +352,12 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
       timer.expires_after(kStreamPause);
       co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     }
+  }
+
+  // Whether the client has closed its end: its place among the listeners is free at once.
+  bool HasLeft() {
+    pollfd end{.fd = Lowest().socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+    return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
   }
 
   static bool IsHead(const RequestParser& parser) {

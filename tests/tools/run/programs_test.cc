@@ -48,9 +48,11 @@ TEST(ProgramsTest, BothSayTheSameOfRun) {
 
 TEST(ProgramsTest, AnUnknownCommandIsNamedWithThoseThatThereAre) {
   EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "reprots"}, 2),
-              HasSubstr("lagwatch: no command 'reprots'; there are: run, "));
+              HasSubstr("lagwatch: no command 'reprots'; did you mean 'reports'?"));
+  EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "zzz"}, 2),
+              HasSubstr("lagwatch: no command 'zzz'; there are: run, "));
   EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "trace", "recrod", "--", "true"}, 2),
-              HasSubstr("lagwatch: no command 'recrod'; there are: "));
+              HasSubstr("lagwatch: no command 'recrod'; did you mean 'record'?"));
   EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "trace"}, 2), HasSubstr("A subcommand is required"));
 }
 
