@@ -34,7 +34,7 @@ void AddCandidateFacts(const Candidates& candidates, FactList* facts) {
     const Candidate& candidate = candidates.best[i];
     const policies::CandidateFacts& names = policies::kCandidateFacts[i];
     facts->Add(names.thread, candidate.tid);
-    facts->AddText(names.name, candidate.name);
+    if (*candidate.name != '\0') facts->AddText(names.name, candidate.name);
     facts->AddText(names.reason, candidate.reason);
     if (candidate.count > 1) facts->Add(names.count, candidate.count);
   }

@@ -124,7 +124,7 @@ NamedStacks::NamedFunction NamedStacks::ToFunction(NamedFrame named, std::string
 }
 
 const NamedStacks::FrameFunctions& NamedStacks::FunctionsOf(const report::Frame& frame) const {
-  auto [known, is_new] = named_.try_emplace({frame.module, frame.offset});
+  auto [known, is_new] = named_.try_emplace({frame.module, frame.offset, frame.function_offset});
   FrameFunctions& functions = known->second;
   if (is_new) {
     std::string_view path;

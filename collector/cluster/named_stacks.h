@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -94,8 +95,8 @@ class NamedStacks {
   const policies::ClusterRules& rules_;
   const policies::ProgramFiles program_files_;
   mutable std::optional<bool> is_of_go_;  // once it was asked
-  // By module and offset: most frames are in all of a hang's samples.
-  mutable std::map<std::pair<uint32_t, uint64_t>, FrameFunctions> named_;
+  // By module, offset and function, which all give the name: most frames are in all of a hang's samples.
+  mutable std::map<std::tuple<uint32_t, uint64_t, uint64_t>, FrameFunctions> named_;
 };
 
 }  // namespace lagwatch::collector

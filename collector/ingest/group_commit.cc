@@ -92,8 +92,10 @@ std::vector<GroupCommit::Part> GroupCommit::TakeGroup() {
   std::vector<Part> group;
   for (size_t records = 0; records < most && !waiting_.empty();) {
     Part part = TakePart();
-    records += part.size;
-    if (!part.request->is_over) group.push_back(std::move(part));
+    if (!part.request->is_over) {
+      records += part.size;
+      group.push_back(std::move(part));
+    }
     if (group.empty() && waiting_.empty())
       has_work_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });
   }

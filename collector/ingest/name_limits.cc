@@ -60,7 +60,8 @@ bool NameLimits::TryTake(Names* names, const std::string& name, size_t limit, in
   if (names->known.size() >= limit) Forget(names, day - bounds_.days);
   const bool is_scarce = names->known.size() >= (limit + 1) / 2 && !network.empty();
   const size_t part = std::max<size_t>(limit / kPartOfANetwork, 1);
-  const bool has_part = !is_scarce || names->parts[network] < part;
+  const auto used = names->parts.find(network);
+  const bool has_part = !is_scarce || used == names->parts.end() || used->second < part;
   Name added{.day = day};
   AddNetwork(network, &added.networks);
   if (names->known.size() >= limit || !has_part) return TryDisplace(names, name, limit, day, network);

@@ -6,7 +6,7 @@
 namespace lagwatch::collector {
 namespace {
 
-constexpr size_t kMostNames = 200'000;  // then all others share one
+constexpr size_t kMostNames = 200'000;  // of users, and of networks; then others are not bounded
 
 // Whether it is cut.
 bool Cut(int64_t most, int64_t* value) {
@@ -26,23 +26,24 @@ bool WeightLimits::BoundRate(uint32_t* rate_ppm) const {
   return true;
 }
 
-WeightLimits::Spent* WeightLimits::SpentBy(const std::string& name) {
-  const auto known = spent_.find(name);
-  if (known != spent_.end()) return &known->second;
-  return &spent_[spent_.size() < kMostNames ? name : std::string()];
+WeightLimits::Spent* WeightLimits::SpentBy(const std::string& name, SpentByName* all) {
+  const auto known = all->find(name);
+  if (known != all->end()) return &known->second;
+  return all->size() < kMostNames ? &(*all)[name] : nullptr;
 }
 
 bool WeightLimits::BoundTime(const Sender& sender, int64_t* duration_ns) {
   bool is_bounded = Cut(bounds_.user_ns, duration_ns);
   if (sender.network.empty()) return is_bounded;
-  Spent* network = SpentBy('n' + sender.network);
+  Spent* network = SpentBy(sender.network, &by_network_);
+  if (network == nullptr) return is_bounded;
   is_bounded |= Cut(bounds_.network_ns - network->counted_ns, duration_ns);
   network->counted_ns += *duration_ns;
   return is_bounded;
 }
 
 bool WeightLimits::BoundReport(const Sender& sender, ReportRow* row) {
-  Spent* user = row->user.empty() ? nullptr : SpentBy('u' + sender.key + '\n' + row->user);
+  Spent* user = row->user.empty() ? nullptr : SpentBy(sender.key + '\n' + row->user, &by_user_);
   bool is_bounded = user != nullptr && Cut(bounds_.user_ns - user->counted_ns, &row->elapsed_ns);
   is_bounded |= BoundTime(sender, &row->elapsed_ns);
   if (user != nullptr) user->counted_ns += row->elapsed_ns;
@@ -51,7 +52,8 @@ bool WeightLimits::BoundReport(const Sender& sender, ReportRow* row) {
   const bool stands_for_others = rate_ppm != 0 && rate_ppm < 1'000'000;
   if (stands_for_others) {
     Spent unknown;
-    Spent* network = sender.network.empty() ? &unknown : SpentBy('n' + sender.network);
+    Spent* network = sender.network.empty() ? nullptr : SpentBy(sender.network, &by_network_);
+    if (network == nullptr) network = &unknown;
     if (user == nullptr) user = &unknown;
     const int64_t own_ns = std::max<int64_t>(row->elapsed_ns, 1);
     const bool is_over = own_ns > bounds_.extrapolated_ns ||
@@ -72,7 +74,8 @@ bool WeightLimits::BoundReport(const Sender& sender, ReportRow* row) {
 bool WeightLimits::Bound(const Sender& sender, int64_t now_wall_ms, NewRecord* record) {
   std::lock_guard lock(mutex_);
   if (const int64_t day = now_wall_ms / kMsPerDay; day != day_) {
-    spent_.clear();
+    by_user_.clear();
+    by_network_.clear();
     day_ = day;
   }
   if (auto* added = std::get_if<NewReport>(record))

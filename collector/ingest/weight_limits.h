@@ -51,13 +51,16 @@ class WeightLimits {
   bool BoundReport(const Sender& sender, ReportRow* row);
   // Cuts the time to what the day has left for the sender.
   bool BoundTime(const Sender& sender, int64_t* duration_ns);
-  Spent* SpentBy(const std::string& name);
+  using SpentByName = std::map<std::string, Spent>;
+  // Null if there are too many.
+  static Spent* SpentBy(const std::string& name, SpentByName* all);
 
   const WeightBounds bounds_;
   const ConfiguredRate configured_rate_ppm_;
   std::mutex mutex_;
-  int64_t day_ = 0;                     // guarded by mutex_
-  std::map<std::string, Spent> spent_;  // on that day, by user and by network; guarded by mutex_
+  int64_t day_ = 0;      // guarded by mutex_
+  SpentByName by_user_;  // on that day; guarded by mutex_, as the next one
+  SpentByName by_network_;
 };
 
 }  // namespace lagwatch::collector

@@ -20,10 +20,14 @@ struct FlameNode {
   std::vector<FlameNode> callees = {};
 };
 
+// Of a deeper stack the outermost functions: no picture of text shows more.
+constexpr size_t kMostLevels = 500;
+
 void AddStack(const Json& stack, double ms, FlameNode* root) {
   FlameNode* at = root;
   root->ms += ms;
-  for (size_t i = stack.size(); i-- > 0;) {
+  const size_t end = stack.size() - std::min(stack.size(), kMostLevels);
+  for (size_t i = stack.size(); i-- > end;) {
     const Json* frame = &stack[i];
     std::string function = Text(*frame, "function");
     auto callee = std::ranges::find(at->callees, function, &FlameNode::function);

@@ -95,8 +95,10 @@ std::string CandidateLines(const Json& facts) {
   for (const policies::CandidateFacts& names : policies::kCandidateFacts) {
     if (!facts.contains(names.thread)) continue;
     const std::string count = facts.value(names.count, Json(1)).dump();
+    const Json named = facts.value(names.name, Json());  // a core has no names of threads
+    const std::string name = named.is_string() ? named.get<std::string>() : "";
     lines += std::string(lines.empty() ? "  probably" : "  or") + " for thread " +
-             facts.at(names.thread).dump() + " (" + Text(facts, names.name) + ")" +
+             facts.at(names.thread).dump() + (name.empty() ? "" : " (" + name + ")") +
              (count == "1" ? "" : ", one of " + count) + ": it " + Text(facts, names.reason) + "\n";
   }
   if (facts.contains(policies::kExhaustedPoolFact))

@@ -13,6 +13,7 @@ namespace ip = boost::asio::ip;
 constexpr std::string_view kSignature("\r\n\r\n\0\r\nQUIT\n", 12);  // of version 2
 constexpr std::string_view kWord = "PROXY ";                        // … 1
 constexpr size_t kMostLine = 107;
+constexpr size_t kFixedBytes = 16;  // of version 2
 
 size_t LengthIn(std::string_view header) {
   return static_cast<size_t>(static_cast<uint8_t>(header[14])) << 8 | static_cast<uint8_t>(header[15]);
@@ -21,7 +22,7 @@ size_t LengthIn(std::string_view header) {
 template <typename Address>
 ip::address AddressAt(std::string_view header) {
   typename Address::bytes_type bytes;
-  std::copy_n(header.begin() + kProxyHeaderStart, bytes.size(), bytes.begin());
+  std::copy_n(header.begin() + kFixedBytes, bytes.size(), bytes.begin());
   return Address(bytes);
 }
 
@@ -29,7 +30,8 @@ ip::address AddressAt(std::string_view header) {
 
 std::optional<size_t> ProxyHeaderMissing(std::string_view bytes) {
   if (bytes.starts_with(kSignature)) {
-    const size_t size = kProxyHeaderStart + LengthIn(bytes);
+    if (bytes.size() < kFixedBytes) return kFixedBytes - bytes.size();
+    const size_t size = kFixedBytes + LengthIn(bytes);
     if ((static_cast<uint8_t>(bytes[12]) >> 4) != 2 || size > kMostProxyHeader) return std::nullopt;
     return size - std::min(size, bytes.size());
   }

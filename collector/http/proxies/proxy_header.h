@@ -10,8 +10,8 @@
 
 namespace lagwatch::collector {
 
-// Bytes that are read before it is known how many there are: both versions have as many.
-inline constexpr size_t kProxyHeaderStart = 16;
+// Bytes that are read before it is known how many there are: no header is shorter than "PROXY UNKNOWN\r\n".
+inline constexpr size_t kProxyHeaderStart = 15;
 inline constexpr size_t kMostProxyHeader = 16 + 2048;
 
 // Number of bytes to read next, given those so far, kProxyHeaderStart at least; 0: it is whole. Nothing when

@@ -72,6 +72,9 @@ std::optional<Response> RefuseAmbiguous(const RequestParser& parser) {
   const auto& request = parser.get();
   const bool is_http_11 = request.version() == 11;
   if (request.version() != 10 && !is_http_11) return BadRequest("its version is different");
+  const std::string_view target = View(request.target());
+  if (!target.starts_with('/') && !target.starts_with("http://") && !target.starts_with("https://"))
+    return BadRequest("it asks for no path");
   if (request.count(http::field::host) > 1 || (is_http_11 && request.count(http::field::host) == 0))
     return BadRequest("it needs one Host header");
   if (request.count(http::field::authorization) > 1)

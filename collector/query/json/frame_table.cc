@@ -18,7 +18,8 @@ FrameTable::Stack FrameTable::Add(const report::Report& report, const SymbolName
     size_t shown = 0;
     for (const NamedFrame& named : namer.NamesOf(frame)) {
       if (base::IsOwnFunctionName(named.function)) continue;
-      numbers.push_back(NumberOf(named, module, described[shown++].is_own));
+      numbers.push_back(NumberOf(named, module, shown < described.size() && described[shown].is_own));
+      ++shown;
     }
   }
   return numbers;

@@ -186,7 +186,8 @@ class StackWriter {
                          {"build_id", base::ToHex(module.build_id)},
                          {"offset", HexNumber(frame.offset)},
                          {"function", named.function},
-                         {"own", described[shown++].is_own}});
+                         {"own", shown < described.size() && described[shown].is_own}});
+      ++shown;
       if (!named.has_place()) continue;
       Json& json = frames->back();
       json["file"] = named.file.empty() ? Json() : Json(named.file);

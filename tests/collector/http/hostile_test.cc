@@ -220,6 +220,7 @@ TEST_F(HostileTest, ShapesThatSmuggleRequestsAreRefused) {
   EXPECT_THAT(Ask("POST /v1/reports HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden),
               StartsWith("HTTP/1.0 400"));
   EXPECT_THAT(Ask("GET /healthz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Ask("GET x HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\n\r\n"), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(Ask("GET /healthz HTTP/3.7\r\nHost: x\r\n\r\n"), StartsWith("HTTP/1.1 400"));
 }
 

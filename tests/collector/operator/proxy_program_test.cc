@@ -85,6 +85,7 @@ TEST(ProxyHeader, IsReadToItsLastByteAndNotFurther) {
       {"PROXY TCP4 192.0.2.7 10.0.0.1 1 2\r\n", "192.0.2.7"},
       {"PROXY TCP6 2001:db8::7 ::1 1 2\r\n", "2001:db8::7"},
       {"PROXY UNKNOWN 1 2 3\r\n", std::nullopt},
+      {"PROXY UNKNOWN\r\n", std::nullopt},
       {v4, "192.0.2.7"},
       {SecondVersion('\x21', std::string(36, '\1'), '\x21'), "101:101:101:101:101:101:101:101"},
       {SecondVersion('\x20', "", '\0'), std::nullopt},  // the proxy's own

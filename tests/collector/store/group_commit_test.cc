@@ -122,6 +122,20 @@ TEST_F(GroupCommitTest, SendersTakeTurns) {
   }
 }
 
+// What is left of such a request fills no transaction.
+TEST_F(GroupCommitTest, GoesOnAfterALargeRequestThatTheDiskRefused) {
+  GroupCommit commits(store_.get());
+  disk_.waits = true;
+  auto large = CommitMany(6000, &commits, {.key = "a", .address = "1"});
+  ASSERT_TRUE(WaitUntil([&] { return commits.commits() == 2; }));
+  disk_.refusals = 1;
+  disk_.waits = false;
+  EXPECT_FALSE(large.get().ok());
+  auto next = Commit(SampleReport(), &commits);
+  ASSERT_TRUE(WaitUntil([&] { return IsAnswered(next); }));
+  EXPECT_THAT(next.get().value(), ElementsAre(CommitOutcome::kStored));
+}
+
 // A copy without the log has what was brought to the database.
 TEST_F(GroupCommitTest, AfterADiskRefusedASyncAllIsWrittenOnceMore) {
   GroupCommit commits(store_.get());

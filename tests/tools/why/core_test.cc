@@ -111,6 +111,18 @@ void ExpectNothingThatACoreCannotKnow(const CoreAnswer& answer) {
   EXPECT_EQ(report.at("kind"), "dump");
 }
 
+// A core has no names of threads.
+TEST(WhyCoreTest, NamesNoNameOfAThreadThatMayGiveASignal) {
+  const Snapshot core = SnapshotOf("signal");
+  const CoreAnswer answer = AskCore(core.path());
+  EXPECT_NE(answer.exit_code, 2) << answer.errors;
+  EXPECT_TRUE(answer.Says("in AwaitWork")) << answer.sentence();
+  EXPECT_FALSE(answer.Says("()")) << answer.sentence();
+  Process text({LAGWATCH_PROGRAM, "why", "--core", core.path()});
+  EXPECT_NE(text.Wait(), 2) << text.Errors();
+  EXPECT_TRUE(text.Output().find("AwaitWork") != std::string::npos) << text.Output();
+}
+
 TEST(WhyCoreTest, NamesTheThreadThatHoldsALock) {
   const Snapshot core = SnapshotOf("lock");
   const CoreAnswer answer = AskCore(core.path());

@@ -108,6 +108,13 @@ __attribute__((noinline)) static void* AwaitWork(void* argument) {
   return argument;
 }
 
+// Another thread could give the signal.
+static void AwaitSignal(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, &Keep, NULL);
+  AwaitWork(NULL);
+}
+
 // A server with 40 workers that have nothing to do.
 static void AwaitEventsWithWorkers(void) {
   pthread_t worker;
@@ -184,11 +191,19 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kStates[] = {
-      {"lock", TakeLock},    {"deadlock", TakeBoth},  {"compute", Compute},
-      {"child", AwaitChild}, {"idle", AwaitEvents},   {"workers", AwaitEventsWithWorkers},
-      {"serve", Serve},      {"zombie", LeaveZombie}, {"retry", RetryLock},
-      {"crash", Crash},      {"abort", GiveUp},       {"held-worker", AwaitEventsBesideAHeldWorker}};
+  } kStates[] = {{"lock", TakeLock},
+                 {"deadlock", TakeBoth},
+                 {"compute", Compute},
+                 {"child", AwaitChild},
+                 {"idle", AwaitEvents},
+                 {"workers", AwaitEventsWithWorkers},
+                 {"serve", Serve},
+                 {"zombie", LeaveZombie},
+                 {"retry", RetryLock},
+                 {"signal", AwaitSignal},
+                 {"crash", Crash},
+                 {"abort", GiveUp},
+                 {"held-worker", AwaitEventsBesideAHeldWorker}};
   for (size_t i = 0; argc > 1 && i < sizeof kStates / sizeof kStates[0]; ++i)
     if (strcmp(argv[1], kStates[i].name) == 0) kStates[i].run();
   return 2;
