@@ -2,7 +2,10 @@
 // The program with a damaged database: it goes on with a new one, and `repair` salvages the old.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <set>
 
@@ -136,6 +139,68 @@ TEST_F(DamageProgram, ADatabaseThatCannotBeOpenedIsSetAsideAtTheStart) {
   Start();  // and the deletion goes on
   EXPECT_TRUE(testing::WaitUntil([&] { return Users().size() == 14; })) << Users().size();
   EXPECT_THAT(Users(), Not(::testing::Contains("user-11")));
+}
+
+// As one of a user does.
+TEST_F(DamageProgram, ADeletionOfAProgramWaitsForTheDatabaseThatWasSetAside) {
+  Start();
+  Upload(0, 10);
+  const std::string app = Ask("GET", "/v1/reports").json()[0]["app"];
+  Stop();
+  std::fstream(data_ + "/collector.db", std::ios::binary | std::ios::in | std::ios::out)
+      << std::string(kPageBytes, 'x');
+  Start();
+  EXPECT_EQ(Ask("POST", "/v1/admin/deletions", {{"kind", "app"}, {"subject", app}}).status, 202);
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    return Ask("GET", "/v1/admin/deletions").text.find("repair --remove") != std::string::npos;
+  })) << Ask("GET", "/v1/admin/deletions").text;
+  Stop();
+  Repair({"--remove"});
+  Start();
+  EXPECT_TRUE(testing::WaitUntil([&] { return Users().empty(); })) << Users().size();
+}
+
+TEST_F(DamageProgram, RepairLeavesWhatIsNotDamaged) {
+  std::filesystem::create_directories(data_);
+  EXPECT_THAT(Repair(), HasSubstr("nothing to repair"));
+  EXPECT_FALSE(std::filesystem::exists(data_ + "/collector.db"));
+  Start();
+  Upload(0, 10);
+  Stop();
+  {
+    sqlite3* other = nullptr;
+    ASSERT_EQ(sqlite3_open((data_ + "/collector.db").c_str(), &other), SQLITE_OK);
+    ASSERT_EQ(
+        sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", nullptr, nullptr, nullptr),
+        SQLITE_OK);
+    Process locked({LAGWATCH_COLLECTOR_PROGRAM, "repair", "--data", data_});
+    EXPECT_EQ(locked.Wait(), 1);
+    EXPECT_THAT(locked.Errors(), HasSubstr("locked"));
+    sqlite3_close(other);
+  }
+  EXPECT_FALSE(IsSetAside());
+  // As of a collector that could not make its new database.
+  std::filesystem::create_directories(data_ + "/damaged/2026-01-01T000000Z");
+  EXPECT_THAT(Repair(), HasSubstr("has no database with records"));
+  Start();
+  EXPECT_THAT(Users(), SizeIs(10));
+}
+
+// The log is moved first.
+TEST_F(DamageProgram, AMoveThatFailedHalfWayIsFinishedAtTheStart) {
+  Start();
+  Upload(0, 10);
+  Stop();
+  const std::string folder = data_ + "/damaged/2026-01-01T000000Z";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/collector.db-wal").close();
+  Start();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/collector.db"));
+  EXPECT_THAT(Users(), IsEmpty());
+  Stop();
+  EXPECT_THAT(Repair({"--remove"}), HasSubstr("reports"));
+  Start();
+  EXPECT_THAT(Users(), SizeIs(10));
 }
 
 TEST_F(DamageProgram, AGoodDatabaseStays) {
