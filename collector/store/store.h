@@ -135,7 +135,7 @@ class StoreWriter {
   // Waits until everything committed before the call is on disk. Other commits continue meanwhile. After an
   // error, records that were not synced before may or may not be there.
   virtual base::Status Sync() { return {}; }
-  // How often what was committed and not yet synced may have been lost, with a database that was set aside:
+  // Counts the times at which unsynced commits may have been lost with a database that was set aside:
   // what was committed before such a moment is not durable, whatever Sync() says afterwards.
   virtual uint64_t LostLogs() const { return 0; }
   // Errors: kUnavailable when that was since LostLogs() was `before`.

@@ -10,9 +10,13 @@
 #include <set>
 
 #include "base/clock.h"
+#include "collector/cluster/clusterer.h"
+#include "collector/store/sqlite/damage/salvage.h"
 #include "collector/store/sqlite/damage/set_aside.h"
+#include "collector/store/sqlite/sqlite_store.h"
 #include "tests/collector/operator/running_collector.h"
 #include "tests/testing/sample_report.h"
+#include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -139,6 +143,42 @@ TEST_F(DamageProgram, ADatabaseThatCannotBeOpenedIsSetAsideAtTheStart) {
   Start();  // and the deletion goes on
   EXPECT_TRUE(testing::WaitUntil([&] { return Users().size() == 14; })) << Users().size();
   EXPECT_THAT(Users(), Not(::testing::Contains("user-11")));
+}
+
+NewRecord ToRecord(const SampleReport& sample) {
+  const std::string payload = sample.Encode();
+  const report::Report report = report::DecodeReport(payload).value();
+  return NewReport::Create(report, Clusterer::Create("").value().Assign(report), payload);
+}
+
+TEST(SalvageTest, ReportsKeepTheirBoundedNamesAndWeights) {
+  const testing::ScopedTempDirectory directory;
+  const std::string old = directory / "old.db";
+  NewRecord record = ToRecord(SampleReport());
+  ReportRow& row = std::get<NewReport>(record).row;
+  row.app = row.version = row.loop = row.os = "(others)";
+  row.elapsed_ns = 7;
+  row.sample_rate_ppm = 1234;
+  ASSERT_TRUE(SqliteStore::Open(old).value()->Commit(std::vector<NewRecord>{record}).ok());
+  ASSERT_TRUE(Salvage(old, directory / "new.db", Clusterer::Create("").value()).ok());
+  const auto rows = SqliteStore::Open(directory / "new.db").value()->Reports({}, 10).value();
+  ASSERT_THAT(rows, SizeIs(1));
+  for (const std::string& name : {rows[0].app, rows[0].version, rows[0].loop, rows[0].os})
+    EXPECT_EQ(name, "(others)");
+  EXPECT_EQ(rows[0].elapsed_ns, 7);
+  EXPECT_EQ(rows[0].sample_rate_ppm, 1234);
+}
+
+// Such as after a disk had no room for the new database.
+TEST(SetAsideTest, ASecondTryMovesNothingMore) {
+  const testing::ScopedTempDirectory directory;
+  const auto store = std::move(SqliteStore::Open(directory / "collector.db").value());
+  ASSERT_TRUE(store->Commit(std::vector<NewRecord>{ToRecord(SampleReport())}).ok());
+  ASSERT_TRUE(store->SetAside(directory / "aside").ok());
+  ASSERT_TRUE(store->SetAside(directory / "aside").ok());
+  const auto aside = std::move(SqliteStore::Open(directory / "aside/collector.db").value());
+  EXPECT_THAT(aside->Reports({}, 10).value(), SizeIs(1));
+  EXPECT_THAT(store->Reports({}, 10).value(), IsEmpty());
 }
 
 // As one of a user does.

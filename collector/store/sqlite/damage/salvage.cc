@@ -204,7 +204,7 @@ struct ReportFacts {
   std::string sender = {};
   std::optional<int64_t> end_ns = std::nullopt;
   bool is_blamed = false;
-  // What the bounds on a stranger's reports may have made other than the payload says.
+  // Other than in the payload where a stranger's report was bounded (ingest/name_limits.h, weight_limits.h).
   struct Weight {
     int64_t elapsed_ns = 0;
     int64_t sample_rate_ppm = 0;
