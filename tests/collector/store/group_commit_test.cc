@@ -152,6 +152,16 @@ TEST_F(GroupCommitTest, AGroupIsRefusedIfItsLogWasSetAsideUnsynced) {
   EXPECT_THAT(Commit(SampleReport(), &commits).get().value(), ElementsAre(CommitOutcome::kStored));
 }
 
+TEST_F(GroupCommitTest, ASyncOfTheNewDatabaseSaysNothingOfTheOldOne) {
+  const uint64_t before = store_->LostLogs();
+  ASSERT_TRUE(store_->CommitUnsynced(std::vector<NewRecord>{ToRecord(SampleReport())}).ok());
+  disk_.refusals = 1;
+  ASSERT_TRUE(store_->SetAside(directory_ / "aside").ok());
+  EXPECT_TRUE(store_->Sync().ok());
+  EXPECT_EQ(store_->CheckNotLost(before).code(), base::StatusCode::kUnavailable);
+  EXPECT_TRUE(store_->Commit(std::vector<NewRecord>{ToRecord(SampleReport())}).ok());
+}
+
 // With the locks in another order, this never ends.
 TEST_F(GroupCommitTest, ADatabaseIsSetAsideWhileTheDiskRefuses) {
   GroupCommit commits(store_.get());
