@@ -199,21 +199,23 @@ class TableCopier {
   Database database_;
 };
 
+// These are other than in the payload where a stranger's report was bounded (ingest/name_limits.h,
+// ingest/weight_limits.h).
+struct StoredWeight {
+  int64_t elapsed_ns;
+  int64_t sample_rate_ppm;
+};
+struct StoredNames {
+  std::string app, version, loop, os;
+};
+
 // A report's row beside its payload.
 struct ReportFacts {
   std::string sender = {};
   std::optional<int64_t> end_ns = std::nullopt;
   bool is_blamed = false;
-  // Other than in the payload where a stranger's report was bounded (ingest/name_limits.h, weight_limits.h).
-  struct Weight {
-    int64_t elapsed_ns = 0;
-    int64_t sample_rate_ppm = 0;
-  };
-  struct Names {
-    std::string app, version, loop, os;
-  };
-  std::optional<Weight> weight = std::nullopt;
-  std::optional<Names> names = std::nullopt;
+  std::optional<StoredWeight> weight = std::nullopt;
+  std::optional<StoredNames> names = std::nullopt;
 };
 
 // Reports go in as if they came now, so that the sums come to be.
@@ -281,10 +283,10 @@ class ReportCopier {
       facts = {.sender = senders_[found.Int(0)],
                .end_ns = found.OptionalInt(1),
                .is_blamed = found.Int(2) != 0,
-               .weight = {{.elapsed_ns = found.Int(3), .sample_rate_ppm = found.Int(4)}}};
+               .weight = StoredWeight{.elapsed_ns = found.Int(3), .sample_rate_ppm = found.Int(4)}};
       Statement segment = old_->Use("SELECT app, version, loop, os FROM segments WHERE id = ?");
       if (segment.Bind(found.Int(5)).Step())
-        facts.names = {{segment.Text(0), segment.Text(1), segment.Text(2), segment.Text(3)}};
+        facts.names = StoredNames{segment.Text(0), segment.Text(1), segment.Text(2), segment.Text(3)};
     } catch (const SqliteError&) {  // the report alone, then
     }
     return facts;
