@@ -168,7 +168,7 @@ TEST_F(GroupCommitTest, ADatabaseIsSetAsideWhileTheDiskRefuses) {
   disk_.refusals = 1 << 30;
   std::atomic<bool> is_over = false;
   std::thread uploads([&] {
-    while (!is_over) Commit(SampleReport(), &commits).get();
+    while (!is_over) EXPECT_FALSE(Commit(SampleReport(), &commits).get().ok());
   });
   for (int i = 0; i < 20; ++i) {
     const base::Status aside = store_->SetAside(directory_ / ("aside" + std::to_string(i)));
