@@ -183,6 +183,7 @@ base::Result<OpenedStore> OpenStore(const Flags& flags) {
     return OpenedStore{std::move(store).value()};
   }
   const std::string path = flags.data + "/collector.db";
+  if (Status finished = FinishMove(path); !finished.ok()) return finished;
   auto sqlite = SqliteStore::Open(path);
   if (!sqlite.ok() && sqlite.status().code() == base::StatusCode::kInternal) {
     const std::string folder = NewAsideFolder(flags.data);
@@ -212,12 +213,15 @@ void MeasureStore(const Flags& flags, const SqliteStore* sqlite, Metrics* metric
           ListAside(flags.data), [](const AsideDatabase& aside) { return !aside.is_salvaged; })));
 }
 
+// Databases that were set aside have records that a deletion does not reach.
+Status CheckNoneAside(const std::string& data) {
+  if (ListAside(data).empty()) return {};
+  return {base::StatusCode::kUnavailable,
+          "DATA/damaged has damaged databases with records: run `lagwatch-collector repair --remove`"};
+}
+
 // Removes a user's name from the files beside the store.
-Status EraseName(const std::string& user, const std::string& data, ConfigAdmin* config, AuditLog* audit) {
-  if (!ListAside(data).empty()) {
-    return {base::StatusCode::kUnavailable,
-            "DATA/damaged has damaged databases with records: run `lagwatch-collector repair --remove`"};
-  }
+Status EraseName(const std::string& user, ConfigAdmin* config, AuditLog* audit) {
   if (Status erased = config->EraseUser(user, "deletion"); !erased.ok()) return erased;
   return audit->EraseUser(user);
 }
@@ -306,9 +310,10 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
       store, flags.trace_retention_days, wall_ms,
       {.state_path = flags.data + "/retention-traces", .confirmed_path = flags.ConfirmedClockPath()},
       RetentionJob::Of::kTracesOnly);
-  Deletions deletions(store, flags.data + "/deletions.json", [&](const std::string& user) {
-    return EraseName(user, flags.data, &config_admin, &audit);
-  });
+  Deletions deletions(
+      store, flags.data + "/deletions.json",
+      [&](const std::string& user) { return EraseName(user, &config_admin, &audit); },
+      [&] { return CheckNoneAside(flags.data); });
   StepJob unused_names = CreateUnusedNamesJob(store);
   StepJob repair = CreateRepairJob(store);
   StepJob compact = CreateCompactJob(store);

@@ -60,8 +60,11 @@ std::optional<Removal::By> RemovalOf(std::string_view kind) {
   return std::nullopt;
 }
 
-Deletions::Deletions(StoreMaintenance* store, std::string path, EraseName erase_name)
-    : store_(store), path_(std::move(path)), erase_name_(std::move(erase_name)) {}
+Deletions::Deletions(StoreMaintenance* store, std::string path, EraseName erase_name, CheckReach check_reach)
+    : store_(store),
+      path_(std::move(path)),
+      erase_name_(std::move(erase_name)),
+      check_reach_(std::move(check_reach)) {}
 
 Status Deletions::Load() {
   if (is_loaded_) return {};
@@ -159,7 +162,11 @@ Result<bool> Deletions::StepOf(const Deletion& deletion) {
     return true;
   }
   if (LAGWATCH_TRY(store_->RepairSums(kRepairedInAStep)) > 0) return true;
+  const auto check_reach = [&] { return check_reach_ ? check_reach_() : Status(); };
+  if (Status reached = check_reach(); !reached.ok()) return reached;
   if (Status erased = EraseRest(deletion); !erased.ok()) return erased;
+  // Once more: the database may have been set aside meanwhile.
+  if (Status reached = check_reach(); !reached.ok()) return reached;
   return false;
 }
 

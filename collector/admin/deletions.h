@@ -44,8 +44,13 @@ class Deletions final : public MaintenanceJob {
   // Removes a user's name from the files beside the store.
   using EraseName = std::function<base::Status(const std::string& user)>;
 
-  // Borrows `store`. The file need not be there yet; one that is damaged is an error of all methods.
-  Deletions(StoreMaintenance* store, std::string path, EraseName erase_name = {});
+  // Ok when no records are kept out of the store's reach.
+  using CheckReach = std::function<base::Status()>;
+
+  // Borrows `store`. The file need not be there yet; one that is damaged is an error of all methods. A
+  // deletion does not end while `check_reach` has an error.
+  Deletions(StoreMaintenance* store, std::string path, EraseName erase_name = {},
+            CheckReach check_reach = {});
 
   // Begins one; its id, times and progress are set here. It will be done once this has returned.
   // Errors: kIo; kInvalid; kUnavailable when too many wait.
@@ -69,6 +74,7 @@ class Deletions final : public MaintenanceJob {
   StoreMaintenance* const store_;
   const std::string path_;
   const EraseName erase_name_;
+  const CheckReach check_reach_;
   std::mutex mutex_;
   // Guarded by mutex_:
   bool is_loaded_ = false;

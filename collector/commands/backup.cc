@@ -71,12 +71,16 @@ Status CheckDatabase(const std::string& path) {
     Database database(path);
     Statement check = database.Use("PRAGMA quick_check(1)");
     const std::string found = check.Step() ? check.Text(0) : "nothing";
-    if (found != "ok") return {StatusCode::kInvalid, "the database " + path + " is damaged: " + found};
+    if (found != "ok") {
+      return {found.starts_with(kPagesFound) ? StatusCode::kInternal : StatusCode::kInvalid,
+              "the database " + path + " is damaged: " + found};
+    }
     Statement reports = database.Use("SELECT count(*) FROM sqlite_schema WHERE name = 'reports'");
     if (reports.Step() && reports.Int(0) == 1) return {};
-    return {StatusCode::kInvalid, "the database " + path + " is not a collector's"};
+    return {StatusCode::kNotFound, "the database " + path + " is not a collector's"};
   } catch (const SqliteError& error) {
-    return {StatusCode::kIo, "cannot read the database " + path + ": " + error.what()};
+    return {error.is_damage() ? StatusCode::kInternal : StatusCode::kIo,
+            "cannot read the database " + path + ": " + error.what()};
   }
 }
 

@@ -46,7 +46,8 @@ struct BackupOptions {
 // `from` is no data directory; kIo. Reports in ClickHouse are not its matter.
 base::Status BackUp(const std::string& from, const std::string& to, const BackupOptions& options);
 
-// Errors: kInvalid for a database that is damaged or not a collector's; kIo.
+// Errors: kInternal for a database with damaged pages; kInvalid for one with values that it should not have;
+// kNotFound for one that is not a collector's; kIo when it cannot be read now.
 base::Status CheckDatabase(const std::string& path);
 
 // Makes the data directory `to` of a backup, which is checked first. Errors: kInvalid if the backup is

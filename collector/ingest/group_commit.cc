@@ -124,6 +124,7 @@ GroupCommit::Unsynced GroupCommit::WriteTogether(std::vector<Part> group) {
     const auto first = each.request->records.begin() + static_cast<ptrdiff_t>(each.begin);
     std::move(first, first + static_cast<ptrdiff_t>(each.size), std::back_inserter(written.records));
   }
+  written.lost_logs = store_->LostLogs();
   const auto begin = std::chrono::steady_clock::now();
   auto outcomes = store_->CommitUnsynced(written.records);
   const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begin;
@@ -183,7 +184,7 @@ void GroupCommit::Sync() {
     const auto begin = std::chrono::steady_clock::now();
     const base::Status synced = store_->Sync();
     if (on_time_) on_time_("sync", std::chrono::steady_clock::now() - begin);
-    for (Unsynced& each : written) Answer(&each, synced);
+    for (Unsynced& each : written) Answer(&each, synced.ok() ? store_->CheckNotLost(each.lost_logs) : synced);
   }
 }
 

@@ -84,6 +84,7 @@ class GroupCommit {
     std::vector<Part> group;
     std::vector<NewRecord> records;
     std::vector<CommitOutcome> outcomes;
+    uint64_t lost_logs = 0;  // the store's, before it was written
   };
 
   void Write();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "collector/store/sqlite/damage/set_aside.h"
@@ -42,8 +43,9 @@ base::Result<bool> DamageJob::Step() {
 }
 
 base::Status DamageJob::SetAside(const base::Status& damage) {
-  const std::string folder = NewAsideFolder(options_.data);
-  if (base::Status aside = store_->SetAside(folder); !aside.ok()) return aside;
+  if (folder_.empty()) folder_ = NewAsideFolder(options_.data);
+  if (base::Status aside = store_->SetAside(folder_); !aside.ok()) return aside;
+  const std::string folder = std::exchange(folder_, {});
   progress_ = {};
   next_mono_ns_ = base::SystemClock().MonoNs() + kCheckPauseNs;
   if (options_.on_set_aside) options_.on_set_aside(folder, damage);

@@ -31,6 +31,7 @@ class DamageJob final : public MaintenanceJob {
 
   SqliteStore* const store_;
   const Options options_;
+  std::string folder_ = {};  // of the damage that is being set aside; empty: of none
   CheckProgress progress_;
   uint64_t commits_ = 0;
   int64_t next_mono_ns_ = 0;  // the check that is next; while one is under way, its beginning

@@ -135,6 +135,14 @@ class StoreWriter {
   // Waits until everything committed before the call is on disk. Other commits continue meanwhile. After an
   // error, records that were not synced before may or may not be there.
   virtual base::Status Sync() { return {}; }
+  // Counts the times at which unsynced commits may have been lost with a database that was set aside:
+  // what was committed before such a moment is not durable, whatever Sync() says afterwards.
+  virtual uint64_t LostLogs() const { return 0; }
+  // Errors: kUnavailable when that was since LostLogs() was `before`.
+  base::Status CheckNotLost(uint64_t before) const {
+    if (LostLogs() == before) return {};
+    return {base::StatusCode::kUnavailable, "the disk refused records before their database was set aside"};
+  }
   // Batches that were committed, and then refused by a database elsewhere.
   virtual RefusedBatches Refused() { return {}; }
   // Moves reports to their clusters. Those that are not there (any more) are left out.

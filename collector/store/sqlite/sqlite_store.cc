@@ -44,6 +44,7 @@ Status SqliteStore::Prepare(Database* database) {
     return Status(status.code(), "the database " + path_ + " " + status.message());
   // Commits do not wait for the disk: Sync does.
   database->Execute("PRAGMA synchronous = NORMAL");
+  if (most_bytes_ != 0) BoundLog(database, MostLogBytes());
   page_size_ = PageSize(database);
   NotePages(database);
   return {};
@@ -57,9 +58,10 @@ SqliteStore::SqliteStore(const std::string& path, LogSync::SyncFile sync_file)
 
 template <typename Work>
 auto SqliteStore::Write(Work work) -> Result<decltype(work(nullptr))> {
+  const uint64_t lost = LostLogs();
   auto written = WriteUnsynced(std::move(work));
   if (!written.ok()) return written;
-  if (Status synced = Sync(); !synced.ok()) return synced;
+  if (Status synced = SyncSince(lost); !synced.ok()) return synced;
   return written;
 }
 
@@ -77,11 +79,13 @@ StoreSize SqliteStore::Size() const {
           .log_bytes = LogSize(path_)};
 }
 
+uint64_t SqliteStore::MostLogBytes() const { return std::min(most_bytes_ / kLogPart, kMostLogBytes); }
+
 Status SqliteStore::SetMostBytes(uint64_t most_bytes) {
   most_bytes_ = most_bytes;
   return Guarded([&] {
     Connections::ScopedWriter writer(&connections_);
-    BoundLog(writer.get(), std::min(most_bytes / kLogPart, kMostLogBytes));
+    BoundLog(writer.get(), MostLogBytes());
   });
 }
 
@@ -93,6 +97,11 @@ Result<bool> SqliteStore::TruncateLog() {
 }
 
 Status SqliteStore::Sync() { return log_sync_.Sync(); }
+
+Status SqliteStore::SyncSince(uint64_t lost) {
+  Status synced = Sync();
+  return synced.ok() ? CheckNotLost(lost) : synced;
+}
 
 template <typename Work>
 auto SqliteStore::WriteUnsynced(Work work) -> Result<decltype(work(nullptr))> {
@@ -113,9 +122,10 @@ auto SqliteStore::WriteUnsynced(Work work) -> Result<decltype(work(nullptr))> {
 }
 
 Result<std::vector<CommitOutcome>> SqliteStore::Commit(std::span<const NewRecord> records) {
+  const uint64_t lost = LostLogs();
   auto outcomes = CommitUnsynced(records);
   if (!outcomes.ok()) return outcomes;
-  if (Status synced = Sync(); !synced.ok()) return synced;
+  if (Status synced = SyncSince(lost); !synced.ok()) return synced;
   return outcomes;
 }
 

@@ -51,7 +51,7 @@ class SqliteStore final : public Store {
   // findings are in Damage(), as are those of all other methods.
   base::Result<bool> CheckPart(CheckProgress* progress);
   // Moves the file to `directory`, which is created, and goes on with a new one. Errors: kUnavailable while
-  // queries are under way; kIo. After an error it is to be called again.
+  // queries are under way; kIo. After an error it is to be called again, with the same directory.
   base::Status SetAside(const std::string& directory);
   // Sets the largest size of the database and its log: bounds the log, and makes Compact release every free
   // page while they are larger. The caller removes records.
@@ -62,6 +62,7 @@ class SqliteStore final : public Store {
   base::Result<std::vector<CommitOutcome>> Commit(std::span<const NewRecord> records) override;
   base::Result<std::vector<CommitOutcome>> CommitUnsynced(std::span<const NewRecord> records) override;
   base::Status Sync() override;
+  uint64_t LostLogs() const override { return log_sync_.lost_logs(); }
   base::Result<std::vector<ReportRow>> Reports(const ReportFilter& filter, int64_t limit,
                                                const std::optional<base::Uuid>& before = {}) override {
     return Read(ReadReports, filter, limit, before);
@@ -192,6 +193,10 @@ class SqliteStore final : public Store {
   // The same, without waiting for the disk.
   template <typename Work>
   auto WriteUnsynced(Work work) -> base::Result<decltype(work(nullptr))>;
+
+  uint64_t MostLogBytes() const;
+  // As Sync(), of a commit before which LostLogs() was `lost`.
+  base::Status SyncSince(uint64_t lost);
 
   // With the writer held, as the next ones.
   void NotePages(Database* database);

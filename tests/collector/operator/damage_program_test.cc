@@ -2,14 +2,21 @@
 // The program with a damaged database: it goes on with a new one, and `repair` salvages the old.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <set>
 
 #include "base/clock.h"
+#include "collector/cluster/clusterer.h"
+#include "collector/store/sqlite/damage/salvage.h"
 #include "collector/store/sqlite/damage/set_aside.h"
+#include "collector/store/sqlite/sqlite_store.h"
 #include "tests/collector/operator/running_collector.h"
 #include "tests/testing/sample_report.h"
+#include "tests/testing/temp_directory.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -136,6 +143,104 @@ TEST_F(DamageProgram, ADatabaseThatCannotBeOpenedIsSetAsideAtTheStart) {
   Start();  // and the deletion goes on
   EXPECT_TRUE(testing::WaitUntil([&] { return Users().size() == 14; })) << Users().size();
   EXPECT_THAT(Users(), Not(::testing::Contains("user-11")));
+}
+
+NewRecord ToRecord(const SampleReport& sample) {
+  const std::string payload = sample.Encode();
+  const report::Report report = report::DecodeReport(payload).value();
+  return NewReport::Create(report, Clusterer::Create("").value().Assign(report), payload);
+}
+
+TEST(SalvageTest, ReportsKeepTheirBoundedNamesAndWeights) {
+  const testing::ScopedTempDirectory directory;
+  const std::string old = directory / "old.db";
+  NewRecord record = ToRecord(SampleReport());
+  ReportRow& row = std::get<NewReport>(record).row;
+  row.app = row.version = row.loop = row.os = "(others)";
+  row.elapsed_ns = 7;
+  row.sample_rate_ppm = 1234;
+  ASSERT_TRUE(SqliteStore::Open(old).value()->Commit(std::vector<NewRecord>{record}).ok());
+  ASSERT_TRUE(Salvage(old, directory / "new.db", Clusterer::Create("").value()).ok());
+  const auto rows = SqliteStore::Open(directory / "new.db").value()->Reports({}, 10).value();
+  ASSERT_THAT(rows, SizeIs(1));
+  for (const std::string& name : {rows[0].app, rows[0].version, rows[0].loop, rows[0].os})
+    EXPECT_EQ(name, "(others)");
+  EXPECT_EQ(rows[0].elapsed_ns, 7);
+  EXPECT_EQ(rows[0].sample_rate_ppm, 1234);
+}
+
+// Such as after a disk had no room for the new database.
+TEST(SetAsideTest, ASecondTryMovesNothingMore) {
+  const testing::ScopedTempDirectory directory;
+  const auto store = std::move(SqliteStore::Open(directory / "collector.db").value());
+  ASSERT_TRUE(store->Commit(std::vector<NewRecord>{ToRecord(SampleReport())}).ok());
+  ASSERT_TRUE(store->SetAside(directory / "aside").ok());
+  ASSERT_TRUE(store->SetAside(directory / "aside").ok());
+  const auto aside = std::move(SqliteStore::Open(directory / "aside/collector.db").value());
+  EXPECT_THAT(aside->Reports({}, 10).value(), SizeIs(1));
+  EXPECT_THAT(store->Reports({}, 10).value(), IsEmpty());
+}
+
+// As one of a user does.
+TEST_F(DamageProgram, ADeletionOfAProgramWaitsForTheDatabaseThatWasSetAside) {
+  Start();
+  Upload(0, 10);
+  const std::string app = Ask("GET", "/v1/reports").json()[0]["app"];
+  Stop();
+  std::fstream(data_ + "/collector.db", std::ios::binary | std::ios::in | std::ios::out)
+      << std::string(kPageBytes, 'x');
+  Start();
+  EXPECT_EQ(Ask("POST", "/v1/admin/deletions", {{"kind", "app"}, {"subject", app}}).status, 202);
+  EXPECT_TRUE(testing::WaitUntil([&] {
+    return Ask("GET", "/v1/admin/deletions").text.find("repair --remove") != std::string::npos;
+  })) << Ask("GET", "/v1/admin/deletions").text;
+  Stop();
+  Repair({"--remove"});
+  Start();
+  EXPECT_TRUE(testing::WaitUntil([&] { return Users().empty(); })) << Users().size();
+}
+
+TEST_F(DamageProgram, RepairLeavesWhatIsNotDamaged) {
+  std::filesystem::create_directories(data_);
+  EXPECT_THAT(Repair(), HasSubstr("nothing to repair"));
+  EXPECT_FALSE(std::filesystem::exists(data_ + "/collector.db"));
+  Start();
+  Upload(0, 10);
+  Stop();
+  {
+    sqlite3* other = nullptr;
+    ASSERT_EQ(sqlite3_open((data_ + "/collector.db").c_str(), &other), SQLITE_OK);
+    ASSERT_EQ(
+        sqlite3_exec(other, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE", nullptr, nullptr, nullptr),
+        SQLITE_OK);
+    Process locked({LAGWATCH_COLLECTOR_PROGRAM, "repair", "--data", data_});
+    EXPECT_EQ(locked.Wait(), 1);
+    EXPECT_THAT(locked.Errors(), HasSubstr("locked"));
+    sqlite3_close(other);
+  }
+  EXPECT_FALSE(IsSetAside());
+  // As of a collector that could not make its new database.
+  std::filesystem::create_directories(data_ + "/damaged/2026-01-01T000000Z");
+  EXPECT_THAT(Repair(), HasSubstr("has no database with records"));
+  Start();
+  EXPECT_THAT(Users(), SizeIs(10));
+}
+
+// The log is moved first.
+TEST_F(DamageProgram, AMoveThatFailedHalfWayIsFinishedAtTheStart) {
+  Start();
+  Upload(0, 10);
+  Stop();
+  const std::string folder = data_ + "/damaged/2026-01-01T000000Z";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/collector.db-wal").close();
+  Start();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/collector.db"));
+  EXPECT_THAT(Users(), IsEmpty());
+  Stop();
+  EXPECT_THAT(Repair({"--remove"}), HasSubstr("reports"));
+  Start();
+  EXPECT_THAT(Users(), SizeIs(10));
 }
 
 TEST_F(DamageProgram, AGoodDatabaseStays) {

@@ -148,6 +148,60 @@ TEST_F(GroupCommitTest, AfterADiskRefusedASyncAllIsWrittenOnceMore) {
   EXPECT_EQ(ReportsIn(copy), 1);
 }
 
+// Its records are in the file that was set aside, and not on the disk.
+TEST_F(GroupCommitTest, AGroupIsRefusedIfItsLogWasSetAsideUnsynced) {
+  GroupCommit commits(store_.get());
+  disk_.waits = true;
+  auto synced = Commit(SampleReport(), &commits);
+  ASSERT_TRUE(WaitUntil([&] { return commits.commits() == 1; }));
+  auto unsynced = Commit(SampleReport(), &commits);
+  ASSERT_TRUE(WaitUntil([&] { return store_->Causes({})->all.sums.reports == 2; }));
+  disk_.refusals = 2;
+  auto aside = std::async(std::launch::async, [&] { return store_->SetAside(directory_ / "aside"); });
+  disk_.waits = false;
+  EXPECT_TRUE(aside.get().ok());
+  EXPECT_FALSE(synced.get().ok());
+  EXPECT_FALSE(unsynced.get().ok());
+  disk_.refusals = 0;
+  EXPECT_THAT(Commit(SampleReport(), &commits).get().value(), ElementsAre(CommitOutcome::kStored));
+}
+
+TEST_F(GroupCommitTest, ASyncOfTheNewDatabaseSaysNothingOfTheOldOne) {
+  const uint64_t before = store_->LostLogs();
+  ASSERT_TRUE(store_->CommitUnsynced(std::vector<NewRecord>{ToRecord(SampleReport())}).ok());
+  disk_.refusals = 1;
+  ASSERT_TRUE(store_->SetAside(directory_ / "aside").ok());
+  EXPECT_TRUE(store_->Sync().ok());
+  EXPECT_EQ(store_->CheckNotLost(before).code(), base::StatusCode::kUnavailable);
+  EXPECT_TRUE(store_->Commit(std::vector<NewRecord>{ToRecord(SampleReport())}).ok());
+}
+
+// With the locks in another order, this never ends.
+TEST_F(GroupCommitTest, ADatabaseIsSetAsideWhileTheDiskRefuses) {
+  GroupCommit commits(store_.get());
+  disk_.refusals = 1 << 30;
+  std::atomic<bool> is_over = false;
+  std::thread uploads([&] {
+    while (!is_over) EXPECT_FALSE(Commit(SampleReport(), &commits).get().ok());
+  });
+  for (int i = 0; i < 20; ++i) {
+    const base::Status aside = store_->SetAside(directory_ / ("aside" + std::to_string(i)));
+    EXPECT_TRUE(aside.ok()) << aside.message();
+  }
+  is_over = true;
+  uploads.join();
+  disk_.refusals = 0;
+  EXPECT_THAT(Commit(SampleReport(), &commits).get().value(), ElementsAre(CommitOutcome::kStored));
+}
+
+TEST_F(GroupCommitTest, TheLogStaysBoundedAfterADatabaseWasSetAside) {
+  ASSERT_TRUE(store_->SetMostBytes(8 << 20).ok());  // of which the log may take half a MiB
+  ASSERT_TRUE(store_->SetAside(directory_ / "aside").ok());
+  for (int i = 0; i < 300; ++i)
+    ASSERT_TRUE(store_->Commit(std::vector<NewRecord>{ToRecord(SampleReport())}).ok());
+  EXPECT_LT(store_->Size().log_bytes, uint64_t{1} << 20);
+}
+
 TEST_F(GroupCommitTest, ACommitAloneWaitsForTheDisk) {
   const int before = disk_.syncs;
   ASSERT_TRUE(store_->Commit(std::vector<NewRecord>{ToRecord(SampleReport())}).ok());

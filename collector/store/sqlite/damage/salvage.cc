@@ -199,11 +199,23 @@ class TableCopier {
   Database database_;
 };
 
+// These are other than in the payload where a stranger's report was bounded (ingest/name_limits.h,
+// ingest/weight_limits.h).
+struct StoredWeight {
+  int64_t elapsed_ns;
+  int64_t sample_rate_ppm;
+};
+struct StoredNames {
+  std::string app, version, loop, os;
+};
+
 // A report's row beside its payload.
 struct ReportFacts {
   std::string sender = {};
   std::optional<int64_t> end_ns = std::nullopt;
   bool is_blamed = false;
+  std::optional<StoredWeight> weight = std::nullopt;
+  std::optional<StoredNames> names = std::nullopt;
 };
 
 // Reports go in as if they came now, so that the sums come to be.
@@ -264,12 +276,32 @@ class ReportCopier {
   ReportFacts FactsOf(int64_t row, const base::Uuid& id) {
     ReportFacts facts;
     try {
-      Statement found = old_->Use("SELECT sender, end_ns, is_blamed FROM reports WHERE row = ? AND id = ?");
+      Statement found = old_->Use(
+          "SELECT sender, end_ns, is_blamed, elapsed_ns, sample_rate_ppm, segment FROM reports WHERE row = ? "
+          "AND id = ?");
       if (!found.Bind(row, id).Step()) return facts;
-      facts = {senders_[found.Int(0)], found.OptionalInt(1), found.Int(2) != 0};
+      facts = {.sender = senders_[found.Int(0)],
+               .end_ns = found.OptionalInt(1),
+               .is_blamed = found.Int(2) != 0,
+               .weight = StoredWeight{.elapsed_ns = found.Int(3), .sample_rate_ppm = found.Int(4)}};
+      Statement segment = old_->Use("SELECT app, version, loop, os FROM segments WHERE id = ?");
+      if (segment.Bind(found.Int(5)).Step())
+        facts.names = StoredNames{segment.Text(0), segment.Text(1), segment.Text(2), segment.Text(3)};
     } catch (const SqliteError&) {  // the report alone, then
     }
     return facts;
+  }
+
+  static void SetFacts(const ReportFacts& facts, ReportRow* row) {
+    if (facts.weight) {
+      row->elapsed_ns = facts.weight->elapsed_ns;
+      row->sample_rate_ppm = facts.weight->sample_rate_ppm;
+    }
+    if (!facts.names) return;
+    row->app = facts.names->app;
+    row->version = facts.names->version;
+    row->loop = facts.names->loop;
+    row->os = facts.names->os;
   }
 
   // Nothing for what is no report.
@@ -277,8 +309,10 @@ class ReportCopier {
     const auto report = report::DecodeReport(payload);
     if (!report.ok()) return;
     const ReportFacts facts = FactsOf(row, report->id);
-    NewRecord record(
-        NewReport::Create(*report, clusterer_.Assign(*report, SymbolNamer(*report, nullptr)), payload));
+    NewReport added =
+        NewReport::Create(*report, clusterer_.Assign(*report, SymbolNamer(*report, nullptr)), payload);
+    SetFacts(facts, &added.row);
+    NewRecord record(std::move(added));
     record.sender = facts.sender;
     records_.push_back(std::move(record));
     if (facts.end_ns) {

@@ -20,6 +20,10 @@ base::Status ToStatus(const std::error_code& error, const std::string& what) {
   return error ? base::Status(base::StatusCode::kIo, what + ": " + error.message()) : base::Status();
 }
 
+bool HasDatabase(const std::string& folder, const std::string& path, std::error_code* error) {
+  return fs::exists(fs::path(folder) / fs::path(path).filename(), *error);
+}
+
 }  // namespace
 
 std::string NewAsideFolder(const std::string& data) {
@@ -33,12 +37,28 @@ std::string NewAsideFolder(const std::string& data) {
 
 base::Status MoveDatabase(const std::string& path, const std::string& folder) {
   std::error_code error;
+  if (HasDatabase(folder, path, &error)) return {};
   fs::create_directories(folder, error);
-  for (const char* part : {"", "-wal", "-shm"}) {
+  // The database last: a folder that has it has all.
+  for (const char* part : {"-shm", "-wal", ""}) {
     const fs::path from = path + part;
     if (!error && fs::exists(from, error)) fs::rename(from, fs::path(folder) / from.filename(), error);
   }
   return ToStatus(error, "cannot move the damaged database " + path + " to " + folder);
+}
+
+base::Status FinishMove(const std::string& path) {
+  for (const AsideDatabase& aside : ListAside(fs::path(path).parent_path())) {
+    std::error_code error;
+    const std::string log = fs::path(path).filename().string() + "-wal";
+    if (aside.is_salvaged || HasDatabase(aside.folder, path, &error) ||
+        !fs::exists(fs::path(aside.folder) / log, error))
+      continue;
+    // A database that is made later is another one.
+    if (!fs::exists(path, error)) return MarkSalvaged(aside, false);
+    return MoveDatabase(path, aside.folder);
+  }
+  return {};
 }
 
 std::vector<AsideDatabase> ListAside(const std::string& data) {

@@ -13,9 +13,6 @@ namespace {
 // Queries that arrive meanwhile wait for so long.
 constexpr std::chrono::milliseconds kMostQuietTime{2000};
 
-// The beginning of what SQLite says of damaged pages.
-constexpr std::string_view kPagesFound = "*** in database main ***\n";
-
 // SQLite checks a table's structure, with its indexes, at once. The content of large tables is read in parts,
 // which hold up nothing.
 constexpr const char* kChecks[] = {"PRAGMA quick_check(reports)",        "PRAGMA quick_check(clusters)",
@@ -69,8 +66,9 @@ Status SqliteStore::SetAside(const std::string& directory) {
   const Connections::ScopedQuiet quiet(&connections_, kMostQuietTime);
   if (!quiet.is_quiet())
     return {StatusCode::kUnavailable, "queries still read the damaged database; it is set aside after them"};
+  const LogSync::Hold hold = log_sync_.HoldSyncs();
   Connections::ScopedWriter writer(&connections_);
-  log_sync_.Close();
+  log_sync_.Close(hold);
   Status status;
   try {
     connections_.Reopen(quiet, [&] {

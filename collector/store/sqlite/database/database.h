@@ -34,6 +34,9 @@ struct SqliteError : std::runtime_error {
   int code;
 };
 
+// The beginning of what PRAGMA quick_check says of damaged pages.
+inline constexpr std::string_view kPagesFound = "*** in database main ***\n";
+
 // Bytes to bind or read as a BLOB.
 struct Blob {
   std::string_view bytes;

@@ -64,12 +64,11 @@ Status LogSync::Sync() {
   return Unavailable(path_);
 }
 
-void LogSync::Close() {
-  std::lock_guard lock(mutex_);
-  if (fd_ >= 0) {
-    sync_file_(fd_);
-    close(fd_);
-  }
+void LogSync::Close(const Hold&) {
+  if (path_.empty()) return;
+  const bool is_open = fd_ >= 0 || Open().ok();
+  if (has_failed_ || !is_open || sync_file_(fd_) != 0) ++lost_logs_;
+  if (fd_ >= 0) close(fd_);
   fd_ = -1;
   has_failed_ = false;
 }

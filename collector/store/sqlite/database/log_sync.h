@@ -6,6 +6,8 @@
 // Thread-safe. Context: background.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -28,8 +30,15 @@ class LogSync {
 
   // Errors: kUnavailable when the disk refuses.
   base::Status Sync();
-  // Syncs what was committed so far, as well as it can be, and forgets the log: its database is closed next.
-  void Close();
+  // Sync() waits while it lives. A thread that wants the writer, too, takes this first, as Sync() does.
+  using Hold = std::unique_lock<std::mutex>;
+  Hold HoldSyncs() { return Hold(mutex_); }
+  // Syncs what was committed so far, and forgets the log: its database is closed next. To be called with the
+  // writer.
+  void Close(const Hold& hold);
+  // The logs that were closed and may not be on disk. A commit is durable once Sync() has returned if this is
+  // what it was before the commit. Does not wait.
+  uint64_t lost_logs() const { return lost_logs_; }
 
  private:
   base::Status Open();
@@ -41,6 +50,7 @@ class LogSync {
   std::mutex mutex_;
   int fd_ = -1;  // guarded by mutex_, as the following ones
   bool has_failed_ = false;
+  std::atomic<uint64_t> lost_logs_{0};
 };
 
 }  // namespace lagwatch::collector
