@@ -122,7 +122,7 @@ TEST_F(GroupCommitTest, SendersTakeTurns) {
   }
 }
 
-// What is left of such a request fills no transaction.
+// The rest of such a request fills no transaction.
 TEST_F(GroupCommitTest, GoesOnAfterALargeRequestThatTheDiskRefused) {
   GroupCommit commits(store_.get());
   disk_.waits = true;
