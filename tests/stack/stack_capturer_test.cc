@@ -104,6 +104,8 @@ TEST_F(StackCapturerTest, AThreadWithoutAProcessorAnswersAtItsNextTurn) {
     sched_setscheduler(0, SCHED_IDLE, &none);
     on_that_one(stop);
   });
+  // It spins before the other one keeps it from its processor.
+  ASSERT_TRUE(testing::WaitUntil([&] { return base::ThreadCpuNs(thread.tid()) > 5 * base::kNsPerMs; }));
   auto other = std::make_unique<StalledThread>(on_that_one);
   Stack later;
   NoStackReason reason = NoStackReason::kNone;
