@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kSharedBy = 3;  // networks: no stranger's invention any more
 constexpr size_t kMostWaiting = 1000;
-constexpr size_t kPartOfANetwork = 16;  // of the limit: one in so many
-constexpr size_t kDisplacedADay = 10;   // of the limit: one in so many
+constexpr size_t kNetworksPartOfNames = 16;  // of the limit: one in so many
+constexpr size_t kDisplacedADay = 10;        // of the limit: one in so many
 
 // Of several texts, which may hold anything.
 std::string KeyOf(std::initializer_list<const std::string*> texts) {
@@ -59,7 +59,7 @@ bool NameLimits::TryTake(Names* names, const std::string& name, size_t limit, in
   }
   if (names->known.size() >= limit) Forget(names, day - bounds_.days);
   const bool is_scarce = names->known.size() >= (limit + 1) / 2 && !network.empty();
-  const size_t part = std::max<size_t>(limit / kPartOfANetwork, 1);
+  const size_t part = std::max<size_t>(limit / kNetworksPartOfNames, 1);
   const auto used = names->parts.find(network);
   const bool has_part = !is_scarce || used == names->parts.end() || used->second < part;
   Name added{.day = day};

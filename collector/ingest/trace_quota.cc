@@ -9,7 +9,7 @@ namespace lagwatch::collector {
 
 namespace {
 
-constexpr int64_t kPartOfANetwork = 16;  // of the quota: one in so many
+constexpr int64_t kNetworksPartOfTraces = 16;  // of the quota: one in so many
 
 }  // namespace
 
@@ -31,7 +31,7 @@ bool TraceQuota::TryTake(const Sender& sender, size_t size_bytes, int64_t now_wa
   if (!sender.network.empty() && !fits(used->all, 2)) {
     Used& own = used->networks[sender.network];
     const bool is_first = own.traces == 0;  // at least one, whatever its size
-    if (!is_first && !fits(own, kPartOfANetwork)) return false;
+    if (!is_first && !fits(own, kNetworksPartOfTraces)) return false;
     ++own.traces;
     own.bytes += bytes;
   }
