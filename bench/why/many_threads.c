@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 204 threads: 200 of them wait for work, two are in a deadlock, one notes the longest gap of a heartbeat of 1 ms, and the
-// first one says how long that was, in microseconds, for each line that it reads.
+// 204 threads: 200 of them wait for work, two are in a deadlock, one notes the longest gap of a heartbeat of
+// 1 ms, and the first one says how long that was, in microseconds, for each line that it reads.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -81,8 +81,8 @@ HangTime TimeOf(const json& event, const json& exception) {
   return {is_exit ? kAndroidAnrNs : 0};
 }
 
-// The list of known names first; then the words of the mechanism, which SDKs choose; then those of the type,
-// which may be the program's own error, so that the stack has to be one that was observed.
+// The list of known names first; then the words of the mechanism, which SDKs choose; then those of the type.
+// A type may be that of an error of the program: then the stack has to be one that was observed.
 std::optional<HangRule> RuleOf(const json& event, const json& exception) {
   const std::string mechanism = TextOf(Child(exception, "mechanism"), "type");
   const std::string type = TextOf(exception, "type");

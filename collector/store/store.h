@@ -136,7 +136,7 @@ class StoreWriter {
   // error, records that were not synced before may or may not be there.
   virtual base::Status Sync() { return {}; }
   // Counts the times at which unsynced commits may have been lost with a database that was set aside:
-  // what was committed before such a moment is not durable, whatever Sync() says afterwards.
+  // commits before such a moment are not durable, whatever Sync() returns afterwards.
   virtual uint64_t LostLogs() const { return 0; }
   // Errors: kUnavailable when that was since LostLogs() was `before`.
   base::Status CheckNotLost(uint64_t before) const {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "collector/cluster/named_stacks.h"
+#include "collector/symbols/names/symbol_namer.h"
 #include "tests/testing/sample_report.h"
 
 namespace lagwatch::collector {
@@ -364,6 +366,21 @@ TEST(Clusterer, TakesInlinedCallsForFrames) {
   const report::Report report = report::DecodeReport(SampleReport{.stack = {"Outer"}}.Encode()).value();
   EXPECT_THAT(Clusterer::Create("")->Assign(report, InliningNamer())[0].frames,
               ElementsAre("Inner", "Outer"));
+}
+
+// A hostile report may have them: each has its own names.
+TEST(NamedStacks, TwoFunctionsAtOnePlaceAreTwo) {
+  report::Report report = report::DecodeReport(SampleReport().Encode()).value();
+  const report::Frame frame = report.stacks[0].frames[0];
+  report::Frame own = frame;
+  own.function_offset = frame.function_offset + 1;
+  report.symbols.push_back(
+      {.module = frame.module, .function_offset = own.function_offset, .name = "_ZNK8lagwatch5trace4HookEv"});
+  const Clusterer clusterer = Clusterer::Create("").value();
+  const SymbolNamer namer(report, nullptr);
+  const NamedStacks names(report, namer, clusterer.rules());
+  EXPECT_EQ(names.DescribeFrame(own).size(), 0u) << "lagwatch's own";
+  EXPECT_EQ(names.DescribeFrame(frame).size(), 1u);
 }
 
 }  // namespace

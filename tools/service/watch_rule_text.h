@@ -11,8 +11,8 @@
 
 namespace lagwatch::tools {
 
-// The rule for the service `unit`. `run_options` are flags of `lagwatch run`, such as --threshold-ms 500,
-// which become the rule's options. Errors: kInvalid if one is no flag.
+// The rule for the service `unit`. `run_options` are flags of `lagwatch run`, such as --threshold-ms 500;
+// they become the rule's options. Errors: kInvalid if one is no flag.
 base::Result<std::string> MakeWatchRule(std::string_view unit, const std::vector<std::string>& run_options);
 
 // The text with the rule before all others, because the first one that fits decides.

@@ -37,7 +37,7 @@ struct HttpOptions {
   int threads = 1;
   HttpLimits limits = {};
   TlsFiles tls = {};
-  TrustedProxies proxies = {};    // whose word on their clients' addresses counts
+  TrustedProxies proxies = {};    // they say the addresses of their clients
   bool has_proxy_header = false;  // their connections begin with a header of the PROXY protocol
   Metrics* metrics = nullptr;     // borrowed; null: nothing is counted
 };

@@ -49,7 +49,7 @@ struct Request {
   std::string last_event_id;
   bool is_gzip = false;
   std::string body;
-  KeyRecord key;             // whose it is; without a name when there was none in the head
+  KeyRecord key;             // the sender's; without a name if the head had none
   std::string peer;          // the address that it counts for; empty: all share one
   std::string address = {};  // the client's
   std::chrono::steady_clock::time_point begin = {};  // when its head had been read

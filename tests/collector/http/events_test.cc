@@ -127,6 +127,15 @@ TEST_F(EventsTest, ARequestBeyondTheLimitOfItsAddressIsRefused) {
   const testing::Answer refused = testing::Client(server_->port()).Get("/v1/events");
   EXPECT_EQ(refused.status, 503);
   EXPECT_THAT(refused.text, HasSubstr("too many listeners"));
+  // A client that leaves frees its place at once, not at the next sign of life, 15 s later.
+  listeners.pop_back();
+  EXPECT_TRUE(testing::WaitUntil(
+      [&] {
+        RawConnection next(server_->port());
+        next.Send(Ask(""));
+        return next.ReadUntil("\r\n\r\n").find("200 OK") != std::string::npos;
+      },
+      5));
 }
 
 // A listener that reads slowly, or not at all, holds a piece of what is new, not all of it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One dispatch of 200 ms with a threshold of 50 ms: exits 0 when that is one hang that was reported; once, or again where
-// the first stacks came before all unwind tables were read (a static program has no search table).
-// Usage: one_hang SPOOL
+// One dispatch of 200 ms with a threshold of 50 ms: exits 0 when that is one hang that was reported; once, or
+// again where the first stacks came before all unwind tables were read (a static program has no search
+// table). Usage: one_hang SPOOL
 #include <lagwatch/lagwatch.h>
 #include <lagwatch/queue_ping.h>
 

@@ -324,6 +324,17 @@ TEST(ReportText, TheFlameGraphIsLeftHeavyAndFoldsWhatIsNotTheProgramsOwn) {
                                                                "  100.0 %    150 ms  Load\n"));
 }
 
+TEST(ReportText, TheFlameGraphOfADeepStackHasItsOutermostFunctions) {
+  SampleReport report;
+  report.samples = {{"Read", "Load", "main"}, {"Parse", "Load", "main"}};
+  auto source = SourceOf(EncodeBatch({report.Encode()}));
+  Json json = source->Get("/v1/reports/" + base::ToString(report.header.id), {}).value();
+  Json& stack = json["samples"][0]["stack"];
+  const Json frame = stack[0];
+  stack.insert(stack.begin(), 60'000, frame);
+  EXPECT_THAT(ReportText(json), HasSubstr("\nFlame graph (the outermost first)\n  100.0 %"));
+}
+
 TEST(ReportText, PlugInsAreNamedWithTheirShare) {
   SampleReport report;
   auto source = SourceOf(EncodeBatch({report.Encode()}));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `lagwatch why --core`, of real core files.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -115,11 +116,11 @@ void ExpectNothingThatACoreCannotKnow(const CoreAnswer& answer) {
 TEST(WhyCoreTest, NamesNoNameOfAThreadThatMayGiveASignal) {
   const Snapshot core = SnapshotOf("signal");
   const CoreAnswer answer = AskCore(core.path());
-  EXPECT_NE(answer.exit_code, 2) << answer.errors;
+  EXPECT_THAT(answer.exit_code, ::testing::AnyOf(0, 1)) << answer.errors;
   EXPECT_TRUE(answer.Says("in AwaitWork")) << answer.sentence();
   EXPECT_FALSE(answer.Says("()")) << answer.sentence();
   Process text({LAGWATCH_PROGRAM, "why", "--core", core.path()});
-  EXPECT_NE(text.Wait(), 2) << text.Errors();
+  EXPECT_EQ(text.Wait(), answer.exit_code) << text.Errors();
   EXPECT_TRUE(text.Output().find("AwaitWork") != std::string::npos) << text.Output();
 }
 

@@ -20,7 +20,7 @@ base::Status FinishMove(const std::string& path);
 
 struct AsideDatabase {
   std::string folder;
-  bool is_salvaged = false;  // what can be read of it is in the new database
+  bool is_salvaged = false;  // its readable records are in the new database
 };
 // The oldest first.
 std::vector<AsideDatabase> ListAside(const std::string& data);

@@ -13,8 +13,8 @@ namespace {
 // Queries that arrive meanwhile wait for so long.
 constexpr std::chrono::milliseconds kMostQuietTime{2000};
 
-// SQLite checks a table's structure, with its indexes, at once. The content of large tables is read in parts,
-// which hold up nothing.
+// SQLite checks a table's structure, with its indexes, at once. The content of large tables is read in parts:
+// other work goes on between them.
 constexpr const char* kChecks[] = {"PRAGMA quick_check(reports)",        "PRAGMA quick_check(clusters)",
                                    "PRAGMA quick_check(segments)",       "PRAGMA quick_check(cluster_sums)",
                                    "PRAGMA quick_check(cause_reports)",  "PRAGMA quick_check(usage)",

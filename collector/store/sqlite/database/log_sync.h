@@ -36,8 +36,8 @@ class LogSync {
   // Syncs what was committed so far, and forgets the log: its database is closed next. To be called with the
   // writer.
   void Close(const Hold& hold);
-  // The logs that were closed and may not be on disk. A commit is durable once Sync() has returned if this is
-  // what it was before the commit. Does not wait.
+  // The logs that were closed and may not be on disk. A commit is durable once Sync() has returned if this
+  // number is still that of before the commit. Does not wait.
   uint64_t lost_logs() const { return lost_logs_; }
 
  private:
