@@ -54,8 +54,11 @@ class Handler:
         tell(); lock.acquire(timeout=SECONDS)
 
     def gil(self):
-        # A thread that keeps the interpreter's lock for longer than the others wait for it.
-        thread = threading.Thread(target=lambda: sum(range(40_000_000)))
+        # A thread that keeps the interpreter's lock for longer than the others wait for it, on any machine.
+        begin = time.process_time()
+        sum(range(1_000_000))
+        numbers = int(1_000_000 * SECONDS / (time.process_time() - begin))
+        thread = threading.Thread(target=lambda: sum(range(numbers)))
         tell(); thread.start(); thread.join()
 
     def held(self):
