@@ -19,6 +19,8 @@ class StackCapturer;
 
 namespace lagwatch::sdk {
 
+class ProcessorClocks;
+
 // The way in which a thread has passed the time of a survey.
 enum class Pastime : uint8_t {
   kIdle,    // waited as those do that have nothing to do: for events, connections, signals
@@ -77,8 +79,11 @@ class ThreadSurvey {
     int64_t io_calls = -1;
     int64_t look = 0;  // the number of the last one
   };
+  // Whether it has slept since the last look, which is all that a look at it would find.
+  bool StillSleeps(const base::Thread& thread, Entry* entry);
   void LookAt(const base::Thread& thread, Entry* entry);
-  SurveyedThread Judge(int32_t tid, const Entry& entry) const;
+  // `throttled_ns`: the time without quota since the first look.
+  SurveyedThread Judge(int32_t tid, const Entry& entry, int64_t throttled_ns, ProcessorClocks* clocks) const;
   Pastime PastimeOf(const base::Thread& thread, const Entry& entry) const;
   bool IsIdle(const base::Thread& thread, const Entry& entry) const;
 

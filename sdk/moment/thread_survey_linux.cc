@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
+#include <map>
 #include <utility>
 
 #include "base/clock.h"
@@ -71,6 +73,39 @@ bool IsOfSeveral(const base::Thread& thread, const watchdog::WaitSet& set) {
   return watchdog::ReadSet(thread, set, room).size() > 1;
 }
 
+// The quotas of groups of threads at one moment. The threads of a process nearly always share theirs.
+class GroupThrottles {
+ public:
+  stack::ThrottleCounters Of(const base::Thread& thread) {
+    char buffer[4096];
+    const std::string groups(
+        base::ReadSmallFile(base::TaskPath(thread, "cgroup").c_str(), buffer, sizeof buffer));
+    const auto known = counters_.find(groups);
+    if (known != counters_.end()) return known->second;
+    return counters_[groups] = stack::ReadThrottleCountersOf(groups);
+  }
+
+ private:
+  std::map<std::string, stack::ThrottleCounters> counters_;
+};
+
+// Lets others run: a kernel that is not preemptible takes the processor from a thread that works only at its
+// next tick, up to 10 ms later.
+class Pauses {
+ public:
+  // Sleeps for a moment if the thread has worked for a while since it last did.
+  void MaybePause() {
+    constexpr int64_t kWorkNs = 500'000;
+    const timespec moment{.tv_sec = 0, .tv_nsec = 20'000};
+    if (base::SystemClock().MonoNs() - begin_ns_ < kWorkNs) return;
+    nanosleep(&moment, nullptr);
+    begin_ns_ = base::SystemClock().MonoNs();
+  }
+
+ private:
+  int64_t begin_ns_ = base::SystemClock().MonoNs();
+};
+
 // One moment has no shares of time. Its words are those that a call and memory prove: what descriptors and
 // files were is not in a core.
 policies::Verdict VerdictOfMoment(Pastime pastime, policies::VerdictWord word) {
@@ -111,12 +146,30 @@ std::string FileOf(const base::Thread& thread, const BlockedThread& blocked) {
 bool ThreadSurvey::Look() {
   ++looks_;
   if (looks_ == 1) first_ns_ = base::SystemClock().MonoNs();
+  Pauses pauses;
+  GroupThrottles throttles;
   base::ForEachThread(capturer_->process(), [&](int tid) {
-    LookAt(capturer_->thread(tid), &entries_[tid]);
+    const base::Thread thread = capturer_->thread(tid);
+    Entry& entry = entries_[tid];
+    if (entry.account.look_count() == 0) entry.throttle = throttles.Of(thread);
+    if (!StillSleeps(thread, &entry)) LookAt(thread, &entry);
+    pauses.MaybePause();
     return true;
   });
   std::erase_if(entries_, [&](const auto& entry) { return entry.second.look != looks_; });
   return !entries_.empty();
+}
+
+bool ThreadSurvey::StillSleeps(const base::Thread& thread, Entry* entry) {
+  if (!entry->is_asleep || entry->account.look_count() == 0) return false;
+  policies::ThreadLook look = entry->account.last_look();
+  // Only a thread that runs changes anything else of it.
+  if (thread.CpuNs() != look.use.cpu_ns || stack::ReadThreadStateLetter(thread) != entry->state) return false;
+  look.mono_ns = base::SystemClock().MonoNs();
+  entry->account.Add(look);
+  entry->look = looks_;
+  if (entry->blocked.FutexCommand() >= 0) ++entry->looks_in_futex;
+  return true;
 }
 
 void ThreadSurvey::LookAt(const base::Thread& thread, Entry* entry) {
@@ -137,7 +190,6 @@ void ThreadSurvey::LookAt(const base::Thread& thread, Entry* entry) {
     char name[16];
     stack::ReadThreadName(thread, name, sizeof name);
     entry->name = name;
-    entry->throttle = stack::ReadThrottleCounters(thread);
     entry->first_use = look.use;
     entry->io_calls = io_calls;
     entry->account.Open(look);
@@ -181,7 +233,8 @@ Pastime ThreadSurvey::PastimeOf(const base::Thread& thread, const Entry& entry) 
   return entry.has_idled ? Pastime::kIdle : Pastime::kParked;
 }
 
-SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry) const {
+SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry, int64_t throttled_ns,
+                                   ProcessorClocks* clocks) const {
   const base::Thread thread = capturer_->thread(tid);
   SurveyedThread judged;
   judged.tid = tid;
@@ -191,8 +244,7 @@ SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry) const {
   judged.since_ns = first_ns_;
   if (entry.is_asleep) judged.call = entry.blocked.call().name;
   if (judged.pastime == Pastime::kBlocked) judged.file = FileOf(thread, entry.blocked);
-  const stack::ThrottleCounters throttle = stack::ReadThrottleCounters(thread);
-  judged.verdict.shares = entry.account.Shares(throttle.throttled_ns - entry.throttle.throttled_ns);
+  judged.verdict.shares = entry.account.Shares(throttled_ns);
   judged.verdict.use = entry.account.use();
   judged.verdict.word = policies::Judge(judged.verdict.shares, /*is_deadlock=*/false);
   constexpr int64_t kHardly = 20;  // of its time a part of so many at most
@@ -202,7 +254,7 @@ SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry) const {
   if (thread.process.is_core()) {
     judged.verdict = VerdictOfMoment(judged.pastime, judged.verdict.word);
   } else if (entry.is_asleep && !entry.has_moved) {
-    const int64_t asleep_ns = AsleepSinceNs(thread);
+    const int64_t asleep_ns = clocks->AsleepSinceNs(thread);
     judged.is_since_exact = asleep_ns < first_ns_;
     judged.since_ns = std::min(asleep_ns, first_ns_);
     // One that waits for an answer may have asked at once.
@@ -213,8 +265,14 @@ SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry) const {
 
 std::vector<SurveyedThread> ThreadSurvey::Result() const {
   std::vector<SurveyedThread> threads;
+  Pauses pauses;
+  GroupThrottles throttles;
+  ProcessorClocks clocks;
   for (const auto& [tid, entry] : entries_) {
-    if (entry.account.look_count() > 1) threads.push_back(Judge(tid, entry));
+    if (entry.account.look_count() < 2) continue;
+    const stack::ThrottleCounters throttle = throttles.Of(capturer_->thread(tid));
+    threads.push_back(Judge(tid, entry, throttle.throttled_ns - entry.throttle.throttled_ns, &clocks));
+    pauses.MaybePause();
   }
   return threads;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include "base/process/process.h"
 #include "stack/threads/thread_state.h"
@@ -15,8 +16,19 @@ namespace lagwatch::sdk {
 bool SleepsWhereNoneIdles(const base::Thread& thread, const stack::BlockedThread& blocked,
                           bool is_first_sleep);
 
-// When the sleeping thread has run last (CLOCK_MONOTONIC), by the scheduler's own clock; now, where the
-// kernel does not say.
-int64_t AsleepSinceNs(const base::Thread& thread);
+// The scheduler's clocks, of which each processor has its own. One object serves a single moment: they leave
+// out the time that a virtual machine's host or interrupts take. Thread safety: one thread's.
+class ProcessorClocks {
+ public:
+  // When the sleeping thread has run last (CLOCK_MONOTONIC), by the scheduler's own clock; now, where the
+  // kernel does not say. The calling thread moves to the processor for a moment, once for each.
+  int64_t AsleepSinceNs(const base::Thread& thread);
+
+ private:
+  // That processor's clock at `now_ns`; -1 if the calling thread may not run there.
+  int64_t ClockAt(int processor, int64_t now_ns);
+
+  std::map<int, int64_t> ahead_ns_;  // of CLOCK_MONOTONIC, by processor
+};
 
 }  // namespace lagwatch::sdk

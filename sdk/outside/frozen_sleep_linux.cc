@@ -59,7 +59,7 @@ int ProcessorOf(const base::Thread& thread) {
 }
 
 // The scheduler's clock of that processor; -1 if this thread may not run there. Those of two processors
-// differ by seconds, because they leave out the time that a virtual machine's host or interrupts have taken.
+// differ by seconds.
 int64_t ClockOf(int processor) {
   cpu_set_t before;
   cpu_set_t one;
@@ -84,11 +84,19 @@ bool SleepsWhereNoneIdles(const base::Thread& thread, const stack::BlockedThread
   return watchdog::WhatItWaitsFor(thread, blocked, state) == policies::Doing::kLock;
 }
 
-int64_t AsleepSinceNs(const base::Thread& thread) {
+int64_t ProcessorClocks::AsleepSinceNs(const base::Thread& thread) {
   const int64_t now_ns = base::SystemClock().MonoNs();
   const int64_t ran_ns = LastRunNs(thread);
-  const int64_t clock_ns = ClockOf(ProcessorOf(thread));
+  const int64_t clock_ns = ClockAt(ProcessorOf(thread), now_ns);
   return ran_ns < 0 || clock_ns < ran_ns ? now_ns : now_ns - (clock_ns - ran_ns);
+}
+
+int64_t ProcessorClocks::ClockAt(int processor, int64_t now_ns) {
+  const auto known = ahead_ns_.find(processor);
+  if (known != ahead_ns_.end()) return now_ns + known->second;
+  const int64_t clock_ns = ClockOf(processor);
+  if (clock_ns >= 0) ahead_ns_[processor] = clock_ns - base::SystemClock().MonoNs();
+  return clock_ns;
 }
 
 }  // namespace lagwatch::sdk

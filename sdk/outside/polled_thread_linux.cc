@@ -175,7 +175,7 @@ void PolledThread::NoteAway(bool is_away, bool is_continuous) {
   }
   const bool is_first = away_looks_++ == 0;
   if (is_first || !is_continuous)
-    away_since_ns_ = is_frozen_ ? AsleepSinceNs(thread_) : base::SystemClock().MonoNs();
+    away_since_ns_ = is_frozen_ ? ProcessorClocks().AsleepSinceNs(thread_) : base::SystemClock().MonoNs();
   if (loop_ != nullptr) return;  // FollowLooks() knows better
   bool is_sure = is_continuous;
   if (!is_continuous) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "stack/threads/thread_files.h"
 
@@ -49,5 +50,7 @@ struct ThrottleCounters {
 };
 // Context: watchdog (reads a file per level).
 ThrottleCounters ReadThrottleCounters(const base::Thread& thread);
+// The same of threads that are in the same groups: those of /proc/PID/cgroup, which is `groups`. Linux.
+ThrottleCounters ReadThrottleCountersOf(std::string_view groups);
 
 }  // namespace lagwatch::stack

@@ -161,13 +161,16 @@ bool ReadSchedulerCounters(const base::Thread& thread, SchedulerCounters* counte
 }
 
 ThrottleCounters ReadThrottleCounters(const base::Thread& thread) {
-  ThrottleCounters counters;
   char buffer[4096];
-  std::string_view text =
-      base::ReadSmallFile(base::TaskPath(thread, "cgroup").c_str(), buffer, sizeof buffer);
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return ReadThrottleCountersOf(
+      base::ReadSmallFile(base::TaskPath(thread, "cgroup").c_str(), buffer, sizeof buffer));
+}
+
+ThrottleCounters ReadThrottleCountersOf(std::string_view groups) {
+  ThrottleCounters counters;
+  while (!groups.empty()) {
+    std::string_view line = groups.substr(0, groups.find('\n'));
+    groups.remove_prefix(std::min(line.size() + 1, groups.size()));
     bool is_version_2 = false;
     std::string_view group = CpuGroupOf(line, &is_version_2);
     if (group.starts_with('/')) AddGroupsAround(group, is_version_2, &counters);
