@@ -149,4 +149,16 @@ void lw_dispatch_end(lw_loop* loop) noexcept {
   if (loop != nullptr) ToLoop(loop)->probe.End();
 }
 
+void lw_loop_wait_begin(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->probe.WaitBegin();
+}
+
+void lw_loop_wait_end(lw_loop* loop, const char* tag) noexcept {
+  if (loop != nullptr) ToLoop(loop)->probe.WaitEnd(tag);
+}
+
+void lw_loop_turn(lw_loop* loop) noexcept {
+  if (loop != nullptr) ToLoop(loop)->probe.Turn();
+}
+
 }  // extern "C"

@@ -55,6 +55,105 @@ TEST(LoopProbe, IgnoresAStrayEnd) {
   EXPECT_EQ(probe.Read().number, 2u);
 }
 
+// A dialog runs the loop in a dispatch.
+TEST(LoopProbe, SetsADispatchAsideThatWaits) {
+  LoopProbe probe;
+  probe.Begin("button");
+  probe.WaitBegin();
+  EXPECT_EQ(probe.Read().number, 0u);
+  probe.WaitBegin();  // by another adapter
+  EXPECT_EQ(probe.Read().number, 0u);
+  probe.Begin("key");
+  EXPECT_STREQ(probe.Read().tag, "key");
+  probe.Begin("inside");
+  EXPECT_STREQ(probe.Read().tag, "key");
+  probe.End();
+  EXPECT_STREQ(probe.Read().tag, "key");
+  const uint64_t key = probe.Read().number;
+  probe.End();  // the dialog has closed: its button's function goes on
+  EXPECT_STREQ(probe.Read().tag, "button");
+  EXPECT_GT(probe.Read().number, key);
+  probe.End();
+  EXPECT_EQ(probe.Read().number, 0u);
+  probe.Begin("next");
+  EXPECT_STREQ(probe.Read().tag, "next");
+  probe.Begin("inside");
+  probe.End();
+  EXPECT_STREQ(probe.Read().tag, "next");
+  probe.End();
+  EXPECT_EQ(probe.Read().number, 0u);
+}
+
+TEST(LoopProbe, TakesWaitsAloneForALoop) {
+  LoopProbe probe;
+  probe.WaitBegin();
+  probe.WaitEnd("turn");
+  EXPECT_STREQ(probe.Read().tag, "turn");
+  const uint64_t turn = probe.Read().number;
+  probe.WaitEnd("by another adapter");
+  EXPECT_EQ(probe.Read().number, turn);
+  probe.Turn();
+  EXPECT_GT(probe.Read().number, turn);
+  EXPECT_EQ(probe.Read().tag, nullptr);
+  probe.Begin("callback");
+  EXPECT_STREQ(probe.Read().tag, "callback");
+  probe.End();
+  EXPECT_EQ(probe.Read().number, 0u) << "the loop's own work is none of the program's";
+  probe.WaitBegin();
+  EXPECT_EQ(probe.Read().number, 0u);
+}
+
+TEST(LoopProbe, GoesOnOutsideWhenAPairEndsThatWaits) {
+  LoopProbe probe;
+  probe.Begin("outer");
+  probe.Begin("inner");
+  probe.WaitBegin();
+  probe.End();  // of "inner", by an exception for example
+  EXPECT_STREQ(probe.Read().tag, "outer");
+  probe.WaitBegin();
+  probe.WaitEnd(nullptr);
+  EXPECT_STREQ(probe.Read().tag, "outer");
+  const uint64_t number = probe.Read().number;
+  probe.Turn();
+  EXPECT_STREQ(probe.Read().tag, "outer");
+  EXPECT_GT(probe.Read().number, number);
+  probe.End();
+  EXPECT_EQ(probe.Read().number, 0u);
+  probe.End();
+  EXPECT_EQ(probe.Read().number, 0u);
+}
+
+TEST(LoopProbe, CountsPairsBeyondThoseThatItNames) {
+  constexpr int kDeep = 100;
+  LoopProbe probe;
+  for (int i = 0; i < kDeep; ++i) {
+    probe.Begin("pair");
+    probe.WaitBegin();
+  }
+  for (int i = 0; i < kDeep; ++i) {
+    EXPECT_EQ(probe.Read().number != 0, i != 0);
+    probe.End();
+  }
+  EXPECT_EQ(probe.Read().number, 0u);
+  probe.Begin("next");
+  EXPECT_STREQ(probe.Read().tag, "next");
+}
+
+// The C header's inline ends know nothing of waits.
+TEST(LoopProbe, RecoversFromAnEndWithoutATimeStamp) {
+  LoopProbe probe;
+  auto* words = const_cast<LoopWords*>(&probe.words());
+  probe.Begin("outer");
+  probe.WaitBegin();
+  --words->nested;
+  probe.Begin("next");
+  probe.Begin("inside");
+  probe.End();
+  EXPECT_STREQ(probe.Read().tag, "next");
+  probe.End();
+  EXPECT_EQ(probe.Read().number, 0u);
+}
+
 TEST(LoopProbe, KeepsTheDurationOfSlowDispatchesOnly) {
   LoopProbe probe;
   probe.Begin("slow, but nobody asks");

@@ -56,8 +56,53 @@ void LoopProbe::WakeWatchdog() {
     woken_->Add(this, look_within_ns_.load(std::memory_order_relaxed));
 }
 
+void LoopProbe::BeginInside(const char* tag) {
+  if (is_pairless()) {
+    const uint64_t ticks = base::ReadTicks();
+    EndAt(ticks);
+    BeginNext(words_.begun.load(std::memory_order_relaxed) + 1, tag, ticks);
+    return;
+  }
+  set_aside_ = std::min(set_aside_, words_.nested);  // ends without a time stamp know of `nested` only
+  ++words_.nested;
+  SetOpenTag(words_.nested + 1, tag);
+}
+
+void LoopProbe::EndInside() {
+  // Of a pair that began while the dispatch was under way.
+  if (number_of_own() != 0 && !is_pairless() && words_.nested > set_aside_) {
+    --words_.nested;
+    return;
+  }
+  // The outermost pair since the wait, or one that was open before: the next one outside goes on.
+  const bool is_last_inside = number_of_own() != 0 && !is_pairless();
+  const uint64_t ticks = base::ReadTicks();
+  EndAt(ticks);
+  if (!is_last_inside) --words_.nested;
+  set_aside_ = words_.nested;
+  if (words_.nested != 0) BeginPairless(OpenTag(words_.nested), ticks);
+}
+
+void LoopProbe::SetAside(uint64_t ticks) {
+  if (!is_pairless()) {
+    set_aside_ = std::min(set_aside_, words_.nested);  // see BeginInside
+    SetOpenTag(set_aside_ + 1, words_.tag.load(std::memory_order_relaxed));
+    ++words_.nested;
+  }
+  set_aside_ = words_.nested;
+  EndAt(ticks);
+}
+
+void LoopProbe::BeginPairless(const char* tag, uint64_t ticks) {
+  pairless_number_ = words_.begun.load(std::memory_order_relaxed) + 1;
+  set_aside_ = words_.nested;
+  BeginNext(pairless_number_, tag, ticks);
+}
+
 void LoopProbe::Reset() {
   words_.nested = 0;
+  set_aside_ = 0;
+  pairless_number_ = 0;
   words_.ended.store(words_.begun.load());
   // Another thread's clock.
   cpu_read_interval_ticks_.store(0);

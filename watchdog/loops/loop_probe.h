@@ -34,7 +34,10 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const ch
 //   that ended; they differ, by one, while a dispatch is under way (costs: docs/design/dispatch.md).
 // - `begin_ticks` and `tag` belong to dispatch `begun`: a reader that finds the same `begun` before and after
 //   reading them has a consistent pair.
-// - Only the outermost dispatch counts: nested ones change only `nested`.
+// - Pairs of Begin and End may be nested. Of a pair inside a dispatch only `nested` knows. Where the loop
+// waits
+//   inside a pair, as a dialog does that runs the loop itself, the wait sets the open pairs aside: `nested`
+//   is their number then, and the time after the wait is of dispatches of its own.
 class alignas(64) LoopProbe {
  public:
   // A dispatch begins now. `tag` must stay readable until it ends; may be null. Context: hot. One tick read,
@@ -42,11 +45,10 @@ class alignas(64) LoopProbe {
   void Begin(const char* tag) {
     // Relaxed loads of `begun` and `ended`, here and in End: only this thread writes them.
     const uint64_t begun = words_.begun.load(std::memory_order_relaxed);
-    if (begun != words_.ended.load(std::memory_order_relaxed)) [[unlikely]] {
-      ++words_.nested;
-      return;
-    }
-    BeginNext(begun + 1, tag, base::ReadTicks());
+    if (begun != words_.ended.load(std::memory_order_relaxed)) [[unlikely]]
+      BeginInside(tag);
+    else
+      BeginNext(begun + 1, tag, base::ReadTicks());
   }
   // The same for one that began at `ticks`, a moment ago. While none is under way.
   void BeginAt(const char* tag, uint64_t ticks) {
@@ -55,11 +57,10 @@ class alignas(64) LoopProbe {
 
   // Ends what Begin began; a stray end is ignored. Context: hot. One tick read, three compares, one store.
   void End() {
-    if (words_.nested != 0) [[unlikely]] {
-      --words_.nested;
-      return;
-    }
-    EndAt(base::ReadTicks());
+    if (words_.nested != 0) [[unlikely]]
+      EndInside();
+    else
+      EndAt(base::ReadTicks());
   }
   // The same for one that ended at `ticks`, a moment ago.
   void EndAt(uint64_t ticks) {
@@ -70,6 +71,24 @@ class alignas(64) LoopProbe {
     if (duration_ticks > kept_ticks_.load(std::memory_order_relaxed)) [[unlikely]]
       Keep(duration_ticks);
     words_.ended.store(ended + 1, std::memory_order_release);  // publishes what is kept
+  }
+
+  // The loop waits from now on, in a dispatch or not, until WaitEnd or the next Begin. While it waits
+  // already, nothing happens. Context: hot, as End.
+  void WaitBegin() {
+    if (number_of_own() != 0) SetAside(base::ReadTicks());
+  }
+  // The wait is over: a dispatch begins that is no pair's, and lasts until the next WaitBegin, or the Begin
+  // or End of a pair. `tag` must stay readable until then; null: the tag of the pair around the wait, if
+  // there is one. While the loop runs, nothing happens. Context: hot, as Begin.
+  void WaitEnd(const char* tag) {
+    if (number_of_own() == 0) BeginPairless(tag != nullptr ? tag : OpenTag(words_.nested), base::ReadTicks());
+  }
+  // The loop has come round: as WaitBegin and WaitEnd at the same time.
+  void Turn() {
+    const uint64_t ticks = base::ReadTicks();
+    if (number_of_own() != 0) SetAside(ticks);
+    BeginPairless(OpenTag(words_.nested), ticks);
   }
 
   // The dispatch under way runs a task that had waited for so long in a queue; of several, the longest
@@ -211,6 +230,28 @@ class alignas(64) LoopProbe {
     words_.begun.store(number, std::memory_order_release);
     WakeWatchdogIfAsleep();
   }
+  // The number of the dispatch under way, 0 between two, for the loop's own thread.
+  uint64_t number_of_own() const {
+    // Relaxed: only this thread writes them.
+    const uint64_t begun = words_.begun.load(std::memory_order_relaxed);
+    return begun == words_.ended.load(std::memory_order_relaxed) ? 0 : begun;
+  }
+  // Whether the dispatch under way began with the end of a wait, or of a pair inside one that is open still.
+  bool is_pairless() const { return pairless_number_ == number_of_own(); }
+  // A pair begins while a dispatch is under way.
+  void BeginInside(const char* tag);
+  // The end of a pair where others are open.
+  void EndInside();
+  // Ends the dispatch under way; the pairs that are open are set aside.
+  void SetAside(uint64_t ticks);
+  void BeginPairless(const char* tag, uint64_t ticks);
+  // The tag of the open pair of that number, from the outermost on: 1 is the first. Null if it is not known.
+  const char* OpenTag(uint64_t pair) const {
+    return pair == 0 || pair > open_tags_.size() ? nullptr : open_tags_[pair - 1];
+  }
+  void SetOpenTag(uint64_t pair, const char* tag) {
+    if (pair <= open_tags_.size()) open_tags_[pair - 1] = tag;
+  }
   // Records a dispatch that is beyond the limits, or requested.
   void Keep(uint64_t duration_ticks);
   void KeepWithTag(uint64_t duration_ticks, bool is_history);
@@ -242,6 +283,10 @@ class alignas(64) LoopProbe {
   std::atomic<DispatchHistory*> track_{nullptr};
   base::Thread thread_;
   std::array<std::atomic<uint64_t>, policies::DurationHistogram::kBuckets> long_counts_{};
+
+  uint64_t set_aside_ = 0;        // pairs that were open when the dispatch under way began
+  uint64_t pairless_number_ = 0;  // the last dispatch that is no pair's
+  std::array<const char*, 16> open_tags_{};
 
   friend class WokenProbes;
   WokenProbes* woken_ = nullptr;

@@ -175,10 +175,27 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * short by a minute at most. */
 
 /* Mark the begin and the end of each dispatch, on the loop's thread. `tag` names it in reports; not copied:
- * it must stay readable until the dispatch ends. May be nested; only the outermost pair counts. Hot: two
- * reads of the tick counter per pair. */
+ * it must stay readable until the dispatch ends. May be nested: a pair inside another is a part of it, unless
+ * the loop has waited in between, as a dialog does that runs the loop itself: see lw_loop_wait_begin(). Hot:
+ * two reads of the tick counter per pair. */
 LW_API void lw_dispatch_begin(lw_loop* loop, const char* tag) LW_NOEXCEPT;
 LW_API void lw_dispatch_end(lw_loop* loop) LW_NOEXCEPT;
+
+/* Mark the loop's own wait for events, on its thread: around poll() and the like. They are all that a loop
+ * needs to be watched: the time from the end of a wait to the begin of the next one is a dispatch, and a pair
+ * of lw_dispatch_begin() and lw_dispatch_end() in that time is one of its own, with its tag. Programs that
+ * call only lw_dispatch_begin() and lw_dispatch_end() need them for nested loops: the time of a wait in a
+ * dispatch belongs to none; what runs between two waits of a nested loop is a dispatch of its own; and when the
+ * innermost pair has ended, the one around it goes on as a dispatch that begins then.
+ *
+ * A wait that begins while the loop waits, or ends while it runs, changes nothing, so that two places may mark
+ * the same wait. lw_dispatch_begin() ends a wait, too. `tag` names what runs until the next wait or pair; it
+ * is not copied, and must stay readable until then; NULL: the tag of the pair around the wait, if there is one.
+ * lw_loop_turn(): the loop has come round without a wait, as one does that is never idle; as a wait that has
+ * taken no time. Hot: each as one half of a dispatch. */
+LW_API void lw_loop_wait_begin(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_loop_wait_end(lw_loop* loop, const char* tag) LW_NOEXCEPT;
+LW_API void lw_loop_turn(lw_loop* loop) LW_NOEXCEPT;
 /* The same without reading the clock, for loops of millions of dispatches per second: a hang's start and
  * duration are then known to about the check period. Inline, because the call would cost more than the work.
  * Hot. */
