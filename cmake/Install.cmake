@@ -24,6 +24,7 @@ if(LAGWATCH_HAS_JVM)
   install(TARGETS lagwatch_jvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/lagwatch)
 endif()
 install(DIRECTORY sdk/include/lagwatch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY sdk/adapters DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lagwatch FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(EXPORT lagwatch NAMESPACE lagwatch:: FILE lagwatchTargets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/lagwatch)

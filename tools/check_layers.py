@@ -59,6 +59,7 @@ LIBRARIES = {
     "curl/": ["base/curl_handle.h", "sdk/late/curl_calls.cc"],
     "dwarf.h": ["collector/symbols"],
     "elfutils/": ["collector/symbols"],
+    "event2/": ["sdk/adapters/libevent.h"],
     "gelf.h": ["collector/symbols"],
     "libiberty/": ["collector/symbols"],
     "libunwind.h": ["bench", "tests"],
@@ -72,6 +73,7 @@ LIBRARIES = {
     "spdlog/": ["collector/admin/audit_log.cc", "collector/config", "collector/http", "collector/keys",
                 "collector/main.cc"],
     "sqlite3.h": ["collector/store"],
+    "systemd/": ["sdk/adapters/sd_event.h"],
     "toml++/": ["collector/settings_file.cc", "tools/watch/watch_rules.cc"],
     "zlib.h": ["base/gzip", "collector/ingest", "report/seal", "stack/elf/decompress.cc"],
     "xcb/": ["sdk/outside/window_pings_xcb.cc"],
@@ -151,7 +153,8 @@ def check_library_include(path, included):
 def check_include(path, quote, included):
     if quote == "<":
         if included.startswith("lagwatch/"):
-            return check_own_include(path, "sdk/include/" + included)
+            is_adapter = included.startswith("lagwatch/adapters/")
+            return check_own_include(path, included.replace("lagwatch/", "sdk/", 1) if is_adapter else "sdk/include/" + included)
         return check_library_include(path, included)
     if is_in(path, "sdk/include"):
         return f'public headers name each other as <lagwatch/…>, not "{included}"'

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watches the loops of GLib, and so those of GTK 3 and 4. Header only: needs GLib's headers, and lagwatch
+ * needs no GLib.
+ *
+ *   lw_start(&options);
+ *   lw_glib_watch(NULL, "ui"); // on the thread that runs the loop, before it does
+ *
+ * A wait is the call of the context's poll function, which nested loops make too: a dialog is no hang. The
+ * time after it is a dispatch; each source with a callback is one of its own, with the source's name as its
+ * tag. */
+#ifndef LAGWATCH_ADAPTERS_GLIB_H_
+#define LAGWATCH_ADAPTERS_GLIB_H_
+
+#include <glib.h>
+#include <lagwatch/c.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { LW_GLIB_NAMES = 8, LW_GLIB_NAME_BYTES = 32, LW_GLIB_DEPTHS = 8 };
+
+/* Of one thread. */
+typedef struct lw_glib_here {
+  lw_loop* loop;
+  GMainContext* context; /* borrowed: its address alone is used */
+  GPollFunc poll;        /* that was there before */
+  /* Sources with a callback that were dispatched inside so many others; and those before the last poll there.
+   */
+  guint dispatched[LW_GLIB_DEPTHS];
+  guint polled[LW_GLIB_DEPTHS];
+  /* A source may be gone before its dispatch ends, and its name with it. */
+  char names[LW_GLIB_NAMES][LW_GLIB_NAME_BYTES];
+  guint next_name;
+} lw_glib_here;
+
+typedef void (*lw_glib_getter)(gpointer data, GSource* source, GSourceFunc* function, gpointer* user_data);
+
+/* One of each in the program or library, whichever files include this. */
+__attribute__((weak, visibility("hidden"))) __thread lw_glib_here lw_glib_this_thread;
+__attribute__((weak, visibility("hidden"))) lw_glib_getter lw_glib_next_get;
+
+static inline guint lw_glib_depth(void) {
+  const gint depth = g_main_depth();
+  return depth < LW_GLIB_DEPTHS ? (guint)depth : LW_GLIB_DEPTHS - 1u;
+}
+
+static inline gint lw_glib_poll(GPollFD* descriptors, guint count, gint timeout_ms) {
+  lw_glib_here* here = &lw_glib_this_thread;
+  const GPollFunc poll = here->poll != NULL ? here->poll : &g_poll;
+  const guint depth = lw_glib_depth();
+  gint ready;
+  if (here->loop == NULL) return poll(descriptors, count, timeout_ms);
+  /* g_main_context_pending() in a callback asks without a wait, and dispatches nothing: no turn of the loop.
+   */
+  if (timeout_ms == 0 && depth != 0 && here->dispatched[depth] == here->polled[depth])
+    return poll(descriptors, count, timeout_ms);
+  here->polled[depth] = here->dispatched[depth];
+  lw_loop_wait_begin(here->loop);
+  ready = poll(descriptors, count, timeout_ms);
+  lw_loop_wait_end(here->loop, NULL);
+  return ready;
+}
+
+/* Called by GLib for a source's callback right before it is dispatched, with the context's lock held. */
+static inline void lw_glib_get(gpointer data, GSource* source, GSourceFunc* function, gpointer* user_data) {
+  lw_glib_here* here = &lw_glib_this_thread;
+  char* name = NULL;
+  lw_glib_next_get(data, source, function, user_data);
+  /* Others ask for callbacks in search of a source: those are not being called. */
+  if (here->loop == NULL || source->context != here->context || (source->flags & G_HOOK_FLAG_IN_CALL) == 0)
+    return;
+  ++here->dispatched[lw_glib_depth()];
+  if (source->name != NULL) {
+    name = here->names[here->next_name++ % LW_GLIB_NAMES];
+    strncpy(name, source->name, LW_GLIB_NAME_BYTES - 1);
+  }
+  lw_loop_wait_begin(here->loop);
+  lw_loop_wait_end(here->loop, name);
+}
+
+static inline gboolean lw_glib_nothing(gpointer data) {
+  (void)data;
+  return G_SOURCE_REMOVE;
+}
+
+/* All sources share one table of the functions that keep their callbacks, unless a binding has set another.
+ * The kernel writes into it, because it refuses where a table of GLib's cannot be changed. */
+static inline void lw_glib_follow_callbacks(void) {
+  static gsize is_done;
+  const lw_glib_getter get = &lw_glib_get;
+  struct iovec from, to;
+  GSource* source;
+  if (lw_glib_next_get != NULL || !g_once_init_enter(&is_done)) return;
+  source = g_idle_source_new();
+  g_source_set_callback(source, &lw_glib_nothing, NULL, NULL);
+  lw_glib_next_get = source->callback_funcs->get;
+  from.iov_base = (void*)&get;
+  to.iov_base = (void*)&source->callback_funcs->get;
+  from.iov_len = to.iov_len = sizeof get;
+  syscall(SYS_process_vm_writev, getpid(), &from, 1UL, &to, 1UL, 0UL);
+  g_source_unref(source);
+  g_once_init_leave(&is_done, 1);
+}
+
+/* A plug-in that calls it must stay loaded, since GLib keeps the address of a function of this file.
+ *
+ * Watches the loop of `context`, NULL for the default one, which the calling thread runs. A thread has one
+ * such loop. Returns it, or NULL if there are too many; it is no longer watched once the thread ends. */
+static inline lw_loop* lw_glib_watch(GMainContext* context, const char* name) {
+  lw_glib_here* here = &lw_glib_this_thread;
+  if (here->loop != NULL) return here->loop;
+  if (context == NULL) context = g_main_context_default();
+  lw_glib_follow_callbacks();
+  here->loop = lw_watch_loop(name);
+  here->context = context;
+  here->poll = g_main_context_get_poll_func(context);
+  if (here->poll == &lw_glib_poll) here->poll = NULL; /* of a thread that has run it before */
+  g_main_context_set_poll_func(context, &lw_glib_poll);
+  return here->loop;
+}
+
+/* From the loop's thread. */
+static inline void lw_glib_unwatch(void) {
+  lw_glib_here* here = &lw_glib_this_thread;
+  if (here->loop == NULL) return;
+  g_main_context_set_poll_func(here->context, here->poll);
+  lw_unwatch_loop(here->loop);
+  memset(here, 0, sizeof *here);
+}
+
+#endif /* LAGWATCH_ADAPTERS_GLIB_H_ */

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs whose loops are watched by an adapter: each hang that they have planted is reported, with its tag,
+// and nothing else: no dialog, no wait, no loop that is run by hand.
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/tools/run/run_testing.h"
+
+namespace lagwatch::tools {
+namespace {
+
+struct Found {
+  std::string stack;
+  std::string tag;
+};
+
+class AdapterTest : public RunTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  std::vector<Found> Reports() const {
+    std::vector<Found> reports;
+    for (const json& header : Ask({"reports"})) {
+      const json report = Ask({"report", header.at("id")});
+      reports.push_back({report.at("expensive_stack").dump(), report.value("tag", "")});
+    }
+    return reports;
+  }
+};
+
+TEST_P(AdapterTest, FindsWhatIsPlantedAndNothingElse) {
+  Process program({GetParam(), spool_});
+  ASSERT_EQ(program.Wait(), 0) << program.Errors();
+  std::vector<Found> reports = Reports();
+  std::istringstream planted(program.Output());
+  size_t count = 0;
+  for (std::string function, tag; planted >> function && std::getline(planted >> std::ws, tag); ++count) {
+    const auto found = std::ranges::find_if(reports, [&](const Found& report) {
+      return report.stack.find('"' + function) != std::string::npos ||
+             report.stack.find("::" + function) != std::string::npos;
+    });
+    if (found == reports.end()) {
+      ADD_FAILURE() << function << " is not reported";
+      continue;
+    }
+    if (tag != "*") {
+      EXPECT_EQ(found->tag, tag == "-" ? "" : tag) << function;
+    }
+    reports.erase(found);
+  }
+  EXPECT_GE(count, 3u);
+  for (const Found& report : reports) ADD_FAILURE() << "accused, tag " << report.tag << ": " << report.stack;
+}
+
+INSTANTIATE_TEST_SUITE_P(Loops, AdapterTest, ::testing::Values(LAGWATCH_ADAPTER_PROGRAMS),
+                         [](const auto& program) {
+                           const std::string path = program.param;
+                           return path.substr(path.rfind('/') + 1);
+                         });
+
+}  // namespace
+}  // namespace lagwatch::tools
