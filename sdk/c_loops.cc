@@ -157,8 +157,8 @@ void lw_loop_wait_end(lw_loop* loop, const char* tag) noexcept {
   if (loop != nullptr) ToLoop(loop)->probe.WaitEnd(tag);
 }
 
-void lw_loop_turn(lw_loop* loop) noexcept {
-  if (loop != nullptr) ToLoop(loop)->probe.Turn();
+void lw_loop_turn(lw_loop* loop, const char* tag) noexcept {
+  if (loop != nullptr) ToLoop(loop)->probe.Turn(tag);
 }
 
 }  // extern "C"

@@ -75,8 +75,7 @@ static inline void lw_glib_get(gpointer data, GSource* source, GSourceFunc* func
     name = here->names[here->next_name++ % LW_GLIB_NAMES];
     strncpy(name, source->name, LW_GLIB_NAME_BYTES - 1);
   }
-  lw_loop_wait_begin(here->loop);
-  lw_loop_wait_end(here->loop, name);
+  lw_loop_turn(here->loop, name);
 }
 
 static inline gboolean lw_glib_nothing(gpointer data) {

@@ -19,7 +19,7 @@ static inline int lw_sd_event_run(sd_event* event, uint64_t timeout_us, lw_loop*
     lw_loop_wait_end(loop, NULL);
   }
   if (result <= 0) return result;
-  lw_loop_turn(loop); /* it was ready without a wait */
+  lw_loop_turn(loop, NULL); /* it was ready without a wait */
   result = sd_event_dispatch(event);
   return result < 0 ? result : 1;
 }

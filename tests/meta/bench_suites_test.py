@@ -18,10 +18,10 @@ DEFINITION = re.compile(r"^\s*(?:add_executable|add_library|lagwatch_\w+)\((\w[\
 def targets():
     """Names of targets; bench/CMakeLists.txt has those of suites without their prefix."""
     found = set()
-    for folder in ("bench", "collector", "sdk", "tools"):
+    for folder in ("bench", "collector", "sdk", "tests/sdk/adapters", "tools"):
         for path in (ROOT / folder).glob("**/CMakeLists.txt"):
             found.update(DEFINITION.findall(path.read_text()))
-    return found | {f"bench_{name}" for name in found}
+    return found | {f"bench_{name}" for name in found} | {f"{name}_tests" for name in found}
 
 
 class Suites(unittest.TestCase):
@@ -43,7 +43,7 @@ class Suites(unittest.TestCase):
     def test_unknown_suite_is_refused(self):
         done = subprocess.run([sys.executable, SUITES, "plan", "nothing"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("there are: attach bindings", done.stderr)
+        self.assertIn("there are: adapters attach bindings", done.stderr)
 
 
 if __name__ == "__main__":

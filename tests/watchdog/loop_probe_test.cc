@@ -92,7 +92,7 @@ TEST(LoopProbe, TakesWaitsAloneForALoop) {
   const uint64_t turn = probe.Read().number;
   probe.WaitEnd("by another adapter");
   EXPECT_EQ(probe.Read().number, turn);
-  probe.Turn();
+  probe.Turn(nullptr);
   EXPECT_GT(probe.Read().number, turn);
   EXPECT_EQ(probe.Read().tag, nullptr);
   probe.Begin("callback");
@@ -114,7 +114,7 @@ TEST(LoopProbe, GoesOnOutsideWhenAPairEndsThatWaits) {
   probe.WaitEnd(nullptr);
   EXPECT_STREQ(probe.Read().tag, "outer");
   const uint64_t number = probe.Read().number;
-  probe.Turn();
+  probe.Turn(nullptr);
   EXPECT_STREQ(probe.Read().tag, "outer");
   EXPECT_GT(probe.Read().number, number);
   probe.End();

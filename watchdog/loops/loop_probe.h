@@ -85,10 +85,10 @@ class alignas(64) LoopProbe {
     if (number_of_own() == 0) BeginPairless(tag != nullptr ? tag : OpenTag(words_.nested), base::ReadTicks());
   }
   // The loop has come round: as WaitBegin and WaitEnd at the same time.
-  void Turn() {
+  void Turn(const char* tag) {
     const uint64_t ticks = base::ReadTicks();
     if (number_of_own() != 0) SetAside(ticks);
-    BeginPairless(OpenTag(words_.nested), ticks);
+    BeginPairless(tag != nullptr ? tag : OpenTag(words_.nested), ticks);
   }
 
   // The dispatch under way runs a task that had waited for so long in a queue; of several, the longest

@@ -56,7 +56,8 @@ LW_API lw_status lw_set_consent(lw_consent consent) LW_NOEXCEPT;
 /* Sets the network that the program is on; initially an unmetered one. With LW_NETWORK_NONE nothing is sent,
  * and reports wait on disk. Any thread, with the monitor on or off; wait-free. */
 LW_API void lw_set_network(lw_network network) LW_NOEXCEPT;
-/* Returns why the monitor is off, for a log line; empty when it is on. Valid until this thread's next call. */
+/* Returns why the monitor is off, for a log line; empty when it is on. Valid until this thread's next call.
+ */
 LW_API const char* lw_why_off(void) LW_NOEXCEPT;
 /* Counts since the process began to use the library; at any time, from any thread. */
 LW_API void lw_get_stats(lw_stats* stats) LW_NOEXCEPT;
@@ -164,7 +165,8 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
 
 /* Every report has the loop's history: the last 200 dispatches that took longer than 1 ms, with tag (cut to
  * 31 bytes), age, duration and the wait reported by lw_note_queue_wait(); those longer than slow_dispatch_ms
- * with their CPU time, which is too long by 100 ms at most. Only dispatches with a time stamp are included. */
+ * with their CPU time, which is too long by 100 ms at most. Only dispatches with a time stamp are included.
+ */
 
 /* "Usage" is sent to the collector even without hangs, so that hangs can be counted per hour of use: for each
  * loop the time that it was watched, its dispatches with a histogram of their durations (in powers of two,
@@ -180,22 +182,6 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * two reads of the tick counter per pair. */
 LW_API void lw_dispatch_begin(lw_loop* loop, const char* tag) LW_NOEXCEPT;
 LW_API void lw_dispatch_end(lw_loop* loop) LW_NOEXCEPT;
-
-/* Mark the loop's own wait for events, on its thread: around poll() and the like. They are all that a loop
- * needs to be watched: the time from the end of a wait to the begin of the next one is a dispatch, and a pair
- * of lw_dispatch_begin() and lw_dispatch_end() in that time is one of its own, with its tag. Programs that
- * call only lw_dispatch_begin() and lw_dispatch_end() need them for nested loops: the time of a wait in a
- * dispatch belongs to none; what runs between two waits of a nested loop is a dispatch of its own; and when the
- * innermost pair has ended, the one around it goes on as a dispatch that begins then.
- *
- * A wait that begins while the loop waits, or ends while it runs, changes nothing, so that two places may mark
- * the same wait. lw_dispatch_begin() ends a wait, too. `tag` names what runs until the next wait or pair; it
- * is not copied, and must stay readable until then; NULL: the tag of the pair around the wait, if there is one.
- * lw_loop_turn(): the loop has come round without a wait, as one does that is never idle; as a wait that has
- * taken no time. Hot: each as one half of a dispatch. */
-LW_API void lw_loop_wait_begin(lw_loop* loop) LW_NOEXCEPT;
-LW_API void lw_loop_wait_end(lw_loop* loop, const char* tag) LW_NOEXCEPT;
-LW_API void lw_loop_turn(lw_loop* loop) LW_NOEXCEPT;
 /* The same without reading the clock, for loops of millions of dispatches per second: a hang's start and
  * duration are then known to about the check period. Inline, because the call would cost more than the work.
  * Hot. */
@@ -223,6 +209,22 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
     __atomic_store_n(&loop->ended, loop->ended + 1, __ATOMIC_RELEASE);
   }
 }
+
+/* Mark the loop's own wait for events, on its thread: around poll() and the like. They are all that a loop
+ * needs to be watched: the time from the end of a wait to the begin of the next one is a dispatch, and a pair
+ * of lw_dispatch_begin() and lw_dispatch_end() in that time is one of its own, with its tag. Programs that
+ * call only lw_dispatch_begin() and lw_dispatch_end() need them for nested loops: the time of a wait in a
+ * dispatch belongs to none; what runs between two waits of a nested loop is a dispatch of its own; and when
+ * the innermost pair has ended, the one around it goes on as a dispatch that begins then.
+ *
+ * A wait that begins while the loop waits, or ends while it runs, changes nothing, so that two places may
+ * mark the same wait. lw_dispatch_begin() ends a wait, too. `tag` names what runs until the next wait or
+ * pair; it is not copied, and must stay readable until then; NULL: the tag of the pair around the wait, if
+ * there is one. lw_loop_turn(): the loop has come round without a wait, as one does that is never idle; as a
+ * wait that has taken no time. Hot: each as one half of a dispatch. */
+LW_API void lw_loop_wait_begin(lw_loop* loop) LW_NOEXCEPT;
+LW_API void lw_loop_wait_end(lw_loop* loop, const char* tag) LW_NOEXCEPT;
+LW_API void lw_loop_turn(lw_loop* loop, const char* tag) LW_NOEXCEPT;
 
 /* lw_note_queued(): a task was put into the loop's queue. lw_note_run(): one was taken out of it, to be run
  * or to be dropped. Each task needs one of each. The library counts, and assumes that tasks run in the order
@@ -312,8 +314,8 @@ static inline void lw_trace_end(const char* name) LW_NOEXCEPT {
 LW_API lw_status lw_start_recording(const lw_recording_options* options) LW_NOEXCEPT;
 /* Ends the recording and writes it to the file `path`, for `lagwatch trace show` and `lagwatch trace
  * convert`; NULL or "": drops it. The previous file stays if it cannot be written. Returns 1, or 0: see
- * lw_why_no_recording(); then, too, nothing is recorded any longer. Any thread; takes some 15 ms, and more for
- * a large one; not for signal handlers. */
+ * lw_why_no_recording(); then, too, nothing is recorded any longer. Any thread; takes some 15 ms, and more
+ * for a large one; not for signal handlers. */
 LW_API int lw_stop_recording(const char* path) LW_NOEXCEPT;
 /* Returns why this thread's last call of the two above failed. Empty if it did not. Valid until its next
  * one. */

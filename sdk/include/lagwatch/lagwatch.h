@@ -54,7 +54,7 @@ class Loop {
   // Hot. See lw_loop_wait_begin().
   void WaitBegin() const noexcept { lw_loop_wait_begin(handle_); }
   void WaitEnd(const char* tag = nullptr) const noexcept { lw_loop_wait_end(handle_, tag); }
-  void Turn() const noexcept { lw_loop_turn(handle_); }
+  void Turn(const char* tag = nullptr) const noexcept { lw_loop_turn(handle_, tag); }
   // Sets how long the display shows a frame; 0: measured. From any thread.
   void SetRefreshInterval(uint64_t interval_ns) const noexcept {
     lw_set_refresh_interval(handle_, interval_ns);
