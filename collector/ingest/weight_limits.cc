@@ -171,9 +171,9 @@ WeightLimits::Result WeightLimits::Bound(const Sender& sender, int64_t now_wall_
     return Result::kAsItSays;
   }
   if (auto* end = std::get_if<report::HangEnd>(record)) {
-    int64_t duration_ns = ToSigned(end->duration_ns);
+    int64_t duration_ns = end->duration_ns;
     const Result result = BoundEnd(sender, now_wall_ms, end->report_id, &duration_ns, &record->capped_ns);
-    end->duration_ns = static_cast<uint64_t>(duration_ns);
+    end->duration_ns = duration_ns;
     return result;
   }
   if (auto* run = std::get_if<report::RunEnd>(record)) {

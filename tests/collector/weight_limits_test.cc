@@ -22,12 +22,10 @@ NewRecord ReportOf(const std::string& user, int64_t elapsed_ns, int64_t rate_ppm
 }
 
 NewRecord EndOf(const base::Uuid& report_id, int64_t duration_ns) {
-  return report::HangEnd{.report_id = report_id, .duration_ns = static_cast<uint64_t>(duration_ns)};
+  return report::HangEnd{.report_id = report_id, .duration_ns = duration_ns};
 }
 
-int64_t LengthOf(const NewRecord& end) {
-  return static_cast<int64_t>(std::get<report::HangEnd>(end).duration_ns);
-}
+int64_t LengthOf(const NewRecord& end) { return std::get<report::HangEnd>(end).duration_ns; }
 
 const ReportRow& RowOf(const NewRecord& record) { return std::get<NewReport>(record).row; }
 
@@ -123,7 +121,7 @@ TEST(WeightLimits, AHangIsCountedOnceWithAllItsReportsAndEnds) {
   }
   for (const base::Uuid& id : ids) {
     NewRecord end = EndOf(id, 121 * int64_t{60'000'000'000});
-    EXPECT_EQ(limits.Bound({.key = "k"}, kWeighedAtMs, &end), Weighed::kAsItSays);
+    EXPECT_EQ(limits.Bound({.key = "k"}, kWeighedAtMs + 120 * 60'000, &end), Weighed::kAsItSays);
   }
   NewRecord other = ReportOf("u", 21 * kWeighedHourNs, 0);
   EXPECT_EQ(limits.Bound({.key = "k"}, kWeighedAtMs, &other), Weighed::kAsItSays);

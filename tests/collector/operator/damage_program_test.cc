@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <set>
+#include <thread>
+#include <tuple>
 
 #include "base/clock.h"
 #include "collector/cluster/clusterer.h"
@@ -163,6 +167,12 @@ NewRecord ToRecord(const SampleReport& sample, uint32_t rate_ppm = 0) {
   return NewReport::Create(report, Clusterer::Create("").value().Assign(report), payload);
 }
 
+SampleReport NewSample() {
+  SampleReport sample;
+  sample.header.id = sample.header.hang_id = base::CreateUuidV7(base::SystemClock().WallMs());
+  return sample;
+}
+
 bool SalvageBounded(const std::string& from, const std::string& to) {
   UnreadLimits unread;
   return Salvage(from, to, Clusterer::Create("").value(), [&](NewRecord* report) { unread.Bound(report); })
@@ -222,6 +232,44 @@ TEST(SetAsideTest, ASecondTryMovesNothingMore) {
   const auto aside = std::move(SqliteStore::Open(directory / "aside/collector.db").value());
   EXPECT_THAT(aside->Reports({}, 10).value(), SizeIs(1));
   EXPECT_THAT(store->Reports({}, 10).value(), IsEmpty());
+}
+
+// Threads that write, sync, read and check meanwhile end what they are at, and no lock is waited for.
+TEST(SetAsideTest, TakesNoTimeWhileTheStoreIsInUse) {
+  const testing::ScopedTempDirectory directory;
+  std::atomic<int> syncs = 0;
+  const auto sync_file = [&syncs](int) {  // every third time the disk refuses
+    errno = EIO;
+    return ++syncs % 3 == 0 ? -1 : 0;
+  };
+  const auto store = std::move(SqliteStore::Open(directory / "collector.db", sync_file).value());
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> threads;
+  const auto repeat = [&](auto work) {
+    threads.emplace_back([&is_over, work] {
+      while (!is_over) work();
+    });
+  };
+  repeat([&] { std::ignore = store->CommitUnsynced(std::vector<NewRecord>{ToRecord(NewSample())}); });
+  repeat([&] { std::ignore = store->Sync(); });
+  for (int i = 0; i < 3; ++i) repeat([&] { std::ignore = store->Causes({}); });
+  repeat([&] {
+    CheckProgress progress;
+    for (auto more = store->CheckPart(&progress); !is_over && more.ok() && *more;)
+      more = store->CheckPart(&progress);
+  });
+  std::chrono::nanoseconds longest{};
+  for (int i = 0; i < 40; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string folder = directory / ("aside-" + std::to_string(i));
+    const base::Status aside = store->SetAside(folder);
+    EXPECT_TRUE(aside.ok()) << aside.message();
+    longest = std::max<std::chrono::nanoseconds>(longest, std::chrono::steady_clock::now() - begin);
+  }
+  is_over = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LT(longest, Database::kBusyTimeout);
 }
 
 // As one of a user does.
