@@ -279,6 +279,7 @@ void DeclareCauses(Flags* flags, CLI::App* app) {
 
 void Declare(Flags* flags, CLI::App* app) {
   flags->threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  flags->http.parser_threads = std::max(1, flags->threads / 2);
   app->footer(kFooter);
   app->set_version_flag("--version", "lagwatch-collector " LAGWATCH_VERSION);
   app->add_option("--listen", flags->listen, "IP:PORT to listen on; port 0 selects a free one")

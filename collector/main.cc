@@ -153,7 +153,8 @@ int WaitForStop(const sigset_t& signals, HttpServer* server) {
   }
 }
 
-void LogSetAside(const std::string& folder, const Status& damage) {
+void NoteSetAside(const std::string& folder, const Status& damage) {
+  if (Status kept = KeepReason(folder, damage); !kept.ok()) spdlog::warn("{}", kept.message());
   spdlog::error(
       "{}; it is set aside in {}, and a new one takes reports: stop the collector and run "
       "`lagwatch-collector repair`",
@@ -168,6 +169,17 @@ std::string AsideWarning(const std::string& data) {
              "repair`";
   }
   return "";
+}
+
+// The databases that are set aside and not repaired. Readers need no key: their places are left out.
+Json ListUnrepaired(const std::string& data) {
+  Json list = Json::array();
+  for (const AsideDatabase& aside : ListAside(data)) {
+    if (aside.is_salvaged) continue;
+    list.push_back({{"at_ms", aside.at_ms == 0 ? Json() : Json(aside.at_ms)},
+                    {"reason", aside.reason.empty() ? Json() : Json(aside.reason)}});
+  }
+  return list;
 }
 
 struct OpenedStore {
@@ -188,7 +200,7 @@ base::Result<OpenedStore> OpenStore(const Flags& flags) {
   if (!sqlite.ok() && sqlite.status().code() == base::StatusCode::kInternal) {
     const std::string folder = NewAsideFolder(flags.data);
     if (Status moved = MoveDatabase(path, folder); !moved.ok()) return moved;
-    LogSetAside(folder, sqlite.status());
+    NoteSetAside(folder, sqlite.status());
     sqlite = SqliteStore::Open(path);
   }
   if (!sqlite.ok()) return sqlite.status();
@@ -352,7 +364,7 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
     damage = std::make_unique<DamageJob>(
         opened.sqlite,
         DamageJob::Options{
-            .data = flags.data, .commits = [&] { return commits.commits(); }, .on_set_aside = LogSetAside});
+            .data = flags.data, .commits = [&] { return commits.commits(); }, .on_set_aside = NoteSetAside});
   }
   Maintenance checks(damage ? std::vector<MaintenanceJob*>{damage.get()} : std::vector<MaintenanceJob*>{},
                      kDamagePause, log_error, count_step);
@@ -378,10 +390,12 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                           .disk = &disk,
                           .store_quota = store_quota.get(),
                           .app_quota = &app_quota,
+                          .weights = &weights,
                           .check_store = [&] { return CheckStore(store, opened.sqlite); },
                           .hang_counts = &hang_counts,
                           .measure = [&](Metrics* all) { MeasureStore(flags, opened.sqlite, all); },
                           .warning = [&] { return AsideWarning(flags.data); },
+                          .set_aside = [&] { return ListUnrepaired(flags.data); },
                           .page = PageFiles()},
                          flags.limits),
       &keys);

@@ -12,6 +12,13 @@ std::optional<int64_t> Longest(std::optional<int64_t> a, std::optional<int64_t> 
   return a && b ? std::max(*a, *b) : a ? a : b;
 }
 
+// The rate that stands for fewer users.
+int64_t LesserWeight(int64_t a, int64_t b) {
+  constexpr int64_t kAllPpm = 1'000'000;
+  const auto is_of_some = [](int64_t rate_ppm) { return rate_ppm > 0 && rate_ppm < kAllPpm; };
+  return is_of_some(a) && is_of_some(b) ? std::max(a, b) : 0;
+}
+
 std::vector<size_t> InOrderOfTime(std::span<const HangReport> reports) {
   std::vector<size_t> order(reports.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -27,11 +34,13 @@ HangAccount AccountHang(std::span<const HangReport> reports) {
   account.shares.resize(reports.size());
   if (reports.empty()) return account;
   std::optional<int64_t> killed_ns;
+  account.sample_rate_ppm = reports.front().sample_rate_ppm;
   int64_t last_ns = 0;
   for (const HangReport& report : reports) {
     account.duration_ns = Longest(account.duration_ns, report.end_ns);
     killed_ns = Longest(killed_ns, report.killed_ns);
     last_ns = std::max(last_ns, report.elapsed_ns);
+    account.sample_rate_ppm = LesserWeight(account.sample_rate_ppm, report.sample_rate_ppm);
   }
   if (!account.duration_ns && killed_ns) {
     account.duration_ns = std::max(*killed_ns, last_ns);

@@ -20,6 +20,7 @@ struct HangReport {
   std::optional<int64_t> end_ns = {};     // the hang's whole duration, where this report's end has come
   std::optional<int64_t> killed_ns = {};  // … where the run was killed in it
   bool is_blamed = false;                 // … and as that end says, its stack took the most of it
+  int64_t sample_rate_ppm = 0;            // of users, one of which this is; 0: of all
 };
 
 struct HangShare {
@@ -39,6 +40,9 @@ struct HangAccount {
   std::optional<int64_t> duration_ns;  // of the hang; nothing until an end is known
   bool was_killed = false;             // that end is the run's
   std::vector<HangShare> shares;       // in the order of the reports
+  // The rate of the report that stands for the fewest users: those of one hang have the same in truth, and
+  // none gives its weight to the time of another one.
+  int64_t sample_rate_ppm = 0;
 };
 
 // A stack counts from its report on up to the next report's, the first from the hang's beginning, the last to

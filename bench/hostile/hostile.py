@@ -5,7 +5,7 @@ single limit. Needs root for one of the attacks, which has a disk of its own.
 
 A collector holds when it lives, answers the attack as it should, answers normal requests within 250 ms (p99, a failed one
 counts as a minute), has all normal reports that it acknowledged, and takes at most 512 MiB. Prints `attacks`, `held`,
-`normal_p99_ms_max` and `rss_mib_max`.
+`normal_p99_ms_max` and `rss_mib_max`; with --proxy, of a collector behind nginx, `proxied_attacks` and so on.
 """
 import contextlib
 import ctypes
@@ -35,8 +35,9 @@ WARM_UP_S = 1.0
 
 
 class Attacker:
-    def __init__(self, bin_directory):
+    def __init__(self, bin_directory, is_proxied):
         self.binaries = bin_directory
+        self.is_proxied = is_proxied
 
     def run(self, attack):
         """The result: complaints, and the figures."""
@@ -52,7 +53,7 @@ class Attacker:
             clock.write_bytes(struct.pack("<q", 0))
             environment = {"LD_PRELOAD": str(self.binaries / "bench_wall_clock.so"), "LAGWATCH_BENCH_CLOCK": str(clock)}
             collector = beside.enter_context(Collector(self.binaries, disk, directory / "log", (*attack.flags, *flags),
-                                                       environment if attack.moves_clock else {}))
+                                                       environment if attack.moves_clock else {}, self.is_proxied))
             collector.move_clock = lambda offset_s: move_clock(clock, offset_s)
             return self.attack(attack, collector)
 
@@ -105,8 +106,9 @@ def all_attacks():
 def main():
     parser = suite.parser(__doc__, only="a regular expression: attacks with such names", programs="lagwatch-collector")
     parser.add_argument("--list", action="store_true", help="print the attacks' names alone")
+    parser.add_argument("--proxy", action="store_true", help="attack through nginx with packaging/nginx/lagwatch.conf")
     options = suite.parse(parser)
-    bench = Attacker(options.bin)
+    bench = Attacker(options.bin, options.proxy)
     attacks = [attack for attack in all_attacks() if re.search(options.only, attack.name)]
     if options.list:
         print("\n".join(attack.name for attack in attacks))
@@ -129,8 +131,9 @@ def main():
             print(f"    {complaint}", flush=True)
         if complaints and normal["failures"]:
             print(f"    {normal['failures']}", flush=True)
-    return suite.result({"attacks": len(attacks), "held": held, "normal_p99_ms_max": round(p99_ms, 1), "rss_mib_max": round(rss_mib, 1)},
-                        held == len(attacks) and attacks)
+    figures = {"attacks": len(attacks), "held": held, "normal_p99_ms_max": round(p99_ms, 1), "rss_mib_max": round(rss_mib, 1)}
+    prefix = "proxied_" if options.proxy else ""
+    return suite.result({prefix + name: figure for name, figure in figures.items()}, held == len(attacks) and attacks)
 
 
 if __name__ == "__main__":

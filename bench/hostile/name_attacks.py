@@ -10,7 +10,8 @@ import wire
 from attack import Attack, complain, send
 from target import ADMIN, HOSTILE_KEY, hammer, question
 
-DAY_NS = 86_400 * 10**9
+DAY_MS = 86_400_000
+DAY_NS = DAY_MS * 10**6
 JSON = {"Content-Type": "application/json"}
 KEY_NAME = "given-1"  # of HOSTILE_KEY
 
@@ -102,6 +103,46 @@ def month_report(collector, _seconds):
     send(collector, [(wire.LAG_END, wire.lag_end(id, 29 * DAY_NS))], complaints)
     hours = hang_hours(collector)
     complain(complaints, hours <= 24.1, f"one report counts for {hours:.0f} hours")
+    return complaints
+
+
+def weighted_ends(collector, _seconds):
+    """Short reports that stand for a hundred users each, and then ends of a day."""
+    complaints = []
+    for number in range(30):
+        ids = [wire.uuid7(wire.now_ms() - DAY_MS + 60_000) for _ in range(40)]
+        reports = [(wire.REPORT, wire.report(elapsed_ns=10**6, sample_rate_ppm=10_000, user="one", id=id)) for id in ids]
+        send(collector, reports, complaints, network(number))
+        send(collector, [(wire.LAG_END, wire.lag_end(id, DAY_NS)) for id in ids], complaints, network(number))
+    hours = hang_hours(collector)
+    complain(complaints, hours <= 124, f"one user counts for {hours:.0f} hours")
+    return complaints
+
+
+def weight_of_another(collector, _seconds):
+    """The end of a report that stands for itself, of a hang whose other report stands for many."""
+    complaints = []
+    for _ in range(40):
+        id = wire.uuid7(wire.now_ms() - DAY_MS + 60_000)
+        send(collector, [(wire.REPORT, wire.report(elapsed_ns=10**6, user="one", id=id)), (wire.LAG_END, wire.lag_end(id, DAY_NS)),
+                         (wire.REPORT, wire.report(elapsed_ns=10**7, ordinal=1, sample_rate_ppm=10_000, user="one", lag_id=id))],
+             complaints, network(0))
+    hours = hang_hours(collector)
+    complain(complaints, hours <= 124, f"one user counts for {hours:.0f} hours")
+    return complaints
+
+
+def stray_ends(collector, _seconds):
+    """Long ends of reports that never come, from the network of a program whose hangs are real."""
+    complaints = []
+    for _ in range(20):
+        strays = [(wire.LAG_END, wire.lag_end(wire.uuid7(wire.now_ms() - DAY_MS + 60_000), DAY_NS)) for _ in range(500)]
+        collector.post(wire.batch(strays), source=network(0) + 1)
+    id = wire.uuid7()
+    send(collector, [(wire.REPORT, wire.report(user="honest", id=id)), (wire.LAG_END, wire.lag_end(id, 60 * 10**9))], complaints,
+         network(0) + 2)
+    seconds = hang_hours(collector) * 3600
+    complain(complaints, abs(seconds - 60) < 0.1, f"an honest hang of 60 s behind the same NAT counts for {seconds:.1f} s")
     return complaints
 
 
@@ -225,6 +266,9 @@ def attacks():
             Attack("invented-loops", invented_loops),
             Attack("all-traces-of-a-day", all_traces_of_a_day, flags=("--max-traces-a-day", "160")),
             Attack("month-report", month_report),
+            Attack("weighted-ends", weighted_ends),
+            Attack("weight-of-another", weight_of_another),
+            Attack("stray-ends", stray_ends),
             Attack("invented-users", invented_users),
             Attack("one-busy-user", one_busy_user),
             Attack("orphan-ends", orphan_ends),

@@ -10,10 +10,12 @@ import os
 import pathlib
 import re
 import socket
+import subprocess
 import threading
 import time
 
 from harness import servers
+from harness.suite import ROOT
 
 HOSTILE_KEY, ADMIN = "k_hostile", "a_bench"
 NORMAL_KEYS = [f"k_normal{i}" for i in range(20)]
@@ -38,10 +40,51 @@ def children(pid):
     return found
 
 
+class Proxy:
+    """nginx with packaging/nginx/lagwatch.conf in front of a collector. Requests of the collector's own paths are served as
+    those below the file's path."""
+
+    def __init__(self, directory, collector_port):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        directory.mkdir()
+        folders = "".join(f"    {kind}_temp_path {directory}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        (directory / "nginx.conf").write_text(f"""daemon off; user root; worker_processes 2; worker_rlimit_nofile 20000;
+pid {directory}/pid; error_log {directory}/errors;
+events {{ worker_connections 8192; }}
+http {{
+    access_log off;
+{folders}
+    upstream lagwatch {{ server 127.0.0.1:{collector_port}; keepalive 16; }}
+    server {{
+        listen 127.0.0.1:{self.port} backlog=4096;
+        include {ROOT}/packaging/nginx/lagwatch.conf;
+        location / {{ rewrite ^/(.*)$ /lagwatch/$1 last; }}
+    }}
+}}
+""")
+        self.process = subprocess.Popen(["nginx", "-p", directory, "-e", directory / "errors", "-c", directory / "nginx.conf"])
+        while self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise RuntimeError(f"nginx did not start: {(directory / 'errors').read_text()[-2000:]}")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
 class Collector(servers.Collector):
-    def __init__(self, binaries, directory, log, flags=(), environment=None):
+    def __init__(self, binaries, directory, log, flags=(), environment=None, is_proxied=False):
         clean = {name: value for name, value in os.environ.items() if not name.startswith("LAGWATCH_")}
         self.log = log
+        self.proxy = None
+        if is_proxied:
+            flags = (*flags, "--trusted-proxy", "127.0.0.1")
         with open(log, "wb") as file:
             try:
                 super().__init__(binaries, directory / "data", "--key", HOSTILE_KEY,
@@ -49,6 +92,9 @@ class Collector(servers.Collector):
                                  environment=clean | (environment or {}), log=file)
             except RuntimeError as error:
                 raise RuntimeError(f"{error}: {log.read_text()[-2000:]}") from error
+        if is_proxied:
+            self.proxy = Proxy(log.parent / "nginx", self.port)
+            self.port = self.proxy.port
         self.rss_mib_max = 0.0
         self._is_over = threading.Event()
         self._sampler = threading.Thread(target=self._sample, daemon=True)
@@ -106,6 +152,8 @@ class Collector(servers.Collector):
     def stop(self):
         self._is_over.set()
         self._sampler.join()
+        if self.proxy:
+            self.proxy.stop()
         super().stop()
 
 

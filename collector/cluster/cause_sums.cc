@@ -24,6 +24,8 @@ void CauseSums::Add(const CauseSums& other) {
   weighted_hangs += other.weighted_hangs;
   weighted_hang_ns += other.weighted_hang_ns;
   longest_ns = std::max(longest_ns, other.longest_ns);
+  capped_reports += other.capped_reports;
+  capped_ns += other.capped_ns;
   durations.Add(other.durations);
   users.Add(other.users);
 }
@@ -42,6 +44,8 @@ void Contribution::AddTo(CauseSums* sums, int sign) const {
   sums->hang_ns += sign * hang;
   sums->weighted_hangs += sign * weight * static_cast<double>(hangs);
   sums->weighted_hang_ns += sign * weight * hang;
+  if (capped_ns > 0) sums->capped_reports += sign;
+  sums->capped_ns += sign * capped_ns;
 }
 
 std::string CountedUser(const std::string& user, const base::Uuid& session_id) {

@@ -24,6 +24,9 @@ struct CauseSums {
   int64_t longest_ns = 0;  // hang
   int64_t first_seen_ms = 0;
   int64_t last_seen_ms = 0;
+  // Reports that count for less than they say, and the hang time, with weights, that does not count.
+  int64_t capped_reports = 0;
+  double capped_ns = 0;
   DurationSketch durations;  // of hangs
   UserSketch users;          // as CountedUser() says
 
@@ -37,6 +40,7 @@ struct Contribution {
   int64_t duration_ns = 0;  // of the hang
   double weight = 1;        // users' reports that it stands for
   int64_t seen_ms = 0;
+  double capped_ns = 0;   // hang time, with its weight, that does not count
   std::string user = {};  // CountedUser()
 
   // `sign` 1 puts it in, -1 takes it out.

@@ -8,6 +8,7 @@
 
 #include "collector/commands/commands.h"
 #include "collector/files/data_lock.h"
+#include "collector/ingest/unread_limits.h"
 #include "collector/store/sqlite/damage/salvage.h"
 #include "collector/store/sqlite/damage/set_aside.h"
 #include "collector/store/sqlite/database/database.h"
@@ -64,13 +65,16 @@ bool HasNoTables(const std::string& path) {
 Status Repair(const std::string& data, const Clusterer& clusterer, bool is_removed) {
   const auto lock = LAGWATCH_TRY(DataLock::Take(data));
   if (Status aside = SetDamagedAside(data); !aside.ok()) return aside;
+  UnreadLimits unread;
+  const auto bound_unread = [&unread](NewRecord* report) { unread.Bound(report); };
   size_t damaged = 0;
   for (const AsideDatabase& aside : ListAside(data)) {
     if (!aside.is_salvaged && HasNoTables(aside.folder + kDatabase)) {
       std::printf("%s\n  has no database with records\n", aside.folder.c_str());
     } else if (!aside.is_salvaged) {
       ++damaged;
-      Print(aside.folder, LAGWATCH_TRY(Salvage(aside.folder + kDatabase, data + kDatabase, clusterer)));
+      Print(aside.folder,
+            LAGWATCH_TRY(Salvage(aside.folder + kDatabase, data + kDatabase, clusterer, bound_unread)));
     }
     if (Status marked = MarkSalvaged(aside, is_removed); !marked.ok()) return marked;
   }

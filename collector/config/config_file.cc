@@ -15,6 +15,7 @@ constexpr int64_t kHourMs = 3'600'000;
 constexpr uint64_t kDefaultExpiryHours = 24 * 30;
 constexpr uint64_t kMostExpiryHours = 24 * 365;
 constexpr size_t kMostVersions = 1000;
+const std::string kProofPrefix = "sha256:";  // of a user's proof in the allowlist, in place of a name
 
 Status Wrong(const std::string& key, const std::string& wanted) {
   return {StatusCode::kInvalid, "\"" + key + "\" must be " + wanted};
@@ -167,6 +168,10 @@ Status ConfigFile::ReadOverrides(const Json& overrides) {
   return {};
 }
 
+bool ConfigFile::IsProved(const ConfigClient& client) const {
+  return !client.user_proof.empty() && allowlist_.contains(kProofPrefix + client.user_proof);
+}
+
 Json ConfigFile::DocumentFor(const ConfigClient& client) const {
   Json document = values_;
   for (const Override& entry : overrides_) {
@@ -176,7 +181,8 @@ Json ConfigFile::DocumentFor(const ConfigClient& client) const {
   }
   document["app"] = client.app;
   document["user"] = client.user;
-  if (!client.user.empty() && allowlist_.contains(client.user)) document["is_forced"] = true;
+  const bool is_named = !client.user.starts_with(kProofPrefix) && allowlist_.contains(client.user);
+  if (IsProved(client) || (!client.user.empty() && is_named)) document["is_forced"] = true;
   return document;
 }
 

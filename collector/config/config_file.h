@@ -22,6 +22,9 @@ struct ConfigClient {
   std::string app;
   std::string app_version;
   std::string user;
+  // A secret of the user's own programs: 32 hexadecimal digits of SHA-256(user_salt, a line feed, user). Empty
+  // for a program without a salt.
+  std::string user_proof = {};
 };
 
 class ConfigFile {
@@ -32,6 +35,8 @@ class ConfigFile {
 
   // The client's document, without version and expiry.
   Json DocumentFor(const ConfigClient& client) const;
+  // Whether the client is on the allowlist by its proof: that cannot be guessed, as a name can.
+  bool IsProved(const ConfigClient& client) const;
   int64_t expires_after_ms() const { return expires_after_ms_; }
   // Whether the version is one of "versions": it has room among the names of senders, however many they
   // bring.

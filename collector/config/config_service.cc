@@ -60,7 +60,7 @@ Result<std::optional<SignedConfig>> ConfigService::Find(const ConfigClient& clie
     Refresh();
     if (!file_) return std::optional<SignedConfig>();
     Json document = file_->DocumentFor(client);
-    if (!MayAsk(client, now_wall_ms, network)) document.erase("is_forced");
+    if (!file_->IsProved(client) && !MayAsk(client, now_wall_ms, network)) document.erase("is_forced");
     document["version"] = version_;
     document["expires_wall_ms"] = ExpiryOf(now_wall_ms, file_->expires_after_ms());
     text = JsonText(document);
@@ -78,9 +78,12 @@ bool ConfigService::MayAsk(const ConfigClient& client, int64_t now_wall_ms, cons
   if (network.empty() || client.user.empty()) return true;
   if (now_wall_ms / kDayMs != asked_day_ || asked_users_.size() >= kMostNetworks) asked_users_.clear();
   asked_day_ = now_wall_ms / kDayMs;
-  std::set<std::string>& users = asked_users_[network];
-  if (users.size() < kMostAskedUsers) users.insert(client.user.substr(0, 128));
-  return users.contains(client.user.substr(0, 128));
+  std::vector<uint64_t>& users = asked_users_[network];
+  const uint64_t user = base::HashBytes(client.user);
+  if (std::ranges::count(users, user) > 0) return true;
+  if (users.size() >= kMostAskedUsers) return false;
+  users.push_back(user);
+  return true;
 }
 
 bool ConfigService::HasVersion(const std::string& app, const std::string& version) {

@@ -7,8 +7,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "collector/config/config_file.h"
@@ -54,7 +54,7 @@ class ConfigService {
   std::optional<ConfigFile> file_;
   uint64_t version_ = 0;
   int64_t asked_day_ = 0;                                     // of the following ones
-  std::map<std::string, std::set<std::string>> asked_users_;  // by network
+  std::map<std::string, std::vector<uint64_t>> asked_users_;  // hashes of their names, by network
   int last_error_ = 0;  // of reading the file: logged once
 };
 

@@ -17,8 +17,10 @@ namespace {
 
 Result<Response> GetConfig(ConfigService* service, const Request& request) {
   const auto query = LAGWATCH_TRY(QueryString::Parse(request.query));
-  const ConfigClient client{
-      .app = query.Get("app"), .app_version = query.Get("version"), .user = query.Get("user")};
+  const ConfigClient client{.app = query.Get("app"),
+                            .app_version = query.Get("version"),
+                            .user = query.Get("user"),
+                            .user_proof = query.Get("user_proof")};
   std::optional<SignedConfig> config;
   if (service != nullptr)
     config = LAGWATCH_TRY(
@@ -75,6 +77,8 @@ Response Ready(const Services& services) {
   if (!ready.ok()) return ErrorResponse(503, "unavailable", ready.message());
   Json answer = {{"status", "ready"}};
   if (Json warnings = Warnings(services); !warnings.empty()) answer["warnings"] = std::move(warnings);
+  if (Json aside = services.set_aside ? services.set_aside() : Json(); !aside.empty())
+    answer["set_aside"] = std::move(aside);
   return {200, JsonText(answer)};
 }
 
@@ -87,6 +91,7 @@ Response MetricsText(const Services& services) {
   if (services.hang_counts != nullptr) metrics->SetHangs(services.hang_counts, base::SystemClock().WallMs());
   if (services.commits != nullptr) metrics->SetQueuedRecords(services.commits->waiting_records());
   if (services.keys != nullptr) metrics->SetKeyQuotas(services.keys->Uses(base::SystemClock().MonoNs()));
+  if (services.weights != nullptr) metrics->SetSharing(services.weights->sharing());
   metrics->SetProcess(ProcessUse::OfThis());
   if (services.measure) services.measure(metrics);
   if (services.app_quota != nullptr)
@@ -149,7 +154,7 @@ void AddSentry(const Services& services, const BodyLimits& limits, std::vector<E
                           .path = path,
                           .access = kSenders,
                           .key_place = KeyPlace::kSentry,
-                          .runs_on = RunsOn::kIo,
+                          .runs_on = RunsOn::kParsers,
                           .handler = CreateSentryUpload(PartsOf(services, limits), body),
                           .body_limit = limits.body_bytes,
                           .takes_gzip = true,

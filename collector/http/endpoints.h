@@ -21,6 +21,7 @@
 #include "collector/maintenance/retention_job.h"
 #include "collector/maintenance/store_quota.h"
 #include "collector/query/json/annotated_causes.h"
+#include "collector/query/json/json_text.h"
 #include "collector/query/query_api.h"
 #include "collector/query/report_feed.h"
 #include "collector/query/symbols_api.h"
@@ -50,10 +51,12 @@ struct Services {
   const DiskSpace* disk = nullptr;                 // null: it is never full
   const StoreQuota* store_quota = nullptr;         // null: the store may be as large as it likes
   const AppQuota* app_quota = nullptr;             // null: no program has one
+  WeightLimits* weights = nullptr;                 // null: records count as they say
   std::function<base::Status()> check_store = {};  // whether it answers
   HangCounts* hang_counts = nullptr;               // null: hangs are not counted
   std::function<void(Metrics*)> measure = {};      // sets further metrics before they are read
   std::function<std::string()> warning = {};       // for operators, in words; empty: none
+  std::function<Json()> set_aside = {};            // damaged databases that wait for repair, an array
   std::span<const PageFile> page = {};             // none: there is no page
 };
 

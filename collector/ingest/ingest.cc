@@ -49,6 +49,11 @@ base::Status NoMoreReports() {
   return {base::StatusCode::kTooLarge, "the collector accepts no more reports of this program today"};
 }
 
+base::Status UnmatchedEnd() {
+  return {base::StatusCode::kInvalid,
+          "refused: the report of this end is not known here; the end is too long, or one of too many"};
+}
+
 // `outcomes` are of the records that were to be committed.
 base::Result<IngestResult> IngestResultOf(const std::vector<RecordResult>& results,
                                           const base::Result<std::vector<CommitOutcome>>& outcomes,
@@ -181,6 +186,12 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, cons
     const bool is_folded = read.ok() && BoundNames(sender, &*read);
     const bool is_over_quota = read.ok() && !TakeRoom(*read, &all);
     if (is_over_quota) read = NoMoreReports();
+    if (read.ok() && weights_ != nullptr) {
+      const auto weighed = weights_->Bound(sender, base::SystemClock().WallMs(), &*read);
+      all.bounded += weighed == WeightLimits::Result::kLess ? 1 : 0;
+      all.is_refused = weighed == WeightLimits::Result::kRefused;
+      if (all.is_refused) read = UnmatchedEnd();
+    }
     all.results.push_back(read.ok() ? RecordResult{}
                                     : RecordResult{.kind = RecordResult::Kind::kRejected,
                                                    .why = read.status().message(),
@@ -188,7 +199,6 @@ base::Result<Ingest::ReadRecords> Ingest::ReadBatch(std::string_view batch, cons
                                                    .is_over_quota = is_over_quota});
     if (!read.ok()) continue;
     all.folded += is_folded ? 1 : 0;
-    if (weights_ != nullptr && weights_->Bound(sender, base::SystemClock().WallMs(), &*read)) ++all.bounded;
     read->sender = sender.key;
     all.valid.push_back(std::move(*read));
   }

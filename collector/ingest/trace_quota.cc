@@ -29,11 +29,12 @@ bool TraceQuota::TryTake(const Sender& sender, size_t size_bytes, int64_t now_wa
   };
   if (!fits(used->all, 1)) return false;
   if (!sender.network.empty() && !fits(used->all, 2)) {
-    Used& own = used->networks[sender.network];
-    const bool is_first = own.traces == 0;  // at least one, whatever its size
-    if (!is_first && !fits(own, kNetworksPartOfTraces)) return false;
-    ++own.traces;
-    own.bytes += bytes;
+    const auto own = used->networks.find(sender.network);
+    // At least one, whatever its size.
+    if (own != used->networks.end() && !fits(own->second, kNetworksPartOfTraces)) return false;
+    Used& charged = used->networks[sender.network];
+    ++charged.traces;
+    charged.bytes += bytes;
   }
   ++used->all.traces;
   used->all.bytes += bytes;
@@ -49,7 +50,9 @@ void TraceQuota::GiveBack(const Sender& sender, size_t size_bytes, int64_t now_w
   };
   give_back(&project->all);
   const auto own = project->networks.find(sender.network);
-  if (own != project->networks.end()) give_back(&own->second);
+  if (own == project->networks.end()) return;
+  give_back(&own->second);
+  if (own->second.traces == 0) project->networks.erase(own);
 }
 
 }  // namespace lagwatch::collector

@@ -99,6 +99,7 @@ struct NewRecord : std::variant<NewReport, report::HangEnd, report::RunEnd, repo
   using variant::variant;
 
   std::string sender = {};  // the name of the key that brought it; empty: not known
+  double capped_ns = 0;     // hang time, with its weight, that it says and does not count with
 };
 
 enum class CommitOutcome {
@@ -140,6 +141,7 @@ struct CauseRow {
   // so do reports that were lost, as far as their cause is known.
   double estimated_hangs = 0;
   double estimated_hang_ns = 0;
+  bool is_capped_known = false;       // whether the sums say how much of reports does not count
   std::vector<std::string> apps;      // sorted, those of the most hang time (CostliestNames)
   std::vector<std::string> versions;  // likewise
   int64_t more_apps = 0;              // that are not among them

@@ -34,6 +34,7 @@ Contribution ContributionOf(const ReportRow& report) {
           .duration_ns = HangDurationNs(report),
           .weight = WeightOf(report.sample_rate_ppm),
           .seen_ms = report.start_wall_ms,
+          .capped_ns = report.capped_ns,
           .user = CountedUser(report.user, report.session_id)};
 }
 

@@ -125,6 +125,26 @@ TEST_F(ConfigServiceTest, KeepsItsVersionOverRestartsAndNeverGoesBack) {
   EXPECT_GE(Start()->CurrentVersion(), first);
 }
 
+TEST_F(ConfigServiceTest, ANameOnTheAllowlistByItsProofCannotBeAskedAbout) {
+  const std::string proof = "0123456789abcdef0123456789abcdef";
+  Write(R"({"allowlist": ["sha256:0123456789abcdef0123456789abcdef", "u-2"]})");
+  auto service = Start();
+  const auto is_forced = [&](const std::string& user, const std::string& user_proof) {
+    const auto config =
+        service->Find({.app = "editor", .app_version = "2.1", .user = user, .user_proof = user_proof}, "",
+                      kNowMs, "a network");
+    return Open(*config.value()).is_forced;
+  };
+  EXPECT_TRUE(is_forced("u-1", proof));
+  EXPECT_FALSE(is_forced("u-1", ""));
+  EXPECT_FALSE(is_forced("u-1", "sha256:" + proof));
+  EXPECT_FALSE(is_forced("sha256:" + proof, ""));
+  EXPECT_TRUE(is_forced("u-2", ""));  // an older program's
+  for (size_t i = 0; i < ConfigService::kMostAskedUsers; ++i) is_forced("guess-" + std::to_string(i), "");
+  EXPECT_FALSE(is_forced("u-3", ""));
+  EXPECT_TRUE(is_forced("u-1", proof));  // a proof is no guess
+}
+
 TEST_F(ConfigServiceTest, MakesItsSigningKeyOnce) {
   const std::string path = directory_ / "signing-key";
   auto key = LoadOrCreateKey<report::SigningKey>(path);

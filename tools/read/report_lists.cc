@@ -41,6 +41,20 @@ std::vector<Json> SeenFirst(const Json& clusters) {
   return sorted;
 }
 
+// A line for each cause that has reports which count for less than they say; empty without any.
+std::string CappedLines(const Json& clusters) {
+  std::string lines;
+  for (const Json& cluster : clusters) {
+    const Json capped = cluster.value("capped", Json());
+    if (capped.is_null() || capped.at("reports") == 0) continue;
+    lines +=
+        Text(cluster, "key") + ": " + capped.at("reports").dump() +
+        " reports are beyond the collector's limits: " + ShortDuration(capped.at("hang_ms").get<double>()) +
+        " of hang time do not count\n";
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
@@ -60,7 +74,7 @@ std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
                   ShortDuration(cluster.at("duration_ms").at("p95").get<double>()), CauseOf(cluster),
                   Join(cluster.at("versions").get<std::vector<std::string>>(), " "), Text(cluster, "key")});
   }
-  return table.ToText(max_width);
+  return table.ToText(max_width) + CappedLines(clusters);
 }
 
 std::string LossTable(const Json& losses, size_t max_width) {

@@ -36,6 +36,7 @@ enum class KeyPlace {
 enum class RunsOn {
   kIo,       // the threads that read and write: a handler that does not wait
   kQueries,  // a pool of its own, so that a slow answer holds up no upload
+  kParsers,  // another one, for bodies that take long to read: neither uploads nor answers wait for them
 };
 
 // The path of the endpoint that answers browsers where no other is.

@@ -23,6 +23,8 @@ struct HttpLimits {
 
   int query_threads = 3;  // one of them for short questions
   int queued_queries = 64;
+  int parser_threads = 1;
+  int queued_bodies = 256;  // that wait for one of these; `bytes_in_flight` bounds them, too
   std::chrono::milliseconds query_time{30'000};  // from a question's arrival to its answer
 
   // Bodies whose key is not in the head have room of their own, beside `bytes_in_flight`.

@@ -148,6 +148,7 @@ class HttpServer::Impl {
                                   .bytes = &bytes_,
                                   .keyless_bytes = &keyless_bytes_,
                                   .queries = &queries_,
+                                  .parsers = &parsers_,
                                   .refusals = &refusals_,
                                   .answers = &answers_,
                                   .metrics = options_.metrics,
@@ -188,6 +189,7 @@ class HttpServer::Impl {
   asio::steady_timer pause_{context_};
   asio::steady_timer deadline_{context_};
   QueryThreads queries_{options_.limits.query_threads, options_.limits.queued_queries};
+  QueryThreads parsers_{options_.limits.parser_threads, options_.limits.queued_bodies};
   uint64_t proxied_ = 0;  // connections of proxies so far; the acceptor's own
   uint16_t port_ = 0;
   std::mutex mutex_;

@@ -62,6 +62,9 @@ struct Metrics::Impl {
   prometheus::Family<prometheus::Gauge>& app_quotas =
       Gauges("lagwatch_app_quota_reports",
              "Reports of programs with a quota: the quota, and those stored and refused today");
+  prometheus::Family<prometheus::Gauge>& sharing = Gauges(
+      "lagwatch_senders_sharing",
+      "Users and networks of today (UTC) that share a part of the hang time that counts, being too many");
   prometheus::Family<prometheus::Gauge>& store_bytes =
       Gauges("lagwatch_store_bytes",
              "Size of the database in SQLite: records, free pages, log, and its limit, 0: none");
@@ -174,6 +177,11 @@ void Metrics::SetAppQuotas(const std::map<std::string, AppQuota::Use, std::less<
     set("refused_today", use.refused_today);
     set("refused", use.refused);
   }
+}
+
+void Metrics::SetSharing(const WeightLimits::Sharing& sharing) {
+  impl_->sharing.Add({{"of", "users"}}).Set(static_cast<double>(sharing.users));
+  impl_->sharing.Add({{"of", "networks"}}).Set(static_cast<double>(sharing.networks));
 }
 
 void Metrics::SetStoreSize(const StoreSize& size, uint64_t most_bytes) {

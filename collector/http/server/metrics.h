@@ -38,6 +38,7 @@ class Metrics {
   void SetKeylessBytesInFlight(uint64_t bytes);
   void SetDiskFreeBytes(uint64_t bytes);
   void SetRefusedBatches(const RefusedBatches& batches);
+  void SetSharing(const WeightLimits::Sharing& sharing);
   void SetAppQuotas(const std::map<std::string, AppQuota::Use, std::less<>>& uses);
   void SetStoreSize(const StoreSize& size, uint64_t most_bytes);
   // A day with so many reports was removed, because the store was too large.

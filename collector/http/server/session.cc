@@ -285,6 +285,7 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
     auto request = std::make_shared<Request>(std::move(admitted.request));
     const Endpoint* endpoint = admitted.endpoint;
     if (endpoint->runs_on == RunsOn::kIo) co_return co_await Handle(request, endpoint);
+    if (endpoint->runs_on == RunsOn::kParsers) co_return co_await Parse(request, endpoint);
     // Requests that change something are not cancelled.
     if (endpoint->method == "GET") {
       query_ = std::make_shared<QueryLimit>(limits_.query_time);
@@ -299,6 +300,13 @@ class SessionOver final : public Session, public std::enable_shared_from_this<Se
   asio::awaitable<Response> Handle(std::shared_ptr<Request> request, const Endpoint* endpoint) {
     return AwaitResponse(context_.answers, [request, endpoint](Respond respond) {
       Router::Handle(*endpoint, std::move(*request), respond);
+    });
+  }
+
+  asio::awaitable<Response> Parse(std::shared_ptr<Request> request, const Endpoint* endpoint) {
+    return AwaitResponse(context_.answers, [this, request, endpoint](Respond respond) {
+      auto handle = [request, endpoint, respond] { Router::Handle(*endpoint, std::move(*request), respond); };
+      if (!context_.parsers->TryPost(caller_.peer, std::move(handle))) respond(TooMuchToDo());
     });
   }
 

@@ -32,6 +32,7 @@ struct SessionContext {
   Budget* bytes = nullptr;          // of bodies in flight
   Budget* keyless_bytes = nullptr;  // of those whose key is not in the head
   QueryThreads* queries = nullptr;
+  QueryThreads* parsers = nullptr;
   LimitedLog* refusals = nullptr;
   AnswersUnderWay* answers = nullptr;
   Metrics* metrics = nullptr;  // may be null

@@ -37,6 +37,7 @@ void AddCause(CauseRow more, CauseRow* cause) {
   cause->sums.Add(more.sums);
   cause->estimated_hangs += more.estimated_hangs;
   cause->estimated_hang_ns += more.estimated_hang_ns;
+  cause->is_capped_known |= more.is_capped_known;
   AddAll(more.apps, &cause->apps);
   AddAll(more.versions, &cause->versions);
   AddVersion(more.first_version, cause);

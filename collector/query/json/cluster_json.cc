@@ -35,6 +35,12 @@ Json Shortened(const std::vector<std::string>& texts) {
   return shortened;
 }
 
+// Null where the store does not know.
+Json CappedJson(const CauseRow& cause) {
+  if (!cause.is_capped_known) return {};
+  return {{"reports", cause.sums.capped_reports}, {"hang_ms", ToMs(std::max(cause.sums.capped_ns, 0.0))}};
+}
+
 Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json CostJson(const CauseRow& cause, const CostOfAll& all, NameRoom* room) {
@@ -59,6 +65,7 @@ Json CostJson(const CauseRow& cause, const CostOfAll& all, NameRoom* room) {
                {"estimated",
                 WithOldNames({{"hangs", cause.estimated_hangs}, {"hang_ms", ToMs(cause.estimated_hang_ns)}},
                              {{"hangs", "lags"}})},
+               {"capped", CappedJson(cause)},
                {"share", all.hang_ns > 0 ? cause.estimated_hang_ns / all.hang_ns : 0},
                {"hang_ms_per_hour", PerHourJson(cause.estimated_hang_ns, all.watched_ns)},
                {"duration_ms", DurationsJson(sums)},

@@ -46,6 +46,7 @@ struct ReportRow {
   int64_t sample_rate_ppm = 0;         // of users, its own among them; 0: all
   int64_t cause = 0;                   // 0 when not known
   std::string distribution = {};       // of the system, as os-release(5) names it; empty if not known
+  double capped_ns = 0;  // hang time, with its weight, that does not count; SQLite's store alone knows it
 };
 
 // The duration of its hang: measured, or, if its end is unknown, its age when it was last reported.

@@ -40,15 +40,19 @@ void FindClusters(Database* database, const CauseQuery& query, Visit visit) {
   }
 }
 
+// Adds the facts that the sums of a cause's reports do not have.
+void Describe(Database* database, CauseRow* cause) {
+  cause->cluster = ReadCluster(database, cause->cluster.key).value_or(Cluster{});
+  cause->is_capped_known = true;
+}
+
 CausePage SumOfReports(Database* database, const CauseQuery& query) {
   std::set<std::string> found;
   if (!query.text.empty()) FindClusters(database, query, [&](int64_t, auto key) { found.insert(key); });
   ReportSummer summer;
   ReadEachReport(database, query.filter, [&](const ReportRow& report) { summer.Add(report); });
   CausePage page = summer.ToPage(query, query.text.empty() ? nullptr : &found);
-  ForEachCause(&page, [&](CauseRow* cause) {
-    cause->cluster = ReadCluster(database, cause->cluster.key).value_or(Cluster{});
-  });
+  ForEachCause(&page, [&](CauseRow* cause) { Describe(database, cause); });
   return page;
 }
 
@@ -59,9 +63,7 @@ std::optional<CauseRow> SumOfReports(Database* database, const std::string& key,
   const int level = ReadCluster(database, key).value_or(Cluster{}).level;
   CausePage page{.causes = {summer.ToCause(key, level, kAllChildren)}, .all = {}};
   if (page.causes.front().sums.reports == 0) return std::nullopt;
-  ForEachCause(&page, [&](CauseRow* cause) {
-    cause->cluster = ReadCluster(database, cause->cluster.key).value_or(Cluster{});
-  });
+  ForEachCause(&page, [&](CauseRow* cause) { Describe(database, cause); });
   return std::move(page.causes.front());
 }
 

@@ -200,6 +200,10 @@ void AddMissingColumns(Database* database) {
   if (!columns_of("early_ends").contains("sender"))
     database->Execute("ALTER TABLE early_ends ADD COLUMN sender INTEGER NOT NULL DEFAULT 0");
   const std::set<std::string> known = columns_of("reports");
+  // ReportRow::capped_ns, and its sums.
+  if (!known.contains("capped_ns"))
+    database->Execute("ALTER TABLE reports ADD COLUMN capped_ns REAL NOT NULL DEFAULT 0");
+  database->Execute(kSchemaOfCapped);
   ForEachColumn(kReportColumns, [&](const auto& column) {
     using Value = typename std::remove_cvref_t<decltype(column)>::ValueType;
     if (column.place != ColumnPlace::kTable || known.contains(std::string(column.name))) return;

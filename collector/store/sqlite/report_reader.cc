@@ -15,20 +15,27 @@ constexpr char kJoins[] = R"sql(
   JOIN clusters AS two ON two.id = level2
 )sql";
 
-ReportRow ReadReportRow(const Statement& row) { return ReadRecord<ReportRow>(row, kReportColumns); }
+constexpr int kColumnsOfReport = kColumnCount<decltype(kReportColumns)>;
+
+std::string ColumnsOfReport() { return SelectedColumns("reports", kReportColumns) + ", reports.capped_ns"; }
+
+ReportRow ReadReportRow(const Statement& row) {
+  auto report = ReadRecord<ReportRow>(row, kReportColumns);
+  report.capped_ns = row.Real(kColumnsOfReport);
+  return report;
+}
 
 // Reads a row of SelectWithPayload().
 StoredReport ReadStored(const Statement& row) {
-  constexpr int kPayloadColumn = kColumnCount<decltype(kReportColumns)>;
-  return {ReadReportRow(row), row.Bytes(kPayloadColumn)};
+  return {ReadReportRow(row), row.Bytes(kColumnsOfReport + 1)};
 }
 
 // Selects from `reports`, which is a table or a subquery of this name; `rest` comes after all joins.
 std::string Select(const std::string& reports, const std::string& rest) {
-  return "SELECT " + SelectedColumns("reports", kReportColumns) + " FROM " + reports + kJoins + rest;
+  return "SELECT " + ColumnsOfReport() + " FROM " + reports + kJoins + rest;
 }
 std::string SelectWithPayload(const std::string& reports, const std::string& rest) {
-  return "SELECT " + SelectedColumns("reports", kReportColumns) + ", payload FROM " + reports + kJoins +
+  return "SELECT " + ColumnsOfReport() + ", payload FROM " + reports + kJoins +
          " JOIN payloads ON payloads.row = reports.row " + rest;
 }
 

@@ -18,7 +18,7 @@ constexpr int64_t kMostReportsOfAHang = 256;
 
 }  // namespace
 
-CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
+CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender, double capped_ns) {
   const ReportRow& row = added.row;
   const std::array<int64_t, 2> own_clusters = ClusterIds(added.clusters);
   const auto early_end = TakeEarlyEnd(row.id);
@@ -39,15 +39,15 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                           .segment = SegmentId({row.app, row.version, kind, row.verdict, row.loop, row.os}),
                           .day = DayOf(row.id),
                           .cause = row.cause};
-  static const std::string sql =
-      InsertColumns("INSERT OR IGNORE INTO reports", kReportColumns,
-                    "segment, level1, level2, end_ns, duration_ns, hang_ns, is_lead, sender, is_blamed");
+  static const std::string sql = InsertColumns(
+      "INSERT OR IGNORE INTO reports", kReportColumns,
+      "segment, level1, level2, end_ns, duration_ns, hang_ns, is_lead, sender, is_blamed, capped_ns");
   {
     Statement added_row = database_->Use(sql.c_str());
     BindRecord(row, kReportColumns, &added_row);
     added_row
         .Bind(place.segment, place.clusters[0], place.clusters[1], end_ns, account.duration_ns, share.hang_ns,
-              int64_t{share.is_lead}, sender, int64_t{early_end && early_end->is_blamed})
+              int64_t{share.is_lead}, sender, int64_t{early_end && early_end->is_blamed}, capped_ns)
         .Run();
   }
   if (database_->changes() == 0) return CommitOutcome::kDuplicate;
@@ -68,6 +68,7 @@ CommitOutcome ReportWriter::Insert(const NewReport& added, int64_t sender) {
                                     .duration_ns = account.duration_ns.value_or(row.elapsed_ns),
                                     .weight = WeightOf(row.sample_rate_ppm),
                                     .seen_ms = row.start_wall_ms,
+                                    .capped_ns = capped_ns,
                                     .user = CountedUser(row.user, row.session_id)};
     sums_.Count(place, contribution, 1);
   }
@@ -104,11 +105,28 @@ bool ReportWriter::HasRoomForEarlyEnd(int64_t sender) {
   return waiting->count < kMostEarlyEnds;
 }
 
-CommitOutcome ReportWriter::Insert(const report::HangEnd& end, int64_t sender) {
+// The report's own sums, if they have it: that of a report which is not counted yet comes with it.
+void ReportWriter::AddCapped(const base::Uuid& report_id, double capped_ns) {
+  std::optional<StoredShare> known;
+  {
+    auto row = database_->Use(LAGWATCH_KNOWN " WHERE reports.id = ?");
+    row.Bind(report_id);
+    if (row.Step()) known = StoredShare::Read(row);
+  }
+  if (!known) return;
+  database_->Use("UPDATE reports SET capped_ns = capped_ns + ? WHERE row = ?")
+      .Bind(capped_ns, known->row)
+      .Run();
+  if (IsCounted(known->kind) && !uncounted_.contains(known->row))
+    sums_.CountCapped(known->place, known->capped_ns > 0 ? 0 : 1, capped_ns);
+}
+
+CommitOutcome ReportWriter::Insert(const report::HangEnd& end, int64_t sender, double capped_ns) {
   database_->Use("UPDATE reports SET end_ns = ?2, is_blamed = ?3 WHERE id = ?1 AND end_ns IS NULL")
       .Bind(end.report_id, ToSigned(end.duration_ns), int64_t{end.is_blamed})
       .Run();
   if (database_->changes() != 0) {
+    if (capped_ns > 0) AddCapped(end.report_id, capped_ns);
     hangs_.insert(HangOfReport(end.report_id).bytes);
     return CommitOutcome::kStored;
   }
@@ -349,7 +367,8 @@ void ReportWriter::Account(const base::Uuid& hang_id) {
                        .ordinal = report.ordinal,
                        .end_ns = report.end_ns,
                        .killed_ns = KilledNs(report.id),
-                       .is_blamed = report.is_blamed});
+                       .is_blamed = report.is_blamed,
+                       .sample_rate_ppm = report.sample_rate_ppm});
   }
   const policies::HangAccount account = policies::AccountHang(reports);
   const std::array<int64_t, 2> clusters = known[account.Lead()].own_clusters;
@@ -381,6 +400,8 @@ void ReportWriter::Update(const StoredShare& known, const policies::HangAccount&
   if (IsHang(known.kind)) {
     updated.share = share;
     updated.place.clusters = clusters;
+    if (WeightOf(account.sample_rate_ppm) < WeightOf(known.sample_rate_ppm))
+      updated.sample_rate_ppm = account.sample_rate_ppm;
   }
   const auto killed = policies::HangKindName(report::HangKind::kKilledInHang);
   if (account.was_killed && IsHang(known.kind)) {
@@ -403,12 +424,18 @@ void ReportWriter::Update(const StoredShare& known, const policies::HangAccount&
 bool ReportWriter::Store(const StoredShare& known, const StoredShare& updated) {
   const bool is_moved = updated.place.clusters != known.place.clusters;
   const bool is_changed = updated.duration_ns != known.duration_ns || updated.share != known.share ||
-                          updated.place.segment != known.place.segment;
+                          updated.place.segment != known.place.segment ||
+                          updated.sample_rate_ppm != known.sample_rate_ppm;
   if (is_changed) {
     database_
-        ->Use("UPDATE reports SET duration_ns = ?2, hang_ns = ?3, is_lead = ?4, segment = ?5 WHERE row = ?1")
+        ->Use(
+            R"sql(
+              UPDATE reports
+              SET duration_ns = ?2, hang_ns = ?3, is_lead = ?4, segment = ?5, sample_rate_ppm = ?6
+              WHERE row = ?1
+            )sql")
         .Bind(known.row, updated.duration_ns, updated.share.hang_ns, int64_t{updated.share.is_lead},
-              updated.place.segment)
+              updated.place.segment, updated.sample_rate_ppm)
         .Run();
   }
   if (is_moved || updated.own_clusters != known.own_clusters) {

@@ -30,10 +30,10 @@ class ReportWriter {
   explicit ReportWriter(Database* database) : database_(database) {}
 
   // All within one transaction; Finish does everything except its commit. `sender` is the key that brought
-  // the report (schema.h).
-  CommitOutcome Insert(const NewReport& added, int64_t sender = 0);
+  // the report (schema.h), `capped_ns` is as in NewRecord.
+  CommitOutcome Insert(const NewReport& added, int64_t sender = 0, double capped_ns = 0);
   // An end that comes before its report waits for it, two days and kMostEarlyEnds of a sender at most.
-  CommitOutcome Insert(const report::HangEnd& end, int64_t sender = 0);
+  CommitOutcome Insert(const report::HangEnd& end, int64_t sender = 0, double capped_ns = 0);
   // The hang of that report is to be accounted for again, as when its run was killed in it.
   void NoteHangOf(const base::Uuid& report_id);
   // The end of a run that was killed in the hang of that report was removed.
@@ -61,6 +61,7 @@ class ReportWriter {
   int64_t ClusterId(const Cluster& cluster, int64_t parent);
   std::array<int64_t, 2> ClusterIds(const ClusterPath& path);
   int64_t SegmentId(const SegmentKey& key);
+  void AddCapped(const base::Uuid& report_id, double capped_ns);
   bool HasRoomForEarlyEnd(int64_t sender);
   std::optional<report::HangEnd> TakeEarlyEnd(const base::Uuid& report_id);
   std::optional<int64_t> KilledNs(const base::Uuid& report_id);

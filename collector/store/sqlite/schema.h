@@ -71,6 +71,19 @@ CREATE TABLE shrunk_totals (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// Sums of the reports that count for less than they say, as those of cluster_sums; only where there are such
+// reports. No version is theirs: a collector that does not know them does not count them.
+inline constexpr char kSchemaOfCapped[] = R"sql(
+CREATE TABLE IF NOT EXISTS capped_sums (
+  cluster INTEGER NOT NULL,
+  segment INTEGER NOT NULL,
+  day INTEGER NOT NULL,
+  reports INTEGER NOT NULL,
+  hang_ns REAL NOT NULL,  -- with weights: the part that does not count
+  PRIMARY KEY (cluster, segment, day)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // Version 6's.
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE clusters (

@@ -141,8 +141,10 @@ Result<std::vector<CommitOutcome>> SqliteStore::CommitUnsynced(std::span<const N
 }
 
 CommitOutcome SqliteStore::Insert(Database* database, int64_t sender, const NewRecord& record) {
-  if (const auto* report = std::get_if<NewReport>(&record)) return reports_.Insert(*report, sender);
-  if (const auto* end = std::get_if<report::HangEnd>(&record)) return reports_.Insert(*end, sender);
+  if (const auto* report = std::get_if<NewReport>(&record))
+    return reports_.Insert(*report, sender, record.capped_ns);
+  if (const auto* end = std::get_if<report::HangEnd>(&record))
+    return reports_.Insert(*end, sender, record.capped_ns);
   if (const auto* unknown = std::get_if<report::OwnedRecord>(&record))
     return unknown_.Insert(database, *unknown, sender);
   bool is_new = false;

@@ -19,7 +19,8 @@ namespace lagwatch::collector {
 #define LAGWATCH_KNOWN                                                                                  \
   "SELECT row, reports.id, level1, level2, segment, cause, start_wall_ms, kind, user, sample_rate_ppm," \
   " elapsed_ns, ordinal, end_ns, duration_ns, hang_ns, is_lead, is_blamed, session_id,"                 \
-  " coalesce(own1, level1), coalesce(own2, level2) FROM reports JOIN segments ON segments.id = segment"
+  " coalesce(own1, level1), coalesce(own2, level2), capped_ns"                                          \
+  " FROM reports JOIN segments ON segments.id = segment"
 
 struct StoredShare {
   int64_t row = 0;
@@ -35,6 +36,7 @@ struct StoredShare {
   std::optional<int64_t> end_ns;
   std::optional<int64_t> duration_ns;
   bool is_blamed = false;  // by its end
+  double capped_ns = 0;    // as in ReportRow
   policies::HangShare share;
 
   // A row of LAGWATCH_KNOWN.
@@ -57,6 +59,7 @@ struct StoredShare {
     known.share = {row.Int(14), row.Int(15) != 0};
     known.is_blamed = row.Int(16) != 0;
     known.own_clusters = {row.Int(18), row.Int(19)};
+    known.capped_ns = row.Real(20);
     return known;
   }
 
@@ -66,6 +69,7 @@ struct StoredShare {
             .duration_ns = duration_ns.value_or(elapsed_ns),
             .weight = WeightOf(sample_rate_ppm),
             .seen_ms = start_wall_ms,
+            .capped_ns = capped_ns,
             .user = user};
   }
 };

@@ -40,6 +40,8 @@ std::optional<SumsScope> SumsScope::Of(Database* database, const ReportFilter& f
 SumsReader::SumsReader(Database* database, SumsScope scope) : database_(database), scope_(std::move(scope)) {
   const auto segments = nlohmann::json::parse(scope_.segments);
   segments_.insert(segments.begin(), segments.end());
+  Statement capped = database_->Use("SELECT 1 FROM capped_sums LIMIT 1");
+  has_capped_ = capped.Step();
 }
 
 std::vector<int64_t> SumsReader::Page::Of(Statement* rows) const {
@@ -112,8 +114,24 @@ CauseRow SumsReader::ReadIn(const SumsScope& scope, int64_t cluster) {
                                   )sql");
   rows.Bind(cluster, scope.segments, scope.first_day, scope.last_day);
   while (rows.Step()) cause.sums.Add(ReadSums(rows, 0));
+  if (has_capped_) AddCapped(scope, cluster, &cause.sums);
+  cause.is_capped_known = true;
   Estimate(LostPerReport(cluster), &cause);
   return cause;
+}
+
+void SumsReader::AddCapped(const SumsScope& scope, int64_t cluster, CauseSums* sums) {
+  Statement rows = database_->Use(
+      R"sql(
+        SELECT reports, hang_ns
+        FROM capped_sums
+        WHERE cluster = ?1 AND segment IN (SELECT value FROM json_each(?2)) AND day BETWEEN ?3 AND ?4
+      )sql");
+  rows.Bind(cluster, scope.segments, scope.first_day, scope.last_day);
+  while (rows.Step()) {
+    sums->capped_reports += rows.Int(0);
+    sums->capped_ns += rows.Real(1);
+  }
 }
 
 std::vector<int64_t> SumsReader::CostliestInAll(int level, const Page& page) {

@@ -81,6 +81,7 @@ class SumsReader {
   };
 
   CauseRow ReadIn(const SumsScope& scope, int64_t cluster);
+  void AddCapped(const SumsScope& scope, int64_t cluster, CauseSums* sums);
   std::vector<int64_t> CostliestInAll(int level, const Page& page);
   std::vector<int64_t> CostliestByWalk(int level, const Page& page);
   std::vector<int64_t> CostliestBySum(int level, const Page& page);
@@ -95,6 +96,7 @@ class SumsReader {
   Database* database_;
   SumsScope scope_;
   std::unordered_set<int64_t> segments_;                  // the scope's
+  bool has_capped_ = false;                               // whether any report counts for less than it says
   std::unordered_map<int64_t, SegmentNames> names_ = {};  // of segments that were asked for
 };
 

@@ -86,6 +86,7 @@ int64_t ReportWriter::RepairTotals(int64_t limit) {
 
 void ReportWriter::RepairCluster(int64_t cluster) {
   database_->Use("DELETE FROM cluster_sums WHERE cluster = ?").Bind(cluster).Run();
+  database_->Use("DELETE FROM capped_sums WHERE cluster = ?").Bind(cluster).Run();
   for (const char* sql : {LAGWATCH_KNOWN " WHERE level1 = ?", LAGWATCH_KNOWN " WHERE level2 = ?"}) {
     auto rows = database_->Use(sql);
     rows.Bind(cluster);

@@ -63,6 +63,24 @@ void SumsWriter::CountAt(int64_t cluster, int level, int64_t parent, const Repor
   }
 }
 
+void SumsWriter::CountCapped(const ReportPlace& place, int64_t reports, double capped_ns) {
+  const auto [level1, level2] = place.clusters;
+  const struct {
+    int64_t cluster, parent;
+    int level;
+  } clusters[] = {{0, 0, 0}, {level1, 0, 1}, {level2, level1, 2}};
+  for (const auto& each : clusters) {
+    for (const Key& key :
+         {Key{each.cluster, 0, 0}, Key{each.cluster, place.segment, 0}, Key{each.cluster, 0, place.day}}) {
+      Change& change = changes_[key];
+      change.level = each.level;
+      change.parent = each.parent;
+      change.sums.capped_reports += reports;
+      change.sums.capped_ns += capped_ns;
+    }
+  }
+}
+
 void SumsWriter::Write(Database* database) {
   WriteSums(database);
   for (int64_t cluster : remade_clusters_) LossSharer::SumUp(cluster, database);
@@ -86,6 +104,7 @@ void SumsWriter::Clear() {
 void SumsWriter::WriteSums(Database* database) const {
   for (const auto& [key, change] : changes_) {
     const CauseSums& sums = change.sums;
+    if (sums.capped_reports != 0 || sums.capped_ns != 0) WriteCapped(key, sums, database);
     const std::string sketches = EncodeSketches(sums);
     Statement row = database->Use(
         R"sql(
@@ -113,6 +132,23 @@ void SumsWriter::WriteSums(Database* database) const {
         .Bind(key.cluster, key.segment, key.day)
         .Run();
   }
+}
+
+void SumsWriter::WriteCapped(const Key& key, const CauseSums& sums, Database* database) {
+  Statement row = database->Use(
+      R"sql(
+        INSERT INTO capped_sums (cluster, segment, day, reports, hang_ns)
+        VALUES (?1, ?2, ?3, ?4, ?5)
+        ON CONFLICT (cluster, segment, day) DO UPDATE SET reports = reports + ?4, hang_ns = hang_ns + ?5
+        RETURNING reports
+      )sql");
+  row.Bind(key.cluster, key.segment, key.day, sums.capped_reports, sums.capped_ns);
+  row.Step();
+  if (row.Int(0) > 0) return;
+  row.Run();
+  database->Use("DELETE FROM capped_sums WHERE cluster = ? AND segment = ? AND day = ?")
+      .Bind(key.cluster, key.segment, key.day)
+      .Run();
 }
 
 void SumsWriter::WriteCauses(Database* database) {

@@ -28,6 +28,8 @@ class SumsWriter {
   void Count(const ReportPlace& place, const Contribution& contribution, int sign);
   // The same, but only in the sums of that cluster.
   void CountIn(int64_t cluster, const ReportPlace& place, const Contribution& contribution);
+  // More of a report that is counted there does not count: `reports` is 1 if it is the first part of it.
+  void CountCapped(const ReportPlace& place, int64_t reports, double capped_ns);
   // Reports of `cause` were lost: shares out its losses again.
   void NoteLost(int64_t cause) { causes_.insert(cause); }
   // Removes its sums, to be counted again with CountIn.
@@ -58,6 +60,7 @@ class SumsWriter {
   void CountAt(int64_t cluster, int level, int64_t parent, const ReportPlace& place,
                const Contribution& contribution, int sign);
   void WriteSums(Database* database) const;
+  static void WriteCapped(const Key& key, const CauseSums& sums, Database* database);
   void WriteCauses(Database* database);
   void Clear();
 

@@ -70,6 +70,17 @@ class HttpLimitsTest : public ::testing::Test {
                          respond({200, std::to_string(request.body.size())});
                        },
                    .body_limit = 1000},
+                  {.method = "POST",
+                   .path = "/parse",
+                   .access = kEverybody,
+                   .runs_on = RunsOn::kParsers,
+                   .handler =
+                       [this](const Request& request, const Respond& respond) {
+                         if (request.body.size() > 10) released_.wait();
+                         respond({200, std::to_string(request.body.size())});
+                       },
+                   .body_limit = 1000,
+                   .body_type = "text/plain"},
                   {.method = "GET",
                    .path = "/late",
                    .access = kEverybody,
@@ -147,6 +158,25 @@ TEST_F(HttpLimitsTest, LetsSlowQuestionsHoldUpNothingElse) {
   release_.set_value();
   const std::string rest = first.ReceiveAll() + second.ReceiveAll() + third.ReceiveAll();
   EXPECT_EQ(testing::Count(rest, "HTTP/1.1 200"), 2u);
+}
+
+// Neither other requests nor other addresses' bodies wait for those that one address sends.
+TEST_F(HttpLimitsTest, BodiesThatTakeLongToReadHoldUpNothingElse) {
+  auto server = Start({.parser_threads = 1});
+  const auto parse = [](const std::string& body) {
+    return "POST /parse HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: "
+           "text/plain\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
+  };
+  std::vector<RawConnection> deep;
+  for (int i = 0; i < 5; ++i) deep.emplace_back(server->port(), 2).Send(parse(std::string(100, '[')));
+  Client client(server->port());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(client.Get("/ping").status, 200);
+  RawConnection other(server->port(), 3);
+  other.Send(parse("{}"));
+  release_.set_value();
+  EXPECT_THAT(other.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+  for (RawConnection& each : deep) EXPECT_THAT(each.ReceiveAll(), StartsWith("HTTP/1.1 200"));
 }
 
 // A client with many requests waits for its own ones only.

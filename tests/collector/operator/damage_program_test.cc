@@ -4,13 +4,18 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <set>
+#include <thread>
+#include <tuple>
 
 #include "base/clock.h"
 #include "collector/cluster/clusterer.h"
+#include "collector/ingest/unread_limits.h"
 #include "collector/store/sqlite/damage/salvage.h"
 #include "collector/store/sqlite/damage/set_aside.h"
 #include "collector/store/sqlite/sqlite_store.h"
@@ -95,10 +100,15 @@ TEST_P(DamagedPages, ReportsAreTakenAndTheOldOnesSalvaged) {
   Stop();
   DamagePages(20, GetParam());
 
+  const int64_t begin_ms = base::SystemClock().WallMs();
   Start();
   ASSERT_TRUE(testing::WaitUntil([&] { return IsSetAside(); }, 60)) << collector_->Errors();
   ASSERT_TRUE(testing::WaitUntil([&] { return Ask("GET", "/readyz").status == 200; }));
-  EXPECT_THAT(Ask("GET", "/readyz").text, HasSubstr("lagwatch-collector repair"));
+  const auto ready = Ask("GET", "/readyz").json();
+  EXPECT_THAT(ready["warnings"].dump(), HasSubstr("lagwatch-collector repair"));
+  ASSERT_THAT(ready["set_aside"], SizeIs(1));
+  EXPECT_THAT(ready["set_aside"][0]["reason"].get<std::string>(), HasSubstr("the database is damaged"));
+  EXPECT_GE(ready["set_aside"][0]["at_ms"].get<int64_t>(), begin_ms);
   EXPECT_THAT(collector_->Errors(), HasSubstr("is set aside in"));
   Upload(kReports, 300);
   EXPECT_THAT(Users(), SizeIs(300));
@@ -114,6 +124,7 @@ TEST_P(DamagedPages, ReportsAreTakenAndTheOldOnesSalvaged) {
   for (int i = kReports; i < kReports + 300; ++i) EXPECT_TRUE(unique.contains("user-" + std::to_string(i)));
   EXPECT_GE(users.size(), size_t{kReports} * 8 / 10 + 300) << said;
   EXPECT_THAT(Ask("GET", "/readyz").text, Not(HasSubstr("repair")));
+  EXPECT_FALSE(Ask("GET", "/readyz").json().contains("set_aside"));
   EXPECT_EQ(Ask("GET", "/v1/clusters?limit=1000").status, 200);
   Stop();
   EXPECT_THAT(Repair({"--remove"}), HasSubstr("nothing to repair"));
@@ -131,6 +142,10 @@ TEST_F(DamageProgram, ADatabaseThatCannotBeOpenedIsSetAsideAtTheStart) {
   file.close();
   Start();
   EXPECT_TRUE(IsSetAside());
+  const auto ready = Ask("GET", "/readyz").json();
+  ASSERT_THAT(ready["set_aside"], SizeIs(1));
+  EXPECT_THAT(ready["set_aside"][0]["reason"].get<std::string>(),
+              AllOf(HasSubstr("collector.db"), Not(HasSubstr(data_))));
   Upload(10, 5);
   EXPECT_THAT(Users(), SizeIs(5));
   // The damaged one may have the user's records.
@@ -145,10 +160,23 @@ TEST_F(DamageProgram, ADatabaseThatCannotBeOpenedIsSetAsideAtTheStart) {
   EXPECT_THAT(Users(), Not(::testing::Contains("user-11")));
 }
 
-NewRecord ToRecord(const SampleReport& sample) {
-  const std::string payload = sample.Encode();
+NewRecord ToRecord(const SampleReport& sample, uint32_t rate_ppm = 0) {
+  std::string payload = sample.Encode();
+  if (rate_ppm != 0) report::AppendSampleRate(report::RecordType::kReport, rate_ppm, &payload);
   const report::Report report = report::DecodeReport(payload).value();
   return NewReport::Create(report, Clusterer::Create("").value().Assign(report), payload);
+}
+
+SampleReport NewSample() {
+  SampleReport sample;
+  sample.header.id = sample.header.hang_id = base::CreateUuidV7(base::SystemClock().WallMs());
+  return sample;
+}
+
+bool SalvageBounded(const std::string& from, const std::string& to) {
+  UnreadLimits unread;
+  return Salvage(from, to, Clusterer::Create("").value(), [&](NewRecord* report) { unread.Bound(report); })
+      .ok();
 }
 
 TEST(SalvageTest, ReportsKeepTheirBoundedNamesAndWeights) {
@@ -160,13 +188,38 @@ TEST(SalvageTest, ReportsKeepTheirBoundedNamesAndWeights) {
   row.elapsed_ns = 7;
   row.sample_rate_ppm = 1234;
   ASSERT_TRUE(SqliteStore::Open(old).value()->Commit(std::vector<NewRecord>{record}).ok());
-  ASSERT_TRUE(Salvage(old, directory / "new.db", Clusterer::Create("").value()).ok());
+  ASSERT_TRUE(SalvageBounded(old, directory / "new.db"));
   const auto rows = SqliteStore::Open(directory / "new.db").value()->Reports({}, 10).value();
   ASSERT_THAT(rows, SizeIs(1));
   for (const std::string& name : {rows[0].app, rows[0].version, rows[0].loop, rows[0].os})
     EXPECT_EQ(name, "(others)");
   EXPECT_EQ(rows[0].elapsed_ns, 7);
   EXPECT_EQ(rows[0].sample_rate_ppm, 1234);
+}
+
+// The rows that bounded them are gone.
+TEST(SalvageTest, ReportsWhoseRowsAreUnreadableAreBoundedTogether) {
+  const testing::ScopedTempDirectory directory;
+  const std::string old = directory / "old.db";
+  {
+    std::vector<NewRecord> records;
+    for (int i = 0; i < 100; ++i) {
+      SampleReport sample;
+      sample.header.id = sample.header.hang_id = base::CreateUuidV7(base::SystemClock().WallMs());
+      const std::string user = "user-" + std::to_string(i);
+      sample.header.user = user;
+      sample.header.elapsed_ns = int64_t{29} * 86'400 * base::kNsPerSecond;
+      records.push_back(ToRecord(sample, 1));
+    }
+    ASSERT_TRUE(SqliteStore::Open(old).value()->Commit(records).ok());
+    Database(old).Execute("DELETE FROM reports");  // as if no page of theirs could be read
+  }
+  ASSERT_TRUE(SalvageBounded(old, directory / "new.db"));
+  const auto store = std::move(SqliteStore::Open(directory / "new.db").value());
+  ASSERT_THAT(store->Reports({}, 1000).value(), SizeIs(100));
+  const CausePage page = store->Causes({}).value();
+  EXPECT_LE(page.all.sums.weighted_hang_ns, 241e9 * 3600);
+  EXPECT_EQ(page.all.sums.capped_reports, 100);
 }
 
 // Such as after a disk had no room for the new database.
@@ -179,6 +232,44 @@ TEST(SetAsideTest, ASecondTryMovesNothingMore) {
   const auto aside = std::move(SqliteStore::Open(directory / "aside/collector.db").value());
   EXPECT_THAT(aside->Reports({}, 10).value(), SizeIs(1));
   EXPECT_THAT(store->Reports({}, 10).value(), IsEmpty());
+}
+
+// Threads that write, sync, read and check meanwhile end what they are at, and no lock is waited for.
+TEST(SetAsideTest, TakesNoTimeWhileTheStoreIsInUse) {
+  const testing::ScopedTempDirectory directory;
+  std::atomic<int> syncs = 0;
+  const auto sync_file = [&syncs](int) {  // every third time the disk refuses
+    errno = EIO;
+    return ++syncs % 3 == 0 ? -1 : 0;
+  };
+  const auto store = std::move(SqliteStore::Open(directory / "collector.db", sync_file).value());
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> threads;
+  const auto repeat = [&](auto work) {
+    threads.emplace_back([&is_over, work] {
+      while (!is_over) work();
+    });
+  };
+  repeat([&] { std::ignore = store->CommitUnsynced(std::vector<NewRecord>{ToRecord(NewSample())}); });
+  repeat([&] { std::ignore = store->Sync(); });
+  for (int i = 0; i < 3; ++i) repeat([&] { std::ignore = store->Causes({}); });
+  repeat([&] {
+    CheckProgress progress;
+    for (auto more = store->CheckPart(&progress); !is_over && more.ok() && *more;)
+      more = store->CheckPart(&progress);
+  });
+  std::chrono::nanoseconds longest{};
+  for (int i = 0; i < 40; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string folder = directory / ("aside-" + std::to_string(i));
+    const base::Status aside = store->SetAside(folder);
+    EXPECT_TRUE(aside.ok()) << aside.message();
+    longest = std::max<std::chrono::nanoseconds>(longest, std::chrono::steady_clock::now() - begin);
+  }
+  is_over = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LT(longest, Database::kBusyTimeout);
 }
 
 // As one of a user does.

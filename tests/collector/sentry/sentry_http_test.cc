@@ -51,6 +51,17 @@ class SentryHttpTest : public ::testing::Test {
       HttpServer::Start({.listen = {"127.0.0.1", 0}, .threads = 1, .metrics = &metrics_}, &router_).value());
 };
 
+TEST_F(SentryHttpTest, BodiesAreNotReadOnTheThreadsOfConnections) {
+  int found = 0;
+  for (const Endpoint& endpoint :
+       CollectorEndpoints({.ingest = &collector_.ingest, .query_api = &collector_.query_api}, {})) {
+    if (!endpoint.path.starts_with("/api/")) continue;
+    ++found;
+    EXPECT_EQ(endpoint.runs_on, RunsOn::kParsers) << endpoint.path;
+  }
+  EXPECT_EQ(found, 2);
+}
+
 TEST_F(SentryHttpTest, AnEnvelopeIsAnsweredWithItsEventsId) {
   const Answer answer = Post(GzipText(EnvelopeOf(testing::kNativeHang)));
   EXPECT_EQ(answer.status, 200) << answer.text;

@@ -36,6 +36,8 @@ void AccountHang(std::span<const policies::HangReport> hang, std::span<ReportRow
     reports[i].is_lead = account.shares[i].is_lead;
     reports[i].level1_key = level1_key;
     reports[i].level2_key = level2_key;
+    if (WeightOf(account.sample_rate_ppm) < WeightOf(reports[i].sample_rate_ppm))
+      reports[i].sample_rate_ppm = account.sample_rate_ppm;
     if (account.was_killed) reports[i].kind = policies::HangKindName(report::HangKind::kKilledInHang);
   }
 }
@@ -257,7 +259,9 @@ void HangReader::Account(const ExternalTable& ids, const std::string& days, std:
     for (size_t i = begin; i < reports->size() && (*reports)[i].hang_id == (*reports)[begin].hang_id; ++i) {
       const ReportRow& report = (*reports)[i];
       const auto end = ends.find(report.id);
-      hang.push_back({.elapsed_ns = report.elapsed_ns, .ordinal = report.ordinal});
+      hang.push_back({.elapsed_ns = report.elapsed_ns,
+                      .ordinal = report.ordinal,
+                      .sample_rate_ppm = report.sample_rate_ppm});
       if (end == ends.end()) continue;
       hang.back().end_ns = end->second.end_ns;
       hang.back().killed_ns = end->second.killed_ns;

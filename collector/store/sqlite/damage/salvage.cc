@@ -214,6 +214,7 @@ struct ReportFacts {
   std::string sender = {};
   std::optional<int64_t> end_ns = std::nullopt;
   bool is_blamed = false;
+  double capped_ns = 0;
   std::optional<StoredWeight> weight = std::nullopt;
   std::optional<StoredNames> names = std::nullopt;
 };
@@ -221,8 +222,8 @@ struct ReportFacts {
 // Reports go in as if they came now, so that the sums come to be.
 class ReportCopier {
  public:
-  ReportCopier(Database* old, SqliteStore* store, const Clusterer& clusterer)
-      : old_(old), store_(store), clusterer_(clusterer) {}
+  ReportCopier(Database* old, SqliteStore* store, const Clusterer& clusterer, const BoundUnread& bound_unread)
+      : old_(old), store_(store), clusterer_(clusterer), bound_unread_(bound_unread) {}
 
   // By the tables, as far as they can be read, then by the pages of the file at `path`.
   base::Result<SalvagedKind> Run(const std::string& path) {
@@ -287,6 +288,8 @@ class ReportCopier {
       Statement segment = old_->Use("SELECT app, version, loop, os FROM segments WHERE id = ?");
       if (segment.Bind(found.Int(5)).Step())
         facts.names = StoredNames{segment.Text(0), segment.Text(1), segment.Text(2), segment.Text(3)};
+      Statement capped = old_->Use("SELECT capped_ns FROM reports WHERE row = ?");  // not in older files
+      if (capped.Bind(row).Step()) facts.capped_ns = capped.Real(0);
     } catch (const SqliteError&) {  // the report alone, then
     }
     return facts;
@@ -314,6 +317,8 @@ class ReportCopier {
     SetFacts(facts, &added.row);
     NewRecord record(std::move(added));
     record.sender = facts.sender;
+    record.capped_ns = facts.capped_ns;
+    if (!facts.weight || !facts.names) bound_unread_(&record);
     records_.push_back(std::move(record));
     if (facts.end_ns) {
       records_.emplace_back(report::HangEnd{
@@ -331,6 +336,7 @@ class ReportCopier {
   Database* const old_;
   SqliteStore* const store_;
   const Clusterer& clusterer_;
+  const BoundUnread& bound_unread_;
   std::map<int64_t, std::string> senders_;
   std::vector<NewRecord> records_;
   std::set<int64_t> known_;  // rows, as the next one
@@ -387,7 +393,7 @@ void ShareLosses(const std::string& path) {
 }  // namespace
 
 base::Result<Salvaged> Salvage(const std::string& damaged, const std::string& path,
-                               const Clusterer& clusterer) {
+                               const Clusterer& clusterer, const BoundUnread& bound_unread) {
   try {
     Database old(damaged);
     old.WriteLog();
@@ -396,7 +402,8 @@ base::Result<Salvaged> Salvage(const std::string& damaged, const std::string& pa
     Salvaged salvaged{.kinds = {}, .reports_before = CountBySums(&old)};
     auto store = LAGWATCH_TRY(SqliteStore::Open(path));
     std::vector<SalvagedKind> plain = CopyPlainTables(damaged, path);
-    salvaged.kinds.push_back(LAGWATCH_TRY(ReportCopier(&old, store.get(), clusterer).Run(damaged)));
+    salvaged.kinds.push_back(
+        LAGWATCH_TRY(ReportCopier(&old, store.get(), clusterer, bound_unread).Run(damaged)));
     if (base::Status synced = store->Sync(); !synced.ok()) return synced;
     ShareLosses(path);
     for (SalvagedKind& kind : plain) salvaged.kinds.push_back(std::move(kind));

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "collector/cluster/clusterer.h"
+#include "collector/store/records.h"
 
 namespace lagwatch::collector {
 
@@ -24,11 +26,15 @@ struct Salvaged {
   std::optional<int64_t> reports_before;  // that the database had by its sums; nothing: unreadable
 };
 
+// Bounds the names and the weight of a report whose row, which has them as they were bounded, cannot be read
+// (ingest/unread_limits.h).
+using BoundUnread = std::function<void(NewRecord* report)>;
+
 // Reads the database at `damaged`, which no other program may have open, into the one at `path`, which is
 // created if it does not exist. Records that are there already stay as they are: so it can be done again
 // after it was interrupted. Errors: kInvalid when another version of the collector wrote it; kIo,
 // kUnavailable when `path` cannot be written.
 base::Result<Salvaged> Salvage(const std::string& damaged, const std::string& path,
-                               const Clusterer& clusterer);
+                               const Clusterer& clusterer, const BoundUnread& bound_unread);
 
 }  // namespace lagwatch::collector

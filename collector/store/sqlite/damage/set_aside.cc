@@ -5,7 +5,9 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/process/env.h"
 #include "base/text.h"
+#include "collector/files/small_files.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSalvaged = ".salvaged";
+constexpr const char* kReasonFile = "/reason";
 
 std::string AllFolders(const std::string& data) { return data + "/damaged"; }
 
@@ -61,12 +64,24 @@ base::Status FinishMove(const std::string& path) {
   return {};
 }
 
+base::Status KeepReason(const std::string& folder, const base::Status& damage) {
+  // Readers of it need no key: the place of the data is left out.
+  std::string reason = damage.message();
+  const std::string data = fs::path(folder).parent_path().parent_path().string() + "/";
+  for (size_t at = reason.find(data); at != std::string::npos; at = reason.find(data))
+    reason.erase(at, data.size());
+  return ReplaceFile(folder + kReasonFile, reason);
+}
+
 std::vector<AsideDatabase> ListAside(const std::string& data) {
   std::vector<AsideDatabase> all;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(AllFolders(data), ignored)) {
     const std::string folder = entry.path();
-    all.push_back({.folder = folder, .is_salvaged = folder.ends_with(kSalvaged)});
+    AsideDatabase aside{.folder = folder, .is_salvaged = folder.ends_with(kSalvaged)};
+    if (base::SystemEnv().ReadAll(folder + kReasonFile, &aside.reason) == 0)
+      aside.at_ms = FileStamp::Of(folder + kReasonFile).mtime_ns / base::kNsPerMs;
+    all.push_back(std::move(aside));
   }
   std::ranges::sort(all, {}, &AsideDatabase::folder);
   return all;

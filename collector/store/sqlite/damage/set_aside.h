@@ -21,7 +21,11 @@ base::Status FinishMove(const std::string& path);
 struct AsideDatabase {
   std::string folder;
   bool is_salvaged = false;  // its readable records are in the new database
+  int64_t at_ms = 0;         // since 1970 UTC: when it was set aside; 0: not known, as without a reason
+  std::string reason = {};   // in words; empty: not known
 };
+// Keeps the reason in the folder of a database that was just set aside. Errors: kIo.
+base::Status KeepReason(const std::string& folder, const base::Status& damage);
 // The oldest first.
 std::vector<AsideDatabase> ListAside(const std::string& data);
 // Marks one as salvaged, or removes it. Errors: kIo.

@@ -15,15 +15,16 @@ constexpr std::chrono::milliseconds kMostQuietTime{2000};
 
 // SQLite checks a table's structure, with its indexes, at once. The content of large tables is read in parts:
 // other work goes on between them.
-constexpr const char* kChecks[] = {"PRAGMA quick_check(reports)",        "PRAGMA quick_check(clusters)",
-                                   "PRAGMA quick_check(segments)",       "PRAGMA quick_check(cluster_sums)",
-                                   "PRAGMA quick_check(cause_reports)",  "PRAGMA quick_check(usage)",
-                                   "PRAGMA quick_check(usage_sums)",     "PRAGMA quick_check(losses)",
-                                   "PRAGMA quick_check(loss_sums)",      "PRAGMA quick_check(run_ends)",
-                                   "PRAGMA quick_check(early_ends)",     "PRAGMA quick_check(frame_slices)",
-                                   "PRAGMA quick_check(traces)",         "PRAGMA quick_check(senders)",
-                                   "PRAGMA quick_check(cluster_notes)",  "PRAGMA quick_check(unnamed_builds)",
-                                   "PRAGMA quick_check(unknown_records)"};
+constexpr const char* kChecks[] = {
+    "PRAGMA quick_check(reports)",         "PRAGMA quick_check(clusters)",
+    "PRAGMA quick_check(segments)",        "PRAGMA quick_check(cluster_sums)",
+    "PRAGMA quick_check(cause_reports)",   "PRAGMA quick_check(usage)",
+    "PRAGMA quick_check(usage_sums)",      "PRAGMA quick_check(losses)",
+    "PRAGMA quick_check(loss_sums)",       "PRAGMA quick_check(run_ends)",
+    "PRAGMA quick_check(early_ends)",      "PRAGMA quick_check(frame_slices)",
+    "PRAGMA quick_check(traces)",          "PRAGMA quick_check(senders)",
+    "PRAGMA quick_check(cluster_notes)",   "PRAGMA quick_check(unnamed_builds)",
+    "PRAGMA quick_check(unknown_records)", "PRAGMA quick_check(capped_sums)"};
 constexpr const char* kReads[] = {"SELECT row, payload FROM payloads WHERE row > ? ORDER BY row LIMIT 200",
                                   "SELECT row, trace FROM packed_traces WHERE row > ? ORDER BY row LIMIT 20"};
 

@@ -71,7 +71,8 @@ bool HasChild(Database* database, int64_t cluster) {
 void RemoveCluster(Database* database, int64_t cluster) {
   for (const char* sql :
        {"DELETE FROM cluster_sums WHERE cluster = ?", "DELETE FROM cause_reports WHERE cluster = ?",
-        "DELETE FROM shrunk_clusters WHERE cluster = ?", "DELETE FROM clusters WHERE id = ?"}) {
+        "DELETE FROM shrunk_clusters WHERE cluster = ?", "DELETE FROM capped_sums WHERE cluster = ?",
+        "DELETE FROM clusters WHERE id = ?"}) {
     database->Use(sql).Bind(cluster).Run();
   }
 }
