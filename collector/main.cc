@@ -12,8 +12,11 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,6 +40,9 @@
 #include "collector/maintenance/symbolize_job.h"
 #include "collector/query/json/json_text.h"
 #include "collector/query/symbols_api.h"
+#include "collector/sharing/settings_sync.h"
+#include "collector/sharing/shared_config.h"
+#include "collector/sharing/shared_keys.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
 #include "collector/store/sqlite/damage/set_aside.h"
 #include "collector/store/sqlite/sqlite_store.h"
@@ -52,6 +58,8 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 // New reports wait for so long, at most, for names from symbol files.
 constexpr std::chrono::seconds kMaintenancePause{10};
+// A collector knows for so long, at most, nothing of what was changed at another one; and the time of a step.
+constexpr std::chrono::seconds kSharingPause{2};
 // Uploads are refused for so long, at most, before a damaged database is set aside.
 constexpr std::chrono::seconds kDamagePause{1};
 
@@ -121,6 +129,12 @@ Status PrepareKeys(const Flags& flags, const KeyFile& file) {
   return CreateFirstKeys(file, wanted);
 }
 
+// Without it the collector starts, too: a part of the store may be away.
+void ShareNow(SettingsSync* sync) {
+  if (const auto shared = sync->Step(); !shared.ok())
+    spdlog::error("{}: {}", sync->name(), shared.status().message());
+}
+
 std::vector<GivenKey> GivenKeys(const Flags& flags) {
   std::vector<GivenKey> given;
   for (const std::string& key : flags.keys) given.push_back({key, Access::kProject});
@@ -151,6 +165,14 @@ int WaitForStop(const sigset_t& signals, HttpServer* server) {
       spdlog::error("{}; the previous one stays in use", reloaded.message());
     }
   }
+}
+
+// Of a job that is tried again soon: an error is logged when it is another one than before.
+std::function<void(const std::string& job, const Status& error)> LogOnce() {
+  return [said = std::map<std::string, std::string>()](const std::string& job, const Status& error) mutable {
+    if (std::exchange(said[job], error.message()) != error.message())
+      spdlog::error("{}: {}", job, error.message());
+  };
 }
 
 void NoteSetAside(const std::string& folder, const Status& damage) {
@@ -184,7 +206,8 @@ Json ListUnrepaired(const std::string& data) {
 
 struct OpenedStore {
   std::unique_ptr<Store> store;
-  SqliteStore* sqlite = nullptr;  // the same; null: it is elsewhere
+  SqliteStore* sqlite = nullptr;      // the same; null: it is elsewhere
+  SettingsStore* settings = nullptr;  // the same; null: it is this collector's alone
 };
 
 base::Result<OpenedStore> OpenStore(const Flags& flags) {
@@ -192,7 +215,8 @@ base::Result<OpenedStore> OpenStore(const Flags& flags) {
     auto store = ClickHouseStore::Open(flags.store, flags.data + "/clickhouse-spool",
                                        [](const std::string& line) { spdlog::error("{}", line); });
     if (!store.ok()) return store.status();
-    return OpenedStore{std::move(store).value()};
+    ClickHouseStore* const opened = store->get();
+    return OpenedStore{.store = std::move(store).value(), .settings = opened};
   }
   const std::string path = flags.data + "/collector.db";
   if (Status finished = FinishMove(path); !finished.ok()) return finished;
@@ -205,7 +229,7 @@ base::Result<OpenedStore> OpenStore(const Flags& flags) {
   }
   if (!sqlite.ok()) return sqlite.status();
   SqliteStore* const opened = sqlite->get();
-  return OpenedStore{std::move(sqlite).value(), opened};
+  return OpenedStore{.store = std::move(sqlite).value(), .sqlite = opened};
 }
 
 // Asks the store what costs it nothing. `sqlite` is the same, or null.
@@ -290,8 +314,15 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   if (Status created = CreateDataDirectory(flags); !created.ok()) return created;
   const auto data_lock = LAGWATCH_TRY(DataLock::Take(flags.data));
   auto clusterer = LAGWATCH_TRY(Clusterer::Create(flags.cluster_rules, flags.cluster_by));
+  const auto opened = LAGWATCH_TRY(OpenStore(flags));
+  Store* const store = opened.store.get();
   const KeyFile key_file(flags.KeyFilePath());
+  SharedKeys shared_keys(key_file);
+  SettingsSync key_sync(std::string(kKeyPrefix), opened.settings, &shared_keys, flags.data + "/shared-keys");
+  // The others may have the first keys; if not, those that are made here are theirs, too.
+  if (opened.settings != nullptr) ShareNow(&key_sync);
   if (Status prepared = PrepareKeys(flags, key_file); !prepared.ok()) return prepared;
+  if (opened.settings != nullptr) ShareNow(&key_sync);
   KeyRing keys(GivenKeys(flags), key_file);
   auto signing_key = LAGWATCH_TRY(LoadOrCreateKey<report::SigningKey>(flags.SigningKeyPath()));
   auto seal_key = LAGWATCH_TRY(LoadOrCreateKey<report::SealKey>(flags.SealKeyPath()));
@@ -304,8 +335,6 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
                                         .limits = {.total_bytes = flags.symbols_gib << 30},
                                         .debuginfod_limits = {.total_bytes = flags.debuginfod_gib << 30}}));
   SymbolsApi symbols_api(symbols->files());
-  const auto opened = LAGWATCH_TRY(OpenStore(flags));
-  Store* const store = opened.store.get();
   AuditLog audit(flags.AuditPath());
   ConfigAdmin config_admin(flags.ConfigPath(), flags.data + "/config-history", &config, &audit);
   const AnnotatedCauses causes(store);
@@ -347,6 +376,12 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   ingest.BoundBy(
       [&config](const auto& program, const auto& version) { return config.HasVersion(program, version); },
       &weights);
+  SharedConfig shared_config(&config_admin);
+  SettingsSync config_sync(std::string(kConfigPrefix), opened.settings, &shared_config,
+                           flags.data + "/shared-config");
+  Maintenance sharing(opened.settings != nullptr ? std::vector<MaintenanceJob*>{&key_sync, &config_sync}
+                                                 : std::vector<MaintenanceJob*>{},
+                      kSharingPause, LogOnce(), count_step);
   ReportFeed feed;
   HangCounts hang_counts;
   GroupCommit commits(

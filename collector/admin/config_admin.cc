@@ -239,6 +239,34 @@ Result<Response> ConfigAdmin::PutAllowlist(std::string_view body, std::string_vi
                 if_match);
 }
 
+Status ConfigAdmin::Exchange(const std::function<Result<Exchanged>(const Exchanged& here)>& change) {
+  std::lock_guard lock(mutex_);
+  const uint64_t version = service_->CurrentVersion();
+  std::string content;
+  const int error = base::SystemEnv().ReadAll(config_path_, &content);
+  if (error != 0 && error != ENOENT) return base::IoError("cannot read " + config_path_, error);
+  if (error == 0 && !ConfigFile::Parse(content).ok()) return {};  // which is in the log
+  Exchanged here;
+  if (error == 0) here = VersionedConfig{version, content};
+  const auto wanted = LAGWATCH_TRY(change(here));
+  if (wanted == here) return {};
+  if (Status kept = KeepVersion(); !kept.ok()) return kept;
+  if (!wanted) {
+    if (const int failed = base::SystemEnv().Remove(config_path_.c_str()); failed != 0 && failed != ENOENT)
+      return base::IoError("cannot remove " + config_path_, failed);
+    audit_->Add("another collector", "config.remove", "", {{"before", version}});
+    return {};
+  }
+  const auto file = LAGWATCH_TRY(ConfigFile::Parse(wanted->content));
+  if (Status adopted = service_->Adopt(wanted->content, std::max(wanted->version, version + 1));
+      !adopted.ok())
+    return adopted;
+  if (Status kept = KeepVersion(); !kept.ok()) return kept;
+  audit_->Add("another collector", "config.put", std::to_string(service_->CurrentVersion()),
+              {{"before", version}});
+  return {};
+}
+
 Status ConfigAdmin::EraseUser(const std::string& user, std::string_view by) {
   std::lock_guard lock(mutex_);
   std::vector<std::string> names;

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,13 @@
 #include "collector/query/response.h"
 
 namespace lagwatch::collector {
+
+struct VersionedConfig {
+  uint64_t version = 0;
+  std::string content = {};
+
+  bool operator==(const VersionedConfig&) const = default;
+};
 
 // The version is the entity tag; `if_match` of all changes is the If-Match header: 412 when another has
 // changed the config since.
@@ -39,6 +47,12 @@ class ConfigAdmin {
   // `body` is {"user", "is_forced"}.
   base::Result<Response> PutAllowlist(std::string_view body, std::string_view by,
                                       std::string_view if_match = {});
+  // Has `change` look at the config, which is nothing without one, and replaces it by what is returned, or
+  // removes it. One that is taken has its version, or a higher one if the present version is not lower. An
+  // invalid config is not shown. Errors: those of `change`, kInvalid for a bad config, kIo.
+  using Exchanged = std::optional<VersionedConfig>;
+  base::Status Exchange(const std::function<base::Result<Exchanged>(const Exchanged& here)>& change);
+
   // Removes `user` from the allowlist of the config and of all its earlier versions. Errors: kIo.
   base::Status EraseUser(const std::string& user, std::string_view by);
   // `body` is {"cluster", "app_version", "interval_us"}, of which only the first must be there. Replaces an

@@ -104,6 +104,17 @@ uint64_t ConfigService::CurrentVersion() {
   return file_ ? version_ : 0;
 }
 
+// The version is on disk first: with the old content it is not looked at.
+Status ConfigService::Adopt(const std::string& content, uint64_t version) {
+  std::lock_guard lock(mutex_);
+  const std::string hash = base::ToHex(base::HashBytes(content));
+  if (Status written = WriteVersion(version_path_, {version, hash}); !written.ok()) return written;
+  if (Status replaced = ReplaceFile(config_path_, content); !replaced.ok()) return replaced;
+  stamp_.reset();  // the same content with another version
+  Refresh();
+  return {};
+}
+
 void ConfigService::Refresh() {
   const FileStamp stamp = FileStamp::Of(config_path_);
   if (stamp_ == stamp) return;

@@ -37,6 +37,8 @@ class ConfigService {
   // As ConfigFile has them.
   bool HasVersion(const std::string& app, const std::string& version);
   std::optional<uint64_t> LeastUserRatePpm();
+  // Replaces the file by a good content, which has that version. Errors: kIo.
+  base::Status Adopt(const std::string& content, uint64_t version);
   // One more at each change of the file; 0 without a config.
   uint64_t CurrentVersion();
 

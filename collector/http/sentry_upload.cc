@@ -88,7 +88,7 @@ void SentryUpload::operator()(Request request, const Respond& respond) const {
     Charge(request, sent_bytes, 1);
     return Refuse(intake.status(), respond);
   }
-  if (parts_.metrics != nullptr) parts_.metrics->CountSentryItems(intake->dropped, intake->hangs);
+  if (parts_.metrics != nullptr) parts_.metrics->CountSentryItems(*intake);
   if (!intake->dropped_event.empty())
     parts_.log->Info("sentry: dropped an event that is no hang: " + Quoted(intake->dropped_event),
                      FactsOf(request, 200));

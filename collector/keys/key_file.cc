@@ -61,6 +61,12 @@ Status Expire(std::string_view name, int64_t expires_wall_ms, std::vector<KeyRec
   return {};
 }
 
+std::string TextOf(const std::vector<KeyRecord>& records) {
+  Json keys = Json::array();
+  for (const KeyRecord& record : records) keys.push_back(ToJson(record));
+  return Json{{"keys", std::move(keys)}}.dump(2) + "\n";
+}
+
 bool Exists(const std::string& path) { return base::SystemEnv().Exists(path.c_str()); }
 
 base::Status Create(const KeyFile& keys, const FirstKey& key) {
@@ -102,7 +108,7 @@ Result<std::string> KeyFile::Add(const NewKey& key, int64_t now_wall_ms) const {
 
 Status KeyFile::AddText(const NewKey& key, std::string_view text, int64_t now_wall_ms) const {
   if (Status name = CheckKeyName(key.name); !name.ok()) return name;
-  return Apply([&](std::vector<KeyRecord>* records) -> Status {
+  return Change([&](std::vector<KeyRecord>* records) -> Status {
     if (Find(records, key.name) != records->end())
       return {StatusCode::kInvalid,
               "a key named '" + key.name + "' exists already; revoke it or choose another name"};
@@ -120,7 +126,7 @@ Status KeyFile::AddText(const NewKey& key, std::string_view text, int64_t now_wa
 }
 
 Status KeyFile::Revoke(std::string_view name) const {
-  return Apply([&](std::vector<KeyRecord>* records) -> Status {
+  return Change([&](std::vector<KeyRecord>* records) -> Status {
     const auto found = Find(records, name);
     if (found == records->end()) return NoSuchKey(name);
     records->erase(found);
@@ -128,20 +134,19 @@ Status KeyFile::Revoke(std::string_view name) const {
   });
 }
 
-Status KeyFile::Apply(const Change& change) const {
+Status KeyFile::Change(const std::function<Status(std::vector<KeyRecord>*)>& change) const {
   const ScopedKeyLock lock(path_ + ".lock");
   if (lock.error() == EWOULDBLOCK)
     return {StatusCode::kUnavailable, "another program is changing " + path_ + "; try again"};
   if (lock.error() != 0) return base::IoError("cannot lock " + path_ + ".lock", lock.error());
   auto records = LAGWATCH_TRY(Read());
+  const std::string before = TextOf(records);
   if (Status changed = change(&records); !changed.ok()) return changed;
-  return Write(records);
+  return TextOf(records) == before ? Status() : Write(records);
 }
 
 Status KeyFile::Write(const std::vector<KeyRecord>& records) const {
-  Json keys = Json::array();
-  for (const KeyRecord& record : records) keys.push_back(ToJson(record));
-  return ReplaceFile(path_, Json{{"keys", std::move(keys)}}.dump(2) + "\n");
+  return ReplaceFile(path_, TextOf(records));
 }
 
 base::Status CreateFirstKeys(const KeyFile& keys, const std::vector<FirstKey>& wanted) {

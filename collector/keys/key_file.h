@@ -39,11 +39,11 @@ class KeyFile {
   base::Status AddText(const NewKey& key, std::string_view text, int64_t now_wall_ms) const;
   // Errors: also kNotFound.
   base::Status Revoke(std::string_view name) const;
+  // Has `change` edit the keys while no other program does. The file stays as it is if nothing has changed.
+  // Errors: also those of `change`.
+  base::Status Change(const std::function<base::Status(std::vector<KeyRecord>*)>& change) const;
 
  private:
-  using Change = std::function<base::Status(std::vector<KeyRecord>*)>;
-
-  base::Status Apply(const Change& change) const;
   base::Status Write(const std::vector<KeyRecord>& records) const;
 
   std::string path_;

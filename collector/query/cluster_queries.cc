@@ -24,9 +24,14 @@ constexpr int64_t kMaxDays = 90;
 constexpr int64_t kMaxSampledOfEach = 10;
 constexpr int64_t kDefaultSampledReports = 200;
 constexpr size_t kMaxTextSearched = 200;
+constexpr int64_t kMostLeastMs = 1'000'000'000;
 
 bool IsOfSomeUsers(const ReportFilter& filter) {
   return !filter.user.empty() || !filter.os.empty() || !filter.distribution.empty();
+}
+
+Result<int64_t> LeastHangNs(const QueryString& query) {
+  return LAGWATCH_TRY(query.GetInt("least_ms", 0, 0, kMostLeastMs)) * base::kNsPerMs;
 }
 
 Status NoSuchCluster() { return {StatusCode::kNotFound, "no such cluster; /v1/clusters lists them all"}; }
@@ -46,9 +51,13 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
     return Status(StatusCode::kInvalid,
                   "q may have " + std::to_string(kMaxTextSearched) + " bytes, not more");
   auto states = LAGWATCH_TRY(ParseStates(query.Get("state")));
-  auto page = LAGWATCH_TRY(annotated_.Causes(
+  const std::string new_in = query.Get("new_in");
+  if (!new_in.empty() && !filter.version.empty() && filter.version != new_in)
+    return Status(StatusCode::kInvalid, "new_in and version name two versions; give one of them");
+  if (!new_in.empty()) filter.version = new_in;
+  auto page = LAGWATCH_TRY(Page(
       {.filter = filter, .level = static_cast<int>(level), .limit = limit, .offset = offset, .text = text},
-      states));
+      states, new_in));
   auto watched_ns = LAGWATCH_TRY(WatchedNs(filter));
   Json answer = Json::array();
   NameRoom room;
@@ -58,6 +67,47 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
   if (added.ok() && days > 0) added = AddDays(page.causes, days, &answer);
   if (added.ok() && sampled > 0) added = AddPackages(page.causes, filter, sampled, &answer);
   return added.ok() ? Result<Json>(std::move(answer)) : added;
+}
+
+// Of the costliest ones of the version.
+Result<ShownPage> ClusterQueries::Page(CauseQuery query, const CauseStates& states,
+                                       const std::string& new_in) const {
+  if (new_in.empty()) return annotated_.Causes(query, states);
+  const auto first_versions = LAGWATCH_TRY(FirstVersions(query));
+  const size_t offset = static_cast<size_t>(query.offset);
+  const size_t wanted = offset + static_cast<size_t>(query.limit);
+  query.offset = 0;
+  query.limit = kMaxLimit;
+  auto page = LAGWATCH_TRY(annotated_.Causes(query, states));
+  std::vector<ShownCause> fresh;
+  for (ShownCause& cause : page.causes) {
+    if (fresh.size() == wanted) break;
+    const auto known = first_versions.find(cause.row.cluster.key);
+    const std::string first =
+        known != first_versions.end() ? known->second : LAGWATCH_TRY(FirstVersionOf(cause, query.filter.app));
+    if (!policies::IsOlderVersion(first, new_in)) fresh.push_back(std::move(cause));
+  }
+  fresh.erase(fresh.begin(), fresh.begin() + static_cast<ptrdiff_t>(std::min(offset, fresh.size())));
+  page.causes = std::move(fresh);
+  return page;
+}
+
+// Of the costliest causes of all versions and times: most are among them.
+Result<std::map<std::string, std::string>> ClusterQueries::FirstVersions(const CauseQuery& query) const {
+  const auto page = LAGWATCH_TRY(
+      annotated_.Causes({.filter = {.app = query.filter.app}, .level = query.level, .limit = kMaxLimit}));
+  std::map<std::string, std::string> versions;
+  for (const ShownCause& cause : page.causes) versions[cause.row.cluster.key] = cause.row.first_version;
+  return versions;
+}
+
+Result<std::string> ClusterQueries::FirstVersionOf(const ShownCause& cause, const std::string& app) const {
+  std::string first;
+  for (const CauseVersion& each : LAGWATCH_TRY(annotated_.Versions(cause, {.app = app}))) {
+    if (!each.version.empty() && (first.empty() || policies::IsOlderVersion(each.version, first)))
+      first = each.version;
+  }
+  return first;
 }
 
 Status ClusterQueries::AddDays(const std::vector<ShownCause>& causes, int64_t count, Json* list) const {
@@ -146,7 +196,7 @@ Result<Json> ClusterQueries::One(const std::string& key, const QueryString& quer
 Result<Json> ClusterQueries::Breakdown(const std::string& key, const QueryString& query) const {
   auto filter = LAGWATCH_TRY(ParseFilter(query));
   auto members = LAGWATCH_TRY(annotated_.MemberKeys(key));
-  CauseBreakdown breakdown;
+  CauseBreakdown breakdown(LAGWATCH_TRY(LeastHangNs(query)));
   bool has_any = false;
   for (const std::string& member : members) {
     filter.cluster_key = member;
@@ -157,6 +207,13 @@ Result<Json> ClusterQueries::Breakdown(const std::string& key, const QueryString
     if (!visited.ok()) return visited;
   }
   return has_any ? Result<Json>(breakdown.ToJson()) : NoSuchCluster();
+}
+
+Result<Json> ClusterQueries::BreakdownOfAll(const QueryString& query) const {
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  CauseBreakdown breakdown(LAGWATCH_TRY(LeastHangNs(query)));
+  Status visited = store_->ForEachReport(filter, [&](const ReportRow& report) { breakdown.Add(report); });
+  return visited.ok() ? Result<Json>(breakdown.ToJson()) : visited;
 }
 
 // Some at a time: the last ones may not be needed.

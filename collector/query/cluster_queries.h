@@ -2,6 +2,7 @@
 // The part of the API that is about clusters (collector/API.md). Context: background. Thread-safe.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,6 +38,8 @@ class ClusterQueries {
   base::Result<Json> One(const std::string& key, const QueryString& query) const;
   // /v1/clusters/{key}/breakdown
   base::Result<Json> Breakdown(const std::string& key, const QueryString& query) const;
+  // /v1/breakdown
+  base::Result<Json> BreakdownOfAll(const QueryString& query) const;
   // /v1/clusters/{key}/samples
   base::Result<Json> Samples(const std::string& key, const QueryString& query) const;
 
@@ -46,6 +49,10 @@ class ClusterQueries {
   // To each of the list, from its newest reports.
   base::Status AddPackages(const std::vector<ShownCause>& causes, const ReportFilter& filter, int64_t reports,
                            Json* list) const;
+  // The page of the list; with `new_in`, of causes that no older version has.
+  base::Result<ShownPage> Page(CauseQuery query, const CauseStates& states, const std::string& new_in) const;
+  base::Result<std::map<std::string, std::string>> FirstVersions(const CauseQuery& query) const;
+  base::Result<std::string> FirstVersionOf(const ShownCause& cause, const std::string& app) const;
   base::Status AddNotSeenSince(const ReportFilter& filter, Json* list) const;
   base::Result<double> WatchedNs(const ReportFilter& filter) const;
   base::Result<CostOfAll> CostOf(const ReportFilter& filter) const;

@@ -35,9 +35,10 @@ class QueryApi {
         traces_(store, symbolizer),
         app_quota_(app_quota) {}
 
-  // /v1/clusters, /v1/clusters/{key}, /v1/clusters/{key}/samples, /v1/reports, /v1/reports/{id}, /v1/frames,
-  // /v1/usage, /v1/losses, /v1/missing-symbols. Lists are CSV with format=csv. /v1/traces/{id} is a file, and
-  // so is /v1/reports/{id} with the format of one. /v1/traces/{id}/flame is JSON.
+  // /v1/clusters, /v1/clusters/{key}, /v1/clusters/{key}/samples, /v1/breakdown, /v1/reports,
+  // /v1/reports/{id}, /v1/frames, /v1/usage, /v1/losses, /v1/missing-symbols. Lists are CSV with format=csv.
+  // /v1/traces/{id} is a file, and so is /v1/reports/{id} with the format of one. /v1/traces/{id}/flame is
+  // JSON.
   Response Get(std::string_view path, std::string_view query) const;
 
  private:

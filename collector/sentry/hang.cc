@@ -122,6 +122,17 @@ std::string DescribeEvent(const json& event) {
   return "without an exception";
 }
 
+std::string_view KindOfOtherEvent(const json& event) {
+  std::string_view kind = "message";
+  for (const json& exception : ValuesOf(event, "exception")) {
+    const json& handled = Child(Child(exception, "mechanism"), "handled");
+    if (handled.is_boolean() && !handled.get<bool>()) return "crash";
+    if (HasStack(event, exception) && IsObserved(exception)) return "observed";
+    kind = "error";
+  }
+  return kind;
+}
+
 std::optional<Hang> FindHang(const json& event) {
   for (const json& exception : ValuesOf(event, "exception")) {
     const auto rule = RuleOf(event, exception);

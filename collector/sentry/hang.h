@@ -53,6 +53,10 @@ std::optional<Hang> FindHang(const nlohmann::json& event);
 
 // The first exception of an event, in words for the log: its type and its mechanism.
 std::string DescribeEvent(const nlohmann::json& event);
+// The kind of an event that is no hang: "crash", of an exception that was not handled; "observed", of a stack
+// that an SDK looked at from outside, which may be a hang in words that are not known; "error", of any other
+// exception; "message", without one.
+std::string_view KindOfOtherEvent(const nlohmann::json& event);
 
 // Appends a Report and, when the hang is over, a HangEnd to a batch under construction. `project` is the
 // DSN's. Errors: kInvalid when the event has no time; kTooLarge when it does not fit a report.

@@ -31,8 +31,10 @@ Status Take(std::string_view payload, std::string_view project, SentryIntake* in
   if (std::string own = TextOf(event, "event_id"); !own.empty()) intake->event_id = std::move(own);
   const auto hang = FindHang(event);
   if (!hang) {
+    const std::string kind(KindOfOtherEvent(event));
     ++intake->dropped[std::string(kEvent)];
-    if (intake->dropped_event.empty()) intake->dropped_event = DescribeEvent(event);
+    ++intake->dropped_events[kind];
+    if (intake->dropped_event.empty()) intake->dropped_event = kind + ", " + DescribeEvent(event);
     return {};
   }
   const auto id = ParseEventId(intake->event_id);
@@ -44,7 +46,7 @@ Status Take(std::string_view payload, std::string_view project, SentryIntake* in
 }  // namespace
 
 base::Result<SentryIntake> TakeEnvelope(const Envelope& envelope, std::string_view project) {
-  SentryIntake intake{.event_id = envelope.event_id, .batch = {}, .dropped = {}, .hangs = {}};
+  SentryIntake intake{.event_id = envelope.event_id, .batch = {}, .dropped = {}};
   for (const EnvelopeItem& item : envelope.items) {
     if (item.type != kEvent) {
       ++intake.dropped[KnownType(item.type)];

@@ -18,8 +18,10 @@ struct SentryIntake {
   std::string batch;     // an encoded lagwatch.Batch; empty when nothing hung
   // The number of items left out, by type; unknown types are "other".
   std::map<std::string, uint64_t> dropped;
+  // Of them, the number of events by their kind (KindOfOtherEvent).
+  std::map<std::string, uint64_t> dropped_events = {};
   // The number of hangs by the evidence for them (HangRuleName).
-  std::map<std::string, uint64_t> hangs;
+  std::map<std::string, uint64_t> hangs = {};
   std::string dropped_event = {};  // the first event that is no hang, in words; empty: none
 };
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +45,9 @@ struct Flags {
   bool has_all_frames = false;
   std::string cluster;
   std::string state;
+  std::string new_in;
+  std::vector<std::string> by;
+  double longer_than_s = 0;
   std::string id;
   std::string trace_file;
   bool debuginfod = false;
@@ -191,9 +195,38 @@ int ShowClusters(const Flags& flags) {
   QueryString query = FilterQuery(flags);
   query.Set("level", std::to_string(flags.level));
   query.Set("state", flags.state);
+  query.Set("new_in", flags.new_in);
   query.Set("packages", "3");
   return Show(flags, "/v1/clusters", query, "no hangs were reported",
               [&](const Json& clusters) { return ClusterTable(clusters, flags.level, TerminalWidth()); });
+}
+
+// The texts that a breakdown is by, most useful first.
+const std::vector<std::string>& BreakdownTexts() {
+  static const std::vector<std::string> texts = {"verdict", "version", "distribution", "os",
+                                                 "loop",    "tag",     "kind",         "app"};
+  return texts;
+}
+
+// Of a cause, its versions have rates, too.
+int ShowBreakdown(const Flags& flags) {
+  QueryString query = FilterQuery(flags);
+  query.Set("limit", "");
+  const QueryString of_cause = query;
+  if (flags.longer_than_s > 0)
+    query.Set("least_ms", std::to_string(static_cast<int64_t>(flags.longer_than_s * 1000)));
+  const std::string cause = "/v1/clusters/" + flags.cluster;
+  const auto& texts = flags.by.empty() ? BreakdownTexts() : flags.by;
+  const int exit_code =
+      Show(flags, flags.cluster.empty() ? "/v1/breakdown" : cause + "/breakdown", query, "no hangs match",
+           [&](const Json& breakdown) { return BreakdownText(breakdown, texts, TerminalWidth()); });
+  const bool has_versions = std::ranges::find(texts, "version") != texts.end();
+  if (exit_code != 0 || flags.json || flags.cluster.empty() || !has_versions) return exit_code;
+  QueryString by_version = of_cause;
+  by_version.Set("by", "version");
+  return Show(flags, cause, by_version, "no hangs match", [](const Json& answer) {
+    return "\n" + CauseVersionTable(answer.at("by_version"), TerminalWidth());
+  });
 }
 
 int ShowReports(const Flags& flags) {
@@ -382,7 +415,27 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
       "HANG-S (seconds) and HANGS are estimates for all users, also those whose reports are not sent;\n"
       "--json also has the numbers received.");
 
+  clusters.app->add_option("--new-in", clusters.flags->new_in,
+                           "Only causes of this version that no older version has");
+
   AddDebuginfodFlag(clusters);
+
+  Command breakdown = AddCommand(
+      reading, "breakdown", "Show hangs, of a cause or of all, by version, system and more", &ShowBreakdown);
+  breakdown.app->add_option("--app", breakdown.flags->app, "Only this program");
+  AddFilterFlags(breakdown.app, &breakdown.flags->filter);
+  breakdown.app->add_option("--cluster", breakdown.flags->cluster, "Only the cause with this key");
+  breakdown.app
+      ->add_option("--by", breakdown.flags->by,
+                   "What to break down by, several with commas between them: " +
+                       Join(BreakdownTexts(), ", ") + " (default: all)")
+      ->delimiter(',')
+      ->check(CLI::IsMember(BreakdownTexts()));
+  breakdown.app
+      ->add_option("--longer-than", breakdown.flags->longer_than_s,
+                   "Only hangs that lasted at least so many seconds")
+      ->check(CLI::PositiveNumber);
+  AddDebuginfodFlag(breakdown);
 
   Command reports = AddCommand(reading, "reports", "List reports, the newest first", &ShowReports);
   AddListFlags(reports);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "tools/read/endpoint.h"
 #include "tools/read/report_parts.h"
@@ -13,6 +14,10 @@ namespace lagwatch::tools {
 
 // `max_width` as in Table.
 std::string ClusterTable(const Json& clusters, int level, size_t max_width);
+// A cause's hangs, or all, by one text after the other, each with a title: the answer to a breakdown.
+std::string BreakdownText(const Json& breakdown, const std::vector<std::string>& texts, size_t max_width);
+// A cause's versions with their rates: "by_version" of the answer about it.
+std::string CauseVersionTable(const Json& versions, size_t max_width);
 // One line for each loop and scene, with the number of frames of each quality.
 std::string FrameTable(const Json& frames, size_t max_width);
 // Reports that never came: one line for each program version, reason and cause.

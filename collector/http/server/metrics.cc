@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "collector/sentry/intake.h"
+
 namespace lagwatch::collector {
 namespace {
 
@@ -36,6 +38,10 @@ struct Metrics::Impl {
       Counters("lagwatch_records_total", "Records of uploads by result");
   prometheus::Family<prometheus::Counter>& sentry_drops =
       Counters("lagwatch_sentry_items_dropped_total", "Items of Sentry's envelopes without a hang, by type");
+  prometheus::Family<prometheus::Counter>& sentry_events = Counters(
+      "lagwatch_sentry_events_dropped_total",
+      "Events of Sentry's SDKs that are no hangs, by kind: crash, error, message, or observed, which may be "
+      "hangs in unknown words");
   prometheus::Family<prometheus::Counter>& sentry_hangs =
       Counters("lagwatch_sentry_hangs_total", "Hangs in Sentry's envelopes, by what they were recognized by");
   prometheus::Counter& refused_connections =
@@ -142,12 +148,13 @@ void Metrics::CountRecords(const IngestResult& result) {
   count("folded", result.folded);
 }
 
-void Metrics::CountSentryItems(const std::map<std::string, uint64_t>& dropped,
-                               const std::map<std::string, uint64_t>& hangs) {
-  for (const auto& [rule, events] : hangs)
+void Metrics::CountSentryItems(const SentryIntake& intake) {
+  for (const auto& [rule, events] : intake.hangs)
     impl_->sentry_hangs.Add({{"recognized_by", rule}}).Increment(static_cast<double>(events));
-  for (const auto& [type, items] : dropped)
+  for (const auto& [type, items] : intake.dropped)
     impl_->sentry_drops.Add({{"type", type}}).Increment(static_cast<double>(items));
+  for (const auto& [kind, events] : intake.dropped_events)
+    impl_->sentry_events.Add({{"kind", kind}}).Increment(static_cast<double>(events));
 }
 
 void Metrics::CountRefusedConnection() { impl_->refused_connections.Increment(); }

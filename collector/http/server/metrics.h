@@ -20,6 +20,8 @@
 
 namespace lagwatch::collector {
 
+struct SentryIntake;
+
 class Metrics {
  public:
   Metrics();
@@ -29,9 +31,9 @@ class Metrics {
   // refused before it had one.
   void CountAnswer(std::string_view path, int status, std::chrono::nanoseconds taken);
   void CountRecords(const IngestResult& result);
-  // Items of Sentry's envelopes that are not taken, by type, and hangs, by the evidence for them.
-  void CountSentryItems(const std::map<std::string, uint64_t>& dropped,
-                        const std::map<std::string, uint64_t>& hangs);
+  // Items of Sentry's envelopes that are not taken, by type, events by kind, and hangs by the evidence for
+  // them.
+  void CountSentryItems(const SentryIntake& intake);
   void CountRefusedConnection();
   void SetConnections(uint64_t count);
   void SetBytesInFlight(uint64_t bytes);

@@ -17,31 +17,59 @@ constexpr size_t kMostValues = 50;
 }  // namespace
 
 void CauseBreakdown::Add(const ReportRow& report) {
-  if (!IsCounted(report.kind)) return;
+  if (!IsCounted(report.kind) || HangDurationNs(report) < least_hang_ns_) return;
   const Contribution contribution = ContributionOf(report);
-  const auto hang_ns = static_cast<double>(contribution.hang_ns);
-  weighted_hang_ns_ += contribution.weight * hang_ns;
+  AddTo(contribution, &all_);
   for (size_t i = 0; i < kFilterTexts.size(); ++i) {
-    const std::string& value = report.*kFilterTexts[i].column;
+    const bool is_user = kFilterTexts[i].column == &ReportRow::user;
+    const std::string value = is_user ? std::string(contribution.user) : report.*kFilterTexts[i].column;
     Parts& parts = parts_[i];
     const bool has_room = parts.size() < kMostCounted || parts.contains(value);
-    Part& part = parts[has_room ? value : kOthers];
-    ++part.reports;
-    part.hangs += contribution.hangs;
-    part.hang_ns += hang_ns;
-    part.weighted_hangs += contribution.weight * static_cast<double>(contribution.hangs);
-    part.weighted_hang_ns += contribution.weight * hang_ns;
-    part.users.Add(contribution.user);
+    AddTo(contribution, &parts[has_room ? value : kOthers]);
   }
+}
+
+void CauseBreakdown::AddTo(const Contribution& contribution, Part* part) {
+  const auto hang_ns = static_cast<double>(contribution.hang_ns);
+  ++part->reports;
+  part->hangs += contribution.hangs;
+  part->hang_ns += hang_ns;
+  part->weighted_hangs += contribution.weight * static_cast<double>(contribution.hangs);
+  part->weighted_hang_ns += contribution.weight * hang_ns;
+  part->users.Add(contribution.user);
+}
+
+double CauseBreakdown::ShareOf(const Part& part) const {
+  return all_.weighted_hang_ns > 0 ? part.weighted_hang_ns / all_.weighted_hang_ns : 0;
+}
+
+Json CauseBreakdown::PartJson(const Part& part) {
+  return {{"reports", part.reports},
+          {"hangs", part.hangs},
+          {"users", part.users.Count()},
+          {"hang_ms", ToMs(part.hang_ns)},
+          {"estimated", {{"hangs", part.weighted_hangs}, {"hang_ms", ToMs(part.weighted_hang_ns)}}}};
 }
 
 Json CauseBreakdown::ToJson() const {
   Json json = Json::object();
+  json["all"] = PartJson(all_);
+  json["all"]["largest_user_share"] = LargestUserShare();
   for (size_t i = 0; i < kFilterTexts.size(); ++i) {
     if (kFilterTexts[i].column != &ReportRow::user)
       json[std::string(kFilterTexts[i].name)] = PartsJson(parts_[i]);
   }
   return json;
+}
+
+double CauseBreakdown::LargestUserShare() const {
+  double largest = 0;
+  for (size_t i = 0; i < kFilterTexts.size(); ++i) {
+    if (kFilterTexts[i].column != &ReportRow::user) continue;
+    for (const auto& [user, part] : parts_[i])
+      if (user != kOthers) largest = std::max(largest, ShareOf(part));
+  }
+  return largest;
 }
 
 Json CauseBreakdown::PartsJson(const Parts& parts) const {
@@ -53,15 +81,10 @@ Json CauseBreakdown::PartsJson(const Parts& parts) const {
   costliest.resize(costliest.size() - more);
   Json values = Json::array();
   for (const auto* entry : costliest) {
-    const auto& [value, part] = *entry;
-    values.push_back(
-        {{"value", value},
-         {"reports", part.reports},
-         {"hangs", part.hangs},
-         {"users", part.users.Count()},
-         {"hang_ms", ToMs(part.hang_ns)},
-         {"estimated", {{"hangs", part.weighted_hangs}, {"hang_ms", ToMs(part.weighted_hang_ns)}}},
-         {"share", weighted_hang_ns_ > 0 ? part.weighted_hang_ns / weighted_hang_ns_ : 0}});
+    Json value = {{"value", entry->first}};
+    value.update(PartJson(entry->second));
+    value["share"] = ShareOf(entry->second);
+    values.push_back(std::move(value));
   }
   return {{"values", std::move(values)}, {"more", more}};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Breaks a cause down: its hangs by each text that reports are filtered by. Context: background. Not
-// thread-safe.
+// Breaks hangs down, of a cause or of all: by each text that reports are filtered by. Context: background.
+// Not thread-safe.
 #pragma once
 
 #include <array>
@@ -19,10 +19,14 @@ class CauseBreakdown {
   static constexpr size_t kMostListed = 20;     // values of each text
   static constexpr size_t kMostCounted = 2000;  // others count together
 
+  // Ignores hangs that were shorter.
+  explicit CauseBreakdown(int64_t least_hang_ns = 0) : least_hang_ns_(least_hang_ns) {}
+
   // Ignores reports that do not count in clusters.
   void Add(const ReportRow& report);
 
-  // {text: {"values": [{"value", "reports", "hangs", "users", "hang_ms", "estimated", "share"}], "more"}},
+  // {"all": {"reports", "hangs", "users", "hang_ms", "estimated", "largest_user_share"},
+  // text: {"values": [{"value", "reports", "hangs", "users", "hang_ms", "estimated", "share"}], "more"}},
   // the most estimated hang time first. Users are counted, not named.
   Json ToJson() const;
 
@@ -37,10 +41,16 @@ class CauseBreakdown {
   };
   using Parts = std::map<std::string, Part>;
 
+  static void AddTo(const Contribution& contribution, Part* part);
+  static Json PartJson(const Part& part);
   Json PartsJson(const Parts& parts) const;
+  // Of the user with the most hang time, among kMostCounted.
+  double LargestUserShare() const;
+  double ShareOf(const Part& part) const;
 
+  const int64_t least_hang_ns_;
   std::array<Parts, kFilterTexts.size()> parts_;
-  double weighted_hang_ns_ = 0;
+  Part all_;
 };
 
 // The values of each text in these reports, the most frequent first: {text: [value]}.

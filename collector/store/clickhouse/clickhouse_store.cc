@@ -137,6 +137,36 @@ Result<std::vector<ClusterNote>> ClickHouseStore::Notes() {
   });
 }
 
+Result<SharedSettings> ClickHouseStore::ReadSettings(const std::string& prefix) {
+  return Guarded([&] {
+    SharedSettings settings;
+    connection_.Select("SELECT name, content, toInt64(ver) FROM " + schema_.All(kSettings) +
+                           " WHERE startsWith(name, " + SqlText(prefix) +
+                           ") ORDER BY name, ver DESC LIMIT 1 BY name",
+                       "ssi", [&](const Row& row) {
+                         settings[row.Text(0)] = {row.Text(1), row.Int(2)};
+                       });
+    return settings;
+  });
+}
+
+// The older content may have the name of a user who was deleted: its row is removed at once where a node
+// answers, and later elsewhere.
+Status ClickHouseStore::PutSetting(const std::string& name, const SharedSetting& setting) {
+  return Guarded([&] {
+    RecordRows rows(&schema_, &versions_);
+    rows.AddSetting(name, setting);
+    InsertNow(&rows);
+    for (size_t node = 0; node < connection_.node_count(); ++node) {
+      try {
+        connection_.ExecuteAt(node, "OPTIMIZE TABLE " + schema_.OfShard(kSettings) + " FINAL");
+      } catch (const ClickHouseError&) {
+        continue;  // its merges come by themselves
+      }
+    }
+  });
+}
+
 Result<int64_t> ClickHouseStore::RemoveBefore(int64_t day, int64_t) {
   return Guarded([&] {
     int64_t removed = 0;

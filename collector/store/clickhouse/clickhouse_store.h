@@ -24,11 +24,12 @@
 #include "collector/store/clickhouse/server/versions.h"
 #include "collector/store/clickhouse/sums_worker.h"
 #include "collector/store/guarded.h"
+#include "collector/store/settings_store.h"
 #include "collector/store/store.h"
 
 namespace lagwatch::collector {
 
-class ClickHouseStore final : public Store {
+class ClickHouseStore final : public Store, public SettingsStore {
  public:
   // Makes the tables that are not there, at all nodes that answer. `spool_directory` is made when it is not
   // there; it is this store's alone, and keeps what could not be sent until the next one is opened with it.
@@ -96,6 +97,8 @@ class ClickHouseStore final : public Store {
   base::Result<bool> RemoveTracesBefore(int64_t day, int64_t limit) override;
   base::Status PutNote(const ClusterNote& note) override;
   base::Result<std::vector<ClusterNote>> Notes() override;
+  base::Result<SharedSettings> ReadSettings(const std::string& prefix) override;
+  base::Status PutSetting(const std::string& name, const SharedSetting& setting) override;
   base::Result<std::vector<FrameSummary>> Frames(const ReportFilter& filter, int64_t limit) override;
   base::Result<std::vector<ReportRow>> ReportsOfRun(const base::Uuid& session_id, int64_t first_wall_ms,
                                                     int64_t last_wall_ms, int64_t limit) override {

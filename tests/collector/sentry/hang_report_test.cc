@@ -206,7 +206,7 @@ TEST(SentryIntakeTest, WhatIsNoHangIsCountedByType) {
   EXPECT_EQ(intake->event_id, "9b2e7a4c5d6f40718293a4b5c6d7e8f9");
   EXPECT_TRUE(intake->batch.empty());
   EXPECT_EQ(intake->dropped, (std::map<std::string, uint64_t>{{"event", 1}, {"other", 2}, {"session", 2}}));
-  EXPECT_EQ(intake->dropped_event, "exception 'Oops', mechanism 'signalhandler'");
+  EXPECT_EQ(intake->dropped_event, "error, exception 'Oops', mechanism 'signalhandler'");
 }
 
 TEST(SentryIntakeTest, AHangNeedsAnIdAndATime) {

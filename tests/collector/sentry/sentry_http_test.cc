@@ -145,5 +145,21 @@ TEST_F(SentryHttpTest, ARealSdkReports) {
   EXPECT_THAT(metrics_.ToText(), HasSubstr(R"(lagwatch_sentry_items_dropped_total{type="event"} 1)"));
 }
 
+TEST_F(SentryHttpTest, EventsThatAreNoHangsAreCountedByKind) {
+  const std::string stack = R"("stacktrace":{"frames":[{"function":"main"}]})";
+  const std::vector<std::string> events = {
+      R"({"exception":[{"type":"Error","mechanism":{"type":"onerror","handled":false}}]})",
+      R"({"exception":[{"type":"Error","mechanism":{"type":"onerror","handled":false}},{"type":"Cause"}]})",
+      R"({"exception":{"values":[{"type":"ValueError","mechanism":{"type":"generic","handled":true}}]}})",
+      R"({"message":"hello"})",
+      R"({"exception":[{"type":"Stuck","mechanism":{"type":"x","synthetic":true},)" + stack + "}]}"};
+  for (const std::string& event : events) EXPECT_EQ(Post(EnvelopeOf(event)).status, 200) << event;
+  EXPECT_EQ(Reports(), 0u);
+  const std::string metrics = metrics_.ToText();
+  for (const char* line :
+       {R"({kind="crash"} 2)", R"({kind="error"} 1)", R"({kind="message"} 1)", R"({kind="observed"} 1)"})
+    EXPECT_THAT(metrics, HasSubstr(std::string("lagwatch_sentry_events_dropped_total") + line));
+}
+
 }  // namespace
 }  // namespace lagwatch::collector

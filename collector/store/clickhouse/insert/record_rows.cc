@@ -128,6 +128,10 @@ void RecordRows::Add(const ClusterNote& note) {
   AddValues(&Of(kNotes), versions_->Newest());
 }
 
+void RecordRows::AddSetting(const std::string& name, const SharedSetting& setting) {
+  AddValues(&Of(kSettings), name, setting.content, setting.version);
+}
+
 void RecordRows::MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& hang_id) {
   Mark(SumsUnit::OfHour(HomeHourOf(report_id, hang_id.value_or(report_id))));
   if (!hang_id) Mark(SumsUnit::OfUnknownHangs(HourOf(report_id) / 24));

@@ -15,6 +15,7 @@
 #include "collector/store/clickhouse/server/sums_unit.h"
 #include "collector/store/clickhouse/server/versions.h"
 #include "collector/store/records.h"
+#include "collector/store/settings_store.h"
 
 namespace lagwatch::collector {
 
@@ -38,6 +39,7 @@ class RecordRows {
   void AddSenderOf(const NewRecord& record);
   void AddNamed(const base::Uuid& id, const std::string& build_id);
   void Add(const ClusterNote& note);
+  void AddSetting(const std::string& name, const SharedSetting& setting);
   // The hang of a report that an end was added of. Without that, sums_worker.h looks for it later.
   void MarkEndOf(const base::Uuid& report_id, const std::optional<base::Uuid>& hang_id);
   void Mark(SumsUnit unit) { marked_.insert(unit.number()); }

@@ -97,6 +97,10 @@ inline constexpr Table kNotes{"notes_v1",
                               "key",
                               false,
                               true};
+// Settings that the collectors share (collector/sharing/settings_sync.h); of those that were removed, the
+// content is empty.
+inline constexpr Table kSettings{
+    "settings_v1", "name String, content String, ver UInt64", "name", "name", false, true};
 // Modules that a report has frames without names of; with `is_named` 1, it has been looked at for names.
 inline constexpr Table kUnnamed{"unnamed_v1",
                                 "day Date, build_id String, id " LAGWATCH_ID ", is_named Int64, ver UInt64",
@@ -138,9 +142,9 @@ inline constexpr Table kLeases{"leases_v1",
                                true};
 
 // Marks come last.
-inline constexpr std::array kTables = {kReports,       kPlacements, kEnds,     kRunEnds, kFrames,  kUsage,
-                                       kLosses,        kUnknown,    kClusters, kNotes,   kUnnamed, kTraces,
-                                       kRecordSenders, kDaySums,    kLeases,   kMarks};
+inline constexpr std::array kTables = {kReports, kPlacements,    kEnds,     kRunEnds, kFrames,   kUsage,
+                                       kLosses,  kUnknown,       kClusters, kNotes,   kSettings, kUnnamed,
+                                       kTraces,  kRecordSenders, kDaySums,  kLeases,  kMarks};
 
 // The names of these tables in statements.
 class Schema {

@@ -149,7 +149,12 @@ function Whole({
       <Figures cause={cause} />
       <Versions cause={cause} />
       <div class="columns">
-        <Breakdown cause={cause} filters={filters} />
+        <Breakdown
+          path={`/v1/clusters/${cause.key}/breakdown`}
+          filters={filters}
+          revision={cause.reports}
+          linkOf={(part) => withQuery(`/causes/${cause.key}`, part)}
+        />
         <section class="card">
           <h2>Day by day</h2>
           <Chart

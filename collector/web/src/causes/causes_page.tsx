@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of causes, the costliest first.
 import { useState } from "preact/hooks";
-import { download, get } from "../api/client";
+import { download, get, withQuery } from "../api/client";
 import { useReloadOnReports } from "../api/live";
 import { useResource } from "../api/resource";
 import type { Cluster } from "../api/types";
 import { duration, plural } from "../format/numbers";
 import { ConnectSteps } from "../live/connect_steps";
-import { FilterBar, filterParams, useFilters } from "../parts/filters";
+import { Breakdown } from "../cause/breakdown";
+import { FilterBar, filterParams, reportParams, useFilters } from "../parts/filters";
 import { Empty, ErrorBox, Loading, Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
 import { CauseRows } from "./cause_rows";
@@ -61,6 +62,7 @@ export function CausesPage() {
   const params = filterParams(filters);
   const list = useCauseList({ level: 1, ...params });
   const packages = usePackages(list.causes, { level: 1, ...params });
+  const [isBrokenDown, setBrokenDown] = useState(false);
   const [csvError, setCsvError] = useState<Error | null>(null);
   useReloadOnReports(list);
   useTitle("Causes");
@@ -78,11 +80,22 @@ export function CausesPage() {
       <div class="title">
         <h1>Causes</h1>
         <Summary causes={causes ?? []} hasAll={list.hasAll} />
+        <button aria-pressed={isBrokenDown} onClick={() => setBrokenDown(!isBrokenDown)}>
+          Breakdown
+        </button>
         <button onClick={csv} title="The 1,000 costliest matching causes">
           CSV
         </button>
       </div>
       <FilterBar filters={filters} onChange={setFilters} hasText />
+      {isBrokenDown && causes && (
+        <Breakdown
+          path="/v1/breakdown"
+          filters={reportParams(params)}
+          revision={causes.reduce((sum, cause) => sum + cause.reports, 0)}
+          linkOf={(part) => withQuery("/", { ...filters, ...part })}
+        />
+      )}
       {csvError && <ErrorBox error={csvError} />}
       {list.error && <ErrorBox error={list.error} onRetry={list.reload} />}
       {causes === null && !list.error && <Loading what="causes" />}

@@ -12,6 +12,7 @@ export const kFilterNames = [
   "q",
   "app",
   "version",
+  "new_in",
   "verdict",
   "state",
   "kind",
@@ -34,6 +35,11 @@ export function useFilters(): [Filters, (changed: Filters) => void] {
   const change = (changed: Filters): void =>
     route(withQuery(path, { ...Object.fromEntries(new URLSearchParams(location.search)), ...changed }), true);
   return [filters, change];
+}
+
+// Those that select reports, without those that select causes.
+export function reportParams({ q: _q, state: _state, new_in: version, ...others }: Params): Params {
+  return version ? { ...others, version } : others;
 }
 
 // Those of an address that select reports, as the API has them.
@@ -104,7 +110,7 @@ export function FilterBar({
   onChange: (changed: Filters) => void;
   hasText: boolean;
 }) {
-  const [isWide, setWide] = useState(kWideFilters.some(([name]) => filters[name]));
+  const [isWide, setWide] = useState(Boolean(filters.new_in) || kWideFilters.some(([name]) => filters[name]));
   const app = filters.app ?? "";
   const known = useResource(`values ${app}`, (abort) => get<Values>("/v1/values", { app }, abort)).data;
   const [clearings, setClearings] = useState(0); // which also take text away that has no effect yet
@@ -162,6 +168,9 @@ export function FilterBar({
           <option value="90">90 days</option>
         </select>
       </label>
+      {isWide && hasText && (
+        <TextFilter name="new_in" label="New in version" known={known?.version ?? []} {...field} />
+      )}
       {isWide &&
         kWideFilters.map(([name, label]) => (
           <TextFilter key={name} name={name} label={label} known={known?.[name] ?? []} {...field} />

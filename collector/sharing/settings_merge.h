@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings that several collectors share, and the decision which of two contents holds. Context: background;
+// pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "collector/store/settings_store.h"
+
+namespace lagwatch::collector {
+
+// Contents by name, none of them empty.
+using Settings = std::map<std::string, std::string>;
+
+// A setting as a collector had it when it was last the same here and there.
+struct KnownSetting {
+  uint64_t hash = 0;  // of the content
+  int64_t version = 0;
+
+  bool operator==(const KnownSetting&) const = default;
+};
+using KnownSettings = std::map<std::string, KnownSetting>;
+
+struct MergedSettings {
+  Settings here;           // what holds on this collector now
+  SharedSettings changes;  // for the common store
+  KnownSettings known;     // once both are done
+};
+
+// Of each setting, the content that holds. One that was changed here since it was known is a change for the
+// others, whose version is above all others and at least `least_version`; else that of the common store
+// holds. A collector that knows nothing of a setting yet takes it over. A setting that the common store does
+// not have at all is sent to it: a store that was lost removes nothing. A shared version below the known one
+// is a replica that is behind, and says nothing.
+MergedSettings MergeSettings(const Settings& here, const SharedSettings& shared, const KnownSettings& known,
+                             int64_t least_version);
+
+}  // namespace lagwatch::collector
