@@ -26,6 +26,7 @@ namespace {
 constexpr std::string_view kClusters = "/v1/clusters";
 constexpr std::string_view kSamples = "/samples";      // of a cluster
 constexpr std::string_view kBreakdown = "/breakdown";  // likewise
+constexpr std::string_view kCompare = "/v1/compare";
 constexpr std::string_view kValues = "/v1/values";
 constexpr std::string_view kReports = "/v1/reports";
 constexpr std::string_view kTraces = "/v1/traces";
@@ -83,6 +84,7 @@ Response QueryApi::Get(std::string_view path, std::string_view query_text) const
 QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& query) const {
   if (path == kClusters) return clusters_.List(query);
   if (path == kReports) return Reports(query);
+  if (path == kCompare) return clusters_.Compare(query);
   if (path == kValues) return Values(query);
   if (path == kTraces) return traces_.List(query);
   if (path == kFrames) return Frames(query);
