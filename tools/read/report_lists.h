@@ -13,6 +13,8 @@ namespace lagwatch::tools {
 
 // `max_width` as in Table.
 std::string ClusterTable(const Json& clusters, int level, size_t max_width);
+// Two versions: a line for each, then a line for each cause, with both rates and their intervals.
+std::string ComparisonText(const Json& comparison, int level, size_t max_width);
 // One line for each loop and scene, with the number of frames of each quality.
 std::string FrameTable(const Json& frames, size_t max_width);
 // Reports that never came: one line for each program version, reason and cause.
