@@ -81,7 +81,8 @@ class CListener final : public watchdog::HangListener {
                            .kind = static_cast<lw_kind>(hang.kind),
                            .level = static_cast<lw_level>(hang.level),
                            .threshold_ns = static_cast<uint64_t>(hang.threshold_ns),
-                           .elapsed_ns = static_cast<uint64_t>(hang.elapsed_ns)};
+                           .elapsed_ns = static_cast<uint64_t>(hang.elapsed_ns),
+                           .text = hang.text};
     callback(callbacks_.context, &shown, more...);
   }
 

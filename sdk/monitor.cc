@@ -132,6 +132,7 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   monitor->sink_ =
       std::make_unique<ReportSink>(std::move(facts), monitor->spool_.get(), monitor->run_.get(),
                                    &ProcessContext(), monitor->is_crowded_, monitor->sealer_.get());
+  if (normal.watch.listener != nullptr) monitor->sink_->MakeTexts();
   const RunRecord* last_run = monitor->last_run_ ? &monitor->last_run_->record : nullptr;
   if (!is_outside)
     monitor->sink_->WatchStart(PlanStart(normal.start, run_facts, last_run), &ProcessStartUp(), registry);

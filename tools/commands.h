@@ -61,6 +61,12 @@ base::Result<std::string> LoadSpoolRecords(const std::string& spool_directory);
 void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::string& symbol_worker,
                      int* exit_code);
 
+// `lagwatch mcp`: answers agents until its input ends. Parameters as of AddReadCommands.
+void AddMcpCommand(CLI::App* app, const LoadRecords& load_records, const std::string& symbol_worker,
+                   int* exit_code);
+
+// `lagwatch log`: says hangs as they happen, until a signal comes.
+void AddLogCommand(CLI::App* app, int* exit_code);
 // `lagwatch upload`: sends the reports that wait in a spool directory.
 void AddUploadCommand(CLI::App* app, int* exit_code);
 // `lagwatch symbols upload` and `lagwatch symbols list`.

@@ -75,7 +75,8 @@ void HangReporter::ReportCheck(WatchedSpan* span, const WatchedLoop& loop,
   if (outcome == SpanWatch::Outcome::kOverLimit) tools.counters->reports_over_hang_limit.Add();
   HangListener* listener = tools.options->listener;
   if (listener == nullptr) return;
-  const HangNotice notice = Notice(*span, now_ns - watch.begin_ns());
+  HangNotice notice = Notice(*span, now_ns - watch.begin_ns());
+  if (is_kept) notice.text = tools.sink->LastText();
   if (!was_hanging || watch.level() != level_before) listener->OnHangBegin(notice);
   if (!is_kept) listener->OnFiltered(notice, ReasonOf(outcome));
 }
@@ -87,8 +88,12 @@ void HangReporter::ReportEnded(WatchedSpan* span, const WatchedLoop& loop,
   const int64_t end_ns = span->watch.begin_ns() + duration_ns;
   tools.counters->hangs.Add();
   span->watch.Check(HashOf(expensive), end_ns, *tools.options);
-  Report(span, loop, samples, expensive, end_ns, verdict, tools);
-  if (HangListener* listener = tools.options->listener) listener->OnHangBegin(Notice(*span, duration_ns));
+  const bool is_kept = Report(span, loop, samples, expensive, end_ns, verdict, tools);
+  HangListener* listener = tools.options->listener;
+  if (listener == nullptr) return;
+  HangNotice notice = Notice(*span, duration_ns);
+  if (is_kept) notice.text = tools.sink->LastText();
+  listener->OnHangBegin(notice);
 }
 
 void HangReporter::ReportEnd(const WatchedSpan& span, int64_t duration_ns, const WatchTools& tools) const {

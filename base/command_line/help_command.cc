@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/command_line/command_tree.h"
+#include "base/command_line/nearest_word.h"
 
 namespace lagwatch::base {
 namespace {
@@ -24,16 +25,28 @@ struct HelpRequest {
   bool is_completion = false;
 };
 
-int PrintHelpOf(const CLI::App& app, const std::vector<std::string>& names) {
+int PrintHelpOf(const CLI::App& app, const std::vector<std::string>& names,
+                const std::map<std::string, std::string>& topics) {
+  if (const auto topic = topics.find(names.empty() ? "" : names.front()); topic != topics.end()) {
+    std::cout << topic->second;
+    return 0;
+  }
   const CLI::App* command = &app;
   std::string line = app.get_name();
   for (const std::string& name : names) {
-    command = FindCommand(*command, name);
-    if (command == nullptr) {
-      std::cerr << app.get_name() << ": there is no command '" << name << "'; `" << line
-                << " --help` lists them\n";
+    const CLI::App* found = FindCommand(*command, name);
+    if (found == nullptr) {
+      std::vector<std::string> known;
+      for (const CLI::App* each : VisibleCommands(*command)) known.push_back(each->get_name());
+      if (command == &app)
+        for (const auto& [topic, text] : topics) known.push_back(topic);
+      const std::string nearest = NearestWord(name, known);
+      std::cerr << app.get_name() << ": there is no command '" << name << "'; "
+                << (nearest.empty() ? "`" + line + " --help` lists them" : "did you mean '" + nearest + "'?")
+                << "\n";
       return kUsageError;
     }
+    command = found;
     line += " " + name;
   }
   // Not by help(), which is that of the command that is running.
@@ -53,7 +66,7 @@ int RunHelp(const CLI::App& app, const HelpRequest& request, const HelpSources& 
     return 0;
   }
   if (!request.manual_directory.empty()) return WriteManual(request.manual_directory, sources);
-  return PrintHelpOf(app, request.words);
+  return PrintHelpOf(app, request.words, sources.topics);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "base/command_line/completion.h"
@@ -19,6 +20,8 @@ struct HelpSources {
   ValueSource values;
   // Writes the pages of the manual below an existing directory: man1/…, man8/…. Errors: kIo.
   std::function<Status(const std::string& directory)> write_manual;
+  // Texts that `help TOPIC` prints, by topic.
+  std::map<std::string, std::string> topics = {};
 };
 
 // To be called last: the command knows those that `app` has when it runs. `app` and `exit_code` must outlive

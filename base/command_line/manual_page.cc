@@ -237,7 +237,8 @@ void ManualPage::References(const std::vector<std::string>& pages) {
 }
 
 std::string PageOfCommand(const CLI::App& command, const std::string& line, const ManualTitle& title,
-                          const std::vector<std::string>& references) {
+                          const std::vector<std::string>& references,
+                          const std::vector<ExitCodeTerm>& exit_codes) {
   ManualPage page(title);
   page.Section("Synopsis");
   AddSynopsis(command, line, &page);
@@ -248,6 +249,8 @@ std::string PageOfCommand(const CLI::App& command, const std::string& line, cons
   AddArguments(command, &page);
   if (!VisibleCommands(command).empty()) page.Section("Commands");
   AddCommands(command, line, &page);
+  if (!exit_codes.empty()) page.Section("Exit status");
+  for (const auto& [code, meaning] : exit_codes) page.Term(code, "", meaning);
   page.References(references);
   return page.text();
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -48,9 +49,13 @@ class ManualPage {
   bool is_at_heading_ = false;
 };
 
+// A code of a command's exit, and what it means.
+using ExitCodeTerm = std::pair<std::string, std::string>;
+
 // The page of a command with its subcommands; `line` is what calls it: "lagwatch run".
 std::string PageOfCommand(const CLI::App& command, const std::string& line, const ManualTitle& title,
-                          const std::vector<std::string>& references);
+                          const std::vector<std::string>& references,
+                          const std::vector<ExitCodeTerm>& exit_codes = {});
 
 // The present day, or that of SOURCE_DATE_EPOCH, as pages have it.
 std::string ManualDate();

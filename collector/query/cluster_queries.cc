@@ -11,6 +11,7 @@
 #include "collector/query/causes/package_shares.h"
 #include "collector/query/filter_parser.h"
 #include "collector/query/json/report_json.h"
+#include "collector/query/version_comparison.h"
 #include "collector/store/report_summer.h"
 #include "collector/symbols/names/symbol_namer.h"
 #include "policies/cluster/version_order.h"
@@ -163,6 +164,26 @@ Status ClusterQueries::AddNotSeenSince(const ReportFilter& filter, Json* list) c
       cause["not_seen_since"] = last;
   }
   return {};
+}
+
+Result<Json> ClusterQueries::Compare(const QueryString& query) const {
+  auto level = LAGWATCH_TRY(query.GetInt("level", 1, 1, 2));
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  filter.cluster_key.clear();
+  ComparedVersion compared[2] = {{.version = query.Get("baseline")}, {.version = query.Get("version")}};
+  for (ComparedVersion& each : compared) {
+    if (each.version.empty()) return Status(StatusCode::kInvalid, "name two versions: baseline and version");
+    filter.version = each.version;
+    // A cause that is past the limit of one version may be within that of the other.
+    each.page = LAGWATCH_TRY(annotated_.Causes(
+        {.filter = filter, .level = static_cast<int>(level), .limit = kMaxLimit, .child_limit = 0}, {}));
+    each.watched_ns = LAGWATCH_TRY(WatchedNs(filter));
+    if (each.page.causes.empty() && each.watched_ns == 0)
+      return Status(StatusCode::kNotFound,
+                    "no version '" + each.version + "' was watched; /v1/usage lists them");
+  }
+  return VersionComparisonJson(compared[0], compared[1], static_cast<size_t>(limit));
 }
 
 // Of one user, or of one system's users, it is not kept.

@@ -34,6 +34,8 @@ class ClusterQueries {
 
   // /v1/clusters
   base::Result<Json> List(const QueryString& query) const;
+  // /v1/compare
+  base::Result<Json> Compare(const QueryString& query) const;
   // /v1/clusters/{key}
   base::Result<Json> One(const std::string& key, const QueryString& query) const;
   // /v1/clusters/{key}/breakdown

@@ -27,6 +27,7 @@ constexpr std::string_view kClusters = "/v1/clusters";
 constexpr std::string_view kSamples = "/samples";      // of a cluster
 constexpr std::string_view kBreakdown = "/breakdown";  // likewise
 constexpr std::string_view kBreakdownOfAll = "/v1/breakdown";
+constexpr std::string_view kCompare = "/v1/compare";
 constexpr std::string_view kValues = "/v1/values";
 constexpr std::string_view kReports = "/v1/reports";
 constexpr std::string_view kTraces = "/v1/traces";
@@ -85,6 +86,7 @@ QueryApi::Answer QueryApi::Dispatch(std::string_view path, const QueryString& qu
   if (path == kClusters) return clusters_.List(query);
   if (path == kReports) return Reports(query);
   if (path == kBreakdownOfAll) return clusters_.BreakdownOfAll(query);
+  if (path == kCompare) return clusters_.Compare(query);
   if (path == kValues) return Values(query);
   if (path == kTraces) return traces_.List(query);
   if (path == kFrames) return Frames(query);

@@ -113,6 +113,7 @@ bool ReportSink::OnHang(const watchdog::HangEvent& event) {
       run_->HangBegan(event.hang_id, facts_.scrubber.Text(event.loop).c_str(), event.elapsed_ns);
   }
   if (encoder_.AppendNames(event, &buffer_)) WriteAgain(event, outside);
+  last_text_ = text_ != nullptr && IsFreeze(event.kind) ? text_->Write(event) : "";
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include "report/spool/spool_writer.h"
 #include "sdk/report/frame_slices.h"
 #include "sdk/report/hang_encoder.h"
+#include "sdk/report/hang_text.h"
 #include "sdk/report/program_facts.h"
 #include "sdk/report/record_writer.h"
 #include "sdk/report/start_report.h"
@@ -33,7 +34,11 @@ class ReportSink final : public watchdog::HangSink {
   // all else; without it nothing is reported.
   void WatchStart(const StartPlan& plan, StartUp* start_up, watchdog::LoopRegistry* registry);
 
+  // Also puts each hang into words, from now on. To be called before all events. Context: background.
+  void MakeTexts() { text_ = std::make_unique<HangText>(&facts_); }
+
   bool OnHang(const watchdog::HangEvent& event) override;
+  const char* LastText() const override { return last_text_; }
   void OnPeers(const watchdog::HangEvent& event) override;
   void OnBlame(const base::Uuid& event_id) override;
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;
@@ -97,6 +102,8 @@ class ReportSink final : public watchdog::HangSink {
   base::MappedBlock<char> bytes_;
   report::FixedBuffer buffer_;
   HangEncoder encoder_;
+  std::unique_ptr<HangText> text_;  // null: none is wanted
+  const char* last_text_ = "";
 };
 
 }  // namespace lagwatch::sdk

@@ -30,6 +30,7 @@ class TraceTriggers final : public watchdog::HangSink {
 
   void OnStart() override { sink_->OnStart(); }
   bool OnHang(const watchdog::HangEvent& event) override;
+  const char* LastText() const override { return sink_->LastText(); }
   void OnPeers(const watchdog::HangEvent& event) override { sink_->OnPeers(event); }
   void OnBlame(const base::Uuid& event_id) override { sink_->OnBlame(event_id); }
   void OnHangEnd(const base::Uuid& event_id, int64_t duration_ns) override;

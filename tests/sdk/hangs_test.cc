@@ -411,6 +411,35 @@ TEST_F(SdkTest, TellsAListenerOnTheWatchdogsThread) {
   EXPECT_GE(heard.duration_ns.load(), 100u * 1'000'000);
 }
 
+TEST_F(SdkTest, PutsAHangIntoWordsForAListener) {
+  static std::mutex mutex;  // whatever happens to this test, they stay
+  static std::string begin, end;
+  Options options = TestOptions();
+  options.listener.hang_begin = [](void*, const lw_hang* hang) {
+    const std::lock_guard lock(mutex);
+    begin = hang->text;
+  };
+  options.listener.hang_end = [](void*, const lw_hang* hang) {
+    const std::lock_guard lock(mutex);
+    end = std::string("ended") + hang->text;
+  };
+  auto monitor = Monitor::Start(options);
+  auto loop = monitor.WatchLoop("ui");
+  FreezeUntilReported(loop, "freeze");
+  ASSERT_TRUE(WaitUntil([&] {
+    const std::lock_guard lock(mutex);
+    return !end.empty();
+  }));
+  EXPECT_EQ(end, "ended");
+  const std::string pid = std::to_string(getpid());
+  EXPECT_EQ(begin.find("sdk-test 1.2.3 (pid " + pid + ") has not responded for 0."), 0u) << begin;
+  EXPECT_NE(begin.find(" s (loop ui, dispatch freeze)\n  verdict  "), std::string::npos) << begin;
+  EXPECT_NE(begin.find("\n    "), std::string::npos) << begin;
+  EXPECT_NE(begin.find("\n  report   lagwatch report " + base::ToString(Reports()[0].id) + "\n"),
+            std::string::npos)
+      << begin;
+}
+
 TEST_F(SdkTest, TellsAListenerOfLongDispatchesOnTheWatchdogsThread) {
   struct Heard {
     std::atomic<int> count{0};

@@ -26,6 +26,7 @@
 #include "tools/help/manual.h"
 #include "tools/process_files.h"
 #include "tools/read/table.h"
+#include "tools/schema/exit_codes.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -103,11 +104,10 @@ std::vector<Candidate> CommandsOf(const CLI::App& app) {
 // By the names that options and arguments have in all commands: an argument's name says what it is.
 Completion ValuesOf(const CLI::App& app, const std::string& name, const Line& line) {
   constexpr std::string_view kFiles[] = {"TRACE", "PATH", "--output", "--trace", "--ca-file", "--config"};
-  if (name == "--spool") return {.from_shell = FromShell::kDirectories};
+  if (name == "--spool" || name == "--source") return {.from_shell = FromShell::kDirectories};
   if (std::ranges::find(kFiles, name) != std::end(kFiles)) return {.from_shell = FromShell::kFiles};
   if (name == "command") return {.from_shell = FromShell::kPrograms};
   if (name == "COMMAND") return {.candidates = CommandsOf(app)};
-  if (name == "targets") return {.candidates = Processes(/*has_names=*/true)};
   const bool is_process = name.find("PID") != std::string::npos || name == "--pid";
   if (is_process) {
     const bool has_names = name.find("NAME") != std::string::npos;
@@ -128,7 +128,8 @@ void AddHelpCommand(CLI::App* app, int* exit_code) {
   base::AddHelpCommand(
       app,
       {.values = [app](const std::string& name, const Line& line) { return ValuesOf(*app, name, line); },
-       .write_manual = [app](const std::string& directory) { return WriteManual(*app, directory); }},
+       .write_manual = [app](const std::string& directory) { return WriteManual(*app, directory); },
+       .topics = {{"exit-codes", ExitCodeText()}}},
       exit_code);
 }
 

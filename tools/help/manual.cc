@@ -15,6 +15,7 @@
 #include "base/command_line/command_tree.h"
 #include "base/command_line/help_command.h"
 #include "base/command_line/manual_page.h"
+#include "tools/schema/exit_codes.h"
 #include "tools/schema/flag_names.h"
 #include "tools/schema/option_rows.h"
 #include "tools/watch/watch_rules.h"
@@ -32,6 +33,12 @@ bool IsRulesOption(const OptionRow& row) {
   constexpr std::array<std::string_view, 3> kTypes = {"const char*", "uint32_t", "int32_t"};
   return std::ranges::find(kTypes, row.c_type) != kTypes.end() &&
          std::ranges::find(kNoRulesOptions, row.name) == std::end(kNoRulesOptions);
+}
+
+std::vector<base::ExitCodeTerm> ExitTerms(const std::string& command) {
+  std::vector<base::ExitCodeTerm> terms;
+  for (const ExitCodeRow& row : ExitCodesOf(command)) terms.emplace_back(row.code, row.meaning);
+  return terms;
 }
 
 class ManualWriter {
@@ -69,10 +76,8 @@ class ManualWriter {
     for (const CLI::App* command : base::VisibleCommands(app_))
       page.Term("lagwatch " + command->get_name(), "", command->get_description());
     page.Section("Exit status");
-    page.Paragraph(
-        "0 if the command did its work, 1 if it failed or found nothing, 2 for a wrong command line, unless "
-        "the "
-        "command's page says something else. `lagwatch run` has the exit status of its program.");
+    for (const auto& [code, meaning] : ExitTerms("")) page.Term(code, "", meaning);
+    page.Paragraph("The pages of commands have their own codes; `lagwatch help exit-codes` lists all.");
     page.Section("Files");
     page.Term("~/.local/state/lagwatch/spool", "", "The spool directory, where reports wait");
     page.Term("/etc/lagwatch/watch.toml", "", "The rules of lagwatchd(8)");
@@ -88,7 +93,7 @@ class ManualWriter {
     const std::string& name = command.get_name();
     const ManualTitle title = Title("lagwatch-" + name, 1, command.get_description());
     return WritePage(title, base::PageOfCommand(command, "lagwatch " + name, title,
-                                                {"lagwatch(1)", "lagwatch-environment(7)"}));
+                                                {"lagwatch(1)", "lagwatch-environment(7)"}, ExitTerms(name)));
   }
 
   base::Status WriteService() const {
@@ -96,7 +101,8 @@ class ManualWriter {
     const ManualTitle title = Title("lagwatchd", 8, "watch the programs of a machine");
     return WritePage(title,
                      base::PageOfCommand(*command, "lagwatchd", title,
-                                         {"lagwatch-watch.toml(5)", "lagwatch-watch(1)", "lagwatch(1)"}));
+                                         {"lagwatch-watch.toml(5)", "lagwatch-watch(1)", "lagwatch(1)"},
+                                         ExitTerms(kService)));
   }
 
   base::Status WriteRules() const {

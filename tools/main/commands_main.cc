@@ -34,6 +34,8 @@ int main(int argc, char** argv) {
   lagwatch::tools::AddAttachCommands(&app, &exit_code);
   lagwatch::tools::AddTraceCommand(&app, &exit_code);
   lagwatch::tools::AddReadCommands(&app, lagwatch::tools::LoadSpoolRecords, "/proc/self/exe", &exit_code);
+  lagwatch::tools::AddMcpCommand(&app, lagwatch::tools::LoadSpoolRecords, "/proc/self/exe", &exit_code);
+  lagwatch::tools::AddLogCommand(&app, &exit_code);
   lagwatch::tools::AddUploadCommand(&app, &exit_code);
   lagwatch::tools::AddSymbolsCommand(&app, &exit_code);
   lagwatch::tools::AddCauseCommand(&app, &exit_code);

@@ -21,6 +21,17 @@ void TakeHeader(std::string_view name, std::string_view line, std::string* value
     *value = base::Trimmed(line.substr(name.size()));
 }
 
+// "no such report; /v1/reports lists them" with the command that asks for that path.
+std::string WithCommands(std::string message) {
+  constexpr std::string_view kPath = "/v1/";
+  constexpr std::string_view kLists = " lists";
+  const size_t begin = message.find(kPath);
+  const size_t end = message.find(kLists, begin == message.npos ? 0 : begin);
+  if (begin == message.npos || end == message.npos || message.find(' ', begin) != end) return message;
+  const std::string name = message.substr(begin + kPath.size(), end - begin - kPath.size());
+  return message.replace(begin, end - begin, "`lagwatch " + name + "`");
+}
+
 StatusCode CodeOf(int http_status) {
   switch (http_status) {
     case 400:
@@ -79,8 +90,9 @@ Result<EndpointReply> EndpointClient::Ask(const EndpointRequest& request) {
     return true;
   });
   if (const CURLcode code = curl_.Perform(); code != CURLE_OK) {
-    return Status(StatusCode::kUnavailable, "cannot reach the collector at " + endpoint_.url + ": " +
-                                                curl_.ErrorText(code) + "; check --endpoint");
+    return Status(StatusCode::kUnavailable,
+                  "cannot reach the collector at " + endpoint_.url + ": " + curl_.ErrorText(code) +
+                      "; check --endpoint: `lagwatch doctor --endpoint URL` says why");
   }
   reply.http_status = static_cast<int>(curl_.HttpStatus());
   return reply;
@@ -106,7 +118,7 @@ Result<Json> ReadAnswer(int http_status, const std::string& text) {
   if (http_status / 100 == 2 && !answer.is_discarded()) return answer;
   static const Json::json_pointer kMessage("/error/message");
   if (answer.is_object() && answer.contains(kMessage) && answer[kMessage].is_string()) {
-    return Status(CodeOf(http_status), answer[kMessage].get<std::string>());
+    return Status(CodeOf(http_status), WithCommands(answer[kMessage].get<std::string>()));
   }
   return Status(StatusCode::kInternal, "the answer (HTTP status " + std::to_string(http_status) +
                                            ") is not a lagwatch collector's; check the endpoint");

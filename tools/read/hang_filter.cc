@@ -53,24 +53,39 @@ std::string HintAt(const std::string& name, const std::string& text, const std::
   const auto has_it = [&](const std::string& each) { return each.find(text) != std::string::npos; };
   if (const auto found = std::ranges::find_if(known, has_it); nearest.empty() && found != known.end())
     nearest = *found;
-  return "no " + name + " '" + text + "' in the newest reports" +
-         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+  constexpr size_t kMostNamed = 5;
+  const std::vector<std::string> some(
+      known.begin(), known.begin() + static_cast<std::ptrdiff_t>(std::min(known.size(), kMostNamed)));
+  return "no " + name + " '" + text + "' in the newest reports; " +
+         (nearest.empty() ? "there are: " + Join(some, ", ") + (some.size() < known.size() ? " …" : "")
+                          : "did you mean '" + nearest + "'?");
+}
+
+namespace {
+
+CLI::Option* AddText(CLI::App* command, HangFilter* filter, const char* name, const char* description) {
+  return command->add_option(std::string("--") + name, filter->texts[name], description);
+}
+
+}  // namespace
+
+void AddCommonFilterFlags(CLI::App* command, HangFilter* filter) {
+  AddText(command, filter, "loop", "Only this loop");
+  AddText(command, filter, "tag", "Only this dispatch");
+  AddText(command, filter, "verdict", "Only with this verdict, \"lock\"")
+      ->check(OneOf("verdict", VerdictWords()));
+  AddText(command, filter, "kind", "Only of this kind, \"startup\"")->check(OneOf("kind", KindWords()));
+  command->add_option("--days", filter->days, "Only of the last days (UTC), today among them")
+      ->check(CLI::Range(1, 3650));
 }
 
 void AddFilterFlags(CLI::App* command, HangFilter* filter) {
-  const auto add = [&](const char* name, const char* description) {
-    return command->add_option(std::string("--") + name, filter->texts[name], description);
-  };
-  add("version", "Only this version");
-  add("loop", "Only this loop");
-  add("tag", "Only this dispatch");
-  add("distribution", "Only on this distribution, as `lagwatch reports --json` names it");
-  add("os", "Only on this kernel or system, \"Linux 6.1.0\"");
-  add("user", "Only of this user");
-  add("verdict", "Only with this verdict, \"lock\"")->check(OneOf("verdict", VerdictWords()));
-  add("kind", "Only of this kind, \"startup\"")->check(OneOf("kind", KindWords()));
-  command->add_option("--days", filter->days, "Only of the last days (UTC), today among them")
-      ->check(CLI::Range(1, 3650));
+  AddText(command, filter, "version", "Only this version");
+  AddText(command, filter, "distribution",
+          "Only on this distribution, as `lagwatch reports --json` names it");
+  AddText(command, filter, "os", "Only on this kernel or system, \"Linux 6.1.0\"");
+  AddText(command, filter, "user", "Only of this user");
+  AddCommonFilterFlags(command, filter);
 }
 
 }  // namespace lagwatch::tools

@@ -24,8 +24,10 @@ struct HangFilter {
 // "no version '2.4'; did you mean '2.4.0'?" if `text` is none of those that reports have; else empty.
 std::string HintAt(const std::string& name, const std::string& text, const std::vector<std::string>& known);
 
-// Declares --version, --verdict and so on. `filter` must outlive the parsing. A word that is no verdict or
-// kind is refused with the one that was probably meant.
+// Declares --verdict, --days and the others that hold for any version and all users. `filter` must outlive
+// the parsing. A word that is no verdict or kind is refused with the one that was probably meant.
+void AddCommonFilterFlags(CLI::App* command, HangFilter* filter);
+// Declares these, and --version, --user and the others.
 void AddFilterFlags(CLI::App* command, HangFilter* filter);
 
 }  // namespace lagwatch::tools

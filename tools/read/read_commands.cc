@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -14,13 +13,13 @@
 
 #include "base/clock.h"
 #include "sdk/preload/environment/unwatched_notes.h"
-#include "sdk/run/local_paths.h"
 #include "tools/commands.h"
 #include "tools/read/hang_filter.h"
 #include "tools/read/output.h"
 #include "tools/read/report_lists.h"
 #include "tools/read/report_source.h"
 #include "tools/read/screen.h"
+#include "tools/read/source_flags.h"
 #include "tools/read/table.h"
 #include "trace/export/export.h"
 
@@ -30,11 +29,7 @@ namespace {
 using collector::QueryString;
 
 // The options that all reading commands share.
-struct Flags {
-  std::string endpoint;
-  std::string token;
-  std::string ca_file;
-  std::string spool;
+struct Flags : SourceFlags {
   bool json = false;
   bool verbose = false;
   int level = 1;
@@ -43,6 +38,8 @@ struct Flags {
   std::string user;
   HangFilter filter;
   bool has_all_frames = false;
+  std::string baseline;  // the versions that are compared
+  std::string version;
   std::string cluster;
   std::string state;
   std::string new_in;
@@ -50,54 +47,8 @@ struct Flags {
   double longer_than_s = 0;
   std::string id;
   std::string trace_file;
-  bool debuginfod = false;
   ScreenOptions screen;
-  LoadRecords load_records;
-  std::string symbol_worker;
 };
-
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-std::string DefaultSpool() {
-  std::string state = Environment("XDG_STATE_HOME");
-  if (state.empty()) state = Environment("HOME") + "/.local/state";
-  return state + "/lagwatch/spool";
-}
-
-// Flags before the environment, a collector before a spool.
-std::string EndpointOf(const Flags& flags) {
-  const bool is_given = !flags.endpoint.empty() || !flags.spool.empty();
-  return is_given ? flags.endpoint : Environment("LAGWATCH_ENDPOINT");
-}
-
-std::string SpoolOf(const Flags& flags) {
-  std::string spool = flags.spool.empty() ? Environment("LAGWATCH_SPOOL") : flags.spool;
-  return spool.empty() ? DefaultSpool() : spool;
-}
-
-base::Result<std::unique_ptr<ReportSource>> OpenSource(const Flags& flags) {
-  const std::string endpoint = EndpointOf(flags);
-  if (!endpoint.empty())
-    return OpenEndpoint({.url = endpoint, .token = flags.token, .ca_file = flags.ca_file});
-  const std::string spool = SpoolOf(flags);
-  std::unique_ptr<LocalSymbolizer> symbolizer;
-  if (!flags.symbol_worker.empty()) {
-    symbolizer = LAGWATCH_TRY(LocalSymbolizer::Create({.worker_program = flags.symbol_worker,
-                                                       .root = sdk::RootOfSpool(spool),
-                                                       .asks_debuginfod = flags.debuginfod}));
-  }
-  // The default directory comes with the first run: until then nothing was reported.
-  const bool is_default = flags.spool.empty() && Environment("LAGWATCH_SPOOL").empty();
-  const auto load = [&](const std::string& directory) -> base::Result<std::string> {
-    auto records = flags.load_records(directory);
-    const bool is_missing = !records.ok() && records.status().code() == base::StatusCode::kNotFound;
-    return is_default && is_missing ? base::Result<std::string>(std::string()) : records;
-  };
-  return OpenSpool(spool, load, std::move(symbolizer));
-}
 
 // Of a list that is empty: which of the filter's texts no report has, and the one that was probably meant.
 void SayProbableTexts(ReportSource* source, const Flags& flags) {
@@ -239,6 +190,43 @@ int ShowReports(const Flags& flags) {
   return exit_code;
 }
 
+// Of the versions that are compared, which one is not there, and the one that was probably meant.
+int RefuseVersions(ReportSource* source, const Flags& flags, const base::Status& status) {
+  std::vector<std::string> known;
+  const auto usage = source->Get("/v1/usage", ListQuery(flags));
+  for (const Json& program : usage.ok() ? *usage : Json::array())
+    known.push_back(program.value("version", ""));
+  const auto values = source->Get("/v1/values", {});
+  for (const auto& version :
+       values.ok() ? values->value("version", std::vector<std::string>()) : std::vector<std::string>())
+    known.push_back(version);
+  bool is_said = false;
+  for (const std::string& version : {flags.baseline, flags.version}) {
+    const std::string hint = HintAt("version", version, known);
+    if (!hint.empty()) Fail(hint);
+    is_said = is_said || !hint.empty();
+  }
+  return is_said ? 1 : Fail(status.message());
+}
+
+int ShowComparison(const Flags& flags) {
+  auto source = OpenSource(flags);
+  if (!source.ok()) return Fail(source.status().message());
+  QueryString query = FilterQuery(flags);
+  query.Set("baseline", flags.baseline);
+  query.Set("version", flags.version);
+  query.Set("level", std::to_string(flags.level));
+  const auto answer = (*source)->Get("/v1/compare", query);
+  if (!answer.ok() && answer.status().code() == base::StatusCode::kNotFound)
+    return RefuseVersions(source->get(), flags, answer.status());
+  if (!answer.ok()) return Fail(answer.status().message());
+  return ShowAnswer([&] {
+    const std::string text =
+        flags.json ? answer->dump(2) + "\n" : ComparisonText(*answer, flags.level, TerminalWidth());
+    return PrintOnScreen(text, flags.screen, flags.json ? Paint() : Paint(PaintTables));
+  });
+}
+
 int ShowFrames(const Flags& flags) {
   return Show(flags, "/v1/frames", ListQuery(flags), "no frames were reported",
               [](const Json& frames) { return FrameTable(frames, TerminalWidth()); });
@@ -304,7 +292,10 @@ int ShowReport(const Flags& flags) {
       [&](const Json& report) {
         // In a pipe or a file nothing is left out.
         if (isatty(STDOUT_FILENO) == 0) return ReportText(report);
-        return ReportText(report, flags.has_all_frames ? StackStyle::kMarked : StackStyle::kFolded);
+        return Narrowed(
+            ReportText(report, flags.has_all_frames ? StackStyle::kMarked : StackStyle::kFolded),
+            TerminalWidth(), {"Timeline", "Dispatches before", "Facts", "Before the hang", "Threads"},
+            "A wider terminal also shows the timeline, facts and threads.");
       },
       PaintReport);
 }
@@ -358,20 +349,7 @@ Command AddCommand(const Reading& reading, const char* name, const char* descrip
   flags->load_records = reading.load_records;
   flags->symbol_worker = reading.symbol_worker;
   CLI::App* command = reading.app->add_subcommand(name, description);
-  auto* endpoint = command->add_option("--endpoint", flags->endpoint,
-                                       "The collector's URL (env:LAGWATCH_ENDPOINT), http://127.0.0.1:8790");
-  command
-      ->add_option("--token", flags->token, "One of the collector's read or admin tokens (DATA/admin-token)")
-      ->envname("LAGWATCH_TOKEN");
-  command
-      ->add_option("--ca-file", flags->ca_file,
-                   "PEM: trust only a collector with a certificate signed by one of these")
-      ->envname("LAGWATCH_CA_FILE");
-  command
-      ->add_option("--spool", flags->spool,
-                   "Read the unsent reports in this directory, without a collector (env:LAGWATCH_SPOOL); "
-                   "without --endpoint the default, ~/.local/state/lagwatch/spool")
-      ->excludes(endpoint);
+  AddSourceFlags(command, flags.get());
   command->add_flag("--json", flags->json, "Print JSON");
   AddScreenFlags(command, &flags->screen);
   command->callback([run, flags, exit_code = reading.exit_code] { *exit_code = run(*flags); });
@@ -385,14 +363,28 @@ void AddListFlags(const Command& command) {
       ->capture_default_str();
 }
 
-// Of commands that name frames. Without it no server learns what is looked at.
-void AddDebuginfodFlag(const Command& command) {
-  command.app
-      ->add_flag(
-          "--debuginfod", command.flags->debuginfod,
-          "Also ask the servers in DEBUGINFOD_URLS for symbols of a spool's reports; they learn the build "
-          "ids of the modules")
-      ->excludes(command.app->get_option("--endpoint"));
+void AddLevelFlag(const Command& command) {
+  command.app->add_option("--level", command.flags->level, "1: causes by their innermost 2 frames; 2: by 4")
+      ->check(CLI::IsMember({1, 2}))
+      ->capture_default_str();
+}
+
+void AddCompareCommand(const Reading& reading) {
+  Command compare =
+      AddCommand(reading, "compare", "Show the causes of two versions side by side", &ShowComparison);
+  compare.app->add_option("BASELINE", compare.flags->baseline, "The version to compare with")->required();
+  compare.app->add_option("VERSION", compare.flags->version, "The version to look at")->required();
+  AddListFlags(compare);
+  AddCommonFilterFlags(compare.app, &compare.flags->filter);
+  AddLevelFlag(compare);
+  compare.app->footer(
+      "S/H: seconds of hangs in an hour of watched time, estimated for all users, with its 95 % interval. "
+      "CHANGE\n"
+      "is said only where the intervals of the two versions do not overlap: new, gone, more or less. Without "
+      "a\n"
+      "word, chance may explain the difference.\n\n"
+      "  lagwatch compare 2.3.0 2.4.0 --app editor");
+  AddDebuginfodFlag(compare.app, compare.flags);
 }
 
 }  // namespace
@@ -404,9 +396,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
       AddCommand(reading, "clusters", "Show causes of hangs, the costliest first", &ShowClusters);
   AddListFlags(clusters);
   AddFilterFlags(clusters.app, &clusters.flags->filter);
-  clusters.app->add_option("--level", clusters.flags->level, "1: causes by their innermost 2 frames; 2: by 4")
-      ->check(CLI::IsMember({1, 2}))
-      ->capture_default_str();
+  AddLevelFlag(clusters);
 
   clusters.app->add_option("--state", clusters.flags->state,
                            "Only causes in these states: all, or new, known, regressed, fixed, ignored, "
@@ -418,7 +408,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
   clusters.app->add_option("--new-in", clusters.flags->new_in,
                            "Only causes of this version that no older version has");
 
-  AddDebuginfodFlag(clusters);
+  AddDebuginfodFlag(clusters.app, clusters.flags);
 
   Command breakdown = AddCommand(
       reading, "breakdown", "Show hangs, of a cause or of all, by version, system and more", &ShowBreakdown);
@@ -435,7 +425,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
       ->add_option("--longer-than", breakdown.flags->longer_than_s,
                    "Only hangs that lasted at least so many seconds")
       ->check(CLI::PositiveNumber);
-  AddDebuginfodFlag(breakdown);
+  AddDebuginfodFlag(breakdown.app, breakdown.flags);
 
   Command reports = AddCommand(reading, "reports", "List reports, the newest first", &ShowReports);
   AddListFlags(reports);
@@ -444,7 +434,9 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
                         "Print the watched time of each program on stderr");
   reports.app->add_option("--cluster", reports.flags->cluster, "Only reports of the cluster with this key");
 
-  AddDebuginfodFlag(reports);
+  AddDebuginfodFlag(reports.app, reports.flags);
+
+  AddCompareCommand(reading);
 
   Command traces =
       AddCommand(reading, "traces", "List traces, the newest first, or write one to a file", &ShowTraces);
@@ -459,7 +451,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
           ->check(&CheckTraceFile)
           ->needs(trace_id);
   trace_id->needs(trace_file);
-  AddDebuginfodFlag(traces);
+  AddDebuginfodFlag(traces.app, traces.flags);
 
   Command frames =
       AddCommand(reading, "frames", "Show dropped frames of the display, the worst first", &ShowFrames);
@@ -482,7 +474,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
       ->check(&CheckTraceFile);
   report.app->add_flag("--all-frames", report.flags->has_all_frames,
                        "On a terminal, show frames of libraries and the system, too, which are folded");
-  AddDebuginfodFlag(report);
+  AddDebuginfodFlag(report.app, report.flags);
 }
 
 }  // namespace lagwatch::tools

@@ -60,12 +60,12 @@ std::string CappedLines(const Json& clusters) {
 std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
   std::string cause_title = "CAUSE (innermost " + std::to_string(policies::FramesOfLevel(level)) + ")";
   Table table({{"HANG-S", Table::Align::kRight},
-               {"HANGS", Table::Align::kRight, false, /*leave_out=*/1},
-               {"USERS", Table::Align::kRight, false, 3},
-               {"P95", Table::Align::kRight, false, 4},
+               {"HANGS", Table::Align::kRight, false, /*leave_out=*/2},
+               {"USERS", Table::Align::kRight, false, 4},
+               {"P95", Table::Align::kRight, false, 5},
                {cause_title, Table::Align::kLeft, /*is_elastic=*/true},
-               {"VERSIONS", Table::Align::kLeft, false, 5},
-               {"KEY", Table::Align::kLeft, false, 2}});
+               {"VERSIONS", Table::Align::kLeft, false, 6},
+               {"KEY", Table::Align::kLeft, false, 3}});
   for (const Json& cluster : SeenFirst(clusters)) {
     const Json& estimated = cluster.at("estimated");
     table.AddRow({ThreeDigits(estimated.at("hang_ms").get<double>() / 1000),
@@ -75,6 +75,55 @@ std::string ClusterTable(const Json& clusters, int level, size_t max_width) {
                   Join(cluster.at("versions").get<std::vector<std::string>>(), " "), Text(cluster, "key")});
   }
   return table.ToText(max_width) + CappedLines(clusters);
+}
+
+namespace {
+
+// "2.3.0: 27 hangs of 3 users in 8.5 hours, 1.52 s of hangs per hour"
+std::string VersionLine(const Json& version) {
+  const Json& rate = version.at("hang_ms_per_hour");
+  const std::string hangs = version.at("hangs").dump();
+  const std::string users = version.at("users").dump();
+  return Text(version, "version") + ": " + hangs + (hangs == "1" ? " hang of " : " hangs of ") + users +
+         (users == "1" ? " user" : " users") +
+         (rate.is_null() ? ", watched time not known"
+                         : " in " + ThreeDigits(version.at("watched_ms").get<double>() / 3.6e6) + " hours, " +
+                               ThreeDigits(rate.get<double>() / 1000) + " s of hangs per hour") +
+         "\n";
+}
+
+// "1.52 (1.2 … 1.9)", in seconds; "0 (… 0.012)" of a version without the cause; the hang time where no time
+// is known to be watched.
+std::string RateText(const Json& side) {
+  const auto seconds = [](const Json& ms) { return ThreeDigits(ms.get<double>() / 1000); };
+  if (side.at("hang_ms_per_hour").is_null()) return seconds(side.at("hang_ms")) + " s";
+  const Json& interval = side.at("hang_ms_per_hour_interval");
+  const std::string high = "… " + seconds(interval.at("high")) + ")";
+  if (side.at("hangs") == 0) return "0 (" + high;
+  return seconds(side.at("hang_ms_per_hour")) + " (" + seconds(interval.at("low")) + " " + high;
+}
+
+}  // namespace
+
+std::string ComparisonText(const Json& comparison, int level, size_t max_width) {
+  const Json& baseline = comparison.at("baseline");
+  const Json& version = comparison.at("version");
+  Table table(
+      {{"CHANGE"},
+       {Text(baseline, "version") + " S/H", Table::Align::kLeft, false, /*leave_out=*/2},
+       {Text(version, "version") + " S/H", Table::Align::kLeft, false, 1},
+       {"CAUSE (innermost " + std::to_string(policies::FramesOfLevel(level)) + ")", Table::Align::kLeft,
+        /*is_elastic=*/true},
+       {"KEY", Table::Align::kLeft, false, 3}});
+  for (const Json& cause : comparison.at("causes")) {
+    const Json& change = cause.at("change");
+    table.AddRow({change.is_null() ? "" : change.get<std::string>(), RateText(cause.at("baseline")),
+                  RateText(cause.at("version")), CauseOf(cause), Text(cause, "key")});
+  }
+  const std::string more = comparison.at("more_causes").dump();
+  return PrintableLines(VersionLine(baseline) + VersionLine(version)) +
+         (comparison.at("causes").empty() ? "" : "\n" + table.ToText(max_width)) +
+         (more == "0" ? "" : "and " + more + " more; --limit shows them\n");
 }
 
 std::string LossTable(const Json& losses, size_t max_width) {
@@ -126,14 +175,14 @@ std::string FrameTable(const Json& frames, size_t max_width) {
 }
 
 std::string ReportTable(const Json& reports, size_t max_width) {
-  Table table({{"STARTED (UTC)"},
+  Table table({{"STARTED (UTC)", Table::Align::kLeft, false, /*leave_out=*/1},
                {"LASTED", Table::Align::kRight},
-               {"APP", Table::Align::kLeft, false, /*leave_out=*/1},
-               {"LOOP", Table::Align::kLeft, false, 4},
-               {"DISPATCH", Table::Align::kLeft, false, 3},
+               {"APP", Table::Align::kLeft, false, 2},
+               {"LOOP", Table::Align::kLeft, false, 5},
+               {"DISPATCH", Table::Align::kLeft, false, 4},
                {"CAUSE (innermost 2)", Table::Align::kLeft, /*is_elastic=*/true},
-               {"RUN ENDED BY", Table::Align::kLeft, false, 5},
-               {"ID", Table::Align::kLeft, false, 2}});
+               {"RUN ENDED BY", Table::Align::kLeft, false, 6},
+               {"ID", Table::Align::kLeft, false, 3}});
   for (const Json& report : reports) {
     table.AddRow({UtcTime(report.at("start_wall_ms").get<int64_t>()), Duration(report),
                   Text(report, "app") + " " + Text(report, "version"), Text(report, "loop"),

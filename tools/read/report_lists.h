@@ -18,6 +18,8 @@ std::string ClusterTable(const Json& clusters, int level, size_t max_width);
 std::string BreakdownText(const Json& breakdown, const std::vector<std::string>& texts, size_t max_width);
 // A cause's versions with their rates: "by_version" of the answer about it.
 std::string CauseVersionTable(const Json& versions, size_t max_width);
+// Two versions: a line for each, then a line for each cause, with both rates and their intervals.
+std::string ComparisonText(const Json& comparison, int level, size_t max_width);
 // One line for each loop and scene, with the number of frames of each quality.
 std::string FrameTable(const Json& frames, size_t max_width);
 // Reports that never came: one line for each program version, reason and cause.

@@ -103,6 +103,30 @@ int PrintOnScreen(const std::string& text, const ScreenOptions& options, const P
   return Print(painted);
 }
 
+std::string Narrowed(const std::string& text, size_t width, const std::vector<std::string_view>& left_out,
+                     const std::string& note) {
+  constexpr std::string_view kPurpose = "  # ";
+  if (width == 0 || width >= kNarrowWidth) return text;
+  std::string narrow;
+  std::string_view rest = text;
+  bool is_first_part = true, is_title = true, is_left_out = false, has_left_out = false;
+  while (!rest.empty()) {
+    std::string_view line = base::TakeUntil('\n', &rest);
+    if (is_title && !line.empty())
+      is_left_out =
+          std::ranges::any_of(left_out, [&](std::string_view title) { return line.starts_with(title); });
+    has_left_out = has_left_out || is_left_out;
+    is_title = line.empty();
+    is_first_part = is_first_part && !line.empty();
+    if (is_left_out) continue;
+    if (const size_t purpose = line.find(kPurpose); purpose != line.npos)
+      line = line.substr(0, line.find_last_not_of(' ', purpose) + 1);
+    const bool is_sentence = is_first_part && !line.starts_with(' ');
+    narrow += (is_sentence ? Wrapped(line, width, 2) : CutTo(width, std::string(line))) + "\n";
+  }
+  return narrow + (has_left_out ? "\n" + Wrapped(note, width, 0) + "\n" : "");
+}
+
 std::string Inked(Ink ink, std::string_view text) {
   constexpr const char* kCodes[] = {"1", "32", "33", "31"};
   return "\x1b[" + std::string(kCodes[static_cast<size_t>(ink)]) + "m" + std::string(text) + "\x1b[0m";

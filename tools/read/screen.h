@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -29,6 +30,14 @@ using Paint = std::function<std::string(std::string_view text)>;
 // terminal that has fewer lines, by the program that LAGWATCH_PAGER or PAGER name, or by less, until the
 // reader ends that. Returns the command's exit code.
 int PrintOnScreen(const std::string& text, const ScreenOptions& options, const Paint& paint = {});
+
+// A text for a terminal of `width` characters; as it is where that is kNarrowWidth or more, or 0. On a narrow
+// one, sentences of the first part are broken at blanks, and other lines are cut. Parts whose titles begin
+// with one of `left_out` are left out, and `note` is the last line then. Parts have empty lines between them;
+// the first line is the title.
+inline constexpr size_t kNarrowWidth = 76;
+std::string Narrowed(const std::string& text, size_t width, const std::vector<std::string_view>& left_out,
+                     const std::string& note);
 
 enum class Ink : uint8_t { kBold, kGreen, kYellow, kRed };
 std::string Inked(Ink ink, std::string_view text);

@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kGap = 2;
 constexpr size_t kMinElasticWidth = 12;
 constexpr size_t kUsefulElasticWidth = 36;  // of functions' names
+constexpr size_t kLeastElasticWidth = 20;   // … where columns must go that one misses
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
@@ -60,12 +61,11 @@ size_t BytesOf(size_t characters, std::string_view text) {
   return bytes;
 }
 
-// Ends a text that does not fit with an ellipsis.
+}  // namespace
+
 std::string CutTo(size_t width, const std::string& text) {
   return WidthOf(text) <= width ? text : text.substr(0, BytesOf(width - 1, text)) + "…";
 }
-
-}  // namespace
 
 std::string Printable(std::string_view text) {
   std::string printable;
@@ -135,11 +135,12 @@ void Table::AddRow(const std::vector<std::string>& cells) {
 Table Table::Fitting(size_t max_width) const {
   Table fitting = *this;
   while (max_width != 0) {
+    const auto first = std::ranges::max_element(fitting.columns_, {}, &Column::leave_out);
+    const size_t wanted = first->leave_out == 1 ? kLeastElasticWidth : kUsefulElasticWidth;
     std::vector<size_t> widths = fitting.Widths(0);
     size_t total = kGap * (widths.size() - 1);
     for (size_t i = 0; i < widths.size(); ++i)
-      total += fitting.columns_[i].is_elastic ? std::min(widths[i], kUsefulElasticWidth) : widths[i];
-    const auto first = std::ranges::max_element(fitting.columns_, {}, &Column::leave_out);
+      total += fitting.columns_[i].is_elastic ? std::min(widths[i], wanted) : widths[i];
     if (total <= max_width || first->leave_out == 0) break;
     const auto index = first - fitting.columns_.begin();
     fitting.columns_.erase(first);

@@ -24,6 +24,9 @@ std::string ThreeDigits(double number);
 // "2026-11-21 03:19:19", in UTC.
 std::string UtcTime(int64_t wall_ms);
 
+// Ends a text of more than `width` characters, which are one at least, with an ellipsis.
+std::string CutTo(size_t width, const std::string& text);
+
 // Breaks the text at blanks, so that lines are not over `width` characters as far as words permit; all but
 // the first begin with `indent` blanks, which count. The first one begins at `indent` on the screen. 0: any
 // width.
@@ -36,7 +39,8 @@ class Table {
     std::string title;
     Align align = Align::kLeft;
     bool is_elastic = false;  // gives way when lines get too long; at most one column does
-    // Columns are left out, the highest first, until the elastic one has room; 0: never left out.
+    // Columns are left out, the highest first, until the elastic one has room; 1: only where it has hardly
+    // any; 0: never left out.
     int leave_out = 0;
   };
 

@@ -79,7 +79,8 @@ base::Result<pid_t> FindProcess(const std::string& target, const std::string& co
     list += (list.empty() ? "" : ", ") + std::to_string(*pid);
   }
   if (found.empty())
-    return base::Status(base::StatusCode::kNotFound, "no process of this user is named '" + target + "'");
+    return base::Status(base::StatusCode::kNotFound, "no process of this user is named '" + target +
+                                                         "'; `lagwatch run -- " + target + "` starts one");
   if (found.size() > 1)
     return base::Status(base::StatusCode::kInvalid,
                         "several processes are named '" + target + "': give one of " + list);
@@ -163,6 +164,7 @@ void PrintIfFrozen(pid_t pid, const FrozenProgram& frozen) {
 }
 
 int Attach(AttachOptions attach) {
+  const int64_t begin_wall_ms = base::SystemClock().WallMs();
   if (base::Status status = attach.ApplyNames(); !status.ok())
     return RefuseAttach("attach: " + status.message());
   const auto end = AttachEnd::Parse(attach.until);
@@ -202,6 +204,13 @@ int Attach(AttachOptions attach) {
     base::Status status = StartSidecar(options, *pid);
     if (!status.ok()) code = Fail("reports stay in " + options.spool_directory + ": " + status.message());
   }
+  const HangLog log{.to = attach.log,
+                    .spool_directory = options.spool_directory,
+                    .pid = static_cast<uint32_t>(OwnPidOf(*pid)),
+                    .since_wall_ms = begin_wall_ms,
+                    .ends_when_detached = true};
+  if (base::Status status = StartHangLog(log, *pid); !status.ok())
+    code = Fail("hangs are not logged: " + status.message());
   if (end->kind == AttachEnd::EndKind::kNone || AwaitAttachEnd(*pid, *end, options.spool_directory))
     return code;
   return Detach(std::to_string(*pid));

@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/command_line/leading_options.h"
 #include "base/command_line/nearest_word.h"
+#include "base/text.h"
 #include "tools/commands.h"
 
 namespace lagwatch::tools {
@@ -48,6 +50,52 @@ void SayNearestOption(const CLI::App& app) {
   }
 }
 
+// "watch", or "trace top", of the command that the line has come to; empty: it has come to none.
+std::string LineOfCommand(const CLI::App& app) {
+  std::string line;
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    line += (line.empty() ? "" : " ") + at->get_name();
+  }
+  return line;
+}
+
+// Of words that the command does not take: the option, if one is among them.
+std::string ExtraText(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  const std::vector<std::string> words = at->remaining();
+  const auto option =
+      std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
+  if (option != words.end()) return "no option '" + option->substr(0, option->find('=')) + "'";
+  return words.empty() ? "too many words" : "'" + words.front() + "' is one word too many";
+}
+
+// The error, and the line to type next.
+std::string FailureMessage(const CLI::App* app, const CLI::Error& error) {
+  const std::string line = LineOfCommand(*app);
+  const std::string prefix = line.empty() ? "" : line + ": ";
+  std::string text = error.what();
+  if (text.starts_with(prefix)) text.erase(0, prefix.size());
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) text = ExtraText(*app);
+  return "lagwatch: " + prefix + text + "\n`lagwatch " + (line.empty() ? "" : line + " ") +
+         "--help` says what there is\n";
+}
+
+// Of a value that is not one of a list, which CLI11 writes as "--color: blue not in {auto,always,never}".
+void SayNearestValue(const CLI::ParseError& error) {
+  constexpr std::string_view kNotIn = " not in {";
+  const std::string text = error.what();
+  const size_t at = text.find(kNotIn);
+  const size_t name_end = text.find(": ");
+  if (at == std::string::npos || name_end == std::string::npos || name_end > at) return;
+  const size_t begin = at + kNotIn.size();
+  const std::vector<std::string> known =
+      base::SplitAtCommas(text.substr(begin, text.find('}', begin) - begin));
+  const std::string nearest = base::NearestWord(text.substr(name_end + 2, at - name_end - 2), known);
+  if (!nearest.empty()) std::cerr << "Did you mean " << nearest << "?\n";
+}
+
 // Of the commands that there are: the ways to an answer, for a line without a command.
 void SayFirstSteps(const CLI::App& app) {
   std::cerr << "lagwatch finds the code that froze a program.\n\n";
@@ -72,6 +120,7 @@ void DescribeCommandLine(CLI::App* app) {
       "Finds the code that froze a program: runs programs under a watchdog, and shows their hangs.");
   app->set_version_flag("--version", "lagwatch " LAGWATCH_VERSION);
   app->require_subcommand(1);
+  app->failure_message(&FailureMessage);
 }
 
 int RunCommandLine(CLI::App* app, std::vector<std::string> arguments, const int* exit_code) {
@@ -80,6 +129,7 @@ int RunCommandLine(CLI::App* app, std::vector<std::string> arguments, const int*
     SayFirstSteps(*app);
     return kUsageError;
   }
+  arguments = base::WithCommandFirst(*app, std::move(arguments));
   std::ranges::reverse(arguments);  // as CLI11 takes them
   try {
     app->parse(std::move(arguments));
@@ -91,7 +141,9 @@ int RunCommandLine(CLI::App* app, std::vector<std::string> arguments, const int*
     SayNearestOption(*app);
     return kUsageError;
   } catch (const CLI::ParseError& error) {
-    return app->exit(error) == 0 ? 0 : kUsageError;
+    if (app->exit(error) == 0) return 0;
+    SayNearestValue(error);
+    return kUsageError;
   }
   return *exit_code;
 }

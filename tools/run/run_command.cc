@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/run/default_paths.h"
 #include "sdk/run/run_end.h"
@@ -103,6 +104,13 @@ int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
       std::cerr << "lagwatch: reports stay in " << options.spool_directory << ": " << status.message()
                 << "\n";
   }
+  const HangLog log{.to = is_watched ? run.log : "",
+                    .spool_directory = options.spool_directory,
+                    .pid = static_cast<uint32_t>(getpid()),
+                    .since_wall_ms = base::SystemClock().WallMs(),
+                    .has_children = run.config.children != "none"};
+  if (base::Status status = StartHangLog(log, getpid()); !status.ok() && !run.is_quiet)
+    std::cerr << "lagwatch: hangs are not logged: " << status.message() << "\n";
   if (run.config.soft_watchdog != 0 && !run.is_quiet && std::getenv("WATCHDOG_USEC") == nullptr) {
     std::cerr << "lagwatch: --soft-watchdog has nothing to do: systemd has set no WATCHDOG_USEC (see "
                  "WatchdogSec= in "
@@ -133,7 +141,7 @@ void AddOptions(CLI::App* run, RunOptions* options) {
   run->add_flag("--verbose", config.is_verbose,
                 "At the program's end, print the numbers of watched loops and of hangs on stderr")
       ->envname("LAGWATCH_VERBOSE");
-  run->add_option("command", options->command, "The program and its arguments, after --")->required();
+  run->add_option("command", options->command, "The program and its arguments, after --");
   run->positionals_at_end();
 }
 

@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/process/own_command.h"
@@ -51,7 +53,7 @@ bool NamesOwnLibrary(std::string_view variable) {
 
 // As the user gave it, for a proxy and the like; without what is meant for the watched program, by which the
 // sidecar would be watched itself, and without lagwatch's own variables: options are arguments.
-std::vector<std::string> SidecarEnvironment(const Options& options) {
+std::vector<std::string> SidecarEnvironment() {
   std::vector<std::string> environment;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view text(*variable);
@@ -59,9 +61,6 @@ std::vector<std::string> SidecarEnvironment(const Options& options) {
       continue;
     environment.emplace_back(text);
   }
-  environment.push_back("LAGWATCH_KEY=" + options.key);  // not among the arguments, which all users can read
-  if (!options.upload.ca_file.empty())
-    environment.push_back("LAGWATCH_CA_FILE=" + std::filesystem::absolute(options.upload.ca_file).string());
   return environment;
 }
 
@@ -82,56 +81,108 @@ void LeaveCommandBehind() {
   [[maybe_unused]] const int result = chdir("/");
 }
 
-[[noreturn]] void BecomeSidecar(int followed_fd, pid_t followed_run, const Options& options) {
+// The sidecar's own part of a start: its arguments, without the program, are those that `arguments` returns
+// for the spool directory, under the name that it has there.
+struct Sidecar {
+  pid_t followed_pid;
+  std::string spool_directory;
+  std::vector<std::string> environment;
+  std::function<std::vector<std::string>(const std::string& spool)> arguments;
+  bool keeps_stderr = false;
+};
+
+[[noreturn]] void BecomeSidecar(int followed_fd, Sidecar sidecar) {
   base::OwnCommand own = base::CommandOf(base::kSelf, "lagwatch");
-  std::vector<std::string> environment = SidecarEnvironment(options);
   LeaveCommandBehind();
   int null = open("/dev/null", O_RDWR);
-  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, fd);
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fd != STDERR_FILENO || !sidecar.keeps_stderr) dup2(null, fd);
   if (followed_fd == kFollowedFd) {
     fcntl(followed_fd, F_SETFD, 0);
   } else {
     dup2(followed_fd, kFollowedFd);
   }
-  const std::string spool = KeepSpoolDirectory(options.spool_directory, followed_run);
+  const std::string spool = KeepSpoolDirectory(sidecar.spool_directory, sidecar.followed_pid);
   close_range(kSpoolFd + 1, ~0U, 0);
-  own.arguments.insert(
-      own.arguments.end(),
-      {"upload", "--spool=" + spool, "--endpoint=" + options.endpoint,
-       "--follow-fd=" + std::to_string(kFollowedFd), "--follow-run=" + std::to_string(followed_run),
-       "--user-rate-ppm=" + std::to_string(options.upload.user_rate_ppm),
-       "--reports-per-day=" + std::to_string(options.upload.reports_per_day),
-       "--reports-per-cause=" + std::to_string(options.upload.reports_per_cause),
-       "--traces-per-day=" + std::to_string(options.upload.traces_per_day),
-       "--slow-reports-per-day=" + std::to_string(options.upload.slow_reports_per_day)});
-  // An empty value would be taken from the next argument.
-  auto add = [&](const std::string& flag, const std::string& value) {
-    if (!value.empty()) own.arguments.push_back(flag + "=" + value);
-  };
-  add("--config-key", options.upload.config_key);
-  add("--app", options.app);
-  add("--app-version", options.app_version);
-  add("--user", options.user);
-  execve(own.file.c_str(), PointersTo(&own.arguments).data(), PointersTo(&environment).data());
+  for (std::string& argument : sidecar.arguments(spool)) own.arguments.push_back(std::move(argument));
+  execve(own.file.c_str(), PointersTo(&own.arguments).data(), PointersTo(&sidecar.environment).data());
   _exit(127);
 }
 
-}  // namespace
-
-base::Status StartSidecar(const Options& options, pid_t followed_pid) {
-  int followed_fd = static_cast<int>(syscall(SYS_pidfd_open, followed_pid, 0));
+base::Status StartBeside(Sidecar sidecar) {
+  int followed_fd = static_cast<int>(syscall(SYS_pidfd_open, sidecar.followed_pid, 0));
   if (followed_fd < 0) return base::IoError("cannot follow the program (Linux 5.3 is needed)", errno);
   pid_t child = fork();
-  if (child < 0) return base::IoError("cannot start the uploading process", errno);
+  if (child < 0) return base::IoError("cannot start a process beside the program", errno);
   if (child == 0) {
     // A grandchild, so that the program will never meet a child that it did not start.
     setsid();
-    if (fork() == 0) BecomeSidecar(followed_fd, followed_pid, options);
+    if (fork() == 0) BecomeSidecar(followed_fd, std::move(sidecar));
     _exit(0);
   }
   waitpid(child, nullptr, 0);
   close(followed_fd);
   return {};
+}
+
+std::vector<std::string> UploadArguments(const Options& options, pid_t followed_run,
+                                         const std::string& spool) {
+  std::vector<std::string> arguments = {
+      "upload",
+      "--spool=" + spool,
+      "--endpoint=" + options.endpoint,
+      "--follow-fd=" + std::to_string(kFollowedFd),
+      "--follow-run=" + std::to_string(followed_run),
+      "--user-rate-ppm=" + std::to_string(options.upload.user_rate_ppm),
+      "--reports-per-day=" + std::to_string(options.upload.reports_per_day),
+      "--reports-per-cause=" + std::to_string(options.upload.reports_per_cause),
+      "--traces-per-day=" + std::to_string(options.upload.traces_per_day),
+      "--slow-reports-per-day=" + std::to_string(options.upload.slow_reports_per_day)};
+  // An empty value would be taken from the next argument.
+  auto add = [&](const std::string& flag, const std::string& value) {
+    if (!value.empty()) arguments.push_back(flag + "=" + value);
+  };
+  add("--config-key", options.upload.config_key);
+  add("--app", options.app);
+  add("--app-version", options.app_version);
+  add("--user", options.user);
+  return arguments;
+}
+
+}  // namespace
+
+base::Status StartSidecar(const Options& options, pid_t followed_pid) {
+  std::vector<std::string> environment = SidecarEnvironment();
+  environment.push_back("LAGWATCH_KEY=" + options.key);  // not among the arguments, which all users can read
+  if (!options.upload.ca_file.empty())
+    environment.push_back("LAGWATCH_CA_FILE=" + std::filesystem::absolute(options.upload.ca_file).string());
+  return StartBeside(
+      {.followed_pid = followed_pid,
+       .spool_directory = options.spool_directory,
+       .environment = std::move(environment),
+       .arguments = [&](const std::string& spool) { return UploadArguments(options, followed_pid, spool); }});
+}
+
+base::Status StartHangLog(const HangLog& log, pid_t followed_pid) {
+  if (log.to.empty()) return {};
+  if (log.to == "journal" && access(kJournalSocket, W_OK) != 0)
+    return {base::StatusCode::kUnavailable, kNoJournal};
+  const auto arguments = [&](const std::string& spool) {
+    std::vector<std::string> all = {"log",
+                                    "--spool=" + spool,
+                                    "--to=" + log.to,
+                                    "--pid=" + std::to_string(log.pid),
+                                    "--since-ms=" + std::to_string(log.since_wall_ms),
+                                    "--follow-fd=" + std::to_string(kFollowedFd)};
+    if (log.has_children || log.ends_when_detached) all.push_back("--follow-run=" + std::to_string(log.pid));
+    if (log.ends_when_detached) all.push_back("--until-detached");
+    return all;
+  };
+  return StartBeside({.followed_pid = followed_pid,
+                      .spool_directory = log.spool_directory,
+                      .environment = SidecarEnvironment(),
+                      .arguments = arguments,
+                      .keeps_stderr = true});
 }
 
 }  // namespace lagwatch::tools

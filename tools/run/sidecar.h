@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process that sends a watched program's reports, beside it: the program itself carries no HTTP client,
-// and its reports are sent even if it was killed.
+// The processes beside a watched program that send its reports, and say its hangs: the program itself carries
+// no HTTP client and reads no symbols, and its reports are sent even if it was killed.
 #pragma once
 
 #include <lagwatch/options.h>
 #include <sys/types.h>
+
+#include <cstdint>
+#include <string>
 
 #include "base/status.h"
 
@@ -15,5 +18,22 @@ namespace lagwatch::tools {
 // that are followed have ended and the spool is sent (or a while has passed). Context: background; the
 // caller has no other threads.
 base::Status StartSidecar(const Options& options, pid_t followed_pid);
+
+inline constexpr char kJournalSocket[] = "/run/systemd/journal/socket";
+inline constexpr char kNoJournal[] = "no journal listens on this machine (/run/systemd/journal/socket)";
+
+// A request of `--log`.
+struct HangLog {
+  std::string to;  // "stderr", "journal"; empty: nothing
+  std::string spool_directory;
+  uint32_t pid = 0;  // of the program, as its reports have it
+  int64_t since_wall_ms = 0;
+  bool has_children = false;        // programs that it starts are followed, too
+  bool ends_when_detached = false;  // the program may go on without a watchdog
+};
+
+// Starts `lagwatch log …` likewise, except that it keeps this process's stderr. Nothing if `log.to` is empty.
+// Errors: also kUnavailable without a journal.
+base::Status StartHangLog(const HangLog& log, pid_t followed_pid);
 
 }  // namespace lagwatch::tools

@@ -91,6 +91,12 @@ void AddWatchFlags(CLI::App* run, WatchFlags* values) {
   adder.Text(#name, flag, "", help, &values->expensive);
 #include "policies/options/options.def"
   run->get_option("--expensive")->check(CLI::IsMember({"path", "leaf"}))->capture_default_str();
+  run->add_option(
+         "--log", values->log,
+         "Say each hang as it happens: on stderr, or in systemd's journal (journal). A process beside "
+         "the program does so, from its report")
+      ->envname("LAGWATCH_LOG")
+      ->check(CLI::IsMember({"stderr", "journal"}));
 }
 
 void AddSoftWatchdogFlag(CLI::App* command, sdk::PreloadConfig* config) {

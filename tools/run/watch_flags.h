@@ -20,6 +20,7 @@ struct WatchFlags {
   // By name; ApplyNames() puts them into the options.
   std::string dump_signal;
   std::string expensive = "path";
+  std::string log;  // see HangLog::to
 
   // Errors: kInvalid if a name is unknown.
   base::Status ApplyNames();

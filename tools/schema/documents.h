@@ -16,12 +16,14 @@ struct Document {
       make;  // from the text before, which some keep around their tables
 };
 // From policies/options/options.def, from policies/verdict.def, from report/format/field_tables.h with
-// policies/report_enums.def, from the columns of packed batches, and from collector/openapi_source.json.
+// policies/report_enums.def, from the columns of packed batches, from collector/openapi_source.json, and from
+// tools/schema/exit_codes.def.
 std::vector<Document> OptionDocuments();
 std::vector<Document> VerdictDocuments();
 std::vector<Document> ProtoDocuments();
 std::vector<Document> FormatDocuments();
 std::vector<Document> ApiDocuments(const std::string& repository);
+std::vector<Document> CommandDocuments();
 
 // Replaces what stands between the first `begin` in `text` and the first `end` after it. Throws
 // std::runtime_error if they are missing.

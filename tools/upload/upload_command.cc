@@ -6,7 +6,6 @@
 #include <CLI/Formatter.hpp>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -18,9 +17,9 @@
 #include "sdk/run/default_paths.h"
 #include "sdk/run/run_end.h"
 #include "sdk/run/run_facts.h"
-#include "sdk/run/run_record.h"
 #include "sdk/upload_service.h"
 #include "tools/commands.h"
+#include "tools/log/hang_follower.h"
 #include "tools/read/table.h"
 
 namespace lagwatch::tools {
@@ -43,33 +42,9 @@ struct UploadOptions {
   pid_t followed_run = 0;
 };
 
-namespace fs = std::filesystem;
-
 // A collector that does not answer when the program has ended is tried once more; then the reports wait for
 // the next run.
 constexpr int kMostFailuresAtEnd = 2;
-
-// Whether a process that `lagwatch run` follows is alive: one that has a run record in the spool directory
-// and was started, itself or its parents, by process `run_pid`. A process is not found before it
-// has watched a loop.
-bool IsFollowedRunAlive(const std::string& spool_directory, pid_t run_pid) {
-  std::error_code error;
-  for (const auto& entry :
-       fs::directory_iterator(fs::path(spool_directory) / sdk::kRunDirectoryName, error)) {
-    if (entry.path().extension() != sdk::kRunSuffix) continue;
-    sdk::RunRecord record;
-    std::string content;
-    const bool is_record = base::SystemEnv().ReadAll(entry.path(), &content) == 0 &&
-                           sdk::ParseRunRecord(content, &record) == sdk::RunFile::kRecord &&
-                           !record.has_ended;
-    if (!is_record) continue;
-    // Its id may be another process's by now.
-    const bool is_same =
-        record.run.start_ticks == 0 || sdk::ProcessStartTicks(record.run.pid) == record.run.start_ticks;
-    if (is_same && record.run.run_pid == static_cast<uint32_t>(run_pid)) return true;
-  }
-  return false;
-}
 
 // Sends while another process runs, until its descriptor says that it has ended, and those that it started
 // and that are followed, too.
@@ -84,7 +59,7 @@ void SendWhileRunning(sdk::UploadService* service, const UploadOptions& options)
   const auto status = sdk::ReadExitStatus(options.followed_fd, options.followed_run);
   if (status && start_ticks)
     sdk::NoteExitStatus(options.spool_directory, options.followed_run, *start_ticks, *status);
-  while (options.followed_run != 0 && IsFollowedRunAlive(options.spool_directory, options.followed_run))
+  while (options.followed_run != 0 && !PidsOfRun(options.spool_directory, options.followed_run).empty())
     std::this_thread::sleep_for(kLookPeriod);
 }
 

@@ -122,6 +122,7 @@ int RunWatch(WatchCommand command) {
 
   const bool is_of_ids = command.choice.IsOfIdsAlone();
   command.settings.options = options;
+  command.settings.log = command.log;
   command.settings.is_chosen = !command.choice.is_mine;
   if (command.choice.is_mine) UseManyDescriptors();
   const auto settings = std::make_shared<const WatchSettings>(command.settings);
@@ -169,7 +170,7 @@ void AddWatchCommand(CLI::App* app, int* exit_code) {
       "  lagwatch watch --mine");
   AddWatchFlags(watch, command.get());
   watch->add_option(
-      "targets", command->choice.words,
+      "PID|NAME|UNIT", command->choice.words,
       "What to watch: process ids, names of programs, units of systemd; names and units also when "
       "they are started later");
   watch->add_option("--container", command->container,

@@ -22,17 +22,6 @@ using sdk::Pastime;
 using sdk::Standing;
 using sdk::SurveyedThread;
 
-// "waited for a file or a device", as in verdict.def.
-std::string_view DidOf(VerdictWord word) {
-  switch (word) {
-#define VERDICT_WORD(number, enumerator, name, schema, did, ...) \
-  case VerdictWord::enumerator:                                  \
-    return did;
-#include "policies/verdict.def"
-  }
-  return "";
-}
-
 // Whether the function only ends the program for its caller; or has no name, as that of a jump to nowhere.
 bool IsPartOfAbort(std::string_view function) {
   constexpr std::string_view kFunctions[] = {"__pthread_kill_implementation",
@@ -97,17 +86,7 @@ class Sentence {
     return (thread.is_since_exact ? " for " : " for at least ") + ShortDuration(ms);
   }
 
-  // " in Cache::Find, called by Server::Answer": the functions that the cause is about.
-  std::string Where() const {
-    const Json& waits = report_.at("waits");
-    const Json cause = report_.value("cause", Json::array());
-    const bool has_cause = !cause.empty() && cause[0].is_string();
-    const bool has_place = !waits.empty() && waits[0].at("at").is_string();
-    const std::string first = has_place   ? waits[0].at("at").get<std::string>()
-                              : has_cause ? cause[0].get<std::string>()
-                                          : "";
-    return InWords(report_.at("expensive_stack"), first);
-  }
+  std::string Where() const { return PlaceWords(report_); }
 
   // The same of a thread that has crashed: the function that called abort(), assert() and their kin.
   std::string WhereItCrashed() const {
@@ -161,7 +140,7 @@ class Sentence {
     if (thread.verdict.word == VerdictWord::kDisk)
       return "waits for " + DiskWords(thread.call == nullptr ? "" : thread.call, thread.file, {});
     if (thread.verdict.word == VerdictWord::kSleep) return "sleeps by its own will";
-    const std::string did(DidOf(thread.verdict.word));
+    const std::string did(DidWords(thread.verdict.word));
     constexpr std::string_view kWaited = "waited";
     if (core_ != nullptr && !did.starts_with(kWaited)) return "is" + CallWords(thread);
     return did.starts_with(kWaited) ? "waits" + did.substr(kWaited.size()) : "has not run" + TimeOf(thread);
@@ -196,7 +175,7 @@ class Sentence {
     const VerdictWord word = suspect().verdict.word;
     if (word == VerdictWord::kStarved || word == VerdictWord::kThrottled) {
       const std::string users = report_.at("facts").value(policies::kProcessorUsersFact, "");
-      return Subject() + " " + std::string(DidOf(word)) + "," + Time() + Where() +
+      return Subject() + " " + std::string(DidWords(word)) + "," + Time() + Where() +
              (users.empty() ? "" : "; the processors are used by " + users) + FaultWords();
     }
     if (core_ != nullptr) return Subject() + " computes" + Where();
@@ -227,7 +206,7 @@ class Sentence {
     if (word == VerdictWord::kDisk)
       return waited +
              DiskWords(suspect().call == nullptr ? "" : suspect().call, suspect().file, report_.at("facts"));
-    std::string_view did = DidOf(word);
+    std::string_view did = DidWords(word);
     constexpr std::string_view kWaitedFor = "waited for ";
     if (core_ != nullptr && word == VerdictWord::kSleep)
       return Subject() + " sleeps by its own will" + Where();
@@ -235,7 +214,7 @@ class Sentence {
       return Subject() + " is" + CallWords(suspect()) + Where();
     if (!did.starts_with(kWaitedFor)) return Subject() + " has " + std::string(did) + Time() + Where();
     did.remove_prefix(kWaitedFor.size());
-    return waited + std::string(did) + PeerOfFacts();
+    return waited + std::string(did) + FactPeerWords(report_.at("facts"));
   }
 
   // " in the system call read of descriptor 5": all that a core says of it.
@@ -246,18 +225,6 @@ class Sentence {
     return call + (has_descriptor
                        ? " of descriptor " + std::to_string(static_cast<int32_t>(thread.blocked.arguments[0]))
                        : "");
-  }
-
-  // ": example.org:80", of the peer that the facts name.
-  std::string PeerOfFacts() const {
-    const Json& facts = report_.at("facts");
-    const std::string address = facts.value(policies::kWaitsForAddressFact, "");
-    const std::string name = facts.value(policies::kWaitsForNameFact, "");
-    const Json pid = facts.value(policies::kWaitsForPidFact, Json());
-    const std::string process =
-        pid.is_null() ? "" : (name.empty() ? "process" : name) + " (pid " + pid.dump() + ")";
-    if (address.empty() && process.empty()) return "";
-    return ": " + process + (process.empty() || address.empty() ? "" : ", ") + address;
   }
 
   std::string DoubtWords() const {

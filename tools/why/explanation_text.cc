@@ -153,9 +153,11 @@ const char* StandingName(Standing standing) {
 }  // namespace
 
 std::string ToText(const Explanation& explanation, bool shows_all, size_t width) {
-  return PrintableLines(Wrapped(Beginning(explanation) + explanation.sentence + ".", width, 2) + "\n" +
-                        EvidenceLines(explanation, shows_all) + UnusedLines(explanation, shows_all) +
-                        NextLines(explanation));
+  const std::string text = PrintableLines(
+      Wrapped(Beginning(explanation) + explanation.sentence + ".", width, 2) + "\n" +
+      EvidenceLines(explanation, shows_all) + UnusedLines(explanation, shows_all) + NextLines(explanation));
+  return Narrowed(text, shows_all ? 0 : width, {"Other threads", "Facts", "Files that are not used"},
+                  "A wider terminal, or --all, also shows the other threads.");
 }
 
 std::string PaintExplanations(std::string_view text) {

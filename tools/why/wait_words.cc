@@ -127,6 +127,36 @@ std::string InWords(const Json& stack, const std::string& first) {
   return named.empty() ? "" : " in " + Join(named, ", called by ");
 }
 
+std::string PlaceWords(const Json& report) {
+  const Json& waits = report.at("waits");
+  const Json cause = report.value("cause", Json::array());
+  const bool has_cause = !cause.empty() && cause[0].is_string();
+  const bool has_place = !waits.empty() && waits[0].at("at").is_string();
+  const std::string first = has_place   ? waits[0].at("at").get<std::string>()
+                            : has_cause ? cause[0].get<std::string>()
+                                        : "";
+  return InWords(report.at("expensive_stack"), first);
+}
+
+std::string_view DidWords(policies::VerdictWord word) {
+  switch (word) {
+#define VERDICT_WORD(number, enumerator, name, schema, did, ...) \
+  case policies::VerdictWord::enumerator:                        \
+    return did;
+#include "policies/verdict.def"
+  }
+  return "";
+}
+
+std::string FactPeerWords(const Json& facts) {
+  const std::string address = TextOf(facts, policies::kWaitsForAddressFact);
+  const std::string name = TextOf(facts, policies::kWaitsForNameFact);
+  const std::string pid = TextOf(facts, policies::kWaitsForPidFact);
+  const std::string process = pid.empty() ? "" : (name.empty() ? "process" : name) + " (pid " + pid + ")";
+  if (address.empty() && process.empty()) return "";
+  return ": " + process + (process.empty() || address.empty() ? "" : ", ") + address;
+}
+
 std::string AwaitedWords(const Json& wait, int64_t pid) {
   const Json& owner = wait.at("owner");
   if (owner.is_object() && owner.contains("process")) return PeerWords(wait);

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "policies/verdict.h"
 #include "tools/read/endpoint.h"
 
 namespace lagwatch::tools {
@@ -16,6 +18,15 @@ std::string ThreadWords(int64_t tid, const std::string& name, int64_t pid);
 // the one of the name `first` on; where none near has a name, its place in its module. Empty for an empty
 // stack.
 std::string InWords(const Json& stack, const std::string& first);
+
+// " in Cache::Find, called by Server::Answer": the functions that the cause of `report` is about.
+std::string PlaceWords(const Json& report);
+
+// "waited for a file or a device", as in verdict.def.
+std::string_view DidWords(policies::VerdictWord word);
+
+// ": redis-server (pid 99), 10.0.0.7:6379", of the peer that the facts name; empty where they name none.
+std::string FactPeerWords(const Json& facts);
 
 // "a mutex that thread 4714 (backup) holds in Database::Backup", of one of a report's waits. `pid` is the
 // report's process.

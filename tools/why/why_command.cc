@@ -235,8 +235,8 @@ void AddWhyCommand(CLI::App* app, int* exit_code) {
       "  lagwatch why nginx.service --json\n"
       "  lagwatch why --core core.4711\n"
       "  lagwatch why --timeout 5m -- ctest --output-on-failure");
-  CLI::Option* targets =
-      why->add_option("targets", options->words, "A process id, a program's name, or a unit of systemd");
+  CLI::Option* targets = why->add_option("PID|NAME|UNIT", options->words,
+                                         "A process id, a program's name, or a unit of systemd");
   why->add_option("--core", options->core,
                   "Explain the process of this core file, as gcore and the kernel write it; its program may\n"
                   "follow. Exit code: 0 it shows no freeze, 1 it does, or a crash, 2 it cannot be read");

@@ -17,7 +17,8 @@ struct HangNotice {
   HangKind kind;
   HangLevel level;
   int64_t threshold_ns;
-  int64_t elapsed_ns;  // so far; of a hang that is over, in all
+  int64_t elapsed_ns;     // so far; of a hang that is over, in all
+  const char* text = "";  // HangSink::LastText() of its report; empty without one, and once it is over
 };
 
 // The reason that a check which found a hang in progress made no report. Part of the C ABI.

@@ -129,6 +129,9 @@ class HangSink {
   virtual void OnStart() {}
   // Returns false if the event was lost; its end is then not reported.
   virtual bool OnHang(const HangEvent& event) = 0;
+  // The last event in words, for the application; empty where no listener wants it. Valid until the next
+  // event.
+  virtual const char* LastText() const { return ""; }
   // The same event once more, if OnHang() returned true, with waits that go on in other processes.
   virtual void OnPeers(const HangEvent&) {}
   // A hang is over, of whose reports this one's stack took most of the time. To be called before OnHangEnd(),

@@ -121,6 +121,7 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"GET /v1/traces/{id}/flame", base::ToString(trace.id)},
       {"query GET /v1/traces/{id}/flame", {"", "?tid=101"}},
       {"query GET /v1/clusters", {"", "?days=14&q=LOOKUP", "?state=all"}},
+      {"query GET /v1/compare", "?baseline=2.3.1&version=2.3.1"},
       {"GET /v1/clusters/{key}", key},
       {"query GET /v1/usage", {"", "?by=day"}},
       {"GET /v1/clusters/{key}/breakdown", key_of_lock},

@@ -137,5 +137,31 @@ TEST_F(ScreenTest, LinesFitTheTerminal) {
   }
 }
 
+// The cause, its stack and its verdict, whole in what is shown.
+TEST_F(ScreenTest, NarrowTerminalsKeepTheCauseAndDropTheRest) {
+  for (const int columns : {40, 60}) {
+    columns_ = columns;
+    for (const Words& command :
+         {report_, Words{"reports", "--spool", spool_}, Words{"clusters", "--spool", spool_}}) {
+      const std::string shown = WithoutColours(Shown(command));
+      EXPECT_THAT(shown, HasSubstr("FreezeHere")) << command[0];
+      std::istringstream lines(shown);
+      for (std::string line; std::getline(lines, line);) {
+        const auto is_inside = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; };
+        EXPECT_LE(line.size() - static_cast<size_t>(std::ranges::count_if(line, is_inside)),
+                  static_cast<size_t>(columns))
+            << line;
+      }
+    }
+    const std::string report = WithoutColours(Shown(report_));
+    EXPECT_THAT(report, HasSubstr("\n  verdict  cpu"));
+    EXPECT_THAT(report, HasSubstr("\nMost expensive stack\n"));
+    EXPECT_THAT(report, Not(HasSubstr("\nThreads\n")));
+    EXPECT_THAT(report, HasSubstr("A wider terminal also shows"));
+  }
+  columns_ = 80;
+  EXPECT_THAT(WithoutColours(Shown(report_)), HasSubstr("\nThreads\n"));
+}
+
 }  // namespace
 }  // namespace lagwatch::tools

@@ -63,6 +63,93 @@ TEST(ProgramsTest, HelpIsOfAllCommands) {
     EXPECT_THAT(help, HasSubstr(std::string("\n  ") + command));
 }
 
+TEST(ProgramsTest, OptionsMayStandBeforeTheCommand) {
+  const testing::ScopedTempDirectory home;
+  const auto of = [&](Words words, int status) {
+    words.insert(words.begin(), LAGWATCH_PROGRAM);
+    Process process(words, {"HOME=" + home.path(), "XDG_STATE_HOME=", "LAGWATCH_SPOOL="});
+    EXPECT_EQ(process.Wait(), status) << process.Errors();
+    return process.Output();
+  };
+  EXPECT_EQ(of({"--json", "reports"}, 0), "[]\n");
+  EXPECT_EQ(of({"--app", "reports", "--json", "--limit=3", "clusters"}, 0), "[]\n");
+  EXPECT_EQ(of({"--version", "2.3", "--json", "clusters"}, 0), "[]\n");
+  EXPECT_THAT(of({"--version"}, 0), HasSubstr("lagwatch "));
+  EXPECT_THAT(of({"--help"}, 0), HasSubstr("Subcommands:"));
+  // What a program gets is its own.
+  EXPECT_EQ(of({"--quiet", "run", "--", "/bin/echo", "--json", "reports"}, 0), "--json reports\n");
+}
+
+TEST(ProgramsTest, ListsOfAnEmptySpoolAreEmptyArrays) {
+  const testing::ScopedTempDirectory home;
+  for (const char* command : {"reports", "clusters", "traces", "frames", "usage", "losses"}) {
+    Process process({LAGWATCH_PROGRAM, command, "--json"},
+                    {"HOME=" + home.path(), "XDG_STATE_HOME=", "LAGWATCH_SPOOL="});
+    EXPECT_EQ(process.Wait(), 0) << command;
+    EXPECT_EQ(process.Output(), "[]\n") << command;
+  }
+}
+
+// Of each command: its first option with two letters swapped, and what it then says.
+TEST(ProgramsTest, EachCommandKnowsWhichOptionWasMeant) {
+  std::istringstream lines(OutputOf({LAGWATCH_PROGRAM, "--help"}));
+  int commands = 0;
+  bool is_command = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("Subcommands:")) is_command = true;
+    if (!is_command || !line.starts_with("  ") || line[2] == ' ') continue;
+    const std::string command = line.substr(2, line.find(' ', 2) - 2);
+    const std::string help = OutputOf({LAGWATCH_PROGRAM, command, "--help"});
+    const size_t at = help.find("\n  --");
+    if (at == std::string::npos) continue;
+    std::string option = help.substr(at + 3, help.find_first_of(" ,\n", at + 3) - at - 3);
+    std::string wrong = option;
+    std::swap(wrong[3], wrong[4]);
+    if (wrong == option || help.find(wrong) != std::string::npos) continue;
+    ++commands;
+    const std::string text = OutputOf({LAGWATCH_PROGRAM, command, wrong}, 2);
+    EXPECT_THAT(text, HasSubstr("Did you mean " + option + "?")) << command;
+    EXPECT_THAT(text, HasSubstr("`lagwatch " + command + " --help`")) << command;
+  }
+  EXPECT_GE(commands, 15);
+}
+
+TEST(ProgramsTest, AWrongValueIsNamedWithTheOneThatWasMeant) {
+  EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "reports", "--color", "alwyas"}, 2),
+              HasSubstr("Did you mean always?"));
+  EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "run", "--log", "jurnal", "--", "true"}, 2),
+              HasSubstr("Did you mean journal?"));
+  EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "clusters", "--verdict", "lokc"}, 2),
+              HasSubstr("did you mean 'lock'?"));
+  EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "help", "reprots"}, 2), HasSubstr("did you mean 'reports'?"));
+}
+
+TEST(ProgramsTest, ExitCodesAreThoseOfTheTable) {
+  const std::string table = OutputOf({LAGWATCH_PROGRAM, "help", "exit-codes"});
+  EXPECT_THAT(table, HasSubstr("All commands\n  0    "));
+  EXPECT_THAT(table, HasSubstr("\nlagwatch why\n"));
+  EXPECT_THAT(table, HasSubstr("  124  "));
+  const auto status = [](Words words) {
+    words.insert(words.begin(), LAGWATCH_PROGRAM);
+    Process process(words);
+    return process.Wait();
+  };
+  EXPECT_EQ(status({"run", "--", "/bin/sh", "-c", "exit 5"}), 5);
+  EXPECT_EQ(status({"run", "--", "no-such-program"}), 127);
+  EXPECT_EQ(status({"run"}), 2);
+  EXPECT_EQ(status({"why", "no-such-program"}), 2);
+  EXPECT_EQ(status({"why", "--timeout", "1s", "--", "/bin/sleep", "60"}), 124);
+  EXPECT_EQ(status({"why", "--timeout", "20s", "--", "/bin/sh", "-c", "exit 3"}), 3);
+  EXPECT_EQ(status({"attach", "no-such-program"}), 2);
+  EXPECT_EQ(status({"detach", "no-such-program"}), 2);
+  EXPECT_EQ(status({"doctor", "no-such-program"}), 2);
+  EXPECT_EQ(status({"watch", "999999999"}), 2);
+  EXPECT_EQ(status({"reports", "--spool", "/no/such/directory"}), 1);
+  EXPECT_EQ(status({"upload", "--spool", "/no/such/directory", "--endpoint", "http://127.0.0.1:9"}), 1);
+  EXPECT_EQ(status({"trace", "show", "/no/such/file"}), 2);
+  EXPECT_EQ(status({"dump", "999999999"}), 1);
+}
+
 TEST(ProgramsTest, AloneItSaysWhatToDoFirst) {
   const std::string text = OutputOf({LAGWATCH_PROGRAM}, 2);
   const std::string help = OutputOf({LAGWATCH_PROGRAM, "--help"});

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// `--log` of `lagwatch run`, `attach` and `watch`, and `lagwatch log`: a block at the moment of each hang.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/tools/run/run_testing.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::WaitUntil;
+
+size_t Blocks(const std::string& text) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find("responded for", at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+using HangLogTest = RunTest;
+
+TEST_F(HangLogTest, SaysAHangOnStderrWhileItLasts) {
+  Process program(Watched({LAGWATCH_WAIT_LOOP, "poll", "4000"}, {"--log", "stderr"}));
+  ASSERT_TRUE(WaitUntil([&] { return program.Errors().find("lagwatch report ") != std::string::npos; }));
+  EXPECT_EQ(program.Output(), "") << "the freeze was over";
+  const std::string block = program.Errors();
+  EXPECT_THAT(block, HasSubstr("lagwatch: wait_loop (pid " + std::to_string(program.pid()) +
+                               ") has not responded for "));
+  EXPECT_THAT(block, HasSubstr("(loop wait_loop, dispatch poll)\n"));
+  EXPECT_THAT(block, HasSubstr("  the main thread (" + std::to_string(program.pid()) +
+                               ") has computed without a pause in (anonymous namespace)::FreezeHere"));
+  EXPECT_THAT(block, HasSubstr("\n  verdict  cpu"));
+  EXPECT_THAT(block, HasSubstr("\n> (anonymous namespace)::FreezeHere  (wait_loop.cc:"));
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_EQ(program.Output(), "good\n");
+  EXPECT_EQ(Blocks(program.Errors()), 1u) << program.Errors();
+  // The line that it ends with shows the report.
+  const std::string command = "report   lagwatch report ";
+  const std::string id = block.substr(block.find(command) + command.size(), 36);
+  EXPECT_EQ(Ask({"report", id})["id"], id);
+}
+
+TEST_F(HangLogTest, SaysNothingUnlessAsked) {
+  Process program(Watched({LAGWATCH_WAIT_LOOP, "poll", "600"}));
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_EQ(program.Errors(), "");
+}
+
+TEST_F(HangLogTest, SaysTheHangsOfProgramsThatAreStarted) {
+  Process shell(Watched({"/bin/sh", "-c", std::string(LAGWATCH_WAIT_LOOP) + " poll 1500; exit 3"},
+                        {"--log", "stderr"}));
+  EXPECT_EQ(shell.Wait(), 3);
+  EXPECT_TRUE(WaitUntil([&] { return Blocks(shell.Errors()) == 1; })) << shell.Errors();
+  EXPECT_THAT(shell.Errors(), HasSubstr("FreezeHere"));
+}
+
+TEST_F(HangLogTest, SaysWhatOthersInTheSameSpoolDoOnlyIfAskedTo) {
+  Process all({LAGWATCH_PROGRAM, "log", "--spool", spool_});
+  Process others({LAGWATCH_PROGRAM, "log", "--spool", spool_, "--app", "editor"});
+  std::filesystem::create_directories(spool_);
+  Process program(Watched({LAGWATCH_WAIT_LOOP, "poll", "1500"}));
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_TRUE(WaitUntil([&] { return Blocks(all.Errors()) == 1; })) << all.Errors();
+  EXPECT_EQ(others.Errors(), "");
+  for (Process* log : {&all, &others}) {
+    log->Signal(SIGTERM);
+    EXPECT_EQ(log->Wait(), -SIGTERM);
+  }
+  // One that comes later says nothing of what was before.
+  Process late({LAGWATCH_PROGRAM, "log", "--spool", spool_});
+  EXPECT_FALSE(WaitUntil([&] { return !late.Errors().empty(); }, 1));
+  late.Signal(SIGTERM);
+  EXPECT_EQ(late.Wait(), -SIGTERM);
+}
+
+TEST_F(HangLogTest, SaysTheHangsOfAWatchedProgram) {
+  Process program({LAGWATCH_WATCHED_PROGRAM, "computes", "2"});
+  ASSERT_TRUE(WaitUntil([&] { return program.Output().starts_with("begun"); }));
+  Process watcher({LAGWATCH_PROGRAM, "watch", "--threshold-ms", "300", "--spool", spool_, "--log", "stderr",
+                   "--quiet", std::to_string(program.pid())});
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_EQ(watcher.Wait(), 0);
+  EXPECT_TRUE(WaitUntil([&] { return Blocks(watcher.Errors()) == 1; })) << watcher.Errors();
+  EXPECT_THAT(watcher.Errors(), HasSubstr("lagwatch: watched_program (pid " + std::to_string(program.pid())));
+  EXPECT_THAT(watcher.Errors(), HasSubstr("ComputeInHandler"));
+}
+
+TEST_F(HangLogTest, SaysTheHangsOfAnAttachedProgramUntilItIsDetached) {
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
+  ASSERT_TRUE(WaitUntil([&] { return program.Output().starts_with("ready\n"); }));
+  Process attach({LAGWATCH_PROGRAM, "attach", "--threshold-ms", "200", "--spool", spool_, "--log", "stderr",
+                  std::to_string(program.pid())});
+  ASSERT_EQ(attach.Wait(), 0) << attach.Errors();
+  program.WriteInput("freeze\n");
+  EXPECT_TRUE(WaitUntil([&] { return Blocks(attach.Errors()) == 1; })) << attach.Errors();
+  EXPECT_THAT(attach.Errors(), HasSubstr("FreezeForAWhile"));
+  Process detach({LAGWATCH_PROGRAM, "detach", std::to_string(program.pid())});
+  ASSERT_EQ(detach.Wait(), 0) << detach.Errors();
+  const auto is_followed = [&] {
+    Process list({"/bin/ps", "-ww", "-eo", "args"});
+    return list.Wait() == 0 &&
+           list.Output().find("--pid=" + std::to_string(program.pid())) != std::string::npos;
+  };
+  EXPECT_TRUE(WaitUntil([&] { return !is_followed(); })) << "its log goes on after it was detached";
+  program.CloseInput();
+  EXPECT_EQ(program.Wait(), 0);
+}
+
+TEST_F(HangLogTest, WritesFieldsIntoSystemdsJournal) {
+  std::vector<std::string> command =
+      Watched({LAGWATCH_WAIT_LOOP, "poll", "1500"}, {"--log", "journal", "--app-version", "2.4.0"});
+  command.insert(command.begin(), LAGWATCH_JOURNALD);
+  Process program(command);
+  const int code = program.Wait();
+  if (code == 77) GTEST_SKIP() << "no systemd-journald can be started here";
+  EXPECT_EQ(code, 0) << program.Errors();
+  EXPECT_THAT(program.Errors(), Not(HasSubstr("responded")));
+  const json entry = json::parse(program.Output());
+  EXPECT_THAT(entry["MESSAGE"].get<std::string>(), HasSubstr("wait_loop 2.4.0 (pid "));
+  EXPECT_THAT(entry["MESSAGE"].get<std::string>(), HasSubstr("\n> (anonymous namespace)::FreezeHere"));
+  EXPECT_EQ(entry["PRIORITY"], "4");
+  EXPECT_EQ(entry["LAGWATCH_APP"], "wait_loop");
+  EXPECT_EQ(entry["LAGWATCH_VERSION"], "2.4.0");
+  EXPECT_EQ(entry["LAGWATCH_VERDICT"], "cpu");
+  EXPECT_THAT(entry["LAGWATCH_FUNCTION"].get<std::string>(), HasSubstr("FreezeHere"));
+  EXPECT_GE(std::stoi(entry["LAGWATCH_DURATION_MS"].get<std::string>()), 200);
+  const json report = Ask({"report", entry["LAGWATCH_REPORT"]});
+  EXPECT_EQ(entry["LAGWATCH_PID"], report["pid"].dump());
+}
+
+TEST_F(HangLogTest, RunsTheProgramWithoutAJournal) {
+  if (std::filesystem::exists("/run/systemd/journal/socket")) GTEST_SKIP() << "there is a journal";
+  Process program(Watched({LAGWATCH_WAIT_LOOP, "poll", "300"}, {"--log", "journal"}));
+  EXPECT_EQ(program.Wait(), 0);
+  EXPECT_EQ(program.Output(), "good\n");
+  EXPECT_THAT(program.Errors(), HasSubstr("no journal listens on this machine"));
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a command of lagwatch in a process of its own, for its output. Context: background. Linux.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace lagwatch::tools {
+
+struct OwnOutput {
+  int exit_code = 0;
+  std::string text;  // of both of its streams, at most 1 MiB
+};
+
+// Runs `lagwatch` with these arguments, without input. Errors: kUnavailable if it cannot be started, or was
+// ended by a signal.
+base::Result<OwnOutput> OutputOfOwn(const std::vector<std::string>& arguments);
+
+}  // namespace lagwatch::tools
