@@ -36,6 +36,7 @@ class ConfigService {
                                                  int64_t now_wall_ms, const std::string& network = {});
   // As ConfigFile has them.
   bool HasVersion(const std::string& app, const std::string& version);
+  std::optional<SourceTemplate> SourceOf(std::string_view app);
   std::optional<uint64_t> LeastUserRatePpm();
   // One more at each change of the file; 0 without a config.
   uint64_t CurrentVersion();
@@ -55,7 +56,7 @@ class ConfigService {
   uint64_t version_ = 0;
   int64_t asked_day_ = 0;                                     // of the following ones
   std::map<std::string, std::set<std::string>> asked_users_;  // by network
-  int last_error_ = 0;  // of reading the file: logged once
+  int last_error_ = 0;                                        // of reading the file: logged once
 };
 
 }  // namespace lagwatch::collector

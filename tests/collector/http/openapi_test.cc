@@ -122,7 +122,7 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"query GET /v1/traces/{id}/flame", {"", "?tid=101"}},
       {"query GET /v1/clusters", {"", "?days=14&q=LOOKUP", "?state=all"}},
       {"GET /v1/clusters/{key}", key},
-      {"query GET /v1/usage", {"", "?by=day"}},
+      {"query GET /v1/usage", {"", "?by=day", "?by=hour&loop=ui"}},
       {"GET /v1/clusters/{key}/breakdown", key_of_lock},
       {"GET /v1/clusters/{key}/samples", key_of_lock},
       {"query GET /v1/clusters/{key}", {"", "?trend=hour&by=version"}},
