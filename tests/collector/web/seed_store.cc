@@ -403,11 +403,20 @@ class Seeder {
                        .dispatches = 40'000,
                        .hangs = static_cast<uint64_t>(hang_ms / 2500),
                        .hang_ns = hang_ms * kNsPerMs,
+                       .durations = DurationsOf(begin_ms < BeginOf(day) + 2 * kMsPerHour),
                        .background = {.watched_ns = watched_ms / 4 * kNsPerMs,
                                       .hangs = static_cast<uint64_t>(hang_ms / 10'000),
                                       .hang_ns = hang_ms / 3 * kNsPerMs}}}};
       Add(report::RecordType::kUsage, EncodeUsage(usage));
     }
+  }
+
+  // Short dispatches are far more frequent than long ones; those of a second come in a part of the day.
+  static policies::DurationHistogram DurationsOf(bool has_long) {
+    policies::DurationHistogram durations;
+    for (size_t i = 0; i < durations.counts.size(); ++i) durations.counts[i] = uint64_t{38'000} >> (2 * i);
+    if (has_long) durations.counts[11] = 40;
+    return durations;
   }
 
   // Today's early hours may not have come yet: a day ends now.

@@ -8,7 +8,7 @@ import type { Cluster } from "../api/types";
 import { duration, plural } from "../format/numbers";
 import { ConnectSteps } from "../live/connect_steps";
 import { FilterBar, filterParams, useFilters } from "../parts/filters";
-import { Empty, ErrorBox, Loading, Shown } from "../parts/states";
+import { Empty, EmptyPage, ErrorBox, Loading, Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
 import { CauseRows } from "./cause_rows";
 import { sunk, useCauseList, usePackages } from "./cause_list";
@@ -45,11 +45,11 @@ function NoOpenCause() {
         all.length === 0 ? (
           <ConnectSteps />
         ) : (
-          <Empty title="No cause is open">
+          <EmptyPage title="No cause is open">
             <p>
               All are fixed or ignored. <a href="/?state=all">Show them</a>
             </p>
-          </Empty>
+          </EmptyPage>
         )
       }
     </Shown>
