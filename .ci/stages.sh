@@ -24,7 +24,7 @@ run_stage() {
     quick) tests --preset quick ;;
     asan-ubsan|tsan) tests --preset "$1" ${2:+--parts "$2"} ;;
     arm64) tests --arm64 ;;
-    docs) scripts/docs ;;
+    docs) scripts/docs --test ;;
     darwin) scripts/darwin ;;
     demo) scripts/demo --ci --pictures build/pictures/people ;;
     packages) scripts/test --packages ;;

@@ -206,6 +206,8 @@ base::Status Check(const Flags& flags) {
   if (base::Status checked = CheckStoreOptions(flags); !checked.ok()) return checked;
   if (const auto quotas = ParseAppOption(kAppQuota, flags.app_quotas); !quotas.ok()) return quotas.status();
   if (base::Status checked = CheckProxies(flags); !checked.ok()) return checked;
+  if (const auto sources = ParseSources(flags.sources, flags.source_roots); !sources.ok())
+    return sources.status();
   const uint64_t part = flags.http.BytesOfAPeer();
   if (std::max(flags.limits.body_bytes, flags.limits.inflated_bytes) <= part) return {};
   return {base::StatusCode::kInvalid, "a body could be larger than what one address may have in flight (" +
@@ -224,6 +226,11 @@ std::map<std::string, int64_t, std::less<>> Flags::ToAppQuotas() const {
   auto quotas = ParseAppOption(kAppQuota, app_quotas);
   if (!quotas.ok()) return {};
   return std::move(quotas).value();
+}
+
+SourceTemplates Flags::ToSources() const {
+  auto parsed = ParseSources(sources, source_roots);
+  return parsed.ok() ? std::move(parsed).value() : SourceTemplates();
 }
 
 TrustedProxies Flags::ToTrustedProxies() const {
@@ -251,6 +258,15 @@ void DeclareCauses(Flags* flags, CLI::App* app) {
       ->allow_extra_args(false);
   app->add_option("--debuginfod", flags->debuginfod_urls,
                   "The URL of a debuginfod server for symbol files; may be given several times")
+      ->allow_extra_args(false);
+  app->add_option(
+         "--source", flags->sources,
+         "APP=URL: the address of one program's sources, with {file}, {line} and {version}, that frames "
+         "lead to; may be given several times")
+      ->allow_extra_args(false);
+  app->add_option("--source-root", flags->source_roots,
+                  "APP=DIRECTORY that the paths of these files begin with where the program is built; may be "
+                  "given several times")
       ->allow_extra_args(false);
   app->add_option("--symbols-gib", flags->symbols_gib, "Limit of uploaded symbol files, in GiB")
       ->check(CLI::Range(1, 1 << 20))

@@ -15,6 +15,7 @@
 #include "collector/http/upload.h"
 #include "collector/ingest/trace_limits.h"
 #include "collector/ingest/weight_limits.h"
+#include "collector/query/json/source_template.h"
 #include "collector/store/retention.h"
 #include "policies/cluster/cluster_key.h"
 
@@ -41,6 +42,8 @@ struct Flags {
   policies::ClusterBy cluster_by = policies::ClusterBy::kSignificant;
   std::vector<std::string> symbol_directories;
   std::vector<std::string> debuginfod_urls;
+  std::vector<std::string> sources;       // "APP=URL"
+  std::vector<std::string> source_roots;  // "APP=DIRECTORY"
   uint64_t symbols_gib = 20;
   uint64_t debuginfod_gib = 10;
   int64_t retention_days = 90;
@@ -59,6 +62,7 @@ struct Flags {
   // Of flags that Check() found good.
   Retention ToRetention() const;
   std::map<std::string, int64_t, std::less<>> ToAppQuotas() const;
+  SourceTemplates ToSources() const;
   uint64_t MostStoreBytes() const;  // 0: no limit
   TrustedProxies ToTrustedProxies() const;
   std::string ConfigPath() const { return config.empty() ? data + "/config.json" : config; }

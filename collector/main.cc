@@ -341,7 +341,12 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   Metrics metrics;
   metrics.SetBuild(LAGWATCH_VERSION);
   AppQuota app_quota(flags.ToAppQuotas());
-  QueryApi query_api(store, clusterer.rules(), symbols->reader_symbolizer(), &app_quota);
+  const SourceLookup source_of = [&config, given = flags.ToSources()](std::string_view app) {
+    if (auto source = config.SourceOf(app)) return source;
+    const auto found = given.find(app);
+    return found == given.end() ? std::nullopt : std::optional(found->second);
+  };
+  QueryApi query_api(store, clusterer.rules(), symbols->reader_symbolizer(), &app_quota, source_of);
   SymbolizeJob symbolize(store, clusterer, symbols->symbolizer());
   ReclusterJob recluster(store, clusterer, symbols->symbolizer(), flags.data + "/clustering");
   const auto wall_ms = [] { return base::SystemClock().WallMs(); };

@@ -25,8 +25,8 @@ EVERYTHING = [".ci", "CMakeLists.txt", "CMakePresets.json", "cmake", "scripts/bo
 OTHER_PARTS = {
     # The input of scripts/docs; all *.md and *.proto belong to it, too.
     "docs": ["LICENSE", "collector/openapi.json", "docs", "mkdocs.yml", "packaging", "policies/cluster_rules", "samples",
-             "scripts/docs", "sdk/include"],
-    "page": ["collector/web", "tests/collector/web"],
+             "scripts/docs", "sdk/include", "tests/collector/web/site"],
+    "page": ["collector/web", "docs/glossary.md", "tests/collector/web"],
     "darwin": ["scripts/darwin", "tests/darwin"],
     "demo": ["scripts/check_demo.py", "scripts/demo"],
     "packages": ["packaging", "scripts/debs", "scripts/release", "tests/packages", "tools/service"],

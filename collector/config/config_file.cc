@@ -16,6 +16,7 @@ constexpr uint64_t kDefaultExpiryHours = 24 * 30;
 constexpr uint64_t kMostExpiryHours = 24 * 365;
 constexpr size_t kMostVersions = 1000;
 const std::string kProofPrefix = "sha256:";  // of a user's proof in the allowlist, in place of a name
+constexpr size_t kMostSources = 1000;
 
 Status Wrong(const std::string& key, const std::string& wanted) {
   return {StatusCode::kInvalid, "\"" + key + "\" must be " + wanted};
@@ -103,8 +104,8 @@ Result<ConfigFile> ConfigFile::Parse(std::string_view text) {
   if (!object.is_object()) return Status(StatusCode::kInvalid, "it is not a JSON object");
   ConfigFile file;
   if (Status status = TakeValues(&object, &file.values_); !status.ok()) return status;
-  if (Status status =
-          CheckKnown("the config", object, {"allowlist", "expires_after_hours", "overrides", "versions"});
+  if (Status status = CheckKnown("the config", object,
+                                 {"allowlist", "expires_after_hours", "overrides", "sources", "versions"});
       !status.ok())
     return status;
   const Json hours = object.value("expires_after_hours", Json(kDefaultExpiryHours));
@@ -120,6 +121,7 @@ Result<ConfigFile> ConfigFile::Parse(std::string_view text) {
     return status;
   if (Status status = file.ReadVersions(object.value("versions", Json::object())); !status.ok())
     return status;
+  if (Status status = file.ReadSources(object.value("sources", Json::object())); !status.ok()) return status;
   return file;
 }
 
@@ -135,6 +137,31 @@ Status ConfigFile::ReadVersions(const Json& versions) {
     }
   }
   return versions_.size() <= kMostVersions ? Status() : Wrong("versions", wanted);
+}
+
+Status ConfigFile::ReadSources(const Json& sources) {
+  const std::string wanted = R"(an object with {"url", "root"} for each program, )" +
+                             std::to_string(kMostSources) + " at most; root may be left out";
+  if (!sources.is_object() || sources.size() > kMostSources) return Wrong("sources", wanted);
+  for (const auto& [app, entry] : sources.items()) {
+    if (!entry.is_object()) return Wrong("sources", wanted);
+    if (Status status = CheckKnown("an entry of sources", entry, {"url", "root"}); !status.ok())
+      return status;
+    std::string url;
+    std::string root;
+    if (Status status = TakeText(entry, "url", &url); !status.ok()) return status;
+    if (Status status = TakeText(entry, "root", &root); !status.ok()) return status;
+    auto source = SourceTemplate::Parse(std::move(url), std::move(root));
+    if (!source.ok())
+      return {StatusCode::kInvalid, "\"sources\" of " + app + ": " + source.status().message()};
+    sources_.emplace(app, std::move(*source));
+  }
+  return {};
+}
+
+std::optional<SourceTemplate> ConfigFile::SourceOf(std::string_view app) const {
+  const auto found = sources_.find(app);
+  return found == sources_.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool ConfigFile::HasVersion(const std::string& app, const std::string& version) const {

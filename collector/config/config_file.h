@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "collector/query/json/json_text.h"
+#include "collector/query/json/source_template.h"
 
 namespace lagwatch::collector {
 
@@ -41,6 +42,8 @@ class ConfigFile {
   // Whether the version is one of "versions": it has room among the names of senders, however many they
   // bring.
   bool HasVersion(const std::string& app, const std::string& version) const;
+  // The address of the program's sources, of "sources".
+  std::optional<SourceTemplate> SourceOf(std::string_view app) const;
   // The least "user_rate_ppm" that any client gets; none if there is none.
   std::optional<uint64_t> LeastUserRatePpm() const;
 
@@ -53,11 +56,13 @@ class ConfigFile {
 
   base::Status ReadOverrides(const Json& overrides);
   base::Status ReadVersions(const Json& versions);
+  base::Status ReadSources(const Json& sources);
 
   Json values_ = Json::object();
   std::vector<Override> overrides_;
   std::set<std::string, std::less<>> allowlist_;
   std::set<std::pair<std::string, std::string>> versions_;  // of programs
+  SourceTemplates sources_;
   int64_t expires_after_ms_ = 0;
 };
 

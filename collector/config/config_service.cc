@@ -92,6 +92,12 @@ bool ConfigService::HasVersion(const std::string& app, const std::string& versio
   return file_ && file_->HasVersion(app, version);
 }
 
+std::optional<SourceTemplate> ConfigService::SourceOf(std::string_view app) {
+  std::lock_guard lock(mutex_);
+  Refresh();
+  return file_ ? file_->SourceOf(app) : std::nullopt;
+}
+
 std::optional<uint64_t> ConfigService::LeastUserRatePpm() {
   std::lock_guard lock(mutex_);
   Refresh();

@@ -36,6 +36,7 @@ class ConfigService {
                                                  int64_t now_wall_ms, const std::string& network = {});
   // As ConfigFile has them.
   bool HasVersion(const std::string& app, const std::string& version);
+  std::optional<SourceTemplate> SourceOf(std::string_view app);
   std::optional<uint64_t> LeastUserRatePpm();
   // Replaces the file by a good content, which has that version. Errors: kIo.
   base::Status Adopt(const std::string& content, uint64_t version);

@@ -257,7 +257,13 @@ Result<Json> ClusterQueries::Samples(const std::string& key, const QueryString& 
       if (report.ok()) has_room = samples.TryAdd(each->row, *report);
     }
   }
-  return samples.ToJson();
+  Json answer = samples.ToJson();
+  // Lines are those of one program, and of its newest version with the cause.
+  const ReportRow& newest = rows.front();
+  const bool is_one_app =
+      std::ranges::all_of(rows, [&](const ReportRow& row) { return row.app == newest.app; });
+  answer["source"] = is_one_app ? SourceJson(sources_, newest.app, newest.version) : Json();
+  return answer;
 }
 
 // One of them in full, and what the newest are called.

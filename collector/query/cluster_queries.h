@@ -12,6 +12,7 @@
 #include "collector/query/json/annotated_causes.h"
 #include "collector/query/json/cluster_json.h"
 #include "collector/query/json/json_text.h"
+#include "collector/query/json/source_template.h"
 #include "collector/query/query_string.h"
 #include "collector/store/store.h"
 #include "collector/store/version_sums.h"
@@ -28,9 +29,14 @@ Json CauseVersionsJson(std::vector<CauseVersion> versions, const std::vector<Wat
 
 class ClusterQueries {
  public:
-  // Borrows the store and the symbolizer, which may be null.
-  ClusterQueries(StoreReader* store, policies::ClusterRules rules, Symbolizer* symbolizer)
-      : store_(store), annotated_(store), rules_(std::move(rules)), symbolizer_(symbolizer) {}
+  // Borrows the store and the symbolizer, which may be null. `sources` may be empty.
+  ClusterQueries(StoreReader* store, policies::ClusterRules rules, Symbolizer* symbolizer,
+                 SourceLookup sources)
+      : store_(store),
+        annotated_(store),
+        rules_(std::move(rules)),
+        symbolizer_(symbolizer),
+        sources_(std::move(sources)) {}
 
   // /v1/clusters
   base::Result<Json> List(const QueryString& query) const;
@@ -68,6 +74,7 @@ class ClusterQueries {
   AnnotatedCauses annotated_;
   policies::ClusterRules rules_;
   Symbolizer* symbolizer_;
+  SourceLookup sources_;
 };
 
 }  // namespace lagwatch::collector

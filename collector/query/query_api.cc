@@ -17,6 +17,7 @@
 #include "collector/query/json/report_json.h"
 #include "collector/query/trace_queries.h"
 #include "collector/query/usage_days.h"
+#include "collector/query/usage_hours.h"
 #include "collector/query/usage_summary.h"
 #include "collector/symbols/mapping/mapping_id.h"
 
@@ -142,8 +143,10 @@ QueryApi::Answer QueryApi::Frames(const QueryString& query) const {
 
 QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
   const std::string by = query.Get("by");
+  if (by == "hour") return UsageByHour(query);
+  if (!query.Get("loop").empty()) return Status(StatusCode::kInvalid, "loop needs by=hour");
   if (by == "day") return UsageByDay(query);
-  if (!by.empty()) return Status(StatusCode::kInvalid, "by must be day");
+  if (!by.empty()) return Status(StatusCode::kInvalid, "by must be day or hour");
   auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
   UsageSummaries summaries;
   auto filter = LAGWATCH_TRY(ParseFilter(query));
@@ -187,6 +190,18 @@ QueryApi::Answer QueryApi::UsageByDay(const QueryString& query) const {
   });
   if (!visited.ok()) return visited;
   return days.ToJson(static_cast<size_t>(limit));
+}
+
+QueryApi::Answer QueryApi::UsageByHour(const QueryString& query) const {
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxUsageDays));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  UsageHours hours;
+  Status visited = store_->ForEachUsage(filter, [&](std::string_view payload) {
+    if (const auto usage = report::DecodeUsage(payload); usage.ok()) hours.Add(*usage, query.Get("loop"));
+  });
+  if (!visited.ok()) return visited;
+  return hours.ToJson(filter.first_day.value_or(0), filter.last_day.value_or(INT64_MAX),
+                      static_cast<size_t>(limit));
 }
 
 QueryApi::Answer QueryApi::Losses(const QueryString& query) const {
@@ -254,6 +269,7 @@ Result<std::string> QueryApi::ReportJson(const StoredReport& stored, bool has_ta
   for (const StackTime& time : StackTimesOf(row, report, INT64_MIN))
     packages.Add(report.stacks[time.stack], names, time.ns);
   answer["packages"] = packages.ToJson();
+  answer["source"] = SourceJson(sources_, row.app, row.version);
   if (Status added = AddReportsOfOwners(row, report, &answer); !added.ok()) return added;
   AddCircumstances(report, &answer);
   AddCostTree(report, &answer);

@@ -12,6 +12,7 @@
 #include "collector/query/cluster_queries.h"
 #include "collector/query/json/annotated_causes.h"
 #include "collector/query/json/json_text.h"
+#include "collector/query/json/source_template.h"
 #include "collector/query/query_string.h"
 #include "collector/query/response.h"
 #include "collector/query/trace_queries.h"
@@ -24,14 +25,16 @@ namespace lagwatch::collector {
 class QueryApi {
  public:
   // Borrows `store` and `symbolizer`, which may be null: then names are those that clients knew.
-  // `rules` are those that reports are clustered with. Borrows `app_quota`, which may be null.
+  // `rules` are those that reports are clustered with. Borrows `app_quota`, which may be null. `sources`,
+  // which may be empty, is called from any thread.
   QueryApi(StoreReader* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr,
-           const AppQuota* app_quota = nullptr)
+           const AppQuota* app_quota = nullptr, SourceLookup sources = {})
       : store_(store),
         annotated_(store),
         rules_(std::move(rules)),
         symbolizer_(symbolizer),
-        clusters_(store, rules_, symbolizer),
+        sources_(std::move(sources)),
+        clusters_(store, rules_, symbolizer, sources_),
         traces_(store, symbolizer),
         app_quota_(app_quota) {}
 
@@ -50,6 +53,7 @@ class QueryApi {
   Answer Frames(const QueryString& query) const;
   Answer Usage(const QueryString& query) const;
   Answer UsageByDay(const QueryString& query) const;
+  Answer UsageByHour(const QueryString& query) const;
   // Adds "quota" to the entries of programs that have one.
   void AddQuotas(Json* usage) const;
   Answer Losses(const QueryString& query) const;
@@ -67,6 +71,7 @@ class QueryApi {
   AnnotatedCauses annotated_;
   policies::ClusterRules rules_;
   Symbolizer* symbolizer_;
+  SourceLookup sources_;
   ClusterQueries clusters_;
   TraceQueries traces_;
   const AppQuota* app_quota_;

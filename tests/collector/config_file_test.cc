@@ -87,5 +87,22 @@ TEST(ConfigFile, RefusesWhatIsTooDeepOrHasTooManyKeys) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));  // 100 s with its square
 }
 
+TEST(ConfigFile, HasTheAddressesOfSources) {
+  const auto file = ConfigFile::Parse(
+      R"({"sources": {"editor": {"url": "https://a.example/{version}/{file}", "root": "/b"}, "player": {"url": "http://b.example/{file}"}}})");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->SourceOf("editor")->ToJson("1"),
+            Json({{"url", "https://a.example/1/{file}"}, {"root", "/b/"}}));
+  EXPECT_EQ(file->SourceOf("player")->ToJson("1")["root"], "");
+  EXPECT_EQ(file->SourceOf("other"), std::nullopt);
+  // Clients have no use for them.
+  EXPECT_FALSE(file->DocumentFor({"editor", "1", "u"}).contains("sources"));
+  for (const char* bad : {R"({"sources": []})", R"({"sources": {"e": "https://a.example/{file}"}})",
+                          R"({"sources": {"e": {"url": 1}}})", R"({"sources": {"e": {}}})",
+                          R"({"sources": {"e": {"url": "javascript:{file}"}}})",
+                          R"({"sources": {"e": {"url": "https://a.example/{file}", "path": "/"}}})"})
+    EXPECT_FALSE(ConfigFile::Parse(bad).ok()) << bad;
+}
+
 }  // namespace
 }  // namespace lagwatch::collector

@@ -51,7 +51,8 @@ class SettingsFile : public ::testing::Test {
 TEST_F(SettingsFile, HasTextsNumbersAndLists) {
   const Flags flags = Parse(
       "listen = '127.0.0.1:1'\nretention_days = 7\nstore_gib = 0.5\nquery_timeout_s = 9\ncluster_by = 'raw'\n"
-      "app_quota = ['editor=3', 'nightly=4']\nkey = 'one'\n");
+      "app_quota = ['editor=3', 'nightly=4']\nkey = 'one'\n"
+      "source = ['editor=https://a.example/{file}']\nsource_root = ['editor=/b']\n");
   EXPECT_EQ(flags.listen, "127.0.0.1:1");
   EXPECT_EQ(flags.retention_days, 7);
   EXPECT_EQ(flags.store_gib, 0.5);
@@ -59,6 +60,8 @@ TEST_F(SettingsFile, HasTextsNumbersAndLists) {
   EXPECT_EQ(flags.cluster_by, policies::ClusterBy::kRaw);
   EXPECT_THAT(flags.app_quotas, ElementsAre("editor=3", "nightly=4"));
   EXPECT_THAT(flags.keys, ElementsAre("one"));
+  EXPECT_EQ(flags.ToSources().at("editor").ToJson(""),
+            Json({{"url", "https://a.example/{file}"}, {"root", "/b/"}}));
 }
 
 TEST_F(SettingsFile, EveryFlagHasItsKey) {

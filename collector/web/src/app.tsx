@@ -17,6 +17,7 @@ const CausePage = lazy(() => import("./cause/cause_page").then((file) => file.Ca
 const ReportPage = lazy(() => import("./report/report_page").then((file) => file.ReportPage));
 const RatePage = lazy(() => import("./rate/rate_page").then((file) => file.RatePage));
 const SettingsPage = lazy(() => import("./settings/settings_page").then((file) => file.SettingsPage));
+const GlossaryPage = lazy(() => import("./glossary/glossary_page").then((file) => file.GlossaryPage));
 const LivePage = lazy(() => import("./live/live_page").then((file) => file.LivePage));
 const ConnectPage = lazy(() => import("./live/connect_page").then((file) => file.ConnectPage));
 
@@ -40,6 +41,7 @@ const kPages = {
   live: guarded(LivePage),
   settings: guarded(SettingsPage),
   connect: guarded(ConnectPage),
+  glossary: guarded(GlossaryPage),
 };
 
 function Pages() {
@@ -56,6 +58,7 @@ function Pages() {
             <Route path={below("/live")} component={kPages.live} />
             <Route path={below("/settings")} component={kPages.settings} />
             <Route path={below("/connect")} component={kPages.connect} />
+            <Route path={below("/glossary")} component={kPages.glossary} />
             <Route default component={NotThere} />
           </Router>
         </ErrorBoundary>

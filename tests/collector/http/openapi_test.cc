@@ -123,7 +123,7 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"query GET /v1/clusters", {"", "?days=14&q=LOOKUP", "?state=all"}},
       {"query GET /v1/compare", "?baseline=2.3.1&version=2.3.1"},
       {"GET /v1/clusters/{key}", key},
-      {"query GET /v1/usage", {"", "?by=day"}},
+      {"query GET /v1/usage", {"", "?by=day", "?by=hour&loop=ui"}},
       {"GET /v1/clusters/{key}/breakdown", key_of_lock},
       {"GET /v1/clusters/{key}/samples", key_of_lock},
       {"query GET /v1/clusters/{key}", {"", "?trend=hour&by=version"}},

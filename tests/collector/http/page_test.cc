@@ -41,7 +41,7 @@ class PageTest : public ::testing::Test {
 };
 
 TEST_F(PageTest, IsTheSameAtEachOfItsAddressesWithoutAKey) {
-  for (const char* path : {"/", "/?q=a", "/hang-rate", "/live", "/settings", "/connect"}) {
+  for (const char* path : {"/", "/?q=a", "/hang-rate", "/live", "/settings", "/connect", "/glossary"}) {
     EXPECT_EQ(Get(path).status, 200) << path;
     EXPECT_EQ(Get(path).text, index_) << path;
   }

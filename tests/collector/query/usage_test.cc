@@ -229,6 +229,44 @@ TEST(Usage, IsToldDayByDay) {
   EXPECT_EQ(collector.Get("/v1/usage", "from_ms=" + std::to_string(kFirstMs + 9 * kADayMs)).size(), 2u);
 }
 
+// By hand: the first record's half hours count 490 and 5 dispatches of 980 and 10 each, the second's last
+// quarter one of four.
+TEST(Usage, DispatchesAreSpreadOverTheHoursOfTheirRecord) {
+  constexpr uint64_t kAnHourMs = 3'600'000;
+  constexpr uint64_t kFirstMs = 19'700 * uint64_t{kMsPerDay};
+  MemoryCollector collector;
+  report::Usage halves = UsageOf("u", 1, 0);
+  halves.begin_wall_ms = kFirstMs + kAnHourMs / 2;
+  halves.end_wall_ms = halves.begin_wall_ms + kAnHourMs;
+  report::Usage four = UsageOf("u", 1, 0);
+  four.begin_wall_ms = kFirstMs + kMsPerDay - 3 * kAnHourMs;  // into the next day
+  four.end_wall_ms = four.begin_wall_ms + 4 * kAnHourMs;
+  four.loops[0].usage.durations.counts = {};
+  four.loops[0].usage.durations.counts[15] = 1;
+  four.loops.push_back(halves.loops[0]);
+  four.loops[1].loop = "io";
+  report::Usage days = UsageOf("u", 1, 0);
+  days.begin_wall_ms = kFirstMs;
+  days.end_wall_ms = kFirstMs + 3 * kMsPerDay;
+  ASSERT_TRUE(collector.ingest.Submit(BatchOf({halves, four, days})).ok());
+  const Json hours = collector.Get("/v1/usage", "by=hour&loop=ui");
+  ASSERT_EQ(hours.size(), 6u);
+  EXPECT_EQ(hours[0], Json::parse(R"({"app": "editor", "hour_ms": 1702166400000, "watched_ms": 900000.0,
+      "dispatches": 0.25, "durations": [{"from_ms": 16384, "count": 0.25}]})"));
+  EXPECT_EQ(hours[4]["hour_ms"], kFirstMs + kAnHourMs);
+  EXPECT_EQ(hours[5], Json::parse(R"({"app": "editor", "hour_ms": 1702080000000, "watched_ms": 1800000.0,
+      "dispatches": 495.0, "durations": [{"from_ms": 0, "count": 490.0}, {"from_ms": 1, "count": 5.0}]})"));
+  EXPECT_EQ(collector.Get("/v1/usage", "by=hour")[0]["dispatches"], 247.75);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=hour&loop=none").size(), 0u);
+  EXPECT_EQ(collector.query_api.Get("/v1/usage", "loop=ui").status, 400);
+  EXPECT_EQ(collector.query_api.Get("/v1/usage", "by=day&loop=ui").status, 400);
+  // The days of the filter are those of the hours.
+  const std::string next_day = std::to_string(kFirstMs + kMsPerDay);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=hour&loop=ui&from_ms=" + next_day), Json::array({hours[0]}));
+  EXPECT_EQ(collector.Get("/v1/usage", "by=hour&loop=ui&to_ms=" + std::to_string(kFirstMs)).size(), 5u);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=hour&loop=ui&limit=1"), Json::array({hours[0]}));
+}
+
 TEST(Usage, SurvivesWhatNoHonestClientSends) {
   MemoryCollector collector;
   report::Usage hostile = UsageOf("u", 1, 0);
@@ -241,6 +279,7 @@ TEST(Usage, SurvivesWhatNoHonestClientSends) {
   EXPECT_EQ(collector.ingest.Submit(BatchOf({hostile, second}))->accepted, 2);
   EXPECT_EQ(collector.Get("/v1/usage")[0]["dispatches"], UINT64_MAX);
   EXPECT_EQ(collector.Get("/v1/usage", "by=day")[0]["hangs"], UINT64_MAX);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=hour").size(), 2u);
   report::Usage empty{.id = base::CreateUuidV7(2)};
   EXPECT_EQ(collector.ingest.Submit(BatchOf({empty}))->accepted, 1);
   EXPECT_EQ(collector.Get("/v1/usage").size(), 2u);

@@ -61,6 +61,19 @@ void Seeder::StampHeader(int64_t start_ms, report::ReportHeader* header) {
   header->start_wall_ms = start_ms;
 }
 
+namespace {
+
+// Short dispatches are far more frequent than long ones; those of a second come in a part of the day.
+policies::DurationHistogram DurationsOf(bool has_long) {
+  constexpr size_t kSecond = 11;
+  policies::DurationHistogram durations;
+  for (size_t i = 0; i < durations.counts.size(); ++i) durations.counts[i] = uint64_t{38'000} >> (2 * i);
+  if (has_long) durations.counts[kSecond] = 40;
+  return durations;
+}
+
+}  // namespace
+
 void Seeder::AddUse(const std::string& app, const std::string& version, int day) {
   for (int user = 0; user < 12; ++user) {
     const int64_t begin_ms = BeginOf(day) + Below(8 * kMsPerHour);
@@ -79,6 +92,7 @@ void Seeder::AddUse(const std::string& app, const std::string& version, int day)
                      .dispatches = 40'000,
                      .hangs = static_cast<uint64_t>(hang_ms / 2500),
                      .hang_ns = hang_ms * kNsPerMs,
+                     .durations = DurationsOf(begin_ms < BeginOf(day) + 2 * kMsPerHour),
                      .background = {.watched_ns = watched_ms / 4 * kNsPerMs,
                                     .hangs = static_cast<uint64_t>(hang_ms / 10'000),
                                     .hang_ns = hang_ms / 3 * kNsPerMs}}}};

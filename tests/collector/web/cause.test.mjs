@@ -262,6 +262,26 @@ test("offers readers nothing that they may not do", async () => {
   await reader.finish();
 });
 
+test("shows the hang time that does not count, where the collector knows it", async () => {
+  const { key } = causes[0];
+  let capped = { reports: 3, hang_ms: 7_200_000 };
+  await page.route(`**/v1/clusters/${key}?*`, async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...answer, capped } });
+  });
+  await page.go(`/causes/${key}`);
+  await page.getByText("3 reports count for less than they say").waitFor();
+  assert.match(
+    await page.locator("p", { hasText: "capped" }).textContent(),
+    /: 2 h of hang time is left out\./,
+  );
+  for (capped of [null, undefined, { reports: 0, hang_ms: 0 }]) {
+    await page.reload();
+    await page.locator(".figures").waitFor();
+    assert.equal(await page.getByText("for less than").count(), 0);
+  }
+});
+
 test("says that a cause is not there", async () => {
   page.expect("404");
   await page.go("/causes/0123456789abcdef");

@@ -60,6 +60,18 @@ async function ofTwoWeeks() {
       (page) => page.locator(".plot canvas").waitFor(),
       { size: { width: 1280, height: 760 } },
     );
+    await picture(
+      "heat-map",
+      collector,
+      "/hang-rate?app=editor",
+      async (page) => {
+        await page.locator(".heat i").first().waitFor();
+        await page.getByRole("heading", { name: "time of day" }).evaluate((heading) => {
+          scrollTo(0, heading.getBoundingClientRect().top - 80);
+        });
+      },
+      { size: { width: 1280, height: 480 } },
+    );
     await picture("causes-dark", collector, "/", causes, { dark: true, size: { width: 1280, height: 620 } });
     await picture("causes-phone", collector, "/", causes, { size: kPhone });
     await picture(

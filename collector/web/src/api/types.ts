@@ -27,3 +27,5 @@ export type CauseBreakdown = Schemas["ClusterBreakdown"];
 export type Values = Schemas["Values"];
 export type CauseSamples = Schemas["ClusterSamples"];
 export type DayUsage = Schemas["UsageDay"];
+export type Source = Schemas["Source"];
+export type HourUsage = Schemas["UsageHour"];

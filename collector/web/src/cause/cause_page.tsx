@@ -9,13 +9,15 @@ import { useResource } from "../api/resource";
 import type { CauseSamples, ClusterDetails } from "../api/types";
 import { causeName, shortName } from "../format/frames";
 import { count, duration, estimate, named, percent, plural, rate } from "../format/numbers";
+import { SourceContext } from "../format/source";
 import { ago, day, moment } from "../format/times";
 import { Chart } from "../parts/chart";
 import { reportFilters } from "../parts/filters";
 import { Flame } from "../parts/flame";
 import { Packages } from "../parts/packages";
 import { StateMark } from "../parts/state_mark";
-import { Empty, Shown } from "../parts/states";
+import { EmptyPage, Shown } from "../parts/states";
+import { Term } from "../parts/term";
 import { useTitle } from "../parts/use_title";
 import { Breakdown } from "./breakdown";
 import { CauseActions } from "./cause_actions";
@@ -26,22 +28,36 @@ import "./cause.css";
 
 function Figures({ cause }: { cause: ClusterDetails }) {
   const { duration_ms: lasted } = cause;
-  const figures: [string, string, string][] = [
+  // The name, its entry in the glossary, the number and what explains it.
+  const figures: [string, string, string, string][] = [
     [
       "Hang time",
+      "hang-time",
       duration(cause.estimated.hang_ms),
       `${percent(cause.share)} of all; ${duration(cause.hang_ms)} reported`,
     ],
-    ["Per hour of use", rate(cause.hang_ms_per_hour), "in the programs concerned"],
+    ["Per hour of use", "hang-rate", rate(cause.hang_ms_per_hour), "in the programs concerned"],
     [
       "Hangs",
+      "hang",
       estimate(cause.estimated.hangs),
       `${plural(cause.reports, "report")} received (${plural(cause.hangs, "hang")})`,
     ],
-    ["Users", cause.users > 0 ? count(cause.users) : "not known", "a run without a user's name is one"],
-    ["Lasted", duration(lasted.p50), `p95 ${duration(lasted.p95)}, longest ${duration(lasted.max)}`],
+    [
+      "Users",
+      "user",
+      cause.users > 0 ? count(cause.users) : "not known",
+      "a run without a user's name is one",
+    ],
+    [
+      "Lasted",
+      "hang-time",
+      duration(lasted.p50),
+      `p95 ${duration(lasted.p95)}, longest ${duration(lasted.max)}`,
+    ],
     [
       "Seen",
+      "not-seen-since",
       ago(cause.last_seen_ms),
       cause.first_version === cause.last_version
         ? `first ${day(cause.first_seen_ms)}, in ${cause.first_version ?? "no known version"}`
@@ -50,14 +66,29 @@ function Figures({ cause }: { cause: ClusterDetails }) {
   ];
   return (
     <dl class="figures">
-      {figures.map(([name, value, more]) => (
+      {figures.map(([name, term, value, more]) => (
         <div key={name} class="card">
-          <dt>{name}</dt>
+          <dt>
+            <Term of={term}>{name}</Term>
+          </dt>
           <dd>{value}</dd>
           <dd class="muted small">{more}</dd>
         </div>
       ))}
     </dl>
+  );
+}
+
+// Older collectors, and those on ClickHouse, do not know it.
+function Capped({ cause }: { cause: { capped?: { reports: number; hang_ms: number } | null } }) {
+  const { capped } = cause;
+  if (!capped || capped.reports === 0) return null;
+  return (
+    <p class="muted">
+      {plural(capped.reports, "report")} {capped.reports === 1 ? "counts" : "count"} for less than{" "}
+      {capped.reports === 1 ? "it says" : "they say"} (<Term of="capped">capped</Term>):{" "}
+      {duration(capped.hang_ms)} of hang time is left out.
+    </p>
   );
 }
 
@@ -122,10 +153,13 @@ function Samples({ samples }: { samples: CauseSamples }) {
   return (
     <section class="card">
       <h2>
-        Flame graph <span class="muted small">samples of the newest {plural(samples.reports, "report")}</span>
+        <Term of="flame-graph">Flame graph</Term>{" "}
+        <span class="muted small">samples of the newest {plural(samples.reports, "report")}</span>
       </h2>
       <Packages packages={samples.packages} />
-      <Flame stacks={stacks} label="All samples of this cause" />
+      <SourceContext.Provider value={samples.source}>
+        <Flame stacks={stacks} label="All samples of this cause" />
+      </SourceContext.Provider>
     </section>
   );
 }
@@ -147,6 +181,7 @@ function Whole({
       <Heading cause={cause} onChanged={onChanged} />
       <Samples samples={samples} />
       <Figures cause={cause} />
+      <Capped cause={cause as Parameters<typeof Capped>[0]["cause"]} />
       <Versions cause={cause} />
       <div class="columns">
         <Breakdown
@@ -231,11 +266,11 @@ export function CausePage() {
         resource={both}
         what="the cause"
         missing={
-          <Empty title="No such cause">
+          <EmptyPage title="No such cause">
             <p>
               Its reports may have been removed, or the address is wrong. <a href="/?state=all">All causes</a>
             </p>
-          </Empty>
+          </EmptyPage>
         }
       >
         {({ cause, samples }) => (

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { CauseSamples, ClusterDetails } from "../api/types";
 import { shortName } from "../format/frames";
 import { duration, percent, plural } from "../format/numbers";
+import { Term } from "../parts/term";
 import { verdictColor } from "../parts/verdict";
 import { kVerdicts } from "../parts/verdict_words";
 
@@ -15,12 +16,14 @@ interface Part {
   readonly color?: string;
 }
 
-function Parts({ title, parts }: { title: string; parts: readonly Part[] }) {
+function Parts({ title, term, parts }: { title: string; term: string; parts: readonly Part[] }) {
   if (parts.length === 0) return null;
   const total = parts.reduce((sum, part) => sum + part.ms, 0);
   return (
     <section class="card parts">
-      <h2>{title}</h2>
+      <h2>
+        <Term of={term}>{title}</Term>
+      </h2>
       <ul>
         {parts.map((part) => (
           <li key={part.key}>
@@ -54,7 +57,7 @@ export function Verdicts({ cause }: { cause: ClusterDetails }) {
       more: kVerdicts[word] ?? "",
       color: verdictColor(word),
     }));
-  return <Parts title="Why" parts={parts} />;
+  return <Parts title="Why" term="verdict" parts={parts} />;
 }
 
 export function Owners({ samples }: { samples: CauseSamples }) {
@@ -68,7 +71,7 @@ export function Owners({ samples }: { samples: CauseSamples }) {
       color: "var(--verdict-lock)",
     };
   });
-  return <Parts title="Owners of the lock" parts={parts} />;
+  return <Parts title="Owners of the lock" term="owner" parts={parts} />;
 }
 
 // A cause's parts differ by the frames that follow its own: its callers.
@@ -86,7 +89,7 @@ export function Callers({ cause }: { cause: ClusterDetails }) {
       more: plural(child.hangs, "hang"),
     };
   });
-  return <Parts title="Called by" parts={parts} />;
+  return <Parts title="Called by" term="cause" parts={parts} />;
 }
 
 export function Tags({ samples }: { samples: CauseSamples }) {
@@ -96,5 +99,5 @@ export function Tags({ samples }: { samples: CauseSamples }) {
     ms: tag.hang_ms,
     more: `${tag.loop ? `loop ${tag.loop}, ` : ""}${plural(tag.reports, "report")}`,
   }));
-  return <Parts title="Dispatches" parts={parts} />;
+  return <Parts title="Dispatches" term="dispatch" parts={parts} />;
 }

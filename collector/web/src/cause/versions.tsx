@@ -43,11 +43,11 @@ export function Versions({ cause }: { cause: ClusterDetails }) {
         label="Versions"
         columns={[
           "Version",
-          "Hang time per hour of use",
-          { number: "95 % interval" },
-          { number: "Hangs" },
-          { number: "Users" },
-          { number: "Watched" },
+          { text: "Hang time per hour of use", term: "hang-rate" },
+          { number: "95 % interval", term: "95-interval" },
+          { number: "Hangs", term: "hang" },
+          { number: "Users", term: "user" },
+          { number: "Watched", term: "watched-time" },
           "Seen",
         ]}
       >

@@ -9,6 +9,7 @@ import { causeName, shortName } from "../format/frames";
 import { count, duration, estimate, named, percent } from "../format/numbers";
 import { Sparkline } from "../parts/sparkline";
 import { StateMark } from "../parts/state_mark";
+import { Term } from "../parts/term";
 import { mainVerdict, VerdictWord } from "../parts/verdict";
 import { useMedia, useVisibleSpan } from "../parts/window_rows";
 import { kSparklineDays } from "./cause_list";
@@ -239,16 +240,30 @@ export function CauseRows({ causes, packages, hasAll, onEnd }: RowsProps) {
           <span class="unseen">By caller</span>
         </span>
         <span role="columnheader" title="Time that users waited, estimated for all users">
-          Hang time
+          <Term inGrid of="hang-time">
+            Hang time
+          </Term>
         </span>
-        <span role="columnheader">Cause (innermost first)</span>
-        <span role="columnheader">Verdict</span>
+        <span role="columnheader">
+          <Term inGrid of="cause">
+            Cause (innermost first)
+          </Term>
+        </span>
+        <span role="columnheader">
+          <Term inGrid of="verdict">
+            Verdict
+          </Term>
+        </span>
         <span role="columnheader">{kSparklineDays} days</span>
         <span role="columnheader" class="number">
-          Hangs
+          <Term inGrid of="hang">
+            Hangs
+          </Term>
         </span>
         <span role="columnheader" class="number">
-          Users
+          <Term inGrid of="user">
+            Users
+          </Term>
         </span>
         <span role="columnheader" class="number" title="One hang in twenty lasted longer">
           p95

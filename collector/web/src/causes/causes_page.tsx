@@ -9,7 +9,7 @@ import { duration, plural } from "../format/numbers";
 import { ConnectSteps } from "../live/connect_steps";
 import { Breakdown } from "../cause/breakdown";
 import { FilterBar, filterParams, reportParams, useFilters } from "../parts/filters";
-import { Empty, ErrorBox, Loading, Shown } from "../parts/states";
+import { Empty, EmptyPage, ErrorBox, Loading, Shown } from "../parts/states";
 import { useTitle } from "../parts/use_title";
 import { CauseRows } from "./cause_rows";
 import { sunk, useCauseList, usePackages } from "./cause_list";
@@ -46,11 +46,11 @@ function NoOpenCause() {
         all.length === 0 ? (
           <ConnectSteps />
         ) : (
-          <Empty title="No cause is open">
+          <EmptyPage title="No cause is open">
             <p>
               All are fixed or ignored. <a href="/?state=all">Show them</a>
             </p>
-          </Empty>
+          </EmptyPage>
         )
       }
     </Shown>

@@ -11,10 +11,12 @@ import {
   flameTree,
   foldedTree,
   frameHue,
+  type FlameFrame,
   type FlameNode,
   type FlameOrder,
   type TimedStack,
 } from "./flame_tree";
+import { SourceLink } from "./source_link";
 import { isDark } from "./theme";
 import "./flame.css";
 
@@ -58,6 +60,7 @@ class Drawing {
     whole: FlameNode,
     private readonly onCurrent: (text: string) => void,
     private readonly onFolded: (node: FlameNode) => void,
+    private readonly onSelected: (frame: FlameFrame | null) => void,
   ) {
     const tree = foldedTree(whole, kMostNodes);
     this.chart = flamegraph()
@@ -93,6 +96,7 @@ class Drawing {
       .attr("data-current", (each) => (each === node ? "" : null));
     this.element.querySelector("[data-current]")?.scrollIntoView({ block: "nearest" });
     this.onCurrent(this.describeCurrent(node));
+    this.onSelected(node.data.frame);
   }
 
   search(term: string): void {
@@ -137,6 +141,7 @@ export function Flame({ stacks, label, firstOrder = "left-heavy", orders = kAllO
   const [order, setOrder] = useState(firstOrder);
   const [term, setTerm] = useState("");
   const [text, setText] = useState("");
+  const [selected, setSelected] = useState<FlameFrame | null>(null);
   const [width, setWidth] = useState(0);
   const [part, setPart] = useState<FlameNode | null>(null); // that was folded, and is shown alone
   const dark = isDark.value;
@@ -153,7 +158,7 @@ export function Flame({ stacks, label, firstOrder = "left-heavy", orders = kAllO
   useEffect(() => {
     if (!place.current || width === 0 || total === 0) return;
     const whole = part ?? flameTree(stacks, order);
-    const drawn = new Drawing(place.current, whole, setText, setPart);
+    const drawn = new Drawing(place.current, whole, setText, setPart, setSelected);
     drawing.current = drawn;
     if (term !== "") drawn.search(term);
     return () => drawn.remove();
@@ -201,6 +206,14 @@ export function Flame({ stacks, label, firstOrder = "left-heavy", orders = kAllO
       <p class="flame-text mono" role="status">
         {text || <span class="muted">{kHint}</span>}
       </p>
+      {selected?.file && (
+        <p class="mono small">
+          Selected:{" "}
+          <SourceLink frame={selected}>
+            {selected.file + (selected.line ? `:${selected.line}` : "")}
+          </SourceLink>
+        </p>
+      )}
     </div>
   );
 }

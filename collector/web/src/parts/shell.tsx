@@ -61,6 +61,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
             Live <i class={live ? "pulse on" : "pulse"} aria-hidden="true" />
           </Way>
           {isAdmin() && <Way to="/settings">Settings</Way>}
+          <Way to="/glossary">Glossary</Way>
         </nav>
         <div class="who">
           <button

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { ApiError } from "../api/client";
 import type { Resource } from "../api/resource";
+import { useTitle } from "./use_title";
 
 export function Loading({ what }: { what: string }) {
   return (
@@ -32,13 +33,24 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
+// The same in place of a whole page.
+export function EmptyPage({ title, children }: { title: string; children?: ComponentChildren }) {
+  useTitle(title);
+  return (
+    <div class="state empty">
+      <h1>{title}</h1>
+      {children}
+    </div>
+  );
+}
+
 export function NotThere() {
   return (
-    <Empty title="This page does not exist">
+    <EmptyPage title="This page does not exist">
       <p>
         The address may be wrong. <a href="/">All causes</a>, <a href="/live">the newest reports</a>
       </p>
-    </Empty>
+    </EmptyPage>
   );
 }
 

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table with its head, which scrolls sideways by itself where there is too little room.
 import type { ComponentChildren } from "preact";
+import { Term } from "./term";
 
-// Its name; numbers stand to the right; a column of buttons has a name for the ear alone.
-export type Column = string | { readonly number: string } | { readonly unseen: string };
+// Its name; numbers stand to the right; a column of buttons has a name for the ear alone. `term`: its entry in the
+// glossary.
+export type Column =
+  | string
+  | { readonly number: string; readonly term?: string }
+  | { readonly text: string; readonly term: string }
+  | { readonly unseen: string };
 
 function Head({ column }: { column: Column }) {
   if (typeof column === "string") return <th scope="col">{column}</th>;
@@ -13,9 +19,10 @@ function Head({ column }: { column: Column }) {
         <span class="unseen">{column.unseen}</span>
       </th>
     );
+  const name = "number" in column ? column.number : column.text;
   return (
-    <th scope="col" class="number">
-      {column.number}
+    <th scope="col" class={"number" in column ? "number" : undefined}>
+      {column.term === undefined ? name : <Term of={column.term}>{name}</Term>}
     </th>
   );
 }

@@ -12,6 +12,7 @@ import { Empty, Shown } from "../parts/states";
 import { useFilters } from "../parts/filters";
 import { Table } from "../parts/table";
 import { useTitle } from "../parts/use_title";
+import { HeatMap } from "./heat_map";
 
 const kMsPerDay = 86_400_000;
 const kMostLines = 6;
@@ -53,10 +54,9 @@ export function linesOf(days: readonly DayUsage[], measure: Measure): { daysMs: 
   return { daysMs, lines };
 }
 
-function Trend({ app, days }: { app: string; days: number }) {
+function Trend({ app, fromMs }: { app: string; fromMs: number }) {
   const [measure, setMeasure] = useState<Measure>("all");
-  const fromMs = (Math.floor(Date.now() / kMsPerDay) - days + 1) * kMsPerDay;
-  const usage = useResource(`days of ${app} ${days}`, (abort) =>
+  const usage = useResource(`days of ${app} ${fromMs}`, (abort) =>
     get<DayUsage[]>("/v1/usage", { by: "day", app, from_ms: fromMs, limit: 10_000 }, abort),
   );
   return (
@@ -102,14 +102,14 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
         label="Versions"
         columns={[
           "Version",
-          { number: "All users" },
-          { number: "Median user" },
-          { number: "90th percentile" },
-          { number: "In the background" },
-          { number: "Hangs" },
-          { number: "Hang time" },
-          { number: "Watched" },
-          { number: "Users" },
+          { number: "All users", term: "hang-rate" },
+          { number: "Median user", term: "median-user" },
+          { number: "90th percentile", term: "90th-percentile" },
+          { number: "In the background", term: "in-the-background" },
+          { number: "Hangs", term: "hang" },
+          { number: "Hang time", term: "hang-time" },
+          { number: "Watched", term: "watched-time" },
+          { number: "Users", term: "user" },
           "Runs ended by",
           "Last seen",
         ]}
@@ -131,8 +131,8 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
             <td class="number">{duration(each.hang_ms)}</td>
             <td class="number">{duration(each.watched_ms)}</td>
             <td class="number">{count(each.users)}</td>
-            <td>{exitCounts(each.exits)}</td>
-            <td>{ago(each.last_seen_ms)}</td>
+            <td>{exitCounts(each.exits) || "–"}</td>
+            <td class="nowrap">{ago(each.last_seen_ms)}</td>
           </tr>
         ))}
       </Table>
@@ -168,6 +168,8 @@ export function RatePage() {
             );
           const apps = [...new Set(all.map((each) => each.app))];
           const app = filters.app && apps.includes(filters.app) ? filters.app : apps[0]!;
+          const usages = all.filter((each) => each.app === app);
+          const fromMs = (Math.floor(Date.now() / kMsPerDay) - days + 1) * kMsPerDay;
           return (
             <>
               <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -198,12 +200,9 @@ export function RatePage() {
                   </select>
                 </label>
               </form>
-              <Trend app={app} days={days} />
-              <VersionTable
-                usages={all
-                  .filter((each) => each.app === app)
-                  .sort((a, b) => byVersion(b.version, a.version))}
-              />
+              <Trend app={app} fromMs={fromMs} />
+              <HeatMap app={app} fromMs={fromMs} usages={usages} />
+              <VersionTable usages={usages.sort((a, b) => byVersion(b.version, a.version))} />
             </>
           );
         }}

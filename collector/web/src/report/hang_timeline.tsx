@@ -17,6 +17,8 @@ export function tickStep(spanMs: number, ticks: number): number {
   return ([1, 2, 5].find((step) => step * power >= rough) ?? 10) * power;
 }
 
+const kLastName = 0.88; // of the axis: the name of a later tick has no room on a phone
+
 function ticksOf({ fromMs, toMs }: Timeline): number[] {
   const step = tickStep(toMs - fromMs, kTicks);
   const ticks: number[] = [];
@@ -92,7 +94,7 @@ export function HangTimeline({ report }: { report: Report }) {
           <div class="lane-line axis" aria-hidden="true">
             {ticksOf(line).map((at) => (
               <span key={at} style={{ left: left(at) }}>
-                {duration(at)}
+                {at - line.fromMs < kLastName * (line.toMs - line.fromMs) && duration(at)}
               </span>
             ))}
           </div>

@@ -10,6 +10,7 @@ import type { Report, TabledReport } from "../api/types";
 import { shortName } from "../format/frames";
 import { plural } from "../format/numbers";
 import { oddNumbers } from "../format/plausible";
+import { SourceContext } from "../format/source";
 import { moment } from "../format/times";
 import { Boundary } from "../parts/boundary";
 import { CopyButton } from "../parts/copy_button";
@@ -17,7 +18,8 @@ import { DeleteButton } from "../parts/delete_button";
 import { Flame } from "../parts/flame";
 import { OddMark } from "../parts/odd_mark";
 import { Packages } from "../parts/packages";
-import { Empty, ErrorBox, Shown } from "../parts/states";
+import { EmptyPage, ErrorBox, Shown } from "../parts/states";
+import { Term } from "../parts/term";
 import { useTitle } from "../parts/use_title";
 import { VerdictWord } from "../parts/verdict";
 import { Context, Modules } from "./context";
@@ -112,13 +114,13 @@ function Whole({ tabled }: { tabled: TabledReport }) {
   const stacks = useMemo(() => timedStacks(report), [report]);
   useTitle(guilty(report) || report.app);
   return (
-    <>
+    <SourceContext.Provider value={report.source}>
       <Boundary what="the heading">
         <Heading report={report} />
       </Boundary>
       <section class="card">
         <h2>
-          Flame graph <span class="muted small">{samplesText(report)}</span>
+          <Term of="flame-graph">Flame graph</Term> <span class="muted small">{samplesText(report)}</span>
         </h2>
         <Packages packages={report.packages} />
         <Boundary what="the flame graph">
@@ -126,7 +128,7 @@ function Whole({ tabled }: { tabled: TabledReport }) {
         </Boundary>
       </section>
       {isDrawn && <Rest report={report} />}
-    </>
+    </SourceContext.Provider>
   );
 }
 
@@ -141,7 +143,7 @@ function Rest({ report }: { report: Report }) {
       <div class="columns">
         <section class="card">
           <h2>
-            Why: <VerdictWord word={report.verdict.word} />
+            <Term of="verdict">Why</Term>: <VerdictWord word={report.verdict.word} />
           </h2>
           <Boundary what="the verdict's numbers">
             <Evidence report={report} />
@@ -149,7 +151,9 @@ function Rest({ report }: { report: Report }) {
         </section>
         {report.waits.length > 0 && (
           <section class="card">
-            <h2>Wait chain</h2>
+            <h2>
+              <Term of="wait-chain">Wait chain</Term>
+            </h2>
             <Boundary what="the waits">
               <Waits waits={report.waits} deadlock={report.deadlock} />
             </Boundary>
@@ -182,12 +186,12 @@ export function ReportPage() {
       resource={report}
       what="the report"
       missing={
-        <Empty title="No such report">
+        <EmptyPage title="No such report">
           <p>
             It may have been removed, or the address is wrong. <a href="/live">The newest reports</a>,{" "}
             <a href="/">all causes</a>
           </p>
-        </Empty>
+        </EmptyPage>
       }
     >
       {(tabled) => <Whole tabled={tabled} />}

@@ -6,6 +6,7 @@ import { fileName, place, shortName, wholeFrame } from "../format/frames";
 import { duration, plural } from "../format/numbers";
 import { frameHue } from "../parts/flame_tree";
 import { Folded } from "../parts/folded";
+import { SourceLink } from "../parts/source_link";
 
 const kStates: Readonly<Record<string, string>> = {
   R: "running",
@@ -38,7 +39,10 @@ export function StackList({ stack }: { stack: readonly Frame[] }) {
             ) : null}
             <span class="function">{shortName(frame.function)}</span>
             {frame.inlined && <span class="muted"> inlined</span>}
-            <span class="muted place"> {place(frame as Frame) || fileName(frame.module)}</span>
+            <span class="muted place">
+              {" "}
+              <SourceLink frame={frame}>{place(frame as Frame) || fileName(frame.module)}</SourceLink>
+            </span>
           </li>
         ))}
       </ol>

@@ -7,6 +7,7 @@ import { intervalText } from "../../../../collector/web/src/cause/versions";
 import { daySplits } from "../../../../collector/web/src/parts/chart";
 import { isRecent } from "../../../../collector/web/src/parts/state_mark";
 import { visibleSpan } from "../../../../collector/web/src/parts/window_rows";
+import { durationName, heatOf, heatRows } from "../../../../collector/web/src/rate/heat";
 import { linesOf } from "../../../../collector/web/src/rate/rate_page";
 import { numberProblem, withValue } from "../../../../collector/web/src/settings/draft";
 import { settingsOf } from "../../../../collector/web/src/settings/known_settings";
@@ -114,4 +115,52 @@ describe("a setting", () => {
         group.settings.map((setting) => setting.name),
       ),
     ).toEqual(["threshold_ms", "future_ms"]));
+});
+
+describe("the heat map", () => {
+  const hour = (hour_ms: number, watched_ms: number, durations: [number, number][]) => ({
+    app: "editor",
+    hour_ms,
+    watched_ms,
+    dispatches: 0,
+    durations: durations.map(([from_ms, count]) => ({ from_ms, count })),
+  });
+  const ofUtc = (wallMs: number) => new Date(wallMs).getUTCHours();
+  test("has dispatches in an hour of use, of all days together", () => {
+    const day = 86_400_000;
+    const rows = heatRows(
+      [
+        hour(day + 9 * 3_600_000, 7_200_000, [
+          [0, 100],
+          [2, 1],
+        ]),
+        hour(2 * day + 9 * 3_600_000, 1_800_000, [[0, 50]]),
+        hour(2 * day + 10 * 3_600_000, 3_600_000, []),
+      ],
+      ofUtc,
+    );
+    expect(rows.map((row) => row.fromMs)).toEqual([0, 1, 2]);
+    expect(rows[0]!.perHour[9]).toBe(60);
+    expect(rows[1]!.perHour[9]).toBe(0);
+    expect(rows[2]!.perHour[9]).toBe(0.4);
+    expect(rows[0]!.perHour[10]).toBe(0);
+    expect(rows[0]!.perHour[11]).toBe(null);
+  });
+  test("is empty without dispatches", () => expect(heatRows([hour(0, 1, [])], ofUtc)).toEqual([]));
+  test("grows with the logarithm", () => {
+    expect(heatOf(0, 1, 10_000)).toBe(0);
+    expect(heatOf(null, 1, 10_000)).toBe(0);
+    expect(heatOf(1, 1, 10_000)).toBeCloseTo(0.08);
+    expect(heatOf(100, 1, 10_000)).toBeCloseTo(0.54);
+    expect(heatOf(10_000, 1, 10_000)).toBeCloseTo(1);
+    expect(heatOf(3, 3, 3)).toBe(1);
+  });
+  test("names durations by their least", () =>
+    expect([0, 1, 512, 1024, 16_384].map(durationName)).toEqual([
+      "below 1 ms",
+      "1 ms",
+      "512 ms",
+      "1 s",
+      "16 s",
+    ]));
 });

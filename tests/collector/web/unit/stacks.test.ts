@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
+import { sourceAddress } from "../../../../collector/web/src/format/source";
 import {
   flameTree,
   foldedTree,
@@ -94,3 +95,27 @@ test.each([
 ])("steps of %s in about %s parts are %s", (span, ticks, step) =>
   expect(tickStep(span, ticks)).toBeCloseTo(step),
 );
+
+describe("the address of a frame's source", () => {
+  const source = { url: "https://a.example/blob/1.0/{file}#L{line}", root: "/build/editor/" };
+  const frame = (file: string, line: number | null = 7, own = true) => ({ file, line, own });
+  test("has the path in the repository", () => {
+    expect(sourceAddress(source, frame("/build/editor/src/index.cc"))).toBe(
+      "https://a.example/blob/1.0/src/index.cc#L7",
+    );
+    expect(sourceAddress(source, frame("./orders.py", null))).toBe("https://a.example/blob/1.0/orders.py#L1");
+    expect(sourceAddress(source, frame("a b/ü#?$&.ts"))).toBe(
+      "https://a.example/blob/1.0/a%20b/%C3%BC%23%3F%24%26.ts#L7",
+    );
+  });
+  test("is of the program's own files only", () => {
+    expect(sourceAddress(source, frame("/usr/include/vector"))).toBe(null);
+    expect(sourceAddress(source, frame("/build/editor/src/index.cc", 7, false))).toBe(null);
+    expect(sourceAddress(source, frame("/build/editor/../other/x.cc"))).toBe(null);
+    expect(sourceAddress(source, frame("C:\\build\\x.cc"))).toBe(null);
+    expect(sourceAddress(source, { own: true })).toBe(null);
+    expect(sourceAddress(null, frame("x.cc"))).toBe(null);
+  });
+  test("is never a script", () =>
+    expect(sourceAddress({ url: "javascript:{file}", root: "" }, frame("alert(1)"))).toBe(null));
+});
