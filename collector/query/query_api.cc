@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "collector/query/cause_samples.h"
+#include "collector/query/causes/cause_samples.h"
 #include "collector/query/causes/cause_breakdown.h"
 #include "collector/query/causes/package_shares.h"
 #include "collector/query/filter_parser.h"

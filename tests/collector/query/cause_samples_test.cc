@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/cause_samples.h"
+#include "collector/query/causes/cause_samples.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -76,7 +76,7 @@ TEST(ProgramsTest, OptionsMayStandBeforeTheCommand) {
   EXPECT_EQ(of({"--version", "2.3", "--json", "clusters"}, 0), "[]\n");
   EXPECT_THAT(of({"--version"}, 0), HasSubstr("lagwatch "));
   EXPECT_THAT(of({"--help"}, 0), HasSubstr("Subcommands:"));
-  // What a program gets is its own.
+  // A program keeps its own options.
   EXPECT_EQ(of({"--quiet", "run", "--", "/bin/echo", "--json", "reports"}, 0), "--json reports\n");
 }
 

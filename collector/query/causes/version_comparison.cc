@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/version_comparison.h"
+#include "collector/query/causes/version_comparison.h"
 
 #include <algorithm>
 #include <map>
