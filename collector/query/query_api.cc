@@ -16,8 +16,8 @@
 #include "collector/query/json/json_text.h"
 #include "collector/query/json/report_json.h"
 #include "collector/query/trace_queries.h"
+#include "collector/query/usage/usage_hours.h"
 #include "collector/query/usage_days.h"
-#include "collector/query/usage_hours.h"
 #include "collector/query/usage_summary.h"
 #include "collector/symbols/mapping/mapping_id.h"
 

@@ -21,7 +21,7 @@ after(() => browser.close());
 async function withPage(path, options, look) {
   const context = await browser.newContext({ viewport: kDesktop, colorScheme: "light", ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(60_000);
   const problems = [];
   page.on("pageerror", (error) => problems.push(`threw ${error}`));
   page.on("request", (request) => {

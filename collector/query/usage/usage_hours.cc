@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/query/usage_hours.h"
+#include "collector/query/usage/usage_hours.h"
 
 #include <algorithm>
 
