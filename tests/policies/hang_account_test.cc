@@ -64,5 +64,15 @@ TEST(HangAccount, AnEndBeforeTheLastReportTakesNothingFromTheSum) {
   EXPECT_THAT(account.shares, ElementsAre(HangShare{3000, true}, HangShare{0, false}));
 }
 
+TEST(HangAccount, AHangStandsForAsManyUsersAsTheReportThatStandsForTheFewest) {
+  const auto rate_of = [](std::vector<HangReport> reports) { return AccountHang(reports).sample_rate_ppm; };
+  EXPECT_EQ(rate_of({{.elapsed_ns = 1, .sample_rate_ppm = 50'000}}), 50'000);
+  EXPECT_EQ(
+      rate_of({{.elapsed_ns = 1, .sample_rate_ppm = 50'000}, {.elapsed_ns = 2, .sample_rate_ppm = 10'000}}),
+      50'000);
+  EXPECT_EQ(rate_of({{.elapsed_ns = 1, .sample_rate_ppm = 50'000}, {.elapsed_ns = 2}}), 0);
+  EXPECT_EQ(rate_of({{.elapsed_ns = 1}, {.elapsed_ns = 2, .sample_rate_ppm = 10'000}}), 0);
+}
+
 }  // namespace
 }  // namespace lagwatch::policies

@@ -40,7 +40,8 @@ std::optional<SumsScope> SumsScope::Of(Database* database, const ReportFilter& f
 SumsReader::SumsReader(Database* database, SumsScope scope) : database_(database), scope_(std::move(scope)) {
   const auto segments = nlohmann::json::parse(scope_.segments);
   segments_.insert(segments.begin(), segments.end());
-  Statement capped = database_->Use("SELECT 1 FROM capped_sums LIMIT 1");
+  Statement capped =
+      database_->Use("SELECT 1 FROM capped_sums WHERE cluster = 0 AND segment = 0 AND day = 0");
   has_capped_ = capped.Step();
 }
 

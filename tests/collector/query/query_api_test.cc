@@ -36,10 +36,10 @@ TEST(QueryApi, ListsTheCostliestClusterFirst) {
   const Json& lookup = clusters[0];
   EXPECT_THAT(KeysOf(lookup),
               ElementsAre("key", "level", "parent", "frames", "via", "held_by", "reports", "hangs", "users",
-                          "hang_ms", "estimated", "share", "hang_ms_per_hour", "duration_ms", "verdict_ms",
-                          "apps", "versions", "more_apps", "more_versions", "first_version", "last_version",
-                          "first_seen_ms", "last_seen_ms", "children", "lags", "title", "link", "state",
-                          "fixed_in", "is_split", "merged", "not_seen_since"));
+                          "hang_ms", "estimated", "capped", "share", "hang_ms_per_hour", "duration_ms",
+                          "verdict_ms", "apps", "versions", "more_apps", "more_versions", "first_version",
+                          "last_version", "first_seen_ms", "last_seen_ms", "children", "lags", "title",
+                          "link", "state", "fixed_in", "is_split", "merged", "not_seen_since"));
   EXPECT_THAT(lookup["frames"], ElementsAre("Lookup", "OnKey"));
   EXPECT_EQ(lookup["hang_ms"], 4500);
   EXPECT_EQ(lookup["reports"], 2);

@@ -50,6 +50,7 @@ TEST_F(CappedSums, ACauseSaysHowMuchDoesNotCount) {
   EXPECT_EQ(Capped(), Json({{"reports", 0}, {"hang_ms", 0.0}}));
   SampleReport month = ReportOf({"Month", "main"});
   month.header.elapsed_ns = 30 * 24 * kCappedHourNs;
+  month.header.user = "u-2";
   Submit(month);
   const Json capped = Capped();
   EXPECT_EQ(capped.at("reports"), 1);
@@ -58,6 +59,7 @@ TEST_F(CappedSums, ACauseSaysHowMuchDoesNotCount) {
   EXPECT_EQ(collector_.Get("/v1/clusters").at(0).at("children").at(0).at("capped"), capped);
   ASSERT_EQ(collector_.store->RemoveBefore(DayOf(month.header.id) + 1, 1000).value(), 2);
   SampleReport other = ReportOf({"Month", "main"});
+  other.header.user = "u-3";
   Submit(other);
   EXPECT_EQ(Capped().at("reports"), 0);
 }
