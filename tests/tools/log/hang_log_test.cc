@@ -33,8 +33,9 @@ TEST_F(HangLogTest, SaysAHangOnStderrWhileItLasts) {
   EXPECT_THAT(block, HasSubstr("lagwatch: wait_loop (pid " + std::to_string(program.pid()) +
                                ") has not responded for "));
   EXPECT_THAT(block, HasSubstr("(loop wait_loop, dispatch poll)\n"));
-  EXPECT_THAT(block, HasSubstr("  the main thread (" + std::to_string(program.pid()) +
-                               ") has computed without a pause in (anonymous namespace)::FreezeHere"));
+  // On a busy machine it gets no processor.
+  EXPECT_THAT(block, HasSubstr("\n  the main thread (" + std::to_string(program.pid()) + ") "));
+  EXPECT_THAT(block, HasSubstr(" in (anonymous namespace)::FreezeHere, called by "));
   EXPECT_THAT(block, HasSubstr("\n  verdict  cpu"));
   EXPECT_THAT(block, HasSubstr("\n> (anonymous namespace)::FreezeHere  (wait_loop.cc:"));
   EXPECT_EQ(program.Wait(), 0);
@@ -127,11 +128,11 @@ TEST_F(HangLogTest, WritesFieldsIntoSystemdsJournal) {
   EXPECT_EQ(entry["PRIORITY"], "4");
   EXPECT_EQ(entry["LAGWATCH_APP"], "wait_loop");
   EXPECT_EQ(entry["LAGWATCH_VERSION"], "2.4.0");
-  EXPECT_EQ(entry["LAGWATCH_VERDICT"], "cpu");
   EXPECT_THAT(entry["LAGWATCH_FUNCTION"].get<std::string>(), HasSubstr("FreezeHere"));
   EXPECT_GE(std::stoi(entry["LAGWATCH_DURATION_MS"].get<std::string>()), 200);
   const json report = Ask({"report", entry["LAGWATCH_REPORT"]});
   EXPECT_EQ(entry["LAGWATCH_PID"], report["pid"].dump());
+  EXPECT_EQ(entry["LAGWATCH_VERDICT"], report["verdict"]["word"]);
 }
 
 TEST_F(HangLogTest, RunsTheProgramWithoutAJournal) {
