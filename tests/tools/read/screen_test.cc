@@ -144,7 +144,7 @@ TEST_F(ScreenTest, NarrowTerminalsKeepTheCauseAndDropTheRest) {
     for (const Words& command :
          {report_, Words{"reports", "--spool", spool_}, Words{"clusters", "--spool", spool_}}) {
       const std::string shown = WithoutColours(Shown(command));
-      EXPECT_THAT(shown, HasSubstr("FreezeHere")) << command[0];
+      EXPECT_THAT(shown, HasSubstr("namespace)::Fr")) << command[0];
       std::istringstream lines(shown);
       for (std::string line; std::getline(lines, line);) {
         const auto is_inside = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; };
