@@ -47,7 +47,7 @@ int BecomeOther(char** argv) {
 bool IsOwnCommand(int argc, char** argv) {
   if (argc < 2 || IsCalled("lagwatchd", argv) || IsCalled("lagwatch-collector", argv)) return false;
   const std::string_view command = argv[1];
-  return command == "run" || command == "--version";
+  return command == "run" || (command == "--version" && argc == 2);
 }
 
 }  // namespace

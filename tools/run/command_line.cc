@@ -17,13 +17,19 @@
 namespace lagwatch::tools {
 namespace {
 
+// The command that the line has come to.
+const CLI::App* DeepestCommand(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return at;
+}
+
 // Of a line that lacks a command where another word stands: says so, and what there is. CLI11 says only that
 // one is missing.
 bool SayUnknownCommand(const CLI::App& app) {
-  const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  const CLI::App* at = DeepestCommand(app);
   const std::vector<std::string> words = at->remaining();
-  if (words.empty()) return false;
+  if (words.empty() || words.front().starts_with('-')) return false;
   std::string known;
   std::vector<std::string> names;
   for (const CLI::App* command : at->get_subcommands(
@@ -31,6 +37,7 @@ bool SayUnknownCommand(const CLI::App& app) {
     known += (known.empty() ? "" : ", ") + command->get_name();
     names.push_back(command->get_name());
   }
+  if (names.empty()) return false;
   const std::string nearest = base::NearestWord(words.front(), names);
   std::cerr << "lagwatch: no command '" << words.front() << "'; "
             << (nearest.empty() ? "there are: " + known : "did you mean '" + nearest + "'?") << "\n";
@@ -39,8 +46,7 @@ bool SayUnknownCommand(const CLI::App& app) {
 
 // Says which option was probably meant by one that the command does not have.
 void SayNearestOption(const CLI::App& app) {
-  const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  const CLI::App* at = DeepestCommand(app);
   std::vector<std::string> names;
   for (const CLI::Option* option : at->get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -62,9 +68,7 @@ std::string LineOfCommand(const CLI::App& app) {
 
 // Of words that the command does not take: the option, if one is among them.
 std::string ExtraText(const CLI::App& app) {
-  const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-  const std::vector<std::string> words = at->remaining();
+  const std::vector<std::string> words = DeepestCommand(app)->remaining();
   const auto option =
       std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
   if (option != words.end()) return "no option '" + option->substr(0, option->find('=')) + "'";
@@ -134,7 +138,14 @@ int RunCommandLine(CLI::App* app, std::vector<std::string> arguments, const int*
   try {
     app->parse(std::move(arguments));
   } catch (const CLI::RequiredError& error) {
-    if (!SayUnknownCommand(*app)) app->exit(error);
+    if (SayUnknownCommand(*app)) return kUsageError;
+    // An option that does not exist may have been meant for the one that is missing.
+    const std::vector<std::string> words = DeepestCommand(*app)->remaining();
+    const bool has_unknown =
+        std::ranges::any_of(words, [](const std::string& word) { return word.starts_with('-'); });
+    if (!has_unknown) app->exit(error);
+    if (has_unknown) app->exit(CLI::ExtrasError(words));
+    SayNearestOption(*app);
     return kUsageError;
   } catch (const CLI::ExtrasError& error) {
     app->exit(error);

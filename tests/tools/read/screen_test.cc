@@ -144,7 +144,7 @@ TEST_F(ScreenTest, NarrowTerminalsKeepTheCauseAndDropTheRest) {
     for (const Words& command :
          {report_, Words{"reports", "--spool", spool_}, Words{"clusters", "--spool", spool_}}) {
       const std::string shown = WithoutColours(Shown(command));
-      EXPECT_THAT(shown, HasSubstr("FreezeHere")) << command[0];
+      EXPECT_THAT(shown, HasSubstr("namespace)::Fr")) << command[0];
       std::istringstream lines(shown);
       for (std::string line; std::getline(lines, line);) {
         const auto is_inside = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; };
@@ -161,6 +161,23 @@ TEST_F(ScreenTest, NarrowTerminalsKeepTheCauseAndDropTheRest) {
   }
   columns_ = 80;
   EXPECT_THAT(WithoutColours(Shown(report_)), HasSubstr("\nThreads\n"));
+}
+
+// One hang of each says nothing about a difference.
+TEST_F(ScreenTest, ComparesTwoVersionsWithoutAJudgementThatChanceMayExplain) {
+  for (const char* version : {"2.3.0", "2.4.0"}) {
+    Process program(Watched({LAGWATCH_WAIT_LOOP, "poll", "500"}, {"--app-version", version}));
+    ASSERT_EQ(program.Wait(), 0) << program.Errors();
+  }
+  const std::string text = Piped({"compare", "2.3.0", "2.4.0", "--spool", spool_});
+  EXPECT_THAT(text, HasSubstr("2.3.0: 1 hang of 1 user in "));
+  EXPECT_THAT(text, HasSubstr("\nCHANGE  2.3.0 S/H "));
+  EXPECT_THAT(text, ::testing::ContainsRegex("\n        [0-9.]+ \\([0-9.]+ … [0-9.]+\\)  [^\n]*FreezeHere"));
+  columns_ = 60;
+  EXPECT_THAT(Shown({"compare", "2.3.0", "2.4.0", "--spool", spool_}), Not(HasSubstr("2.3.0 S/H")));
+  Process wrong({LAGWATCH_PROGRAM, "compare", "2.3.0", "2.9.0", "--spool", spool_});
+  EXPECT_EQ(wrong.Wait(), 1);
+  EXPECT_THAT(wrong.Errors(), HasSubstr("no version '2.9.0' in the newest reports; did you mean '2."));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST(ProgramsTest, OptionsMayStandBeforeTheCommand) {
   EXPECT_EQ(of({"--version", "2.3", "--json", "clusters"}, 0), "[]\n");
   EXPECT_THAT(of({"--version"}, 0), HasSubstr("lagwatch "));
   EXPECT_THAT(of({"--help"}, 0), HasSubstr("Subcommands:"));
-  // A program keeps its own options.
+  // The arguments of a program are its own.
   EXPECT_EQ(of({"--quiet", "run", "--", "/bin/echo", "--json", "reports"}, 0), "--json reports\n");
 }
 
@@ -90,7 +90,7 @@ TEST(ProgramsTest, ListsOfAnEmptySpoolAreEmptyArrays) {
   }
 }
 
-// Of each command: its first option with two letters swapped, and what it then says.
+// The first option of each command, with two letters swapped.
 TEST(ProgramsTest, EachCommandKnowsWhichOptionWasMeant) {
   std::istringstream lines(OutputOf({LAGWATCH_PROGRAM, "--help"}));
   int commands = 0;

@@ -28,6 +28,14 @@ class Pictures(unittest.TestCase):
         self.assertIn("Ledger::Transfer", self.text_of("terminal-report.svg"))
         self.assertIn("deadlock", self.text_of("terminal-reports.svg"))
 
+    def test_they_show_the_causes_of_two_versions(self):
+        for function in ("price_of", "render_cart", "await_stock"):
+            self.assertIn(function, self.text_of("terminal-clusters.svg"))
+        self.assertIn("2.3.0 S/H", self.text_of("terminal-compare.svg"))
+        self.assertIn("has not responded for", self.text_of("terminal-log.svg"))
+        self.assertIn("await_stock", self.text_of("terminal-log.svg"))
+        self.assertIn("A wider terminal", self.text_of("terminal-narrow.svg"))
+
     def test_they_say_nothing_of_this_machine(self):
         for picture in self.folder.iterdir():
             self.assertNotIn(str(ROOT), picture.read_text())
