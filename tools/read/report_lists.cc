@@ -47,10 +47,9 @@ std::string CappedLines(const Json& clusters) {
   for (const Json& cluster : clusters) {
     const Json capped = cluster.value("capped", Json());
     if (capped.is_null() || capped.at("reports") == 0) continue;
-    lines +=
-        Text(cluster, "key") + ": " + capped.at("reports").dump() +
-        " reports are beyond the collector's limits: " + ShortDuration(capped.at("hang_ms").get<double>()) +
-        " of hang time do not count\n";
+    lines += Text(cluster, "key") +
+             ": reports beyond the collector's limits: " + capped.at("reports").dump() +
+             ", hang time that does not count: " + ShortDuration(capped.at("hang_ms").get<double>()) + "\n";
   }
   return lines;
 }

@@ -46,6 +46,18 @@ TEST(ReportText, ACauseIsCalledWhatPeopleCallIt) {
   EXPECT_THAT(ClusterTable(clusters, 1, 0), HasSubstr("[regressed] Slow loading  "));
 }
 
+TEST(ReportText, CausesWithReportsBeyondTheLimitsSaySo) {
+  SampleReport report{.stack = {"Load", "Run"}};
+  Json clusters = SourceOf(EncodeBatch({report.Encode()}))->Get("/v1/clusters", {}).value();
+  EXPECT_THAT(ClusterTable(clusters, 1, 0), ::testing::Not(HasSubstr("limits")));
+  clusters[0]["capped"] = {{"reports", 3}, {"hang_ms", 7'200'000}};
+  const std::string key = clusters[0]["key"];
+  EXPECT_THAT(
+      ClusterTable(clusters, 1, 0),
+      HasSubstr("\n" + key +
+                ": reports beyond the collector's limits: 3, hang time that does not count: 7200.0 s\n"));
+}
+
 TEST(ReportText, LossesAreATable) {
   const report::Losses losses{.id = base::CreateUuidV7(1),
                               .app = "editor",
