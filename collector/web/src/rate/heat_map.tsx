@@ -14,6 +14,10 @@ import "./heat_map.css";
 
 const kHourNames = Array.from({ length: kHours }, (_, hour) => `${hour}`.padStart(2, "0"));
 
+// What is there is not called 0.
+const shown = (perHour: number | null | undefined): string =>
+  perHour && perHour > 0 && perHour < 0.05 ? "< 0.1" : count(perHour);
+
 function Cells({ rows }: { rows: readonly HeatRow[] }) {
   const values = rows.flatMap((row) =>
     row.perHour.filter((each): each is number => each !== null && each > 0),
@@ -33,7 +37,7 @@ function Cells({ rows }: { rows: readonly HeatRow[] }) {
               key={hour}
               class={each === null ? "unwatched" : undefined}
               style={{ "--heat": `${(100 * heatOf(each, least, most)).toFixed(1)}%` }}
-              title={`${kHourNames[hour]}:00, ${durationName(row.fromMs)}: ${each === null ? "no use" : `${count(each)} in an hour of use`}`}
+              title={`${kHourNames[hour]}:00, ${durationName(row.fromMs)}: ${each === null ? "no use" : `${shown(each)} in an hour of use`}`}
             />
           ))}
         </Fragment>
@@ -61,7 +65,7 @@ function Numbers({ rows }: { rows: readonly HeatRow[] }) {
             <th scope="row">{name}:00</th>
             {rows.map((row) => (
               <td key={row.fromMs} class="number">
-                {count(row.perHour[hour])}
+                {shown(row.perHour[hour])}
               </td>
             ))}
           </tr>
