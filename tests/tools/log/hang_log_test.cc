@@ -59,7 +59,7 @@ TEST_F(HangLogTest, SaysNothingUnlessAsked) {
 }
 
 TEST_F(HangLogTest, SaysTheHangsOfProgramsThatAreStarted) {
-  Process shell(Watched({"/bin/sh", "-c", std::string(LAGWATCH_WAIT_LOOP) + " poll 1500; exit 3"},
+  Process shell(Watched({"/bin/sh", "-c", std::string(LAGWATCH_SHARED_PROGRAM) + " sleeps 1 3; exit 3"},
                         {"--log", "stderr"}));
   EXPECT_EQ(shell.Wait(), 3);
   EXPECT_TRUE(WaitUntil([&] { return Blocks(shell.Errors()) == 1; })) << shell.Errors();
@@ -119,7 +119,7 @@ TEST_F(HangLogTest, SaysTheHangsOfAnAttachedProgramUntilItIsDetached) {
 
 TEST_F(HangLogTest, WritesFieldsIntoSystemdsJournal) {
   std::vector<std::string> command =
-      Watched({LAGWATCH_WAIT_LOOP, "poll", "1500"}, {"--log", "journal", "--app-version", "2.4.0"});
+      Watched(Sleeping("1", "3"), {"--log", "journal", "--app-version", "2.4.0"});
   command.insert(command.begin(), LAGWATCH_JOURNALD);
   Process program(command);
   const int code = program.Wait();
