@@ -98,13 +98,15 @@ TEST_F(HangLogTest, SaysTheHangsOfAWatchedProgram) {
 }
 
 TEST_F(HangLogTest, SaysTheHangsOfAnAttachedProgramUntilItIsDetached) {
-  Process program(Sleeping("4", "4"));
-  ASSERT_TRUE(WaitUntil([&] { return program.Output().starts_with("begun"); }));
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
+  ASSERT_TRUE(WaitUntil([&] { return program.Output().starts_with("ready\n"); }));
   Process attach({LAGWATCH_PROGRAM, "attach", "--threshold-ms", "200", "--spool", spool_, "--log", "stderr",
                   std::to_string(program.pid())});
   ASSERT_EQ(attach.Wait(), 0) << attach.Errors();
+  program.WriteInput("freeze\n");
   EXPECT_TRUE(WaitUntil([&] { return Blocks(attach.Errors()) == 1; })) << attach.Errors();
-  EXPECT_THAT(attach.Errors(), HasSubstr("SleepInHandler"));
+  EXPECT_THAT(attach.Errors(),
+              HasSubstr("(pid " + std::to_string(program.pid()) + ") has not responded for "));
   Process detach({LAGWATCH_PROGRAM, "detach", std::to_string(program.pid())});
   ASSERT_EQ(detach.Wait(), 0) << detach.Errors();
   const auto is_followed = [&] {
