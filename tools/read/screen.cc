@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "tools/read/output.h"
+#include "tools/read/table.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -124,6 +125,7 @@ std::string Narrowed(const std::string& text, size_t width, const std::vector<st
     const bool is_sentence = is_first_part && !line.starts_with(' ');
     narrow += (is_sentence ? Wrapped(line, width, 2) : CutTo(width, std::string(line))) + "\n";
   }
+  while (has_left_out && narrow.ends_with("\n\n")) narrow.pop_back();
   return narrow + (has_left_out ? "\n" + Wrapped(note, width, 0) + "\n" : "");
 }
 

@@ -59,7 +59,7 @@ TEST_F(HangLogTest, SaysNothingUnlessAsked) {
 }
 
 TEST_F(HangLogTest, SaysTheHangsOfProgramsThatAreStarted) {
-  Process shell(Watched({"/bin/sh", "-c", std::string(LAGWATCH_WAIT_LOOP) + " poll 1500; exit 3"},
+  Process shell(Watched({"/bin/sh", "-c", std::string(LAGWATCH_SHARED_PROGRAM) + " sleeps 1 3; exit 3"},
                         {"--log", "stderr"}));
   EXPECT_EQ(shell.Wait(), 3);
   EXPECT_TRUE(WaitUntil([&] { return Blocks(shell.Errors()) == 1; })) << shell.Errors();
@@ -98,13 +98,15 @@ TEST_F(HangLogTest, SaysTheHangsOfAWatchedProgram) {
 }
 
 TEST_F(HangLogTest, SaysTheHangsOfAnAttachedProgramUntilItIsDetached) {
-  Process program(Sleeping("4", "4"));
-  ASSERT_TRUE(WaitUntil([&] { return program.Output().starts_with("begun"); }));
+  Process program({LAGWATCH_ATTACHED_PROGRAM, "loop"});
+  ASSERT_TRUE(WaitUntil([&] { return program.Output().starts_with("ready\n"); }));
   Process attach({LAGWATCH_PROGRAM, "attach", "--threshold-ms", "200", "--spool", spool_, "--log", "stderr",
                   std::to_string(program.pid())});
   ASSERT_EQ(attach.Wait(), 0) << attach.Errors();
+  program.WriteInput("freeze\n");
   EXPECT_TRUE(WaitUntil([&] { return Blocks(attach.Errors()) == 1; })) << attach.Errors();
-  EXPECT_THAT(attach.Errors(), HasSubstr("SleepInHandler"));
+  EXPECT_THAT(attach.Errors(),
+              HasSubstr("(pid " + std::to_string(program.pid()) + ") has not responded for "));
   Process detach({LAGWATCH_PROGRAM, "detach", std::to_string(program.pid())});
   ASSERT_EQ(detach.Wait(), 0) << detach.Errors();
   const auto is_followed = [&] {
@@ -119,7 +121,7 @@ TEST_F(HangLogTest, SaysTheHangsOfAnAttachedProgramUntilItIsDetached) {
 
 TEST_F(HangLogTest, WritesFieldsIntoSystemdsJournal) {
   std::vector<std::string> command =
-      Watched({LAGWATCH_WAIT_LOOP, "poll", "1500"}, {"--log", "journal", "--app-version", "2.4.0"});
+      Watched(Sleeping("1", "3"), {"--log", "journal", "--app-version", "2.4.0"});
   command.insert(command.begin(), LAGWATCH_JOURNALD);
   Process program(command);
   const int code = program.Wait();
