@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "collector/flags.h"
+#include "tests/collector/http/http_client.h"
 #include "tests/testing/process.h"
 #include "tests/testing/temp_directory.h"
 
@@ -125,6 +127,23 @@ TEST_F(SettingsFile, CommandsOfTheProgramGoByIt) {
   Process wrong({LAGWATCH_COLLECTOR_PROGRAM, "--settings", file_});
   EXPECT_EQ(wrong.Wait(), 2);
   EXPECT_THAT(wrong.Errors(), HasSubstr("collector.toml: line 1"));
+}
+
+TEST_F(SettingsFile, IsEnoughForTheProgramToServe) {
+  const std::string data = directory_ / "data";
+  std::ofstream(file_) << "listen = '127.0.0.1:0'\ndata = '" << data
+                       << "'\nadmin_token = 'a_of_settings'\nlog_format = 'json'\nmin_free_mib = 0\n";
+  Process collector({LAGWATCH_COLLECTOR_PROGRAM, "--settings", file_});
+  ASSERT_TRUE(testing::WaitUntil([&] { return collector.Output().ends_with('\n'); })) << collector.Errors();
+  EXPECT_TRUE(std::filesystem::exists(data + "/collector.db"));
+  EXPECT_FALSE(std::filesystem::exists(data + "/admin-token"));  // one was given
+  const std::string line = collector.Output();
+  testing::Client client(static_cast<uint16_t>(std::stoi(line.substr(line.rfind(':') + 1))));
+  client.headers = {"Authorization: Bearer a_of_settings"};
+  EXPECT_EQ(client.Get("/v1/key").status, 200);
+  collector.Signal(SIGTERM);
+  EXPECT_EQ(collector.Wait(), 0);
+  EXPECT_THAT(collector.Errors(), HasSubstr(R"("level":"info")"));
 }
 
 }  // namespace

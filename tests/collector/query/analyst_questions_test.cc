@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "tests/collector/seed/month/planted_month.h"
 #include "tests/collector/seed/month/truth.h"
 #include "tests/collector/seed/seeder.h"
+#include "tests/testing/process.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -34,11 +37,25 @@ class AnalystQuestions : public ::testing::Test {
     testing::Seeder seeder(&collector_.ingest, 2000);
     SeedMonth(month_, &seeder);
   }
+  // ClickHouse has records some time after they were acknowledged.
+  void SetUp() override {
+    ASSERT_TRUE(testing::WaitUntil([&] { return HasAll(); }, 60));
+    steps_ = 0;
+  }
   void TearDown() override { EXPECT_LE(steps_, kMostSteps); }
 
   Json Ask(const std::string& path, const std::string& query = "") {
     ++steps_;
-    return collector_.Get(path, query);
+    const Response answer = collector_.query_api.Get(path, query);
+    if (answer.status != 200) throw std::runtime_error(path + "?" + query + ": " + answer.body);
+    return Json::parse(answer.body);
+  }
+  bool HasAll() {
+    int64_t hangs_of_uses = 0;
+    for (const Json& each : Ask("/v1/usage", "limit=1000")) hangs_of_uses += each["hangs"].get<int64_t>();
+    const HangTruth truth = Truth([](const PlantedHang&) { return true; });
+    const double missing_ms = truth.hang_ms - Ask("/v1/breakdown")["all"]["hang_ms"].get<double>();
+    return hangs_of_uses == truth.hangs && std::abs(missing_ms) < 1;
   }
   void NextQuestion() { EXPECT_LE(std::exchange(steps_, 0), kMostSteps); }
   HangTruth Truth(const testing::HangFilter& filter) const { return TruthOf(month_, filter); }
@@ -62,7 +79,8 @@ class AnalystQuestions : public ::testing::Test {
   }
   static std::map<std::string, double> SharesOf(const Json& part) {
     std::map<std::string, double> shares;
-    for (const Json& each : part["values"]) shares[each["value"].get<std::string>()] = each["share"].get<double>();
+    for (const Json& each : part["values"])
+      shares[each["value"].get<std::string>()] = each["share"].get<double>();
     return shares;
   }
 

@@ -146,6 +146,13 @@ TEST_F(SymbolsCommand, SaysWhatToDo) {
   Outcome wrong_key = Run({"upload", kSubject}, url, "k_wrong");
   EXPECT_EQ(wrong_key.exit_code, 1);
   EXPECT_THAT(wrong_key.err, HasSubstr("Authorization: Bearer"));
+  // A project key is in every copy of a program.
+  std::ifstream file(directory_ / "data/key");
+  std::string project_key;
+  ASSERT_TRUE(std::getline(file, project_key));
+  Outcome project = Run({"upload", kSubject}, url, project_key);
+  EXPECT_EQ(project.exit_code, 1);
+  EXPECT_THAT(project.err, HasSubstr("admin"));
   Outcome no_file = Run({"upload", "/nowhere/file"}, url);
   EXPECT_EQ(no_file.exit_code, 1);
   EXPECT_THAT(no_file.err, HasSubstr("no such file or directory: /nowhere/file"));

@@ -49,7 +49,7 @@ function Part({ name, part, linkOf }: { name: Name; part: CauseBreakdown[Name]; 
 
 const percentWidth = (share: number): string => `${100 * share}%`;
 
-// One user's hangs are not to be taken for everybody's.
+// Shows whether the hangs are those of one user.
 function Users({ all }: { all: CauseBreakdown["all"] }) {
   if (all.hangs === 0) return <p class="muted small">No hangs match.</p>;
   return (
