@@ -15,6 +15,10 @@
 #include <typeinfo>
 #include <utility>
 
+#if !defined(BOOST_ASIO_VERSION) && !defined(ASIO_VERSION)
+#error "include the headers of Asio before this one"
+#endif
+
 namespace lagwatch {
 
 // The loop of the calling thread's handlers. The thread's first call gives its name.
@@ -22,9 +26,6 @@ inline Loop AsioLoop(const char* name = "asio") {
   static thread_local const Loop loop(lw_watch_loop(name));
   return loop;
 }
-
-template <class Handler>
-class WatchedHandler;
 
 // The handler that one with an executor bound to it has been made of.
 template <class Handler, class = void>
@@ -36,30 +37,8 @@ struct Unbound<Handler, std::void_t<typename Handler::target_type>> {
   using Type = typename Handler::target_type;
 };
 
-// The parts of a handler that Asio asks for, if it has them.
-template <class Handler, class = void>
-class WithExecutor {};
 template <class Handler>
-class WithExecutor<Handler, std::void_t<typename Handler::executor_type>> {
- public:
-  using executor_type = typename Handler::executor_type;
-  executor_type get_executor() const noexcept {
-    return static_cast<const WatchedHandler<Handler>*>(this)->handler().get_executor();
-  }
-};
-template <class Handler, class = void>
-class WithAllocator {};
-template <class Handler>
-class WithAllocator<Handler, std::void_t<typename Handler::allocator_type>> {
- public:
-  using allocator_type = typename Handler::allocator_type;
-  allocator_type get_allocator() const noexcept {
-    return static_cast<const WatchedHandler<Handler>*>(this)->handler().get_allocator();
-  }
-};
-
-template <class Handler>
-class WatchedHandler : public WithExecutor<Handler>, public WithAllocator<Handler> {
+class WatchedHandler {
  public:
   explicit WatchedHandler(Handler handler) : handler_(std::move(handler)) {}
 
@@ -92,3 +71,48 @@ WatchedHandler<std::decay_t<Handler>> Watched(Handler&& handler) {
 }
 
 }  // namespace lagwatch
+
+// All that is associated with a handler is so with the watched one.
+#define LW_ASIO_ASSOCIATED(NAME)                                        \
+  template <class Handler, class Default>                               \
+  struct NAME<lagwatch::WatchedHandler<Handler>, Default> {             \
+    using type = typename NAME<Handler, Default>::type;                 \
+    static type get(const lagwatch::WatchedHandler<Handler>& watched,   \
+                    const Default& otherwise = Default()) noexcept {    \
+      return NAME<Handler, Default>::get(watched.handler(), otherwise); \
+    }                                                                   \
+  };
+#define LW_ASIO_ASSOCIATOR                                                                                   \
+  template <template <class, class> class Associator, class Handler, class Default>                          \
+  struct associator<Associator, lagwatch::WatchedHandler<Handler>, Default> : Associator<Handler, Default> { \
+    static auto get(const lagwatch::WatchedHandler<Handler>& watched) noexcept {                             \
+      return Associator<Handler, Default>::get(watched.handler());                                           \
+    }                                                                                                        \
+    static auto get(const lagwatch::WatchedHandler<Handler>& watched, const Default& otherwise) noexcept {   \
+      return Associator<Handler, Default>::get(watched.handler(), otherwise);                                \
+    }                                                                                                        \
+  };
+#if defined(BOOST_ASIO_VERSION)
+namespace boost {
+namespace asio {
+#if BOOST_ASIO_VERSION >= 102100
+LW_ASIO_ASSOCIATOR
+#else
+LW_ASIO_ASSOCIATED(associated_executor)
+LW_ASIO_ASSOCIATED(associated_allocator)
+#endif
+}  // namespace asio
+}  // namespace boost
+#endif
+#if defined(ASIO_VERSION)
+namespace asio {
+#if ASIO_VERSION >= 102100
+LW_ASIO_ASSOCIATOR
+#else
+LW_ASIO_ASSOCIATED(associated_executor)
+LW_ASIO_ASSOCIATED(associated_allocator)
+#endif
+}  // namespace asio
+#endif
+#undef LW_ASIO_ASSOCIATOR
+#undef LW_ASIO_ASSOCIATED

@@ -6,7 +6,9 @@
  *   #define LW_EPOLL_IMPLEMENTATION
  *   #include <lagwatch/adapters/epoll.h>
  *
- * It belongs to the program itself, not to a library that it loads later. */
+ * It belongs to the program itself, not to a library that it loads later. When the loop has returned, also
+ * between turns that a program makes by hand: lw_loop_wait_begin() or lw_epoll_unwatch(), or all that follows
+ * is a dispatch. */
 #ifndef LAGWATCH_ADAPTERS_EPOLL_H_
 #define LAGWATCH_ADAPTERS_EPOLL_H_
 
@@ -36,6 +38,8 @@ void lw_epoll_unwatch(void);
 #include <signal.h>
 #include <stddef.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #ifndef RTLD_NEXT
 #define RTLD_NEXT ((void*)-1L)
@@ -49,16 +53,20 @@ extern "C" {
 
 typedef int (*lw_epoll_waiter)(int, struct epoll_event*, int, int);
 typedef int (*lw_epoll_masked_waiter)(int, struct epoll_event*, int, int, const sigset_t*);
+typedef int (*lw_epoll_timed_waiter)(int, struct epoll_event*, int, const struct timespec*, const sigset_t*);
+enum { LW_EPOLL_MASK_BYTES = 8 }; /* of the kernel's own set of signals */
 
 static __thread lw_loop* lw_epoll_loop;
 static __thread int lw_epoll_descriptor;
 static lw_epoll_waiter lw_next_epoll_wait;
 static lw_epoll_masked_waiter lw_next_epoll_pwait;
+static lw_epoll_timed_waiter lw_next_epoll_pwait2;
 
-/* Before main(): to look a symbol up takes a lock. */
+/* Before main(): to look a symbol up takes a lock. A static program finds none. */
 __attribute__((constructor)) static void lw_epoll_find_next(void) {
   lw_next_epoll_wait = (lw_epoll_waiter)dlsym(RTLD_NEXT, "epoll_wait");
   lw_next_epoll_pwait = (lw_epoll_masked_waiter)dlsym(RTLD_NEXT, "epoll_pwait");
+  lw_next_epoll_pwait2 = (lw_epoll_timed_waiter)dlsym(RTLD_NEXT, "epoll_pwait2");
 }
 
 lw_loop* lw_epoll_watch(int descriptor, const char* name) {
@@ -84,7 +92,9 @@ __attribute__((visibility("default"))) int epoll_wait(int descriptor, struct epo
   int ready;
   if (lw_next_epoll_wait == NULL) lw_epoll_find_next(); /* another constructor was earlier */
   lw_loop_wait_begin(loop);
-  ready = lw_next_epoll_wait(descriptor, events, room, timeout_ms);
+  ready = lw_next_epoll_wait != NULL ? lw_next_epoll_wait(descriptor, events, room, timeout_ms)
+                                     : (int)syscall(SYS_epoll_pwait, descriptor, events, room, timeout_ms,
+                                                    NULL, LW_EPOLL_MASK_BYTES);
   lw_loop_wait_end(loop, NULL);
   return ready;
 }
@@ -95,10 +105,28 @@ __attribute__((visibility("default"))) int epoll_pwait(int descriptor, struct ep
   int ready;
   if (lw_next_epoll_pwait == NULL) lw_epoll_find_next();
   lw_loop_wait_begin(loop);
-  ready = lw_next_epoll_pwait(descriptor, events, room, timeout_ms, mask);
+  ready = lw_next_epoll_pwait != NULL ? lw_next_epoll_pwait(descriptor, events, room, timeout_ms, mask)
+                                      : (int)syscall(SYS_epoll_pwait, descriptor, events, room, timeout_ms,
+                                                     mask, LW_EPOLL_MASK_BYTES);
   lw_loop_wait_end(loop, NULL);
   return ready;
 }
+
+#if defined(SYS_epoll_pwait2) && defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
+__attribute__((visibility("default"))) int epoll_pwait2(int descriptor, struct epoll_event* events, int room,
+                                                        const struct timespec* timeout,
+                                                        const sigset_t* mask) LW_EPOLL_THROWS {
+  lw_loop* loop = lw_epoll_loop_of(descriptor);
+  int ready;
+  if (lw_next_epoll_pwait2 == NULL) lw_epoll_find_next();
+  lw_loop_wait_begin(loop);
+  ready = lw_next_epoll_pwait2 != NULL
+              ? lw_next_epoll_pwait2(descriptor, events, room, timeout, mask)
+              : (int)syscall(SYS_epoll_pwait2, descriptor, events, room, timeout, mask, LW_EPOLL_MASK_BYTES);
+  lw_loop_wait_end(loop, NULL);
+  return ready;
+}
+#endif
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -7,7 +7,9 @@
  *
  * A wait is the call of the context's poll function, which nested loops make too: a dialog is no hang. The
  * time after it is a dispatch; each source with a callback is one of its own, with the source's name as its
- * tag. */
+ * tag. It lasts until the next one begins or the loop waits: a source without a callback, and a callback that
+ * goes on after a nested loop, have the tag of the one before. When the loop has returned: lw_glib_unwatch(),
+ * or all that follows is a dispatch. */
 #ifndef LAGWATCH_ADAPTERS_GLIB_H_
 #define LAGWATCH_ADAPTERS_GLIB_H_
 
@@ -18,13 +20,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+G_BEGIN_DECLS
+
 enum { LW_GLIB_NAMES = 8, LW_GLIB_NAME_BYTES = 32, LW_GLIB_DEPTHS = 8 };
 
 /* Of one thread. */
 typedef struct lw_glib_here {
   lw_loop* loop;
   GMainContext* context; /* borrowed: its address alone is used */
-  GPollFunc poll;        /* that was there before */
   /* Sources with a callback that were dispatched inside so many others; and those before the last poll there.
    */
   guint dispatched[LW_GLIB_DEPTHS];
@@ -37,17 +40,22 @@ typedef struct lw_glib_here {
 typedef void (*lw_glib_getter)(gpointer data, GSource* source, GSourceFunc* function, gpointer* user_data);
 
 /* One of each in the program or library, whichever files include this. */
-__attribute__((weak, visibility("hidden"))) __thread lw_glib_here lw_glib_this_thread;
-__attribute__((weak, visibility("hidden"))) lw_glib_getter lw_glib_next_get;
+#define LW_GLIB_SHARED __attribute__((weak, visibility("hidden")))
+LW_GLIB_SHARED __thread lw_glib_here lw_glib_this_thread;
+LW_GLIB_SHARED lw_glib_getter lw_glib_next_get;
+LW_GLIB_SHARED GPollFunc lw_glib_next_poll; /* the program's own; NULL: none is watched yet */
+LW_GLIB_SHARED gsize lw_glib_follows_callbacks;
+LW_GLIB_SHARED gint lw_glib_poll(GPollFD* descriptors, guint count, gint timeout_ms);
+LW_GLIB_SHARED void lw_glib_get(gpointer data, GSource* source, GSourceFunc* function, gpointer* user_data);
 
 static inline guint lw_glib_depth(void) {
   const gint depth = g_main_depth();
   return depth < LW_GLIB_DEPTHS ? (guint)depth : LW_GLIB_DEPTHS - 1u;
 }
 
-static inline gint lw_glib_poll(GPollFD* descriptors, guint count, gint timeout_ms) {
+LW_GLIB_SHARED gint lw_glib_poll(GPollFD* descriptors, guint count, gint timeout_ms) {
   lw_glib_here* here = &lw_glib_this_thread;
-  const GPollFunc poll = here->poll != NULL ? here->poll : &g_poll;
+  const GPollFunc poll = lw_glib_next_poll;
   const guint depth = lw_glib_depth();
   gint ready;
   if (here->loop == NULL) return poll(descriptors, count, timeout_ms);
@@ -63,13 +71,13 @@ static inline gint lw_glib_poll(GPollFD* descriptors, guint count, gint timeout_
 }
 
 /* Called by GLib for a source's callback right before it is dispatched, with the context's lock held. */
-static inline void lw_glib_get(gpointer data, GSource* source, GSourceFunc* function, gpointer* user_data) {
+LW_GLIB_SHARED void lw_glib_get(gpointer data, GSource* source, GSourceFunc* function, gpointer* user_data) {
   lw_glib_here* here = &lw_glib_this_thread;
   char* name = NULL;
   lw_glib_next_get(data, source, function, user_data);
-  /* Others ask for callbacks in search of a source: those are not being called. */
-  if (here->loop == NULL || source->context != here->context || (source->flags & G_HOOK_FLAG_IN_CALL) == 0)
-    return;
+  if (here->loop == NULL || source->context != here->context) return;
+  /* Others ask for callbacks in search of a source, which is not called then, or has been called. */
+  if ((source->flags & G_HOOK_FLAG_IN_CALL) == 0 || source == g_main_current_source()) return;
   ++here->dispatched[lw_glib_depth()];
   if (source->name != NULL) {
     name = here->names[here->next_name++ % LW_GLIB_NAMES];
@@ -86,11 +94,10 @@ static inline gboolean lw_glib_nothing(gpointer data) {
 /* All sources share one table of the functions that keep their callbacks, unless a binding has set another.
  * The kernel writes into it, because it refuses where a table of GLib's cannot be changed. */
 static inline void lw_glib_follow_callbacks(void) {
-  static gsize is_done;
   const lw_glib_getter get = &lw_glib_get;
   struct iovec from, to;
   GSource* source;
-  if (lw_glib_next_get != NULL || !g_once_init_enter(&is_done)) return;
+  if (*lw_why_off() != '\0' || !g_once_init_enter(&lw_glib_follows_callbacks)) return;
   source = g_idle_source_new();
   g_source_set_callback(source, &lw_glib_nothing, NULL, NULL);
   lw_glib_next_get = source->callback_funcs->get;
@@ -99,7 +106,16 @@ static inline void lw_glib_follow_callbacks(void) {
   from.iov_len = to.iov_len = sizeof get;
   syscall(SYS_process_vm_writev, getpid(), &from, 1UL, &to, 1UL, 0UL);
   g_source_unref(source);
-  g_once_init_leave(&is_done, 1);
+  g_once_init_leave(&lw_glib_follows_callbacks, 1);
+}
+
+/* All watched contexts have the same poll function of their own: it is not known for which one it is called.
+ */
+static inline int lw_glib_take_poll(GPollFunc poll) {
+  GPollFunc none = NULL;
+  return __atomic_compare_exchange_n(&lw_glib_next_poll, &none, poll, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE) ||
+         none == poll;
 }
 
 /* A plug-in that calls it must stay loaded, since GLib keeps the address of a function of this file.
@@ -108,13 +124,14 @@ static inline void lw_glib_follow_callbacks(void) {
  * such loop. Returns it, or NULL if there are too many; it is no longer watched once the thread ends. */
 static inline lw_loop* lw_glib_watch(GMainContext* context, const char* name) {
   lw_glib_here* here = &lw_glib_this_thread;
+  GPollFunc poll;
   if (here->loop != NULL) return here->loop;
   if (context == NULL) context = g_main_context_default();
   lw_glib_follow_callbacks();
+  poll = g_main_context_get_poll_func(context);
+  if (poll != &lw_glib_poll && !lw_glib_take_poll(poll)) return NULL;
   here->loop = lw_watch_loop(name);
   here->context = context;
-  here->poll = g_main_context_get_poll_func(context);
-  if (here->poll == &lw_glib_poll) here->poll = NULL; /* of a thread that has run it before */
   g_main_context_set_poll_func(context, &lw_glib_poll);
   return here->loop;
 }
@@ -123,9 +140,12 @@ static inline lw_loop* lw_glib_watch(GMainContext* context, const char* name) {
 static inline void lw_glib_unwatch(void) {
   lw_glib_here* here = &lw_glib_this_thread;
   if (here->loop == NULL) return;
-  g_main_context_set_poll_func(here->context, here->poll);
+  lw_loop_wait_begin(here->loop);
+  g_main_context_set_poll_func(here->context, lw_glib_next_poll);
   lw_unwatch_loop(here->loop);
   memset(here, 0, sizeof *here);
 }
+
+G_END_DECLS
 
 #endif /* LAGWATCH_ADAPTERS_GLIB_H_ */

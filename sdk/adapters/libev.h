@@ -3,8 +3,9 @@
  *
  *   lw_ev_watch(EV_DEFAULT_ "main"); // on the thread that runs it
  *
- * Takes the loop's pair of release callbacks, ev_set_loop_release_cb(), which has room for one: a program
- * that locks there calls lw_loop_wait_begin() and lw_loop_wait_end() in its own instead. */
+ * When the loop has returned: lw_ev_unwatch(), or all that follows is a dispatch. Takes the loop's pair of
+ * release callbacks, ev_set_loop_release_cb(), which has room for one: a program that locks there calls
+ * lw_loop_wait_begin() and lw_loop_wait_end() in its own instead. */
 #ifndef LAGWATCH_ADAPTERS_LIBEV_H_
 #define LAGWATCH_ADAPTERS_LIBEV_H_
 

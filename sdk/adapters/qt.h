@@ -18,11 +18,11 @@
 #include <QMetaEnum>
 #include <QMetaObject>
 #include <QObject>
+#include <QThread>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <new>
 
 namespace lagwatch {
@@ -33,28 +33,34 @@ class QtLoop {
   // Watches it. After the application's constructor; in another thread, once its dispatcher is there: in
   // QThread::run(). It is no longer watched once the dispatcher is gone.
   static Loop Watch(const char* name) {
-    QtLoop& self = Here();
+    static thread_local const Ending ending;
+    (void)&ending;  // it is made with the first use
+    State& here = Here();
     QAbstractEventDispatcher* dispatcher = QAbstractEventDispatcher::instance();
-    if (self.loop_.is_watched() || dispatcher == nullptr) return self.loop_;
-    self.loop_ = Loop(lw_watch_loop(name));
-    if (self.tags_ == nullptr) self.tags_.reset(new (std::nothrow) std::array<Tag, kTags>{});
+    if (here.loop != nullptr || dispatcher == nullptr) return Loop(here.loop);
+    here.loop = lw_watch_loop(name);
+    if (here.tags == nullptr) here.tags = new (std::nothrow) Tags{};
     // The dispatcher's signals come on its own thread.
-    QObject::connect(dispatcher, &QAbstractEventDispatcher::aboutToBlock, [] { Here().loop_.WaitBegin(); });
-    QObject::connect(dispatcher, &QAbstractEventDispatcher::awake, [] { Here().loop_.Turn(); });
+    using Dispatcher = QAbstractEventDispatcher;
+    QObject::connect(dispatcher, &Dispatcher::aboutToBlock, [] { lw_loop_wait_begin(Here().loop); });
+    QObject::connect(dispatcher, &Dispatcher::awake, [] { lw_loop_turn(Here().loop, nullptr); });
     QObject::connect(dispatcher, &QObject::destroyed, [] { Unwatch(); });
-    return self.loop_;
+    // What follows exec() is no dispatch.
+    if (QCoreApplication* app = QCoreApplication::instance();
+        app != nullptr && app->thread() == QThread::currentThread())
+      QObject::connect(app, &QCoreApplication::aboutToQuit, [] { lw_loop_wait_begin(Here().loop); });
+    return Loop(here.loop);
   }
   static void Unwatch() {
-    QtLoop& self = Here();
-    lw_unwatch_loop(self.loop_.handle());
-    self.loop_ = Loop();
+    lw_unwatch_loop(Here().loop);
+    Here().loop = nullptr;
   }
   // Not watched, if Watch() was not called on this thread.
-  static Loop OfThisThread() { return Here().loop_; }
+  static Loop OfThisThread() { return Loop(Here().loop); }
 
-  // "Receiver::Type". Valid as long as the thread.
+  // "Receiver::Type". Valid until the thread ends.
   static const char* TagOf(const QObject* receiver, const QEvent* event) {
-    return Here().FindTag(receiver->metaObject(), event->type());
+    return FindTag(receiver->metaObject(), event->type());
   }
 
  private:
@@ -65,20 +71,39 @@ class QtLoop {
   };
   static constexpr size_t kTags = 512;
   static constexpr size_t kTries = 8;
+  using Tags = std::array<Tag, kTags>;
 
-  static QtLoop& Here() {
-    static thread_local QtLoop loop;
-    return loop;
+  // Without a destructor: events come as long as there are objects, those of static duration included.
+  struct State {
+    lw_loop* loop;
+    Tags* tags;
+  };
+  // The end of a thread.
+  struct Ending {
+    Ending() = default;
+    ~Ending() {
+      State& here = Here();
+      lw_unwatch_loop(here.loop);
+      Tags* tags = here.tags;
+      here = {};
+      delete tags;
+    }
+  };
+
+  static State& Here() {
+    static thread_local State state;
+    return state;
   }
 
   // A text stays in its place, because it may be the tag of a dispatch under way: what finds no place has
   // none.
-  const char* FindTag(const QMetaObject* receiver, int type) {
-    if (tags_ == nullptr) return nullptr;
+  static const char* FindTag(const QMetaObject* receiver, int type) {
+    Tags* tags = Here().tags;
+    if (tags == nullptr) return nullptr;
     const size_t hash =
         (reinterpret_cast<uintptr_t>(receiver) >> 4) * 31 + static_cast<size_t>(type) * 0x9e3779b1;
     for (size_t i = 0; i < kTries; ++i) {
-      Tag& tag = (*tags_)[(hash + i) % kTags];
+      Tag& tag = (*tags)[(hash + i) % kTags];
       if (tag.receiver == receiver && tag.type == type) return tag.text;
       if (tag.receiver == nullptr) return Write(receiver, type, &tag);
     }
@@ -94,9 +119,6 @@ class QtLoop {
     tag->type = type;
     return tag->text;
   }
-
-  Loop loop_;
-  std::unique_ptr<std::array<Tag, kTags>> tags_;
 };
 
 // A QCoreApplication, QGuiApplication or QApplication that marks each event that it delivers.

@@ -13,13 +13,13 @@
 /* As sd_event_run(), on the thread that watches `loop`. */
 static inline int lw_sd_event_run(sd_event* event, uint64_t timeout_us, lw_loop* loop) {
   int result = sd_event_prepare(event);
+  if (result > 0) lw_loop_turn(loop, NULL); /* it is ready without a wait */
   if (result == 0) {
     lw_loop_wait_begin(loop);
     result = sd_event_wait(event, timeout_us);
     lw_loop_wait_end(loop, NULL);
   }
   if (result <= 0) return result;
-  lw_loop_turn(loop, NULL); /* it was ready without a wait */
   result = sd_event_dispatch(event);
   return result < 0 ? result : 1;
 }

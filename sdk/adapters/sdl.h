@@ -4,6 +4,7 @@
  *
  *   while (lw_sdl_wait_event(loop, &event)) Handle(&event); // as SDL_WaitEvent()
  *
+ * When the loop has ended: lw_loop_wait_begin() or lw_unwatch_loop(), or all that follows is a dispatch.
  * SDL's own watch of events is called when an event is put into the queue, not when it is handled. */
 #ifndef LAGWATCH_ADAPTERS_SDL_H_
 #define LAGWATCH_ADAPTERS_SDL_H_

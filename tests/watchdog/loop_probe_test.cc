@@ -154,6 +154,32 @@ TEST(LoopProbe, RecoversFromAnEndWithoutATimeStamp) {
   EXPECT_EQ(probe.Read().number, 0u);
 }
 
+TEST(LoopProbe, GivesADispatchWithoutATimeStampNoLengthWhenItWaits) {
+  LoopProbe probe;
+  probe.SetLimits({.slow_ticks = 1});
+  auto* words = const_cast<LoopWords*>(&probe.words());
+  words->begin_ticks.store(LoopProbe::kUntimed);
+  words->tag.store("counted");
+  words->begun.store(1);
+  probe.WaitBegin();
+  EXPECT_EQ(probe.SlowDurationTicks(1), 0u);
+  probe.WaitEnd(nullptr);
+  EXPECT_STREQ(probe.Read().tag, "counted");
+  probe.End();
+  EXPECT_EQ(probe.Read().number, 0u);
+}
+
+TEST(LoopProbe, HasNoTagsOfTheLoopBefore) {
+  LoopProbe probe;
+  probe.Begin("gone");
+  probe.WaitBegin();
+  probe.Reset();
+  auto* words = const_cast<LoopWords*>(&probe.words());
+  words->nested = 1;
+  probe.WaitEnd(nullptr);
+  EXPECT_EQ(probe.Read().tag, nullptr);
+}
+
 TEST(LoopProbe, KeepsTheDurationOfSlowDispatchesOnly) {
   LoopProbe probe;
   probe.Begin("slow, but nobody asks");

@@ -103,6 +103,7 @@ void LoopProbe::Reset() {
   words_.nested = 0;
   set_aside_ = 0;
   pairless_number_ = 0;
+  open_tags_.fill(nullptr);
   words_.ended.store(words_.begun.load());
   // Another thread's clock.
   cpu_read_interval_ticks_.store(0);
@@ -120,7 +121,7 @@ void LoopProbe::Keep(uint64_t duration_ticks) {
   const bool is_timed = words_.begin_ticks.load(std::memory_order_relaxed) != kUntimed;
   if (is_timed && (is_history || track_.load(std::memory_order_relaxed) != nullptr))
     KeepWithTag(duration_ticks, is_history);
-  if (duration_ticks <= slow_ticks_.load(std::memory_order_relaxed)) return;
+  if (!is_timed || duration_ticks <= slow_ticks_.load(std::memory_order_relaxed)) return;
   uint64_t number = words_.begun.load(std::memory_order_relaxed);
   // Release, each: see SlowDurationTicks.
   slow_number_.store(0, std::memory_order_release);

@@ -191,7 +191,7 @@ static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_
   if (loop == NULL) return;
   begun = loop->begun;
   if (begun != loop->ended) {
-    ++loop->nested;
+    lw_dispatch_begin(loop, tag);
     return;
   }
   /* Each store is a release: a reader of a new value must also see that the last dispatch has ended. */
@@ -204,7 +204,7 @@ static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_
 static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
   if (loop == NULL) return;
   if (loop->nested != 0) {
-    --loop->nested;
+    lw_dispatch_end(loop);
   } else if (loop->begun != loop->ended) {
     __atomic_store_n(&loop->ended, loop->ended + 1, __ATOMIC_RELEASE);
   }
@@ -212,10 +212,11 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
 
 /* Mark the loop's own wait for events, on its thread: around poll() and the like. They are all that a loop
  * needs to be watched: the time from the end of a wait to the begin of the next one is a dispatch, and a pair
- * of lw_dispatch_begin() and lw_dispatch_end() in that time is one of its own, with its tag. Programs that
- * call only lw_dispatch_begin() and lw_dispatch_end() need them for nested loops: the time of a wait in a
- * dispatch belongs to none; what runs between two waits of a nested loop is a dispatch of its own; and when
- * the innermost pair has ended, the one around it goes on as a dispatch that begins then.
+ * of lw_dispatch_begin() and lw_dispatch_end() in that time is one of its own, with its tag, and what follows
+ * it belongs to none until the next pair or wait: lw_loop_turn() names what begins, and all is watched.
+ * Programs that call only lw_dispatch_begin() and lw_dispatch_end() need them for nested loops: the time of a
+ * wait in a dispatch belongs to none; what runs between two waits of a nested loop is a dispatch of its own;
+ * and when the innermost pair has ended, the one around it goes on as a dispatch that begins then.
  *
  * A wait that begins while the loop waits, or ends while it runs, changes nothing, so that two places may
  * mark the same wait. lw_dispatch_begin() ends a wait, too. `tag` names what runs until the next wait or

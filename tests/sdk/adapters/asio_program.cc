@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <lagwatch/adapters/asio.h>
-
+// clang-format off
 #include <boost/asio.hpp>
+#include <lagwatch/adapters/asio.h>
+// clang-format on
+
 #include <chrono>
 #include <thread>
 #include <vector>

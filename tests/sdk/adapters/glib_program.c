@@ -7,7 +7,7 @@
 
 PLANTED(HangInTimer, "save")
 PLANTED(HangInDialog, "key")
-PLANTED(HangAfterDialog, "*")
+PLANTED(HangAfterDialog, "close") /* the source before it */
 PLANTED(HangInReader, "reader")
 PLANTED(HangInThread, "worker")
 
