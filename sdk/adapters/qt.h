@@ -45,7 +45,7 @@ class QtLoop {
     QObject::connect(dispatcher, &Dispatcher::aboutToBlock, [] { lw_loop_wait_begin(Here().loop); });
     QObject::connect(dispatcher, &Dispatcher::awake, [] { lw_loop_turn(Here().loop, nullptr); });
     QObject::connect(dispatcher, &QObject::destroyed, [] { Unwatch(); });
-    // What follows exec() is no dispatch.
+    // The code after exec() is in no dispatch.
     if (QCoreApplication* app = QCoreApplication::instance();
         app != nullptr && app->thread() == QThread::currentThread())
       QObject::connect(app, &QCoreApplication::aboutToQuit, [] { lw_loop_wait_begin(Here().loop); });

@@ -64,7 +64,9 @@ class TrafficCollector {
 };
 
 // Without the last digits, which depend on the order of a sum's parts.
+// `capped` is of SQLite's alone.
 Json Rounded(Json answer) {
+  if (answer.is_object()) answer.erase("capped");
   if (answer.is_number_float()) {
     std::array<char, 40> digits{};
     std::snprintf(digits.data(), digits.size(), "%.12g", answer.get<double>());

@@ -98,6 +98,8 @@ struct Connection::Handle {
     } else {
       curl.SetBody(request.body);
     }
+    // ClickHouse may answer before it has read such a table: the rest would be taken for the next request.
+    curl.Set(CURLOPT_FORBID_REUSE, mime ? 1L : 0L);
     curl.Set(CURLOPT_PROXY, "");
     curl.Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectMs);
     curl.Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -348,7 +350,9 @@ void Connection::AskNode(size_t node, const Request& request, Handle* handle) {
   if (code != CURLE_OK) throw NodeError(name + ": " + handle->curl.ErrorText(code), true);
   if (answer.status == 200) return;
   const int server_code = CodeOf(answer.error);
-  throw NodeError(name + ": " + answer.error, IsOfOneNode(server_code),
+  const std::string reason =
+      answer.error.empty() ? "status " + std::to_string(answer.status) : std::string(answer.error);
+  throw NodeError(name + ": " + reason, IsOfOneNode(server_code),
                   IsRefusalForGood(answer.status, server_code));
 }
 
