@@ -16,7 +16,7 @@ def main() -> None:
     repository, programs = pathlib.Path(sys.argv[1]), sys.argv[2]
     text = (repository / "docs/commands.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 10, blocks
+    assert len(blocks) == 11, blocks
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LAGWATCH_")}
     environment.pop("XDG_STATE_HOME", None)
     with tempfile.TemporaryDirectory() as home:

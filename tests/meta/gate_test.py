@@ -102,7 +102,7 @@ class GateTest(affected_test.InTree):
         self.assertEqual(code, 0, output)
         self.assertEqual(sorted(calls), sorted([
             "test --preset quick", "build asan-ubsan", "build tsan", "test --preset asan-ubsan", "darwin ", "test --arm64 -N",
-            "test --preset tsan", "test --arm64", "docs ", "darwin ", "demo --ci --pictures build/pictures/people", "test --packages"]))
+            "test --preset tsan", "test --arm64", "docs --test", "darwin ", "demo --ci --pictures build/pictures/people", "test --packages"]))
         titles = re.findall(r"^== (.*)$", output, re.MULTILINE)
         self.assertEqual(titles[:-1], [line[10:] for line in re.findall(r"^ +\d+ s  .*$", output, re.MULTILINE)])
         self.assertEqual(len(titles), 1 + len(affected_test.ALL_STAGES) + 1)
@@ -115,7 +115,7 @@ class GateTest(affected_test.InTree):
         self.assertEqual(code, 0, output)
         self.assertEqual(sorted(calls), sorted([
             "test --preset quick", "test --preset asan-ubsan --parts tools -N", "test --preset asan-ubsan --parts tools",
-            "test --preset tsan --parts tools -N", "test --preset tsan --parts tools", "docs ",
+            "test --preset tsan --parts tools -N", "test --preset tsan --parts tools", "docs --test",
             "demo --ci --pictures build/pictures/people"]))
         self.assertIn("\n  ran: docs\n", output)
         self.assertIn("\n  left to that verification: the core for macOS, cross-built\n", output)
@@ -140,7 +140,7 @@ class GateTest(affected_test.InTree):
         commit = self.commit_all()
         code, output, calls = self.run_stages("--gate", program="scripts/verify")
         self.assertEqual(code, 0, output)
-        self.assertEqual(calls, ["test --preset quick", "test --preset asan-ubsan", "test --preset tsan", "test --arm64", "docs ",
+        self.assertEqual(calls, ["test --preset quick", "test --preset asan-ubsan", "test --preset tsan", "test --arm64", "docs --test",
                                  "darwin ", "demo --ci --pictures build/pictures/people", "test --packages"])
         self.assertEqual((self.root / ".ci/verified").read_text(encoding="utf-8"), commit.strip() + " gate\n")
         self.assertEqual(self.gate().count("  runs: "), 1)
@@ -160,7 +160,7 @@ class GateTest(affected_test.InTree):
         code, output, calls = self.run_stages("--all", failing="--arm64")
         self.assertEqual(code, 1)
         self.assertIn("test --preset tsan", calls)
-        self.assertNotIn("docs ", calls)
+        self.assertNotIn("docs --test", calls)
         self.assertNotIn("done in", output)
 
     def test_an_unknown_commit_selects_everything(self):
