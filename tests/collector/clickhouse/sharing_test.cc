@@ -166,6 +166,24 @@ TEST_F(SharedSettingsTest, TheConfigAndItsVersionAreTheSame) {
   EXPECT_TRUE(WaitUntil([&] { return ConfigAt(other_)["config"]["threshold_ms"] == 700; }));
 }
 
+TEST_F(SharedSettingsTest, AKeyStaysRevokedWhenTheTableOfSettingsWasLost) {
+  const std::string key = AddKey(one_, "ci");
+  EXPECT_TRUE(WaitUntil([&] { return other_.Knows(key) == kOk; }));
+  other_.Stop();
+  EXPECT_EQ(one_.Ask(admin_, "DELETE", "/v1/admin/keys/ci").status, kOk);
+  one_.Stop();
+  ASSERT_NO_FATAL_FAILURE(one_.Start());  // it has sent that now
+  const auto url = collector::ClickHouseUrl::Parse(database_.Url()).value();
+  collector::Connection nodes(url);
+  for (size_t node = 0; node < nodes.node_count(); ++node)
+    nodes.ExecuteAt(node, "TRUNCATE TABLE " + url.database + ".settings_v1");
+  // This one still has the key, and sends it.
+  ASSERT_NO_FATAL_FAILURE(other_.Start());
+  EXPECT_TRUE(WaitUntil([&] { return other_.Knows(key) == kUnauthorized; }));
+  EXPECT_EQ(one_.Knows(key), kUnauthorized);
+  EXPECT_EQ(other_.Knows(admin_), kOk);
+}
+
 // Behind a load balancer.
 TEST_F(SharedSettingsTest, TheEndOfALongHangCountsByTheReportThatTheOtherOneTook) {
   constexpr int64_t kMinutes = 40;
