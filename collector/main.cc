@@ -44,6 +44,7 @@
 #include "collector/sharing/shared_config.h"
 #include "collector/sharing/shared_keys.h"
 #include "collector/store/clickhouse/clickhouse_store.h"
+#include "collector/store/query_limit.h"
 #include "collector/store/sqlite/damage/set_aside.h"
 #include "collector/store/sqlite/sqlite_store.h"
 #include "collector/symbols/symbol_service.h"
@@ -167,13 +168,28 @@ int WaitForStop(const sigset_t& signals, HttpServer* server) {
   }
 }
 
-// Of a job that is tried again soon: an error is logged when it is another one than before.
-std::function<void(const std::string& job, const Status& error)> LogOnce() {
-  return [said = std::map<std::string, std::string>()](const std::string& job, const Status& error) mutable {
-    if (std::exchange(said[job], error.message()) != error.message())
-      spdlog::error("{}: {}", job, error.message());
-  };
+// For an upload, which waits for it.
+Result<std::optional<ReportRow>> FindRowSoon(Store* store, const base::Uuid& id) {
+  const QueryLimit limit(std::chrono::seconds(1));
+  const QueryLimit::Scope scope(&limit);
+  auto found = LAGWATCH_TRY(store->FindReport(id));
+  return found ? std::optional(std::move(found->row)) : std::nullopt;
 }
+
+// Of jobs that are tried again soon: an error is logged when it is another one than that of the step before.
+class RepeatedErrors {
+ public:
+  void Log(const std::string& job, const Status& error) {
+    if (std::exchange(said_[job], error.message()) != error.message())
+      spdlog::error("{}: {}", job, error.message());
+  }
+  void NoteStep(const std::string& job, bool is_ok) {
+    if (is_ok) said_.erase(job);
+  }
+
+ private:
+  std::map<std::string, std::string> said_;  // by job
+};
 
 void NoteSetAside(const std::string& folder, const Status& damage) {
   if (Status kept = KeepReason(folder, damage); !kept.ok()) spdlog::warn("{}", kept.message());
@@ -377,16 +393,24 @@ Status Serve(const Flags& flags, const ListenAddress& listen) {
   Maintenance naming({&recluster, &symbolize}, kMaintenancePause, log_error, count_step);
   symbols->symbolizer()->OnNewFile([&](std::string_view) { naming.Wake(); });
   Ingest ingest(store, std::move(clusterer), &opener, {}, flags.traces, TimesToTake(flags), {}, &app_quota);
-  WeightLimits weights(flags.weights, [&config] { return config.LeastUserRatePpm(); });
+  WeightLimits weights(
+      flags.weights, [&config] { return config.LeastUserRatePpm(); },
+      [store](const base::Uuid& id) { return FindRowSoon(store, id); });
   ingest.BoundBy(
       [&config](const auto& program, const auto& version) { return config.HasVersion(program, version); },
       &weights);
   SharedConfig shared_config(&config_admin);
   SettingsSync config_sync(std::string(kConfigPrefix), opened.settings, &shared_config,
                            flags.data + "/shared-config");
-  Maintenance sharing(opened.settings != nullptr ? std::vector<MaintenanceJob*>{&key_sync, &config_sync}
-                                                 : std::vector<MaintenanceJob*>{},
-                      kSharingPause, LogOnce(), count_step);
+  RepeatedErrors sharing_errors;
+  Maintenance sharing(
+      opened.settings != nullptr ? std::vector<MaintenanceJob*>{&key_sync, &config_sync}
+                                 : std::vector<MaintenanceJob*>{},
+      kSharingPause, [&](const auto& job, const Status& error) { sharing_errors.Log(job, error); },
+      [&](const std::string& job, bool is_ok, std::chrono::nanoseconds taken) {
+        sharing_errors.NoteStep(job, is_ok);
+        count_step(job, is_ok, taken);
+      });
   ReportFeed feed;
   HangCounts hang_counts;
   GroupCommit commits(

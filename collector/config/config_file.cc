@@ -16,6 +16,7 @@ constexpr uint64_t kDefaultExpiryHours = 24 * 30;
 constexpr uint64_t kMostExpiryHours = 24 * 365;
 constexpr size_t kMostVersions = 1000;
 const std::string kProofPrefix = "sha256:";  // of a user's proof in the allowlist, in place of a name
+constexpr size_t kProofDigits = 32;
 constexpr size_t kMostSources = 1000;
 
 Status Wrong(const std::string& key, const std::string& wanted) {
@@ -28,6 +29,15 @@ Status CheckNumber(const std::string& key, const Json& value, uint64_t least, ui
   return is_in_range
              ? Status()
              : Wrong(key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+// A name, or a proof of the one form that clients send.
+bool IsAllowlistEntry(const Json& entry) {
+  if (!entry.is_string()) return false;
+  const auto text = entry.get<std::string>();
+  if (!text.starts_with(kProofPrefix)) return true;
+  return text.size() == kProofPrefix.size() + kProofDigits &&
+         text.find_first_not_of("0123456789abcdef", kProofPrefix.size()) == std::string::npos;
 }
 
 Status CheckKnown(const std::string& where, const Json& object,
@@ -113,9 +123,8 @@ Result<ConfigFile> ConfigFile::Parse(std::string_view text) {
     return status;
   file.expires_after_ms_ = hours.get<int64_t>() * kHourMs;
   const Json allowlist = object.value("allowlist", Json::array());
-  const bool is_list = allowlist.is_array() &&
-                       std::ranges::all_of(allowlist, [](const Json& user) { return user.is_string(); });
-  if (!is_list) return Wrong("allowlist", "an array of users' names");
+  if (!allowlist.is_array() || !std::ranges::all_of(allowlist, IsAllowlistEntry))
+    return Wrong("allowlist", "an array of users' names, or sha256: and 32 lower-case hexadecimal digits");
   for (const Json& user : allowlist) file.allowlist_.insert(user.get<std::string>());
   if (Status status = file.ReadOverrides(object.value("overrides", Json::array())); !status.ok())
     return status;

@@ -23,8 +23,8 @@ struct ConfigClient {
   std::string app;
   std::string app_version;
   std::string user;
-  // A secret of the user's own programs: 32 hexadecimal digits of SHA-256(user_salt, a line feed, user). Empty
-  // for a program without a salt.
+  // Of a secret of the user's own programs: the first 32 hexadecimal digits of SHA-256(secret, a line feed,
+  // user). Empty for a program without one.
   std::string user_proof = {};
 };
 

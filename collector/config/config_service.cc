@@ -22,25 +22,36 @@ int64_t ExpiryOf(int64_t now_wall_ms, int64_t expires_after_ms) {
   return now_wall_ms - now_wall_ms % step_ms + expires_after_ms;
 }
 
-// The version that a content had, as it is kept on disk: "VERSION HASH".
+// The version that a content had, as it is kept on disk: "VERSION HASH", and the same of the content that it
+// replaces, until that is done.
 struct KeptVersion {
   uint64_t version = 0;
-  std::string content_hash;
+  std::string content_hash = {};
+};
+struct KeptVersions {
+  KeptVersion now;
+  KeptVersion before = {};
 };
 
-KeptVersion ReadVersion(const std::string& path) {
+KeptVersions ReadVersions(const std::string& path) {
   std::string text;
-  KeptVersion kept;
   char hash[17] = "";
+  char hash_before[17] = "";
   unsigned long long version = 0;
-  if (base::SystemEnv().ReadAll(path, &text) == 0 &&
-      std::sscanf(text.c_str(), "%llu %16s", &version, hash) == 2)
-    kept = {version, hash};
-  return kept;
+  unsigned long long version_before = 0;
+  if (base::SystemEnv().ReadAll(path, &text) != 0) return {};
+  const int fields =
+      std::sscanf(text.c_str(), "%llu %16s %llu %16s", &version, hash, &version_before, hash_before);
+  if (fields < 2) return {};
+  return {.now = {version, hash},
+          .before = fields == 4 ? KeptVersion{version_before, hash_before} : KeptVersion{}};
 }
 
-Status WriteVersion(const std::string& path, const KeptVersion& kept) {
-  return ReplaceFile(path, std::to_string(kept.version) + " " + kept.content_hash + "\n");
+Status WriteVersions(const std::string& path, const KeptVersions& kept) {
+  const auto line = [](const KeptVersion& each) {
+    return std::to_string(each.version) + " " + each.content_hash + "\n";
+  };
+  return ReplaceFile(path, line(kept.now) + (kept.before.content_hash.empty() ? "" : line(kept.before)));
 }
 
 }  // namespace
@@ -60,7 +71,7 @@ Result<std::optional<SignedConfig>> ConfigService::Find(const ConfigClient& clie
     Refresh();
     if (!file_) return std::optional<SignedConfig>();
     Json document = file_->DocumentFor(client);
-    if (!file_->IsProved(client) && !MayAsk(client, now_wall_ms, network)) document.erase("is_forced");
+    if (!network.empty() && !MayLearn(client, now_wall_ms, network)) document.erase("is_forced");
     document["version"] = version_;
     document["expires_wall_ms"] = ExpiryOf(now_wall_ms, file_->expires_after_ms());
     text = JsonText(document);
@@ -71,18 +82,25 @@ Result<std::optional<SignedConfig>> ConfigService::Find(const ConfigClient& clie
   return std::optional(std::move(config));
 }
 
+bool ConfigService::MayLearn(const ConfigClient& client, int64_t now_wall_ms, const std::string& network) {
+  const bool is_proved = file_->IsProved(client);
+  const bool may_prove =
+      client.user_proof.empty() || MayAsk(client.user_proof, !is_proved, now_wall_ms, network + "/proofs");
+  return is_proved ? may_prove : client.user.empty() || MayAsk(client.user, true, now_wall_ms, network);
+}
+
 // The first ones of the day: those are a network's own users more likely than guesses.
-bool ConfigService::MayAsk(const ConfigClient& client, int64_t now_wall_ms, const std::string& network) {
+bool ConfigService::MayAsk(const std::string& name, bool is_counted, int64_t now_wall_ms,
+                           const std::string& network) {
   constexpr size_t kMostNetworks = 20'000;
   constexpr int64_t kDayMs = 86'400'000;
-  if (network.empty() || client.user.empty()) return true;
   if (now_wall_ms / kDayMs != asked_day_ || asked_users_.size() >= kMostNetworks) asked_users_.clear();
   asked_day_ = now_wall_ms / kDayMs;
   std::vector<uint64_t>& users = asked_users_[network];
-  const uint64_t user = base::HashBytes(client.user);
+  const uint64_t user = base::HashBytes(name);
   if (std::ranges::count(users, user) > 0) return true;
   if (users.size() >= kMostAskedUsers) return false;
-  users.push_back(user);
+  if (is_counted) users.push_back(user);
   return true;
 }
 
@@ -110,11 +128,17 @@ uint64_t ConfigService::CurrentVersion() {
   return file_ ? version_ : 0;
 }
 
-// The version is on disk first: with the old content it is not looked at.
+// The version is on disk first, beside that of the present content: whichever of both contents is there after
+// an error or a crash, it keeps its own.
 Status ConfigService::Adopt(const std::string& content, uint64_t version) {
   std::lock_guard lock(mutex_);
   const std::string hash = base::ToHex(base::HashBytes(content));
-  if (Status written = WriteVersion(version_path_, {version, hash}); !written.ok()) return written;
+  const KeptVersions kept = ReadVersions(version_path_);
+  // One that is there is of an attempt that failed.
+  const KeptVersion before = kept.before.content_hash.empty() ? kept.now : kept.before;
+  if (Status written = WriteVersions(version_path_, {.now = {version, hash}, .before = before});
+      !written.ok())
+    return written;
   if (Status replaced = ReplaceFile(config_path_, content); !replaced.ok()) return replaced;
   stamp_.reset();  // the same content with another version
   Refresh();
@@ -150,17 +174,21 @@ void ConfigService::TakeOver(const std::string& content) {
     return;
   }
   file_ = std::move(file).value();
-  KeptVersion kept = ReadVersion(version_path_);
+  const KeptVersions kept = ReadVersions(version_path_);
+  KeptVersion now = kept.now;
   const std::string content_hash = base::ToHex(base::HashBytes(content));
-  if (kept.content_hash != content_hash) {
+  if (now.content_hash != content_hash && kept.before.content_hash == content_hash) now = kept.before;
+  if (now.content_hash != content_hash) {
     // No lower than the time: clients take it even when the file with the version was lost.
-    kept = {
-        std::max<uint64_t>(std::max(kept.version, version_) + 1, static_cast<uint64_t>(std::time(nullptr))),
-        content_hash};
-    if (Status written = WriteVersion(version_path_, kept); !written.ok())
+    now = {std::max<uint64_t>(std::max(now.version, version_) + 1, static_cast<uint64_t>(std::time(nullptr))),
+           content_hash};
+  }
+  if (now.version != kept.now.version || now.content_hash != kept.now.content_hash ||
+      !kept.before.content_hash.empty()) {
+    if (Status written = WriteVersions(version_path_, {.now = now}); !written.ok())
       spdlog::error("cannot store the config's version: {}", written.message());
   }
-  version_ = kept.version;
+  version_ = now.version;
   spdlog::info("serving the config {}, version {}", config_path_, version_);
 }
 

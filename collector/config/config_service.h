@@ -31,7 +31,7 @@ class ConfigService {
 
   // None without a config. `known_etag`: what the client has. Errors: kInternal when it cannot be signed.
   // A `network` learns of kMostAskedUsers a day whether they are on the allowlist: names cannot be tried
-  // out. An empty one of all.
+  // out. Of a proof it learns until it has tried kMostAskedUsers wrong ones that day. An empty one of all.
   base::Result<std::optional<SignedConfig>> Find(const ConfigClient& client, std::string_view known_etag,
                                                  int64_t now_wall_ms, const std::string& network = {});
   // As ConfigFile has them.
@@ -45,7 +45,9 @@ class ConfigService {
 
  private:
   // With mutex_ held.
-  bool MayAsk(const ConfigClient& client, int64_t now_wall_ms, const std::string& network);
+  bool MayLearn(const ConfigClient& client, int64_t now_wall_ms, const std::string& network);
+  // Whether `name` is one of the first of the day; it takes a place if `is_counted`.
+  bool MayAsk(const std::string& name, bool is_counted, int64_t now_wall_ms, const std::string& network);
   void Refresh();
   void TakeOver(const std::string& content);
 
@@ -57,7 +59,7 @@ class ConfigService {
   std::optional<ConfigFile> file_;
   uint64_t version_ = 0;
   int64_t asked_day_ = 0;                                     // of the following ones
-  std::map<std::string, std::vector<uint64_t>> asked_users_;  // hashes of their names, by network
+  std::map<std::string, std::vector<uint64_t>> asked_users_;  // hashes of names or proofs, by network
   int last_error_ = 0;  // of reading the file: logged once
 };
 

@@ -51,7 +51,7 @@ base::Status NoMoreReports() {
 
 base::Status UnmatchedEnd() {
   return {base::StatusCode::kInvalid,
-          "refused: the report of this end is not known here; the end is too long, or one of too many"};
+          "refused: the report of this end is not known here, and there were too many such ends today"};
 }
 
 // `outcomes` are of the records that were to be committed.

@@ -19,12 +19,12 @@ struct OpenHang {
   int64_t begin_ms = 0;    // since 1970 UTC, by its sender's clock
   int64_t counted_ns = 0;  // the length that it counts with so far
   uint32_t rate_ppm = 0;   // that of its report with the least weight; 0: it stands for no others
-  bool has_end = false;
+  double capped_ns = 0;    // hang time, with its weight, that its records said and that does not count
 };
 
 class OpenHangs {
  public:
-  static constexpr size_t kMostIds = 100'000;  // twice as many are kept at most
+  static constexpr size_t kMostIds = 8'000;  // twice as many are kept at most
 
   explicit OpenHangs(size_t most_ids = kMostIds) : most_ids_(most_ids) {}
 

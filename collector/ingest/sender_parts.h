@@ -22,6 +22,7 @@ class SenderParts {
     int64_t counted_ns = 0;
     int64_t extrapolated_ns = 0;  // the part of it that stands for others' as well
     int64_t unmatched_ns = 0;     // in ends of reports that are not known
+    int64_t look_ups = 0;         // of reports in the store
   };
 
   explicit SenderParts(size_t own_places = kOwnPlaces) : own_places_(own_places) {}

@@ -20,14 +20,44 @@ uint32_t LesserWeight(uint32_t a, uint32_t b) {
   return StandsForOthers(a) && StandsForOthers(b) ? std::max(a, b) : 0;
 }
 
-int64_t BeginOf(const ReportRow& row) { return WallMsOf(row.id) - row.elapsed_ns / base::kNsPerMs; }
+// A clock that is ahead makes no hang younger than its arrival.
+int64_t BeginOf(const ReportRow& row, int64_t now_wall_ms) {
+  return std::min(WallMsOf(row.id), now_wall_ms) - row.elapsed_ns / base::kNsPerMs;
+}
+
+uint32_t RateOf(const ReportRow& row) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(row.sample_rate_ppm, 0, UINT32_MAX));
+}
 
 double Weighted(int64_t ns, int64_t rate_ppm) { return static_cast<double>(ns) * WeightOf(rate_ppm); }
 
+// The part of it that no record of the hang brought before: a report's length holds that of earlier ones.
+double NewlyCapped(double capped_ns, OpenHang* hang) {
+  const double before_ns = std::exchange(hang->capped_ns, std::max(hang->capped_ns, capped_ns));
+  return hang->capped_ns - before_ns;
+}
+
+struct SaidEnd {
+  base::Uuid report_id;
+  int64_t length_ns = 0;
+};
+
+// Of a record that ends a hang.
+std::optional<SaidEnd> EndIn(const NewRecord& record) {
+  if (const auto* end = std::get_if<report::HangEnd>(&record))
+    return SaidEnd{end->report_id, ToSigned(end->duration_ns)};
+  const auto* run = std::get_if<report::RunEnd>(&record);
+  if (run == nullptr || run->report_id == base::Uuid{}) return std::nullopt;
+  return SaidEnd{run->report_id, ToSigned(run->hang_ns)};
+}
+
 }  // namespace
 
-WeightLimits::WeightLimits(const WeightBounds& bounds, ConfiguredRate configured_rate_ppm)
-    : bounds_(bounds), configured_rate_ppm_(std::move(configured_rate_ppm)), seed_(std::random_device()()) {}
+WeightLimits::WeightLimits(const WeightBounds& bounds, ConfiguredRate configured_rate_ppm, LookUp look_up)
+    : bounds_(bounds),
+      configured_rate_ppm_(std::move(configured_rate_ppm)),
+      look_up_(std::move(look_up)),
+      seed_(std::random_device()()) {}
 
 bool WeightLimits::BoundRate(uint32_t* rate_ppm) const {
   if (*rate_ppm == 0 || *rate_ppm >= bounds_.least_user_rate_ppm) return false;
@@ -63,17 +93,30 @@ int64_t WeightLimits::Take(int64_t more_ns, Used* user, Used* network) const {
   return taken_ns;
 }
 
-bool WeightLimits::BoundReport(const Sender& sender, ReportRow* row, double* capped_ns) {
-  auto rate_ppm = static_cast<uint32_t>(std::clamp<int64_t>(row->sample_rate_ppm, 0, UINT32_MAX));
+OpenHang* WeightLimits::FindOpen(const base::Uuid& report_id) {
+  for (OpenHangs& share : open_)
+    if (OpenHang* const hang = share.Find(report_id); hang != nullptr) return hang;
+  return nullptr;
+}
+
+OpenHang* WeightLimits::AddOpen(const Sender& sender, int64_t now_wall_ms, const ReportRow& row,
+                                uint32_t rate_ppm, bool* is_new) {
+  OpenHangs& share = open_[HashOf({}, sender.network) % open_.size()];
+  return share.Add(
+      row.id, row.hang_id,
+      {.user = HashOf(sender.key, row.user), .begin_ms = BeginOf(row, now_wall_ms), .rate_ppm = rate_ppm},
+      is_new);
+}
+
+bool WeightLimits::BoundReport(const Sender& sender, int64_t now_wall_ms, ReportRow* row, double* capped_ns) {
+  uint32_t rate_ppm = RateOf(*row);
   const double said_ns = Weighted(row->elapsed_ns, rate_ppm);
   bool is_bounded = BoundRate(&rate_ppm);
   Used no_user, no_network;
-  const uint64_t user_hash = HashOf(sender.key, row->user);
-  Used* const user = UserOf(user_hash, &no_user);
+  Used* const user = UserOf(HashOf(sender.key, row->user), &no_user);
   Used* const network = NetworkOf(sender, &no_network);
   bool is_new = false;
-  OpenHang* const hang = open_.Add(
-      row->id, row->hang_id, {.user = user_hash, .begin_ms = BeginOf(*row), .rate_ppm = rate_ppm}, &is_new);
+  OpenHang* const hang = AddOpen(sender, now_wall_ms, *row, rate_ppm, &is_new);
   hang->rate_ppm = early_.Find(row->id) != nullptr ? 0 : LesserWeight(hang->rate_ppm, rate_ppm);
   const int64_t length_ns = std::min(row->elapsed_ns, bounds_.user_ns);
   const int64_t more_ns = Take(length_ns - hang->counted_ns, user, network);
@@ -97,40 +140,68 @@ bool WeightLimits::BoundReport(const Sender& sender, ReportRow* row, double* cap
   hang->counted_ns = std::max(hang->counted_ns, counted_ns);
   row->elapsed_ns = counted_ns;
   row->sample_rate_ppm = rate_ppm;
-  if (is_bounded) *capped_ns = std::max(said_ns - Weighted(counted_ns, rate_ppm), 0.0);
+  if (is_bounded) *capped_ns = NewlyCapped(said_ns - Weighted(counted_ns, rate_ppm), hang);
   return is_bounded;
 }
 
-void WeightLimits::NoteReport(const Sender& sender, const ReportRow& row) {
-  const auto rate_ppm = static_cast<uint32_t>(std::clamp<int64_t>(row.sample_rate_ppm, 0, UINT32_MAX));
+void WeightLimits::NoteReport(const Sender& sender, int64_t now_wall_ms, const ReportRow& row) {
   bool is_new = false;
-  OpenHang* const hang = open_.Add(
-      row.id, row.hang_id,
-      {.user = HashOf(sender.key, row.user), .begin_ms = BeginOf(row), .rate_ppm = rate_ppm}, &is_new);
-  hang->rate_ppm = LesserWeight(hang->rate_ppm, rate_ppm);
+  OpenHang* const hang = AddOpen(sender, now_wall_ms, row, RateOf(row), &is_new);
+  hang->rate_ppm = LesserWeight(hang->rate_ppm, RateOf(row));
+}
+
+int64_t WeightLimits::UnmatchedLeft(const Used& network) const {
+  return std::min(bounds_.unmatched_ns, bounds_.network_unmatched_ns - network.unmatched_ns);
+}
+
+// The store may be slow: others are not kept waiting by the lock.
+std::optional<ReportRow> WeightLimits::FindStored(const Sender& sender, const NewRecord& record) {
+  constexpr auto kPauseAfterError = std::chrono::seconds(10);
+  const auto end = EndIn(record);
+  if (!end || !look_up_) return std::nullopt;
+  {
+    std::lock_guard lock(mutex_);
+    Used unknown;
+    Used* const network = NetworkOf(sender, &unknown);
+    if (end->length_ns <= UnmatchedLeft(*network) || FindOpen(end->report_id) != nullptr) return std::nullopt;
+    if (network->look_ups >= bounds_.network_look_ups || std::chrono::steady_clock::now() < look_up_after_)
+      return std::nullopt;
+    ++network->look_ups;
+  }
+  auto found = look_up_(end->report_id);
+  if (found.ok()) return std::move(found).value();
+  std::lock_guard lock(mutex_);
+  look_up_after_ = std::chrono::steady_clock::now() + kPauseAfterError;
+  return std::nullopt;
+}
+
+void WeightLimits::NoteStored(const Sender& sender, int64_t now_wall_ms, const ReportRow& row) {
+  bool is_new = false;
+  OpenHang* const hang = AddOpen(sender, now_wall_ms, row, RateOf(row), &is_new);
+  if (is_new) hang->counted_ns = row.elapsed_ns;
 }
 
 WeightLimits::Result WeightLimits::BoundUnmatched(const Sender& sender, const base::Uuid& report_id,
-                                                  int64_t* duration_ns) {
+                                                  int64_t* duration_ns, double* capped_ns) {
   Used unknown;
   Used* const network = NetworkOf(sender, &unknown);
-  const int64_t left_ns =
-      std::min(bounds_.unmatched_ns, bounds_.network_unmatched_ns - network->unmatched_ns);
-  if (*duration_ns <= left_ns) {
-    network->unmatched_ns += std::max(*duration_ns, base::kNsPerSecond);
-    bool is_new = false;
-    early_.Add(report_id, report_id, {}, &is_new);
-    return Result::kAsItSays;
-  }
-  *duration_ns = std::max<int64_t>(left_ns, 0);
-  return Result::kRefused;
+  const int64_t left_ns = UnmatchedLeft(*network);
+  if (left_ns <= 0) return Result::kRefused;
+  const int64_t cut_ns = std::max<int64_t>(*duration_ns - left_ns, 0);
+  *duration_ns -= cut_ns;
+  network->unmatched_ns += std::max(*duration_ns, base::kNsPerSecond);
+  bool is_new = false;
+  OpenHang* const early = early_.Add(report_id, report_id, {}, &is_new);
+  if (cut_ns == 0) return Result::kAsItSays;
+  *capped_ns = NewlyCapped(static_cast<double>(cut_ns), early);
+  return Result::kLess;
 }
 
 WeightLimits::Result WeightLimits::BoundEnd(const Sender& sender, int64_t now_wall_ms,
                                             const base::Uuid& report_id, int64_t* duration_ns,
                                             double* capped_ns) {
-  OpenHang* const hang = open_.Find(report_id);
-  if (hang == nullptr) return BoundUnmatched(sender, report_id, duration_ns);
+  OpenHang* const hang = FindOpen(report_id);
+  if (hang == nullptr) return BoundUnmatched(sender, report_id, duration_ns, capped_ns);
   const int64_t age_ns =
       std::clamp<int64_t>(now_wall_ms - hang->begin_ms, 0, 31 * kMsPerDay) * base::kNsPerMs;
   int64_t most_ns = std::min(bounds_.user_ns, age_ns + bounds_.clock_slack_ns);
@@ -149,25 +220,26 @@ WeightLimits::Result WeightLimits::BoundEnd(const Sender& sender, int64_t now_wa
     network->extrapolated_ns += more_ns;
   }
   hang->counted_ns += more_ns;
-  const bool is_first = !std::exchange(hang->has_end, true);
   const int64_t cut_ns = *duration_ns - hang->counted_ns;
   if (cut_ns <= 0) return Result::kAsItSays;
   *duration_ns = hang->counted_ns;
-  // Each report of the hang has an end, with the same length.
-  if (is_first) *capped_ns = Weighted(cut_ns, hang->rate_ppm);
+  *capped_ns = NewlyCapped(Weighted(cut_ns, hang->rate_ppm), hang);
   return Result::kLess;
 }
 
 WeightLimits::Result WeightLimits::Bound(const Sender& sender, int64_t now_wall_ms, NewRecord* record) {
   const auto result_of = [](bool is_bounded) { return is_bounded ? Result::kLess : Result::kAsItSays; };
+  const std::optional<ReportRow> stored = FindStored(sender, *record);
   std::lock_guard lock(mutex_);
   if (const int64_t day = now_wall_ms / kMsPerDay; std::exchange(day_, day) != day) {
     users_.Clear();
     networks_.Clear();
   }
+  if (stored) NoteStored(sender, now_wall_ms, *stored);
   if (auto* added = std::get_if<NewReport>(record)) {
-    if (IsHang(added->row.kind)) return result_of(BoundReport(sender, &added->row, &record->capped_ns));
-    NoteReport(sender, added->row);
+    if (IsHang(added->row.kind))
+      return result_of(BoundReport(sender, now_wall_ms, &added->row, &record->capped_ns));
+    NoteReport(sender, now_wall_ms, added->row);
     return Result::kAsItSays;
   }
   if (auto* end = std::get_if<report::HangEnd>(record)) {

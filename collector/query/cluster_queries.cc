@@ -55,6 +55,8 @@ Result<Json> ClusterQueries::List(const QueryString& query) const {
   const std::string new_in = query.Get("new_in");
   if (!new_in.empty() && !filter.version.empty() && filter.version != new_in)
     return Status(StatusCode::kInvalid, "new_in and version name two versions; give one of them");
+  if (!new_in.empty() && filter.app.empty())
+    return Status(StatusCode::kInvalid, "new_in needs app: versions of different programs have no order");
   if (!new_in.empty()) filter.version = new_in;
   auto page = LAGWATCH_TRY(Page(
       {.filter = filter, .level = static_cast<int>(level), .limit = limit, .offset = offset, .text = text},
@@ -178,6 +180,7 @@ Result<Json> ClusterQueries::Compare(const QueryString& query) const {
     // A cause that is past the limit of one version may be within that of the other.
     each.page = LAGWATCH_TRY(annotated_.Causes(
         {.filter = filter, .level = static_cast<int>(level), .limit = kMaxLimit, .child_limit = 0}, {}));
+    each.is_cut = each.page.causes.size() >= static_cast<size_t>(kMaxLimit);
     each.watched_ns = LAGWATCH_TRY(WatchedNs(filter));
     if (each.page.causes.empty() && each.watched_ns == 0)
       return Status(StatusCode::kNotFound,

@@ -22,6 +22,7 @@ MergedSettings MergeSettings(const Settings& here, const SharedSettings& shared,
   std::set<std::string> names;
   for (const auto& [name, content] : here) names.insert(name);
   for (const auto& [name, setting] : shared) names.insert(name);
+  for (const auto& [name, setting] : known) names.insert(name);
   MergedSettings merged;
   for (const std::string& name : names) {
     const std::string* const own = Find(here, name);
@@ -31,15 +32,18 @@ MergedSettings MergeSettings(const Settings& here, const SharedSettings& shared,
     const bool is_changed_here = before != nullptr && before->hash != base::HashBytes(mine);
     const bool is_behind = theirs != nullptr && before != nullptr && theirs->version < before->version;
     const bool is_the_same = theirs != nullptr && theirs->content == mine;
-    const bool is_sent = theirs == nullptr ? !mine.empty() : !is_the_same && is_changed_here;
+    const bool is_revoked =
+        theirs != nullptr && !is_behind && theirs->content.empty() && name.starts_with(kKeyPrefix);
+    // The store was lost, or an older state of it restored.
+    const bool is_restored = before != nullptr && !is_changed_here && (theirs == nullptr || is_behind);
+    const bool is_new = theirs == nullptr && before == nullptr;
+    const bool is_sent = is_new || (is_changed_here && !is_the_same && !is_revoked);
     const bool is_taken = theirs != nullptr && !is_sent && !is_behind;
     const std::string& content = is_taken ? theirs->content : mine;
     int64_t version =
         std::max(before != nullptr ? before->version : 0, theirs != nullptr ? theirs->version : 0);
-    if (is_sent) {
-      version = std::max(version + 1, least_version);
-      merged.changes[name] = {mine, version};
-    }
+    if (is_sent) version = std::max(version + 1, least_version);
+    if (is_sent || is_restored) merged.changes[name] = {mine, version};
     if (!content.empty()) merged.here[name] = content;
     merged.known[name] = {base::HashBytes(content), version};
   }

@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "collector/store/settings_store.h"
 
 namespace lagwatch::collector {
+
+inline constexpr std::string_view kKeyPrefix = "key/";
 
 // Contents by name, none of them empty.
 using Settings = std::map<std::string, std::string>;
@@ -31,9 +34,10 @@ struct MergedSettings {
 
 // Of each setting, the content that holds. One that was changed here since it was known is a change for the
 // others, whose version is above all others and at least `least_version`; else that of the common store
-// holds. A collector that knows nothing of a setting yet takes it over. A setting that the common store does
-// not have at all is sent to it: a store that was lost removes nothing. A shared version below the known one
-// is a replica that is behind, and says nothing.
+// holds. The removal of a key holds against any change here. A collector that knows nothing of a setting yet
+// takes it over. A setting that the common store lacks, or has in a lower version than the known one (it was
+// lost or restored, or a replica is behind), holds as it is here, and is sent in the known version, removals
+// too: a newer one that another collector has still replaces it.
 MergedSettings MergeSettings(const Settings& here, const SharedSettings& shared, const KnownSettings& known,
                              int64_t least_version);
 

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <optional>
+#include <set>
 
 #include "base/clock.h"
 #include "base/process/env.h"
@@ -32,10 +33,26 @@ Status WriteKnown(const std::string& path, const KnownSettings& known) {
   return ReplaceFile(path, JsonText(json) + "\n");
 }
 
+// The first error of those that it takes out.
+Status TakeOut(const OwnSettings& own, SharedSettings* shared, std::set<std::string>* names) {
+  Status first;
+  for (const auto& [name, setting] : *shared) {
+    if (setting.content.empty()) continue;
+    const Status checked = own.Check(name, setting.content);
+    if (checked.ok()) continue;
+    names->insert(name);
+    if (first.ok()) first = {checked.code(), name + " is passed over: " + checked.message()};
+  }
+  for (const std::string& name : *names) shared->erase(name);
+  return first;
+}
+
 }  // namespace
 
 Result<bool> SettingsSync::Step() {
-  const auto shared = LAGWATCH_TRY(store_->ReadSettings(prefix_));
+  auto shared = LAGWATCH_TRY(store_->ReadSettings(prefix_));
+  std::set<std::string> passed_over;
+  const Status understood = TakeOut(*own_, &shared, &passed_over);
   const KnownSettings known = ReadKnown(known_path_);
   std::optional<MergedSettings> merged;
   const Status updated = own_->Update([&](const Settings& here) {
@@ -45,11 +62,14 @@ Result<bool> SettingsSync::Step() {
   if (!updated.ok()) return updated;
   if (!merged) return false;
   for (const auto& [name, setting] : merged->changes) {
+    // A revocation replaces what is not understood, too.
+    if (!setting.content.empty() && passed_over.contains(name)) continue;
     if (Status put = store_->PutSetting(name, setting); !put.ok()) return put;
   }
-  if (merged->known == known) return false;
-  if (Status written = WriteKnown(known_path_, merged->known); !written.ok()) return written;
-  return false;
+  if (merged->known != known) {
+    if (Status written = WriteKnown(known_path_, merged->known); !written.ok()) return written;
+  }
+  return understood.ok() ? Result<bool>(false) : understood;
 }
 
 }  // namespace lagwatch::collector

@@ -24,6 +24,9 @@ class OwnSettings {
   // Replaces all of them by what `change` returns; no other change comes between. `change` may be called once
   // at most, and its result counts only if this succeeds.
   virtual base::Status Update(const Change& change) = 0;
+  // Errors: kInvalid for a content that this collector does not understand, such as a newer one's. It is
+  // passed over: neither taken nor replaced by another content.
+  virtual base::Status Check(const std::string& name, const std::string& content) const = 0;
 };
 
 class SettingsSync final : public MaintenanceJob {
@@ -35,7 +38,7 @@ class SettingsSync final : public MaintenanceJob {
 
   std::string name() const override { return "sharing of " + prefix_; }
   // Errors: kUnavailable while the store does not answer; then everything here stays as it is, and changes
-  // are sent later.
+  // are sent later. kInvalid when a setting was passed over; the others are shared.
   base::Result<bool> Step() override;
 
  private:

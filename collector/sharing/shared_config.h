@@ -20,6 +20,7 @@ class SharedConfig final : public OwnSettings {
   // An invalid config here is not shared, and one of another collector not taken. Errors: kIo; kInvalid for
   // a config that this collector does not understand.
   base::Status Update(const Change& change) override;
+  base::Status Check(const std::string&, const std::string&) const override { return {}; }
 
  private:
   ConfigAdmin* const admin_;

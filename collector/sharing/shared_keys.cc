@@ -16,6 +16,10 @@ std::string SettingOf(const KeyRecord& record) {
   return std::string(kKeyPrefix) + base::ToHex(record.digest);
 }
 
+Result<KeyRecord> Parse(const std::string& content) {
+  return ParseKeyRecord(nlohmann::ordered_json::parse(content, nullptr, /*allow_exceptions=*/false));
+}
+
 // All collectors come to the same names, whichever key they learn of first.
 void MakeNamesUnique(std::vector<KeyRecord>* records) {
   constexpr size_t kMostKept = 50;  // of the name, before what is added
@@ -35,6 +39,12 @@ void MakeNamesUnique(std::vector<KeyRecord>* records) {
 
 }  // namespace
 
+base::Status SharedKeys::Check(const std::string& name, const std::string& content) const {
+  const auto record = Parse(content);
+  if (!record.ok()) return record.status();
+  return SettingOf(*record) == name ? Status() : Status(StatusCode::kInvalid, "it is of another digest");
+}
+
 base::Status SharedKeys::Update(const Change& change) {
   return file_.Change([&](std::vector<KeyRecord>* records) -> Status {
     Settings here;
@@ -43,10 +53,7 @@ base::Status SharedKeys::Update(const Change& change) {
     if (merged == here) return {};
     std::erase_if(*records, [&](const KeyRecord& record) { return !merged.contains(SettingOf(record)); });
     for (const auto& [name, content] : merged) {
-      auto record = LAGWATCH_TRY(
-          ParseKeyRecord(nlohmann::ordered_json::parse(content, nullptr, /*allow_exceptions=*/false)));
-      if (SettingOf(record) != name)
-        return {StatusCode::kInvalid, "the shared key " + name + " is of another digest"};
+      auto record = LAGWATCH_TRY(Parse(content));
       const auto known = std::ranges::find(*records, record.digest, &KeyRecord::digest);
       if (known != records->end()) {
         *known = std::move(record);

@@ -3,15 +3,13 @@
 // line are not among them. Context: background. Thread-safe.
 #pragma once
 
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include "collector/keys/key_file.h"
 #include "collector/sharing/settings_sync.h"
 
 namespace lagwatch::collector {
-
-inline constexpr std::string_view kKeyPrefix = "key/";
 
 class SharedKeys final : public OwnSettings {
  public:
@@ -20,6 +18,7 @@ class SharedKeys final : public OwnSettings {
   // Of two keys of one name, that two collectors made, the younger one gets a longer name. Errors: those of
   // KeyFile.
   base::Status Update(const Change& change) override;
+  base::Status Check(const std::string& name, const std::string& content) const override;
 
  private:
   const KeyFile file_;

@@ -56,6 +56,8 @@ TEST(ConfigFile, SaysWhatIsWrong) {
       {R"({"is_killed": 1})", "\"is_killed\" must be true or false"},
       {R"({"allowlist": "u-1"})", "allowlist"},
       {R"({"allowlist": [1]})", "allowlist"},
+      {R"({"allowlist": ["sha256:0123456789ABCDEF0123456789ABCDEF"]})", "allowlist"},
+      {R"({"allowlist": ["sha256:0123456789abcdef"]})", "allowlist"},
       {R"({"expires_after_hours": 0})", "expires_after_hours"},
       {R"({"overrides": {}})", "overrides"},
       {R"({"overrides": [1]})", "overrides"},

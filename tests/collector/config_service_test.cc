@@ -125,6 +125,35 @@ TEST_F(ConfigServiceTest, KeepsItsVersionOverRestartsAndNeverGoesBack) {
   EXPECT_GE(Start()->CurrentVersion(), first);
 }
 
+TEST_F(ConfigServiceTest, AnAdoptedContentHasTheGivenVersionOverRestarts) {
+  Write(R"({"threshold_ms": 500})");
+  auto service = Start();
+  const uint64_t version = service->CurrentVersion() + 1000;
+  ASSERT_TRUE(service->Adopt(R"({"threshold_ms": 600})", version).ok());
+  EXPECT_EQ(service->CurrentVersion(), version);
+  EXPECT_EQ(Start()->CurrentVersion(), version);
+  Write(R"({"threshold_ms": 500})");  // put back by hand
+  EXPECT_GT(Start()->CurrentVersion(), version);
+}
+
+// Else the previous content would go to the fleet as a newer one.
+TEST_F(ConfigServiceTest, AContentThatCouldNotBeReplacedKeepsItsVersion) {
+  const std::string folder = directory_ / "etc";
+  std::filesystem::create_directory(folder);
+  path_ = folder + "/config.json";
+  Write(R"({"threshold_ms": 500})");
+  const uint64_t version = Start()->CurrentVersion();
+  auto service = Start();
+  // Root may write anywhere, except in a folder that is not there.
+  std::filesystem::rename(folder, folder + "-away");
+  for (int attempt = 0; attempt < 3; ++attempt)
+    EXPECT_FALSE(service->Adopt(R"({"threshold_ms": 600})", version + 1000).ok());
+  std::filesystem::rename(folder + "-away", folder);
+  EXPECT_EQ(Start()->CurrentVersion(), version);
+  EXPECT_EQ(Start()->CurrentVersion(), version);
+  EXPECT_EQ(Open(*Find(Start().get())).threshold_ms, 500u);
+}
+
 TEST_F(ConfigServiceTest, ANameOnTheAllowlistByItsProofCannotBeAskedAbout) {
   const std::string proof = "0123456789abcdef0123456789abcdef";
   Write(R"({"allowlist": ["sha256:0123456789abcdef0123456789abcdef", "u-2"]})");
@@ -143,6 +172,8 @@ TEST_F(ConfigServiceTest, ANameOnTheAllowlistByItsProofCannotBeAskedAbout) {
   for (size_t i = 0; i < ConfigService::kMostAskedUsers; ++i) is_forced("guess-" + std::to_string(i), "");
   EXPECT_FALSE(is_forced("u-3", ""));
   EXPECT_TRUE(is_forced("u-1", proof));  // a proof is no guess
+  for (size_t i = 0; i < ConfigService::kMostAskedUsers; ++i) is_forced("u-1", "guess-" + std::to_string(i));
+  EXPECT_FALSE(is_forced("u-1", proof));
 }
 
 TEST_F(ConfigServiceTest, MakesItsSigningKeyOnce) {

@@ -141,7 +141,86 @@ TEST(WeightLimits, StrayEndsTakeNothingFromANetworksHangs) {
   NewRecord end = EndOf(RowOf(record).id, 60'000'000'000);
   EXPECT_EQ(limits.Bound(network, kWeighedAtMs + 60'000, &end), Weighed::kAsItSays);
   NewRecord longer = EndOf(base::CreateUuidV7(kWeighedAtMs), 2 * kWeighedHourNs);
-  EXPECT_EQ(limits.Bound({.network = "other"}, kWeighedAtMs, &longer), Weighed::kRefused);
+  EXPECT_EQ(limits.Bound({.network = "other"}, kWeighedAtMs, &longer), Weighed::kLess);
+  EXPECT_EQ(LengthOf(longer), kWeighedHourNs / 6);
+  EXPECT_DOUBLE_EQ(longer.capped_ns, 2.0 * kWeighedHourNs - kWeighedHourNs / 6);
+}
+
+// Behind a load balancer, or after a restart.
+TEST(WeightLimits, ALongEndCountsByTheReportThatAnotherCollectorTook) {
+  const Sender sender{.key = "k", .network = "n"};
+  NewRecord record = ReportOf("u", 60'000'000'000, 50'000);
+  WeightLimits({}).Bound(sender, kWeighedAtMs, &record);
+  int look_ups = 0;
+  WeightLimits other({}, {}, [&](const base::Uuid& id) -> base::Result<std::optional<ReportRow>> {
+    ++look_ups;
+    return id == RowOf(record).id ? std::optional(RowOf(record)) : std::nullopt;
+  });
+  const int64_t forty_minutes_ns = kWeighedHourNs * 2 / 3;
+  for (int i = 0; i < 2; ++i) {
+    NewRecord end = EndOf(RowOf(record).id, forty_minutes_ns);
+    EXPECT_EQ(other.Bound(sender, kWeighedAtMs + 39 * 60'000, &end), Weighed::kAsItSays);
+    EXPECT_EQ(LengthOf(end), forty_minutes_ns);
+  }
+  EXPECT_EQ(look_ups, 1);
+  NewRecord too_long = EndOf(RowOf(record).id, 5 * kWeighedHourNs);
+  EXPECT_EQ(other.Bound(sender, kWeighedAtMs + 39 * 60'000, &too_long), Weighed::kLess);
+  EXPECT_LE(LengthOf(too_long), kWeighedHourNs);
+}
+
+TEST(WeightLimits, AStoreThatDoesNotAnswerIsNotAskedAtEachEnd) {
+  int look_ups = 0;
+  WeightLimits limits({}, {}, [&](const base::Uuid&) -> base::Result<std::optional<ReportRow>> {
+    ++look_ups;
+    return base::Status(base::StatusCode::kUnavailable, "away");
+  });
+  for (int i = 0; i < 10; ++i) {
+    NewRecord end = EndOf(base::CreateUuidV7(kWeighedAtMs + i), kWeighedHourNs);
+    EXPECT_EQ(limits.Bound({.network = "n"}, kWeighedAtMs, &end), Weighed::kLess);
+  }
+  EXPECT_EQ(look_ups, 1);
+}
+
+TEST(WeightLimits, OneNetworksReportsDoNotPushOutThoseOfOthers) {
+  WeightLimits limits({});
+  std::vector<base::Uuid> ids;
+  const auto sender = [](int i) { return Sender{.key = "k", .network = "n" + std::to_string(i)}; };
+  for (int i = 0; i < 20; ++i) {
+    NewRecord record = ReportOf("u" + std::to_string(i), kWeighedHourNs, 0);
+    limits.Bound(sender(i), kWeighedAtMs, &record);
+    ids.push_back(RowOf(record).id);
+  }
+  for (int i = 0; i < 220'000; ++i) {
+    NewRecord record = ReportOf("stranger", 1, 0);
+    limits.Bound({.key = "k", .network = "strange"}, kWeighedAtMs, &record);
+  }
+  int known = 0;
+  for (int i = 0; i < 20; ++i) {
+    NewRecord end = EndOf(ids[static_cast<size_t>(i)], kWeighedHourNs);
+    known += limits.Bound(sender(i), kWeighedAtMs, &end) == Weighed::kAsItSays ? 1 : 0;
+  }
+  EXPECT_GE(known, 10);  // those that do not happen to have the stranger's share
+}
+
+TEST(WeightLimits, WhatAHangIsCappedByIsSaidOnce) {
+  WeightLimits limits({});
+  NewRecord first = ReportOf("u", 25 * kWeighedHourNs, 0);
+  NewRecord second = ReportOf("u", 26 * kWeighedHourNs, 0);
+  std::get<NewReport>(second).row.hang_id = RowOf(first).id;
+  limits.Bound({}, kWeighedAtMs, &first);
+  limits.Bound({}, kWeighedAtMs, &second);
+  NewRecord end = EndOf(RowOf(second).id, 27 * kWeighedHourNs);
+  limits.Bound({}, kWeighedAtMs + kMsPerDay / 24, &end);
+  EXPECT_DOUBLE_EQ(first.capped_ns + second.capped_ns + end.capped_ns, 3.0 * kWeighedHourNs);
+}
+
+TEST(WeightLimits, TheEndOfAClientWhoseClockIsAheadIsNotCut) {
+  WeightLimits limits({});
+  const int64_t arrival_ms = kWeighedAtMs - 3 * 3'600'000;
+  NewRecord record = ReportOf("u", 60'000'000'000, 0);
+  limits.Bound({}, arrival_ms, &record);
+  NewRecord end = EndOf(RowOf(record).id, kWeighedHourNs);
+  EXPECT_EQ(limits.Bound({}, arrival_ms + 3'600'000, &end), Weighed::kAsItSays);
 }
 
 TEST(WeightLimits, AReportWhoseEndCameFirstStandsForItself) {

@@ -406,7 +406,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
       "--json also has the numbers received.");
 
   clusters.app->add_option("--new-in", clusters.flags->new_in,
-                           "Only causes of this version that no older version has");
+                           "Only causes of this version of --app that no older version has");
 
   AddDebuginfodFlag(clusters.app, clusters.flags);
 

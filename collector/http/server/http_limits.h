@@ -2,6 +2,7 @@
 // The server's limits for its clients. Context: background; pure.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -27,6 +28,9 @@ struct HttpLimits {
   int queued_bodies = 256;  // that wait for one of these; `bytes_in_flight` bounds them, too
   std::chrono::milliseconds query_time{30'000};  // from a question's arrival to its answer
 
+  int QueuedBodiesOfAPeer() const {
+    return connections_per_peer == 0 ? queued_bodies : std::max(queued_bodies / 8, 1);
+  }
   // Bodies whose key is not in the head have room of their own, beside `bytes_in_flight`.
   uint64_t KeylessBytes() const { return bytes_in_flight / 4; }
   uint64_t KeylessBytesOfAPeer() const {

@@ -189,7 +189,8 @@ class HttpServer::Impl {
   asio::steady_timer pause_{context_};
   asio::steady_timer deadline_{context_};
   QueryThreads queries_{options_.limits.query_threads, options_.limits.queued_queries};
-  QueryThreads parsers_{options_.limits.parser_threads, options_.limits.queued_bodies};
+  QueryThreads parsers_{options_.limits.parser_threads, options_.limits.queued_bodies,
+                        options_.limits.QueuedBodiesOfAPeer()};
   uint64_t proxied_ = 0;  // connections of proxies so far; the acceptor's own
   uint16_t port_ = 0;
   std::mutex mutex_;

@@ -34,8 +34,11 @@ using SteadyClock = std::chrono::steady_clock;
 }  // namespace
 
 struct QueryThreads::Impl {
-  Impl(int count, int max_queued)
-      : pool(static_cast<size_t>(count)), thread_count(count), max_under_way(count + max_queued) {}
+  Impl(int count, int max_queued, int max_queued_of_peer)
+      : pool(static_cast<size_t>(count)),
+        thread_count(count),
+        max_under_way(count + max_queued),
+        max_of_peer(static_cast<size_t>(max_queued_of_peer)) {}
 
   // A task that was taken from the queue.
   struct Taken {
@@ -96,6 +99,7 @@ struct QueryThreads::Impl {
   boost::asio::thread_pool pool;
   const int thread_count;
   const int max_under_way;
+  const size_t max_of_peer;
   std::mutex mutex;
   int busy = 0;                                 // threads; guarded by mutex
   int under_way = 0;                            // in the queue or on a thread; guarded by mutex
@@ -103,8 +107,8 @@ struct QueryThreads::Impl {
   std::unordered_map<std::string, Peer> peers;  // guarded by mutex
 };
 
-QueryThreads::QueryThreads(int threads, int max_queued)
-    : impl_(std::make_unique<Impl>(threads, max_queued)) {}
+QueryThreads::QueryThreads(int threads, int max_queued, int max_queued_of_peer)
+    : impl_(std::make_unique<Impl>(threads, max_queued, max_queued_of_peer)) {}
 
 QueryThreads::~QueryThreads() { impl_->pool.join(); }
 
@@ -112,10 +116,11 @@ bool QueryThreads::TryPost(const std::string& peer, std::function<void()> task) 
   {
     std::lock_guard lock(impl_->mutex);
     if (impl_->under_way >= impl_->max_under_way) return false;
-    ++impl_->under_way;
     if (impl_->peers.size() >= kMaxPeers && !impl_->peers.contains(peer)) impl_->Forget();
-    impl_->peers.try_emplace(peer, Peer{.cost_s = kFirstCostS})
-        .first->second.tasks.push_back(std::move(task));
+    Peer& known = impl_->peers.try_emplace(peer, Peer{.cost_s = kFirstCostS}).first->second;
+    if (known.tasks.size() >= impl_->max_of_peer) return false;
+    ++impl_->under_way;
+    known.tasks.push_back(std::move(task));
   }
   boost::asio::post(impl_->pool, [impl = impl_.get()] { impl->DoAll(); });
   return true;

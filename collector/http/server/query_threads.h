@@ -14,12 +14,14 @@ namespace lagwatch::collector {
 
 class QueryThreads {
  public:
-  // At most `max_queued` tasks wait for one of `threads`.
-  QueryThreads(int threads, int max_queued);
+  // At most `max_queued` tasks wait for one of `threads`, `max_queued_of_peer` of one peer among them.
+  QueryThreads(int threads, int max_queued, int max_queued_of_peer);
+  QueryThreads(int threads, int max_queued) : QueryThreads(threads, max_queued, threads + max_queued) {}
   // Waits for all tasks.
   ~QueryThreads();
 
-  // Tasks of one peer are done in their order. Returns false when the queue is full.
+  // Tasks of one peer are done in their order. Returns false when the queue, or
+  // the peer's part of it, is full.
   [[nodiscard]] bool TryPost(const std::string& peer, std::function<void()> task);
 
  private:

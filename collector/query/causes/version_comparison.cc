@@ -20,14 +20,15 @@ struct CauseSide {
   std::optional<RateInterval> interval = {};  // none without watched time
 };
 
-CauseSide SideOf(const ShownCause* cause, const ShownCause& other, double watched_ns) {
+CauseSide SideOf(const ShownCause* cause, const ShownCause& other, const ComparedVersion& version) {
+  const double watched_ns = version.watched_ns;
   CauseSide side{.cause = cause};
   if (cause != nullptr) {
     const Json rate = PerHourJson(cause->row.estimated_hang_ns, watched_ns);
     if (rate.is_null()) return side;
     side.rate = rate.get<double>();
     side.interval = IntervalOf(side.rate, cause->row.sums);
-  } else if (watched_ns > 0) {
+  } else if (watched_ns > 0 && !version.is_cut) {
     side.interval = RateInterval{.low = 0, .high = ToMs(MostNsWithoutHang(other.row.sums, watched_ns))};
   }
   return side;
@@ -74,8 +75,8 @@ std::vector<ComparedCause> Pairs(const ComparedVersion& baseline, const Compared
   for (const auto& [key, sides] : by_key) {
     const ShownCause& any = sides.second != nullptr ? *sides.second : *sides.first;
     pairs.push_back({.cause = &any,
-                     .baseline = SideOf(sides.first, any, baseline.watched_ns),
-                     .version = SideOf(sides.second, any, version.watched_ns)});
+                     .baseline = SideOf(sides.first, any, baseline),
+                     .version = SideOf(sides.second, any, version)});
   }
   return pairs;
 }

@@ -11,9 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/uuid.h"
 #include "tests/collector/clickhouse/test_cluster.h"
 #include "tests/collector/http/http_client.h"
 #include "tests/testing/process.h"
+#include "tests/testing/sample_report.h"
 #include "tests/testing/temp_directory.h"
 
 namespace lagwatch::testing {
@@ -53,6 +56,11 @@ class SharingCollector {
     client.headers = {"Authorization: Bearer " + key, "Content-Type: application/json"};
     const std::string text = body.dump();
     return client.Perform(method, target, body.is_null() ? nullptr : &text);
+  }
+  Answer Upload(const std::string& key, const std::string& batch) const {
+    Client client(port_);
+    client.headers.front() = "Authorization: Bearer " + key;
+    return client.Post(batch);
   }
   long Knows(const std::string& key) const { return Ask(key, "GET", "/v1/key").status; }
   const std::string& data() const { return data_; }
@@ -156,6 +164,42 @@ TEST_F(SharedSettingsTest, TheConfigAndItsVersionAreTheSame) {
   EXPECT_EQ(other_.Ask(key, "GET", "/v1/config?app=a&version=1&user=u").status, kOk);
   ASSERT_EQ(one_.Ask(admin_, "POST", "/v1/admin/config/rollback", {{"version", version}}).status, kOk);
   EXPECT_TRUE(WaitUntil([&] { return ConfigAt(other_)["config"]["threshold_ms"] == 700; }));
+}
+
+TEST_F(SharedSettingsTest, AKeyStaysRevokedWhenTheTableOfSettingsWasLost) {
+  const std::string key = AddKey(one_, "ci");
+  EXPECT_TRUE(WaitUntil([&] { return other_.Knows(key) == kOk; }));
+  other_.Stop();
+  EXPECT_EQ(one_.Ask(admin_, "DELETE", "/v1/admin/keys/ci").status, kOk);
+  one_.Stop();
+  ASSERT_NO_FATAL_FAILURE(one_.Start());  // it has sent that now
+  const auto url = collector::ClickHouseUrl::Parse(database_.Url()).value();
+  collector::Connection nodes(url);
+  for (size_t node = 0; node < nodes.node_count(); ++node)
+    nodes.ExecuteAt(node, "TRUNCATE TABLE " + url.database + ".settings_v1");
+  // This one still has the key, and sends it.
+  ASSERT_NO_FATAL_FAILURE(other_.Start());
+  EXPECT_TRUE(WaitUntil([&] { return other_.Knows(key) == kUnauthorized; }));
+  EXPECT_EQ(one_.Knows(key), kUnauthorized);
+  EXPECT_EQ(other_.Knows(admin_), kOk);
+}
+
+// Behind a load balancer.
+TEST_F(SharedSettingsTest, TheEndOfALongHangCountsByTheReportThatTheOtherOneTook) {
+  constexpr int64_t kMinutes = 40;
+  SampleReport report;
+  const int64_t wall_ms = base::SystemClock().WallMs() - kMinutes * 60'000;
+  report.header.start_wall_ms = static_cast<uint64_t>(wall_ms);
+  const base::Uuid id = report.header.id = report.header.hang_id = base::CreateUuidV7(wall_ms);
+  const std::string key = one_.TextOf("key");
+  const std::string path = "/v1/reports/" + base::ToString(id);
+  ASSERT_EQ(one_.Upload(key, EncodeBatch({report.Encode()})).json()["accepted"], 1);
+  EXPECT_TRUE(WaitUntil([&] { return other_.Ask(admin_, "GET", path).status == kOk; }));
+  const Answer answer = other_.Upload(key, EncodeBatch({}, {EncodeEnd(id, kMinutes * 60'000'000'000)}));
+  ASSERT_EQ(answer.json()["accepted"], 1) << answer.text;
+  EXPECT_TRUE(WaitUntil([&] {
+    return one_.Ask(admin_, "GET", path).json()["duration_ms"] == kMinutes * 60'000.0;
+  })) << one_.Ask(admin_, "GET", path).json()["duration_ms"];
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ class HttpLimitsTest : public ::testing::Test {
   void AnswerLate() { late_.get_future().get()({200, "\"late\""}); }
 
   std::promise<Respond> late_;
-  std::promise<void> release_;  // what GET /slow waits for
+  std::atomic<int> deep_parsed_ = 0;  // by POST /parse
+  std::promise<void> release_;        // what GET /slow waits for
   std::shared_future<void> released_ = release_.get_future().share();
   Metrics metrics_;
   KeyRing keys_{{{"k", Access::kProject}}};
@@ -76,8 +77,12 @@ class HttpLimitsTest : public ::testing::Test {
                    .runs_on = RunsOn::kParsers,
                    .handler =
                        [this](const Request& request, const Respond& respond) {
-                         if (request.body.size() > 10) released_.wait();
-                         respond({200, std::to_string(request.body.size())});
+                         const int parsed_before = deep_parsed_;
+                         if (request.body.size() > 10) {
+                           released_.wait();
+                           ++deep_parsed_;
+                         }
+                         respond({200, std::to_string(parsed_before)});
                        },
                    .body_limit = 1000,
                    .body_type = "text/plain"},
@@ -162,21 +167,39 @@ TEST_F(HttpLimitsTest, LetsSlowQuestionsHoldUpNothingElse) {
 
 // Neither other requests nor other addresses' bodies wait for those that one address sends.
 TEST_F(HttpLimitsTest, BodiesThatTakeLongToReadHoldUpNothingElse) {
-  auto server = Start({.parser_threads = 1});
-  const auto parse = [](const std::string& body) {
-    return "POST /parse HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: "
-           "text/plain\r\nContent-Length: " +
-           std::to_string(body.size()) + "\r\n\r\n" + body;
+  auto server = Start({.parser_threads = 1, .queued_bodies = 40});
+  const auto post = [&](uint8_t address, const std::string& body) {
+    RawConnection connection(server->port(), address);
+    connection.Send(
+        "POST /parse HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: "
+        "text/plain\r\nContent-Length: " +
+        std::to_string(body.size()) + "\r\n\r\n" + body);
+    return connection;
   };
-  std::vector<RawConnection> deep;
-  for (int i = 0; i < 5; ++i) deep.emplace_back(server->port(), 2).Send(parse(std::string(100, '[')));
+  // Once an address has no more room, what it sent before is in the queue.
+  const auto fill = [&](uint8_t address, const std::string& body) {
+    std::vector<RawConnection> sent;
+    for (int i = 0; i < 7; ++i) sent.push_back(post(address, body));
+    std::string refused;
+    EXPECT_TRUE(testing::WaitFor([&] {
+      for (RawConnection& each : sent) refused += each.ReceiveReady();
+      return refused.find("HTTP/1.1 503") != std::string::npos;
+    }));
+    return sent;
+  };
+  std::vector<RawConnection> deep = fill(2, std::string(100, '['));
   Client client(server->port());
   for (int i = 0; i < 10; ++i) EXPECT_EQ(client.Get("/ping").status, 200);
-  RawConnection other(server->port(), 3);
-  other.Send(parse("{}"));
+  std::vector<RawConnection> others = fill(3, "{}");
   release_.set_value();
-  EXPECT_THAT(other.ReceiveAll(), StartsWith("HTTP/1.1 200"));
-  for (RawConnection& each : deep) EXPECT_THAT(each.ReceiveAll(), StartsWith("HTTP/1.1 200"));
+  int parsed_before = 100;
+  for (RawConnection& each : others) {
+    const std::string answer = each.ReceiveAll();
+    if (answer.starts_with("HTTP/1.1 200"))
+      parsed_before = std::min(parsed_before, std::stoi(answer.substr(answer.find("\r\n\r\n"))));
+  }
+  EXPECT_LE(parsed_before, 2);
+  for (RawConnection& each : deep) each.ReceiveAll();
 }
 
 // A client with many requests waits for its own ones only.
@@ -196,6 +219,22 @@ TEST(QueryThreads, LetsPeersTakeTurns) {
   }
   EXPECT_EQ(done.size(), 6u);
   EXPECT_LT(done.find('2'), done.find("gg")) << done;
+}
+
+TEST(QueryThreads, OnePeerDoesNotFillTheQueue) {
+  std::promise<void> release;
+  std::shared_future<void> released = release.get_future().share();
+  int done = 0;
+  {
+    QueryThreads threads(1, 8, 2);
+    EXPECT_TRUE(threads.TryPost("first", [released] { released.wait(); }));
+    int taken = 0;
+    for (int i = 0; i < 10; ++i) taken += threads.TryPost("greedy", [&done] { ++done; }) ? 1 : 0;
+    EXPECT_EQ(taken, 2);
+    EXPECT_TRUE(threads.TryPost("modest", [&done] { ++done; }));
+    release.set_value();
+  }
+  EXPECT_EQ(done, 3);
 }
 
 // Many peers that ask long questions are not many turns for one that asks short ones.

@@ -2,6 +2,7 @@
 // The program among strangers that have a valid project key: it is in every copy of a program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <fstream>
 #include <memory>
@@ -30,7 +31,8 @@ constexpr char kAdmin[] = "a_strangers";
 
 class StrangersProgram : public ::testing::Test {
  protected:
-  StrangersProgram() {
+  StrangersProgram() { Start(); }
+  void Start() {
     collector_ = std::make_unique<Process>(
         std::vector<std::string>{LAGWATCH_COLLECTOR_PROGRAM, "--listen", "127.0.0.1:0", "--data", data_,
                                  "--key", testing::kKey, "--admin-token", kAdmin, "--min-free-mib", "0"});
@@ -128,6 +130,23 @@ TEST_F(StrangersProgram, OneReportOfAMonthIsNotAllOfTheList) {
   const auto cause = Ask("GET", "/v1/clusters?app=editor").json()[0];
   EXPECT_LE(cause["estimated"]["hang_ms"].get<double>(), 24 * 3.6e6);
   EXPECT_THAT(Ask("GET", "/metrics").text, HasSubstr("lagwatch_records_total{result=\"bounded\"} 1"));
+}
+
+// The collector was updated during the hang, for example; its memory does not have the report any more.
+TEST_F(StrangersProgram, TheEndOfALongHangCountsAfterARestart) {
+  constexpr int64_t kMinutes = 40;
+  SampleReport report;
+  const int64_t wall_ms = base::SystemClock().WallMs() - kMinutes * 60'000;
+  report.header.start_wall_ms = static_cast<uint64_t>(wall_ms);
+  const base::Uuid id = report.header.id = report.header.hang_id = base::CreateUuidV7(wall_ms);
+  ASSERT_EQ(Client(port_).Post(EncodeBatch({report.Encode()})).json()["accepted"], 1);
+  collector_->Signal(SIGTERM);
+  ASSERT_EQ(collector_->Wait(), 0);
+  Start();
+  const std::string end = testing::EncodeEnd(id, kMinutes * 60'000'000'000);
+  const Answer answer = Client(port_).Post(EncodeBatch({}, {end}));
+  ASSERT_EQ(answer.json()["accepted"], 1) << answer.text;
+  EXPECT_EQ(Ask("GET", "/v1/reports/" + base::ToString(id)).json()["duration_ms"], kMinutes * 60'000.0);
 }
 
 TEST_F(StrangersProgram, TheFirstKeyHasAQuota) {

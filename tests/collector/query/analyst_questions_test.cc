@@ -130,7 +130,8 @@ TEST_F(AnalystQuestions, WhatIsNewInAVersion) {
   EXPECT_EQ(since[0]["hangs"], Truth(Both(OfApp("player", "1.9"), OfCause("Decoder::Next"))).hangs);
   NextQuestion();
   EXPECT_EQ(Ask("/v1/clusters", "app=editor&new_in=2.1.0"), Json::array());
-  EXPECT_EQ(collector_.query_api.Get("/v1/clusters", "new_in=2.4.0&version=2.3.0").status, 400);
+  EXPECT_EQ(collector_.query_api.Get("/v1/clusters", "app=editor&new_in=2.4.0&version=2.3.0").status, 400);
+  EXPECT_EQ(collector_.query_api.Get("/v1/clusters", "new_in=2.4.0").status, 400);
 }
 
 TEST_F(AnalystQuestions, WhichDistributionsACauseIsOn) {

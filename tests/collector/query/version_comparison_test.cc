@@ -52,6 +52,19 @@ class VersionComparisonTest : public ::testing::Test {
   testing::MemoryCollector collector_;
 };
 
+// The cause is in both versions; in the first one it is not among those that are compared.
+TEST_F(VersionComparisonTest, SaysNothingOfACauseThatAVersionsCutListLacks) {
+  Watch("2.3.0", 100);
+  Watch("2.4.0", 100);
+  for (int i = 0; i < 1000; ++i) Hang(1, "Function" + std::to_string(i), "2.3.0", 3000);
+  Hang(1, "Same", "2.3.0", 300);
+  Hang(30, "Same", "2.4.0", 3000);
+  const std::map<std::string, Json> causes = ByFunction(Compare());
+  ASSERT_TRUE(causes.contains("Same"));
+  EXPECT_EQ(causes.at("Same").at("change"), Json());
+  EXPECT_EQ(causes.at("Same")["baseline"]["hang_ms_per_hour"], Json());
+}
+
 TEST_F(VersionComparisonTest, SaysAChangeOnlyWhereTheIntervalsDoNotOverlap) {
   Watch("2.3.0", 100);
   Watch("2.4.0", 50);

@@ -46,16 +46,35 @@ TEST(SettingsMerge, ARemovalThereHolds) {
 TEST(SettingsMerge, AStoreThatWasLostRemovesNothing) {
   const MergedSettings merged = MergeSettings({{"key/a", "A"}}, {}, {{"key/a", Known("A", 5)}}, kLeast);
   EXPECT_EQ(merged.here, (Settings{{"key/a", "A"}}));
-  EXPECT_EQ(merged.changes, (SharedSettings{{"key/a", {"A", kLeast}}}));
+  EXPECT_EQ(merged.changes, (SharedSettings{{"key/a", {"A", 5}}}));
 }
 
-TEST(SettingsMerge, AReplicaThatIsBehindSaysNothing) {
+TEST(SettingsMerge, AStoreThatWasLostGetsItsRemovalsBack) {
+  const KnownSettings known = {{"key/a", Known("", 9)}};
+  const MergedSettings merged = MergeSettings({}, {}, known, kLeast);
+  EXPECT_TRUE(merged.here.empty());
+  EXPECT_EQ(merged.changes, (SharedSettings{{"key/a", {"", 9}}}));
+  EXPECT_EQ(merged.known, known);
+  // A collector that was away meanwhile sends the key as it knows it: in the lower version.
+  const MergedSettings away = MergeSettings({{"key/a", "A"}}, {}, {{"key/a", Known("A", 5)}}, kLeast);
+  EXPECT_LT(away.changes.at("key/a").version, merged.changes.at("key/a").version);
+}
+
+TEST(SettingsMerge, TheRemovalOfAKeyHoldsAgainstALaterChange) {
+  const MergedSettings merged =
+      MergeSettings({{"key/a", "rotated"}}, {{"key/a", {"", 6}}}, {{"key/a", Known("A", 5)}}, kLeast);
+  EXPECT_TRUE(merged.here.empty());
+  EXPECT_TRUE(merged.changes.empty());
+  EXPECT_EQ(merged.known, (KnownSettings{{"key/a", Known("", 6)}}));
+}
+
+TEST(SettingsMerge, AnOlderStateIsReplacedByTheKnownVersion) {
   // A revoked key, and a changed config, whose older rows are read.
   const MergedSettings merged =
       MergeSettings({{"config", "new"}}, {{"key/a", {"A", 5}}, {"config", {"old", 5}}},
                     {{"key/a", Known("", 9)}, {"config", Known("new", 9)}}, kLeast);
   EXPECT_EQ(merged.here, (Settings{{"config", "new"}}));
-  EXPECT_TRUE(merged.changes.empty());
+  EXPECT_EQ(merged.changes, (SharedSettings{{"key/a", {"", 9}}, {"config", {"new", 9}}}));
   EXPECT_EQ(merged.known, (KnownSettings{{"key/a", Known("", 9)}, {"config", Known("new", 9)}}));
 }
 

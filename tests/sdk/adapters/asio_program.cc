@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // clang-format off
+#include <utility>  // Boost 1.74 forgets it
 #include <boost/asio.hpp>
 #include <lagwatch/adapters/asio.h>
 // clang-format on

@@ -49,7 +49,9 @@ export function reportFilters(query: Record<string, string>): Record<string, str
 }
 
 // As the API has them: days are whole ones, up to now.
-export function filterParams({ days, ...others }: Filters): Params {
+export function filterParams({ days, new_in, ...rest }: Filters): Params {
+  // Versions of different programs have no order.
+  const others = rest.app && new_in ? { ...rest, new_in } : rest;
   const wanted = Number(days);
   const today = Math.floor(Date.now() / kMsPerDay) * kMsPerDay;
   return wanted > 0 ? { ...others, from_ms: today - (wanted - 1) * kMsPerDay } : others;
@@ -168,7 +170,7 @@ export function FilterBar({
           <option value="90">90 days</option>
         </select>
       </label>
-      {isWide && hasText && (
+      {isWide && hasText && filters.app && (
         <TextFilter name="new_in" label="New in version" known={known?.version ?? []} {...field} />
       )}
       {isWide &&
