@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/log/journal.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/clock.h"
 #include "tools/run/sidecar.h"
 
 namespace lagwatch::tools {
@@ -40,9 +42,28 @@ std::string EncodeJournalEntry(const JournalFields& fields) {
 
 base::Status Journal::Write(const JournalFields& fields) {
   const std::string entry = EncodeJournalEntry(fields);
-  if (send(socket_.get(), entry.data(), entry.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(entry.size()))
-    return {};
-  return {base::StatusCode::kUnavailable, std::string("the journal takes no entry: ") + std::strerror(errno)};
+  int error = Send(entry);
+  if (error == ECONNREFUSED || error == ENOTCONN) {
+    Journal again = LAGWATCH_TRY(Open());
+    socket_ = std::move(again.socket_);
+    error = Send(entry);
+  }
+  if (error == 0) return {};
+  return {base::StatusCode::kUnavailable, std::string("the journal takes no entry: ") + std::strerror(error)};
+}
+
+int Journal::Send(const std::string& entry) {
+  constexpr int64_t kPatienceMs = 5000;
+  const int64_t end_ms = base::SystemClock().MonoNs() / base::kNsPerMs + kPatienceMs;
+  for (;;) {
+    if (send(socket_.get(), entry.data(), entry.size(), MSG_NOSIGNAL) >= 0) return 0;
+    const int64_t left_ms = end_ms - base::SystemClock().MonoNs() / base::kNsPerMs;
+    if (errno == EINTR) continue;
+    // A disk that hangs holds up the journal and programs at the same time.
+    if (errno != EAGAIN || left_ms <= 0) return errno;
+    pollfd wait{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
+    poll(&wait, 1, static_cast<int>(left_ms));
+  }
 }
 
 }  // namespace lagwatch::tools

@@ -19,12 +19,15 @@ class Journal {
   // Errors: kUnavailable if no journal listens on this machine.
   static base::Result<Journal> Open();
 
-  // Adds one entry; fields without a value are left out. Does not wait: errors: kUnavailable if the journal
-  // does not take the entry.
+  // Adds one entry; fields without a value are left out. Waits for a few seconds while the journal is busy,
+  // and connects again to one that was started again. Errors: kUnavailable if it does not take the entry.
   base::Status Write(const JournalFields& fields);
 
  private:
   explicit Journal(base::OwnedFd socket) : socket_(std::move(socket)) {}
+
+  // 0, or errno.
+  int Send(const std::string& entry);
 
   base::OwnedFd socket_;
 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/socket.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <iostream>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <set>
@@ -22,8 +24,10 @@
 #include "tools/local_symbols/local_symbolizer.h"
 #include "tools/log/hang_follower.h"
 #include "tools/log/journal.h"
+#include "tools/log/standard_error.h"
 #include "tools/read/output.h"
 #include "tools/read/report_source.h"
+#include "tools/read/table.h"
 #include "tools/why/hang_sentence.h"
 
 namespace lagwatch::tools {
@@ -38,6 +42,7 @@ struct LogOptions {
   // Of the process that it is started for; without them it goes on until a signal.
   int followed_fd = -1;
   pid_t followed_run = 0;
+  bool has_pids_on_fd = false;
   bool ends_when_detached = false;
 };
 
@@ -45,7 +50,9 @@ struct LogOptions {
 class Choice {
  public:
   explicit Choice(const LogOptions& options)
-      : options_(options), pids_(options.pids.begin(), options.pids.end()) {}
+      : options_(options),
+        is_of_all_(options.pids.empty() && !options.has_pids_on_fd),
+        pids_(options.pids.begin(), options.pids.end()) {}
 
   // Of those that have come since.
   void LookForProcesses() {
@@ -56,17 +63,26 @@ class Choice {
       is_alive_ = was_alive_ = true;
     }
   }
-  bool Wants(const report::Report& report) const {
-    return (pids_.empty() || pids_.contains(report.pid)) &&
-           (options_.app.empty() || report.app == options_.app);
+  // Takes those that the starter has added by now. Returns false if it has ended: no more will come.
+  bool TakeAdded() {
+    uint32_t pid = 0;
+    ssize_t size = 0;
+    while ((size = recv(options_.followed_fd, &pid, sizeof pid, MSG_DONTWAIT)) == sizeof pid)
+      pids_.insert(pid);
+    return size != 0;
+  }
+  bool Wants(const report::Report& report) {
+    if (options_.has_pids_on_fd) TakeAdded();
+    return (is_of_all_ || pids_.contains(report.pid)) && (options_.app.empty() || report.app == options_.app);
   }
   bool is_alive() const { return is_alive_; }
   bool is_detached() const { return options_.ends_when_detached && was_alive_ && !is_alive_; }
 
  private:
   const LogOptions& options_;
-  std::set<uint32_t> pids_;  // empty: all
-  bool is_alive_ = false;    // a process of the run is
+  bool is_of_all_;
+  std::set<uint32_t> pids_;
+  bool is_alive_ = false;  // a process of the run is
   bool was_alive_ = false;
 };
 
@@ -110,19 +126,45 @@ JournalFields FieldsOf(const Json& report) {
   return fields;
 }
 
-// Says a hang; returns the exit code, not 0 if nothing more can be said.
-int Say(const HangFollower::Hang& hang, const LogOptions& options, Journal* journal) {
-  const auto report = NamedReport(hang, options.spool);
-  if (!report.ok()) return Fail("log: " + report.status().message());
-  return ShowAnswer([&] {
-    if (journal == nullptr) {
-      std::cerr << "lagwatch: " << HangBlock(*report) << std::flush;
-      return std::cerr ? 0 : 1;
+// Says hangs, on stderr or in the journal. A hang that cannot be said is counted, and said to be missing.
+class HangWriter {
+ public:
+  HangWriter(const LogOptions& options, std::optional<Journal> journal)
+      : options_(options), journal_(std::move(journal)) {}
+
+  // False if nothing more can be said.
+  bool Say(const HangFollower::Hang& hang) {
+    const base::Status status = Write(hang);
+    if (status.ok()) return true;
+    ++missing_count_;
+    Complain("log: " + status.message() + " (" + std::to_string(missing_count_) + " not logged so far)");
+    return journal_ || !is_stderr_broken_;
+  }
+
+ private:
+  base::Status Write(const HangFollower::Hang& hang) {
+    try {
+      const Json report = LAGWATCH_TRY(NamedReport(hang, options_.spool));
+      return journal_ ? journal_->Write(FieldsOf(report)) : WriteText("lagwatch: " + HangBlock(report));
+    } catch (const std::exception& error) {
+      return {base::StatusCode::kInvalid,
+              "report " + base::ToString(hang.report_id) + " cannot be read: " + error.what()};
     }
-    const base::Status written = journal->Write(FieldsOf(*report));
-    return written.ok() ? 0 : Fail("log: " + written.message());
-  });
-}
+  }
+  void Complain(const std::string& message) {
+    [[maybe_unused]] const base::Status status = WriteText("lagwatch: " + Printable(message) + "\n");
+  }
+  base::Status WriteText(const std::string& text) {
+    base::Status status = WriteToStandardError(text);
+    is_stderr_broken_ = status.code() == base::StatusCode::kIo;
+    return status;
+  }
+
+  const LogOptions& options_;
+  std::optional<Journal> journal_;
+  uint64_t missing_count_ = 0;
+  bool is_stderr_broken_ = false;
+};
 
 int Log(const LogOptions& options) {
   // The names of functions, the owner of a lock and the other side come to the report right after it.
@@ -135,14 +177,16 @@ int Log(const LogOptions& options) {
     if (!opened.ok()) return Fail("log: " + opened.status().message());
     journal.emplace(std::move(opened).value());
   }
+  HangWriter writer(options, std::move(journal));
   Choice choice(options);
   HangFollower follower(options.spool,
                         options.since_ms == 0 ? base::SystemClock().WallMs() : options.since_ms,
                         [&](const report::Report& report) { return choice.Wants(report); });
   for (bool has_ended = false;;) {
     const bool needs_looks = has_ended || options.ends_when_detached;
-    const bool ends = follower.Await(has_ended ? -1 : options.followed_fd, needs_looks ? kLookForEndMs : -1);
-    has_ended = has_ended || ends;
+    const bool is_readable =
+        follower.Await(has_ended ? -1 : options.followed_fd, needs_looks ? kLookForEndMs : -1);
+    has_ended = has_ended || (is_readable && !(options.has_pids_on_fd && choice.TakeAdded()));
     choice.LookForProcesses();
     follower.Look();
     if (follower.has_found()) {
@@ -150,8 +194,13 @@ int Log(const LogOptions& options) {
       follower.Look();
     }
     for (const HangFollower::Hang& hang : follower.Take())
-      if (const int code = Say(hang, options, journal ? &*journal : nullptr); code != 0) return code;
+      if (!writer.Say(hang)) return 1;
     if ((has_ended && !choice.is_alive()) || choice.is_detached()) return 0;
+    // The reader of a pipe waits until all have closed it, also while the program's children go on.
+    if (has_ended && IsStandardErrorPipe()) {
+      if (options.to == "stderr") return 0;
+      CloseStandardError();
+    }
   }
 }
 
@@ -181,6 +230,7 @@ void AddLogCommand(CLI::App* app, int* exit_code) {
   log->add_option("--since-ms", options->since_ms)->group("");
   log->add_option("--follow-fd", options->followed_fd)->group("");
   log->add_option("--follow-run", options->followed_run)->group("");
+  log->add_flag("--pids-on-fd", options->has_pids_on_fd)->group("");
   log->add_flag("--until-detached", options->ends_when_detached)->group("");
   log->callback([options, exit_code] { *exit_code = Log(*options); });
 }

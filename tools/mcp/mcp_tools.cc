@@ -68,9 +68,11 @@ base::Result<std::string> Why(const Json& arguments) {
   // Else it would be an option of the command.
   if (process.empty() || process.starts_with('-'))
     return base::Status(base::StatusCode::kInvalid, "name a process: its id, a program or a unit of systemd");
-  const auto output = LAGWATCH_TRY(OutputOfOwn({"why", "--color=never", "--no-pager", process}));
+  constexpr int64_t kLimitMs = 30'000;  // it may have to wait for a slow disk
+  const auto output = LAGWATCH_TRY(OutputOfOwn({"why", "--color=never", "--no-pager", process}, kLimitMs));
   constexpr int kCannotLook = 2;
-  if (output.exit_code == kCannotLook) return base::Status(base::StatusCode::kUnavailable, output.text);
+  if (output.exit_code == kCannotLook)
+    return base::Status(base::StatusCode::kUnavailable, AsData(output.text));
   return AsData(output.text);
 }
 

@@ -44,13 +44,28 @@ bool SayUnknownCommand(const CLI::App& app) {
   return true;
 }
 
+// Words that the command does not take, without those behind "--", which are no options.
+std::vector<std::string> LeftWords(const CLI::App& app) {
+  std::vector<std::string> words = DeepestCommand(app)->remaining();
+  words.erase(std::ranges::find(words, "--"), words.end());
+  return words;
+}
+
+// The option among them; empty: there is none.
+std::string UnknownOption(const CLI::App& app) {
+  const std::vector<std::string> words = LeftWords(app);
+  const auto option =
+      std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
+  return option == words.end() ? "" : option->substr(0, option->find('='));
+}
+
 // Says which option was probably meant by one that the command does not have.
 void SayNearestOption(const CLI::App& app) {
   const CLI::App* at = DeepestCommand(app);
   std::vector<std::string> names;
   for (const CLI::Option* option : at->get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  for (const std::string& word : at->remaining()) {
+  for (const std::string& word : LeftWords(app)) {
     const std::string nearest = base::NearestWord(word.substr(0, word.find('=')), names);
     if (word.starts_with("--") && !nearest.empty()) std::cerr << "Did you mean " << nearest << "?\n";
   }
@@ -68,10 +83,8 @@ std::string LineOfCommand(const CLI::App& app) {
 
 // Of words that the command does not take: the option, if one is among them.
 std::string ExtraText(const CLI::App& app) {
-  const std::vector<std::string> words = DeepestCommand(app)->remaining();
-  const auto option =
-      std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
-  if (option != words.end()) return "no option '" + option->substr(0, option->find('=')) + "'";
+  if (const std::string option = UnknownOption(app); !option.empty()) return "no option '" + option + "'";
+  const std::vector<std::string> words = LeftWords(app);
   return words.empty() ? "too many words" : "'" + words.front() + "' is one word too many";
 }
 
@@ -137,23 +150,19 @@ int RunCommandLine(CLI::App* app, std::vector<std::string> arguments, const int*
   std::ranges::reverse(arguments);  // as CLI11 takes them
   try {
     app->parse(std::move(arguments));
-  } catch (const CLI::RequiredError& error) {
-    if (SayUnknownCommand(*app)) return kUsageError;
-    // An option that does not exist may have been meant for the one that is missing.
-    const std::vector<std::string> words = DeepestCommand(*app)->remaining();
-    const bool has_unknown =
-        std::ranges::any_of(words, [](const std::string& word) { return word.starts_with('-'); });
-    if (!has_unknown) app->exit(error);
-    if (has_unknown) app->exit(CLI::ExtrasError(words));
-    SayNearestOption(*app);
-    return kUsageError;
-  } catch (const CLI::ExtrasError& error) {
-    app->exit(error);
-    SayNearestOption(*app);
-    return kUsageError;
   } catch (const CLI::ParseError& error) {
-    if (app->exit(error) == 0) return 0;
-    SayNearestValue(error);
+    if (error.get_exit_code() == 0) return app->exit(error);  // the help
+    const bool lacks_one = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    if (lacks_one && SayUnknownCommand(*app)) return kUsageError;
+    // An option that does not exist may have been meant for the one that is missing, and its value has become
+    // a word of the command.
+    if (!UnknownOption(*app).empty()) {
+      app->exit(CLI::ExtrasError(LeftWords(*app)));
+      SayNearestOption(*app);
+    } else {
+      app->exit(error);
+      SayNearestValue(error);
+    }
     return kUsageError;
   }
   return *exit_code;

@@ -2,6 +2,7 @@
 #include "tools/run/sidecar.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@
 namespace lagwatch::tools {
 namespace {
 
-// The number that the followed process's descriptor has in the sidecar.
+// The number that the followed process's descriptor, or that of the processes to log, has in the sidecar.
 constexpr int kFollowedFd = 3;
 // Likewise that of the spool directory: one of another mount namespace has no path once its processes have
 // ended.
@@ -89,9 +90,11 @@ struct Sidecar {
   std::vector<std::string> environment;
   std::function<std::vector<std::string>(const std::string& spool)> arguments;
   bool keeps_stderr = false;
+  int followed_fd = -1;  // -1: that of the process
 };
 
-[[noreturn]] void BecomeSidecar(int followed_fd, Sidecar sidecar) {
+[[noreturn]] void BecomeSidecar(Sidecar sidecar) {
+  const int followed_fd = sidecar.followed_fd;
   base::OwnCommand own = base::CommandOf(base::kSelf, "lagwatch");
   LeaveCommandBehind();
   int null = open("/dev/null", O_RDWR);
@@ -110,18 +113,21 @@ struct Sidecar {
 }
 
 base::Status StartBeside(Sidecar sidecar) {
-  int followed_fd = static_cast<int>(syscall(SYS_pidfd_open, sidecar.followed_pid, 0));
-  if (followed_fd < 0) return base::IoError("cannot follow the program (Linux 5.3 is needed)", errno);
+  base::OwnedFd process;
+  if (sidecar.followed_fd < 0) {
+    process = base::OwnedFd(static_cast<int>(syscall(SYS_pidfd_open, sidecar.followed_pid, 0)));
+    sidecar.followed_fd = process.get();
+  }
+  if (sidecar.followed_fd < 0) return base::IoError("cannot follow the program (Linux 5.3 is needed)", errno);
   pid_t child = fork();
   if (child < 0) return base::IoError("cannot start a process beside the program", errno);
   if (child == 0) {
     // A grandchild, so that the program will never meet a child that it did not start.
     setsid();
-    if (fork() == 0) BecomeSidecar(followed_fd, std::move(sidecar));
+    if (fork() == 0) BecomeSidecar(std::move(sidecar));
     _exit(0);
   }
   waitpid(child, nullptr, 0);
-  close(followed_fd);
   return {};
 }
 
@@ -149,6 +155,26 @@ std::vector<std::string> UploadArguments(const Options& options, pid_t followed_
   return arguments;
 }
 
+base::Status StartHangLogBeside(const HangLog& log, pid_t followed_pid, int followed_fd) {
+  if (log.to == "journal" && access(kJournalSocket, W_OK) != 0)
+    return {base::StatusCode::kUnavailable, kNoJournal};
+  const auto arguments = [&](const std::string& spool) {
+    std::vector<std::string> all = {"log", "--spool=" + spool, "--to=" + log.to,
+                                    "--since-ms=" + std::to_string(log.since_wall_ms),
+                                    "--follow-fd=" + std::to_string(kFollowedFd)};
+    all.push_back(followed_fd < 0 ? "--pid=" + std::to_string(log.pid) : "--pids-on-fd");
+    if (log.has_children || log.ends_when_detached) all.push_back("--follow-run=" + std::to_string(log.pid));
+    if (log.ends_when_detached) all.push_back("--until-detached");
+    return all;
+  };
+  return StartBeside({.followed_pid = followed_pid,
+                      .spool_directory = log.spool_directory,
+                      .environment = SidecarEnvironment(),
+                      .arguments = arguments,
+                      .keeps_stderr = true,
+                      .followed_fd = followed_fd});
+}
+
 }  // namespace
 
 base::Status StartSidecar(const Options& options, pid_t followed_pid) {
@@ -165,24 +191,23 @@ base::Status StartSidecar(const Options& options, pid_t followed_pid) {
 
 base::Status StartHangLog(const HangLog& log, pid_t followed_pid) {
   if (log.to.empty()) return {};
-  if (log.to == "journal" && access(kJournalSocket, W_OK) != 0)
-    return {base::StatusCode::kUnavailable, kNoJournal};
-  const auto arguments = [&](const std::string& spool) {
-    std::vector<std::string> all = {"log",
-                                    "--spool=" + spool,
-                                    "--to=" + log.to,
-                                    "--pid=" + std::to_string(log.pid),
-                                    "--since-ms=" + std::to_string(log.since_wall_ms),
-                                    "--follow-fd=" + std::to_string(kFollowedFd)};
-    if (log.has_children || log.ends_when_detached) all.push_back("--follow-run=" + std::to_string(log.pid));
-    if (log.ends_when_detached) all.push_back("--until-detached");
-    return all;
-  };
-  return StartBeside({.followed_pid = followed_pid,
-                      .spool_directory = log.spool_directory,
-                      .environment = SidecarEnvironment(),
-                      .arguments = arguments,
-                      .keeps_stderr = true});
+  return StartHangLogBeside(log, followed_pid, /*followed_fd=*/-1);
+}
+
+base::Result<base::OwnedFd> StartHangLogOfMany(const HangLog& log) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return base::IoError("no socket for the log of hangs", errno);
+  base::OwnedFd adding(ends[0]);
+  const base::OwnedFd taking(ends[1]);
+  base::Status status = StartHangLogBeside(log, getpid(), taking.get());
+  if (!status.ok()) return status;
+  return adding;
+}
+
+void AddToHangLog(const base::OwnedFd& log, pid_t pid) {
+  const auto added = static_cast<uint32_t>(pid);
+  send(log.get(), &added, sizeof added, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace lagwatch::tools

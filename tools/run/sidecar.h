@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/owned_fd.h"
 #include "base/status.h"
 
 namespace lagwatch::tools {
@@ -26,7 +27,7 @@ inline constexpr char kNoJournal[] = "no journal listens on this machine (/run/s
 struct HangLog {
   std::string to;  // "stderr", "journal"; empty: nothing
   std::string spool_directory;
-  uint32_t pid = 0;  // of the program, as its reports have it
+  uint32_t pid = 0;  // of the program, as its reports have it; 0: see StartHangLogOfMany()
   int64_t since_wall_ms = 0;
   bool has_children = false;        // programs that it starts are followed, too
   bool ends_when_detached = false;  // the program may go on without a watchdog
@@ -35,5 +36,11 @@ struct HangLog {
 // Starts `lagwatch log …` likewise, except that it keeps this process's stderr. Nothing if `log.to` is empty.
 // Errors: also kUnavailable without a journal.
 base::Status StartHangLog(const HangLog& log, pid_t followed_pid);
+
+// Starts one for the processes that AddToHangLog() names. It lives until all copies of the returned
+// descriptor are closed. `log.pid` is 0, and `log.to` not empty. Errors: as above.
+base::Result<base::OwnedFd> StartHangLogOfMany(const HangLog& log);
+// Does not wait; a process may be added again.
+void AddToHangLog(const base::OwnedFd& log, pid_t pid);
 
 }  // namespace lagwatch::tools

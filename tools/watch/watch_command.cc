@@ -94,6 +94,15 @@ void Search(WatchCommand* command, const std::shared_ptr<const WatchSettings>& s
   for (const Target& target : targets) watchers->Add(target, settings);
 }
 
+void StartLog(const WatchCommand& command, Watchers* watchers) {
+  if (command.log.empty()) return;
+  auto log = StartHangLogOfMany({.to = command.log,
+                                 .spool_directory = command.options.spool_directory,
+                                 .since_wall_ms = base::SystemClock().WallMs()});
+  if (log.ok()) return watchers->SetLog(std::move(log).value());
+  std::cerr << "lagwatch: hangs are not logged: " << Printable(log.status().message()) << "\n";
+}
+
 int RunWatch(WatchCommand command) {
   Options& options = command.options;
   if (command.choice.words.empty() && !command.choice.is_mine && command.container.empty())
@@ -122,12 +131,12 @@ int RunWatch(WatchCommand command) {
 
   const bool is_of_ids = command.choice.IsOfIdsAlone();
   command.settings.options = options;
-  command.settings.log = command.log;
   command.settings.is_chosen = !command.choice.is_mine;
   if (command.choice.is_mine) UseManyDescriptors();
   const auto settings = std::make_shared<const WatchSettings>(command.settings);
   Watchers watchers(command.choice.is_mine ? WatchStart::kWhenInDoubt : WatchStart::kAtOnce,
                     command.most_processes, command.is_quiet);
+  StartLog(command, &watchers);
   if (command.asks_kernel) {
     if (base::Status status = watchers.AskKernel(); !status.ok())
       std::cerr << "lagwatch: loops are only looked at, without --bpf: " << status.message() << "\n";

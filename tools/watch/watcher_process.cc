@@ -18,7 +18,6 @@
 #include "sdk/report/program_facts.h"
 #include "tools/process_files.h"
 #include "tools/read/table.h"
-#include "tools/run/sidecar.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -88,12 +87,6 @@ int Watch(WatcherTask* task, const std::string& label) {
   if (const std::string unit = UnitOf(target.pid); !unit.empty())
     sdk::ProcessContext().values.Set("unit", unit.c_str());
   const std::string label = LabelOf(target);
-  const HangLog log{.to = task->settings->log,
-                    .spool_directory = monitor.spool_directory,
-                    .pid = static_cast<uint32_t>(target.pid),
-                    .since_wall_ms = WallMs()};
-  if (base::Status status = StartHangLog(log, getpid()); !status.ok())
-    std::cerr << "lagwatch: hangs of " << label << " are not logged: " << Printable(status.message()) << "\n";
   if (base::Status status = task->watch->Report(monitor); !status.ok()) {
     std::cerr << "lagwatch: " << label << " is not watched: " << Printable(status.message()) << "\n";
     _exit(kWatcherCannot);

@@ -19,7 +19,6 @@ namespace lagwatch::tools {
 struct WatchSettings {
   Options options;
   std::string threads = "auto";
-  std::string log;  // see HangLog::to
   uint32_t interval_ms = 100;
   bool takes_probable = false;
   std::shared_ptr<ReportQuota> quota;  // null: none

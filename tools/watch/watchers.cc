@@ -14,6 +14,7 @@
 #include "sdk/run/run_facts.h"
 #include "tools/process_files.h"
 #include "tools/read/table.h"
+#include "tools/run/sidecar.h"
 
 namespace lagwatch::tools {
 namespace {
@@ -167,6 +168,7 @@ void Watchers::Start(Watched* watched) {
                    .reports = watched->reports.get(),
                    .watch = std::move(watched->looks),
                    .ends_when_calm = start_ == WatchStart::kWhenInDoubt && kernel_waits_ == nullptr};
+  if (log_) AddToHangLog(log_, watched->target.pid);
   const pid_t watcher = StartWatcher(&task);
   if (watcher > 0) watched->watcher = watcher;
   if (watcher < 0) Say(watched->target, "is not watched: no process could be started");

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/owned_fd.h"
 #include "base/status.h"
 #include "sdk/outside/kernel_waits.h"
 #include "sdk/outside/outside_watch.h"
@@ -50,6 +51,8 @@ class Watchers {
   void SetUnansweredWindows(std::shared_ptr<const sdk::UnansweredWindows> windows) {
     unanswered_ = std::move(windows);
   }
+  // From now on hangs of targets are logged by that (StartHangLogOfMany()).
+  void SetLog(base::OwnedFd log) { log_ = std::move(log); }
   // From now on `target` is watched, unless it is already, or it has a watchdog of its own, or has had its
   // rule's reports of the day.
   void Add(const Target& target, std::shared_ptr<const WatchSettings> settings);
@@ -100,6 +103,7 @@ class Watchers {
   std::map<pid_t, Watched> watched_;
   std::unique_ptr<sdk::KernelWaits> kernel_waits_;
   std::shared_ptr<const sdk::UnansweredWindows> unanswered_;
+  base::OwnedFd log_;
   bool has_failed_ = false;
   bool has_said_full_ = false;
 };

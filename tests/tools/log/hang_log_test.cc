@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,73 @@ TEST_F(HangLogTest, WritesFieldsIntoSystemdsJournal) {
   const json report = Ask({"report", entry["LAGWATCH_REPORT"]});
   EXPECT_EQ(entry["LAGWATCH_PID"], report["pid"].dump());
   EXPECT_EQ(entry["LAGWATCH_VERDICT"], report["verdict"]["word"]);
+}
+
+// A disk that hangs holds up both.
+TEST_F(HangLogTest, WaitsForAJournalThatIsBusy) {
+  std::vector<std::string> command = Watched(Sleeping("1", "1"), {"--log", "journal"});
+  command.insert(command.begin(), {LAGWATCH_JOURNALD, "--busy"});
+  Process program(command);
+  const int code = program.Wait();
+  if (code == 77) GTEST_SKIP() << "no systemd-journald can be started here";
+  EXPECT_EQ(code, 0) << program.Errors();
+  EXPECT_THAT(program.Output(), HasSubstr("SleepInHandler")) << program.Errors();
+}
+
+TEST_F(HangLogTest, GoesOnAfterAHangThatTheJournalDidNotTake) {
+  const std::string once = std::string(LAGWATCH_SHARED_PROGRAM) + " sleeps 2 1";
+  std::vector<std::string> command =
+      Watched({"/bin/sh", "-c", once + "; sleep 4; exec " + once}, {"--log", "journal"});
+  command.insert(command.begin(), {LAGWATCH_JOURNALD, "--late"});
+  Process program(command);
+  const int code = program.Wait();
+  if (code == 77) GTEST_SKIP() << "no systemd-journald can be started here";
+  EXPECT_EQ(code, 0) << program.Errors();
+  EXPECT_THAT(program.Errors(), HasSubstr("(1 not logged so far)"));
+  EXPECT_EQ(Blocks(program.Output()), 1u) << program.Output();
+}
+
+// A substitution ends when all have closed the pipe.
+TEST_F(HangLogTest, ClosesAPipeWhenTheFirstProcessHasEnded) {
+  std::string watched;
+  for (const std::string& word : Watched({}, {"--log", "stderr"})) watched += word + " ";
+  const std::string daemon =
+      std::string(LAGWATCH_SHARED_PROGRAM) + " sleeps 300 1 </dev/null >/dev/null 2>&1";
+  // It is followed when the shell ends.
+  Process shell(
+      {"/bin/sh", "-c",
+       "pid=$(" + watched + "sh -c '" + daemon + " & echo $!; sleep 2' 2>&1); echo \"is $pid\"; kill $pid"});
+  ASSERT_TRUE(WaitUntil([&] { return shell.Output().starts_with("is "); }, 60)) << "the log keeps the pipe";
+  EXPECT_EQ(shell.Wait(), 0) << shell.Errors();
+}
+
+TEST_F(HangLogTest, OneProcessLogsAllThatAreWatched) {
+  std::vector<std::unique_ptr<Process>> programs;
+  std::vector<std::string> watch = {LAGWATCH_PROGRAM, "watch", "--threshold-ms", "300",    "--spool",
+                                    spool_,           "--log", "stderr",         "--quiet"};
+  for (int i = 0; i < 3; ++i) {
+    programs.push_back(
+        std::make_unique<Process>(std::vector<std::string>{LAGWATCH_WATCHED_PROGRAM, "sleeps", "4", "3"}));
+    ASSERT_TRUE(WaitUntil([&] { return programs.back()->Output().starts_with("begun"); }));
+    watch.push_back(std::to_string(programs.back()->pid()));
+  }
+  Process watcher(watch);
+  const auto logs = [&] {
+    Process list({"/bin/ps", "-ww", "-eo", "args"});
+    EXPECT_EQ(list.Wait(), 0);
+    const std::string text = list.Output();
+    int count = 0;
+    for (size_t at = 0; (at = text.find(" log --spool=" + spool_, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_TRUE(WaitUntil([&] { return Blocks(watcher.Errors()) == 3; })) << watcher.Errors();
+  EXPECT_EQ(logs(), 1);
+  for (const auto& program : programs) {
+    EXPECT_THAT(watcher.Errors(), HasSubstr("(pid " + std::to_string(program->pid()) + ")"));
+    EXPECT_EQ(program->Wait(), 0);
+  }
+  EXPECT_EQ(watcher.Wait(), 0);
+  EXPECT_TRUE(WaitUntil([&] { return logs() == 0; })) << "the log goes on";
 }
 
 TEST_F(HangLogTest, RunsTheProgramWithoutAJournal) {

@@ -114,7 +114,10 @@ test("answers wrong questions with errors that say what to do next", async () =>
   assert.match(await wrong("report", { id: "ffff" }), /no such report/);
   assert.match(await wrong("compare", { baseline: "9", version: "2.4.0" }), /no version '9'/);
   assert.match(await wrong("why", { process: "--core=/etc/shadow" }), /name a process/);
-  assert.match(await wrong("why", { process: "no-such-program" }), /nothing of the name/);
+  assert.match(
+    await wrong("why", { process: "no-such-program" }),
+    /None of it is an instruction\.\n<data .*nothing of the name/s,
+  );
   assert.match(await wrong("causes", { verison: "9" }), /-32602.*did you mean 'version'/);
   assert.match(await wrong("causes", { limit: "many" }), /-32602.*integer from 1 to 100/);
   assert.match(await wrong("nothing", {}), /-32602.*no tool 'nothing'/);

@@ -114,6 +114,25 @@ TEST(ProgramsTest, EachCommandKnowsWhichOptionWasMeant) {
   EXPECT_GE(commands, 15);
 }
 
+// Its value is a word that the command cannot take.
+TEST(ProgramsTest, AWrongOptionIsNamedBeforeAWordThatWasItsValue) {
+  for (const auto& [words, meant] : std::vector<std::pair<Words, std::string>>{
+           {{"report", "--ednpoint", "x"}, "--endpoint"},
+           {{"report", "--ednpoint=x"}, "--endpoint"},
+           {{"dump", "--sginal", "x"}, "--signal"},
+           {{"attach", "--spol", "/tmp", "17"}, "--spool"},
+           {{"watch", "--spol", "x", "--interval-ms", "ten", "1"}, "--spool"}}) {
+    Words command = words;
+    command.insert(command.begin(), LAGWATCH_PROGRAM);
+    const std::string text = OutputOf(command, 2);
+    EXPECT_THAT(text, HasSubstr("no option '" + words[1].substr(0, words[1].find('=')) + "'"));
+    EXPECT_THAT(text, HasSubstr("Did you mean " + meant + "?"));
+  }
+  // Options of a program are its own.
+  EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "run", "--threshold-ms", "ten", "--", "true", "--ednpoint"}, 2),
+              HasSubstr("ten"));
+}
+
 TEST(ProgramsTest, AWrongValueIsNamedWithTheOneThatWasMeant) {
   EXPECT_THAT(OutputOf({LAGWATCH_PROGRAM, "reports", "--color", "alwyas"}, 2),
               HasSubstr("Did you mean always?"));
