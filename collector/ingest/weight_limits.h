@@ -52,7 +52,8 @@ class WeightLimits {
   // `configured_rate_ppm` returns the least user rate of the config; none without one, or if it is empty.
   using ConfiguredRate = std::function<std::optional<uint64_t>()>;
   // The stored report with that id, as it was bounded; none if there is none. After an error it is not called
-  // for 10 seconds. Called on the threads of Bound(), without a lock.
+  // for 10 seconds, and after 6 seconds of waiting not until the minute is over. Called on the threads of
+  // Bound(), without a lock.
   using LookUp = std::function<base::Result<std::optional<ReportRow>>(const base::Uuid& report_id)>;
 
   enum class Result {
@@ -113,6 +114,8 @@ class WeightLimits {
   // By network: one that sends many reports makes those of its own share forgotten.
   std::array<OpenHangs, 16> open_;
   std::chrono::steady_clock::time_point look_up_after_;
+  std::chrono::steady_clock::time_point look_up_minute_;
+  std::chrono::steady_clock::duration look_up_time_{};  // in that minute
   OpenHangs early_{100'000};  // of ends that came before their reports: these stand for no others
 };
 
