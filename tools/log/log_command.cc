@@ -135,9 +135,12 @@ class HangWriter {
   // False if nothing more can be said.
   bool Say(const HangFollower::Hang& hang) {
     const base::Status status = Write(hang);
-    if (status.ok()) return true;
-    ++missing_count_;
-    Complain("log: " + status.message() + " (" + std::to_string(missing_count_) + " not logged so far)");
+    if (!status.ok()) {
+      ++missing_count_;
+      failure_ = status.message();
+    }
+    // Again with a later hang, if stderr takes nothing now.
+    if (!failure_.empty() && Complain(failure_)) failure_.clear();
     return journal_ || !is_stderr_broken_;
   }
 
@@ -151,8 +154,10 @@ class HangWriter {
               "report " + base::ToString(hang.report_id) + " cannot be read: " + error.what()};
     }
   }
-  void Complain(const std::string& message) {
-    [[maybe_unused]] const base::Status status = WriteText("lagwatch: " + Printable(message) + "\n");
+  bool Complain(const std::string& message) {
+    return WriteText("lagwatch: log: " + Printable(message) + " (" + std::to_string(missing_count_) +
+                     " not logged so far)\n")
+        .ok();
   }
   base::Status WriteText(const std::string& text) {
     base::Status status = WriteToStandardError(text);
@@ -163,6 +168,7 @@ class HangWriter {
   const LogOptions& options_;
   std::optional<Journal> journal_;
   uint64_t missing_count_ = 0;
+  std::string failure_;  // that has not been said
   bool is_stderr_broken_ = false;
 };
 
