@@ -335,12 +335,24 @@ void ReportWriter::TakeOut(const StoredShare& known) {
   NoteTotalsShrunk(known.place);
 }
 
-std::string ReportWriter::KindAsReported(int64_t row) {
+base::Result<report::Report> ReportWriter::AsReported(int64_t row) {
   auto payload = database_->Use("SELECT payload FROM payloads WHERE row = ?");
   payload.Bind(row);
-  const auto report = payload.Step() ? report::DecodeReport(payload.Bytes(0))
-                                     : base::Status(base::StatusCode::kNotFound, "no payload");
+  return payload.Step() ? report::DecodeReport(payload.Bytes(0))
+                        : base::Status(base::StatusCode::kNotFound, "no payload");
+}
+
+std::string ReportWriter::KindAsReported(int64_t row) {
+  const auto report = AsReported(row);
   return std::string(policies::HangKindName(report.ok() ? report->kind : report::HangKind::kKilledInHang));
+}
+
+int64_t ReportWriter::RateAsReported(const StoredShare& known) {
+  auto capped = database_->Use("SELECT capped_ns FROM reports WHERE row = ?");
+  capped.Bind(known.row);
+  if (!capped.Step() || capped.Real(0) != 0) return known.sample_rate_ppm;
+  const auto report = AsReported(known.row);
+  return report.ok() ? report->sample_rate_ppm : known.sample_rate_ppm;
 }
 
 int64_t ReportWriter::SegmentWithKind(int64_t segment, std::string_view kind) {
@@ -368,7 +380,7 @@ void ReportWriter::Account(const base::Uuid& hang_id) {
                        .end_ns = report.end_ns,
                        .killed_ns = KilledNs(report.id),
                        .is_blamed = report.is_blamed,
-                       .sample_rate_ppm = report.sample_rate_ppm});
+                       .sample_rate_ppm = has_removed_ ? RateAsReported(report) : report.sample_rate_ppm});
   }
   const policies::HangAccount account = policies::AccountHang(reports);
   const std::array<int64_t, 2> clusters = known[account.Lead()].own_clusters;
@@ -400,7 +412,7 @@ void ReportWriter::Update(const StoredShare& known, const policies::HangAccount&
   if (IsHang(known.kind)) {
     updated.share = share;
     updated.place.clusters = clusters;
-    if (WeightOf(account.sample_rate_ppm) < WeightOf(known.sample_rate_ppm))
+    if (has_removed_ || WeightOf(account.sample_rate_ppm) < WeightOf(known.sample_rate_ppm))
       updated.sample_rate_ppm = account.sample_rate_ppm;
   }
   const auto killed = policies::HangKindName(report::HangKind::kKilledInHang);

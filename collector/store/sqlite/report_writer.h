@@ -79,7 +79,12 @@ class ReportWriter {
   void NoteTotalsShrunk(const ReportPlace& place);
   void RepairCluster(int64_t cluster);
   int64_t RepairTotals(int64_t limit);
+  // A report as it came.
+  base::Result<report::Report> AsReported(int64_t row);
   std::string KindAsReported(int64_t row);
+  // The rate that a removed report of the same hang may have taken the place of. One that was beyond the
+  // limits keeps its own.
+  int64_t RateAsReported(const StoredShare& known);
   int64_t SegmentWithKind(int64_t segment, std::string_view kind);
   void MoveOthers(const base::Uuid& hang_id, const std::array<int64_t, 2>& clusters);
   void Update(const StoredShare& known, const policies::HangAccount& account,
