@@ -21,7 +21,8 @@ class VersionComparisonTest : public ::testing::Test {
     for (int i = 0; i < count; ++i) {
       SampleReport report{.stack = {innermost, "Caller"}};
       report.header.id = report.header.hang_id = base::CreateUuidV7(now_ms_);
-      report.header.user = "user" + std::to_string(++users_);
+      const std::string user = "user" + std::to_string(++users_);
+      report.header.user = user;
       report.header.app_version = version;
       report.header.elapsed_ns = hang_ms * 1'000'000;
       ASSERT_TRUE(collector_.ingest.Submit(testing::EncodeBatch({report.Encode()})).ok());
