@@ -245,7 +245,7 @@ Status ConfigAdmin::Exchange(const std::function<Result<Exchanged>(const Exchang
   std::string content;
   const int error = base::SystemEnv().ReadAll(config_path_, &content);
   if (error != 0 && error != ENOENT) return base::IoError("cannot read " + config_path_, error);
-  if (error == 0 && !ConfigFile::Parse(content).ok()) return {};  // which is in the log
+  if (error == 0 && !ConfigFile::Parse(content).ok()) return {};  // the service has logged why
   Exchanged here;
   if (error == 0) here = VersionedConfig{version, content};
   const auto wanted = LAGWATCH_TRY(change(here));

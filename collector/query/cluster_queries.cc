@@ -6,12 +6,12 @@
 #include <map>
 
 #include "base/clock.h"
-#include "collector/query/causes/cause_samples.h"
 #include "collector/query/causes/cause_breakdown.h"
+#include "collector/query/causes/cause_samples.h"
 #include "collector/query/causes/package_shares.h"
+#include "collector/query/causes/version_comparison.h"
 #include "collector/query/filter_parser.h"
 #include "collector/query/json/report_json.h"
-#include "collector/query/causes/version_comparison.h"
 #include "collector/store/report_summer.h"
 #include "collector/symbols/names/symbol_namer.h"
 #include "policies/cluster/version_order.h"

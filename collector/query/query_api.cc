@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "collector/query/causes/cause_samples.h"
 #include "collector/query/causes/cause_breakdown.h"
+#include "collector/query/causes/cause_samples.h"
 #include "collector/query/causes/package_shares.h"
 #include "collector/query/filter_parser.h"
 #include "collector/query/json/json_text.h"

@@ -25,8 +25,8 @@ namespace lagwatch::collector {
 class QueryApi {
  public:
   // Borrows `store` and `symbolizer`, which may be null: then names are those that clients knew.
-  // `rules` are those that reports are clustered with. Borrows `app_quota`, which may be null. `sources`,
-  // which may be empty, is called from any thread.
+  // `rules` are those that reports are clustered with. Borrows `app_quota`, which may be null. `sources`
+  // is called from any thread, unless it is empty.
   QueryApi(StoreReader* store, policies::ClusterRules rules, Symbolizer* symbolizer = nullptr,
            const AppQuota* app_quota = nullptr, SourceLookup sources = {})
       : store_(store),

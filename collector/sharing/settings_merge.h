@@ -27,7 +27,7 @@ struct KnownSetting {
 using KnownSettings = std::map<std::string, KnownSetting>;
 
 struct MergedSettings {
-  Settings here;           // what holds on this collector now
+  Settings here;           // in force on this collector now
   SharedSettings changes;  // for the common store
   KnownSettings known;     // once both are done
 };

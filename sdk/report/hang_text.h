@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hang in words, for the application's listener: with what is known without files, because the disk may be
-// what the program waits for. `lagwatch log` has lines of code, too.
+// A hang in words, for the application's listener. Reads no files, because the program may wait for the disk:
+// `lagwatch log` adds lines of code.
 #pragma once
 
 #include <cstdint>

@@ -292,10 +292,10 @@ int ShowReport(const Flags& flags) {
       [&](const Json& report) {
         // In a pipe or a file nothing is left out.
         if (isatty(STDOUT_FILENO) == 0) return ReportText(report);
-        return Narrowed(
-            ReportText(report, flags.has_all_frames ? StackStyle::kMarked : StackStyle::kFolded),
-            TerminalWidth(), {"Timeline", "Dispatches before", "Facts", "Before the hang", "Threads"},
-            "A wider terminal also shows the timeline, facts and threads.");
+        return Narrowed(ReportText(report, flags.has_all_frames ? StackStyle::kMarked : StackStyle::kFolded),
+                        TerminalWidth(),
+                        {"Timeline", "Dispatches before", "Facts", "Before the hang", "Threads"},
+                        "A wider terminal also shows the timeline, facts and threads.");
       },
       PaintReport);
 }

@@ -67,10 +67,10 @@ typedef struct lw_hang {
   lw_level level;
   uint64_t threshold_ns;
   uint64_t elapsed_ns; /* so far; in hang_end, in all */
-  /* In hang_begin, if the report is on disk, the hang in words, to be logged as it is: lines with the program, the
-   * time so far, the verdict, the owner of a lock, the innermost functions, and the command that shows the report.
-   * Functions of the program itself have names if it exports them (-rdynamic); C++ names are without their
-   * parameters. Else empty. Since 0.3: look at struct_size_bytes. */
+  /* In hang_begin, if the report is on disk, the hang in words, to be logged as it is: lines with the
+   * program, the time so far, the verdict, the owner of a lock, the innermost functions, and the command that
+   * shows the report. Functions of the program itself have names if it exports them (-rdynamic); C++ names
+   * are without their parameters. Else empty. Since 0.3: look at struct_size_bytes. */
   const char* text;
 } lw_hang;
 

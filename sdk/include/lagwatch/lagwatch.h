@@ -50,8 +50,8 @@ class Loop {
   // An input event arrived; the loop has finished one. From any thread. Hot.
   void InputReceived() const noexcept { lw_input_received(handle_); }
   void InputFinished() const noexcept { lw_input_finished(handle_); }
-  // The loop's own wait for events begins; it ends; the loop has come round without one. On the loop's thread.
-  // Hot. See lw_loop_wait_begin().
+  // The loop's own wait for events begins; it ends; the loop has come round without one. On the loop's
+  // thread. Hot. See lw_loop_wait_begin().
   void WaitBegin() const noexcept { lw_loop_wait_begin(handle_); }
   void WaitEnd(const char* tag = nullptr) const noexcept { lw_loop_wait_end(handle_, tag); }
   void Turn(const char* tag = nullptr) const noexcept { lw_loop_turn(handle_, tag); }

@@ -39,7 +39,7 @@ class HttpLimitsTest : public ::testing::Test {
 
   std::promise<Respond> late_;
   std::atomic<int> deep_parsed_ = 0;  // by POST /parse
-  std::promise<void> release_;        // what GET /slow waits for
+  std::promise<void> release_;        // GET /slow waits for it
   std::shared_future<void> released_ = release_.get_future().share();
   Metrics metrics_;
   KeyRing keys_{{{"k", Access::kProject}}};

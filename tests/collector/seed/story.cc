@@ -29,7 +29,7 @@ struct Cause {
   std::vector<std::string> versions;
   VerdictWord word;
   std::string tag;
-  std::vector<Stack> stacks;  // what its samples show, the most expensive first
+  std::vector<Stack> stacks;  // of its samples, the most expensive first
   Stack callers;              // of all of them
   int reports_a_day;
   int64_t usual_ms;

@@ -14,7 +14,7 @@ import "./heat_map.css";
 
 const kHourNames = Array.from({ length: kHours }, (_, hour) => `${hour}`.padStart(2, "0"));
 
-// What is there is not called 0.
+// A small number is not shown as 0.
 const shown = (perHour: number | null | undefined): string =>
   perHour && perHour > 0 && perHour < 0.05 ? "< 0.1" : count(perHour);
 
