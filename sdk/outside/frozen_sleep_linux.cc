@@ -34,6 +34,7 @@ bool IsForOwnedMutex(const base::Process& process, const stack::BlockedThread& b
 }
 
 // The time at which it was last seen running, in the clock of the scheduler; -1 if the kernel does not say.
+// Some kernels forget it when they move a thread to another processor.
 int64_t LastRunNs(const base::Thread& thread) {
   char buffer[1024];
   const std::string_view text =
@@ -44,7 +45,7 @@ int64_t LastRunNs(const base::Thread& thread) {
   std::string_view rest = text.substr(key + kKey.size());
   rest.remove_prefix(std::min(rest.size(), rest.find_first_of("0123456789")));
   uint64_t ms = 0;
-  return base::ConsumeDecimal(&rest, &ms) ? static_cast<int64_t>(ms) * base::kNsPerMs : -1;
+  return base::ConsumeDecimal(&rest, &ms) && ms != 0 ? static_cast<int64_t>(ms) * base::kNsPerMs : -1;
 }
 
 // The processor that it has run on last; -1 if it is not known.

@@ -142,10 +142,11 @@ void GoroutineWatch::ChooseLoops(watchdog::LoopRegistry* registry, const base::T
   for (Waiting* waiting : hanging) {
     if (count >= kMostLoops) return;
     if (HasLoopFor(waiting->object)) continue;
-    waiting->loop = registry->Add(kLoopName, stack::ScriptThreadOf(waiting->goroutine.id));
+    const uint64_t begin_ticks = now.ticks - scale.ToTicks(now.mono_ns - waiting->since_ns);
+    waiting->loop = registry->Add(kLoopName, stack::ScriptThreadOf(waiting->goroutine.id),
+                                  [&](watchdog::WatchedLoop* loop) { loop->probe.BeginAt("", begin_ticks); });
     if (waiting->loop == nullptr) return;
     ++count;
-    waiting->loop->probe.BeginAt("", now.ticks - scale.ToTicks(now.mono_ns - waiting->since_ns));
   }
 }
 

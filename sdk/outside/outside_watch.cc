@@ -173,8 +173,13 @@ void OutsideWatch::ChooseLoops(int64_t now_ns) {
     const bool is_wanted = HasLoop(*thread) && IsWanted(*thread, is_main_watched, now_ns);
     if (is_wanted == (thread->loop() != nullptr)) continue;
     watchdog::WatchedLoop* before = thread->loop();
-    thread->SetLoop(is_wanted ? registry_->Add(thread->Name().c_str(), thread->tid()) : nullptr, scale_);
-    if (before != nullptr) registry_->Remove(before);
+    if (is_wanted) {
+      registry_->Add(thread->Name().c_str(), thread->tid(),
+                     [&](watchdog::WatchedLoop* loop) { thread->SetLoop(loop, scale_); });
+    } else {
+      thread->SetLoop(nullptr, scale_);
+      registry_->Remove(before);
+    }
   }
 }
 

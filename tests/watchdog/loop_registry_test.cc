@@ -29,6 +29,17 @@ TEST_F(LoopRegistryTest, KeepsNameAndThread) {
   EXPECT_EQ(loop->tid.load(), 42);
 }
 
+TEST_F(LoopRegistryTest, SetsALoopUpBeforeItIsSeen) {
+  bool is_seen = true;
+  const WatchedLoop* loop = registry_->Add("loop", 1234, [&](WatchedLoop* added) {
+    is_seen = added->is_in_use();
+    added->probe.Begin("early");
+  });
+  EXPECT_FALSE(is_seen);
+  EXPECT_TRUE(loop->is_in_use());
+  EXPECT_STREQ(loop->probe.Read().tag, "early");
+}
+
 TEST_F(LoopRegistryTest, CutsALongName) {
   WatchedLoop* loop = registry_->Add(std::string(100, 'n').c_str(), 1);
   char name[WatchedLoop::kMaxNameBytes];

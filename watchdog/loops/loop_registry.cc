@@ -26,7 +26,7 @@ void WatchedLoop::CopyName(char (&text)[kMaxNameBytes]) const {
   text[kMaxNameBytes - 1] = '\0';
 }
 
-WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
+WatchedLoop* LoopRegistry::Add(const char* name, int tid, const std::function<void(WatchedLoop*)>& set_up) {
   std::lock_guard lock(mutex_);
   for (size_t i = lowest_free_; i < kMaxLoops && HasBlockOf(i); ++i) {
     WatchedLoop& loop = Places(blocks_.data(), kMaxLoops)[i];
@@ -39,6 +39,7 @@ WatchedLoop* LoopRegistry::Add(const char* name, int tid) {
     loop.tid.store(tid, std::memory_order_relaxed);  // published by the generation, as the next
     loop.begun_before.store(loop.probe.begun(), std::memory_order_relaxed);
     loop.SetName(name);
+    if (set_up) set_up(&loop);
     loop.generation.store(generation + 1, std::memory_order_release);
     if (i >= taken_count_.load(std::memory_order_relaxed))  // written under the lock
       taken_count_.store(i + 1, std::memory_order_release);

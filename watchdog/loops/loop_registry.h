@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -151,9 +152,10 @@ class LoopRegistry {
   const base::Process& process() const { return process_; }
 
   // Watches a loop of thread `tid`: the caller, or the other process's. Null when there is no place. The loop
-  // stays the registry's. Context: background (a short lock among application threads; the watchdog never
-  // takes it).
-  WatchedLoop* Add(const char* name, int tid);
+  // stays the registry's. `set_up` runs before the watchdog sees the loop: a dispatch that begins there has
+  // begun when it says, which may be long ago. Context: background (a short lock among application threads;
+  // the watchdog never takes it).
+  WatchedLoop* Add(const char* name, int tid, const std::function<void(WatchedLoop*)>& set_up = nullptr);
   // Frees the loop's place. Context: background.
   void Remove(WatchedLoop* loop);
   // The same for all loops of a thread that ends. Context: background.
