@@ -130,7 +130,7 @@ lagwatch::sdk::UploadServiceOptions ToUploadOptions(const Options& options, cons
                                              .unmetered_only = given.unmetered_only,
                                              .config_key = given.config_key};
   const MonitorOptions normal = monitor.Normalized();
-  upload.audience = {normal.app, normal.user};
+  upload.audience = {normal.app, normal.user, given.user_proof};
   upload.app_version = normal.app_version;
   upload.policies.sampling.rate_ppm = given.user_rate_ppm;
   upload.policies.quota = {.per_day = given.reports_per_day, .per_cluster = given.reports_per_cause};

@@ -14,6 +14,7 @@ namespace lagwatch::report {
 struct ConfigAudience {
   std::string app;
   std::string user;
+  std::string user_proof = {};  // for the allowlist; the collector alone reads it
 };
 
 inline constexpr std::string_view kConfigPrefix = "config-";

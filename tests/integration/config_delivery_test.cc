@@ -147,6 +147,24 @@ TEST_F(ConfigDeliveryTest, NothingIsWrittenNorSentOnceItIsTurnedOffUntilItIsTurn
   EXPECT_TRUE(Monitor::Start(TestOptions()).is_on());
 }
 
+TEST_F(ConfigDeliveryTest, AUserOnTheAllowlistByProofIsHeardOf) {
+  const std::string proof = "0123456789abcdef0123456789abcdef";
+  collector_.Configure(R"({"allowlist": ["sha256:)" + proof + R"("]})");
+  collector_.Start();
+  Options options = TestOptions();
+  options.upload.user_rate_ppm = 0;
+  for (const bool is_proved : {false, true}) {
+    if (is_proved) options.upload.user_proof = proof;
+    const std::string before = StoredConfig();
+    auto monitor = Monitor::Start(options);
+    ASSERT_TRUE(monitor.is_on());
+    ASSERT_TRUE(WaitUntil([&] { return !StoredConfig().empty() && StoredConfig() != before; }));
+    FreezeUntil(monitor, [&] { return !ReportsIn(spool_).empty() || CountUploaded() > 0; });
+    monitor.Stop(1000);
+    EXPECT_EQ(CountUploaded() > 0, is_proved);
+  }
+}
+
 TEST_F(ConfigDeliveryTest, AKeyThatIsNoneSendsNothing) {
   collector_.Start();
   config_key_ = "secret";

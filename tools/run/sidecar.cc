@@ -180,6 +180,8 @@ base::Status StartHangLogBeside(const HangLog& log, pid_t followed_pid, int foll
 base::Status StartSidecar(const Options& options, pid_t followed_pid) {
   std::vector<std::string> environment = SidecarEnvironment();
   environment.push_back("LAGWATCH_KEY=" + options.key);  // not among the arguments, which all users can read
+  if (!options.upload.user_proof.empty())
+    environment.push_back("LAGWATCH_USER_PROOF=" + options.upload.user_proof);
   if (!options.upload.ca_file.empty())
     environment.push_back("LAGWATCH_CA_FILE=" + std::filesystem::absolute(options.upload.ca_file).string());
   return StartBeside(

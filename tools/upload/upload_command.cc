@@ -146,6 +146,7 @@ void AddUploadCommand(CLI::App* app, int* exit_code) {
   upload->add_option("--app", options->audience.app)->group("");
   upload->add_option("--app-version", options->app_version)->group("");
   upload->add_option("--user", options->audience.user)->group("");
+  upload->add_option("--user-proof", options->audience.user_proof)->group("")->envname("LAGWATCH_USER_PROOF");
   // Set by `lagwatch run`: the descriptor becomes readable when the watched program ends.
   upload->add_option("--follow-fd", options->followed_fd)->group("");
   upload->add_option("--follow-run", options->followed_run)->group("");

@@ -37,7 +37,9 @@ class HttpConfigSource final : public ConfigSource {
                    const std::string& app_version)
       : client_(std::move(client)),
         path_("/v1/config?app=" + base::EscapedForUrl(audience.app) + "&version=" +
-              base::EscapedForUrl(app_version) + "&user=" + base::EscapedForUrl(audience.user)) {}
+              base::EscapedForUrl(app_version) + "&user=" + base::EscapedForUrl(audience.user)) {
+    if (!audience.user_proof.empty()) path_ += "&user_proof=" + base::EscapedForUrl(audience.user_proof);
+  }
 
   ConfigAnswer Fetch(const std::string& etag) override;
   void Abort() override { is_aborted_ = true; }

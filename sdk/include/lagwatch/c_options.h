@@ -194,6 +194,11 @@ typedef struct lw_options {
    * of those that use the processors, and the servers of file systems. Their process ids stay. Those of
    * other users are always left out: see docs/design/peers.md. */
   uint32_t hide_peers;
+
+  /* -- Sending of reports; reports that are not sent are counted, and the counts are sent. */
+  /* The user's proof for the allowlist, sent with the request for the config. Default: empty; 32
+   * hexadecimal digits. */
+  const char* user_proof;
 } lw_options;
 
 #endif /* LAGWATCH_C_OPTIONS_H_ */

@@ -75,6 +75,7 @@ struct UploadOptions {
   std::string proxy = {};    // http://host:port
   lw_transport transport = {};
   std::string config_key = {};  // 64 hexadecimal digits
+  std::string user_proof = {};  // 32 hexadecimal digits
 };
 
 // Privacy.

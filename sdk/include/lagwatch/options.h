@@ -96,6 +96,7 @@ inline lw_options ToRaw(const Options& options) noexcept {
   raw.on_last_exit_context = options.process.on_last_exit_context;
   raw.scripts = options.process.scripts;
   raw.hide_peers = options.process.hide_peers ? 1 : 0;
+  raw.user_proof = options.upload.user_proof.c_str();
   return raw;
 }
 
