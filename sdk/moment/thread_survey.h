@@ -14,12 +14,11 @@
 #include "stack/threads/thread_state.h"
 
 namespace lagwatch::stack {
+class ProcessorClocks;
 class StackCapturer;
 }
 
 namespace lagwatch::sdk {
-
-class ProcessorClocks;
 
 // The way in which a thread has passed the time of a survey.
 enum class Pastime : uint8_t {
@@ -83,7 +82,7 @@ class ThreadSurvey {
   bool StillSleeps(const base::Thread& thread, Entry* entry);
   void LookAt(const base::Thread& thread, Entry* entry);
   // `throttled_ns`: the time without quota since the first look.
-  SurveyedThread Judge(int32_t tid, const Entry& entry, int64_t throttled_ns, ProcessorClocks* clocks) const;
+  SurveyedThread Judge(int32_t tid, const Entry& entry, int64_t throttled_ns, stack::ProcessorClocks* clocks) const;
   Pastime PastimeOf(const base::Thread& thread, const Entry& entry) const;
   bool IsIdle(const base::Thread& thread, const Entry& entry) const;
 

@@ -12,6 +12,7 @@
 #include "sdk/moment/thread_survey.h"
 #include "sdk/outside/frozen_sleep.h"
 #include "stack/stack_capturer.h"
+#include "stack/threads/processor_clocks.h"
 #include "watchdog/evidence/evidence.h"
 #include "watchdog/evidence/idle_places.h"
 #include "watchdog/thread_time.h"
@@ -234,7 +235,7 @@ Pastime ThreadSurvey::PastimeOf(const base::Thread& thread, const Entry& entry) 
 }
 
 SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry, int64_t throttled_ns,
-                                   ProcessorClocks* clocks) const {
+                                   stack::ProcessorClocks* clocks) const {
   const base::Thread thread = capturer_->thread(tid);
   SurveyedThread judged;
   judged.tid = tid;
@@ -254,9 +255,9 @@ SurveyedThread ThreadSurvey::Judge(int32_t tid, const Entry& entry, int64_t thro
   if (thread.process.is_core()) {
     judged.verdict = VerdictOfMoment(judged.pastime, judged.verdict.word);
   } else if (entry.is_asleep && !entry.has_moved) {
-    const int64_t asleep_ns = clocks->AsleepSinceNs(thread);
-    judged.is_since_exact = asleep_ns < first_ns_;
-    judged.since_ns = std::min(asleep_ns, first_ns_);
+    const int64_t asleep_since_ns = base::SystemClock().MonoNs() - clocks->AsleepNs(thread).value_or(0);
+    judged.is_since_exact = asleep_since_ns < first_ns_;
+    judged.since_ns = std::min(asleep_since_ns, first_ns_);
     // One that waits for an answer may have asked at once.
     judged.is_parked_since_start = entry.blocked.FutexCommand() >= 0 && IsSinceStart(thread, judged.since_ns);
   }
@@ -267,7 +268,7 @@ std::vector<SurveyedThread> ThreadSurvey::Result() const {
   std::vector<SurveyedThread> threads;
   Pauses pauses;
   GroupThrottles throttles;
-  ProcessorClocks clocks;
+  stack::ProcessorClocks clocks;
   for (const auto& [tid, entry] : entries_) {
     if (entry.account.look_count() < 2) continue;
     const stack::ThrottleCounters throttle = throttles.Of(capturer_->thread(tid));

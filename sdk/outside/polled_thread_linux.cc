@@ -12,6 +12,7 @@
 #include "sdk/outside/kernel_waits_slot.h"
 #include "sdk/outside/polled_thread.h"
 #include "sdk/waits/home_note.h"
+#include "stack/threads/processor_clocks.h"
 #include "stack/threads/thread_counters.h"
 #include "stack/threads/thread_files.h"
 #include "watchdog/loops/outside_looks.h"
@@ -175,7 +176,8 @@ void PolledThread::NoteAway(bool is_away, bool is_continuous) {
   }
   const bool is_first = away_looks_++ == 0;
   if (is_first || !is_continuous)
-    away_since_ns_ = is_frozen_ ? ProcessorClocks().AsleepSinceNs(thread_) : base::SystemClock().MonoNs();
+    away_since_ns_ = base::SystemClock().MonoNs() -
+                     (is_frozen_ ? stack::ProcessorClocks().AsleepNs(thread_).value_or(0) : 0);
   if (loop_ != nullptr) return;  // FollowLooks() knows better
   bool is_sure = is_continuous;
   if (!is_continuous) {
