@@ -197,7 +197,8 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatchRoom room;
-  event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock, &room);
+  event.history = ReadPastDispatches(loop.probe.history(), *tools.tick_scale, *tools.clock,
+                                     tools.capturer->modules(), &room);
   event.modules = &tools.capturer->modules();
   event.script_functions = &tools.capturer->code().script_functions();
   event.discounted = watch.discounted();

@@ -8,6 +8,7 @@
 #include "base/process/safe_memory.h"
 #include "policies/check_schedule.h"
 #include "stack/threads/thread_state.h"
+#include "watchdog/loops/dispatch_tag.h"
 #include "watchdog/loops/outside_looks.h"
 
 namespace lagwatch::watchdog {
@@ -259,15 +260,16 @@ void LoopWatch::OpenWindow(WatchedSpan* span, const WatchedLoop& loop, const cha
   keeps_thread_files_ = true;
   if (is_first && !is_other_open) time_.OpenAccount(loop);
   char text[SpanWatch::kMaxTagBytes];
-  base::ReadOwnString(reinterpret_cast<uint64_t>(tag), text, sizeof text);
+  if (!WriteFunctionTag(tag, text)) base::ReadOwnString(reinterpret_cast<uint64_t>(tag), text, sizeof text);
   if (!span->IsStillIn(loop)) text[0] = '\0';  // the string may have been another by then
-  watch.SetTag(text);
   tools.capturer->KeepSignal();
   if (is_first) {
     tools.capturer->RefreshModules();
   } else {
     tools.capturer->RefreshModulesIfDue();
   }
+  PlaceFunctionTag(tools.capturer->modules(), text);
+  watch.SetTag(text);
 }
 
 void LoopWatch::Check(WatchedSpan* span, const WatchedLoop& loop, int64_t now_ns, const WatchTools& tools) {

@@ -8,6 +8,7 @@
 #include "base/ticks.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/events/hang_listener.h"
+#include "watchdog/loops/dispatch_tag.h"
 #include "watchdog/report_facts.h"
 
 namespace lagwatch::watchdog {
@@ -90,6 +91,7 @@ void UsageCollector::ReadNotes(const WatchedLoop& loop, int64_t now_ns, const Wa
   uint64_t lost_count = 0;
   while (reader_.ReadNote(loop.probe, &note, &lost_count)) {
     tools.counters->notes_lost.Add(lost_count);
+    PlaceFunctionTag(tools.capturer->modules(), note.tag);
     ReportNote(note, loop, now_ns, tools);
   }
   tools.counters->notes_lost.Add(lost_count);

@@ -55,7 +55,8 @@ void Watchdog::MakeDump(const DumpRequest& request, const WatchedLoop* loop, con
   event.facts = facts.all();
   PastDispatchRoom room;
   if (loop != nullptr)
-    event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, *tools.clock, &room);
+    event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, *tools.clock,
+                                       tools.capturer->modules(), &room);
   event.modules = &tools.capturer->modules();
   event.script_functions = &tools.capturer->code().script_functions();
   const bool is_kept = tools.sink->OnHang(event);

@@ -33,6 +33,10 @@ void AppendSymbol(const Symbol& symbol, std::string* encoded_report) {
   WriteFields(kSymbolTable, symbol, &writer);
 }
 
+void AppendTag(std::string_view tag, std::string* encoded_report) {
+  protozero::pbf_writer(*encoded_report).add_string(Number(ReportField::kTag), tag.data(), tag.size());
+}
+
 void AppendCause(uint64_t cause, std::string* encoded_report) {
   protozero::pbf_writer(*encoded_report).add_fixed64(Number(ReportField::kCause), cause);
 }

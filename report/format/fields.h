@@ -11,6 +11,7 @@
 namespace lagwatch::report {
 
 enum class ReportField : pbf_tag_type {
+  kTag = 13,
   kCpu = 18,
   kModules = 19,
   kStacks = 20,

@@ -137,6 +137,8 @@ std::string EncodeRunEnd(const RunEnd& end);
 void AppendToBatch(const Record& record, std::string* batch);
 // Adds a name to an encoded report: in Protocol Buffers, appended fields are part of the message.
 void AppendSymbol(const Symbol& symbol, std::string* encoded_report);
+// Likewise, a tag in the place of the one that it has.
+void AppendTag(std::string_view tag, std::string* encoded_report);
 // Likewise, what its cause is.
 void AppendCause(uint64_t cause, std::string* encoded_report);
 // Likewise, what share of users it stands for: to a report, run's end, frame slice, usage, trace or

@@ -21,7 +21,8 @@ class FrameNamer {
 };
 
 // Appends to `encoded` a Symbol for each function that `namer` knows and `report`, which is `encoded`
-// decoded, does not name yet.
+// decoded, does not name yet. A tag that is a place in a module, "editor+0x1f" (lw_function_tag() in
+// lagwatch/c.h), is replaced by the readable name of the function there.
 void NameFrames(const Report& report, FrameNamer* namer, std::string* encoded);
 
 }  // namespace lagwatch::report

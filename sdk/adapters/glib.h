@@ -7,14 +7,15 @@
  *
  * A wait is the call of the context's poll function, which nested loops make too: a dialog is no hang. The
  * time after it is a dispatch; each source with a callback is one of its own, with the source's name as its
- * tag. It lasts until the next one begins or the loop waits: a source without a callback, and a callback that
- * goes on after a nested loop, have the tag of the one before. When the loop has returned: lw_glib_unwatch(),
- * or all that follows is a dispatch. */
+ * tag, or else its function. It lasts until the next one begins or the loop waits: a source without a
+ * callback, and a callback that goes on after a nested loop, have the tag of the one before. When the loop
+ * has returned: lw_glib_unwatch(), or all that follows is a dispatch. */
 #ifndef LAGWATCH_ADAPTERS_GLIB_H_
 #define LAGWATCH_ADAPTERS_GLIB_H_
 
 #include <glib.h>
 #include <lagwatch/c.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -73,17 +74,19 @@ LW_GLIB_SHARED gint lw_glib_poll(GPollFD* descriptors, guint count, gint timeout
 /* Called by GLib for a source's callback right before it is dispatched, with the context's lock held. */
 LW_GLIB_SHARED void lw_glib_get(gpointer data, GSource* source, GSourceFunc* function, gpointer* user_data) {
   lw_glib_here* here = &lw_glib_this_thread;
-  char* name = NULL;
+  const char* tag;
   lw_glib_next_get(data, source, function, user_data);
   if (here->loop == NULL || source->context != here->context) return;
   /* Others ask for callbacks in search of a source, which is not called then, or has been called. */
   if ((source->flags & G_HOOK_FLAG_IN_CALL) == 0 || source == g_main_current_source()) return;
   ++here->dispatched[lw_glib_depth()];
-  if (source->name != NULL) {
-    name = here->names[here->next_name++ % LW_GLIB_NAMES];
-    strncpy(name, source->name, LW_GLIB_NAME_BYTES - 1);
+  tag = lw_function_tag((uintptr_t)*function);
+  /* GLib's own name of idle functions names none of them. */
+  if (source->name != NULL && strcmp(source->name, "GIdleSource") != 0) {
+    char* name = here->names[here->next_name++ % LW_GLIB_NAMES];
+    tag = strncpy(name, source->name, LW_GLIB_NAME_BYTES - 1);
   }
-  lw_loop_turn(here->loop, name);
+  lw_loop_turn(here->loop, tag);
 }
 
 static inline gboolean lw_glib_nothing(gpointer data) {

@@ -7,7 +7,7 @@
 // A wait begins when the thread's event dispatcher is about to block, and ends with the first event that is
 // delivered, so nested and modal loops are no hangs. Each event is a dispatch with the tag "Receiver::Type".
 // Other threads with a loop of their own call QtLoop::Watch() in QThread::run(). Without QtApplication there
-// are no tags.
+// are no tags, and the time from the first event after a wait to the next wait is a dispatch.
 #pragma once
 
 #include <lagwatch/lagwatch.h>
@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <new>
+#include <utility>
 
 namespace lagwatch {
 
@@ -39,12 +40,14 @@ class QtLoop {
     QAbstractEventDispatcher* dispatcher = QAbstractEventDispatcher::instance();
     if (here.loop != nullptr || dispatcher == nullptr) return Loop(here.loop);
     here.loop = lw_watch_loop(name);
+    here.thread = QThread::currentThread();
     if (here.tags == nullptr) here.tags = new (std::nothrow) Tags{};
-    // The dispatcher's signals come on its own thread.
-    using Dispatcher = QAbstractEventDispatcher;
-    QObject::connect(dispatcher, &Dispatcher::aboutToBlock, [] { lw_loop_wait_begin(Here().loop); });
-    QObject::connect(dispatcher, &Dispatcher::awake, [] { lw_loop_turn(Here().loop, nullptr); });
+    here.signals_receiver = new (std::nothrow) Signals(dispatcher);
     QObject::connect(dispatcher, &QObject::destroyed, [] { Unwatch(); });
+    if (MarksEvents()) return Loop(here.loop);
+    static const bool has_callback =
+        QInternal::registerCallback(QInternal::EventNotifyCallback, &EndWaitAtFirstEvent);
+    (void)has_callback;
     // The code after exec() is in no dispatch.
     if (QCoreApplication* app = QCoreApplication::instance();
         app != nullptr && app->thread() == QThread::currentThread())
@@ -52,8 +55,11 @@ class QtLoop {
     return Loop(here.loop);
   }
   static void Unwatch() {
-    lw_unwatch_loop(Here().loop);
-    Here().loop = nullptr;
+    State& here = Here();
+    lw_unwatch_loop(here.loop);
+    here.loop = nullptr;
+    delete here.signals_receiver;
+    here.signals_receiver = nullptr;
   }
   // Not watched, if Watch() was not called on this thread.
   static Loop OfThisThread() { return Loop(Here().loop); }
@@ -61,6 +67,11 @@ class QtLoop {
   // "Receiver::Type". Valid until the thread ends.
   static const char* TagOf(const QObject* receiver, const QEvent* event) {
     return FindTag(receiver->metaObject(), event->type());
+  }
+  // Whether a QtApplication marks each event.
+  static bool& MarksEvents() {
+    static bool marks = false;
+    return marks;
   }
 
  private:
@@ -73,10 +84,38 @@ class QtLoop {
   static constexpr size_t kTries = 8;
   using Tags = std::array<Tag, kTags>;
 
+  // The dispatcher's signals, which come on its own thread: through the index of a method, as QSignalSpy has
+  // them, in two thirds of the time that a connected functor takes.
+  class Signals final : public QObject {
+   public:
+    explicit Signals(QAbstractEventDispatcher* dispatcher) : QObject(dispatcher) {
+      const QMetaObject& dispatchers = QAbstractEventDispatcher::staticMetaObject;
+      const int first = QObject::staticMetaObject.methodCount();
+      QMetaObject::connect(dispatcher, dispatchers.indexOfSignal("aboutToBlock()"), this, first,
+                           Qt::DirectConnection);
+      QMetaObject::connect(dispatcher, dispatchers.indexOfSignal("awake()"), this, first + kAwake,
+                           Qt::DirectConnection);
+    }
+    int qt_metacall(QMetaObject::Call call, int method, void** arguments) override {
+      method = QObject::qt_metacall(call, method, arguments);
+      if (method < 0 || call != QMetaObject::InvokeMetaMethod) return method;
+      if (method == kAwake)
+        OnAwake();
+      else
+        lw_loop_wait_begin(Here().loop);
+      return -1;
+    }
+
+   private:
+    static constexpr int kAwake = 1;
+  };
+
   // Without a destructor: events come as long as there are objects, those of static duration included.
   struct State {
     lw_loop* loop;
     Tags* tags;
+    QThread* thread;
+    Signals* signals_receiver;  // a child of the dispatcher
   };
   // The end of a thread.
   struct Ending {
@@ -89,6 +128,18 @@ class QtLoop {
       delete tags;
     }
   };
+
+  // The loop has come round. Between the events of exec() nothing of the program's runs, except in loops of
+  // its own that call processEvents().
+  static void OnAwake() {
+    const State& here = Here();
+    if (MarksEvents() && lw_loop_is_idle(here.loop) && here.thread->loopLevel() > 0) return;
+    lw_loop_turn(here.loop, nullptr);
+  }
+  static bool EndWaitAtFirstEvent(void**) {
+    lw_loop_wait_end(Here().loop, nullptr);
+    return false;  // it is delivered
+  }
 
   static State& Here() {
     static thread_local State state;
@@ -125,7 +176,11 @@ class QtLoop {
 template <class Application>
 class QtApplication : public Application {
  public:
-  using Application::Application;
+  template <class... Arguments>
+  explicit QtApplication(int& count, Arguments&&... arguments)
+      : Application(count, std::forward<Arguments>(arguments)...) {
+    QtLoop::MarksEvents() = true;
+  }
 
   bool notify(QObject* receiver, QEvent* event) override {
     const Loop loop = QtLoop::OfThisThread();

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/process/safe_memory.h"
+#include "watchdog/loops/dispatch_tag.h"
 
 namespace lagwatch::sdk {
 
@@ -85,7 +86,7 @@ bool LoopDispatches::TakeUnderway(WatchedLoop* loop, Taken* taken, DispatchNote*
                       dispatch.number != taken->underway;
   if (!is_new) return false;
   note->tag[0] = '\0';
-  if (dispatch.tag != nullptr)
+  if (dispatch.tag != nullptr && !watchdog::WriteFunctionTag(dispatch.tag, note->tag))
     base::ReadOwnString(reinterpret_cast<uint64_t>(dispatch.tag), note->tag, sizeof note->tag);
   if (!loop->probe.IsStillIn(dispatch.number)) return false;  // then its tag may be anything
   loop->probe.RequestTrack();

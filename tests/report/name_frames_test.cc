@@ -49,6 +49,22 @@ TEST(NameFrames, NamesEachFunctionOnceAndLeavesNamedOnesAlone) {
   EXPECT_EQ(report->symbols[1].function_offset, 0x90u);
   EXPECT_EQ(report->symbols[1].name, "_ZN6Editor5OnKeyEv");
   EXPECT_TRUE(named.starts_with(encoded));
+  EXPECT_EQ(report->tag, DecodeReport(encoded)->tag);
+}
+
+TEST(NameFrames, NamesAFunctionThatIsTheTag) {
+  auto named_tag = [](const std::string& tag) {
+    std::string encoded = lagwatch::testing::FullReport();
+    AppendTag(tag, &encoded);
+    KnownNames namer({{{"/opt/editor", "build-one", 0x1f0}, "_ZN6Editor4SaveEPFviE"},
+                      {{"/opt/editor", "build-one", 0x2f0}, "on_idle"}});
+    NameFrames(DecodeReport(encoded).value(), &namer, &encoded);
+    return DecodeReport(encoded)->tag;
+  };
+  EXPECT_EQ(named_tag("editor+0x1f0"), "Editor::Save");
+  EXPECT_EQ(named_tag("edi+0x2f0"), "on_idle") << "the name is cut";
+  for (const char* tag : {"editor+0x3f0", "another+0x1f0", "+0x1f0", "editor+0x1f0z", "editor+0x", "save"})
+    EXPECT_EQ(named_tag(tag), tag);
 }
 
 }  // namespace

@@ -6,11 +6,15 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "base/clock.h"
+#include "watchdog/loops/dispatch_tag.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -97,10 +101,51 @@ TEST(LoopProbe, TakesWaitsAloneForALoop) {
   EXPECT_EQ(probe.Read().tag, nullptr);
   probe.Begin("callback");
   EXPECT_STREQ(probe.Read().tag, "callback");
+  const uint64_t callback = probe.Read().number;
   probe.End();
-  EXPECT_EQ(probe.Read().number, 0u) << "the loop's own work is none of the program's";
+  EXPECT_GT(probe.Read().number, callback) << "the time after it is watched, too";
+  EXPECT_EQ(probe.Read().tag, nullptr);
   probe.WaitBegin();
   EXPECT_EQ(probe.Read().number, 0u);
+}
+
+TEST(LoopProbe, GoesOnWithATurnAfterAPair) {
+  LoopProbe probe;
+  probe.WaitEnd("turn");
+  for (int i = 0; i < 3; ++i) {
+    probe.Begin("callback");
+    probe.Begin("inside");
+    probe.End();
+    EXPECT_STREQ(probe.Read().tag, "callback");
+    probe.End();
+    EXPECT_STREQ(probe.Read().tag, "turn");
+  }
+  probe.Begin("dialog");
+  probe.WaitBegin();
+  EXPECT_EQ(probe.Read().number, 0u);
+  probe.WaitEnd("key");
+  EXPECT_STREQ(probe.Read().tag, "key");
+  probe.Begin("inside the dialog");
+  probe.End();
+  EXPECT_STREQ(probe.Read().tag, "dialog");
+  probe.WaitBegin();
+  probe.End();  // it is closed while its loop waits, by an exception for example
+  EXPECT_STREQ(probe.Read().tag, "turn");
+  probe.WaitBegin();
+  EXPECT_EQ(probe.Read().number, 0u);
+  probe.Begin("no turn around it");
+  probe.End();
+  EXPECT_EQ(probe.Read().number, 0u);
+}
+
+// The C header's inline ends ask only whether `nested` is 0.
+TEST(LoopProbe, CountsATurnAmongThePairsAroundOneInIt) {
+  LoopProbe probe;
+  probe.WaitEnd("turn");
+  probe.Begin("callback");
+  EXPECT_NE(probe.words().nested, 0u);
+  probe.End();
+  EXPECT_EQ(probe.words().nested, 0u);
 }
 
 TEST(LoopProbe, GoesOnOutsideWhenAPairEndsThatWaits) {
@@ -224,6 +269,12 @@ TEST_F(LoopProbeHistoryTest, KeepsTheTagsTextOfWhatIsLongEnough) {
   probe_.Begin(nullptr);
   probe_.End();
   EXPECT_STREQ(Last().tag, "");
+  const auto function = reinterpret_cast<uint64_t>(&setenv);
+  probe_.Begin(reinterpret_cast<const char*>(function | kFunctionTagBits));
+  probe_.End();
+  char text[32];
+  std::snprintf(text, sizeof text, "&0x%" PRIx64, function);
+  EXPECT_STREQ(Last().tag, text);
   errno = 77;
   probe_.Begin(reinterpret_cast<const char*>(16));
   probe_.End();

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/process/safe_memory.h"
+#include "watchdog/loops/dispatch_tag.h"
 
 namespace lagwatch::watchdog {
 
@@ -59,6 +60,10 @@ void LoopProbe::WakeWatchdog() {
 void LoopProbe::BeginInside(const char* tag) {
   if (is_pairless()) {
     const uint64_t ticks = base::ReadTicks();
+    if (words_.nested == 0) {
+      is_first_a_turn_ = true;
+      SetOpenTag(set_aside_ = words_.nested = 1, words_.tag.load(std::memory_order_relaxed));
+    }
     EndAt(ticks);
     BeginNext(words_.begun.load(std::memory_order_relaxed) + 1, tag, ticks);
     return;
@@ -80,14 +85,17 @@ void LoopProbe::EndInside() {
   EndAt(ticks);
   if (!is_last_inside) --words_.nested;
   set_aside_ = words_.nested;
-  if (words_.nested != 0) BeginPairless(OpenTag(words_.nested), ticks);
+  if (words_.nested == 0) return;
+  const char* tag = OpenTag(words_.nested);
+  if (words_.nested == 1 && is_first_a_turn_) words_.nested = 0;
+  BeginPairless(tag, ticks);
 }
 
 void LoopProbe::SetAside(uint64_t ticks) {
   if (!is_pairless()) {
     set_aside_ = std::min(set_aside_, words_.nested);  // see BeginInside
     SetOpenTag(set_aside_ + 1, words_.tag.load(std::memory_order_relaxed));
-    ++words_.nested;
+    if (words_.nested++ == 0) is_first_a_turn_ = false;
   }
   set_aside_ = words_.nested;
   EndAt(ticks);
@@ -102,6 +110,7 @@ void LoopProbe::BeginPairless(const char* tag, uint64_t ticks) {
 void LoopProbe::Reset() {
   words_.nested = 0;
   set_aside_ = 0;
+  is_first_a_turn_ = false;
   pairless_number_ = 0;
   open_tags_.fill(nullptr);
   words_.ended.store(words_.begun.load());
@@ -143,7 +152,8 @@ void LoopProbe::KeepWithTag(uint64_t duration_ticks, bool is_history) {
   if (queue_wait_number_ == words_.begun.load(std::memory_order_relaxed))
     dispatch.queue_wait_ns = queue_wait_ns_;
   const char* tag = words_.tag.load(std::memory_order_relaxed);
-  if (tag != nullptr) base::CopyOwnString(tag, dispatch.tag, sizeof dispatch.tag);
+  if (tag != nullptr && !WriteFunctionTag(tag, dispatch.tag))
+    base::CopyOwnString(tag, dispatch.tag, sizeof dispatch.tag);
   if (track != nullptr) track->Add(dispatch);
   if (is_history && history_ != nullptr) KeepInHistory(dispatch);
   errno = error;

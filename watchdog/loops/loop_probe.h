@@ -35,9 +35,10 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<const ch
 // - `begin_ticks` and `tag` belong to dispatch `begun`: a reader that finds the same `begun` before and after
 //   reading them has a consistent pair.
 // - Pairs of Begin and End may be nested. Of a pair inside a dispatch only `nested` knows. Where the loop
-// waits
-//   inside a pair, as a dialog does that runs the loop itself, the wait sets the open pairs aside: `nested`
-//   is their number then, and the time after the wait is of dispatches of its own.
+//   waits inside a pair, as a dialog does that runs the loop itself, the wait sets the open pairs aside:
+//   `nested` is their number then, and the time after the wait is of dispatches of its own. A pair in the
+//   time after a wait sets that time's dispatch aside in the same way, as one more pair that ends with the
+//   wait.
 class alignas(64) LoopProbe {
  public:
   // A dispatch begins now. `tag` must stay readable until it ends; may be null. Context: hot. One tick read,
@@ -78,8 +79,8 @@ class alignas(64) LoopProbe {
   void WaitBegin() {
     if (number_of_own() != 0) SetAside(base::ReadTicks());
   }
-  // The wait is over: a dispatch begins that is no pair's, and lasts until the next WaitBegin, or the Begin
-  // or End of a pair. `tag` must stay readable until then; null: the tag of the pair around the wait, if
+  // The wait is over: a dispatch begins that is no pair's, and lasts until the next WaitBegin; a pair
+  // interrupts it. `tag` must stay readable until then; null: the tag of the pair around the wait, if
   // there is one. While the loop runs, nothing happens. Context: hot, as Begin.
   void WaitEnd(const char* tag) {
     if (number_of_own() == 0) BeginPairless(tag != nullptr ? tag : OpenTag(words_.nested), base::ReadTicks());
@@ -285,6 +286,7 @@ class alignas(64) LoopProbe {
   std::array<std::atomic<uint64_t>, policies::DurationHistogram::kBuckets> long_counts_{};
 
   uint64_t set_aside_ = 0;        // pairs that were open when the dispatch under way began
+  bool is_first_a_turn_ = false;  // the first of these is no pair, but the time after a wait
   uint64_t pairless_number_ = 0;  // the last dispatch that is no pair's
   std::array<const char*, 16> open_tags_{};
 

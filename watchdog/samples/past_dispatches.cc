@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "watchdog/loops/dispatch_tag.h"
+
 namespace lagwatch::watchdog {
 
 std::span<const policies::PastDispatchOf<std::string_view>> ReadPastDispatches(
     const DispatchHistory* history, const base::TickScale& tick_scale, const base::Clock& clock,
-    PastDispatchRoom* room) {
+    const stack::ModuleMap& modules, PastDispatchRoom* room) {
   if (history == nullptr) return {};
   const base::TickPair now = base::ReadTickPair(clock);
   auto age_in_steps = [&](uint64_t ticks) {
@@ -23,6 +25,7 @@ std::span<const policies::PastDispatchOf<std::string_view>> ReadPastDispatches(
     int64_t end_age = age_in_steps(dispatch.begin_ticks + dispatch.duration_ticks);
     char(&tag)[DispatchHistory::kMaxTagBytes] = room->tags[count];
     std::memcpy(tag, dispatch.tag, sizeof tag);
+    PlaceFunctionTag(modules, tag);
     policies::PastDispatchOf<std::string_view>& reported = room->dispatches[count++];
     reported.tag = {tag, strnlen(tag, sizeof tag)};
     reported.age_ns = end_age * kHistoryStepNs;

@@ -7,6 +7,7 @@
 
 #include "base/ticks.h"
 #include "policies/hang_parts.h"
+#include "stack/code/module_map.h"
 #include "watchdog/loops/dispatch_history.h"
 
 namespace lagwatch::watchdog {
@@ -21,9 +22,10 @@ struct PastDispatchRoom {
   char tags[DispatchHistory::kMaxDispatches][DispatchHistory::kMaxTagBytes];
 };
 
-// Copies the past dispatches to `room`, oldest first. `history` may be null. Context: watchdog.
+// Copies the past dispatches to `room`, oldest first; `modules` place functions that are tags. `history` may
+// be null. Context: watchdog.
 std::span<const policies::PastDispatchOf<std::string_view>> ReadPastDispatches(
     const DispatchHistory* history, const base::TickScale& tick_scale, const base::Clock& clock,
-    PastDispatchRoom* room);
+    const stack::ModuleMap& modules, PastDispatchRoom* room);
 
 }  // namespace lagwatch::watchdog

@@ -182,9 +182,15 @@ LW_API void lw_set_weight(lw_loop* loop, uint32_t weight) LW_NOEXCEPT;
  * two reads of the tick counter per pair. */
 LW_API void lw_dispatch_begin(lw_loop* loop, const char* tag) LW_NOEXCEPT;
 LW_API void lw_dispatch_end(lw_loop* loop) LW_NOEXCEPT;
-/* The same without reading the clock, for loops of millions of dispatches per second: a hang's start and
- * duration are then known to about the check period. Inline, because the call would cost more than the work.
- * Hot. */
+/* A tag for what has no name but its function: reports have the function's, where its symbols are at hand,
+ * else its module and the place in it. NULL, no tag, where addresses have 32 bits. Hot: makes no text. */
+static inline const char* lw_function_tag(uintptr_t function) LW_NOEXCEPT {
+  const uint64_t bits = 0x8080000000000000u; /* no address of a program has both */
+  return function == 0 || sizeof function < sizeof bits ? NULL : (const char*)(uintptr_t)(function | bits);
+}
+/* lw_dispatch_begin() and lw_dispatch_end() without reading the clock, for loops of millions of dispatches
+ * per second: a hang's start and duration are then known to about the check period. Inline, because the call
+ * would cost more than the work. Hot. */
 LW_API void lw_wake_watchdog(lw_loop* loop) LW_NOEXCEPT; /* for the next function only */
 static inline void lw_dispatch_begin_counted(lw_loop* loop, const char* tag) LW_NOEXCEPT {
   uint64_t begun;
@@ -211,21 +217,25 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
 }
 
 /* Mark the loop's own wait for events, on its thread: around poll() and the like. They are all that a loop
- * needs to be watched: the time from the end of a wait to the begin of the next one is a dispatch, and a pair
- * of lw_dispatch_begin() and lw_dispatch_end() in that time is one of its own, with its tag, and what follows
- * it belongs to none until the next pair or wait: lw_loop_turn() names what begins, and all is watched.
+ * needs to be watched: the time from the end of a wait to the begin of the next one is a dispatch. A pair of
+ * lw_dispatch_begin() and lw_dispatch_end() in that time is one of its own, with its tag; what follows it is
+ * one with the first one's tag.
  * Programs that call only lw_dispatch_begin() and lw_dispatch_end() need them for nested loops: the time of a
  * wait in a dispatch belongs to none; what runs between two waits of a nested loop is a dispatch of its own;
  * and when the innermost pair has ended, the one around it goes on as a dispatch that begins then.
  *
  * A wait that begins while the loop waits, or ends while it runs, changes nothing, so that two places may
- * mark the same wait. lw_dispatch_begin() ends a wait, too. `tag` names what runs until the next wait or
- * pair; it is not copied, and must stay readable until then; NULL: the tag of the pair around the wait, if
- * there is one. lw_loop_turn(): the loop has come round without a wait, as one does that is never idle; as a
- * wait that has taken no time. Hot: each as one half of a dispatch. */
+ * mark the same wait. lw_dispatch_begin() ends a wait, too. `tag` names what runs until the next wait
+ * in no pair; it is not copied, and must stay readable until then; NULL: the tag of the pair around the wait,
+ * if there is one. lw_loop_turn(): the loop has come round without a wait, as one does that is never idle; as
+ * a wait that has taken no time. Hot: each as one half of a dispatch. */
 LW_API void lw_loop_wait_begin(lw_loop* loop) LW_NOEXCEPT;
 LW_API void lw_loop_wait_end(lw_loop* loop, const char* tag) LW_NOEXCEPT;
 LW_API void lw_loop_turn(lw_loop* loop, const char* tag) LW_NOEXCEPT;
+/* Whether the loop waits, or is in no dispatch, with no pair around it. On its thread. Hot. */
+static inline int lw_loop_is_idle(const lw_loop* loop) LW_NOEXCEPT {
+  return loop == NULL || (loop->begun == loop->ended && loop->nested == 0);
+}
 
 /* lw_note_queued(): a task was put into the loop's queue. lw_note_run(): one was taken out of it, to be run
  * or to be dropped. Each task needs one of each. The library counts, and assumes that tasks run in the order

@@ -9,6 +9,7 @@ PLANTED(HangInTimer, "save")
 PLANTED(HangInDialog, "key")
 PLANTED(HangAfterDialog, "close") /* the source before it */
 PLANTED(HangInReader, "reader")
+PLANTED(HangInIdle, "Idle") /* the source has no name but its function */
 PLANTED(HangInThread, "worker")
 
 static GMainLoop* loop;
@@ -90,6 +91,18 @@ static gboolean AskWhatIsPending(gpointer data) {
   return G_SOURCE_REMOVE;
 }
 
+static gboolean Idle(gpointer data) {
+  (void)data;
+  HangInIdle();
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean BeIdle(gpointer data) {
+  (void)data;
+  g_idle_add(&Idle, NULL);
+  return G_SOURCE_REMOVE;
+}
+
 static gboolean Quit(gpointer data) {
   (void)data;
   g_main_loop_quit(loop);
@@ -137,7 +150,8 @@ int main(int count, char** arguments) {
   Add(g_timeout_source_new(6200), "pump", &Pump);
   Add(g_timeout_source_new(7600), "asks", &AskWhatIsPending);
   Add(g_timeout_source_new(8700), "thread", &StartThread);
-  Add(g_timeout_source_new(11200), "quit", &Quit);
+  Add(g_timeout_source_new(11200), "idle", &BeIdle);
+  Add(g_timeout_source_new(12300), "quit", &Quit);
   g_main_loop_run(loop);
   lw_glib_unwatch();
   lw_stop(0);
