@@ -38,6 +38,8 @@ LAYERS = {
     "sdk/apple": ["sdk/include"],
     "sdk/include": [],
     "sdk/jvm": ["sdk/include"],
+    "sdk/node": ["sdk/include"],
+    "sdk/python": ["sdk/include"],
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
                   "trace/model", "policies", "base"],
     "tools": ["sdk", "report", "collector", "trace", "stack/elf/elf_file.h", "stack/elf/function_symbol.h",
@@ -126,7 +128,7 @@ def check_own_include(path, included):
 
 
 # A sample and a binding are packages of their own, which name their files from where they are.
-PACKAGES = {"samples": "a sample", "sdk/apple": "a binding"}
+PACKAGES = {"samples": "a sample", "sdk/apple": "a binding", "sdk/node": "a binding", "sdk/python": "a binding"}
 
 
 def package_of(path):
