@@ -11,6 +11,7 @@ PLACES = {
     "packaging/debian/changelog": r"\Alagwatch \((.*)-\d+\)",
     "packaging/vcpkg/lagwatch/vcpkg.json": r'"version": "(.*)"',
     "sdk/apple/LWHangDiagnostics.m": r'(?:@"version" : @"|sentry_client=lagwatch/)([0-9.]+)',
+    "sdk/node/package.json": r'\n  "version": "(.*)"',
     "sdk/python/pyproject.toml": r'\nversion = "(.*)"',
     "sdk/apple/LagWatch.podspec": r'spec.version = "(.*)"',
     "sdk/include/lagwatch/c.h": r'the version of the library, as "(.*)"',

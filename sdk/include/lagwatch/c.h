@@ -226,6 +226,11 @@ static inline void lw_dispatch_end_counted(lw_loop* loop) LW_NOEXCEPT {
 LW_API void lw_loop_wait_begin(lw_loop* loop) LW_NOEXCEPT;
 LW_API void lw_loop_wait_end(lw_loop* loop, const char* tag) LW_NOEXCEPT;
 LW_API void lw_loop_turn(lw_loop* loop, const char* tag) LW_NOEXCEPT;
+/* Gives the dispatch under way another tag, as lw_dispatch_begin() does; its time goes on. For programs that
+ * know only later which request it serves. On the loop's thread. Hot: two loads and a store. */
+static inline void lw_dispatch_set_tag(lw_loop* loop, const char* tag) LW_NOEXCEPT {
+  if (loop != NULL && loop->begun != loop->ended) __atomic_store_n(&loop->tag, tag, __ATOMIC_RELEASE);
+}
 
 /* lw_note_queued(): a task was put into the loop's queue. lw_note_run(): one was taken out of it, to be run
  * or to be dropped. Each task needs one of each. The library counts, and assumes that tasks run in the order
