@@ -34,6 +34,7 @@ LAYERS = {
     "report/sentry": ["report/format", "policies/cluster/cause_key.h", "policies/verdict.h", "base"],
     "report/upload": ["report/config", "report/format", "report/sentry", "report/spool", "policies", "base"],
     "sdk": ["sdk/include", "watchdog", "stack", "trace", "policies", "report", "base"],
+    "sdk/adapters": ["sdk/include"],
     "sdk/android": ["sdk/include"],
     "sdk/apple": ["sdk/include"],
     "sdk/include": [],

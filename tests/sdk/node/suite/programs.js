@@ -50,7 +50,8 @@ class Program {
       if (!String(error.stderr).includes("no reports")) throw error;
       text = "";
     }
-    return (text.trim() ? JSON.parse(text) : []).sort((a, b) => a.start_wall_ms - b.start_wall_ms);
+    // A hang may have several, while its stack changes.
+    return (text.trim() ? JSON.parse(text) : []).filter((report) => report.ordinal === 0).sort((a, b) => a.start_wall_ms - b.start_wall_ms);
   }
 
   report(id) {

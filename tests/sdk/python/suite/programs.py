@@ -48,11 +48,11 @@ class Program:
         return ended.stdout
 
     def reports(self) -> list[dict[str, Any]]:
-        """The reports, the oldest first."""
+        """The first report of each hang, the oldest first."""
         ended = subprocess.run([COMMAND, "reports", "--json"], env=self.environment, capture_output=True, text=True, check=False)
         found = json.loads(ended.stdout) if ended.stdout.strip() else []
         assert ended.returncode == 0 or "no reports" in ended.stderr, ended
-        return sorted(found, key=lambda report: report["start_wall_ms"])
+        return sorted((report for report in found if report["ordinal"] == 0), key=lambda report: report["start_wall_ms"])
 
     def report(self, report_id: str) -> dict[str, Any]:
         return json.loads(subprocess.check_output([COMMAND, "report", report_id, "--json"], env=self.environment))
