@@ -29,6 +29,10 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work) / "lagwatch"
+        if not (options.include / "lagwatch/adapters").exists():  # of a checkout, not of an installation
+            (pathlib.Path(work) / "include/lagwatch").mkdir(parents=True)
+            (pathlib.Path(work) / "include/lagwatch/adapters").symlink_to(source.parent / "adapters")
+            environment["LAGWATCH_INCLUDE"] += f":{work}/include"
         shutil.copytree(source, folder, ignore=shutil.ignore_patterns("build", "dist", "*.egg-info", "__pycache__"))
         log = subprocess.run([python, "setup.py", "--quiet", "bdist_wheel"], cwd=folder, env=environment, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)

@@ -52,7 +52,7 @@ setup(
     ext_modules=[
         Extension(
             "lagwatch._native",
-            ["native/hooks.c", "native/loops.c", "native/module.c", "native/scopes.c", "native/tags.c"],
+            ["native/hooks.c", "native/loops.c", "native/module.c", "native/scopes.c", "native/tags.c", "native/waits.c"],
             depends=["native/module.h"],
             define_macros=[("Py_LIMITED_API", "0x03090000")],
             py_limited_api=True,

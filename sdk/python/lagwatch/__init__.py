@@ -48,6 +48,8 @@ def start(*, watch_asyncio: bool = True, tags: bool = True, **options: Unpack[Op
     Loops of asyncio are watched from then on, those that run already too. A forked child (multiprocessing, gunicorn) is
     watched with the same options once it runs a loop, a dispatch or a scope. At exit lagwatch stops by itself.
 
+    gevent and uvloop are watched, too, if they are imported by then.
+
     watch_asyncio: False leaves asyncio as it is, and does not import it.
     tags: names each callback of asyncio, by its task and coroutine; False costs less (docs/languages.md).
 
@@ -62,14 +64,17 @@ def start(*, watch_asyncio: bool = True, tags: bool = True, **options: Unpack[Op
     if watch_asyncio:
         from lagwatch import _asyncio
         _asyncio.start(tags)
+    if "gevent" in sys.modules or "uvloop" in sys.modules:
+        from lagwatch import _hubs
+        _hubs.start(tags)
     return True
 
 
 def stop(flush_ms: int = 0) -> None:
     """Stops lagwatch, and waits up to flush_ms for what is on disk to be sent. asyncio is as it was."""
-    module = sys.modules.get("lagwatch._asyncio")
-    if module is not None:
-        module.stop()
+    for name in ("lagwatch._asyncio", "lagwatch._hubs"):
+        if name in sys.modules:
+            sys.modules[name].stop()
     _native.stop(flush_ms)
 
 

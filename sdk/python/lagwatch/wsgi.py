@@ -56,6 +56,10 @@ class Watched:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         tag = self._route(environ)
+        loop = _native.own_loop("wsgi")
+        if loop.name == "gevent":  # other greenlets run in between: the name holds until the first of them does
+            loop.turn(tag)
+            return self._app(environ, start_response)
         with _native.dispatch(tag):
             body = self._app(environ, start_response)
         wrapper = environ.get("wsgi.file_wrapper")

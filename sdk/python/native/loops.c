@@ -83,31 +83,22 @@ static LoopObject* new_loop(const char* name) {
   return loop;
 }
 
-LoopObject* lagwatch_own_loop_or_new(void) {
+LoopObject* lagwatch_own_loop_or_new(PyObject* name) {
   LoopObject* loop = lagwatch_own_loop();
+  const char* text;
   if (loop != NULL) return loop;
-  loop = new_loop("thread");
+  text = lagwatch_text_of(name);
+  loop = text != NULL ? new_loop(text) : NULL;
   if (loop == NULL) return NULL;
-  if (keep_for_thread(loop) != 0) {
-    Py_DECREF(loop);
-    return NULL;
-  }
-  Py_DECREF(loop);
-  return loop;
+  if (keep_for_thread(loop) != 0) t_loop = NULL;
+  Py_DECREF(loop); /* the thread's state has it */
+  return t_loop;
 }
 
-static PyObject* own_loop(PyObject* module, PyObject* args) {
-  const char* name;
-  LoopObject* loop;
+static PyObject* own_loop(PyObject* module, PyObject* name) {
+  LoopObject* loop = lagwatch_own_loop_or_new(name);
   (void)module;
-  if (!PyArg_ParseTuple(args, "s:own_loop", &name)) return NULL;
-  loop = lagwatch_own_loop();
-  if (loop != NULL) {
-    Py_INCREF(loop);
-    return (PyObject*)loop;
-  }
-  loop = new_loop(name);
-  if (loop != NULL && keep_for_thread(loop) != 0) Py_CLEAR(loop);
+  Py_XINCREF(loop);
   return (PyObject*)loop;
 }
 
@@ -202,6 +193,7 @@ static PyObject* after_fork(PyObject* module, PyObject* unused) {
     t_loop->open_scopes = 0;
     ++t_loop->spell;
   }
+  lagwatch_forget_waits();
   ++g_generation;
   Py_RETURN_NONE;
 }
@@ -222,7 +214,7 @@ int lagwatch_add_loops(PyObject* module) {
       {Py_tp_dealloc, dealloc}, {Py_tp_methods, methods}, {Py_tp_getset, getters}, {0, NULL}};
   static PyType_Spec spec = {"lagwatch._native.Loop", sizeof(LoopObject), 0, Py_TPFLAGS_DEFAULT, slots};
   static PyMethodDef functions[] = {
-      {"own_loop", own_loop, METH_VARARGS, NULL},
+      {"own_loop", own_loop, METH_O, NULL},
       {"after_fork", after_fork, METH_NOARGS, NULL},
       {NULL, NULL, 0, NULL},
   };

@@ -162,8 +162,9 @@ static struct PyModuleDef g_module = {
 
 __attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__native(void) {
   PyObject* module = PyModule_Create(&g_module);
-  if (module != NULL && (lagwatch_add_loops(module) != 0 || lagwatch_add_scopes(module) != 0 ||
-                         lagwatch_add_tags(module) != 0 || lagwatch_add_hooks(module) != 0))
+  if (module != NULL &&
+      (lagwatch_add_loops(module) != 0 || lagwatch_add_scopes(module) != 0 ||
+       lagwatch_add_tags(module) != 0 || lagwatch_add_hooks(module) != 0 || lagwatch_add_waits(module) != 0))
     Py_CLEAR(module);
   return module;
 }

@@ -21,8 +21,8 @@ typedef struct {
 /* Returns the loop that the calling thread has, borrowed, ready for use in this process; NULL without one.
  * After a fork it starts the monitor again. Sets no exception. */
 LoopObject* lagwatch_own_loop(void);
-/* The same, and makes one. NULL with an exception set. */
-LoopObject* lagwatch_own_loop_or_new(void);
+/* The same, and makes one of this name, a str. NULL with an exception set. */
+LoopObject* lagwatch_own_loop_or_new(PyObject* name);
 /* Returns 1 if `loop` may be used: it is the calling thread's. Else 0 with an exception set. */
 int lagwatch_check_loop(LoopObject* loop);
 /* The loop waits from now on, until the second call. */
@@ -30,6 +30,9 @@ void lagwatch_wait_begin(LoopObject* loop);
 void lagwatch_wait_end(LoopObject* loop);
 /* Begins a dispatch. `tag` stays readable for as long as the process runs. */
 void lagwatch_turn(LoopObject* loop, const char* tag);
+
+/* In a forked child: no loop waits in libuv or libev, as far as is known. */
+void lagwatch_forget_waits(void);
 
 /* Starts the monitor with the options of the last lagwatch._native.start(). Needs no lock of the
  * interpreter's. */
@@ -49,5 +52,6 @@ int lagwatch_add_loops(PyObject* module);
 int lagwatch_add_scopes(PyObject* module);
 int lagwatch_add_tags(PyObject* module);
 int lagwatch_add_hooks(PyObject* module);
+int lagwatch_add_waits(PyObject* module);
 
 #endif /* LAGWATCH_PYTHON_MODULE_H_ */

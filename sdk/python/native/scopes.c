@@ -13,6 +13,7 @@ typedef struct {
 } SpanObject;
 
 static PyTypeObject* g_span_type;
+static PyObject* g_loop_name;        /* of a thread that has no loop yet */
 enum { DEFAULT_DEADLINE_MS = 2000 }; /* threshold_ms of the options */
 
 static PyObject* new_span(SpanKind kind, const char* name, uint32_t deadline_ms) {
@@ -34,7 +35,7 @@ static void dealloc(PyObject* self) {
 
 static PyObject* enter(PyObject* self, PyObject* unused) {
   SpanObject* span = (SpanObject*)self;
-  LoopObject* loop = lagwatch_own_loop_or_new();
+  LoopObject* loop = lagwatch_own_loop_or_new(g_loop_name);
   (void)unused;
   if (loop == NULL) return NULL;
   if (span->loop != NULL) {
@@ -125,7 +126,8 @@ int lagwatch_add_scopes(PyObject* module) {
       {NULL, NULL, 0, NULL},
   };
   g_span_type = (PyTypeObject*)PyType_FromSpec(&spec);
-  if (g_span_type == NULL || PyModule_AddFunctions(module, functions) != 0) return -1;
+  g_loop_name = PyUnicode_FromString("thread");
+  if (g_span_type == NULL || g_loop_name == NULL || PyModule_AddFunctions(module, functions) != 0) return -1;
   Py_INCREF(g_span_type);
   return PyModule_AddObject(module, "Span", (PyObject*)g_span_type);
 }

@@ -78,7 +78,7 @@ def main() -> None:
 
         others = work / "others"  # of Debian's packages, the servers alone
         others.mkdir()
-        for name in ("gunicorn", "pkg_resources", "setuptools"):
+        for name in ("gevent", "greenlet", "gunicorn", "pkg_resources", "setuptools", "uvloop", "zope"):
             if os.path.isdir(f"/usr/lib/python3/dist-packages/{name}"):
                 (others / name).symlink_to(f"/usr/lib/python3/dist-packages/{name}")
         folder = pathlib.Path(__file__).parent / "suite"

@@ -15,10 +15,10 @@ import unittest
 from programs import Program
 
 APPLICATION = """
-import time, lagwatch, lagwatch.wsgi
+import ctypes, lagwatch, lagwatch.wsgi
 lagwatch.start(app="shop", threshold_ms=300)
 def price_of(item):
-    time.sleep(0.7)
+    ctypes.CDLL(None).usleep(700000)  # not one of those that gevent replaces
     return b"7"
 def app(environ, start_response):
     path = environ["PATH_INFO"]
@@ -126,7 +126,10 @@ class Servers(unittest.TestCase):
 
     @unittest.skipUnless(importlib.util.find_spec("gunicorn"), "gunicorn is not here")
     def test_gunicorn(self) -> None:
-        for worker, arguments in (("sync", []), ("sync", ["--preload"]), ("gthread", ["--threads", "3"])):
+        workers = [("sync", []), ("sync", ["--preload"]), ("gthread", ["--threads", "3"])]
+        if importlib.util.find_spec("gevent"):
+            workers.append(("gevent", []))
+        for worker, arguments in workers:
             with self.subTest(worker=worker, arguments=arguments), Program() as program:
                 port = free_port()
                 program.write("shop.py", APPLICATION)
