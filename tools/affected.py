@@ -33,7 +33,8 @@ OTHER_PARTS = {
 }
 # Files that only the stage `quick` uses, which is always run as a whole, or no stage.
 QUICK_ONLY = [".clang-format", ".clang-tidy", ".gitignore", ".prettierignore", ".prettierrc.json", "bench", "scripts/android",
-              "scripts/bench", "scripts/clickhouse-cluster", "scripts/confidence", "scripts/glibc_names", "scripts/pictures", "scripts/tarball", "scripts/verify",
+              "scripts/bench", "scripts/clickhouse-cluster", "scripts/confidence", "scripts/glibc_names", "scripts/npm-package", "scripts/pictures", "scripts/tarball",
+              "scripts/verify", "scripts/wheel",
               "tests/install", "tests/meta"]
 
 # The stages besides `quick`, in their order, and the parts that each tests. Those of PARTIAL test only the parts that a

@@ -34,10 +34,13 @@ LAYERS = {
     "report/sentry": ["report/format", "policies/cluster/cause_key.h", "policies/verdict.h", "base"],
     "report/upload": ["report/config", "report/format", "report/sentry", "report/spool", "policies", "base"],
     "sdk": ["sdk/include", "watchdog", "stack", "trace", "policies", "report", "base"],
+    "sdk/adapters": ["sdk/include"],
     "sdk/android": ["sdk/include"],
     "sdk/apple": ["sdk/include"],
     "sdk/include": [],
     "sdk/jvm": ["sdk/include"],
+    "sdk/node": ["sdk/adapters", "sdk/include"],
+    "sdk/python": ["sdk/adapters", "sdk/include"],
     "collector": ["report/config", "report/format", "report/seal", "report/sentry/dsn.h", "trace/export", "trace/format",
                   "trace/model", "policies", "base"],
     "tools": ["sdk", "report", "collector", "trace", "stack/elf/elf_file.h", "stack/elf/function_symbol.h",
@@ -126,7 +129,7 @@ def check_own_include(path, included):
 
 
 # A sample and a binding are packages of their own, which name their files from where they are.
-PACKAGES = {"samples": "a sample", "sdk/apple": "a binding"}
+PACKAGES = {"samples": "a sample", "sdk/apple": "a binding", "sdk/node": "a binding", "sdk/python": "a binding"}
 
 
 def package_of(path):

@@ -11,6 +11,11 @@ PLACES = {
     "packaging/debian/changelog": r"\Alagwatch \((.*)-\d+\)",
     "packaging/vcpkg/lagwatch/vcpkg.json": r'"version": "(.*)"',
     "sdk/apple/LWHangDiagnostics.m": r'(?:@"version" : @"|sentry_client=lagwatch/)([0-9.]+)',
+    "sdk/rust/Cargo.toml": r'\nversion = "(.*)"',
+    "sdk/rust/Cargo.lock": r'\nversion = "(.*)"',
+    "sdk/jvm/library/pom.xml": r"<artifactId>lagwatch</artifactId>\n  <version>(.*)</version>",
+    "sdk/node/package.json": r'\n  "version": "(.*)"',
+    "sdk/python/pyproject.toml": r'\nversion = "(.*)"',
     "sdk/apple/LagWatch.podspec": r'spec.version = "(.*)"',
     "sdk/include/lagwatch/c.h": r'the version of the library, as "(.*)"',
 }

@@ -19,6 +19,7 @@ struct Document {
 // policies/report_enums.def, from the columns of packed batches, from collector/openapi_source.json, and from
 // tools/schema/exit_codes.def.
 std::vector<Document> OptionDocuments();
+std::vector<Document> BindingDocuments();
 std::vector<Document> VerdictDocuments();
 std::vector<Document> ProtoDocuments();
 std::vector<Document> FormatDocuments();

@@ -30,7 +30,8 @@ int main(int argc, char** argv) try {
     return 2;
   }
   std::vector<lagwatch::tools::Document> documents;
-  for (const auto& some : {lagwatch::tools::OptionDocuments(), lagwatch::tools::ProtoDocuments(),
+  for (const auto& some : {lagwatch::tools::OptionDocuments(), lagwatch::tools::BindingDocuments(),
+                           lagwatch::tools::ProtoDocuments(),
                            lagwatch::tools::VerdictDocuments(), lagwatch::tools::FormatDocuments(),
                            lagwatch::tools::ApiDocuments(argv[2]), lagwatch::tools::CommandDocuments()})
     documents.insert(documents.end(), some.begin(), some.end());

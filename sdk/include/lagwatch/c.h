@@ -237,6 +237,12 @@ static inline int lw_loop_is_idle(const lw_loop* loop) LW_NOEXCEPT {
   return loop == NULL || (loop->begun == loop->ended && loop->nested == 0);
 }
 
+/* Gives the dispatch under way another tag, as lw_dispatch_begin() does; its time goes on. For programs that
+ * know only later which request it serves. On the loop's thread. Hot: two loads and a store. */
+static inline void lw_dispatch_set_tag(lw_loop* loop, const char* tag) LW_NOEXCEPT {
+  if (loop != NULL && loop->begun != loop->ended) __atomic_store_n(&loop->tag, tag, __ATOMIC_RELEASE);
+}
+
 /* lw_note_queued(): a task was put into the loop's queue. lw_note_run(): one was taken out of it, to be run
  * or to be dropped. Each task needs one of each. The library counts, and assumes that tasks run in the order
  * in which they were queued. It checks the counts at least five times in two thresholds: a wait is found when

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the wheel, installs it in a clean virtual environment, and runs the package's own suite there.
+
+Usage: package_test.py REPOSITORY LIBRARY COMMAND [PYTHON]. Exits with 77 if Debian's packages for it are missing.
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+PROBE = "import lagwatch, re; print(*{m for m in re.findall(r'/.*liblagwatch.so.*', open('/proc/self/maps').read())})"
+
+
+def output_of(*command: object, **options: object) -> str:
+    ended = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options)
+    assert ended.returncode == 0, f"{command}: exit status {ended.returncode}\n{ended.stdout}"
+    return ended.stdout.strip()
+
+
+class Environment:
+    """A virtual environment with nothing but a wheel."""
+
+    def __init__(self, folder: pathlib.Path, python: str, wheel: str) -> None:
+        output_of(python, "-m", "venv", "--without-pip", folder)
+        self.python = folder / "bin/python"
+        output_of("/usr/bin/python3", "-m", "pip", "--python", self.python, "install", "--quiet", "--no-index", "--disable-pip-version-check",
+                  wheel)
+
+
+def tests_of(module: pathlib.Path) -> list[str]:
+    """As unittest names them."""
+    names, owner = [], ""
+    for line in module.read_text().splitlines():
+        if found := re.match(r"class (\w+)\(unittest", line):
+            owner = found[1]
+        elif found := re.match(r"    def (test_\w+)", line):
+            names.append(f"{module.stem}.{owner}.{found[1]}")
+    return names
+
+
+def suite(folder: pathlib.Path, tests: list[str], environment: Environment, variables: dict[str, str]) -> None:
+    def run(test: str) -> str:
+        return output_of(environment.python, "-m", "unittest", test, env=variables, cwd=folder)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # they sleep, most of the time
+        for test, output in zip(tests, pool.map(run, tests)):
+            print(test, output.splitlines()[-1])
+
+
+def main() -> None:
+    repository, library, command = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+    python = sys.argv[4] if len(sys.argv) > 4 else "/usr/bin/python3"
+    if subprocess.run(["/usr/bin/python3", "-c", "import setuptools, wheel, pip, venv"], capture_output=True, check=False).returncode:
+        print("missing: python3-setuptools, python3-wheel, python3-pip, python3-venv")
+        sys.exit(SKIPPED)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LAGWATCH_"))}
+    variables.update(LAGWATCH_COMMAND=str(command), PYTHONDONTWRITEBYTECODE="1")
+    with tempfile.TemporaryDirectory() as work_name:
+        work = pathlib.Path(work_name)
+        def built(name: str, *options: str) -> str:
+            return output_of("/usr/bin/python3", repository / "sdk/python/build_wheel.py", "--include", repository / "sdk/include",
+                             "--library", library, "--output", work / name, *options)
+        wheel = built("wheel")
+        assert pathlib.Path(wheel).read_bytes() == pathlib.Path(built("again")).read_bytes(), "the wheel is not reproducible"
+        own = Environment(work / "own", python, wheel)
+        assert output_of(own.python, "-c", PROBE).startswith(str(work / "own")), "it has a copy of the library"
+
+        bare = Environment(work / "bare", python, built("bare", "--no-copy"))
+        installed = work / "lib"  # as the Debian package's folder
+        installed.mkdir()
+        (installed / "liblagwatch.so.0").symlink_to(library)
+        found = output_of(bare.python, "-c", PROBE, env=dict(variables, LD_LIBRARY_PATH=str(installed)))
+        assert pathlib.Path(found) == library, found
+
+        others = work / "others"  # of Debian's packages, the servers alone
+        others.mkdir()
+        for name in ("gevent", "greenlet", "gunicorn", "pkg_resources", "setuptools", "uvloop", "zope"):
+            if os.path.isdir(f"/usr/lib/python3/dist-packages/{name}"):
+                (others / name).symlink_to(f"/usr/lib/python3/dist-packages/{name}")
+        folder = pathlib.Path(__file__).parent / "suite"
+        tests = [test for module in sorted(folder.glob("test_*.py")) for test in tests_of(module)]
+        assert len(tests) > 20, tests
+        suite(folder, tests, own, dict(variables, PYTHONPATH=str(others), LAGWATCH_PAGE=str(repository / "docs/python.md")))
+        spans = [test for test in tests if "Spans.test_scope" in test]
+        suite(folder, spans, bare, dict(variables, LD_LIBRARY_PATH=str(installed)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of gevent and uvloop, where they can be imported."""
+import importlib.util
+import unittest
+
+from programs import Program
+
+START = 'import time, lagwatch\nassert lagwatch.start(app="program", threshold_ms=300), lagwatch.why_off()\n'
+
+
+class Hubs(unittest.TestCase):
+    @unittest.skipUnless(importlib.util.find_spec("gevent"), "gevent is not here")
+    def test_gevent(self):
+        for first in ("import gevent", "import time\nblock = time.sleep\nfrom gevent import monkey; monkey.patch_all(); import gevent"):
+            with self.subTest(first), Program() as program:
+                program.run("""
+def freeze(): globals().get("block", time.sleep)(0.7)
+def handle():
+    gevent.sleep(0.1)
+    freeze()
+    gevent.sleep(0.5)
+def other():
+    for _ in range(20): gevent.sleep(0.05)
+gevent.joinall([gevent.spawn(handle), gevent.spawn(other)])
+gevent.sleep(0.4)
+""", start=f"{first}\n{START}")
+                self.assertEqual([(report["loop"], report["tag"], report["cause"][0]) for report in program.reports()],
+                                 [("gevent", "handle", "freeze (program.py)")])
+
+    @unittest.skipUnless(importlib.util.find_spec("uvloop"), "uvloop is not here")
+    def test_uvloop(self):
+        for order in ("import uvloop, asyncio\n" + START, START.replace("import", "import uvloop, asyncio,")):
+            with self.subTest(order), Program() as program:
+                program.run("""
+def freeze(): time.sleep(0.7)
+async def handle():
+    await asyncio.sleep(0.1)
+    freeze()
+    await asyncio.sleep(0.4)
+async def main():
+    await asyncio.create_task(handle(), name="orders")
+uvloop.install()
+asyncio.run(main())
+time.sleep(0.4)
+""", start=order)
+                [report] = program.reports()
+                self.assertEqual((report["loop"], report["cause"][0]), ("uvloop", "freeze (program.py)"))
+                self.assertIn("orders handle() (program.py)", str(program.report(report["id"])["facts"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
