@@ -158,4 +158,7 @@ export interface Options {
    * those that use the processors, and the servers of file systems. Their process ids stay. Those of other
    * users are always left out: see docs/design/peers.md. */
   hidePeers?: boolean;
+  /** The user's proof for the allowlist, sent with the request for the config. Default: empty; 32
+   * hexadecimal digits. */
+  userProof?: string;
 }

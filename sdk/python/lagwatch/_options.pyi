@@ -213,3 +213,7 @@ class Options(TypedDict, total=False):
     """Leaves out the names, threads and stacks of other processes that a thread waits for, the names of
     those that use the processors, and the servers of file systems. Their process ids stay. Those of other
     users are always left out: see docs/design/peers.md."""
+
+    user_proof: str
+    """The user's proof for the allowlist, sent with the request for the config. Default: empty; 32
+    hexadecimal digits."""
