@@ -20,7 +20,7 @@ def main() -> None:
                         repository / "sdk/rust/Cargo.toml"], env=environment, check=True)
         subprocess.run([f"{work}/target/debug/examples/worker", f"{work}/spool"], check=True)
         found = json.loads(subprocess.check_output([command, "reports", "--json", "--spool", f"{work}/spool"]))
-        # What follows a wait is a dispatch without a name, also where a scope is a part of it.
+        # The work after a wait is a dispatch without a name, also where a scope is a part of it.
         hangs = {(report["kind"], report["tag"], report["cause"][0]) for report in found}
         resize = "worker::resize"
         assert hangs == {("lag", "resize", resize), ("lag", "", resize), ("scope", "import", resize)}, hangs
