@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 SKIPPED = 77
-PROGRAMS = {"node": "node", "java": "javac", "gtk": "xvfb-run", "nginx": "nginx"}  # besides Python
+PROGRAMS = {"go": "go", "node": "node", "java": "javac", "gtk": "xvfb-run", "nginx": "nginx"}  # besides Python
 
 
 def causes_of(table: str) -> list[str]:

@@ -7,9 +7,26 @@ Usage: crate_test.py REPOSITORY LIBRARY COMMAND CARGO
 import json
 import os
 import pathlib
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
+
+
+def check_page(page: str, work: pathlib.Path, command: pathlib.Path, rustc: str) -> None:
+    """Compiles the program of docs/rust.md, and compares its cause with that of the page."""
+    program, script, table = (re.search(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1] for language in ("rust", "sh", "text"))
+    (work / "server.rs").write_text(program)
+    subprocess.run([rustc, "-g", "server.rs"], cwd=work, check=True)
+    run = next(line for line in script.splitlines() if line.startswith("lagwatch run"))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("LAGWATCH_", "XDG_"))}
+    environment["HOME"] = str(work)
+    subprocess.run([command, *shlex.split(run)[1:]], cwd=work, env=environment, check=True)
+    found = json.loads(subprocess.check_output([command, "reports", "--json"], env=environment))
+    cause = re.split(r"\s{2,}", table.splitlines()[1].strip())[4]
+    assert cause in [" < ".join(report["cause"][:2]) for report in found], (cause, found)
 
 
 def main() -> None:
@@ -20,9 +37,11 @@ def main() -> None:
                         repository / "sdk/rust/Cargo.toml"], env=environment, check=True)
         subprocess.run([f"{work}/target/debug/examples/worker", f"{work}/spool"], check=True)
         found = json.loads(subprocess.check_output([command, "reports", "--json", "--spool", f"{work}/spool"]))
-        # A dispatch without a name follows a wait, also where a scope is a part of it.
+        # The work after a wait is a dispatch without a name, also where a scope is a part of it.
         hangs = {(report["kind"], report["tag"], report["cause"][0]) for report in found}
         resize = "worker::resize"
+        page = (repository / "docs/rust.md").read_text(encoding="utf-8")
+        check_page(page, pathlib.Path(work), command, shutil.which("rustc") or "rustc")
         assert hangs == {("lag", "resize", resize), ("lag", "", resize), ("scope", "import", resize)}, hangs
 
 

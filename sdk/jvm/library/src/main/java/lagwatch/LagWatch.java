@@ -24,7 +24,7 @@ public final class LagWatch {
 
   private LagWatch() {}
 
-  /** Begun by {@link #scope} and {@link #dispatch}: to be closed on the same thread, the innermost first. */
+  /** The part that {@link #scope} or {@link #dispatch} has begun: to be closed on the same thread, the innermost first. */
   public static final class Part implements AutoCloseable {
     static final int NONE = 0;
     static final int SCOPE = 1;
