@@ -20,7 +20,8 @@ PACKAGED_AGENT = "/usr/lib/x86_64-linux-gnu/lagwatch/liblagwatch_jvm.so"
 def commands(repository: pathlib.Path) -> list[list[str]]:
     text = (repository / "docs/languages.md").read_text()
     section = re.search(r"^## Java\n(.*?)^## ", text, re.MULTILINE | re.DOTALL).group(1)
-    return [line.split() for line in re.findall(r"^    (.+)$", section, re.MULTILINE)]
+    code = re.sub(r"^```.*?^```", "", section, flags=re.MULTILINE | re.DOTALL)
+    return [line.split() for line in re.findall(r"^    (.+)$", code, re.MULTILINE)]
 
 
 def write_jar(jar: pathlib.Path, classes: pathlib.Path) -> None:
