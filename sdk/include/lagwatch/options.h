@@ -96,6 +96,8 @@ inline lw_options ToRaw(const Options& options) noexcept {
   raw.on_last_exit_context = options.process.on_last_exit_context;
   raw.scripts = options.process.scripts;
   raw.hide_peers = options.process.hide_peers ? 1 : 0;
+  raw.io_watch_ms = options.detection.io_watch_ms;
+  raw.io_watch_calls = options.detection.io_watch_calls;
   return raw;
 }
 
