@@ -44,6 +44,7 @@ bool ApplyStoredConfig(const report::PublicKey& key, MonitorOptions* options) {
   take(config->anr_threshold_ms, &options->watch.anr_threshold_ns);
   take(config->check_period_ms, &options->watch.check_period_ns);
   take(config->sample_interval_ms, &options->watch.sample_interval_ns);
+  take(config->io_watch_ms, &options->watch.io.limit_ns);
   const std::string app_version = options->Normalized().app_version;
   for (const report::CaptureRequest& request : config->capture_requests) {
     const bool is_ours = request.app_version.empty() || request.app_version == app_version;

@@ -107,11 +107,8 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
 
   auto unwinder = stack::CreateTableUnwinder(stack::FrameSectionLoader::FromModuleFiles());
   if (!unwinder.ok()) return unwinder.status();
-  auto capturer = is_outside ? stack::StackCapturer::CreateOutside(registry->process(), normal.capture,
-                                                                   std::move(unwinder).value())
-                             : stack::StackCapturer::Create(normal.capture, std::move(unwinder).value());
-  if (!capturer.ok()) return capturer.status();
-  monitor->capturer_ = std::move(capturer).value();
+  if (base::Status status = monitor->CreateCapturer(std::move(unwinder).value(), &normal); !status.ok())
+    return status;
 
   // A record that cannot be made, for lack of a thread or of room, is counted.
   // From outside, a record of this process would say nothing of the watched one.
@@ -125,7 +122,8 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
   if (callers.ok()) callers = monitor->StartScripts(normal.scripts);
   if (!callers.ok()) {
     if (monitor->run_ != nullptr) monitor->run_->Discard();
-    if (!monitor->TryStopCallers()) static_cast<void>(monitor.release());
+    const bool is_stopped = monitor->TryStopIoHooks();
+    if (!monitor->TryStopCallers() || !is_stopped) static_cast<void>(monitor.release());
     return callers;
   }
   if (!is_outside) monitor->StartFlightRecorder(normal, facts, registry);
@@ -153,9 +151,30 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
                             : base::Status(base::StatusCode::kUnavailable, "no memory to write reports in");
   if (status.ok()) return monitor;
   if (monitor->run_ != nullptr) monitor->run_->Discard();
-  const bool is_stopped = monitor->TryStopFlightRecorder();
+  bool is_stopped = monitor->TryStopFlightRecorder();
+  is_stopped = monitor->TryStopIoHooks() && is_stopped;
   if (!monitor->TryStopCallers() || !is_stopped) static_cast<void>(monitor.release());
   return status;
+}
+
+base::Status Monitor::CreateCapturer(std::unique_ptr<stack::Unwinder> unwinder, MonitorOptions* options) {
+  if (!process_.is_own()) {
+    auto capturer = stack::StackCapturer::CreateOutside(process_, options->capture, std::move(unwinder));
+    if (!capturer.ok()) return capturer.status();
+    capturer_ = std::move(capturer).value();
+    return {};
+  }
+  auto capturer = stack::StackCapturer::Create(options->capture, std::move(unwinder));
+  if (!capturer.ok()) return capturer.status();
+  capturer_ = std::move(capturer).value();
+  if (options->watch.io.limit_ns == 0) return {};
+  auto io_hooks = IoHooks::Start(options->watch.io);
+  if (io_hooks.ok()) {
+    io_hooks_ = std::move(io_hooks).value();
+  } else {
+    options->watch.io.limit_ns = 0;  // continues without
+  }
+  return {};
 }
 
 base::Status Monitor::OpenSpool(const MonitorOptions& options, const RunFacts& run_facts) {
@@ -220,6 +239,7 @@ void Monitor::Stop(std::unique_ptr<Monitor> monitor, watchdog::StopReason reason
   bool is_stopped = is_own && monitor->watchdog_->TryStop(reason);
   // The recorder is stopped also when the watchdog hangs: or threads would be looked at for ever.
   is_stopped = is_own && monitor->TryStopFlightRecorder() && is_stopped;
+  is_stopped = is_own && monitor->TryStopIoHooks() && is_stopped;
   is_stopped = is_stopped && monitor->TryStopCallers();  // a watchdog that goes on may call it
   if (look) look(*monitor);
   if (!is_stopped) {

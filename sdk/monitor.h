@@ -21,6 +21,7 @@
 #include "sdk/run/run_writer.h"
 #include "sdk/run/start_up.h"
 #include "sdk/trace/flight_recorder.h"
+#include "sdk/trace/io_hooks.h"
 #include "sdk/trace/slow_traces.h"
 #include "sdk/trace/trace_options.h"
 #include "sdk/trace/trace_triggers.h"
@@ -119,6 +120,8 @@ class Monitor {
   // If it is not available, reports are still made.
   void StartFlightRecorder(const MonitorOptions& options, const ProgramFacts& facts,
                            watchdog::LoopRegistry* registry);
+  // Also starts the watch of files, or turns it off in the options.
+  base::Status CreateCapturer(std::unique_ptr<stack::Unwinder> unwinder, MonitorOptions* options);
   base::Status OpenSpool(const MonitorOptions& options, const RunFacts& run_facts);
   // Takes the place of the options' listener, if there is one.
   base::Status StartListener(watchdog::WatchOptions* watch);
@@ -132,6 +135,7 @@ class Monitor {
   // Without `spool`, only segments that hold nothing but reports.
   void RemoveReports(report::SpoolWriter* spool);
   void TryRemoveReports(report::SpoolWriter* spool);
+  bool TryStopIoHooks() { return io_hooks_ == nullptr || io_hooks_->TryStop(); }
   bool TryStopFlightRecorder() { return flight_recorder_ == nullptr || flight_recorder_->TryStop(); }
   void ReportEndedRuns(const RunFacts& now);
   // Whether so many segments wait in the spool that perhaps no process sends them.
@@ -149,6 +153,7 @@ class Monitor {
   std::unique_ptr<DumpSignal> dump_signal_;  // may be null; under the capturer's, if they are the same
   std::unique_ptr<watchdog::ServiceFeed> service_;
   std::unique_ptr<stack::StackCapturer> capturer_;
+  std::unique_ptr<IoHooks> io_hooks_;  // may be null
   std::unique_ptr<report::SpoolWriter> spool_;
   std::unique_ptr<report::Sealer> sealer_;  // may be null
   std::optional<EndedRun> last_run_;

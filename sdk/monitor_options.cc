@@ -64,6 +64,7 @@ watchdog::WatchOptions ToWatchOptions(const Options& options) {
   watch.expensive_stack_rule =
       given.expensive == LW_EXPENSIVE_LEAF ? ExpensiveStackRule::kLeaf : ExpensiveStackRule::kPath;
   watch.dump_interval_ns = options.dump.interval_ms * kNsPerMs;
+  watch.io = {given.io_watch_ms * kNsPerMs, given.io_watch_calls};
   watch.cpu = ToCpuOptions(options.cpu);
   return watch;
 }

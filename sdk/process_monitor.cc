@@ -50,6 +50,7 @@ ProcessMonitor::ProcessMonitor() : mutex_(WipedMutexOr(&copied_mutex_)), why_off
   // The value is the thread's id: a thread that is confined by then may not ask for it.
   has_thread_end_key_ =
       0 == pthread_key_create(&thread_end_key_, [](void* tid) {
+        trace::ForgetThreadIo();
         Instance().registry_.RemoveThread(static_cast<int>(reinterpret_cast<intptr_t>(tid)));
       });
   // A program that calls exit() without stopping the monitor still has a clean end.
@@ -203,13 +204,14 @@ watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
   watchdog::WatchedLoop* loop = registry_.Add(name, tid);
   if (loop != nullptr) {
     const watchdog::LoopWords& words = loop->probe.words();
-    trace::SetDispatchNumber(&words.begun, &words.ended, loop->probe.track_request());
+    trace::SetDispatchWords({&words.begun, &words.ended, &words.begin_ticks, &words.tag},
+                            loop->probe.track_request());
   }
   return loop;
 }
 
 void ProcessMonitor::UnwatchLoop(watchdog::WatchedLoop* loop) {
-  if (loop->tid.load() == base::CurrentThreadId()) trace::SetDispatchNumber(nullptr);
+  if (loop->tid.load() == base::CurrentThreadId()) trace::SetDispatchWords({});
   registry_.Remove(loop);
 }
 

@@ -57,6 +57,7 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       threads_(options.max_threads),
       watches_(options.ring_size),
       cpu_(options.cpu.is_watched ? new CpuWatch(options.cpu, options.max_threads) : nullptr),
+      io_(options.io.limit_ns != 0 ? new IoDispatches : nullptr),
       tools_{.options = &options_,
              .tick_scale = &tick_scale_,
              .clock = &base::SystemClock(),
@@ -222,6 +223,7 @@ void Watchdog::RunRounds() {
     if (is_end) watches_.Of(place).FinishHangs(places[place], tools_);
     watches_.Of(place).FinishIfOver(places[place], tools_);
   }
+  LookAtIo();
   ReportLastUsage();
   sink_->OnStop();
   last_cpu_ns_.store(base::ThreadCpuNs(tid_.exchange(0)));
@@ -365,7 +367,7 @@ int64_t Watchdog::RunRound() {
   DumpIfAsked();
   KeepSignalNowAndThen();
   CountPauses(tools_);
-  next_ns = std::min({next_ns, FeedIfWell(), DumpIfLate()});
+  next_ns = std::min({next_ns, FeedIfWell(), DumpIfLate(), LookAtIo()});
   ReportUsage(reports_before);
   sink_->OnRoundDone();
   return next_ns;

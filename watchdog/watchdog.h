@@ -18,6 +18,7 @@
 #include "watchdog/cpu_watch.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/events/usage_period.h"
+#include "watchdog/io/io_dispatches.h"
 #include "watchdog/loop_watches.h"
 #include "watchdog/loops/dump_requests.h"
 #include "watchdog/loops/loop_registry.h"
@@ -90,6 +91,9 @@ class Watchdog {
   void RunRounds();
   void NoteNearHang();
   void RunTaskIfAsked();
+  // Reports dispatches that used files for too long. Returns the time of the next look, as DumpIfLate().
+  int64_t LookAtIo();
+  void ReportIo();
   // False when a fork takes too long: the round is then to go on without the lock.
   bool TryLockRound();
   // Looks at every loop; returns when the next round is due (CLOCK_MONOTONIC).
@@ -154,6 +158,7 @@ class Watchdog {
   ProcessorUsers processor_users_;
   LoopWatches watches_;
   std::unique_ptr<CpuWatch> cpu_;  // null: CPU is not watched
+  std::unique_ptr<IoDispatches> io_;  // null: the files that dispatches use are not watched
   UsagePeriod usage_;              // of the period under way
   base::Uuid usage_id_;
   int64_t usage_begin_wall_ms_ = 0;

@@ -84,7 +84,7 @@ HookCosts MeasureHooks() {
   trace::HookRecorder recorder;
   trace::HookOptions options;
   options.interval_ns = 3600 * base::kNsPerSecond;
-  options.modules.is_own_module_included = true;
+  options.modules.own_module = trace::ModuleFilter::OwnModule::kAlways;
   const int64_t begin_ns = NowNs();
   if (!recorder.Start(options).ok()) return {};
   const double install_ms = static_cast<double>(NowNs() - begin_ns) / base::kNsPerMs;

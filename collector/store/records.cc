@@ -57,7 +57,8 @@ bool IsHang(std::string_view kind) {
   return kind != policies::HangKindName(report::HangKind::kCpu) &&
          kind != policies::HangKindName(report::HangKind::kCpuAverage) &&
          kind != policies::HangKindName(report::HangKind::kDump) &&
-         kind != policies::HangKindName(report::HangKind::kSlow);
+         kind != policies::HangKindName(report::HangKind::kSlow) &&
+         kind != policies::HangKindName(report::HangKind::kIo);
 }
 
 bool IsCounted(std::string_view kind) { return kind != policies::HangKindName(report::HangKind::kDump); }

@@ -161,4 +161,11 @@ export interface Options {
   /** The user's proof for the allowlist, sent with the request for the config. Default: empty; 32
    * hexadecimal digits. */
   userProof?: string;
+  /** A dispatch that spends longer than this in calls that use files makes a report of kind io: opens,
+   * reads, writes, syncs, look-ups, locks and name lookups. The import tables of all modules are rewritten
+   * for it; see docs/detection.md. Default: 0; 1 to 3600000; 0: off. */
+  ioWatchMs?: number;
+  /** So many calls that name a file's path in one dispatch make a report, too, however short they are;
+   * with io_watch_ms only. Default: 1000; 1 to 1000000; 0: any number. */
+  ioWatchCalls?: number;
 }

@@ -13,7 +13,7 @@ namespace {
 // A hang at a moment, not of a dispatch: it has no end.
 bool IsOfMoment(policies::HangKind kind) {
   return kind == policies::HangKind::kCpu || kind == policies::HangKind::kCpuAverage ||
-         kind == policies::HangKind::kDump;
+         kind == policies::HangKind::kDump || kind == policies::HangKind::kIo;
 }
 
 TraceReason ReasonOf(const watchdog::HangEvent& event) {

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 bool IsFreezeKind(policies::HangKind kind) {
   using policies::HangKind;
   constexpr HangKind kOthers[] = {HangKind::kCpu, HangKind::kCpuAverage, HangKind::kDump, HangKind::kFrames,
-                                  HangKind::kSlow};
+                                  HangKind::kSlow, HangKind::kIo};
   return std::ranges::find(kOthers, kind) == std::end(kOthers);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "policies/fact_names.h"
+#include "policies/hang.h"
 #include "tools/read/report_lists.h"
 #include "tools/read/report_parts.h"
 #include "tools/read/table.h"
@@ -182,6 +183,16 @@ std::string Place(const Json& report) {
          report.at("tid").dump() + " of process " + report.at("pid").dump();
 }
 
+// ": 4101 calls below plugins/" of a dispatch that used files.
+std::string FilesUsed(const Json& report) {
+  const Json& facts = report.at("facts");
+  std::string text;
+  if (const auto calls = facts.find(policies::kIoCallsFact); calls != facts.end())
+    text = ": " + calls->dump() + " calls";
+  if (facts.contains(policies::kIoBelowFact)) return text + " below " + Text(facts, policies::kIoBelowFact);
+  return facts.contains(policies::kIoPathFact) ? text + ", " + Text(facts, policies::kIoPathFact) : text;
+}
+
 // "`price` froze shop 2.4.0 for 3.4 s"; empty where no function is known, and of dumps.
 std::string Headline(const Json& report) {
   if (IsDump(report)) return "";
@@ -195,6 +206,8 @@ std::string Headline(const Json& report) {
   const std::string program = Text(report, "app") + " " + Text(report, "version");
   const std::string lasted = " for " + ShortDuration(report.at("duration_ms").get<double>());
   if (IsSlow(report)) return "`" + function + "` made " + program + " slow" + lasted + "\n";
+  if (Text(report, "kind") == policies::HangKindName(policies::HangKind::kIo))
+    return "`" + function + "` used files in " + program + lasted + FilesUsed(report) + "\n";
   return "`" + function + "` froze " + program + lasted +
          (report.at("ended").get<bool>() ? "\n" : " or longer\n");
 }

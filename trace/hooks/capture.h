@@ -12,6 +12,7 @@
 #include "trace/hooks/capture_threads.h"
 #include "trace/hooks/frame_pointer_walk.h"
 #include "trace/hooks/waiter_table.h"
+#include "trace/io/thread_io.h"
 #include "trace/model/trace.h"
 
 namespace lagwatch::trace {
@@ -26,10 +27,11 @@ struct ThreadSlot {
   };
 
   CaptureThread* thread;  // null: has not captured itself yet
-  // Its low half is the dispatch that the thread is in; null: in none, ever.
-  const std::atomic<uint64_t>* dispatch_number;
-  // The number of the last dispatch that ended: equal to the other if it is over; null: unknown.
-  const std::atomic<uint64_t>* ended_number;
+  // The low half of the number is the dispatch that the thread is in, unless it has ended. The other words may be null:
+  // unknown.
+  DispatchWords dispatch;
+  ThreadIo* io;           // null: has not counted its calls yet
+  bool is_io_refused;     // there was no room for it
   // Set to 0 by a capture in a dispatch; may be null.
   std::atomic<uint64_t>* dispatch_request;
   uint64_t allocations;
@@ -53,6 +55,7 @@ struct CaptureState {
   std::atomic<int64_t> interval_ticks{kNever};
   std::atomic<int64_t> wait_ticks{kNever};  // waits from here on are always written down
   std::atomic<bool> is_recording{false};
+  std::atomic<uint32_t> families{0};  // HookFamily, ORed: of the hooks that capture
   std::atomic<uint32_t> start_count{0};
   std::atomic<bool> has_new_modules{false};  // the import tables should be checked
   // Changed only while no thread captures.
@@ -78,6 +81,11 @@ struct CaptureCall {
 bool Capture(const CallRegisters& from, const CaptureCall& call);
 
 inline bool IsRecording() { return g_capture.is_recording.load(std::memory_order_relaxed); }
+
+// Whether hooks of that family capture. Others are called, too, where trace/io counts.
+inline bool IsRecordingIn(uint32_t family) {
+  return IsRecording() && (g_capture.families.load(std::memory_order_relaxed) & family) != 0;  // a number
+}
 
 // Whether no stack of the thread was captured for an interval. Stamps are of any thread, and may be later.
 inline bool IsDue(uint64_t now_ticks) {
@@ -169,6 +177,11 @@ class ScopedWaiter {
   ThreadSlot::Wait outer_;  // of the call that a signal handler's wait has interrupted; empty: there is none
   ThreadSlot::Wait own_;
 };
+
+// Gives the calling thread its counts of files; null if there are too many threads. Context: hot; a system call, once.
+ThreadIo* TakeThreadIo();
+// The calling thread ends. Context: any.
+void ForgetThreadIo();
 
 // Prepares the ends of threads and children of fork(). Once per process, before
 // recording. Context: background.

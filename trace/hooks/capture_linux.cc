@@ -72,11 +72,11 @@ CaptureThread* OwnEntry(ThreadSlot* slot) {
 }
 
 uint32_t DispatchOf(const ThreadSlot& slot) {
-  if (slot.dispatch_number == nullptr) return 0;
+  if (slot.dispatch.number == nullptr) return 0;
   // Relaxed, both: the thread's own, or only numbers.
-  const uint64_t number = slot.dispatch_number->load(std::memory_order_relaxed);
+  const uint64_t number = slot.dispatch.number->load(std::memory_order_relaxed);
   const bool has_ended =
-      slot.ended_number != nullptr && slot.ended_number->load(std::memory_order_relaxed) == number;
+      slot.dispatch.ended != nullptr && slot.dispatch.ended->load(std::memory_order_relaxed) == number;
   if (has_ended) return 0;
   if (slot.dispatch_request != nullptr)
     slot.dispatch_request->store(0, std::memory_order_relaxed);  // a request
@@ -202,6 +202,23 @@ void CaptureAfterPoll(const CallRegisters& from, uint64_t begin_ticks) {
   Capture(from, {RunKind::kWaited, CallKind::kPoll, 0, begin_ticks, turn_ticks});
 }
 
+ThreadIo* TakeThreadIo() {
+  ThreadSlot& slot = t_slot;
+  if (slot.is_io_refused || slot.is_left_out) return nullptr;
+  const int saved_errno = errno;
+  slot.io = g_thread_io.Take();
+  slot.is_io_refused = slot.io == nullptr;
+  errno = saved_errno;
+  return slot.io;
+}
+
+void ForgetThreadIo() {
+  ThreadSlot& slot = t_slot;
+  slot.dispatch = {};
+  ThreadIoTable::Release(slot.io);
+  slot.io = nullptr;
+}
+
 void PrepareCapture() {
   static std::atomic<bool> is_prepared{false};
   if (is_prepared.exchange(true)) return;
@@ -219,6 +236,8 @@ void ForgetCaptures() {
   g_stack_copies.SetWanted(false);
   g_stack_copies.Forget();
   g_waiters.Clear();
+  g_thread_io.Forget();
+  t_slot.io = nullptr;
   t_slot.thread = nullptr;
   t_slot.wait = {};
 }

@@ -85,14 +85,11 @@ inline std::atomic<uint64_t>* LastCaptureTicks(int32_t tid) {
 // Captures the calling thread here, if that is due or `is_forced`. Returns false if it did not. Context: hot.
 bool CaptureHere(bool is_forced);
 
-// Sets the numbers of the calling thread's dispatches: the low half of `number` is the present dispatch,
+// Sets the words of the calling thread's dispatches: the low half of `number` is the present dispatch,
 // `ended`, if not null, the last one that ended; equal numbers mean no dispatch; null: none. Captures in a
 // dispatch set `request`, if not null, to 0. Context: hot.
-inline void SetDispatchNumber(const std::atomic<uint64_t>* number,
-                              const std::atomic<uint64_t>* ended = nullptr,
-                              std::atomic<uint64_t>* request = nullptr) {
-  t_slot.dispatch_number = number;
-  t_slot.ended_number = ended;
+inline void SetDispatchWords(const DispatchWords& words, std::atomic<uint64_t>* request = nullptr) {
+  t_slot.dispatch = words;
   t_slot.dispatch_request = request;
 }
 

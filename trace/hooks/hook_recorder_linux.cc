@@ -40,12 +40,13 @@ base::Status HookRecorder::Start(const HookOptions& options) {
   ticks_per_ns_ = MeasureTicksPerNs();
   g_capture.walker = options.walker;
   g_capture.walker_context = options.walker_context;
+  g_capture.families.store(options.families);
   g_capture.start_count.fetch_add(1);
   g_capture.wait_ticks.store(ToTicks(options.wait_ns));
   g_capture.interval_ticks.store(ToTicks(options.interval_ns));
   g_capture.is_recording.store(true);
   is_started_ = true;
-  ImportTables::Shared().Install(options.families, options.modules);
+  ImportTables::Shared().Install(HookUser::kRecorder, options.families, options.modules);
   return {};
 }
 
@@ -58,7 +59,7 @@ bool HookRecorder::Stop() {
   is_started_ = false;
   int process = getpid();
   if (g_recording_process.load() != process) return true;  // the parent's
-  ImportTables::Shared().Remove();
+  ImportTables::Shared().Remove(HookUser::kRecorder);
   g_capture.is_recording.store(false);
   g_stack_copies.SetWanted(false);
   g_capture.interval_ticks.store(CaptureState::kNever);

@@ -23,6 +23,7 @@ enum HookFamily : uint32_t {
   kClockHooks = 1 << 7,
   kSignalHooks = 1 << 8,  // nothing is captured in them
   kAllHooks = (1 << 9) - 1,
+  kIoWatchHooks = 1 << 9,  // that count for trace/io
 };
 
 // The function that a hook stands in front of. Set before the hook is first called, and never taken back:
@@ -53,7 +54,7 @@ struct Hook {
   std::string_view name;
   void* replacement;
   std::atomic<void*>* real;
-  HookFamily family;
+  uint32_t families;  // HookFamily, ORed
   Version versions[kMaxVersions];
   size_t version_count;
 };
@@ -61,15 +62,15 @@ struct Hook {
 // Thread safety: filled once, before anything else.
 class HookTable {
  public:
-  static constexpr size_t kMaxHooks = 128;
+  static constexpr size_t kMaxHooks = 250;
 
   template <typename R, typename... A>
-  void Add(HookFamily family, std::string_view name, R (*replacement)(A...), RealFunction<R(A...)>* real) {
-    AddAddress(family, name, reinterpret_cast<void*>(replacement), &real->address);
+  void Add(uint32_t families, std::string_view name, R (*replacement)(A...), RealFunction<R(A...)>* real) {
+    AddAddress(families, name, reinterpret_cast<void*>(replacement), &real->address);
   }
-  void AddAddress(HookFamily family, std::string_view name, void* replacement, std::atomic<void*>* real) {
+  void AddAddress(uint32_t families, std::string_view name, void* replacement, std::atomic<void*>* real) {
     const uint32_t bucket = BucketOf(name);
-    hooks_[size_] = {name, replacement, real, family, {}, 0};
+    hooks_[size_] = {name, replacement, real, families, {}, 0};
     next_[size_] = first_[bucket];
     first_[bucket] = static_cast<uint8_t>(++size_);
   }
@@ -172,6 +173,8 @@ void AddAllocationHooks(HookTable* table);
 void AddLockHooks(HookTable* table);
 void AddFutexHooks(HookTable* table);
 void AddFileHooks(HookTable* table);
+void AddStreamHooks(HookTable* table);
+void AddPathHooks(HookTable* table);
 void AddSocketHooks(HookTable* table);
 void AddWaitHooks(HookTable* table);
 void AddClockHooks(HookTable* table);

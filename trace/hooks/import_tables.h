@@ -3,6 +3,7 @@
 // docs/design/trace_hooks.md lists the rewritten modules and the exceptions.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -20,8 +21,13 @@ struct ModuleFilter {
   std::vector<std::string> allow = {};  // none: all
   std::vector<std::string> deny = {};
   // The module that the hooks are in, too: where they are linked into the program itself.
-  bool is_own_module_included = false;
+  enum class OwnModule : uint8_t { kNever, kIfProgram, kAlways };
+  OwnModule own_module = OwnModule::kNever;
 };
+
+// Each has hooks of its own choice; a call is hooked while one of them wants it.
+enum class HookUser : uint8_t { kRecorder, kIoWatch };
+inline constexpr size_t kHookUsers = 2;
 
 struct ImportCounts {
   uint64_t slots_patched = 0;    // at any time
@@ -42,10 +48,10 @@ class ImportTables {
   static ImportTables& Shared();
 
   // Makes the chosen modules call the hooks, also modules that are loaded later once LookAtModules() is
-  // called. Restores the modules of an earlier choice first.
-  void Install(uint32_t families, const ModuleFilter& filter);
-  // All slots are as they were. Does nothing when nothing is installed.
-  void Remove();
+  // called. Takes the place of the user's earlier choice.
+  void Install(HookUser user, uint32_t families, const ModuleFilter& filter);
+  // The slots that no other user wants are as they were. Does nothing when nothing is installed.
+  void Remove(HookUser user);
   // Looks for modules that were loaded or unloaded since; cheap without any. If another thread is doing so,
   // leaves it to that thread.
   void LookAtModules();
@@ -57,16 +63,21 @@ class ImportTables {
   class ScopedTurn;
 
   ImportTables();
-  void ResolveAll();
-  void Rewrite(bool is_install);
-  bool IsChosen(std::string_view path) const;
-  bool IsUnchanged(uint64_t adds, uint64_t subs) const;
-  bool RewriteModule(Scan* scan, const class LoadedModule& module, std::string_view path);
+  // No families: nothing is installed.
+  struct Choice {
+    uint32_t families = 0;
+    ModuleFilter filter;
+  };
+
+  void Rewrite();
+  bool IsInstalled() const;
+  // The families of hooks that users want in that module.
+  uint32_t FamiliesOf(const class LoadedModule& module, std::string_view path) const;
+  bool IsChosen(const ModuleFilter& filter, std::string_view path) const;
+  void RewriteModule(Scan* scan, const class LoadedModule& module, std::string_view path);
 
   std::atomic<int> turn_{0};  // the process whose thread rewrites; 0: none does. A fork()ed child's is free.
-  std::atomic<bool> is_installed_{false};
-  uint32_t families_ = 0;
-  ModuleFilter filter_;
+  std::array<Choice, kHookUsers> choices_;  // by HookUser
   std::string program_name_;
   HookTable hooks_{};
   // Of the loader's counts, at the last look.

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -44,7 +45,6 @@ std::string ProgramName() {
 // One look at all modules.
 struct ImportTables::Scan {
   ImportTables* tables;
-  bool is_install;
   bool has_new_versions = false;  // not looked up yet
   PageAccess pages;
 };
@@ -86,42 +86,44 @@ ImportTables& ImportTables::Shared() {
 }
 
 ImportTables::ImportTables() : program_name_(ProgramName()) {
-  for (auto* add : {AddAllocationHooks, AddLockHooks, AddFutexHooks, AddFileHooks, AddSocketHooks,
+  for (auto* add : {AddAllocationHooks, AddLockHooks, AddFutexHooks, AddFileHooks, AddStreamHooks, AddPathHooks, AddSocketHooks,
                     AddWaitHooks, AddClockHooks, AddLoadHooks, AddSignalHooks})
     add(&hooks_);
   for (const Hook& hook : hooks_) stack::NoteOwnFunction(hook.replacement);
 }
 
-void ImportTables::Install(uint32_t families, const ModuleFilter& filter) {
+void ImportTables::Install(HookUser user, uint32_t families, const ModuleFilter& filter) {
   ScopedTurn turn(this);
-  if (is_installed_.load()) Rewrite(false);
-  families_ = families;
-  filter_ = filter;
+  choices_[static_cast<size_t>(user)] = {families, filter};
   for (Hook& hook : hooks_) {
     if (hook.real->load() == nullptr) hook.real->store(FindRealFunction(hook.name.data()));
   }
-  is_installed_.store(true);
-  Rewrite(true);
+  Rewrite();
 }
 
-void ImportTables::Remove() {
+void ImportTables::Remove(HookUser user) {
   ScopedTurn turn(this);
-  if (!is_installed_.load()) return;
-  is_installed_.store(false);
-  Rewrite(false);
+  Choice& choice = choices_[static_cast<size_t>(user)];
+  if (choice.families == 0) return;
+  choice = {};
+  Rewrite();
+}
+
+bool ImportTables::IsInstalled() const {
+  return std::ranges::any_of(choices_, [](const Choice& choice) { return choice.families != 0; });
 }
 
 void ImportTables::LookAtModules() {
   ScopedTurn turn(this, std::try_to_lock);
-  if (!turn.is_ours() || !is_installed_.load()) return;
-  if (is_unfinished_ || base::LoaderCounts::Now() != counts_) Rewrite(true);
+  if (!turn.is_ours() || !IsInstalled()) return;
+  if (is_unfinished_ || base::LoaderCounts::Now() != counts_) Rewrite();
 }
 
-void ImportTables::Rewrite(bool is_install) {
+void ImportTables::Rewrite() {
   // Versions that are met for the first time are looked up between two looks: not under the loader's lock.
   constexpr int kMostLooks = 3;
   for (int look = 0; look < kMostLooks; ++look) {
-    Scan scan{this, is_install, false, {}};
+    Scan scan{this, false, {}};
     is_unfinished_ = false;
     scans_.fetch_add(1, std::memory_order_relaxed);  // a statistic
     base::WalkLoadedModules(
@@ -138,22 +140,31 @@ void ImportTables::Rewrite(bool is_install) {
   }
 }
 
-bool ImportTables::IsChosen(std::string_view path) const {
+uint32_t ImportTables::FamiliesOf(const LoadedModule& module, std::string_view path) const {
+  using OwnModule = ModuleFilter::OwnModule;
+  const bool is_own = module.Holds(reinterpret_cast<uint64_t>(&g_capture));
+  uint32_t families = 0;
+  for (const Choice& choice : choices_) {
+    const OwnModule own = choice.filter.own_module;
+    const bool may_be = !is_own || own == OwnModule::kAlways || (own == OwnModule::kIfProgram && path.empty());
+    if (choice.families != 0 && may_be && IsChosen(choice.filter, path)) families |= choice.families;
+  }
+  return families;
+}
+
+bool ImportTables::IsChosen(const ModuleFilter& filter, std::string_view path) const {
   const std::string_view full = path.empty() ? std::string_view(program_name_) : path;
   const std::string name(full.substr(full.rfind('/') + 1));
   auto matches = [&](const auto& pattern) { return Matches(std::data(pattern), name); };
   for (const char* pattern : kNeverTouched) {
     if (Matches(pattern, name)) return false;
   }
-  if (std::any_of(filter_.deny.begin(), filter_.deny.end(), matches)) return false;
-  return filter_.allow.empty() || std::any_of(filter_.allow.begin(), filter_.allow.end(), matches);
+  if (std::any_of(filter.deny.begin(), filter.deny.end(), matches)) return false;
+  return filter.allow.empty() || std::any_of(filter.allow.begin(), filter.allow.end(), matches);
 }
 
-bool ImportTables::RewriteModule(Scan* scan, const LoadedModule& module, std::string_view path) {
-  if (scan->is_install) {
-    if (!filter_.is_own_module_included && module.Holds(reinterpret_cast<uint64_t>(&g_capture))) return false;
-    if (!IsChosen(path)) return false;
-  }
+void ImportTables::RewriteModule(Scan* scan, const LoadedModule& module, std::string_view path) {
+  const uint32_t families = FamiliesOf(module, path);
   ScopedWritable relro(&scan->pages, module.relro().begin, module.relro().end);
   module.ForEachImport([&](const ImportSlot& slot) {
     Hook* hook = hooks_.Find(slot.name);
@@ -161,29 +172,26 @@ bool ImportTables::RewriteModule(Scan* scan, const LoadedModule& module, std::st
     const auto replacement = reinterpret_cast<uint64_t>(hook->replacement);
     const auto real = reinterpret_cast<uint64_t>(hook->real->load());
     const uint64_t value = Load(slot.address);
-    const uint64_t wanted = scan->is_install ? replacement : real;
-    if (real == 0 || value == wanted) return;
-    if (scan->is_install) {
-      if ((hook->family & families_) == 0) return;
+    const bool is_hooked = value == replacement;
+    const bool is_wanted = (hook->families & families) != 0;
+    if (real == 0 || is_hooked == is_wanted) return;
+    if (is_wanted) {
       // The libraries that it loads would not be found along its own search path.
-      if (hook->family == kLoadHooks && module.has_search_path()) return;
+      if (hook->families == kLoadHooks && module.has_search_path()) return;
       // Calls for the first time go to the loader by way of the module's own code.
       const bool is_unresolved = slot.is_jump && slot.is_undefined && module.HoldsCode(value);
       if (value != real && !is_unresolved) return;
       if (is_unresolved && !IsRealVersion(hook, module.VersionOf(slot), &scan->has_new_versions)) return;
-    } else if (value != replacement) {
-      return;
     }
     if (module.relro().Holds(reinterpret_cast<uint64_t>(slot.address))) {
-      const auto access = relro.Open(/*is_finished=*/!scan->is_install);
+      const auto access = relro.Open(/*is_finished=*/is_hooked);
       if (access == ScopedWritable::kStillLoading) is_unfinished_ = true;
       if (access == ScopedWritable::kRefused) modules_refused_.fetch_add(1, std::memory_order_relaxed);
       if (access != ScopedWritable::kOpen) return;
     }
-    Store(slot.address, wanted);
-    (scan->is_install ? slots_patched_ : slots_restored_).fetch_add(1, std::memory_order_relaxed);
+    Store(slot.address, is_wanted ? replacement : real);
+    (is_wanted ? slots_patched_ : slots_restored_).fetch_add(1, std::memory_order_relaxed);
   });
-  return true;
 }
 
 ImportCounts ImportTables::counts() const {

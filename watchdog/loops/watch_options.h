@@ -27,6 +27,12 @@ struct CpuOptions {
   int64_t interval_ns = 1 * base::kNsPerSecond;  // between two looks, while something runs
 };
 
+struct IoOptions {
+  int64_t limit_ns = OptionTable::io_watch_ms.standard * base::kNsPerMs;  // 0: off
+  // Opens, look-ups and changes of files in one dispatch; 0: any number.
+  uint32_t path_calls = OptionTable::io_watch_calls.standard;
+};
+
 // The meanings of the options are in their table, policies/options/options.def.
 struct WatchOptions {
   static constexpr int32_t kMaxRingSize = OptionTable::ring_size.most;
@@ -52,6 +58,7 @@ struct WatchOptions {
   bool hides_peers = false;  // no names and stacks of other processes
   int64_t dump_interval_ns = OptionTable::dump_interval_ms.standard * base::kNsPerMs;
   CpuOptions cpu;
+  IoOptions io;
 
   Thresholds thresholds() const { return {threshold_ns, anr_threshold_ns}; }
 };

@@ -199,6 +199,15 @@ typedef struct lw_options {
   /* The user's proof for the allowlist, sent with the request for the config. Default: empty; 32
    * hexadecimal digits. */
   const char* user_proof;
+
+  /* -- Other hangs, and how they are looked at. */
+  /* A dispatch that spends longer than this in calls that use files makes a report of kind io: opens,
+   * reads, writes, syncs, look-ups, locks and name lookups. The import tables of all modules are rewritten
+   * for it; see docs/detection.md. Default: 0; 1 to 3600000; 0: off. */
+  uint32_t io_watch_ms;
+  /* So many calls that name a file's path in one dispatch make a report, too, however short they are; with
+   * io_watch_ms only. Default: 1000; 1 to 1000000; 0: any number. */
+  uint32_t io_watch_calls;
 } lw_options;
 
 #endif /* LAGWATCH_C_OPTIONS_H_ */

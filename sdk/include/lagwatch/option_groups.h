@@ -21,6 +21,8 @@ struct DetectionOptions {
   uint32_t ring_size = 20;                    // 1 to 100
   lw_expensive expensive = LW_EXPENSIVE_PATH;
   uint32_t usage_period_s = 3600;  // 60 to 86400; 0: never
+  uint32_t io_watch_ms = 0;        // 1 to 3600000; 0: off
+  uint32_t io_watch_calls = 1000;  // 1 to 1000000; 0: any number
 };
 
 // Slow dispatches that are no hangs.

@@ -97,6 +97,8 @@ inline lw_options ToRaw(const Options& options) noexcept {
   raw.scripts = options.process.scripts;
   raw.hide_peers = options.process.hide_peers ? 1 : 0;
   raw.user_proof = options.upload.user_proof.c_str();
+  raw.io_watch_ms = options.detection.io_watch_ms;
+  raw.io_watch_calls = options.detection.io_watch_calls;
   return raw;
 }
 

@@ -217,3 +217,12 @@ class Options(TypedDict, total=False):
     user_proof: str
     """The user's proof for the allowlist, sent with the request for the config. Default: empty; 32
     hexadecimal digits."""
+
+    io_watch_ms: int
+    """A dispatch that spends longer than this in calls that use files makes a report of kind io: opens,
+    reads, writes, syncs, look-ups, locks and name lookups. The import tables of all modules are rewritten
+    for it; see docs/detection.md. Default: 0; 1 to 3600000; 0: off."""
+
+    io_watch_calls: int
+    """So many calls that name a file's path in one dispatch make a report, too, however short they are;
+    with io_watch_ms only. Default: 1000; 1 to 1000000; 0: any number."""

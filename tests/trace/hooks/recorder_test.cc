@@ -110,11 +110,11 @@ TEST(HookRecorder, CapturesCallsThatWaitedWithBeginAndEnd) {
 TEST(HookRecorder, TellsTheDispatch) {
   SubjectRecorder recorder(0);
   std::atomic<uint64_t> number{(uint64_t{9} << 32) + 41};
-  SetDispatchNumber(&number);
+  SetDispatchWords({&number, nullptr, nullptr, nullptr});
   CaptureHere(true);
   number = 42;
   CaptureHere(true);
-  SetDispatchNumber(nullptr);
+  SetDispatchWords({});
   CaptureHere(true);
   const auto records = recorder.Of(RunKind::kCaptured, CallKind::kUser);
   ASSERT_EQ(3u, records.size());

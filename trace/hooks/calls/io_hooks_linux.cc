@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks of files, sockets, polls and sleeps: calls that may wait for the outside. Names with two
 // underscores are those of programs built with _FORTIFY_SOURCE. Variadic functions take all arguments that
-// they may be given.
+// they may be given. path_hooks_linux.cc and stream_hooks_linux.cc have the calls that are only counted.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -12,50 +12,93 @@
 #include <csignal>
 #include <ctime>
 
-#include "trace/hooks/hook_table.h"
+#include "trace/hooks/io_hook.h"
 
 namespace lagwatch::trace {
 
+namespace {
+
+using enum IoOperation;
+
+constexpr IoShape kReads{.operation = kRead, .key = 0, .transfers = true};
+constexpr IoShape kWrites{.operation = kWrite, .key = 0, .transfers = true};
+constexpr IoShape kSyncs{.operation = kSync, .key = 0};
+constexpr IoShape kOpens{.operation = kOpen, .path = 0, .opens = true};
+constexpr IoShape kOpensAt{.operation = kOpen, .path = 1, .opens = true};
+// Those that read as well, from their second argument.
+constexpr IoShape kCopies{.operation = kWrite, .key = 0, .transfers = true};
+
+template <HookName kName, IoShape kShape, typename Function>
+void AddFile(HookTable* table) {
+  AddIo<kName, kFileHooks, CallKind::kFile, kShape, Function>(table);
+}
+template <HookName kName, IoShape kShape, typename Function>
+void AddSocket(HookTable* table) {
+  AddIo<kName, kSocketHooks, CallKind::kSocket, kShape, Function>(table);
+}
+// Only captured: `lagwatch attach` has hooks of its own for these.
+template <HookName kName, typename Function>
+void AddSend(HookTable* table) {
+  AddTimed<kName, CallKind::kSocket, Function>(table, kSocketHooks);
+}
+
+}  // namespace
+
 void AddFileHooks(HookTable* table) {
-  constexpr CallKind kFile = CallKind::kFile;
-  AddTimed<"read", kFile, ssize_t(int, void*, size_t)>(table, kFileHooks);
-  AddTimed<"__read_chk", kFile, ssize_t(int, void*, size_t, size_t)>(table, kFileHooks);
-  AddTimed<"write", kFile, ssize_t(int, const void*, size_t)>(table, kFileHooks);
-  AddTimed<"pread", kFile, ssize_t(int, void*, size_t, off_t)>(table, kFileHooks);
-  AddTimed<"pread64", kFile, ssize_t(int, void*, size_t, off_t)>(table, kFileHooks);
-  AddTimed<"__pread_chk", kFile, ssize_t(int, void*, size_t, off_t, size_t)>(table, kFileHooks);
-  AddTimed<"__pread64_chk", kFile, ssize_t(int, void*, size_t, off_t, size_t)>(table, kFileHooks);
-  AddTimed<"pwrite", kFile, ssize_t(int, const void*, size_t, off_t)>(table, kFileHooks);
-  AddTimed<"pwrite64", kFile, ssize_t(int, const void*, size_t, off_t)>(table, kFileHooks);
-  AddTimed<"readv", kFile, ssize_t(int, const iovec*, int)>(table, kFileHooks);
-  AddTimed<"writev", kFile, ssize_t(int, const iovec*, int)>(table, kFileHooks);
-  AddTimed<"open", kFile, int(const char*, int, mode_t)>(table, kFileHooks);
-  AddTimed<"open64", kFile, int(const char*, int, mode_t)>(table, kFileHooks);
-  AddTimed<"__open_2", kFile, int(const char*, int)>(table, kFileHooks);
-  AddTimed<"__open64_2", kFile, int(const char*, int)>(table, kFileHooks);
-  AddTimed<"openat", kFile, int(int, const char*, int, mode_t)>(table, kFileHooks);
-  AddTimed<"openat64", kFile, int(int, const char*, int, mode_t)>(table, kFileHooks);
-  AddTimed<"fsync", kFile, int(int)>(table, kFileHooks);
-  AddTimed<"fdatasync", kFile, int(int)>(table, kFileHooks);
+  AddFile<"read", kReads, ssize_t(int, void*, size_t)>(table);
+  AddFile<"__read_chk", kReads, ssize_t(int, void*, size_t, size_t)>(table);
+  AddFile<"pread", kReads, ssize_t(int, void*, size_t, off_t)>(table);
+  AddFile<"pread64", kReads, ssize_t(int, void*, size_t, off_t)>(table);
+  AddFile<"__pread_chk", kReads, ssize_t(int, void*, size_t, off_t, size_t)>(table);
+  AddFile<"__pread64_chk", kReads, ssize_t(int, void*, size_t, off_t, size_t)>(table);
+  AddFile<"readv", kReads, ssize_t(int, const iovec*, int)>(table);
+  AddCounted<"preadv", kReads, ssize_t(int, const iovec*, int, off_t)>(table);
+  AddCounted<"preadv64", kReads, ssize_t(int, const iovec*, int, off_t)>(table);
+  AddCounted<"preadv2", kReads, ssize_t(int, const iovec*, int, off_t, int)>(table);
+  AddCounted<"preadv64v2", kReads, ssize_t(int, const iovec*, int, off_t, int)>(table);
+  AddFile<"write", kWrites, ssize_t(int, const void*, size_t)>(table);
+  AddFile<"pwrite", kWrites, ssize_t(int, const void*, size_t, off_t)>(table);
+  AddFile<"pwrite64", kWrites, ssize_t(int, const void*, size_t, off_t)>(table);
+  AddFile<"writev", kWrites, ssize_t(int, const iovec*, int)>(table);
+  AddCounted<"pwritev", kWrites, ssize_t(int, const iovec*, int, off_t)>(table);
+  AddCounted<"pwritev64", kWrites, ssize_t(int, const iovec*, int, off_t)>(table);
+  AddCounted<"pwritev2", kWrites, ssize_t(int, const iovec*, int, off_t, int)>(table);
+  AddCounted<"pwritev64v2", kWrites, ssize_t(int, const iovec*, int, off_t, int)>(table);
+  AddCounted<"sendfile", kCopies, ssize_t(int, int, off_t*, size_t)>(table);
+  AddCounted<"sendfile64", kCopies, ssize_t(int, int, off_t*, size_t)>(table);
+  AddCounted<"copy_file_range", kCopies, ssize_t(int, off_t*, int, off_t*, size_t, unsigned)>(table);
+  AddFile<"open", kOpens, int(const char*, int, mode_t)>(table);
+  AddFile<"open64", kOpens, int(const char*, int, mode_t)>(table);
+  AddFile<"__open_2", kOpens, int(const char*, int)>(table);
+  AddFile<"__open64_2", kOpens, int(const char*, int)>(table);
+  AddFile<"openat", kOpensAt, int(int, const char*, int, mode_t)>(table);
+  AddFile<"openat64", kOpensAt, int(int, const char*, int, mode_t)>(table);
+  AddCounted<"__openat_2", kOpensAt, int(int, const char*, int)>(table);
+  AddCounted<"__openat64_2", kOpensAt, int(int, const char*, int)>(table);
+  AddCounted<"creat", kOpens, int(const char*, mode_t)>(table);
+  AddCounted<"creat64", kOpens, int(const char*, mode_t)>(table);
+  AddCounted<"close", IoShape{.operation = kClose, .key = 0, .closes = true}, int(int)>(table);
+  AddFile<"fsync", kSyncs, int(int)>(table);
+  AddFile<"fdatasync", kSyncs, int(int)>(table);
+  AddCounted<"syncfs", kSyncs, int(int)>(table);
+  AddCounted<"sync_file_range", kSyncs, int(int, off_t, off_t, unsigned)>(table);
+  AddCounted<"msync", IoShape{.operation = kSync}, int(void*, size_t, int)>(table);
 }
 
 void AddSocketHooks(HookTable* table) {
-  constexpr CallKind kSocket = CallKind::kSocket;
-  AddTimed<"recv", kSocket, ssize_t(int, void*, size_t, int)>(table, kSocketHooks);
-  AddTimed<"__recv_chk", kSocket, ssize_t(int, void*, size_t, size_t, int)>(table, kSocketHooks);
-  AddTimed<"recvfrom", kSocket, ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)>(table, kSocketHooks);
-  AddTimed<"__recvfrom_chk", kSocket, ssize_t(int, void*, size_t, size_t, int, sockaddr*, socklen_t*)>(
-      table, kSocketHooks);
-  AddTimed<"recvmsg", kSocket, ssize_t(int, msghdr*, int)>(table, kSocketHooks);
-  AddTimed<"recvmmsg", kSocket, int(int, mmsghdr*, unsigned, int, timespec*)>(table, kSocketHooks);
-  AddTimed<"send", kSocket, ssize_t(int, const void*, size_t, int)>(table, kSocketHooks);
-  AddTimed<"sendto", kSocket, ssize_t(int, const void*, size_t, int, const sockaddr*, socklen_t)>(
-      table, kSocketHooks);
-  AddTimed<"sendmsg", kSocket, ssize_t(int, const msghdr*, int)>(table, kSocketHooks);
-  AddTimed<"sendmmsg", kSocket, int(int, mmsghdr*, unsigned, int)>(table, kSocketHooks);
-  AddTimed<"connect", kSocket, int(int, const sockaddr*, socklen_t)>(table, kSocketHooks);
-  AddTimed<"accept", kSocket, int(int, sockaddr*, socklen_t*)>(table, kSocketHooks);
-  AddTimed<"accept4", kSocket, int(int, sockaddr*, socklen_t*, int)>(table, kSocketHooks);
+  AddSocket<"recv", kReads, ssize_t(int, void*, size_t, int)>(table);
+  AddSocket<"__recv_chk", kReads, ssize_t(int, void*, size_t, size_t, int)>(table);
+  AddSocket<"recvfrom", kReads, ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)>(table);
+  AddSocket<"__recvfrom_chk", kReads, ssize_t(int, void*, size_t, size_t, int, sockaddr*, socklen_t*)>(table);
+  AddSocket<"recvmsg", kReads, ssize_t(int, msghdr*, int)>(table);
+  AddTimed<"recvmmsg", CallKind::kSocket, int(int, mmsghdr*, unsigned, int, timespec*)>(table, kSocketHooks);
+  AddSend<"send", ssize_t(int, const void*, size_t, int)>(table);
+  AddSend<"sendto", ssize_t(int, const void*, size_t, int, const sockaddr*, socklen_t)>(table);
+  AddSend<"sendmsg", ssize_t(int, const msghdr*, int)>(table);
+  AddSend<"sendmmsg", int(int, mmsghdr*, unsigned, int)>(table);
+  AddSocket<"connect", IoShape{.operation = kOpen, .key = 0}, int(int, const sockaddr*, socklen_t)>(table);
+  AddTimed<"accept", CallKind::kSocket, int(int, sockaddr*, socklen_t*)>(table, kSocketHooks);
+  AddTimed<"accept4", CallKind::kSocket, int(int, sockaddr*, socklen_t*, int)>(table, kSocketHooks);
 }
 
 void AddWaitHooks(HookTable* table) {

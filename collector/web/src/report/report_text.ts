@@ -5,7 +5,7 @@ import { place, shortName } from "../format/frames";
 import { duration } from "../format/numbers";
 import { isoMoment } from "../format/times";
 import type { FlameFrame } from "../parts/flame_tree";
-import { isOfCpu, isSlow } from "./report_times";
+import { isOfCpu, isOfFiles, isSlow } from "./report_times";
 
 const frameLine = (frame: FlameFrame & { offset?: string }): string => {
   const line = place({ file: frame.file ?? null, line: frame.line ?? null });
@@ -17,6 +17,7 @@ export function whatHappened(report: Report): string {
   if (report.kind === "dump") return "was examined";
   if (isOfCpu(report))
     return `used the processor for ${duration(report.cpu.process_ms)} in ${duration(report.cpu.window_ms)}`;
+  if (isOfFiles(report)) return `used files for ${duration(report.duration_ms)}`;
   if (isSlow(report)) return `was slow for ${duration(report.duration_ms)}`;
   return `froze for ${duration(report.duration_ms)}${report.ended ? "" : " or longer"}`;
 }
@@ -31,6 +32,7 @@ export function guilty(report: Report): string {
 
 const kHeadlineOf = (report: Report): [string, string] | null => {
   if (report.kind === "dump" || isOfCpu(report)) return null;
+  if (isOfFiles(report)) return [" used files in ", ` for ${duration(report.duration_ms)}`];
   const lasted = `for ${duration(report.duration_ms)}${isSlow(report) || report.ended ? "" : " or longer"}`;
   return isSlow(report) ? [" made ", ` slow ${lasted}`] : [" froze ", ` ${lasted}`];
 };

@@ -10,9 +10,12 @@ export const isOfCpu = (report: Pick<Report, "kind">): boolean =>
 // One dispatch that was slow, but no hang: its samples are a tree of calls with their times.
 export const isSlow = (report: Pick<Report, "kind">): boolean => report.kind === "slow";
 
+// One dispatch that used files for too long.
+export const isOfFiles = (report: Pick<Report, "kind">): boolean => report.kind === "io";
+
 // A dump is not a hang either: it was requested.
 export const hasLag = (report: Pick<Report, "kind">): boolean =>
-  !isOfCpu(report) && !isSlow(report) && report.kind !== "dump";
+  !isOfCpu(report) && !isOfFiles(report) && !isSlow(report) && report.kind !== "dump";
 
 export interface Timeline {
   readonly fromMs: number;

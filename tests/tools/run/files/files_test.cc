@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The watch of files under `lagwatch run`: programs that use files in a handler, and what reports say of it.
+// The truth is the number of calls that each program has made.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/tools/run/run_testing.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kLimitMs[] = "20";
+
+class FilesTest : public RunTest {
+ protected:
+  // Runs the recipe with the watch on; returns the report of kind `io`, or null without one.
+  json Use(const std::string& recipe, const std::vector<std::string>& flags = {"--io-watch-ms", kLimitMs}) {
+    Process process(Watched({LAGWATCH_FILE_USER, recipe, folder_.path(), kLimitMs}, flags));
+    EXPECT_EQ(process.Wait(), 0) << process.Errors();
+    const std::string output = process.Output();
+    calls_ = std::stol(output.substr(output.find("calls=") + 6));
+    return FirstReport();
+  }
+  json FirstReport() {
+    const json headers = Ask({"reports"});
+    for (const json& header : headers) {
+      if (header.at("kind") == "io") return Ask({"report", header.at("id")});
+    }
+    return nullptr;
+  }
+  static void ExpectAt(const json& report, const char* function) {
+    EXPECT_THAT(report.at("expensive_stack").dump(), HasSubstr(function));
+    EXPECT_THAT(report.at("expensive_stack").dump(), ::testing::Not(HasSubstr("lagwatch-preload")));
+  }
+
+  testing::ScopedTempDirectory folder_;
+  long calls_ = 0;
+};
+
+TEST_F(FilesTest, ReadsThatTakeLongTogetherAreReported) {
+  const json report = Use("read");
+  ASSERT_FALSE(report.is_null());
+  ExpectAt(report, "ReadFile");
+  const json& facts = report.at("facts");
+  EXPECT_EQ(facts.at("io_reads"), calls_);
+  EXPECT_EQ(facts.at("io_bytes"), calls_ * 16384);
+  EXPECT_GE(facts.at("io_us"), 20'000);
+  EXPECT_EQ(report.at("threshold_ms"), 20);
+}
+
+TEST_F(FilesTest, SyncsAreReportedWithTheirFile) {
+  const json report = Use("sync");
+  ASSERT_FALSE(report.is_null());
+  ExpectAt(report, "SyncFile");
+  EXPECT_EQ(report.at("facts").at("io_syncs"), calls_);
+  EXPECT_EQ(report.at("facts").at("io_writes"), calls_);
+  EXPECT_EQ(report.at("facts").at("io_bytes"), 5 * calls_);
+}
+
+TEST_F(FilesTest, ManyShortLookupsAreReportedWithTheirFolder) {
+  const json report = Use("storm");
+  ASSERT_FALSE(report.is_null());
+  ExpectAt(report, "StatStorm");
+  EXPECT_EQ(calls_, 4100);
+  EXPECT_EQ(report.at("facts").at("io_lookups"), calls_);
+  EXPECT_EQ(report.at("facts").at("io_below"), "plugins/");
+  EXPECT_EQ(report.at("facts").at("io_below_percent"), 100);
+}
+
+TEST_F(FilesTest, ALookupStormWithinTheLimitsIsNone) {
+  EXPECT_TRUE(Use("storm", {"--io-watch-ms", "60000", "--io-watch-calls", "5000"}).is_null());
+}
+
+TEST_F(FilesTest, OneLongOpenIsReportedWithItsPath) {
+  const json report = Use("open");
+  ASSERT_FALSE(report.is_null());
+  ExpectAt(report, "OpenLate");
+  EXPECT_EQ(report.at("facts").at("io_longest_call"), "open");
+  EXPECT_EQ(report.at("facts").at("io_path"), "answers");
+  EXPECT_GE(report.at("facts").at("io_longest_us"), 20'000);
+}
+
+TEST_F(FilesTest, AWaitForAFilesLockIsReportedWithItsPath) {
+  const json report = Use("lock");
+  ASSERT_FALSE(report.is_null());
+  ExpectAt(report, "LockLate");
+  EXPECT_EQ(report.at("facts").at("io_locks"), 1);
+  EXPECT_EQ(report.at("facts").at("io_path"), "lock");
+}
+
+TEST_F(FilesTest, StreamsCountAsFiles) {
+  const json report = Use("stream");
+  ASSERT_FALSE(report.is_null());
+  ExpectAt(report, "ReadSettings");
+  EXPECT_EQ(report.at("facts").at("io_opens"), calls_ + 1);
+  EXPECT_EQ(report.at("facts").at("io_reads"), calls_);
+}
+
+TEST_F(FilesTest, ListingsOfFoldersCount) {
+  const json report = Use("list");
+  ASSERT_FALSE(report.is_null());
+  ExpectAt(report, "ListFolder");
+  EXPECT_EQ(report.at("facts").at("io_opens"), calls_);
+  EXPECT_GE(report.at("facts").at("io_lists"), 3 * calls_);
+}
+
+TEST_F(FilesTest, NameLookupsCountAndNameNoHost) {
+  const json report = Use("resolve");
+  ASSERT_FALSE(report.is_null());
+  ExpectAt(report, "ResolveNames");
+  EXPECT_EQ(report.at("facts").at("io_name_lookups"), calls_);
+  EXPECT_THAT(report.at("facts").dump(), ::testing::Not(HasSubstr("localhost")));
+}
+
+TEST_F(FilesTest, LittleUseAndOtherThreadsAreNot) {
+  EXPECT_TRUE(Use("little").is_null());
+  EXPECT_TRUE(Use("elsewhere").is_null());
+}
+
+TEST_F(FilesTest, WithoutTheOptionNothingIs) { EXPECT_TRUE(Use("open", {}).is_null()); }
+
+}  // namespace
+}  // namespace lagwatch::tools

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks of the C library's streams and folders, which call the functions of io_hooks_linux.cc inside the
+// library, where no hook sees it. Nothing is captured in them.
+#include <dirent.h>
+
+#include <cstdio>
+
+#include "trace/hooks/io_hook.h"
+
+namespace lagwatch::trace {
+namespace {
+
+using enum IoOperation;
+
+constexpr IoShape kOpensStream{.operation = kOpen, .path = 0, .opens = true};
+constexpr IoShape kReadsItems{.operation = kRead, .key = 3, .transfers = true, .size = 1};
+constexpr IoShape kReadsItemsChecked{.operation = kRead, .key = 4, .transfers = true, .size = 2};
+constexpr IoShape kWritesItems{.operation = kWrite, .key = 3, .transfers = true, .size = 1};
+constexpr IoShape kReadsLine{.operation = kRead, .key = 2};
+constexpr IoShape kReadsLineChecked{.operation = kRead, .key = 3};
+constexpr IoShape kLists{.operation = kList, .key = 0};
+
+}  // namespace
+
+void AddStreamHooks(HookTable* table) {
+  AddCounted<"fopen", kOpensStream, FILE*(const char*, const char*)>(table);
+  AddCounted<"fopen64", kOpensStream, FILE*(const char*, const char*)>(table);
+  AddCounted<"fread", kReadsItems, size_t(void*, size_t, size_t, FILE*)>(table);
+  AddCounted<"fread_unlocked", kReadsItems, size_t(void*, size_t, size_t, FILE*)>(table);
+  AddCounted<"__fread_chk", kReadsItemsChecked, size_t(void*, size_t, size_t, size_t, FILE*)>(table);
+  AddCounted<"__fread_unlocked_chk", kReadsItemsChecked, size_t(void*, size_t, size_t, size_t, FILE*)>(table);
+  AddCounted<"fgets", kReadsLine, char*(char*, int, FILE*)>(table);
+  AddCounted<"fgets_unlocked", kReadsLine, char*(char*, int, FILE*)>(table);
+  AddCounted<"__fgets_chk", kReadsLineChecked, char*(char*, size_t, int, FILE*)>(table);
+  AddCounted<"getline", IoShape{.operation = kRead, .key = 2, .transfers = true},
+             ssize_t(char**, size_t*, FILE*)>(table);
+  AddCounted<"getdelim", IoShape{.operation = kRead, .key = 3, .transfers = true},
+             ssize_t(char**, size_t*, int, FILE*)>(table);
+  AddCounted<"__getdelim", IoShape{.operation = kRead, .key = 3, .transfers = true},
+             ssize_t(char**, size_t*, int, FILE*)>(table);
+  AddCounted<"fwrite", kWritesItems, size_t(const void*, size_t, size_t, FILE*)>(table);
+  AddCounted<"fwrite_unlocked", kWritesItems, size_t(const void*, size_t, size_t, FILE*)>(table);
+  AddCounted<"fputs", IoShape{.operation = kWrite, .key = 1}, int(const char*, FILE*)>(table);
+  AddCounted<"fflush", IoShape{.operation = kWrite, .key = 0}, int(FILE*)>(table);
+  AddCounted<"fclose", IoShape{.operation = kClose, .key = 0, .closes = true}, int(FILE*)>(table);
+  AddCounted<"opendir", kOpensStream, DIR*(const char*)>(table);
+  AddCounted<"readdir", kLists, dirent*(DIR*)>(table);
+  AddCounted<"readdir64", kLists, dirent64*(DIR*)>(table);
+  AddCounted<"closedir", IoShape{.operation = kClose, .key = 0, .closes = true}, int(DIR*)>(table);
+}
+
+}  // namespace lagwatch::trace

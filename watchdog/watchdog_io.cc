@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of Watchdog that reports dispatches which used files for too long: kind kIo.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "watchdog/report_facts.h"
+#include "watchdog/samples/past_dispatches.h"
+#include "watchdog/watchdog.h"
+
+namespace lagwatch::watchdog {
+
+int64_t Watchdog::LookAtIo() {
+  constexpr int64_t kWaitingNs = 200 * base::kNsPerMs;
+  if (io_ == nullptr) return INT64_MAX;
+  io_->SetLimits(options_.io, tick_scale_);
+  while (io_->Take()) ReportIo();
+  return io_->is_waiting() ? base::SystemClock().MonoNs() + kWaitingNs : INT64_MAX;
+}
+
+void Watchdog::ReportIo() {
+  const WatchTools& tools = tools_;
+  if (!options_.reports_under_debugger && stack::ReadTracer(tools.process()) != 0)
+    return counters_.checks_under_debugger.Add();
+  const trace::ThreadIoTable::Found& found = io_->found();
+  const trace::IoContent& content = found.content;
+  LoopSample* sample = dump_sample_.get();
+  stack::Stack& stack = sample->stack;
+  tools.capturer->RefreshModules();
+  stack.Clear();
+  if (const stack::RawStack* raw = io_->RawStack()) tools.capturer->code().Unwind(*raw, &stack);
+  const int64_t now_ns = tools.clock->MonoNs();
+  if (!io_->IsNews(stack.FunctionHash(), now_ns)) return counters_.unchanged_checks.Add();
+  sample->mono_ns = now_ns;
+  sample->found_ns = now_ns;
+  sample->use = {};
+  sample->no_stack_reason = stack::NoStackReason::kNone;
+
+  const WatchedLoop* loop = io_->FindLoop(registry_->places());
+  char name[WatchedLoop::kMaxNameBytes] = {};
+  if (loop != nullptr) loop->CopyName(name);
+  const int64_t wall_ms = tools.clock->WallMs();
+  HangEvent event{};
+  event.id = event.hang_id = base::CreateUuidV7(wall_ms);
+  event.kind = HangKind::kIo;
+  event.level = HangLevel::kHang;
+  event.loop = name;
+  event.tag = content.tag;
+  event.tid = static_cast<uint32_t>(found.tid);
+  event.threshold_ms = static_cast<uint32_t>(options_.io.limit_ns / base::kNsPerMs);
+  event.elapsed_ns = tools.tick_scale->ToNs(content.sum_ticks);
+  const int64_t ago_ns =
+      std::max<int64_t>(tools.tick_scale->ToNs(base::ReadTicks() - content.begin_ticks), 0);
+  event.start_wall_ms = wall_ms - (content.begin_ticks == 0 ? 0 : ago_ns / base::kNsPerMs);
+  event.detected_mono_ns = now_ns;
+  const LoopSample* samples[] = {sample};
+  event.samples = samples;
+  event.expensive_stack = &stack;
+  FactList facts;
+  io_->AddFacts(*tools.tick_scale, &facts);
+  AddThreadFacts(found.tid, tools, &facts);
+  AddProcessFacts(tools, &facts);
+  event.facts = facts.all();
+  PastDispatchRoom room;
+  if (loop != nullptr)
+    event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, *tools.clock, &room);
+  event.modules = &tools.capturer->modules();
+  event.script_functions = &tools.capturer->code().script_functions();
+  (tools.sink->OnHang(event) ? counters_.reports : counters_.reports_lost).Add();
+  DiscountForeignTime(INT64_MAX);  // for the disk
+}
+
+}  // namespace lagwatch::watchdog
