@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/process/proc_file.h"
+#include "base/system/system_calls.h"
 #include "policies/verdict.h"
 #include "sdk/outside/frozen_sleep.h"
 #include "watchdog/evidence/evidence.h"
@@ -82,7 +83,9 @@ bool SleepsWhereNoneIdles(const base::Thread& thread, const stack::BlockedThread
   const char state = stack::ReadThreadStateLetter(thread);
   if (is_first_sleep && state == 'D') return true;
   if (blocked.FutexCommand() >= 0) return IsForOwnedMutex(thread.process, blocked);
-  return watchdog::WhatItWaitsFor(thread, blocked, state) == policies::Doing::kLock;
+  // Semaphores and several futexes at once are locks by their call, and what threads idle for.
+  return !blocked.call().may_idle &&
+         watchdog::WhatItWaitsFor(thread, blocked, state) == policies::Doing::kLock;
 }
 
 int64_t ProcessorClocks::AsleepSinceNs(const base::Thread& thread) {
