@@ -78,6 +78,22 @@ TEST_F(RunTest, TakesAProgramThatHasWaitedForItsWorkersForNoLoop) {
   EXPECT_EQ(Ask({"reports"}).size(), 0u);
 }
 
+TEST_F(RunTest, NamesTheThreadsThatHadNoLoop) {
+  Process process(
+      Watched({"/usr/bin/python3", "-c",
+               "import select, threading, time\n"
+               "for i in range(3): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
+               "poll = select.poll()\n"
+               "for i in range(5): poll.poll(1)\n"},
+              {"--verbose"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_THAT(
+      process.Errors(),
+      ::testing::StartsWith("lagwatch: watched 1 loop in 1 thread; 0 hangs; 3 other threads had no loop: "));
+  EXPECT_THAT(process.Errors(),
+              ::testing::EndsWith("(3); the main thread has one; --threads all watches each\n"));
+}
+
 TEST_F(RunTest, ReportsASlowDispatchWithATreeIfAskedTo) {
   Process process({LAGWATCH_PROGRAM, "run", "--threshold-ms", "20000", "--slow-reports", "--slow-dispatch-ms",
                    "300", "--spool", spool_, "--", LAGWATCH_WAIT_LOOP, "poll", "1500"});
