@@ -62,7 +62,8 @@ void Watchdog::ReportIo() {
   event.facts = facts.all();
   PastDispatchRoom room;
   if (loop != nullptr)
-    event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, *tools.clock, &room);
+    event.history = ReadPastDispatches(loop->probe.history(), *tools.tick_scale, *tools.clock,
+                                       tools.capturer->modules(), &room);
   event.modules = &tools.capturer->modules();
   event.script_functions = &tools.capturer->code().script_functions();
   (tools.sink->OnHang(event) ? counters_.reports : counters_.reports_lost).Add();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <linux/futex.h>
 
+#include "base/system/system_calls.h"
 #include "policies/verdict.h"
 #include "sdk/outside/frozen_sleep.h"
 #include "watchdog/evidence/evidence.h"
@@ -34,7 +35,9 @@ bool SleepsWhereNoneIdles(const base::Thread& thread, const stack::BlockedThread
   const char state = stack::ReadThreadStateLetter(thread);
   if (is_first_sleep && state == 'D') return true;
   if (blocked.FutexCommand() >= 0) return IsForOwnedMutex(thread.process, blocked);
-  return watchdog::WhatItWaitsFor(thread, blocked, state) == policies::Doing::kLock;
+  // Semaphores and several futexes at once are locks by their call, and what threads idle for.
+  return !blocked.call().may_idle &&
+         watchdog::WhatItWaitsFor(thread, blocked, state) == policies::Doing::kLock;
 }
 
 }  // namespace lagwatch::sdk

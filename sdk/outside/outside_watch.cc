@@ -154,15 +154,19 @@ bool OutsideWatch::IsWanted(const PolledThread& thread, bool is_main_watched, in
 bool OutsideWatch::HasLoop(const PolledThread& thread) const {
   if (thread.has_home()) return true;
   const bool is_main = thread.tid() == process_.pid();
+  const bool may_poll_nothing = options_.is_chosen && (is_main || options_.threads != "auto");
+  if (may_poll_nothing && thread.has_object_home()) return true;
   const bool is_named =
       options_.threads != "auto" && options_.threads != "all" && thread.Name() == options_.threads;
   if (options_.is_chosen && (is_main || is_named) && thread.is_frozen()) return true;
-  return options_.is_chosen && (is_main || options_.threads != "auto") && thread.has_usual_wait();
+  return may_poll_nothing && thread.has_usual_wait();
 }
 
+// A main thread that waits for its workers leaves the program's loops to them.
 bool OutsideWatch::IsMainWatched() const {
-  return std::ranges::any_of(
-      threads_, [&](const auto& thread) { return thread->tid() == process_.pid() && HasLoop(*thread); });
+  return std::ranges::any_of(threads_, [&](const auto& thread) {
+    return thread->tid() == process_.pid() && !thread->has_object_home() && HasLoop(*thread);
+  });
 }
 
 void OutsideWatch::ChooseLoops(int64_t now_ns) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/owned_fd.h"
@@ -14,6 +15,7 @@
 #include "sdk/outside/shared_waits.h"
 #include "sdk/outside/unanswered_windows.h"
 #include "sdk/outside/window_pings.h"
+#include "sdk/waits/object_home.h"
 #include "sdk/waits/wait_home.h"
 #include "stack/threads/thread_state.h"
 #include "watchdog/evidence/idle_places.h"
@@ -55,6 +57,8 @@ class PolledThread {
   bool MayHang() const;
   // Whether its loop's wait is known by now.
   bool has_home() const { return home_.home_frame() != 0 && !home_.is_home_shared(); }
+  // The same of a loop that polls nothing.
+  bool has_object_home() const { return objects_.has_home(); }
   // Whether it sleeps where no thread idles, for a lock that another one has or for a disk, and no loop of it
   // is known: it was there before it was first looked at, or has not come to its loop yet.
   bool is_frozen() const { return is_frozen_; }
@@ -92,6 +96,10 @@ class PolledThread {
   // Notes the wait that the thread is in, if it is another one than at the last look. Returns whether it is
   // the loop's.
   bool NoteWait(bool is_continuous);
+  bool NotePolledWait(const WaitSet& set, uint32_t now_ms);
+  bool NoteObjectWait(const ObjectCall& call, uint32_t now_ms);
+  // To be called with each look that finds it elsewhere than the last one.
+  void EndWait(uint32_t now_ms);
   void FollowLooks(bool is_at_home, bool is_continuous);
   // Counts the returns of its loop's wait from now on, and looks again. Returns whether it is in that wait by
   // now.
@@ -114,6 +122,8 @@ class PolledThread {
   base::OwnedFd activity_file_;
   base::OwnedFd counters_file_;
   WaitHome home_;
+  ObjectHome objects_;
+  std::optional<ObjectCall> object_call_;  // that it was in at the last look
   policies::PolledDispatch dispatch_;
   ReturnCounter returns_;
   WindowPings* windows_ = nullptr;

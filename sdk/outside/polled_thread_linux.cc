@@ -47,6 +47,38 @@ bool IsParking(const BlockedThread& blocked) {
          (value & FUTEX_WAITERS) == 0;
 }
 
+ObjectCall PlaceOf(const BlockedThread& blocked, ObjectKind kind, uint64_t object) {
+  return {.site = blocked.program_counter, .frame = blocked.stack_pointer, .object = object, .kind = kind};
+}
+
+// A wait of a condition, a semaphore or another thread's end. Mutexes wait by FUTEX_WAIT.
+std::optional<ObjectCall> FutexCallOf(const base::Process& process, const BlockedThread& blocked) {
+  if (blocked.FutexCommand() != FUTEX_WAIT_BITSET) return std::nullopt;
+  timespec until{};
+  const bool has_limit = blocked.arguments[3] != 0 && process.ReadValue(blocked.arguments[3], &until);
+  if (has_limit && IsSoon(until)) return std::nullopt;
+  constexpr uint64_t kGroups = 7;  // a condition of glibc's has two words side by side
+  return PlaceOf(blocked, ObjectKind::kLock, blocked.arguments[0] & ~kGroups);
+}
+
+// The wait that the thread is in, if loops wait so without a set of descriptors.
+std::optional<ObjectCall> ObjectCallOf(const base::Process& process, const BlockedThread& blocked) {
+  using base::CallAwaits;
+  const base::SystemCall& call = blocked.call();
+  const auto first = static_cast<uint32_t>(blocked.arguments[0]);
+  if (blocked.FutexCommand() >= 0) return FutexCallOf(process, blocked);
+  if (call.is_for_orders) {
+    const bool is_signal = call.awaits == CallAwaits::kTime;
+    return PlaceOf(blocked, ObjectKind::kOrders, is_signal ? 0 : uint64_t{1} << 32 | first);
+  }
+  if (call.awaits == CallAwaits::kTime) return PlaceOf(blocked, ObjectKind::kFrame, 0);
+  if (!call.may_idle) return std::nullopt;
+  if (call.awaits == CallAwaits::kRing) return PlaceOf(blocked, ObjectKind::kRing, first);
+  if (call.awaits == CallAwaits::kLock) return PlaceOf(blocked, ObjectKind::kLock, blocked.arguments[0]);
+  if (call.use == base::DescriptorUse::kReads) return PlaceOf(blocked, ObjectKind::kRead, first);
+  return std::nullopt;
+}
+
 // A descriptor that is kept open, while there are enough others for all else that this process does: else
 // the file is opened for each look.
 base::OwnedFd Keep(int file) {
@@ -73,6 +105,7 @@ PolledThread::PolledThread(int32_t tid, bool takes_probable, const KernelWaits* 
       activity_file_(Keep(stack::OpenThreadFile(thread_, stack::ThreadFile::kActivity))),
       counters_file_(Keep(stack::OpenThreadFile(thread_, stack::ThreadFile::kCounters))),
       home_(common->process),
+      objects_(common->process),
       dispatch_(takes_probable),
       waits_(waits, tid) {}
 
@@ -196,23 +229,56 @@ bool PolledThread::MayHang() const {
 
 bool PolledThread::NoteWait(bool is_continuous) {
   if (is_continuous) return is_home_wait_;
-  // Its memory is another process's, which is copied in any case.
-  if (is_in_wait_) home_.GoesOn(/*succeeded=*/false);
+  const auto now_ms = static_cast<uint32_t>(base::SystemClock().MonoNs() / base::kNsPerMs);
+  EndWait(now_ms);
   is_in_wait_ = is_home_wait_ = false;
+  object_call_.reset();
+  const bool is_own_wait =
+      activity_ == ThreadActivity::kBlocked && !common_->go.Holds(blocked_.program_counter);
   std::optional<WaitSet> set;
-  if (activity_ == ThreadActivity::kBlocked) set = watchdog::SetOf(blocked_);
-  if (set && common_->go.Holds(blocked_.program_counter)) set.reset();
+  if (is_own_wait) set = watchdog::SetOf(blocked_);
   common_->waits.Set(tid(), set && set->is_epoll() ? set->epoll() : -1);
-  if (!set) return false;
-  is_in_wait_ = true;
-  is_home_wait_ =
-      home_.Serves({.set = *set, .site = blocked_.program_counter, .frame = blocked_.stack_pointer});
-  if (!is_home_wait_ && loop_ != nullptr) NoteForeignWait(home_, loop_);
+  if (set) {
+    is_home_wait_ = NotePolledWait(*set, now_ms);
+  } else if (is_own_wait && (objects_.has_home() || home_.home_frame() == 0)) {
+    object_call_ = ObjectCallOf(thread_.process, blocked_);
+    if (object_call_) is_home_wait_ = NoteObjectWait(*object_call_, now_ms);
+  }
   if (is_home_wait_) {
     home_call_ = {tid(), static_cast<uint64_t>(blocked_.syscall_number), blocked_.program_counter};
-    home_epoll_ = set->is_epoll() ? set->epoll() : -1;
+    home_epoll_ = set && set->is_epoll() ? set->epoll() : -1;
   }
   return is_home_wait_;
+}
+
+void PolledThread::EndWait(uint32_t now_ms) {
+  // Its memory is another process's, which is copied in any case.
+  if (is_in_wait_) home_.GoesOn(/*succeeded=*/false);
+  const bool had_home = objects_.has_home();
+  if (object_call_) {
+    objects_.End(*object_call_, now_ms);
+  } else if (is_in_wait_ && had_home) {
+    objects_.EndPolled(now_ms);
+  }
+  if (loop_ == nullptr) return;
+  if (had_home) NoteForeignWait(home_, objects_, loop_);
+  if (had_home != objects_.has_home()) NoteMoves(home_, objects_, loop_);
+}
+
+bool PolledThread::NotePolledWait(const WaitSet& set, uint32_t now_ms) {
+  is_in_wait_ = true;
+  const bool serves =
+      home_.Serves({.set = set, .site = blocked_.program_counter, .frame = blocked_.stack_pointer});
+  if (objects_.has_home())
+    return objects_.BeginPolled(home_.IsLikelyLoops(), now_ms) == ObjectHome::Use::kLoops;
+  if (!serves && loop_ != nullptr) NoteForeignWait(home_, objects_, loop_);
+  return serves;
+}
+
+bool PolledThread::NoteObjectWait(const ObjectCall& call, uint32_t now_ms) {
+  const bool is_loops = objects_.Begin(call, now_ms) == ObjectHome::Use::kLoops;
+  if (is_loops && loop_ != nullptr) NoteMoves(home_, objects_, loop_);
+  return is_loops;
 }
 
 void PolledThread::SetLoop(watchdog::WatchedLoop* loop, const base::TickScale& scale) {
@@ -226,7 +292,7 @@ void PolledThread::SetLoop(watchdog::WatchedLoop* loop, const base::TickScale& s
   if (is_frozen_) watchdog::found_frozen_tid.store(tid());
   if (away_since_ns_ == 0 || !scale.is_known()) return;
   dispatch_.Observe({});
-  NoteHome(home_, loop_);
+  NoteHome(home_, objects_, loop_);
   // The next look proves a sleep. Other dispatches are known from now on, if returns are counted.
   const bool sleeps = activity_ == ThreadActivity::kBlocked;
   if (!sleeps && home_call_.return_address != 0) returns_.Arm(home_call_);
@@ -240,11 +306,15 @@ void PolledThread::Apply(PolledDispatch::Action action) {
   watchdog::LoopProbe& probe = loop_->probe;
   if (action != Action::kBegin && probe.number_under_way() != 0) probe.End();
   if (action == Action::kEnd) return;
-  NoteHome(home_, loop_);
+  NoteHome(home_, objects_, loop_);
   probe.Begin("");
 }
 
 void PolledThread::NoteHomePlace() {
+  if (objects_.has_home()) {  // the kernel's programs know only polls
+    home_looks_ = 0;
+    return;
+  }
   const WaitKey key = KeyOf(thread_.process, blocked_);
   if (key != recorded_home_) {
     recorded_home_ = key;
@@ -289,7 +359,7 @@ void PolledThread::FollowKernel(const base::TickScale& scale) {
   watchdog::LoopProbe& probe = loop_->probe;
   const ThreadWaits::Turn turn = waits_.Read();
   const auto begin = [&](int64_t begin_ns) {
-    NoteHome(home_, loop_);
+    NoteHome(home_, objects_, loop_);
     recorded_begin_ns_ = begin_ns;
     probe.BeginAt("", TicksAt(begin_ns, scale));
   };

@@ -5,6 +5,7 @@
 // calling thread and for those that it starts, so the monitor starts before them. unshare(2) and setns(2)
 // refuse some changes to a process with several threads: ours end for the call. Compiled without
 // exceptions: see thread_waits.cc.
+#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -20,6 +21,7 @@
 #include "sdk/preload/signal_waits.h"
 #include "sdk/preload/syscall_forwards.h"
 #include "sdk/preload/watch/process_watch.h"
+#include "sdk/preload/watch/thread_state.h"
 
 namespace {
 
@@ -27,6 +29,7 @@ using lagwatch::sdk::Confinement;
 using lagwatch::sdk::FunctionAge;
 using lagwatch::sdk::MonitorPause;
 using lagwatch::sdk::NextFunction;
+using lagwatch::sdk::ObjectKind;
 
 using Word = long;  // an argument of a system call
 constinit NextFunction<int(int, Word, Word, Word, Word)> g_prctl("prctl");
@@ -117,6 +120,15 @@ void StartBefore(Word number, Word a, Word b) {
   }
 }
 
+// Of a call by which loops wait.
+std::optional<ObjectKind> KindOfCall(Word number, Word least_results, Word flags) {
+  constexpr Word kFutexWaitv = 449;  // SYS_futex_waitv, which older headers lack
+  if (number == SYS_io_uring_enter && least_results != 0 && (flags & IORING_ENTER_GETEVENTS) != 0)
+    return ObjectKind::kRing;
+  if (number == kFutexWaitv) return ObjectKind::kLock;
+  return std::nullopt;
+}
+
 template <typename Call>
 auto Confine(Confinement confinement, Call call) {
   const MonitorPause pause = lagwatch::sdk::StopForConfinement(confinement);
@@ -183,6 +195,16 @@ long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f
   }
   if (is_for_one) [[unlikely]]
     return CallAlone(call);
+  if (const auto kind = KindOfCall(number, c, d)) [[unlikely]] {
+    const lagwatch::sdk::ObjectCall wait{reinterpret_cast<uintptr_t>(__builtin_return_address(0)),
+                                         reinterpret_cast<uintptr_t>(__builtin_frame_address(0)),
+                                         static_cast<uint64_t>(a), *kind};
+    const bool is_noted = lagwatch::sdk::BeginObjectWait(wait);
+    const long result = call();
+    if (is_noted)
+      lagwatch::sdk::EndObjectWait(wait, number == SYS_io_uring_enter ? "io_uring_enter" : "futex_waitv");
+    return result;
+  }
   return real(number, a, b, c, d, e, f);
 }
 

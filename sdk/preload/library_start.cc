@@ -97,6 +97,7 @@ __attribute__((constructor)) void BeginInProcess() {
 // Runs when the program ends by exit() or by returning from main(): a hang that is under way ends here.
 __attribute__((destructor)) void EndInProcess() {
   const base::ScopedFloatEnvironment floats;
+  NoteThreadsAtEnd();
   EndWithProcess();
   EndSummary();
 }

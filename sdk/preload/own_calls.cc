@@ -64,6 +64,33 @@ LAGWATCH_OWN(ssize_t, send, (int fd, const void* bytes, size_t size, int flags))
   return Own_sendto(fd, bytes, size, flags, nullptr, 0);
 }
 
+LAGWATCH_OWN(ssize_t, read, (int fd, void* bytes, size_t size)) {
+  return RawSyscall(SYS_read, fd, AsWord(bytes), static_cast<long>(size), 0, 0, 0);
+}
+
+LAGWATCH_OWN(ssize_t, recvfrom,
+             (int fd, void* bytes, size_t size, int flags, sockaddr* address, socklen_t* address_bytes)) {
+  return RawSyscall(SYS_recvfrom, fd, AsWord(bytes), static_cast<long>(size), flags, AsWord(address),
+                    AsWord(address_bytes));
+}
+
+LAGWATCH_OWN(ssize_t, recv, (int fd, void* bytes, size_t size, int flags)) {
+  return Own_recvfrom(fd, bytes, size, flags, nullptr, nullptr);
+}
+
+LAGWATCH_OWN(int, nanosleep, (const timespec* time, timespec* left)) {
+  return static_cast<int>(RawSyscall(SYS_nanosleep, AsWord(time), AsWord(left), 0, 0, 0, 0));
+}
+
+// Returns an error number.
+LAGWATCH_OWN(int, clock_nanosleep, (clockid_t clock, int flags, const timespec* time, timespec* left)) {
+  const int saved_errno = errno;
+  const long result = RawSyscall(SYS_clock_nanosleep, clock, flags, AsWord(time), AsWord(left), 0, 0);
+  const int error = result < 0 ? errno : 0;
+  errno = saved_errno;
+  return error;
+}
+
 LAGWATCH_OWN(int, sigtimedwait, (const sigset_t* set, siginfo_t* info, const timespec* timeout)) {
   return static_cast<int>(
       RawSyscall(SYS_rt_sigtimedwait, AsWord(set), AsWord(info), AsWord(timeout), kKernelMaskBytes, 0, 0));

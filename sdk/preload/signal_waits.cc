@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "sdk/preload/next_function.h"
+#include "sdk/preload/watch/thread_state.h"
 #include "stack/capture_signal_owner.h"
 
 namespace {
@@ -18,10 +19,17 @@ constinit NextFunction<int(const sigset_t*, siginfo_t*, const timespec*)> g_sigt
   g_sigtimedwait.Find();
 }
 
-int Take(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
-  return lagwatch::sdk::TakeProgramsSignal(info, timeout, [set](siginfo_t* taken, const timespec* left) {
-    return g_sigtimedwait(set, taken, left);
-  });
+[[gnu::always_inline]] inline int Take(const char* name, const sigset_t* set, siginfo_t* info,
+                                       const timespec* timeout) {
+  const lagwatch::sdk::ObjectCall call{reinterpret_cast<uintptr_t>(__builtin_return_address(0)),
+                                       reinterpret_cast<uintptr_t>(__builtin_frame_address(0)), 0,
+                                       lagwatch::sdk::ObjectKind::kOrders};
+  const bool is_noted = lagwatch::sdk::BeginObjectWait(call);
+  const int result = lagwatch::sdk::TakeProgramsSignal(
+      info, timeout,
+      [set](siginfo_t* taken, const timespec* left) { return g_sigtimedwait(set, taken, left); });
+  if (is_noted) lagwatch::sdk::EndObjectWait(call, name);
+  return result;
 }
 
 }  // namespace
@@ -37,16 +45,18 @@ LAGWATCH_HOOK int signalfd(int fd, const sigset_t* signals, int flags) {
 }
 
 LAGWATCH_HOOK int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
-  return Take(set, info, timeout);
+  return Take("sigtimedwait", set, info, timeout);
 }
 
-LAGWATCH_HOOK int sigwaitinfo(const sigset_t* set, siginfo_t* info) { return Take(set, info, nullptr); }
+LAGWATCH_HOOK int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  return Take("sigwaitinfo", set, info, nullptr);
+}
 
 // The C library's does not return whether it was one of ours.
 LAGWATCH_HOOK int sigwait(const sigset_t* set, int* signal_number) {
   int taken;
   do {
-    taken = Take(set, nullptr, nullptr);
+    taken = Take("sigwait", set, nullptr, nullptr);
   } while (taken < 0 && errno == EINTR);
   if (taken < 0) return errno;
   *signal_number = taken;

@@ -9,7 +9,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 
+#include "base/clock.h"
 #include "base/system/float_environment.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/raw_syscall.h"
@@ -63,6 +65,13 @@ void Leave(HookedThread* waits) {
   waits->is_busy = false;
 }
 
+// Wraps.
+uint32_t CoarseNowMs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<uint32_t>(now.tv_sec * 1000 + now.tv_nsec / base::kNsPerMs);
+}
+
 // Whether a watched thread needs PrepareThread() again.
 bool IsToBePrepared(const HookedThread& waits) {
   // Relaxed: only false again after this thread has forked.
@@ -88,6 +97,7 @@ void ForgetFreedPlace(HookedThread* waits) {
   waits->is_known = true;
   waits->looks_left = 0;
   waits->is_candidate = waits->is_chosen = false;
+  waits->object_role = ObjectRole::kNever;
 }
 
 // The start opens files and takes locks: it is neither cancelled nor left by a signal handler's jump. Faults
@@ -112,6 +122,72 @@ void PrepareUninterrupted(HookedThread* waits) {
   pthread_setcanceltype(type, nullptr);  // may end the thread
 }
 
+void EndDispatch(HookedThread* waits) {
+  NoteMoves(waits->home, waits->objects, waits->loop);
+  waits->loop->probe.End();
+}
+
+void BeginDispatch(HookedThread* waits, const char* name) {
+  NoteHome(waits->home, waits->objects, waits->loop);
+  watchdog::LoopProbe& probe = waits->loop->probe;
+  if (probe.number_under_way() != 0) probe.End();  // a signal handler's, which waited inside this wait
+  probe.Begin(name);
+}
+
+// A wait during a dispatch of a loop whose home polls nothing. The thread may poll for a handler, or in
+// another place of its loop.
+void BeginWaitBeside(HookedThread* waits, const WaitCall& call) {
+  waits->home.Serves(call);
+  if (waits->objects.BeginPolled(waits->home.IsLikelyLoops(), CoarseNowMs()) == ObjectHome::Use::kLoops)
+    EndDispatch(waits);
+}
+
+// Whether such a loop goes on. Else it is left for one that polls.
+bool EndWaitBeside(HookedThread* waits, const char* name) {
+  waits->objects.EndPolled(CoarseNowMs());
+  if (!waits->objects.has_home()) {
+    if (gettid() == getpid()) NoteMainLoop(waits->loop);
+    return false;
+  }
+  if (waits->loop->probe.number_under_way() == 0) {
+    BeginDispatch(waits, name);
+  } else {
+    NoteForeignWait(waits->home, waits->objects, waits->loop);
+  }
+  return true;
+}
+
+// Of a thread that reads again and again without a wait, such as a file, most reads are not looked at.
+bool IsToBeSkipped(HookedThread* waits, const ObjectCall& call) {
+  constexpr uint8_t kMany = 128;
+  constexpr uint8_t kLookedAt = 8;  // one in so many
+  if (call.kind != ObjectKind::kRead || waits->short_reads < kMany || waits->objects.has_home()) return false;
+  waits->short_reads = static_cast<uint8_t>((waits->short_reads + 1) | kMany);
+  return waits->short_reads % kLookedAt != 0;
+}
+
+void NoteRead(HookedThread* waits, const ObjectCall& call, bool was_long) {
+  if (call.kind != ObjectKind::kRead) return;
+  if (was_long) {
+    waits->short_reads = 0;
+  } else if (waits->short_reads < UINT8_MAX) {
+    ++waits->short_reads;
+  }
+}
+
+// The thread has a loop that polls nothing: watches it, if it is not watched yet. False if it is not to be.
+bool WatchObjectLoop(HookedThread* waits, uintptr_t frame) {
+  if (waits->loop != nullptr && gettid() == getpid()) NoteMainLoop(nullptr);
+  if (waits->loop == nullptr || IsToBePrepared(*waits)) {
+    PrepareUninterrupted(waits);
+    if (!TryEnter(waits, frame)) return false;
+  }
+  if (waits->loop != nullptr) return true;
+  waits->object_role = ObjectRole::kNever;
+  waits->objects.Forget();
+  return false;
+}
+
 }  // namespace
 
 void BeginWait(const WaitCall& call) {
@@ -123,11 +199,13 @@ void BeginWait(const WaitCall& call) {
     watchdog::LoopProbe& probe = waits.loop->probe;
     if (probe.number_under_way() == 0) {
       waits.home.Forget();
+    } else if (waits.objects.has_home()) [[unlikely]] {
+      BeginWaitBeside(&waits, call);
     } else if (waits.home.Serves(call)) {
       NoteHandler(waits.home, waits.loop);
       probe.End();
     } else {
-      NoteForeignWait(waits.home, waits.loop);
+      NoteForeignWait(waits.home, waits.objects, waits.loop);
     }
   }
   if (waits.is_candidate) NoteCandidateWaits(&waits.candidate);
@@ -144,7 +222,9 @@ void EndWait(const WaitCall& call, const char* name, bool succeeded) {
   if (waits.is_candidate && !IsChoiceDue(&waits.candidate)) return Leave(&waits);
   const int error = errno;
   const bool was_loop = waits.loop != nullptr;
-  if (was_loop && waits.home.GoesOn(succeeded)) {
+  const bool goes_on = was_loop && waits.home.GoesOn(succeeded);
+  const bool is_beside = was_loop && waits.objects.has_home() && EndWaitBeside(&waits, name);
+  if (goes_on || is_beside) {
     errno = error;
     return Leave(&waits);
   }
@@ -152,11 +232,56 @@ void EndWait(const WaitCall& call, const char* name, bool succeeded) {
   if (!is_ready) PrepareUninterrupted(&waits);
   if (waits.loop != nullptr && (is_ready || TryEnter(&waits, frame))) {
     if (!was_loop) waits.home.NoteFirst(call);
-    NoteHome(waits.home, waits.loop);
-    watchdog::LoopProbe& probe = waits.loop->probe;
-    if (probe.number_under_way() != 0) probe.End();  // a signal handler's, which waited inside this wait
-    probe.Begin(name);
+    BeginDispatch(&waits, name);
     if (was_loop) NoteLoopRuns();
+  }
+  Leave(&waits);
+  errno = error;
+}
+
+bool BeginObjectWait(const ObjectCall& call, const timespec* until) {
+  if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return false;  // nothing else depends on it
+  HookedThread& waits = t_waits;
+  ForgetFreedPlace(&waits);
+  if (!MayLearnObjects(waits) || IsToBeSkipped(&waits, call) || (until != nullptr && IsSoon(*until)) ||
+      !TryEnter(&waits, OwnFrame()))
+    return false;
+  if (waits.object_role == ObjectRole::kUnknown) waits.object_role = FindObjectRole();
+  const bool is_learning = waits.object_role == ObjectRole::kLearns;
+  if (is_learning && waits.objects.Begin(call, CoarseNowMs()) == ObjectHome::Use::kLoops &&
+      waits.loop != nullptr && waits.loop->probe.number_under_way() != 0)
+    EndDispatch(&waits);
+  Leave(&waits);
+  return is_learning;
+}
+
+void EndObjectWait(const ObjectCall& call, const char* name) {
+  if (g_wait_switches.is_off.load(std::memory_order_relaxed)) return;  // nothing else depends on it
+  HookedThread& waits = t_waits;
+  const uintptr_t frame = OwnFrame();
+  ForgetFreedPlace(&waits);
+  if (!MayLearnObjects(waits) || !TryEnter(&waits, frame)) return;
+  const int error = errno;
+  const bool had_home = waits.objects.has_home();
+  const uint32_t now_ms = CoarseNowMs();
+  NoteRead(&waits, call, waits.objects.WasLong(now_ms));
+  const bool is_new = waits.objects.End(call, now_ms);
+  if (is_new || (had_home && waits.loop != nullptr && IsToBePrepared(waits))) {
+    if (!WatchObjectLoop(&waits, frame)) {
+      errno = error;
+      return Leave(&waits);
+    }
+  }
+  if (waits.loop != nullptr && waits.objects.has_home()) {
+    if (is_new || waits.loop->probe.number_under_way() == 0) {
+      if (is_new) NoteMoves(waits.home, waits.objects, waits.loop);
+      BeginDispatch(&waits, name);
+      if (had_home) NoteLoopRuns();
+    } else {
+      NoteForeignWait(waits.home, waits.objects, waits.loop);
+    }
+  } else if (had_home && waits.loop != nullptr) {
+    EndDispatch(&waits);  // the thread has another loop by now
   }
   Leave(&waits);
   errno = error;

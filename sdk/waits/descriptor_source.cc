@@ -48,7 +48,11 @@ DescriptorSource SourceOf(const base::Process& process, int descriptor) {
   if (text == "anon_inode:[eventfd]") return DescriptorSource::kEvent;
   const bool is_user =
       descriptor == STDIN_FILENO || text.starts_with("/dev/pts/") || text.starts_with("/dev/tty");
-  return is_user ? DescriptorSource::kUser : DescriptorSource::kAny;
+  if (is_user) return DescriptorSource::kUser;
+  if (text == "anon_inode:[timerfd]" || text == "anon_inode:[signalfd]" || text == "anon_inode:inotify")
+    return DescriptorSource::kTimer;
+  const bool is_stream = text.starts_with("pipe:") || text.starts_with("socket:");
+  return is_stream ? DescriptorSource::kStream : DescriptorSource::kAny;
 }
 
 }  // namespace lagwatch::sdk

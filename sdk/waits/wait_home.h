@@ -18,8 +18,10 @@ namespace lagwatch::sdk {
 // The source of the events of a descriptor.
 enum class DescriptorSource : uint8_t {
   kAny,
-  kEvent,  // is waited for only in order to be woken up
-  kUser,   // standard input, or a terminal
+  kEvent,   // is waited for only in order to be woken up
+  kUser,    // standard input, or a terminal
+  kTimer,   // a timer, signals or changes of files
+  kStream,  // a pipe or a socket
 };
 
 // Of a descriptor of the process. Reads a link in /proc, and opens nothing.
@@ -52,6 +54,8 @@ class WaitHome {
   // Before a wait while a dispatch is under way: whether it is the loop's, and so ends the
   // dispatch. Keeps errno.
   bool Serves(const WaitCall& call);
+  // After Serves(): whether a loop is likely to wait for that set.
+  bool IsLikelyLoops() { return waiting_ != nullptr && waiting_->IsLoops(process_); }
   // Before a wait while none is.
   void Forget() { waiting_ = nullptr; }
   // After the first wait of a thread that is watched only since, before its first dispatch.

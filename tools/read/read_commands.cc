@@ -90,13 +90,15 @@ QueryString ListQuery(const Flags& flags) {
   return query;
 }
 
-// Prints on stderr which programs were to be watched in the last week and were not. Only a spool knows that.
-void PrintUnwatched(const Flags& flags) {
+// Prints on stderr which programs were to be watched in the last week and were not, also those of which only
+// some threads were not, if `shows_threads`. Only a spool knows that.
+void PrintUnwatched(const Flags& flags, bool shows_threads) {
   constexpr int64_t kShownMs = 7 * base::kMsPerDay;
   if (!EndpointOf(flags).empty()) return;
   const int64_t from_wall_ms = base::SystemClock().WallMs() - kShownMs;
   for (const sdk::UnwatchedNote& note : sdk::ReadUnwatchedNotes(SpoolOf(flags), from_wall_ms)) {
     if (!flags.app.empty() && note.app != flags.app) continue;
+    if (note.IsOfThreads() && !shows_threads) continue;
     const std::string time = UtcTime(note.wall_ms) + " UTC";
     std::fprintf(stderr, "lagwatch: not watched: %s (process %u, %s): %s\n", Printable(note.app).c_str(),
                  note.pid, time.c_str(), Printable(note.why).c_str());
@@ -186,7 +188,7 @@ int ShowReports(const Flags& flags) {
   const int exit_code = Show(flags, "/v1/reports", query, "no reports match",
                              [](const Json& reports) { return ReportTable(reports, TerminalWidth()); });
   if (flags.verbose) PrintWatched(flags);
-  PrintUnwatched(flags);
+  PrintUnwatched(flags, flags.verbose);
   return exit_code;
 }
 
@@ -311,7 +313,7 @@ int ShowLosses(const Flags& flags) {
   const int exit_code = Show(flags, "/v1/losses", ListQuery(flags), "no reports were lost or held back",
                              [](const Json& losses) { return LossTable(losses, TerminalWidth()); });
   PrintUnproven(flags);
-  PrintUnwatched(flags);
+  PrintUnwatched(flags, /*shows_threads=*/true);
   return exit_code;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that were to be watched and were not, with the reason: one line each in a file of the
-// spool directory. The preloaded library writes it; `lagwatch reports` and `lagwatch losses` show
-// it. Context: background.
+// Programs that were to be watched and were not, or of which some threads were not, with the reason: one line
+// each in a file of the spool directory. The preloaded library writes it; `lagwatch reports` and `lagwatch
+// losses` show it. Context: background.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@ struct UnwatchedNote {
   uint32_t pid = 0;
   std::string app;
   std::string why;
+
+  // The program was watched, but not all of its threads: then the reason begins with their number.
+  bool IsOfThreads() const { return !why.empty() && why[0] >= '0' && why[0] <= '9'; }
 };
 
 // Appends the note; drops it if the directory cannot be used. Past 64 KiB the file is started again.

@@ -5,14 +5,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "base/clock.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/environment/preload_environment.h"
 #include "sdk/preload/environment/unwatched_notes.h"
+#include "sdk/preload/environment/unwatched_threads.h"
 #include "sdk/process_monitor.h"
 
 namespace lagwatch::sdk {
@@ -26,19 +31,27 @@ struct Summary {
   int64_t begin_ns = 0;
   struct stat errors {};  // stderr's, at the start
   bool has_errors = false;
+  std::string threads;  // those without a loop, at the end
 };
 Summary* g_summary = nullptr;  // leaked: threads may still be running when the process ends
 std::atomic<int> g_loops{0};
+constexpr size_t kMostKnown = 64;
+std::atomic<int32_t> g_watched[kMostKnown];  // the threads of the first loops; 0: none
 std::atomic<bool> g_is_noted{false};
 std::atomic<bool> g_is_abandoned{false};
 // Children may be the programs to watch.
 std::atomic<bool> g_has_forked{false};
+
+bool HasRunLong() { return base::SystemClock().MonoNs() - g_summary->begin_ns >= kNotedRunNs; }
 
 bool HasSameErrors(const Summary& summary) {
   struct stat now {};
   return summary.has_errors && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == summary.errors.st_dev &&
          now.st_ino == summary.errors.st_ino;
 }
+
+constexpr char kWhyNoLoop[] =
+    "no thread waited in a known loop (epoll_wait, poll, select or similar, or one wait again and again)";
 
 void PrintSummary(const Summary& summary) {
   if (summary.config.is_verbose == 0 || !HasSameErrors(summary)) return;
@@ -54,14 +67,19 @@ void PrintSummary(const Summary& summary) {
     std::snprintf(more, sizeof more, "; %llu wait%s may have been idleness", unproven,
                   unproven == 1 ? "" : "s");
   }
-  char line[240];
+  const std::string& threads = summary.threads;
+  const char* before = threads.empty() ? "" : "; ";
+  char line[640];
   const int size =
       loops == 0
-          ? std::snprintf(line, sizeof line, "lagwatch: watched nothing: no thread waited in a loop\n")
-          : std::snprintf(line, sizeof line, "lagwatch: watched %d loop%s in %d thread%s; %llu hang%s%s\n",
-                          loops, loops == 1 ? "" : "s", loops, loops == 1 ? "" : "s", hangs,
-                          hangs == 1 ? "" : "s", more);
-  if (write(STDERR_FILENO, line, static_cast<size_t>(size)) < 0) return;  // stderr has no reader any more
+          ? std::snprintf(line, sizeof line, "lagwatch: watched nothing: no thread waited in a loop%s%s\n",
+                          before, threads.c_str())
+          : std::snprintf(line, sizeof line,
+                          "lagwatch: watched %d loop%s in %d thread%s; %llu hang%s%s%s%s\n", loops,
+                          loops == 1 ? "" : "s", loops, loops == 1 ? "" : "s", hangs, hangs == 1 ? "" : "s",
+                          more, before, threads.c_str());
+  const size_t line_bytes = std::min<size_t>(size, sizeof line - 1);
+  if (write(STDERR_FILENO, line, line_bytes) < 0) return;  // stderr has no reader any more
 }
 
 }  // namespace
@@ -78,6 +96,7 @@ void BeginSummary(const PreloadConfig& config) {
       nullptr,
       [] {
         g_loops.store(0);
+        for (auto& tid : g_watched) tid.store(0);
         g_is_noted.store(false);
       });
 }
@@ -93,7 +112,10 @@ void NoteUnwatched(const char* why) {
   }
 }
 
-void CountWatchedLoop() { g_loops.fetch_add(1); }
+void CountWatchedLoop() {
+  const auto number = static_cast<size_t>(g_loops.fetch_add(1));
+  if (number < kMostKnown) g_watched[number].store(gettid());
+}
 
 void AbandonSummary() { g_is_abandoned.store(true); }
 
@@ -106,12 +128,31 @@ void ResumeSummary() {
   }
 }
 
+void NoteThreadsAtEnd() {
+  if (g_summary == nullptr || g_is_abandoned.load() || g_summary->config.is_watched == 0) return;
+  if (g_summary->config.is_verbose == 0 && !HasRunLong())
+    return;  // the list costs as much as a short command
+  try {
+    std::array<int32_t, kMostKnown> watched;
+    std::ranges::transform(g_watched, watched.begin(), [](const auto& tid) { return tid.load(); });
+    g_summary->threads = DescribeUnwatchedThreads(g_summary->config.threads, watched);
+  } catch (const std::exception&) {  // no memory
+  }
+}
+
 void EndSummary() {
   if (g_summary == nullptr || g_is_abandoned.load() || g_summary->config.is_watched == 0) return;
-  const bool is_long = base::SystemClock().MonoNs() - g_summary->begin_ns >= kNotedRunNs;
-  if (g_loops.load() == 0 && is_long && !g_has_forked.load() && !HasHandedOn())
-    NoteUnwatched("no thread waited in a known loop (epoll_wait, poll, select or similar)");
-  PrintSummary(*g_summary);
+  const bool is_long = HasRunLong();
+  const std::string& threads = g_summary->threads;
+  try {
+    if (g_loops.load() == 0 && is_long && !g_has_forked.load() && !HasHandedOn()) {
+      NoteUnwatched((std::string(kWhyNoLoop) + (threads.empty() ? "" : "; ") + threads).c_str());
+    } else if (g_loops.load() != 0 && is_long) {
+      if (!threads.empty()) NoteUnwatched(threads.c_str());
+    }
+    PrintSummary(*g_summary);
+  } catch (const std::exception&) {  // no memory
+  }
 }
 
 }  // namespace lagwatch::sdk

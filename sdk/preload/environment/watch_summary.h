@@ -30,6 +30,10 @@ void AbandonSummary();
 // Takes back AbandonSummary() and the note of this process. No exception leaves it.
 void ResumeSummary();
 
+// Before the monitor ends with the process: notes which threads had no loop, while lagwatch's are known to be
+// its own. No exception leaves it.
+void NoteThreadsAtEnd();
+
 // At the process's end: with --verbose a line on stderr, if that is still the file that it was at the start;
 // a note when a process that has run for a while had no loop to watch.
 void EndSummary();

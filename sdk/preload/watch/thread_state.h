@@ -6,10 +6,18 @@
 #include <cstdint>
 
 #include "sdk/preload/watch/thread_choice.h"
+#include "sdk/waits/object_home.h"
 #include "sdk/waits/wait_home.h"
 #include "watchdog/loops/loop_registry.h"
 
 namespace lagwatch::sdk {
+
+// Whether a thread's waits that poll nothing are looked at, for a loop.
+enum class ObjectRole : uint8_t {
+  kUnknown,
+  kLearns,
+  kNever,  // it is not to be watched by them
+};
 
 // All zero at first.
 struct HookedThread {
@@ -26,8 +34,11 @@ struct HookedThread {
   // A child that shares this memory, or a copy of it, and was made without fork handlers confines itself: its
   // end makes no system call of ours.
   bool is_in_confined_child = false;
+  ObjectRole object_role = ObjectRole::kUnknown;
+  uint8_t short_reads = 0;  // in a row
   CandidateWaits candidate;
   WaitHome home;
+  ObjectHome objects;
 };
 // Initial-exec: no call and no allocation at the first access.
 extern constinit thread_local HookedThread t_waits __attribute__((tls_model("initial-exec")));
@@ -41,9 +52,27 @@ struct WaitSwitches {
 };
 extern constinit WaitSwitches g_wait_switches;
 
+// Whether the thread's waits that poll nothing are looked at: not those of one whose loop polls. Context:
+// hot.
+inline bool MayLearnObjects(const HookedThread& waits) {
+  if (waits.object_role == ObjectRole::kNever) return false;
+  return waits.objects.has_home() || waits.home.home_frame() == 0;
+}
+// Whether BeginObjectWait() is needed for the calling thread, in a few loads. Context: hot.
+inline bool NeedsObjectWaits() {
+  // Relaxed: a thread that learns of it one wait later is as good.
+  return t_waits.attaches != g_wait_switches.attaches.load(std::memory_order_relaxed) ||
+         MayLearnObjects(t_waits);
+}
+
 // Before and after a wait on the calling thread, in thread_waits.cc. `name` is the wait's, a literal: it
 // becomes the tag of the dispatch that follows. Keep errno. Context: hot after a thread's first waits.
 void BeginWait(const WaitCall& call);
 void EndWait(const WaitCall& call, const char* name, bool succeeded);
+
+// The same for a wait that polls nothing; `until`: the time at which it ends, or null. False if
+// EndObjectWait() is not needed.
+bool BeginObjectWait(const ObjectCall& call, const timespec* until = nullptr);
+void EndObjectWait(const ObjectCall& call, const char* name);
 
 }  // namespace lagwatch::sdk

@@ -30,7 +30,8 @@ void WatchThread(HookedThread* waits, const char* name) {
   waits->generation = waits->loop->generation.load();
   waits->loop->is_inferred.store(true);
   CountWatchedLoop();
-  if (gettid() == getpid()) NoteMainLoop(waits->loop);
+  // A main thread that waits for its workers leaves the program's loops to them.
+  if (gettid() == getpid() && !waits->objects.has_home()) NoteMainLoop(waits->loop);
 }
 
 void LookAtThread(HookedThread* waits) {
@@ -86,7 +87,14 @@ void PrepareThread(HookedThread* waits) {
   }
 }
 
+ObjectRole FindObjectRole() {
+  const ProcessConfig& config = ProcessConfig::Instance();
+  const bool may_be_watched = config.is_wanted() && (gettid() == getpid() || !config.IsAuto());
+  return may_be_watched ? ObjectRole::kLearns : ObjectRole::kNever;
+}
+
 void RenewThreadInForkedChild() {
+  t_waits.object_role = ObjectRole::kUnknown;
   if (t_waits.loop == nullptr) t_waits.is_known = false;
   ForgetThreadChoice();
   if (t_waits.is_candidate || t_waits.is_chosen) t_waits.is_candidate = t_waits.is_chosen = false;

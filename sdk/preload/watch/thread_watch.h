@@ -10,6 +10,10 @@ namespace lagwatch::sdk {
 // disabled cancellation. Context: background.
 void PrepareThread(HookedThread* waits);
 
+// Whether the calling thread may be watched by its waits that poll nothing: the main thread, and others that
+// `--threads` asks for. Context: hot; makes two system calls.
+ObjectRole FindObjectRole();
+
 // To be called in a forked child, whose only thread is the main one from now on. Context: background.
 void RenewThreadInForkedChild();
 

@@ -54,6 +54,46 @@ INSTANTIATE_TEST_SUITE_P(EveryWait, RunWaitTest,
                                            "select", "pselect", "__poll_chk", "__ppoll_chk"),
                          [](const auto& wait) { return std::string(wait.param); });
 
+class RunBlockingTest : public RunTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(RunBlockingTest, FindsAFreezeOfALoopThatPollsNothing) {
+  Process process(Watched({LAGWATCH_BLOCKING_LOOP, GetParam(), "loop"}, {"--verbose"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(process.Output(), "good\n");
+  EXPECT_THAT(process.Errors(), HasSubstr("lagwatch: watched 1 loop in 1 thread; 1 hang"));
+  const json reports = Ask({"reports"});
+  ASSERT_EQ(reports.size(), 1u) << reports;
+  EXPECT_EQ(reports[0]["tag"], GetParam());
+  EXPECT_THAT(Ask({"report", reports[0]["id"]})["expensive_stack"].dump(), HasSubstr("FreezeHere"));
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryKind, RunBlockingTest,
+                         ::testing::Values("pthread_cond_wait", "sem_wait", "read"),
+                         [](const auto& wait) { return std::string(wait.param); });
+
+TEST_F(RunTest, TakesAProgramThatHasWaitedForItsWorkersForNoLoop) {
+  Process process(Watched({LAGWATCH_BLOCKING_LOOP, "pthread_cond_wait", "batch"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_EQ(process.Output(), "good\n");
+  EXPECT_EQ(Ask({"reports"}).size(), 0u);
+}
+
+TEST_F(RunTest, NamesTheThreadsThatHadNoLoop) {
+  Process process(
+      Watched({"/usr/bin/python3", "-c",
+               "import select, threading, time\n"
+               "for i in range(3): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
+               "poll = select.poll()\n"
+               "for i in range(5): poll.poll(1)\n"},
+              {"--verbose"}));
+  EXPECT_EQ(process.Wait(), 0);
+  EXPECT_THAT(
+      process.Errors(),
+      ::testing::StartsWith("lagwatch: watched 1 loop in 1 thread; 0 hangs; 3 other threads had no loop: "));
+  EXPECT_THAT(process.Errors(),
+              ::testing::EndsWith("(3); the main thread has one; --threads all watches each\n"));
+}
+
 TEST_F(RunTest, ReportsASlowDispatchWithATreeIfAskedTo) {
   Process process({LAGWATCH_PROGRAM, "run", "--threshold-ms", "20000", "--slow-reports", "--slow-dispatch-ms",
                    "300", "--spool", spool_, "--", LAGWATCH_WAIT_LOOP, "poll", "1500"});
