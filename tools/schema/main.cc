@@ -31,9 +31,9 @@ int main(int argc, char** argv) try {
   }
   std::vector<lagwatch::tools::Document> documents;
   for (const auto& some : {lagwatch::tools::OptionDocuments(), lagwatch::tools::BindingDocuments(),
-                           lagwatch::tools::ProtoDocuments(),
-                           lagwatch::tools::VerdictDocuments(), lagwatch::tools::FormatDocuments(),
-                           lagwatch::tools::ApiDocuments(argv[2]), lagwatch::tools::CommandDocuments()})
+                           lagwatch::tools::ProtoDocuments(), lagwatch::tools::VerdictDocuments(),
+                           lagwatch::tools::FormatDocuments(), lagwatch::tools::ApiDocuments(argv[2]),
+                           lagwatch::tools::CommandDocuments()})
     documents.insert(documents.end(), some.begin(), some.end());
   bool is_stale = false;
   for (const auto& document : documents) {

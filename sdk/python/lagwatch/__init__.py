@@ -16,7 +16,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from lagwatch import _native
+from lagwatch import _forks, _native
 from lagwatch._native import Loop, dispatch, scope, wait
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def _prepare() -> None:
         _is_prepared = True
         atexit.register(stop)
         os.register_at_fork(after_in_child=_after_fork)
+        _forks.start()
         _stop_with_child()
 
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 SKIPPED = 77
+DEBIANS = "/usr/bin/python3"
 PROBE = "import lagwatch, re; print(*{m for m in re.findall(r'/.*liblagwatch.so.*', open('/proc/self/maps').read())})"
 
 
@@ -26,10 +27,14 @@ class Environment:
     """A virtual environment with nothing but a wheel."""
 
     def __init__(self, folder: pathlib.Path, python: str, wheel: str) -> None:
-        output_of(python, "-m", "venv", "--without-pip", folder)
         self.python = folder / "bin/python"
-        output_of("/usr/bin/python3", "-m", "pip", "--python", self.python, "install", "--quiet", "--no-index", "--disable-pip-version-check",
-                  wheel)
+        install = ["install", "--quiet", "--no-index", "--disable-pip-version-check", wheel]
+        if python == DEBIANS:  # its pip serves its own environments, which then need none
+            output_of(python, "-m", "venv", "--without-pip", folder)
+            output_of(python, "-m", "pip", "--python", self.python, *install)
+        else:
+            output_of(python, "-m", "venv", folder)
+            output_of(self.python, "-m", "pip", *install)
 
 
 def tests_of(module: pathlib.Path) -> list[str]:
@@ -45,7 +50,11 @@ def tests_of(module: pathlib.Path) -> list[str]:
 
 def suite(folder: pathlib.Path, tests: list[str], environment: Environment, variables: dict[str, str]) -> None:
     def run(test: str) -> str:
-        return output_of(environment.python, "-m", "unittest", test, env=variables, cwd=folder)
+        ended = subprocess.run([environment.python, "-m", "unittest", test], env=variables, cwd=folder, text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, check=False)
+        # From Python 3.12 on, a test that is skipped has a status of its own.
+        assert ended.returncode == 0 or "skipped=1" in ended.stdout, f"{test}: exit status {ended.returncode}\n{ended.stdout}"
+        return ended.stdout
     with concurrent.futures.ThreadPoolExecutor(8) as pool:  # they sleep, most of the time
         for test, output in zip(tests, pool.map(run, tests)):
             print(test, output.splitlines()[-1])
@@ -53,8 +62,8 @@ def suite(folder: pathlib.Path, tests: list[str], environment: Environment, vari
 
 def main() -> None:
     repository, library, command = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
-    python = sys.argv[4] if len(sys.argv) > 4 else "/usr/bin/python3"
-    if subprocess.run(["/usr/bin/python3", "-c", "import setuptools, wheel, pip, venv"], capture_output=True, check=False).returncode:
+    python = sys.argv[4] if len(sys.argv) > 4 else DEBIANS
+    if subprocess.run([DEBIANS, "-c", "import setuptools, wheel, pip, venv"], capture_output=True, check=False).returncode:
         print("missing: python3-setuptools, python3-wheel, python3-pip, python3-venv")
         sys.exit(SKIPPED)
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LAGWATCH_"))}
@@ -62,7 +71,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work_name:
         work = pathlib.Path(work_name)
         def built(name: str, *options: str) -> str:
-            return output_of("/usr/bin/python3", repository / "sdk/python/build_wheel.py", "--include", repository / "sdk/include",
+            return output_of(DEBIANS, repository / "sdk/python/build_wheel.py", "--include", repository / "sdk/include",
                              "--library", library, "--output", work / name, *options)
         wheel = built("wheel")
         assert pathlib.Path(wheel).read_bytes() == pathlib.Path(built("again")).read_bytes(), "the wheel is not reproducible"
@@ -79,7 +88,7 @@ def main() -> None:
         others = work / "others"  # of Debian's packages, the servers alone
         others.mkdir()
         for name in ("gevent", "greenlet", "gunicorn", "pkg_resources", "setuptools", "uvloop", "zope"):
-            if os.path.isdir(f"/usr/lib/python3/dist-packages/{name}"):
+            if python == DEBIANS and os.path.isdir(f"/usr/lib/python3/dist-packages/{name}"):
                 (others / name).symlink_to(f"/usr/lib/python3/dist-packages/{name}")
         folder = pathlib.Path(__file__).parent / "suite"
         tests = [test for module in sorted(folder.glob("test_*.py")) for test in tests_of(module)]

@@ -56,6 +56,14 @@ asyncio.run(main())
             self.assertIn("ended", output)
             self.assertEqual(program.hangs(), [])
 
+    @unittest.skipUnless(sys.version_info >= (3, 12), "this Python does not warn")
+    def test_fork_warns_of_threads_of_the_program_only(self):
+        fork = "if (child := os.fork()) == 0: os._exit(0)\nos.waitpid(child, 0)\n"
+        with Program() as program:
+            self.assertEqual(program.run(fork), "")
+            thread = "threading.Thread(target=time.sleep, args=(0.5,)).start()\n"
+            self.assertIn("multi-threaded", program.run(thread + fork))
+
     def test_child_that_is_never_watched_starts_nothing(self):
         with Program() as program:
             output = program.run("""
