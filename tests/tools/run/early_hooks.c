@@ -208,7 +208,7 @@ static const struct {
     {"epoll_wait", EpollWait},
     {"epoll_pwait", EpollPwait},
     {"epoll_pwait2", EpollPwait2},
-    OBJECT_HOOKS
+    OBJECT_HOOKS,
     {"_exit", Exit},
     {"_Exit", ExitC},
     {"daemon", Daemon},

@@ -82,5 +82,6 @@ static int MqTimedreceive(void) { return ErrorOf(mq_timedreceive((mqd_t)-1, room
       {"pthread_cond_wait", CondWait}, {"pthread_cond_timedwait", CondTimedwait},                            \
       {"pthread_cond_clockwait", CondClockwait}, {"cnd_wait", CndWait}, {"cnd_timedwait", CndTimedwait},     \
       {"sem_wait", SemWait}, {"sem_timedwait", SemTimedwait}, {"sem_clockwait", SemClockwait},               \
-      {"semop", Semop}, {"semtimedop", Semtimedop}, {"msgrcv", Msgrcv}, {"mq_receive", MqReceive},           \
-      {"mq_timedreceive", MqTimedreceive},
+      {"semop", Semop}, {"semtimedop", Semtimedop}, {"msgrcv", Msgrcv}, {"mq_receive", MqReceive}, {         \
+    "mq_timedreceive", MqTimedreceive                                                                        \
+  }
