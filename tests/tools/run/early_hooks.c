@@ -50,6 +50,8 @@ enum { kFailed = 100 };
     WEXITSTATUS(status);                \
   })
 
+#include "early_object_hooks.h"
+
 static sigset_t Blocked(void) {
   sigset_t set;
   sigemptyset(&set);
@@ -206,6 +208,7 @@ static const struct {
     {"epoll_wait", EpollWait},
     {"epoll_pwait", EpollPwait},
     {"epoll_pwait2", EpollPwait2},
+    OBJECT_HOOKS,
     {"_exit", Exit},
     {"_Exit", ExitC},
     {"daemon", Daemon},
