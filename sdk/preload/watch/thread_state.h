@@ -28,6 +28,7 @@ struct HookedThread {
   bool is_in_confined_child = false;
   CandidateWaits candidate;
   WaitHome home;
+  const char* event_tag = nullptr;  // of the innermost event of Qt that is being handled
 };
 // Initial-exec: no call and no allocation at the first access.
 extern constinit thread_local HookedThread t_waits __attribute__((tls_model("initial-exec")));
