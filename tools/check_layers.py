@@ -46,7 +46,7 @@ LAYERS = {
     "tools": ["sdk", "report", "collector", "trace", "stack/elf/elf_file.h", "stack/elf/function_symbol.h",
               "stack/elf/local_symbols.h", "stack/threads/processor_clocks.h",
               "policies", "base"],
-    "samples": ["sdk/include"],
+    "samples": ["sdk/adapters", "sdk/include"],
 }
 # Exceptions from the above: parts that a folder may not include.
 EXCEPT = {
@@ -57,7 +57,7 @@ EXCEPT = {
 LIBRARIES = {
     "CLI/": ["base/command_line", "collector/commands", "collector/flags.cc", "collector/main.cc", "collector/settings_file.cc",
              "tools"],
-    "boost/": ["collector/http"],
+    "boost/": ["collector/http", "samples/loops"],
     "bpf/": ["sdk/outside/kernel_waits_linux.cc"],
     "curl/": ["base/curl_handle.h", "sdk/late/curl_calls.cc"],
     "dwarf.h": ["collector/symbols"],

@@ -6,36 +6,22 @@
 #define BENCH_ADAPTERS_ROUNDS_H_
 
 #include <lagwatch/c.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { ROUNDS = 7, DISPATCHES = 100000 };
 
 static int rounds_is_watched;
 
-static inline void* rounds_sleep(void* nothing) {
-  for (;;) pause();
-  return nothing;
-}
-
-/* Starts the monitor, or a thread that does nothing: the C library takes short cuts in its locks and system
- * calls where a process has one thread. Returns
- * whether the loop is to be watched. */
+/* Starts the monitor; returns whether the loop is to be watched. */
 static inline int rounds_start(char** arguments) {
   lw_options options;
   lw_options_init(&options);
   options.app = "rounds";
   options.spool_directory = arguments[2];
   rounds_is_watched = strcmp(arguments[1], "watched") == 0;
-  if (rounds_is_watched) {
-    lw_start(&options);
-  } else {
-    pthread_t thread;
-    pthread_create(&thread, NULL, &rounds_sleep, NULL);
-  }
+  if (rounds_is_watched) lw_start(&options);
   return rounds_is_watched;
 }
 

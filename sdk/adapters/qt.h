@@ -97,12 +97,14 @@ class QtLoop {
                            Qt::DirectConnection);
     }
     int qt_metacall(QMetaObject::Call call, int method, void** arguments) override {
-      method = QObject::qt_metacall(call, method, arguments);
-      if (method < 0 || call != QMetaObject::InvokeMetaMethod) return method;
-      if (method == kAwake)
+      static const int first = QObject::staticMetaObject.methodCount();
+      if (call != QMetaObject::InvokeMetaMethod || method < first)
+        return QObject::qt_metacall(call, method, arguments);
+      lw_loop* loop = Here().loop;
+      if (method == first + kAwake)
         OnAwake();
-      else
-        lw_loop_wait_begin(Here().loop);
+      else if (!lw_loop_is_idle(loop))
+        lw_loop_wait_begin(loop);
       return -1;
     }
 

@@ -3,7 +3,7 @@
 
 #include <link.h>
 
-#include "sdk/preload/module_symbols_linux.h"
+#include "sdk/preload/symbols/module_symbols_linux.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -15,6 +15,7 @@
 #include "base/system/float_environment.h"
 #include "sdk/preload/environment/exec_environment.h"
 #include "sdk/preload/raw_syscall.h"
+#include "sdk/preload/tags/loop_tags.h"
 #include "sdk/preload/watch/thread_state.h"
 #include "sdk/preload/watch/thread_watch.h"
 #include "sdk/waits/home_note.h"
@@ -115,6 +116,7 @@ void PrepareUninterrupted(HookedThread* waits) {
   for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) sigdelset(&blocked, fault);
   pthread_sigmask(SIG_BLOCK, &blocked, &previous);
   PrepareThread(waits);
+  if (waits->loop != nullptr) FollowSources();
   Leave(waits);
   floats.Restore();
   pthread_setcancelstate(state, nullptr);

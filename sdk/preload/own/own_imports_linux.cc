@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sdk/preload/module_symbols_linux.h"
+#include "sdk/preload/symbols/module_symbols_linux.h"
 
 namespace lagwatch::sdk {
 namespace {

@@ -39,6 +39,7 @@ struct HookedThread {
   CandidateWaits candidate;
   WaitHome home;
   ObjectHome objects;
+  const char* event_tag = nullptr;  // of the innermost event of Qt that is being handled
 };
 // Initial-exec: no call and no allocation at the first access.
 extern constinit thread_local HookedThread t_waits __attribute__((tls_model("initial-exec")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: System V ABI, "Dynamic Section"; the GNU hash table and symbol versions as in binutils and glibc.
-#include "sdk/preload/module_symbols_linux.h"
+#include "sdk/preload/symbols/module_symbols_linux.h"
 
 #include <elf.h>
 
