@@ -8,7 +8,7 @@
  *   lw_frames_end(&frames, loop);              // in the place of lw_frame_end(loop)
  *   lw_frames_scope(&frames, "list", "scroll") // what the user does from now on; NULL: nothing of its own
  *
- * A scope counts anew, and is part of the scene: the collector has the frames of "list/scroll" apart from
+ * A scope starts from zero, and is part of the scene: the collector has the frames of "list/scroll" apart from
  * those of "list". All functions on the loop's thread. */
 #ifndef LAGWATCH_ADAPTERS_FRAMES_H_
 #define LAGWATCH_ADAPTERS_FRAMES_H_
@@ -116,7 +116,7 @@ static inline lw_frame_numbers lw_frames_numbers(const lw_frames* frames) {
 
 enum { LW_FRAMES_LINES = 3, LW_FRAMES_LINE_BYTES = 64 };
 
-/* What the window shows. */
+/* Writes the lines that the window shows. */
 static inline void lw_frames_text(const lw_frames* frames,
                                   char lines[LW_FRAMES_LINES][LW_FRAMES_LINE_BYTES]) {
   const lw_frame_numbers numbers = lw_frames_numbers(frames);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A window that is drawn anew again and again, now and then slowly, with the label of numbers above it;
+/* A window that is drawn again and again, now and then slowly, with the label of numbers above it;
  * prints what the label shows after two seconds. */
 #include <gtk/gtk.h>
 #include <lagwatch/adapters/frames_gtk.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window that is painted anew again and again, now and then slowly, with the label of numbers above it;
+// A window that is painted again and again, now and then slowly, with the label of numbers above it;
 // prints what the label shows after two seconds. With an argument it saves a picture there.
 #include <lagwatch/adapters/frames_qt.h>
 
