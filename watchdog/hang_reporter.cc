@@ -193,7 +193,8 @@ bool HangReporter::Report(WatchedSpan* span, const WatchedLoop& loop,
   // A correction is made when the window has answered again.
   if (!is_correction) had_unanswered_window_ = window_is_unanswered.load(std::memory_order_relaxed);
   if (had_unanswered_window_) facts.AddText("window_ping", "unanswered");
-  AddThreadFacts(tid, tools, &facts);
+  const Schedule schedule = AddThreadFacts(tid, tools, &facts);
+  schedule_.AddChanges(schedule, tools.thread(tid), tools.clock->MonoNs(), &tools.capturer->code(), &facts);
   AddProcessFacts(tools, &facts);
   event.facts = facts.all();
   PastDispatchRoom room;

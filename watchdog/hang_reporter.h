@@ -10,6 +10,7 @@
 #include "base/process/mapped_memory.h"
 #include "watchdog/events/hang_listener.h"
 #include "watchdog/events/hang_sink.h"
+#include "watchdog/facts/schedule_facts.h"
 #include "watchdog/hang_blame.h"
 #include "watchdog/sample_ring.h"
 #include "watchdog/spans/watched_spans.h"
@@ -24,6 +25,10 @@ class HangReporter {
   // All are borrowed.
   HangReporter(const LoopThread* thread, ThreadTime* time) : thread_(thread), time_(time) {}
 
+  // The place has another loop.
+  void BeginLoop(int64_t now_ns) { schedule_.Begin(now_ns); }
+  // To be called at each whole look.
+  void LookAtThread(int64_t now_ns) { schedule_.Look(thread_->thread(), now_ns); }
   // Reports a check that found the span in progress and over its threshold, unless the report would repeat
   // an earlier one. `samples` are those since the window opened, at least one.
   void ReportCheck(WatchedSpan* span, const WatchedLoop& loop, std::span<const LoopSample* const> samples,
@@ -62,6 +67,7 @@ class HangReporter {
 
   const LoopThread* thread_;
   ThreadTime* time_;
+  ScheduleWatch schedule_;
   base::MappedBlock<HangBlame> blame_;  // of the dispatch that hangs; null: none does
   uint64_t weighed_ = 0;                // its number; 0: none
   uint64_t next_sample_ = 0;            // that was not added yet

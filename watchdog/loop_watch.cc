@@ -32,6 +32,7 @@ void LoopWatch::BeginLoop(const WatchedLoop& loop, const WatchTools& tools) {
   thread_.capturer = tools.capturer;
   thread_.process = tools.process();
   is_thread_kept_ = thread_.files->Keep(thread_.thread());
+  reporter_.BeginLoop(tools.NowNs());
 }
 
 int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
@@ -81,6 +82,7 @@ int64_t LoopWatch::Look(WatchedLoop* loop, const WatchTools& tools) {
   CollectUsage(*loop, tools);
   found_since_look_ = {};
   last_look_ns_ = now_ns;
+  reporter_.LookAtThread(now_ns);
   const uint64_t begun = loop->probe.begun();
   has_begun_nothing_ = std::exchange(last_begun_, begun) == begun;
   if (is_window_open_ && (now_ns >= ring_.next_sample_ns() || is_check_due))

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "base/clock.h"
@@ -77,33 +76,14 @@ void AddMachine(FactList* facts) {
 
 }  // namespace
 
-void AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts) {
+Schedule AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts) {
   facts->Add("foreground", tools.is_foreground() ? 1 : 0);
   if (tid == found_frozen_tid.load(std::memory_order_relaxed)) facts->Add(policies::kAtLeastFact, 1);
-  // Fields of proc_pid_stat(5), counted from the first one after the thread's name, which may hold anything.
-  constexpr size_t kNiceField = 16;
-  constexpr size_t kRealtimePriorityField = 37;
-  constexpr size_t kPolicyField = 38;
-  constexpr std::array<const char*, 7> kPolicies = {"other", "fifo", "rr",      "batch",
-                                                    nullptr, "idle", "deadline"};
-  char buffer[1024];
-  std::string_view stat =
-      base::ReadSmallFile(base::TaskPath(tools.thread(tid), "stat").c_str(), buffer, sizeof buffer);
-  const size_t name_end = stat.rfind(") ");
-  if (name_end == std::string_view::npos) return;
-  stat.remove_prefix(name_end + 2);
-  for (size_t field = 0; !stat.empty(); ++field) {
-    const std::string_view text = stat.substr(0, stat.find(' '));
-    stat.remove_prefix(std::min(text.size() + 1, stat.size()));
-    const bool is_negative = text.starts_with('-');
-    const int64_t number = NumberOf(text.substr(is_negative ? 1 : 0));
-    if (number == kNotKnown) continue;
-    if (field == kNiceField) facts->Add("nice", is_negative ? -number : number);
-    if (field == kRealtimePriorityField && number != 0) facts->Add("realtime_priority", number);
-    if (field != kPolicyField || static_cast<size_t>(number) >= kPolicies.size()) continue;
-    if (kPolicies[static_cast<size_t>(number)] != nullptr)
-      facts->AddText("scheduling_policy", kPolicies[static_cast<size_t>(number)]);
-  }
+  const Schedule schedule = ReadSchedule(tools.thread(tid));
+  AddSchedule(schedule, facts);
+  if (tools.processor_facts != nullptr) tools.processor_facts->Add(schedule.last_processor, facts);
+  if (tools.power_facts != nullptr) tools.power_facts->Add(tools.clock->MonoNs(), facts);
+  return schedule;
 }
 
 void AddProcessFacts(const WatchTools& tools, FactList* facts) {

@@ -11,6 +11,7 @@
 #include "stack/stack_capturer.h"
 #include "watchdog/events/hang_sink.h"
 #include "watchdog/events/usage_period.h"
+#include "watchdog/facts/machine_facts.h"
 #include "watchdog/facts/processor_users.h"
 #include "watchdog/loops/loop_registry.h"
 #include "watchdog/loops/watch_options.h"
@@ -35,6 +36,8 @@ struct WatchTools {
   const LoopRegistry* registry = nullptr;     // null: the application is in the foreground
   SampleRings* rings = nullptr;               // null: each watch has a ring of its own
   ProcessorUsers* processor_users = nullptr;  // null: they are not looked for
+  ProcessorFacts* processor_facts = nullptr;  // null: nothing is said of the processors' speed
+  const PowerFacts* power_facts = nullptr;    // null: nor of heat and batteries
   // Null: the program does not end while it is watched.
   const std::atomic<int64_t>* end_ns = nullptr;
 

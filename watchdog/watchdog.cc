@@ -70,6 +70,8 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
              .registry = registry,
              .rings = watches_.rings(),
              .processor_users = &processor_users_,
+             .processor_facts = &processor_facts_,
+             .power_facts = &power_facts_,
              .end_ns = &end_ns_},
       listener_(options.listener),
       dump_sample_(new LoopSample) {
@@ -206,6 +208,8 @@ void Watchdog::RunRounds() {
   int64_t next_ns = clock.MonoNs() + kFirstCalibrationNs;
   suppressed_reported_ = CountSuppressed();
   BeginUsagePeriod();
+  processor_facts_.Begin();
+  power_facts_.Refresh(clock.MonoNs());
   DiscountForeignTime(0);  // a first reading, with which the next ones are compared
   while (!stopping_.load()) {
     Sleep(next_ns);
@@ -370,6 +374,7 @@ int64_t Watchdog::RunRound() {
   next_ns = std::min({next_ns, FeedIfWell(), DumpIfLate(), LookAtIo()});
   ReportUsage(reports_before);
   sink_->OnRoundDone();
+  if (!is_near_hang_.load()) power_facts_.Refresh(base::SystemClock().MonoNs());
   return next_ns;
 }
 

@@ -156,6 +156,8 @@ class Watchdog {
   ThreadLister threads_;
   WaitWalker waits_{WaitWalker::Reach::kPeers};
   ProcessorUsers processor_users_;
+  ProcessorFacts processor_facts_;
+  PowerFacts power_facts_;
   LoopWatches watches_;
   std::unique_ptr<CpuWatch> cpu_;  // null: CPU is not watched
   std::unique_ptr<IoDispatches> io_;  // null: the files that dispatches use are not watched

@@ -66,8 +66,10 @@ void Watchdog::ReportIo() {
                                        tools.capturer->modules(), &room);
   event.modules = &tools.capturer->modules();
   event.script_functions = &tools.capturer->code().script_functions();
-  (tools.sink->OnHang(event) ? counters_.reports : counters_.reports_lost).Add();
-  DiscountForeignTime(INT64_MAX);  // for the disk
+  const bool is_kept = tools.sink->OnHang(event);
+  (is_kept ? counters_.reports : counters_.reports_lost).Add();
+  if (is_kept) tools.sink->OnHangEnd(event.id, event.elapsed_ns);  // it is over
+  DiscountForeignTime(INT64_MAX);                                  // for the disk
 }
 
 }  // namespace lagwatch::watchdog

@@ -18,6 +18,7 @@
 #include "base/process/safe_memory.h"
 #include "sdk/preload/next_function.h"
 #include "sdk/preload/raw_syscall.h"
+#include "sdk/preload/schedule_hooks.h"
 #include "sdk/preload/signal_waits.h"
 #include "sdk/preload/syscall_forwards.h"
 #include "sdk/preload/watch/process_watch.h"
@@ -205,7 +206,10 @@ long LagwatchSyscall(Word number, Word a, Word b, Word c, Word d, Word e, Word f
       lagwatch::sdk::EndObjectWait(wait, number == SYS_io_uring_enter ? "io_uring_enter" : "futex_waitv");
     return result;
   }
-  return real(number, a, b, c, d, e, f);
+  const Word result = real(number, a, b, c, d, e, f);
+  if (number == SYS_sched_setattr && result == 0) [[unlikely]]
+    lagwatch::sdk::NoteScheduling("sched_setattr", static_cast<int32_t>(a), __builtin_return_address(0));
+  return result;
 }
 
 int LagwatchUnshare(int flags) {
@@ -223,9 +227,13 @@ int LagwatchSetns(int fd, int type) {
 // A function of glibc 2.41 and later.
 int LagwatchSchedSetattr(pid_t tid, void* attributes, unsigned flags) {
   StartBefore(SYS_sched_setattr, tid, reinterpret_cast<Word>(attributes));
-  if (auto* real = g_sched_setattr.get()) return real(tid, attributes, flags);
-  return static_cast<int>(
-      lagwatch::sdk::RawSyscall(SYS_sched_setattr, tid, reinterpret_cast<Word>(attributes), flags, 0, 0, 0));
+  auto* real = g_sched_setattr.get();
+  const int result =
+      real != nullptr ? real(tid, attributes, flags)
+                      : static_cast<int>(lagwatch::sdk::RawSyscall(
+                            SYS_sched_setattr, tid, reinterpret_cast<Word>(attributes), flags, 0, 0, 0));
+  if (result == 0) lagwatch::sdk::NoteScheduling("sched_setattr", tid, __builtin_return_address(0));
+  return result;
 }
 
 }  // extern "C"

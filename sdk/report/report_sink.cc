@@ -15,7 +15,8 @@ namespace {
 // A program that is killed in one of the others was not frozen.
 bool IsFreeze(policies::HangKind kind) {
   return kind != policies::HangKind::kCpu && kind != policies::HangKind::kCpuAverage &&
-         kind != policies::HangKind::kDump && kind != policies::HangKind::kFrames;
+         kind != policies::HangKind::kDump && kind != policies::HangKind::kFrames &&
+         kind != policies::HangKind::kIo;
 }
 
 // Writes a Usage record. `suppressed` replaces the event's own counts. False when it does not fit.

@@ -18,6 +18,8 @@
 #include "tests/testing/temp_directory.h"
 #include "watchdog/facts/file_facts.h"
 #include "watchdog/facts/group_facts.h"
+#include "watchdog/facts/machine_facts.h"
+#include "watchdog/facts/schedule_changes.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -29,6 +31,94 @@ Facts FactsOf(const FactList& list) {
   for (const Fact& fact : list.all())
     facts[fact.name] = fact.text != nullptr ? fact.text : std::to_string(fact.number);
   return facts;
+}
+
+// A machine as sysfs shows it, in a folder: few test machines have a battery, heat and a slow processor.
+class MachineFactsTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& leaf, const std::string& text) {
+    const std::filesystem::path path = std::string(sys_.path()) + "/" + leaf;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text << "\n";
+  }
+  Facts Processor(ProcessorFacts* processor, int32_t number) {
+    FactList list;
+    processor->Add(number, &list);
+    return FactsOf(list);
+  }
+  Facts Power() {
+    constexpr int64_t kNowNs = 1'000'000'000'000;
+    const std::string sys = sys_.path();
+    PowerFacts power(sys.c_str());
+    power.Refresh(kNowNs);
+    FactList list;
+    power.Add(kNowNs + 3'000'000'000, &list);
+    return FactsOf(list);
+  }
+
+  testing::ScopedTempDirectory sys_;
+};
+
+TEST_F(MachineFactsTest, FilesThatAreNotThereSayNothing) {
+  const std::string sys = sys_.path();
+  ProcessorFacts processor(sys.c_str());
+  processor.Begin();
+  EXPECT_TRUE(Processor(&processor, 0).empty());
+  EXPECT_TRUE(Power().empty());
+}
+
+TEST_F(MachineFactsTest, AThrottledProcessorIsSeen) {
+  Write("devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3");
+  Write("devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "4");
+  Write("devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "800000");
+  Write("devices/system/cpu/cpu1/cpufreq/scaling_max_freq", "1200000");
+  Write("devices/system/cpu/cpu1/cpufreq/cpuinfo_max_freq", "4000000");
+  Write("devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave");
+  Write("firmware/acpi/platform_profile", "low-power");
+  const std::string sys = sys_.path();
+  ProcessorFacts processor(sys.c_str());
+  processor.Begin();
+  Write("devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "9");
+  const Facts expected = {{"thermal_throttles", "5"},          {"processor_mhz", "800"},
+                          {"processor_most_mhz", "4000"},      {"processor_limit_mhz", "1200"},
+                          {"processor_governor", "powersave"}, {"power_profile", "low-power"}};
+  EXPECT_EQ(Processor(&processor, 1), expected);
+}
+
+TEST_F(MachineFactsTest, HeatCoolingAndBatteriesAreSeen) {
+  Write("class/thermal/thermal_zone0/temp", "45000");
+  Write("class/thermal/thermal_zone1/temp", "97500");
+  Write("class/thermal/cooling_device0/type", "Fan");
+  Write("class/thermal/cooling_device0/cur_state", "1");
+  Write("class/thermal/cooling_device0/max_state", "1");
+  Write("class/thermal/cooling_device1/type", "Processor");
+  Write("class/thermal/cooling_device1/cur_state", "5");
+  Write("class/thermal/cooling_device1/max_state", "10");
+  Write("class/power_supply/BAT0/type", "Battery");
+  Write("class/power_supply/BAT0/status", "Discharging");
+  Write("class/power_supply/BAT0/capacity", "17");
+  Write("class/power_supply/hidpp_battery_0/type", "Battery");
+  Write("class/power_supply/hidpp_battery_0/scope", "Device");
+  Write("class/power_supply/hidpp_battery_0/capacity", "90");
+  const Facts expected = {{"hottest_celsius", "97"},
+                          {"cooling_permille", "500"},
+                          {"on_battery", "1"},
+                          {"battery_percent", "17"},
+                          {"power_facts_age_s", "3"}};
+  EXPECT_EQ(Power(), expected);
+}
+
+TEST(ScheduleChanges, TheLastOneOfAThreadIsFound) {
+  ScheduleChanges changes;
+  ScheduleChange found{};
+  EXPECT_FALSE(changes.Find(1, 0, &found));
+  changes.Note({"nice", 0x10, 100, 1, 2});
+  changes.Note({"setpriority", 0x20, 200, 1, 3});
+  changes.Note({"nice", 0x30, 300, 4, 4});
+  ASSERT_TRUE(changes.Find(1, 0, &found));
+  EXPECT_STREQ(found.call, "setpriority");
+  EXPECT_EQ(found.caller_tid, 3);
+  EXPECT_FALSE(changes.Find(1, 201, &found)) << "that was before";
 }
 
 class MountsTest : public ::testing::Test {

@@ -14,7 +14,7 @@
 
 namespace lagwatch::trace {
 
-// A thread's word on the dispatch that it is in; all in one loop's probe.
+// The words by which a thread says which dispatch it is in; all in one loop's probe.
 struct DispatchWords {
   const std::atomic<uint64_t>* number;  // of the last one that began; null: the thread has no loop
   const std::atomic<uint64_t>* ended;   // of the last one that ended
@@ -135,7 +135,7 @@ class ThreadIoTable {
     if (io != nullptr) io->has_ended_.store(true, std::memory_order_release);  // after its last call
   }
 
-  // The dispatch over a limit, as far as it is known.
+  // The record of a dispatch over a limit.
   struct Found {
     int32_t tid;
     const std::atomic<uint64_t>* number_word;  // DispatchWords::number

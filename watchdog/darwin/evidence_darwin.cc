@@ -71,7 +71,7 @@ int64_t ServiceBeats::due_ns() const { return INT64_MAX; }
 
 bool ServiceBeats::TakeLate(int64_t, Late*) { return false; }
 
-void AddThreadFacts(int32_t, const WatchTools& tools, FactList* facts) {
+Schedule AddThreadFacts(int32_t, const WatchTools& tools, FactList* facts) {
   facts->Add("foreground", tools.is_foreground() ? 1 : 0);
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -186,6 +188,23 @@ static int Sendmsg(void) {
   WITH_SOCKETS(sendmsg(fds[0], &message, 0));
 }
 
+static const struct sched_param kNoPriority;
+static int Nice(void) { return nice(0) == getpriority(PRIO_PROCESS, 0); }
+static int SetPriority(void) { return setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0)); }
+static int SetScheduler(void) { return sched_setscheduler(-1, SCHED_OTHER, &kNoPriority) == -1 ? errno : 0; }
+static int SetParam(void) { return sched_setparam(0, &kNoPriority); }
+static int SetAffinity(void) {
+  cpu_set_t processors;
+  return sched_getaffinity(0, sizeof processors, &processors) + sched_setaffinity(0, sizeof processors, &processors);
+}
+static int SetThreadParam(void) { return pthread_setschedparam(pthread_self(), SCHED_OTHER, &kNoPriority); }
+static int SetThreadPriority(void) { return pthread_setschedprio(pthread_self(), 0); }
+static int SetThreadAffinity(void) {
+  cpu_set_t processors;
+  return sched_getaffinity(0, sizeof processors, &processors) +
+         pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
+}
+
 static int Enter(void) {
   __cyg_profile_func_enter((void*)Enter, NULL);
   return 0;
@@ -248,6 +267,14 @@ static const struct {
     {"send", Send},
     {"sendto", Sendto},
     {"sendmsg", Sendmsg},
+    {"nice", Nice},
+    {"setpriority", SetPriority},
+    {"sched_setscheduler", SetScheduler},
+    {"sched_setparam", SetParam},
+    {"sched_setaffinity", SetAffinity},
+    {"pthread_setschedparam", SetThreadParam},
+    {"pthread_setschedprio", SetThreadPriority},
+    {"pthread_setaffinity_np", SetThreadAffinity},
     {"__cyg_profile_func_enter", Enter},
     {"__cyg_profile_func_exit", Leave},
 };

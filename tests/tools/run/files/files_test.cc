@@ -51,6 +51,8 @@ TEST_F(FilesTest, ReadsThatTakeLongTogetherAreReported) {
   EXPECT_EQ(facts.at("io_bytes"), calls_ * 16384);
   EXPECT_GE(facts.at("io_us"), 20'000);
   EXPECT_EQ(report.at("threshold_ms"), 20);
+  EXPECT_EQ(report.at("ended"), true);
+  EXPECT_NEAR(report.at("duration_ms").get<double>(), facts.at("io_us").get<double>() / 1000, 1);
 }
 
 TEST_F(FilesTest, SyncsAreReportedWithTheirFile) {
