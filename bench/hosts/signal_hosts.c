@@ -145,22 +145,27 @@ static int TakeSignalsByCall(void) { return TakeByTurns(TakeNowByCall); }
 static int TakeSignalsByDescriptor(void) { return TakeByTurns(TakeByDescriptor); }
 static int TakeSignalsInWait(void) { return TakeByTurns(TakeOwn); }
 
-// Calls that end with EINTR after any handler: none may, because the program handles nothing.
+static int InterruptsOfTurn(sem_t* semaphore) {
+  int interrupts = 0;
+  const struct timespec end = After(CLOCK_REALTIME, 10);
+  if (sem_timedwait(semaphore, &end) != 0 && errno == EINTR) ++interrupts;
+  const struct timespec shortly = {0, 2000000};
+  if (nanosleep(&shortly, NULL) != 0) ++interrupts;
+  Tick(0);
+  return interrupts;
+}
+// Calls that end with EINTR after any handler: none may, because the program handles nothing. Its loop sleeps
+// between its turns, and goes on after the hang.
 static int CountInterrupts(void) {
   int interrupts = 0;
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);
   BeginLoop();
-  for (int i = 0; i < 60; ++i) {
-    const struct timespec end = After(CLOCK_REALTIME, 10);
-    if (sem_timedwait(&semaphore, &end) != 0 && errno == EINTR) ++interrupts;
-    const struct timespec shortly = {0, 2000000};
-    if (nanosleep(&shortly, NULL) != 0) ++interrupts;
-    Tick(0);
-  }
+  for (int i = 0; i < 60; ++i) interrupts += InterruptsOfTurn(&semaphore);
   Tick(10);
   printf("interrupts %d\n", interrupts);
   HangSleeping();
+  for (int i = 0; i < 3; ++i) InterruptsOfTurn(&semaphore);
   Tick(10);
   return 3;
 }

@@ -73,6 +73,7 @@ bool ServiceBeats::TakeLate(int64_t, Late*) { return false; }
 
 Schedule AddThreadFacts(int32_t, const WatchTools& tools, FactList* facts) {
   facts->Add("foreground", tools.is_foreground() ? 1 : 0);
+  return {};
 }
 
 void AddProcessFacts(const WatchTools& tools, FactList* facts) {
