@@ -10,7 +10,7 @@ from lagwatch import _native
 
 _LIBRARIES = ("libev.so.4", "libuv.so.1")
 _has_tags = False
-# What is replaced: the type, its attribute, what was there, and what is there now.
+# Of a type's attribute that is replaced: what was there, and what is there now.
 _replaced: list[tuple[type, str, Callable[..., Any], Callable[..., Any]]] = []
 
 
