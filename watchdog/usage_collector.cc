@@ -91,6 +91,7 @@ void UsageCollector::ReadNotes(const WatchedLoop& loop, int64_t now_ns, const Wa
   uint64_t lost_count = 0;
   while (reader_.ReadNote(loop.probe, &note, &lost_count)) {
     tools.counters->notes_lost.Add(lost_count);
+    if (IsFunctionTag(note.tag)) tools.capturer->RefreshModulesIfDue();  // no hang may have needed them yet
     PlaceFunctionTag(tools.capturer->modules(), note.tag);
     ReportNote(note, loop, now_ns, tools);
   }

@@ -33,8 +33,15 @@ std::string ReadableName(const std::string& symbol) {
   return end == std::string::npos || end == 0 ? name : name.substr(0, end);
 }
 
-// The function that is the report's tag, if one is: "editor+0x1f". Of a long module's name only the begin is
-// in it.
+// A tag that is full, of a hang or of a slow dispatch, may have only the begin of a module's name; in a
+// shorter one "editor" is not editor-plugin.so.
+bool MayBeCut(std::string_view tag) {
+  constexpr size_t kFullHangTag = 127;
+  constexpr size_t kFullSlowTag = 31;
+  return tag.size() == kFullHangTag || tag.size() == kFullSlowTag;
+}
+
+// The function that is the report's tag, if one is: "editor+0x1f".
 std::optional<std::string> FunctionOfTag(const Report& report, FrameNamer* namer) {
   constexpr std::string_view kSign = "+0x";
   constexpr int kHexadecimal = 16;
@@ -45,9 +52,14 @@ std::optional<std::string> FunctionOfTag(const Report& report, FrameNamer* namer
   const char* end = tag.data() + tag.size();
   const auto parsed = std::from_chars(tag.data() + sign + kSign.size(), end, offset, kHexadecimal);
   if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  for (const Module& module : report.modules) {
-    if (!FileName(module.path).starts_with(tag.substr(0, sign))) continue;
-    if (auto symbol = namer->NameOf(module.path, module.build_id, offset)) return ReadableName(*symbol);
+  const std::string_view name = tag.substr(0, sign);
+  for (const bool is_cut : {false, true}) {
+    if (is_cut && !MayBeCut(tag)) break;
+    for (const Module& module : report.modules) {
+      const std::string_view file = FileName(module.path);
+      if (is_cut ? !file.starts_with(name) : file != name) continue;
+      if (auto symbol = namer->NameOf(module.path, module.build_id, offset)) return ReadableName(*symbol);
+    }
   }
   return std::nullopt;
 }

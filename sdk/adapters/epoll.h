@@ -35,6 +35,7 @@ void lw_epoll_unwatch(void);
 #define LAGWATCH_ADAPTERS_EPOLL_DEFINED_
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -86,6 +87,13 @@ static lw_loop* lw_epoll_loop_of(int descriptor) {
   return lw_epoll_descriptor == descriptor ? lw_epoll_loop : NULL;
 }
 
+static int lw_epoll_after(lw_loop* loop, int ready) {
+  const int error = errno;
+  lw_loop_wait_end(loop, NULL);
+  errno = error;
+  return ready;
+}
+
 __attribute__((visibility("default"))) int epoll_wait(int descriptor, struct epoll_event* events, int room,
                                                       int timeout_ms) LW_EPOLL_THROWS {
   lw_loop* loop = lw_epoll_loop_of(descriptor);
@@ -95,8 +103,7 @@ __attribute__((visibility("default"))) int epoll_wait(int descriptor, struct epo
   ready = lw_next_epoll_wait != NULL ? lw_next_epoll_wait(descriptor, events, room, timeout_ms)
                                      : (int)syscall(SYS_epoll_pwait, descriptor, events, room, timeout_ms,
                                                     NULL, LW_EPOLL_MASK_BYTES);
-  lw_loop_wait_end(loop, NULL);
-  return ready;
+  return lw_epoll_after(loop, ready);
 }
 
 __attribute__((visibility("default"))) int epoll_pwait(int descriptor, struct epoll_event* events, int room,
@@ -108,8 +115,7 @@ __attribute__((visibility("default"))) int epoll_pwait(int descriptor, struct ep
   ready = lw_next_epoll_pwait != NULL ? lw_next_epoll_pwait(descriptor, events, room, timeout_ms, mask)
                                       : (int)syscall(SYS_epoll_pwait, descriptor, events, room, timeout_ms,
                                                      mask, LW_EPOLL_MASK_BYTES);
-  lw_loop_wait_end(loop, NULL);
-  return ready;
+  return lw_epoll_after(loop, ready);
 }
 
 #if defined(SYS_epoll_pwait2) && defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
@@ -123,8 +129,7 @@ __attribute__((visibility("default"))) int epoll_pwait2(int descriptor, struct e
   ready = lw_next_epoll_pwait2 != NULL
               ? lw_next_epoll_pwait2(descriptor, events, room, timeout, mask)
               : (int)syscall(SYS_epoll_pwait2, descriptor, events, room, timeout, mask, LW_EPOLL_MASK_BYTES);
-  lw_loop_wait_end(loop, NULL);
-  return ready;
+  return lw_epoll_after(loop, ready);
 }
 #endif
 

@@ -5,7 +5,8 @@
  * own, epoll.h does the same without a patch.
  *
  * One file of the library defines LW_EPOLL_SLOTS_IMPLEMENTATION before it includes this. The library must
- * stay loaded: lw_epoll_patch() pins it. */
+ * stay loaded: lw_epoll_patch() pins it. LW_EPOLL_SLOTS_BEFORE_WAIT(loop), if it is defined, is called before
+ * each wait of a thread's loop. */
 #ifndef LAGWATCH_ADAPTERS_EPOLL_SLOTS_H_
 #define LAGWATCH_ADAPTERS_EPOLL_SLOTS_H_
 
@@ -16,8 +17,9 @@ extern "C" {
 #endif
 
 /* Patches the module that has `address`, once; a later call does nothing more. Returns the number of slots of
- * that module that lead here now; 0 if it does not import those functions, or if the library cannot be
- * pinned. Takes the loader's lock; any thread. */
+ * that module that lead here now; 0 if it does not import those functions, if another library has led them to
+ * itself, as a second copy of this one, or if the library cannot be pinned. Takes the loader's lock; any
+ * thread. */
 int lw_epoll_patch(const void* address);
 /* The loop that waits in the epoll instance `descriptor` is the calling thread's; -1: the first instance that
  * the thread waits in from now on. Waits in others are part of a dispatch. NULL: the thread has no such loop
@@ -38,7 +40,9 @@ void lw_epoll_set_loop(lw_loop* loop, int descriptor);
 #endif
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +50,10 @@ void lw_epoll_set_loop(lw_loop* loop, int descriptor);
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#ifndef LW_EPOLL_SLOTS_BEFORE_WAIT
+#define LW_EPOLL_SLOTS_BEFORE_WAIT(loop) ((void)(loop))
+#endif
 
 /* Of x86-64 and of arm64, which share no numbers. */
 static int lw_slot_is_import(uint64_t type) {
@@ -68,23 +76,30 @@ static lw_loop* lw_slot_loop_of(int descriptor) {
   return lw_slot_descriptor == descriptor ? lw_slot_loop : NULL;
 }
 
-static int lw_slot_epoll_wait(int descriptor, struct epoll_event* events, int room, int timeout_ms) {
+static lw_loop* lw_slot_loop_before(int descriptor) {
   lw_loop* loop = lw_slot_loop_of(descriptor);
-  int ready;
+  if (loop == NULL) return NULL;
+  LW_EPOLL_SLOTS_BEFORE_WAIT(loop);
   lw_loop_wait_begin(loop);
-  ready = epoll_wait(descriptor, events, room, timeout_ms);
+  return loop;
+}
+
+static int lw_slot_after(lw_loop* loop, int ready) {
+  const int error = errno;
   lw_loop_wait_end(loop, NULL);
+  errno = error;
   return ready;
+}
+
+static int lw_slot_epoll_wait(int descriptor, struct epoll_event* events, int room, int timeout_ms) {
+  lw_loop* loop = lw_slot_loop_before(descriptor);
+  return lw_slot_after(loop, epoll_wait(descriptor, events, room, timeout_ms));
 }
 
 static int lw_slot_epoll_pwait(int descriptor, struct epoll_event* events, int room, int timeout_ms,
                                const sigset_t* mask) {
-  lw_loop* loop = lw_slot_loop_of(descriptor);
-  int ready;
-  lw_loop_wait_begin(loop);
-  ready = epoll_pwait(descriptor, events, room, timeout_ms, mask);
-  lw_loop_wait_end(loop, NULL);
-  return ready;
+  lw_loop* loop = lw_slot_loop_before(descriptor);
+  return lw_slot_after(loop, epoll_pwait(descriptor, events, room, timeout_ms, mask));
 }
 
 typedef struct {
@@ -111,6 +126,17 @@ static uintptr_t lw_slot_address(const lw_slot_module* module, uintptr_t value) 
   return value < module->base ? module->base + value : value;
 }
 
+/* A slot that is not bound yet leads into its own module. One that leads to a function of another name is
+ * another library's, as a second copy of this one: the waits of its loops must stay where they are seen. */
+static int lw_slot_is_free(const lw_slot_module* module, uintptr_t slot, const char* name, void* function) {
+  void* target = __atomic_load_n((void**)slot, __ATOMIC_ACQUIRE);
+  Dl_info found, own;
+  if (target == function) return 1;
+  if (dladdr(target, &found) == 0) return 0;
+  if (found.dli_saddr == target && found.dli_sname != NULL && strstr(found.dli_sname, name) != NULL) return 1;
+  return dladdr(module->address, &own) != 0 && own.dli_fbase == found.dli_fbase;
+}
+
 static void lw_slot_patch_table(lw_slot_module* module, uintptr_t table, size_t size_bytes,
                                 const ElfW(Sym) * symbols, const char* names) {
   static const struct {
@@ -123,7 +149,8 @@ static void lw_slot_patch_table(lw_slot_module* module, uintptr_t table, size_t 
     const char* name = names + symbols[ELF64_R_SYM(rows[i].r_info)].st_name;
     if (!lw_slot_is_import(type)) continue;
     for (size_t hook = 0; hook < sizeof hooks / sizeof hooks[0]; ++hook)
-      if (strcmp(name, hooks[hook].name) == 0)
+      if (strcmp(name, hooks[hook].name) == 0 &&
+          lw_slot_is_free(module, module->base + rows[i].r_offset, name, hooks[hook].function))
         module->count += lw_slot_write(module, module->base + rows[i].r_offset, hooks[hook].function);
   }
 }
@@ -178,9 +205,8 @@ static int lw_slot_look(struct dl_phdr_info* info, size_t size_bytes, void* cont
       module->relro_end = begin + part->p_memsz;
     }
   }
-  if (!is_it) return 0;
-  if (module->dynamic != NULL) lw_slot_patch_module(module);
-  return 1;
+  if (!is_it) module->dynamic = NULL;
+  return is_it;
 }
 
 /* A slot that leads into a library that is gone would be the end of the program. */
@@ -191,9 +217,14 @@ static int lw_slot_pin(void) {
 }
 
 int lw_epoll_patch(const void* address) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* two threads' changes of a page's protection */
   lw_slot_module module = {address, 0, 0, 0, NULL, 0};
   if (address == NULL || !lw_slot_pin()) return 0;
   dl_iterate_phdr(&lw_slot_look, &module);
+  if (module.dynamic == NULL) return 0;
+  pthread_mutex_lock(&mutex); /* not in the walk: dladdr() takes the loader's other lock */
+  lw_slot_patch_module(&module);
+  pthread_mutex_unlock(&mutex);
   return module.count;
 }
 

@@ -24,22 +24,23 @@ lw_loop* OwnLoop() {
 
 const char* TextOf(jlong text) { return reinterpret_cast<const char*>(text); }
 
-// The characters of a Java string, for the life of this object.
+// A copy of a text in UTF-8: the JVM's own function for strings writes some characters in another way. Empty
+// for null, and if there is no memory.
 class Characters {
  public:
-  Characters(JNIEnv* jni, jstring text)
-      : jni_(jni), text_(text), chars_(text == nullptr ? nullptr : jni->GetStringUTFChars(text, nullptr)) {}
-  ~Characters() {
-    if (chars_ != nullptr) jni_->ReleaseStringUTFChars(text_, chars_);
+  Characters(JNIEnv* jni, jbyteArray text) {
+    const jsize size = text == nullptr ? 0 : jni->GetArrayLength(text);
+    chars_ = static_cast<char*>(calloc(static_cast<size_t>(size) + 1, 1));
+    if (chars_ != nullptr && size != 0)
+      jni->GetByteArrayRegion(text, 0, size, reinterpret_cast<jbyte*>(chars_));
   }
+  ~Characters() { free(chars_); }
   Characters(const Characters&) = delete;
   Characters& operator=(const Characters&) = delete;
   const char* get() const { return chars_ != nullptr ? chars_ : ""; }
 
  private:
-  JNIEnv* jni_;
-  jstring text_;
-  const char* chars_;
+  char* chars_;
 };
 
 }  // namespace
@@ -50,7 +51,7 @@ JNIEXPORT jboolean JNICALL Java_lagwatch_LagWatch_isWatching(JNIEnv*, jclass) {
   return lw_why_off()[0] == '\0' ? JNI_TRUE : JNI_FALSE;
 }
 
-JNIEXPORT jlong JNICALL Java_lagwatch_LagWatch_keepText(JNIEnv* jni, jclass, jstring text) {
+JNIEXPORT jlong JNICALL Java_lagwatch_LagWatch_keepText(JNIEnv* jni, jclass, jbyteArray text) {
   return reinterpret_cast<jlong>(strdup(Characters(jni, text).get()));  // reports may look at it at any time
 }
 
@@ -66,11 +67,12 @@ JNIEXPORT void JNICALL Java_lagwatch_LagWatch_beginDispatch(JNIEnv*, jclass, jlo
 
 JNIEXPORT void JNICALL Java_lagwatch_LagWatch_endDispatch(JNIEnv*, jclass) { lw_dispatch_end(OwnLoop()); }
 
-JNIEXPORT jboolean JNICALL Java_lagwatch_LagWatch_requestDump(JNIEnv* jni, jclass, jstring reason) {
+JNIEXPORT jboolean JNICALL Java_lagwatch_LagWatch_requestDump(JNIEnv* jni, jclass, jbyteArray reason) {
   return lw_dump_now(Characters(jni, reason).get()) != 0 ? JNI_TRUE : JNI_FALSE;
 }
 
-JNIEXPORT jboolean JNICALL Java_lagwatch_LagWatch_putValue(JNIEnv* jni, jclass, jstring key, jstring value) {
+JNIEXPORT jboolean JNICALL Java_lagwatch_LagWatch_putValue(JNIEnv* jni, jclass, jbyteArray key,
+                                                           jbyteArray value) {
   return lw_set_value(Characters(jni, key).get(), Characters(jni, value).get()) != 0 ? JNI_TRUE : JNI_FALSE;
 }
 }

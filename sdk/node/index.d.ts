@@ -12,7 +12,7 @@ export interface StartOptions extends Options {
    * gives another name: one of few texts, without anything personal. Default: true.
    */
   http?: boolean | ((request: IncomingMessage) => string);
-  /** Keeps the name of a request or label() after its awaits, which costs 30 ns at each of them. Default: true. */
+  /** Keeps the name of a request or label() after its awaits. false: it ends with its callback. Default: true. */
   labels?: boolean;
 }
 

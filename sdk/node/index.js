@@ -8,21 +8,31 @@ const { performance } = require("node:perf_hooks");
 const { isMainThread, threadId } = require("node:worker_threads");
 const native = require("./lagwatch.node");
 
-const OFF = 2; // an lw_status
+const OFF = 2; // lw_status
+const ALREADY_STARTED = 1;
+const UNSEEN = "the waits of Node's event loop cannot be seen here";
 const DEFAULT_DEADLINE_MS = 2000; // thresholdMs
 const labels = new AsyncLocalStorage(); // numbers of texts
 const numbers = new Map(); // of texts, for this thread
-let hook = null; // keeps a label over awaits
+const OTHER = 0; // the number of "other"
+const isFull = { request: false, own: false };
+let hook = null; // begins each callback's label, or ends the last one's
+let keepsLabels = true; // over awaits
 let isCurrentSet = false; // the present dispatch has a label
 let hasExitListener = false;
+let ownReason = ""; // to be off on this thread
 
-function numberOf(text) {
-  let number = numbers.get(text);
-  if (number === undefined) {
-    number = native.keepText(String(text));
-    if (number < 0) return number; // too many
-    numbers.set(text, number);
+// Names of requests may come from strangers: they leave room for the program's own.
+function numberOf(text, kind = "own") {
+  const known = numbers.get(text);
+  if (known !== undefined) return known;
+  if (isFull[kind]) return OTHER;
+  const number = native.keepText(String(text), kind === "request");
+  if (number < 0) {
+    isFull[kind] = true;
+    return OTHER;
   }
+  numbers.set(text, number);
   return number;
 }
 
@@ -36,15 +46,15 @@ function routeOf(request) {
 
 let route = routeOf;
 function onRequest({ request }) {
-  const number = numberOf(route(request));
+  const number = numberOf(route(request), "request");
   isCurrentSet = true;
   native.setTag(number);
-  if (hook) labels.enterWith(number);
+  if (keepsLabels) labels.enterWith(number);
 }
 
-// Each callback begins here, with the label of what it goes on with.
+// Each callback begins here, with the label of what it goes on with, or with none.
 function before() {
-  const number = labels.getStore();
+  const number = keepsLabels ? labels.getStore() : undefined;
   if (number === undefined && !isCurrentSet) return;
   isCurrentSet = number !== undefined;
   native.setTag(number ?? -1);
@@ -69,15 +79,22 @@ function watch(name = isMainThread ? "main" : `worker ${threadId}`) {
   return native.watch(name) > 0;
 }
 
-function start({ http = true, labels: keepsLabels = true, ...options } = {}) {
-  if (native.start(pairsOf(options)) === OFF) return false;
-  if (!watch()) return false;
+function start({ http = true, labels: wantsLabels = true, ...options } = {}) {
+  const status = native.start(pairsOf(options));
+  ownReason = "";
+  if (status === OFF) return false;
+  if (!watch()) {
+    ownReason = UNSEEN;
+    if (status !== ALREADY_STARTED) native.stop(0);
+    return false;
+  }
+  keepsLabels = wantsLabels;
   if (http) {
     route = typeof http === "function" ? http : routeOf;
     diagnostics.unsubscribe("http.server.request.start", onRequest);
     diagnostics.subscribe("http.server.request.start", onRequest);
   }
-  if (keepsLabels && !hook) hook = createHook({ before }).enable();
+  if ((keepsLabels || http) && !hook) hook = createHook({ before }).enable();
   if (isMainThread && !hasExitListener) {
     hasExitListener = true;
     process.once("exit", () => native.stop(0));
@@ -95,11 +112,11 @@ function stop(flushMs = 0) {
 
 function label(text, work) {
   const number = numberOf(text);
-  const previous = labels.getStore();
+  const previous = keepsLabels ? labels.getStore() : undefined;
   isCurrentSet = true;
   native.setTag(number);
   try {
-    return labels.run(number, work);
+    return keepsLabels ? labels.run(number, work) : work();
   } finally {
     native.setTag(previous ?? -1);
   }
@@ -114,14 +131,16 @@ function scope(name, work, { deadlineMs = DEFAULT_DEADLINE_MS } = {}) {
   }
 }
 
-module.exports = {
+const whyOff = () => ownReason || native.whyOff();
+
+const own = {
   start,
   stop,
   watch,
   label,
   scope,
-  isOn: () => native.whyOff() === "",
-  whyOff: native.whyOff,
+  isOn: () => whyOff() === "",
+  whyOff,
   version: native.version,
   dump: native.dump,
   ready: native.ready,
@@ -130,3 +149,8 @@ module.exports = {
   setThresholds: native.setThresholds,
   eventLoopUtilization: performance.eventLoopUtilization.bind(performance),
 };
+
+// A second copy of the package in the program goes on with the first one's functions: a loop has one watcher.
+const FIRST = Symbol.for("lagwatch");
+if (!globalThis[FIRST]) Object.defineProperty(globalThis, FIRST, { value: own });
+module.exports = globalThis[FIRST];

@@ -4,6 +4,7 @@
 // meta.preload_calls sees that none of the other hooks is called. Each is the system call itself, because the
 // program or another library may define the C library's name, too. None is a cancellation point.
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -39,6 +40,11 @@ LAGWATCH_OWN(long, syscall, (long number, long a, long b, long c, long d, long e
 
 LAGWATCH_OWN(int, prctl, (int option, long a, long b, long c, long d)) {
   return static_cast<int>(RawSyscall(SYS_prctl, option, a, b, c, d, 0));
+}
+
+LAGWATCH_OWN(int, sched_setaffinity, (pid_t tid, size_t size, const cpu_set_t* processors)) {
+  return static_cast<int>(
+      RawSyscall(SYS_sched_setaffinity, tid, static_cast<long>(size), AsWord(processors), 0, 0, 0));
 }
 
 LAGWATCH_OWN(int, unshare, (int flags)) {

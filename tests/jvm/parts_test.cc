@@ -32,7 +32,8 @@ TEST_F(JvmParts, AreReportedByTheirNames) {
     found.insert(report["kind"].get<std::string>() + " " + report["tag"].get<std::string>());
     EXPECT_EQ(report["facts"].value("app.tabs", ""), "3");
   }
-  EXPECT_EQ(found, (std::set<std::string>{"lag job", "scope import"}));
+  EXPECT_EQ(found,
+            (std::set<std::string>{"lag job", "scope face \xF0\x9F\x98\x80", "scope import", "scope other"}));
 }
 
 TEST_F(JvmParts, DoNothingWithoutTheAgent) {

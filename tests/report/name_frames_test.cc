@@ -56,14 +56,22 @@ TEST(NameFrames, NamesAFunctionThatIsTheTag) {
   auto named_tag = [](const std::string& tag) {
     std::string encoded = lagwatch::testing::FullReport();
     AppendTag(tag, &encoded);
-    KnownNames namer({{{"/opt/editor", "build-one", 0x1f0}, "_ZN6Editor4SaveEPFviE"},
-                      {{"/opt/editor", "build-one", 0x2f0}, "on_idle"}});
-    NameFrames(DecodeReport(encoded).value(), &namer, &encoded);
+    KnownNames namer({{{"/opt/editor-plugin.so", "", 0x1f0}, "of_another_module"},
+                      {{"/opt/editor", "build-one", 0x1f0}, "_ZN6Editor4SaveEPFviE"},
+                      {{"/opt/libeditor-with-a-long-name.so.1", "", 0x2f0}, "on_idle"}});
+    Report report = DecodeReport(encoded).value();
+    for (const char* path : {"/opt/libeditor-with-a-long-name.so.1", "/opt/editor-plugin.so"}) {
+      Module module;
+      module.path = path;
+      report.modules.insert(report.modules.begin(), module);
+    }
+    NameFrames(report, &namer, &encoded);
     return DecodeReport(encoded)->tag;
   };
   EXPECT_EQ(named_tag("editor+0x1f0"), "Editor::Save");
-  EXPECT_EQ(named_tag("edi+0x2f0"), "on_idle") << "the name is cut";
-  for (const char* tag : {"editor+0x3f0", "another+0x1f0", "+0x1f0", "editor+0x1f0z", "editor+0x", "save"})
+  EXPECT_EQ(named_tag("libeditor-with-a-long-nam+0x2f0"), "on_idle") << "the tag is full: its name is cut";
+  for (const char* tag : {"libeditor-with-a-long-na+0x2f0", "edi+0x1f0", "editor+0x3f0", "another+0x1f0",
+                          "+0x1f0", "editor+0x1f0z", "editor+0x", "save"})
     EXPECT_EQ(named_tag(tag), tag);
 }
 

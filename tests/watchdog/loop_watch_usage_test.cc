@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "tests/watchdog/loop_watch_testing.h"
 #include "watchdog/events/hang_listener.h"
 #include "watchdog/events/usage_period.h"
+#include "watchdog/loops/dispatch_tag.h"
 
 namespace lagwatch::watchdog {
 namespace {
@@ -97,6 +99,15 @@ TEST_F(LoopWatchUsageTest, CountsWhatWouldBeAHangButForAStop) {
   Look();
   EXPECT_EQ(counters_.hangs_stopped.value() + counters_.hangs_suspended.value(), 2u);
   EXPECT_EQ(ui().hangs, 0u);
+}
+
+TEST_F(LoopWatchUsageTest, NamesTheModuleOfAFunctionBeforeTheFirstHang) {
+  Look();
+  const auto function = reinterpret_cast<uint64_t>(&setenv);
+  Dispatch(reinterpret_cast<const char*>(function | kFunctionTagBits), 25 * kNsPerMs);
+  Look();
+  ASSERT_EQ(usage_.slow().size(), 1u);
+  EXPECT_NE(std::string(usage_.slow()[0].tag).find("+0x"), std::string::npos) << usage_.slow()[0].tag;
 }
 
 TEST_F(LoopWatchUsageTest, CountsAHangThatEndedBeforeItsCheck) {

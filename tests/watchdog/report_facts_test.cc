@@ -111,7 +111,12 @@ TEST_F(ReportFactsTest, TellHowTheThreadIsScheduled) {
   };
   using Facts = std::map<std::string, std::string>;
   const std::string nice = std::to_string(getpriority(PRIO_PROCESS, 0));
-  EXPECT_EQ(facts_of(), (Facts{{"foreground", "1"}, {"nice", nice}, {"scheduling_policy", "other"}}));
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  EXPECT_EQ(facts_of(), (Facts{{"foreground", "1"},
+                               {"nice", nice},
+                               {"processors_allowed", std::to_string(CPU_COUNT(&allowed))},
+                               {"scheduling_policy", "other"}}));
   ASSERT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(thread.tid()), 17), 0);
   EXPECT_EQ(facts_of()["nice"], "17");
   const sched_param none{};

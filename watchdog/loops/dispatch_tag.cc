@@ -36,6 +36,10 @@ bool WriteFunctionTag(const char* tag, std::span<char> text) {
   return true;
 }
 
+bool IsFunctionTag(std::span<const char> text) {
+  return std::string_view(text.data(), text.size()).starts_with(kAddress);
+}
+
 void PlaceFunctionTag(const stack::ModuleMap& modules, std::span<char> text) {
   const std::string_view tag(text.data(), strnlen(text.data(), text.size()));
   if (!tag.starts_with(kAddress)) return;

@@ -18,6 +18,9 @@ inline constexpr uint64_t kFunctionTagBits = uint64_t{1} << 63 | uint64_t{1} << 
 // Whether `tag` is a function's address; then `text` becomes "&0x" and the address. Context: hot.
 bool WriteFunctionTag(const char* tag, std::span<char> text);
 
+// Whether `text` is such a text.
+bool IsFunctionTag(std::span<const char> text);
+
 // Replaces such a text by the place in a module, "libgtk-3.so.0+0x1f", with less of the module's name where
 // both do not fit. Other texts stay as they are, and those of addresses in no module. Context: watchdog.
 void PlaceFunctionTag(const stack::ModuleMap& modules, std::span<char> text);

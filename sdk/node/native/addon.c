@@ -15,12 +15,15 @@
 struct uv_loop_s;
 extern int uv_backend_fd(const struct uv_loop_s* loop); /* of Node's own libuv */
 
-enum { TEXT_LIMIT = 4096, TEXT_BYTES = 128, ARGUMENTS = 2 };
+/* The last quarter of the texts is for names that the program itself has: those of requests may come from
+ * strangers. */
+enum { TEXT_LIMIT = 4096, OUTER_LIMIT = TEXT_LIMIT / 4 * 3, TEXT_BYTES = 128, ARGUMENTS = 2 };
 
 /* Tags must stay readable for as long as the watchdog may look at them: they are kept for good, by number. */
 static pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
-static char* g_texts[TEXT_LIMIT];
-static uint32_t g_text_count;
+static char kOther[] = "other";
+static char* g_texts[TEXT_LIMIT] = {kOther};
+static uint32_t g_text_count = 1;
 static __thread lw_loop* t_loop;
 
 static napi_value undefined(napi_env env) {
@@ -151,19 +154,21 @@ static napi_value set_thresholds(napi_env env, napi_callback_info info) {
   return undefined(env);
 }
 
-/* Returns the number of a text, which the caller keeps; -1: there are too many. */
+/* keepText(text, isOuter): the number of a text, which the caller keeps; -1: there are too many. */
 static napi_value keep_text(napi_env env, napi_callback_info info) {
   napi_value arguments[ARGUMENTS];
   int64_t place = -1;
+  bool is_outer = false;
   char* copy;
   arguments_of(env, info, arguments);
+  napi_get_value_bool(env, arguments[1], &is_outer);
   copy = copy_of(env, arguments[0]);
   if (copy == NULL) return NULL;
   if (strlen(copy) >= TEXT_BYTES) copy[TEXT_BYTES - 1] = '\0';
   pthread_mutex_lock(&g_mutex);
   for (uint32_t i = 0; i < g_text_count && place < 0; ++i) /* another thread may have it */
     if (strcmp(g_texts[i], copy) == 0) place = i;
-  if (place < 0 && g_text_count < TEXT_LIMIT) {
+  if (place < 0 && g_text_count < (uint32_t)(is_outer ? OUTER_LIMIT : TEXT_LIMIT)) {
     place = g_text_count++;
     g_texts[place] = copy;
     copy = NULL;
@@ -188,7 +193,7 @@ static napi_value scope_begin(napi_env env, napi_callback_info info) {
   int32_t place = -1;
   arguments_of(env, info, arguments);
   napi_get_value_int32(env, arguments[0], &place);
-  lw_scope_begin(t_loop, place >= 0 && place < TEXT_LIMIT ? g_texts[place] : "other",
+  lw_scope_begin(t_loop, place >= 0 && place < TEXT_LIMIT ? g_texts[place] : kOther,
                  uint_of(env, arguments[1]));
   return NULL;
 }

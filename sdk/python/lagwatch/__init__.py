@@ -45,8 +45,9 @@ def _text(value: object) -> str:
 def start(*, watch_asyncio: bool = True, tags: bool = True, **options: Unpack[Options]) -> bool:
     """Starts lagwatch, with the options of docs/configuration.md by their names.
 
-    Loops of asyncio are watched from then on, those that run already too. A forked child (multiprocessing, gunicorn) is
-    watched with the same options once it runs a loop, a dispatch or a scope. At exit lagwatch stops by itself.
+    Loops of asyncio are watched from then on, those that run already too (without tags: the calling thread's). A forked
+    child (multiprocessing, gunicorn) is watched with the same options once it runs a loop, a dispatch or a scope. At exit
+    lagwatch stops by itself.
 
     gevent and uvloop are watched, too, if they are imported by then.
 

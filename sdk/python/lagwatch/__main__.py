@@ -7,10 +7,15 @@ Every other command (why, reports, report, clusters, open ...) is that of the in
 
 from __future__ import annotations
 
+import builtins
+import io
 import os
+import pkgutil
 import runpy
 import shutil
 import sys
+import types
+from importlib.machinery import SourceFileLoader
 from typing import NoReturn
 
 import lagwatch
@@ -36,6 +41,23 @@ def _options(arguments: list[str]) -> dict[str, str]:
     return options
 
 
+def _run_script(path: str) -> None:
+    """In the module __main__, which stays: threads go on when the script's top level has returned."""
+    main = sys.modules["__main__"]
+    if pkgutil.get_importer(path) is not None:  # a folder or an archive
+        sys.path[0] = path
+        runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
+        return
+    with io.open_code(os.path.abspath(path)) as file:
+        code = pkgutil.read_code(file)  # type: ignore[attr-defined]
+        if code is None:
+            file.seek(0)
+            code = compile(file.read(), path, "exec")
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    main.__dict__.update(__file__=path, __cached__=None, __loader__=SourceFileLoader("__main__", path))
+    exec(code, main.__dict__)
+
+
 def _run(arguments: list[str]) -> None:
     options = _options(arguments)
     if not arguments or arguments == ["-m"]:
@@ -49,13 +71,14 @@ def _run(arguments: list[str]) -> None:
         _fail(str(error))
     if not is_on:
         print(f"lagwatch: off: {lagwatch.why_off()}", file=sys.stderr)
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    sys.modules["__main__"].__dict__["__builtins__"] = builtins
     if is_module:
         if sys.path[0] != "":
             sys.path[0] = os.getcwd()
-        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        runpy._run_module_as_main(sys.argv[0])  # type: ignore[attr-defined]
     else:
-        sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
-        runpy.run_path(sys.argv[0], run_name="__main__")
+        _run_script(sys.argv[0])
 
 
 def main() -> None:

@@ -10,7 +10,8 @@ from lagwatch import _native
 
 _LIBRARIES = ("libev.so.4", "libuv.so.1")
 _has_tags = False
-_originals: list[tuple[type, str, Callable[..., Any]]] = []
+# Of a type's attribute that is replaced: what was there, and what is there now.
+_replaced: list[tuple[type, str, Callable[..., Any], Callable[..., Any]]] = []
 
 
 def _watch(name: str, *modules: str) -> None:
@@ -27,8 +28,9 @@ def _watch_hub() -> None:
 
 def _replace(owner: type, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     run = getattr(owner, name)
-    _originals.append((owner, name, run))
-    setattr(owner, name, make(run))
+    watched = make(run)
+    _replaced.append((owner, name, run, watched))
+    setattr(owner, name, watched)
 
 
 def _watched_hub(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,7 +54,7 @@ def start(tags: bool) -> None:
     """Watches the libraries that are imported by now."""
     global _has_tags
     _has_tags = tags
-    if _originals:
+    if _replaced:
         return
     hub = sys.modules.get("gevent.hub")
     if hub is not None:
@@ -65,7 +67,12 @@ def start(tags: bool) -> None:
 
 
 def stop() -> None:
-    """Puts back what start() has replaced. A hub that runs goes on as it is: its waits cost 0.03 µs."""
-    while _originals:
-        owner, name, run = _originals.pop()
-        setattr(owner, name, run)
+    """Puts back what start() has replaced, unless another tool has replaced it since. A hub that runs goes on as it is: its
+    waits cost 0.03 µs; on another thread, so do its switches."""
+    while _replaced:
+        owner, name, run, watched = _replaced.pop()
+        if getattr(owner, name) is watched:
+            setattr(owner, name, run)
+    greenlet = sys.modules.get("greenlet")
+    if greenlet is not None and greenlet.gettrace() is _native.trace_switch:
+        greenlet.settrace(None)

@@ -55,7 +55,7 @@ class Watched:
         self._route = route
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        tag = self._route(environ)
+        tag = _native.name_of_request(self._route(environ))
         loop = _native.own_loop("wsgi")
         if loop.name == "gevent":  # other greenlets run in between: the name holds until the first of them does
             loop.turn(tag)

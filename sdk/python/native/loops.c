@@ -9,9 +9,17 @@
 static atomic_uint_fast64_t g_last_thread;
 static unsigned g_generation;
 static unsigned g_started_generation; /* that uses lagwatch */
-static PyTypeObject* g_loop_type;
+static PyTypeObject *g_loop_type, *g_owner_type;
 static __thread uint64_t t_thread;
-static __thread LoopObject* t_loop; /* borrowed from the thread state's dict */
+static __thread LoopObject* t_loop;     /* borrowed from the owner in the thread state's dict */
+static __thread unsigned t_open_scopes; /* of the spell between two waits */
+static __thread unsigned t_spell;       /* the number of that spell */
+
+/* Owns the thread's loop until the thread's state ends, which may be earlier than the thread and than other
+ * references to the loop: a thread of C has a new state each time it calls Python. */
+typedef struct {
+  PyObject_HEAD LoopObject* loop;
+} OwnerObject;
 
 static uint64_t own_thread(void) {
   if (t_thread == 0) t_thread = atomic_fetch_add(&g_last_thread, 1) + 1;
@@ -48,26 +56,69 @@ int lagwatch_check_loop(LoopObject* loop) {
 }
 
 /* An await in a scope: what comes after it is of another spell. */
-static void end_scopes(LoopObject* loop) {
-  for (; loop->open_scopes != 0; --loop->open_scopes) lw_scope_end(loop->loop);
-  ++loop->spell;
+void lagwatch_end_scopes(lw_loop* loop) {
+  if (t_open_scopes == 0) return;
+  for (; t_open_scopes != 0; --t_open_scopes) lw_scope_end(loop);
+  ++t_spell;
+}
+
+unsigned lagwatch_scope_begin(LoopObject* loop, const char* name, uint32_t deadline_ms) {
+  lw_scope_begin(loop->loop, name, deadline_ms);
+  ++t_open_scopes;
+  return t_spell;
+}
+
+void lagwatch_scope_end(LoopObject* loop, unsigned spell) {
+  if (t_open_scopes == 0 || t_spell != spell) return;
+  lw_scope_end(loop->loop);
+  --t_open_scopes;
 }
 
 void lagwatch_wait_begin(LoopObject* loop) {
-  if (loop->open_scopes != 0) end_scopes(loop);
+  lagwatch_end_scopes(loop->loop);
   lw_loop_wait_begin(loop->loop);
 }
 
 void lagwatch_wait_end(LoopObject* loop) { lw_loop_wait_end(loop->loop, NULL); }
 
-void lagwatch_turn(LoopObject* loop, const char* tag) { lw_loop_turn(loop->loop, tag); }
+void lagwatch_turn(LoopObject* loop, const char* tag) {
+  lagwatch_end_scopes(loop->loop);
+  lw_loop_turn(loop->loop, tag);
+}
+
+/* Gives the handle back: nothing may use it later. On another thread than the loop's, that one has ended, and
+ * with it the loop. */
+static void end_loop(LoopObject* loop) {
+  if (t_loop == loop) {
+    lagwatch_end_scopes(loop->loop);
+    lagwatch_forget_waits();
+    t_loop = NULL;
+  }
+  if (loop->thread == own_thread() && loop->generation == g_generation) lw_unwatch_loop(loop->loop);
+  loop->loop = NULL; /* which all functions accept */
+}
+
+static void dealloc_owner(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  LoopObject* loop = ((OwnerObject*)self)->loop;
+  if (loop != NULL) end_loop(loop);
+  Py_XDECREF(loop);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
 
 /* Keeps it for as long as the thread has a state in the interpreter. */
 static int keep_for_thread(LoopObject* loop) {
   PyObject* state = PyThreadState_GetDict();
-  if (state == NULL || PyDict_SetItemString(state, "lagwatch", (PyObject*)loop) != 0) return -1;
-  t_loop = loop;
-  return 0;
+  OwnerObject* owner = state != NULL ? PyObject_New(OwnerObject, g_owner_type) : NULL;
+  int status;
+  if (owner == NULL) return -1;
+  Py_INCREF(loop);
+  owner->loop = loop;
+  status = PyDict_SetItemString(state, "lagwatch", (PyObject*)owner);
+  if (status == 0) t_loop = loop;
+  Py_DECREF(owner);
+  return status;
 }
 
 static LoopObject* new_loop(const char* name) {
@@ -76,7 +127,6 @@ static LoopObject* new_loop(const char* name) {
   ensure_started();
   loop->thread = own_thread();
   loop->generation = g_generation;
-  loop->open_scopes = loop->spell = 0;
   strncpy(loop->name, name, sizeof loop->name - 1);
   loop->name[sizeof loop->name - 1] = '\0';
   loop->loop = lw_watch_loop(loop->name);
@@ -90,7 +140,7 @@ LoopObject* lagwatch_own_loop_or_new(PyObject* name) {
   text = lagwatch_text_of(name);
   loop = text != NULL ? new_loop(text) : NULL;
   if (loop == NULL) return NULL;
-  if (keep_for_thread(loop) != 0) t_loop = NULL;
+  keep_for_thread(loop);
   Py_DECREF(loop); /* the thread's state has it */
   return t_loop;
 }
@@ -103,12 +153,10 @@ static PyObject* own_loop(PyObject* module, PyObject* name) {
 }
 
 static void dealloc(PyObject* self) {
-  LoopObject* loop = (LoopObject*)self;
-  if (t_loop == loop) t_loop = NULL;
-  /* Else its thread has ended, and with it the loop. */
-  if (loop->thread == own_thread() && loop->generation == g_generation) lw_unwatch_loop(loop->loop);
+  PyTypeObject* type = Py_TYPE(self);
+  end_loop((LoopObject*)self);
   PyObject_Free(self);
-  Py_DECREF(g_loop_type);
+  Py_DECREF(type);
 }
 
 static PyObject* wait_begin(PyObject* self, PyObject* unused) {
@@ -167,14 +215,11 @@ static PyObject* set_thresholds(PyObject* self, PyObject* args) {
 static PyObject* unwatch(PyObject* self, PyObject* unused) {
   LoopObject* loop = (LoopObject*)self;
   PyObject* state = PyThreadState_GetDict();
+  const int is_own = t_loop == loop;
   (void)unused;
   if (!lagwatch_check_loop(loop)) return NULL;
-  lw_unwatch_loop(loop->loop);
-  loop->loop = NULL; /* which all functions accept */
-  if (t_loop == loop) {
-    t_loop = NULL;
-    if (state != NULL && PyDict_DelItemString(state, "lagwatch") != 0) PyErr_Clear();
-  }
+  end_loop(loop);
+  if (is_own && state != NULL && PyDict_DelItemString(state, "lagwatch") != 0) PyErr_Clear();
   Py_RETURN_NONE;
 }
 
@@ -190,9 +235,9 @@ static PyObject* after_fork(PyObject* module, PyObject* unused) {
   if (t_loop != NULL && t_loop->generation == g_generation) {
     lw_unwatch_loop(t_loop->loop); /* the dispatch that forked goes on in the parent */
     t_loop->loop = NULL;
-    t_loop->open_scopes = 0;
-    ++t_loop->spell;
   }
+  t_open_scopes = 0;
+  ++t_spell;
   lagwatch_forget_waits();
   ++g_generation;
   Py_RETURN_NONE;
@@ -213,13 +258,17 @@ int lagwatch_add_loops(PyObject* module) {
   static PyType_Slot slots[] = {
       {Py_tp_dealloc, dealloc}, {Py_tp_methods, methods}, {Py_tp_getset, getters}, {0, NULL}};
   static PyType_Spec spec = {"lagwatch._native.Loop", sizeof(LoopObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  static PyType_Slot owner_slots[] = {{Py_tp_dealloc, dealloc_owner}, {0, NULL}};
+  static PyType_Spec owner_spec = {"lagwatch._native.Owner", sizeof(OwnerObject), 0, Py_TPFLAGS_DEFAULT,
+                                   owner_slots};
   static PyMethodDef functions[] = {
       {"own_loop", own_loop, METH_O, NULL},
       {"after_fork", after_fork, METH_NOARGS, NULL},
       {NULL, NULL, 0, NULL},
   };
-  g_loop_type = (PyTypeObject*)PyType_FromSpec(&spec);
-  if (g_loop_type == NULL || PyModule_AddFunctions(module, functions) != 0) return -1;
+  if (g_owner_type == NULL) g_owner_type = (PyTypeObject*)PyType_FromSpec(&owner_spec);
+  if (g_loop_type == NULL) g_loop_type = (PyTypeObject*)PyType_FromSpec(&spec);
+  if (g_owner_type == NULL || g_loop_type == NULL || PyModule_AddFunctions(module, functions) != 0) return -1;
   Py_INCREF(g_loop_type);
   return PyModule_AddObject(module, "Loop", (PyObject*)g_loop_type);
 }

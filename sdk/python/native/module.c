@@ -156,15 +156,26 @@ static PyMethodDef g_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* The monitor, the loops and the types are the process's: another interpreter would end them with itself. */
+static int fill(PyObject* module) {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    PyErr_SetString(PyExc_ImportError,
+                    "lagwatch is for the main interpreter (mod_wsgi: WSGIApplicationGroup %{GLOBAL})");
+    return -1;
+  }
+  return lagwatch_add_loops(module) == 0 && lagwatch_add_scopes(module) == 0 &&
+                 lagwatch_add_tags(module) == 0 && lagwatch_add_hooks(module) == 0 &&
+                 lagwatch_add_waits(module) == 0
+             ? 0
+             : -1;
+}
+
+static PyModuleDef_Slot g_slots[] = {{Py_mod_exec, (void*)fill}, {0, NULL}};
+
 static struct PyModuleDef g_module = {
-    PyModuleDef_HEAD_INIT, "lagwatch._native", NULL, -1, g_methods, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "lagwatch._native", NULL, 0, g_methods, g_slots, NULL, NULL, NULL,
 };
 
 __attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__native(void) {
-  PyObject* module = PyModule_Create(&g_module);
-  if (module != NULL &&
-      (lagwatch_add_loops(module) != 0 || lagwatch_add_scopes(module) != 0 ||
-       lagwatch_add_tags(module) != 0 || lagwatch_add_hooks(module) != 0 || lagwatch_add_waits(module) != 0))
-    Py_CLEAR(module);
-  return module;
+  return PyModuleDef_Init(&g_module);
 }

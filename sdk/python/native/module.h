@@ -13,8 +13,6 @@ typedef struct {
   PyObject_HEAD lw_loop* loop; /* NULL: not watched (yet) */
   uint64_t thread;             /* by this number, which is never used again */
   unsigned generation;         /* of the process: see lagwatch_after_fork() */
-  unsigned open_scopes;        /* of the spell between two waits */
-  unsigned spell;              /* the number of that spell */
   char name[64];
 } LoopObject;
 
@@ -30,8 +28,14 @@ void lagwatch_wait_begin(LoopObject* loop);
 void lagwatch_wait_end(LoopObject* loop);
 /* Begins a dispatch. `tag` stays readable for as long as the process runs. */
 void lagwatch_turn(LoopObject* loop, const char* tag);
+/* Begins a scope of the calling thread's loop, and returns the number of its spell, for the second call. A
+ * spell ends with the next wait or turn, and with it its scopes. */
+unsigned lagwatch_scope_begin(LoopObject* loop, const char* name, uint32_t deadline_ms);
+void lagwatch_scope_end(LoopObject* loop, unsigned spell);
+/* Ends the spell of the calling thread. Needs no lock of the interpreter's. */
+void lagwatch_end_scopes(lw_loop* loop);
 
-/* In a forked child: no loop waits in libuv or libev, as far as is known. */
+/* The calling thread's loop waits in libuv or libev no more, as far as is known. */
 void lagwatch_forget_waits(void);
 
 /* Starts the monitor with the options of the last lagwatch._native.start(). Needs no lock of the

@@ -28,9 +28,10 @@ static PyObject* new_span(SpanKind kind, const char* name, uint32_t deadline_ms)
 }
 
 static void dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
   Py_XDECREF(((SpanObject*)self)->loop);
   PyObject_Free(self);
-  Py_DECREF(g_span_type);
+  Py_DECREF(type);
 }
 
 static PyObject* enter(PyObject* self, PyObject* unused) {
@@ -46,10 +47,8 @@ static PyObject* enter(PyObject* self, PyObject* unused) {
   span->loop = loop;
   switch (span->kind) {
     case SPAN_SCOPE:
-      lw_scope_begin(loop->loop, span->name, span->deadline_ms);
+      span->spell = lagwatch_scope_begin(loop, span->name, span->deadline_ms);
       lw_trace_begin(span->name);
-      ++loop->open_scopes;
-      span->spell = loop->spell;
       break;
     case SPAN_DISPATCH:
       lw_dispatch_begin(loop->loop, span->name);
@@ -75,10 +74,7 @@ static PyObject* leave(PyObject* self, PyObject* args) {
   switch (span->kind) {
     case SPAN_SCOPE:
       lw_trace_end(span->name);
-      if (loop->open_scopes != 0 && loop->spell == span->spell) {
-        lw_scope_end(loop->loop);
-        --loop->open_scopes;
-      }
+      lagwatch_scope_end(loop, span->spell);
       break;
     case SPAN_DISPATCH:
       lw_dispatch_end(loop->loop);
@@ -125,8 +121,8 @@ int lagwatch_add_scopes(PyObject* module) {
       {"wait", wait_for_events, METH_NOARGS, NULL},
       {NULL, NULL, 0, NULL},
   };
-  g_span_type = (PyTypeObject*)PyType_FromSpec(&spec);
-  g_loop_name = PyUnicode_FromString("thread");
+  if (g_span_type == NULL) g_span_type = (PyTypeObject*)PyType_FromSpec(&spec);
+  if (g_loop_name == NULL) g_loop_name = PyUnicode_FromString("thread");
   if (g_span_type == NULL || g_loop_name == NULL || PyModule_AddFunctions(module, functions) != 0) return -1;
   Py_INCREF(g_span_type);
   return PyModule_AddObject(module, "Span", (PyObject*)g_span_type);

@@ -6,7 +6,9 @@
 
 #include "module.h"
 
-enum { TEXT_LIMIT = 4096, SLOTS = 2 * TEXT_LIMIT, TEXT_BYTES = 128 };
+/* The last quarter is for names that the program itself has: those of requests and tasks may come from
+ * strangers. */
+enum { TEXT_LIMIT = 4096, OUTER_LIMIT = TEXT_LIMIT / 4 * 3, SLOTS = 2 * TEXT_LIMIT, TEXT_BYTES = 128 };
 
 /* A text of an object (a code object, a type, or NULL) with a name (a str, or NULL). Both are owned. */
 typedef struct {
@@ -40,8 +42,11 @@ static Entry* find(PyObject* object, PyObject* name) {
   }
 }
 
-static const char* keep(Entry* entry, PyObject* object, PyObject* name, const char* text) {
-  char* copy = g_count < TEXT_LIMIT ? strndup(text, TEXT_BYTES) : NULL;
+static const char* keep(PyObject* object, PyObject* name, const char* text) {
+  Entry* entry = find(object, name); /* a property may have added some since the caller looked */
+  char* copy;
+  if (entry->text != NULL) return entry->text;
+  copy = g_count < TEXT_LIMIT ? strndup(text, TEXT_BYTES) : NULL;
   if (copy == NULL) return kOther;
   Py_XINCREF(object);
   Py_XINCREF(name);
@@ -64,7 +69,8 @@ static void copy_text(PyObject* text, char* to, size_t size_bytes) {
   PyErr_Clear();
 }
 
-const char* lagwatch_text_of(PyObject* text) {
+/* The text of a str that is kept, or will be if there are fewer than `limit`. */
+static const char* text_of(PyObject* text, unsigned limit) {
   char copy[TEXT_BYTES];
   Entry* entry;
   if (!PyUnicode_Check(text)) {
@@ -73,9 +79,12 @@ const char* lagwatch_text_of(PyObject* text) {
   }
   entry = find(NULL, text);
   if (entry->text != NULL) return entry->text;
+  if (g_count >= limit) return kOther;
   copy_text(text, copy, sizeof copy);
-  return keep(entry, NULL, text, copy);
+  return keep(NULL, text, copy);
 }
+
+const char* lagwatch_text_of(PyObject* text) { return text_of(text, TEXT_LIMIT); }
 
 /* Returns a new reference or NULL, without an exception. */
 static PyObject* attribute(PyObject* object, PyObject* name) {
@@ -98,8 +107,9 @@ static const char* text_of_code(PyObject* key, PyObject* named, PyObject* task_n
   char qualname[TEXT_BYTES];
   PyObject* name;
   if (entry->text != NULL) return entry->text;
-  if (task_name != NULL && g_count >= TEXT_LIMIT) return text_of_code(key, named, NULL);
   if (task_name != NULL) {
+    const char* plain = text_of_code(key, named, NULL); /* it is there when the names have run out */
+    if (g_count >= OUTER_LIMIT) return plain;
     copy_text(task_name, text, sizeof text - 2);
     strcat(text, ": ");
   }
@@ -107,7 +117,7 @@ static const char* text_of_code(PyObject* key, PyObject* named, PyObject* task_n
   copy_text(name, qualname, sizeof qualname);
   Py_XDECREF(name);
   strncat(text, short_name(qualname), sizeof text - strlen(text) - 1);
-  return keep(entry, key, task_name, text);
+  return keep(key, task_name, text);
 }
 
 /* "Task-12" says nothing, and there are as many as tasks. */
@@ -203,6 +213,16 @@ static PyObject* set_task_type(PyObject* module, PyObject* type) {
   Py_RETURN_NONE;
 }
 
+/* name_of_request(str): the str, or "other" if there are too many. */
+static PyObject* name_of_request(PyObject* module, PyObject* name) {
+  const char* text = text_of(name, OUTER_LIMIT);
+  (void)module;
+  if (text == NULL) return NULL;
+  if (text == kOther) return PyUnicode_FromString(kOther);
+  Py_INCREF(name);
+  return name;
+}
+
 static PyObject* tag_of(PyObject* module, PyObject* handle) {
   const char* tag = lagwatch_tag_of_handle(handle);
   (void)module;
@@ -218,6 +238,7 @@ static int load(const char* module_name, const char* name, PyObject** to) {
 
 int lagwatch_add_tags(PyObject* module) {
   static PyMethodDef functions[] = {{"set_task_type", set_task_type, METH_O, NULL},
+                                    {"name_of_request", name_of_request, METH_O, NULL},
                                     {"tag_of", tag_of, METH_O, NULL},
                                     {NULL, NULL, 0, NULL}};
   static const struct {
@@ -229,6 +250,7 @@ int lagwatch_add_tags(PyObject* module) {
                {&g_cr_code_name, "cr_code"},       {&g_gi_code_name, "gi_code"},
                {&g_qualname_name, "__qualname__"}, {&g_partial_func_name, "func"}};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    if (*names[i].to != NULL) continue; /* the module is imported again */
     *names[i].to = PyUnicode_InternFromString(names[i].text);
     if (*names[i].to == NULL) return -1;
   }

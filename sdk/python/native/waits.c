@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops that wait in libuv or libev, as uvloop's and gevent's do: their waits are seen at the import slots of
  * the library. They begin and end without the interpreter's lock. */
-#define LW_EPOLL_SLOTS_IMPLEMENTATION
-#include <lagwatch/adapters/epoll_slots.h>
-
 #include "module.h"
+
+#define LW_EPOLL_SLOTS_IMPLEMENTATION
+#define LW_EPOLL_SLOTS_BEFORE_WAIT(loop) lagwatch_end_scopes(loop)
+#include <lagwatch/adapters/epoll_slots.h>
 
 /* The dynamic section of a module that is loaded; NULL otherwise. */
 static const void* address_of(const char* file) {
@@ -47,18 +48,19 @@ void lagwatch_forget_waits(void) { lw_epoll_set_loop(NULL, -1); }
 /* For greenlet.settrace(): each switch to a greenlet begins a dispatch, with the name of its function. */
 static PyObject* trace_switch(PyObject* module, PyObject* args) {
   LoopObject* loop = lagwatch_own_loop();
-  PyObject *event, *pair;
-  PyObject* function;
+  PyObject *event, *pair, *function;
   (void)module;
   if (loop == NULL || !PyArg_ParseTuple(args, "OO", &event, &pair) || !PyTuple_Check(pair) ||
       PyTuple_Size(pair) != 2) {
     PyErr_Clear();
     Py_RETURN_NONE;
   }
+  Py_INCREF(loop); /* attributes may be properties, which run Python */
   function = PyObject_GetAttrString(PyTuple_GetItem(pair, 1), "_run"); /* the hub has none */
   PyErr_Clear();
   lagwatch_turn(loop, function != NULL ? lagwatch_tag_of_callable(function) : NULL);
   Py_XDECREF(function);
+  Py_DECREF(loop);
   Py_RETURN_NONE;
 }
 

@@ -15,6 +15,8 @@ fn main() {
     assert_eq!(refused.to_string(), "lagwatch is off: no option no_such_option=1");
     let options = [("app", "worker"), ("threshold_ms", "400"), ("spool_directory", spool.as_str())];
     let _monitor = lagwatch::Monitor::start(&options).expect("lagwatch");
+    drop(lagwatch::Monitor::start(&options).expect("the one that runs"));
+    assert_eq!(lagwatch::why_off(), "");
     let (jobs, queue) = mpsc::channel();
     let worker = thread::spawn(move || {
         let worker_loop = lagwatch::Loop::watch(lagwatch::name!("jobs"));

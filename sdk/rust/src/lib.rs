@@ -40,12 +40,15 @@ impl fmt::Display for Off {
 
 impl std::error::Error for Off {}
 
-/// The monitor of the process, until it is dropped.
+/// The monitor of the process, until it is dropped. One that was started while another runs stops nothing.
 #[derive(Debug)]
-pub struct Monitor(());
+pub struct Monitor {
+    is_first: bool,
+}
 
 impl Monitor {
-    /// Starts it. Options are those of docs/configuration.md by their names, with values as texts. May block.
+    /// Starts it. Options are those of docs/configuration.md by their names, with values as texts. May block. While another
+    /// one runs, that one's options stay in force.
     ///
     /// # Errors
     /// [`Off`] for an option that does not exist or cannot be read, and if lagwatch cannot watch here.
@@ -66,15 +69,17 @@ impl Monitor {
         // SAFETY: the options were filled in above.
         match unsafe { raw::lw_start(&raw) } {
             raw::LW_OFF => Err(Off(why_off())),
-            _ => Ok(Monitor(())),
+            status => Ok(Monitor { is_first: status != raw::LW_ALREADY_STARTED }),
         }
     }
 }
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        // SAFETY: has no effect if the monitor is off.
-        unsafe { raw::lw_stop(0) };
+        if self.is_first {
+            // SAFETY: has no effect if the monitor is off.
+            unsafe { raw::lw_stop(0) };
+        }
     }
 }
 

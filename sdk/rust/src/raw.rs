@@ -19,6 +19,7 @@ pub struct LwLoop {
     _opaque: [u8; 0],
 }
 
+pub const LW_ALREADY_STARTED: c_int = 1;
 pub const LW_OFF: c_int = 2;
 
 extern "C" {

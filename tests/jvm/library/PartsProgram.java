@@ -42,6 +42,13 @@ class PartsProgram {
     }
     pool.shutdown();
     System.out.println(pool.awaitTermination(20, TimeUnit.SECONDS));
+    try (var scope = LagWatch.scope("face \uD83D\uDE00", 200)) {
+      importOrders(700);
+    }
+    LagWatch.scope(null, 200).close();
     for (int i = 0; i < 10000; ++i) LagWatch.scope("name " + i, 3000).close();
+    try (var scope = LagWatch.scope("one more", 200)) {
+      importOrders(700);
+    }
   }
 }

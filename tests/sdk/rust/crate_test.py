@@ -29,6 +29,17 @@ def check_page(page: str, work: pathlib.Path, command: pathlib.Path, rustc: str)
     assert cause in [" < ".join(report["cause"][:2]) for report in found], (cause, found)
 
 
+def check_dependent(page: str, crate: pathlib.Path, folder: pathlib.Path, cargo: str, environment: dict[str, str]) -> None:
+    """A program that depends on the crate starts, with the line of docs/rust.md in its build.rs."""
+    line = re.search(r"^println!\(.*$", page, re.MULTILINE)[0]
+    (folder / "src").mkdir(parents=True)
+    (folder / "Cargo.toml").write_text(f'[package]\nname = "app"\nversion = "1.0.0"\nedition = "2021"\n[dependencies]\nlagwatch = {{ path = "{crate}" }}\n')
+    (folder / "build.rs").write_text(f"fn main() {{ {line} }}\n")
+    (folder / "src/main.rs").write_text('fn main() { println!("{}", lagwatch::why_off()); }\n')
+    subprocess.run([cargo, "build", "--quiet", "--offline"], cwd=folder, env=environment, check=True)
+    assert subprocess.check_output([f"{environment['CARGO_TARGET_DIR']}/debug/app"], text=True).strip()
+
+
 def main() -> None:
     repository, library, command = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
     with tempfile.TemporaryDirectory() as work:
@@ -41,6 +52,7 @@ def main() -> None:
         hangs = {(report["kind"], report["tag"], report["cause"][0]) for report in found}
         resize = "worker::resize"
         page = (repository / "docs/rust.md").read_text(encoding="utf-8")
+        check_dependent(page, repository / "sdk/rust", pathlib.Path(work) / "app", sys.argv[4], environment)
         check_page(page, pathlib.Path(work), command, shutil.which("rustc") or "rustc")
         assert hangs == {("lag", "resize", resize), ("lag", "", resize), ("scope", "import", resize)}, hangs
 

@@ -2,6 +2,7 @@
 "use strict";
 const assert = require("node:assert");
 const fs = require("node:fs");
+const path = require("node:path");
 const test = require("node:test");
 const { FREEZE, START, withProgram } = require("./programs");
 
@@ -74,6 +75,44 @@ test("the package", { concurrency: 4 }, async (t) => {
         start: "", flags: ["--require", "lagwatch/register"], environment: { LAGWATCH_THRESHOLD_MS: "400", LAGWATCH_APP: "named" },
       });
       assert.deepStrictEqual(program.reports().map((report) => report.app), ["named"]);
+    },
+    "--require, with variables of lagwatch's commands": async (program) => {
+      const spool = `${program.home}/other`;
+      await program.run('console.log(require("lagwatch").isOn());', {
+        start: "", flags: ["--require", "lagwatch/register"],
+        environment: { LAGWATCH_SPOOL: spool, LAGWATCH_COMMAND: "x", LAGWATCH_PRELOAD_CONFIG: "x", LAGWATCH_FUTURE: "1" },
+      }).then((output) => assert.strictEqual(output, "true\n"));
+      assert(fs.existsSync(spool));
+    },
+    "a second copy": async (program) => {
+      fs.cpSync(path.join(__dirname, "node_modules/lagwatch"), path.join(program.home, "copy"), { recursive: true });
+      const output = await program.run(`
+        const { Worker } = require("node:worker_threads");
+        console.log(require("./copy") === lagwatch);
+        new Worker('const copy = require("./copy"); console.log(copy.start(), copy.isOn(), copy.whyOff());', { eval: true });
+        let turns = 0;
+        const timer = setInterval(() => ++turns > 25 && clearInterval(timer), 50);`);
+      assert.strictEqual(output, "true\nfalse false the waits of Node's event loop cannot be seen here\n");
+      assert.deepStrictEqual(program.reports(), []);
+    },
+    "names of requests leave room": async (program) => {
+      await program.run(`
+        const requests = require("node:diagnostics_channel").channel("http.server.request.start");
+        setTimeout(() => {
+          for (let i = 0; i < 5000; ++i) requests.publish({ request: { method: "GET", url: "/scan/x" + i } });
+          freeze();
+        }, 20);
+        setTimeout(() => lagwatch.label("import", () => freeze()), 1500);`);
+      assert.deepStrictEqual(program.hangs().map(([, tag]) => tag), ["other", "import"]);
+    },
+    "without labels a name is its callback's alone": async (program) => {
+      await program.run(`
+        const requests = require("node:diagnostics_channel").channel("http.server.request.start");
+        setTimeout(() => {
+          setImmediate(() => requests.publish({ request: { method: "GET", url: "/innocent" } }));
+          setImmediate(() => freeze());
+        }, 20);`, { start: START.replace("400", "400, labels: false") });
+      assert.deepStrictEqual(program.hangs().map(([, tag]) => tag), [""]);
     },
     "options": async (program) => {
       const output = await program.run(`

@@ -119,6 +119,72 @@ except KeyboardInterrupt: print("interrupted")
 """)
             self.assertEqual(output, "ValueError('of the program')\ninterrupted\n")
 
+    def test_loop_of_another_thread_that_runs_already(self):
+        with Program() as program:
+            program.run("import asyncio, threading, time, lagwatch" + FREEZE + """
+async def main():
+    await asyncio.sleep(0.3)
+    await asyncio.sleep(0.05)
+    freeze()
+    await asyncio.sleep(0.05)
+thread = threading.Thread(target=lambda: asyncio.run(main()))
+thread.start()
+time.sleep(0.1)
+lagwatch.start(app="late", threshold_ms=300)
+thread.join()
+""", start="")
+            self.assertEqual(program.hangs(), [("main", "freeze (program.py)")])
+
+    def test_replacements_of_other_tools_stay(self):
+        with Program() as program:
+            output = program.run("""
+from asyncio import events
+original = events.Handle._run
+def handle_run(handle): return original(handle)
+loop = asyncio.new_event_loop()
+select = loop._selector.select
+loop._selector.select = mine = lambda timeout=None: select(timeout)
+loop.run_until_complete(asyncio.sleep(0))
+print(loop._selector.select is mine)
+events.Handle._run = handle_run
+lagwatch.stop()
+print(events.Handle._run is handle_run)
+lagwatch.start()
+loop.run_until_complete(asyncio.sleep(0))
+lagwatch.stop()
+print(events.Handle._run is handle_run)
+""")
+            self.assertEqual(output, "True\nTrue\nTrue\n")
+
+    def test_stop_while_a_loop_of_another_thread_runs(self):
+        with Program() as program:
+            output = program.run("""
+from asyncio import events
+lagwatch.stop()
+before = events._set_running_loop
+lagwatch.start()
+thread = threading.Thread(target=lambda: asyncio.run(asyncio.sleep(0.3)))
+thread.start()
+time.sleep(0.1)
+lagwatch.stop()
+thread.join()
+print(events._set_running_loop is before)
+""")
+            self.assertEqual(output, "True\n")
+
+    def test_signal_that_ends_the_watch_in_a_wait(self):
+        with Program() as program:
+            output = program.run("""
+import signal
+signal.signal(signal.SIGALRM, lambda *_: lagwatch.watch_loop("x").unwatch())
+async def main():
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    await asyncio.sleep(0.3)
+asyncio.run(main())
+print("ended")
+""")
+            self.assertEqual(output, "ended\n")
+
 
 if __name__ == "__main__":
     unittest.main()

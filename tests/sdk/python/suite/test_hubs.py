@@ -47,6 +47,46 @@ time.sleep(0.4)
                 self.assertEqual((report["loop"], report["cause"][0]), ("uvloop", "freeze (program.py)"))
                 self.assertIn("orders handle() (program.py)", str(program.report(report["id"])["facts"]))
 
+    @unittest.skipUnless(importlib.util.find_spec("gevent"), "gevent is not here")
+    def test_scope_of_gevent_ends_at_a_switch_and_nothing_is_left(self):
+        with Program() as program:
+            output = program.run("""
+def work():
+    with lagwatch.scope("import", 200): gevent.sleep(0.5)
+gevent.joinall([gevent.spawn(work)])
+lagwatch.stop()
+print(greenlet.gettrace())
+""", start="import gevent, greenlet\n" + START)
+            self.assertEqual((output, program.reports()), ("None\n", []))
+
+    @unittest.skipUnless(importlib.util.find_spec("gevent"), "gevent is not here")
+    def test_loop_that_is_watched_no_more(self):
+        with Program() as program:
+            program.run("""
+import threading
+gevent.sleep(0.05)
+lagwatch.watch_loop("x").unwatch()
+def other():
+    lagwatch.watch_loop("other")
+    with lagwatch.dispatch("long"): time.sleep(0.7)
+thread = threading.Thread(target=other)
+thread.start()
+for _ in range(60): gevent.sleep(0.01)
+thread.join()
+""", start="import gevent\n" + START)
+            self.assertEqual([(report["loop"], report["tag"]) for report in program.reports()], [("other", "long")])
+
+    @unittest.skipUnless(importlib.util.find_spec("uvloop"), "uvloop is not here")
+    def test_scope_of_uvloop_ends_at_an_await(self):
+        with Program() as program:
+            program.run("""
+async def main():
+    with lagwatch.scope("import", 200): await asyncio.sleep(0.5)
+uvloop.install()
+asyncio.run(main())
+""", start="import uvloop, asyncio\n" + START)
+            self.assertEqual(program.reports(), [])
+
 
 if __name__ == "__main__":
     unittest.main()

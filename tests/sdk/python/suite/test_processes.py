@@ -79,6 +79,22 @@ subprocess.run(["true"], check=True)
             self.assertEqual(output, "1 False\n")
 
 
+class Interpreters(unittest.TestCase):
+    def test_second_interpreter_refuses_it_and_ends_nothing(self):
+        with Program() as program:
+            output = program.run("""
+try: import _xxsubinterpreters as interpreters
+except ImportError: import _interpreters as interpreters
+second = interpreters.create("legacy") if hasattr(interpreters, "new_config") else interpreters.create(isolated=False)
+text = "try: import lagwatch\\nexcept ImportError as error: print(str(error)[:41])\\n"
+getattr(interpreters, "run_string", interpreters.exec if hasattr(interpreters, "exec") else None)(second, text + "import sys; sys.stdout.flush()")
+interpreters.destroy(second)
+print(lagwatch.is_on())
+asyncio.run(asyncio.sleep(0.01))
+""")
+            self.assertEqual(output, "lagwatch is for the main interpreter (mod\nTrue\n")
+
+
 class Command(unittest.TestCase):
     def test_run_of_a_script_and_of_a_module(self):
         text = "import sys, asyncio, time\nprint(__name__, sys.argv[1:], sys.path[0] in ('', sys.argv[0].rpartition('/')[0]))\n" + FREEZE
@@ -90,6 +106,22 @@ class Command(unittest.TestCase):
                 self.assertEqual(output.splitlines()[0].replace(" False", " True"), "__main__ ['--x', '1'] True")
                 self.assertEqual(program.hangs(), [("main", "freeze (program.py)")])
                 self.assertEqual(program.reports()[0]["app"], "program")
+
+    def test_main_module_stays(self):
+        with Program() as program:
+            program.write("program.py", """
+import pickle, sys, threading
+class Item: pass
+def later():
+    threading.main_thread().join()
+    pickle.dumps(Item())
+    print(sys.modules["__main__"].__file__.endswith("program.py"))
+threading.Thread(target=later).start()
+""")
+            for arguments in (["program.py"], ["-m", "program"]):
+                with self.subTest(arguments):
+                    output = program.output_of([sys.executable, "-m", "lagwatch", "run", *arguments])
+                    self.assertEqual(output, "True\n")
 
     def test_why_is_the_installed_command(self):
         with Program() as program:

@@ -30,6 +30,69 @@ asyncio.run(main())
             self.assertEqual([(report["kind"], report["tag"]) for report in program.reports() if report["kind"] == "scope"],
                              [("scope", "part")])
 
+    def test_scope_ends_where_another_task_runs(self):
+        with Program() as program:
+            program.run("""
+async def importer():
+    with lagwatch.scope("import", 200):
+        await asyncio.sleep(0)
+async def other(): time.sleep(0.5)
+async def main(): await asyncio.gather(importer(), other())
+asyncio.run(main())
+""")
+            self.assertEqual([report["tag"] for report in program.reports() if report["kind"] == "scope"], [])
+
+    def test_names_that_strangers_give_leave_room(self):
+        with Program() as program:
+            output = program.run("""
+import lagwatch.wsgi
+from lagwatch import _native
+app = lagwatch.wsgi.Watched(lambda environ, start_response: [])
+def get(path): app({"REQUEST_METHOD": "GET", "PATH_INFO": path}, None)
+async def refresh(): pass
+async def main():
+    await asyncio.create_task(refresh(), name="first")
+    for i in range(5000): get(f"/scan/x{i}")
+    loop = asyncio.get_running_loop()
+    for name in ("first", "late"):
+        task = asyncio.create_task(refresh(), name=name)
+        print(*(_native.tag_of(handle) for handle in loop._ready))
+        await task
+asyncio.run(main())
+print(_native.name_of_request("GET /scan/x7"), _native.name_of_request("GET /late"))
+with lagwatch.dispatch("import"): time.sleep(0.6)
+""")
+            self.assertEqual(output, "first: refresh\nrefresh\nGET /scan/x7 other\n")
+            self.assertEqual([tag for tag, _ in program.hangs()], ["import"])
+
+    def test_thread_of_c_that_calls_twice(self):
+        with Program() as program:
+            output = program.run("""
+import ctypes
+libc = ctypes.CDLL(None)
+dropped = threading.Event()
+kept = []
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+def first(_):
+    kept.append(lagwatch.watch_loop("first"))
+    libc.pthread_setspecific(key, ctypes.c_void_p(1))
+    return 0
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def second(_):  # as the thread ends
+    dropped.wait()
+    print(lagwatch.watch_loop("second").name)
+key, thread = ctypes.c_uint(), ctypes.c_ulong()
+libc.pthread_key_create(ctypes.byref(key), second)
+libc.pthread_create(ctypes.byref(thread), None, first, None)
+while not kept: time.sleep(0.01)
+time.sleep(0.1)
+kept.clear()
+other = [bytes(100) for _ in range(1000)]  # in the memory of the first
+dropped.set()
+libc.pthread_join(thread, None)
+""")
+            self.assertEqual(output, "second\n")
+
     def test_dispatches_of_a_worker(self):
         with Program() as program:
             program.run("""

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package lagwatch;
 
+import java.nio.charset.StandardCharsets;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -56,7 +57,8 @@ public final class LagWatch {
 
   /**
    * Begins a part of the thread's work that has a deadline of its own. One that takes longer is reported with stacks, kind
-   * "scope". Scopes may be nested, up to 8. The name must be one of few: it is kept for as long as the JVM runs.
+   * "scope". Scopes may be nested, up to 8. The name must be one of few: it is kept for as long as the JVM runs, and beyond
+   * 4096 of them a name is "other". Null: the part is not watched.
    *
    * @param deadlineMs 16 to 3600000
    */
@@ -75,20 +77,28 @@ public final class LagWatch {
 
   /** Requests a report with the stacks of all threads. False without the agent, or if one was made just now. */
   public static boolean dump(String reason) {
-    return isAgentThere() && requestDump(reason);
+    return isAgentThere() && requestDump(utf8(reason));
   }
 
   /** Sets the fact "app.KEY" of later reports; null removes it. It is sent: it must not name a person. */
   public static boolean setValue(String key, String value) {
-    return isAgentThere() && putValue(key, value == null ? "" : value);
+    return isAgentThere() && putValue(utf8(key), utf8(value));
   }
 
   private static long textOf(String name) {
-    if (!isAgentThere() || isVirtual(Thread.currentThread())) return 0;
+    if (name == null || !isAgentThere() || isVirtual(Thread.currentThread())) return 0;
     Long known = NAMES.get(name);
     if (known != null) return known;
-    if (NAMES.size() >= MOST_NAMES) return name.equals("other") ? 0 : textOf("other");
-    return NAMES.computeIfAbsent(name, LagWatch::keepText);
+    long other = kept("other"); // at the first call: there is room
+    return NAMES.size() < MOST_NAMES ? kept(name) : other;
+  }
+
+  private static long kept(String name) {
+    return NAMES.computeIfAbsent(name, text -> keepText(utf8(text)));
+  }
+
+  private static byte[] utf8(String text) {
+    return text == null ? new byte[0] : text.getBytes(StandardCharsets.UTF_8);
   }
 
   private static boolean isVirtual(Thread thread) {
@@ -124,7 +134,7 @@ public final class LagWatch {
 
   private static native boolean isWatching();
 
-  private static native long keepText(String text);
+  private static native long keepText(byte[] text);
 
   private static native void beginScope(long text, int deadlineMs);
 
@@ -134,7 +144,7 @@ public final class LagWatch {
 
   private static native void endDispatch();
 
-  private static native boolean requestDump(String reason);
+  private static native boolean requestDump(byte[] reason);
 
-  private static native boolean putValue(String key, String value);
+  private static native boolean putValue(byte[] key, byte[] value);
 }
