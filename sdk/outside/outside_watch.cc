@@ -133,6 +133,7 @@ void OutsideWatch::FindThreads() {
     if (is_known) return true;
     threads_.push_back(
         std::make_unique<PolledThread>(tid, options_.takes_probable, options_.waits, &common_));
+    threads_.back()->SetCautious(options_.threads == "auto");
     SetWindowsOf(threads_.back().get());
     return true;
   });

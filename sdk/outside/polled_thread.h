@@ -57,6 +57,8 @@ class PolledThread {
   bool MayHang() const;
   // Whether its loop's wait is known by now.
   bool has_home() const { return home_.home_frame() != 0 && !home_.is_home_shared(); }
+  // Of loops that poll nothing, those alone that are hardly anything else: see ObjectHome.
+  void SetCautious(bool is_cautious) { objects_.SetCautious(is_cautious); }
   // The same of a loop that polls nothing.
   bool has_object_home() const { return objects_.has_home(); }
   // Whether it sleeps where no thread idles, for a lock that another one has or for a disk, and no loop of it

@@ -19,8 +19,7 @@ bool HasOtherDefinition(const char* name);
 
 enum class FunctionAge : uint8_t {
   kOld,
-  kRecent,    // it is not in each C library that this one is loaded beside
-  kReplaced,  // C libraries have an old version, too, which dlsym(3) finds first before glibc 2.36
+  kRecent,  // it is not in each C library that this one is loaded beside
 };
 
 template <typename Function>
@@ -43,9 +42,7 @@ class NextFunction<R(A...)> {
   void Find() {
     // A dlsym(3) that fails makes a message by the program's malloc(), and the next one frees it: a free()
     // that looks for the C library's own by dlsym(3) would call itself without an end.
-    if (age_ == FunctionAge::kReplaced)
-      function_.store(reinterpret_cast<Function*>(FindNextInTables(name_)), std::memory_order_relaxed);
-    else if (age_ == FunctionAge::kOld || HasOtherDefinition(name_))
+    if (age_ == FunctionAge::kOld || HasOtherDefinition(name_))
       function_.store(reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_)), std::memory_order_relaxed);
     is_known_.store(true, std::memory_order_release);  // pairs with get()
   }

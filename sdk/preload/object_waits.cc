@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions by which threads wait without a set of descriptors, in front of the C library's own: loops
-// wait so, too. Compiled without exceptions: see thread_waits.cc.
+// wait so, too. pthread_cond_wait() and pthread_cond_timedwait() are left alone: C libraries have two
+// versions of each, for conditions of two layouts, and a hook cannot know which one its caller means.
+// Compiled without exceptions: see thread_waits.cc.
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
@@ -39,10 +41,6 @@ constinit NextFunction<int(clockid_t, int, const timespec*, timespec*)> g_clock_
 constinit NextFunction<int(useconds_t)> g_usleep("usleep");
 constinit NextFunction<int()> g_pause("pause");
 constinit NextFunction<int(const sigset_t*)> g_sigsuspend("sigsuspend");
-constinit NextFunction<int(pthread_cond_t*, pthread_mutex_t*)> g_cond_wait("pthread_cond_wait",
-                                                                           FunctionAge::kReplaced);
-constinit NextFunction<int(pthread_cond_t*, pthread_mutex_t*, const timespec*)> g_cond_timedwait(
-    "pthread_cond_timedwait", FunctionAge::kReplaced);
 constinit NextFunction<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)> g_cond_clockwait(
     "pthread_cond_clockwait", FunctionAge::kRecent);
 constinit NextFunction<int(cnd_t*, mtx_t*)> g_cnd_wait("cnd_wait", FunctionAge::kRecent);
@@ -61,10 +59,9 @@ constinit NextFunction<ssize_t(mqd_t, char*, size_t, unsigned*, const timespec*)
 
 [[gnu::constructor]] void FindObjectWaits() {
   lagwatch::sdk::FindAll(g_read, g_read_chk, g_recv, g_recv_chk, g_recvfrom, g_recvmsg, g_accept, g_accept4,
-                         g_nanosleep, g_clock_nanosleep, g_usleep, g_pause, g_sigsuspend, g_cond_wait,
-                         g_cond_timedwait, g_cond_clockwait, g_cnd_wait, g_cnd_timedwait, g_sem_wait,
-                         g_sem_timedwait, g_sem_clockwait, g_semop, g_semtimedop, g_msgrcv, g_mq_receive,
-                         g_mq_timedreceive);
+                         g_nanosleep, g_clock_nanosleep, g_usleep, g_pause, g_sigsuspend, g_cond_clockwait,
+                         g_cnd_wait, g_cnd_timedwait, g_sem_wait, g_sem_timedwait, g_sem_clockwait, g_semop,
+                         g_semtimedop, g_msgrcv, g_mq_receive, g_mq_timedreceive);
 }
 
 // Numbers of different kinds are not the same object.
@@ -156,16 +153,6 @@ LAGWATCH_OBJECT_WAIT int pause() { return WaitForObject(LAGWATCH_OBJECT(kOrders,
 
 LAGWATCH_OBJECT_WAIT int sigsuspend(const sigset_t* mask) {
   return WaitForObject(LAGWATCH_OBJECT(kOrders, 0), nullptr, g_sigsuspend, mask);
-}
-
-LAGWATCH_OBJECT_WAIT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  return WaitForObject(LAGWATCH_OBJECT(kLock, IdOf(condition)), nullptr, g_cond_wait, condition, mutex);
-}
-
-LAGWATCH_OBJECT_WAIT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
-                                                const timespec* until) {
-  return WaitForObject(LAGWATCH_OBJECT(kLock, IdOf(condition)), until, g_cond_timedwait, condition, mutex,
-                       until);
 }
 
 LAGWATCH_OBJECT_WAIT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,

@@ -47,6 +47,10 @@ class ObjectHome {
   // Of a thread of another process, which is looked at from outside.
   explicit ObjectHome(const base::Process& process) : process_(process) {}
 
+  // Whether only that is a home which a program hardly has that is no loop: 32 waits for orders, a ring,
+  // events or timers.
+  void SetCautious(bool is_cautious) { is_cautious_ = is_cautious; }
+
   Use Begin(const ObjectCall& call, uint32_t now_ms);
   // Whether the wait that ends now has lasted for a millisecond or more, as far as the clock shows.
   bool WasLong(uint32_t now_ms) const { return now_ms != begin_ms_; }
@@ -91,6 +95,8 @@ class ObjectHome {
   Place* Find(const ObjectCall& call);
   Place* Add(const ObjectCall& call, uint32_t first_ms);
   bool IsLoops(Place* place, uint32_t now_ms);
+  static bool IsForOrdersOrEvents(const Place& place);
+  bool MayBeHome(Place* place, uint32_t now_ms);
   bool IsSourceOfLoops(Place* place);
   void NoteLoops(uint32_t now_ms);
   void NoteForeign(uint32_t now_ms);
@@ -102,6 +108,7 @@ class ObjectHome {
   uint16_t foreign_waits_ = 0;  // since then, long ones
   uint8_t home_number_ = 0;     // of a place, from 1; 0: none
   bool is_foreign_ = false;
+  bool is_cautious_ = false;
   Place places_[kPlaces] = {};
 };
 

@@ -97,7 +97,7 @@ bool ObjectHome::End(const ObjectCall& call, uint32_t now_ms) {
   if (place == nullptr) place = Add(call, now_ms - waited_ms);
   place->waited_ms += waited_ms;
   if (place->long_waits != UINT16_MAX) ++place->long_waits;
-  if (has_home() || is_foreign_ || !IsLoops(place, now_ms)) return false;
+  if (has_home() || is_foreign_ || !MayBeHome(place, now_ms)) return false;
   home_number_ = NumberOf(place);
   ++moves_;
   NoteLoops(now_ms);
@@ -152,13 +152,22 @@ bool ObjectHome::IsLoops(Place* place, uint32_t now_ms) {
   return IsSourceOfLoops(place);
 }
 
+bool ObjectHome::IsForOrdersOrEvents(const Place& place) {
+  if (place.call.kind == ObjectKind::kOrders || place.call.kind == ObjectKind::kRing) return true;
+  return place.call.kind == ObjectKind::kRead &&
+         (place.source == DescriptorSource::kEvent || place.source == DescriptorSource::kTimer);
+}
+
+bool ObjectHome::MayBeHome(Place* place, uint32_t now_ms) {
+  place->is_source_known = false;  // the number may be another file's by now
+  if (!IsLoops(place, now_ms)) return false;
+  return !is_cautious_ || (IsForOrdersOrEvents(*place) && place->long_waits >= kOrdersSettled);
+}
+
 bool ObjectHome::IsSettled() const {
   if (!has_home()) return false;
   const Place& home = places_[home_number_ - 1];
-  const bool is_for_events =
-      home.source == DescriptorSource::kEvent || home.source == DescriptorSource::kTimer;
-  if (home.call.kind == ObjectKind::kOrders || home.call.kind == ObjectKind::kRing || is_for_events)
-    return home.long_waits >= kOrdersSettled;
+  if (IsForOrdersOrEvents(home)) return home.long_waits >= kOrdersSettled;
   return home.call.kind == ObjectKind::kLock && home.long_waits >= kOthersSettled &&
          loops_ms_ - home.first_ms >= kOthersSettledLife;
 }

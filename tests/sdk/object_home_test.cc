@@ -46,6 +46,17 @@ TEST_F(ObjectHomeTest, IsWhereTheThreadSpendsMostOfItsTime) {
   EXPECT_EQ(Wait(kOtherCondition, 100), Use::kHandlers);
 }
 
+TEST_F(ObjectHomeTest, IsForOrdersOrEventsWhereCautionIsAskedFor) {
+  home_.SetCautious(true);
+  Repeat(200, kCondition, 100);
+  Repeat(200, kSleep, 16, 2);
+  EXPECT_FALSE(home_.has_home());
+  Repeat(31, kSignal, 1000);
+  EXPECT_FALSE(home_.has_home());
+  Repeat(200, kSignal, 1000);
+  EXPECT_TRUE(home_.has_home());
+}
+
 TEST_F(ObjectHomeTest, IsNoneWhereTheThreadWaitsLessThanItWorks) {
   Repeat(200, kCondition, 10, 30);
   EXPECT_FALSE(home_.has_home());

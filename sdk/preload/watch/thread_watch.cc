@@ -89,6 +89,7 @@ void PrepareThread(HookedThread* waits) {
 
 ObjectRole FindObjectRole() {
   const ProcessConfig& config = ProcessConfig::Instance();
+  t_waits.objects.SetCautious(config.IsAuto());
   const bool may_be_watched = config.is_wanted() && (gettid() == getpid() || !config.IsAuto());
   return may_be_watched ? ObjectRole::kLearns : ObjectRole::kNever;
 }

@@ -54,10 +54,6 @@ static int Sigsuspend(void) {
   sigemptyset(&none);
   return UNTIL_ALARM(sigsuspend(&none));
 }
-static int CondWait(void) {
-  return UNTIL_ALARM((pthread_mutex_lock(&mutex), pthread_cond_wait(&condition, &mutex)));
-}
-static int CondTimedwait(void) { IN_MUTEX(pthread_cond_timedwait(&condition, &mutex, &kPast)); }
 static int CondClockwait(void) {
   IN_MUTEX(pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &kPast));
 }
@@ -79,7 +75,6 @@ static int MqTimedreceive(void) { return ErrorOf(mq_timedreceive((mqd_t)-1, room
   {"read", Read}, {"__read_chk", ReadChk}, {"recv", Recv}, {"__recv_chk", RecvChk}, {"recvfrom", Recvfrom},  \
       {"recvmsg", Recvmsg}, {"accept", Accept}, {"accept4", Accept4}, {"nanosleep", Nanosleep},              \
       {"clock_nanosleep", ClockNanosleep}, {"usleep", Usleep}, {"pause", Pause}, {"sigsuspend", Sigsuspend}, \
-      {"pthread_cond_wait", CondWait}, {"pthread_cond_timedwait", CondTimedwait},                            \
       {"pthread_cond_clockwait", CondClockwait}, {"cnd_wait", CndWait}, {"cnd_timedwait", CndTimedwait},     \
       {"sem_wait", SemWait}, {"sem_timedwait", SemTimedwait}, {"sem_clockwait", SemClockwait},               \
       {"semop", Semop}, {"semtimedop", Semtimedop}, {"msgrcv", Msgrcv}, {"mq_receive", MqReceive}, {         \
