@@ -14,7 +14,8 @@
 namespace lagwatch::tools {
 namespace {
 
-// The functions of preload.map that stand in front of others.
+// The functions of preload.map that stand in front of the C library's. Those of C++ are Qt's, which the
+// program does not have.
 std::set<std::string> Hooks() {
   std::ifstream file(LAGWATCH_PRELOAD_MAP);
   std::ostringstream text;
@@ -24,7 +25,8 @@ std::set<std::string> Hooks() {
   const std::regex name(R"((\w+);)");
   for (auto at = std::sregex_iterator(exports.begin(), exports.end(), name); at != std::sregex_iterator();
        ++at) {
-    if (!(*at)[1].str().starts_with("lagwatch_")) hooks.insert((*at)[1].str());
+    const std::string function = (*at)[1];
+    if (!function.starts_with("lagwatch_") && !function.starts_with("_Z")) hooks.insert(function);
   }
   return hooks;
 }
