@@ -12,7 +12,7 @@ struct ClassRule {
   std::string_view name;
 };
 
-// The first that fits.
+// The first that fits. A place that ends with a slash is a folder.
 constexpr ClassRule kClasses[] = {
     {"socket:", "socket"},      {"pipe:", "pipe"},
     {"anon_inode:", "event"},   {"/memfd:", "memory"},
@@ -24,11 +24,13 @@ constexpr ClassRule kClasses[] = {
     {"/media/", "removable"},   {"/mnt/", "removable"},
     {"/run/", "runtime"},       {"/var/run/", "runtime"},
     {"/etc/", "settings"},      {"/usr/", "program"},
-    {"/lib", "program"},        {"/bin/", "program"},
-    {"/sbin/", "program"},      {"/opt/", "program"},
-    {"/app/", "program"},       {"/snap/", "program"},
-    {"/nix/", "program"},       {"/var/cache/", "cache"},
-    {"/var/", "data"},          {"/srv/", "data"},
+    {"/lib/", "program"},       {"/lib32/", "program"},
+    {"/lib64/", "program"},     {"/libx32/", "program"},
+    {"/bin/", "program"},       {"/sbin/", "program"},
+    {"/opt/", "program"},       {"/app/", "program"},
+    {"/snap/", "program"},      {"/nix/", "program"},
+    {"/var/cache/", "cache"},   {"/var/", "data"},
+    {"/srv/", "data"},
 };
 // Below a home.
 constexpr ClassRule kHomeClasses[] = {
@@ -37,18 +39,60 @@ constexpr ClassRule kHomeClasses[] = {
     {".local/share/", "data"},
     {".local/state/", "data"},
 };
+// The system's own folders, whose files are named as they are. All others may be a user's.
+constexpr std::string_view kSystemFolders[] = {
+    "/dev/",   "/proc/",   "/sys/",     "/etc/",       "/usr/",     "/lib/",    "/lib32/",
+    "/lib64/", "/libx32/", "/bin/",     "/sbin/",      "/opt/",     "/app/",    "/snap/",
+    "/nix/",   "/run/",    "/var/run/", "/var/cache/", "/var/lib/", "/var/log/"};
+// Except these below them.
+constexpr std::string_view kUserFolders[] = {"/dev/shm/",   "/dev/mqueue/",   "/run/user/",
+                                             "/run/media/", "/var/run/user/", "/var/run/media/"};
 
-// The size of the part of `path` that names a home or a removable disk, with its last slash; 0 without one.
-size_t PrivateRoot(std::string_view path, bool* is_home) {
-  // The number of names that follow the folder.
-  struct Root {
-    std::string_view folder;
-    int names;
-    bool is_home;
-  };
-  constexpr Root kRoots[] = {{"/home/", 1, true},   {"/var/home/", 1, true}, {"/Users/", 1, true},
-                             {"/root/", 0, true},   {"~/", 0, true},         {"/run/media/", 2, false},
-                             {"/media/", 2, false}, {"/mnt/", 1, false}};
+// A folder of homes, or of what is a user's, and the number of names that follow it.
+struct Root {
+  std::string_view folder;
+  int names;
+  bool is_home;
+};
+constexpr Root kRoots[] = {{"/home/", 1, true},
+                           {"/var/home/", 1, true},
+                           {"/Users/", 1, true},
+                           {"/root/", 0, true},
+                           {"~/", 0, true},
+                           {"/run/media/", 2, false},
+                           {"/var/run/media/", 2, false},
+                           {"/media/", 2, false},
+                           {"/mnt/", 1, false},
+                           {"/run/user/", 1, false},
+                           {"/var/run/user/", 1, false},
+                           {"/dev/shm/", 0, false},
+                           {"/dev/mqueue/", 0, false},
+                           {"/tmp/", 0, false},
+                           {"/var/tmp/", 0, false},
+                           {"/var/", 0, false},
+                           {"/srv/", 0, false},
+                           {"/", 0, false}};
+
+bool IsBelow(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) &&
+         (folder.ends_with('/') || path.size() == folder.size() || path[folder.size()] == '/');
+}
+// Of `home`, what can be a user's; empty otherwise.
+std::string_view UsefulHome(std::string_view home) {
+  while (home.ends_with('/')) home.remove_suffix(1);
+  return home.starts_with('/') ? home : std::string_view();
+}
+
+// The size of the part of `path` that names a home or another root of a user's files, with its last slash; 0
+// where the path may be shown as it is, the path's where it is such a root itself.
+size_t PrivateRoot(std::string_view path, std::string_view home, bool* is_home) {
+  *is_home = true;
+  home = UsefulHome(home);
+  if (!home.empty() && IsBelow(path, home)) return std::min(home.size() + 1, path.size());
+  const auto is_below = [&](std::string_view folder) { return path.starts_with(folder); };
+  const bool is_system =
+      std::ranges::any_of(kSystemFolders, is_below) && std::ranges::none_of(kUserFolders, is_below);
+  if (is_system) return *is_home = false;
   for (const Root& root : kRoots) {
     if (!path.starts_with(root.folder)) continue;
     *is_home = root.is_home;
@@ -80,27 +124,63 @@ std::string_view FirstName(std::string_view path) { return path.substr(0, path.f
 
 }  // namespace
 
-std::string_view FileClassOf(std::string_view path) {
-  if (path.empty()) return {};
-  for (const ClassRule& rule : kClasses) {
-    if (path.starts_with(rule.begin)) return rule.name;
+ResolvedPath::ResolvedPath(std::string_view folder, std::string_view path) {
+  const bool is_relative = IsPath(path) && !path.starts_with('/') && !path.starts_with("~/");
+  if (!IsPath(path) || (is_relative && (!folder.starts_with('/') || path.starts_with("*/")))) {
+    size_ = path.copy(text_, sizeof text_);
+    return;
   }
+  if (is_relative) AddNames(folder);
+  AddNames(path);
+  const bool is_folder = path.ends_with('/') || size_ == 0;
+  if (is_folder && size_ < sizeof text_) text_[size_++] = '/';
+}
+
+void ResolvedPath::AddNames(std::string_view path) {
+  while (!path.empty()) {
+    const std::string_view name = FirstName(path);
+    path.remove_prefix(std::min(name.size() + 1, path.size()));
+    if (name.empty() || name == ".") continue;
+    if (name == "..") {
+      const size_t slash = view().rfind('/');
+      size_ = slash == std::string_view::npos ? 0 : slash;
+      continue;
+    }
+    const bool is_home = name == "~" && size_ == 0;
+    if (!is_home && size_ < sizeof text_) text_[size_++] = '/';
+    size_ += name.copy(text_ + size_, sizeof text_ - size_);
+  }
+}
+
+bool IsPath(std::string_view path) {
+  const size_t colon = path.find(':');
+  return !path.empty() && !path.starts_with("/memfd:") &&
+         (colon == std::string_view::npos || path.find('/') < colon);
+}
+
+std::string_view FileClassOf(std::string_view path, std::string_view home) {
+  if (path.empty()) return {};
   bool is_home = false;
-  if (const size_t root = PrivateRoot(path, &is_home); root != 0 && is_home) {
+  const size_t root = PrivateRoot(path, home, &is_home);
+  if (root != 0 && is_home) {
     for (const ClassRule& rule : kHomeClasses) {
       if (path.substr(root).starts_with(rule.begin)) return rule.name;
     }
     return "home";
   }
+  for (const ClassRule& rule : kClasses) {
+    if (path.starts_with(rule.begin)) return rule.name;
+  }
   return path.front() == '/' ? "other" : "relative";
 }
 
-ShownPath::ShownPath(std::string_view path) {
+ShownPath::ShownPath(std::string_view path, std::string_view home) {
+  const bool is_relative = !path.starts_with('/') && !path.starts_with("~/");
   bool is_home = false;
-  const size_t root = PrivateRoot(path, &is_home);
+  const size_t root = PrivateRoot(path, home, &is_home);
   std::string_view rest = path.substr(root);
   const size_t last_slash = rest.rfind('/');
-  if (root == 0 || rest.empty()) {
+  if ((root == 0 && !is_relative) || rest.empty()) {
     Append(path);
     return;
   }
@@ -108,8 +188,9 @@ ShownPath::ShownPath(std::string_view path) {
   const std::string_view file = last_slash == std::string_view::npos ? rest : rest.substr(last_slash + 1);
   std::string_view folders =
       last_slash == std::string_view::npos ? std::string_view() : rest.substr(0, last_slash + 1);
-  // Programs name their hidden folders, and what is in them.
-  const int kept = folders.starts_with('.') ? 2 : 1;
+  // Programs name their hidden folders, and what is in them. Of a relative path's folders all may be deep in
+  // a home.
+  const int kept = is_relative ? 0 : folders.starts_with('.') ? 2 : 1;
   for (int i = 0; i < kept && !folders.empty(); ++i) {
     const std::string_view name = FirstName(folders);
     Append(name);

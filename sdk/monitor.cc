@@ -8,6 +8,7 @@
 
 #include "base/process/env.h"
 #include "base/process/quiet_thread.h"
+#include "base/process/run_guarded.h"
 #include "base/system/process.h"
 #include "report/spool/spool_reader.h"
 #include "sdk/host_limits.h"
@@ -173,6 +174,7 @@ base::Status Monitor::CreateCapturer(std::unique_ptr<stack::Unwinder> unwinder, 
     io_hooks_ = std::move(io_hooks).value();
   } else {
     options->watch.io.limit_ns = 0;  // continues without
+    base::failure_count.fetch_add(1);
   }
   return {};
 }

@@ -196,23 +196,40 @@ void ProcessMonitor::WithdrawStart() {
   if (ProcessStartUp().Withdraw() && monitor_ != nullptr) monitor_->WithdrawReports();
 }
 
+namespace {
+
+// The calling thread's calls and captures are those of that loop's dispatches.
+void CountFor(watchdog::WatchedLoop* loop) {
+  const watchdog::LoopWords& words = loop->probe.words();
+  trace::SetDispatchWords({&words.begun, &words.ended, &words.begin_ticks, &words.tag},
+                          loop->probe.track_request());
+}
+
+}  // namespace
+
 watchdog::WatchedLoop* ProcessMonitor::WatchLoop(const char* name) {
   if (!has_thread_end_key_) return nullptr;  // its thread's end would go unnoticed
   const int tid = base::CurrentThreadId();
   pthread_setspecific(thread_end_key_, reinterpret_cast<void*>(static_cast<intptr_t>(tid)));
   stack::SignalStacks::NoteOwn();
   watchdog::WatchedLoop* loop = registry_.Add(name, tid);
-  if (loop != nullptr) {
-    const watchdog::LoopWords& words = loop->probe.words();
-    trace::SetDispatchWords({&words.begun, &words.ended, &words.begin_ticks, &words.tag},
-                            loop->probe.track_request());
-  }
+  if (loop != nullptr) CountFor(loop);
   return loop;
 }
 
 void ProcessMonitor::UnwatchLoop(watchdog::WatchedLoop* loop) {
-  if (loop->tid.load() == base::CurrentThreadId()) trace::SetDispatchWords({});
+  const int tid = base::CurrentThreadId();
+  const bool is_counted = loop->tid.load() == tid && trace::AreDispatchWordsOf(loop->probe.words().begun);
+  if (is_counted) trace::SetDispatchWords({});
   registry_.Remove(loop);
+  if (!is_counted) return;
+  // Another one of the thread goes on: the one that it is in a dispatch of, if this was an inner loop.
+  watchdog::WatchedLoop* next = nullptr;
+  for (watchdog::WatchedLoop& other : registry_.places()) {
+    if (!other.is_in_use() || other.tid.load() != tid) continue;
+    if (next == nullptr || other.probe.Read().number != 0) next = &other;
+  }
+  if (next != nullptr) CountFor(next);
 }
 
 void ProcessMonitor::UnwatchAllLoops() {

@@ -249,7 +249,9 @@ void Watchdog::ForEachParked(Visit visit) {
 
 void Watchdog::Sleep(int64_t next_ns) {
   const base::Clock& clock = base::SystemClock();
-  bool is_for_good = tick_scale_.is_known() && ParkQuietLoops();
+  // A dispatch that is to be reported has ended since the last look, or ends soon.
+  const bool has_io = io_ != nullptr && io_->is_waiting();
+  bool is_for_good = tick_scale_.is_known() && !has_io && ParkQuietLoops();
   const int64_t wait_ns = std::max<int64_t>(next_ns - clock.MonoNs(), 0);
   int64_t quiet_until_ns = base::Sleeper::kForever;
   if (options_.service != nullptr) quiet_until_ns = options_.service->due_ns();
@@ -371,7 +373,8 @@ int64_t Watchdog::RunRound() {
   DumpIfAsked();
   KeepSignalNowAndThen();
   CountPauses(tools_);
-  next_ns = std::min({next_ns, FeedIfWell(), DumpIfLate(), LookAtIo()});
+  LookAtIo();
+  next_ns = std::min({next_ns, FeedIfWell(), DumpIfLate()});
   ReportUsage(reports_before);
   sink_->OnRoundDone();
   if (!is_near_hang_.load()) power_facts_.Refresh(base::SystemClock().MonoNs());

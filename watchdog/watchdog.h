@@ -92,7 +92,7 @@ class Watchdog {
   void NoteNearHang();
   void RunTaskIfAsked();
   // Reports dispatches that used files for too long. Returns the time of the next look, as DumpIfLate().
-  int64_t LookAtIo();
+  void LookAtIo();
   void ReportIo();
   // False when a fork takes too long: the round is then to go on without the lock.
   bool TryLockRound();

@@ -3,18 +3,21 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "watchdog/loops/dispatch_tag.h"
 #include "watchdog/report_facts.h"
 #include "watchdog/samples/past_dispatches.h"
 #include "watchdog/watchdog.h"
 
 namespace lagwatch::watchdog {
 
-int64_t Watchdog::LookAtIo() {
-  constexpr int64_t kWaitingNs = 200 * base::kNsPerMs;
-  if (io_ == nullptr) return INT64_MAX;
+void Watchdog::LookAtIo() {
+  if (io_ == nullptr) return;
   io_->SetLimits(options_.io, tick_scale_);
-  while (io_->Take()) ReportIo();
-  return io_->is_waiting() ? base::SystemClock().MonoNs() + kWaitingNs : INT64_MAX;
+  io_->AskForModules(base::SystemClock().MonoNs());
+  while (io_->Take()) {
+    ReportIo();
+    io_->Wipe();
+  }
 }
 
 void Watchdog::ReportIo() {
@@ -44,7 +47,10 @@ void Watchdog::ReportIo() {
   event.kind = HangKind::kIo;
   event.level = HangLevel::kHang;
   event.loop = name;
-  event.tag = content.tag;
+  char tag[trace::IoContent::kMaxTagBytes];
+  std::ranges::copy(content.tag, tag);
+  PlaceFunctionTag(tools.capturer->modules(), tag);
+  event.tag = tag;
   event.tid = static_cast<uint32_t>(found.tid);
   event.threshold_ms = static_cast<uint32_t>(options_.io.limit_ns / base::kNsPerMs);
   event.elapsed_ns = tools.tick_scale->ToNs(content.sum_ticks);

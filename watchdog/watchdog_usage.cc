@@ -2,6 +2,7 @@
 // The part of Watchdog that says what loops are used for, period by period.
 #include <algorithm>
 
+#include "trace/io/thread_io.h"
 #include "watchdog/watchdog.h"
 
 namespace lagwatch::watchdog {
@@ -77,8 +78,8 @@ policies::SuppressedCounts Watchdog::CountSuppressed() const {
   set(Reason::kStopped, counters_.hangs_stopped.value());
   set(Reason::kSuspended, counters_.hangs_suspended.value());
   set(Reason::kEndedFirst, counters_.hangs_ended_first.value());
-  set(Reason::kLoopRefused, registry_->refused_count());
-  set(Reason::kNoteLost, counters_.notes_lost.value());
+  set(Reason::kLoopRefused, registry_->refused_count() + trace::g_thread_io.refused_count());
+  set(Reason::kNoteLost, counters_.notes_lost.value() + trace::g_thread_io.lost_count());
   set(Reason::kUnproven, counters_.unproven_waits.value() - counters_.unproven_waits_settled.value());
   return counts;
 }

@@ -2,6 +2,7 @@
 #include "sdk/trace/io_hooks.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/clock.h"
 #include "base/process/run_guarded.h"
@@ -12,6 +13,7 @@
 #include "trace/hooks/frame_pointer_walk.h"
 #include "trace/hooks/import_tables.h"
 #include "trace/io/thread_io.h"
+#include "watchdog/loops/dispatch_tag.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -34,14 +36,29 @@ void CopyStack(const stack::CallRegisters& from, trace::IoStack* copy) {
                      copy->bytes, copy->size_bytes);
 }
 
+void CopyTag(const char* tag, std::span<char> text) {
+  if (!watchdog::WriteFunctionTag(tag, text)) base::CopyOwnString(tag, text.data(), text.size());
+}
+
+constexpr trace::IoCopies kCopies{CopyStack, CopyTag};
+
+const trace::ModuleFilter& Modules() {
+  static const trace::ModuleFilter modules{.own_module = trace::ModuleFilter::OwnModule::kIfProgram};
+  return modules;
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<IoHooks>> IoHooks::Start(const watchdog::IoOptions& limits) {
   constexpr size_t kStackBytes = 256 * 1024;
-  constexpr int64_t kInstallNs = 5 * base::kNsPerSecond;
+  // Enough nearly always. Where another thread has the loader's lock and waits for this one, it ends the
+  // wait.
+  constexpr int64_t kInstallNs = 500 * base::kNsPerMs;
   std::unique_ptr<IoHooks> hooks(new IoHooks(limits));
   trace::PrepareCapture();
-  if (!trace::g_thread_io.Start(CopyStack))
+  // By this thread: it may hold the loader's lock, as a constructor of a library that is being loaded does.
+  trace::ImportTables::Shared().Prepare(trace::HookUser::kIoWatch, trace::kIoWatchHooks, Modules());
+  if (!trace::g_thread_io.Start(&kCopies, &hooks->sleeper_))
     return base::Status(base::StatusCode::kUnavailable, "no memory to watch the use of files");
   // It has its own descriptors, because it reads files under /proc.
   base::Status status = hooks->thread_.Start(
@@ -64,8 +81,7 @@ void IoHooks::KeepInstalled() {
   base::TickScale scale;
   const base::TickPair first = base::ReadTickPair(base::SystemClock());
   scale.Anchor(first);
-  tables.Install(trace::HookUser::kIoWatch, trace::kIoWatchHooks,
-                 {.own_module = trace::ModuleFilter::OwnModule::kIfProgram});
+  tables.Install(trace::HookUser::kIoWatch, trace::kIoWatchHooks, Modules());
   // Precise enough until the watchdog, which measures for longer, has had its first round.
   while (!scale.is_known() && !is_ending_.load()) {
     sleeper_.SleepUntil(first.mono_ns + kScaleNs);
@@ -74,7 +90,7 @@ void IoHooks::KeepInstalled() {
   if (scale.is_known()) trace::g_thread_io.SetLimits(scale.ToTicks(limits_.limit_ns), limits_.path_calls);
   started_.Wake();
   while (!is_ending_.load()) {
-    sleeper_.SleepUntil(base::SystemClock().MonoNs() + base::kNsPerSecond);
+    sleeper_.SleepUntil(base::Sleeper::kForever);  // see Watchdog::LookAtIo
     tables.LookAtModules();
   }
   tables.Remove(trace::HookUser::kIoWatch);

@@ -16,8 +16,9 @@ namespace lagwatch::sdk {
 // A process has one at a time at most. Context: background.
 class IoHooks {
  public:
-  // Starts a thread that looks for new modules once a second. Returns once the calls are hooked, or take too
-  // long. Errors: kUnavailable without memory or a thread.
+  // Starts a thread that hooks the calls, also of modules that are loaded later: while dispatches are under
+  // way, the watchdog wakes it once a second. Returns once the calls are hooked, or take too long. Errors:
+  // kUnavailable without memory or a thread.
   static base::Result<std::unique_ptr<IoHooks>> Start(const watchdog::IoOptions& limits);
   // False if the thread does not end in time: then this object must be leaked.
   [[nodiscard]] bool TryStop();

@@ -23,13 +23,23 @@ TEST(FilePlace, IsClassifiedByThePathAlone) {
   EXPECT_EQ(FileClassOf("/dev/pts/3"), "terminal");
   EXPECT_EQ(FileClassOf("plugins/a.so"), "relative");
   EXPECT_EQ(FileClassOf("/data/x"), "other");
+  EXPECT_EQ(FileClassOf("/library-of-jane/x"), "other");
+  EXPECT_EQ(FileClassOf("/data/jane/.cache/x", "/data/jane/"), "cache");
+  EXPECT_EQ(FileClassOf("/opt/jane/x", "/opt/jane"), "home");
 }
 
 std::string Shown(const char* path) { return ShownPath(path).c_str(); }
 
 TEST(FilePlace, ShowsNoNamesOfAUsersFiles) {
   EXPECT_EQ(Shown("/usr/lib/libm.so.6"), "/usr/lib/libm.so.6");
-  EXPECT_EQ(Shown("plugins/a.so"), "plugins/a.so");
+  EXPECT_EQ(Shown("plugins/a.so"), "…/*.so") << "it may be deep in a home";
+  EXPECT_EQ(Shown("/data/jane/taxes/2026.ods"), "/data/…/*.ods");
+  EXPECT_EQ(Shown("/tmp/letter to john.odt"), "/tmp/*.odt");
+  EXPECT_EQ(Shown("/run/user/1000/gvfs/smb-share:server=nas/x.ods"), "/run/user/1000/gvfs/…/*.ods");
+  EXPECT_EQ(Shown("/run/user/1000/doc/7f/x.ods"), "/run/user/1000/doc/…/*.ods");
+  EXPECT_STREQ(ShownPath("/opt/jane/notes/x.txt", "/opt/jane").c_str(), "/opt/jane/notes/*.txt");
+  EXPECT_STREQ(ShownPath("/opt/janes/x.txt", "/opt/jane").c_str(), "/opt/janes/x.txt");
+  EXPECT_STREQ(ShownPath("/etc/hosts", "/").c_str(), "/etc/hosts");
   EXPECT_EQ(Shown("/home/jane/Documents/taxes/2026.ods"), "/home/jane/Documents/…/*.ods");
   EXPECT_EQ(Shown("/home/jane/secret"), "/home/jane/*");
   EXPECT_EQ(Shown("/home/jane/.config/editor/session/7.json"), "/home/jane/.config/editor/…/*.json");
@@ -37,6 +47,23 @@ TEST(FilePlace, ShowsNoNamesOfAUsersFiles) {
   EXPECT_EQ(Shown("/media/jane/STICK/photos/b.jpeg"), "/media/jane/STICK/photos/*.jpeg");
   EXPECT_EQ(Shown("/home/jane"), "/home/jane");
   EXPECT_LT(Shown(("/" + std::string(1000, 'x')).c_str()).size(), 200u);
+}
+
+std::string Resolved(const char* folder, const char* path) {
+  return std::string(ResolvedPath(folder, path).view());
+}
+
+TEST(FilePlace, PathsAreResolvedBeforeTheyAreJudged) {
+  EXPECT_EQ(Resolved("/usr", "//root/x"), "/root/x");
+  EXPECT_EQ(Resolved("/usr", "/etc/../home/jane/./x"), "/home/jane/x");
+  EXPECT_EQ(Resolved("/home/jane", "taxes/2026.ods"), "/home/jane/taxes/2026.ods");
+  EXPECT_EQ(Resolved("/usr/share", "../../../home/jane/x"), "/home/jane/x");
+  EXPECT_EQ(Resolved("/usr/", "lib/"), "/usr/lib/");
+  EXPECT_EQ(Resolved("", "a/../b"), "a/../b");
+  EXPECT_EQ(Resolved("/usr", "*/x"), "*/x") << "of another folder";
+  EXPECT_EQ(Resolved("/usr", "socket:[1]"), "socket:[1]");
+  EXPECT_EQ(Resolved("/", ".."), "/");
+  EXPECT_LE(Resolved("/usr", std::string(1000, 'x').c_str()).size(), 256u);
 }
 
 TEST(FilePlace, MostPathsShareAFolder) {

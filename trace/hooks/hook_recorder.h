@@ -93,6 +93,11 @@ inline void SetDispatchWords(const DispatchWords& words, std::atomic<uint64_t>* 
   t_slot.dispatch_request = request;
 }
 
+// Whether the words that are set have that `number`. Context: hot.
+inline bool AreDispatchWordsOf(const std::atomic<uint64_t>& number) {
+  return t_slot.dispatch.number == &number;
+}
+
 // The calling thread, one of lagwatch's own, is not captured. Context: any.
 inline void LeaveThisThreadOut() { t_slot.is_left_out = true; }
 

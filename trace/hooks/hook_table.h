@@ -188,8 +188,9 @@ void AddSignalHooks(HookTable* table);
 void* FindRealFunction(const char* name);
 
 // Whether `version` of the hook's function is the real one. If that is unknown, sets `has_new` and returns
-// false until FindVersions has been called. Takes no lock.
+// false until its state is what FindVersion() returns. Takes no lock.
 bool IsRealVersion(Hook* hook, std::string_view version, bool* has_new);
-void FindVersions(Hook* hook);
+// Looks that version up: kReal or kOther.
+Hook::Version::VersionState FindVersion(const Hook& hook, const char* version);
 
 }  // namespace lagwatch::trace

@@ -42,11 +42,17 @@ struct ImportCounts {
 // - A slot is only ever changed from the real function (or the loader's stub for it) to the hook, and back.
 // - A module is only changed under the loader's lock, so that it stays loaded, and only after the loader has
 //   finished with the slot.
+// - The turn is never held across dlsym(3): that waits for the thread that runs a library's constructor, and
+//   this may be waiting for the turn.
 class ImportTables {
  public:
   // The process has one set of import tables.
   static ImportTables& Shared();
 
+  // Looks up what Install() needs of the loader, on the calling thread, as Install() does itself otherwise:
+  // for a thread that holds the loader's lock, as a library's constructor does, and waits for the one that
+  // installs.
+  void Prepare(HookUser user, uint32_t families, const ModuleFilter& filter);
   // Makes the chosen modules call the hooks, also modules that are loaded later once LookAtModules() is
   // called. Takes the place of the user's earlier choice.
   void Install(HookUser user, uint32_t families, const ModuleFilter& filter);
@@ -69,15 +75,27 @@ class ImportTables {
     ModuleFilter filter;
   };
 
-  void Rewrite();
+  using Choices = std::array<Choice, kHookUsers>;
+  // A version of a function that is to be looked up.
+  struct NewVersion {
+    Hook* hook;
+    size_t index;
+  };
+
+  void FindRealFunctions();
+  // Looks at all modules until no version is unknown. `candidates`: only looks up the versions for these;
+  // null: rewrites for `choices_`.
+  void Rewrite(const Choices* candidates);
+  // With the turn.
+  std::vector<NewVersion> LookOnce(const Choices* candidates);
   bool IsInstalled() const;
   // The families of hooks that users want in that module.
-  uint32_t FamiliesOf(const class LoadedModule& module, std::string_view path) const;
+  uint32_t FamiliesOf(const Choices& choices, const class LoadedModule& module, std::string_view path) const;
   bool IsChosen(const ModuleFilter& filter, std::string_view path) const;
   void RewriteModule(Scan* scan, const class LoadedModule& module, std::string_view path);
 
   std::atomic<int> turn_{0};  // the process whose thread rewrites; 0: none does. A fork()ed child's is free.
-  std::array<Choice, kHookUsers> choices_;  // by HookUser
+  Choices choices_;           // by HookUser
   std::string program_name_;
   HookTable hooks_{};
   // Of the loader's counts, at the last look.

@@ -45,6 +45,8 @@ std::string ProgramName() {
 // One look at all modules.
 struct ImportTables::Scan {
   ImportTables* tables;
+  const Choices* choices;
+  bool is_dry;                    // changes nothing
   bool has_new_versions = false;  // not looked up yet
   PageAccess pages;
 };
@@ -93,20 +95,37 @@ ImportTables::ImportTables() : program_name_(ProgramName()) {
 }
 
 void ImportTables::Install(HookUser user, uint32_t families, const ModuleFilter& filter) {
-  ScopedTurn turn(this);
-  choices_[static_cast<size_t>(user)] = {families, filter};
-  for (Hook& hook : hooks_) {
-    if (hook.real->load() == nullptr) hook.real->store(FindRealFunction(hook.name.data()));
+  FindRealFunctions();
+  {
+    ScopedTurn turn(this);
+    choices_[static_cast<size_t>(user)] = {families, filter};
   }
-  Rewrite();
+  Rewrite(nullptr);
+}
+
+void ImportTables::Prepare(HookUser user, uint32_t families, const ModuleFilter& filter) {
+  FindRealFunctions();
+  Choices candidates;
+  candidates[static_cast<size_t>(user)] = {families, filter};
+  Rewrite(&candidates);
+}
+
+void ImportTables::FindRealFunctions() {
+  for (Hook& hook : hooks_) {
+    void* none = nullptr;
+    if (hook.real->load() == nullptr)
+      hook.real->compare_exchange_strong(none, FindRealFunction(hook.name.data()));
+  }
 }
 
 void ImportTables::Remove(HookUser user) {
-  ScopedTurn turn(this);
-  Choice& choice = choices_[static_cast<size_t>(user)];
-  if (choice.families == 0) return;
-  choice = {};
-  Rewrite();
+  {
+    ScopedTurn turn(this);
+    Choice& choice = choices_[static_cast<size_t>(user)];
+    if (choice.families == 0) return;
+    choice = {};
+  }
+  Rewrite(nullptr);
 }
 
 bool ImportTables::IsInstalled() const {
@@ -114,37 +133,64 @@ bool ImportTables::IsInstalled() const {
 }
 
 void ImportTables::LookAtModules() {
-  ScopedTurn turn(this, std::try_to_lock);
-  if (!turn.is_ours() || !IsInstalled()) return;
-  if (is_unfinished_ || base::LoaderCounts::Now() != counts_) Rewrite();
+  {
+    ScopedTurn turn(this, std::try_to_lock);
+    if (!turn.is_ours() || !IsInstalled()) return;
+    if (!is_unfinished_ && base::LoaderCounts::Now() == counts_) return;
+  }
+  Rewrite(nullptr);
 }
 
-void ImportTables::Rewrite() {
+void ImportTables::Rewrite(const Choices* candidates) {
   // Versions that are met for the first time are looked up between two looks: not under the loader's lock.
   constexpr int kMostLooks = 3;
   for (int look = 0; look < kMostLooks; ++look) {
-    Scan scan{this, false, {}};
-    is_unfinished_ = false;
-    scans_.fetch_add(1, std::memory_order_relaxed);  // a statistic
-    base::WalkLoadedModules(
-        [](dl_phdr_info* info, size_t, void* context) {
-          auto* scan_ = static_cast<Scan*>(context);
-          scan_->tables->counts_ = base::LoaderCounts::Of(*info);
-          LoadedModule module;
-          if (module.Read(*info)) scan_->tables->RewriteModule(scan_, module, info->dlpi_name);
-          return 0;
-        },
-        &scan);
-    if (!scan.has_new_versions) return;
-    for (Hook& hook : hooks_) FindVersions(&hook);
+    std::vector<NewVersion> versions;
+    {
+      ScopedTurn turn(this);
+      versions = LookOnce(candidates);
+    }
+    if (versions.empty()) return;
+    std::vector<Hook::Version::VersionState> states;
+    for (const NewVersion& version : versions)
+      states.push_back(FindVersion(*version.hook, version.hook->versions[version.index].name));
+    ScopedTurn turn(this);
+    for (size_t i = 0; i < versions.size(); ++i)
+      versions[i].hook->versions[versions[i].index].state = states[i];
   }
 }
 
-uint32_t ImportTables::FamiliesOf(const LoadedModule& module, std::string_view path) const {
+std::vector<ImportTables::NewVersion> ImportTables::LookOnce(const Choices* candidates) {
+  Scan scan{this, candidates == nullptr ? &choices_ : candidates, candidates != nullptr, false, {}};
+  if (!scan.is_dry) {
+    is_unfinished_ = false;
+    scans_.fetch_add(1, std::memory_order_relaxed);  // a statistic
+  }
+  base::WalkLoadedModules(
+      [](dl_phdr_info* info, size_t, void* context) {
+        auto* scan_ = static_cast<Scan*>(context);
+        if (!scan_->is_dry) scan_->tables->counts_ = base::LoaderCounts::Of(*info);
+        LoadedModule module;
+        if (module.Read(*info)) scan_->tables->RewriteModule(scan_, module, info->dlpi_name);
+        return 0;
+      },
+      &scan);
+  std::vector<NewVersion> versions;
+  if (!scan.has_new_versions) return versions;
+  for (Hook& hook : hooks_) {
+    for (size_t i = 0; i < hook.version_count; ++i) {
+      if (hook.versions[i].state == Hook::Version::kNew) versions.push_back({&hook, i});
+    }
+  }
+  return versions;
+}
+
+uint32_t ImportTables::FamiliesOf(const Choices& choices, const LoadedModule& module,
+                                  std::string_view path) const {
   using OwnModule = ModuleFilter::OwnModule;
   const bool is_own = module.Holds(reinterpret_cast<uint64_t>(&g_capture));
   uint32_t families = 0;
-  for (const Choice& choice : choices_) {
+  for (const Choice& choice : choices) {
     const OwnModule own = choice.filter.own_module;
     const bool may_be = !is_own || own == OwnModule::kAlways || (own == OwnModule::kIfProgram && path.empty());
     if (choice.families != 0 && may_be && IsChosen(choice.filter, path)) families |= choice.families;
@@ -164,7 +210,7 @@ bool ImportTables::IsChosen(const ModuleFilter& filter, std::string_view path) c
 }
 
 void ImportTables::RewriteModule(Scan* scan, const LoadedModule& module, std::string_view path) {
-  const uint32_t families = FamiliesOf(module, path);
+  const uint32_t families = FamiliesOf(*scan->choices, module, path);
   ScopedWritable relro(&scan->pages, module.relro().begin, module.relro().end);
   module.ForEachImport([&](const ImportSlot& slot) {
     Hook* hook = hooks_.Find(slot.name);
@@ -183,6 +229,7 @@ void ImportTables::RewriteModule(Scan* scan, const LoadedModule& module, std::st
       if (value != real && !is_unresolved) return;
       if (is_unresolved && !IsRealVersion(hook, module.VersionOf(slot), &scan->has_new_versions)) return;
     }
+    if (scan->is_dry) return;
     if (module.relro().Holds(reinterpret_cast<uint64_t>(slot.address))) {
       const auto access = relro.Open(/*is_finished=*/is_hooked);
       if (access == ScopedWritable::kStillLoading) is_unfinished_ = true;

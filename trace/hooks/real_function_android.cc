@@ -8,6 +8,6 @@ namespace lagwatch::trace {
 
 void* FindRealFunction(const char* name) { return dlsym(RTLD_DEFAULT, name); }
 bool IsRealVersion(Hook*, std::string_view, bool*) { return true; }
-void FindVersions(Hook*) {}
+Hook::Version::VersionState FindVersion(const Hook&, const char*) { return Hook::Version::kReal; }
 
 }  // namespace lagwatch::trace

@@ -65,7 +65,10 @@ void* FindRealFunction(const char* name) {
 bool IsRealVersion(Hook* hook, std::string_view version, bool* has_new) {
   if (version.empty()) return true;
   for (size_t i = 0; i < hook->version_count; ++i) {
-    if (version == hook->versions[i].name) return hook->versions[i].state == Hook::Version::kReal;
+    const Hook::Version& known = hook->versions[i];
+    if (version != known.name) continue;
+    if (known.state == Hook::Version::kNew) *has_new = true;  // another thread looks it up
+    return known.state == Hook::Version::kReal;
   }
   if (hook->version_count == Hook::kMaxVersions || version.size() >= sizeof Hook::Version::name) return false;
   Hook::Version& added = hook->versions[hook->version_count++];
@@ -75,15 +78,11 @@ bool IsRealVersion(Hook* hook, std::string_view version, bool* has_new) {
   return false;
 }
 
-void FindVersions(Hook* hook) {
-  for (size_t i = 0; i < hook->version_count; ++i) {
-    Hook::Version& version = hook->versions[i];
-    if (version.state != Hook::Version::kNew) continue;
-    void* address = dlvsym(RTLD_DEFAULT, hook->name.data(), version.name);
-    const bool is_real = address == hook->real->load() || address == dlsym(RTLD_DEFAULT, hook->name.data()) ||
-                         IsUnversioned(hook->real->load());
-    version.state = is_real ? Hook::Version::kReal : Hook::Version::kOther;
-  }
+Hook::Version::VersionState FindVersion(const Hook& hook, const char* version) {
+  void* address = dlvsym(RTLD_DEFAULT, hook.name.data(), version);
+  const bool is_real = address == hook.real->load() || address == dlsym(RTLD_DEFAULT, hook.name.data()) ||
+                       IsUnversioned(hook.real->load());
+  return is_real ? Hook::Version::kReal : Hook::Version::kOther;
 }
 
 }  // namespace lagwatch::trace

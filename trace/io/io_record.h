@@ -57,15 +57,16 @@ struct IoContent {
   // The longest call, if it took a good part of the limit.
   uint64_t longest_ticks;            // 0: none did
   const char* longest_call;          // the function's name; static
-  uint64_t longest_key;              // descriptor or stream; kNoKey: it names a path
-  char longest_path[kMaxPathBytes];  // cut; empty where it is not known
-  // Of the paths, some that were drawn at random; cut.
+  char longest_path[kMaxPathBytes];  // as `paths`, or a descriptor's link; empty where it is not known
+  // Of the paths, some that were drawn at random, as the calls named them; cut. A path that is relative to a
+  // descriptor's folder begins with kOtherFolder.
   std::array<std::array<char, kMaxPathBytes>, kPaths> paths;
-  char tag[kMaxTagBytes];  // the dispatch's, cut
+  char folder[kMaxPathBytes];  // the working directory; empty where it is not known
+  char tag[kMaxTagBytes];      // the dispatch's, cut; a function's address as WriteFunctionTag() has it
   // The stack of the call that brought the dispatch over a limit, or of the longest one. The last member.
   IoStack stack;
 
-  static constexpr uint64_t kNoKey = UINT64_MAX;
+  static constexpr char kOtherFolder[] = "*/";
 };
 
 // The record of one dispatch.

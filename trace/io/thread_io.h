@@ -7,8 +7,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/process/mapped_memory.h"
+#include "base/process/sleeper.h"
 #include "stack/frames/call_registers.h"
 #include "trace/io/io_record.h"
 
@@ -22,28 +24,48 @@ struct DispatchWords {
   const std::atomic<const char*>* tag;
 };
 
+// The file that a call was given.
+struct IoKey {
+  enum Kind : uint8_t { kNone, kDescriptor, kStream, kFolder };
+
+  Kind kind = kNone;
+  uint64_t value = 0;  // the descriptor, the FILE* or the DIR*
+};
+
 // A hooked call that is over.
 struct IoCall {
   IoOperation operation;
-  const char* name;  // of the function; static
-  const char* path;  // null: it names none, or one that cannot be read
-  uint64_t key;      // the descriptor or stream; IoContent::kNoKey: none
-  uint64_t bytes;    // transferred
-  uint64_t ticks;    // its duration
-  uint64_t end_ticks;
+  const char* name;          // of the function; static
+  const char* path;          // null: it names none, or one that cannot be read
+  const char* path_end;      // the path cannot be read from here on; null: up to its end
+  bool is_below_descriptor;  // the path is relative to a descriptor's folder
+  IoKey key;
+  uint64_t bytes;      // transferred
+  uint64_t ticks;      // its duration, without that of counted calls inside it
+  uint64_t end_ticks;  // 0: it was not timed
+};
+
+// The buffers that the thread has read from last: by them a call that only takes from a buffer is known
+// before it is made, so that the clock is not read for it.
+struct BufferState {
+  uint32_t line_bytes;     // the longest line of the dispatch that came out of a buffer
+  const void* folder;      // the DIR* that was listed last; null: none
+  uint64_t entries_begin;  // the address of the first entry in its buffer
+  uint64_t entries_end;    // and the end of the last entry that was returned
+  uint64_t chunk_bytes;    // that its buffer holds at least; 0: not known
 };
 
 // One thread's counts.
 //
-// Thread safety: Note, Opened and Closed by its own thread; a signal handler that interrupts them counts
-// less. The rest as said there.
+// Thread safety: by its own thread; a signal handler that interrupts it counts less. The rest as said there.
 class ThreadIo {
  public:
-  // Adds a call of dispatch `number`. `from`: the caller of the hook. Context: hot; no system call, no lock.
+  // Adds a call of dispatch `number`. `from`: the caller of the hook. Context: hot; no lock, and a system
+  // call only where the call took long or the dispatch is over a limit.
   [[gnu::always_inline]] inline void Note(uint64_t number, const DispatchWords& words,
                                           const stack::CallRegisters& from, const IoCall& call) {
     IoRecord* record = current_;
-    if (record->content.dispatch != number) [[unlikely]] {
+    if (record->content.dispatch != number || record->number_word != words.number) [[unlikely]] {
       record = BeginDispatch(number, words);
       if (record == nullptr) return;
     }
@@ -53,6 +75,7 @@ class ThreadIo {
     totals.bytes += call.bytes;
     totals.ticks += call.ticks;
     content.sum_ticks += call.ticks;
+    counted_ticks_ += call.ticks;
     bool is_of_interest = call.ticks >= record->long_ticks || content.sum_ticks >= record->sum_limit_ticks;
     if (call.path != nullptr) {
       const uint64_t count = ++content.path_calls;
@@ -63,61 +86,59 @@ class ThreadIo {
       NoteLong(record, words, from, call);
   }
 
-  // The file at `path` was opened as `key`, or that is closed.
-  void Opened(uint64_t key, const char* path);
-  void Closed(uint64_t key) {
-    for (OpenFile& file : files_) {
-      if (file.key == key) file.key = IoContent::kNoKey;
-    }
-  }
+  // The time of all calls that were noted: what it grows by while a call goes on is that of calls inside it.
+  uint64_t counted_ticks() const { return counted_ticks_; }
+  // Buffers of streams and folders whose use the thread follows: see BufferedCall.
+  BufferState& buffers() { return buffers_; }
 
   int32_t tid() const { return tid_.load(std::memory_order_relaxed); }
 
  private:
   friend class ThreadIoTable;
 
-  static constexpr size_t kFiles = 8;
-  struct OpenFile {
-    uint64_t key;
-    char path[IoContent::kMaxPathBytes];
-  };
-
   void Take(int32_t tid);
   IoRecord* BeginDispatch(uint64_t number, const DispatchWords& words);
   void NoteLong(IoRecord* record, const DispatchWords& words, const stack::CallRegisters& from,
                 const IoCall& call);
-  void KeepLongest(IoContent* content, const IoCall& call) const;
+  static void KeepLongest(IoContent* content, const IoCall& call);
+  static void KeepTag(IoContent* content, const DispatchWords& words);
   void CopyStack(IoContent* content, const stack::CallRegisters& from);
   // Each path has the same chance to be among those that are kept.
   [[gnu::always_inline]] static inline void SamplePath(IoContent* content, const IoCall& call,
                                                        uint64_t count) {
-    const uint64_t random = call.end_ticks * 0x9e37'79b9'7f4a'7c15u >> 32;
+    const uint64_t random = (call.end_ticks ^ count) * 0x9e37'79b9'7f4a'7c15u >> 32;
     const uint64_t place = count <= IoContent::kPaths ? count - 1 : random * count >> 32;
-    if (place < IoContent::kPaths) CopyPath(call.path, &content->paths[place][0]);
+    if (place < IoContent::kPaths) CopyPath(call, &content->paths[place][0]);
   }
-  static void CopyPath(const char* path, char* copy);
+  static void CopyPath(const IoCall& call, char* copy);
 
   std::atomic<int32_t> tid_;  // 0: free
   std::atomic<bool> has_ended_;
   IoRecord* current_;
   uint64_t lost_dispatch_;  // the last one that had no record; 0: none
   bool is_busy_;            // keeping something; signal handlers must not
+  uint64_t counted_ticks_;
+  BufferState buffers_;
   IoRecord records_[2];
-  OpenFile files_[kFiles];
-  size_t next_file_;
 };
 
-// Copies the calling thread's stack from `from` outwards. Context: hot.
-using CopyIoStack = void (*)(const stack::CallRegisters& from, IoStack* copy);
+// Functions of higher layers. Context: hot; both may change errno.
+struct IoCopies {
+  // Copies the calling thread's stack from `from` outwards.
+  void (*stack)(const stack::CallRegisters& from, IoStack* copy);
+  // Writes the text of a dispatch's tag, or what stands for it, with its NUL.
+  void (*tag)(const char* tag, std::span<char> text);
+};
 
 // The state of all threads. Thread safety: any thread, unless it says otherwise.
 class ThreadIoTable {
  public:
   static constexpr size_t kMaxThreads = 256;
 
-  // From now on threads count; the limits come by SetLimits(). False without memory. Context: background.
-  bool Start(CopyIoStack copy);
-  // No thread counts any more. Context: background.
+  // From now on threads count; the limits come by SetLimits(). `copies`: static. `modules` is woken when new
+  // modules are to be looked for; it must live until Stop(). False without memory. Context: background.
+  bool Start(const IoCopies* copies, base::Sleeper* modules);
+  // No thread counts any more. To be called once nothing calls AskForModules() any more. Context: background.
   void Stop();
   // To be called in the child of a fork().
   void Forget();
@@ -125,6 +146,11 @@ class ThreadIoTable {
   // A call or a dispatch that takes so long, or a dispatch that names so many paths (0: any number), is kept.
   // Until it is called, none is. Context: any.
   void SetLimits(uint64_t limit_ticks, uint64_t path_calls);
+
+  // Modules may have been loaded since. Context: watchdog.
+  void AskForModules() {
+    if (base::Sleeper* modules = modules_.load(std::memory_order_acquire)) modules->Wake();  // see Start
+  }
 
   bool is_on() const { return is_on_.load(std::memory_order_relaxed); }  // orders nothing
   // The calling thread's counts, to be kept by it; null if there are too many threads. Context: hot; a system
@@ -161,7 +187,8 @@ class ThreadIoTable {
   std::atomic<uint32_t> found_count_{0};
   std::atomic<uint64_t> lost_count_{0};
   std::atomic<uint64_t> refused_count_{0};
-  std::atomic<CopyIoStack> copy_stack_{nullptr};
+  std::atomic<const IoCopies*> copies_{nullptr};
+  std::atomic<base::Sleeper*> modules_{nullptr};
 };
 extern constinit ThreadIoTable g_thread_io;
 

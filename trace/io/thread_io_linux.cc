@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cstdio>
 #include <cstring>
 
 #include "trace/io/thread_io.h"
@@ -18,27 +23,52 @@ constexpr uint64_t kLongPart = 16;
 
 uint64_t LongTicks(uint64_t limit_ticks) { return std::max<uint64_t>(limit_ticks / kLongPart, 1); }
 
+int DescriptorOf(const IoKey& key) {
+  switch (key.kind) {
+    case IoKey::kDescriptor:
+      return static_cast<int>(key.value);
+    case IoKey::kStream:
+      return fileno(reinterpret_cast<FILE*>(key.value));
+    case IoKey::kFolder:
+      return dirfd(reinterpret_cast<DIR*>(key.value));
+    default:
+      return -1;
+  }
+}
+
+// The path of an open file, or what stands for one: "socket:[1]". By bare system calls, which no hook counts.
+void ReadLink(int fd, char* path) {
+  constexpr char kFolder[] = "/proc/thread-self/fd/";
+  char link[sizeof kFolder + 12];
+  std::memcpy(link, kFolder, sizeof kFolder);
+  char* end = std::to_chars(link + sizeof kFolder - 1, link + sizeof link - 1, fd).ptr;
+  *end = '\0';
+  const long size = syscall(SYS_readlinkat, AT_FDCWD, link, path, IoContent::kMaxPathBytes - 1);
+  path[std::max(size, 0L)] = '\0';
+}
+
+// Takes away what is left of a copy that no report needed.
+void WipeStack(IoStack* stack) {
+  std::memset(stack->bytes, 0, stack->size_bytes);
+  stack->size_bytes = 0;
+}
+
 }  // namespace
 
-void ThreadIo::CopyPath(const char* path, char* copy) {
+void ThreadIo::CopyPath(const IoCall& call, char* copy) {
+  constexpr size_t kMostBytes = IoContent::kMaxPathBytes - 1;
+  const char* path = call.path;
   size_t size = 0;
-  for (; size < IoContent::kMaxPathBytes - 1 && path[size] != '\0'; ++size) copy[size] = path[size];
+  if (call.is_below_descriptor)
+    for (const char* letter = IoContent::kOtherFolder; *letter != '\0'; ++letter) copy[size++] = *letter;
+  for (; size < kMostBytes && path != call.path_end && *path != '\0'; ++path) copy[size++] = *path;
   copy[size] = '\0';
 }
 
-void ThreadIo::Opened(uint64_t key, const char* path) {
-  Closed(key);
-  OpenFile& file = files_[next_file_];
-  next_file_ = (next_file_ + 1) % kFiles;
-  file.key = IoContent::kNoKey;
-  CopyPath(path, file.path);
-  file.key = key;
-}
-
 void ThreadIo::Take(int32_t tid) {
-  for (OpenFile& file : files_) file.key = IoContent::kNoKey;
-  next_file_ = 0;
   lost_dispatch_ = 0;
+  counted_ticks_ = 0;
+  buffers_ = {};
   is_busy_ = false;
   for (IoRecord& record : records_) {
     record.is_over_limit.store(false, std::memory_order_relaxed);  // published by the thread's id
@@ -66,7 +96,8 @@ IoRecord* ThreadIo::BeginDispatch(uint64_t number, const DispatchWords& words) {
   IoContent& content = record->content;
   content.totals = {};
   content.sum_ticks = content.path_calls = content.longest_ticks = 0;
-  content.stack.size_bytes = 0;
+  WipeStack(&content.stack);
+  buffers_.line_bytes = 0;
   content.begin_ticks = words.begin_ticks == nullptr ? 0 : words.begin_ticks->load(std::memory_order_relaxed);
   content.dispatch = number;
   const uint64_t limit_ticks = g_thread_io.limit_ticks_.load(std::memory_order_relaxed);  // numbers
@@ -77,21 +108,27 @@ IoRecord* ThreadIo::BeginDispatch(uint64_t number, const DispatchWords& words) {
   return record;
 }
 
-void ThreadIo::KeepLongest(IoContent* content, const IoCall& call) const {
+void ThreadIo::KeepLongest(IoContent* content, const IoCall& call) {
   content->longest_ticks = call.ticks;
   content->longest_call = call.name;
-  content->longest_key = call.key;
   content->longest_path[0] = '\0';
-  if (call.path != nullptr) return CopyPath(call.path, content->longest_path);
-  if (call.key == IoContent::kNoKey) return;
-  for (const OpenFile& file : files_) {
-    if (file.key == call.key) std::memcpy(content->longest_path, file.path, sizeof file.path);
-  }
+  if (call.path != nullptr) return CopyPath(call, content->longest_path);
+  // At the end of the call itself: later its descriptor may be another file's.
+  if (const int fd = DescriptorOf(call.key); fd >= 0) ReadLink(fd, content->longest_path);
 }
 
 void ThreadIo::CopyStack(IoContent* content, const stack::CallRegisters& from) {
-  // Relaxed: the same function for ever.
-  if (auto* copy = g_thread_io.copy_stack_.load(std::memory_order_relaxed)) copy(from, &content->stack);
+  // Relaxed: the same functions for ever.
+  if (const IoCopies* copies = g_thread_io.copies_.load(std::memory_order_relaxed))
+    copies->stack(from, &content->stack);
+}
+
+void ThreadIo::KeepTag(IoContent* content, const DispatchWords& words) {
+  content->tag[0] = '\0';
+  // Relaxed, both: the thread's own word, and the same functions for ever.
+  const char* tag = words.tag == nullptr ? nullptr : words.tag->load(std::memory_order_relaxed);
+  const IoCopies* copies = g_thread_io.copies_.load(std::memory_order_relaxed);
+  if (tag != nullptr && copies != nullptr) copies->tag(tag, {content->tag, sizeof content->tag});
 }
 
 void ThreadIo::NoteLong(IoRecord* record, const DispatchWords& words, const stack::CallRegisters& from,
@@ -113,12 +150,8 @@ void ThreadIo::NoteLong(IoRecord* record, const DispatchWords& words, const stac
   if (is_longest || (is_over && !is_longest_known)) CopyStack(&content, from);
   if (is_over) {
     record->sum_limit_ticks = record->path_calls_limit = UINT64_MAX;
-    content.tag[0] = '\0';
-    const char* tag = words.tag == nullptr ? nullptr : words.tag->load(std::memory_order_relaxed);
-    if (tag != nullptr) {
-      strncpy(content.tag, tag, sizeof content.tag - 1);
-      content.tag[sizeof content.tag - 1] = '\0';
-    }
+    KeepTag(&content, words);
+    if (syscall(SYS_getcwd, content.folder, sizeof content.folder) <= 0) content.folder[0] = '\0';
     record->is_over_limit.store(true, std::memory_order_release);
     g_thread_io.found_count_.fetch_add(1, std::memory_order_relaxed);  // a hint
   }
@@ -127,24 +160,27 @@ void ThreadIo::NoteLong(IoRecord* record, const DispatchWords& words, const stac
   errno = saved_errno;
 }
 
-bool ThreadIoTable::Start(CopyIoStack copy) {
+bool ThreadIoTable::Start(const IoCopies* copies, base::Sleeper* modules) {
   if (threads_.load() == nullptr) {
     void* memory = base::MapUnlocked(kMaxThreads * sizeof(ThreadIo));
     if (memory == nullptr) return false;
     threads_.store(static_cast<ThreadIo*>(memory));
   }
-  copy_stack_.store(copy);
+  copies_.store(copies);
+  modules_.store(modules);
   is_on_.store(true);
   return true;
 }
 
 void ThreadIoTable::Stop() {
   is_on_.store(false);
+  modules_.store(nullptr);
   SetLimits(UINT64_MAX, 0);
 }
 
 void ThreadIoTable::Forget() {
   is_on_.store(false);
+  modules_.store(nullptr);
   ThreadIo* threads = threads_.load();
   for (uint32_t i = 0; threads != nullptr && i < taken_count_.load(); ++i) threads[i].tid_.store(0);
   taken_count_.store(0);
@@ -188,6 +224,7 @@ bool ThreadIoTable::TakeFound(Found* found) {
       found->number_word = record.number_word;
       const size_t unused_bytes = IoStack::kMostBytes - record.content.stack.size_bytes;
       std::memcpy(static_cast<void*>(&found->content), &record.content, sizeof record.content - unused_bytes);
+      WipeStack(&record.content.stack);
       record.is_over_limit.store(false, std::memory_order_release);  // from here on it is the thread's
       found_count_.fetch_sub(1, std::memory_order_relaxed);
       return true;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/process/mapped_memory.h"
@@ -21,6 +22,8 @@ namespace lagwatch::watchdog {
 // Context: watchdog; not thread-safe. Where the system has no hooks nothing is found.
 class IoDispatches {
  public:
+  // Reads $HOME. Context: background.
+  IoDispatches();
   // Sets the threads' limits.
   void SetLimits(const IoOptions& options, const base::TickScale& tick_scale);
   // Finds a dispatch over a limit that is over. False: there is none.
@@ -33,8 +36,12 @@ class IoDispatches {
   const WatchedLoop* FindLoop(const LoopRegistry::Places& places) const;
   // Whether it is to be reported: one of that stack was not, for a while, and not too many were.
   bool IsNews(uint64_t stack_hash, int64_t now_ns);
-  // Whether some dispatch over a limit goes on.
+  // Whether there are dispatches over a limit that were not taken yet.
   bool is_waiting() const;
+  // Has new modules looked for, once a second at most.
+  void AskForModules(int64_t now_ns);
+  // Takes the copies of the last one's stack away.
+  void Wipe();
   // The facts borrow the texts until the next Take().
   void AddFacts(const base::TickScale& tick_scale, FactList* facts);
 
@@ -53,9 +60,12 @@ class IoDispatches {
   base::MappedBlock<stack::RawStack> raw_;  // one; null until it is needed
   std::array<ReportedStack, kMaxStacks> reported_;
   int64_t last_report_ns_ = 0;  // 0: there was none
-  policies::ShownPath longest_path_{""};
-  policies::ShownPath folder_{""};
-  char file_[512] = "";
+  int64_t modules_due_ns_ = 0;
+  policies::ShownPath longest_path_;
+  policies::ShownPath folder_;
+  std::string home_;  // empty where it is not known
+  std::array<policies::ResolvedPath, trace::IoContent::kPaths> paths_;
+  policies::ResolvedPath file_;
   char class_[16] = "";
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/clock.h"
@@ -37,6 +35,10 @@ constexpr std::array<OperationFacts, trace::kIoOperations> kOperationFacts = {{
 
 }  // namespace
 
+IoDispatches::IoDispatches() {
+  if (const char* home = std::getenv("HOME"); home != nullptr) home_ = home;
+}
+
 void IoDispatches::SetLimits(const IoOptions& options, const base::TickScale& tick_scale) {
   trace::g_thread_io.SetLimits(tick_scale.ToTicks(options.limit_ns), options.path_calls);
 }
@@ -44,6 +46,21 @@ void IoDispatches::SetLimits(const IoOptions& options, const base::TickScale& ti
 bool IoDispatches::Take() { return trace::g_thread_io.TakeFound(&found_); }
 
 bool IoDispatches::is_waiting() const { return trace::g_thread_io.has_found(); }
+
+void IoDispatches::AskForModules(int64_t now_ns) {
+  if (now_ns < modules_due_ns_) return;
+  modules_due_ns_ = now_ns + base::kNsPerSecond;
+  trace::g_thread_io.AskForModules();
+}
+
+void IoDispatches::Wipe() {
+  trace::IoStack& copy = found_.content.stack;
+  std::memset(copy.bytes, 0, copy.size_bytes);
+  copy.size_bytes = 0;
+  if (raw_ == nullptr) return;
+  std::memset(raw_[0].bytes, 0, raw_[0].size_bytes);
+  raw_[0].size_bytes = 0;
+}
 
 const WatchedLoop* IoDispatches::FindLoop(const LoopRegistry::Places& places) const {
   for (const WatchedLoop& loop : places) {
@@ -116,31 +133,25 @@ void IoDispatches::AddFacts(const base::TickScale& tick_scale, FactList* facts) 
 
 void IoDispatches::AddPlace(FactList* facts) {
   const IoContent& content = found_.content;
-  file_[0] = '\0';
-  const bool has_key = content.longest_ticks != 0 && content.longest_key < INT32_MAX;
-  if (content.longest_path[0] != '\0' && content.longest_ticks != 0) {
-    std::memcpy(file_, content.longest_path, sizeof content.longest_path);
-  } else if (has_key) {  // opened before: it is open still, most likely
-    char path[64];
-    std::snprintf(path, sizeof path, "/proc/%d/task/%d/fd/%d", getpid(), found_.tid,
-                  static_cast<int>(content.longest_key));
-    const ssize_t size = readlink(path, file_, sizeof file_ - 1);
-    file_[std::max<ssize_t>(size, 0)] = '\0';
-  }
+  const bool is_known = content.longest_ticks != 0 && content.longest_path[0] != '\0';
+  file_ = is_known ? policies::ResolvedPath(content.folder, content.longest_path) : policies::ResolvedPath();
   std::string_view paths[IoContent::kPaths];
   const size_t count = std::min<uint64_t>(content.path_calls, IoContent::kPaths);
-  for (size_t i = 0; i < count; ++i) paths[i] = content.paths[i].data();
+  for (size_t i = 0; i < count; ++i) {
+    paths_[i] = policies::ResolvedPath(content.folder, content.paths[i].data());
+    paths[i] = paths_[i].view();
+  }
   const policies::CommonFolder common = policies::FindCommonFolder({paths, count});
-  const std::string_view place = file_[0] != '\0' ? std::string_view(file_) : common.folder;
-  const std::string_view name = policies::FileClassOf(place);
+  const std::string_view place = is_known ? file_.view() : common.folder;
+  const std::string_view name = policies::FileClassOf(place, home_);
   class_[name.copy(class_, sizeof class_ - 1)] = '\0';
   if (class_[0] != '\0') facts->AddText(policies::kIoClassFact, class_);
-  if (file_[0] == '/' || (file_[0] != '\0' && std::strchr(file_, ':') == nullptr)) {
-    longest_path_ = policies::ShownPath(file_);
+  if (is_known && policies::IsPath(file_.view())) {
+    longest_path_ = policies::ShownPath(file_.view(), home_);
     facts->AddText(policies::kIoPathFact, longest_path_.c_str());
   }
   if (common.folder.empty()) return;
-  folder_ = policies::ShownPath(common.folder);
+  folder_ = policies::ShownPath(common.folder, home_);
   facts->AddText(policies::kIoBelowFact, folder_.c_str());
   facts->Add(policies::kIoBelowPercentFact, common.percent);
 }

@@ -23,10 +23,11 @@ using enum IoOperation;
 constexpr IoShape kReads{.operation = kRead, .key = 0, .transfers = true};
 constexpr IoShape kWrites{.operation = kWrite, .key = 0, .transfers = true};
 constexpr IoShape kSyncs{.operation = kSync, .key = 0};
-constexpr IoShape kOpens{.operation = kOpen, .path = 0, .opens = true};
-constexpr IoShape kOpensAt{.operation = kOpen, .path = 1, .opens = true};
-// Those that read as well, from their second argument.
-constexpr IoShape kCopies{.operation = kWrite, .key = 0, .transfers = true};
+constexpr IoShape kOpens{.operation = kOpen, .path = 0};
+constexpr IoShape kOpensAt{.operation = kOpen, .path = 1, .folder = 0};
+// Those that read as well; the key is the file that is written.
+constexpr IoShape kSends{.operation = kWrite, .key = 0, .transfers = true};
+constexpr IoShape kCopies{.operation = kWrite, .key = 2, .transfers = true};
 
 template <HookName kName, IoShape kShape, typename Function>
 void AddFile(HookTable* table) {
@@ -64,8 +65,8 @@ void AddFileHooks(HookTable* table) {
   AddCounted<"pwritev64", kWrites, ssize_t(int, const iovec*, int, off_t)>(table);
   AddCounted<"pwritev2", kWrites, ssize_t(int, const iovec*, int, off_t, int)>(table);
   AddCounted<"pwritev64v2", kWrites, ssize_t(int, const iovec*, int, off_t, int)>(table);
-  AddCounted<"sendfile", kCopies, ssize_t(int, int, off_t*, size_t)>(table);
-  AddCounted<"sendfile64", kCopies, ssize_t(int, int, off_t*, size_t)>(table);
+  AddCounted<"sendfile", kSends, ssize_t(int, int, off_t*, size_t)>(table);
+  AddCounted<"sendfile64", kSends, ssize_t(int, int, off_t*, size_t)>(table);
   AddCounted<"copy_file_range", kCopies, ssize_t(int, off_t*, int, off_t*, size_t, unsigned)>(table);
   AddFile<"open", kOpens, int(const char*, int, mode_t)>(table);
   AddFile<"open64", kOpens, int(const char*, int, mode_t)>(table);
@@ -77,7 +78,8 @@ void AddFileHooks(HookTable* table) {
   AddCounted<"__openat64_2", kOpensAt, int(int, const char*, int)>(table);
   AddCounted<"creat", kOpens, int(const char*, mode_t)>(table);
   AddCounted<"creat64", kOpens, int(const char*, mode_t)>(table);
-  AddCounted<"close", IoShape{.operation = kClose, .key = 0, .closes = true}, int(int)>(table);
+  AddCounted<"close", IoShape{.operation = kClose}, int(int)>(
+      table);  // its descriptor names nothing any more
   AddFile<"fsync", kSyncs, int(int)>(table);
   AddFile<"fdatasync", kSyncs, int(int)>(table);
   AddCounted<"syncfs", kSyncs, int(int)>(table);

@@ -12,13 +12,22 @@ namespace {
 
 using enum IoOperation;
 
-constexpr IoShape kOpensStream{.operation = kOpen, .path = 0, .opens = true};
-constexpr IoShape kReadsItems{.operation = kRead, .key = 3, .transfers = true, .size = 1};
-constexpr IoShape kReadsItemsChecked{.operation = kRead, .key = 4, .transfers = true, .size = 2};
-constexpr IoShape kWritesItems{.operation = kWrite, .key = 3, .transfers = true, .size = 1};
-constexpr IoShape kReadsLine{.operation = kRead, .key = 2};
-constexpr IoShape kReadsLineChecked{.operation = kRead, .key = 3};
-constexpr IoShape kLists{.operation = kList, .key = 0};
+constexpr IoShape kOpensStream{.operation = kOpen, .path = 0};
+constexpr IoShape kOpensFolder{.operation = kOpen, .path = 0, .opens = true};
+constexpr IoShape kReadsItems{
+    .operation = kRead, .key = 3, .transfers = true, .size = 1, .buffer = IoBuffer::kItemsRead};
+constexpr IoShape kReadsItemsChecked{
+    .operation = kRead, .key = 4, .transfers = true, .size = 2, .buffer = IoBuffer::kItemsRead};
+constexpr IoShape kWritesItems{
+    .operation = kWrite, .key = 3, .transfers = true, .size = 1, .buffer = IoBuffer::kItemsWritten};
+constexpr IoShape kReadsLine{.operation = kRead, .key = 2, .text = 0, .buffer = IoBuffer::kLine};
+constexpr IoShape kReadsLineChecked{.operation = kRead, .key = 3, .text = 0, .buffer = IoBuffer::kLine};
+constexpr IoShape kReadsAnyLine{
+    .operation = kRead, .key = 2, .transfers = true, .buffer = IoBuffer::kAnyLine};
+constexpr IoShape kReadsUpToMark{
+    .operation = kRead, .key = 3, .transfers = true, .buffer = IoBuffer::kAnyLine};
+constexpr IoShape kWritesText{.operation = kWrite, .key = 1, .text = 0, .buffer = IoBuffer::kTextWritten};
+constexpr IoShape kLists{.operation = kList, .key = 0, .buffer = IoBuffer::kEntry};
 
 }  // namespace
 
@@ -32,21 +41,18 @@ void AddStreamHooks(HookTable* table) {
   AddCounted<"fgets", kReadsLine, char*(char*, int, FILE*)>(table);
   AddCounted<"fgets_unlocked", kReadsLine, char*(char*, int, FILE*)>(table);
   AddCounted<"__fgets_chk", kReadsLineChecked, char*(char*, size_t, int, FILE*)>(table);
-  AddCounted<"getline", IoShape{.operation = kRead, .key = 2, .transfers = true},
-             ssize_t(char**, size_t*, FILE*)>(table);
-  AddCounted<"getdelim", IoShape{.operation = kRead, .key = 3, .transfers = true},
-             ssize_t(char**, size_t*, int, FILE*)>(table);
-  AddCounted<"__getdelim", IoShape{.operation = kRead, .key = 3, .transfers = true},
-             ssize_t(char**, size_t*, int, FILE*)>(table);
+  AddCounted<"getline", kReadsAnyLine, ssize_t(char**, size_t*, FILE*)>(table);
+  AddCounted<"getdelim", kReadsUpToMark, ssize_t(char**, size_t*, int, FILE*)>(table);
+  AddCounted<"__getdelim", kReadsUpToMark, ssize_t(char**, size_t*, int, FILE*)>(table);
   AddCounted<"fwrite", kWritesItems, size_t(const void*, size_t, size_t, FILE*)>(table);
   AddCounted<"fwrite_unlocked", kWritesItems, size_t(const void*, size_t, size_t, FILE*)>(table);
-  AddCounted<"fputs", IoShape{.operation = kWrite, .key = 1}, int(const char*, FILE*)>(table);
+  AddCounted<"fputs", kWritesText, int(const char*, FILE*)>(table);
   AddCounted<"fflush", IoShape{.operation = kWrite, .key = 0}, int(FILE*)>(table);
-  AddCounted<"fclose", IoShape{.operation = kClose, .key = 0, .closes = true}, int(FILE*)>(table);
-  AddCounted<"opendir", kOpensStream, DIR*(const char*)>(table);
+  AddCounted<"fclose", IoShape{.operation = kClose}, int(FILE*)>(table);
+  AddCounted<"opendir", kOpensFolder, DIR*(const char*)>(table);
   AddCounted<"readdir", kLists, dirent*(DIR*)>(table);
   AddCounted<"readdir64", kLists, dirent64*(DIR*)>(table);
-  AddCounted<"closedir", IoShape{.operation = kClose, .key = 0, .closes = true}, int(DIR*)>(table);
+  AddCounted<"closedir", IoShape{.operation = kClose, .closes = true}, int(DIR*)>(table);
 }
 
 }  // namespace lagwatch::trace

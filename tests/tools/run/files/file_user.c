@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -151,6 +153,85 @@ static void resolve_once(int unused) {
 }
 __attribute__((noinline)) static void ResolveNames(void) { repeat(resolve_once, 0); }
 
+/* Names of the system's own folders may be shown. */
+__attribute__((noinline)) static void LookInSystem(void) {
+  char path[64];
+  struct stat status;
+  for (int i = 0; i < STORM_CALLS; ++i, ++g_calls) {
+    snprintf(path, sizeof path, "/usr/share/lagwatch-none/part%d/x", i % 100);
+    check(stat(path, &status) != 0 && errno == ENOENT, "stat");
+  }
+}
+
+/* The call leaves no NUL, and behind its buffer there is no memory. */
+__attribute__((noinline)) static void OverwritePath(void) {
+  const long page = sysconf(_SC_PAGESIZE);
+  char* memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  check(memory != MAP_FAILED && mprotect(memory + page, page, PROT_NONE) == 0, "mmap");
+  check(symlink("abcdefghijklmnop", "link") == 0, "symlink");
+  char* name = memory + page - 16;
+  char* volatile output = name; /* an alias that the compiler does not know */
+  strcpy(name, "link");
+  check(readlink(name, output, 16) == 16, "readlink");
+  g_calls = 2;
+}
+
+static void* write_late(void* fd) {
+  usleep((useconds_t)(3 * g_limit_ns / 1000));
+  check(write(*(int*)fd, "x", 1) == 1, "write");
+  return NULL;
+}
+static ssize_t read_cookie(void* cookie, char* bytes, size_t size) {
+  (void)size;
+  return read(*(int*)cookie, bytes, 1);
+}
+/* A long read by a descriptor that was a file's, closed by way of a stream. */
+__attribute__((noinline)) static void ReuseDescriptor(void) {
+  pthread_t thread;
+  int pair[2];
+  char byte;
+  FILE* stream = fdopen(open("secret", O_RDWR | O_CREAT, 0600), "r");
+  check(stream != NULL && fclose(stream) == 0, "fdopen");
+  check(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "socketpair");
+  check(pthread_create(&thread, NULL, write_late, &pair[1]) == 0, "pthread_create");
+  check(read(pair[0], &byte, 1) == 1, "read");
+  pthread_join(thread, NULL);
+}
+
+/* One long read inside of another counted call. */
+__attribute__((noinline)) static void ReadNested(void) {
+  pthread_t thread;
+  int pair[2];
+  char byte;
+  check(pipe(pair) == 0, "pipe");
+  FILE* stream = fopencookie(&pair[0], "r", (cookie_io_functions_t){.read = read_cookie});
+  check(stream != NULL, "fopencookie");
+  setvbuf(stream, NULL, _IONBF, 0);
+  check(pthread_create(&thread, NULL, write_late, &pair[1]) == 0, "pthread_create");
+  const long long begin_ns = now_ns();
+  check(fread(&byte, 1, 1, stream) == 1, "fread");
+  g_calls = (long)((now_ns() - begin_ns) / 1000);
+  pthread_join(thread, NULL);
+}
+
+/* Lines, nearly all of them out of a buffer. */
+__attribute__((noinline)) static void UseLines(void) {
+  char line[512];
+  FILE* stream = fopen("lines", "w");
+  for (int i = 0; i < 1000; ++i) check(fputs("line\n", stream) >= 0, "fputs");
+  fclose(stream);
+  stream = fopen("lines", "r");
+  while (fgets(line, g_size, stream) != NULL) ++g_calls;
+  fclose(stream);
+}
+
+/* The process is killed long after the dispatch. */
+static void DieLater(void) {
+  StatStorm();
+  for (int turn = 0; turn < 40; ++turn) poll(NULL, 0, 20);
+  kill(getpid(), SIGKILL);
+}
+
 /* Few and fast: nothing is to be reported. */
 __attribute__((noinline)) static void LittleUse(void) {
   char byte;
@@ -174,10 +255,14 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } kRecipes[] = {{"read", ReadFile},         {"sync", SyncFile},        {"storm", StatStorm},
-                  {"open", OpenLate},         {"lock", LockLate},        {"stream", ReadSettings},
-                  {"list", ListFolder},       {"resolve", ResolveNames}, {"little", LittleUse},
-                  {"elsewhere", UseElsewhere}};
+  } kRecipes[] = {{"read", ReadFile},         {"sync", SyncFile},
+                  {"storm", StatStorm},       {"open", OpenLate},
+                  {"lock", LockLate},         {"stream", ReadSettings},
+                  {"list", ListFolder},       {"resolve", ResolveNames},
+                  {"little", LittleUse},      {"elsewhere", UseElsewhere},
+                  {"system", LookInSystem},   {"overwrite", OverwritePath},
+                  {"reuse", ReuseDescriptor}, {"nested", ReadNested},
+                  {"lines", UseLines},        {"die", DieLater}};
   check(argc == 4 && chdir(argv[2]) == 0, "usage");
   g_limit_ns = atoll(argv[3]) * 1000000LL;
   for (int turn = 0; turn < 6; ++turn) {
