@@ -5,11 +5,12 @@
  *
  *   static lw_frames frames;
  *   lw_frames_begin(&frames, loop);            // in the place of lw_frame_begin(loop, 0)
- *   lw_frames_end(&frames, loop);              // in the place of lw_frame_end(loop)
+ *   lw_frames_end(&frames, loop);              // in the place of lw_frame_end(loop), before the picture is
+ *                                              // presented: with vsync that call waits for the display
  *   lw_frames_scope(&frames, "list", "scroll") // what the user does from now on; NULL: nothing of its own
  *
- * A scope starts from zero, and is part of the scene: the collector has the frames of "list/scroll" apart from
- * those of "list". All functions on the loop's thread. */
+ * A scope starts from zero, and is part of the scene: the collector has the frames of "list/scroll" apart
+ * from those of "list". All functions on the loop's thread. */
 #ifndef LAGWATCH_ADAPTERS_FRAMES_H_
 #define LAGWATCH_ADAPTERS_FRAMES_H_
 
@@ -25,10 +26,10 @@ enum { LW_FRAMES_KEPT = 240, LW_FRAMES_LEVELS = 5 };
 
 /* All zero at first. */
 typedef struct lw_frames {
-  uint64_t refresh_ns; /* how long the display shows a frame; 0: 60 Hz */
-  uint64_t begin_ns;   /* of the frame under way; 0: there is none */
-  uint64_t count;      /* in this scope, as the next ones */
-  uint64_t dropped;
+  uint64_t refresh_ns;                 /* how long the display shows a frame; 0: 60 Hz */
+  uint64_t begin_ns;                   /* of the frame under way; 0: there is none */
+  uint64_t count;                      /* in this scope, as the next ones */
+  uint64_t dropped;                    /* whole refreshes of each, after the first half one */
   uint64_t by_level[LW_FRAMES_LEVELS]; /* best (fewer than 3 dropped), normal (9), middle (24), high (42),
                                           frozen */
   struct {
@@ -63,16 +64,19 @@ static inline void lw_frames_end(lw_frames* frames, lw_loop* loop) {
   static const uint64_t kLevels[LW_FRAMES_LEVELS - 1] = {3, 9, 24, 42};
   const uint64_t end_ns = lw_frames_now_ns();
   const uint64_t refresh_ns = frames->refresh_ns != 0 ? frames->refresh_ns : 16666667u;
+  uint64_t duration_ns;
   uint64_t dropped;
   size_t level = 0;
   lw_frame_end(loop);
   if (frames->begin_ns == 0) return;
-  dropped = (end_ns - frames->begin_ns) / refresh_ns;
+  /* A frame that the display paces lasts one refresh, now a little more and now a little less: no drop. */
+  duration_ns = end_ns - frames->begin_ns;
+  dropped = duration_ns < refresh_ns / 2 ? 0 : (duration_ns - refresh_ns / 2) / refresh_ns;
   while (level < LW_FRAMES_LEVELS - 1 && dropped >= kLevels[level]) ++level;
   frames->by_level[level] += 1;
   frames->dropped += dropped;
   frames->last[frames->count % LW_FRAMES_KEPT].end_ns = end_ns;
-  frames->last[frames->count % LW_FRAMES_KEPT].duration_us = (uint32_t)((end_ns - frames->begin_ns) / 1000u);
+  frames->last[frames->count % LW_FRAMES_KEPT].duration_us = (uint32_t)(duration_ns / 1000u);
   frames->count += 1;
   frames->begin_ns = 0;
 }

@@ -4,6 +4,9 @@
 //
 //   static lw_frames frames;
 //   new lagwatch::QtFrames(&frames, loop, &window);  // the window's child
+//
+// Make it before other event filters are installed on the window: Qt calls the newest first, and this one
+// passes on no update requests to those that were there before.
 #pragma once
 
 #include <lagwatch/adapters/frames.h>
@@ -11,6 +14,7 @@
 #include <QEvent>
 #include <QFont>
 #include <QLabel>
+#include <QPointer>
 #include <QTimer>
 #include <QWidget>
 
@@ -18,7 +22,7 @@ namespace lagwatch {
 
 class QtFrames final : public QLabel {
  public:
-  // `frames` and `loop` are borrowed; `loop` may be null.
+  // `frames` and `loop` are borrowed, and live longer; `loop` may be null.
   QtFrames(lw_frames* frames, lw_loop* loop, QWidget* window)
       : QLabel(QStringLiteral("- fps"), window), frames_(frames), loop_(loop) {
     setAttribute(Qt::WA_TransparentForMouseEvents);
@@ -32,13 +36,18 @@ class QtFrames final : public QLabel {
     timer_.start(500);
     ShowNumbers();
   }
+  ~QtFrames() override {
+    if (is_inside_) lw_frames_end(frames_, loop_);
+  }
 
   // A window's update request paints all of its widgets: from its arrival to the next event is a frame.
   bool eventFilter(QObject* watched, QEvent* event) override {
     if (event->type() == QEvent::UpdateRequest && !is_inside_) {
       is_inside_ = true;
       lw_frames_begin(frames_, loop_);
+      const QPointer<QtFrames> self(this);
       watched->event(event);
+      if (self.isNull()) return true;  // the event has deleted the window
       lw_frames_end(frames_, loop_);
       is_inside_ = false;
       return true;

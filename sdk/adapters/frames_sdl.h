@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws the numbers of frames.h into an SDL 2 or 3 renderer, in debug builds, before SDL_RenderPresent().
- * Header only; include SDL's header first. It has a font of its own, of 3 by 5 points, so that no library is
- * needed.
+/* Draws the numbers of frames.h into an SDL 2 or 3 renderer, in debug builds. Header only; include SDL's
+ * header first. It has a font of its own, of 3 by 5 points, so that no library is needed. The frame ends
+ * before SDL_RenderPresent(), which with vsync waits for the display.
  *
  *   lw_frames_begin(&frames, loop);
  *   Draw(renderer);
  *   lw_frames_draw(&frames, renderer, 8, 8, 2);
- *   SDL_RenderPresent(renderer);
- *   lw_frames_end(&frames, loop); */
+ *   lw_frames_end(&frames, loop);
+ *   SDL_RenderPresent(renderer); */
 #ifndef LAGWATCH_ADAPTERS_FRAMES_SDL_H_
 #define LAGWATCH_ADAPTERS_FRAMES_SDL_H_
 

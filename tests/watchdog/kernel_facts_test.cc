@@ -85,6 +85,14 @@ TEST_F(MachineFactsTest, AThrottledProcessorIsSeen) {
   EXPECT_EQ(Processor(&processor, 1), expected);
 }
 
+TEST_F(MachineFactsTest, ThrottlingsFromAnUnknownCountOnAreNotCounted) {
+  const std::string sys = sys_.path();
+  ProcessorFacts processor(sys.c_str());
+  processor.Begin();
+  Write("devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3");
+  EXPECT_TRUE(Processor(&processor, 0).empty());
+}
+
 TEST_F(MachineFactsTest, HeatCoolingAndBatteriesAreSeen) {
   Write("class/thermal/thermal_zone0/temp", "45000");
   Write("class/thermal/thermal_zone1/temp", "97500");

@@ -25,8 +25,8 @@ class ProcessorFacts {
   int64_t CountThrottlings() const;
 
   const char* sys_;
-  int64_t throttled_before_ = 0;
-  int64_t throttled_ = -1;  // as of the last count; -1: not known
+  int64_t throttled_before_ = -1;  // -1: not known
+  int64_t throttled_ = -1;         // as of the last count; -1: not known
   char governor_[24] = "";
   char preference_[32] = "";
   char profile_[24] = "";

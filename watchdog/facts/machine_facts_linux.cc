@@ -63,8 +63,8 @@ void ProcessorFacts::Begin() { throttled_before_ = CountThrottlings(); }
 void ProcessorFacts::Add(int32_t processor, FactList* facts) {
   constexpr int64_t kKhzPerMhz = 1000;
   throttled_ = CountThrottlings();
-  if (throttled_ != kNotKnown)
-    facts->Add("thermal_throttles", throttled_ - std::max<int64_t>(throttled_before_, 0));
+  if (throttled_ != kNotKnown && throttled_before_ != kNotKnown)
+    facts->Add("thermal_throttles", throttled_ - throttled_before_);
   const int32_t at = std::max(processor, 0);
   const int64_t now_khz = SysFile(sys_, "devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", at).number();
   const int64_t most_khz = SysFile(sys_, "devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", at).number();

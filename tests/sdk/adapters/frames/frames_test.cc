@@ -29,8 +29,11 @@ Numbers Parse(const std::string& text) {
 
 std::string OutputOf(std::vector<std::string> command) {
   const testing::ScopedTempDirectory folder;
-  testing::Process process(std::move(command), {"QT_QPA_PLATFORM=offscreen", "SDL_VIDEODRIVER=dummy",
-                                                "XDG_RUNTIME_DIR=" + folder.path()});
+  // Freed memory is overwritten.
+  testing::Process process(
+      std::move(command), {"QT_QPA_PLATFORM=offscreen", "SDL_VIDEODRIVER=dummy", "MALLOC_PERTURB_=165",
+                           "GLIBC_TUNABLES=glibc.malloc.tcache_count=0", "G_DEBUG=fatal-warnings",
+                           "GSETTINGS_BACKEND=memory", "NO_AT_BRIDGE=1", "XDG_RUNTIME_DIR=" + folder.path()});
   EXPECT_EQ(process.Wait(), 0) << process.Errors();
   return process.Output();
 }
@@ -43,6 +46,18 @@ void ExpectSlowTenth(const Numbers& numbers) {
   EXPECT_GE(numbers.p95_ms, 60);
   EXPECT_GE(numbers.p95_ms, numbers.median_ms);
   EXPECT_GT(numbers.per_second, 0);
+}
+
+TEST(FramesTest, AFrameThatTheDisplayPacesIsNotDropped) {
+  const std::string output = OutputOf({LAGWATCH_PACED_FRAMES});
+  unsigned count = 0, paced = 0, most_paced = 0, slow = 0, most_slow = 0;
+  ASSERT_EQ(std::sscanf(output.c_str(), "frames %u dropped %u most %u frames %*u dropped %u most %u", &count,
+                        &paced, &most_paced, &slow, &most_slow),
+            5)
+      << output;
+  EXPECT_LE(paced, most_paced);
+  EXPECT_GE(slow, 2 * count);
+  EXPECT_LE(slow, most_slow);
 }
 
 #ifdef LAGWATCH_SDL_FRAMES
@@ -61,13 +76,19 @@ TEST(FramesTest, SdlDrawsThemAndAScopeCountsAnew) {
 #endif
 
 #ifdef LAGWATCH_GTK_FRAMES
-TEST(FramesTest, GtkShowsThoseOfAWindow) {
-  ExpectSlowTenth(Parse(OutputOf({"xvfb-run", "-a", LAGWATCH_GTK_FRAMES})));
+TEST(FramesTest, GtkShowsThoseOfAWindowUntilItIsDestroyed) {
+  const std::string output = OutputOf({"xvfb-run", "-a", LAGWATCH_GTK_FRAMES});
+  ExpectSlowTenth(Parse(output));
+  EXPECT_NE(output.find("left 0\n"), std::string::npos) << output;
 }
 #endif
 
 #ifdef LAGWATCH_QT_FRAMES
-TEST(FramesTest, QtShowsThoseOfAWindow) { ExpectSlowTenth(Parse(OutputOf({LAGWATCH_QT_FRAMES}))); }
+TEST(FramesTest, QtShowsThoseOfAWindowUntilAnEventDeletesIt) {
+  const std::string output = OutputOf({LAGWATCH_QT_FRAMES});
+  ExpectSlowTenth(Parse(output));
+  EXPECT_NE(output.find("left 0\n"), std::string::npos) << output;
+}
 #endif
 
 }  // namespace

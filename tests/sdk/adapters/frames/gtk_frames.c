@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A window that is drawn again and again, now and then slowly, with the label of numbers above it;
- * prints what the label shows after two seconds. */
+ * prints what the label shows after two seconds. Then the window is destroyed, and the loop goes on for
+ * longer than the label takes to change. */
 #include <gtk/gtk.h>
 #include <lagwatch/adapters/frames_gtk.h>
 
@@ -19,9 +20,15 @@ static gboolean Again(GtkWidget* widget, GdkFrameClock* clock, gpointer unused) 
   gtk_widget_queue_draw(widget);
   return G_SOURCE_CONTINUE;
 }
+static gboolean Quit(gpointer unused) {
+  (void)unused;
+  gtk_main_quit();
+  return G_SOURCE_REMOVE;
+}
 static gboolean Finish(gpointer label) {
   puts(gtk_label_get_text(GTK_LABEL(label)));
-  gtk_main_quit();
+  gtk_widget_destroy(gtk_widget_get_toplevel(GTK_WIDGET(label)));
+  g_timeout_add(600, Quit, NULL);
   return G_SOURCE_REMOVE;
 }
 
@@ -40,5 +47,6 @@ int main(int count, char** arguments) {
   gtk_widget_show_all(window);
   g_timeout_add(2000, Finish, label);
   gtk_main();
+  printf("left %d\n", frames.begin_ns != 0);
   return 0;
 }

@@ -23,9 +23,9 @@ int main(int count, char** arguments) {
     SDL_SetRenderDrawColor(renderer, 40, 80, 160, 255);
     SDL_RenderClear(renderer);
     lw_frames_draw(&frames, renderer, 8, 8, 2);
-    SDL_RenderPresent(renderer);
     if (i % 10 == 9) SDL_Delay(60);
     lw_frames_end(&frames, NULL);
+    SDL_RenderPresent(renderer);
   }
   Print();
   if (count > 1 && SDL_SaveBMP(surface, arguments[1]) != 0) return 1;
