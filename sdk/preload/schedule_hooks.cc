@@ -77,8 +77,12 @@ LAGWATCH_HOOK int setpriority(__priority_which_t which, id_t id, int priority) n
 }
 
 LAGWATCH_HOOK int nice(int increment) noexcept {
+  const int error = errno;
+  errno = 0;
   const int result = g_nice(increment);
-  if (result != -1) LAGWATCH_NOTE("nice", 0);
+  // -1 is a nice value, too.
+  if (result != -1 || errno == 0) LAGWATCH_NOTE("nice", 0);
+  if (errno == 0) errno = error;
   return result;
 }
 

@@ -134,6 +134,7 @@ void BeginDispatch(HookedThread* waits, const char* name) {
   watchdog::LoopProbe& probe = waits->loop->probe;
   if (probe.number_under_way() != 0) probe.End();  // a signal handler's, which waited inside this wait
   probe.Begin(name);
+  waits->wait_name = name;
 }
 
 // A wait during a dispatch of a loop whose home polls nothing. The thread may poll for a handler, or in

@@ -54,10 +54,11 @@ void Get(void* data, Source* source, void** function, void** user_data) {
   if (source->name != nullptr && std::string_view(source->name) != "GIdleSource") {
     const std::string_view name = source->name;
     tag = g_tag_texts.Find(base::HashBytes(name), name, {}, {});
-  } else if (function != nullptr) {
-    tag = reinterpret_cast<const char*>(reinterpret_cast<uint64_t>(*function) | watchdog::kFunctionTagBits);
   }
-  if (tag != nullptr) Rename(thread, tag);
+  if (tag == nullptr && function != nullptr && *function != nullptr)
+    tag = reinterpret_cast<const char*>(reinterpret_cast<uint64_t>(*function) | watchdog::kFunctionTagBits);
+  // Else the dispatch would keep the tag of the source before.
+  Rename(thread, tag != nullptr ? tag : thread.wait_name);
 }
 
 int Nothing(void*) { return 0; }

@@ -39,6 +39,7 @@ struct HookedThread {
   CandidateWaits candidate;
   WaitHome home;
   ObjectHome objects;
+  const char* wait_name = nullptr;  // of the wait before the dispatch
   const char* event_tag = nullptr;  // of the innermost event of Qt that is being handled
 };
 // Initial-exec: no call and no allocation at the first access.

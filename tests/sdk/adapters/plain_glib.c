@@ -7,6 +7,7 @@
 PLANTED(HangInTimer, "save")
 PLANTED(HangInIdle, "Idle")
 PLANTED(HangInDialog, "key")
+PLANTED(HangWithoutRoom, "Crowded")
 
 static GMainLoop* loop;
 static GMainLoop* dialog;
@@ -55,6 +56,30 @@ static gboolean OpenDialog(gpointer data) {
   return G_SOURCE_REMOVE;
 }
 
+static gboolean Crowded(gpointer data) {
+  (void)data;
+  HangWithoutRoom();
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean Nothing(gpointer data) {
+  (void)data;
+  return G_SOURCE_REMOVE;
+}
+
+/* More names than there is room for; the last of these sources is dispatched after the others, in one turn.
+ */
+static gboolean Crowd(gpointer data) {
+  char name[32];
+  (void)data;
+  for (int i = 0; i < 4096; ++i) {
+    snprintf(name, sizeof name, "name %d", i);
+    g_source_set_name_by_id(g_idle_add(&Nothing, NULL), name);
+  }
+  g_source_set_name_by_id(g_idle_add(&Crowded, NULL), "crowded");
+  return G_SOURCE_REMOVE;
+}
+
 static gboolean Quit(gpointer data) {
   (void)data;
   g_main_loop_quit(loop);
@@ -66,7 +91,8 @@ int main(void) {
   After(300, "save", &Save);
   After(1300, "be idle", &BeIdle);
   After(2400, "open", &OpenDialog);
-  After(5000, "quit", &Quit);
+  After(4600, "crowd", &Crowd);
+  After(5600, "quit", &Quit);
   g_main_loop_run(loop);
   g_main_loop_unref(loop);
   return 0;

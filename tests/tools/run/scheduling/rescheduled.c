@@ -3,9 +3,10 @@
  *
  *   rescheduled HOW FREEZE_MS
  *
- * none, nice (setpriority by the thread itself), batch (pthread_setschedparam by another thread), processor
- * (sched_setaffinity to one), attributes (sched_setattr as a system call), outside (it prints its id and
- * waits for a signal). */
+ * none, nice (setpriority by the thread itself), minus (nice() to -1; it exits with 3 if it may not), batch
+ * (pthread_setschedparam by another thread), processor (sched_setaffinity to one), attributes (sched_setattr
+ * as a system call), outside (it prints its id and waits for a signal). */
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -44,6 +45,11 @@ static void* ChangeFromOutside(void* unused) {
 
 __attribute__((noinline)) static void Change(const char* how) {
   if (strcmp(how, "nice") == 0 && setpriority(PRIO_PROCESS, 0, 19) != 0) abort();
+  if (strcmp(how, "minus") == 0) {
+    if (setpriority(PRIO_PROCESS, 0, -2) != 0) exit(3);
+    errno = EDOM;
+    if (nice(1) != -1 || errno != EDOM) abort();
+  }
   if (strcmp(how, "batch") == 0) {
     pthread_t thread;
     g_main = pthread_self();

@@ -47,6 +47,16 @@ TEST_F(SchedulingTest, TheThreadsOwnCallIsNamed) {
   EXPECT_LT(facts.at("scheduling_changed_ms"), facts.at("scheduling_changed_within_ms"));
 }
 
+TEST_F(SchedulingTest, NiceThatReturnsMinusOneHasSucceeded) {
+  Process process(Watched({LAGWATCH_RESCHEDULED, "minus", "300"}));
+  const int result = process.Wait();
+  if (result == 3) GTEST_SKIP() << "not allowed";
+  ASSERT_EQ(result, 0) << process.Errors();
+  const json facts = Facts();
+  EXPECT_EQ(facts.at("nice"), -1);
+  EXPECT_THAT(facts.at("scheduling_changed_by").get<std::string>(), HasSubstr("nice() in rescheduled+0x"));
+}
+
 TEST_F(SchedulingTest, AnotherThreadsCallIsNamed) {
   const json facts = FactsOf("batch");
   EXPECT_EQ(facts.at("scheduling_policy"), "batch");
