@@ -11,12 +11,12 @@ namespace {
 
 using Use = ObjectHome::Use;
 
-constexpr uintptr_t kFrame = 0x7fff'0000;
-constexpr ObjectCall kCondition{0x1000, kFrame, 0xc0, ObjectKind::kLock};
-constexpr ObjectCall kOtherCondition{0x1000, kFrame, 0xd0, ObjectKind::kLock};
-constexpr ObjectCall kSignal{0x2000, kFrame, 0, ObjectKind::kOrders};
-constexpr ObjectCall kSleep{0x3000, kFrame, 0, ObjectKind::kFrame};
-constexpr ObjectCall kHandlersSleep{0x3000, kFrame - 64, 0, ObjectKind::kFrame};
+constexpr uintptr_t kLoopFrame = 0x7fff'0000;
+constexpr ObjectCall kCondition{0x1000, kLoopFrame, 0xc0, ObjectKind::kLock};
+constexpr ObjectCall kOtherCondition{0x1000, kLoopFrame, 0xd0, ObjectKind::kLock};
+constexpr ObjectCall kSignal{0x2000, kLoopFrame, 0, ObjectKind::kOrders};
+constexpr ObjectCall kSleep{0x3000, kLoopFrame, 0, ObjectKind::kFrame};
+constexpr ObjectCall kHandlersSleep{0x3000, kLoopFrame - 64, 0, ObjectKind::kFrame};
 
 class ObjectHomeTest : public ::testing::Test {
  protected:
@@ -41,7 +41,7 @@ TEST_F(ObjectHomeTest, IsWhereTheThreadSpendsMostOfItsTime) {
   EXPECT_FALSE(home_.has_home());
   Repeat(2, kCondition, 100);
   EXPECT_TRUE(home_.has_home());
-  EXPECT_EQ(home_.home_frame(), kFrame);
+  EXPECT_EQ(home_.home_frame(), kLoopFrame);
   EXPECT_EQ(Wait(kCondition, 100), Use::kLoops);
   EXPECT_EQ(Wait(kOtherCondition, 100), Use::kHandlers);
 }
@@ -69,9 +69,9 @@ TEST_F(ObjectHomeTest, IsNoneInTheFirstHalfSecond) {
 
 TEST_F(ObjectHomeTest, IsTheSameForAnObjectFromWhereverTheThreadWaits) {
   Repeat(20, kCondition, 100);
-  const ObjectCall nested{0x5000, kFrame - 4096, kCondition.object, ObjectKind::kLock};
+  const ObjectCall nested{0x5000, kLoopFrame - 4096, kCondition.object, ObjectKind::kLock};
   EXPECT_EQ(Wait(nested, 100), Use::kLoops);
-  EXPECT_EQ(home_.home_frame(), kFrame);
+  EXPECT_EQ(home_.home_frame(), kLoopFrame);
 }
 
 TEST_F(ObjectHomeTest, HasFramesThatAreShortAndWork) {
@@ -150,7 +150,7 @@ TEST_F(ObjectHomeTest, ReadsOnlyWhereEventsComeFrom) {
   const int event = eventfd(0, EFD_CLOEXEC);
   const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   const auto read = [](int fd) {
-    return ObjectCall{0x4000, kFrame, static_cast<uint64_t>(fd), ObjectKind::kRead};
+    return ObjectCall{0x4000, kLoopFrame, static_cast<uint64_t>(fd), ObjectKind::kRead};
   };
   Repeat(20, read(file), 100);
   EXPECT_FALSE(home_.has_home());

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <string_view>
 
@@ -21,10 +22,12 @@ constexpr int kMostDevices = 64;
 // A file of sysfs, with its content without the end of the line; empty where it is not there.
 class SysFile {
  public:
-  template <typename... Arguments>
-  SysFile(const char* sys, const char* format, Arguments... arguments) {
+  __attribute__((format(printf, 3, 4))) SysFile(const char* sys, const char* format, ...) {
     char leaf[128];
-    std::snprintf(leaf, sizeof leaf, format, arguments...);
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(leaf, sizeof leaf, format, arguments);
+    va_end(arguments);
     char path[512];
     std::snprintf(path, sizeof path, "%s/%s", sys, leaf);
     text_ = base::ReadSmallFile(path, buffer_, sizeof buffer_);

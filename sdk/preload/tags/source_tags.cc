@@ -61,6 +61,11 @@ void Get(void* data, Source* source, void** function, void** user_data) {
   Rename(thread, tag != nullptr ? tag : thread.wait_name);
 }
 
+template <typename Function>
+Function* AsFunction(const void* address) {
+  return reinterpret_cast<Function*>(const_cast<void*>(address));
+}
+
 int Nothing(void*) { return 0; }
 
 }  // namespace
@@ -75,11 +80,11 @@ void FollowSources() {
       std::string_view(create.library) != "libglib-2.0.so.0") {
     return;
   }
-  g_current_source.store(reinterpret_cast<Source* (*)()>(current));
-  Source* source = reinterpret_cast<Source* (*)(uint32_t)>(create.address)(0);
+  g_current_source.store(AsFunction<Source*()>(current));
+  Source* source = AsFunction<Source*(uint32_t)>(create.address)(0);
   using Callback = int(void*);
   using SetCallback = void(Source*, Callback*, void*, void (*)(void*));
-  reinterpret_cast<SetCallback*>(set_callback)(source, &Nothing, nullptr, nullptr);
+  AsFunction<SetCallback>(set_callback)(source, &Nothing, nullptr, nullptr);
   CallbackFunctions* functions = source->callback_functions;
   const auto place = reinterpret_cast<uintptr_t>(&functions->get);
   if (place >= create.writable_begin && place + sizeof functions->get <= create.writable_end &&
@@ -87,7 +92,7 @@ void FollowSources() {
     g_next_get.store(functions->get, std::memory_order_release);
     __atomic_store_n(&functions->get, &Get, __ATOMIC_RELEASE);
   }
-  reinterpret_cast<void (*)(Source*)>(unref)(source);
+  AsFunction<void(Source*)>(unref)(source);
 }
 
 }  // namespace lagwatch::sdk
