@@ -5,8 +5,15 @@
 #include "watchdog/facts/machine_facts.h"
 #include "watchdog/facts/schedule_facts.h"
 
+namespace lagwatch::trace {
+constinit ThreadIoTable g_thread_io{};
+}
+
 namespace lagwatch::watchdog {
 
+IoDispatches::IoDispatches() = default;
+void IoDispatches::AskForModules(int64_t) {}
+void IoDispatches::Wipe() {}
 void IoDispatches::SetLimits(const IoOptions&, const base::TickScale&) {}
 bool IoDispatches::Take() { return false; }
 bool IoDispatches::is_waiting() const { return false; }

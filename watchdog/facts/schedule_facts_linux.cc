@@ -121,7 +121,7 @@ void ScheduleWatch::AddChanges(const Schedule& now, const base::Thread& thread, 
 
 void ScheduleWatch::AddCaller(const base::Thread& thread, int64_t now_ns, stack::CodeMap* code,
                               FactList* facts) {
-  ScheduleChange change;
+  ScheduleChange change{};
   if (!thread.process.is_own() || !ProcessScheduleChanges().Find(thread.tid, since_ns_, &change)) return;
   char name[32] = "";
   stack::ReadThreadName({thread.process, change.caller_tid}, name, sizeof name);
