@@ -57,8 +57,8 @@ inline constexpr char kFileSystemSourceFact[] = "file_system_source";
 inline constexpr char kBlockDeviceFact[] = "block_device";
 inline constexpr char kBlockDeviceRequestsFact[] = "block_device_requests";
 
-// The files that a dispatch used: the time of all calls, their number, the class and the path of the longest one's file,
-// and the folder that so many of the paths are below.
+// The files that a dispatch used: the time of all calls, their number, the class and the path of the longest
+// one's file, and the folder that so many of the paths are below.
 inline constexpr char kIoTimeFact[] = "io_us";
 inline constexpr char kIoCallsFact[] = "io_calls";
 inline constexpr char kIoClassFact[] = "io_class";

@@ -84,7 +84,7 @@ std::string_view UsefulHome(std::string_view home) {
 }
 
 // The size of the part of `path` that names a home or another root of a user's files, with its last slash; 0
-// where the path may be shown as it is, the path's where it is such a root itself.
+// if the path may be shown as it is, and the whole path's size if it is such a root itself.
 size_t PrivateRoot(std::string_view path, std::string_view home, bool* is_home) {
   *is_home = true;
   home = UsefulHome(home);

@@ -12,8 +12,9 @@ namespace lagwatch::watchdog {
 // Linux before 6.2 adds 0.3 µs for each open file, up to 4096 of them. Context: watchdog, for a report only.
 void AddProcessFacts(const WatchTools& tools, FactList* facts);
 
-// The scheduling of the watched thread, which is returned, too, what slows the machine, and whether the application is
-// in the foreground. Reads a dozen small files, about 60 µs. Context: watchdog, for a report only.
+// The scheduling of the watched thread, which is returned, too, what slows the machine, and whether the
+// application is in the foreground. Reads a dozen small files, about 60 µs. Context: watchdog, for a report
+// only.
 Schedule AddThreadFacts(int32_t tid, const WatchTools& tools, FactList* facts);
 
 // The time in ns that the program's threads have spent in the capture signal's handler, as the counters of

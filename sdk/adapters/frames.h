@@ -7,7 +7,7 @@
  *   lw_frames_begin(&frames, loop);            // in the place of lw_frame_begin(loop, 0)
  *   lw_frames_end(&frames, loop);              // in the place of lw_frame_end(loop), before the picture is
  *                                              // presented: with vsync that call waits for the display
- *   lw_frames_scope(&frames, "list", "scroll") // what the user does from now on; NULL: nothing of its own
+ *   lw_frames_scope(&frames, "list", "scroll") // the user's activity from now on; NULL: none
  *
  * A scope starts from zero, and is part of the scene: the collector has the frames of "list/scroll" apart
  * from those of "list". All functions on the loop's thread. */

@@ -82,7 +82,8 @@ class ThreadSurvey {
   bool StillSleeps(const base::Thread& thread, Entry* entry);
   void LookAt(const base::Thread& thread, Entry* entry);
   // `throttled_ns`: the time without quota since the first look.
-  SurveyedThread Judge(int32_t tid, const Entry& entry, int64_t throttled_ns, stack::ProcessorClocks* clocks) const;
+  SurveyedThread Judge(int32_t tid, const Entry& entry, int64_t throttled_ns,
+                       stack::ProcessorClocks* clocks) const;
   Pastime PastimeOf(const base::Thread& thread, const Entry& entry) const;
   bool IsIdle(const base::Thread& thread, const Entry& entry) const;
 

@@ -228,10 +228,10 @@ int LagwatchSetns(int fd, int type) {
 int LagwatchSchedSetattr(pid_t tid, void* attributes, unsigned flags) {
   StartBefore(SYS_sched_setattr, tid, reinterpret_cast<Word>(attributes));
   auto* real = g_sched_setattr.get();
-  const int result =
-      real != nullptr ? real(tid, attributes, flags)
-                      : static_cast<int>(lagwatch::sdk::RawSyscall(
-                            SYS_sched_setattr, tid, reinterpret_cast<Word>(attributes), flags, 0, 0, 0));
+  const int result = real != nullptr
+                         ? real(tid, attributes, flags)
+                         : static_cast<int>(lagwatch::sdk::RawSyscall(
+                               SYS_sched_setattr, tid, reinterpret_cast<Word>(attributes), flags, 0, 0, 0));
   if (result == 0) lagwatch::sdk::NoteScheduling("sched_setattr", tid, __builtin_return_address(0));
   return result;
 }

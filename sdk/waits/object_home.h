@@ -22,7 +22,7 @@ enum class ObjectKind : uint8_t {
 };
 
 struct ObjectCall {
-  uintptr_t site;   // where the wait function returns to
+  uintptr_t site;   // return address of the wait function
   uintptr_t frame;  // of the wait function
   uint64_t object;  // an address or a number; of kOrders and kFrame 0 without one
   ObjectKind kind;

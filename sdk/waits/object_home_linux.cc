@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/waits/object_home.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
+#include "sdk/waits/object_home.h"
 #include "watchdog/evidence/idle_places.h"
 
 namespace lagwatch::sdk {

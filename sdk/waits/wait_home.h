@@ -33,7 +33,7 @@ using watchdog::WaitSet;
 
 struct WaitCall {
   WaitSet set;
-  uintptr_t site;   // where the wait function returns to
+  uintptr_t site;   // return address of the wait function
   uintptr_t frame;  // of the wait function: lower the more calls are under way
 };
 

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 // Whether something was frozen: reports of CPU use and of slow dispatches, and dumps, are read later.
 bool IsFreezeKind(policies::HangKind kind) {
   using policies::HangKind;
-  constexpr HangKind kOthers[] = {HangKind::kCpu, HangKind::kCpuAverage, HangKind::kDump, HangKind::kFrames,
-                                  HangKind::kSlow, HangKind::kIo};
+  constexpr HangKind kOthers[] = {HangKind::kCpu,    HangKind::kCpuAverage, HangKind::kDump,
+                                  HangKind::kFrames, HangKind::kSlow,       HangKind::kIo};
   return std::ranges::find(kOthers, kind) == std::end(kOthers);
 }
 

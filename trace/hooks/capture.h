@@ -27,11 +27,11 @@ struct ThreadSlot {
   };
 
   CaptureThread* thread;  // null: has not captured itself yet
-  // The low half of the number is the dispatch that the thread is in, unless it has ended. The other words may be null:
-  // unknown.
+  // The low half of the number is the dispatch that the thread is in, unless it has ended. The other words
+  // may be null: unknown.
   DispatchWords dispatch;
-  ThreadIo* io;           // null: has not counted its calls yet
-  bool is_io_refused;     // there was no room for it
+  ThreadIo* io;        // null: has not counted its calls yet
+  bool is_io_refused;  // there was no room for it
   // Set to 0 by a capture in a dispatch; may be null.
   std::atomic<uint64_t>* dispatch_request;
   uint64_t allocations;
@@ -178,7 +178,8 @@ class ScopedWaiter {
   ThreadSlot::Wait own_;
 };
 
-// Gives the calling thread its counts of files; null if there are too many threads. Context: hot; a system call, once.
+// Gives the calling thread its counts of files; null if there are too many threads. Context: hot; a system
+// call, once.
 ThreadIo* TakeThreadIo();
 // The calling thread ends. Context: any.
 void ForgetThreadIo();

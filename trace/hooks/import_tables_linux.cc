@@ -88,8 +88,8 @@ ImportTables& ImportTables::Shared() {
 }
 
 ImportTables::ImportTables() : program_name_(ProgramName()) {
-  for (auto* add : {AddAllocationHooks, AddLockHooks, AddFutexHooks, AddFileHooks, AddStreamHooks, AddPathHooks, AddSocketHooks,
-                    AddWaitHooks, AddClockHooks, AddLoadHooks, AddSignalHooks})
+  for (auto* add : {AddAllocationHooks, AddLockHooks, AddFutexHooks, AddFileHooks, AddStreamHooks,
+                    AddPathHooks, AddSocketHooks, AddWaitHooks, AddClockHooks, AddLoadHooks, AddSignalHooks})
     add(&hooks_);
   for (const Hook& hook : hooks_) stack::NoteOwnFunction(hook.replacement);
 }
@@ -192,7 +192,8 @@ uint32_t ImportTables::FamiliesOf(const Choices& choices, const LoadedModule& mo
   uint32_t families = 0;
   for (const Choice& choice : choices) {
     const OwnModule own = choice.filter.own_module;
-    const bool may_be = !is_own || own == OwnModule::kAlways || (own == OwnModule::kIfProgram && path.empty());
+    const bool may_be =
+        !is_own || own == OwnModule::kAlways || (own == OwnModule::kIfProgram && path.empty());
     if (choice.families != 0 && may_be && IsChosen(choice.filter, path)) families |= choice.families;
   }
   return families;

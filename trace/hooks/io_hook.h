@@ -25,14 +25,14 @@ enum class IoBuffer : uint8_t { kNone, kItemsRead, kLine, kAnyLine, kItemsWritte
 struct IoShape {
   IoOperation operation;
   int path = -1;
-  int folder = -1;         // the descriptor that the path is relative to
-  int output = -1;         // what the call writes to, and may overlap the path
-  int key = -1;            // a descriptor, a stream or a folder
-  bool transfers = false;  // the result is a number of bytes, or of items
-  int size = -1;           // of an item, in bytes
-  int text = -1;           // whose size is the number of bytes
-  bool opens = false;      // the result is a folder
-  bool closes = false;     // the first argument is one
+  int folder = -1;                    // the descriptor that the path is relative to
+  int output = -1;                    // the buffer that the call writes, which may overlap the path
+  int key = -1;                       // a descriptor, a stream or a folder
+  bool transfers = false;             // the result is a number of bytes, or of items
+  int size = -1;                      // of an item, in bytes
+  int text = -1;                      // the text that the call writes: its size is the number of bytes
+  bool opens = false;                 // the result is a folder
+  bool closes = false;                // the first argument is one
   IoBuffer buffer = IoBuffer::kNone;  // of the stream or folder `key`
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // No calls are hooked there, and there are no files of /proc and sysfs.
-#include "watchdog/io/io_dispatches.h"
-
 #include "watchdog/facts/machine_facts.h"
 #include "watchdog/facts/schedule_facts.h"
+#include "watchdog/io/io_dispatches.h"
 
 namespace lagwatch::trace {
 constinit ThreadIoTable g_thread_io{};

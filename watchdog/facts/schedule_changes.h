@@ -13,7 +13,7 @@ struct ScheduleChange {
   const char* call;         // the function; static
   uint64_t return_address;  // in the code that called it
   int64_t mono_ns;
-  int32_t tid;  // whose scheduling it changed
+  int32_t tid;  // the thread that was rescheduled
   int32_t caller_tid;
 };
 

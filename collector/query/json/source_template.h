@@ -18,10 +18,10 @@ namespace lagwatch::collector {
 class SourceTemplate {
  public:
   // `url` has {file} once at least, and may have {version} and {line}:
-  // https://host/o/r/blob/{version}/{file}#L{line}. `root` is the directory of the build that the files' paths begin
-  // with; empty: only relative paths have an address. Errors: kInvalid unless it is an
-  // address with https or http, whose host is fixed, of at most kMostBytes printable characters; the message
-  // says what is wrong.
+  // https://host/o/r/blob/{version}/{file}#L{line}. `root` is the directory of the build that the files'
+  // paths begin with; empty: only relative paths have an address. Errors: kInvalid unless it is an address
+  // with https or http, whose host is fixed, of at most kMostBytes printable characters; the message says
+  // what is wrong.
   static base::Result<SourceTemplate> Parse(std::string url, std::string root);
 
   // {"url", "root"}: with the version put in, file and line left.

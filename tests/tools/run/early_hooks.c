@@ -195,7 +195,8 @@ static int SetScheduler(void) { return sched_setscheduler(-1, SCHED_OTHER, &kNoP
 static int SetParam(void) { return sched_setparam(0, &kNoPriority); }
 static int SetAffinity(void) {
   cpu_set_t processors;
-  return sched_getaffinity(0, sizeof processors, &processors) + sched_setaffinity(0, sizeof processors, &processors);
+  return sched_getaffinity(0, sizeof processors, &processors) +
+         sched_setaffinity(0, sizeof processors, &processors);
 }
 static int SetThreadParam(void) { return pthread_setschedparam(pthread_self(), SCHED_OTHER, &kNoPriority); }
 static int SetThreadPriority(void) { return pthread_setschedprio(pthread_self(), 0); }

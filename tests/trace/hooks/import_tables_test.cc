@@ -157,7 +157,8 @@ TEST_F(ImportTablesTest, OfEverythingCanBeRewritten) {
   const ImportCounts before = ImportTables::Shared().counts();
   {
     HookRecorder recorder;
-    ASSERT_TRUE(recorder.Start({.interval_ns = 0, .modules = {.own_module = ModuleFilter::OwnModule::kAlways}}).ok());
+    ASSERT_TRUE(
+        recorder.Start({.interval_ns = 0, .modules = {.own_module = ModuleFilter::OwnModule::kAlways}}).ok());
     for (int i = 0; i < 100; ++i) {
       std::string text(1000, 'x');  // operator new is libstdc++'s, which calls malloc by its table
       std::thread([] { std::vector<int> numbers(1000); }).join();
