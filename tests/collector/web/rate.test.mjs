@@ -84,9 +84,6 @@ test("hang rates are shown by the values of the program's keys", async () => {
   const table = page.getByRole("region", { name: "Hang rate by index" });
   for (const [row, { value, hangs, users }] of values.entries()) {
     const cells = await table.locator("tbody tr").nth(row).locator("th, td").allTextContents();
-    assert.deepEqual(
-      [cells[0], cells[4].replace(/\D/g, ""), cells[7]],
-      [value, `${hangs}`, `${users}`],
-    );
+    assert.deepEqual([cells[0], cells[4].replace(/\D/g, ""), cells[7]], [value, `${hangs}`, `${users}`]);
   }
 });
