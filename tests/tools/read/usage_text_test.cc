@@ -9,7 +9,7 @@
 namespace lagwatch::tools {
 namespace {
 
-Json UsageIn(const report::Usage& usage, const QueryString& query = {}) {
+Json UsageIn(const report::Usage& usage, const collector::QueryString& query = {}) {
   std::string batch;
   report::AppendToBatch({report::RecordType::kUsage, testing::EncodeUsage(usage)}, &batch);
   auto load = [&](const std::string&) -> base::Result<std::string> { return batch; };
@@ -57,7 +57,7 @@ TEST(UsageText, HasALineForEachValueOfAKey) {
   usage.values = {{"index", "new", {.watched_ns = 3'600'000'000'000, .hangs = 2, .hang_ns = 7'500'000'000}},
                   {"index", "", {.watched_ns = 1'800'000'000'000}},
                   {"scene", "inbox", {.watched_ns = 5'400'000'000'000}}};
-  QueryString query;
+  collector::QueryString query;
   query.Set("by", "value");
   query.Set("key", "index");
   EXPECT_EQ(ValueTable(UsageIn(usage, query), 0),
