@@ -28,14 +28,14 @@ struct DurationHistogram {
   bool operator==(const DurationHistogram&) const = default;
 };
 
-// Of a loop's use, the part in which the application was in the background. A hang is there where
-// it was found.
-struct BackgroundUsage {
+// A part of the use of one loop, or of several: of the time in which the application was in the background,
+// or a value of its own was set. A hang is in the part in which it was found.
+struct UsagePart {
   int64_t watched_ns = 0;
   uint64_t hangs = 0;
   int64_t hang_ns = 0;
 
-  bool operator==(const BackgroundUsage&) const = default;
+  bool operator==(const UsagePart&) const = default;
 };
 
 // Of one loop, or of several together.
@@ -46,7 +46,7 @@ struct LoopUsage {
   uint64_t hangs = 0;                // dispatches and busy stretches that were found over the threshold
   int64_t hang_ns = 0;               // their whole durations, as far as they were watched
   DurationHistogram durations = {};  // of the timed dispatches
-  BackgroundUsage background = {};   // of watched_ns, hangs and hang_ns
+  UsagePart background = {};         // of watched_ns, hangs and hang_ns
 
   bool operator==(const LoopUsage&) const = default;
 };

@@ -145,6 +145,9 @@ base::Result<std::unique_ptr<Monitor>> Monitor::Start(const MonitorOptions& opti
       normal.watch.listener = monitor->slow_traces_.get();
     }
   }
+  if (!is_outside && !normal.usage_keys.empty())
+    monitor->usage_keys_ = std::make_unique<UsageKeys>(normal.usage_keys, &ProcessContext());
+  normal.watch.values = monitor->usage_keys_.get();
   monitor->watchdog_ =
       std::make_unique<watchdog::Watchdog>(normal.watch, registry, monitor->capturer_.get(), sink);
   base::Status status = monitor->sink_->ok()

@@ -17,6 +17,7 @@
 #include "sdk/program_listener.h"
 #include "sdk/program_scripts.h"
 #include "sdk/report/report_sink.h"
+#include "sdk/report/usage_keys.h"
 #include "sdk/run/exit_analysis.h"
 #include "sdk/run/run_writer.h"
 #include "sdk/run/start_up.h"
@@ -42,6 +43,7 @@ struct MonitorOptions {
   std::string user;
   std::string spool_directory;  // empty: DefaultSpoolDirectory()
   std::string scrub_patterns;   // policies::Scrubber's
+  std::string usage_keys;       // UsageKeys'
   report::SyncPolicy spool_sync = report::SyncPolicy::kHangStartAndEnd;
   uint32_t run_pid = 0;  // the process that `lagwatch run` became, if it started this one
   bool is_sent = false;  // a sender sends the spool while the program runs, and keeps it within its limits
@@ -163,6 +165,7 @@ class Monitor {
   std::unique_ptr<FlightRecorder> flight_recorder_;  // may be null, as may be the next one
   std::unique_ptr<TraceTriggers> trace_triggers_;
   std::unique_ptr<SlowTraces> slow_traces_;  // likewise
+  std::unique_ptr<UsageKeys> usage_keys_;    // null: there are none
   std::unique_ptr<watchdog::Watchdog> watchdog_;
 };
 

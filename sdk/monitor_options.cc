@@ -78,6 +78,7 @@ MonitorOptions ToMonitorOptions(const Options& options) {
   monitor.user = options.user;
   monitor.spool_directory = options.spool_directory;
   monitor.scrub_patterns = options.privacy.scrub_tags;
+  monitor.usage_keys = options.detection.usage_keys;
   monitor.spool_sync = static_cast<SyncPolicy>(options.process.spool_sync);
   monitor.is_sent = !options.endpoint.empty() || options.upload.transport.post != nullptr;
   monitor.watch = ToWatchOptions(options);

@@ -60,9 +60,11 @@ void UsageCollector::Collect(const WatchedLoop& loop, int64_t stopped_ns, int64_
   policies::LoopUsage* usage = tools.usage->Of(thread_->loop_name);
   const int64_t before_ns = std::exchange(last_ns_, now_ns);
   const bool was_background = std::exchange(was_background_, !tools.is_foreground());
+  const ValueIds values = std::exchange(was_values_, tools.usage->values().Present());
   if (before_ns != 0) {
     const int64_t added_ns = std::max<int64_t>(0, now_ns - before_ns - stopped_ns);
     usage->watched_ns += added_ns;
+    tools.usage->values().AddWatched(values, added_ns);
     if (was_background) usage->background.watched_ns += added_ns;
   }
   reader_.ReadCounts(loop.probe, usage);
@@ -76,12 +78,15 @@ void UsageCollector::CountHang(WatchedSpan* span, int64_t duration_ns, const Wat
   policies::LoopUsage* usage = tools.usage->Of(thread_->loop_name);
   if (span->counted_ns == 0) {
     span->is_background = !tools.is_foreground();
+    span->values = tools.usage->values().Present();
     ++usage->hangs;
+    tools.usage->values().AddHang(span->values);
     usage->background.hangs += span->is_background;
   }
   // Less than was counted, when it was over a little before the last look.
   const int64_t added_ns = duration_ns - std::exchange(span->counted_ns, std::max<int64_t>(duration_ns, 1));
   usage->hang_ns = std::max<int64_t>(0, usage->hang_ns + added_ns);
+  tools.usage->values().AddHangTime(span->values, added_ns);
   if (span->is_background)
     usage->background.hang_ns = std::max<int64_t>(0, usage->background.hang_ns + added_ns);
 }

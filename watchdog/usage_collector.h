@@ -78,6 +78,7 @@ class UsageCollector {
   UsageReader reader_;
   int64_t last_ns_ = 0;  // earlier usage is collected; 0: nothing is
   bool was_background_ = false;
+  ValueIds was_values_{};  // the program's own values at the last Collect()
   std::array<LongDispatch, 4> long_{};
   size_t long_count_ = 0;
   // The last stop of the process, somewhere between two looks.

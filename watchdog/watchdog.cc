@@ -76,6 +76,7 @@ Watchdog::Watchdog(const WatchOptions& options, LoopRegistry* registry, stack::S
       listener_(options.listener),
       dump_sample_(new LoopSample) {
   if (options_.listener != nullptr) options_.listener = &listener_;
+  usage_.values().SetSource(options_.values);
   if (!watches_.ok()) return;
   ActivateWoken();  // loops that were listed before are among all
   const LoopRegistry::Places places = registry_->places();

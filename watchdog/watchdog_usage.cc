@@ -63,6 +63,7 @@ UsageEvent Watchdog::DescribeUsage(policies::SuppressedCounts* suppressed, bool 
           .loops = usage_.loops(),
           .slow = usage_.slow(),
           .suppressed = *suppressed,
+          .values = &usage_.values(),
           .is_alone = is_alone};
 }
 

@@ -75,13 +75,15 @@ Status CheckLimits(const report::Usage& usage) {
   bool has_long_text = is_long(usage.app) || is_long(usage.app_version) || is_long(usage.user);
   for (const report::LoopUsage& loop : usage.loops) has_long_text |= is_long(loop.loop);
   for (const report::SlowTag& slow : usage.slow) has_long_text |= is_long(slow.loop) || is_long(slow.tag);
+  for (const report::ValueUsage& value : usage.values)
+    has_long_text |= is_long(value.key) || is_long(value.value);
   if (has_long_text) {
     return {StatusCode::kInvalid,
             "the usage has a text of more than " + std::to_string(kMaxTextBytes) + " bytes"};
   }
-  if (usage.loops.size() + usage.slow.size() > kMaxUsageEntries) {
+  if (usage.loops.size() + usage.slow.size() + usage.values.size() > kMaxUsageEntries) {
     return {StatusCode::kInvalid,
-            "the usage has more than " + std::to_string(kMaxUsageEntries) + " loops and tags"};
+            "the usage has more than " + std::to_string(kMaxUsageEntries) + " loops, tags and values"};
   }
   return {};
 }

@@ -36,17 +36,19 @@ double HangMsPerHour(double hang_ns, double watched_ns) {
 }
 
 void HangRates::Add(const report::Usage& usage) {
+  for (const report::LoopUsage& loop : usage.loops) Add(usage, loop.usage.watched_ns, loop.usage.hang_ns);
+}
+
+void HangRates::Add(const report::Usage& usage, int64_t watched_ns, int64_t hang_ns) {
   const double weight = WeightOf(usage.sample_rate_ppm);
+  const auto watched = static_cast<double>(watched_ns);
+  const auto hung = static_cast<double>(hang_ns);
   Times& user = users_[CountedUser(usage.user, usage.session_id)];
-  for (const report::LoopUsage& loop : usage.loops) {
-    const auto watched_ns = static_cast<double>(loop.usage.watched_ns);
-    const auto hang_ns = static_cast<double>(loop.usage.hang_ns);
-    user.watched_ns += watched_ns;
-    user.hang_ns += hang_ns;
-    user.weighted_watched_ns += weight * watched_ns;
-    weighted_watched_ns_ += weight * watched_ns;
-    weighted_hang_ns_ += weight * hang_ns;
-  }
+  user.watched_ns += watched;
+  user.hang_ns += hung;
+  user.weighted_watched_ns += weight * watched;
+  weighted_watched_ns_ += weight * watched;
+  weighted_hang_ns_ += weight * hung;
 }
 
 size_t HangRates::users() const {

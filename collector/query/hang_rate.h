@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -21,6 +22,8 @@ double HangMsPerHour(double hang_ns, double watched_ns);
 class HangRates {
  public:
   void Add(const report::Usage& usage);
+  // A part of a record's use.
+  void Add(const report::Usage& usage, int64_t watched_ns, int64_t hang_ns);
 
   // Those that were watched.
   size_t users() const;

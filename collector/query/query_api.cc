@@ -19,6 +19,7 @@
 #include "collector/query/usage/usage_hours.h"
 #include "collector/query/usage_days.h"
 #include "collector/query/usage_summary.h"
+#include "collector/query/usage_values.h"
 #include "collector/symbols/mapping/mapping_id.h"
 
 namespace lagwatch::collector {
@@ -145,8 +146,10 @@ QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
   const std::string by = query.Get("by");
   if (by == "hour") return UsageByHour(query);
   if (!query.Get("loop").empty()) return Status(StatusCode::kInvalid, "loop needs by=hour");
+  if (by == "value") return UsageByValue(query);
+  if (!query.Get("key").empty()) return Status(StatusCode::kInvalid, "key needs by=value");
   if (by == "day") return UsageByDay(query);
-  if (!by.empty()) return Status(StatusCode::kInvalid, "by must be day or hour");
+  if (!by.empty()) return Status(StatusCode::kInvalid, "by must be day, hour or value");
   auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));
   UsageSummaries summaries;
   auto filter = LAGWATCH_TRY(ParseFilter(query));
@@ -178,18 +181,38 @@ void QueryApi::AddQuotas(Json* usage) const {
   }
 }
 
+namespace {
+
+// Whether the record began on one of the filter's days.
+bool IsOfDays(const report::Usage& usage, const ReportFilter& filter) {
+  const int64_t day = ToSigned(usage.begin_wall_ms) / kMsPerDay;
+  return day >= filter.first_day.value_or(0) && day <= filter.last_day.value_or(INT64_MAX);
+}
+
+}  // namespace
+
 QueryApi::Answer QueryApi::UsageByDay(const QueryString& query) const {
   auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxUsageDays));
   auto filter = LAGWATCH_TRY(ParseFilter(query));
   UsageDays days;
   Status visited = store_->ForEachUsage(filter, [&](std::string_view payload) {
-    const auto usage = report::DecodeUsage(payload);
-    if (!usage.ok()) return;
-    const int64_t day = ToSigned(usage->begin_wall_ms) / kMsPerDay;
-    if (day >= filter.first_day.value_or(0) && day <= filter.last_day.value_or(INT64_MAX)) days.Add(*usage);
+    if (const auto usage = report::DecodeUsage(payload); usage.ok() && IsOfDays(*usage, filter))
+      days.Add(*usage);
   });
   if (!visited.ok()) return visited;
   return days.ToJson(static_cast<size_t>(limit));
+}
+
+QueryApi::Answer QueryApi::UsageByValue(const QueryString& query) const {
+  auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxUsageDays));
+  auto filter = LAGWATCH_TRY(ParseFilter(query));
+  UsageValues values;
+  Status visited = store_->ForEachUsage(filter, [&](std::string_view payload) {
+    if (const auto usage = report::DecodeUsage(payload); usage.ok() && IsOfDays(*usage, filter))
+      values.Add(*usage, query.Get("key"));
+  });
+  if (!visited.ok()) return visited;
+  return values.ToJson(static_cast<size_t>(limit));
 }
 
 QueryApi::Answer QueryApi::UsageByHour(const QueryString& query) const {

@@ -54,6 +54,7 @@ class QueryApi {
   Answer Usage(const QueryString& query) const;
   Answer UsageByDay(const QueryString& query) const;
   Answer UsageByHour(const QueryString& query) const;
+  Answer UsageByValue(const QueryString& query) const;
   // Adds "quota" to the entries of programs that have one.
   void AddQuotas(Json* usage) const;
   Answer Losses(const QueryString& query) const;

@@ -49,7 +49,7 @@ double RateOf(const policies::LoopUsage& usage) {
 }
 
 // Null where the application never was in the background.
-Json BackgroundRate(const policies::BackgroundUsage& usage) {
+Json BackgroundRate(const policies::UsagePart& usage) {
   if (usage.watched_ns <= 0) return {};
   return Rounded(HangMsPerHour(static_cast<double>(usage.hang_ns), static_cast<double>(usage.watched_ns)));
 }

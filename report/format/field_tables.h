@@ -283,6 +283,15 @@ inline constexpr auto kSlowTagTable = [](auto& part, auto visit) {
          visit(Field{6, "durations", "as in LoopUsage"}, dispatches.durations);
 };
 
+inline constexpr auto kValueUsageTable = [](auto& part, auto visit) {
+  auto& usage = part.usage;
+  return visit(Field{1, "key"}, part.key) ||
+         visit(Field{2, "value", "empty: none was set; (others): of all that had no place"}, part.value) ||
+         visit(Field{3, "watched_ns", "of all loops, as the next"}, usage.watched_ns) ||
+         visit(Field{4, "hangs", "that were found while it was set"}, usage.hangs) ||
+         visit(Field{5, "hang_ns"}, usage.hang_ns);
+};
+
 inline constexpr auto kSuppressedTable = [](auto& part, auto visit) {
   return visit(Field{1, "reason"}, part.reason) ||
          visit(Field{2, "count"}, part.count);
@@ -392,6 +401,10 @@ struct MessageOf<SlowTag> : WithFields<kSlowTagTable> {
   static constexpr std::string_view kName = "SlowTag";
 };
 template <>
+struct MessageOf<ValueUsage> : WithFields<kValueUsageTable> {
+  static constexpr std::string_view kName = "ValueUsage";
+};
+template <>
 struct MessageOf<Suppressed> : WithFields<kSuppressedTable> {
   static constexpr std::string_view kName = "Suppressed";
 };
@@ -449,7 +462,8 @@ inline constexpr auto kUsageTable = [](auto& part, auto visit) {
   return kUsageHeaderTable(part, visit) ||
          visit(Field{Number(UsageField::kLoops), "loops"}, part.loops) ||
          visit(Field{Number(UsageField::kSlow), "slow"}, part.slow) ||
-         visit(Field{Number(UsageField::kSuppressed), "suppressed"}, part.suppressed);
+         visit(Field{Number(UsageField::kSuppressed), "suppressed"}, part.suppressed) ||
+         visit(Field{Number(UsageField::kValues), "values"}, part.values);
 };
 
 inline constexpr auto kLossesTable = [](auto& part, auto visit) {

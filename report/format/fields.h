@@ -37,7 +37,7 @@ enum class StackField : pbf_tag_type {
   kGapFrames = 6,
 };
 enum class FactField : pbf_tag_type { kName = 1, kNumber = 2, kText = 3 };
-enum class UsageField : pbf_tag_type { kLoops = 8, kSlow = 9, kSuppressed = 10 };
+enum class UsageField : pbf_tag_type { kLoops = 8, kSlow = 9, kSuppressed = 10, kValues = 12 };
 enum class SealedField : pbf_tag_type {
   kType = 1,
   kId = 2,

@@ -98,6 +98,12 @@ struct SlowTag {
   std::string tag;
   policies::SlowDispatches dispatches;
 };
+// The part of the use in which one of the program's own values was set.
+struct ValueUsage {
+  std::string key;
+  std::string value;
+  policies::UsagePart usage;
+};
 struct Suppressed {
   policies::SuppressedReason reason = policies::SuppressedReason::kUnknown;
   uint64_t count = 0;
@@ -114,6 +120,7 @@ struct Usage {
   std::vector<SlowTag> slow = {};
   std::vector<Suppressed> suppressed = {};
   uint32_t sample_rate_ppm = 0;
+  std::vector<ValueUsage> values = {};
 };
 
 // Errors: kInvalid, with what is wrong in words. Unknown fields are skipped, so newer clients are welcome.

@@ -31,6 +31,16 @@ void UsageEncoder::AddSlow(std::string_view loop, std::string_view tag,
   WriteFields(kSlowTagTable, part, &writer);
 }
 
+void UsageEncoder::AddValue(std::string_view key, std::string_view value, const policies::UsagePart& usage) {
+  const struct {
+    std::string_view key;
+    std::string_view value;
+    const policies::UsagePart& usage;
+  } part{key, value, usage};
+  FixedWriter writer(writer_, Number(UsageField::kValues));
+  WriteFields(kValueUsageTable, part, &writer);
+}
+
 void UsageEncoder::AddSuppressed(policies::SuppressedReason reason, uint64_t count) {
   if (count == 0) return;
   const struct {

@@ -34,6 +34,7 @@ class UsageEncoder {
 
   void AddLoop(std::string_view loop, const policies::LoopUsage& usage);
   void AddSlow(std::string_view loop, std::string_view tag, const policies::SlowDispatches& dispatches);
+  void AddValue(std::string_view key, std::string_view value, const policies::UsagePart& usage);
   // Nothing when `count` is 0.
   void AddSuppressed(policies::SuppressedReason reason, uint64_t count);
 

@@ -7,6 +7,8 @@
 // a payload. A payload that is read twice has the same event ids, by which the collector stores each hang
 // once. `app` and `user` are those of the options, and may be nil.
 NSArray* LWHangEnvelopes(NSData* payload, NSString* app, NSString* user);
+// The same of a payload's content; swift/LWHangReports.swift makes it of newer reports.
+NSArray* LWHangEnvelopesOf(NSDictionary* payload, NSString* app, NSString* user);
 // Returns the collector's address for envelopes, or nil for an endpoint that is not a collector's URL.
 NSURL* LWEnvelopeUrl(NSString* endpoint);
 // Returns the value of the header X-Sentry-Auth.

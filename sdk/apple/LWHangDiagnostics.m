@@ -139,9 +139,12 @@ static NSData* EnvelopeOf(NSDictionary* event) {
 }
 
 NSArray* LWHangEnvelopes(NSData* json, NSString* app, NSString* user) {
+  if (json == nil) return [NSArray array];
+  return LWHangEnvelopesOf([NSJSONSerialization JSONObjectWithData:json options:0 error:NULL], app, user);
+}
+
+NSArray* LWHangEnvelopesOf(NSDictionary* payload, NSString* app, NSString* user) {
   NSMutableArray* envelopes = [NSMutableArray array];
-  NSDictionary* payload =
-      json == nil ? nil : [NSJSONSerialization JSONObjectWithData:json options:0 error:NULL];
   for (NSDictionary* hang in ListOf(payload, @"hangDiagnostics")) {
     if (![hang isKindOfClass:[NSDictionary class]]) continue;
     NSDictionary* event = EventOf(hang, payload, app ?: @"", user);

@@ -46,30 +46,50 @@ void LWStartFrames(LWDispatches* dispatches) {
   for (NSString* mode in LWCommonModes()) [link addToRunLoop:[NSRunLoop mainRunLoop] forMode:mode];
 }
 
+static void Post(NSArray* envelopes, NSURLRequest* request) {
+  for (NSData* envelope in envelopes)
+    [[[NSURLSession sharedSession] uploadTaskWithRequest:request fromData:envelope] resume];
+}
+
 API_AVAILABLE(ios(14.0), macos(12.0))
 @interface LWHangSubscriber : NSObject <MXMetricManagerSubscriber>
-@property(nonatomic, copy) NSArray* (^envelopes)(NSData* payload);
-@property(nonatomic) NSMutableURLRequest* request;
+@property(nonatomic, copy) void (^read)(NSData* payload);
 @end
 
 @implementation LWHangSubscriber
 - (void)didReceiveDiagnosticPayloads:(NSArray<MXDiagnosticPayload*>*)payloads {
-  for (MXDiagnosticPayload* payload in payloads)
-    for (NSData* envelope in self.envelopes([payload JSONRepresentation]))
-      [[[NSURLSession sharedSession] uploadTaskWithRequest:self.request fromData:envelope] resume];
+  for (MXDiagnosticPayload* payload in payloads) self.read([payload JSONRepresentation]);
 }
 @end
 
+// Reads MetricManager's reports; NO before iOS 27 and macOS 27, or without swift/LWHangReports.swift.
+static BOOL StartHangReports(void (^read)(NSDictionary* payload)) {
+  if (@available(iOS 27.0, macOS 27.0, *)) {
+    Class reports = NSClassFromString(@"LWHangReports");
+    SEL start = NSSelectorFromString(@"startWithDelivery:");
+    if (![reports respondsToSelector:start]) return NO;
+    ((void (*)(Class, SEL, id))objc_msgSend)(reports, start, read);
+    return YES;
+  }
+  return NO;
+}
+
 void LWPostHangDiagnostics(NSURL* url, NSString* authorization, NSString* app, NSString* user) {
+  static BOOL has_begun;
+  if (has_begun) return;
+  has_begun = YES;
+  NSMutableURLRequest* request = [NSMutableURLRequest requestWithURL:url];
+  request.HTTPMethod = @"POST";
+  [request setValue:authorization forHTTPHeaderField:@"X-Sentry-Auth"];
+  if (StartHangReports(^(NSDictionary* payload) {
+        Post(LWHangEnvelopesOf(payload, app, user), request);
+      }))
+    return;
   if (@available(iOS 14.0, macOS 12.0, *)) {
     static LWHangSubscriber* subscriber;
-    if (subscriber != nil) return;
     subscriber = [[LWHangSubscriber alloc] init];
-    subscriber.request = [NSMutableURLRequest requestWithURL:url];
-    subscriber.request.HTTPMethod = @"POST";
-    [subscriber.request setValue:authorization forHTTPHeaderField:@"X-Sentry-Auth"];
-    subscriber.envelopes = ^(NSData* payload) {
-      return LWHangEnvelopes(payload, app, user);
+    subscriber.read = ^(NSData* payload) {
+      Post(LWHangEnvelopes(payload, app, user), request);
     };
     [[MXMetricManager sharedManager] addSubscriber:subscriber];
   }

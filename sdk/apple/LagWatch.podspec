@@ -10,7 +10,8 @@ Pod::Spec.new do |spec|
   spec.ios.deployment_target = "13.0"
   spec.osx.deployment_target = "10.15"
   spec.requires_arc = true
-  spec.source_files = "*.{h,m,c}", "include/LagWatch/*.h"
+  spec.source_files = "*.{h,m,c}", "include/LagWatch/*.h", "swift/*.swift"
+  spec.swift_version = "5.5"
   spec.exclude_files = "LWRunLoopWatch_gnustep.m", "LWSystem_gnustep.m"
   spec.public_header_files = "include/LagWatch/*.h"
   spec.header_mappings_dir = "include"

@@ -6,17 +6,21 @@ import PackageDescription
 let package = Package(
   name: "LagWatch",
   platforms: [.iOS(.v13), .macOS(.v10_15)],
-  products: [.library(name: "LagWatch", targets: ["LagWatch"])],
+  products: [.library(name: "LagWatch", targets: ["LagWatch", "LagWatchHangReports"])],
   targets: [
     .binaryTarget(name: "LagWatchCore", path: "LagWatchCore.xcframework"),
     .target(
       name: "LagWatch",
       dependencies: ["LagWatchCore"],
       path: ".",
-      exclude: ["CMakeLists.txt", "LagWatch.podspec", "LWRunLoopWatch_gnustep.m", "LWSystem_gnustep.m"],
+      exclude: [
+        "CMakeLists.txt", "LagWatch.podspec", "LWRunLoopWatch_gnustep.m", "LWSystem_gnustep.m", "swift",
+      ],
       resources: [.copy("PrivacyInfo.xcprivacy")],
       publicHeadersPath: "include",
       cSettings: [.headerSearchPath("."), .unsafeFlags(["-fobjc-arc"])]
     ),
+    // Of its own: a target has one language.
+    .target(name: "LagWatchHangReports", path: "swift"),
   ]
 )

@@ -168,4 +168,8 @@ export interface Options {
   /** So many calls that name a file's path in one dispatch make a report, too, however short they are;
    * with io_watch_ms only. Default: 1000; 1 to 1000000; 0: any number. */
   ioWatchCalls?: number;
+  /** Keys of lw_set_value(), with commas between them, by whose values the hang rate is counted: an
+   * experiment, a kind of document. scene is that of lw_set_scene(). A run has 32 values of each key;
+   * later ones count as (others). See docs/analysis.md. Default: empty; 4 keys of 32 bytes. */
+  usageKeys?: string;
 }

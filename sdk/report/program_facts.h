@@ -30,6 +30,14 @@ class ProgramValues {
   // or if all places have other keys. Context: hot for an existing key, else background.
   bool Set(const char* key, const char* value);
 
+  // Writes the key's value, filled up with zeros; all zeros: it has none. Context: watchdog.
+  void Read(std::string_view key, char (&value)[TextCell::kMaxBytes]) const {
+    value[0] = '\0';
+    const size_t count = count_.load(std::memory_order_acquire);  // pairs with the store of a ready key
+    for (size_t i = 0; i < count; ++i)
+      if (UpToNul(values_[i].key) == key) values_[i].text.Read(value);
+  }
+
   // For the child of a fork(), by its only thread: another one may have held the lock.
   void ResetLock() { new (&mutex_) std::mutex; }
 

@@ -35,6 +35,12 @@ bool EncodeUsage(const watchdog::UsageEvent& event, const policies::SuppressedCo
     encoder.AddLoop(scrubber.Text(loop.loop).view(), loop.usage);
   for (const watchdog::SlowTag& slow : event.slow)
     encoder.AddSlow(scrubber.Text(slow.loop).view(), scrubber.Text(slow.tag).view(), slow.dispatches);
+  if (event.values != nullptr) {
+    event.values->ForEach(
+        [&](std::string_view name, std::string_view value, const policies::UsagePart& usage) {
+          encoder.AddValue(name, scrubber.Text(value).view(), usage);
+        });
+  }
   for (size_t i = 0; i < suppressed.size(); ++i)
     encoder.AddSuppressed(static_cast<policies::SuppressedReason>(i), suppressed[i]);
   return encoder.ok();
@@ -49,7 +55,7 @@ RunUsage SumOf(const watchdog::UsageEvent& event, const policies::SuppressedCoun
   sum.begin_wall_ms = event.begin_wall_ms;
   sum.end_wall_ms = event.end_wall_ms;
   policies::DurationHistogram durations;
-  policies::BackgroundUsage background;
+  policies::UsagePart background;
   for (const watchdog::NamedLoopUsage& loop : event.loops) {
     sum.watched_ns += loop.usage.watched_ns;
     sum.dispatches += loop.usage.dispatches;

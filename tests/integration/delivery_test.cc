@@ -129,6 +129,26 @@ TEST_F(DeliveryTest, AHangIsToldPerHourOfUse) {
   EXPECT_THAT(table.Output(), ::testing::HasSubstr("freezer"));
 }
 
+TEST_F(DeliveryTest, AHangIsToldPerHourOfAnExperiment) {
+  StartCollector();
+  auto freezer = StartFreezer();
+  freezer->WriteInput("try old freeze 10 try new freeze 500\nquit\n");
+  EXPECT_EQ(freezer->Wait(), 0);
+  const auto ask = [&](const std::string& key) {
+    return Ask({"usage", "--key", key, "--endpoint", endpoint(), "--token", kToken});
+  };
+  EXPECT_TRUE(ask("scene").empty());
+  const json values = ask("experiment");
+  const auto in_new = std::ranges::find_if(values, [](const json& each) { return each["value"] == "new"; });
+  ASSERT_NE(in_new, values.end()) << values;
+  EXPECT_EQ((*in_new)["app"], "freezer");
+  EXPECT_EQ((*in_new)["users"], 1);
+  EXPECT_EQ((*in_new)["hangs"], 1);
+  EXPECT_GE((*in_new)["hang_ms"].get<double>(), 300);
+  EXPECT_GT((*in_new)["hang_ms_per_hour"]["all"].get<double>(), 0);
+  for (const json& each : values) EXPECT_TRUE(each == *in_new || each["hangs"] == 0) << each;
+}
+
 TEST_F(DeliveryTest, AProgramKilledInAHangHasItsUse) {
   auto freezer = StartFreezer("");
   freezer->WriteInput("hang\n");

@@ -5,6 +5,7 @@
 //   crash MS    a dispatch of that length that ends in a SIGSEGV, which a handler notes
 //   fork        a child that ends at once        last   prints how the last run ended
 //   scene NAME  sets the scene                   stop   notes a request to stop
+//   try NAME    sets the experiment
 //
 //   freezer SPOOL [ENDPOINT KEY]       with FREEZER_SEAL_KEY in the environment, sealed
 #include <lagwatch/lagwatch.h>
@@ -52,6 +53,10 @@ bool Obey(const std::string& command, const lagwatch::Monitor& monitor) {
     std::string name;
     std::cin >> name;
     lw_set_scene(name.c_str());
+  } else if (command == "try") {
+    std::string name;
+    std::cin >> name;
+    lw_set_value("experiment", name.c_str());
   } else if (command == "stop") {
     lw_note_stop();
   } else if (command == "fork") {
@@ -82,7 +87,7 @@ int main(int argc, char** argv) {
        .user = seal_key == nullptr ? "u-1" : "user-who-is-nobodys-business",
        .spool_directory = argv[1],
        .threshold_ms = 100,
-       .detection = {.check_period_ms = 100, .sample_interval_ms = 10},
+       .detection = {.check_period_ms = 100, .sample_interval_ms = 10, .usage_keys = "experiment"},
        .upload = {.user_rate_ppm = 1'000'000, .reports_per_day = UINT32_MAX, .reports_per_cause = UINT32_MAX},
        .privacy = {.seal_key = seal_key == nullptr ? "" : seal_key},
        .process = {.on_last_exit = CountCall, .on_last_exit_context = &calls}});

@@ -275,6 +275,10 @@ TEST(ReportFormat, AUsageIsReadBackAsItWasWritten) {
   ASSERT_EQ(read->suppressed.size(), 1u);
   EXPECT_EQ(read->suppressed[0].reason, policies::SuppressedReason::kUnchangedStack);
   EXPECT_EQ(read->suppressed[0].count, 12u);
+  ASSERT_EQ(read->values.size(), 1u);
+  EXPECT_EQ(read->values[0].key, "scene");
+  EXPECT_EQ(read->values[0].value, "inbox");
+  EXPECT_EQ(read->values[0].usage, usage.values[0].usage);
 }
 
 TEST(ReportFormat, AUsageHasAnIdAndNoNumberBelowZero) {

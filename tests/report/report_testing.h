@@ -171,7 +171,8 @@ inline report::Usage FullUsage() {
           .end_wall_ms = 1'700'003'600'000,
           .loops = {{"ui", ui}},
           .slow = {{"ui", "open", open}},
-          .suppressed = {{policies::SuppressedReason::kUnchangedStack, 12}}};
+          .suppressed = {{policies::SuppressedReason::kUnchangedStack, 12}},
+          .values = {{"scene", "inbox", {.watched_ns = 41, .hangs = 42, .hang_ns = 43}}}};
 }
 
 // A run's end with all fields set.

@@ -264,6 +264,13 @@ usages {
     reason: UNCHANGED_STACK
     count: 12
   }
+  values {
+    key: "scene"
+    value: "inbox"
+    watched_ns: 41
+    hangs: 42
+    hang_ns: 43
+  }
 }
 losses {
   id: "losses-012345678"
@@ -481,6 +488,7 @@ TEST(Schema, EveryFieldOfATableIsInIt) {
   ExpectInSchema<Usage>("Usage", kUsageTable);
   ExpectInSchema<LoopUsage>();
   ExpectInSchema<SlowTag>();
+  ExpectInSchema<ValueUsage>();
   ExpectInSchema<Suppressed>();
   ExpectInSchema<Losses>("Losses", kLossesTable);
   ExpectInSchema<Loss>();

@@ -5,6 +5,8 @@
 #include <lagwatch/lagwatch.h>
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "report/format/report.h"
@@ -51,6 +53,37 @@ TEST_F(SdkTest, ReportsWhatTheProgramSaysOfItself) {
   EXPECT_EQ(TextFactOf(Reports()[0], "scene"), "export");
   EXPECT_EQ(TextFactOf(Reports()[0], "app.document_kib"), "17");
   EXPECT_EQ(TextFactOf(Reports()[0], "app.plugin"), "");
+}
+
+TEST_F(SdkTest, CountsUseByTheProgramsOwnValues) {
+  Options options = TestOptions();
+  options.detection.usage_keys = "experiment, scene,,a key that is much longer than 32 bytes,experiment";
+  {
+    auto monitor = Monitor::Start(options);
+    auto loop = monitor.WatchLoop("ui");
+    lw_set_scene("inbox");
+    lw_set_value("experiment", "old-index");
+    FreezeUntilReported(loop, "freeze");
+    lw_set_value("experiment", "new-index");
+    { ScopedDispatch dispatch(loop, "short"); }
+    FreezeUntilReported(loop, "freeze");
+    FreezeUntilReported(loop, "freeze");
+  }
+  std::map<std::string, uint64_t> hangs;
+  uint64_t all_hangs = 0;
+  for (const report::OwnedRecord& record : ReadSpool()) {
+    if (record.type != report::RecordType::kUsage) continue;
+    const report::Usage usage = report::DecodeUsage(record.payload).value();
+    for (const report::LoopUsage& each : usage.loops) all_hangs += each.usage.hangs;
+    for (const report::ValueUsage& each : usage.values) {
+      hangs[each.key + "=" + each.value] += each.usage.hangs;
+      EXPECT_LE(each.usage.hang_ns, each.usage.watched_ns + base::kNsPerSecond);
+    }
+  }
+  EXPECT_EQ(hangs["experiment=old-index"], 1u);
+  EXPECT_EQ(hangs["experiment=new-index"], 2u);
+  EXPECT_EQ(hangs["scene=inbox"], 3u);
+  EXPECT_EQ(all_hangs, 3u);
 }
 
 }  // namespace

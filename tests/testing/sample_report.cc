@@ -145,6 +145,7 @@ std::string EncodeUsage(const report::Usage& usage) {
                                &buffer);
   for (const report::LoopUsage& loop : usage.loops) encoder.AddLoop(loop.loop, loop.usage);
   for (const report::SlowTag& slow : usage.slow) encoder.AddSlow(slow.loop, slow.tag, slow.dispatches);
+  for (const report::ValueUsage& value : usage.values) encoder.AddValue(value.key, value.value, value.usage);
   for (const report::Suppressed& suppressed : usage.suppressed)
     encoder.AddSuppressed(suppressed.reason, suppressed.count);
   if (!encoder.ok()) throw std::runtime_error("the buffer is too small");

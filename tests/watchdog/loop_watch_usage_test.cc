@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -347,13 +348,80 @@ TEST_F(LoopWatchUsageTest, TellsTheBackgroundApart) {
   watch_for(10);
   EndDispatch();
   watch_for(11);
-  const policies::BackgroundUsage background = ui().background;
+  const policies::UsagePart background = ui().background;
   EXPECT_EQ(background.watched_ns, 310 * kNsPerMs);
   EXPECT_EQ(ui().watched_ns, 610 * kNsPerMs);
   EXPECT_EQ(ui().hangs, 1u);
   EXPECT_EQ(background.hangs, 1u);  // it was found there
   EXPECT_EQ(background.hang_ns, ui().hang_ns);
   EXPECT_GT(background.hang_ns, 300 * kNsPerMs);
+}
+
+class Scenes final : public ValueSource {
+ public:
+  size_t key_count() const override { return 1; }
+  const char* key(size_t) const override { return "scene"; }
+  void Read(size_t, char (&value)[kMaxValueBytes]) const override {
+    value[scene.copy(value, sizeof value)] = '\0';
+  }
+  std::string scene;
+};
+
+TEST_F(LoopWatchUsageTest, TellsTheProgramsValuesApart) {
+  Scenes scenes;
+  usage_.values().SetSource(&scenes);
+  auto look_often = [&](int looks) {
+    for (int i = 0; i < looks; ++i) {
+      Look();
+      clock_.now_ns += 10 * kNsPerMs;
+    }
+  };
+  auto part_of = [&](std::string_view scene) {
+    policies::UsagePart part;
+    usage_.values().ForEach([&](std::string_view, std::string_view value, const policies::UsagePart& each) {
+      if (value == scene) part = each;
+    });
+    return part;
+  };
+  look_often(10);
+  scenes.scene = "export";
+  BeginDispatch("long");
+  look_often(31);
+  scenes.scene = "inbox";  // by another thread: the hang stays with the value that it was found in
+  look_often(10);
+  EndDispatch();
+  look_often(11);
+  EXPECT_EQ(part_of("export").watched_ns, 310 * kNsPerMs);
+  EXPECT_EQ(part_of("").watched_ns + part_of("export").watched_ns + part_of("inbox").watched_ns,
+            ui().watched_ns);
+  EXPECT_EQ(part_of("export").hangs, 1u);
+  EXPECT_EQ(part_of("export").hang_ns, ui().hang_ns);
+  EXPECT_EQ(part_of("inbox").hangs, 0u);
+  usage_.Clear();
+  EXPECT_EQ(part_of("export"), policies::UsagePart{});
+}
+
+TEST(ValueUsage, CountsLaterValuesTogether) {
+  Scenes scenes;
+  ValueUsage usage;
+  usage.SetSource(&scenes);
+  constexpr size_t kAll = ValueUsage::kMaxValues + 10;
+  for (size_t i = 0; i < kAll; ++i) {
+    scenes.scene = "scene " + std::to_string(i);
+    usage.AddHang(usage.Present());
+  }
+  scenes.scene = "scene 0";  // has a place
+  usage.AddHang(usage.Present());
+  size_t values = 0;
+  uint64_t of_first = 0, of_others = 0;
+  usage.ForEach([&](std::string_view, std::string_view value, const policies::UsagePart& part) {
+    ++values;
+    if (value == "scene 0") of_first = part.hangs;
+    if (value == ValueUsage::kOthers) of_others = part.hangs;
+  });
+  EXPECT_EQ(values, ValueUsage::kMaxValues);
+  EXPECT_EQ(of_first, 2u);
+  EXPECT_EQ(of_others, kAll - ValueUsage::kMaxValues + 1);
 }
 
 }  // namespace

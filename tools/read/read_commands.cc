@@ -41,6 +41,7 @@ struct Flags : SourceFlags {
   std::string baseline;  // the versions that are compared
   std::string version;
   std::string cluster;
+  std::string key;
   std::string state;
   std::string new_in;
   std::vector<std::string> by;
@@ -305,6 +306,12 @@ int ShowReport(const Flags& flags) {
 int ShowUsage(const Flags& flags) {
   QueryString query = ListQuery(flags);
   query.Set("user", flags.user);
+  if (!flags.key.empty()) {
+    query.Set("by", "value");
+    query.Set("key", flags.key);
+    return Show(flags, "/v1/usage", query, "no usage was reported by this key",
+                [](const Json& values) { return ValueTable(values, TerminalWidth()); });
+  }
   return Show(flags, "/v1/usage", query, "no usage was reported yet",
               [](const Json& usage) { return UsageText(usage, TerminalWidth()); });
 }
@@ -461,6 +468,7 @@ void AddReadCommands(CLI::App* app, const LoadRecords& load_records, const std::
   Command usage = AddCommand(reading, "usage", "Show watched time and hang rates of programs", &ShowUsage);
   AddListFlags(usage);
   usage.app->add_option("--user", usage.flags->user, "Only this user");
+  usage.app->add_option("--key", usage.flags->key, "By the values of this key of the program's usage_keys");
 
   AddListFlags(
       AddCommand(reading, "losses", "Show how many reports were not sent or lost, by reason", &ShowLosses));

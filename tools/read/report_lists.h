@@ -28,6 +28,8 @@ std::string ReportTable(const Json& reports, size_t max_width);
 std::string TraceTable(const Json& traces, size_t max_width);
 // A line for each version of a program, then slow tags and suppressed hangs for each, if any.
 std::string UsageText(const Json& usage, size_t max_width);
+// A line for each value of a key.
+std::string ValueTable(const Json& values, size_t max_width);
 
 // One report in full: header, flame graph, most expensive stack, wait chain, timeline, threads. `stacks`: how
 // stacks are shown.

@@ -96,4 +96,25 @@ std::string UsageText(const Json& usage, size_t max_width) {
   return table.ToText(max_width) + details;
 }
 
+std::string ValueTable(const Json& values, size_t max_width) {
+  Table table({{"PROGRAM"},
+               {"VALUE", Table::Align::kLeft, true},
+               {"USERS", Table::Align::kRight},
+               {"HOURS", Table::Align::kRight},
+               {"HANGS", Table::Align::kRight},
+               {"HANG S", Table::Align::kRight},
+               {"S/HOUR", Table::Align::kRight},
+               {"MEDIAN", Table::Align::kRight},
+               {"P90", Table::Align::kRight}});
+  for (const Json& each : values) {
+    const Json& rates = each.at("hang_ms_per_hour");
+    const auto value = each.at("value").get<std::string>();
+    table.AddRow({each.at("app").get<std::string>(), value.empty() ? "(not set)" : value,
+                  each.at("users").dump(), Hours(each.at("watched_ms")), each.at("hangs").dump(),
+                  Seconds(each.at("hang_ms")), Seconds(rates.at("all")), Seconds(rates.at("p50")),
+                  Seconds(rates.at("p90"))});
+  }
+  return table.ToText(max_width);
+}
+
 }  // namespace lagwatch::tools

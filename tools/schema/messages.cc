@@ -186,6 +186,7 @@ std::vector<MessageRow> MakeMessages() {
       RecordRow<report::Usage>("Usage", report::kUsageTable),
       RowOf<report::LoopUsage>(),
       RowOf<report::SlowTag>(),
+      RowOf<report::ValueUsage>(),
       RowOf<report::Suppressed>(),
       RecordRow<report::Losses>("Losses", report::kLossesTable),
       RowOf<report::Loss>(),

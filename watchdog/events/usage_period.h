@@ -9,6 +9,7 @@
 
 #include "base/uuid.h"
 #include "policies/usage.h"
+#include "watchdog/events/value_usage.h"
 
 namespace lagwatch::watchdog {
 
@@ -35,6 +36,7 @@ struct UsageEvent {
   std::span<const NamedLoopUsage> loops;
   std::span<const SlowTag> slow;
   std::span<const uint64_t> suppressed;  // by policies::SuppressedReason
+  const ValueUsage* values = nullptr;    // null: none
   bool is_alone;                         // no report was made in the same round
 };
 
@@ -44,16 +46,21 @@ class UsagePeriod {
   static constexpr size_t kMaxLoops = 64;
   static constexpr size_t kMaxTags = 64;
   // The name for everything without a place of its own.
-  static constexpr char kOthers[] = "(others)";
+  static constexpr auto& kOthers = ValueUsage::kOthers;
 
   // Valid until the next Clear().
   policies::LoopUsage* Of(const char* loop);
   void AddSlow(const char* loop, const char* tag, int64_t duration_ns);
   std::span<const NamedLoopUsage> loops() const { return {loops_.data(), loop_count_}; }
   std::span<const SlowTag> slow() const { return {slow_.data(), slow_count_}; }
+  ValueUsage& values() { return values_; }
+  const ValueUsage& values() const { return values_; }
   // Whether no loop was watched.
   bool is_empty() const;
-  void Clear() { loop_count_ = slow_count_ = 0; }
+  void Clear() {
+    loop_count_ = slow_count_ = 0;
+    values_.Clear();
+  }
 
  private:
   SlowTag* SlowOf(const char* loop, const char* tag);
@@ -62,6 +69,7 @@ class UsagePeriod {
   size_t slow_count_ = 0;
   std::array<NamedLoopUsage, kMaxLoops> loops_;
   std::array<SlowTag, kMaxTags> slow_;
+  ValueUsage values_;
 };
 
 }  // namespace lagwatch::watchdog

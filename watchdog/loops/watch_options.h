@@ -14,6 +14,7 @@ namespace lagwatch::watchdog {
 class HangListener;
 class ServiceBeats;
 class ServiceFeed;
+class ValueSource;
 
 using policies::OptionTable;
 
@@ -54,6 +55,7 @@ struct WatchOptions {
   HangListener* listener = nullptr;  // borrowed; null: none
   ServiceFeed* service = nullptr;    // borrowed; null: no service manager
   ServiceBeats* beats = nullptr;     // borrowed; null: the program's own notifications are not watched
+  const ValueSource* values = nullptr;  // borrowed; null: usage is counted by no values
   bool reports_under_debugger = false;
   bool hides_peers = false;  // no names and stacks of other processes
   int64_t dump_interval_ns = OptionTable::dump_interval_ms.standard * base::kNsPerMs;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "watchdog/events/value_usage.h"
 #include "watchdog/spans/frame_spans.h"
 #include "watchdog/spans/loop_spans.h"
 #include "watchdog/spans/span_watch.h"
@@ -18,6 +19,7 @@ struct WatchedSpan {
   SpanWatch watch = {};
   int64_t counted_ns = 0;      // the part of its duration that the usage has by now; 0: it is not counted
   bool is_background = false;  // the application was in the background when the hang was found
+  ValueIds values{};           // the program's own, likewise
 
   HangKind kind() const { return source->kind(); }
   bool IsStillIn(const WatchedLoop& loop) const {

@@ -208,6 +208,10 @@ typedef struct lw_options {
   /* So many calls that name a file's path in one dispatch make a report, too, however short they are; with
    * io_watch_ms only. Default: 1000; 1 to 1000000; 0: any number. */
   uint32_t io_watch_calls;
+  /* Keys of lw_set_value(), with commas between them, by whose values the hang rate is counted: an
+   * experiment, a kind of document. scene is that of lw_set_scene(). A run has 32 values of each key;
+   * later ones count as (others). See docs/analysis.md. Default: empty; 4 keys of 32 bytes. */
+  const char* usage_keys;
 } lw_options;
 
 #endif /* LAGWATCH_C_OPTIONS_H_ */

@@ -23,6 +23,7 @@ struct DetectionOptions {
   uint32_t usage_period_s = 3600;  // 60 to 86400; 0: never
   uint32_t io_watch_ms = 0;        // 1 to 3600000; 0: off
   uint32_t io_watch_calls = 1000;  // 1 to 1000000; 0: any number
+  std::string usage_keys = {};     // 4 keys of 32 bytes
 };
 
 // Slow dispatches that are no hangs.

@@ -99,6 +99,7 @@ inline lw_options ToRaw(const Options& options) noexcept {
   raw.user_proof = options.upload.user_proof.c_str();
   raw.io_watch_ms = options.detection.io_watch_ms;
   raw.io_watch_calls = options.detection.io_watch_calls;
+  raw.usage_keys = options.detection.usage_keys.c_str();
   return raw;
 }
 

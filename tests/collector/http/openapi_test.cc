@@ -42,7 +42,8 @@ std::string BatchOf(const SampleReport& report) {
       .app = "editor",
       .app_version = "1.0",
       .user = "u-1",
-      .loops = {{"ui", {.watched_ns = 3'600'000'000'000, .dispatches = 10, .hangs = 1}}}};
+      .loops = {{"ui", {.watched_ns = 3'600'000'000'000, .dispatches = 10, .hangs = 1}}},
+      .values = {{"scene", "inbox", {.watched_ns = 3'600'000'000'000, .hangs = 1}}}};
   const report::Losses losses{.id = base::CreateUuidV7(5),
                               .app = "editor",
                               .app_version = "1.0",
@@ -123,7 +124,7 @@ TEST_F(OpenApiTest, TheProgramAnswersAsItSays) {
       {"query GET /v1/clusters", {"", "?days=14&q=LOOKUP", "?state=all"}},
       {"query GET /v1/compare", "?baseline=2.3.1&version=2.3.1"},
       {"GET /v1/clusters/{key}", key},
-      {"query GET /v1/usage", {"", "?by=day", "?by=hour&loop=ui"}},
+      {"query GET /v1/usage", {"", "?by=day", "?by=hour&loop=ui", "?by=value&key=scene"}},
       {"GET /v1/clusters/{key}/breakdown", key_of_lock},
       {"GET /v1/clusters/{key}/samples", key_of_lock},
       {"query GET /v1/clusters/{key}", {"", "?trend=hour&by=version"}},

@@ -295,5 +295,32 @@ TEST(Usage, SurvivesWhatNoHonestClientSends) {
   EXPECT_FALSE(collector.ingest.Submit(batch).ok());
 }
 
+TEST(Usage, TellsTheHangRateByAValueOfThePrograms) {
+  MemoryCollector collector;
+  const auto with = [](report::Usage usage, const std::string& index, int64_t hang_s, uint32_t rate_ppm = 0) {
+    usage.sample_rate_ppm = rate_ppm;
+    usage.values = {{"index", index, {.watched_ns = kHourNs, .hangs = 1, .hang_ns = hang_s * kSecondNs}},
+                    {"scene", "inbox", {.watched_ns = kHourNs}}};
+    return usage;
+  };
+  std::string batch = BatchOf({with(UsageOf("a", 1, 10), "old", 10), with(UsageOf("b", 1, 20), "new", 20),
+                               with(UsageOf("c", 1, 40), "new", 40)});
+  ASSERT_EQ(collector.ingest.Submit(batch)->accepted, 3);
+  Json answer = collector.Get("/v1/usage", "by=value&key=index");
+  ASSERT_EQ(answer.size(), 2u);
+  EXPECT_EQ(answer[0]["value"], "new");
+  EXPECT_EQ(answer[0]["users"], 2);
+  EXPECT_EQ(answer[0]["hangs"], 2);
+  EXPECT_EQ(answer[0]["watched_ms"], 2.0 * 3'600'000);
+  EXPECT_EQ(answer[0]["hang_ms_per_hour"]["all"], 30'000.0);
+  EXPECT_EQ(answer[0]["hang_ms_per_hour"]["p90"], 40'000.0);
+  EXPECT_EQ(answer[1]["value"], "old");
+  EXPECT_EQ(answer[1]["hang_ms_per_hour"]["all"], 10'000.0);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=value").size(), 3u);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=value&user=c&key=index")[0]["hang_ms"], 40'000.0);
+  EXPECT_EQ(collector.Get("/v1/usage", "by=value&from_ms=1800000000000").size(), 0u);
+  EXPECT_EQ(collector.query_api.Get("/v1/usage", "by=day&key=index").status, 400);
+}
+
 }  // namespace
 }  // namespace lagwatch::collector

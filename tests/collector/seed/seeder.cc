@@ -96,6 +96,11 @@ void Seeder::AddUse(const std::string& app, const std::string& version, int day)
                      .background = {.watched_ns = watched_ms / 4 * kNsPerMs,
                                     .hangs = static_cast<uint64_t>(hang_ms / 10'000),
                                     .hang_ns = hang_ms / 3 * kNsPerMs}}}};
+    usage.values = {{"index",
+                     user % 2 == 0 ? "new" : "old",
+                     {.watched_ns = usage.loops[0].usage.watched_ns,
+                      .hangs = usage.loops[0].usage.hangs,
+                      .hang_ns = usage.loops[0].usage.hang_ns}}};
     Add(report::RecordType::kUsage, EncodeUsage(usage));
   }
 }

@@ -76,3 +76,14 @@ test("the heat map is of the loop and the time that were chosen", async () => {
     );
   assert.equal((await since("7")) - (await since("90")), 83 * 86_400_000);
 });
+
+test("hang rates are shown by the values of the program's keys", async () => {
+  const since = Date.now() - 29 * 86_400_000;
+  const values = await collector.ask(`/v1/usage?by=value&app=editor&from_ms=${since}`);
+  assert.equal(values.length, 2);
+  const table = page.getByRole("region", { name: "Hang rate by index" });
+  for (const [row, { value, hangs, users }] of values.entries()) {
+    const cells = await table.locator("tbody tr").nth(row).locator("th, td").allTextContents();
+    assert.deepEqual([cells[0], cells[4].replace(/\D/g, ""), cells[7]], [value, `${hangs}`, `${users}`]);
+  }
+});

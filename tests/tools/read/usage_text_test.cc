@@ -9,11 +9,11 @@
 namespace lagwatch::tools {
 namespace {
 
-Json UsageIn(const report::Usage& usage) {
+Json UsageIn(const report::Usage& usage, const collector::QueryString& query = {}) {
   std::string batch;
   report::AppendToBatch({report::RecordType::kUsage, testing::EncodeUsage(usage)}, &batch);
   auto load = [&](const std::string&) -> base::Result<std::string> { return batch; };
-  return OpenSpool("/no/such/directory", load).value()->Get("/v1/usage", {}).value();
+  return OpenSpool("/no/such/directory", load).value()->Get("/v1/usage", query).value();
 }
 
 report::Usage SomeUsage() {
@@ -50,6 +50,20 @@ TEST(UsageText, CountsHowRunsEnded) {
   auto load = [&](const std::string&) -> base::Result<std::string> { return batch; };
   EXPECT_THAT(UsageText(OpenSpool("/no/such/directory", load).value()->Get("/v1/usage", {}).value(), 0),
               ::testing::EndsWith("\nRuns of editor 2.3.1 ended by: 2 clean-exit, 1 crash-in-hang\n"));
+}
+
+TEST(UsageText, HasALineForEachValueOfAKey) {
+  report::Usage usage = SomeUsage();
+  usage.values = {{"index", "new", {.watched_ns = 3'600'000'000'000, .hangs = 2, .hang_ns = 7'500'000'000}},
+                  {"index", "", {.watched_ns = 1'800'000'000'000}},
+                  {"scene", "inbox", {.watched_ns = 5'400'000'000'000}}};
+  collector::QueryString query;
+  query.Set("by", "value");
+  query.Set("key", "index");
+  EXPECT_EQ(ValueTable(UsageIn(usage, query), 0),
+            "PROGRAM  VALUE      USERS  HOURS  HANGS  HANG S  S/HOUR  MEDIAN  P90\n"
+            "editor   new            1   1.00      2     7.5     7.5     7.5  7.5\n"
+            "editor   (not set)      1   0.50      0     0.0     0.0     0.0  0.0\n");
 }
 
 TEST(UsageText, TellsForegroundAndBackgroundApart) {

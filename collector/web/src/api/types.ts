@@ -27,5 +27,6 @@ export type CauseBreakdown = Schemas["ClusterBreakdown"];
 export type Values = Schemas["Values"];
 export type CauseSamples = Schemas["ClusterSamples"];
 export type DayUsage = Schemas["UsageDay"];
+export type ValueUsage = Schemas["UsageValue"];
 export type Source = Schemas["Source"];
 export type HourUsage = Schemas["UsageHour"];

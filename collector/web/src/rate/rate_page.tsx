@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { get } from "../api/client";
 import { useResource } from "../api/resource";
-import type { DayUsage, Usage } from "../api/types";
+import type { DayUsage, Usage, ValueUsage } from "../api/types";
 import { count, duration, rate } from "../format/numbers";
 import { ago } from "../format/times";
 import { Chart, type Line } from "../parts/chart";
@@ -144,6 +144,54 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
   );
 }
 
+// The values that the program gives to its keys; nothing where it names none.
+function ValueTables({ app, fromMs }: { app: string; fromMs: number }) {
+  const usage = useResource(`values of ${app} ${fromMs}`, (abort) =>
+    get<ValueUsage[]>("/v1/usage", { by: "value", app, from_ms: fromMs, limit: 1000 }, abort),
+  );
+  return (
+    <Shown resource={usage} what="the values">
+      {(all) =>
+        [...new Set(all.map((each) => each.key))].map((key) => (
+          <section class="card" key={key}>
+            <h2>By {key}</h2>
+            <Table
+              label={`Hang rate by ${key}`}
+              columns={[
+                "Value",
+                { number: "All users", term: "hang-rate" },
+                { number: "Median user", term: "median-user" },
+                { number: "90th percentile", term: "90th-percentile" },
+                { number: "Hangs", term: "hang" },
+                { number: "Hang time", term: "hang-time" },
+                { number: "Watched", term: "watched-time" },
+                { number: "Users", term: "user" },
+              ]}
+            >
+              {all
+                .filter((each) => each.key === key)
+                .map((each) => (
+                  <tr key={each.value}>
+                    <th scope="row">{each.value || "not set"}</th>
+                    <td class="number">
+                      <b>{rate(each.hang_ms_per_hour.all)}</b>
+                    </td>
+                    <td class="number">{rate(each.hang_ms_per_hour.p50)}</td>
+                    <td class="number">{rate(each.hang_ms_per_hour.p90)}</td>
+                    <td class="number">{count(each.hangs)}</td>
+                    <td class="number">{duration(each.hang_ms)}</td>
+                    <td class="number">{duration(each.watched_ms)}</td>
+                    <td class="number">{count(each.users)}</td>
+                  </tr>
+                ))}
+            </Table>
+          </section>
+        ))
+      }
+    </Shown>
+  );
+}
+
 export function RatePage() {
   useTitle("Hang rate");
   const [filters, setFilters] = useFilters();
@@ -202,6 +250,7 @@ export function RatePage() {
               </form>
               <Trend app={app} fromMs={fromMs} />
               <HeatMap app={app} fromMs={fromMs} usages={usages} />
+              <ValueTables app={app} fromMs={fromMs} />
               <VersionTable usages={usages.sort((a, b) => byVersion(b.version, a.version))} />
             </>
           );

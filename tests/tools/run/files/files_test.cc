@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/stack/interpreters/pythons.h"
 #include "tests/tools/run/run_testing.h"
 
 namespace lagwatch::tools {
@@ -171,6 +172,20 @@ TEST_F(FilesTest, NameLookupsCountAndNameNoHost) {
   ExpectAt(report, "ResolveNames");
   EXPECT_EQ(report.at("facts").at("io_name_lookups"), calls_);
   EXPECT_THAT(report.at("facts").dump(), Not(HasSubstr("localhost")));
+}
+
+// Its thread has copied its own stack, not the interpreter's: a script's functions would be those of a later
+// moment.
+TEST_F(FilesTest, AScriptsReportHasNoFramesOfALaterMoment) {
+  Process process(Watched({testing::Pythons().front(), LAGWATCH_LOOKING_UP}, {"--io-watch-ms", "60000"}));
+  EXPECT_EQ(process.Wait(), 0) << process.Errors();
+  const json report = FirstReport();
+  ASSERT_FALSE(report.is_null());
+  EXPECT_EQ(report.at("facts").at("io_lookups"), 4100);
+  const std::string stack = report.at("expensive_stack").dump();
+  EXPECT_THAT(stack, Not(HasSubstr("later")));
+  EXPECT_THAT(stack, Not(HasSubstr("looking_up.py")));
+  EXPECT_GE(report.at("expensive_stack").size(), 3u) << "the interpreter's own functions";
 }
 
 TEST_F(FilesTest, LittleUseAndOtherThreadsAreNot) {
