@@ -81,9 +81,10 @@ TEST(NameFrames, NamesFunctionsOfTheHistoryAndKeepsTheRestOfTheReport) {
   Report expected = DecodeReport(encoded).value();
   ASSERT_FALSE(expected.history.empty());
   ReplaceHistoryTags([](std::string_view) { return std::optional<std::string>("editor+0x1f0"); }, &encoded);
-  for (const PastDispatch& past : DecodeReport(encoded)->history) EXPECT_EQ(past.tag, "editor+0x1f0");
+  const Report placed = DecodeReport(encoded).value();
+  for (const PastDispatch& past : placed.history) EXPECT_EQ(past.tag, "editor+0x1f0");
   KnownNames namer({{{"/opt/editor", "build-one", 0x1f0}, "_ZN6Editor4SaveEPFviE"}});
-  NameFrames(DecodeReport(encoded).value(), &namer, &encoded);
+  NameFrames(placed, &namer, &encoded);
   const Report named = DecodeReport(encoded).value();
   ASSERT_EQ(named.history.size(), expected.history.size());
   for (size_t i = 0; i < named.history.size(); ++i) {

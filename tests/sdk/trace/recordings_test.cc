@@ -188,29 +188,5 @@ TEST_F(RecordingsTest, LeaveNothingBehindHoweverOften) {
   EXPECT_EQ(threads(), before);
 }
 
-TEST_F(RecordingsTest, HaveThePlaceOfAFunctionThatIsATag) {
-  lw_options options;
-  lw_options_init(&options);
-  const std::string spool = directory_ / "spool";
-  options.spool_directory = spool.c_str();
-  ASSERT_EQ(lw_start(&options), LW_OK) << lw_why_off();
-  lw_loop* loop = lw_watch_loop("ui");
-  lw_recording_options recording;
-  lw_recording_options_init(&recording);
-  ASSERT_EQ(lw_start_recording(&recording), LW_OK) << lw_why_no_recording();
-  lw_dispatch_begin(loop, lw_function_tag(reinterpret_cast<uintptr_t>(&ComputeFor)));
-  ComputeFor(kWorkNs);
-  lw_dispatch_end(loop);
-  const bool is_written = lw_stop_recording(path_.c_str()) != 0;
-  EXPECT_TRUE(is_written) << lw_why_no_recording();
-  lw_unwatch_loop(loop);
-  lw_stop(0);
-  std::vector<std::string> tags;
-  for (const trace::Thread& thread : ReadFile().threads)
-    for (const trace::Dispatch& dispatch : thread.dispatches) tags.push_back(dispatch.tag);
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").filename();
-  EXPECT_THAT(tags, ::testing::Contains(::testing::StartsWith(program + "+0x")));
-}
-
 }  // namespace
 }  // namespace lagwatch
