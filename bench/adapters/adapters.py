@@ -4,6 +4,8 @@
 
 The last line is one JSON object with an object for each adapter:
   bare_ns, added_ns   processor time of a dispatch without it, and that which it adds: the least of several alternating runs
+  added_to_threads_ns the same in a program that has a second thread, which sleeps: the C library's and the kernel's short cuts for one
+                      thread are over then
   hangs, found        hangs that the programs of tests/sdk/adapters plant, and those of them that are reported
   tags_right_pct      of the planted hangs with a name, the share that is reported by it; null: the loop has no names
   nested_false        reports of anything else: dialogs, nested loops, loops that are run by hand
@@ -42,12 +44,13 @@ def compiled(name, programs, work):
 
 def costs(name, programs, work):
     program = compiled(name, programs, work)
-    least = {"bare": float("inf"), "watched": float("inf")}
+    least = dict.fromkeys(("bare", "watched", "bare-threads", "watched-threads"), float("inf"))
     for _ in range(ALTERNATIONS):
         for kind in least:
             done = subprocess.run([program, kind, work / f"{name}-{kind}"], text=True, capture_output=True, check=True)
             least[kind] = min(least[kind], float(done.stdout))
-    return {"bare_ns": least["bare"], "added_ns": round(least["watched"] - least["bare"], 1)}
+    return {"bare_ns": least["bare"], "added_ns": round(least["watched"] - least["bare"], 1),
+            "added_to_threads_ns": round(least["watched-threads"] - least["bare-threads"], 1)}
 
 
 def reports(programs, spool):

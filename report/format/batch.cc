@@ -37,6 +37,40 @@ void AppendTag(std::string_view tag, std::string* encoded_report) {
   protozero::pbf_writer(*encoded_report).add_string(Number(ReportField::kTag), tag.data(), tag.size());
 }
 
+void ReplaceHistoryTags(const std::function<std::optional<std::string>(std::string_view tag)>& tag_of,
+                        std::string* encoded_report) {
+  std::string replaced;
+  bool is_changed = false;
+  const auto done = Guarded("the report", [&] {
+    protozero::pbf_reader message(*encoded_report);
+    const char* begin = message.data().data();
+    for (; message.next(); begin = message.data().data()) {
+      const bool is_history = message.tag() == Number(ReportField::kHistory) &&
+                              message.wire_type() == protozero::pbf_wire_type::length_delimited;
+      PastDispatch dispatch;
+      std::optional<std::string> tag;
+      if (is_history) {
+        const protozero::data_view view = message.get_view();
+        dispatch = ReadRecord<PastDispatch>(kPastDispatchTable, {view.data(), view.size()});
+        tag = tag_of(dispatch.tag);
+      } else {
+        message.skip();
+      }
+      if (!tag) {
+        replaced.append(begin, message.data().data());
+        continue;
+      }
+      is_changed = true;
+      dispatch.tag = *std::move(tag);
+      protozero::pbf_writer report(replaced);
+      protozero::pbf_writer writer(report, Number(ReportField::kHistory));
+      WriteFields(kPastDispatchTable, dispatch, &writer);
+    }
+    return true;
+  });
+  if (done.ok() && is_changed) *encoded_report = std::move(replaced);
+}
+
 void AppendCause(uint64_t cause, std::string* encoded_report) {
   protozero::pbf_writer(*encoded_report).add_fixed64(Number(ReportField::kCause), cause);
 }

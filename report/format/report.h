@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -146,6 +148,10 @@ void AppendToBatch(const Record& record, std::string* batch);
 void AppendSymbol(const Symbol& symbol, std::string* encoded_report);
 // Likewise, a tag in the place of the one that it has.
 void AppendTag(std::string_view tag, std::string* encoded_report);
+// Gives the dispatches of the history other tags: those that `tag_of` returns, if any. The rest of the report
+// stays as it is, also if it is damaged.
+void ReplaceHistoryTags(const std::function<std::optional<std::string>(std::string_view tag)>& tag_of,
+                        std::string* encoded_report);
 // Likewise, what its cause is.
 void AppendCause(uint64_t cause, std::string* encoded_report);
 // Likewise, what share of users it stands for: to a report, run's end, frame slice, usage, trace or

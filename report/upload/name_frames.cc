@@ -3,18 +3,16 @@
 
 #include <cxxabi.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "base/function_tag.h"
 #include "policies/cluster/cause_key.h"
 
 namespace lagwatch::report {
 namespace {
-
-std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // The name without the parameters of a function of C++.
 std::string ReadableName(const std::string& symbol) {
@@ -33,35 +31,17 @@ std::string ReadableName(const std::string& symbol) {
   return end == std::string::npos || end == 0 ? name : name.substr(0, end);
 }
 
-// A tag that is full, of a hang or of a slow dispatch, may have only the begin of a module's name; in a
-// shorter one "editor" is not editor-plugin.so.
-bool MayBeCut(std::string_view tag) {
-  constexpr size_t kFullHangTag = 127;
-  constexpr size_t kFullSlowTag = 31;
-  return tag.size() == kFullHangTag || tag.size() == kFullSlowTag;
-}
-
-// The function that is the report's tag, if one is: "editor+0x1f".
-std::optional<std::string> FunctionOfTag(const Report& report, FrameNamer* namer) {
-  constexpr std::string_view kSign = "+0x";
-  constexpr int kHexadecimal = 16;
-  const std::string_view tag = report.tag;
-  const size_t sign = tag.rfind(kSign);
-  if (sign == 0 || sign == std::string_view::npos) return std::nullopt;
-  uint64_t offset = 0;
-  const char* end = tag.data() + tag.size();
-  const auto parsed = std::from_chars(tag.data() + sign + kSign.size(), end, offset, kHexadecimal);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  const std::string_view name = tag.substr(0, sign);
-  for (const bool is_cut : {false, true}) {
-    if (is_cut && !MayBeCut(tag)) break;
-    for (const Module& module : report.modules) {
-      const std::string_view file = FileName(module.path);
-      if (is_cut ? !file.starts_with(name) : file != name) continue;
-      if (auto symbol = namer->NameOf(module.path, module.build_id, offset)) return ReadableName(*symbol);
-    }
-  }
-  return std::nullopt;
+// The function that the tag is, if it is one of the report's modules: "editor+0x1f".
+std::optional<std::string> FunctionOfTag(std::string_view tag, const Report& report, FrameNamer* namer) {
+  std::optional<std::string> name;
+  const auto function = base::ParseFunctionTag(tag);
+  if (!function) return name;
+  function->VisitModules(report.modules, [&](const Module& module) {
+    const auto symbol = namer->NameOf(module.path, module.build_id, function->offset);
+    if (symbol) name = ReadableName(*symbol);
+    return symbol.has_value();
+  });
+  return name;
 }
 
 }  // namespace
@@ -79,7 +59,9 @@ void NameFrames(const Report& report, FrameNamer* namer, std::string* encoded) {
       }
     }
   }
-  if (const auto function = FunctionOfTag(report, namer)) AppendTag(*function, encoded);
+  const auto function_of = [&](std::string_view tag) { return FunctionOfTag(tag, report, namer); };
+  if (const auto function = function_of(report.tag)) AppendTag(*function, encoded);
+  ReplaceHistoryTags(function_of, encoded);
 }
 
 }  // namespace lagwatch::report

@@ -7,9 +7,9 @@
  *
  * A wait is the call of the context's poll function, which nested loops make too: a dialog is no hang. The
  * time after it is a dispatch; each source with a callback is one of its own, with the source's name as its
- * tag, or else its function. It lasts until the next one begins or the loop waits: a source without a
- * callback, and a callback that goes on after a nested loop, have the tag of the one before. When the loop
- * has returned: lw_glib_unwatch(), or all that follows is a dispatch. */
+ * tag, or else its function; one without a callback, as GDK's for events, has no tag. A callback that goes on
+ * after a nested loop is a dispatch of its own, with its tag. When the loop has returned: lw_glib_unwatch(),
+ * or all that follows is a dispatch. */
 #ifndef LAGWATCH_ADAPTERS_GLIB_H_
 #define LAGWATCH_ADAPTERS_GLIB_H_
 
@@ -23,7 +23,7 @@
 
 G_BEGIN_DECLS
 
-enum { LW_GLIB_NAMES = 8, LW_GLIB_NAME_BYTES = 32, LW_GLIB_DEPTHS = 8 };
+enum { LW_GLIB_NAME_BYTES = 32, LW_GLIB_DEPTHS = 8 };
 
 /* Of one thread. */
 typedef struct lw_glib_here {
@@ -33,9 +33,11 @@ typedef struct lw_glib_here {
    */
   guint dispatched[LW_GLIB_DEPTHS];
   guint polled[LW_GLIB_DEPTHS];
-  /* A source may be gone before its dispatch ends, and its name with it. */
-  char names[LW_GLIB_NAMES][LW_GLIB_NAME_BYTES];
-  guint next_name;
+  /* Of the source that is dispatched inside so many others: what its callback is kept by (NULL: it has none,
+   * or has ended), its tag and its name, since it may be gone before its dispatch ends. */
+  gpointer callback[LW_GLIB_DEPTHS];
+  const char* tags[LW_GLIB_DEPTHS];
+  char names[LW_GLIB_DEPTHS][LW_GLIB_NAME_BYTES];
 } lw_glib_here;
 
 typedef void (*lw_glib_getter)(gpointer data, GSource* source, GSourceFunc* function, gpointer* user_data);
@@ -44,10 +46,12 @@ typedef void (*lw_glib_getter)(gpointer data, GSource* source, GSourceFunc* func
 #define LW_GLIB_SHARED __attribute__((weak, visibility("hidden")))
 LW_GLIB_SHARED __thread lw_glib_here lw_glib_this_thread;
 LW_GLIB_SHARED lw_glib_getter lw_glib_next_get;
+LW_GLIB_SHARED GDestroyNotify lw_glib_next_unref;
 LW_GLIB_SHARED GPollFunc lw_glib_next_poll; /* the program's own; NULL: none is watched yet */
 LW_GLIB_SHARED gsize lw_glib_follows_callbacks;
 LW_GLIB_SHARED gint lw_glib_poll(GPollFD* descriptors, guint count, gint timeout_ms);
 LW_GLIB_SHARED void lw_glib_get(gpointer data, GSource* source, GSourceFunc* function, gpointer* user_data);
+LW_GLIB_SHARED void lw_glib_unref(gpointer data);
 
 static inline guint lw_glib_depth(void) {
   const gint depth = g_main_depth();
@@ -74,19 +78,31 @@ LW_GLIB_SHARED gint lw_glib_poll(GPollFD* descriptors, guint count, gint timeout
 /* Called by GLib for a source's callback right before it is dispatched, with the context's lock held. */
 LW_GLIB_SHARED void lw_glib_get(gpointer data, GSource* source, GSourceFunc* function, gpointer* user_data) {
   lw_glib_here* here = &lw_glib_this_thread;
-  const char* tag;
+  guint depth;
   lw_glib_next_get(data, source, function, user_data);
   if (here->loop == NULL || source->context != here->context) return;
   /* Others ask for callbacks in search of a source, which is not called then, or has been called. */
   if ((source->flags & G_HOOK_FLAG_IN_CALL) == 0 || source == g_main_current_source()) return;
-  ++here->dispatched[lw_glib_depth()];
-  tag = lw_function_tag((uintptr_t)*function);
+  depth = lw_glib_depth();
+  ++here->dispatched[depth];
+  here->callback[depth] = data;
+  here->tags[depth] = lw_function_tag((uintptr_t)*function);
   /* GLib's own name of idle functions names none of them. */
-  if (source->name != NULL && strcmp(source->name, "GIdleSource") != 0) {
-    char* name = here->names[here->next_name++ % LW_GLIB_NAMES];
-    tag = strncpy(name, source->name, LW_GLIB_NAME_BYTES - 1);
-  }
-  lw_loop_turn(here->loop, tag);
+  if (source->name != NULL && strcmp(source->name, "GIdleSource") != 0)
+    here->tags[depth] = strncpy(here->names[depth], source->name, LW_GLIB_NAME_BYTES - 1);
+  lw_loop_turn(here->loop, here->tags[depth]);
+}
+
+/* Called by GLib, too, when that dispatch is over. In it the thread is one deeper. */
+LW_GLIB_SHARED void lw_glib_unref(gpointer data) {
+  lw_glib_here* here = &lw_glib_this_thread;
+  guint depth;
+  lw_glib_next_unref(data); /* may call a function of the program's */
+  if (here->loop == NULL) return;
+  depth = lw_glib_depth();
+  if (here->callback[depth] != data) return;
+  here->callback[depth] = NULL;
+  lw_loop_turn(here->loop, depth != 0 ? here->tags[depth - 1] : NULL);
 }
 
 static inline gboolean lw_glib_nothing(gpointer data) {
@@ -97,16 +113,20 @@ static inline gboolean lw_glib_nothing(gpointer data) {
 /* All sources share one table of the functions that keep their callbacks, unless a binding has set another.
  * The kernel writes into it, because it refuses where a table of GLib's cannot be changed. */
 static inline void lw_glib_follow_callbacks(void) {
-  const lw_glib_getter get = &lw_glib_get;
+  GSourceCallbackFuncs ours;
   struct iovec from, to;
   GSource* source;
   if (*lw_why_off() != '\0' || !g_once_init_enter(&lw_glib_follows_callbacks)) return;
   source = g_idle_source_new();
   g_source_set_callback(source, &lw_glib_nothing, NULL, NULL);
-  lw_glib_next_get = source->callback_funcs->get;
-  from.iov_base = (void*)&get;
-  to.iov_base = (void*)&source->callback_funcs->get;
-  from.iov_len = to.iov_len = sizeof get;
+  ours = *source->callback_funcs;
+  lw_glib_next_get = ours.get;
+  lw_glib_next_unref = ours.unref;
+  ours.get = &lw_glib_get;
+  ours.unref = &lw_glib_unref;
+  from.iov_base = (void*)&ours;
+  to.iov_base = (void*)source->callback_funcs;
+  from.iov_len = to.iov_len = sizeof ours;
   syscall(SYS_process_vm_writev, getpid(), &from, 1UL, &to, 1UL, 0UL);
   g_source_unref(source);
   g_once_init_leave(&lw_glib_follows_callbacks, 1);

@@ -40,9 +40,8 @@ class QtLoop {
     QAbstractEventDispatcher* dispatcher = QAbstractEventDispatcher::instance();
     if (here.loop != nullptr || dispatcher == nullptr) return Loop(here.loop);
     here.loop = lw_watch_loop(name);
-    here.thread = QThread::currentThread();
     if (here.tags == nullptr) here.tags = new (std::nothrow) Tags{};
-    here.signals_receiver = new (std::nothrow) Signals(dispatcher);
+    here.signals_receiver = new (std::nothrow) Signals(dispatcher, &here);
     QObject::connect(dispatcher, &QObject::destroyed, [] { Unwatch(); });
     if (MarksEvents()) return Loop(here.loop);
     static const bool has_callback =
@@ -84,41 +83,61 @@ class QtLoop {
   static constexpr size_t kTries = 8;
   using Tags = std::array<Tag, kTags>;
 
+  class Signals;
+  // Without a destructor: events come as long as there are objects, those of static duration included.
+  struct State {
+    lw_loop* loop;
+    Tags* tags;
+    Signals* signals_receiver;  // a child of the dispatcher
+  };
+
   // The dispatcher's signals, which come on its own thread: through the index of a method, as QSignalSpy has
   // them, in two thirds of the time that a connected functor takes.
   class Signals final : public QObject {
    public:
-    explicit Signals(QAbstractEventDispatcher* dispatcher) : QObject(dispatcher) {
+    Signals(QAbstractEventDispatcher* dispatcher, const State* here)
+        : QObject(dispatcher),
+          here_(here),
+          thread_(QThread::currentThread()),
+          first_method_(QObject::staticMetaObject.methodCount()) {
       const QMetaObject& dispatchers = QAbstractEventDispatcher::staticMetaObject;
-      const int first = QObject::staticMetaObject.methodCount();
-      QMetaObject::connect(dispatcher, dispatchers.indexOfSignal("aboutToBlock()"), this, first,
+      QMetaObject::connect(dispatcher, dispatchers.indexOfSignal("aboutToBlock()"), this, first_method_,
                            Qt::DirectConnection);
-      QMetaObject::connect(dispatcher, dispatchers.indexOfSignal("awake()"), this, first + kAwake,
+      QMetaObject::connect(dispatcher, dispatchers.indexOfSignal("awake()"), this, first_method_ + kAwake,
                            Qt::DirectConnection);
     }
     int qt_metacall(QMetaObject::Call call, int method, void** arguments) override {
-      static const int first = QObject::staticMetaObject.methodCount();
-      if (call != QMetaObject::InvokeMetaMethod || method < first)
+      if (call != QMetaObject::InvokeMetaMethod || method < first_method_)
         return QObject::qt_metacall(call, method, arguments);
-      lw_loop* loop = Here().loop;
-      if (method == first + kAwake)
-        OnAwake();
-      else if (!lw_loop_is_idle(loop))
-        lw_loop_wait_begin(loop);
+      lw_loop* const loop = here_->loop;
+      const bool is_idle = lw_loop_is_idle(loop) != 0;
+      if (method != first_method_ + kAwake) {
+        if (!is_idle) lw_loop_wait_begin(loop);
+        return -1;
+      }
+      if (!is_idle || !MarksEvents() || !IsInExec()) lw_loop_turn(loop, nullptr);
       return -1;
     }
 
    private:
     static constexpr int kAwake = 1;
+    static constexpr unsigned kTrusted = 64;
+
+    // Between the events of exec() nothing of the program's runs, except in loops of its own that call
+    // processEvents(). The answer yes is good for some turns: asking costs as much as a read of the clock.
+    bool IsInExec() {
+      if (trusted_ == 0) trusted_ = thread_->loopLevel() > 0 ? kTrusted : 0;
+      if (trusted_ == 0) return false;
+      --trusted_;
+      return true;
+    }
+
+    const State* const here_;  // of the dispatcher's thread
+    QThread* const thread_;
+    const int first_method_;
+    unsigned trusted_ = 0;  // turns
   };
 
-  // Without a destructor: events come as long as there are objects, those of static duration included.
-  struct State {
-    lw_loop* loop;
-    Tags* tags;
-    QThread* thread;
-    Signals* signals_receiver;  // a child of the dispatcher
-  };
   // The end of a thread.
   struct Ending {
     Ending() = default;
@@ -131,13 +150,6 @@ class QtLoop {
     }
   };
 
-  // The loop has come round. Between the events of exec() nothing of the program's runs, except in loops of
-  // its own that call processEvents().
-  static void OnAwake() {
-    const State& here = Here();
-    if (MarksEvents() && lw_loop_is_idle(here.loop) && here.thread->loopLevel() > 0) return;
-    lw_loop_turn(here.loop, nullptr);
-  }
   static bool EndWaitAtFirstEvent(void**) {
     lw_loop_wait_end(Here().loop, nullptr);
     return false;  // it is delivered

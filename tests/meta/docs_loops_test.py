@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 # The module of pkg-config that has a header.
-MODULES = {"gtk/gtk.h": "gtk+-3.0", "QApplication": "Qt5Widgets", "lagwatch/adapters/libuv.h": "libuv", "uv.h": "libuv",
+MODULES = {"gtk/gtk.h": "gtk+-3.0", "QApplication": "Qt5Widgets", "QQuickView": "Qt5Quick", "lagwatch/adapters/libuv.h": "libuv", "uv.h": "libuv",
            "lagwatch/adapters/libevent.h": "libevent", "lagwatch/adapters/sd_event.h": "libsystemd", "SDL2/SDL.h": "sdl2"}
 
 

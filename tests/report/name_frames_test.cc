@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -73,6 +74,31 @@ TEST(NameFrames, NamesAFunctionThatIsTheTag) {
   for (const char* tag : {"libeditor-with-a-long-na+0x2f0", "edi+0x1f0", "editor+0x3f0", "another+0x1f0",
                           "+0x1f0", "editor+0x1f0z", "editor+0x", "save"})
     EXPECT_EQ(named_tag(tag), tag);
+}
+
+TEST(NameFrames, NamesFunctionsOfTheHistoryAndKeepsTheRestOfTheReport) {
+  std::string encoded = lagwatch::testing::FullReport();
+  Report expected = DecodeReport(encoded).value();
+  ASSERT_FALSE(expected.history.empty());
+  ReplaceHistoryTags([](std::string_view) { return std::optional<std::string>("editor+0x1f0"); }, &encoded);
+  const Report placed = DecodeReport(encoded).value();
+  for (const PastDispatch& past : placed.history) EXPECT_EQ(past.tag, "editor+0x1f0");
+  KnownNames namer({{{"/opt/editor", "build-one", 0x1f0}, "_ZN6Editor4SaveEPFviE"}});
+  NameFrames(placed, &namer, &encoded);
+  const Report named = DecodeReport(encoded).value();
+  ASSERT_EQ(named.history.size(), expected.history.size());
+  for (size_t i = 0; i < named.history.size(); ++i) {
+    EXPECT_EQ(named.history[i].tag, "Editor::Save");
+    EXPECT_EQ(named.history[i].wall_ns, expected.history[i].wall_ns);
+    EXPECT_EQ(named.history[i].age_ns, expected.history[i].age_ns);
+  }
+  EXPECT_EQ(named.tag, expected.tag);
+  EXPECT_EQ(named.stacks.size(), expected.stacks.size());
+  EXPECT_EQ(named.facts.size(), expected.facts.size());
+  std::string damaged = encoded.substr(0, encoded.size() - 1);
+  const std::string before = damaged;
+  ReplaceHistoryTags([](std::string_view) { return std::optional<std::string>("x"); }, &damaged);
+  EXPECT_EQ(damaged, before);
 }
 
 }  // namespace

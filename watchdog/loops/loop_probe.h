@@ -74,6 +74,13 @@ class alignas(64) LoopProbe {
     words_.ended.store(ended + 1, std::memory_order_release);  // publishes what is kept
   }
 
+  // Whether the dispatch under way is recorded if it ends at `ticks`. Context: hot, on the loop's thread.
+  bool IsKeptAt(uint64_t ticks) const {
+    // Relaxed: own thread's, and any limit will do.
+    return ticks - words_.begin_ticks.load(std::memory_order_relaxed) >
+           kept_ticks_.load(std::memory_order_relaxed);
+  }
+
   // The loop waits from now on, in a dispatch or not, until WaitEnd or the next Begin. While it waits
   // already, nothing happens. Context: hot, as End.
   void WaitBegin() {

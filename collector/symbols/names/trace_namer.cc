@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "collector/symbols/names/function_name.h"
 #include "collector/symbols/names/remembered.h"
+#include "trace/model/tag_frames.h"
 
 namespace lagwatch::collector {
 namespace {
@@ -55,12 +56,17 @@ bool NameFrames(Symbolizer* symbolizer, std::chrono::nanoseconds most, trace::Tr
     if (!frame.name.empty()) frame.name = Remembered<ReadableFunctionName>(frame.name);
   }
   if (symbolizer == nullptr) return true;
+  trace::TagFrames tags(trace);
   bool is_complete = true;
   const int64_t end_ns = base::SystemClock().MonoNs() + most.count();
   for (const auto& [module, unnamed] : FramesToName(*trace)) {
-    if (base::SystemClock().MonoNs() >= end_ns) return false;
+    if (base::SystemClock().MonoNs() >= end_ns) {
+      is_complete = false;
+      break;
+    }
     is_complete &= NameModule(symbolizer, unnamed, trace);
   }
+  tags.Apply();
   return is_complete;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/hash.h"
+#include "base/ticks.h"
 #include "sdk/preload/tags/loop_tags.h"
 #include "watchdog/loops/dispatch_tag.h"
 
@@ -38,6 +39,7 @@ struct Source {
 constexpr uint32_t kIsInCall = 1 << 1;
 
 constinit std::atomic<Getter*> g_next_get{nullptr};
+constinit std::atomic<void (*)(void* data)> g_next_unref{nullptr};
 constinit std::atomic<Source* (*)()> g_current_source{nullptr};
 constinit std::atomic<bool> g_is_tried{false};
 
@@ -45,7 +47,7 @@ constinit std::atomic<bool> g_is_tried{false};
 void Get(void* data, Source* source, void** function, void** user_data) {
   g_next_get.load(std::memory_order_acquire)(data, source, function,
                                              user_data);  // pairs with FollowSources()
-  const HookedThread& thread = t_waits;
+  HookedThread& thread = t_waits;
   if (!HasTags(thread)) return;
   // Others ask for callbacks in search of a source, which is not called then, or has been called.
   if ((source->flags & kIsInCall) == 0 || source == g_current_source.load(std::memory_order_relaxed)())
@@ -57,8 +59,22 @@ void Get(void* data, Source* source, void** function, void** user_data) {
   }
   if (tag == nullptr && function != nullptr && *function != nullptr)
     tag = reinterpret_cast<const char*>(reinterpret_cast<uint64_t>(*function) | watchdog::kFunctionTagBits);
+  thread.source = source;
+  thread.source_callback = data;
   // Else the dispatch would keep the tag of the source before.
   Rename(thread, tag != nullptr ? tag : thread.wait_name);
+}
+
+// After that dispatch, and whenever a source loses its callback, which it may do in its dispatch. The sources
+// that follow may have none, as GDK's for events: they have no tag. A dispatch that is kept keeps its own.
+void Unref(void* data) {
+  g_next_unref.load(std::memory_order_acquire)(data);  // pairs with FollowSources()
+  HookedThread& thread = t_waits;
+  if (thread.source_callback != data || !HasTags(thread) ||
+      thread.source == g_current_source.load(std::memory_order_relaxed)())
+    return;
+  thread.source_callback = nullptr;
+  if (!thread.loop->probe.IsKeptAt(base::ReadTicks())) Rename(thread, thread.wait_name);
 }
 
 template <typename Function>
@@ -86,10 +102,12 @@ void FollowSources() {
   using SetCallback = void(Source*, Callback*, void*, void (*)(void*));
   AsFunction<SetCallback>(set_callback)(source, &Nothing, nullptr, nullptr);
   CallbackFunctions* functions = source->callback_functions;
-  const auto place = reinterpret_cast<uintptr_t>(&functions->get);
-  if (place >= create.writable_begin && place + sizeof functions->get <= create.writable_end &&
-      functions->get != nullptr) {
+  const auto place = reinterpret_cast<uintptr_t>(functions);
+  if (place >= create.writable_begin && place + sizeof *functions <= create.writable_end &&
+      functions->get != nullptr && functions->unref != nullptr) {
     g_next_get.store(functions->get, std::memory_order_release);
+    g_next_unref.store(functions->unref, std::memory_order_release);
+    __atomic_store_n(&functions->unref, &Unref, __ATOMIC_RELEASE);
     __atomic_store_n(&functions->get, &Get, __ATOMIC_RELEASE);
   }
   AsFunction<void(Source*)>(unref)(source);

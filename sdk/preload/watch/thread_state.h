@@ -41,6 +41,9 @@ struct HookedThread {
   ObjectHome objects;
   const char* wait_name = nullptr;  // of the wait before the dispatch
   const char* event_tag = nullptr;  // of the innermost event of Qt that is being handled
+  // The source of GLib that was dispatched last, and what its callback is kept by: addresses only.
+  const void* source = nullptr;
+  const void* source_callback = nullptr;
 };
 // Initial-exec: no call and no allocation at the first access.
 extern constinit thread_local HookedThread t_waits __attribute__((tls_model("initial-exec")));

@@ -33,14 +33,17 @@ class AdapterTest : public RunTest, public ::testing::WithParamInterface<const c
 TEST_P(AdapterTest, FindsWhatIsPlantedAndNothingElse) {
   const std::string path = GetParam();
   std::vector<std::string> command = {path, spool_};
-  if (path.ends_with("_gtk")) {
+  if (path.ends_with("_gtk") || path.ends_with("_gtk4")) {
     if (access("/usr/bin/xvfb-run", X_OK) != 0) GTEST_SKIP() << "there is no Xvfb";
     command.insert(command.begin(), {"/usr/bin/xvfb-run", "-a"});
   }
   if (path.find("/plain_") != std::string::npos) command = Watched({path});
   setenv("XDG_RUNTIME_DIR", directory_.path().c_str(), 1);  // else Qt makes one in /tmp, and leaves it
   Process program(command);
-  ASSERT_EQ(program.Wait(), 0) << program.Errors();
+  constexpr int kCannotRunHere = 77;
+  const int code = program.Wait();
+  if (code == kCannotRunHere) GTEST_SKIP() << program.Errors();
+  ASSERT_EQ(code, 0) << program.Errors();
   std::vector<Found> reports = Reports();
   std::istringstream planted(program.Output());
   size_t count = 0;

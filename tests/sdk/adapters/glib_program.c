@@ -7,7 +7,7 @@
 
 PLANTED(HangInTimer, "save")
 PLANTED(HangInDialog, "key")
-PLANTED(HangAfterDialog, "close") /* the source before it */
+PLANTED(HangAfterDialog, "OpenDialog")
 PLANTED(HangInReader, "reader")
 PLANTED(HangInIdle, "Idle") /* the source has no name but its function */
 PLANTED(HangInThread, "worker")

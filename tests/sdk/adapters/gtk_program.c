@@ -7,7 +7,7 @@
 
 PLANTED(HangInClick, "click")
 PLANTED(HangInDialog, "in_dialog")
-PLANTED(HangInKey, "*") /* GDK's source of events has no callback */
+PLANTED(HangInKey, "-") /* GDK's source of events has no callback, and not the tag of the one before it */
 
 static GtkWidget* window;
 static GtkWidget* button;

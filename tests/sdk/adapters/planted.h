@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { PLANTED_MS = 600 };
+#ifndef PLANTED_HANG_MS
+#define PLANTED_HANG_MS 600
+#endif
+enum { PLANTED_MS = PLANTED_HANG_MS };
 
 static inline void planted_sleep_ms(int ms) {
   struct timespec time;

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/function_tag.h"
 #include "report/format/trace_record.h"
 #include "stack/elf/local_symbols.h"
 #include "tests/sdk/sdk_testing.h"
@@ -116,7 +118,7 @@ TEST_F(TracesTest, OfAHangHasWhatItDidInItsDispatch) {
   const Loop loop = monitor.WatchLoop("ui");
   WaitForUnwindTables();
   for (int i = 0; i < 3; ++i) {
-    ScopedDispatch dispatch(loop, "quick");
+    ScopedDispatch dispatch(loop, lw_function_tag(reinterpret_cast<uintptr_t>(&QuickPartOfTraceTest)));
     QuickPartOfTraceTest();
   }
   HangIn(loop);  // the fourth dispatch
@@ -156,6 +158,14 @@ TEST_F(TracesTest, OfAHangHasWhatItDidInItsDispatch) {
   }
   EXPECT_GT(slow_end_ns - slow_begin_ns, 50 * base::kNsPerMs);
   EXPECT_GT(quick_runs, 0u);
+  // A function that is a tag has its place: readers name it.
+  ASSERT_FALSE(thread->dispatches.empty());
+  const auto place = base::ParseFunctionTag(thread->dispatches[0].tag);
+  ASSERT_TRUE(place) << thread->dispatches[0].tag;
+  EXPECT_EQ(place->file_name, std::filesystem::read_symlink("/proc/self/exe").filename());
+  stack::LocalSymbols symbols;
+  const auto name = symbols.NameOf("/proc/self/exe", "", place->offset);
+  EXPECT_TRUE(name && name->find("QuickPartOfTraceTest") != std::string::npos) << name.value_or("no name");
 }
 
 TEST_F(TracesTest, AreNotTakenUnlessAskedFor) {

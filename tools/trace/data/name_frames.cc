@@ -10,6 +10,7 @@
 
 #include "collector/symbols/names/function_name.h"
 #include "collector/symbols/names/trace_namer.h"
+#include "trace/model/tag_frames.h"
 
 namespace lagwatch::tools {
 
@@ -21,6 +22,7 @@ base::Result<std::unique_ptr<FrameNamer>> FrameNamer::Create(bool asks_debuginfo
 void FrameNamer::Name(trace::Trace* trace, const std::function<void(size_t, size_t)>& progress) {
   if (progress) progress(0, trace->frames.size());
   collector::NameFrames(symbolizer_.get(), std::chrono::hours(1), trace);
+  trace::TagFrames tags(trace);
   // One module after the other: a module's table is large, and not all of them are kept.
   std::vector<uint32_t> order(trace->frames.size());
   std::iota(order.begin(), order.end(), 0);
@@ -33,6 +35,7 @@ void FrameNamer::Name(trace::Trace* trace, const std::function<void(size_t, size
     frame.name = NameOf(trace->modules[frame.module],
                         frame.function_offset != 0 ? frame.function_offset : frame.offset);
   }
+  tags.Apply();
 }
 
 const std::string& FrameNamer::NameOf(const trace::Module& module, uint64_t offset) {

@@ -2,6 +2,9 @@
 #include "trace/record/reader/arena_reader.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -100,6 +103,26 @@ class CodeReader {
                      std::min<size_t>(module.build_id_size, sizeof module.build_id)),
          module.load_bias});
     return place->second;
+  }
+
+  // A tag that is a function's address, "&0x5581", becomes its place in a module, "editor+0x1f".
+  void PlaceTag(std::string* tag) {
+    constexpr std::string_view kAddress = "&0x";
+    constexpr int kHexadecimal = 16;
+    if (!tag->starts_with(kAddress)) return;
+    uint64_t address = 0;
+    const char* end = tag->data() + tag->size();
+    const auto parsed = std::from_chars(tag->data() + kAddress.size(), end, address, kHexadecimal);
+    if (parsed.ec != std::errc() || parsed.ptr != end) return;
+    for (uint32_t i = 0; i < arena_.module_count(); ++i) {
+      const ArenaModule& module = arena_.modules()[i];
+      if (address < module.begin || address >= module.end) continue;
+      const std::string& path = trace_->modules[ModuleOf(i)].path;
+      char offset[24];
+      std::snprintf(offset, sizeof offset, "+0x%" PRIx64, address - module.load_bias);
+      *tag = path.substr(path.rfind('/') + 1) + offset;
+      return;
+    }
   }
 
  private:
@@ -306,6 +329,7 @@ class ArenaReader {
       std::erase_if(dispatches, [this](const Dispatch& dispatch) {
         return dispatch.end_ns < window_.begin_ns || dispatch.begin_ns > window_.end_ns;
       });
+      for (Dispatch& dispatch : dispatches) code_.PlaceTag(&dispatch.tag);
       if (!dispatches.empty()) ThreadOf(tid).dispatches = std::move(dispatches);
     }
   }
