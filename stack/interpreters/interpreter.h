@@ -34,6 +34,7 @@ class Interpreter : public ScriptStacks {
 };
 
 // One of each kind, with nothing found yet. `memory` is borrowed. Context: background.
+std::unique_ptr<Interpreter> CreateFibers(Memory* memory);
 std::unique_ptr<Interpreter> CreateGo(Memory* memory);
 std::unique_ptr<Interpreter> CreateJvm(Memory* memory);
 std::unique_ptr<Interpreter> CreateLua(Memory* memory);

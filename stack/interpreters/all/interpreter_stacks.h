@@ -57,10 +57,10 @@ class InterpreterStacks final : public ScriptStacks {
 
   PresentMemory present_memory_;
   Memory* memory_;
-  const std::array<std::unique_ptr<Interpreter>, 10> interpreters_{
-      CreatePython(memory_), CreateJvm(memory_),     CreateV8(memory_),   CreateLua(memory_),
-      CreateLuaJit(memory_), CreateRuby(memory_),    CreatePerl(memory_), CreatePhp(memory_),
-      CreateGo(memory_),     CreatePostgres(memory_)};
+  const std::array<std::unique_ptr<Interpreter>, 11> interpreters_{
+      CreatePython(memory_), CreateJvm(memory_),      CreateV8(memory_),    CreateLua(memory_),
+      CreateLuaJit(memory_), CreateRuby(memory_),     CreatePerl(memory_),  CreatePhp(memory_),
+      CreateGo(memory_),     CreatePostgres(memory_), CreateFibers(memory_)};
   ScriptStacks* next_ = nullptr;
   uint32_t seen_modules_ = 0;
   // Of a process that is looked at for a few stacks, only the modules in these are read.

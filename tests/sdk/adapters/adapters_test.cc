@@ -16,6 +16,35 @@ namespace {
 struct Found {
   std::string stack;
   std::string tag;
+  std::vector<std::string> fibers;  // stacks of those that are suspended
+};
+
+// "FUNCTION<CALLER&SUSPENDED TAG": the stack has both functions, and a suspended fiber's has the third.
+struct Planted {
+  explicit Planted(std::string text) {
+    const auto cut = [&](char sign) {
+      const size_t at = std::min(text.find(sign), text.size());
+      std::string end = at == text.size() ? "" : text.substr(at + 1);
+      text.resize(at);
+      return end;
+    };
+    suspended = cut('&');
+    caller = cut('<');
+    function = text;
+  }
+  bool IsIn(const Found& report) const {
+    const size_t at = report.stack.find('"' + function);
+    if (at == std::string::npos && report.stack.find("::" + function) == std::string::npos) return false;
+    if (!caller.empty() && report.stack.find('"' + caller, at) == std::string::npos) return false;
+    return suspended.empty() || std::ranges::any_of(report.fibers, [&](const std::string& fiber) {
+             return fiber.find('"' + suspended) != std::string::npos &&  // and it ends in the fiber
+                    fiber.find("\"main\"") == std::string::npos;
+           });
+  }
+
+  std::string function;
+  std::string caller;
+  std::string suspended;
 };
 
 class AdapterTest : public RunTest, public ::testing::WithParamInterface<const char*> {
@@ -24,7 +53,11 @@ class AdapterTest : public RunTest, public ::testing::WithParamInterface<const c
     std::vector<Found> reports;
     for (const json& header : Ask({"reports"})) {
       const json report = Ask({"report", header.at("id")});
-      reports.push_back({report.at("expensive_stack").dump(), report.value("tag", "")});
+      Found found{report.at("expensive_stack").dump(), report.value("tag", ""), {}};
+      for (const json& thread : report.at("threads"))
+        if (thread.value("name", "").starts_with("fiber ") && thread.at("completeness") == "complete")
+          found.fibers.push_back(thread.at("stack").dump());
+      reports.push_back(std::move(found));
     }
     return reports;
   }
@@ -48,14 +81,8 @@ TEST_P(AdapterTest, FindsWhatIsPlantedAndNothingElse) {
   std::istringstream planted(program.Output());
   size_t count = 0;
   for (std::string function, tag; planted >> function && std::getline(planted >> std::ws, tag); ++count) {
-    // "FUNCTION<CALLER": one that is further out, too.
-    const std::string caller = function.substr(std::min(function.find('<'), function.size() - 1) + 1);
-    function.resize(std::min(function.find('<'), function.size()));
-    const auto found = std::ranges::find_if(reports, [&](const Found& report) {
-      const size_t at = report.stack.find('"' + function);
-      return (at != std::string::npos || report.stack.find("::" + function) != std::string::npos) &&
-             (caller.empty() || report.stack.find('"' + caller, at) != std::string::npos);
-    });
+    const Planted hang(function);
+    const auto found = std::ranges::find_if(reports, [&](const Found& report) { return hang.IsIn(report); });
     if (found == reports.end()) {
       ADD_FAILURE() << function << " is not reported";
       continue;

@@ -24,7 +24,7 @@ typedef struct Fiber {
 static int poller;
 static lw_loop* loop;
 
-/* "FUNCTION<RESUMER": the stack has both. */
+/* "FUNCTION<RESUMER": the stack has both. "&OTHER": in a fiber that is suspended meanwhile. */
 #define HANGS_IN(name, resumer, tag)                 \
   static __attribute__((noinline)) void name(void) { \
     planted_tell(#name "<" #resumer, tag);           \
@@ -32,11 +32,12 @@ static lw_loop* loop;
     __asm__ volatile("");                            \
   }
 HANGS_IN(HangAtFirst, Resume, "first")
-HANGS_IN(HangAfterAWait, Resume, "late")
-HANGS_IN(HangInAFiberOfAFiber, ServeByAnother, "other")
+HANGS_IN(HangAfterAWait, Resume&ServeLong, "late")
+HANGS_IN(HangInAFiberOfAFiber, ServeByAnother&ServeLong, "other")
 
 static void WaitForByte(Fiber* fiber) {
   char byte;
+  lw_fiber_suspend(&fiber->frames);
   swapcontext(&fiber->context, &fiber->resumer);
   if (read(fiber->ends[0], &byte, 1) != 1) exit(3);
 }

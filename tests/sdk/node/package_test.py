@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs the npm package, installs it in a clean directory, and runs the package's own suite there.
 
-Usage: package_test.py REPOSITORY LIBRARY COMMAND MODULES. MODULES is a folder with node_modules that has express, of
+Usage: package_test.py [--whole] REPOSITORY LIBRARY COMMAND MODULES. MODULES is a folder with node_modules that has express, of
 package-lock.json. Exits with 77 if there is no Node or no header of it.
+--whole runs the suite also with a package that has no copy of the library, and takes LIBRARY.
 """
 import os
 import pathlib
@@ -23,7 +24,8 @@ def output_of(*command: object, **options: object) -> str:
 
 
 def main() -> None:
-    repository, library, command, modules = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
+    arguments = [argument for argument in sys.argv[1:] if argument != "--whole"]
+    repository, library, command, modules = (pathlib.Path(argument).resolve() for argument in arguments)
     if not shutil.which("node") or not shutil.which("npm"):
         print("missing: node, npm")
         sys.exit(SKIPPED)
@@ -50,12 +52,15 @@ def main() -> None:
         system = work / "lib"  # as the Debian package's folder
         system.mkdir()
         (system / "liblagwatch.so.0").symlink_to(library)
-        assert pathlib.Path(output_of("node", "-e", PROBE, cwd=bare, env=dict(variables, LD_LIBRARY_PATH=str(system)))) == library
-        for module in (modules / "node_modules").iterdir() if (modules / "node_modules").exists() else []:
-            if not module.name.startswith("."):
-                (own / "node_modules" / module.name).symlink_to(module)
-        shutil.copy(repository / "docs/node.md", own)
-        print(output_of("node", "--test", cwd=own, env=variables))
+        with_system = dict(variables, LD_LIBRARY_PATH=str(system))
+        assert pathlib.Path(output_of("node", "-e", PROBE, cwd=bare, env=with_system)) == library
+        suites = {own: variables, bare: with_system} if "--whole" in sys.argv else {own: variables}
+        for folder, environment in suites.items():
+            for module in (modules / "node_modules").iterdir() if (modules / "node_modules").exists() else []:
+                if not module.name.startswith("."):
+                    (folder / "node_modules" / module.name).symlink_to(module)
+            shutil.copy(repository / "docs/node.md", folder)
+            print(output_of("node", "--test", cwd=folder, env=environment))
 
 
 if __name__ == "__main__":

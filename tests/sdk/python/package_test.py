@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the wheel, installs it in a clean virtual environment, and runs the package's own suite there.
 
-Usage: package_test.py REPOSITORY LIBRARY COMMAND [PYTHON]. Exits with 77 if Debian's packages for it are missing.
+Usage: package_test.py [--whole] REPOSITORY LIBRARY COMMAND [PYTHON]. Exits with 77 if Debian's packages for it are missing.
+--whole runs all of the suite also with a wheel that has no copy of the library, and takes LIBRARY.
 """
 import concurrent.futures
 import os
@@ -61,8 +62,9 @@ def suite(folder: pathlib.Path, tests: list[str], environment: Environment, vari
 
 
 def main() -> None:
-    repository, library, command = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
-    python = sys.argv[4] if len(sys.argv) > 4 else DEBIANS
+    arguments = [argument for argument in sys.argv[1:] if argument != "--whole"]
+    repository, library, command = (pathlib.Path(argument).resolve() for argument in arguments[:3])
+    python = arguments[3] if len(arguments) > 3 else DEBIANS
     if subprocess.run([DEBIANS, "-c", "import setuptools, wheel, pip, venv"], capture_output=True, check=False).returncode:
         print("missing: python3-setuptools, python3-wheel, python3-pip, python3-venv")
         sys.exit(SKIPPED)
@@ -93,9 +95,11 @@ def main() -> None:
         folder = pathlib.Path(__file__).parent / "suite"
         tests = [test for module in sorted(folder.glob("test_*.py")) for test in tests_of(module)]
         assert len(tests) > 20, tests
-        suite(folder, tests, own, dict(variables, PYTHONPATH=str(others), LAGWATCH_PAGE=str(repository / "docs/python.md")))
-        spans = [test for test in tests if "Spans.test_scope" in test]
-        suite(folder, spans, bare, dict(variables, LD_LIBRARY_PATH=str(installed)))
+        variables.update(PYTHONPATH=str(others), LAGWATCH_PAGE=str(repository / "docs/python.md"))
+        suite(folder, tests, own, variables)
+        if "--whole" not in sys.argv:
+            tests = [test for test in tests if "Spans.test_scope" in test]
+        suite(folder, tests, bare, dict(variables, LD_LIBRARY_PATH=str(installed)))
 
 
 if __name__ == "__main__":

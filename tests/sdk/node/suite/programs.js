@@ -61,7 +61,7 @@ class Program {
   // Of each report of what a program does for too long on purpose: loop, tag and the innermost function of its cause. A busy
   // machine may hold up a start, too.
   hangs() {
-    return this.reports().filter((report) => report.cause[0].startsWith("freeze ")).map((report) => [report.loop, report.tag, report.cause[0]]);
+    return this.reports().filter((report) => report.cause[0]?.startsWith("freeze ")).map((report) => [report.loop, report.tag, report.cause[0]]);
   }
 }
 
