@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "sdk/preload/tags/loop_tags.h"

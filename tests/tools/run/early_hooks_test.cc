@@ -25,8 +25,9 @@ std::set<std::string> Hooks() {
   for (auto at = std::sregex_iterator(exports.begin(), exports.end(), name); at != std::sregex_iterator();
        ++at) {
     const std::string hook = (*at)[1].str();
-    const bool is_of_qt = hook.starts_with("_ZN");  // adapters_test.cc has programs in Qt
-    if (!hook.starts_with("lagwatch_") && !is_of_qt) hooks.insert(hook);
+    // adapters_test.cc has programs of Qt and of liburing.
+    const bool is_of_library = hook.starts_with("_ZN") || hook.find("io_uring") != std::string::npos;
+    if (!hook.starts_with("lagwatch_") && !is_of_library) hooks.insert(hook);
   }
   return hooks;
 }
