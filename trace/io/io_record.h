@@ -49,11 +49,11 @@ struct IoContent {
   static constexpr size_t kPaths = 16;
   static constexpr size_t kMaxTagBytes = 64;
 
-  uint64_t dispatch;    // its number
-  uint64_t sum_ticks;   // of all calls
-  uint64_t path_calls;  // that name a path
-  std::array<IoTotals, kIoOperations> totals;
+  uint64_t dispatch;  // its number
   uint64_t begin_ticks;
+  std::array<IoTotals, kIoOperations> totals;
+  uint64_t sum_ticks;
+  uint64_t path_calls;  // that name a path
   // The longest call, if it took a good part of the limit.
   uint64_t longest_ticks;            // 0: none did
   const char* longest_call;          // the function's name; static
@@ -74,18 +74,16 @@ struct IoContent {
 // Thread safety: its thread writes it while it is in that dispatch. Another thread may read the content once
 // `is_over_limit` is set and the dispatch is over, until it clears `is_over_limit`: before that, the record's
 // thread does not use it for another dispatch.
-//
-// All that a short call uses is in its first lines of the cache: those of a system call are often cold.
-struct alignas(64) IoRecord {
+struct IoRecord {
+  std::atomic<bool> is_over_limit;
+  IoContent content;
   // Of the loop, as DispatchWords has them.
   const std::atomic<uint64_t>* number_word;
+  const std::atomic<uint64_t>* ended_word;
   // For its own thread: when the next look is due.
   uint64_t long_ticks;       // a longer call is kept as the longest
   uint64_t sum_limit_ticks;  // UINT64_MAX once it is over a limit, as the next
   uint64_t path_calls_limit;
-  IoContent content;
-  const std::atomic<uint64_t>* ended_word;  // as `number_word`
-  std::atomic<bool> is_over_limit;
 };
 static_assert(std::atomic<bool>::is_always_lock_free, "not signal-safe");
 
