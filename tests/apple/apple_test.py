@@ -245,7 +245,7 @@ def docs(scene: Scene) -> None:
         assert (repository / "docs" / link).exists(), f"docs/apple.md links to {link}, which is not there"
 
     package = repository / "sdk/apple"
-    [excluded] = re.findall(r"exclude: \[(.*?)\]", (package / "Package.swift").read_text())
+    [excluded] = re.findall(r"exclude: \[(.*?)\]", (package / "Package.swift").read_text(), re.DOTALL)
     for name in re.findall(r'"(.*?)"', excluded):
         assert (package / name).exists(), name
     with open(package / "PrivacyInfo.xcprivacy", "rb") as manifest:
