@@ -319,7 +319,8 @@ TEST(Usage, TellsTheHangRateByAValueOfThePrograms) {
   EXPECT_EQ(collector.Get("/v1/usage", "by=value").size(), 3u);
   EXPECT_EQ(collector.Get("/v1/usage", "by=value&user=c&key=index")[0]["hang_ms"], 40'000.0);
   EXPECT_EQ(collector.Get("/v1/usage", "by=value&from_ms=1800000000000").size(), 0u);
-  EXPECT_EQ(collector.query_api.Get("/v1/usage", "by=day&key=index").status, 400);
+  for (const char* query : {"by=day&key=index", "by=hour&key=index", "key=index", "by=value&loop=ui"})
+    EXPECT_EQ(collector.query_api.Get("/v1/usage", query).status, 400) << query;
 }
 
 }  // namespace
