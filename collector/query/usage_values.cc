@@ -2,7 +2,7 @@
 #include "collector/query/usage_values.h"
 
 #include <algorithm>
-#include <tuple>
+#include <functional>
 #include <vector>
 
 namespace lagwatch::collector {
@@ -32,30 +32,30 @@ void UsageValues::Add(const report::Usage& usage, std::string_view key) {
 }
 
 Json UsageValues::ToJson(size_t limit) const {
-  std::vector<std::tuple<std::string_view, std::string_view, UseOfKey::const_pointer>> sorted;
-  for (const auto& [app, keys] : sums_)
-    for (const auto& [key, values] : keys)
-      for (const auto& value : values) sorted.emplace_back(app, key, &value);
-  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) {
-    const auto& [app_a, key_a, value_a] = a;
-    const auto& [app_b, key_b, value_b] = b;
-    return std::tie(app_a, key_a, value_b->second.watched_ns) <
-           std::tie(app_b, key_b, value_a->second.watched_ns);
-  });
   Json json = Json::array();
-  for (const auto& [app, key, entry] : sorted) {
-    if (json.size() == limit) break;
-    const auto& [value, sum] = *entry;
-    json.push_back({{"app", app},
-                    {"key", key},
-                    {"value", value},
-                    {"users", sum.rates.users()},
-                    {"watched_ms", ToMs(sum.watched_ns)},
-                    {"hangs", sum.hangs},
-                    {"hang_ms", ToMs(sum.hang_ns)},
-                    {"hang_ms_per_hour", sum.rates.ToJson()}});
+  for (const auto& [app, keys] : sums_) {
+    for (const auto& [key, values] : keys) {
+      std::vector<UseOfKey::const_pointer> sorted;
+      for (const auto& value : values) sorted.push_back(&value);
+      std::ranges::stable_sort(sorted, std::greater(),
+                               [](const auto* each) { return each->second.watched_ns; });
+      sorted.resize(std::min({sorted.size(), limit, kMaxEntries - json.size()}));
+      for (const auto* each : sorted) json.push_back(EntryJson(app, key, each->first, each->second));
+    }
   }
   return json;
+}
+
+Json UsageValues::EntryJson(const std::string& app, const std::string& key, const std::string& value,
+                            const UseOfValue& sum) {
+  return {{"app", app},
+          {"key", key},
+          {"value", value},
+          {"users", sum.rates.users()},
+          {"watched_ms", ToMs(sum.watched_ns)},
+          {"hangs", sum.hangs},
+          {"hang_ms", ToMs(sum.hang_ns)},
+          {"hang_ms_per_hour", sum.rates.ToJson()}};
 }
 
 }  // namespace lagwatch::collector

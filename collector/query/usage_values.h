@@ -20,12 +20,13 @@ class UsageValues {
  public:
   static constexpr size_t kMaxKeys = 100;     // of a program
   static constexpr size_t kMaxValues = 1000;  // of a key
+  static constexpr size_t kMaxEntries = 10'000;
 
   // `key`: that key alone; empty: all keys. Keys and values beyond the limits count as kOthers.
   void Add(const report::Usage& usage, std::string_view key);
 
-  // An entry for each program, key and value, of a key those with the most watched time first; `limit` at
-  // most.
+  // An entry for each program, key and value, by program and key, of each key those with the most watched
+  // time first: `limit` at most, and kMaxEntries of all keys.
   Json ToJson(size_t limit) const;
 
  private:
@@ -35,6 +36,9 @@ class UsageValues {
     double hang_ns = 0;
     uint64_t hangs = 0;  // stops at the most that there is: numbers come from clients
   };
+
+  static Json EntryJson(const std::string& app, const std::string& key, const std::string& value,
+                        const UseOfValue& sum);
 
   using UseOfKey = std::map<std::string, UseOfValue, std::less<>>;
 

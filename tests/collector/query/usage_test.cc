@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "collector/ingest/report_limits.h"
 #include "collector/query/usage_values.h"
@@ -345,6 +346,19 @@ TEST(Usage, CountsKeysAndValuesBeyondTheirLimitsAsOthers) {
   EXPECT_EQ(users["index"].size(), UsageValues::kMaxValues + 1);
   EXPECT_EQ(users["index"]["(others)"], kExtra);
   EXPECT_EQ(users["index"]["999"], 1u);
+}
+
+TEST(Usage, HasTheMostWatchedValuesOfEachKey) {
+  UsageValues values;
+  report::Usage usage = UsageOf("u", 1, 0);
+  for (const char* key : {"a", "b"})
+    for (int64_t hours : {1, 3, 2})
+      usage.values.push_back({key, std::to_string(hours), {.watched_ns = hours * kHourNs}});
+  values.Add(usage, "");
+  std::vector<std::string> found;
+  for (const Json& entry : values.ToJson(2))
+    found.push_back(entry["key"].get<std::string>() + entry["value"].get<std::string>());
+  EXPECT_THAT(found, ::testing::ElementsAre("a3", "a2", "b3", "b2"));
 }
 
 }  // namespace
