@@ -144,10 +144,10 @@ QueryApi::Answer QueryApi::Frames(const QueryString& query) const {
 
 QueryApi::Answer QueryApi::Usage(const QueryString& query) const {
   const std::string by = query.Get("by");
+  if (by != "hour" && !query.Get("loop").empty()) return Status(StatusCode::kInvalid, "loop needs by=hour");
+  if (by != "value" && !query.Get("key").empty()) return Status(StatusCode::kInvalid, "key needs by=value");
   if (by == "hour") return UsageByHour(query);
-  if (!query.Get("loop").empty()) return Status(StatusCode::kInvalid, "loop needs by=hour");
   if (by == "value") return UsageByValue(query);
-  if (!query.Get("key").empty()) return Status(StatusCode::kInvalid, "key needs by=value");
   if (by == "day") return UsageByDay(query);
   if (!by.empty()) return Status(StatusCode::kInvalid, "by must be day, hour or value");
   auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxLimit));

@@ -2,14 +2,28 @@
 #include "collector/query/usage_values.h"
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 namespace lagwatch::collector {
+namespace {
+
+constexpr std::string_view kOthers = "(others)";  // as programs call values that they have no room for
+
+// The entry of `name`, that of the others once there are `most`: names come from clients.
+template <typename Map>
+auto& Entry(Map& map, std::string_view name, size_t most) {
+  const auto found = map.find(name);
+  if (found != map.end()) return found->second;
+  return map[std::string(map.size() < most ? name : kOthers)];
+}
+
+}  // namespace
 
 void UsageValues::Add(const report::Usage& usage, std::string_view key) {
   for (const report::ValueUsage& value : usage.values) {
     if (!key.empty() && value.key != key) continue;
-    UseOfValue& sum = sums_[{usage.app, value.key, value.value}];
+    UseOfValue& sum = Entry(Entry(sums_[usage.app], value.key, kMaxKeys), value.value, kMaxValues);
     sum.rates.Add(usage, value.usage.watched_ns, value.usage.hang_ns);
     sum.watched_ns += static_cast<double>(value.usage.watched_ns);
     sum.hang_ns += static_cast<double>(value.usage.hang_ns);
@@ -18,28 +32,30 @@ void UsageValues::Add(const report::Usage& usage, std::string_view key) {
 }
 
 Json UsageValues::ToJson(size_t limit) const {
-  std::vector<const decltype(sums_)::value_type*> sorted;
-  for (const auto& entry : sums_) sorted.push_back(&entry);
-  std::ranges::stable_sort(sorted, [](const auto* a, const auto* b) {
-    const auto& [app_a, key_a, value_a] = a->first;
-    const auto& [app_b, key_b, value_b] = b->first;
-    return std::tie(app_a, key_a, b->second.watched_ns) < std::tie(app_b, key_b, a->second.watched_ns);
-  });
   Json json = Json::array();
-  for (const auto* entry : sorted) {
-    if (json.size() == limit) break;
-    const auto& [app, key, value] = entry->first;
-    const UseOfValue& sum = entry->second;
-    json.push_back({{"app", app},
-                    {"key", key},
-                    {"value", value},
-                    {"users", sum.rates.users()},
-                    {"watched_ms", ToMs(sum.watched_ns)},
-                    {"hangs", sum.hangs},
-                    {"hang_ms", ToMs(sum.hang_ns)},
-                    {"hang_ms_per_hour", sum.rates.ToJson()}});
+  for (const auto& [app, keys] : sums_) {
+    for (const auto& [key, values] : keys) {
+      std::vector<UseOfKey::const_pointer> sorted;
+      for (const auto& value : values) sorted.push_back(&value);
+      std::ranges::stable_sort(sorted, std::greater(),
+                               [](const auto* each) { return each->second.watched_ns; });
+      sorted.resize(std::min({sorted.size(), limit, kMaxEntries - json.size()}));
+      for (const auto* each : sorted) json.push_back(EntryJson(app, key, each->first, each->second));
+    }
   }
   return json;
+}
+
+Json UsageValues::EntryJson(const std::string& app, const std::string& key, const std::string& value,
+                            const UseOfValue& sum) {
+  return {{"app", app},
+          {"key", key},
+          {"value", value},
+          {"users", sum.rates.users()},
+          {"watched_ms", ToMs(sum.watched_ns)},
+          {"hangs", sum.hangs},
+          {"hang_ms", ToMs(sum.hang_ns)},
+          {"hang_ms_per_hour", sum.rates.ToJson()}};
 }
 
 }  // namespace lagwatch::collector

@@ -3,7 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "collector/ingest/report_limits.h"
+#include "collector/query/usage_values.h"
 #include "tests/collector/memory_collector.h"
 
 namespace lagwatch::collector {
@@ -319,7 +325,40 @@ TEST(Usage, TellsTheHangRateByAValueOfThePrograms) {
   EXPECT_EQ(collector.Get("/v1/usage", "by=value").size(), 3u);
   EXPECT_EQ(collector.Get("/v1/usage", "by=value&user=c&key=index")[0]["hang_ms"], 40'000.0);
   EXPECT_EQ(collector.Get("/v1/usage", "by=value&from_ms=1800000000000").size(), 0u);
-  EXPECT_EQ(collector.query_api.Get("/v1/usage", "by=day&key=index").status, 400);
+  for (const char* query : {"by=day&key=index", "by=hour&key=index", "key=index", "by=value&loop=ui"})
+    EXPECT_EQ(collector.query_api.Get("/v1/usage", query).status, 400) << query;
+}
+
+TEST(Usage, CountsKeysAndValuesBeyondTheirLimitsAsOthers) {
+  UsageValues values;
+  constexpr size_t kExtra = 7;
+  for (size_t i = 0; i < UsageValues::kMaxValues + kExtra; ++i) {
+    report::Usage usage = UsageOf("u" + std::to_string(i), 1, 0);
+    usage.values = {{"index", std::to_string(i), {.watched_ns = kHourNs, .hangs = 1}}};
+    if (i < UsageValues::kMaxKeys + kExtra)
+      usage.values.push_back({"k" + std::to_string(i), "x", {.watched_ns = kHourNs}});
+    values.Add(usage, "");
+  }
+  std::map<std::string, std::map<std::string, uint64_t>> users;  // by key and value
+  for (const Json& entry : values.ToJson(SIZE_MAX)) users[entry["key"]][entry["value"]] = entry["users"];
+  EXPECT_EQ(users.size(), UsageValues::kMaxKeys + 1);
+  EXPECT_EQ(users["(others)"]["x"], kExtra + 1);
+  EXPECT_EQ(users["index"].size(), UsageValues::kMaxValues + 1);
+  EXPECT_EQ(users["index"]["(others)"], kExtra);
+  EXPECT_EQ(users["index"]["999"], 1u);
+}
+
+TEST(Usage, HasTheMostWatchedValuesOfEachKey) {
+  UsageValues values;
+  report::Usage usage = UsageOf("u", 1, 0);
+  for (const char* key : {"a", "b"})
+    for (int64_t hours : {1, 3, 2})
+      usage.values.push_back({key, std::to_string(hours), {.watched_ns = hours * kHourNs}});
+  values.Add(usage, "");
+  std::vector<std::string> found;
+  for (const Json& entry : values.ToJson(2))
+    found.push_back(entry["key"].get<std::string>() + entry["value"].get<std::string>());
+  EXPECT_THAT(found, ::testing::ElementsAre("a3", "a2", "b3", "b2"));
 }
 
 }  // namespace

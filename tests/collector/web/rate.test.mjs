@@ -87,3 +87,18 @@ test("hang rates are shown by the values of the program's keys", async () => {
     assert.deepEqual([cells[0], cells[4].replace(/\D/g, ""), cells[7]], [value, `${hangs}`, `${users}`]);
   }
 });
+
+test("a table of values says when it has not all of a key", async () => {
+  const table = page.getByRole("region", { name: "Hang rate by index" });
+  const cut = page.getByText("These are the 100 values with the most watched time.");
+  await table.locator("tbody tr").first().waitFor();
+  assert.equal(await cut.count(), 0);
+  await page.route("**/v1/usage?by=value*", async (route) => {
+    const [first] = await (await route.fetch()).json();
+    const limit = Number(new URL(route.request().url()).searchParams.get("limit"));
+    await route.fulfill({ json: Array.from({ length: limit }, (_, i) => ({ ...first, value: `${i}` })) });
+  });
+  await page.reload();
+  await cut.waitFor();
+  assert.equal(await table.locator("tbody tr").count(), 100);
+});

@@ -16,6 +16,7 @@ import { HeatMap } from "./heat_map";
 
 const kMsPerDay = 86_400_000;
 const kMostLines = 6;
+const kMostValues = 100; // of a key
 const kColors = [
   "--accent",
   "--verdict-cpu",
@@ -147,30 +148,30 @@ function VersionTable({ usages }: { usages: readonly Usage[] }) {
 // The values that the program gives to its keys; nothing where it names none.
 function ValueTables({ app, fromMs }: { app: string; fromMs: number }) {
   const usage = useResource(`values of ${app} ${fromMs}`, (abort) =>
-    get<ValueUsage[]>("/v1/usage", { by: "value", app, from_ms: fromMs, limit: 1000 }, abort),
+    get<ValueUsage[]>("/v1/usage", { by: "value", app, from_ms: fromMs, limit: kMostValues + 1 }, abort),
   );
   return (
     <Shown resource={usage} what="the values">
       {(all) =>
-        [...new Set(all.map((each) => each.key))].map((key) => (
-          <section class="card" key={key}>
-            <h2>By {key}</h2>
-            <Table
-              label={`Hang rate by ${key}`}
-              columns={[
-                "Value",
-                { number: "All users", term: "hang-rate" },
-                { number: "Median user", term: "median-user" },
-                { number: "90th percentile", term: "90th-percentile" },
-                { number: "Hangs", term: "hang" },
-                { number: "Hang time", term: "hang-time" },
-                { number: "Watched", term: "watched-time" },
-                { number: "Users", term: "user" },
-              ]}
-            >
-              {all
-                .filter((each) => each.key === key)
-                .map((each) => (
+        [...new Set(all.map((each) => each.key))].map((key) => {
+          const values = all.filter((each) => each.key === key);
+          return (
+            <section class="card" key={key}>
+              <h2>By {key}</h2>
+              <Table
+                label={`Hang rate by ${key}`}
+                columns={[
+                  "Value",
+                  { number: "All users", term: "hang-rate" },
+                  { number: "Median user", term: "median-user" },
+                  { number: "90th percentile", term: "90th-percentile" },
+                  { number: "Hangs", term: "hang" },
+                  { number: "Hang time", term: "hang-time" },
+                  { number: "Watched", term: "watched-time" },
+                  { number: "Users", term: "user" },
+                ]}
+              >
+                {values.slice(0, kMostValues).map((each) => (
                   <tr key={each.value}>
                     <th scope="row">{each.value || "not set"}</th>
                     <td class="number">
@@ -184,9 +185,13 @@ function ValueTables({ app, fromMs }: { app: string; fromMs: number }) {
                     <td class="number">{count(each.users)}</td>
                   </tr>
                 ))}
-            </Table>
-          </section>
-        ))
+              </Table>
+              {values.length > kMostValues && (
+                <p class="muted small">These are the {kMostValues} values with the most watched time.</p>
+              )}
+            </section>
+          );
+        })
       }
     </Shown>
   );
