@@ -102,5 +102,17 @@ INSTANTIATE_TEST_SUITE_P(Loops, AdapterTest, ::testing::Values(LAGWATCH_ADAPTER_
                            return file.substr(file.rfind('/') + 1);
                          });
 
+#ifdef LAGWATCH_URING_PLUGIN
+class PluginTest : public RunTest {};
+
+TEST_F(PluginTest, MayUnloadLiburingAndLoadItAgain) {
+  constexpr int kCannotRunHere = 77;
+  Process program(Watched({LAGWATCH_URING_RELOADS, LAGWATCH_URING_PLUGIN}));
+  const int code = program.Wait();
+  if (code == kCannotRunHere) GTEST_SKIP() << "the kernel refuses rings";
+  EXPECT_EQ(code, 0) << program.Errors();
+}
+#endif
+
 }  // namespace
 }  // namespace lagwatch::tools
