@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "stack/script_stacks.h"
 #include "tests/tools/run/run_testing.h"
 
 namespace lagwatch::tools {
@@ -54,9 +56,14 @@ class AdapterTest : public RunTest, public ::testing::WithParamInterface<const c
     for (const json& header : Ask({"reports"})) {
       const json report = Ask({"report", header.at("id")});
       Found found{report.at("expensive_stack").dump(), report.value("tag", ""), {}};
-      for (const json& thread : report.at("threads"))
-        if (thread.value("name", "").starts_with("fiber ") && thread.at("completeness") == "complete")
-          found.fibers.push_back(thread.at("stack").dump());
+      std::set<std::string> fibers;
+      for (const json& thread : report.at("threads")) {
+        const std::string name = thread.value("name", "");
+        if (!name.starts_with("fiber ")) continue;
+        EXPECT_TRUE(fibers.insert(name).second) << name << " is listed twice";
+        EXPECT_NE(thread.at("tid"), stack::ScriptThreadOf(std::stoul(name.substr(6)))) << "a goroutine's";
+        if (thread.at("completeness") == "complete") found.fibers.push_back(thread.at("stack").dump());
+      }
       reports.push_back(std::move(found));
     }
     return reports;
