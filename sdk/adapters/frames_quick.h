@@ -4,10 +4,10 @@
 //   QQuickView view;
 //   new lagwatch::QuickFrames(&view);  // a child of the window
 //
-// A frame begins when its scene is synchronized, its stage is then the layout, and ends once it is drawn,
-// before the window presents it: with vsync that waits for the display. The render thread is a loop of its
-// own, "render", which has frames and no dispatches; where windows are drawn on the thread of the events,
-// the frames are of that thread's loop, if QtLoop watches it.
+// A frame begins when its scene begins to be drawn, and ends once it is drawn, before the window presents it:
+// with vsync that waits for the display. Of its synchronization it is known too late whether anything is
+// drawn. The render thread is a loop of its own, "render", which has frames and no dispatches; where windows
+// are drawn on the thread of the events, the frames are of that thread's loop, if QtLoop watches it.
 #pragma once
 
 #include <lagwatch/adapters/qt.h>
@@ -19,8 +19,7 @@ namespace lagwatch {
 class QuickFrames final : public QObject {
  public:
   explicit QuickFrames(QQuickWindow* window) : QObject(window) {
-    connect(window, &QQuickWindow::beforeSynchronizing, this, &Begin, Qt::DirectConnection);
-    connect(window, &QQuickWindow::beforeRendering, this, &Draw, Qt::DirectConnection);
+    connect(window, &QQuickWindow::beforeRendering, this, &Begin, Qt::DirectConnection);
     connect(window, &QQuickWindow::afterRendering, this, &End, Qt::DirectConnection);
   }
 
@@ -40,12 +39,11 @@ class QuickFrames final : public QObject {
   }
 
   static void Begin() {
-    End();  // of a frame that was not drawn: nothing in it had changed
+    End();
     Here().is_frame = true;
     lw_frame_begin(Here().loop, 0);
-    lw_frame_stage(Here().loop, LW_STAGE_LAYOUT);
+    lw_frame_stage(Here().loop, LW_STAGE_DRAW);
   }
-  static void Draw() { lw_frame_stage(Here().loop, LW_STAGE_DRAW); }
   static void End() {
     if (Here().is_frame) lw_frame_end(Here().loop);
     Here().is_frame = false;

@@ -109,6 +109,24 @@ INSTANTIATE_TEST_SUITE_P(Loops, AdapterTest, ::testing::Values(LAGWATCH_ADAPTER_
                            return file.substr(file.rfind('/') + 1);
                          });
 
+#ifdef LAGWATCH_QUICK_PROGRAM
+class QuickTest : public RunTest {};
+
+TEST_F(QuickTest, CountsTheFramesThatAreDrawn) {
+  if (access("/usr/bin/xvfb-run", X_OK) != 0) GTEST_SKIP() << "there is no Xvfb";
+  setenv("XDG_RUNTIME_DIR", directory_.path().c_str(), 1);
+  Process program({"/usr/bin/xvfb-run", "-a", LAGWATCH_QUICK_PROGRAM, spool_});
+  ASSERT_EQ(program.Wait(), 0) << program.Errors();
+  int drawn = 0, synchronized = 0;
+  std::istringstream(program.Output()) >> drawn >> synchronized;
+  EXPECT_GT(drawn, 0);
+  if (synchronized == drawn) GTEST_SKIP() << "each synchronization was drawn";
+  const json frames = Ask({"frames"});
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].at("frames"), drawn);
+}
+#endif
+
 #ifdef LAGWATCH_URING_PLUGIN
 class PluginTest : public RunTest {};
 
