@@ -13,6 +13,7 @@
 #include <lagwatch/adapters/qt.h>
 
 #include <QQuickWindow>
+#include <utility>
 
 namespace lagwatch {
 
@@ -24,30 +25,24 @@ class QuickFrames final : public QObject {
   }
 
  private:
-  // Of a thread that draws.
-  struct Drawing {
-    lw_loop* loop = OwnLoop();
-    bool is_frame = false;
-  };
-  static Drawing& Here() {
-    static thread_local Drawing drawing;
-    return drawing;
+  // The loop of the frame that this thread draws, null in none.
+  static lw_loop*& Frame() {
+    static thread_local lw_loop* loop = nullptr;
+    return loop;
   }
-  static lw_loop* OwnLoop() {
-    const Loop watched = QtLoop::OfThisThread();
-    return watched.is_watched() ? watched.handle() : lw_watch_loop("render");
+  // QtLoop's may be unwatched, and watched, between two frames.
+  static lw_loop* LoopHere() {
+    if (const Loop watched = QtLoop::OfThisThread(); watched.is_watched()) return watched.handle();
+    static thread_local lw_loop* const own = lw_watch_loop("render");
+    return own;
   }
 
   static void Begin() {
-    End();
-    Here().is_frame = true;
-    lw_frame_begin(Here().loop, 0);
-    lw_frame_stage(Here().loop, LW_STAGE_DRAW);
+    Frame() = LoopHere();
+    lw_frame_begin(Frame(), 0);
+    lw_frame_stage(Frame(), LW_STAGE_DRAW);
   }
-  static void End() {
-    if (Here().is_frame) lw_frame_end(Here().loop);
-    Here().is_frame = false;
-  }
+  static void End() { lw_frame_end(std::exchange(Frame(), nullptr)); }
 };
 
 }  // namespace lagwatch

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A window of Qt Quick whose scene is synchronized once when nothing in it has changed. Prints the number of
-// frames that were drawn, and that of synchronizations.
+// frames that were drawn, and that of synchronizations. Where it draws on the thread of the events
+// (QSG_RENDER_LOOP=basic), that thread's loop is watched for the first frames alone.
 #include <lagwatch/adapters/frames_quick.h>
 
 #include <QGuiApplication>
@@ -12,8 +13,10 @@
 
 int main(int count, char** arguments) {
   planted_start(count, arguments);
-  qputenv("QSG_RENDER_LOOP", "threaded");
+  const bool draws_here = qgetenv("QSG_RENDER_LOOP") == "basic";
+  if (!draws_here) qputenv("QSG_RENDER_LOOP", "threaded");
   QGuiApplication app(count, arguments);
+  if (draws_here) lagwatch::QtLoop::Watch("ui");
   static std::atomic<int> syncs, frames;
   QQuickWindow window;
   new lagwatch::QuickFrames(&window);
@@ -22,7 +25,10 @@ int main(int count, char** arguments) {
   QObject::connect(
       &window, &QQuickWindow::afterRendering, &window, [] { ++frames; }, Qt::DirectConnection);
   window.show();
-  QTimer::singleShot(500, [&] { window.contentItem()->polish(); });
+  QTimer::singleShot(500, [&] {
+    if (draws_here) lagwatch::QtLoop::Unwatch();
+    window.contentItem()->polish();
+  });
   QTimer::singleShot(800, [&] {
     window.setColor(Qt::red);
     window.update();
