@@ -4,52 +4,45 @@
 //   QQuickView view;
 //   new lagwatch::QuickFrames(&view);  // a child of the window
 //
-// A frame begins when its scene is synchronized, its stage is then the layout, and ends once it is drawn,
-// before the window presents it: with vsync that waits for the display. The render thread is a loop of its
-// own, "render", which has frames and no dispatches; where windows are drawn on the thread of the events,
-// the frames are of that thread's loop, if QtLoop watches it.
+// A frame begins when its scene begins to be drawn, and ends once it is drawn, before the window presents it:
+// with vsync that waits for the display. Of its synchronization it is known too late whether anything is
+// drawn. The render thread is a loop of its own, "render", which has frames and no dispatches; where windows
+// are drawn on the thread of the events, the frames are of that thread's loop, if QtLoop watches it.
 #pragma once
 
 #include <lagwatch/adapters/qt.h>
 
 #include <QQuickWindow>
+#include <utility>
 
 namespace lagwatch {
 
 class QuickFrames final : public QObject {
  public:
   explicit QuickFrames(QQuickWindow* window) : QObject(window) {
-    connect(window, &QQuickWindow::beforeSynchronizing, this, &Begin, Qt::DirectConnection);
-    connect(window, &QQuickWindow::beforeRendering, this, &Draw, Qt::DirectConnection);
+    connect(window, &QQuickWindow::beforeRendering, this, &Begin, Qt::DirectConnection);
     connect(window, &QQuickWindow::afterRendering, this, &End, Qt::DirectConnection);
   }
 
  private:
-  // Of a thread that draws.
-  struct Drawing {
-    lw_loop* loop = OwnLoop();
-    bool is_frame = false;
-  };
-  static Drawing& Here() {
-    static thread_local Drawing drawing;
-    return drawing;
+  // The loop of the frame that this thread draws, null in none.
+  static lw_loop*& Frame() {
+    static thread_local lw_loop* loop = nullptr;
+    return loop;
   }
-  static lw_loop* OwnLoop() {
-    const Loop watched = QtLoop::OfThisThread();
-    return watched.is_watched() ? watched.handle() : lw_watch_loop("render");
+  // QtLoop's may be unwatched, and watched, between two frames.
+  static lw_loop* LoopHere() {
+    if (const Loop watched = QtLoop::OfThisThread(); watched.is_watched()) return watched.handle();
+    static thread_local lw_loop* const own = lw_watch_loop("render");
+    return own;
   }
 
   static void Begin() {
-    End();  // of a frame that was not drawn: nothing in it had changed
-    Here().is_frame = true;
-    lw_frame_begin(Here().loop, 0);
-    lw_frame_stage(Here().loop, LW_STAGE_LAYOUT);
+    Frame() = LoopHere();
+    lw_frame_begin(Frame(), 0);
+    lw_frame_stage(Frame(), LW_STAGE_DRAW);
   }
-  static void Draw() { lw_frame_stage(Here().loop, LW_STAGE_DRAW); }
-  static void End() {
-    if (Here().is_frame) lw_frame_end(Here().loop);
-    Here().is_frame = false;
-  }
+  static void End() { lw_frame_end(std::exchange(Frame(), nullptr)); }
 };
 
 }  // namespace lagwatch

@@ -102,7 +102,8 @@ LW_GLIB_SHARED void lw_glib_unref(gpointer data) {
   depth = lw_glib_depth();
   if (here->callback[depth] != data) return;
   here->callback[depth] = NULL;
-  lw_loop_turn(here->loop, depth != 0 ? here->tags[depth - 1] : NULL);
+  /* Without a callback the one outside has no tag: that of its depth is an earlier source's. */
+  lw_loop_turn(here->loop, depth != 0 && here->callback[depth - 1] != NULL ? here->tags[depth - 1] : NULL);
 }
 
 static inline gboolean lw_glib_nothing(gpointer data) {

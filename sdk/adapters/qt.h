@@ -43,14 +43,13 @@ class QtLoop {
     if (here.tags == nullptr) here.tags = new (std::nothrow) Tags{};
     here.signals_receiver = new (std::nothrow) Signals(dispatcher, &here);
     QObject::connect(dispatcher, &QObject::destroyed, [] { Unwatch(); });
+    if (QCoreApplication* app = QCoreApplication::instance();
+        app != nullptr && app->thread() == QThread::currentThread())
+      QObject::connect(app, &QCoreApplication::aboutToQuit, &LeaveExec);
     if (MarksEvents()) return Loop(here.loop);
     static const bool has_callback =
         QInternal::registerCallback(QInternal::EventNotifyCallback, &EndWaitAtFirstEvent);
     (void)has_callback;
-    // The code after exec() is in no dispatch.
-    if (QCoreApplication* app = QCoreApplication::instance();
-        app != nullptr && app->thread() == QThread::currentThread())
-      QObject::connect(app, &QCoreApplication::aboutToQuit, [] { lw_loop_wait_begin(Here().loop); });
     return Loop(here.loop);
   }
   static void Unwatch() {
@@ -118,6 +117,7 @@ class QtLoop {
       if (!is_idle || !MarksEvents() || !IsInExec()) lw_loop_turn(loop, nullptr);
       return -1;
     }
+    void LeaveExec() { trusted_ = 0; }
 
    private:
     static constexpr int kAwake = 1;
@@ -153,6 +153,12 @@ class QtLoop {
   static bool EndWaitAtFirstEvent(void**) {
     lw_loop_wait_end(Here().loop, nullptr);
     return false;  // it is delivered
+  }
+
+  static void LeaveExec() {
+    State& here = Here();
+    if (here.signals_receiver != nullptr) here.signals_receiver->LeaveExec();
+    if (!MarksEvents()) lw_loop_wait_begin(here.loop);  // the code after exec() is in no dispatch
   }
 
   static State& Here() {

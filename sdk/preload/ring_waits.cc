@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of liburing that wait, in front of its own: its system calls are inline, so that no function
 // of the C library sees them. It is looked for at the first call, which only a program that has loaded it
-// makes. A program that is linked with it statically has no such call. Compiled without exceptions: see
-// thread_waits.cc.
+// makes; it then stays loaded, although a plug-in may have brought it. A program that is linked with it
+// statically has no such call. Compiled without exceptions: see thread_waits.cc.
+#include <dlfcn.h>
+#include <link.h>
 #include <linux/io_uring.h>
 #include <linux/time_types.h>
 
@@ -13,6 +15,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/process/loader_walk.h"
 #include "sdk/preload/tags/loop_tags.h"
 #include "sdk/preload/watch/thread_state.h"
 
@@ -20,6 +23,26 @@ namespace {
 
 using lagwatch::sdk::ObjectCall;
 using lagwatch::sdk::ObjectKind;
+
+// Keeps the library that has the function loaded, if it still is.
+bool Pin(void* function) {
+  struct {
+    void* function;
+    bool is_pinned;
+  } pin{function, false};
+  lagwatch::base::RunBetweenForks(
+      [](void* context) {
+        auto* it = static_cast<decltype(pin)*>(context);
+        Dl_info symbol;
+        void* library = nullptr;
+        if (dladdr1(it->function, &symbol, &library, RTLD_DL_LINKMAP) == 0) return;
+        const char* name = static_cast<const link_map*>(library)->l_name;
+        it->is_pinned = *name == '\0' ||  // the program's own
+                        dlopen(name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
+      },
+      &pin);
+  return pin.is_pinned;
+}
 
 template <typename Function>
 class RingFunction;
@@ -34,9 +57,9 @@ class RingFunction<int(A...)> {
     Function* function = function_.load(std::memory_order_relaxed);  // the same value for every thread
     if (function == nullptr) [[unlikely]] {
       function = reinterpret_cast<Function*>(lagwatch::sdk::FindLoaded(name_).address);
-      function_.store(function, std::memory_order_relaxed);
+      if (function == nullptr) return -ENOSYS;
+      if (Pin(reinterpret_cast<void*>(function))) function_.store(function, std::memory_order_relaxed);
     }
-    if (function == nullptr) return -ENOSYS;
     if (least_results == 0 || !lagwatch::sdk::NeedsObjectWaits()) return function(arguments...);
     const bool is_noted = lagwatch::sdk::BeginObjectWait(call);
     const int result = function(arguments...);

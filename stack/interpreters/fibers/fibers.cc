@@ -15,8 +15,13 @@ namespace fibers {
 namespace {
 
 constexpr size_t kMostFibers = 1024;
+constexpr size_t kMostTries = 64;  // of the adapter: slots from that of a fiber's number on
 constexpr size_t kMostListed = 64;
 constexpr uint64_t kVersion = 1;
+
+// Numbers of fibers are above those of goroutines, which a process may have, too.
+constexpr uint64_t kFirstFiber = 1 << 29;
+constexpr int32_t ThreadOf(uint64_t number) { return ScriptThreadOf(kFirstFiber | (number % kFirstFiber)); }
 
 // As the adapter's lw_fiber_table.
 struct Table {
@@ -70,7 +75,7 @@ class Fibers final : public FoundInterpreter<FoundFibers> {
   size_t ListThreads(std::span<int32_t> tids) override;
   bool NameThread(int tid, std::span<char> name) override {
     if (AddressOf(tid) == 0) return false;
-    std::snprintf(name.data(), name.size(), "fiber %d", tid - kFirstScriptThread);
+    std::snprintf(name.data(), name.size(), "fiber %d", tid - ThreadOf(0));
     return true;
   }
 
@@ -126,13 +131,16 @@ size_t Fibers::ListThreads(std::span<int32_t> tids) {
   if (found() == nullptr) return 0;
   FoundFibers& all = *found();
   all.listed_count = 0;
-  if (!memory()->Read(all.table_address, &all.table)) return 0;
-  for (const uint64_t address : all.table.fibers) {
+  if (!memory()->Read(all.table_address, &all.table) || all.table.version != kVersion) return 0;
+  for (size_t slot = 0; slot < kMostFibers; ++slot) {
     if (all.listed_count == std::min(kMostListed, tids.size())) break;
+    const uint64_t address = all.table.fibers[slot];
     Fiber fiber;
     if (address == 0 || !memory()->Read(address, &fiber) || !fiber.is_suspended()) continue;
-    tids[all.listed_count] = ScriptThreadOf(fiber.number);
-    all.listed[all.listed_count++] = {ScriptThreadOf(fiber.number), address};
+    // One that was not forgotten leaves its slot, and its memory may be another one's by now.
+    if ((slot - fiber.number) % kMostFibers >= kMostTries || AddressOf(ThreadOf(fiber.number)) != 0) continue;
+    tids[all.listed_count] = ThreadOf(fiber.number);
+    all.listed[all.listed_count++] = {ThreadOf(fiber.number), address};
   }
   return all.listed_count;
 }

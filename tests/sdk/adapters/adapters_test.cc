@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "stack/script_stacks.h"
 #include "tests/tools/run/run_testing.h"
 
 namespace lagwatch::tools {
@@ -54,9 +57,14 @@ class AdapterTest : public RunTest, public ::testing::WithParamInterface<const c
     for (const json& header : Ask({"reports"})) {
       const json report = Ask({"report", header.at("id")});
       Found found{report.at("expensive_stack").dump(), report.value("tag", ""), {}};
-      for (const json& thread : report.at("threads"))
-        if (thread.value("name", "").starts_with("fiber ") && thread.at("completeness") == "complete")
-          found.fibers.push_back(thread.at("stack").dump());
+      std::set<std::string> fibers;
+      for (const json& thread : report.at("threads")) {
+        const std::string name = thread.value("name", "");
+        if (!name.starts_with("fiber ")) continue;
+        EXPECT_TRUE(fibers.insert(name).second) << name << " is listed twice";
+        EXPECT_NE(thread.at("tid"), stack::ScriptThreadOf(std::stoul(name.substr(6)))) << "a goroutine's";
+        if (thread.at("completeness") == "complete") found.fibers.push_back(thread.at("stack").dump());
+      }
       reports.push_back(std::move(found));
     }
     return reports;
@@ -101,6 +109,56 @@ INSTANTIATE_TEST_SUITE_P(Loops, AdapterTest, ::testing::Values(LAGWATCH_ADAPTER_
                            const std::string file = program.param;
                            return file.substr(file.rfind('/') + 1);
                          });
+
+#ifdef LAGWATCH_QUICK_PROGRAM
+class QuickTest : public RunTest {
+ protected:
+  // The number of frames by loop; that of all is the number that were drawn.
+  std::map<std::string, int> Frames(const std::string& render_loop) {
+    setenv("XDG_RUNTIME_DIR", directory_.path().c_str(), 1);
+    Process program({"/usr/bin/xvfb-run", "-a", LAGWATCH_QUICK_PROGRAM, spool_},
+                    {"QSG_RENDER_LOOP=" + render_loop});
+    EXPECT_EQ(program.Wait(), 0) << program.Errors();
+    int drawn = 0, synchronized = 0, sum = 0;
+    std::istringstream(program.Output()) >> drawn >> synchronized;
+    EXPECT_GT(drawn, 0);
+    has_idle_synchronization_ = synchronized != drawn;
+    std::map<std::string, int> frames;
+    for (const json& row : Ask({"frames"})) {
+      frames[row.at("loop")] += row.at("frames").get<int>();
+      sum += row.at("frames").get<int>();
+    }
+    EXPECT_EQ(sum, drawn);
+    return frames;
+  }
+  bool has_idle_synchronization_ = false;
+};
+
+TEST_F(QuickTest, CountsTheFramesThatAreDrawn) {
+  if (access("/usr/bin/xvfb-run", X_OK) != 0) GTEST_SKIP() << "there is no Xvfb";
+  EXPECT_EQ(Frames("threaded").size(), 1u);
+  if (!has_idle_synchronization_) GTEST_SKIP() << "each synchronization was drawn";
+}
+
+TEST_F(QuickTest, CountsThemForTheLoopThatIsWatchedMeanwhile) {
+  if (access("/usr/bin/xvfb-run", X_OK) != 0) GTEST_SKIP() << "there is no Xvfb";
+  const auto frames = Frames("basic");
+  EXPECT_TRUE(frames.contains("ui"));
+  EXPECT_TRUE(frames.contains("render"));
+}
+#endif
+
+#ifdef LAGWATCH_URING_PLUGIN
+class PluginTest : public RunTest {};
+
+TEST_F(PluginTest, MayUnloadLiburingAndLoadItAgain) {
+  constexpr int kCannotRunHere = 77;
+  Process program(Watched({LAGWATCH_URING_RELOADS, LAGWATCH_URING_PLUGIN}));
+  const int code = program.Wait();
+  if (code == kCannotRunHere) GTEST_SKIP() << "the kernel refuses rings";
+  EXPECT_EQ(code, 0) << program.Errors();
+}
+#endif
 
 }  // namespace
 }  // namespace lagwatch::tools

@@ -117,6 +117,10 @@ int main(int count, char** arguments) {
   poller = epoll_create1(0);
   for (int i = 0; i < FIBERS; ++i) {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &fibers[i]};
+    /* An earlier one in the same memory, which was not resumed to its end, and not forgotten. */
+    Create(&fibers[i], "earlier", &ServeLong);
+    Resume(&fibers[i]);
+    free(fibers[i].context.uc_stack.ss_sp);
     Create(&fibers[i], tags[i], serve[i]);
     if (pipe(fibers[i].ends) != 0 || epoll_ctl(poller, EPOLL_CTL_ADD, fibers[i].ends[0], &event) != 0)
       return 2;

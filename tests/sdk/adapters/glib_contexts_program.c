@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three threads with a context each, whose hangs overlap, beside the main thread's, which waits for them. */
+/* Three threads with a context each, whose hangs overlap, beside the main thread's, which waits for them;
+ * then its source without a callback, as GDK's for events, runs a loop, and hangs. */
 #include <lagwatch/adapters/glib.h>
 
 #define PLANTED_HANG_MS 450
@@ -8,6 +9,7 @@
 PLANTED(HangInFirst, "first")
 PLANTED(HangInSecond, "second")
 PLANTED(HangInThird, "Third") /* its source has no name */
+PLANTED(HangAfterResponse, "-")
 
 typedef struct {
   const char* loop;
@@ -37,10 +39,48 @@ static gboolean Third(gpointer data) {
   return G_SOURCE_REMOVE;
 }
 
+static int events;
+
 static gboolean Quit(gpointer data) {
   (void)data;
-  g_main_loop_quit(main_loop);
+  events = 1;
   return G_SOURCE_REMOVE;
+}
+
+static gboolean Prepare(GSource* source, gint* timeout_ms) {
+  (void)source;
+  *timeout_ms = -1;
+  return events > 0;
+}
+
+static gboolean Check(GSource* source) {
+  (void)source;
+  return events > 0;
+}
+
+static gboolean Respond(gpointer data) {
+  g_main_loop_quit(data);
+  return G_SOURCE_REMOVE;
+}
+
+static gboolean Dispatch(GSource* source, GSourceFunc function, gpointer data) {
+  GMainLoop* dialog = g_main_loop_new(NULL, FALSE);
+  (void)source, (void)function, (void)data;
+  events = 0;
+  g_timeout_add(10, &Respond, dialog);
+  g_main_loop_run(dialog);
+  g_main_loop_unref(dialog);
+  HangAfterResponse();
+  g_main_loop_quit(main_loop);
+  return G_SOURCE_CONTINUE;
+}
+
+static void AddEventSource(void) {
+  static GSourceFuncs functions = {.prepare = &Prepare, .check = &Check, .dispatch = &Dispatch};
+  GSource* source = g_source_new(&functions, sizeof(GSource));
+  g_source_set_can_recurse(source, TRUE);
+  g_source_attach(source, NULL);
+  g_source_unref(source);
 }
 
 static gpointer RunLoop(gpointer data) {
@@ -68,6 +108,7 @@ int main(int count, char** arguments) {
   planted_start(count, arguments);
   main_loop = g_main_loop_new(NULL, FALSE);
   lw_glib_watch(NULL, "ui");
+  AddEventSource();
   for (size_t i = 0; i < G_N_ELEMENTS(jobs); ++i) threads[i] = g_thread_new(jobs[i].loop, &RunLoop, &jobs[i]);
   g_main_loop_run(main_loop);
   lw_glib_unwatch();

@@ -19,6 +19,7 @@ PLANTED(HangAfterDialog, "QSingleShotTimer::Timer")
 PLANTED(HangInNestedLoop, "QSingleShotTimer::Timer")
 PLANTED(HangInPosted, "*")
 PLANTED(HangInThread, "*")
+PLANTED(HangAfterExec, "-")
 
 namespace {
 
@@ -94,5 +95,9 @@ int main(int count, char** arguments) {
   after(13500, [] { QCoreApplication::quit(); });
   QApplication::exec();
   worker.wait();
+  for (int i = 0; i < 4; ++i) {
+    QCoreApplication::processEvents();
+    if (i == 1) HangAfterExec();
+  }
   lw_stop(0);
 }
