@@ -8,14 +8,14 @@
 namespace lagwatch::collector {
 namespace {
 
-constexpr std::string_view kOthers = "(others)";  // as programs call values that they have no room for
+constexpr std::string_view kOtherValues = "(others)";  // as programs call values that they have no room for
 
 // The entry of `name`, that of the others once there are `most`: names come from clients.
 template <typename Map>
 auto& Entry(Map& map, std::string_view name, size_t most) {
   const auto found = map.find(name);
   if (found != map.end()) return found->second;
-  return map[std::string(map.size() < most ? name : kOthers)];
+  return map[std::string(map.size() < most ? name : kOtherValues)];
 }
 
 }  // namespace

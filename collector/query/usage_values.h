@@ -22,7 +22,7 @@ class UsageValues {
   static constexpr size_t kMaxValues = 1000;  // of a key
   static constexpr size_t kMaxEntries = 10'000;
 
-  // `key`: that key alone; empty: all keys. Keys and values beyond the limits count as kOthers.
+  // `key`: that key alone; empty: all keys. Keys and values beyond the limits count as "(others)".
   void Add(const report::Usage& usage, std::string_view key);
 
   // An entry for each program, key and value, by program and key, of each key those with the most watched
