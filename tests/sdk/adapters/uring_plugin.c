@@ -2,7 +2,7 @@
 /* A plug-in that brings liburing; it waits once. */
 #include <liburing.h>
 
-int wait_once(void);
+__attribute__((visibility("default"))) int wait_once(void);
 int wait_once(void) {
   struct io_uring ring;
   struct __kernel_timespec pause_time = {0, 1000000};
