@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes on functions of the running program: handlers that are called when any function begins and ends,
+// without its being built for that, without stopping threads and without traps. Each function that cannot be
+// probed safely is refused with the reason. docs/design/probes_native.md shows how.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "trace/instrument/probes/probe_events.h"
+
+namespace lagwatch::trace {
+
+// The way in which a function's first bytes lead to its probe, the one with the least changes first.
+enum class ProbeTier : uint8_t {
+  kNone,         // refused
+  kOneByte,      // a jump whose displacement are the bytes that are there: one byte is changed
+  kInstruction,  // a jump in the place of the first instruction, whose page is replaced at once
+  kHop,          // a short jump to a long one in the padding between functions; page replaced at once
+};
+
+// One row a reason; ProbeReasonText() has the sentences.
+enum class ProbeReason : uint8_t {
+  kNone,                // armed, or could be
+  kNotSupported,        // this processor, or a hardware shadow stack
+  kNotPermitted,        // the system refused to write code, or to map it
+  kNotCode,             // no function of a loaded file's begins there
+  kExcludedModule,      // the loader, the unwinder, lagwatch itself, a Go program, a sanitizer's runtime
+  kExcludedFunction,    // returns twice, starts a thread or process, or switches stacks
+  kNoUnwindTable,       // without an entry of its own in the module's unwind table
+  kUnusualFrame,        // its return address is not on top of the stack: a part of another function
+  kUnknownInstruction,  // its first instruction cannot be moved, or was not understood
+  kLoopsToStart,        // a branch inside of it goes to its first instruction
+  kReadsReturnAddress,  // a probe of its return would be seen
+  kChanged,             // its bytes are not its file's: another tool has patched it
+  kOutOfReach,          // no free memory where a jump could go
+  kTooManyProbes,       // kMaxProbesPerFunction, or no memory
+};
+std::string_view ProbeReasonText(ProbeReason reason);
+std::string_view ProbeTierText(ProbeTier tier);
+
+inline constexpr size_t kMaxProbesPerFunction = 8;
+
+// An armed probe; 0 is none.
+using ProbeId = uint64_t;
+
+struct ProbeRequest {
+  uint64_t function = 0;                    // address of the function's first instruction
+  const ProbeHandlers* handlers = nullptr;  // must stay for the process's life, as `user_data` must: a thread
+  void* user_data = nullptr;                // may be on its way to a handler long after Disarm()
+};
+
+struct ProbeResult {
+  ProbeId id = 0;  // 0: refused
+  ProbeTier tier = ProbeTier::kNone;
+  ProbeReason reason = ProbeReason::kNone;
+};
+
+struct ProbeStats {
+  uint64_t hits_missed = 0;  // hit inside of a handler, or in a signal handler that interrupted one
+  uint64_t returns_unnoticed =
+      0;  // entered while too many calls were under way, or from code made at run time
+};
+
+// One per process, since there is one code. Thread safety: all functions from any thread, while other threads
+// run through the code. Never to be destroyed while something is armed.
+class FunctionProber {
+ public:
+  FunctionProber();
+  ~FunctionProber();
+  FunctionProber(const FunctionProber&) = delete;
+  FunctionProber& operator=(const FunctionProber&) = delete;
+
+  // Arms probes, several at once for less than one after the other. A function may have several probes, which
+  // are called in the order of their arming. A call that is under way delivers neither entry nor return.
+  // Takes the loader's lock, and works on a thread with its own descriptor table. Context: background.
+  std::vector<ProbeResult> Arm(std::span<const ProbeRequest> requests);
+  ProbeResult Arm(uint64_t function, const ProbeHandlers* handlers, void* user_data);
+  // Removes probes; functions that have none any more get their first bytes back. Calls under way deliver
+  // nothing more, but for handlers that run already. Unknown ids are ignored. Context: background.
+  void Disarm(std::span<const ProbeId> ids);
+  void DisarmAll();
+  // Whether every function that ever had a probe, and has none now, has the bytes of its module's file.
+  // Context: background.
+  bool BytesAreOriginal();
+  // The answer that Arm() would give, without changing anything; `wants_return`: for a probe with on_return.
+  // Context: background.
+  std::vector<ProbeResult> Examine(std::span<const uint64_t> functions, bool wants_return);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Since the process began. Context: any.
+ProbeStats FunctionProbeStats();
+// The calling thread's calls are delivered no more, for good: for threads of lagwatch. Context: any.
+void LeaveThreadOutOfProbes();
+
+}  // namespace lagwatch::trace
