@@ -135,7 +135,7 @@ struct Program {
   uint32_t records = 1'024;            // that wait for the reader; a power of 2
   uint32_t output_per_second = 1'000;  // records
   uint32_t stacks = 1'024;             // different ones; a power of 2
-  uint32_t levels = 0;                 // the level to begin with
+  uint32_t level = 0;                  // the level to begin with
 
   friend bool operator==(const Program&, const Program&) = default;
 };

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "probe/block.h"
 #include "probe/program.h"
-#include "probe/run/block.h"
 #include "probe/verify/verified.h"
 
 namespace lagwatch::probe {

@@ -2,8 +2,8 @@
 // The layout of a program's block of memory, which follows from the program alone, so that a reader in
 // another process finds its way without trusting what is in it:
 //
-//   BlockHeader | ThreadSlot × kThreadSlots | Counter × counters | tables of the aggregates | stacks |
-//   records
+//   BlockHeader | ThreadSlot × kThreadSlots | Scratch × kScratches | Counter × counters | tables of the
+//   aggregates | stacks | records
 //
 // All of it consists of words of 8 bytes that are read and written atomically. Context: any.
 #pragma once
@@ -23,22 +23,31 @@ static_assert(Word::is_always_lock_free && sizeof(Word) == 8);
 
 inline constexpr uint32_t kThreadSlots = 256;
 inline constexpr uint32_t kMaxProbing = 16;          // cells that are looked at for one key
+inline constexpr size_t kHistogramBuckets = 66;      // below 0, 0, and from 2^i on for i from 0 to 63
 inline constexpr uint64_t kEmptyCell = 0;            // of a cell's hash
 inline constexpr uint64_t kClaimedCell = 1;          // its key is being written
 inline constexpr uint16_t kUnreadableText = 0xFFFF;  // in place of a text's length
 inline constexpr uint16_t kCutText = 0x8000;         // or-ed to a length: the text goes on
 
 struct BlockHeader {
-  std::atomic<uint32_t> level;
+  std::atomic<uint32_t> level;  // read by each hit, and seldom written
   std::atomic<uint32_t> is_off;
-  Word requests;  // a bit each
+  alignas(64) Word requests;  // a bit each
   Word faulted;
   Word dropped_records;
   Word dropped_stacks;
-  Word output_window;  // of the output limit
-  Word next_record;    // to be written
-  Word taken_record;   // to be read
+  Word output_window;             // of the output limit
+  alignas(64) Word next_record;   // to be written
+  alignas(64) Word taken_record;  // to be read
 };
+
+// Room for a stack or a key while it is made. A hit that finds none free drops its action.
+struct alignas(64) Scratch {
+  Word is_taken;
+  uint64_t words[kMaxStackFrames];
+};
+inline constexpr uint32_t kScratches = 64;
+static_assert(sizeof(Scratch::words) >= kMaxKeyBytes && sizeof(Scratch::words) > kMaxTextBytes);
 
 // Time that one thread has spent, or the few with the same tid modulo kThreadSlots. Written without atomic
 // increments: a hit in a signal handler may lose a count.
@@ -46,9 +55,8 @@ struct alignas(64) ThreadSlot {
   Word hits;
   Word skipped;
   Word window_ticks;  // the beginning of the budget's present window
-  Word window_hits;   // hits at that moment
-  Word window_runs;   // of these, those that were run,
-  Word runs;
+  Word window_hits;   // hits and skipped at that moment
+  Word window_skipped;
   Word cost_ticks;  // of one run, measured now and then
   Word state;       // the budget's decision: probe/run/budget.h
 };
@@ -79,12 +87,13 @@ struct AggregateTable {
   uint32_t buckets = 0;
 };
 
-// The stacks: `mask` + 1 slots of a hash, a depth and kMaxStackFrames addresses.
+// The stacks: `mask` + 1 slots of a hash and kMaxStackFrames addresses, the last one followed by 0 if there
+// is room.
 struct StackSlots {
   Word* slots = nullptr;
   uint32_t mask = 0;
 };
-inline constexpr size_t kStackWords = 2 + kMaxStackFrames;
+inline constexpr size_t kStackWords = 1 + kMaxStackFrames;
 
 // A kind of record.
 struct RecordForm {
@@ -114,6 +123,7 @@ size_t ValueWords(const Aggregate& aggregate);
 struct BlockView {
   BlockHeader* header = nullptr;
   ThreadSlot* threads = nullptr;
+  Scratch* scratches = nullptr;
   Counter* counters = nullptr;
   std::array<AggregateTable, kMaxAggregates> aggregates{};
   std::array<RecordForm, kMaxPrints> prints{};
@@ -124,7 +134,7 @@ struct BlockView {
   uint64_t base_ticks = 0;
   int64_t base_mono_ns = 0;
   uint64_t ticks_per_second = 1'000'000'000;
-  uint64_t mechanism_ticks = 0;
+  uint64_t mechanism_ticks = 0;  // of one hit
   Budget budget;
   uint32_t output_per_second = 0;
 };
