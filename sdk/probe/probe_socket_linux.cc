@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/probe/probe_socket.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "sdk/probe/probe_messages.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+constexpr int kMostWaiting = 8;
+
+base::Result<sockaddr_un> AddressOf(const std::string& path) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  if (path.size() >= sizeof address.sun_path)
+    return base::Status(base::StatusCode::kInvalid, "the path " + path + " is too long for a socket");
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+// Makes the folder, or takes the one that is there if it is this user's alone.
+base::Status PrepareDirectory(const std::string& directory) {
+  if (mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+    return base::IoError("cannot make " + directory, errno);
+  const base::OwnedFd folder(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!folder || fstat(folder.get(), &status) != 0) return base::IoError("cannot open " + directory, errno);
+  if (status.st_uid != geteuid())
+    return {base::StatusCode::kInvalid, directory + " belongs to another user"};
+  constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+  if ((status.st_mode & kOthers) != 0 && fchmod(folder.get(), S_IRWXU) != 0)
+    return base::IoError("cannot close " + directory + " to others", errno);
+  return {};
+}
+
+base::Result<ProbeSocket> ListenIn(const std::string& directory) {
+  if (base::Status status = PrepareDirectory(directory); !status.ok()) return status;
+  ProbeSocket made{.fd = {}, .path = ProbeSocketPath(directory, getpid())};
+  const auto address = LAGWATCH_TRY(AddressOf(made.path));
+  unlink(made.path.c_str());  // of an earlier process with this id
+  made.fd = base::OwnedFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool listens = made.fd && bind(made.fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+                       chmod(made.path.c_str(), S_IRUSR | S_IWUSR) == 0 && listen(made.fd.get(), kMostWaiting) == 0;
+  if (!listens) return base::IoError("cannot listen at " + made.path, errno);
+  return made;
+}
+
+}  // namespace
+
+base::Result<ProbeSocket> ListenForConsoles(const std::string& directory) {
+  if (!directory.empty()) {
+    auto made = ListenIn(directory);
+    if (made.ok()) return made;
+  }
+  return ListenIn(ProbeDirectory("", geteuid()));
+}
+
+ConsolePeer AcceptConsole(const ProbeSocket& socket) {
+  ConsolePeer peer;
+  // By the number: accept4() is one of the functions that the preloaded library hooks.
+  peer.fd = base::OwnedFd(static_cast<int>(
+      syscall(SYS_accept4, socket.fd.get(), 0L, 0L, static_cast<long>(SOCK_CLOEXEC | SOCK_NONBLOCK), 0L, 0L)));
+  if (!peer.fd) return peer;
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  const bool is_known =
+      getsockopt(peer.fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && size == sizeof credentials;
+  if (!is_known || (credentials.uid != geteuid() && credentials.uid != 0)) {
+    WriteAuditLine("refused a console of user " + std::to_string(credentials.uid));
+    return {};
+  }
+  peer.user = credentials.uid;
+  peer.pid = credentials.pid;
+  return peer;
+}
+
+void WriteAuditLine(std::string_view text) {
+  constexpr char kLog[] = "/dev/log";
+  constexpr size_t kMostBytes = 800;
+  const base::OwnedFd log(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::memcpy(address.sun_path, kLog, sizeof kLog);
+  std::string line = "<37>lagwatch[" + std::to_string(getpid()) + "]: ";  // 4 (auth) × 8 + 5 (notice)
+  for (const char c : text.substr(0, kMostBytes)) line += c >= ' ' || c < 0 ? c : ' ';
+  if (log)
+    sendto(log.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address),
+           sizeof address);
+}
+
+}  // namespace lagwatch::sdk
