@@ -19,8 +19,7 @@ namespace lagwatch::trace {
 enum class ProbeTier : uint8_t {
   kNone,         // refused
   kOneByte,      // a jump whose displacement are the bytes that are there: one byte is changed
-  kInstruction,  // a jump in the place of the first instruction, whose page is replaced at once
-  kHop,          // a short jump to a long one in the padding between functions; page replaced at once
+  kInstruction,  // a jump in the place of the first instruction, whose page is exchanged for a changed copy
 };
 
 // One row a reason; ProbeReasonText() has the sentences.
@@ -93,6 +92,7 @@ class FunctionProber {
 
  private:
   struct State;
+  struct Pass;
   std::unique_ptr<State> state_;
 };
 

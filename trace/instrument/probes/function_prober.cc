@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/instrument/probes/function_prober.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "base/process/loader_walk.h"
+#include "base/process/own_memory.h"
+#include "base/process/quiet_thread.h"
+#include "trace/instrument/patch_site.h"
+#include "trace/instrument/probes/code_scan.h"
+#include "trace/instrument/probes/code_space.h"
+#include "trace/instrument/probes/head_patch.h"
+#include "trace/instrument/probes/mapped_code.h"
+#include "trace/instrument/probes/probed_modules.h"
+
+namespace lagwatch::trace {
+namespace {
+
+uint32_t NeedsOf(const ProbeHandlers& handlers) {
+  return (handlers.on_return != nullptr ? kNeedsReturn : 0U) | (handlers.wants_vectors ? kNeedsVectors : 0U) |
+         (handlers.keeps_args ? kNeedsArgs : 0U) | (handlers.uses_general_registers_only ? 0U : kNeedsSaving);
+}
+
+// A function that has, or had, probes.
+struct Place {
+  ProbeSite* site = nullptr;
+  HeadPatch patch;
+  ProbeId ids[kMaxProbesPerFunction]{};  // by slot; 0: free
+  uint64_t load_bias = 0;                // of its module, to know that again
+  std::string path;
+  std::string build_id;
+  bool is_patched = false;
+  bool reads_return_address = false;
+
+  bool IsIn(const ProbedModule& module) const {
+    return load_bias == module.load_bias && path == module.path && build_id == module.build_id;
+  }
+  bool HasProbes() const {
+    return std::any_of(std::begin(ids), std::end(ids), [](ProbeId id) { return id != 0; });
+  }
+  bool HasBytes(const unsigned char* bytes, size_t size_bytes) const {
+    return std::memcmp(reinterpret_cast<const void*>(site->function), bytes, size_bytes) == 0;
+  }
+};
+
+const ProbeSite* MakeSite(uint64_t function, ProbeSite** made) {
+  void* memory = base::MapKept(sizeof(ProbeSite));
+  *made = memory == nullptr ? nullptr : new (memory) ProbeSite{.function = function};
+  return *made;
+}
+
+}  // namespace
+
+// One call of the prober's, on a thread of its own.
+struct FunctionProber::Pass {
+  State* state;
+  const CodeWriter& writer;
+  const MemoryMap& memory;
+  void (*visit)(Pass* pass, const ProbedModule& module);  // for each module
+  void* work;
+  uint64_t get_ip = 0;  // the unwinder's function
+  bool wants_ranges = false;
+  std::vector<CallerRanges::Range> ranges;
+};
+
+struct FunctionProber::State {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  std::map<uint64_t, Place> places;  // by function
+  std::map<std::pair<const ProbeHandlers*, void*>, const ArmedProbe*> probes;
+  std::map<ProbeId, uint64_t> functions;  // of armed probes
+  ProbeId last_id = 0;
+  CodeSpace space;
+  ExcludedFunctions excluded;
+  base::LoaderCounts modules;  // those that the caller ranges are of
+
+  // Calls `visit` for each module, while no other changes code, and none can be unloaded. False if there is
+  // no way to change code.
+  bool Walk(void (*visit)(Pass*, const ProbedModule&), void* work);
+  static int VisitModule(dl_phdr_info* info, size_t size_bytes, void* pass);
+
+  ProbeReason Refusal(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return,
+                      HeadPlace* head);
+  ProbeReason FindPlace(const Pass& pass, const ProbedModule& module, const HeadPlace& head, Place** found);
+  ProbeResult ArmOne(const Pass& pass, const ProbedModule& module, const ProbeRequest& request);
+  static void ArmIn(Pass* pass, const ProbedModule& module);
+  static void DisarmIn(Pass* pass, const ProbedModule& module);
+  const ArmedProbe* ProbeOf(const ProbeRequest& request);
+  void Remove(Place* place, ProbeId id);
+  static void Recount(const Place& place);
+  static void Switch(const Pass& pass, Place* place, bool is_on);
+};
+
+FunctionProber::FunctionProber() : state_(std::make_unique<State>()) {}
+FunctionProber::~FunctionProber() = default;
+
+bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void* work) {
+  bool is_done = false;
+  const auto walk = [&] {
+    LeaveThreadOutOfProbes();
+    const CodeWriter writer;
+    if (!writer.is_usable()) return;
+    pthread_mutex_lock(&mutex);
+    const auto unlock = [](pthread_mutex_t* locked) { pthread_mutex_unlock(locked); };
+    const std::unique_ptr<pthread_mutex_t, decltype(unlock)> lock(&mutex, unlock);
+    const MemoryMap memory;
+    const auto counts = base::LoaderCounts::Now();
+    Pass pass{.state = this,
+              .writer = writer,
+              .memory = memory,
+              .visit = visit,
+              .work = work,
+              .get_ip = reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, "_Unwind_GetIP")),
+              .wants_ranges = !(counts == modules),
+              .ranges = {}};
+    base::WalkLoadedModules(&VisitModule, &pass);
+    if (pass.wants_ranges && UseCallerRangesOf(std::move(pass.ranges))) modules = counts;
+    is_done = true;
+  };
+  return base::RunWithOwnFiles(walk) && is_done;
+}
+
+int FunctionProber::State::VisitModule(dl_phdr_info* info, size_t, void* context) {
+  auto* pass = static_cast<Pass*>(context);
+  const ProbedModule module(*info);
+  if (module.code_begin >= module.code_end) return 0;
+  if (pass->wants_ranges) AddCallerRanges(module, &pass->ranges);
+  if (module.HasCode(pass->get_ip)) UseUnwinderAt(module, pass->get_ip);
+  pass->visit(pass, module);
+  return 0;
+}
+
+ProbeReason FunctionProber::State::Refusal(const Pass& pass, const ProbedModule& module, uint64_t function,
+                                           bool wants_return, HeadPlace* head) {
+  if (module.is_excluded) return ProbeReason::kExcludedModule;
+  const UnwindIndex::Function found = module.functions.Find(function);
+  if (found.begin != function || !module.HasCode(found.end - 1)) return ProbeReason::kNoUnwindTable;
+  if (!found.is_called) return ProbeReason::kUnusualFrame;
+  if (excluded.Has(module, function)) return ProbeReason::kExcludedFunction;
+  const auto* code = reinterpret_cast<const unsigned char*>(function);
+  const uint64_t room_bytes = module.code_end - function;
+  if (room_bytes < HeadPatch::kSavedBytes) return ProbeReason::kNotCode;
+  if (!HasFileBytes(pass.memory, function, HeadPatch::kSavedBytes)) return ProbeReason::kChanged;
+  *head = {.function = function,
+           .module_begin = module.begin,
+           .module_end = module.end,
+           .first = DecodeInstruction(code, found.end - function, function),
+           .reads_return_address = ReadsReturnAddress(function, found.end)};
+  unsigned char moved[kMaxMovedBytes];
+  if (MoveInstruction(code, head->first, function, function, moved) == 0)
+    return ProbeReason::kUnknownInstruction;
+  if (MayBranchInto(function, found.end, head->first.size_bytes)) return ProbeReason::kLoopsToStart;
+  if (wants_return && head->reads_return_address) return ProbeReason::kReadsReturnAddress;
+  return ProbeReason::kNone;
+}
+
+ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModule& module,
+                                             const HeadPlace& head, Place** found) {
+  const auto known = places.find(head.function);
+  if (known != places.end() && known->second.IsIn(module) &&
+      known->second.HasBytes(known->second.patch.original, HeadPatch::kSavedBytes)) {
+    *found = &known->second;
+    return ProbeReason::kNone;
+  }
+  Place place;
+  place.load_bias = module.load_bias;
+  place.path = module.path;
+  place.build_id = module.build_id;
+  if (MakeSite(head.function, &place.site) == nullptr) return ProbeReason::kTooManyProbes;
+  const ProbeReason reason = PrepareHead(pass.writer, pass.memory, &space, head, place.site, &place.patch);
+  if (reason == ProbeReason::kNone)
+    *found = &places.insert_or_assign(head.function, std::move(place)).first->second;
+  return reason;
+}
+
+const ArmedProbe* FunctionProber::State::ProbeOf(const ProbeRequest& request) {
+  const ArmedProbe*& probe = probes[{request.handlers, request.user_data}];
+  if (probe == nullptr) {
+    void* memory = base::MapKept(sizeof(ArmedProbe));
+    if (memory != nullptr) probe = new (memory) ArmedProbe{request.handlers, request.user_data};
+  }
+  return probe;
+}
+
+void FunctionProber::State::Recount(const Place& place) {
+  uint32_t needs = 0;
+  for (const ArmedProbe* probe : place.site->slots)
+    if (probe != nullptr) needs |= NeedsOf(*probe->handlers);
+  __atomic_store_n(&place.site->needs, needs, __ATOMIC_RELEASE);  // before the probes themselves
+}
+
+void FunctionProber::State::Switch(const Pass& pass, Place* place, bool is_on) {
+  if (place->is_patched != is_on &&
+      SwitchHead(pass.writer, pass.memory, place->site->function, place->patch, is_on))
+    place->is_patched = is_on;
+}
+
+ProbeResult FunctionProber::State::ArmOne(const Pass& pass, const ProbedModule& module,
+                                          const ProbeRequest& request) {
+  ProbeResult result;
+  const bool wants_return = request.handlers->on_return != nullptr;
+  const auto known = places.find(request.function);
+  Place* place = nullptr;
+  if (known != places.end() && known->second.IsIn(module) && known->second.is_patched &&
+      known->second.HasBytes(known->second.patch.patched, known->second.patch.size_bytes)) {
+    place = &known->second;
+    if (wants_return && place->reads_return_address) {
+      result.reason = ProbeReason::kReadsReturnAddress;
+      return result;
+    }
+  } else {
+    HeadPlace head{};
+    result.reason = Refusal(pass, module, request.function, wants_return, &head);
+    if (result.reason == ProbeReason::kNone) result.reason = FindPlace(pass, module, head, &place);
+    if (place == nullptr) return result;
+    place->is_patched = false;
+    place->reads_return_address = head.reads_return_address;
+  }
+  const auto slot =
+      static_cast<size_t>(std::find(std::begin(place->ids), std::end(place->ids), 0U) - place->ids);
+  const ArmedProbe* probe = slot == kMaxProbesPerFunction ? nullptr : ProbeOf(request);
+  if (probe == nullptr) {
+    result.reason = ProbeReason::kTooManyProbes;
+    return result;
+  }
+  ProbeSite* site = place->site;
+  __atomic_fetch_or(&site->needs, NeedsOf(*request.handlers), __ATOMIC_RELEASE);  // before the probe itself
+  __atomic_store_n(&site->slots[slot], probe, __ATOMIC_RELEASE);                  // pairs with hits
+  if (site->slot_count <= slot) __atomic_store_n(&site->slot_count, slot + 1, __ATOMIC_RELEASE);
+  result.id = ++last_id;
+  result.tier = place->patch.tier;
+  place->ids[slot] = result.id;
+  functions[result.id] = request.function;
+  return result;
+}
+
+namespace {
+
+// The requests of one call, and their results.
+struct ArmWork {
+  std::span<const ProbeRequest> requests;
+  std::vector<ProbeResult> results;
+};
+
+struct ExamineWork {
+  std::span<const uint64_t> functions;
+  bool wants_return;
+  std::vector<ProbeResult> results;
+};
+
+}  // namespace
+
+void FunctionProber::State::ArmIn(Pass* pass, const ProbedModule& module) {
+  auto* work = static_cast<ArmWork*>(pass->work);
+  State* state = pass->state;
+  std::vector<size_t> armed;
+  for (size_t i = 0; i < work->requests.size(); ++i) {
+    if (!module.HasCode(work->requests[i].function)) continue;
+    work->results[i] = state->ArmOne(*pass, module, work->requests[i]);
+    if (work->results[i].id != 0) armed.push_back(i);
+  }
+  // No processor may meet a jump before its target.
+  if (armed.empty() || !CodeWriter::SynchronizeProcessors()) return;
+  for (const size_t i : armed) Switch(*pass, &state->places.at(work->requests[i].function), true);
+  CodeWriter::SynchronizeProcessors();
+  for (const size_t i : armed) {
+    Place& place = state->places.at(work->requests[i].function);
+    if (place.is_patched) continue;
+    state->Remove(&place, work->results[i].id);
+    work->results[i] = {.reason = ProbeReason::kNotPermitted};
+  }
+}
+
+std::vector<ProbeResult> FunctionProber::Arm(std::span<const ProbeRequest> requests) {
+  ArmWork work{requests, std::vector<ProbeResult>(requests.size(), {.reason = ProbeReason::kNotCode})};
+  const bool is_supported = CanPatch() && PrepareProbeHits();
+  if (is_supported && state_->Walk(&State::ArmIn, &work)) return std::move(work.results);
+  const ProbeReason reason = is_supported ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
+  std::fill(work.results.begin(), work.results.end(), ProbeResult{.reason = reason});
+  return std::move(work.results);
+}
+
+ProbeResult FunctionProber::Arm(uint64_t function, const ProbeHandlers* handlers, void* user_data) {
+  const ProbeRequest request{function, handlers, user_data};
+  return Arm({&request, 1}).front();
+}
+
+void FunctionProber::State::Remove(Place* place, ProbeId id) {
+  auto* const slot = std::find(std::begin(place->ids), std::end(place->ids), id);
+  if (slot == std::end(place->ids)) return;
+  *slot = 0;
+  __atomic_store_n(&place->site->slots[slot - place->ids], nullptr, __ATOMIC_RELEASE);  // pairs with hits
+  functions.erase(id);
+  Recount(*place);
+}
+
+void FunctionProber::State::DisarmIn(Pass* pass, const ProbedModule& module) {
+  State* state = pass->state;
+  const auto end = state->places.lower_bound(module.code_end);
+  for (auto at = state->places.lower_bound(module.code_begin); at != end; ++at) {
+    Place& place = at->second;
+    // Else the module was unloaded, and its code with it.
+    const bool is_there = place.IsIn(module) && place.HasBytes(place.patch.patched, place.patch.size_bytes);
+    if (place.is_patched && !place.HasProbes() && is_there) Switch(*pass, &place, false);
+  }
+}
+
+void FunctionProber::Disarm(std::span<const ProbeId> ids) {
+  pthread_mutex_lock(&state_->mutex);
+  for (const ProbeId id : ids) {
+    const auto function = state_->functions.find(id);
+    if (function != state_->functions.end()) state_->Remove(&state_->places.at(function->second), id);
+  }
+  pthread_mutex_unlock(&state_->mutex);
+  if (!state_->Walk(&State::DisarmIn, nullptr)) return;  // they lead to probes that deliver nothing
+  CodeWriter::SynchronizeProcessors();
+}
+
+void FunctionProber::DisarmAll() {
+  std::vector<ProbeId> ids;
+  pthread_mutex_lock(&state_->mutex);
+  for (const auto& [id, function] : state_->functions) ids.push_back(id);
+  pthread_mutex_unlock(&state_->mutex);
+  Disarm(ids);
+}
+
+bool FunctionProber::BytesAreOriginal() {
+  bool are_original = true;
+  const auto compare = [](Pass* pass, const ProbedModule& module) {
+    State* state = pass->state;
+    const auto end = state->places.lower_bound(module.code_end);
+    for (auto at = state->places.lower_bound(module.code_begin); at != end; ++at) {
+      if (at->second.HasProbes() || HasFileBytes(pass->memory, at->first, HeadPatch::kSavedBytes)) continue;
+      *static_cast<bool*>(pass->work) = false;
+    }
+  };
+  return state_->Walk(compare, &are_original) && are_original;
+}
+
+std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> functions, bool wants_return) {
+  ExamineWork work{functions, wants_return,
+                   std::vector<ProbeResult>(functions.size(), {.reason = ProbeReason::kNotCode})};
+  const auto examine = [](Pass* pass, const ProbedModule& module) {
+    auto* found = static_cast<ExamineWork*>(pass->work);
+    for (size_t i = 0; i < found->functions.size(); ++i) {
+      if (!module.HasCode(found->functions[i])) continue;
+      HeadPlace head{};
+      ProbeResult& result = found->results[i];
+      result.reason = pass->state->Refusal(*pass, module, found->functions[i], found->wants_return, &head);
+      if (result.reason != ProbeReason::kNone) continue;
+      result.tier = FindTier(pass->memory, pass->state->space, head);
+      if (result.tier == ProbeTier::kNone) result.reason = ProbeReason::kOutOfReach;
+    }
+  };
+  const ProbeReason refusal = CanPatch() ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
+  if (!CanPatch() || !state_->Walk(examine, &work))
+    std::fill(work.results.begin(), work.results.end(), ProbeResult{.reason = refusal});
+  return std::move(work.results);
+}
+
+std::string_view ProbeTierText(ProbeTier tier) {
+  constexpr std::string_view kTexts[] = {"none", "one byte", "first instruction"};
+  return kTexts[static_cast<size_t>(tier)];
+}
+
+std::string_view ProbeReasonText(ProbeReason reason) {
+  constexpr std::string_view kTexts[] = {
+      "it can be probed",
+      "this processor's code cannot be probed",
+      "the system does not permit to change code",
+      "no loaded file has code there",
+      "its module is left alone: the loader, an unwinder, lagwatch, Go or a sanitizer",
+      "it returns twice, switches stacks or starts threads",
+      "no function begins there in the module's unwind table",
+      "it is a part of another function",
+      "its first instruction cannot be moved",
+      "a loop goes back to its first instruction",
+      "it reads its return address",
+      "its code is not the file's",
+      "no free memory is where a jump could lead",
+      "it has too many probes",
+  };
+  static_assert(std::size(kTexts) == static_cast<size_t>(ProbeReason::kTooManyProbes) + 1);
+  return kTexts[static_cast<size_t>(reason)];
+}
+
+}  // namespace lagwatch::trace
