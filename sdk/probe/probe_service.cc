@@ -324,6 +324,7 @@ ReadAnswer ProbeService::DataOf(ArmedProgram* armed, bool wants_snapshot) {
   probe::ProbeState& state = armed->state();
   const probe::ProbeStats stats = state.Stats();
   ReadAnswer answer{.id = armed->id(),
+                    .is_last = false,
                     .hits = stats.hits,
                     .skipped = stats.skipped,
                     .faulted = stats.faulted,
@@ -331,7 +332,10 @@ ReadAnswer ProbeService::DataOf(ArmedProgram* armed, bool wants_snapshot) {
                     .dropped_keys = stats.dropped_keys,
                     .dropped_stacks = stats.dropped_stacks,
                     .missed = trace::FunctionProbeStats().hits_missed,
-                    .is_off = stats.is_off};
+                    .is_off = stats.is_off,
+                    .requests = 0,
+                    .records = {},
+                    .snapshot = {}};
   for (const uint32_t request : state.TakeRequests()) answer.requests |= uint64_t{1} << request;
   state.TakeRecords(kMostRecords, &answer.records);
   if (wants_snapshot) answer.snapshot = state.Snapshot();
