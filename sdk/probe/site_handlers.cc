@@ -13,6 +13,7 @@
 #include "probe/run/interpreter.h"
 #include "sdk/probe/native_hit.h"
 #include "sdk/probe/thrown_type.h"
+#include "trace/instrument/function_filter.h"
 
 namespace lagwatch::sdk {
 
@@ -134,7 +135,7 @@ void OnThrow(const ProbeEntry& entry, void* user_data) {
   mangled[size] = '\0';
   ReadableTypeName(mangled, name, sizeof name);
   errno = saved_errno;
-  if (!site->thrown_types.empty() && !MatchesGlob(site->thrown_types.c_str(), name)) return;
+  if (!site->thrown_types.empty() && !trace::MatchesGlob(site->thrown_types, name)) return;
   probe::HitDetails details;
   details.thrown_type = name;
   details.thrown_object = entry.int_args[0];

@@ -101,25 +101,4 @@ void ReadableTypeName(const char* mangled, char* name, size_t size) {
   if (!is_known) Buffer(name, size).Add(mangled);
 }
 
-bool MatchesGlob(const char* glob, const char* text) {
-  const char* star = nullptr;  // the last one, and the text that it leaves to the rest
-  const char* retry = nullptr;
-  while (*text != '\0') {
-    if (*glob == '*') {
-      star = glob++;
-      retry = text;
-    } else if (*glob == '?' || *glob == *text) {
-      ++glob;
-      ++text;
-    } else if (star != nullptr) {
-      glob = star + 1;
-      text = ++retry;
-    } else {
-      return false;
-    }
-  }
-  while (*glob == '*') ++glob;
-  return *glob == '\0';
-}
-
 }  // namespace lagwatch::sdk

@@ -10,7 +10,4 @@ namespace lagwatch::sdk {
 // what else is not understood, stay as they are. `size` is at least 1.
 void ReadableTypeName(const char* mangled, char* name, size_t size);
 
-// Whether `text` is what the glob says: `*` and `?`.
-bool MatchesGlob(const char* glob, const char* text);
-
 }  // namespace lagwatch::sdk
