@@ -62,9 +62,9 @@ enum class AggregateKind : uint8_t { kCount, kSum, kMin, kMax, kAverage, kHistog
 // A map from keys to numbers. Its memory is `shards` tables of `cells` keys; threads are spread over the
 // shards, and the reader adds them up.
 struct Aggregate {
-  std::string name;  // as in the script, or made of its text; unique
+  std::string name{};  // as in the script, or made of its text; unique
   AggregateKind kind = AggregateKind::kCount;
-  std::vector<Field> keys;       // none: one cell
+  std::vector<Field> keys{};      // none: one cell
   Shown shown = Shown::kNumber;  // of the value
   uint32_t cells = 1;            // a power of 2
   uint32_t shards = 1;           // a power of 2

@@ -128,6 +128,7 @@ SETS(Widen, Widened(f.registers[o.a], o.b))
 SETS_FLOAT(FromBits, FloatOf(f.registers[o.a], o.b))
 SETS_FLOAT(ToFloat, static_cast<double>(f.Int(o.a)))
 SETS_FLOAT(ToFloatUnsigned, static_cast<double>(f.registers[o.a]))
+SETS(ToBits, f.registers[o.a])
 SETS(ToInt, Clamped(f.Float(o.a)))
 
 SETS(Add, f.registers[o.a] + f.registers[o.b])
