@@ -92,6 +92,7 @@ struct FunctionProber::State {
                       HeadPlace* head);
   ProbeReason FindPlace(const Pass& pass, const ProbedModule& module, const HeadPlace& head, Place** found);
   ProbeResult ArmOne(const Pass& pass, const ProbedModule& module, const ProbeRequest& request);
+  ProbeResult ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return);
   static void ArmIn(Pass* pass, const ProbedModule& module);
   static void DisarmIn(Pass* pass, const ProbedModule& module);
   const ArmedProbe* ProbeOf(const ProbeRequest& request);
@@ -257,6 +258,12 @@ struct ExamineWork {
   std::vector<ProbeResult> results;
 };
 
+struct ListWork {
+  const FunctionFilter& filter;
+  bool wants_return;
+  std::vector<ProbedFunction> functions;
+};
+
 }  // namespace
 
 void FunctionProber::State::ArmIn(Pass* pass, const ProbedModule& module) {
@@ -346,6 +353,25 @@ bool FunctionProber::BytesAreOriginal() {
   return state_->Walk(compare, &are_original) && are_original;
 }
 
+ProbeResult FunctionProber::State::ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function,
+                                              bool wants_return) {
+  HeadPlace head{};
+  ProbeResult result;
+  const auto known = places.find(function);
+  if (known != places.end() && known->second.IsIn(module) && known->second.is_patched) {
+    const bool is_refused = wants_return && known->second.reads_return_address;
+    result.reason = is_refused ? ProbeReason::kReadsReturnAddress : ProbeReason::kNone;
+    result.tier = known->second.patch.tier;
+    return result;
+  }
+  result.reason = Refusal(pass, module, function, wants_return, &head);
+  if (result.reason != ProbeReason::kNone) return result;
+  const bool is_known = known != places.end() && known->second.IsIn(module);  // its jump is there
+  result.tier = is_known ? known->second.patch.tier : FindTier(pass.memory, space, head);
+  if (result.tier == ProbeTier::kNone) result.reason = ProbeReason::kOutOfReach;
+  return result;
+}
+
 std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> functions, bool wants_return) {
   ExamineWork work{functions, wants_return,
                    std::vector<ProbeResult>(functions.size(), {.reason = ProbeReason::kNotCode})};
@@ -353,18 +379,32 @@ std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> funct
     auto* found = static_cast<ExamineWork*>(pass->work);
     for (size_t i = 0; i < found->functions.size(); ++i) {
       if (!module.HasCode(found->functions[i])) continue;
-      HeadPlace head{};
-      ProbeResult& result = found->results[i];
-      result.reason = pass->state->Refusal(*pass, module, found->functions[i], found->wants_return, &head);
-      if (result.reason != ProbeReason::kNone) continue;
-      result.tier = FindTier(pass->memory, pass->state->space, head);
-      if (result.tier == ProbeTier::kNone) result.reason = ProbeReason::kOutOfReach;
+      found->results[i] = pass->state->ExamineOne(*pass, module, found->functions[i], found->wants_return);
     }
   };
   const ProbeReason refusal = CanPatch() ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
   if (!CanPatch() || !state_->Walk(examine, &work))
     std::fill(work.results.begin(), work.results.end(), ProbeResult{.reason = refusal});
   return std::move(work.results);
+}
+
+std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter& filter, bool wants_return) {
+  ListWork work{filter, wants_return, {}};
+  const auto list = [](Pass* pass, const ProbedModule& module) {
+    auto* listed = static_cast<ListWork*>(pass->work);
+    if (!listed->filter.WantsModule(module.path)) return;
+    const auto names = stack::FunctionTable::Load(module.path, module.build_id);
+    for (size_t i = 0; i < module.functions.size(); ++i) {
+      const uint64_t function = module.functions.BeginOf(i);
+      std::string name = names.NameAt(function - module.load_bias).value_or("");
+      if (!listed->filter.WantsAddress(function) || !listed->filter.WantsName(name)) continue;
+      const ProbeResult result = pass->state->ExamineOne(*pass, module, function, listed->wants_return);
+      if (result.reason == ProbeReason::kUnusualFrame) continue;
+      listed->functions.push_back({function, std::move(name), module.path, result});
+    }
+  };
+  if (CanPatch()) static_cast<void>(state_->Walk(list, &work));  // without, there is nothing to list
+  return std::move(work.functions);
 }
 
 std::string_view ProbeTierText(ProbeTier tier) {

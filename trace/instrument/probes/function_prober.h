@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "trace/instrument/function_filter.h"
 #include "trace/instrument/probes/probe_events.h"
 
 namespace lagwatch::trace {
@@ -59,6 +61,14 @@ struct ProbeResult {
   ProbeReason reason = ProbeReason::kNone;
 };
 
+// A function of a loaded module, and how it can be probed.
+struct ProbedFunction {
+  uint64_t function = 0;
+  std::string name;    // as in the symbol table; empty without one
+  std::string module;  // path of its file
+  ProbeResult result;  // `id` is 0
+};
+
 struct ProbeStats {
   uint64_t hits_missed = 0;  // hit inside of a handler, or in a signal handler that interrupted one
   uint64_t returns_unnoticed =
@@ -86,9 +96,12 @@ class FunctionProber {
   // Whether every function that ever had a probe, and has none now, has the bytes of its module's file.
   // Context: background.
   bool BytesAreOriginal();
-  // The answer that Arm() would give, without changing anything; `wants_return`: for a probe with on_return.
+  // The answers that Arm() would give, without changing anything; `wants_return`: for a probe with on_return.
   // Context: background.
   std::vector<ProbeResult> Examine(std::span<const uint64_t> functions, bool wants_return);
+  // The functions of loaded modules that `filter` wants, by their unwind tables and with the same answers;
+  // the parts of functions that compilers put elsewhere are left out. Context: background.
+  std::vector<ProbedFunction> List(const FunctionFilter& filter, bool wants_return);
 
  private:
   struct State;
