@@ -140,6 +140,8 @@ class Shown {
     add(stats_.dropped_stacks, "stacks dropped");
     add(stats_.missed, "missed inside of other probes");
     if (stats_.is_off) std::cerr << "; the script turned itself off, because it would have cost more than its budget";
+    if (client_.is_over()) std::cerr << "; the program has ended";
+    if (!view_.damage().empty()) std::cerr << "; " << view_.damage();
     if (!refusal_.empty()) std::cerr << "; " << refusal_;
     std::cerr << "\n";
   }
@@ -153,18 +155,20 @@ class Shown {
     stats_.snapshot.clear();
   }
 
+  std::string FinalText() {
+    if (options_.is_folded) return view_.FoldedStacks();
+    return options_.is_json ? view_.JsonTables() : view_.Tables();
+  }
+
   void PrintTables(bool is_last) {
     if (statsd_) statsd_->Send(view_.Statsd());
     if (!options_.prometheus_file.empty()) WriteWhole(options_.prometheus_file, view_.Prometheus());
-    if (options_.is_json) {
-      std::cout << view_.JsonTables();
-      return;
-    }
-    if (!is_terminal_ && !is_last) return;
+    const bool is_live = is_terminal_ && !options_.is_folded && !options_.is_json;
+    if (!is_live && !is_last && !options_.is_json) return;
     EraseTable();
-    const std::string text = view_.Tables(TerminalWidth());
+    const std::string text = FinalText();
     std::cout << text;
-    table_lines_ = is_terminal_ && !is_last ? std::ranges::count(text, '\n') : 0;
+    table_lines_ = is_live && !is_last ? std::ranges::count(text, '\n') : 0;
   }
 
   // Moves up over the table that is redrawn.
@@ -208,7 +212,7 @@ int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, const Consol
     const int64_t now_ns = base::SystemClock().MonoNs();
     if (now_ns >= end_ns) break;
     const bool wants_table = now_ns >= table_ns && view->has_aggregates();
-    goes_on = shown.Read(wants_table) && !shown.is_off();
+    goes_on = shown.Read(wants_table || view->PrintsStacks()) && !shown.is_off();
     shown.Print(wants_table && goes_on, /*is_last=*/false);
     if (wants_table) table_ns = now_ns + kTableNs;
     if (goes_on) shown.Rest(std::min(now_ns + kReadNs, end_ns));

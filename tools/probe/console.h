@@ -14,6 +14,7 @@ namespace lagwatch::tools {
 struct ConsoleOptions {
   int64_t for_ns = 0;           // 0: until a signal comes or the program ends
   bool is_json = false;
+  bool is_folded = false;       // at the end, stacks for a flame graph in place of tables
   std::string statsd;           // HOST:PORT; empty: none
   std::string prometheus_file;  // empty: none
   bool leaves = false;          // the probes stay at the end

@@ -60,13 +60,22 @@ class NamePattern {
     if (function.name == place_.name) return true;
     if (regex_) return std::regex_search(Readable(function.name), *regex_);
     if (place_.pattern == PatternKind::kQuoted) return IsMangled(function.name) && WholeName(function.name) == place_.name;
-    if (!IsGlob(place_.name)) return MayBe(function.name) && Readable(function.name) == place_.name;
+    if (!IsGlob(place_.name)) return MayBe(function.name) && IsCalled(Readable(function.name));
     return trace::MatchesGlob(place_.name, function.name) ||
            (IsMangled(function.name) && trace::MatchesGlob(place_.name, Readable(function.name)));
   }
 
  private:
   explicit NamePattern(const Place& place) : place_(place) {}
+
+  // Scripts need not say that a function is one file's own.
+  bool IsCalled(const std::string& readable) const {
+    constexpr std::string_view kOwn = "(anonymous namespace)::";
+    if (readable == place_.name) return true;
+    std::string name = readable;
+    for (size_t at = name.find(kOwn); at != std::string::npos; at = name.find(kOwn)) name.erase(at, kOwn.size());
+    return name == place_.name;
+  }
 
   // The last part of a name is in its mangled form, too.
   bool MayBe(const std::string& mangled) const {
@@ -166,7 +175,7 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
       sites.push_back(SiteOf(module, function, probe));
     }
   }
-  if (sites.empty() && is_chosen_at_load)
+  if (is_chosen_at_load && pattern.is_plain())
     return base::Status(base::StatusCode::kInvalid,
                         "'" + place.name + "' is one of several functions that the C library chooses from when it is "
                         "loaded: probe that one, as in '" + place.name + "_avx2'");

@@ -147,7 +147,7 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (!armed.ok()) return Refuse(armed.status().message());
   NoteRefused(prepared->sites, armed->sites);
   if (armed->id == 0) return Refuse("nothing was armed");
-  ProbeView view(prepared->program, armed->ticks, &*functions);
+  ProbeView view(prepared->program, &*functions);
   const int code = RunConsole(&*client, armed->id, &view, options);
   if (options.leaves && !client->is_over())
     std::cerr << "lagwatch: probe: script " << armed->id << " stays armed; `lagwatch probe --reattach " << pid
@@ -203,7 +203,7 @@ int Reattach(pid_t pid, ServiceClient* client, const ProbeOptions& options) {
   if (!functions.ok()) return Refuse(functions.status().message());
   std::cerr << "lagwatch: probe: script " << chosen->id << ", " << Printable(followed->title) << "\n";
   CatchEndSignals();
-  ProbeView view(std::move(program).value(), followed->ticks, &*functions);
+  ProbeView view(std::move(program).value(), &*functions);
   ConsoleOptions console = options;
   console.leaves = true;
   return RunConsole(client, chosen->id, &view, console);
@@ -315,6 +315,8 @@ void AddProbeCommand(CLI::App* app, int* exit_code) {
                     "List the functions that match [MODULE!]PATTERN, and whether they can be probed");
   probe->add_option("--for", options->for_text, "End after this time, such as 10s");
   probe->add_flag("--json", options->is_json, "Print JSON, one object a line");
+  probe->add_flag("--folded", options->is_folded,
+                  "At the end, print stacks as lines for flame graphs (flamegraph.pl, speedscope) in place of tables");
   probe->add_option("--statsd", options->statsd, "Send aggregates to HOST:PORT by the statsd protocol (UDP) each second");
   probe->add_option("--prometheus", options->prometheus_file,
                     "Write aggregates to this file each second, in Prometheus' text format");

@@ -1,48 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/probe/probe_view.h"
 
-#include <cstring>
+#include <algorithm>
+#include <iterator>
+#include <map>
 
-#include "probe/block.h"
+#include "probe/show/formats.h"
+#include "tools/read/table.h"
 
 namespace lagwatch::tools {
 
-ProbeView::ProbeView(probe::Program program, const sdk::ProbeTicks& ticks, ProcessFunctions* functions)
-    : program_(std::move(program)), ticks_(ticks), functions_(functions) {}
+bool ProbeView::PrintsStacks() const {
+  return std::ranges::any_of(program_.prints, [](const probe::Print& print) {
+    return std::ranges::any_of(print.fields, [](const auto& field) { return field.shown == probe::Shown::kStack; });
+  });
+}
 
 void ProbeView::Add(const sdk::ReadAnswer& answer) {
-  records_ += answer.records;
-  if (!answer.snapshot.empty()) snapshot_ = answer.snapshot;
+  std::map<uint64_t, probe::Stack> stacks;
+  if (!answer.snapshot.empty()) {
+    auto found = probe::ReadStacks(program_, answer.snapshot);
+    auto aggregates = probe::ReadSnapshot(program_, answer.snapshot);
+    if (!found.ok() || !aggregates.ok()) {
+      damage_ = "the process sent a damaged table";
+      return;
+    }
+    stacks = std::move(found).value();
+    aggregates_ = std::move(aggregates).value();
+  }
+  auto records = probe::ReadRecords(program_, stacks, answer.records);
+  if (!records.ok()) {
+    damage_ = "the process sent damaged records";
+    return;
+  }
+  std::ranges::move(*records, std::back_inserter(records_));
 }
 
-std::string ProbeView::Field(probe::Shown shown, const uint64_t* words) const {
-  return shown == probe::Shown::kText ? std::string(reinterpret_cast<const char*>(words) + 2) : std::to_string(words[0]);
+std::string ProbeView::NameOf(uint64_t address, bool has_offset) {
+  return Printable(functions_.NameOf(address, has_offset));
 }
 
-std::string ProbeView::TakeLines(bool) {
+std::string ProbeView::TakeLines(bool is_json) {
   std::string lines;
-  size_t words = 0;
-  for (const auto& print : program_.prints) {
-    size_t n = 0;
-    for (const auto& field : print.fields) n += probe::WordsOf(field.shown, field.width);
-    words = std::max(words, n);
-  }
-  words += probe::kRecordHeaderWords - 1;
-  const size_t size = words * 8;
-  for (size_t at = 0; size != 0 && at + size <= records_.size(); at += size) {
-    std::vector<uint64_t> w(words);
-    std::memcpy(w.data(), records_.data() + at, size);
-    const size_t index = w[1] >> 32;
-    lines += std::to_string(w[1] & 0xffffffff) + "/" + std::to_string(index) + ":";
-    for (size_t i = 2; i < words; ++i) lines += " " + std::to_string(w[i]);
-    lines += "\n";
-  }
+  const auto namer = [this](uint64_t address) { return NameOf(address, /*has_offset=*/false); };
+  for (const probe::Record& record : records_)
+    lines += is_json ? probe::AsJsonLine(program_, record, namer) : probe::AsText(program_, record, namer);
   records_.clear();
   return lines;
 }
-std::string ProbeView::Tables(size_t) const { return "snapshot bytes " + std::to_string(snapshot_.size()) + "\n"; }
-std::string ProbeView::JsonTables() const { return ""; }
-std::string ProbeView::Statsd() const { return ""; }
-std::string ProbeView::Prometheus() const { return ""; }
+
+template <typename Show>
+std::string ProbeView::OfAggregates(Show show) {
+  std::string text;
+  for (size_t i = 0; i < std::min(aggregates_.size(), program_.aggregates.size()); ++i) {
+    const auto& keys = program_.aggregates[i].keys;
+    const bool has_calls =
+        std::ranges::any_of(keys, [](const auto& key) { return key.shown == probe::Shown::kAddress; });
+    const auto namer = [&](uint64_t address) { return NameOf(address, has_calls); };
+    text += show(program_.aggregates[i], aggregates_[i], namer);
+  }
+  return text;
+}
+
+std::string ProbeView::Tables() {
+  return OfAggregates([](const auto&... parts) { return probe::AsText(parts...); });
+}
+std::string ProbeView::JsonTables() {
+  return OfAggregates([](const auto&... parts) { return probe::AsJsonLines(parts...); });
+}
+std::string ProbeView::FoldedStacks() {
+  return OfAggregates([](const auto&... parts) { return probe::AsFoldedStacks(parts...); });
+}
+std::string ProbeView::Statsd() {
+  return OfAggregates([](const auto&... parts) { return probe::AsStatsd(parts...); });
+}
+std::string ProbeView::Prometheus() {
+  return OfAggregates([](const auto&... parts) { return probe::AsPrometheus(parts...); });
+}
 
 }  // namespace lagwatch::tools

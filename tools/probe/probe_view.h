@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "probe/program.h"
+#include "probe/show/results.h"
 #include "sdk/probe/probe_messages.h"
 #include "tools/probe/process_functions.h"
 
@@ -14,26 +16,36 @@ namespace lagwatch::tools {
 class ProbeView {
  public:
   // Borrows `functions`.
-  ProbeView(probe::Program program, const sdk::ProbeTicks& ticks, ProcessFunctions* functions);
+  ProbeView(probe::Program program, ProcessFunctions* functions)
+      : program_(std::move(program)), functions_(*functions) {}
 
+  // Damaged data is left out, and NoteOfDamage() says so.
   void Add(const sdk::ReadAnswer& answer);
-  // The records since the last call, a line each; as JSON.
-  std::string TakeLines(bool as_json);
-  // The aggregates, as the last snapshot has them. `width`: of the terminal; 0: any.
-  std::string Tables(size_t width) const;
-  std::string JsonTables() const;
-  std::string Statsd() const;
-  std::string Prometheus() const;
   bool has_aggregates() const { return !program_.aggregates.empty(); }
+  // Whether the stacks of its records are in snapshots alone: then each read needs one.
+  bool PrintsStacks() const;
+
+  // The records since the last call, a line each.
+  std::string TakeLines(bool is_json);
+  // The aggregates of the last snapshot.
+  std::string Tables();
+  std::string JsonTables();
+  std::string FoldedStacks();
+  std::string Statsd();
+  std::string Prometheus();
+  const std::string& damage() const { return damage_; }
 
  private:
-  std::string Field(probe::Shown shown, const uint64_t* words) const;
+  template <typename Show>
+  std::string OfAggregates(Show show);
+  // A function's name; `has_offset`: with the place in it, which tells two calls in one function apart.
+  std::string NameOf(uint64_t address, bool has_offset);
 
   const probe::Program program_;
-  const sdk::ProbeTicks ticks_;
-  ProcessFunctions* const functions_;
-  std::string records_;
-  std::string snapshot_;
+  ProcessFunctions& functions_;
+  std::vector<probe::Record> records_;
+  std::vector<probe::AggregateResult> aggregates_;
+  std::string damage_;
 };
 
 }  // namespace lagwatch::tools

@@ -57,9 +57,10 @@ class ProcessFunctions {
 
   // The program's own file is the first; then in the order of their addresses. lagwatch's own are not among them.
   std::list<ProcessModule>& modules() { return modules_; }
-  // "dictFind (redis-server)", or "0x7f…" if nothing is known of the address. `is_return`: it is where a call
-  // returns to.
-  std::string NameOf(uint64_t address, bool is_return);
+  // "dictFind", "malloc (libc.so.6)" for a library's, or "0x7f…" if nothing is known of the address. Other
+  // addresses than those of functions are taken for those that calls return to; `has_offset`: with their place, as
+  // in "dictFind+0x1b".
+  std::string NameOf(uint64_t address, bool has_offset);
   // Again, once the process has loaded other files.
   void Refresh();
 

@@ -154,15 +154,23 @@ void ProcessFunctions::Refresh() {
   }
 }
 
-std::string ProcessFunctions::NameOf(uint64_t address, bool is_return) {
-  const uint64_t place = address - (is_return ? 1 : 0);
-  const auto after = std::ranges::upper_bound(code_, place, {}, &Range::begin);
-  if (after == code_.begin() || place >= std::prev(after)->end) return Hex(address);
-  ProcessModule* module = std::prev(after)->module;
-  const uint64_t offset = place - module->bias();
+std::string ProcessFunctions::NameOf(uint64_t address, bool has_offset) {
+  const auto find = [&](uint64_t place) -> ProcessModule* {
+    const auto after = std::ranges::upper_bound(code_, place, {}, &Range::begin);
+    return after == code_.begin() || place >= std::prev(after)->end ? nullptr : std::prev(after)->module;
+  };
+  ProcessModule* module = find(address);
+  if (module == nullptr) module = find(address - 1);
+  if (module == nullptr) return Hex(address);
+  const uint64_t offset = address - module->bias();
   const ModuleFunction* function = module->At(offset);
-  if (function == nullptr) return std::string(module->file_name()) + "+" + Hex(address - module->bias());
-  return collector::ReadableFunctionName(function->name);
+  // The address behind a call may be another function's.
+  if (function == nullptr || function->offset != offset) function = module->At(offset - 1);
+  if (function == nullptr) return std::string(module->file_name()) + "+" + Hex(offset);
+  std::string name = collector::ReadableFunctionName(function->name);
+  if (has_offset && function->offset != offset) name += "+" + Hex(offset - function->offset);
+  if (module != &modules_.front()) name += " (" + std::string(module->file_name()) + ")";
+  return name;
 }
 
 }  // namespace lagwatch::tools
