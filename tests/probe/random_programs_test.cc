@@ -109,10 +109,10 @@ bool BeginsWithPosition(const std::string& message) {
   return message.size() > at + 2 && message[at] == ' ';
 }
 
-// A sixteenth of `tests` as a ctest; scripts/test --fuzz and bench run more.
+// A part of `tests` as a ctest; with LAGWATCH_ALL_PROGRAMS in the environment all of them.
 size_t Share(size_t tests) {
   const char* const all = std::getenv("LAGWATCH_ALL_PROGRAMS");
-  return all != nullptr ? tests : tests / 16;
+  return all != nullptr ? tests : tests / 32;
 }
 
 TEST(RandomPrograms, AcceptedOperationsStayWithinTheirBounds) {
