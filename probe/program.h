@@ -59,6 +59,10 @@ struct Field {
 
 enum class AggregateKind : uint8_t { kCount, kSum, kMin, kMax, kAverage, kHistogram, kLinearHistogram };
 
+constexpr bool IsHistogram(AggregateKind kind) { return kind >= AggregateKind::kHistogram; }
+// Whether it counts hits: the values themselves are not kept.
+constexpr bool CountsHits(AggregateKind kind) { return kind == AggregateKind::kCount || IsHistogram(kind); }
+
 // A map from keys to numbers. Its memory is `shards` tables of `cells` keys; threads are spread over the
 // shards, and the reader adds them up.
 struct Aggregate {
