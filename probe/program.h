@@ -59,12 +59,16 @@ struct Field {
 
 enum class AggregateKind : uint8_t { kCount, kSum, kMin, kMax, kAverage, kHistogram, kLinearHistogram };
 
+constexpr bool IsHistogram(AggregateKind kind) { return kind >= AggregateKind::kHistogram; }
+// Whether it counts hits: the values themselves are not kept.
+constexpr bool CountsHits(AggregateKind kind) { return kind == AggregateKind::kCount || IsHistogram(kind); }
+
 // A map from keys to numbers. Its memory is `shards` tables of `cells` keys; threads are spread over the
 // shards, and the reader adds them up.
 struct Aggregate {
   std::string name{};  // as in the script, or made of its text; unique
   AggregateKind kind = AggregateKind::kCount;
-  std::vector<Field> keys{};      // none: one cell
+  std::vector<Field> keys{};     // none: one cell
   Shown shown = Shown::kNumber;  // of the value
   uint32_t cells = 1;            // a power of 2
   uint32_t shards = 1;           // a power of 2
@@ -98,10 +102,10 @@ struct Place {
   PlaceKind kind = PlaceKind::kEntry;
   bool is_java = false;  // `name` is CLASS::METHOD, kind one of functions
   PatternKind pattern = PatternKind::kGlob;
-  std::string module;       // a glob on the file's name; empty: any
-  std::string name;         // of functions, events, loops, types of exceptions, notes (PROVIDER:NAME)
-  std::string source_file;  // a glob; empty: any
-  uint64_t period_ns = 0;   // kTimer
+  std::string module{};       // a glob on the file's name; empty: any
+  std::string name{};         // of functions, events, loops, types of exceptions, notes (PROVIDER:NAME)
+  std::string source_file{};  // a glob; empty: any
+  uint64_t period_ns = 0;     // kTimer
 
   friend bool operator==(const Place&, const Place&) = default;
 };

@@ -184,7 +184,7 @@ class ProbeCompiler {
   Shown Number(const Expression& expression, AggregateKind kind, size_t to) {
     const Value value = values_.Compile(expression, to);
     if (emitter_.failed()) return Shown::kNumber;
-    const bool is_histogram = kind == AggregateKind::kHistogram || kind == AggregateKind::kLinearHistogram;
+    const bool is_histogram = IsHistogram(kind);
     if (value.type == RegisterType::kFloat && is_histogram) {
       const auto in = static_cast<uint8_t>(to);
       emitter_.Emit(expression.position, {.code = OperationCode::kToInt, .to = in, .a = in});
@@ -198,7 +198,7 @@ class ProbeCompiler {
 
   void Sizes(const Action& action, Aggregate* aggregate) {
     const bool is_linear = aggregate->kind == AggregateKind::kLinearHistogram;
-    const bool is_histogram = is_linear || aggregate->kind == AggregateKind::kHistogram;
+    const bool is_histogram = IsHistogram(aggregate->kind);
     const bool has_key = !aggregate->keys.empty();
     // With twice the cells, a key finds one near its place.
     const uint64_t keys = 2 * action.keys.value_or(is_histogram ? kHistogramKeys : kKeys);

@@ -70,10 +70,7 @@ std::string CheckAggregate(const Aggregate& aggregate) {
   if (!IsPowerOf2UpTo(aggregate.shards, kMaxShards))
     return "the shards of an aggregate are a power of 2 up to " + Number(kMaxShards);
   if (aggregate.keys.empty() && aggregate.cells != 1) return "an aggregate without a key has one cell";
-  const bool counts = aggregate.kind == AggregateKind::kCount ||
-                      aggregate.kind == AggregateKind::kHistogram ||
-                      aggregate.kind == AggregateKind::kLinearHistogram;
-  if (aggregate.shown >= Shown::kText || (counts && aggregate.shown == Shown::kFloat)) {
+  if (aggregate.shown >= Shown::kText || (CountsHits(aggregate.kind) && aggregate.shown == Shown::kFloat)) {
     return "the value of " + aggregate.name + " is no number";
   }
   return {};

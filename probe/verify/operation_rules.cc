@@ -138,7 +138,9 @@ bool HasTexts(const std::vector<Field>& fields) {
 
 }  // namespace
 
-const char* NameOf(OperationCode code) { return kRules[static_cast<size_t>(code)].name; }
+const char* NameOf(OperationCode code) {
+  return static_cast<size_t>(code) < kOperationCodes ? kRules[static_cast<size_t>(code)].name : "?";
+}
 
 std::string OperationCheck::CheckRegister(size_t register_index, RegisterType type,
                                           const RegisterTypes& types) {

@@ -21,6 +21,13 @@ constexpr Row kRows[] = {
 #include "probe/operations.def"
 };
 
+// The types that the registers mostly have; the first operations write them.
+constexpr RegisterType kTypes[] = {RegisterType::kInt,   RegisterType::kInt,   RegisterType::kText,
+                                   RegisterType::kStack, RegisterType::kInt,   RegisterType::kText,
+                                   RegisterType::kInt,   RegisterType::kFloat, RegisterType::kFloat,
+                                   RegisterType::kInt,   RegisterType::kFloat};
+constexpr size_t kFirstFloat = 7;
+
 class Generator {
  public:
   explicit Generator(Random* random) : random_(*random) {}
@@ -32,8 +39,11 @@ class Generator {
     if (At(probe.place.kind) & (kInFunctions | At(PlaceKind::kEvent))) probe.place.name = "f";
     if (probe.place.kind == PlaceKind::kUsdt) probe.place.name = "p:n";
     if (probe.place.kind == PlaceKind::kTimer) probe.place.period_ns = kMinTimerNs;
-    count_ = 2 + Below(Below(8) == 0 ? kMaxOperations - 2 : 24);
-    for (at_ = 0; at_ + 1 < count_; ++at_) probe.operations.push_back(One());
+    count_ = 12 + Below(Below(8) == 0 ? kMaxOperations - 12 : 24);
+    for (at_ = 0; at_ + 1 < count_; ++at_) {
+      const bool is_first = at_ < std::size(kTypes) && Below(100) != 0;
+      probe.operations.push_back(is_first ? Setting(static_cast<uint8_t>(at_)) : One());
+    }
     probe.operations.push_back({});
     for (size_t i = 0; i < probe.operations.size(); ++i) {
       probe.positions.push_back(
@@ -46,11 +56,14 @@ class Generator {
  private:
   size_t Below(size_t limit) { return limit == 0 ? 0 : random_() % limit; }
 
-  Field RandomField(bool may_be_float) {
+  // As register `in` mostly is.
+  Field FieldOf(size_t in) {
     constexpr Shown kShown[] = {Shown::kNumber,  Shown::kUnsigned, Shown::kHex,
-                                Shown::kAddress, Shown::kDuration, Shown::kTime,
-                                Shown::kStack,   Shown::kText,     Shown::kFloat};
-    Field field{.name = "k", .shown = kShown[Below(std::size(kShown) - (may_be_float ? 0 : 1))]};
+                                Shown::kAddress, Shown::kDuration, Shown::kTime};
+    Field field{.name = "k", .shown = kShown[Below(std::size(kShown))]};
+    if (kTypes[in] == RegisterType::kFloat) field.shown = Shown::kFloat;
+    if (kTypes[in] == RegisterType::kText) field.shown = Shown::kText;
+    if (kTypes[in] == RegisterType::kStack) field.shown = Shown::kStack;
     if (field.shown == Shown::kText) field.width = static_cast<uint16_t>(1 + Below(40));
     return field;
   }
@@ -64,7 +77,11 @@ class Generator {
     program_.records = 8;
     for (size_t i = 0; i < 7; ++i) {
       Aggregate aggregate{.name = "a" + std::to_string(i), .kind = static_cast<AggregateKind>(i)};
-      for (size_t keys = Below(kMaxKeys); keys > 0; --keys) aggregate.keys.push_back(RandomField(false));
+      keys_[i] = Below(kFirstFloat);
+      for (size_t in = keys_[i], end = in + Below(kMaxKeys); in < end && in < kFirstFloat; ++in) {
+        aggregate.keys.push_back(FieldOf(in));
+      }
+      if (aggregate.keys.empty()) keys_[i] = 0;
       if (!aggregate.keys.empty()) aggregate.cells = 1u << Below(5);
       aggregate.shards = 1u << Below(3);
       if (i >= 1 && i <= 4 && Below(3) == 0) aggregate.shown = Shown::kFloat;
@@ -77,15 +94,34 @@ class Generator {
     }
     for (size_t i = 0; i < 3; ++i) {
       Print print;
-      for (size_t fields = 1 + Below(5); fields > 0; --fields) print.fields.push_back(RandomField(true));
+      fields_[i] = Below(std::size(kTypes));
+      for (size_t in = fields_[i], end = in + 1 + Below(5); in < end && in < std::size(kTypes); ++in) {
+        print.fields.push_back(FieldOf(in));
+      }
       program_.prints.push_back(std::move(print));
     }
     program_.requests = {{}, {.kind = RequestKind::kTrace, .script = {}, .duration_ns = 1}};
   }
 
-  uint8_t Register() { return static_cast<uint8_t>(Below(Below(50) == 0 ? 32 : 6)); }
+  // Mostly of the type.
+  uint8_t Register(RegisterType type) {
+    for (;;) {
+      const size_t in = Below(std::size(kTypes));
+      if (kTypes[in] == type) return static_cast<uint8_t>(Below(200) == 0 ? Below(32) : in);
+    }
+  }
 
-  uint8_t OperandFor(Operand use) {
+  // An operation that gives a register its type.
+  Operation Setting(uint8_t to) {
+    constexpr OperationCode kCodes[] = {OperationCode::kEnd, OperationCode::kSetNumber,
+                                        OperationCode::kSetFloat, OperationCode::kSetText,
+                                        OperationCode::kCaptureStack};
+    return {.code = kCodes[static_cast<size_t>(kTypes[to])],
+            .to = to,
+            .number = static_cast<int32_t>(1 + Below(3))};
+  }
+
+  uint8_t OperandFor(Operand use, int32_t number) {
     switch (use) {
       case Operand::kNone:
         return 0;
@@ -99,12 +135,27 @@ class Generator {
       }
       case Operand::kFloatSize:
         return Below(2) == 0 ? 4 : 8;
+      case Operand::kKey:
+        return static_cast<uint8_t>(keys_[static_cast<size_t>(number)]);
+      case Operand::kFields:
+        return static_cast<uint8_t>(fields_[static_cast<size_t>(number)]);
+      case Operand::kValue: {
+        const Aggregate& aggregate = program_.aggregates[static_cast<size_t>(number)];
+        if (aggregate.kind == AggregateKind::kCount) return 0;
+        return Register(aggregate.shown == Shown::kFloat ? RegisterType::kFloat : RegisterType::kInt);
+      }
+      case Operand::kFloat:
+        return Register(RegisterType::kFloat);
+      case Operand::kText:
+        return Register(RegisterType::kText);
+      case Operand::kStack:
+        return Register(RegisterType::kStack);
       default:
-        return Register();
+        return Register(RegisterType::kInt);
     }
   }
 
-  size_t Target() { return at_ + 1 + Below(Below(3) == 0 ? count_ - at_ : 4); }
+  size_t Target() { return at_ + 1 + Below(Below(20) == 0 ? count_ - at_ : 3); }
 
   int32_t NumberFor(Immediate use) {
     switch (use) {
@@ -137,15 +188,18 @@ class Generator {
 
   Operation One() {
     const Row& row = kRows[1 + Below(std::size(kRows) - 1)];
+    const int32_t number = NumberFor(row.number);
     return {.code = row.code,
-            .to = OperandFor(row.to),
-            .a = OperandFor(row.a),
-            .b = OperandFor(row.b),
-            .number = NumberFor(row.number)};
+            .to = OperandFor(row.to, number),
+            .a = OperandFor(row.a, number),
+            .b = OperandFor(row.b, number),
+            .number = number};
   }
 
   Random& random_;
   Program program_;
+  std::array<size_t, kMaxAggregates> keys_{};  // the registers that they begin with
+  std::array<size_t, kMaxPrints> fields_{};
   size_t at_ = 0;
   size_t count_ = 0;
 };

@@ -53,83 +53,78 @@ struct BadProgram {
   PlaceKind kind = PlaceKind::kEntry;
 };
 
-class BadPrograms : public ::testing::TestWithParam<BadProgram> {};
-
-TEST_P(BadPrograms, AreRefusedWithTheOperationsPosition) {
-  const std::string refusal = RefusalOf(Whole(GetParam().operations, GetParam().kind));
-  EXPECT_THAT(refusal, HasSubstr("3:14: "));
-  EXPECT_THAT(refusal, HasSubstr(GetParam().reason));
+TEST(Verifier, BadProgramsAreRefusedWithTheOperationsPosition) {
+  const BadProgram kBad[] = {
+      BadProgram{{}, "has 0"},
+      BadProgram{{{.code = Code::kSetNumber}}, "operation 0 (SetNumber) is the last one"},
+      BadProgram{{{.code = Code::kJump, .number = 0}, {}}, "jumps back to operation 0: there are no loops"},
+      BadProgram{{{}, {}}, "operation 1 (End) is never reached"},
+      BadProgram{{{.code = Code::kJump, .number = 2}, {}, {}}, "operation 1 (End) is never reached"},
+      BadProgram{{{.code = Code::kJump, .number = 9}, {}}, "jumps to operation 9, behind the end"},
+      BadProgram{{{.code = Code::kJump, .number = -1}, {}}, "jumps back"},
+      BadProgram{{{.code = Code::kJumpIfEqualTo, .to = 0}, {}}, "reads register 0, which is not written"},
+      BadProgram{{{.code = Code::kSetNumber}, {.code = Code::kJumpIfEqualTo, .to = 1}, {}},
+                 "jumps back to operation 1"},
+      BadProgram{{{.code = Code::kAdd, .to = 1}, {}}, "reads register 0, which is not written on every way"},
+      // Written on one way only.
+      BadProgram{{{.code = Code::kSetNumber},
+                  {.code = Code::kJumpIfZero, .a = 0, .number = 3},
+                  {.code = Code::kSetNumber, .to = 1},
+                  {.code = Code::kAdd, .to = 2, .a = 0, .b = 1},
+                  {}},
+                 "operation 3 (Add) reads register 1, which is not written on every way"},
+      // Of another type on each way.
+      BadProgram{{{.code = Code::kSetNumber},
+                  {.code = Code::kJumpIfZero, .a = 0, .number = 3},
+                  {.code = Code::kSetText, .to = 0},
+                  {.code = Code::kCopy, .to = 2, .a = 0},
+                  {}},
+                 "operation 3 (Copy) reads register 0, which is not written on every way"},
+      BadProgram{{{.code = Code::kSetFloat}, {.code = Code::kAdd}, {}},
+                 "as a number, but it is a floating-point number"},
+      BadProgram{{{.code = Code::kSetNumber, .to = 24}, {}}, "uses register 24; there are 24"},
+      BadProgram{{{.code = Code::kSetNumber, .a = 1}, {}}, "has an operand that it does not take"},
+      BadProgram{{{.code = Code::kEnd, .number = 1}}, "has a number that it does not take"},
+      BadProgram{{{.code = Code::kSetInt, .number = 1}, {}}, "names constant 1; there are 1"},
+      BadProgram{{{.code = Code::kSetFloat, .number = -1}, {}}, "names constant -1"},
+      BadProgram{{{.code = Code::kSetText, .number = 1}, {}}, "names text 1; there are 1"},
+      BadProgram{{{.code = Code::kReadArgument, .number = 6}, {}}, "it may be 0 to 5"},
+      BadProgram{{{.code = Code::kReadArgument}, {}},
+                 "reads an argument, which this kind of place has not",
+                 PlaceKind::kTimer},
+      BadProgram{
+          {{.code = Code::kReadStackArgument}, {}}, "on the stack, which this kind", PlaceKind::kReturn},
+      BadProgram{{{.code = Code::kReadReturned}, {}},
+                 "reads the returned value, which this kind of place has not"},
+      BadProgram{{{.code = Code::kReadValue, .number = 99}, {}}, "names value 99"},
+      BadProgram{{{.code = Code::kReadValue, .number = static_cast<int>(HitValue::kDuration)}, {}},
+                 "reads duration, which"},
+      BadProgram{{{.code = Code::kReadText, .number = static_cast<int>(HitValue::kThread)}, {}},
+                 "reads tid as another type"},
+      BadProgram{{{.code = Code::kSetNumber}, {.code = Code::kLoad, .b = 3}, {}}, "reads 3 bytes"},
+      BadProgram{{{.code = Code::kSetNumber}, {.code = Code::kLoadFloat, .b = 1}, {}}, "reads 1 bytes"},
+      BadProgram{{{.code = Code::kSample, .number = 0}, {}}, "it may be 1 to"},
+      BadProgram{{{.code = Code::kLimit, .to = 1, .number = 5}, {}}, "uses a counter that does not exist"},
+      BadProgram{{{.code = Code::kCaptureStack, .number = 65}, {}}, "it may be 1 to 64"},
+      BadProgram{{{.code = Code::kAggregate, .number = 2}, {}}, "names aggregate 2; there are 2"},
+      BadProgram{{{.code = Code::kAggregate, .b = 1}, {}}, "names a value, but only counts"},
+      BadProgram{{{.code = Code::kAggregate, .a = 1}, {}}, "names a register for nothing"},
+      BadProgram{{{.code = Code::kSetNumber}, {.code = Code::kAggregate, .number = 1}, {}},
+                 "reads register 1"},
+      BadProgram{{{.code = Code::kSetNumber, .to = 23}, {.code = Code::kAggregate, .a = 23, .number = 1}, {}},
+                 "register 24; there are"},
+      BadProgram{{{.code = Code::kPrint, .number = 1}, {}}, "names record 1"},
+      BadProgram{
+          {{.code = Code::kSetNumber}, {.code = Code::kSetNumber, .to = 1}, {.code = Code::kPrint}, {}},
+          "as a stack, but it is a number"},
+      BadProgram{{{.code = Code::kAsk, .number = 1}, {}}, "names request 1"},
+      BadProgram{{{.code = static_cast<Code>(200)}, {}}, "does not exist"}};
+  for (const BadProgram& bad : kBad) {
+    const std::string refusal = RefusalOf(Whole(bad.operations, bad.kind));
+    EXPECT_THAT(refusal, HasSubstr("3:14: "));
+    EXPECT_THAT(refusal, HasSubstr(bad.reason));
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Verifier, BadPrograms,
-    ::testing::Values(
-        BadProgram{{}, "has 0"},
-        BadProgram{{{.code = Code::kSetNumber}}, "operation 0 (SetNumber) is the last one"},
-        BadProgram{{{.code = Code::kJump, .number = 0}, {}}, "jumps back to operation 0: there are no loops"},
-        BadProgram{{{}, {}}, "operation 1 (End) is never reached"},
-        BadProgram{{{.code = Code::kJump, .number = 2}, {}, {}}, "operation 1 (End) is never reached"},
-        BadProgram{{{.code = Code::kJump, .number = 9}, {}}, "jumps to operation 9, behind the end"},
-        BadProgram{{{.code = Code::kJump, .number = -1}, {}}, "jumps back"},
-        BadProgram{{{.code = Code::kJumpIfEqualTo, .to = 0}, {}}, "reads register 0, which is not written"},
-        BadProgram{{{.code = Code::kSetNumber}, {.code = Code::kJumpIfEqualTo, .to = 1}, {}},
-                   "jumps back to operation 1"},
-        BadProgram{{{.code = Code::kAdd, .to = 1}, {}},
-                   "reads register 0, which is not written on every way"},
-        // Written on one way only.
-        BadProgram{{{.code = Code::kSetNumber},
-                    {.code = Code::kJumpIfZero, .a = 0, .number = 3},
-                    {.code = Code::kSetNumber, .to = 1},
-                    {.code = Code::kAdd, .to = 2, .a = 0, .b = 1},
-                    {}},
-                   "operation 3 (Add) reads register 1, which is not written on every way"},
-        // Of another type on each way.
-        BadProgram{{{.code = Code::kSetNumber},
-                    {.code = Code::kJumpIfZero, .a = 0, .number = 3},
-                    {.code = Code::kSetText, .to = 0},
-                    {.code = Code::kCopy, .to = 2, .a = 0},
-                    {}},
-                   "operation 3 (Copy) reads register 0, which is not written on every way"},
-        BadProgram{{{.code = Code::kSetFloat}, {.code = Code::kAdd}, {}},
-                   "as a number, but it is a floating-point number"},
-        BadProgram{{{.code = Code::kSetNumber, .to = 24}, {}}, "uses register 24; there are 24"},
-        BadProgram{{{.code = Code::kSetNumber, .a = 1}, {}}, "has an operand that it does not take"},
-        BadProgram{{{.code = Code::kEnd, .number = 1}}, "has a number that it does not take"},
-        BadProgram{{{.code = Code::kSetInt, .number = 1}, {}}, "names constant 1; there are 1"},
-        BadProgram{{{.code = Code::kSetFloat, .number = -1}, {}}, "names constant -1"},
-        BadProgram{{{.code = Code::kSetText, .number = 1}, {}}, "names text 1; there are 1"},
-        BadProgram{{{.code = Code::kReadArgument, .number = 6}, {}}, "it may be 0 to 5"},
-        BadProgram{{{.code = Code::kReadArgument}, {}},
-                   "reads an argument, which this kind of place has not",
-                   PlaceKind::kTimer},
-        BadProgram{
-            {{.code = Code::kReadStackArgument}, {}}, "on the stack, which this kind", PlaceKind::kReturn},
-        BadProgram{{{.code = Code::kReadReturned}, {}},
-                   "reads the returned value, which this kind of place has not"},
-        BadProgram{{{.code = Code::kReadValue, .number = 99}, {}}, "names value 99"},
-        BadProgram{{{.code = Code::kReadValue, .number = static_cast<int>(HitValue::kDuration)}, {}},
-                   "reads duration, which"},
-        BadProgram{{{.code = Code::kReadText, .number = static_cast<int>(HitValue::kThread)}, {}},
-                   "reads tid as another type"},
-        BadProgram{{{.code = Code::kSetNumber}, {.code = Code::kLoad, .b = 3}, {}}, "reads 3 bytes"},
-        BadProgram{{{.code = Code::kSetNumber}, {.code = Code::kLoadFloat, .b = 1}, {}}, "reads 1 bytes"},
-        BadProgram{{{.code = Code::kSample, .number = 0}, {}}, "it may be 1 to"},
-        BadProgram{{{.code = Code::kLimit, .to = 1, .number = 5}, {}}, "uses a counter that does not exist"},
-        BadProgram{{{.code = Code::kCaptureStack, .number = 65}, {}}, "it may be 1 to 64"},
-        BadProgram{{{.code = Code::kAggregate, .number = 2}, {}}, "names aggregate 2; there are 2"},
-        BadProgram{{{.code = Code::kAggregate, .b = 1}, {}}, "names a value, but only counts"},
-        BadProgram{{{.code = Code::kAggregate, .a = 1}, {}}, "names a register for nothing"},
-        BadProgram{{{.code = Code::kSetNumber}, {.code = Code::kAggregate, .number = 1}, {}},
-                   "reads register 1"},
-        BadProgram{
-            {{.code = Code::kSetNumber, .to = 23}, {.code = Code::kAggregate, .a = 23, .number = 1}, {}},
-            "register 24; there are"},
-        BadProgram{{{.code = Code::kPrint, .number = 1}, {}}, "names record 1"},
-        BadProgram{
-            {{.code = Code::kSetNumber}, {.code = Code::kSetNumber, .to = 1}, {.code = Code::kPrint}, {}},
-            "as a stack, but it is a number"},
-        BadProgram{{{.code = Code::kAsk, .number = 1}, {}}, "names request 1"},
-        BadProgram{{{.code = static_cast<Code>(200)}, {}}, "does not exist"}));
 
 TEST(Verifier, TheWorstWayIsItsCost) {
   // Two ways: a cheap one, and one with a stack.
