@@ -18,6 +18,7 @@
 
 #include "base/ticks.h"
 #include "tests/trace/instrument/patched_flow.h"
+#include "tests/trace/instrument/probe_soak.h"
 #include "tests/trace/instrument/recording.h"
 #include "trace/instrument/patch_site.h"
 
@@ -235,6 +236,24 @@ TEST_F(FunctionProbes, AreRefusedWithAReason) {
   EXPECT_EQ(reason_of(reinterpret_cast<uint64_t>(&data)), ProbeReason::kNotCode);
   EXPECT_EQ(reason_of(0), ProbeReason::kNotCode);
   EXPECT_EQ(Prober().Arm(1, &kCounts, nullptr).reason, ProbeReason::kNotCode);
+}
+
+TEST_F(FunctionProbes, ComeAndGoWhileThreadsDoWhatTheyCan) {
+  constexpr uint64_t kCycles = 60;
+  std::vector<uint64_t> functions;
+  for (const ProbeRequest& request : RequestsForFlows(&kCounts, nullptr))
+    functions.push_back(request.function);
+  for (const char* name :
+       {"malloc", "free", "strtoull", "qsort", "snprintf", "fork", "waitpid", "usleep", "pthread_create",
+        "pthread_join", "pthread_cancel", "memchr", "pthread_mutex_lock"})
+    functions.push_back(reinterpret_cast<uint64_t>(dlsym(RTLD_NEXT, name)));
+  const SoakTotals totals = SoakProbes(&Prober(), kCycles, functions, LAGWATCH_FLOW_SUBJECT);
+  EXPECT_EQ(totals.refused, 0U) << totals.last_refusal;
+  EXPECT_EQ(totals.wrong_results, 0U);
+  EXPECT_EQ(totals.hits_counted, totals.hits_made);
+  EXPECT_EQ(totals.returns_counted, totals.hits_made);
+  EXPECT_GT(totals.other_hits, kCycles);
+  EXPECT_EQ(totals.differing_bytes, 0U);
 }
 
 TEST_F(FunctionProbes, SeveralOnOneFunctionComeAndGo) {

@@ -48,8 +48,11 @@ struct Place {
   bool HasProbes() const {
     return std::any_of(std::begin(ids), std::end(ids), [](ProbeId id) { return id != 0; });
   }
-  bool HasBytes(const unsigned char* bytes, size_t size_bytes) const {
-    return std::memcmp(reinterpret_cast<const void*>(site->function), bytes, size_bytes) == 0;
+  bool HasOriginal() const {
+    return std::memcmp(CodeAt(site->function), patch.original, sizeof patch.original) == 0;
+  }
+  bool HasPatch() const {
+    return std::memcmp(CodeAt(site->function + patch.at), patch.patched, patch.size_bytes) == 0;
   }
 };
 
@@ -147,19 +150,15 @@ ProbeReason FunctionProber::State::Refusal(const Pass& pass, const ProbedModule&
   if (found.begin != function || !module.HasCode(found.end - 1)) return ProbeReason::kNoUnwindTable;
   if (!found.is_called) return ProbeReason::kUnusualFrame;
   if (excluded.Has(module, function)) return ProbeReason::kExcludedFunction;
-  const auto* code = reinterpret_cast<const unsigned char*>(function);
   const uint64_t room_bytes = module.code_end - function;
   if (room_bytes < HeadPatch::kSavedBytes) return ProbeReason::kNotCode;
   if (!HasFileBytes(pass.memory, function, HeadPatch::kSavedBytes)) return ProbeReason::kChanged;
-  *head = {.function = function,
-           .module_begin = module.begin,
-           .module_end = module.end,
-           .first = DecodeInstruction(code, found.end - function, function),
-           .reads_return_address = ReadsReturnAddress(function, found.end)};
-  unsigned char moved[kMaxMovedBytes];
-  if (MoveInstruction(code, head->first, function, function, moved) == 0)
-    return ProbeReason::kUnknownInstruction;
-  if (MayBranchInto(function, found.end, head->first.size_bytes)) return ProbeReason::kLoopsToStart;
+  head->function = function;
+  head->module_begin = module.begin;
+  head->module_end = module.end;
+  head->reads_return_address = ReadsReturnAddress(function, found.end);
+  const ProbeReason reason = FindSpots(function, found.end, head);
+  if (reason != ProbeReason::kNone) return reason;
   if (wants_return && head->reads_return_address) return ProbeReason::kReadsReturnAddress;
   return ProbeReason::kNone;
 }
@@ -167,8 +166,7 @@ ProbeReason FunctionProber::State::Refusal(const Pass& pass, const ProbedModule&
 ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModule& module,
                                              const HeadPlace& head, Place** found) {
   const auto known = places.find(head.function);
-  if (known != places.end() && known->second.IsIn(module) &&
-      known->second.HasBytes(known->second.patch.original, HeadPatch::kSavedBytes)) {
+  if (known != places.end() && known->second.IsIn(module) && known->second.HasOriginal()) {
     *found = &known->second;
     return ProbeReason::kNone;
   }
@@ -212,7 +210,7 @@ ProbeResult FunctionProber::State::ArmOne(const Pass& pass, const ProbedModule& 
   const auto known = places.find(request.function);
   Place* place = nullptr;
   if (known != places.end() && known->second.IsIn(module) && known->second.is_patched &&
-      known->second.HasBytes(known->second.patch.patched, known->second.patch.size_bytes)) {
+      known->second.HasPatch()) {
     place = &known->second;
     if (wants_return && place->reads_return_address) {
       result.reason = ProbeReason::kReadsReturnAddress;
@@ -316,7 +314,7 @@ void FunctionProber::State::DisarmIn(Pass* pass, const ProbedModule& module) {
   for (auto at = state->places.lower_bound(module.code_begin); at != end; ++at) {
     Place& place = at->second;
     // Else the module was unloaded, and its code with it.
-    const bool is_there = place.IsIn(module) && place.HasBytes(place.patch.patched, place.patch.size_bytes);
+    const bool is_there = place.IsIn(module) && place.HasPatch();
     if (place.is_patched && !place.HasProbes() && is_there) Switch(*pass, &place, false);
   }
 }

@@ -13,22 +13,37 @@
 
 namespace lagwatch::trace {
 
-struct HeadPatch {
-  static constexpr size_t kSavedBytes = 16;
-
-  ProbeTier tier = ProbeTier::kNone;
-  uint8_t size_bytes = 0;  // that are changed
-  unsigned char original[kSavedBytes] = {};
-  unsigned char patched[5] = {};
+// An instruction that a jump can take the place of: the function's first, or one that comes after pushes
+// alone.
+struct HeadSpot {
+  uint64_t address;
+  uint64_t pushed_bytes;
+  Instruction instruction;
 };
 
-// The part of the process that a function is in.
+// A function, and the part of the process that it is in.
 struct HeadPlace {
+  static constexpr size_t kMaxSpots = 8;
+
   uint64_t function;
   uint64_t module_begin;
   uint64_t module_end;
-  Instruction first;  // of the function
+  size_t spot_count;
+  HeadSpot spots[kMaxSpots];
   bool reads_return_address;
+};
+
+// Looks for the spots of the function [begin, end); the reason if there is none.
+ProbeReason FindSpots(uint64_t begin, uint64_t end, HeadPlace* place);
+
+struct HeadPatch {
+  static constexpr size_t kSavedBytes = 32;
+
+  ProbeTier tier = ProbeTier::kNone;
+  uint8_t at = 0;                            // from the function's begin
+  uint8_t size_bytes = 0;                    // that are changed
+  unsigned char original[kSavedBytes] = {};  // of the function
+  unsigned char patched[5] = {};             // at the spot
 };
 
 // Whether a jump could be put there, and of which tier; kNone if not.
@@ -36,7 +51,7 @@ ProbeTier FindTier(const MemoryMap& memory, const CodeSpace& space, const HeadPl
 
 // Writes the site's code, and what is between it and the function, which is not changed yet.
 ProbeReason PrepareHead(const CodeWriter& writer, const MemoryMap& memory, CodeSpace* space,
-                        const HeadPlace& place, const ProbeSite* site, HeadPatch* patch);
+                        const HeadPlace& place, ProbeSite* site, HeadPatch* patch);
 
 // Puts the bytes into force, or the original ones; the processors are to be synchronized before, and after.
 bool SwitchHead(const CodeWriter& writer, const MemoryMap& memory, uint64_t function, const HeadPatch& patch,

@@ -16,50 +16,71 @@ bool IsNear(uint64_t from, uint64_t to) {
   return distance == static_cast<int32_t>(distance);
 }
 
-// A jump at the function's begin.
 struct HeadJump {
   ProbeTier tier = ProbeTier::kNone;
+  const HeadSpot* spot = nullptr;
   uint64_t target = 0;  // 0: the site's code itself
   unsigned char bytes[kJumpBytes] = {};
 };
 
-uint64_t TargetOf(uint64_t function, const unsigned char bytes[kJumpBytes]) {
+uint64_t TargetOf(uint64_t address, const unsigned char bytes[kJumpBytes]) {
   int32_t distance = 0;
   std::memcpy(&distance, bytes + 1, sizeof distance);
-  return function + kJumpBytes + static_cast<uint64_t>(int64_t{distance});
+  return address + kJumpBytes + static_cast<uint64_t>(int64_t{distance});
 }
 
-// Tries the jumps that leave all bytes but those of the first instruction as they are: a thread may be about
-// to run any other. `is_free(target)` decides.
+// A jump whose distance are the bytes that are there.
 template <typename IsFree>
-HeadJump FindJump(const HeadPlace& place, IsFree is_free) {
-  HeadJump jump;
-  std::memcpy(jump.bytes, CodeAt(place.function), sizeof jump.bytes);
-  const bool is_jump = jump.bytes[0] == kJump;
+HeadJump FindOneByteJump(const HeadSpot& spot, IsFree is_free) {
+  HeadJump jump{.tier = ProbeTier::kOneByte, .spot = &spot};
+  std::memcpy(jump.bytes, CodeAt(spot.address), sizeof jump.bytes);
+  if (jump.bytes[0] == kJump) return {};
   jump.bytes[0] = kJump;
-  jump.target = TargetOf(place.function, jump.bytes);
-  if (!is_jump && is_free(jump.target)) {
-    jump.tier = ProbeTier::kOneByte;
-    return jump;
-  }
-  const size_t size_bytes = place.first.size_bytes;
-  if (size_bytes >= kJumpBytes) {
-    jump.tier = ProbeTier::kInstruction;
-    jump.target = 0;
-    return jump;
-  }
-  // The low bytes of the distance can be chosen: the first is at the end of their range, then ever further
-  // down.
+  jump.target = TargetOf(spot.address, jump.bytes);
+  return is_free(jump.target) ? jump : HeadJump{};
+}
+
+// A jump whose distance has other low bytes, as many as the instruction has room for.
+template <typename IsFree>
+HeadJump FindInstructionJump(const HeadSpot& spot, IsFree is_free) {
+  HeadJump jump{.tier = ProbeTier::kInstruction, .spot = &spot};
+  const size_t size_bytes = spot.instruction.size_bytes;
+  std::memcpy(jump.bytes, CodeAt(spot.address), sizeof jump.bytes);
+  jump.bytes[0] = kJump;
+  if (size_bytes >= kJumpBytes) return jump;
   const uint64_t choices = uint64_t{1} << (8 * (size_bytes - 1));
   const uint64_t step = choices <= 256 ? 64 : choices <= 65536 ? kCodePageBytes : 16 * kCodePageBytes;
   for (uint64_t choice = 0; choice < choices; choice += step) {
     std::memcpy(jump.bytes + 1, &choice, size_bytes - 1);
-    jump.target = TargetOf(place.function, jump.bytes);
-    if (!is_free(jump.target)) continue;
-    jump.tier = ProbeTier::kInstruction;
-    return jump;
+    jump.target = TargetOf(spot.address, jump.bytes);
+    if (is_free(jump.target)) return jump;
   }
   return {};
+}
+
+// Tries the jumps that leave all bytes but those of one instruction as they are: a thread may be about to run
+// any other. `is_free(target)` decides.
+template <typename IsFree>
+HeadJump FindJump(const HeadPlace& place, IsFree is_free) {
+  for (size_t i = 0; i < place.spot_count; ++i)
+    if (HeadJump jump = FindOneByteJump(place.spots[i], is_free); jump.tier != ProbeTier::kNone) return jump;
+  for (size_t i = 0; i < place.spot_count; ++i)
+    if (HeadJump jump = FindInstructionJump(place.spots[i], is_free); jump.tier != ProbeTier::kNone)
+      return jump;
+  return {};
+}
+
+bool IsPush(const HeadSpot& spot) {
+  const unsigned char* code = CodeAt(spot.address);
+  const unsigned char opcode = code[spot.instruction.opcode_at];
+  return opcode >= 0x50 && opcode < 0x58 && spot.instruction.size_bytes == spot.instruction.opcode_at + 1 &&
+         spot.instruction.opcode_at <= 1 && (spot.instruction.opcode_at == 0 || code[0] == 0x41);
+}
+
+bool IsLandingPad(const HeadSpot& spot) {
+  constexpr unsigned char kEndBranch[] = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
+  return spot.instruction.size_bytes == sizeof kEndBranch &&
+         std::memcmp(CodeAt(spot.address), kEndBranch, sizeof kEndBranch) == 0;
 }
 
 bool WriteStub(const CodeWriter& writer, uint64_t stub, uint64_t site_code) {
@@ -74,33 +95,57 @@ bool WriteStub(const CodeWriter& writer, uint64_t stub, uint64_t site_code) {
 
 }  // namespace
 
+ProbeReason FindSpots(uint64_t begin, uint64_t end, HeadPlace* place) {
+  HeadSpot spot{begin, 0, {}};
+  for (place->spot_count = 0; place->spot_count < HeadPlace::kMaxSpots;) {
+    const bool is_first = spot.address == begin;
+    spot.instruction = DecodeInstruction(CodeAt(spot.address), end - spot.address, spot.address);
+    unsigned char moved[kMaxMovedBytes];
+    if (MoveInstruction(CodeAt(spot.address), spot.instruction, spot.address, spot.address, moved) == 0)
+      return is_first ? ProbeReason::kUnknownInstruction : ProbeReason::kNone;
+    const uint64_t next = spot.address + spot.instruction.size_bytes;
+    if (MayBranchInto(begin, end, next - begin))
+      return is_first ? ProbeReason::kLoopsToStart : ProbeReason::kNone;
+    place->spots[place->spot_count++] = spot;
+    if (!IsPush(spot) && !IsLandingPad(spot)) break;
+    if (IsPush(spot)) spot.pushed_bytes += 8;
+    spot.address = next;
+    if (next >= end) break;
+  }
+  return ProbeReason::kNone;
+}
+
 ProbeTier FindTier(const MemoryMap& memory, const CodeSpace& space, const HeadPlace& place) {
   return FindJump(place, [&](uint64_t target) { return space.IsFreeAt(memory, target, kFarJumpBytes); }).tier;
 }
 
 ProbeReason PrepareHead(const CodeWriter& writer, const MemoryMap& memory, CodeSpace* space,
-                        const HeadPlace& place, const ProbeSite* site, HeadPatch* patch) {
+                        const HeadPlace& place, ProbeSite* site, HeadPatch* patch) {
   std::memcpy(patch->original, CodeAt(place.function), sizeof patch->original);
   const uint64_t code = space->TakeNear(memory, place.module_begin, place.module_end, SiteCode::kBytes);
   if (code == 0) return ProbeReason::kOutOfReach;
-  SiteCode made;
-  if (!MakeSiteCode(site, patch->original, place.first, code, &made)) return ProbeReason::kUnknownInstruction;
-  if (!writer.Write(code, made.bytes, sizeof made.bytes)) return ProbeReason::kNotPermitted;
   const uint64_t entry = code + SiteCode::kEntryAt;
   HeadJump jump = FindJump(place, [&](uint64_t target) {
     const size_t size_bytes = IsNear(target + kJumpBytes, entry) ? kJumpBytes : kFarJumpBytes;
     return space->TakeAt(memory, target, size_bytes);
   });
   if (jump.tier == ProbeTier::kNone) return ProbeReason::kOutOfReach;
+  const HeadSpot& spot = *jump.spot;
+  site->pushed_bytes = spot.pushed_bytes;
+  SiteCode made;
+  if (!MakeSiteCode(site, spot.instruction, spot.address, code, &made))
+    return ProbeReason::kUnknownInstruction;
+  if (!writer.Write(code, made.bytes, sizeof made.bytes)) return ProbeReason::kNotPermitted;
   if (jump.target == 0) {
-    if (!IsNear(place.function + kJumpBytes, entry)) return ProbeReason::kOutOfReach;
-    const auto distance = static_cast<int32_t>(entry - (place.function + kJumpBytes));
+    if (!IsNear(spot.address + kJumpBytes, entry)) return ProbeReason::kOutOfReach;
+    const auto distance = static_cast<int32_t>(entry - (spot.address + kJumpBytes));
     std::memcpy(jump.bytes + 1, &distance, sizeof distance);
   } else if (!WriteStub(writer, jump.target, entry)) {
     return ProbeReason::kNotPermitted;
   }
   patch->tier = jump.tier;
-  const size_t size_bytes = place.first.size_bytes < kJumpBytes ? place.first.size_bytes : kJumpBytes;
+  patch->at = static_cast<uint8_t>(spot.address - place.function);
+  const size_t size_bytes = std::min<size_t>(spot.instruction.size_bytes, kJumpBytes);
   patch->size_bytes = jump.tier == ProbeTier::kOneByte ? 1 : static_cast<uint8_t>(size_bytes);
   std::memcpy(patch->patched, jump.bytes, sizeof jump.bytes);
   return ProbeReason::kNone;
@@ -108,9 +153,10 @@ ProbeReason PrepareHead(const CodeWriter& writer, const MemoryMap& memory, CodeS
 
 bool SwitchHead(const CodeWriter& writer, const MemoryMap& memory, uint64_t function, const HeadPatch& patch,
                 bool is_on) {
-  const unsigned char* bytes = is_on ? patch.patched : patch.original;
-  if (patch.size_bytes == 1) return writer.WriteByte(function, bytes[0]);
-  return ExchangeBytes(writer, memory, function, bytes, patch.size_bytes);
+  const unsigned char* bytes = is_on ? patch.patched : patch.original + patch.at;
+  const uint64_t address = function + patch.at;
+  if (patch.size_bytes == 1) return writer.WriteByte(address, bytes[0]);
+  return ExchangeBytes(writer, memory, address, bytes, patch.size_bytes);
 }
 
 }  // namespace lagwatch::trace

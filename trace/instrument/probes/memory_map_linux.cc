@@ -12,8 +12,8 @@
 namespace lagwatch::trace {
 namespace {
 
-// What a heap may grow by before allocators take other memory.
-constexpr uint64_t kHeapRoomBytes = uint64_t{256} << 20;
+// What a heap can grow by; then allocators take other memory.
+constexpr uint64_t kHeapRoomBytes = uint64_t{16} << 20;
 // Of a main stack without a limit.
 constexpr uint64_t kLargestStackBytes = uint64_t{4} << 30;
 // The lowest address that programs can map, by the kernel's default.

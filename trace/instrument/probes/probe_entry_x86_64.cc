@@ -15,7 +15,7 @@ lagwatch_probe_entry:
   .cfi_startproc
   .cfi_def_cfa rsp, 16
   sub $80, %rsp
-  .cfi_adjust_cfa_offset 80
+  .cfi_escape 0x0f, 0x0f, 0x77, 0xd0, 0x00, 0x06, 0x08, 0x0e, 0x1c, 0x06, 0x23, 0x08, 0x06, 0x77, 0xe0, 0x00, 0x22
   mov %rdi, (%rsp)
   mov %rsi, 8(%rsp)
   mov %rdx, 16(%rsp)
@@ -37,7 +37,7 @@ lagwatch_probe_entry:
   mov 56(%rsp), %r10
   mov 64(%rsp), %r11
   add $80, %rsp
-  .cfi_adjust_cfa_offset -80
+  .cfi_def_cfa rsp, 16
   ret
   .cfi_endproc
   .size lagwatch_probe_entry, . - lagwatch_probe_entry

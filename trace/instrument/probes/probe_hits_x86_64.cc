@@ -15,8 +15,8 @@ struct SavedEntry {
   uint64_t r10;
   uint64_t r11;
   uint64_t unused;
-  uint64_t site_return;     // into the site's code
-  uint64_t return_address;  // the function's
+  uint64_t site_return;  // into the site's code
+  uint64_t above;        // what the function has pushed, then its return address
 };
 
 }  // namespace lagwatch::trace
@@ -114,14 +114,14 @@ LAGWATCH_UNTRACED void DeliverReturnSaved(uint64_t site, uint64_t returned, uint
 }
 
 LAGWATCH_UNTRACED SlotMask DeliverEntryOf(const ProbeSite& site, uint32_t needs, const SavedEntry& saved,
-                                          uint64_t return_address) {
+                                          const uint64_t* slot) {
   VectorValue vectors[8];
   if ((needs & kNeedsVectors) != 0) lagwatch_store_vector_args(vectors);
   const ProbeEntry entry{.function = site.function,
                          .int_args = saved.int_args,
                          .vector_args = (needs & kNeedsVectors) != 0 ? vectors : nullptr,
-                         .stack = &saved.return_address,
-                         .return_address = return_address,
+                         .stack = slot,
+                         .return_address = OriginalReturnAddress(*slot),
                          .vector_count = saved.rax & 0xff};
   if ((needs & kNeedsSaving) == 0) return DeliverEntry(site, entry);
   SlotMask delivered = 0;
@@ -132,8 +132,7 @@ LAGWATCH_UNTRACED SlotMask DeliverEntryOf(const ProbeSite& site, uint32_t needs,
 
 // Makes the call's end noticed; false if that cannot be.
 LAGWATCH_UNTRACED bool AwaitReturn(ThreadThunks* thunks, const ProbeSite& site, SlotMask delivered,
-                                   SavedEntry* saved) {
-  uint64_t* slot = &saved->return_address;
+                                   const SavedEntry& saved, uint64_t* slot) {
   const uint32_t outer = ThunkAt(*slot);
   uint32_t thunk = kNoThunk;
   if (outer != kNoThunk) {
@@ -146,7 +145,7 @@ LAGWATCH_UNTRACED bool AwaitReturn(ThreadThunks* thunks, const ProbeSite& site, 
   g_thunks[thunk].site = &site;
   g_thunks[thunk].delivered = delivered;
   if ((__atomic_load_n(&site.needs, __ATOMIC_RELAXED) & kNeedsArgs) != 0)  // as of arming
-    __builtin_memcpy(g_thunk_args[thunk], saved->int_args, sizeof saved->int_args);
+    __builtin_memcpy(g_thunk_args[thunk], saved.int_args, sizeof saved.int_args);
   ReplaceReturn(thunk, slot);
   // The last thing here, so that the call's time has as little of ours as possible.
   g_thunks[thunk].entered_ticks = base::ReadTicks();
@@ -247,9 +246,9 @@ void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved) {
   FenceHandlers();
   thunks.calls_while_busy = 0;
   const uint32_t needs = __atomic_load_n(&site->needs, __ATOMIC_RELAXED);  // a hit more or less
-  const SlotMask delivered =
-      DeliverEntryOf(*site, needs, *saved, OriginalReturnAddress(saved->return_address));
-  if ((needs & kNeedsReturn) != 0 && delivered != 0 && !AwaitReturn(&thunks, *site, delivered, saved))
+  auto* slot = reinterpret_cast<uint64_t*>(reinterpret_cast<uint64_t>(&saved->above) + site->pushed_bytes);
+  const SlotMask delivered = DeliverEntryOf(*site, needs, *saved, slot);
+  if ((needs & kNeedsReturn) != 0 && delivered != 0 && !AwaitReturn(&thunks, *site, delivered, *saved, slot))
     CountUnnoticedReturn();
   thunks.handler_stack = 0;
   FenceHandlers();

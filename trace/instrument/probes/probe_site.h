@@ -28,12 +28,14 @@ struct ArmedProbe {
 // Thread safety: the prober changes it, one thread at a time; hits read it at any time.
 struct ProbeSite {
   uint64_t function = 0;
+  uint64_t pushed_bytes = 0;  // between the return address and the stack pointer; the unwind table reads it
   uint32_t needs = 0;
   uint32_t slot_count = 0;                           // only grows
   const ArmedProbe* slots[kMaxProbesPerFunction]{};  // null: free
 };
 
-// The code that calls the handlers, then runs the function's first instruction, and continues behind it.
+// The code that calls the handlers, then runs the instruction that the jump took the place of, and continues
+// behind it.
 struct SiteCode {
   static constexpr size_t kBytes = 64;
   // The address of the code, among its bytes; literals are before it.
@@ -45,10 +47,10 @@ struct SiteCode {
 };
 static_assert(SiteCode::kEntryAt + 6 + kMaxMovedBytes <= SiteCode::kBytes);
 
-// Makes the code that will be at `address` for the function's first instruction, which is at `code` now.
-// False if the instruction cannot be moved there.
-bool MakeSiteCode(const ProbeSite* site, const unsigned char* code, const Instruction& instruction,
-                  uint64_t address, SiteCode* made);
+// Makes the code that will be at `code`, with the instruction that is at `address` now. False if that cannot
+// be moved there.
+bool MakeSiteCode(const ProbeSite* site, const Instruction& instruction, uint64_t address, uint64_t code,
+                  SiteCode* made);
 
 // The code that a caller may be in: that of modules with unwind tables. Code made at run time (by the JVM,
 // V8) has unwinders of its own, which replaced return addresses would mislead. Ascending; never freed.

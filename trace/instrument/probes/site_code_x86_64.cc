@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
 #include <cstring>
 
 #include "trace/instrument/probes/probe_site.h"
@@ -7,8 +8,10 @@ extern "C" __attribute__((visibility("hidden"))) void lagwatch_probe_entry();  /
 
 namespace lagwatch::trace {
 
-bool MakeSiteCode(const ProbeSite* site, const unsigned char* code, const Instruction& instruction,
-                  uint64_t address, SiteCode* made) {
+static_assert(offsetof(ProbeSite, pushed_bytes) == 8, "the unwind table of lagwatch_probe_entry says so");
+
+bool MakeSiteCode(const ProbeSite* site, const Instruction& instruction, uint64_t address, uint64_t code,
+                  SiteCode* made) {
   constexpr unsigned char kCallFirstLiteral[] = {0xff, 0x15, 0xea, 0xff, 0xff, 0xff};  // call *-22(%rip)
   constexpr unsigned char kTrap = 0xcc;
   std::memset(made->bytes, kTrap, sizeof made->bytes);
@@ -19,7 +22,7 @@ bool MakeSiteCode(const ProbeSite* site, const unsigned char* code, const Instru
   std::memcpy(made->bytes + SiteCode::kEntryAt, kCallFirstLiteral, sizeof kCallFirstLiteral);
   constexpr size_t kMovedAt = SiteCode::kEntryAt + sizeof kCallFirstLiteral;
   static_assert(kMovedAt - sizeof(uint64_t) == SiteCode::kSiteBefore);
-  return MoveInstruction(code, instruction, site->function, address + kMovedAt, made->bytes + kMovedAt) != 0;
+  return MoveInstruction(CodeAt(address), instruction, address, code + kMovedAt, made->bytes + kMovedAt) != 0;
 }
 
 }  // namespace lagwatch::trace
