@@ -2,6 +2,7 @@
 // The services of native hits: memory, stacks, CPU time.
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <memory>
 
 #include "base/clock.h"
@@ -59,6 +60,20 @@ uint64_t CpuTimeNs(const probe::Hit&) { return static_cast<uint64_t>(base::Threa
 
 constexpr probe::HitServices kServices{.read = Read, .capture_stack = CaptureStack, .cpu_time_ns = CpuTimeNs};
 
+// Has the unwind tables compiled, which the first hits need; waits for that, but not for ever.
+void CompileTables(const stack::CodeMap& code) {
+  constexpr int64_t kPatienceNs = base::kNsPerSecond;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
+  stack::TableLibrary* tables = code.tables();
+  const int64_t end_ns = base::SystemClock().MonoNs() + kPatienceNs;
+  for (uint32_t i = 0; i < code.module_count(); ++i) tables->RequestByIndex(i);
+  for (uint32_t i = 0; i < code.module_count(); ++i) {
+    const bool has_table = code.CopyModule(i).eh_frame_hdr != 0;
+    while (has_table && tables->Find(i) == nullptr && base::SystemClock().MonoNs() < end_ns)
+      nanosleep(&kPause, nullptr);
+  }
+}
+
 }  // namespace
 
 const probe::HitServices& ProbeHitServices() { return kServices; }
@@ -70,6 +85,7 @@ bool PrepareStackCaptures() {
   auto walker = stack::OwnStackWalker::Create(*code);
   if (!walker.ok()) return false;
   (*code)->Refresh();
+  CompileTables(**code);
   g_code = new std::shared_ptr<stack::CodeMap>(std::move(code).value());
   g_walker.store(walker->release(), std::memory_order_release);  // with what it needs
   return true;

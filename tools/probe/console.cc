@@ -129,7 +129,7 @@ class Shown {
 
   // For people, on stderr.
   void Summarize() const {
-    std::cerr << "lagwatch: probe: " << stats_.hits << " hits";
+    std::cerr << "lagwatch: probe: " << stats_.hits << (stats_.hits == 1 ? " hit" : " hits");
     const auto add = [](uint64_t count, const char* text) {
       if (count != 0) std::cerr << ", " << count << " " << text;
     };

@@ -177,8 +177,7 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
   }
   if (is_chosen_at_load && pattern.is_plain())
     return base::Status(base::StatusCode::kInvalid,
-                        "'" + place.name + "' is one of several functions that the C library chooses from when it is "
-                        "loaded: probe that one, as in '" + place.name + "_avx2'");
+                        "the C library chooses the code of '" + place.name + "' when it is loaded: probe the functions that call it");
   if (sites.empty()) return NoSuchFunction(place, functions, types);
   if (sites.size() > sdk::kMaxProbeSites)
     return base::Status(base::StatusCode::kTooLarge, "'" + place.name + "' means " + std::to_string(sites.size()) +

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -11,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "probe/compile/compiler.h"
 #include "probe/verify/verifier.h"
@@ -20,6 +25,7 @@
 #include "tools/probe/function_search.h"
 #include "tools/probe/process_functions.h"
 #include "tools/probe/service_client.h"
+#include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
 #include "tools/watch/targets.h"
@@ -42,6 +48,7 @@ struct ProbeOptions : ConsoleOptions {
   bool lists_armed = false;
   bool reattaches = false;
   bool disarms = false;
+  bool is_at_start = false;  // of `lagwatch run --probe`: the program waits for it
 };
 
 int Refuse(const std::string& message) {
@@ -88,9 +95,6 @@ base::Result<Script> FindScript(const std::string& word) {
   return Script{word, std::string(std::istreambuf_iterator<char>(file), {})};
 }
 
-// A compiler's message about a name says what is missing where no debug information is at hand.
-base::Status WithAdvice(const base::Status& status) { return status; }
-
 // What is to be armed, checked as the process will check it.
 struct Prepared {
   probe::Program program;
@@ -100,7 +104,7 @@ struct Prepared {
 base::Result<Prepared> Prepare(const Script& script, ProcessFunctions* functions) {
   DebugTypes types(functions);
   auto compiled = probe::CompileScript(script.text, &types);
-  if (!compiled.ok()) return WithAdvice(compiled.status());
+  if (!compiled.ok()) return compiled.status();
   const auto verified = LAGWATCH_TRY(probe::Verify(std::move(compiled).value()));
   Prepared prepared{.program = verified.program(), .sites = {}};
   for (size_t i = 0; i < prepared.program.probes.size(); ++i) {
@@ -130,12 +134,29 @@ void NoteRefused(const std::vector<sdk::ProbeSiteAt>& sites, const std::vector<s
   if (refused > kMostNamed) std::cerr << "lagwatch: probe: nor at " << refused - kMostNamed << " other functions\n";
 }
 
+// The program that `lagwatch run` becomes listens once its library is loaded.
+base::Result<ServiceClient> AwaitService(pid_t pid) {
+  constexpr int64_t kPatienceNs = 8 * base::kNsPerSecond;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 2 * base::kNsPerMs};
+  const int64_t end_ns = base::SystemClock().MonoNs() + kPatienceNs;
+  while (true) {
+    auto client = ServiceClient::Connect(pid);
+    if (client.ok() || base::SystemClock().MonoNs() > end_ns || !fs::exists(ProcessFolder(pid))) return client;
+    nanosleep(&kPause, nullptr);
+  }
+}
+
 int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
+  if (options.is_at_start) dup2(STDERR_FILENO, STDOUT_FILENO);
+  // Connected first: the program goes on when the console is gone.
+  base::Result<ServiceClient> client = base::Status(base::StatusCode::kNotFound, "");
+  if (options.is_at_start) client = AwaitService(pid);
+  if (options.is_at_start && !client.ok()) return Refuse(client.status().message());
   auto functions = ProcessFunctions::Of(pid);
   if (!functions.ok()) return Refuse(functions.status().message());
   auto prepared = Prepare(script, &*functions);
   if (!prepared.ok()) return Refuse(prepared.status().message());
-  auto client = ServiceClient::Open(pid);
+  if (!client.ok()) client = ServiceClient::Open(pid);
   if (!client.ok()) return Refuse(client.status().message());
   CatchEndSignals();
   auto armed = client->Ask<sdk::ArmAnswer>(sdk::ProbeMessageKind::kArm,
@@ -147,6 +168,9 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (!armed.ok()) return Refuse(armed.status().message());
   NoteRefused(prepared->sites, armed->sites);
   if (armed->id == 0) return Refuse("nothing was armed");
+  const auto armed_sites = std::ranges::count_if(armed->sites, [](const auto& each) { return each.is_armed; });
+  std::cerr << "lagwatch: probe: armed at " << armed_sites << (armed_sites == 1 ? " function" : " functions")
+            << (options.for_ns == 0 ? "; Ctrl-C ends it\n" : "\n");
   ProbeView view(prepared->program, &*functions);
   const int code = RunConsole(&*client, armed->id, &view, options);
   if (options.leaves && !client->is_over())
@@ -279,7 +303,10 @@ int Run(ProbeOptions options) {
   const bool is_named_by_pattern = options.words.empty() && mark != std::string::npos;
   if (options.words.empty() && !is_named_by_pattern)
     return Refuse("say which process: its id or its name, and a script");
-  const auto pid = FindTarget(is_named_by_pattern ? options.functions.substr(0, mark) : options.words.front());
+  const std::string target = is_named_by_pattern ? options.functions.substr(0, mark) : options.words.front();
+  // What the program of `lagwatch run` is until it begins is not looked for by name.
+  const auto started = base::ParseNumber<pid_t>(target);
+  const auto pid = options.is_at_start && started ? base::Result<pid_t>(*started) : FindTarget(target);
   if (!pid.ok()) return Refuse(pid.status().message());
   if (!options.functions.empty()) return ListFunctions(*pid, options.functions);
   const bool acts_on_armed = options.lists_armed || options.reattaches || options.disarms || !options.event.empty() ||
@@ -326,6 +353,7 @@ void AddProbeCommand(CLI::App* app, int* exit_code) {
   probe->add_flag("--disarm", options->disarms, "Take a script's probes away");
   probe->add_option("--event", options->event, "Send an event to the armed scripts: NAME, or NAME=NUMBER");
   probe->add_option("--level", options->level, "Set the level of an armed script");
+  probe->add_flag("--at-start", options->is_at_start)->group("");
   probe->add_option("--id", options->id, "The armed script that is meant, if there are several");
   probe->callback([=] { *exit_code = Run(*options); });
 }
