@@ -14,7 +14,7 @@ inline constexpr size_t kMaxMemoryBytes = 64 * 1024 * 1024;  // cells, stacks an
 
 inline constexpr size_t kMaxProbes = 64;
 inline constexpr size_t kMaxOperations = 256;  // of one probe
-inline constexpr size_t kRegisters = 24;
+inline constexpr size_t kRegisters = 18;
 inline constexpr size_t kMaxConstants = 1024;
 inline constexpr size_t kMaxTexts = 1024;
 inline constexpr size_t kMaxTextBytes = 240;   // of a text, of a pattern, and of a string that is read

@@ -249,7 +249,7 @@ Value ValueCompiler::Call(const Expression& expression, uint8_t to) {
     emitter_.Fail(expression.position,
                   "unknown function \"" + expression.text + "\"" +
                       NearestNames(expression.text, {"str", "hex", "stack"}) +
-                      " A whole number is converted by the name of its type, as in int32_t(arg0)");
+                      "; a whole number is converted by the name of its type, as in int32_t(arg0)");
     return {};
   }
   if (!takes(1, 1)) return {};
@@ -305,8 +305,9 @@ Value ValueCompiler::Name(const Expression& expression, uint8_t to) {
   }
   if ((At(names_.place.kind) & kWithReturned) != 0) known.emplace_back("returned");
   std::string message = "unknown value \"" + name + "\"" + NearestNames(name, std::move(known));
-  if (has_arguments && !names_.signature.has_value() && names_.place.kind != PlaceKind::kUsdt) {
-    message += " The parameters are unknown: declare them, as in " + names_.place.name + "(const char* " +
+  const bool is_near = message.ends_with('?');
+  if (!is_near && has_arguments && !names_.signature.has_value() && names_.place.kind != PlaceKind::kUsdt) {
+    message += "; the parameters are unknown: declare them, as in " + names_.place.name + "(const char* " +
                name + ")";
   }
   emitter_.Fail(expression.position, message);

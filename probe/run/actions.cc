@@ -250,8 +250,14 @@ uint64_t ValueOf(Frame& frame, HitValue value) {
   return 0;
 }
 
+bool ReadWord(const Frame& frame, uint64_t address, size_t size, uint64_t* word) {
+  *word = 0;
+  return frame.hit.services->read != nullptr &&
+         frame.hit.services->read(frame.hit, address, word, size) == size;
+}
+
 bool EqualsText(Frame& frame, uint64_t address, const char* text) {
-  constexpr size_t kPiece = 32;
+  constexpr size_t kPiece = 16;
   if (address == 0 || frame.hit.services->read == nullptr) return false;
   for (size_t at = 0; at <= kMaxTextBytes; at += kPiece) {
     size_t wanted = 0;  // with the zero behind it

@@ -13,6 +13,8 @@ namespace lagwatch::probe {
 // The value of the hit; at its places none is missing, except that a text may be null.
 uint64_t ValueOf(Frame& frame, HitValue value);
 
+// A word of the process; false if it cannot be read. Bytes beyond `size` are 0.
+bool ReadWord(const Frame& frame, uint64_t address, size_t size, uint64_t* word);
 bool EqualsText(Frame& frame, uint64_t address, const char* text);
 bool MatchesText(Frame& frame, uint64_t address, const char* pattern);
 

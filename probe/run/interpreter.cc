@@ -19,27 +19,8 @@ uint64_t Increment(Word& word) {
   return value;
 }
 
-HitEnd Run(const VerifiedProbe& probe, const Hit& hit, const BlockView& block, uint64_t hits,
-           uint64_t weight) {
-  Frame frame(probe, hit, block, hits, weight);
-  RunOperations(frame, [](const Operation&) {});
-  if (!frame.is_faulted) [[likely]]
-    return HitEnd::kDone;
-  block.header->faulted.fetch_add(1, kRelaxed);
-  return HitEnd::kFaulted;
-}
-
 bool IsLeftOut(BudgetState state, uint64_t hits) {
   return state.is_exhausted || (Mixed(hits) & ((uint64_t{1} << state.shift) - 1)) != 0;
-}
-
-HitEnd SkipOrRun(const VerifiedProbe& probe, const Hit& hit, const BlockView& block, uint64_t hits,
-                 BudgetState state) {
-  if (IsLeftOut(state, hits)) {
-    Increment(block.threads[hit.tid % kThreadSlots].skipped);
-    return HitEnd::kSkipped;
-  }
-  return Run(probe, hit, block, hits, uint64_t{1} << state.shift);
 }
 
 // The clock is read, and the budget decides again.
@@ -64,24 +45,41 @@ BudgetState CheckBudget(ThreadSlot& slot, const BlockView& block, uint64_t hits,
   return decided;
 }
 
-[[gnu::noinline]] HitEnd RunAndMeasure(const VerifiedProbe& probe, const Hit& hit, const BlockView& block,
-                                       uint64_t hits) {
+// How a hit goes on that the budget decides about.
+struct Decision {
+  HitEnd end = HitEnd::kDone;  // else it is not run
+  uint64_t weight = 1;
+  uint64_t begin_ticks = 0;  // of one that is measured
+};
+
+// These two are functions of their own, because a run between them has 512 bytes of stack.
+[[gnu::noinline]] Decision DecideHit(const Hit& hit, const BlockView& block, uint64_t hits) {
   ThreadSlot& slot = block.threads[hit.tid % kThreadSlots];
-  const uint64_t begin = base::ReadTicks();
-  const BudgetState state = CheckBudget(slot, block, hits, begin);
+  Decision decision;
+  BudgetState state = BudgetState::FromNumber(slot.state.load(kRelaxed));
+  if (hits % kHitsPerCheck == 0) {
+    decision.begin_ticks = base::ReadTicks();
+    state = CheckBudget(slot, block, hits, decision.begin_ticks);
+  }
   if (state.is_off) {
     block.header->is_off.store(1, kRelaxed);
-    return HitEnd::kOff;
+    decision.end = HitEnd::kOff;
+  } else if (IsLeftOut(state, hits)) {
+    Increment(slot.skipped);
+    decision.end = HitEnd::kSkipped;
   }
-  const HitEnd end = SkipOrRun(probe, hit, block, hits, state);
-  if (end == HitEnd::kSkipped) return end;
-  // A run that was preempted says nothing: no run counts for more than twice the worst case.
-  const uint64_t most =
-      2 * static_cast<uint64_t>(probe.cost_ns() + 100.0) * block.ticks_per_second / 1'000'000'000;
-  const uint64_t measured = std::min(base::ReadTicks() - begin, most);
+  decision.weight = uint64_t{1} << state.shift;
+  return decision;
+}
+
+// A run that was preempted says nothing: no run counts for more than twice the worst case.
+[[gnu::noinline]] void NoteCost(const VerifiedProbe& probe, const BlockView& block, uint32_t tid,
+                                uint64_t begin_ticks) {
+  ThreadSlot& slot = block.threads[tid % kThreadSlots];
+  const uint64_t most = 2 * (probe.cost_ns() + uint64_t{100}) * block.ticks_per_second / 1'000'000'000;
+  const uint64_t measured = std::min(base::ReadTicks() - begin_ticks, most);
   const uint64_t before = slot.cost_ticks.load(kRelaxed);
   slot.cost_ticks.store(before == 0 ? measured : (3 * before + measured) / 4, kRelaxed);
-  return end;
 }
 
 }  // namespace
@@ -92,12 +90,19 @@ HitEnd RunProbe(const VerifiedProbe& probe, const Hit& hit, ProbeState* state) {
     return HitEnd::kOff;
   ThreadSlot& slot = block.threads[hit.tid % kThreadSlots];
   const uint64_t hits = Increment(slot.hits);
-  if (hits % kHitsPerCheck == 0) [[unlikely]]
-    return RunAndMeasure(probe, hit, block, hits);
-  const uint64_t decided = slot.state.load(kRelaxed);
-  if (decided != 0) [[unlikely]]
-    return SkipOrRun(probe, hit, block, hits, BudgetState::FromNumber(decided));
-  return Run(probe, hit, block, hits, 1);
+  Decision decision;
+  if (hits % kHitsPerCheck == 0 || slot.state.load(kRelaxed) != 0) [[unlikely]] {
+    decision = DecideHit(hit, block, hits);
+    if (decision.end != HitEnd::kDone) return decision.end;
+  }
+  Frame frame(probe, hit, block, hits, decision.weight);
+  RunOperations(frame, [](const Operation&) {});
+  if (decision.begin_ticks != 0) [[unlikely]]
+    NoteCost(probe, block, hit.tid, decision.begin_ticks);
+  if (!frame.is_faulted) [[likely]]
+    return HitEnd::kDone;
+  block.header->faulted.fetch_add(1, kRelaxed);
+  return HitEnd::kFaulted;
 }
 
 }  // namespace lagwatch::probe

@@ -89,10 +89,6 @@ STEP(ReadFloat32Argument) {
   f.SetFloat(o.to, FloatOf(std::bit_cast<uint64_t>(f.hit.float_arguments[o.number]), 4));
   return next;
 }
-inline bool ReadWord(Frame& f, uint64_t address, size_t size, uint64_t* word) {
-  *word = 0;
-  return f.hit.services->read != nullptr && f.hit.services->read(f.hit, address, word, size) == size;
-}
 STEP(ReadStackArgument) {
   if (f.hit.stack_arguments == 0) return Fault(f);
   const uint64_t address = f.hit.stack_arguments + 8 * static_cast<uint64_t>(o.number);
@@ -109,14 +105,14 @@ STEP(ReadValue) {
 SETS(ReadText, ValueOf(f, static_cast<HitValue>(o.number)))
 
 STEP(Load) {
-  uint64_t word;
+  uint64_t& word = f.registers[o.to];
   const uint64_t address = f.registers[o.a] + static_cast<uint64_t>(int64_t{o.number});
   if (!ReadWord(f, address, o.b & 15, &word)) return Fault(f);
-  f.registers[o.to] = Widened(word, o.b);
+  word = Widened(word, o.b);
   return next;
 }
 STEP(LoadFloat) {
-  uint64_t word;
+  uint64_t& word = f.registers[o.to];
   const uint64_t address = f.registers[o.a] + static_cast<uint64_t>(int64_t{o.number});
   if (!ReadWord(f, address, o.b, &word)) return Fault(f);
   f.SetFloat(o.to, FloatOf(word, o.b));

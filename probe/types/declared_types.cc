@@ -110,7 +110,7 @@ Result<TypePointer> DeclaredTypes::Resolve(const TypeName& name) const {
       for (const IntRow& row : kInts) known.emplace_back(row.name);
       return At(name.position, "unknown type \"" + name.name + "\"" +
                                    NearestNames(name.name, std::move(known)) +
-                                   " A struct is declared as struct NAME { int member; }");
+                                   "; a struct is declared as struct NAME { int member; }");
     }
     type = std::make_shared<Type>(Type{.kind = Type::Kind::kNamed, .name = name.name});
   }

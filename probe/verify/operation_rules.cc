@@ -304,7 +304,7 @@ std::string OperationCheck::Check(const Operation& operation, RegisterTypes* typ
     const auto length = static_cast<uint32_t>(program.texts[static_cast<size_t>(operation.number)].size());
     cost_ns +=
         operation.code == OperationCode::kEqualsText
-            ? (length / 32) * kReadStringNs + length
+            ? (length / 16) * kReadStringNs + length
             : kMaxTextBytes / kBytesPerNs + static_cast<uint32_t>(kMaxTextBytes) * (length + 1) * kMatchSteps;
   }
   if (rule.to == Operand::kTarget || rule.to == Operand::kCounter || rule.to == Operand::kNone) {

@@ -42,7 +42,7 @@ class GuardedBlock {
   char* begin() const { return static_cast<char*>(memory_.get()) + kGuard; }
   bool IsWhole() const {
     for (size_t i = 0; i < kGuard; ++i) {
-      if (begin()[i - kGuard] != '\xA5' || begin()[size_ + i] != '\xA5') return false;
+      if (static_cast<char*>(memory_.get())[i] != '\xA5' || begin()[size_ + i] != '\xA5') return false;
     }
     return true;
   }
