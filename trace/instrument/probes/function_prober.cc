@@ -27,8 +27,13 @@ namespace lagwatch::trace {
 namespace {
 
 uint32_t NeedsOf(const ProbeHandlers& handlers) {
-  return (handlers.on_return != nullptr ? kNeedsReturn : 0U) | (handlers.wants_vectors ? kNeedsVectors : 0U) |
-         (handlers.keeps_args ? kNeedsArgs : 0U) | (handlers.uses_general_registers_only ? 0U : kNeedsSaving);
+  uint32_t needs = 0;
+  if (handlers.on_return != nullptr) needs |= kNeedsReturn;
+  if (handlers.wants_vectors) needs |= kNeedsVectors;
+  if (handlers.keeps_args) needs |= kNeedsArgs;
+  if (handlers.registers == HandlerRegisters::kBaseline) needs |= kNeedsBaseline;
+  if (handlers.registers == HandlerRegisters::kAny) needs |= kNeedsAny;
+  return needs;
 }
 
 // A function that has, or had, probes.
