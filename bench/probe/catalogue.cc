@@ -13,12 +13,14 @@ struct Subject {
   const char* command;  // that loads it
 };
 constexpr Subject kSubjects[] = {
-    {"libc", "libc.so.6", "true"},
-    {"libstdc++", "libstdc++.so.6*", "true"},
-    {"libpython", "libpython3*", "python3 -c 'import ctypes; ctypes.CDLL(\"libpython3.11.so.1.0\")'"},
-    {"python", "python3*", "python3 -c pass"},
+    {"libc", "libc.so.6", "/bin/true"},
+    {"libstdc++", "libstdc++.so.6*", "/bin/true"},
+    {"libpython", "libpython3*",
+     "/usr/bin/python3.11 -c 'import ctypes; ctypes.CDLL(\"libpython3.11.so.1.0\")'"},
+    {"python", "python3*", "/usr/bin/python3.11 -c pass"},
     {"node", "node", "node -e 0"},
-    {"glib", "libglib-2.0.so.0*", "python3 -c 'import ctypes; ctypes.CDLL(\"libglib-2.0.so.0\")'"},
+    {"glib", "libglib-2.0.so.0*",
+     "/usr/bin/python3.11 -c 'import ctypes; ctypes.CDLL(\"libglib-2.0.so.0\")'"},
     {"redis", "redis-*", "redis-server --version"},
     {"nginx", "nginx", "nginx -v"},
 };

@@ -71,19 +71,25 @@ struct Variant {
   ProbeHandlers handlers;
 };
 constexpr Variant kVariants[] = {
-    {"entry_ns", {.on_entry = &Count, .uses_general_registers_only = true}},
-    {"entry_filter_false_ns", {.on_entry = &Filter, .uses_general_registers_only = true}},
+    {"entry_ns", {.on_entry = &Count, .registers = trace::HandlerRegisters::kGeneral}},
+    {"entry_filter_false_ns", {.on_entry = &Filter, .registers = trace::HandlerRegisters::kGeneral}},
     {"entry_vector_args_ns",
-     {.on_entry = &Count, .wants_vectors = true, .uses_general_registers_only = true}},
-    {"entry_saving_vectors_ns", {.on_entry = &Count}},
-    {"jump_return_ns", {.on_return = &CountReturn, .uses_general_registers_only = true}},
-    {"return_filter_false_ns", {.on_return = &FilterReturn, .uses_general_registers_only = true}},
+     {.on_entry = &Count, .wants_vectors = true, .registers = trace::HandlerRegisters::kGeneral}},
+    {"entry_baseline_ns", {.on_entry = &Count, .registers = trace::HandlerRegisters::kBaseline}},
+    {"entry_any_registers_ns", {.on_entry = &Count}},
+    {"jump_return_ns", {.on_return = &CountReturn, .registers = trace::HandlerRegisters::kGeneral}},
+    {"return_filter_false_ns", {.on_return = &FilterReturn, .registers = trace::HandlerRegisters::kGeneral}},
     {"entry_and_return_ns",
-     {.on_entry = &Count, .on_return = &CountReturn, .uses_general_registers_only = true}},
+     {.on_entry = &Count, .on_return = &CountReturn, .registers = trace::HandlerRegisters::kGeneral}},
     {"return_with_args_ns",
-     {.on_return = &CountReturn, .keeps_args = true, .uses_general_registers_only = true}},
-    {"return_saving_vectors_ns", {.on_return = &CountReturn}},
+     {.on_return = &CountReturn, .keeps_args = true, .registers = trace::HandlerRegisters::kGeneral}},
+    {"entry_and_return_baseline_ns",
+     {.on_entry = &Count, .on_return = &CountReturn, .registers = trace::HandlerRegisters::kBaseline}},
+    {"return_any_registers_ns", {.on_return = &CountReturn}},
 };
+
+constexpr ProbeHandlers kReturnOnly{.on_return = &CountReturn,
+                                    .registers = trace::HandlerRegisters::kGeneral};
 
 int64_t NowNs() {
   timespec now{};
@@ -140,7 +146,7 @@ std::string MeasureProbeCosts() {
            ProbedNs(&lagwatch_bench_one_byte, variant.handlers, trace::ProbeTier::kOneByte) - bare_ns);
   const double bare_instruction_ns = BestNs(&lagwatch_bench_instruction);
   Append(&json, "instruction_tier_return_ns",
-         ProbedNs(&lagwatch_bench_instruction, kVariants[4].handlers, trace::ProbeTier::kInstruction) -
+         ProbedNs(&lagwatch_bench_instruction, kReturnOnly, trace::ProbeTier::kInstruction) -
              bare_instruction_ns);
   return json;
 }

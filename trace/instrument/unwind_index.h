@@ -23,6 +23,8 @@ class UnwindIndex {
 
   size_t size() const { return count_; }
   uint64_t BeginOf(size_t index) const { return begin_ + static_cast<uint64_t>(int64_t{rows_[index].begin}); }
+  // The index of the first that begins at or after `address`; size() when there is none.
+  size_t IndexAtOrAfter(uint64_t address) const;
   // The first function that begins at or after `address`; 0 when there is none.
   uint64_t AtOrAfter(uint64_t address) const;
   // The function that begins there.
@@ -35,8 +37,6 @@ class UnwindIndex {
     int32_t begin;  // from the header's begin
     int32_t description;
   };
-
-  size_t IndexAtOrAfter(uint64_t address) const;
 
   uint64_t begin_ = 0;
   const Row* rows_ = nullptr;

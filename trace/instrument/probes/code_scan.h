@@ -15,4 +15,10 @@ bool MayBranchInto(uint64_t begin, uint64_t end, size_t head_bytes);
 // Looks at what compilers write.
 bool ReadsReturnAddress(uint64_t begin, uint64_t end);
 
+// Whether the code [begin, end), all of it instructions, ends in one that never goes on behind it.
+bool EndsForGood(uint64_t begin, uint64_t end);
+
+// Whether there are only instructions without effect.
+bool IsPadding(uint64_t begin, uint64_t end);
+
 }  // namespace lagwatch::trace

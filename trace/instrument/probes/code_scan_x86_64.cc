@@ -116,4 +116,29 @@ bool MayBranchInto(uint64_t begin, uint64_t end, size_t head_bytes) {
   return false;
 }
 
+bool EndsForGood(uint64_t begin, uint64_t end) {
+  Instruction last;
+  uint64_t at = begin;
+  while (at < end) {
+    last = DecodeInstruction(CodeAt(at), end - at, at);
+    if (last.size_bytes == 0) return false;
+    at += last.size_bytes;
+  }
+  return last.kind == Kind::kJump || last.kind == Kind::kReturn || last.kind == Kind::kIndirectJump;
+}
+
+bool IsPadding(uint64_t begin, uint64_t end) {
+  constexpr unsigned char kTrap = 0xcc;
+  constexpr unsigned char kNop = 0x90;
+  for (uint64_t at = begin; at < end;) {
+    const unsigned char* code = CodeAt(at);
+    const Instruction instruction = DecodeInstruction(code, end - at, at);
+    const unsigned char* opcode = code + instruction.opcode_at;
+    const bool is_long = instruction.opcode_at > 0 && opcode[-1] == 0x0f && *opcode == 0x1f;
+    if (instruction.size_bytes == 0 || !(*code == kTrap || *opcode == kNop || is_long)) return false;
+    at += instruction.size_bytes;
+  }
+  return true;
+}
+
 }  // namespace lagwatch::trace

@@ -13,7 +13,19 @@ constexpr uint64_t kChunkStepBytes = uint64_t{1} << 20;
 // Of 2 GiB, what is left for modules themselves.
 constexpr uint64_t kReachBytes = uint64_t{1} << 30;
 
+// Whether five bytes meet one of the others.
+bool Meets(const std::set<uint64_t>& begins, uint64_t address) {
+  constexpr uint64_t kJumpBytes = 5;
+  const auto found = begins.lower_bound(address - (kJumpBytes - 1));
+  return found != begins.end() && *found < address + kJumpBytes;
+}
+
 }  // namespace
+
+bool CodeSpace::IsJumpFree(uint64_t address) const { return !Meets(pads_, address); }
+bool CodeSpace::IsPadFree(uint64_t address) const {
+  return !Meets(pads_, address) && !Meets(jumps_, address);
+}
 
 bool CodeSpace::Map(const MemoryMap& memory, uint64_t address, uint64_t size_bytes) {
   return !memory.IsSpokenFor(address, address + size_bytes) && CodeWriter::Map(address, size_bytes);

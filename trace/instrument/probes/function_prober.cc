@@ -3,9 +3,11 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -19,6 +21,7 @@
 #include "trace/instrument/patch_site.h"
 #include "trace/instrument/probes/code_scan.h"
 #include "trace/instrument/probes/code_space.h"
+#include "trace/instrument/probes/grace_period.h"
 #include "trace/instrument/probes/head_patch.h"
 #include "trace/instrument/probes/mapped_code.h"
 #include "trace/instrument/probes/probed_modules.h"
@@ -27,8 +30,13 @@ namespace lagwatch::trace {
 namespace {
 
 uint32_t NeedsOf(const ProbeHandlers& handlers) {
-  return (handlers.on_return != nullptr ? kNeedsReturn : 0U) | (handlers.wants_vectors ? kNeedsVectors : 0U) |
-         (handlers.keeps_args ? kNeedsArgs : 0U) | (handlers.uses_general_registers_only ? 0U : kNeedsSaving);
+  uint32_t needs = 0;
+  if (handlers.on_return != nullptr) needs |= kNeedsReturn;
+  if (handlers.wants_vectors) needs |= kNeedsVectors;
+  if (handlers.keeps_args) needs |= kNeedsArgs;
+  if (handlers.registers == HandlerRegisters::kBaseline) needs |= kNeedsBaseline;
+  if (handlers.registers == HandlerRegisters::kAny) needs |= kNeedsAny;
+  return needs;
 }
 
 // A function that has, or had, probes.
@@ -47,12 +55,6 @@ struct Place {
   }
   bool HasProbes() const {
     return std::any_of(std::begin(ids), std::end(ids), [](ProbeId id) { return id != 0; });
-  }
-  bool HasOriginal() const {
-    return std::memcmp(CodeAt(site->function), patch.original, sizeof patch.original) == 0;
-  }
-  bool HasPatch() const {
-    return std::memcmp(CodeAt(site->function + patch.at), patch.patched, patch.size_bytes) == 0;
   }
 };
 
@@ -84,6 +86,7 @@ struct FunctionProber::State {
   ProbeId last_id = 0;
   CodeSpace space;
   ExcludedFunctions excluded;
+  std::atomic<bool> has_unused_pads{false};
   base::LoaderCounts modules;  // those that the caller ranges are of
 
   // Calls `visit` for each module, while no other changes code, and none can be unloaded. False if there is
@@ -98,6 +101,10 @@ struct FunctionProber::State {
   ProbeResult ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return);
   static void ArmIn(Pass* pass, const ProbedModule& module);
   static void DisarmIn(Pass* pass, const ProbedModule& module);
+  static void RestorePadsIn(Pass* pass, const ProbedModule& module);
+  void RestorePads(int64_t most_ms);
+  template <typename Visit>
+  void ForEachPlace(const ProbedModule& module, Visit visit);
   const ArmedProbe* ProbeOf(const ProbeRequest& request);
   void Remove(Place* place, ProbeId id);
   static void Recount(const Place& place);
@@ -150,14 +157,15 @@ ProbeReason FunctionProber::State::Refusal(const Pass& pass, const ProbedModule&
   if (found.begin != function || !module.HasCode(found.end - 1)) return ProbeReason::kNoUnwindTable;
   if (!found.is_called) return ProbeReason::kUnusualFrame;
   if (excluded.Has(module, function)) return ProbeReason::kExcludedFunction;
-  const uint64_t room_bytes = module.code_end - function;
-  if (room_bytes < HeadPatch::kSavedBytes) return ProbeReason::kNotCode;
-  if (!HasFileBytes(pass.memory, function, HeadPatch::kSavedBytes)) return ProbeReason::kChanged;
+  const uint64_t compared_bytes = std::min<uint64_t>(found.end - function, HeadPatch::kSavedBytes);
+  if (!HasFileBytes(pass.memory, function, compared_bytes)) return ProbeReason::kChanged;
   head->function = function;
+  head->end = found.end;
+  head->functions = &module.functions;
   head->module_begin = module.begin;
   head->module_end = module.end;
   head->reads_return_address = ReadsReturnAddress(function, found.end);
-  const ProbeReason reason = FindSpots(function, found.end, head);
+  const ProbeReason reason = FindSpots(head);
   if (reason != ProbeReason::kNone) return reason;
   if (wants_return && head->reads_return_address) return ProbeReason::kReadsReturnAddress;
   return ProbeReason::kNone;
@@ -166,9 +174,9 @@ ProbeReason FunctionProber::State::Refusal(const Pass& pass, const ProbedModule&
 ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModule& module,
                                              const HeadPlace& head, Place** found) {
   const auto known = places.find(head.function);
-  if (known != places.end() && known->second.IsIn(module) && known->second.HasOriginal()) {
+  if (known != places.end() && known->second.IsIn(module) && known->second.patch.HasOriginal(head.function)) {
     *found = &known->second;
-    return ProbeReason::kNone;
+    return WritePad(pass.writer, known->second.patch) ? ProbeReason::kNone : ProbeReason::kNotPermitted;
   }
   Place place;
   place.load_bias = module.load_bias;
@@ -176,6 +184,7 @@ ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModul
   place.build_id = module.build_id;
   if (MakeSite(head.function, &place.site) == nullptr) return ProbeReason::kTooManyProbes;
   const ProbeReason reason = PrepareHead(pass.writer, pass.memory, &space, head, place.site, &place.patch);
+  if (reason == ProbeReason::kNone && !WritePad(pass.writer, place.patch)) return ProbeReason::kNotPermitted;
   if (reason == ProbeReason::kNone)
     *found = &places.insert_or_assign(head.function, std::move(place)).first->second;
   return reason;
@@ -210,7 +219,7 @@ ProbeResult FunctionProber::State::ArmOne(const Pass& pass, const ProbedModule& 
   const auto known = places.find(request.function);
   Place* place = nullptr;
   if (known != places.end() && known->second.IsIn(module) && known->second.is_patched &&
-      known->second.HasPatch()) {
+      known->second.patch.HasPatch(request.function)) {
     place = &known->second;
     if (wants_return && place->reads_return_address) {
       result.reason = ProbeReason::kReadsReturnAddress;
@@ -308,15 +317,39 @@ void FunctionProber::State::Remove(Place* place, ProbeId id) {
   Recount(*place);
 }
 
+// Calls `visit` for the module's places.
+template <typename Visit>
+void FunctionProber::State::ForEachPlace(const ProbedModule& module, Visit visit) {
+  const auto end = places.lower_bound(module.code_end);
+  for (auto at = places.lower_bound(module.code_begin); at != end; ++at)
+    if (at->second.IsIn(module)) visit(&at->second);  // else that was unloaded, and its code with it
+}
+
 void FunctionProber::State::DisarmIn(Pass* pass, const ProbedModule& module) {
-  State* state = pass->state;
-  const auto end = state->places.lower_bound(module.code_end);
-  for (auto at = state->places.lower_bound(module.code_begin); at != end; ++at) {
-    Place& place = at->second;
-    // Else the module was unloaded, and its code with it.
-    const bool is_there = place.IsIn(module) && place.HasPatch();
-    if (place.is_patched && !place.HasProbes() && is_there) Switch(*pass, &place, false);
+  pass->state->ForEachPlace(module, [&](Place* place) {
+    if (!place->is_patched || place->HasProbes() || !place->patch.HasPatch(place->site->function)) return;
+    Switch(*pass, place, false);
+    if (place->patch.pad != 0) pass->state->has_unused_pads = true;
+  });
+}
+
+void FunctionProber::State::RestorePadsIn(Pass* pass, const ProbedModule& module) {
+  pass->state->ForEachPlace(module, [&](Place* place) {
+    if (!place->is_patched && !place->patch.HasPadOriginal())
+      static_cast<void>(RestorePad(pass->writer, place->patch));  // BytesAreOriginal() reports it
+  });
+}
+
+// Gives padding back that no function leads to any more, when no thread can be on its way there.
+void FunctionProber::State::RestorePads(int64_t most_ms) {
+  if (!has_unused_pads) return;
+  GracePeriod grace;
+  for (; !grace.IsOver(); --most_ms) {
+    if (most_ms <= 0) return;  // the next time
+    constexpr timespec kMillisecond{0, 1'000'000};
+    nanosleep(&kMillisecond, nullptr);
   }
+  has_unused_pads = !Walk(&RestorePadsIn, nullptr);
 }
 
 void FunctionProber::Disarm(std::span<const ProbeId> ids) {
@@ -328,6 +361,8 @@ void FunctionProber::Disarm(std::span<const ProbeId> ids) {
   pthread_mutex_unlock(&state_->mutex);
   if (!state_->Walk(&State::DisarmIn, nullptr)) return;  // they lead to probes that deliver nothing
   CodeWriter::SynchronizeProcessors();
+  constexpr int64_t kMostMs = 20;
+  state_->RestorePads(kMostMs);
 }
 
 void FunctionProber::DisarmAll() {
@@ -339,14 +374,18 @@ void FunctionProber::DisarmAll() {
 }
 
 bool FunctionProber::BytesAreOriginal() {
+  constexpr int64_t kMostMs = 2000;
+  state_->RestorePads(kMostMs);
   bool are_original = true;
   const auto compare = [](Pass* pass, const ProbedModule& module) {
-    State* state = pass->state;
-    const auto end = state->places.lower_bound(module.code_end);
-    for (auto at = state->places.lower_bound(module.code_begin); at != end; ++at) {
-      if (at->second.HasProbes() || HasFileBytes(pass->memory, at->first, HeadPatch::kSavedBytes)) continue;
-      *static_cast<bool*>(pass->work) = false;
-    }
+    pass->state->ForEachPlace(module, [&](Place* place) {
+      const HeadPatch& patch = place->patch;
+      const bool is_original =
+          place->HasProbes() ||
+          (HasFileBytes(pass->memory, place->site->function, patch.saved_bytes) &&
+           (patch.pad == 0 || HasFileBytes(pass->memory, patch.pad, sizeof patch.pad_original)));
+      if (!is_original) *static_cast<bool*>(pass->work) = false;
+    });
   };
   return state_->Walk(compare, &are_original) && are_original;
 }
@@ -406,7 +445,7 @@ std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter& filter, b
 }
 
 std::string_view ProbeTierText(ProbeTier tier) {
-  constexpr std::string_view kTexts[] = {"none", "one byte", "first instruction"};
+  constexpr std::string_view kTexts[] = {"none", "one byte", "one instruction", "by padding"};
   return kTexts[static_cast<size_t>(tier)];
 }
 

@@ -21,7 +21,8 @@ namespace lagwatch::trace {
 enum class ProbeTier : uint8_t {
   kNone,         // refused
   kOneByte,      // a jump whose displacement are the bytes that are there: one byte is changed
-  kInstruction,  // a jump in the place of the first instruction, whose page is exchanged for a changed copy
+  kInstruction,  // a jump in the place of one instruction, whose page is exchanged for a changed copy
+  kHop,          // the same with a short jump to a long one, in the padding behind a function
 };
 
 // One row a reason; ProbeReasonText() has the sentences.

@@ -9,6 +9,8 @@ namespace {
 
 constexpr unsigned char kJump = 0xe9;
 constexpr size_t kJumpBytes = 5;
+constexpr unsigned char kShortJump = 0xeb;
+constexpr size_t kShortJumpBytes = 2;
 constexpr size_t kFarJumpBytes = 14;  // jmp *0(%rip), and the address
 
 bool IsNear(uint64_t from, uint64_t to) {
@@ -20,6 +22,7 @@ struct HeadJump {
   ProbeTier tier = ProbeTier::kNone;
   const HeadSpot* spot = nullptr;
   uint64_t target = 0;  // 0: the site's code itself
+  uint64_t pad = 0;     // kHop: leads there
   unsigned char bytes[kJumpBytes] = {};
 };
 
@@ -58,16 +61,53 @@ HeadJump FindInstructionJump(const HeadSpot& spot, IsFree is_free) {
   return {};
 }
 
+// Unused bytes behind a function, which a short jump at `from` reaches; 0 if there are none.
+uint64_t FindPad(const UnwindIndex& functions, const CodeSpace& space, uint64_t from) {
+  constexpr uint64_t kShortReachBytes = 120;
+  constexpr uint64_t kLongestFunctionBytes = 4096;  // to look for those that end within reach
+  for (size_t i = functions.IndexAtOrAfter(from - kLongestFunctionBytes); i + 1 < functions.size(); ++i) {
+    if (functions.BeginOf(i) > from + kShortReachBytes) return 0;
+    const uint64_t next = functions.BeginOf(i + 1);
+    if (next + kShortReachBytes < from) continue;
+    const UnwindIndex::Function before = functions.At(i);
+    if (before.end == 0 || before.end + kJumpBytes > next) continue;
+    if (next - before.end > kShortReachBytes || !IsPadding(before.end, next)) continue;
+    for (uint64_t pad = before.end; pad + kJumpBytes <= next; ++pad) {
+      const bool is_near = pad > from ? pad - from < kShortReachBytes : from - pad < kReachBytes;
+      if (is_near && space.IsPadFree(pad) && EndsForGood(before.begin, before.end)) return pad;
+    }
+  }
+  return 0;
+}
+
+// A short jump to a long one.
+HeadJump FindHop(const HeadPlace& place, const HeadSpot& spot, const CodeSpace& space) {
+  if (spot.instruction.size_bytes < kShortJumpBytes) return {};
+  HeadJump jump{.tier = ProbeTier::kHop, .spot = &spot};
+  jump.pad = FindPad(*place.functions, space, spot.address);
+  if (jump.pad == 0) return {};
+  jump.bytes[0] = kShortJump;
+  jump.bytes[1] = static_cast<unsigned char>(jump.pad - (spot.address + kShortJumpBytes));
+  return jump;
+}
+
 // Tries the jumps that leave all bytes but those of one instruction as they are: a thread may be about to run
 // any other. `is_free(target)` decides.
 template <typename IsFree>
-HeadJump FindJump(const HeadPlace& place, IsFree is_free) {
-  for (size_t i = 0; i < place.spot_count; ++i)
-    if (HeadJump jump = FindOneByteJump(place.spots[i], is_free); jump.tier != ProbeTier::kNone) return jump;
-  for (size_t i = 0; i < place.spot_count; ++i)
-    if (HeadJump jump = FindInstructionJump(place.spots[i], is_free); jump.tier != ProbeTier::kNone)
-      return jump;
-  return {};
+HeadJump FindJump(const HeadPlace& place, const CodeSpace& space, IsFree is_free) {
+  const auto first_of = [&](auto find) {
+    for (size_t i = 0; i < place.spot_count; ++i) {
+      if (!space.IsJumpFree(place.spots[i].address)) continue;
+      if (const HeadJump jump = find(place.spots[i]); jump.tier != ProbeTier::kNone) return jump;
+    }
+    return HeadJump{};
+  };
+  HeadJump jump = first_of([&](const HeadSpot& spot) { return FindOneByteJump(spot, is_free); });
+  if (jump.tier == ProbeTier::kNone)
+    jump = first_of([&](const HeadSpot& spot) { return FindInstructionJump(spot, is_free); });
+  if (jump.tier == ProbeTier::kNone)
+    jump = first_of([&](const HeadSpot& spot) { return FindHop(place, spot, space); });
+  return jump;
 }
 
 bool IsPush(const HeadSpot& spot) {
@@ -93,9 +133,35 @@ bool WriteStub(const CodeWriter& writer, uint64_t stub, uint64_t site_code) {
   return writer.Write(stub, bytes, kJumpBytes);
 }
 
+// A jump at `address`; false if it does not reach.
+bool SetTarget(uint64_t address, uint64_t target, unsigned char bytes[kJumpBytes]) {
+  const auto distance = static_cast<int32_t>(target - (address + kJumpBytes));
+  bytes[0] = kJump;
+  std::memcpy(bytes + 1, &distance, sizeof distance);
+  return IsNear(address + kJumpBytes, target);
+}
+
+void FillPatch(const HeadPlace& place, const HeadJump& jump, HeadPatch* patch) {
+  const size_t size_bytes = jump.tier == ProbeTier::kOneByte ? 1
+                            : jump.tier == ProbeTier::kHop
+                                ? kShortJumpBytes
+                                : std::min<size_t>(jump.spot->instruction.size_bytes, kJumpBytes);
+  patch->tier = jump.tier;
+  patch->at = static_cast<uint8_t>(jump.spot->address - place.function);
+  patch->size_bytes = static_cast<uint8_t>(size_bytes);
+  patch->saved_bytes =
+      static_cast<uint8_t>(std::min<uint64_t>(place.end - place.function, sizeof patch->original));
+  std::memcpy(patch->original, CodeAt(place.function), patch->saved_bytes);
+  std::memcpy(patch->patched, jump.bytes, sizeof jump.bytes);
+  patch->pad = jump.pad;
+  if (jump.pad != 0) std::memcpy(patch->pad_original, CodeAt(jump.pad), sizeof patch->pad_original);
+}
+
 }  // namespace
 
-ProbeReason FindSpots(uint64_t begin, uint64_t end, HeadPlace* place) {
+ProbeReason FindSpots(HeadPlace* place) {
+  const uint64_t begin = place->function;
+  const uint64_t end = place->end;
   HeadSpot spot{begin, 0, {}};
   for (place->spot_count = 0; place->spot_count < HeadPlace::kMaxSpots;) {
     const bool is_first = spot.address == begin;
@@ -115,17 +181,38 @@ ProbeReason FindSpots(uint64_t begin, uint64_t end, HeadPlace* place) {
   return ProbeReason::kNone;
 }
 
+bool HeadPatch::HasOriginal(uint64_t function) const {
+  return std::memcmp(CodeAt(function), original, saved_bytes) == 0;
+}
+
+bool HeadPatch::HasPatch(uint64_t function) const {
+  return std::memcmp(CodeAt(function + at), patched, size_bytes) == 0;
+}
+
+bool HeadPatch::HasPadOriginal() const {
+  return pad == 0 || std::memcmp(CodeAt(pad), pad_original, sizeof pad_original) == 0;
+}
+
+bool WritePad(const CodeWriter& writer, const HeadPatch& patch) {
+  return patch.pad == 0 || writer.Write(patch.pad, patch.pad_patched, sizeof patch.pad_patched);
+}
+
+bool RestorePad(const CodeWriter& writer, const HeadPatch& patch) {
+  return patch.pad == 0 || writer.Write(patch.pad, patch.pad_original, sizeof patch.pad_original);
+}
+
 ProbeTier FindTier(const MemoryMap& memory, const CodeSpace& space, const HeadPlace& place) {
-  return FindJump(place, [&](uint64_t target) { return space.IsFreeAt(memory, target, kFarJumpBytes); }).tier;
+  return FindJump(place, space,
+                  [&](uint64_t target) { return space.IsFreeAt(memory, target, kFarJumpBytes); })
+      .tier;
 }
 
 ProbeReason PrepareHead(const CodeWriter& writer, const MemoryMap& memory, CodeSpace* space,
                         const HeadPlace& place, ProbeSite* site, HeadPatch* patch) {
-  std::memcpy(patch->original, CodeAt(place.function), sizeof patch->original);
   const uint64_t code = space->TakeNear(memory, place.module_begin, place.module_end, SiteCode::kBytes);
   if (code == 0) return ProbeReason::kOutOfReach;
   const uint64_t entry = code + SiteCode::kEntryAt;
-  HeadJump jump = FindJump(place, [&](uint64_t target) {
+  HeadJump jump = FindJump(place, *space, [&](uint64_t target) {
     const size_t size_bytes = IsNear(target + kJumpBytes, entry) ? kJumpBytes : kFarJumpBytes;
     return space->TakeAt(memory, target, size_bytes);
   });
@@ -136,18 +223,15 @@ ProbeReason PrepareHead(const CodeWriter& writer, const MemoryMap& memory, CodeS
   if (!MakeSiteCode(site, spot.instruction, spot.address, code, &made))
     return ProbeReason::kUnknownInstruction;
   if (!writer.Write(code, made.bytes, sizeof made.bytes)) return ProbeReason::kNotPermitted;
-  if (jump.target == 0) {
-    if (!IsNear(spot.address + kJumpBytes, entry)) return ProbeReason::kOutOfReach;
-    const auto distance = static_cast<int32_t>(entry - (spot.address + kJumpBytes));
-    std::memcpy(jump.bytes + 1, &distance, sizeof distance);
-  } else if (!WriteStub(writer, jump.target, entry)) {
-    return ProbeReason::kNotPermitted;
+  if (jump.target != 0) {
+    if (!WriteStub(writer, jump.target, entry)) return ProbeReason::kNotPermitted;
+  } else if (!SetTarget(jump.pad != 0 ? jump.pad : spot.address, entry,
+                        jump.pad != 0 ? patch->pad_patched : jump.bytes)) {
+    return ProbeReason::kOutOfReach;
   }
-  patch->tier = jump.tier;
-  patch->at = static_cast<uint8_t>(spot.address - place.function);
-  const size_t size_bytes = std::min<size_t>(spot.instruction.size_bytes, kJumpBytes);
-  patch->size_bytes = jump.tier == ProbeTier::kOneByte ? 1 : static_cast<uint8_t>(size_bytes);
-  std::memcpy(patch->patched, jump.bytes, sizeof jump.bytes);
+  FillPatch(place, jump, patch);
+  space->TakeJump(spot.address);
+  if (jump.pad != 0) space->TakePad(jump.pad);
   return ProbeReason::kNone;
 }
 

@@ -60,5 +60,55 @@ lagwatch_store_vector_results:
   ret
   .cfi_endproc
   .size lagwatch_store_vector_args, . - lagwatch_store_vector_args
+  .hidden lagwatch_call_baseline
+  .globl lagwatch_call_baseline
+  .type lagwatch_call_baseline, @function
+lagwatch_call_baseline:
+  .cfi_startproc
+  push %rbp
+  .cfi_def_cfa_offset 16
+  .cfi_offset rbp, -16
+  mov %rsp, %rbp
+  .cfi_def_cfa_register rbp
+  sub $256, %rsp
+  and $-16, %rsp
+  movups %xmm0, 0(%rsp)
+  movups %xmm1, 16(%rsp)
+  movups %xmm2, 32(%rsp)
+  movups %xmm3, 48(%rsp)
+  movups %xmm4, 64(%rsp)
+  movups %xmm5, 80(%rsp)
+  movups %xmm6, 96(%rsp)
+  movups %xmm7, 112(%rsp)
+  movups %xmm8, 128(%rsp)
+  movups %xmm9, 144(%rsp)
+  movups %xmm10, 160(%rsp)
+  movups %xmm11, 176(%rsp)
+  movups %xmm12, 192(%rsp)
+  movups %xmm13, 208(%rsp)
+  movups %xmm14, 224(%rsp)
+  movups %xmm15, 240(%rsp)
+  call *%r8
+  movups 0(%rsp), %xmm0
+  movups 16(%rsp), %xmm1
+  movups 32(%rsp), %xmm2
+  movups 48(%rsp), %xmm3
+  movups 64(%rsp), %xmm4
+  movups 80(%rsp), %xmm5
+  movups 96(%rsp), %xmm6
+  movups 112(%rsp), %xmm7
+  movups 128(%rsp), %xmm8
+  movups 144(%rsp), %xmm9
+  movups 160(%rsp), %xmm10
+  movups 176(%rsp), %xmm11
+  movups 192(%rsp), %xmm12
+  movups 208(%rsp), %xmm13
+  movups 224(%rsp), %xmm14
+  movups 240(%rsp), %xmm15
+  leave
+  .cfi_def_cfa rsp, 8
+  ret
+  .cfi_endproc
+  .size lagwatch_call_baseline, . - lagwatch_call_baseline
   .popsection
 )");

@@ -26,6 +26,9 @@ extern "C" {
 LAGWATCH_HIDDEN LAGWATCH_UNTRACED void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved);
 LAGWATCH_HIDDEN LAGWATCH_UNTRACED int lagwatch_thunk_personality(int version, int actions, uint64_t kind,
                                                                  void* exception, void* context);
+// As lagwatch_call_saved(), but keeps the low 16 bytes of each alone.
+LAGWATCH_HIDDEN void lagwatch_call_baseline(uint64_t, uint64_t, uint64_t, uint64_t,
+                                            void (*function)(uint64_t, uint64_t, uint64_t, uint64_t));
 // Store xmm0 to xmm7, and xmm0 and xmm1.
 LAGWATCH_HIDDEN void lagwatch_store_vector_args(lagwatch::trace::VectorValue values[8]);
 LAGWATCH_HIDDEN void lagwatch_store_vector_results(lagwatch::trace::VectorValue values[2]);
@@ -103,7 +106,15 @@ LAGWATCH_UNTRACED void DeliverReturn(const ProbeSite& site, const ProbeReturn& r
   }
 }
 
-// For lagwatch_call_saved().
+using SavedCall = void (*)(uint64_t, uint64_t, uint64_t, uint64_t);
+
+LAGWATCH_UNTRACED void CallSaved(uint32_t needs, uint64_t first, uint64_t second, uint64_t third,
+                                 SavedCall function) {
+  if ((needs & kNeedsAny) != 0) return lagwatch_call_saved(first, second, third, 0, function);
+  lagwatch_call_baseline(first, second, third, 0, function);
+}
+
+// For CallSaved().
 LAGWATCH_UNTRACED void DeliverEntrySaved(uint64_t site, uint64_t entry, uint64_t delivered, uint64_t) {
   *reinterpret_cast<SlotMask*>(delivered) =
       DeliverEntry(*reinterpret_cast<const ProbeSite*>(site), *reinterpret_cast<const ProbeEntry*>(entry));
@@ -123,10 +134,10 @@ LAGWATCH_UNTRACED SlotMask DeliverEntryOf(const ProbeSite& site, uint32_t needs,
                          .stack = slot,
                          .return_address = OriginalReturnAddress(*slot),
                          .vector_count = saved.rax & 0xff};
-  if ((needs & kNeedsSaving) == 0) return DeliverEntry(site, entry);
+  if ((needs & (kNeedsAny | kNeedsBaseline)) == 0) return DeliverEntry(site, entry);
   SlotMask delivered = 0;
-  lagwatch_call_saved(reinterpret_cast<uint64_t>(&site), reinterpret_cast<uint64_t>(&entry),
-                      reinterpret_cast<uint64_t>(&delivered), 0, &DeliverEntrySaved);
+  CallSaved(needs, reinterpret_cast<uint64_t>(&site), reinterpret_cast<uint64_t>(&entry),
+            reinterpret_cast<uint64_t>(&delivered), &DeliverEntrySaved);
   return delivered;
 }
 
@@ -166,9 +177,9 @@ LAGWATCH_UNTRACED void DeliverReturnOf(uint32_t thunk, uint64_t left_ticks, cons
       .left_ticks = left_ticks,
       .left_by_exception = results == nullptr};
   const SlotMask mask = g_thunks[thunk].delivered;
-  if ((needs & kNeedsSaving) == 0) return DeliverReturn(*site, returned, mask);
-  lagwatch_call_saved(reinterpret_cast<uint64_t>(site), reinterpret_cast<uint64_t>(&returned), mask, 0,
-                      &DeliverReturnSaved);
+  if ((needs & (kNeedsAny | kNeedsBaseline)) == 0) return DeliverReturn(*site, returned, mask);
+  CallSaved(needs, reinterpret_cast<uint64_t>(site), reinterpret_cast<uint64_t>(&returned), mask,
+            &DeliverReturnSaved);
 }
 
 // The calls that end together, the innermost first.

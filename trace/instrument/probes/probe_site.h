@@ -14,9 +14,10 @@ namespace lagwatch::trace {
 // The needs of a site's probes, together.
 enum ProbeNeeds : uint32_t {
   kNeedsReturn = 1,
-  kNeedsVectors = 2,  // their values
-  kNeedsArgs = 4,     // at the return
-  kNeedsSaving = 8,   // of the vector registers around handlers
+  kNeedsVectors = 2,   // their values
+  kNeedsArgs = 4,      // at the return
+  kNeedsBaseline = 8,  // HandlerRegisters, for the probe that needs most
+  kNeedsAny = 16,
 };
 
 // Handlers with their data; never freed.
