@@ -61,7 +61,7 @@ LIBRARIES = {
     "boost/": ["collector/http", "samples/loops"],
     "bpf/": ["sdk/outside/kernel_waits_linux.cc"],
     "curl/": ["base/curl_handle.h", "sdk/late/curl_calls.cc"],
-    "dwarf.h": ["collector/symbols"],
+    "dwarf.h": ["collector/symbols", "tools/probe"],
     "elfutils/": ["collector/symbols"],
     "event2/": ["sdk/adapters/libevent.h"],
     "gelf.h": ["collector/symbols"],

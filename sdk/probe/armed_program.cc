@@ -16,7 +16,7 @@
 namespace lagwatch::sdk {
 namespace {
 
-// What a hit takes besides the program, with the vector registers saved around it.
+// Time that a hit takes besides the program, with the vector registers saved around it.
 constexpr uint32_t kMechanismNs = 150;
 
 }  // namespace
@@ -89,7 +89,8 @@ std::vector<SiteResult> ArmedProgram::Arm(trace::FunctionProber* prober) {
   for (size_t i = 0; i < armed.size(); ++i) {
     SiteResult& result = results[places[i]];
     result.is_armed = armed[i].id != 0;
-    result.text = result.is_armed ? trace::ProbeTierText(armed[i].tier) : trace::ProbeReasonText(armed[i].reason);
+    result.text =
+        result.is_armed ? trace::ProbeTierText(armed[i].tier) : trace::ProbeReasonText(armed[i].reason);
     if (result.is_armed) ids_.push_back(armed[i].id);
   }
   return results;

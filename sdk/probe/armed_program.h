@@ -25,12 +25,13 @@ namespace lagwatch::sdk {
 // background, one thread.
 class ArmedProgram {
  public:
-  // Verifies the program of `question`, which comes from outside. Errors: kInvalid, with the verifier's reason;
-  // kTooLarge; kUnavailable without memory.
-  static base::Result<std::unique_ptr<ArmedProgram>> Create(ArmQuestion question, uint32_t id, const ProbeTicks& ticks);
+  // Verifies the program of `question`, which comes from outside. Errors: kInvalid, with the verifier's
+  // reason; kTooLarge; kUnavailable without memory.
+  static base::Result<std::unique_ptr<ArmedProgram>> Create(ArmQuestion question, uint32_t id,
+                                                            const ProbeTicks& ticks);
 
-  // Puts its probes on the functions, which are looked up among the loaded files by build id and checked to begin
-  // there. One result a site.
+  // Puts its probes on the functions, which are looked up among the loaded files by build id and checked to
+  // begin there. One result a site.
   std::vector<SiteResult> Arm(trace::FunctionProber* prober);
   void Disarm(trace::FunctionProber* prober);
 

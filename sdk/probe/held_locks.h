@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The locks that threads hold at the moment, with the time since when: a fixed table, so that a hit allocates nothing.
+// The locks that threads hold at the moment, with the time since when: a fixed table, so that a hit allocates
+// nothing.
 //
-// Thread safety: any thread, wait-free; the owner of a lock alone reads and writes its entry, and the lock orders its
-// owners. Invariant: an entry's `lock` is 0 if it is free.
+// Thread safety: any thread, wait-free; the owner of a lock alone reads and writes its entry, and the lock
+// orders its owners. Invariant: an entry's `lock` is 0 if it is free.
 #pragma once
 
 #include <atomic>
@@ -20,8 +21,8 @@ class HeldLocks {
     uint64_t waited_ticks = 0;
   };
 
-  // The calling thread has taken the lock at this address, perhaps once more. A lock for which there is no room is
-  // left out. Context: hot.
+  // The calling thread has taken the lock at this address, perhaps once more. A lock for which there is no
+  // room is left out. Context: hot.
   void Take(uint64_t lock, const Held& held) {
     if (entries_ == nullptr || lock == 0) return;
     for (size_t i = 0; i < kProbes; ++i) {

@@ -54,7 +54,8 @@ LoadedFiles::LoadedFiles() {
 
 uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) const {
   const auto is_it = [&](const File& file) {
-    return site.build_id.empty() ? file.build_id.empty() && file.path == site.module : file.build_id == site.build_id;
+    return site.build_id.empty() ? file.build_id.empty() && file.path == site.module
+                                 : file.build_id == site.build_id;
   };
   const auto file = std::ranges::find_if(files_, is_it);
   if (file == files_.end()) {

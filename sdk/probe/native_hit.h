@@ -8,7 +8,8 @@
 namespace lagwatch::sdk {
 
 struct NativeHit : probe::Hit {
-  // The function's caller as it is after the return; program_counter is 0 if it is to be found from the handler.
+  // The function's caller as it is after the return; program_counter is 0 if it is to be found from the
+  // handler.
   stack::CallRegisters from{};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between `lagwatch probe` and the process that it probes: a header and a body each, over a stream
-// socket. The console asks, the process answers each question in its order. Both sides check all that they receive.
-// Context: background.
+// The messages between `lagwatch probe` and the process that it probes: a header and a body each, over a
+// stream socket. The console asks, the process answers each question in its order. Both sides check all that
+// they receive. Context: background.
 #pragma once
 
 #include <cstddef>
@@ -58,7 +58,7 @@ enum class SiteRole : uint8_t {
   kLock,
   kTryLock,
   kUnlock,
-  kWaitUnlocked,  // pthread_cond_wait() and its like
+  kWaitUnlocked,  // pthread_cond_wait() and similar ones
   kTransfer,      // (fd, …): returns the bytes
   kExit,
 };
@@ -76,14 +76,15 @@ struct ProbeSiteAt {
 
   template <typename Fields>
   void Visit(Fields& fields) {
-    fields(probe), fields(role), fields(build_id), fields(module), fields(offset), fields(name), fields(detail);
+    fields(probe), fields(role), fields(build_id), fields(module), fields(offset), fields(name),
+        fields(detail);
   }
 };
 
 struct ArmQuestion {
-  std::string title;       // the script's text or name
-  bool stays = false;      // also when no console is there any more
-  std::string program;     // probe::Serialize()
+  std::string title;    // the script's text or name
+  bool stays = false;   // also when no console is there any more
+  std::string program;  // probe::Serialize()
   std::vector<ProbeSiteAt> sites;
 
   template <typename Fields>
@@ -147,7 +148,8 @@ struct ListedProgram {
 
   template <typename Fields>
   void Visit(Fields& fields) {
-    fields(id), fields(title), fields(sites), fields(hits), fields(age_s), fields(consoles), fields(stays), fields(is_off);
+    fields(id), fields(title), fields(sites), fields(hits), fields(age_s), fields(consoles), fields(stays),
+        fields(is_off);
   }
 };
 
@@ -272,8 +274,7 @@ struct NoFields {
 class MessageWriter {
  public:
   template <typename T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  void operator()(const T& number) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void operator()(const T& number) {
     bytes_.append(reinterpret_cast<const char*>(&number), sizeof number);
   }
   void operator()(const std::string& text) {
@@ -286,10 +287,8 @@ class MessageWriter {
     for (T& item : items) item.Visit(*this);
   }
   template <typename T>
-    requires requires(T& item, MessageWriter& writer) { item.Visit(writer); }
-  void operator()(T& item) {
-    item.Visit(*this);
-  }
+  requires requires(T& item, MessageWriter& writer) { item.Visit(writer); }
+  void operator()(T& item) { item.Visit(*this); }
   std::string Take() { return std::move(bytes_); }
 
  private:
@@ -302,8 +301,7 @@ class MessageReader {
   explicit MessageReader(std::string_view bytes) : rest_(bytes) {}
 
   template <typename T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  void operator()(T& number) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void operator()(T& number) {
     if (const char* from = Take(sizeof number)) __builtin_memcpy(&number, from, sizeof number);
   }
   void operator()(bool& flag) {
@@ -329,10 +327,8 @@ class MessageReader {
     for (uint32_t i = 0; i < count && is_valid_; ++i) items.emplace_back().Visit(*this);
   }
   template <typename T>
-    requires requires(T& item, MessageReader& reader) { item.Visit(reader); }
-  void operator()(T& item) {
-    item.Visit(*this);
-  }
+  requires requires(T& item, MessageReader& reader) { item.Visit(reader); }
+  void operator()(T& item) { item.Visit(*this); }
   bool is_whole() const { return is_valid_ && rest_.empty(); }
 
  private:
@@ -356,7 +352,8 @@ std::string EncodeProbeMessage(ProbeMessageKind kind, Body body) {
   MessageWriter writer;
   body.Visit(writer);
   std::string bytes = writer.Take();
-  const ProbeMessageHeader header{.kind = static_cast<uint16_t>(kind), .body_bytes = static_cast<uint32_t>(bytes.size())};
+  const ProbeMessageHeader header{.kind = static_cast<uint16_t>(kind),
+                                  .body_bytes = static_cast<uint32_t>(bytes.size())};
   return std::string(reinterpret_cast<const char*>(&header), sizeof header) + bytes;
 }
 
@@ -370,8 +367,8 @@ std::optional<Body> DecodeProbeBody(std::string_view bytes) {
   return body;
 }
 
-// The folder of the sockets of processes of one user, in the root directory of these: `runtime_directory` is the
-// process's XDG_RUNTIME_DIR, which may be empty.
+// The folder of the sockets of processes of one user, in the root directory of these: `runtime_directory` is
+// the process's XDG_RUNTIME_DIR, which may be empty.
 std::string ProbeDirectory(std::string_view runtime_directory, uint32_t user);
 // The socket of process `pid`, by the id that it has for itself.
 std::string ProbeSocketPath(std::string_view directory, int32_t pid);

@@ -34,7 +34,8 @@ std::string Refusal(std::string text) {
 base::Status ProbeService::Start() {
   constexpr int64_t kStartNs = 5 * base::kNsPerSecond;
   wanted_ns_.store(NowNs());
-  if (base::Status status = thread_.Start("lagwatch-probe", kStackBytes, &Run, this); !status.ok()) return status;
+  if (base::Status status = thread_.Start("lagwatch-probe", kStackBytes, &Run, this); !status.ok())
+    return status;
   if (!started_.SleepUntil(NowNs() + kStartNs))
     return {base::StatusCode::kUnavailable, "its thread does not start"};
   return start_status_;
@@ -105,7 +106,8 @@ void ProbeService::Serve() {
       armed_.Wake();
     }
     next_timer_ns = INT64_MAX;
-    for (Program& program : programs_) next_timer_ns = std::min(next_timer_ns, program.armed->RunTimers(NowNs()));
+    for (Program& program : programs_)
+      next_timer_ns = std::min(next_timer_ns, program.armed->RunTimers(NowNs()));
     RefreshStackCaptures();
     if (is_flush_wanted_.load()) SendLast();
     RemoveOrphans(NowNs());
@@ -177,11 +179,13 @@ void ProbeService::AnswerAll(Console* console) {
     }
     const size_t whole = sizeof header + header.body_bytes;
     if (console->received.size() < whole) return;
-    const std::string_view body = std::string_view(console->received).substr(sizeof header, header.body_bytes);
+    const std::string_view body =
+        std::string_view(console->received).substr(sizeof header, header.body_bytes);
     console->to_send =
         header.version == kProbeVersion
             ? Answer(console, static_cast<ProbeMessageKind>(header.kind), body)
-            : Refusal("it has loaded another version of lagwatch than this command is of: restart the program");
+            : Refusal(
+                  "it has loaded another version of lagwatch than this command is of: restart the program");
     console->received.erase(0, whole);
   }
 }
@@ -261,12 +265,14 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
 }
 
 ProbeService::Program* ProbeService::Find(uint32_t id) {
-  const auto found = std::ranges::find_if(programs_, [id](const Program& each) { return each.armed->id() == id; });
+  const auto found =
+      std::ranges::find_if(programs_, [id](const Program& each) { return each.armed->id() == id; });
   return found == programs_.end() ? nullptr : &*found;
 }
 
 void ProbeService::Remove(uint32_t id) {
-  const auto found = std::ranges::find_if(programs_, [id](const Program& each) { return each.armed->id() == id; });
+  const auto found =
+      std::ranges::find_if(programs_, [id](const Program& each) { return each.armed->id() == id; });
   if (found == programs_.end()) return;
   found->armed->Disarm(prober_);
   static_cast<void>(found->armed.release());  // see ArmedProgram
@@ -294,14 +300,15 @@ std::string ProbeService::List() {
   ListAnswer answer;
   for (Program& program : programs_) {
     const probe::ProbeStats stats = program.armed->state().Stats();
-    answer.programs.push_back({.id = program.armed->id(),
-                               .title = program.armed->question().title,
-                               .sites = static_cast<uint32_t>(program.armed->armed_sites()),
-                               .hits = stats.hits,
-                               .age_s = static_cast<uint64_t>((NowNs() - program.since_ns) / base::kNsPerSecond),
-                               .consoles = ConsolesOf(program.armed->id()),
-                               .stays = program.armed->question().stays,
-                               .is_off = stats.is_off});
+    answer.programs.push_back(
+        {.id = program.armed->id(),
+         .title = program.armed->question().title,
+         .sites = static_cast<uint32_t>(program.armed->armed_sites()),
+         .hits = stats.hits,
+         .age_s = static_cast<uint64_t>((NowNs() - program.since_ns) / base::kNsPerSecond),
+         .consoles = ConsolesOf(program.armed->id()),
+         .stays = program.armed->question().stays,
+         .is_off = stats.is_off});
   }
   return EncodeProbeMessage(ProbeMessageKind::kListed, std::move(answer));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of `lagwatch probe` in the probed process: a thread that answers consoles, arms what they ask for, and
-// takes it away again.
+// The part of `lagwatch probe` in the probed process: a thread that answers consoles, arms what they ask for,
+// and takes it away again.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket of a probed process, for consoles of its user and of root alone. Linux. Context: background, on a thread
-// with its own descriptor table.
+// The socket of a probed process, for consoles of its user and of root alone. Linux. Context: background, on
+// a thread with its own descriptor table.
 #pragma once
 
 #include <sys/types.h>
@@ -18,8 +18,8 @@ struct ProbeSocket {
   std::string path;
 };
 
-// Listens in `directory`, or else in /tmp/lagwatch-USER: a folder of this user's, which is made if it is not there, and
-// which no one else may open. Errors: kIo, kInvalid if the folder is another user's or a link.
+// Listens in `directory`, or else in /tmp/lagwatch-USER: a folder of this user's, which is made if it is not
+// there, and which no one else may open. Errors: kIo, kInvalid if the folder is another user's or a link.
 base::Result<ProbeSocket> ListenForConsoles(const std::string& directory);
 
 struct ConsolePeer {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sdk/probe/probe_socket.h"
-
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,6 +10,7 @@
 #include <cstring>
 
 #include "sdk/probe/probe_messages.h"
+#include "sdk/probe/probe_socket.h"
 
 namespace lagwatch::sdk {
 namespace {
@@ -33,8 +32,7 @@ base::Status PrepareDirectory(const std::string& directory) {
   const base::OwnedFd folder(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (!folder || fstat(folder.get(), &status) != 0) return base::IoError("cannot open " + directory, errno);
-  if (status.st_uid != geteuid())
-    return {base::StatusCode::kInvalid, directory + " belongs to another user"};
+  if (status.st_uid != geteuid()) return {base::StatusCode::kInvalid, directory + " belongs to another user"};
   constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
   if ((status.st_mode & kOthers) != 0 && fchmod(folder.get(), S_IRWXU) != 0)
     return base::IoError("cannot close " + directory + " to others", errno);
@@ -47,8 +45,9 @@ base::Result<ProbeSocket> ListenIn(const std::string& directory) {
   const auto address = LAGWATCH_TRY(AddressOf(made.path));
   unlink(made.path.c_str());  // of an earlier process with this id
   made.fd = base::OwnedFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const bool listens = made.fd && bind(made.fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-                       chmod(made.path.c_str(), S_IRUSR | S_IWUSR) == 0 && listen(made.fd.get(), kMostWaiting) == 0;
+  const bool listens =
+      made.fd && bind(made.fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      chmod(made.path.c_str(), S_IRUSR | S_IWUSR) == 0 && listen(made.fd.get(), kMostWaiting) == 0;
   if (!listens) return base::IoError("cannot listen at " + made.path, errno);
   return made;
 }
@@ -66,13 +65,13 @@ base::Result<ProbeSocket> ListenForConsoles(const std::string& directory) {
 ConsolePeer AcceptConsole(const ProbeSocket& socket) {
   ConsolePeer peer;
   // By the number: accept4() is one of the functions that the preloaded library hooks.
-  peer.fd = base::OwnedFd(static_cast<int>(
-      syscall(SYS_accept4, socket.fd.get(), 0L, 0L, static_cast<long>(SOCK_CLOEXEC | SOCK_NONBLOCK), 0L, 0L)));
+  peer.fd = base::OwnedFd(static_cast<int>(syscall(SYS_accept4, socket.fd.get(), 0L, 0L,
+                                                   static_cast<long>(SOCK_CLOEXEC | SOCK_NONBLOCK), 0L, 0L)));
   if (!peer.fd) return peer;
   ucred credentials{};
   socklen_t size = sizeof credentials;
-  const bool is_known =
-      getsockopt(peer.fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && size == sizeof credentials;
+  const bool is_known = getsockopt(peer.fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
+                        size == sizeof credentials;
   if (!is_known || (credentials.uid != geteuid() && credentials.uid != 0)) {
     WriteAuditLine("refused a console of user " + std::to_string(credentials.uid));
     return {};
@@ -91,8 +90,8 @@ void WriteAuditLine(std::string_view text) {
   std::string line = "<37>lagwatch[" + std::to_string(getpid()) + "]: ";  // 4 (auth) × 8 + 5 (notice)
   for (const char c : text.substr(0, kMostBytes)) line += c >= ' ' || c < 0 ? c : ' ';
   if (log)
-    sendto(log.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&address),
-           sizeof address);
+    sendto(log.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+           reinterpret_cast<const sockaddr*>(&address), sizeof address);
 }
 
 }  // namespace lagwatch::sdk

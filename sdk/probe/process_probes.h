@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probes of this process: one service, from the first console on. Context: background, unless stated otherwise.
+// The probes of this process: one service, from the first console on. Context: background, unless stated
+// otherwise.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ void ForbidProbes();
 // Sends consoles what was counted, because the process ends.
 void FlushProbes();
 
-// The file in memory by whose mapping a process has forbidden probes: also the library that loads later sees it.
+// The file in memory by whose mapping a process has forbidden probes: also the library that loads later sees
+// it.
 inline constexpr char kForbiddenMark[] = "lagwatch-no-probes";
 
 }  // namespace lagwatch::sdk

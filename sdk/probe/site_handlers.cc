@@ -257,8 +257,8 @@ const ProbeHandlers* FunctionHandlers(const probe::VerifiedProbe& probe, std::st
     *why = "its floating-point arguments and those on the stack are known at @entry only";
     return nullptr;
   }
-  const size_t variant = ((needs & probe::kNeedsIntArguments) != 0 ? 1 : 0) +
-                         ((needs & probe::kNeedsReturned) != 0 ? 2 : 0);
+  const size_t variant =
+      ((needs & probe::kNeedsIntArguments) != 0 ? 1 : 0) + ((needs & probe::kNeedsReturned) != 0 ? 2 : 0);
   switch (kind) {
     case PlaceKind::kReturn:
       return &kReturns<true, false>[variant];

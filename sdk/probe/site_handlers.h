@@ -19,20 +19,20 @@ struct SiteState {
   const probe::VerifiedProbe* probe = nullptr;
   probe::ProbeState* state = nullptr;
   const std::atomic<bool>* is_active = nullptr;  // false once the program is disarmed
-  HeldLocks* locks = nullptr;                    // kLock and its like
+  HeldLocks* locks = nullptr;                    // kLock and similar roles
   double ns_per_tick = 1;
   std::string operation;     // kTransfer
   std::string thrown_types;  // kThrow: a glob; empty: all
 };
 
-// The handlers for the probe at a function of that role; null if its values cannot be had there, which `why` says.
-// Context: background.
+// The handlers for the probe at a function of that role; null if its values are not available there, which
+// `why` says. Context: background.
 const trace::ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProbe& probe, std::string* why);
 
 // Called by the thread that ends the process, after the probes of its exit have been run; may be null.
 extern std::atomic<void (*)()> g_before_exit;
 
-// What hits by lagwatch's own thread (timers, events) may call.
+// The services of all hits, those of lagwatch's own thread (timers, events) included.
 const probe::HitServices& ProbeHitServices();
 // Makes HitServices::capture_stack work; called again, does nothing. False where stacks cannot be walked.
 // Context: background.

@@ -45,11 +45,12 @@ const char* BuiltinName(char letter) {
   }
 }
 
-// Reads "13runtime_error" and moves behind it; false if it is none.
+// Reads "13runtime_error" and moves behind it; false if that is not one.
 bool TakeIdentifier(const char** at, const char** name, size_t* size) {
   constexpr size_t kMost = 1000;
   *size = 0;
-  while (**at >= '0' && **at <= '9' && *size < kMost) *size = *size * 10 + static_cast<size_t>(*(*at)++ - '0');
+  while (**at >= '0' && **at <= '9' && *size < kMost)
+    *size = *size * 10 + static_cast<size_t>(*(*at)++ - '0');
   *name = *at;
   for (size_t i = 0; i < *size; ++i, ++*at) {
     if (**at == '\0') return false;

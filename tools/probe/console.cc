@@ -86,8 +86,14 @@ void WriteWhole(const std::string& file, const std::string& text) {
 
 class Shown {
  public:
-  Shown(ServiceClient* client, uint32_t id, ProbeView* view, const ConsoleOptions& options)
-      : client_(*client), id_(id), view_(*view), options_(options), is_terminal_(TerminalWidth() != 0) {}
+  Shown(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommands* asked,
+        const ConsoleOptions& options)
+      : client_(*client),
+        id_(id),
+        view_(*view),
+        asked_(*asked),
+        options_(options),
+        is_terminal_(TerminalWidth() != 0) {}
 
   base::Status Open() {
     if (options_.statsd.empty()) return {};
@@ -139,7 +145,8 @@ class Shown {
     add(stats_.dropped_keys, "counts dropped because the tables are full");
     add(stats_.dropped_stacks, "stacks dropped");
     add(stats_.missed, "missed inside of other probes");
-    if (stats_.is_off) std::cerr << "; the script turned itself off, because it would have cost more than its budget";
+    if (stats_.is_off)
+      std::cerr << "; the script turned itself off, because it would have cost more than its budget";
     if (client_.is_over()) std::cerr << "; the program has ended";
     if (!view_.damage().empty()) std::cerr << "; " << view_.damage();
     if (!refusal_.empty()) std::cerr << "; " << refusal_;
@@ -150,6 +157,10 @@ class Shown {
  private:
   void Take(const sdk::ReadAnswer& answer) {
     view_.Add(answer);
+    if (answer.requests != 0) {
+      std::cout.flush();
+      asked_.Start(answer.requests);
+    }
     stats_ = answer;
     stats_.records.clear();
     stats_.snapshot.clear();
@@ -180,6 +191,7 @@ class Shown {
   ServiceClient& client_;
   const uint32_t id_;
   ProbeView& view_;
+  AskedCommands& asked_;
   const ConsoleOptions& options_;
   const bool is_terminal_;
   std::optional<StatsdSender> statsd_;
@@ -201,8 +213,9 @@ void CatchEndSignals() {
   }
 }
 
-int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, const ConsoleOptions& options) {
-  Shown shown(client, id, view, options);
+int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommands* asked,
+               const ConsoleOptions& options) {
+  Shown shown(client, id, view, asked, options);
   if (base::Status status = shown.Open(); !status.ok()) return Fail("probe: " + status.message());
   const int64_t begin_ns = base::SystemClock().MonoNs();
   const int64_t end_ns = options.for_ns == 0 ? INT64_MAX : begin_ns + options.for_ns;

@@ -6,13 +6,14 @@
 #include <string>
 
 #include "base/status.h"
+#include "tools/probe/asked_commands.h"
 #include "tools/probe/probe_view.h"
 #include "tools/probe/service_client.h"
 
 namespace lagwatch::tools {
 
 struct ConsoleOptions {
-  int64_t for_ns = 0;           // 0: until a signal comes or the program ends
+  int64_t for_ns = 0;  // 0: until a signal comes or the program ends
   bool is_json = false;
   bool is_folded = false;       // at the end, stacks for a flame graph in place of tables
   std::string statsd;           // HOST:PORT; empty: none
@@ -23,8 +24,9 @@ struct ConsoleOptions {
 // Has the first SIGINT, SIGTERM or SIGHUP end the console; the second one ends this program.
 void CatchEndSignals();
 
-// Shows the program `id` of the process until the end, disarms it, and prints a summary on stderr. Returns the
-// command's exit code.
-int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, const ConsoleOptions& options);
+// Shows the program `id` of the process until the end, disarms it, and prints a summary on stderr. Returns
+// the command's exit code.
+int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommands* asked,
+               const ConsoleOptions& options);
 
 }  // namespace lagwatch::tools

@@ -13,7 +13,6 @@
 #include "collector/symbols/elf/elf_handles.h"
 #include "collector/symbols/names/function_name.h"
 #include "tools/local_symbols/local_modules.h"
-#include "tools/probe/function_search.h"
 #include "trace/instrument/function_filter.h"
 
 namespace lagwatch::tools {
@@ -27,7 +26,8 @@ constexpr int kMostDepth = 16;  // of types within types
 // The type of an entry, through its qualifiers; false for void.
 bool TypeOf(Dwarf_Die* of, Dwarf_Die* type) {
   Dwarf_Attribute attribute;
-  if (dwarf_attr_integrate(of, DW_AT_type, &attribute) == nullptr || dwarf_formref_die(&attribute, type) == nullptr)
+  if (dwarf_attr_integrate(of, DW_AT_type, &attribute) == nullptr ||
+      dwarf_formref_die(&attribute, type) == nullptr)
     return false;
   while (dwarf_tag(type) == DW_TAG_const_type || dwarf_tag(type) == DW_TAG_volatile_type ||
          dwarf_tag(type) == DW_TAG_restrict_type || dwarf_tag(type) == DW_TAG_atomic_type) {
@@ -48,7 +48,8 @@ std::string NameOf(Dwarf_Die* die) {
 uint64_t NumberOf(Dwarf_Die* die, unsigned name) {
   Dwarf_Attribute attribute;
   Dwarf_Word number = 0;
-  if (dwarf_attr_integrate(die, name, &attribute) == nullptr || dwarf_formudata(&attribute, &number) != 0) return 0;
+  if (dwarf_attr_integrate(die, name, &attribute) == nullptr || dwarf_formudata(&attribute, &number) != 0)
+    return 0;
   return number;
 }
 
@@ -66,10 +67,12 @@ void ForEachChild(Dwarf_Die* parent, Visit visit) {
 TypePointer BaseType(Dwarf_Die* die) {
   const uint64_t size = NumberOf(die, DW_AT_byte_size);
   const uint64_t encoding = NumberOf(die, DW_AT_encoding);
-  Type type{.kind = Type::Kind::kInt, .name = NameOf(die), .size = size, .alignment = std::max<uint64_t>(size, 1)};
+  Type type{
+      .kind = Type::Kind::kInt, .name = NameOf(die), .size = size, .alignment = std::max<uint64_t>(size, 1)};
   type.is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
   type.is_char = encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char;
-  if (encoding == DW_ATE_float) type.kind = size <= sizeof(double) ? Type::Kind::kFloat : Type::Kind::kLongDouble;
+  if (encoding == DW_ATE_float)
+    type.kind = size <= sizeof(double) ? Type::Kind::kFloat : Type::Kind::kLongDouble;
   return std::make_shared<const Type>(std::move(type));
 }
 
@@ -88,12 +91,14 @@ TypePointer Convert(Dwarf_Die* die, int depth, const std::string& alias);
 // Pointers lead to structs by their names, which are looked up when a script goes there.
 TypePointer Pointed(Dwarf_Die* pointer, int depth) {
   Dwarf_Die inner;
-  if (!TypeOf(pointer, &inner)) return std::make_shared<const Type>(Type{.kind = Type::Kind::kVoid, .name = "void"});
+  if (!TypeOf(pointer, &inner))
+    return std::make_shared<const Type>(Type{.kind = Type::Kind::kVoid, .name = "void"});
   std::string name = NameOf(&inner);
   Dwarf_Die real = inner;
   while (dwarf_tag(&real) == DW_TAG_typedef) {
     Dwarf_Die next;
-    if (!TypeOf(&real, &next)) return std::make_shared<const Type>(Type{.kind = Type::Kind::kVoid, .name = name});
+    if (!TypeOf(&real, &next))
+      return std::make_shared<const Type>(Type{.kind = Type::Kind::kVoid, .name = name});
     real = next;
   }
   if (!IsStruct(&real)) return Convert(&inner, depth + 1, "");
@@ -129,9 +134,10 @@ TypePointer StructType(Dwarf_Die* die, int depth, const std::string& alias) {
 TypePointer ArrayType(Dwarf_Die* die, int depth) {
   uint64_t count = 0;
   ForEachChild(die, [&](Dwarf_Die* range) {
-    const uint64_t elements = dwarf_hasattr(range, DW_AT_count) != 0         ? NumberOf(range, DW_AT_count)
-                              : dwarf_hasattr(range, DW_AT_upper_bound) != 0 ? NumberOf(range, DW_AT_upper_bound) + 1
-                                                                             : 0;
+    const uint64_t elements = dwarf_hasattr(range, DW_AT_count) != 0 ? NumberOf(range, DW_AT_count)
+                              : dwarf_hasattr(range, DW_AT_upper_bound) != 0
+                                  ? NumberOf(range, DW_AT_upper_bound) + 1
+                                  : 0;
     count = count == 0 ? elements : count * elements;
   });
   Dwarf_Die inner;
@@ -207,7 +213,8 @@ class DebugFile {
   void ForEachFunction(const std::string& pattern, Visit visit) {
     Index();
     const bool is_glob = pattern.find_first_of("*?") != std::string::npos;
-    const auto range = is_glob ? std::pair(functions_.begin(), functions_.end()) : functions_.equal_range(pattern);
+    const auto range =
+        is_glob ? std::pair(functions_.begin(), functions_.end()) : functions_.equal_range(pattern);
     for (auto each = range.first; each != range.second; ++each) {
       Dwarf_Die die;
       if ((!is_glob || trace::MatchesGlob(pattern, each->first)) &&
@@ -221,8 +228,8 @@ class DebugFile {
     if (dwarf_ == nullptr) return;
     Dwarf_Off next = 0;
     size_t header_bytes = 0;
-    for (Dwarf_Off at = 0; dwarf_nextcu(dwarf_.get(), at, &next, &header_bytes, nullptr, nullptr, nullptr) == 0;
-         at = next) {
+    for (Dwarf_Off at = 0;
+         dwarf_nextcu(dwarf_.get(), at, &next, &header_bytes, nullptr, nullptr, nullptr) == 0; at = next) {
       Dwarf_Die unit;
       if (dwarf_offdie(dwarf_.get(), at + header_bytes, &unit) != nullptr) visit(&unit);
     }
@@ -297,8 +304,9 @@ probe::Signature SignatureOf(Dwarf_Die* function) {
         {NameOf(child), TypeOf(child, &type) ? Convert(&type, 0, "") : std::make_shared<const Type>(Type{})});
   });
   Dwarf_Die result;
-  signature.result = TypeOf(function, &result) ? Convert(&result, 0, "")
-                                               : std::make_shared<const Type>(Type{.kind = Type::Kind::kVoid, .name = "void"});
+  signature.result = TypeOf(function, &result)
+                         ? Convert(&result, 0, "")
+                         : std::make_shared<const Type>(Type{.kind = Type::Kind::kVoid, .name = "void"});
   return signature;
 }
 
@@ -311,8 +319,8 @@ void AddCallers(Dwarf_Die* parent, const std::string& inlined, const std::string
     const int tag = dwarf_tag(die);
     const std::string name = NameOf(die);
     if (tag == DW_TAG_inlined_subroutine && name == inlined && !function.empty()) callers->insert(function);
-    const bool goes_down = tag == DW_TAG_subprogram || tag == DW_TAG_namespace || tag == DW_TAG_lexical_block ||
-                           tag == DW_TAG_inlined_subroutine;
+    const bool goes_down = tag == DW_TAG_subprogram || tag == DW_TAG_namespace ||
+                           tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine;
     if (goes_down) AddCallers(die, inlined, tag == DW_TAG_subprogram ? name : function, depth + 1, callers);
   });
 }
@@ -371,7 +379,8 @@ bool DebugTypes::HasAny(const std::string& pattern) const {
 std::vector<std::string> DebugTypes::CallersOfInlined(const std::string& module_pattern,
                                                       const std::string& function) const {
   std::set<std::string> callers;
-  const std::string last = function.substr(function.rfind(':') == std::string::npos ? 0 : function.rfind(':') + 1);
+  const std::string last =
+      function.substr(function.rfind(':') == std::string::npos ? 0 : function.rfind(':') + 1);
   for (ProcessModule& module : functions_->modules()) {
     DebugFile* file = MatchesModule(module_pattern, module.file_name()) ? FileOf(&module) : nullptr;
     if (file != nullptr) file->ForEachUnit([&](Dwarf_Die* unit) { AddCallers(unit, last, "", 0, &callers); });
@@ -389,7 +398,8 @@ std::set<uint64_t> DebugTypes::FunctionsOfFile(ProcessModule* module, const std:
       const char* source = dwarf_tag(die) == DW_TAG_subprogram ? dwarf_decl_file(die) : nullptr;
       if (source == nullptr || dwarf_lowpc(die, &begin) != 0) return;
       const std::string_view path(source);
-      if (trace::MatchesGlob(glob, path) || trace::MatchesGlob(glob, path.substr(path.rfind('/') + 1))) found.insert(begin);
+      if (trace::MatchesGlob(glob, path) || trace::MatchesGlob(glob, path.substr(path.rfind('/') + 1)))
+        found.insert(begin);
     });
   });
   return found;

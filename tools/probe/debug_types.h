@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types and functions from the debug information of a process's files: of the files themselves, or of their separate
-// debug files on this machine. Context: background. Not thread-safe.
+// Types and functions from the debug information of a process's files: of the files themselves, or of their
+// separate debug files on this machine. Context: background. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ class DebugTypes final : public probe::TypeSource {
 
   probe::TypePointer FindType(std::string_view name) const override;
   // None, too, if a pattern means functions with different parameters.
-  std::optional<probe::Signature> FindFunction(std::string_view module, std::string_view function) const override;
+  std::optional<probe::Signature> FindFunction(std::string_view module,
+                                               std::string_view function) const override;
 
   // The functions into which the compiler has put that one; empty if it has code of its own, or is not known.
   std::vector<std::string> CallersOfInlined(const std::string& module, const std::string& function) const;

@@ -24,7 +24,9 @@ using probe::Place;
 using probe::PlaceKind;
 using sdk::ProbeSiteAt;
 
-bool IsMangled(std::string_view name) { return name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_D"); }
+bool IsMangled(std::string_view name) {
+  return name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_D");
+}
 
 std::string Readable(const std::string& name) {
   return IsMangled(name) ? collector::ReadableFunctionName(name) : name;
@@ -32,8 +34,8 @@ std::string Readable(const std::string& name) {
 
 std::string WholeName(const std::string& name) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                         &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
   return status == 0 ? text.get() : name;
 }
 
@@ -54,12 +56,15 @@ class NamePattern {
     return pattern;
   }
   // Whether it means one function, whatever the file.
-  bool is_plain() const { return place_.pattern == PatternKind::kQuoted || (!regex_ && !IsGlob(place_.name)); }
+  bool is_plain() const {
+    return place_.pattern == PatternKind::kQuoted || (!regex_ && !IsGlob(place_.name));
+  }
 
   bool Matches(const ModuleFunction& function) const {
     if (function.name == place_.name) return true;
     if (regex_) return std::regex_search(Readable(function.name), *regex_);
-    if (place_.pattern == PatternKind::kQuoted) return IsMangled(function.name) && WholeName(function.name) == place_.name;
+    if (place_.pattern == PatternKind::kQuoted)
+      return IsMangled(function.name) && WholeName(function.name) == place_.name;
     if (!IsGlob(place_.name)) return MayBe(function.name) && IsCalled(Readable(function.name));
     return trace::MatchesGlob(place_.name, function.name) ||
            (IsMangled(function.name) && trace::MatchesGlob(place_.name, Readable(function.name)));
@@ -73,7 +78,8 @@ class NamePattern {
     constexpr std::string_view kOwn = "(anonymous namespace)::";
     if (readable == place_.name) return true;
     std::string name = readable;
-    for (size_t at = name.find(kOwn); at != std::string::npos; at = name.find(kOwn)) name.erase(at, kOwn.size());
+    for (size_t at = name.find(kOwn); at != std::string::npos; at = name.find(kOwn))
+      name.erase(at, kOwn.size());
     return name == place_.name;
   }
 
@@ -81,8 +87,8 @@ class NamePattern {
   bool MayBe(const std::string& mangled) const {
     const size_t at = place_.name.rfind(':');
     const std::string_view last = std::string_view(place_.name).substr(at == std::string::npos ? 0 : at + 1);
-    return IsMangled(mangled) && (last.find_first_of("<~") != std::string_view::npos || last.starts_with("operator") ||
-                                  mangled.find(last) != std::string::npos);
+    return IsMangled(mangled) && (last.find_first_of("<~") != std::string_view::npos ||
+                                  last.starts_with("operator") || mangled.find(last) != std::string::npos);
   }
 
   const Place& place_;
@@ -103,7 +109,9 @@ ProbeSiteAt SiteOf(const ProcessModule& module, const ModuleFunction& function, 
           .detail = {}};
 }
 
-std::string Location(const ProbeSiteAt& site) { return std::string(FileNameOf(site.module)) + "!" + site.name; }
+std::string Location(const ProbeSiteAt& site) {
+  return std::string(FileNameOf(site.module)) + "!" + site.name;
+}
 
 // The names that were perhaps meant, of these modules.
 std::string Suggestion(const Place& place, ProcessFunctions* functions) {
@@ -130,12 +138,14 @@ base::Status NoSuchFunction(const Place& place, ProcessFunctions* functions, Deb
     return {base::StatusCode::kNotFound, "the program has not loaded a file named '" + place.module + "'"};
   const std::vector<std::string> callers = types->CallersOfInlined(place.module, place.name);
   if (!callers.empty())
-    return {base::StatusCode::kNotFound, "'" + place.name + "' has no code of its own: the compiler has put it into " +
+    return {base::StatusCode::kNotFound, "'" + place.name +
+                                             "' has no code of its own: the compiler has put it into " +
                                              Join(callers, ", ") + "; probe these"};
-  const std::string where = place.module.empty() ? "the program and its libraries have" : "'" + place.module + "' has";
-  return {base::StatusCode::kNotFound,
-          where + " no function '" + place.name + "'" + Suggestion(place, functions) +
-              "; `lagwatch probe PID --functions 'PATTERN'` lists functions"};
+  const std::string where =
+      place.module.empty() ? "the program and its libraries have" : "'" + place.module + "' has";
+  return {base::StatusCode::kNotFound, where + " no function '" + place.name + "'" +
+                                           Suggestion(place, functions) +
+                                           "; `lagwatch probe PID --functions 'PATTERN'` lists functions"};
 }
 
 // A plain name without a module: the program's own function, or the only library's.
@@ -150,18 +160,19 @@ base::Result<std::vector<ProbeSiteAt>> OfOneFile(std::vector<ProbeSiteAt> sites,
   std::vector<std::string> all;
   for (const std::string& module : modules)
     all.push_back(std::string(FileNameOf(module)) + "!" + sites.front().name);
-  return base::Status(base::StatusCode::kInvalid,
-                      "several files have a function '" + sites.front().name + "': say which: " + Join(all, ", "));
+  return base::Status(base::StatusCode::kInvalid, "several files have a function '" + sites.front().name +
+                                                      "': say which: " + Join(all, ", "));
 }
 
-base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint16_t probe, ProcessFunctions* functions,
-                                                       DebugTypes* types) {
+base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint16_t probe,
+                                                       ProcessFunctions* functions, DebugTypes* types) {
   const auto pattern = LAGWATCH_TRY(NamePattern::Of(place));
   std::vector<ProbeSiteAt> sites;
   std::set<std::pair<std::string, uint64_t>> known;
   bool is_chosen_at_load = false;
   for (ProcessModule& module : functions->modules()) {
-    const bool is_meant = place.module.empty() ? !IsLoader(module.file_name()) : MatchesModule(place.module, module.file_name());
+    const bool is_meant = place.module.empty() ? !IsLoader(module.file_name())
+                                               : MatchesModule(place.module, module.file_name());
     if (!is_meant) continue;
     const std::set<uint64_t> of_file =
         place.source_file.empty() ? std::set<uint64_t>() : types->FunctionsOfFile(&module, place.source_file);
@@ -177,12 +188,13 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
   }
   if (is_chosen_at_load && pattern.is_plain())
     return base::Status(base::StatusCode::kInvalid,
-                        "the C library chooses the code of '" + place.name + "' when it is loaded: probe the functions that call it");
+                        "the C library chooses the code of '" + place.name +
+                            "' when it is loaded: probe the functions that call it");
   if (sites.empty()) return NoSuchFunction(place, functions, types);
   if (sites.size() > sdk::kMaxProbeSites)
-    return base::Status(base::StatusCode::kTooLarge, "'" + place.name + "' means " + std::to_string(sites.size()) +
-                                                         " functions; a script may be at " +
-                                                         std::to_string(sdk::kMaxProbeSites));
+    return base::Status(base::StatusCode::kTooLarge,
+                        "'" + place.name + "' means " + std::to_string(sites.size()) +
+                            " functions; a script may be at " + std::to_string(sdk::kMaxProbeSites));
   if (pattern.is_plain() && place.module.empty())
     return OfOneFile(std::move(sites), functions->modules().front().path());
   return sites;
@@ -196,18 +208,23 @@ struct RoleRow {
 };
 
 constexpr RoleRow kRoles[] = {
-#define SITE_ROLE(place, function, role, module) {PlaceKind::k##place, function, sdk::SiteRole::k##role, module},
+#define SITE_ROLE(place, function, role, module) \
+  {PlaceKind::k##place, function, sdk::SiteRole::k##role, module},
 #include "sdk/probe/site_roles.def"
 };
 
-// The functions that stand for a place, in the library that has them, or in what was linked with it statically.
-base::Result<std::vector<ProbeSiteAt>> FindRoles(const Place& place, uint16_t probe, ProcessFunctions* functions) {
+// The functions that stand for a place, in the library that has them, or in what was linked with it
+// statically.
+base::Result<std::vector<ProbeSiteAt>> FindRoles(const Place& place, uint16_t probe,
+                                                 ProcessFunctions* functions) {
   std::vector<ProbeSiteAt> sites;
   for (const RoleRow& row : kRoles) {
     if (row.place != place.kind) continue;
     for (ProcessModule& module : functions->modules()) {
       if (!module.file_name().starts_with(row.module) && &module != &functions->modules().front()) continue;
-      const auto is_it = [&](const ModuleFunction& each) { return each.name == row.function && !each.is_chosen_at_load; };
+      const auto is_it = [&](const ModuleFunction& each) {
+        return each.name == row.function && !each.is_chosen_at_load;
+      };
       const auto found = std::ranges::find_if(module.functions(), is_it);
       if (found == module.functions().end()) continue;
       ProbeSiteAt site = SiteOf(module, *found, probe);
@@ -217,9 +234,10 @@ base::Result<std::vector<ProbeSiteAt>> FindRoles(const Place& place, uint16_t pr
     }
   }
   if (!sites.empty()) return sites;
-  return base::Status(base::StatusCode::kNotFound, place.kind == PlaceKind::kThrow
-                                                       ? "the program throws no C++ exceptions: it has no __cxa_throw"
-                                                       : "the program has no functions for this place");
+  return base::Status(base::StatusCode::kNotFound,
+                      place.kind == PlaceKind::kThrow
+                          ? "the program throws no C++ exceptions: it has no __cxa_throw"
+                          : "the program has no functions for this place");
 }
 
 base::Status NotServed(const std::string& what, const std::string& instead) {
@@ -228,15 +246,8 @@ base::Status NotServed(const std::string& what, const std::string& instead) {
 
 }  // namespace
 
-bool MatchesModule(const std::string& pattern, std::string_view file_name) {
-  const std::string name(file_name);
-  if (pattern.empty() || trace::MatchesGlob(pattern, name)) return true;
-  const size_t end = name.find(".so");
-  return end != std::string::npos && trace::MatchesGlob(pattern, name.substr(0, end));
-}
-
-base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t probe, ProcessFunctions* functions,
-                                                 DebugTypes* types) {
+base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t probe,
+                                                 ProcessFunctions* functions, DebugTypes* types) {
   if (place.is_java) return NotServed("methods of Java", "probe functions of the JVM");
   switch (place.kind) {
     case PlaceKind::kEntry:
@@ -257,7 +268,8 @@ base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t pr
     case PlaceKind::kUsdt:
       return NotServed("notes of <sys/sdt.h>", "probe the function that has the note");
     case PlaceKind::kDispatch:
-      return NotServed("dispatches", "`lagwatch trace top` shows them, and a probe can be at the loop's callbacks");
+      return NotServed("dispatches",
+                       "`lagwatch trace top` shows them, and a probe can be at the loop's callbacks");
     case PlaceKind::kHang:
       return NotServed("hangs", "`lagwatch run` and `lagwatch watch` report them");
   }

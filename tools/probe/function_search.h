@@ -15,17 +15,15 @@
 
 namespace lagwatch::tools {
 
-// Whether a script's pattern for modules means that file: a glob on its name, with or without what follows ".so".
-bool MatchesModule(const std::string& pattern, std::string_view file_name);
-
-// The sites for probe number `probe` at `place`. A place that is not in functions has none. Errors, each with what
-// helps: kNotFound (unknown, inlined everywhere), kInvalid (ambiguous, a bad pattern, a place that is not served),
-// kTooLarge.
+// The sites for probe number `probe` at `place`. A place that is not in functions has none. Errors, each with
+// what helps: kNotFound (unknown, inlined everywhere), kInvalid (ambiguous, a bad pattern, a place that is
+// not served), kTooLarge.
 base::Result<std::vector<sdk::ProbeSiteAt>> FindSites(const probe::Place& place, uint16_t probe,
                                                       ProcessFunctions* functions, DebugTypes* types);
 
-// The functions of a place whose name is a pattern, as `lagwatch probe --functions` lists them. Errors: likewise.
-base::Result<std::vector<sdk::ProbeSiteAt>> FindFunctions(const std::string& pattern, ProcessFunctions* functions,
-                                                          DebugTypes* types);
+// The functions of a place whose name is a pattern, as `lagwatch probe --functions` lists them. Errors:
+// likewise.
+base::Result<std::vector<sdk::ProbeSiteAt>> FindFunctions(const std::string& pattern,
+                                                          ProcessFunctions* functions, DebugTypes* types);
 
 }  // namespace lagwatch::tools

@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,13 +15,13 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "probe/compile/compiler.h"
-#include "probe/verify/verifier.h"
 #include "tools/commands.h"
+#include "tools/probe/asked_commands.h"
 #include "tools/probe/console.h"
 #include "tools/probe/debug_types.h"
 #include "tools/probe/function_search.h"
 #include "tools/probe/process_functions.h"
+#include "tools/probe/script.h"
 #include "tools/probe/service_client.h"
 #include "tools/process_files.h"
 #include "tools/read/output.h"
@@ -70,57 +68,17 @@ base::Result<int64_t> ParseDuration(const std::string& text) {
 }
 
 base::Result<pid_t> FindTarget(const std::string& word) {
-  const std::vector<Target> found = FindTargets({.words = {word}, .is_mine = false}, [](pid_t) { return false; });
+  const std::vector<Target> found =
+      FindTargets({.words = {word}, .is_mine = false}, [](pid_t) { return false; });
   if (found.empty())
-    return base::Status(base::StatusCode::kNotFound, "no process is '" + word + "'; `lagwatch run --probe SCRIPT -- " +
-                                                         word + "` starts one");
+    return base::Status(
+        base::StatusCode::kNotFound,
+        "no process is '" + word + "'; `lagwatch run --probe SCRIPT -- " + word + "` starts one");
   if (found.size() == 1) return found.front().pid;
   std::vector<std::string> pids;
   for (const Target& each : found) pids.push_back(std::to_string(each.pid));
   return base::Status(base::StatusCode::kInvalid,
                       "several processes are '" + word + "': give one of " + Join(pids, ", "));
-}
-
-struct Script {
-  std::string title;
-  std::string text;
-};
-
-// A file's, or the text itself.
-base::Result<Script> FindScript(const std::string& word) {
-  std::error_code error;
-  if (!word.ends_with(".lwp") && !fs::is_regular_file(word, error)) return Script{word, word};
-  std::ifstream file(word);
-  if (!file) return base::Status(base::StatusCode::kNotFound, "cannot read " + word);
-  return Script{word, std::string(std::istreambuf_iterator<char>(file), {})};
-}
-
-// What is to be armed, checked as the process will check it.
-struct Prepared {
-  probe::Program program;
-  std::vector<sdk::ProbeSiteAt> sites;
-};
-
-base::Result<Prepared> Prepare(const Script& script, ProcessFunctions* functions) {
-  DebugTypes types(functions);
-  auto compiled = probe::CompileScript(script.text, &types);
-  if (!compiled.ok()) return compiled.status();
-  const auto verified = LAGWATCH_TRY(probe::Verify(std::move(compiled).value()));
-  Prepared prepared{.program = verified.program(), .sites = {}};
-  for (size_t i = 0; i < prepared.program.probes.size(); ++i) {
-    const probe::Probe& each = prepared.program.probes[i];
-    auto sites = FindSites(each.place, static_cast<uint16_t>(i), functions, &types);
-    if (!sites.ok()) {
-      const std::string at = std::to_string(each.position.line) + ":" + std::to_string(each.position.column) + ": ";
-      return base::Status(sites.status().code(), at + sites.status().message());
-    }
-    prepared.sites.insert(prepared.sites.end(), sites->begin(), sites->end());
-  }
-  if (prepared.sites.size() > sdk::kMaxProbeSites)
-    return base::Status(base::StatusCode::kTooLarge, "the script is at " + std::to_string(prepared.sites.size()) +
-                                                         " functions; it may be at " +
-                                                         std::to_string(sdk::kMaxProbeSites));
-  return prepared;
 }
 
 // Says which functions have no probe, and why.
@@ -129,9 +87,11 @@ void NoteRefused(const std::vector<sdk::ProbeSiteAt>& sites, const std::vector<s
   size_t refused = 0;
   for (size_t i = 0; i < std::min(sites.size(), results.size()); ++i) {
     if (results[i].is_armed || ++refused > kMostNamed) continue;
-    std::cerr << "lagwatch: probe: no probe at " << Printable(sites[i].name) << ": " << Printable(results[i].text) << "\n";
+    std::cerr << "lagwatch: probe: no probe at " << Printable(sites[i].name) << ": "
+              << Printable(results[i].text) << "\n";
   }
-  if (refused > kMostNamed) std::cerr << "lagwatch: probe: nor at " << refused - kMostNamed << " other functions\n";
+  if (refused > kMostNamed)
+    std::cerr << "lagwatch: probe: nor at " << refused - kMostNamed << " other functions\n";
 }
 
 // The program that `lagwatch run` becomes listens once its library is loaded.
@@ -141,7 +101,8 @@ base::Result<ServiceClient> AwaitService(pid_t pid) {
   const int64_t end_ns = base::SystemClock().MonoNs() + kPatienceNs;
   while (true) {
     auto client = ServiceClient::Connect(pid);
-    if (client.ok() || base::SystemClock().MonoNs() > end_ns || !fs::exists(ProcessFolder(pid))) return client;
+    if (client.ok() || base::SystemClock().MonoNs() > end_ns || !fs::exists(ProcessFolder(pid)))
+      return client;
     nanosleep(&kPause, nullptr);
   }
 }
@@ -154,7 +115,7 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (options.is_at_start && !client.ok()) return Refuse(client.status().message());
   auto functions = ProcessFunctions::Of(pid);
   if (!functions.ok()) return Refuse(functions.status().message());
-  auto prepared = Prepare(script, &*functions);
+  auto prepared = PrepareScript(script, &*functions);
   if (!prepared.ok()) return Refuse(prepared.status().message());
   if (!client.ok()) client = ServiceClient::Open(pid);
   if (!client.ok()) return Refuse(client.status().message());
@@ -168,11 +129,13 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (!armed.ok()) return Refuse(armed.status().message());
   NoteRefused(prepared->sites, armed->sites);
   if (armed->id == 0) return Refuse("nothing was armed");
-  const auto armed_sites = std::ranges::count_if(armed->sites, [](const auto& each) { return each.is_armed; });
+  const auto armed_sites =
+      std::ranges::count_if(armed->sites, [](const auto& each) { return each.is_armed; });
   std::cerr << "lagwatch: probe: armed at " << armed_sites << (armed_sites == 1 ? " function" : " functions")
             << (options.for_ns == 0 ? "; Ctrl-C ends it\n" : "\n");
   ProbeView view(prepared->program, &*functions);
-  const int code = RunConsole(&*client, armed->id, &view, options);
+  AskedCommands asked(pid, prepared->program.requests);
+  const int code = RunConsole(&*client, armed->id, &view, &asked, options);
   if (options.leaves && !client->is_over())
     std::cerr << "lagwatch: probe: script " << armed->id << " stays armed; `lagwatch probe --reattach " << pid
               << "` shows it, `lagwatch probe --disarm " << pid << "` ends it\n";
@@ -195,7 +158,8 @@ base::Result<sdk::ListedProgram> Choose(ServiceClient* client, uint32_t id) {
     if (program.id == id) return program;
     ids.push_back(std::to_string(program.id));
   }
-  return base::Status(base::StatusCode::kInvalid, "say which script by --id: " + Join(ids, ", ") + " are armed");
+  return base::Status(base::StatusCode::kInvalid,
+                      "say which script by --id: " + Join(ids, ", ") + " are armed");
 }
 
 int PrintArmed(ServiceClient* client) {
@@ -218,8 +182,8 @@ int PrintArmed(ServiceClient* client) {
 int Reattach(pid_t pid, ServiceClient* client, const ProbeOptions& options) {
   const auto chosen = Choose(client, options.id);
   if (!chosen.ok()) return Refuse(chosen.status().message());
-  auto followed = client->Ask<sdk::FollowAnswer>(sdk::ProbeMessageKind::kFollow, sdk::ProgramQuestion{chosen->id},
-                                                 sdk::ProbeMessageKind::kFollowed);
+  auto followed = client->Ask<sdk::FollowAnswer>(
+      sdk::ProbeMessageKind::kFollow, sdk::ProgramQuestion{chosen->id}, sdk::ProbeMessageKind::kFollowed);
   if (!followed.ok()) return Refuse(followed.status().message());
   auto program = probe::ParseProgram(followed->program);
   if (!program.ok()) return Refuse(program.status().message());
@@ -227,17 +191,18 @@ int Reattach(pid_t pid, ServiceClient* client, const ProbeOptions& options) {
   if (!functions.ok()) return Refuse(functions.status().message());
   std::cerr << "lagwatch: probe: script " << chosen->id << ", " << Printable(followed->title) << "\n";
   CatchEndSignals();
+  AskedCommands asked(pid, program->requests);
   ProbeView view(std::move(program).value(), &*functions);
   ConsoleOptions console = options;
   console.leaves = true;
-  return RunConsole(client, chosen->id, &view, console);
+  return RunConsole(client, chosen->id, &view, &asked, console);
 }
 
 int Disarm(ServiceClient* client, const ProbeOptions& options) {
   const auto chosen = Choose(client, options.id);
   if (!chosen.ok()) return Refuse(chosen.status().message());
-  const auto done = client->Ask<sdk::NumberAnswer>(sdk::ProbeMessageKind::kDisarm, sdk::ProgramQuestion{chosen->id},
-                                                   sdk::ProbeMessageKind::kDone);
+  const auto done = client->Ask<sdk::NumberAnswer>(
+      sdk::ProbeMessageKind::kDisarm, sdk::ProgramQuestion{chosen->id}, sdk::ProbeMessageKind::kDone);
   if (!done.ok()) return Refuse(done.status().message());
   std::cout << "script " << chosen->id << " is not armed any more\n";
   return 0;
@@ -251,7 +216,8 @@ int SendEvent(ServiceClient* client, const std::string& text) {
       sdk::ProbeMessageKind::kEvent, sdk::EventQuestion{.name = text.substr(0, equals), .number = *number},
       sdk::ProbeMessageKind::kDone);
   if (!done.ok()) return Refuse(done.status().message());
-  std::cout << done->number << (done->number == 1 ? " probe" : " probes") << " of armed scripts took the event\n";
+  std::cout << done->number << (done->number == 1 ? " probe" : " probes")
+            << " of armed scripts took the event\n";
   return done->number == 0 ? 1 : 0;
 }
 
@@ -260,8 +226,9 @@ int SetLevel(ServiceClient* client, const ProbeOptions& options) {
   if (!level) return Refuse("--level: give a number");
   const auto chosen = Choose(client, options.id);
   if (!chosen.ok()) return Refuse(chosen.status().message());
-  const auto done = client->Ask<sdk::NumberAnswer>(
-      sdk::ProbeMessageKind::kLevel, sdk::LevelQuestion{.id = chosen->id, .level = *level}, sdk::ProbeMessageKind::kDone);
+  const auto done = client->Ask<sdk::NumberAnswer>(sdk::ProbeMessageKind::kLevel,
+                                                   sdk::LevelQuestion{.id = chosen->id, .level = *level},
+                                                   sdk::ProbeMessageKind::kDone);
   if (!done.ok()) return Refuse(done.status().message());
   std::cout << "script " << chosen->id << " is at level " << *level << "\n";
   return 0;
@@ -275,9 +242,9 @@ int ListFunctions(pid_t pid, const std::string& pattern) {
   if (!sites.ok()) return Refuse(sites.status().message());
   auto client = ServiceClient::Open(pid);
   if (!client.ok()) return Refuse(client.status().message());
-  const auto examined = client->Ask<sdk::ExamineAnswer>(sdk::ProbeMessageKind::kExamine,
-                                                        sdk::ExamineQuestion{.wants_return = true, .sites = *sites},
-                                                        sdk::ProbeMessageKind::kExamined);
+  const auto examined = client->Ask<sdk::ExamineAnswer>(
+      sdk::ProbeMessageKind::kExamine, sdk::ExamineQuestion{.wants_return = true, .sites = *sites},
+      sdk::ProbeMessageKind::kExamined);
   if (!examined.ok()) return Refuse(examined.status().message());
   Table table({{"function", Table::Align::kLeft, /*is_elastic=*/true}, {"probe", Table::Align::kLeft}});
   size_t refused = 0;
@@ -294,6 +261,7 @@ int ListFunctions(pid_t pid, const std::string& pattern) {
 }
 
 int Run(ProbeOptions options) {
+  if (options.lists_scripts) return Print(ListScripts());
   if (!options.for_text.empty()) {
     const auto duration = ParseDuration(options.for_text);
     if (!duration.ok()) return Refuse("--for: " + duration.status().message());
@@ -304,13 +272,13 @@ int Run(ProbeOptions options) {
   if (options.words.empty() && !is_named_by_pattern)
     return Refuse("say which process: its id or its name, and a script");
   const std::string target = is_named_by_pattern ? options.functions.substr(0, mark) : options.words.front();
-  // What the program of `lagwatch run` is until it begins is not looked for by name.
+  // Until `lagwatch run` has become the program it is lagwatch itself, which is not looked for.
   const auto started = base::ParseNumber<pid_t>(target);
   const auto pid = options.is_at_start && started ? base::Result<pid_t>(*started) : FindTarget(target);
   if (!pid.ok()) return Refuse(pid.status().message());
   if (!options.functions.empty()) return ListFunctions(*pid, options.functions);
-  const bool acts_on_armed = options.lists_armed || options.reattaches || options.disarms || !options.event.empty() ||
-                             !options.level.empty();
+  const bool acts_on_armed = options.lists_armed || options.reattaches || options.disarms ||
+                             !options.event.empty() || !options.level.empty();
   if (acts_on_armed) {
     auto client = ServiceClient::Connect(*pid);
     if (!client.ok()) return Refuse(client.status().message());
@@ -320,8 +288,9 @@ int Run(ProbeOptions options) {
     if (!options.level.empty()) return SetLevel(&*client, options);
     return Reattach(*pid, &*client, options);
   }
-  if (options.words.size() != 2) return Refuse("give one script, in quotes: lagwatch probe PID 'FUNCTION { count }'");
-  const auto script = FindScript(options.words[1]);
+  if (options.words.size() < 2)
+    return Refuse("give a script, in quotes: lagwatch probe PID 'FUNCTION { count }'");
+  const auto script = FindScript({options.words.begin() + 1, options.words.end()});
   if (!script.ok()) return Refuse(script.status().message());
   return ArmAndShow(*pid, *script, options);
 }
@@ -330,21 +299,32 @@ int Run(ProbeOptions options) {
 
 void AddProbeCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<ProbeOptions>();
-  CLI::App* probe = app->add_subcommand("probe", "Ask a running program a question: calls, arguments, times, callers");
+  CLI::App* probe =
+      app->add_subcommand("probe", "Ask a running program a question: calls, arguments, times, callers");
   probe->footer(
-      "A script says at which functions what is counted or printed. It is checked before anything is touched: it\n"
-      "cannot loop, write to the program, or call into it; and it stays within a budget of 1 % of each thread's\n"
-      "time. At the end the program's code is as it was. Works for programs of this user; root may probe all.\n\n"
-      "  lagwatch probe redis-server 'dictFind @return if duration > 1ms { print(duration) }'\n"
+      "A script says at which functions what is counted or printed. It is checked before anything is "
+      "touched: it\n"
+      "cannot loop, write to the program, or call into it; and it stays within a budget of 1 % of each "
+      "thread's\n"
+      "time. At the end the program's code is as it was. Works for programs of this user; root may probe "
+      "all.\n\n"
+      "  lagwatch probe redis-server 'dictFind @return if duration > 1ms { print(duration, stack) }'\n"
+      "  lagwatch probe redis-server slow-calls processCommand 1ms\n"
       "  lagwatch probe 4711 'libc!open(const char* path, int flags) { count by path }' --for 10s");
-  probe->add_option("words", options->words, "The process, by its id or name, and the script: a text, or a file NAME.lwp");
+  probe->add_option("words", options->words,
+                    "The process, by its id or name, and the script: its text, a file NAME.lwp, or the name "
+                    "of a script that comes with "
+                    "lagwatch and its arguments");
+  probe->add_flag("--list", options->lists_scripts, "List the scripts that come with lagwatch");
   probe->add_option("--functions", options->functions,
                     "List the functions that match [MODULE!]PATTERN, and whether they can be probed");
   probe->add_option("--for", options->for_text, "End after this time, such as 10s");
   probe->add_flag("--json", options->is_json, "Print JSON, one object a line");
-  probe->add_flag("--folded", options->is_folded,
-                  "At the end, print stacks as lines for flame graphs (flamegraph.pl, speedscope) in place of tables");
-  probe->add_option("--statsd", options->statsd, "Send aggregates to HOST:PORT by the statsd protocol (UDP) each second");
+  probe->add_flag(
+      "--folded", options->is_folded,
+      "At the end, print stacks as lines for flame graphs (flamegraph.pl, speedscope) in place of tables");
+  probe->add_option("--statsd", options->statsd,
+                    "Send aggregates to HOST:PORT by the statsd protocol (UDP) each second");
   probe->add_option("--prometheus", options->prometheus_file,
                     "Write aggregates to this file each second, in Prometheus' text format");
   probe->add_flag("--leave", options->leaves, "Leave the probes in the program at the end, counting");

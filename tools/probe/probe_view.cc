@@ -12,7 +12,8 @@ namespace lagwatch::tools {
 
 bool ProbeView::PrintsStacks() const {
   return std::ranges::any_of(program_.prints, [](const probe::Print& print) {
-    return std::ranges::any_of(print.fields, [](const auto& field) { return field.shown == probe::Shown::kStack; });
+    return std::ranges::any_of(print.fields,
+                               [](const auto& field) { return field.shown == probe::Shown::kStack; });
   });
 }
 

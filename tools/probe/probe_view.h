@@ -38,7 +38,7 @@ class ProbeView {
  private:
   template <typename Show>
   std::string OfAggregates(Show show);
-  // A function's name; `has_offset`: with the place in it, which tells two calls in one function apart.
+  // A function's name; `has_offset`: with the place in it, by which two calls in one function differ.
   std::string NameOf(uint64_t address, bool has_offset);
 
   const probe::Program program_;

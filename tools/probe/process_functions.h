@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of a running process, by the symbol tables of the files that it has loaded. Context: background.
-// Not thread-safe. Linux.
+// The functions of a running process, by the symbol tables of the files that it has loaded. Context:
+// background. Not thread-safe. Linux.
 #pragma once
 
 #include <sys/types.h>
@@ -24,12 +24,16 @@ struct ModuleFunction {
   bool is_chosen_at_load = false;  // an indirect function: its address is that of the code that chooses
 };
 
+// Whether a script's pattern for modules means that file: a glob on its name, with or without what follows
+// ".so".
+bool MatchesModule(const std::string& pattern, std::string_view file_name);
+
 // A file with code, as the process has loaded it.
 class ProcessModule {
  public:
   ProcessModule(pid_t pid, std::string path, uint64_t bias);
 
-  const std::string& path() const { return path_; }           // as the process has it
+  const std::string& path() const { return path_; }            // as the process has it
   const std::string& seen_path() const { return seen_path_; }  // as this one finds it
   std::string_view file_name() const { return std::string_view(path_).substr(path_.rfind('/') + 1); }
   const std::string& build_id() const { return build_id_; }  // raw; empty: it has none
@@ -55,11 +59,12 @@ class ProcessFunctions {
   // Of the files that it has loaded by now. Errors: kNotFound if the process has ended.
   static base::Result<ProcessFunctions> Of(pid_t pid);
 
-  // The program's own file is the first; then in the order of their addresses. lagwatch's own are not among them.
+  // The program's own file is the first; then in the order of their addresses. lagwatch's own are not among
+  // them.
   std::list<ProcessModule>& modules() { return modules_; }
   // "dictFind", "malloc (libc.so.6)" for a library's, or "0x7f…" if nothing is known of the address. Other
-  // addresses than those of functions are taken for those that calls return to; `has_offset`: with their place, as
-  // in "dictFind+0x1b".
+  // addresses than those of functions are taken for those that calls return to; `has_offset`: with their
+  // place, as in "dictFind+0x1b".
   std::string NameOf(uint64_t address, bool has_offset);
   // Again, once the process has loaded other files.
   void Refresh();

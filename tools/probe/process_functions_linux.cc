@@ -18,11 +18,13 @@
 #include "tools/inject/mappings.h"
 #include "tools/probe/process_functions.h"
 #include "tools/process_files.h"
+#include "trace/instrument/function_filter.h"
 
 namespace lagwatch::tools {
 namespace {
 
-// The difference between addresses and the file's own ones, for a mapping of its code; none if the file is none.
+// The difference between addresses and the file's own ones, for a mapping of its code; none if the file is
+// none.
 std::optional<uint64_t> BiasOf(const std::string& path, const Mapping& mapping) {
   constexpr size_t kMostSegments = 64;
   const base::OwnedFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -51,7 +53,8 @@ struct RankedFunction {
 };
 
 // Appends the functions of a symbol table; false when there is none.
-bool AddTable(const std::optional<stack::ElfFile>& file, uint32_t type, std::vector<RankedFunction>* functions) {
+bool AddTable(const std::optional<stack::ElfFile>& file, uint32_t type,
+              std::vector<RankedFunction>* functions) {
   if (!file) return false;
   const auto symbols = file->ReadSection(type);
   if (!symbols) return false;
@@ -123,6 +126,13 @@ const ModuleFunction* ProcessModule::At(uint64_t offset) {
     if (offset < each->offset + each->size || offset == each->offset) return &*each;
   }
   return nullptr;
+}
+
+bool MatchesModule(const std::string& pattern, std::string_view file_name) {
+  const std::string name(file_name);
+  if (pattern.empty() || trace::MatchesGlob(pattern, name)) return true;
+  const size_t end = name.find(".so");
+  return end != std::string::npos && trace::MatchesGlob(pattern, name.substr(0, end));
 }
 
 base::Result<ProcessFunctions> ProcessFunctions::Of(pid_t pid) {

@@ -35,7 +35,8 @@ base::OwnedFd ConnectTo(pid_t pid, const std::string& path) {
   // Another process may have the place.
   ucred credentials{};
   socklen_t size = sizeof credentials;
-  const bool is_it = getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && credentials.pid == pid;
+  const bool is_it =
+      getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && credentials.pid == pid;
   return is_it ? std::move(fd) : base::OwnedFd();
 }
 
@@ -111,7 +112,8 @@ std::optional<std::pair<sdk::ProbeMessageKind, std::string>> ServiceClient::Rece
   }
 }
 
-base::Result<std::string> ServiceClient::Exchange(const std::string& message, sdk::ProbeMessageKind expected) {
+base::Result<std::string> ServiceClient::Exchange(const std::string& message,
+                                                  sdk::ProbeMessageKind expected) {
   constexpr int kPatienceMs = 30'000;
   if (base::Status status = SendAll(message); !status.ok() && received_.empty()) return status;
   while (auto answer = Receive(kPatienceMs)) {

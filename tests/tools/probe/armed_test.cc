@@ -11,7 +11,8 @@ namespace {
 
 TEST_F(ProbeTest, LeavesProbesForAnotherConsole) {
   const std::string before = Code();
-  ASSERT_EQ(Ask({pid(), "add_numbers { count } event tick { print(number) }", "--leave", "--for", "100ms"}), 0);
+  ASSERT_EQ(Ask({pid(), "add_numbers { count } event tick { print(number) }", "--leave", "--for", "100ms"}),
+            0);
   EXPECT_THAT(errors_, HasSubstr("stays armed"));
   EXPECT_NE(Code(), before);
   Do("add 3");
@@ -62,8 +63,9 @@ TEST_F(ProbeTest, ListensForItsOwnUserOnly) {
   const auto console = Start({pid(), "add_numbers { count }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  const std::string folder = runtime != nullptr && *runtime == '/' ? std::string(runtime) + "/lagwatch"
-                                                                   : "/tmp/lagwatch-" + std::to_string(geteuid());
+  const std::string folder = runtime != nullptr && *runtime == '/'
+                                 ? std::string(runtime) + "/lagwatch"
+                                 : "/tmp/lagwatch-" + std::to_string(geteuid());
   struct stat status {};
   ASSERT_EQ(lstat(folder.c_str(), &status), 0) << folder;
   EXPECT_TRUE(S_ISDIR(status.st_mode));

@@ -27,7 +27,8 @@ class ForbiddenProbes : public ProbeTest {
 };
 
 TEST_F(ForbiddenProbes, AreRefusedUnderRunWithNoProbes) {
-  Run({LAGWATCH_PROGRAM, "run", "--no-probes", "--spool", "/nonexistent", "--quiet", "--", LAGWATCH_PROBED_PROGRAM});
+  Run({LAGWATCH_PROGRAM, "run", "--no-probes", "--spool", "/nonexistent", "--quiet", "--",
+       LAGWATCH_PROBED_PROGRAM});
   const std::string before = Code();
   EXPECT_EQ(Ask({pid(), "add_numbers { count }"}), 2);
   EXPECT_THAT(errors_, HasSubstr("it has forbidden probes"));
@@ -37,7 +38,7 @@ TEST_F(ForbiddenProbes, AreRefusedUnderRunWithNoProbes) {
 TEST_F(ForbiddenProbes, AreTakenAwayWhenTheProgramForbidsThem) {
   Run({LAGWATCH_FORBIDDING_PROGRAM});
   const std::string before = FirstByte();
-  const auto console = Start({pid(), "probed_function { print(\"hit\") }"});
+  const auto console = Start({pid(), "probed_function { print(\"hit\", tid) }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
   Await("call\n", "called 2\n");
   EXPECT_NE(FirstByte(), before);
@@ -57,12 +58,13 @@ TEST_F(ForbiddenProbes, AreForbiddenBeforeAnyConsole) {
 }
 
 TEST_F(ForbiddenProbes, BeginWithTheProgramUnderRun) {
-  program_ = std::make_unique<Process>(
-      std::vector<std::string>{LAGWATCH_PROGRAM, "run", "--spool", "/nonexistent", "--quiet", "--probe",
-                               "main { print(\"began\") } exit { print(status) }", "--", LAGWATCH_PROBED_PROGRAM});
+  program_ = std::make_unique<Process>(std::vector<std::string>{
+      LAGWATCH_PROGRAM, "run", "--spool", "/nonexistent", "--quiet", "--probe",
+      "main { print(\"began\", tid) } exit { print(status) }", "--", LAGWATCH_PROBED_PROGRAM});
   program_->WriteInput("exit 4\n");
   EXPECT_EQ(program_->Wait(), 4);
-  EXPECT_TRUE(WaitUntil([&] { return program_->Errors().find("2 hits") != std::string::npos; })) << program_->Errors();
+  EXPECT_TRUE(WaitUntil([&] { return program_->Errors().find("2 hits") != std::string::npos; }))
+      << program_->Errors();
   EXPECT_THAT(program_->Errors(), HasSubstr("began"));
 }
 

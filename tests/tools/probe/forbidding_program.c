@@ -16,7 +16,8 @@ int main(void) {
   while (fgets(line, sizeof line, stdin) != NULL) {
     if (strcmp(line, "forbid\n") == 0) printf("forbidden %d\n", lw_forbid_probes());
     if (strcmp(line, "call\n") == 0) printf("called %d\n", probed_function(1));
-    if (strcmp(line, "code\n") == 0) printf("code %02x\n", *(const unsigned char*)(const void*)&probed_function);
+    if (strcmp(line, "code\n") == 0)
+      printf("code %02x\n", *(const unsigned char*)(const void*)&probed_function);
   }
   return 0;
 }

@@ -19,9 +19,9 @@ TEST_F(ProbeTest, ShowsArgumentsAndResultsByDebugInformationAndLeavesTheCodeAsIt
 }
 
 TEST_F(ProbeTest, ReadsMembersAlongAPathAndTexts) {
-  const auto records =
-      Records(Probe("handle_request { print(request->number, request->uri->length, request->uri->text, tag) }",
-                    "request 2"));
+  const auto records = Records(
+      Probe("handle_request { print(request->number, request->uri->length, request->uri->text, tag) }",
+            "request 2"));
   ASSERT_EQ(records.size(), 2U);
   EXPECT_THAT(records[0], ::testing::AllOf(HasSubstr("7 5"), HasSubstr("/home"), HasSubstr("even")));
   EXPECT_THAT(records[1], HasSubstr("odd"));
@@ -52,8 +52,9 @@ TEST_F(ProbeTest, SeesExceptionsByTypeAndTheFunctionsThatTheyLeave) {
 }
 
 TEST_F(ProbeTest, SeesAllocationsAndLocks) {
-  EXPECT_THAT(Records(Probe("alloc if bytes == 1234 { print(bytes) }", "alloc 3")), ElementsAre("1234", "1234", "1234"));
-  EXPECT_EQ(Records(Probe("lock if held > 1ms && held < 10s { print(\"held\") }", "lock 2")).size(), 2U);
+  EXPECT_THAT(Records(Probe("alloc if bytes == 1234 { print(bytes) }", "alloc 3")),
+              ElementsAre("1234", "1234", "1234"));
+  EXPECT_EQ(Records(Probe("lock if held > 1ms && held < 10s { print(tid) }", "lock 2")).size(), 2U);
 }
 
 TEST_F(ProbeTest, PrintsJson) {

@@ -50,7 +50,9 @@ class ProbeTest : public ::testing::Test {
     errors_ = process->Errors();
     return code;
   }
-  static bool IsArmed(const Process& console) { return console.Errors().find("armed at") != std::string::npos; }
+  static bool IsArmed(const Process& console) {
+    return console.Errors().find("armed at") != std::string::npos;
+  }
   // Arms the script, has the program do it, and returns what the console has printed by its end.
   std::string Probe(const std::string& script, const std::string& what, std::vector<std::string> flags = {}) {
     std::vector<std::string> arguments{pid(), script};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that does what its input says, a line each, and prints "done" after it: calls whose numbers, arguments and
-// times a test knows.
+// A program that does what its input says, a line each, and prints "done" after it: calls whose numbers,
+// arguments and times a test knows.
 #include <pthread.h>
 #include <unistd.h>
 

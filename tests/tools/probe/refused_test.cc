@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions that cannot be asked: each is refused with what helps, and leaves the program untouched.
-#include <filesystem>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "tests/tools/probe/probe_testing.h"
 
@@ -19,8 +21,6 @@ TEST_F(ProbeTest, RefusesWithWhatHelpsAndTouchesNothing) {
       {"add_numbers { print(c) }", "1:21: unknown value \"c\": did you mean a or b?"},
       {"add_numbers { print(a }", "1:"},
       {"memcpy { count }", "chooses the code of 'memcpy'"},
-      {"/add_(/ { count }", "is no regular expression"},
-      {"usdt libc:setjmp { count }", "cannot be probed by this version"},
       {"java java.util.HashMap::put { count }", "methods of Java"},
   };
   for (const Refused& row : rows) {
@@ -43,7 +43,8 @@ TEST_F(ProbeTest, ListsFunctionsWithTheWayOrTheReason) {
 }
 
 TEST_F(ProbeTest, OffersToWatchAStaticProgram) {
-  Process program({LAGWATCH_STATIC_PROGRAM});
+  Process program({LAGWATCH_STATIC_PROGRAM, "60"});
+  usleep(50'000);
   EXPECT_EQ(Ask({std::to_string(program.pid()), "main { count }"}), 2);
   EXPECT_THAT(errors_, HasSubstr("lagwatch watch"));
   program.Signal(SIGKILL);

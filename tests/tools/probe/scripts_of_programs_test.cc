@@ -19,10 +19,11 @@ class ProbedPrograms : public ProbeTest {
 };
 
 TEST_F(ProbedPrograms, CountCallsOfPython) {
-  program_ = std::make_unique<Process>(std::vector<std::string>{
-      "/usr/bin/python3", "-c",
-      "import os, sys\nprint('ready', flush=True)\nfor line in sys.stdin:\n  [os.getppid() for _ in range(int(line))]\n"
-      "  print('done', flush=True)"});
+  program_ = std::make_unique<Process>(
+      std::vector<std::string>{"/usr/bin/python3", "-c",
+                               "import os, sys\nprint('ready', flush=True)\nfor line in sys.stdin:\n  "
+                               "[os.getppid() for _ in range(int(line))]\n"
+                               "  print('done', flush=True)"});
   ASSERT_TRUE(WaitUntil([&] { return program_->Output() == "ready\n"; })) << program_->Errors();
   EXPECT_THAT(Probe("libc!getppid { count }", "25"), ::testing::ContainsRegex("count\n +25"));
 }
@@ -50,7 +51,8 @@ TEST_F(ProbedPrograms, CountCommandsOfRedis) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_TRUE(WaitUntil([&] { return connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0; }));
+  ASSERT_TRUE(
+      WaitUntil([&] { return connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0; }));
   const auto console = Start({pid(), "processCommand @return { count; max(duration) }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
   char answer[64];
