@@ -133,7 +133,8 @@ void ProbeService::Wait(int64_t next_timer_ns) {
     polled.push_back({console->fd.get(), static_cast<short>(has_output ? POLLOUT : POLLIN), 0});
   }
   const int64_t now_ns = NowNs();
-  const int64_t period_ns = consoles_.empty() && programs_.empty() ? kIdleNs : kBusyNs;
+  const int64_t period_ns =
+      consoles_.empty() && programs_.empty() ? std::min(kIdleNs, options_.orphan_ns) : kBusyNs;
   const int64_t wait_ns = std::clamp<int64_t>(next_timer_ns - now_ns, 0, period_ns);
   const timespec timeout{.tv_sec = wait_ns / base::kNsPerSecond, .tv_nsec = wait_ns % base::kNsPerSecond};
   ppoll(polled.data(), polled.size(), &timeout, nullptr);

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// The service of a probed process, with consoles that are well-behaved, gone, or hostile. The process is this
+// one.
+#include "sdk/probe/probe_service.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cstring>
+#include <random>
+
+#include "probe/compile/compiler.h"
+#include "stack/elf/elf_file.h"
+#include "tests/testing/process.h"
+#include "tests/testing/temp_directory.h"
+
+extern "C" [[gnu::noinline]] int service_test_function(int number) {
+  asm volatile("");
+  return number + 1;
+}
+
+namespace lagwatch::sdk {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string FirstBytes() {
+  constexpr size_t kBytes = 8;
+  return {reinterpret_cast<const char*>(&service_test_function), kBytes};
+}
+
+uint64_t OwnBias() {
+  uint64_t bias = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* to) {
+        *static_cast<uint64_t*>(to) = info->dlpi_addr;
+        return 1;  // the program is the first
+      },
+      &bias);
+  return bias;
+}
+
+ArmQuestion QuestionFor(const std::string& script, bool stays = false) {
+  auto program = probe::CompileScript(script, nullptr);
+  EXPECT_TRUE(program.ok()) << program.status().message();
+  ProbeSiteAt site;
+  site.build_id = stack::ElfFile::Open("/proc/self/exe")->BuildId();
+  char path[4096] = {};
+  EXPECT_GT(readlink("/proc/self/exe", path, sizeof path - 1), 0);
+  site.module = path;
+  site.offset = reinterpret_cast<uint64_t>(&service_test_function) - OwnBias();
+  site.name = "service_test_function";
+  return {.title = script, .stays = stays, .program = probe::Serialize(*program), .sites = {site}};
+}
+
+class TestConsole {
+ public:
+  explicit TestConsole(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    std::memcpy(address.sun_path, path.data(), path.size());
+    EXPECT_EQ(connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0) << path;
+    const timeval patience{.tv_sec = 10, .tv_usec = 0};
+    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  }
+  void Send(const std::string& bytes) {
+    EXPECT_EQ(send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  // The answer's kind and body; kind 0xFFFF: the connection has ended.
+  std::pair<uint16_t, std::string> Receive() {
+    ProbeMessageHeader header;
+    if (recv(fd_.get(), &header, sizeof header, MSG_WAITALL) != sizeof header) return {0xFFFF, ""};
+    std::string body(header.body_bytes, '\0');
+    const auto size = static_cast<ssize_t>(body.size());
+    EXPECT_EQ(size == 0 ? 0 : recv(fd_.get(), body.data(), body.size(), MSG_WAITALL), size);
+    return {header.kind, body};
+  }
+  template <typename Question>
+  std::pair<uint16_t, std::string> Ask(ProbeMessageKind kind, Question question) {
+    Send(EncodeProbeMessage(kind, std::move(question)));
+    return Receive();
+  }
+  uint32_t Arm(const std::string& script, bool stays = false) {
+    const auto [kind, body] = Ask(ProbeMessageKind::kArm, QuestionFor(script, stays));
+    EXPECT_EQ(kind, static_cast<uint16_t>(ProbeMessageKind::kArmed)) << body;
+    const auto answer = DecodeProbeBody<ArmAnswer>(body);
+    return answer ? answer->id : 0;
+  }
+
+ private:
+  base::OwnedFd fd_;
+};
+
+class ProbeServiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    static auto* const prober = new trace::FunctionProber;  // one per process
+    service_ = new ProbeService({.directory = directory_ / "lagwatch", .orphan_ns = 300'000'000}, prober);
+    ASSERT_TRUE(service_->Start().ok());
+  }
+  // It ends by itself once no console is there.
+  void TearDown() override {
+    EXPECT_TRUE(testing::WaitUntil([&] { return service_->TryJoin(); }));
+    EXPECT_EQ(FirstBytes(), original_);
+    delete service_;
+  }
+
+  const std::string original_ = FirstBytes();
+  testing::ScopedTempDirectory directory_;
+  ProbeService* service_ = nullptr;
+};
+
+TEST_F(ProbeServiceTest, CountsHitsAndRestoresTheCode) {
+  TestConsole console(service_->socket_path());
+  const uint32_t id = console.Arm("service_test_function { count }");
+  ASSERT_NE(id, 0U);
+  EXPECT_NE(FirstBytes(), original_);
+  for (int i = 0; i < 7; ++i) service_test_function(i);
+  const auto [kind, body] =
+      console.Ask(ProbeMessageKind::kRead, ReadQuestion{.id = id, .wants_snapshot = true});
+  ASSERT_EQ(kind, static_cast<uint16_t>(ProbeMessageKind::kData));
+  EXPECT_EQ(DecodeProbeBody<ReadAnswer>(body)->hits, 7U);
+  const auto done = console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{id});
+  ASSERT_EQ(done.first, static_cast<uint16_t>(ProbeMessageKind::kDone));
+  EXPECT_EQ(DecodeProbeBody<NumberAnswer>(done.second)->number, 1U);  // bytes as in the file
+  EXPECT_EQ(FirstBytes(), original_);
+}
+
+TEST_F(ProbeServiceTest, RemovesProbesThatNoConsoleFollows) {
+  { EXPECT_NE(TestConsole(service_->socket_path()).Arm("service_test_function { count }"), 0U); }
+  EXPECT_NE(FirstBytes(), original_);
+  EXPECT_TRUE(testing::WaitUntil([&] { return FirstBytes() == original_; }));
+}
+
+TEST_F(ProbeServiceTest, KeepsProbesThatAreToStayUntilTheyAreDisarmed) {
+  uint32_t id = 0;
+  { id = TestConsole(service_->socket_path()).Arm("service_test_function { count }", /*stays=*/true); }
+  usleep(600'000);  // twice the time after which others go
+  EXPECT_NE(FirstBytes(), original_);
+  TestConsole console(service_->socket_path());
+  EXPECT_EQ(console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{id}).first,
+            static_cast<uint16_t>(ProbeMessageKind::kDone));
+}
+
+TEST_F(ProbeServiceTest, ListensInAFolderOfThisUserAlone) {
+  struct stat status {};
+  ASSERT_EQ(lstat((directory_ / "lagwatch").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0700U);
+  EXPECT_THAT(service_->socket_path(), HasSubstr("lagwatch/probe-"));
+}
+
+TEST(ProbeSocket, IsNotMadeBehindALinkOrInAnotherUsersFolder) {
+  const testing::ScopedTempDirectory directory;
+  ASSERT_EQ(mkdir((directory / "real").c_str(), 0700), 0);
+  ASSERT_EQ(symlink((directory / "real").c_str(), (directory / "link").c_str()), 0);
+  const auto by_link = ListenForConsoles(directory / "link");
+  ASSERT_TRUE(by_link.ok());  // elsewhere
+  EXPECT_THAT(by_link->path, ::testing::Not(HasSubstr("link")));
+  unlink(by_link->path.c_str());
+  if (geteuid() != 0) return;  // only root can make it another user's
+  ASSERT_EQ(chown((directory / "real").c_str(), 12'345, 12'345), 0);
+  const auto of_other = ListenForConsoles(directory / "real");
+  ASSERT_TRUE(of_other.ok());
+  EXPECT_THAT(of_other->path, ::testing::Not(HasSubstr("real")));
+  unlink(of_other->path.c_str());
+}
+
+TEST_F(ProbeServiceTest, RefusesWhatIsNoQuestion) {
+  {
+    TestConsole console(service_->socket_path());
+    console.Send(std::string(64, 'x'));
+    EXPECT_EQ(console.Receive().first, 0xFFFF);
+  }
+  TestConsole console(service_->socket_path());
+  ProbeMessageHeader header{.version = 99};
+  console.Send(std::string(reinterpret_cast<const char*>(&header), sizeof header));
+  EXPECT_THAT(console.Receive().second, HasSubstr("another version"));
+  EXPECT_EQ(console.Ask(static_cast<ProbeMessageKind>(77), NoFields{}).first,
+            static_cast<uint16_t>(ProbeMessageKind::kRefused));
+  EXPECT_EQ(console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{4711}).first,
+            static_cast<uint16_t>(ProbeMessageKind::kRefused));
+  // A place that is no function's beginning, a file that is not loaded, a program that is none.
+  ArmQuestion question = QuestionFor("service_test_function { count }");
+  question.sites[0].offset += 1;
+  EXPECT_EQ(DecodeProbeBody<ArmAnswer>(console.Ask(ProbeMessageKind::kArm, question).second)->id, 0U);
+  question = QuestionFor("service_test_function { count }");
+  question.sites[0].build_id = "another";
+  const auto answer = DecodeProbeBody<ArmAnswer>(console.Ask(ProbeMessageKind::kArm, question).second);
+  ASSERT_TRUE(answer);
+  EXPECT_THAT(answer->sites[0].text, HasSubstr("not loaded"));
+  question.program = "none";
+  EXPECT_EQ(console.Ask(ProbeMessageKind::kArm, question).first,
+            static_cast<uint16_t>(ProbeMessageKind::kRefused));
+}
+
+// Each damaged question is refused, or armed where the damage has left it valid; the process goes on.
+TEST_F(ProbeServiceTest, SurvivesDamagedQuestions) {
+  const std::string whole = EncodeProbeMessage(ProbeMessageKind::kArm,
+                                               QuestionFor("service_test_function { sum(arg0) by caller }"));
+  std::mt19937 random(1);  // the same each time
+  TestConsole console(service_->socket_path());
+  for (int i = 0; i < 200; ++i) {
+    std::string damaged = whole;
+    for (int changes = 0; changes < 3; ++changes)
+      damaged[sizeof(ProbeMessageHeader) + random() % (damaged.size() - sizeof(ProbeMessageHeader))] =
+          static_cast<char>(random());
+    console.Send(damaged);
+    const auto [kind, body] = console.Receive();
+    service_test_function(i);
+    if (kind != static_cast<uint16_t>(ProbeMessageKind::kArmed)) {
+      ASSERT_EQ(kind, static_cast<uint16_t>(ProbeMessageKind::kRefused));
+      continue;
+    }
+    const auto answer = DecodeProbeBody<ArmAnswer>(body);
+    ASSERT_TRUE(answer);
+    if (answer->id != 0) console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{answer->id});
+  }
+}
+
+}  // namespace
+}  // namespace lagwatch::sdk
