@@ -45,7 +45,7 @@ BudgetState CheckBudget(ThreadSlot& slot, const BlockView& block, uint64_t hits,
   return decided;
 }
 
-// How a hit goes on that the budget decides about.
+// The budget's decision about a hit.
 struct Decision {
   HitEnd end = HitEnd::kDone;  // else it is not run
   uint64_t weight = 1;
