@@ -102,7 +102,7 @@ void ValueCompiler::CompareJump(const Expression& comparison, bool jump_if, Labe
                     label);
 }
 
-// The opposite of < is not >=, because of numbers that are none (NaN): a false comparison jumps over a jump.
+// The opposite of < is not >=, because NaN compares as false: a false comparison jumps over a jump.
 void ValueCompiler::CompareFloats(const Expression& comparison, std::string_view sign, bool jump_if,
                                   Label* label, uint8_t to) {
   const bool is_opposite = sign == "!=";

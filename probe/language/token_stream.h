@@ -46,7 +46,7 @@ class TokenStream {
   void FailHere(const std::string& message) { Fail(token_.position, message); }
   bool failed() const { return !status_.ok(); }
   const Status& status() const { return status_; }
-  // What the present token is, for messages: `"x"`, or "the end".
+  // The present token, for messages: `"x"`, or "the end".
   std::string Found() const;
 
  private:

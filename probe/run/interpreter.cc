@@ -19,8 +19,9 @@ uint64_t Increment(Word& word) {
   return value;
 }
 
-bool IsLeftOut(BudgetState state, uint64_t hits) {
-  return state.is_exhausted || (Mixed(hits) & ((uint64_t{1} << state.shift) - 1)) != 0;
+bool IsLeftOut(BudgetState state, uint32_t tid, uint64_t hits) {
+  return state.is_exhausted ||
+         (Mixed(hits + (uint64_t{tid} << 24)) & ((uint64_t{1} << state.shift) - 1)) != 0;
 }
 
 // The clock is read, and the budget decides again.
@@ -45,7 +46,7 @@ BudgetState CheckBudget(ThreadSlot& slot, const BlockView& block, uint64_t hits,
   return decided;
 }
 
-// How a hit goes on that the budget decides about.
+// The budget's decision about a hit.
 struct Decision {
   HitEnd end = HitEnd::kDone;  // else it is not run
   uint64_t weight = 1;
@@ -64,7 +65,7 @@ struct Decision {
   if (state.is_off) {
     block.header->is_off.store(1, kRelaxed);
     decision.end = HitEnd::kOff;
-  } else if (IsLeftOut(state, hits)) {
+  } else if (IsLeftOut(state, hit.tid, hits)) {
     Increment(slot.skipped);
     decision.end = HitEnd::kSkipped;
   }

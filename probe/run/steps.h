@@ -196,10 +196,10 @@ STEP(CheckLevel) {
       f.block.header->level.load(std::memory_order_relaxed);  // takes effect some hits later
   return level >= static_cast<uint32_t>(o.number) ? next : nullptr;
 }
-// Drawn by the thread's number of hits: no counter is shared.
+// Drawn by the thread and its number of hits: no counter is shared.
 STEP(Sample) {
   const uint64_t place = static_cast<uint64_t>(&o - f.probe.operations().data() + 1) << 48;
-  const uint64_t drawn = Mixed(f.hits + place) >> 32;
+  const uint64_t drawn = Mixed(f.hits + place + (uint64_t{f.hit.tid} << 24)) >> 32;
   if (drawn * static_cast<uint32_t>(o.number) >> 32 != 0) return nullptr;
   f.weight *= static_cast<uint32_t>(o.number);
   return next;

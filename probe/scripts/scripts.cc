@@ -9,7 +9,7 @@ namespace lagwatch::probe {
 namespace {
 
 constexpr BundledScript kScripts[] = {
-#include "scripts.inc"
+#include "probe/scripts/scripts.inc"
 };
 
 constexpr std::string_view kArguments = "# arguments: ";

@@ -52,7 +52,7 @@ struct Record {
 
 // Adds up what ProbeState::Snapshot() returned. kInvalid if it is not of this program.
 Result<std::vector<AggregateResult>> ReadSnapshot(const Program& program, std::string_view bytes);
-// What ProbeState::TakeRecords() appended. `stacks` are those of a snapshot taken afterwards (ReadStacks()).
+// The records that ProbeState::TakeRecords() appended. `stacks` are those of a snapshot taken afterwards (ReadStacks()).
 Result<std::vector<Record>> ReadRecords(const Program& program, const std::map<uint64_t, Stack>& stacks,
                                         std::string_view bytes);
 Result<std::map<uint64_t, Stack>> ReadStacks(const Program& program, std::string_view snapshot);

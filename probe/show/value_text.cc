@@ -17,7 +17,7 @@ std::string Hex(uint64_t number) {
   return "0x" + std::string(text, end);
 }
 
-// The bytes of the character of UTF-8 at the text's beginning; 0 if it is none.
+// The bytes of the character of UTF-8 at the text's beginning; 0 if that is another byte.
 size_t CharacterSize(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   const size_t size = first < 0x80                    ? 1

@@ -183,7 +183,7 @@ TEST_F(ProbeServiceTest, RefusesWhatIsNoQuestion) {
             static_cast<uint16_t>(ProbeMessageKind::kRefused));
   EXPECT_EQ(console.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{4711}).first,
             static_cast<uint16_t>(ProbeMessageKind::kRefused));
-  // A place that is no function's beginning, a file that is not loaded, a program that is none.
+  // A place that is no function's beginning, a file that is not loaded, a damaged program.
   ArmQuestion question = QuestionFor("service_test_function { count }");
   question.sites[0].offset += 1;
   EXPECT_EQ(DecodeProbeBody<ArmAnswer>(console.Ask(ProbeMessageKind::kArm, question).second)->id, 0U);
