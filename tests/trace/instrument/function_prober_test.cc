@@ -118,7 +118,7 @@ TEST_F(FunctionProbes, OfTheCLibraryAreHitByEveryCall) {
 
 // All that the flows consist of.
 const FunctionFilter kFlows{
-    .allow_modules = {"trace_instrument_tests"},
+    .allow_modules = {"trace_probes_tests"},
     .allow_functions = {"*CatchFrom*",     "*ThrowFrom*",  "*JumpTo*",         "*JumpFrom*",
                         "*EndThreadFrom*", "*TailEven*",   "*TailOdd*",        "*Recurse*",
                         "*MakeLarge*",     "*Sum*",        "*Extended*",       "*AddVectors*",
@@ -239,7 +239,7 @@ TEST_F(FunctionProbes, AreRefusedWithAReason) {
 }
 
 TEST_F(FunctionProbes, ComeAndGoWhileThreadsDoWhatTheyCan) {
-  constexpr uint64_t kCycles = 12;
+  constexpr uint64_t kCycles = 8;
   std::vector<uint64_t> functions;
   for (const ProbeRequest& request : RequestsForFlows(&kCounts, nullptr))
     functions.push_back(request.function);

@@ -12,7 +12,7 @@
 namespace lagwatch::trace {
 namespace {
 
-// What a heap can grow by; then allocators take other memory.
+// Room for a heap to grow into; then allocators take other memory.
 constexpr uint64_t kHeapRoomBytes = uint64_t{16} << 20;
 // Of a main stack without a limit.
 constexpr uint64_t kLargestStackBytes = uint64_t{4} << 30;

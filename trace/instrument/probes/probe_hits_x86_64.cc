@@ -3,6 +3,7 @@
 // this runs.
 #include <pthread.h>
 
+#include "trace/instrument/probes/function_prober.h"
 #include "trace/instrument/probes/probe_site.h"
 #include "trace/instrument/thunk_pool.h"
 

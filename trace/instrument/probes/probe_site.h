@@ -6,8 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "trace/instrument/probes/function_prober.h"
 #include "trace/instrument/probes/instruction.h"
+#include "trace/instrument/probes/probe_events.h"
+#include "trace/instrument/probes/probe_reason.h"
 
 namespace lagwatch::trace {
 
