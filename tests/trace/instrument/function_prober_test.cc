@@ -107,10 +107,11 @@ TEST_F(FunctionProbes, OfTheCLibraryAreHitByEveryCall) {
   for (const char* name : {"getpid", "getenv", "malloc", "free", "strtol", "qsort", "snprintf"}) {
     const auto function = reinterpret_cast<uint64_t>(dlsym(RTLD_NEXT, name));
     const ProbeResult armed = Prober().Arm(function, &kCounts, &hits);
+    if (armed.reason == ProbeReason::kExcludedModule) continue;  // a sanitizer's
     EXPECT_NE(armed.id, 0U) << name << ": " << ProbeReasonText(armed.reason);
   }
   const uint64_t before = hits.entries;
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(strtol("17", nullptr, 10), 17);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(getenv("LAGWATCH_NO_SUCH_NAME"), nullptr);
   EXPECT_GE(hits.entries - before, 100U);
   Prober().DisarmAll();
   EXPECT_EQ(hits.returns + hits.exceptions, hits.entries);
@@ -239,6 +240,9 @@ TEST_F(FunctionProbes, AreRefusedWithAReason) {
 }
 
 TEST_F(FunctionProbes, ComeAndGoWhileThreadsDoWhatTheyCan) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizers' own calls are among those that are probed";
+#endif
   constexpr uint64_t kCycles = 8;
   std::vector<uint64_t> functions;
   for (const ProbeRequest& request : RequestsForFlows(&kCounts, nullptr))

@@ -117,7 +117,6 @@ FunctionProber::~FunctionProber() = default;
 bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void* work) {
   bool is_done = false;
   const auto walk = [&] {
-    LeaveThreadOutOfProbes();
     const CodeWriter writer;
     if (!writer.is_usable()) return;
     pthread_mutex_lock(&mutex);
@@ -137,7 +136,12 @@ bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void
     if (pass.wants_ranges && UseCallerRangesOf(std::move(pass.ranges))) modules = counts;
     is_done = true;
   };
-  return base::RunWithOwnFiles(walk) && is_done;
+  return base::RunWithOwnFiles([&] {
+           const bool was_left_out = SetLeftOutOfProbes(true);
+           walk();
+           SetLeftOutOfProbes(was_left_out);
+         }) &&
+         is_done;
 }
 
 int FunctionProber::State::VisitModule(dl_phdr_info* info, size_t, void* context) {

@@ -244,6 +244,12 @@ ProbeStats FunctionProbeStats() {
 
 void LeaveThreadOutOfProbes() { t_thunks.is_left_out = true; }
 
+bool SetLeftOutOfProbes(bool is_left_out) {
+  const bool was_left_out = t_thunks.is_left_out;
+  t_thunks.is_left_out = is_left_out;
+  return was_left_out;
+}
+
 }  // namespace lagwatch::trace
 
 void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved) {

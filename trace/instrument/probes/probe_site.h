@@ -74,6 +74,9 @@ struct UnwinderCalls {
 };
 void UseUnwinder(const UnwinderCalls* unwinder);
 
+// Whether the calling thread's calls are delivered no more; returns what was. Context: background.
+bool SetLeftOutOfProbes(bool is_left_out);
+
 // Prepares what hits need; false where the system forbids that. Idempotent. Context: background.
 bool PrepareProbeHits();
 
