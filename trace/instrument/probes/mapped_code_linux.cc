@@ -40,8 +40,8 @@ bool FillCopy(const CodeWriter& writer, uint64_t copy, uint64_t begin, uint64_t 
 
 bool HasFileBytes(const MemoryMap& memory, uint64_t address, size_t size_bytes) {
   unsigned char bytes[64];
-  const MemoryMap::Mapping* mapping = memory.FindFile(address);
-  if (mapping == nullptr || size_bytes > sizeof bytes || mapping->end - address < size_bytes) return false;
+  const MemoryMap::Mapping* mapping = memory.FindFile(address, address + size_bytes);
+  if (mapping == nullptr || size_bytes > sizeof bytes) return false;
   const uint64_t offset = mapping->file_offset + (address - mapping->begin);
   const base::OwnedFd file(OpenMapped(*mapping, offset, size_bytes));
   return file &&
@@ -54,9 +54,8 @@ bool ExchangeBytes(const CodeWriter& writer, const MemoryMap& memory, uint64_t a
                    const unsigned char* bytes, size_t size_bytes) {
   const uint64_t begin = address & ~(kCodePageBytes - 1);
   const uint64_t end = (address + size_bytes + kCodePageBytes - 1) & ~(kCodePageBytes - 1);
-  const MemoryMap::Mapping* mapping = memory.FindFile(address);
-  if (mapping == nullptr || !mapping->is_private_code || mapping->begin > begin || mapping->end < end)
-    return false;
+  const MemoryMap::Mapping* mapping = memory.FindFile(begin, end);
+  if (mapping == nullptr || !mapping->is_private_code) return false;
   const uint64_t offset = mapping->file_offset + (begin - mapping->begin);
   const base::OwnedFd file(OpenMapped(*mapping, offset, end - begin));
   if (!file) return false;
