@@ -260,6 +260,25 @@ TEST_F(FunctionProbes, ComeAndGoWhileThreadsDoWhatTheyCan) {
   EXPECT_EQ(totals.differing_bytes, 0U);
 }
 
+TEST_F(FunctionProbes, AreLeftByCallersThatWereLoadedLater) {
+  Hits hits;
+  ASSERT_NE(
+      Prober().Arm(reinterpret_cast<uint64_t>(dlsym(RTLD_NEXT, "__cxa_begin_catch")), &kCounts, &hits).id,
+      0U);
+  void* library = dlopen(LAGWATCH_FLOW_SUBJECT, RTLD_NOW);
+  ASSERT_NE(library, nullptr);
+  const auto flow = reinterpret_cast<Flow>(dlsym(library, "_ZN8lagwatch5trace16FirstPatchedFlowEv"));
+  ASSERT_NE(flow, nullptr);
+  EXPECT_EQ(flow().catch_from(3), 4);
+  EXPECT_EQ(hits.entries, 1U);
+  EXPECT_EQ(hits.returns, 0U);
+  Prober().NoteLoadedModules();
+  EXPECT_EQ(flow().catch_from(3), 4);
+  EXPECT_EQ(hits.entries, 2U);
+  EXPECT_EQ(hits.returns, 1U);
+  dlclose(library);
+}
+
 TEST_F(FunctionProbes, SeveralOnOneFunctionComeAndGo) {
   Hits hits[kMaxProbesPerFunction + 1];
   std::vector<ProbeId> ids;

@@ -369,6 +369,10 @@ void FunctionProber::Disarm(std::span<const ProbeId> ids) {
   state_->RestorePads(kMostMs);
 }
 
+void FunctionProber::NoteLoadedModules() {
+  static_cast<void>(state_->Walk([](Pass*, const ProbedModule&) {}, nullptr));  // which is what walks do
+}
+
 void FunctionProber::DisarmAll() {
   std::vector<ProbeId> ids;
   pthread_mutex_lock(&state_->mutex);

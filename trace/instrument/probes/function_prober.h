@@ -64,6 +64,9 @@ class FunctionProber {
   // nothing more, except handlers that run already. Unknown ids are ignored. Context: background.
   void Disarm(std::span<const ProbeId> ids);
   void DisarmAll();
+  // Notices the ends of calls from modules that were loaded since the last arming, too: to be called after
+  // dlopen(). Context: background.
+  void NoteLoadedModules();
   // Whether every function that ever had a probe, and has none now, has the bytes of its module's file.
   // Context: background.
   bool BytesAreOriginal();
