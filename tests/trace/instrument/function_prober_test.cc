@@ -4,10 +4,12 @@
 #include "trace/instrument/probes/function_prober.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -203,6 +205,30 @@ TEST_P(ProbedFlows, SwitchStacksAndAreFoundByBacktraces) {
     ASSERT_TRUE(
         flow_.is_found_by_backtrace(i % 10, reinterpret_cast<const void*>(flow_.is_found_by_backtrace)));
   EXPECT_EQ(flow_.recurse(3000), 3000);
+}
+
+// Counts the hits whose handler does not find the function's caller on the stack.
+void LookForCaller(const ProbeEntry& entry, void* hits) {
+  auto* counted = static_cast<Hits*>(hits);
+  void* addresses[16];
+  const int count = backtrace(addresses, 16);
+  const bool is_found = std::find(addresses, addresses + count,
+                                  reinterpret_cast<void*>(entry.return_address)) != addresses + count;
+  ++(is_found ? counted->entries : counted->exceptions);
+}
+
+TEST_P(ProbedFlows, AreWalkedThroughByTheirHandlers) {
+  constexpr ProbeHandlers kLooks{.on_entry = &LookForCaller};
+  void* warm[1];
+  backtrace(warm, 1);
+  Prober().DisarmAll();
+  hits_.entries = 0;
+  Prober().Arm(RequestsForFlows(&kLooks, &hits_));
+  ASSERT_EQ(flow_.catch_from(3), 4);
+  ASSERT_TRUE(flow_.pass_all());
+  ASSERT_EQ(flow_.recurse(5), 5);
+  EXPECT_GE(hits_.entries, 12U);
+  EXPECT_EQ(hits_.exceptions, 0U);
 }
 
 TEST_P(ProbedFlows, AreLeftAloneInForkedChildren) {
