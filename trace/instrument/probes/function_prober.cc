@@ -441,8 +441,9 @@ std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter& filter, b
     const auto names = stack::FunctionTable::Load(module.path, module.build_id);
     for (size_t i = 0; i < module.functions.size(); ++i) {
       const uint64_t function = module.functions.BeginOf(i);
+      if (!listed->filter.WantsAddress(function)) continue;
       std::string name = names.NameAt(function - module.load_bias).value_or("");
-      if (!listed->filter.WantsAddress(function) || !listed->filter.WantsName(name)) continue;
+      if (!listed->filter.WantsName(name)) continue;
       const ProbeResult result = pass->state->ExamineOne(*pass, module, function, listed->wants_return);
       if (result.reason == ProbeReason::kUnusualFrame) continue;
       listed->functions.push_back({function, std::move(name), module.path, result});
