@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <unistd.h>
 
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -66,8 +68,56 @@ void Print(const char* pattern) {
   std::fflush(stdout);
 }
 
+struct Totals {
+  uint64_t functions = 0;
+  uint64_t armed = 0;
+  uint64_t entries = 0;
+  uint64_t returns = 0;
+  uint64_t exceptions = 0;
+};
+Totals g_totals;
+trace::FunctionProber* g_prober = nullptr;
+pid_t g_probed_process = 0;
+
+#define GENERAL_ONLY __attribute__((target("general-regs-only")))
+GENERAL_ONLY void Count(uint64_t* total) { __atomic_fetch_add(total, 1, __ATOMIC_RELAXED); }  // statistics
+GENERAL_ONLY void CountEntry(const trace::ProbeEntry&, void*) { Count(&g_totals.entries); }
+GENERAL_ONLY void CountReturn(const trace::ProbeReturn& returned, void*) {
+  Count(returned.left_by_exception ? &g_totals.exceptions : &g_totals.returns);
+}
+constexpr trace::ProbeHandlers kTotals{
+    .on_entry = &CountEntry, .on_return = &CountReturn, .registers = trace::HandlerRegisters::kGeneral};
+
+__attribute__((constructor)) void ProbeAtStart() {
+  const char* pattern = std::getenv("LAGWATCH_PROBE");
+  if (pattern == nullptr) return;
+  unsetenv("LD_PRELOAD");  // of children
+  g_probed_process = getpid();
+  g_prober = new trace::FunctionProber;
+  std::vector<trace::ProbeRequest> requests;
+  for (const auto& listed : g_prober->List({.allow_modules = {pattern}}, true)) {
+    ++g_totals.functions;
+    if (listed.result.reason == trace::ProbeReason::kNone)
+      requests.push_back({listed.function, &kTotals, nullptr});
+  }
+  for (const auto& result : g_prober->Arm(requests)) g_totals.armed += result.id != 0 ? 1 : 0;
+}
+
+void PrintTotals() {
+  if (g_prober == nullptr || getpid() != g_probed_process) return;
+  g_prober->DisarmAll();
+  const auto stats = trace::FunctionProbeStats();
+  std::fprintf(stderr,
+               "{\"functions\": %" PRIu64 ", \"armed\": %" PRIu64 ", \"entries\": %" PRIu64
+               ", \"returns\": %" PRIu64 ", \"exceptions\": %" PRIu64 ", \"missed\": %" PRIu64
+               ", \"unnoticed\": %" PRIu64 ", \"bytes_are_original\": %s}\n",
+               g_totals.functions, g_totals.armed, g_totals.entries, g_totals.returns, g_totals.exceptions,
+               stats.hits_missed, stats.returns_unnoticed, g_prober->BytesAreOriginal() ? "true" : "false");
+}
+
 __attribute__((destructor)) void PrintAtEnd() {
   if (const char* pattern = std::getenv("LAGWATCH_LIST")) Print(pattern);
+  PrintTotals();
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct SoakTotals {
 SoakTotals SoakProbes(FunctionProber* prober, uint64_t cycles, const std::vector<uint64_t>& others,
                       const char* library);
 
-// How many bytes of the code of all modules are not their files'.
+// Counts the bytes of the code of all modules that are not their files'.
 uint64_t DifferingCodeBytes();
 
 }  // namespace lagwatch::trace

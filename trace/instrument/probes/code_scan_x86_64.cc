@@ -34,17 +34,17 @@ bool IsBranch(const Instruction& instruction) {
          instruction.kind == Kind::kCountedJump;
 }
 
-// Where a function's return address is, from its stack pointer and its frame pointer.
+// Follows where a function's return address is, from its stack pointer and its frame pointer.
 class FrameWatch {
  public:
-  // Follows the stack pointer; true for a load of the return address.
+  // Returns true for a load of the return address.
   bool ReadsReturnAddress(const unsigned char* code, const Instruction& instruction) {
     const unsigned char* opcode = code + instruction.opcode_at;
     if (*opcode >= 0x50 && *opcode < 0x58) {  // push
       depth_bytes_ += 8;
       return false;
     }
-    if (instruction.opcode_at != 1 || (code[0] & 0xf8) != 0x48) return false;  // REX.W alone
+    if (instruction.opcode_at != 1 || (code[0] & 0xfb) != 0x48) return false;  // REX.W, but not B: %rsp, %rbp
     switch (*opcode) {
       case 0x83:
         depth_bytes_ += opcode[1] == 0xec ? opcode[2] : 0;  // sub $…, %rsp

@@ -117,7 +117,6 @@ FunctionProber::~FunctionProber() = default;
 bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void* work) {
   bool is_done = false;
   const auto walk = [&] {
-    LeaveThreadOutOfProbes();
     const CodeWriter writer;
     if (!writer.is_usable()) return;
     pthread_mutex_lock(&mutex);
@@ -137,7 +136,12 @@ bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void
     if (pass.wants_ranges && UseCallerRangesOf(std::move(pass.ranges))) modules = counts;
     is_done = true;
   };
-  return base::RunWithOwnFiles(walk) && is_done;
+  return base::RunWithOwnFiles([&] {
+           const bool was_left_out = SetLeftOutOfProbes(true);
+           walk();
+           SetLeftOutOfProbes(was_left_out);
+         }) &&
+         is_done;
 }
 
 int FunctionProber::State::VisitModule(dl_phdr_info* info, size_t, void* context) {
@@ -365,6 +369,10 @@ void FunctionProber::Disarm(std::span<const ProbeId> ids) {
   state_->RestorePads(kMostMs);
 }
 
+void FunctionProber::NoteLoadedModules() {
+  static_cast<void>(state_->Walk([](Pass*, const ProbedModule&) {}, nullptr));  // which is what walks do
+}
+
 void FunctionProber::DisarmAll() {
   std::vector<ProbeId> ids;
   pthread_mutex_lock(&state_->mutex);
@@ -433,8 +441,9 @@ std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter& filter, b
     const auto names = stack::FunctionTable::Load(module.path, module.build_id);
     for (size_t i = 0; i < module.functions.size(); ++i) {
       const uint64_t function = module.functions.BeginOf(i);
+      if (!listed->filter.WantsAddress(function)) continue;
       std::string name = names.NameAt(function - module.load_bias).value_or("");
-      if (!listed->filter.WantsAddress(function) || !listed->filter.WantsName(name)) continue;
+      if (!listed->filter.WantsName(name)) continue;
       const ProbeResult result = pass->state->ExamineOne(*pass, module, function, listed->wants_return);
       if (result.reason == ProbeReason::kUnusualFrame) continue;
       listed->functions.push_back({function, std::move(name), module.path, result});
@@ -442,32 +451,6 @@ std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter& filter, b
   };
   if (CanPatch()) static_cast<void>(state_->Walk(list, &work));  // without, there is nothing to list
   return std::move(work.functions);
-}
-
-std::string_view ProbeTierText(ProbeTier tier) {
-  constexpr std::string_view kTexts[] = {"none", "one byte", "one instruction", "by padding"};
-  return kTexts[static_cast<size_t>(tier)];
-}
-
-std::string_view ProbeReasonText(ProbeReason reason) {
-  constexpr std::string_view kTexts[] = {
-      "it can be probed",
-      "this processor's code cannot be probed",
-      "the system does not permit to change code",
-      "no loaded file has code there",
-      "its module is left alone: the loader, an unwinder, lagwatch, Go or a sanitizer",
-      "it returns twice, switches stacks or starts threads",
-      "no function begins there in the module's unwind table",
-      "it is a part of another function",
-      "its first instruction cannot be moved",
-      "a loop goes back to its first instruction",
-      "it reads its return address",
-      "its code is not the file's",
-      "no free memory is where a jump could lead",
-      "it has too many probes",
-  };
-  static_assert(std::size(kTexts) == static_cast<size_t>(ProbeReason::kTooManyProbes) + 1);
-  return kTexts[static_cast<size_t>(reason)];
 }
 
 }  // namespace lagwatch::trace

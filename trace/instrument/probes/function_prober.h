@@ -9,43 +9,13 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trace/instrument/function_filter.h"
 #include "trace/instrument/probes/probe_events.h"
+#include "trace/instrument/probes/probe_reason.h"
 
 namespace lagwatch::trace {
-
-// The way in which a function's first bytes lead to its probe, the one with the least changes first.
-enum class ProbeTier : uint8_t {
-  kNone,         // refused
-  kOneByte,      // a jump whose displacement are the bytes that are there: one byte is changed
-  kInstruction,  // a jump in the place of one instruction, whose page is exchanged for a changed copy
-  kHop,          // the same with a short jump to a long one, in the padding behind a function
-};
-
-// One row a reason; ProbeReasonText() has the sentences.
-enum class ProbeReason : uint8_t {
-  kNone,                // armed, or could be
-  kNotSupported,        // this processor, or a hardware shadow stack
-  kNotPermitted,        // the system refused to write code, or to map it
-  kNotCode,             // no function of a loaded file's begins there
-  kExcludedModule,      // the loader, the unwinder, lagwatch itself, a Go program, a sanitizer's runtime
-  kExcludedFunction,    // returns twice, starts a thread or process, or switches stacks
-  kNoUnwindTable,       // without an entry of its own in the module's unwind table
-  kUnusualFrame,        // its return address is not on top of the stack: a part of another function
-  kUnknownInstruction,  // its first instruction cannot be moved, or was not understood
-  kLoopsToStart,        // a branch inside of it goes to its first instruction
-  kReadsReturnAddress,  // a probe of its return would be seen
-  kChanged,             // its bytes are not its file's: another tool has patched it
-  kOutOfReach,          // no free memory where a jump could go
-  kTooManyProbes,       // kMaxProbesPerFunction, or no memory
-};
-std::string_view ProbeReasonText(ProbeReason reason);
-std::string_view ProbeTierText(ProbeTier tier);
-
-inline constexpr size_t kMaxProbesPerFunction = 8;
 
 // An armed probe; 0 is none.
 using ProbeId = uint64_t;
@@ -91,9 +61,12 @@ class FunctionProber {
   std::vector<ProbeResult> Arm(std::span<const ProbeRequest> requests);
   ProbeResult Arm(uint64_t function, const ProbeHandlers* handlers, void* user_data);
   // Removes probes; functions that have none any more get their first bytes back. Calls under way deliver
-  // nothing more, but for handlers that run already. Unknown ids are ignored. Context: background.
+  // nothing more, except handlers that run already. Unknown ids are ignored. Context: background.
   void Disarm(std::span<const ProbeId> ids);
   void DisarmAll();
+  // Notices the ends of calls from modules that were loaded since the last arming, too: to be called after
+  // dlopen(). Context: background.
+  void NoteLoadedModules();
   // Whether every function that ever had a probe, and has none now, has the bytes of its module's file.
   // Context: background.
   bool BytesAreOriginal();

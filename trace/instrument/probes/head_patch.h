@@ -7,8 +7,8 @@
 
 #include "trace/instrument/code_writer.h"
 #include "trace/instrument/probes/code_space.h"
-#include "trace/instrument/probes/function_prober.h"
 #include "trace/instrument/probes/memory_map.h"
+#include "trace/instrument/probes/probe_reason.h"
 #include "trace/instrument/probes/probe_site.h"
 #include "trace/instrument/unwind_index.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 
+#include "trace/instrument/probes/code_scan.h"
 #include "trace/instrument/probes/head_patch.h"
 #include "trace/instrument/probes/mapped_code.h"
 
@@ -73,7 +75,8 @@ uint64_t FindPad(const UnwindIndex& functions, const CodeSpace& space, uint64_t 
     if (before.end == 0 || before.end + kJumpBytes > next) continue;
     if (next - before.end > kShortReachBytes || !IsPadding(before.end, next)) continue;
     for (uint64_t pad = before.end; pad + kJumpBytes <= next; ++pad) {
-      const bool is_near = pad > from ? pad - from < kShortReachBytes : from - pad < kReachBytes;
+      const auto distance = static_cast<int64_t>(pad - (from + kShortJumpBytes));
+      const bool is_near = distance == static_cast<signed char>(distance);
       if (is_near && space.IsPadFree(pad) && EndsForGood(before.begin, before.end)) return pad;
     }
   }

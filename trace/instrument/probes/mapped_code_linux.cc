@@ -12,11 +12,14 @@
 namespace lagwatch::trace {
 namespace {
 
-// The file that the mapping is of, if it has not been replaced.
-int OpenMapped(const MemoryMap::Mapping& mapping) {
+// The file that the mapping is of, if its part [offset, offset + size) is there. Its inode says nothing in an
+// overlay; a file that was replaced has another name in the map.
+int OpenMapped(const MemoryMap::Mapping& mapping, uint64_t offset, uint64_t size_bytes) {
   struct stat status {};
   const int file = base::OpenRegularFile(mapping.path.c_str(), &status);
-  if (file >= 0 && status.st_ino == mapping.inode) return file;
+  const auto file_bytes = static_cast<uint64_t>(status.st_size);
+  if (file >= 0 && offset + size_bytes <= (file_bytes + kCodePageBytes - 1) / kCodePageBytes * kCodePageBytes)
+    return file;
   const base::OwnedFd other(file);
   return -1;
 }
@@ -37,11 +40,13 @@ bool FillCopy(const CodeWriter& writer, uint64_t copy, uint64_t begin, uint64_t 
 
 bool HasFileBytes(const MemoryMap& memory, uint64_t address, size_t size_bytes) {
   unsigned char bytes[64];
-  const MemoryMap::Mapping* mapping = memory.FindFile(address);
-  if (mapping == nullptr || size_bytes > sizeof bytes || mapping->end - address < size_bytes) return false;
-  const base::OwnedFd file(OpenMapped(*mapping));
-  const auto offset = static_cast<off_t>(mapping->file_offset + (address - mapping->begin));
-  return file && pread(file.get(), bytes, size_bytes, offset) == static_cast<ssize_t>(size_bytes) &&
+  const MemoryMap::Mapping* mapping = memory.FindFile(address, address + size_bytes);
+  if (mapping == nullptr || size_bytes > sizeof bytes) return false;
+  const uint64_t offset = mapping->file_offset + (address - mapping->begin);
+  const base::OwnedFd file(OpenMapped(*mapping, offset, size_bytes));
+  return file &&
+         pread(file.get(), bytes, size_bytes, static_cast<off_t>(offset)) ==
+             static_cast<ssize_t>(size_bytes) &&
          std::memcmp(bytes, reinterpret_cast<const void*>(address), size_bytes) == 0;
 }
 
@@ -49,13 +54,13 @@ bool ExchangeBytes(const CodeWriter& writer, const MemoryMap& memory, uint64_t a
                    const unsigned char* bytes, size_t size_bytes) {
   const uint64_t begin = address & ~(kCodePageBytes - 1);
   const uint64_t end = (address + size_bytes + kCodePageBytes - 1) & ~(kCodePageBytes - 1);
-  const MemoryMap::Mapping* mapping = memory.FindFile(address);
-  if (mapping == nullptr || !mapping->is_private_code || mapping->begin > begin || mapping->end < end)
-    return false;
-  const base::OwnedFd file(OpenMapped(*mapping));
+  const MemoryMap::Mapping* mapping = memory.FindFile(begin, end);
+  if (mapping == nullptr || !mapping->is_private_code) return false;
+  const uint64_t offset = mapping->file_offset + (begin - mapping->begin);
+  const base::OwnedFd file(OpenMapped(*mapping, offset, end - begin));
   if (!file) return false;
-  const auto offset = static_cast<off_t>(mapping->file_offset + (begin - mapping->begin));
-  void* copy = mmap(nullptr, end - begin, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), offset);
+  void* copy =
+      mmap(nullptr, end - begin, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), static_cast<off_t>(offset));
   if (copy == MAP_FAILED) return false;
   // Threads that come by in between wait in their page fault for the same lock of the kernel's, then find the
   // copy.

@@ -22,8 +22,9 @@ class MemoryMap {
   // Reads it.
   MemoryMap();
 
-  // The mapping that holds the address; null without one. Of files only.
-  const Mapping* FindFile(uint64_t address) const;
+  // The first of the mappings that have [begin, end) from one part of a file, one after the other; null
+  // without such. (Pages that are exchanged become mappings of their own.)
+  const Mapping* FindFile(uint64_t begin, uint64_t end) const;
   // Whether memory there is to be left free: the stack and the heap may grow into it.
   bool IsSpokenFor(uint64_t begin, uint64_t end) const;
   // Whether nothing was there, and it is not to be left free.

@@ -12,7 +12,7 @@
 namespace lagwatch::trace {
 namespace {
 
-// What a heap can grow by; then allocators take other memory.
+// Room for a heap to grow into; then allocators take other memory.
 constexpr uint64_t kHeapRoomBytes = uint64_t{16} << 20;
 // Of a main stack without a limit.
 constexpr uint64_t kLargestStackBytes = uint64_t{4} << 30;
@@ -57,10 +57,20 @@ MemoryMap::MemoryMap() {
   });
 }
 
-const MemoryMap::Mapping* MemoryMap::FindFile(uint64_t address) const {
+const MemoryMap::Mapping* MemoryMap::FindFile(uint64_t begin, uint64_t end) const {
   const auto found = std::partition_point(files_.begin(), files_.end(),
-                                          [&](const Mapping& mapping) { return mapping.end <= address; });
-  return found == files_.end() || found->begin > address ? nullptr : &*found;
+                                          [&](const Mapping& mapping) { return mapping.end <= begin; });
+  if (found == files_.end() || found->begin > begin || begin > end) return nullptr;
+  auto last = found;
+  while (last->end < end) {
+    const auto next = last + 1;
+    const bool goes_on = next != files_.end() && next->begin == last->end && next->path == last->path &&
+                         next->is_private_code == last->is_private_code &&
+                         next->file_offset == last->file_offset + (last->end - last->begin);
+    if (!goes_on) return nullptr;
+    last = next;
+  }
+  return &*found;
 }
 
 bool MemoryMap::IsSpokenFor(uint64_t begin, uint64_t end) const {

@@ -3,6 +3,7 @@
 // this runs.
 #include <pthread.h>
 
+#include "trace/instrument/probes/function_prober.h"
 #include "trace/instrument/probes/probe_site.h"
 #include "trace/instrument/thunk_pool.h"
 
@@ -242,6 +243,12 @@ ProbeStats FunctionProbeStats() {
 }
 
 void LeaveThreadOutOfProbes() { t_thunks.is_left_out = true; }
+
+bool SetLeftOutOfProbes(bool is_left_out) {
+  const bool was_left_out = t_thunks.is_left_out;
+  t_thunks.is_left_out = is_left_out;
+  return was_left_out;
+}
 
 }  // namespace lagwatch::trace
 

@@ -6,8 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "trace/instrument/probes/function_prober.h"
 #include "trace/instrument/probes/instruction.h"
+#include "trace/instrument/probes/probe_events.h"
+#include "trace/instrument/probes/probe_reason.h"
 
 namespace lagwatch::trace {
 
@@ -72,6 +73,9 @@ struct UnwinderCalls {
   uint64_t (*get_ip)(void* context);
 };
 void UseUnwinder(const UnwinderCalls* unwinder);
+
+// Whether the calling thread's calls are delivered no more; returns what was. Context: background.
+bool SetLeftOutOfProbes(bool is_left_out);
 
 // Prepares what hits need; false where the system forbids that. Idempotent. Context: background.
 bool PrepareProbeHits();
