@@ -354,7 +354,7 @@ std::optional<probe::Signature> DebugTypes::FindFunction(std::string_view module
   std::optional<probe::Signature> found;
   bool is_one = true;
   for (ProcessModule& module : functions_->modules()) {
-    if (!MatchesModule(std::string(module_pattern), module.file_name())) continue;
+    if (!module.IsCalled(std::string(module_pattern))) continue;
     DebugFile* file = FileOf(&module);
     if (file == nullptr) continue;
     file->ForEachFunction(std::string(function), [&](Dwarf_Die* die) {
@@ -372,7 +372,7 @@ std::optional<probe::Signature> DebugTypes::FindFunction(std::string_view module
 
 bool DebugTypes::HasAny(const std::string& pattern) const {
   return std::ranges::any_of(functions_->modules(), [&](ProcessModule& module) {
-    return MatchesModule(pattern, module.file_name()) && FileOf(&module) != nullptr;
+    return module.IsCalled(pattern) && FileOf(&module) != nullptr;
   });
 }
 
@@ -382,7 +382,7 @@ std::vector<std::string> DebugTypes::CallersOfInlined(const std::string& module_
   const std::string last =
       function.substr(function.rfind(':') == std::string::npos ? 0 : function.rfind(':') + 1);
   for (ProcessModule& module : functions_->modules()) {
-    DebugFile* file = MatchesModule(module_pattern, module.file_name()) ? FileOf(&module) : nullptr;
+    DebugFile* file = module.IsCalled(module_pattern) ? FileOf(&module) : nullptr;
     if (file != nullptr) file->ForEachUnit([&](Dwarf_Die* unit) { AddCallers(unit, last, "", 0, &callers); });
   }
   return {callers.begin(), callers.end()};

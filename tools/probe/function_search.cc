@@ -117,7 +117,7 @@ std::string Location(const ProbeSiteAt& site) {
 std::string Suggestion(const Place& place, ProcessFunctions* functions) {
   std::vector<std::string> names;
   for (ProcessModule& module : functions->modules()) {
-    if (!MatchesModule(place.module, module.file_name())) continue;
+    if (!module.IsCalled(place.module)) continue;
     for (const ModuleFunction& function : module.functions()) {
       // The others are too far by their lengths alone.
       const std::string name = Readable(function.name);
@@ -131,9 +131,8 @@ std::string Suggestion(const Place& place, ProcessFunctions* functions) {
 }
 
 base::Status NoSuchFunction(const Place& place, ProcessFunctions* functions, DebugTypes* types) {
-  const bool has_module = std::ranges::any_of(functions->modules(), [&](const ProcessModule& module) {
-    return MatchesModule(place.module, module.file_name());
-  });
+  const bool has_module = std::ranges::any_of(
+      functions->modules(), [&](const ProcessModule& module) { return module.IsCalled(place.module); });
   if (!has_module)
     return {base::StatusCode::kNotFound, "the program has not loaded a file named '" + place.module + "'"};
   const std::vector<std::string> callers = types->CallersOfInlined(place.module, place.name);
@@ -171,8 +170,8 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
   std::set<std::pair<std::string, uint64_t>> known;
   bool is_chosen_at_load = false;
   for (ProcessModule& module : functions->modules()) {
-    const bool is_meant = place.module.empty() ? !IsLoader(module.file_name())
-                                               : MatchesModule(place.module, module.file_name());
+    const bool is_meant =
+        place.module.empty() ? !IsLoader(module.file_name()) : module.IsCalled(place.module);
     if (!is_meant) continue;
     const std::set<uint64_t> of_file =
         place.source_file.empty() ? std::set<uint64_t>() : types->FunctionsOfFile(&module, place.source_file);

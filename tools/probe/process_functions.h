@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -38,6 +39,11 @@ class ProcessModule {
   std::string_view file_name() const { return std::string_view(path_).substr(path_.rfind('/') + 1); }
   const std::string& build_id() const { return build_id_; }  // raw; empty: it has none
   uint64_t bias() const { return bias_; }
+  // Whether a script's pattern means this file, or the name under which it was started as a program.
+  bool IsCalled(const std::string& pattern) const {
+    return MatchesModule(pattern, file_name()) || (!command_.empty() && MatchesModule(pattern, command_));
+  }
+  void SetCommand(std::string command) { command_ = std::move(command); }
   // Of one address the best name comes first. By offset; read at the first call.
   const std::vector<ModuleFunction>& functions();
   // The function around an offset; null if there is none.
@@ -50,6 +56,7 @@ class ProcessModule {
   std::string seen_path_;
   std::string build_id_;
   uint64_t bias_;
+  std::string command_;  // of the program's own file
   bool is_read_ = false;
   std::vector<ModuleFunction> functions_;
 };

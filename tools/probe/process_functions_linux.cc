@@ -159,6 +159,7 @@ void ProcessFunctions::Refresh() {
       if (!bias || IsOwn(file_name)) continue;
       const bool is_program = mapping.path == program;
       module = &*modules_.emplace(is_program ? modules_.begin() : modules_.end(), pid_, mapping.path, *bias);
+      if (is_program) module->SetCommand(CommandOf(pid_));
     }
     code_.push_back({mapping.begin, mapping.end, module});
   }
