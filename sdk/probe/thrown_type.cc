@@ -9,12 +9,12 @@ class Buffer {
  public:
   Buffer(char* bytes, size_t size) : bytes_(bytes), room_(size - 1) { bytes_[0] = '\0'; }
 
-  void Add(const char* text, size_t size) {
+  void Append(const char* text, size_t size) {
     for (size_t i = 0; i < size && room_ > 0; ++i, --room_) *bytes_++ = text[i];
     *bytes_ = '\0';
   }
-  void Add(const char* text) {
-    for (; *text != '\0'; ++text) Add(text, 1);
+  void Append(const char* text) {
+    for (; *text != '\0'; ++text) Append(text, 1);
   }
 
  private:
@@ -64,7 +64,7 @@ bool AddScopedName(const char* at, Buffer* buffer) {
   if (is_nested) ++at;
   bool has_part = false;
   if (at[0] == 'S' && at[1] == 't') {
-    buffer->Add("std");
+    buffer->Append("std");
     has_part = true;
     at += 2;
   }
@@ -75,8 +75,8 @@ bool AddScopedName(const char* at, Buffer* buffer) {
     if (is_tag) ++at;
     if (!TakeIdentifier(&at, &name, &size)) return false;
     if (is_tag) continue;
-    if (has_part) buffer->Add("::");
-    buffer->Add(name, size);
+    if (has_part) buffer->Append("::");
+    buffer->Append(name, size);
     has_part = true;
   }
   return has_part && (is_nested ? at[0] == 'E' && at[1] == '\0' : *at == '\0');
@@ -90,16 +90,16 @@ void ReadableTypeName(const char* mangled, char* name, size_t size) {
   const bool is_pointer = mangled[0] == 'P';
   const bool is_const = is_pointer && mangled[1] == 'K';
   const char* type = mangled + (is_pointer ? 1 : 0) + (is_const ? 1 : 0);
-  if (is_const) buffer.Add("const ");
+  if (is_const) buffer.Append("const ");
   bool is_known = false;
   if (const char* builtin = BuiltinName(type[0]); builtin != nullptr && type[1] == '\0') {
-    buffer.Add(builtin);
+    buffer.Append(builtin);
     is_known = true;
   } else {
     is_known = AddScopedName(type, &buffer);
   }
-  if (is_known && is_pointer) buffer.Add("*");
-  if (!is_known) Buffer(name, size).Add(mangled);
+  if (is_known && is_pointer) buffer.Append("*");
+  if (!is_known) Buffer(name, size).Append(mangled);
 }
 
 }  // namespace lagwatch::sdk
