@@ -54,9 +54,9 @@ bool ProbeService::TryJoin() {
 
 void ProbeService::Flush() {
   constexpr int64_t kFlushNs = 200 * base::kNsPerMs;
-  const bool has_work = has_armed_.load() && getpid() == pid_;
-  if (!has_work || is_flush_wanted_.exchange(true)) return;
-  flushed_.SleepUntil(NowNs() + kFlushNs);
+  if (getpid() != pid_) return;
+  if (has_armed_.load() && !is_flush_wanted_.exchange(true)) flushed_.SleepUntil(NowNs() + kFlushNs);
+  unlink(socket_.path.c_str());
 }
 
 bool ProbeService::AwaitArmed(int64_t timeout_ns) {

@@ -47,8 +47,8 @@ class ProbeService {
   // Takes all probes away and answers no more questions, soon. Any thread. Context: any.
   void Forbid() { is_forbidden_.store(true); }
   bool is_forbidden() const { return is_forbidden_.load(); }
-  // Sends consoles all that was counted, because the process ends; waits for that for a moment. Any thread.
-  // Context: background.
+  // Sends consoles all that was counted, because the process ends, and removes the socket; waits for a
+  // moment. Any thread. Context: background.
   void Flush();
   // Waits until a console has armed something, or was there and has gone. False after `timeout_ns`. Any
   // thread. Context: background.
