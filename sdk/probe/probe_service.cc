@@ -100,11 +100,7 @@ void ProbeService::Serve() {
       AnswerAll(console.get());
       Send(console.get());
     }
-    const bool has_gone = std::erase_if(consoles_, [](const auto& console) { return console->is_over; }) != 0;
-    if (has_gone) {  // a program that waits at its start for its probes goes on
-      has_armed_.store(true);
-      armed_.Wake();
-    }
+    EndConsoles(NowNs());
     next_timer_ns = INT64_MAX;
     for (Program& program : programs_)
       next_timer_ns = std::min(next_timer_ns, program.armed->RunTimers(NowNs()));
@@ -127,12 +123,13 @@ bool ProbeService::MayEnd(int64_t now_ns) {
 }
 
 void ProbeService::Wait(int64_t next_timer_ns) {
-  std::vector<pollfd> polled{{socket_.fd.get(), POLLIN, 0}};
+  const int64_t now_ns = NowNs();
+  // A socket that nothing is accepted from would be ready all the time.
+  std::vector<pollfd> polled{{HasRoom(now_ns) ? socket_.fd.get() : -1, POLLIN, 0}};
   for (const auto& console : consoles_) {
     const bool has_output = !console->to_send.empty();
     polled.push_back({console->fd.get(), static_cast<short>(has_output ? POLLOUT : POLLIN), 0});
   }
-  const int64_t now_ns = NowNs();
   const int64_t period_ns =
       consoles_.empty() && programs_.empty() ? std::min(kIdleNs, options_.orphan_ns) : kBusyNs;
   const int64_t wait_ns = std::clamp<int64_t>(next_timer_ns - now_ns, 0, period_ns);
@@ -140,14 +137,21 @@ void ProbeService::Wait(int64_t next_timer_ns) {
   ppoll(polled.data(), polled.size(), &timeout, nullptr);
 }
 
+bool ProbeService::HasRoom(int64_t now_ns) const {
+  return consoles_.size() < kMostConsoles && now_ns >= accept_after_ns_;
+}
+
 void ProbeService::Accept() {
-  while (consoles_.size() < kMostConsoles) {
+  constexpr int64_t kPauseNs = 100 * base::kNsPerMs;
+  for (int64_t now_ns = NowNs(); HasRoom(now_ns); now_ns = NowNs()) {
     ConsolePeer peer = AcceptConsole(socket_);
+    if (peer.has_failed) accept_after_ns_ = now_ns + kPauseNs;
     if (!peer.fd) return;
     auto console = std::make_unique<Console>();
     console->fd = std::move(peer.fd);
     console->user = peer.user;
     console->pid = peer.pid;
+    console->moved_ns = now_ns;
     consoles_.push_back(std::move(console));
   }
 }
@@ -165,6 +169,7 @@ void ProbeService::Receive(Console* console) {
       return;
     }
     console->received.append(piece, static_cast<size_t>(got));
+    console->moved_ns = NowNs();
     left -= static_cast<size_t>(got);
   }
 }
@@ -198,11 +203,25 @@ void ProbeService::Send(Console* console) {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (sent < 0) console->is_over = true;
-    if (sent > 0) console->sent_bytes += static_cast<size_t>(sent);
+    if (sent <= 0) continue;
+    console->sent_bytes += static_cast<size_t>(sent);
+    console->moved_ns = NowNs();
   }
   console->to_send.clear();
   console->to_send.shrink_to_fit();
   console->sent_bytes = 0;
+}
+
+void ProbeService::EndConsoles(int64_t now_ns) {
+  const int64_t silent_ns = consoles_.size() < kMostConsoles
+                                ? options_.silent_ns
+                                : std::min(options_.silent_ns, options_.crowded_ns);
+  for (const auto& console : consoles_) console->is_over |= now_ns - console->moved_ns >= silent_ns;
+  const auto is_over = [](const auto& console) { return console->is_over; };
+  if (std::erase_if(consoles_, is_over) == 0) return;
+  // A program that waits at its start for its probes goes on.
+  has_armed_.store(true);
+  armed_.Wake();
 }
 
 std::string ProbeService::Answer(Console* console, ProbeMessageKind kind, std::string_view body) {

@@ -26,6 +26,10 @@ struct ProbeServiceOptions {
   std::string directory;  // of the socket; empty, or unusable: /tmp/lagwatch-USER
   // So long probes stay when no console is there, and the thread when there are no probes either.
   int64_t orphan_ns = 60'000'000'000;
+  // A console that has sent nothing for so long is disconnected; at `crowded_ns` already if there is no room
+  // for another one.
+  int64_t silent_ns = 60'000'000'000;
+  int64_t crowded_ns = 10'000'000'000;
 };
 
 // Thread safety: as each method says. The probed code is one, so there is one service at a time.
@@ -62,6 +66,7 @@ class ProbeService {
     std::string received;
     std::string to_send;
     size_t sent_bytes = 0;
+    int64_t moved_ns = 0;         // when bytes last went either way
     std::set<uint32_t> programs;  // that it follows
     bool is_over = false;
   };
@@ -75,9 +80,11 @@ class ProbeService {
   void Serve();
   void Wait(int64_t next_timer_ns);
   void Accept();
+  bool HasRoom(int64_t now_ns) const;
   void Receive(Console* console);
   void AnswerAll(Console* console);
   void Send(Console* console);
+  void EndConsoles(int64_t now_ns);
   std::string Answer(Console* console, ProbeMessageKind kind, std::string_view body);
   std::string Arm(Console* console, std::string_view body);
   std::string Disarm(std::string_view body);
@@ -120,6 +127,7 @@ class ProbeService {
   std::vector<std::unique_ptr<Console>> consoles_;
   std::vector<Program> programs_;
   uint32_t next_id_ = 1;
+  int64_t accept_after_ns_ = 0;
 };
 
 }  // namespace lagwatch::sdk

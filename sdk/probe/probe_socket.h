@@ -25,7 +25,8 @@ base::Result<ProbeSocket> ListenForConsoles(const std::string& directory);
 struct ConsolePeer {
   base::OwnedFd fd;
   uid_t user = 0;
-  pid_t pid = 0;  // 0: it is in another pid namespace
+  pid_t pid = 0;            // 0: it is in another pid namespace
+  bool has_failed = false;  // the system has no descriptor or memory left
 };
 
 // The next console that waits; none: fd is -1. Another user's is turned away.

@@ -67,7 +67,10 @@ ConsolePeer AcceptConsole(const ProbeSocket& socket) {
   // By the number: accept4() is one of the functions that the preloaded library hooks.
   peer.fd = base::OwnedFd(static_cast<int>(syscall(SYS_accept4, socket.fd.get(), 0L, 0L,
                                                    static_cast<long>(SOCK_CLOEXEC | SOCK_NONBLOCK), 0L, 0L)));
-  if (!peer.fd) return peer;
+  if (!peer.fd) {
+    peer.has_failed = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
+    return peer;
+  }
   ucred credentials{};
   socklen_t size = sizeof credentials;
   const bool is_known = getsockopt(peer.fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&

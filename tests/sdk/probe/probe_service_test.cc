@@ -12,8 +12,12 @@
 #include <sys/un.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <random>
+#include <utility>
 
+#include "base/clock.h"
 #include "probe/compile/compiler.h"
 #include "stack/elf/elf_file.h"
 #include "tests/testing/process.h"
@@ -97,16 +101,21 @@ class TestConsole {
 
 class ProbeServiceTest : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { Serve({}); }
+  // With these options, in place of the service that was there.
+  void Serve(ProbeServiceOptions options) {
     static auto* const prober = new trace::FunctionProber;  // one per process
-    service_ = new ProbeService({.directory = directory_ / "lagwatch", .orphan_ns = 300'000'000}, prober);
+    if (service_ != nullptr) TearDown();
+    options.directory = directory_ / "lagwatch";
+    options.orphan_ns = 300'000'000;
+    service_ = new ProbeService(options, prober);
     ASSERT_TRUE(service_->Start().ok());
   }
   // It ends by itself once no console is there.
   void TearDown() override {
     EXPECT_TRUE(testing::WaitUntil([&] { return service_->TryJoin(); }));
     EXPECT_EQ(FirstBytes(), original_);
-    delete service_;
+    delete std::exchange(service_, nullptr);
   }
 
   const std::string original_ = FirstBytes();
@@ -195,6 +204,39 @@ TEST_F(ProbeServiceTest, RefusesWhatIsNoQuestion) {
   question.program = "none";
   EXPECT_EQ(console.Ask(ProbeMessageKind::kArm, question).first,
             static_cast<uint16_t>(ProbeMessageKind::kRefused));
+}
+
+// The service's thread in this process; 0: none.
+int ServiceTid() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm") >> std::ws, name);
+    if (name == "lagwatch-probe") return std::stoi(task.path().filename());
+  }
+  return 0;
+}
+
+// More than it serves at a time: the last one waits in the socket, which is ready all the time.
+TEST_F(ProbeServiceTest, RestsWhileMoreConsolesWaitThanItServes) {
+  std::vector<std::unique_ptr<TestConsole>> consoles;
+  for (int i = 0; i < 17; ++i) consoles.push_back(std::make_unique<TestConsole>(service_->socket_path()));
+  EXPECT_EQ(consoles[0]->Ask(ProbeMessageKind::kList, NoFields{}).first,
+            static_cast<uint16_t>(ProbeMessageKind::kListed));
+  const int tid = ServiceTid();
+  ASSERT_NE(tid, 0);
+  const int64_t before_ns = base::ThreadCpuNs(tid);
+  usleep(500'000);
+  EXPECT_LT(base::ThreadCpuNs(tid) - before_ns, 15'000'000);  // it looks 20 times
+}
+
+TEST_F(ProbeServiceTest, MakesRoomForAConsoleWhileOthersAreSilent) {
+  Serve({.crowded_ns = 50'000'000});
+  std::vector<std::unique_ptr<TestConsole>> silent;
+  for (int i = 0; i < 16; ++i) silent.push_back(std::make_unique<TestConsole>(service_->socket_path()));
+  TestConsole console(service_->socket_path());
+  EXPECT_EQ(console.Ask(ProbeMessageKind::kList, NoFields{}).first,
+            static_cast<uint16_t>(ProbeMessageKind::kListed));
+  EXPECT_EQ(silent[0]->Receive().first, 0xFFFF);
 }
 
 // Each damaged question is refused, or armed where the damage has left it valid; the process goes on.
