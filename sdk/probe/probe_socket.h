@@ -29,7 +29,8 @@ struct ConsolePeer {
   bool has_failed = false;  // the system has no descriptor or memory left
 };
 
-// The next console that waits; none: fd is -1. Another user's is turned away.
+// The next console that waits; none: fd is -1. One that the rule of ptrace(2) would not let read
+// this process is turned away.
 ConsolePeer AcceptConsole(const ProbeSocket& socket);
 
 // Writes a line to the system's log, if there is one (/dev/log): by `facility` auth, level notice.

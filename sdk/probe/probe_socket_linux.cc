@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -52,6 +55,26 @@ base::Result<ProbeSocket> ListenIn(const std::string& directory) {
   return made;
 }
 
+bool HasCapabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct words[_LINUX_CAPABILITY_U32S_3] = {};
+  if (syscall(SYS_capget, &header, words) != 0) return true;
+  return std::ranges::any_of(words, [](const auto& word) { return word.permitted != 0; });
+}
+
+// The rule of ptrace(2), or stricter: a probe reads what a debugger could. Root aside, the peer must have all
+// the ids of this process, which must have no capabilities and be dumpable.
+bool MayProbe(const ucred& peer) {
+  if (peer.uid == 0) return true;
+  uid_t user = 0, effective_user = 0, saved_user = 0;
+  gid_t group = 0, effective_group = 0, saved_group = 0;
+  if (getresuid(&user, &effective_user, &saved_user) != 0) return false;
+  if (getresgid(&group, &effective_group, &saved_group) != 0) return false;
+  const bool is_same_user = peer.uid == user && user == effective_user && user == saved_user;
+  const bool is_same_group = peer.gid == group && group == effective_group && group == saved_group;
+  return is_same_user && is_same_group && prctl(PR_GET_DUMPABLE) == 1 && !HasCapabilities();
+}
+
 }  // namespace
 
 base::Result<ProbeSocket> ListenForConsoles(const std::string& directory) {
@@ -75,7 +98,7 @@ ConsolePeer AcceptConsole(const ProbeSocket& socket) {
   socklen_t size = sizeof credentials;
   const bool is_known = getsockopt(peer.fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
                         size == sizeof credentials;
-  if (!is_known || (credentials.uid != geteuid() && credentials.uid != 0)) {
+  if (!is_known || !MayProbe(credentials)) {
     WriteAuditLine("refused a console of user " + std::to_string(credentials.uid));
     return {};
   }

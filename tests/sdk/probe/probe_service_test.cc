@@ -7,9 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include <cstring>
 #include <filesystem>
@@ -62,12 +64,17 @@ ArmQuestion QuestionFor(const std::string& script, bool stays = false) {
   return {.title = script, .stays = stays, .program = probe::Serialize(*program), .sites = {site}};
 }
 
+int ConnectTo(const std::string& path) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::memcpy(address.sun_path, path.data(), path.size());
+  EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0) << path;
+  return fd;
+}
+
 class TestConsole {
  public:
-  explicit TestConsole(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-    std::memcpy(address.sun_path, path.data(), path.size());
-    EXPECT_EQ(connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0) << path;
+  explicit TestConsole(const std::string& path) : fd_(ConnectTo(path)) {
     const timeval patience{.tv_sec = 10, .tv_usec = 0};
     setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   }
@@ -176,6 +183,44 @@ TEST(ProbeSocket, IsNotMadeBehindALinkOrInAnotherUsersFolder) {
   ASSERT_TRUE(of_other.ok());
   EXPECT_THAT(of_other->path, ::testing::Not(HasSubstr("real")));
   unlink(of_other->path.c_str());
+}
+
+// In a child without root's rights, which is its own console. True if that is let in.
+bool LetsItselfIn(const ProbeSocket& socket) {
+  const base::OwnedFd console(ConnectTo(socket.path));
+  return static_cast<bool>(AcceptConsole(socket).fd);
+}
+
+// The exit code of a child that runs it as another user than root, with this saved user id.
+template <typename Run>
+int ExitCodeOf(const std::string& directory, uid_t user, uid_t saved_user, Run run) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && (setresgid(user, user, user) != 0 || setresuid(user, user, saved_user) != 0))
+      _exit(2);
+    prctl(PR_SET_DUMPABLE, 1);
+    const auto socket = ListenForConsoles(directory);
+    _exit(socket.ok() && run(*socket) ? 0 : 1);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WEXITSTATUS(status);
+}
+
+TEST(ProbeSocket, LetsInWhatPtraceWouldLetRead) {
+  constexpr uid_t kUser = 12'345;
+  const testing::ScopedTempDirectory directory;
+  if (geteuid() == 0) ASSERT_EQ(chown(std::string(directory / "").c_str(), kUser, kUser), 0);
+  const std::string folder = directory / "lagwatch";
+  EXPECT_EQ(ExitCodeOf(folder, kUser, kUser, LetsItselfIn), 0);
+  const auto hidden = [](const ProbeSocket& socket) {
+    prctl(PR_SET_DUMPABLE, 0);
+    return !LetsItselfIn(socket);
+  };
+  EXPECT_EQ(ExitCodeOf(folder, kUser, kUser, hidden), 0);
+  if (geteuid() != 0) return;  // the rest takes root's rights
+  const auto is_refused = [](const ProbeSocket& socket) { return !LetsItselfIn(socket); };
+  EXPECT_EQ(ExitCodeOf(folder, kUser, 0, is_refused), 0);  // may become root again
 }
 
 TEST_F(ProbeServiceTest, RefusesWhatIsNoQuestion) {
