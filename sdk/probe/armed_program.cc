@@ -70,7 +70,7 @@ SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHan
 }
 
 std::vector<SiteResult> ArmedProgram::Arm(trace::FunctionProber* prober) {
-  const LoadedFiles files;
+  LoadedFiles files;
   std::vector<SiteResult> results(question_.sites.size());
   std::vector<trace::ProbeRequest> requests;
   std::vector<size_t> places;  // of the requests, among the sites

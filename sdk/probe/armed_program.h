@@ -5,7 +5,10 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,19 +78,25 @@ class ArmedProgram {
   std::vector<Timer> timers_;
 };
 
-// Finds the file of a site among the loaded ones: the site's address in this process, or 0, and `why`.
+// Finds the file of a site among the loaded ones: the site's address in this process, or 0, and `why`. A role
+// is accepted at the functions of its rows in site_roles.def alone.
 class LoadedFiles {
  public:
   LoadedFiles();
-  uint64_t AddressOf(const ProbeSiteAt& site, std::string* why) const;
+  uint64_t AddressOf(const ProbeSiteAt& site, std::string* why);
 
  private:
   struct File {
+    bool is_program = false;
     std::string path;
     std::string build_id;
     uint64_t bias = 0;
     std::vector<std::pair<uint64_t, uint64_t>> code;  // begin and end
+    // Offsets of the functions of site_roles.def, by name; none until read.
+    std::optional<std::multimap<std::string, uint64_t, std::less<>>> role_functions{};
   };
+
+  static bool HasRole(File* file, const ProbeSiteAt& site);
 
   std::vector<File> files_;
 };

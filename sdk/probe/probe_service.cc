@@ -395,7 +395,7 @@ std::string ProbeService::Level(std::string_view body) {
 std::string ProbeService::Examine(std::string_view body) {
   const auto question = DecodeProbeBody<ExamineQuestion>(body);
   if (!question) return Refusal("the question is damaged");
-  const LoadedFiles files;
+  LoadedFiles files;
   ExamineAnswer answer;
   answer.sites.resize(question->sites.size());
   std::vector<uint64_t> functions;

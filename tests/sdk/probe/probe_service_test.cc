@@ -246,6 +246,13 @@ TEST_F(ProbeServiceTest, RefusesWhatIsNoQuestion) {
   const auto answer = DecodeProbeBody<ArmAnswer>(console.Ask(ProbeMessageKind::kArm, question).second);
   ASSERT_TRUE(answer);
   EXPECT_THAT(answer->sites[0].text, HasSubstr("not loaded"));
+  // A role at a function that is not one of its own: each call of it would be the program's end.
+  ArmQuestion with_role = QuestionFor("exit { count }");
+  with_role.sites[0].role = SiteRole::kExit;
+  const auto refused = DecodeProbeBody<ArmAnswer>(console.Ask(ProbeMessageKind::kArm, with_role).second);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->id, 0U);
+  EXPECT_THAT(refused->sites[0].text, HasSubstr("no function of this place"));
   question.program = "none";
   EXPECT_EQ(console.Ask(ProbeMessageKind::kArm, question).first,
             static_cast<uint16_t>(ProbeMessageKind::kRefused));
