@@ -19,7 +19,8 @@ struct ProbeSocket {
 };
 
 // Listens in `directory`, or else in /tmp/lagwatch-USER: a folder of this user's, which is made if it is not
-// there, and which no one else may open. Errors: kIo, kInvalid if the folder is another user's or a link.
+// there, and which no one else may open. Removes the sockets there that ended
+// processes have left. Errors: kIo, kInvalid if the folder is another user's or a link.
 base::Result<ProbeSocket> ListenForConsoles(const std::string& directory);
 
 struct ConsolePeer {

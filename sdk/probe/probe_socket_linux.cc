@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "sdk/probe/probe_messages.h"
 #include "sdk/probe/probe_socket.h"
@@ -42,8 +44,38 @@ base::Status PrepareDirectory(const std::string& directory) {
   return {};
 }
 
+// Whether it is a socket that no process has bound any more. A datagram socket cannot connect to a stream
+// one, so that a live service notices nothing.
+bool IsAbandoned(const std::string& path) {
+  const auto address = AddressOf(path);
+  const base::OwnedFd asking(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return asking && address.ok() &&
+         connect(asking.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0 &&
+         errno == ECONNREFUSED;
+}
+
+// Removes the sockets of processes that were killed or became another program.
+void Sweep(const std::string& directory) {
+  constexpr time_t kYoungS = 10;  // one that is just being bound is not there for connect(2) yet
+  constexpr int kMostEntries = 4096;
+  DIR* folder = opendir(directory.c_str());
+  if (folder == nullptr) return;
+  for (int i = 0; i < kMostEntries; ++i) {
+    const dirent* entry = readdir(folder);
+    if (entry == nullptr) break;
+    const std::string path = directory + "/" + entry->d_name;
+    struct stat status {};
+    const bool is_old_socket = std::string_view(entry->d_name).starts_with("probe-") &&
+                               lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode) &&
+                               status.st_mtime + kYoungS < time(nullptr);
+    if (is_old_socket && IsAbandoned(path)) unlink(path.c_str());
+  }
+  closedir(folder);
+}
+
 base::Result<ProbeSocket> ListenIn(const std::string& directory) {
   if (base::Status status = PrepareDirectory(directory); !status.ok()) return status;
+  Sweep(directory);
   ProbeSocket made{.fd = {}, .path = ProbeSocketPath(directory, getpid())};
   const auto address = LAGWATCH_TRY(AddressOf(made.path));
   unlink(made.path.c_str());  // of an earlier process with this id

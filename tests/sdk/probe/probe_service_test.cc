@@ -4,9 +4,11 @@
 #include "sdk/probe/probe_service.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -205,6 +207,32 @@ int ExitCodeOf(const std::string& directory, uid_t user, uid_t saved_user, Run r
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
   return WEXITSTATUS(status);
+}
+
+TEST(ProbeSocket, RemovesThoseOfEndedProcesses) {
+  const testing::ScopedTempDirectory directory;
+  ASSERT_EQ(mkdir((directory / "folder").c_str(), 0700), 0);
+  const auto bind_at = [&](const char* name) {
+    base::OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    const std::string path = directory / (std::string("folder/") + name);
+    std::memcpy(address.sun_path, path.data(), path.size());
+    EXPECT_EQ(bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(fd.get(), 1), 0);
+    const timespec long_ago[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
+    EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
+    return fd;
+  };
+  bind_at("probe-1").Close();
+  const base::OwnedFd live = bind_at("probe-2");
+  bind_at("other").Close();
+  const auto made = ListenForConsoles(directory / "folder");
+  ASSERT_TRUE(made.ok());
+  EXPECT_NE(access((directory / "folder/probe-1").c_str(), F_OK), 0);
+  EXPECT_EQ(access((directory / "folder/probe-2").c_str(), F_OK), 0);
+  EXPECT_EQ(access((directory / "folder/other").c_str(), F_OK), 0);
+  pollfd polled{live.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&polled, 1, 0), 0);  // nothing has connected to it
 }
 
 TEST(ProbeSocket, LetsInWhatPtraceWouldLetRead) {
