@@ -194,7 +194,10 @@ struct ReadAnswer {
   uint64_t dropped_records = 0;
   uint64_t dropped_keys = 0;
   uint64_t dropped_stacks = 0;
-  uint64_t missed = 0;  // by the mechanism, of all programs
+  // By the mechanism since this program was armed, of all programs: hits, and returns of calls whose entry
+  // was seen.
+  uint64_t missed = 0;
+  uint64_t returns_missed = 0;
   bool is_off = false;
   uint64_t requests = 0;  // a bit each
   std::string records;    // probe::ProbeState::TakeRecords()
@@ -203,8 +206,8 @@ struct ReadAnswer {
   template <typename Fields>
   void Visit(Fields& fields) {
     fields(id), fields(is_last), fields(hits), fields(skipped), fields(faulted), fields(dropped_records);
-    fields(dropped_keys), fields(dropped_stacks), fields(missed), fields(is_off), fields(requests);
-    fields(records), fields(snapshot);
+    fields(dropped_keys), fields(dropped_stacks), fields(missed), fields(returns_missed), fields(is_off);
+    fields(requests), fields(records), fields(snapshot);
   }
 };
 

@@ -105,6 +105,7 @@ void ProbeService::Serve() {
     for (Program& program : programs_)
       next_timer_ns = std::min(next_timer_ns, program.armed->RunTimers(NowNs()));
     RefreshStackCaptures();
+    NoteLoadedModules(NowNs());
     if (is_flush_wanted_.load()) SendLast();
     RemoveOrphans(NowNs());
   }
@@ -269,6 +270,7 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
   if (armed->NeedsStacks() && !PrepareStackCaptures()) return Refusal("its stacks cannot be walked");
   WriteAuditLine("user " + std::to_string(console->user) + ", process " + std::to_string(console->pid) +
                  ", arms a probe in this process: " + title);
+  const trace::ProbeStats before = trace::FunctionProbeStats();
   ArmAnswer answer{.id = next_id_++, .ticks = armed->ticks(), .sites = armed->Arm(prober_)};
   const bool is_useless = !answer.sites.empty() && armed->armed_sites() == 0;
   if (is_useless) {
@@ -278,7 +280,7 @@ std::string ProbeService::Arm(Console* console, std::string_view body) {
     return EncodeProbeMessage(ProbeMessageKind::kArmed, std::move(answer));
   }
   console->programs.insert(answer.id);
-  programs_.push_back({.armed = std::move(armed), .since_ns = NowNs()});
+  programs_.push_back({.armed = std::move(armed), .since_ns = NowNs(), .before = before});
   has_armed_.store(true);
   armed_.Wake();
   return EncodeProbeMessage(ProbeMessageKind::kArmed, std::move(answer));
@@ -346,11 +348,12 @@ std::string ProbeService::Follow(Console* console, std::string_view body) {
                                                                       .sites = armed.sites});
 }
 
-ReadAnswer ProbeService::DataOf(ArmedProgram* armed, bool wants_snapshot) {
+ReadAnswer ProbeService::DataOf(const Program& program, bool wants_snapshot) {
   constexpr size_t kMostRecords = 4096;
-  probe::ProbeState& state = armed->state();
+  probe::ProbeState& state = program.armed->state();
+  const trace::ProbeStats mechanism = trace::FunctionProbeStats();
   const probe::ProbeStats stats = state.Stats();
-  ReadAnswer answer{.id = armed->id(),
+  ReadAnswer answer{.id = program.armed->id(),
                     .is_last = false,
                     .hits = stats.hits,
                     .skipped = stats.skipped,
@@ -358,7 +361,8 @@ ReadAnswer ProbeService::DataOf(ArmedProgram* armed, bool wants_snapshot) {
                     .dropped_records = stats.dropped_records,
                     .dropped_keys = stats.dropped_keys,
                     .dropped_stacks = stats.dropped_stacks,
-                    .missed = trace::FunctionProbeStats().hits_missed,
+                    .missed = mechanism.hits_missed - program.before.hits_missed,
+                    .returns_missed = mechanism.returns_unnoticed - program.before.returns_unnoticed,
                     .is_off = stats.is_off,
                     .requests = 0,
                     .records = {},
@@ -373,7 +377,7 @@ std::string ProbeService::Read(std::string_view body) {
   const auto question = DecodeProbeBody<ReadQuestion>(body);
   Program* program = question ? Find(question->id) : nullptr;
   if (program == nullptr) return Refusal("no such script is armed");
-  return EncodeProbeMessage(ProbeMessageKind::kData, DataOf(program->armed.get(), question->wants_snapshot));
+  return EncodeProbeMessage(ProbeMessageKind::kData, DataOf(*program, question->wants_snapshot));
 }
 
 std::string ProbeService::Event(std::string_view body) {
@@ -434,12 +438,23 @@ void ProbeService::RemoveOrphans(int64_t now_ns) {
   }
 }
 
+// Returns into modules that were loaded since are not noticed before the mechanism knows these.
+void ProbeService::NoteLoadedModules(int64_t now_ns) {
+  constexpr int64_t kPeriodNs = 250 * base::kNsPerMs;
+  if (programs_.empty() || now_ns - loader_looked_ns_ < kPeriodNs) return;
+  loader_looked_ns_ = now_ns;
+  const base::LoaderCounts counts = base::LoaderCounts::Now();
+  if (counts == loader_counts_) return;
+  loader_counts_ = counts;
+  prober_->NoteLoadedModules();
+}
+
 void ProbeService::SendLast() {
   for (const auto& console : consoles_) {
     for (const uint32_t id : console->programs) {
       Program* program = Find(id);
       if (program == nullptr) continue;
-      ReadAnswer answer = DataOf(program->armed.get(), /*wants_snapshot=*/true);
+      ReadAnswer answer = DataOf(*program, /*wants_snapshot=*/true);
       answer.is_last = true;
       console->to_send += EncodeProbeMessage(ProbeMessageKind::kData, std::move(answer));
     }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process/loader_walk.h"
 #include "base/process/quiet_thread.h"
 #include "base/process/sleeper.h"
 #include "base/status.h"
@@ -19,6 +20,7 @@
 #include "sdk/probe/armed_program.h"
 #include "sdk/probe/probe_messages.h"
 #include "sdk/probe/probe_socket.h"
+#include "trace/instrument/probes/function_prober.h"
 
 namespace lagwatch::sdk {
 
@@ -74,6 +76,7 @@ class ProbeService {
     std::unique_ptr<ArmedProgram> armed;
     int64_t since_ns = 0;
     int64_t orphan_since_ns = 0;  // 0: a console is there
+    trace::ProbeStats before{};   // at its arming
   };
 
   static void Run(void* self);
@@ -96,10 +99,11 @@ class ProbeService {
   std::string Examine(std::string_view body);
 
   Program* Find(uint32_t id);
-  ReadAnswer DataOf(ArmedProgram* armed, bool wants_snapshot);
+  ReadAnswer DataOf(const Program& program, bool wants_snapshot);
   void Remove(uint32_t id);
   void RemoveAll();
   void RemoveOrphans(int64_t now_ns);
+  void NoteLoadedModules(int64_t now_ns);
   void SendLast();
   bool MayEnd(int64_t now_ns);
   ProbeTicks MeasureTicks();
@@ -128,6 +132,8 @@ class ProbeService {
   std::vector<Program> programs_;
   uint32_t next_id_ = 1;
   int64_t accept_after_ns_ = 0;
+  base::LoaderCounts loader_counts_;
+  int64_t loader_looked_ns_ = 0;
 };
 
 }  // namespace lagwatch::sdk

@@ -145,6 +145,9 @@ class Shown {
     add(stats_.dropped_keys, "counts dropped because the tables are full");
     add(stats_.dropped_stacks, "stacks dropped");
     add(stats_.missed, "missed inside of other probes");
+    if (stats_.returns_missed != 0)
+      std::cerr << ", at least " << stats_.returns_missed
+                << " returns not seen (of calls too deep, or from code made or loaded at run time)";
     if (stats_.is_off)
       std::cerr << "; the script turned itself off, because it would have cost more than its budget";
     if (client_.is_over()) std::cerr << "; the program has ended";

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <link.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -146,6 +147,32 @@ TEST_F(ProbeServiceTest, CountsHitsAndRestoresTheCode) {
   ASSERT_EQ(done.first, static_cast<uint16_t>(ProbeMessageKind::kDone));
   EXPECT_EQ(DecodeProbeBody<NumberAnswer>(done.second)->number, 1U);  // bytes as in the file
   EXPECT_EQ(FirstBytes(), original_);
+}
+
+// Code that the loader knows nothing of: it calls the function, and is not noticed when that returns.
+TEST_F(ProbeServiceTest, CountsTheReturnsThatItDoesNotSee) {
+  // sub rsp, 8; mov rax, FUNCTION; call rax; add rsp, 8; ret
+  unsigned char code[] = {0x48, 0x83, 0xec, 8,    0x48, 0xb8, 0,    0,    0, 0,   0,
+                          0,    0,    0,    0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};
+  const auto function = reinterpret_cast<uint64_t>(&service_test_function);
+  std::memcpy(code + 6, &function, sizeof function);
+  constexpr size_t kPage = 4096;
+  void* const page =
+      mmap(nullptr, kPage, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  std::memcpy(page, code, sizeof code);
+  TestConsole console(service_->socket_path());
+  const uint32_t id = console.Arm("service_test_function @return { count }");
+  ASSERT_NE(id, 0U);
+  const auto made_at_run_time = reinterpret_cast<int (*)(int)>(page);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(made_at_run_time(i), i + 1);
+  service_test_function(1);
+  const auto answer = DecodeProbeBody<ReadAnswer>(
+      console.Ask(ProbeMessageKind::kRead, ReadQuestion{.id = id, .wants_snapshot = false}).second);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->hits, 1U);
+  EXPECT_EQ(answer->returns_missed, 3U);
+  munmap(page, kPage);
 }
 
 TEST_F(ProbeServiceTest, RemovesProbesThatNoConsoleFollows) {
