@@ -54,6 +54,7 @@ static_assert(sizeof(Scratch::words) >= kMaxKeyBytes && sizeof(Scratch::words) >
 struct alignas(64) ThreadSlot {
   Word hits;
   Word skipped;
+  Word lost;          // of `skipped`, those that no other hit counts for
   Word window_ticks;  // the beginning of the budget's present window
   Word window_hits;   // hits and skipped at that moment
   Word window_skipped;

@@ -12,7 +12,7 @@ namespace lagwatch::probe {
 
 // The decision for the hits to come. As a number, 0 is "run all".
 struct BudgetState {
-  uint8_t shift = 0;          // one hit in 2^shift is run
+  uint8_t shift = 0;          // one hit in 2^shift is run, and counts for the others; none at kMostShift
   uint8_t strikes = 0;        // windows in a row in which the mechanism alone took too much
   bool is_exhausted = false;  // no hit is run until the window's end
   bool is_off = false;
@@ -28,6 +28,12 @@ struct BudgetState {
   }
 };
 
+inline constexpr uint8_t kMostShift = 20;
+
+// Whether hits are left out without others' counting for them. One of 2^kMostShift would count for so many
+// that a single one made the numbers wrong.
+inline bool LosesHits(const BudgetState& state) { return state.is_exhausted || state.shift >= kMostShift; }
+
 // The present window so far.
 struct BudgetWindow {
   uint64_t elapsed_ticks = 0;
@@ -40,7 +46,6 @@ struct BudgetWindow {
 
 inline constexpr uint64_t kWindowsPerSecond = 10;
 inline constexpr uint8_t kMostStrikes = 10;
-inline constexpr uint8_t kMostShift = 20;
 inline constexpr uint64_t kHitsPerCheck = 64;  // the clock is read once in so many hits
 
 inline bool IsWindowOver(const BudgetWindow& window) {
@@ -75,7 +80,8 @@ inline BudgetState Decide(BudgetState state, const Budget& budget, const BudgetW
                                 (window.hits >> shift) * window.run_ticks > allowed_ticks - fixed_ticks)) {
     ++shift;
   }
-  state.shift = shift >= state.shift ? shift : static_cast<uint8_t>(state.shift - 1);
+  const bool is_at_once = shift >= state.shift || state.shift == kMostShift;
+  state.shift = is_at_once ? shift : static_cast<uint8_t>(state.shift - 1);
   return state;
 }
 

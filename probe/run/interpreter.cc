@@ -19,9 +19,9 @@ uint64_t Increment(Word& word) {
   return value;
 }
 
-bool IsLeftOut(BudgetState state, uint32_t tid, uint64_t hits) {
-  return state.is_exhausted ||
-         (Mixed(hits + (uint64_t{tid} << 24)) & ((uint64_t{1} << state.shift) - 1)) != 0;
+// By chance.
+bool IsThinnedOut(BudgetState state, uint32_t tid, uint64_t hits) {
+  return (Mixed(hits + (uint64_t{tid} << 24)) & ((uint64_t{1} << state.shift) - 1)) != 0;
 }
 
 // The clock is read, and the budget decides again.
@@ -65,8 +65,9 @@ struct Decision {
   if (state.is_off) {
     block.header->is_off.store(1, kRelaxed);
     decision.end = HitEnd::kOff;
-  } else if (IsLeftOut(state, hit.tid, hits)) {
+  } else if (LosesHits(state) || IsThinnedOut(state, hit.tid, hits)) {
     Increment(slot.skipped);
+    if (LosesHits(state)) Increment(slot.lost);
     decision.end = HitEnd::kSkipped;
   }
   decision.weight = uint64_t{1} << state.shift;

@@ -91,6 +91,7 @@ ProbeStats ProbeState::Stats() const {
   for (size_t i = 0; i < kThreadSlots; ++i) {
     stats.hits += block_.threads[i].hits.load(kRelaxed);
     stats.skipped += block_.threads[i].skipped.load(kRelaxed);
+    stats.lost += block_.threads[i].lost.load(kRelaxed);
   }
   for (size_t i = 0; i < program_.program().aggregates.size(); ++i) {
     stats.dropped_keys += block_.aggregates[i].dropped->load(kRelaxed);

@@ -29,7 +29,8 @@ struct ProbeClock {
 
 struct ProbeStats {
   uint64_t hits = 0;     // approximate with more than 256 threads
-  uint64_t skipped = 0;  // left out because of the budget: what is shown is an estimate from the others
+  uint64_t skipped = 0;  // left out because of the budget
+  uint64_t lost = 0;     // of these, those that no other hit counts for: what is shown is at least so much
   uint64_t faulted = 0;
   uint64_t dropped_records = 0;  // no room, or over the output limit
   uint64_t dropped_keys = 0;     // no cell left

@@ -190,6 +190,7 @@ struct ReadAnswer {
   bool is_last = false;  // the process ends; sent without having been asked for
   uint64_t hits = 0;
   uint64_t skipped = 0;
+  uint64_t lost = 0;  // of these, those that no other hit counts for
   uint64_t faulted = 0;
   uint64_t dropped_records = 0;
   uint64_t dropped_keys = 0;
@@ -205,8 +206,9 @@ struct ReadAnswer {
 
   template <typename Fields>
   void Visit(Fields& fields) {
-    fields(id), fields(is_last), fields(hits), fields(skipped), fields(faulted), fields(dropped_records);
-    fields(dropped_keys), fields(dropped_stacks), fields(missed), fields(returns_missed), fields(is_off);
+    fields(id), fields(is_last), fields(hits), fields(skipped), fields(lost), fields(faulted);
+    fields(dropped_records), fields(dropped_keys), fields(dropped_stacks), fields(missed),
+        fields(returns_missed), fields(is_off);
     fields(requests), fields(records), fields(snapshot);
   }
 };

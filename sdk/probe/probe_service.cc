@@ -357,6 +357,7 @@ ReadAnswer ProbeService::DataOf(const Program& program, bool wants_snapshot) {
                     .is_last = false,
                     .hits = stats.hits,
                     .skipped = stats.skipped,
+                    .lost = stats.lost,
                     .faulted = stats.faulted,
                     .dropped_records = stats.dropped_records,
                     .dropped_keys = stats.dropped_keys,

@@ -58,6 +58,37 @@ TEST(Budget, AMechanismThatAloneTakesTooMuchTurnsItOff) {
       Decide({.strikes = 8}, Budget{}, WindowOf(kWindow, 100, 10, 100, 40)).is_off);  // a calm one between
 }
 
+TEST(Budget, AfterAMechanismThatTookTooMuchItGoesOnAtOnce) {
+  const BudgetState off_for_now = Decide({}, Budget{}, WindowOf(kWindow, 30'000, 10, 100, 40));
+  EXPECT_EQ(off_for_now.shift, kMostShift);
+  EXPECT_EQ(Decide(off_for_now, Budget{}, WindowOf(kWindow, 100, 0, 100, 40)).shift, 0);
+}
+
+// A single hit that counts for 2^20 others would be the whole number.
+TEST(Budget, NoHitCountsForAMillion) {
+  ArmedScript armed("f { count }");
+  constexpr uint64_t kHits = 4'000'000;
+  for (uint64_t i = 0; i < kHits; ++i) {
+    armed.block().threads[0].state.store(BudgetState{.shift = kMostShift}.ToNumber());
+    armed.Run();
+  }
+  const ProbeStats stats = armed.state().Stats();
+  EXPECT_LE(armed.Total(), kHits / kHitsPerCheck);  // where the clock is read the budget decides again
+  EXPECT_EQ(stats.hits, kHits);
+  EXPECT_GT(stats.lost, kHits / 2);
+}
+
+TEST(Budget, HitsThatNoOtherOneCountsForAreLost) {
+  ArmedScript armed("f { count }");
+  ThreadSlot& slot = armed.block().threads[0];
+  slot.state.store(BudgetState{.is_exhausted = true}.ToNumber());
+  EXPECT_EQ(armed.Run(), HitEnd::kSkipped);
+  EXPECT_EQ(armed.state().Stats().lost, 1U);
+  slot.state.store(BudgetState{.shift = 4}.ToNumber());
+  while (armed.state().Stats().skipped < 10) armed.Run();
+  EXPECT_EQ(armed.state().Stats().lost, 1U);
+}
+
 // A busy thread, by the clock: what it spends in probes stays near the budget.
 TEST(Budget, ABusyThreadKeepsItsTime) {
   ArmedScript armed("f { count by stack(64) }");

@@ -18,6 +18,7 @@ bool ProbeView::PrintsStacks() const {
 }
 
 void ProbeView::Add(const sdk::ReadAnswer& answer) {
+  is_at_least_ = answer.lost != 0;
   std::map<uint64_t, probe::Stack> stacks;
   if (!answer.snapshot.empty()) {
     auto found = probe::ReadStacks(program_, answer.snapshot);
@@ -64,7 +65,11 @@ std::string ProbeView::OfAggregates(Show show) {
 }
 
 std::string ProbeView::Tables() {
-  return OfAggregates([](const auto&... parts) { return probe::AsText(parts...); });
+  return OfAggregates([this](probe::Aggregate aggregate, const auto&... parts) {
+    const bool adds_up = probe::CountsHits(aggregate.kind) || aggregate.kind == probe::AggregateKind::kSum;
+    if (is_at_least_ && adds_up) aggregate.name += ", at least";
+    return probe::AsText(aggregate, parts...);
+  });
 }
 std::string ProbeView::JsonTables() {
   return OfAggregates([](const auto&... parts) { return probe::AsJsonLines(parts...); });

@@ -27,7 +27,7 @@ class ProbeView {
 
   // The records since the last call, a line each.
   std::string TakeLines(bool is_json);
-  // The aggregates of the last snapshot.
+  // The aggregates of the last snapshot; counts and sums from which hits are missing are marked "at least".
   std::string Tables();
   std::string JsonTables();
   std::string FoldedStacks();
@@ -45,6 +45,7 @@ class ProbeView {
   ProcessFunctions& functions_;
   std::vector<probe::Record> records_;
   std::vector<probe::AggregateResult> aggregates_;
+  bool is_at_least_ = false;  // hits were left out that no other one counts for
   std::string damage_;
 };
 

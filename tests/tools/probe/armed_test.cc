@@ -54,6 +54,13 @@ TEST_F(ProbeTest, OutlivesAKilledConsoleAndServesTwo) {
   EXPECT_EQ(Code(), before);
 }
 
+// The first tenth of a second alone has more hits than the budget.
+TEST_F(ProbeTest, SaysAtLeastWhereHitsAreMissing) {
+  const std::string output = Probe("add_numbers { count }", "add 3000000");
+  EXPECT_THAT(output, HasSubstr("count, at least\n"));
+  EXPECT_THAT(Probe("add_numbers { count }", "add 3"), HasSubstr("count\n"));
+}
+
 TEST_F(ProbeTest, CountsNothingInAForkedChild) {
   const std::string output = Probe("add_numbers { print(a) }", "fork 3");
   EXPECT_TRUE(Records(output).empty()) << output;
