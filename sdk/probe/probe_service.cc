@@ -348,6 +348,12 @@ std::string ProbeService::Follow(Console* console, std::string_view body) {
                                                                       .sites = armed.sites});
 }
 
+size_t ProbeService::PendingBytes() const {
+  size_t bytes = 0;
+  for (const auto& console : consoles_) bytes += console->to_send.size();
+  return bytes;
+}
+
 ReadAnswer ProbeService::DataOf(const Program& program, bool wants_snapshot) {
   constexpr size_t kMostRecords = 4096;
   probe::ProbeState& state = program.armed->state();
@@ -370,7 +376,7 @@ ReadAnswer ProbeService::DataOf(const Program& program, bool wants_snapshot) {
                     .snapshot = {}};
   for (const uint32_t request : state.TakeRequests()) answer.requests |= uint64_t{1} << request;
   state.TakeRecords(kMostRecords, &answer.records);
-  if (wants_snapshot) answer.snapshot = state.Snapshot();
+  if (wants_snapshot && PendingBytes() < options_.most_pending_bytes) answer.snapshot = state.Snapshot();
   return answer;
 }
 

@@ -32,6 +32,8 @@ struct ProbeServiceOptions {
   // for another one.
   int64_t silent_ns = 60'000'000'000;
   int64_t crowded_ns = 10'000'000'000;
+  int64_t stalled_ns = 10'000'000'000;   // as `silent_ns`, of one that does not take its answer
+  size_t most_pending_bytes = 64 << 20;  // of answers, of all consoles: beyond that they have no tables
 };
 
 // Thread safety: as each method says. The probed code is one, so there is one service at a time.
@@ -88,6 +90,7 @@ class ProbeService {
   void AnswerAll(Console* console);
   void Send(Console* console);
   void EndConsoles(int64_t now_ns);
+  size_t PendingBytes() const;
   std::string Answer(Console* console, ProbeMessageKind kind, std::string_view body);
   std::string Arm(Console* console, std::string_view body);
   std::string Disarm(std::string_view body);

@@ -336,6 +336,34 @@ TEST_F(ProbeServiceTest, RestsWhileMoreConsolesWaitThanItServes) {
   EXPECT_LT(base::ThreadCpuNs(tid) - before_ns, 15'000'000);  // it looks 20 times
 }
 
+// A console that asks and does not read: it takes memory of the program only for a while, and up to a limit.
+TEST_F(ProbeServiceTest, GivesUpAConsoleThatDoesNotTakeItsAnswer) {
+  Serve({.stalled_ns = 500'000'000, .most_pending_bytes = 1 << 16});
+  TestConsole stalled(service_->socket_path());
+  ArmQuestion question = QuestionFor("service_test_function { count }", /*stays=*/true);
+  question.sites[0].name = std::string(2 << 20, 'x');  // comes back in the answer
+  const auto armed = DecodeProbeBody<ArmAnswer>(stalled.Ask(ProbeMessageKind::kArm, question).second);
+  ASSERT_TRUE(armed);
+  const uint32_t id = armed->id;
+  ASSERT_NE(id, 0U);
+  TestConsole other(service_->socket_path());
+  const auto has_table = [&] {
+    const auto answer = DecodeProbeBody<ReadAnswer>(
+        other.Ask(ProbeMessageKind::kRead, ReadQuestion{.id = id, .wants_snapshot = true}).second);
+    return answer && !answer->snapshot.empty();
+  };
+  EXPECT_TRUE(has_table());
+  stalled.Send(EncodeProbeMessage(ProbeMessageKind::kFollow, ProgramQuestion{id}));
+  EXPECT_TRUE(testing::WaitUntil([&] { return !has_table(); }));
+  const auto consoles = [&] {
+    const auto list = DecodeProbeBody<ListAnswer>(other.Ask(ProbeMessageKind::kList, NoFields{}).second);
+    return list ? list->programs[0].consoles : 99;
+  };
+  EXPECT_TRUE(testing::WaitUntil([&] { return consoles() == 0; }));
+  EXPECT_TRUE(has_table());
+  other.Ask(ProbeMessageKind::kDisarm, ProgramQuestion{id});
+}
+
 TEST_F(ProbeServiceTest, MakesRoomForAConsoleWhileOthersAreSilent) {
   Serve({.crowded_ns = 50'000'000});
   std::vector<std::unique_ptr<TestConsole>> silent;
