@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/clock.h"
@@ -72,28 +73,40 @@ SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHan
 std::vector<SiteResult> ArmedProgram::Arm(trace::FunctionProber* prober) {
   LoadedFiles files;
   std::vector<SiteResult> results(question_.sites.size());
+  std::vector<size_t> order(results.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  // A lock that is taken before its end can be seen would count as held.
+  const auto rest = std::ranges::stable_partition(
+      order, [&](size_t i) { return question_.sites[i].role == SiteRole::kUnlock; });
+  is_active_.store(true);
+  ArmSites(prober, {order.begin(), rest.begin()}, &files, &results);
+  ArmSites(prober, {rest.begin(), rest.end()}, &files, &results);
+  return results;
+}
+
+void ArmedProgram::ArmSites(trace::FunctionProber* prober, const std::vector<size_t>& sites,
+                            LoadedFiles* files, std::vector<SiteResult>* results) {
   std::vector<trace::ProbeRequest> requests;
   std::vector<size_t> places;  // of the requests, among the sites
-  for (size_t i = 0; i < results.size(); ++i) {
+  for (const size_t i : sites) {
     const ProbeSiteAt& site = question_.sites[i];
     trace::ProbeRequest request;
-    request.function = files.AddressOf(site, &results[i].text);
+    request.function = files->AddressOf(site, &(*results)[i].text);
     if (request.function == 0) continue;
-    request.user_data = StateFor(site, &request.handlers, &results[i]);
+    request.user_data = StateFor(site, &request.handlers, &(*results)[i]);
     if (request.user_data == nullptr) continue;
     requests.push_back(request);
     places.push_back(i);
   }
-  is_active_.store(true);
+  if (requests.empty()) return;
   const std::vector<trace::ProbeResult> armed = prober->Arm(requests);
   for (size_t i = 0; i < armed.size(); ++i) {
-    SiteResult& result = results[places[i]];
+    SiteResult& result = (*results)[places[i]];
     result.is_armed = armed[i].id != 0;
     result.text =
         result.is_armed ? trace::ProbeTierText(armed[i].tier) : trace::ProbeReasonText(armed[i].reason);
     if (result.is_armed) ids_.push_back(armed[i].id);
   }
-  return results;
 }
 
 void ArmedProgram::Disarm(trace::FunctionProber* prober) {

@@ -24,6 +24,8 @@
 
 namespace lagwatch::sdk {
 
+class LoadedFiles;
+
 // Never freed once it was armed, since a thread may be in a handler; Disarm() gives its memory back. Context:
 // background, one thread.
 class ArmedProgram {
@@ -49,6 +51,7 @@ class ArmedProgram {
   size_t armed_sites() const { return ids_.size(); }
   bool NeedsStacks() const;
   probe::ProbeState& state() { return *state_; }
+  const HeldLocks& locks() const { return *locks_; }
 
  private:
   struct Timer {
@@ -62,6 +65,8 @@ class ArmedProgram {
 
   // The request for a site; null if it is refused, and `result` says why.
   SiteState* StateFor(const ProbeSiteAt& site, const trace::ProbeHandlers** handlers, SiteResult* result);
+  void ArmSites(trace::FunctionProber* prober, const std::vector<size_t>& sites, LoadedFiles* files,
+                std::vector<SiteResult>* results);
   void RunHere(const probe::VerifiedProbe& probe, int64_t number);
 
   ArmQuestion question_;

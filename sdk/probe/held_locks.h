@@ -21,38 +21,42 @@ class HeldLocks {
     uint64_t waited_ticks = 0;
   };
 
-  // The calling thread has taken the lock at this address, perhaps once more. A lock for which there is no
-  // room is left out. Context: hot.
-  void Take(uint64_t lock, const Held& held) {
+  // The calling thread, `owner`, has taken the lock at this address; once more if it has it already and the
+  // lock is recursive. What else is known of the lock is of an owner that was not seen to let it go. A lock
+  // for which there is no room is left out and counted. Context: hot.
+  void Take(uint64_t lock, uint32_t owner, bool is_recursive, const Held& held) {
     if (entries_ == nullptr || lock == 0) return;
     for (size_t i = 0; i < kProbes; ++i) {
       Entry& entry = At(lock, i);
       uint64_t found = entry.lock.load(std::memory_order_relaxed);  // the lock itself orders its owners
       if (found == 0 && !entry.lock.compare_exchange_strong(found, lock, std::memory_order_relaxed)) continue;
-      if (found == lock) {
+      if (found != 0 && found != lock) continue;
+      if (found == lock && is_recursive && entry.owner == owner) {
         ++entry.depth;
-      } else if (found == 0) {
-        entry.held = held;
-        entry.depth = 1;
-      } else {
-        continue;
+        return;
       }
+      entry.held = held;
+      entry.owner = owner;
+      entry.depth = 1;
       return;
     }
+    left_out_.fetch_add(1, std::memory_order_relaxed);  // a statistic
   }
   // The calling thread lets it go. False if it still has it, or if Take() was not seen. Context: hot.
-  bool LetGo(uint64_t lock, Held* held) {
+  bool LetGo(uint64_t lock, uint32_t owner, Held* held) {
     if (entries_ == nullptr || lock == 0) return false;
     for (size_t i = 0; i < kProbes; ++i) {
       Entry& entry = At(lock, i);
       if (entry.lock.load(std::memory_order_relaxed) != lock) continue;  // our own, or never equal
-      if (--entry.depth != 0) return false;
+      const bool is_ours = entry.owner == owner;
+      if (is_ours && --entry.depth != 0) return false;
       *held = entry.held;
       entry.lock.store(0, std::memory_order_release);  // the next one to claim it writes after our reads
-      return true;
+      return is_ours;
     }
     return false;
   }
+  uint64_t left_out() const { return left_out_.load(std::memory_order_relaxed); }  // a statistic
 
  private:
   static constexpr size_t kEntries = 8192;
@@ -61,7 +65,8 @@ class HeldLocks {
   struct Entry {
     std::atomic<uint64_t> lock;
     Held held;
-    uint64_t depth;
+    uint32_t owner;
+    uint32_t depth;
   };
   static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -70,6 +75,7 @@ class HeldLocks {
     return entries_[((lock * kGolden >> 40) + step) % kEntries];
   }
 
+  std::atomic<uint64_t> left_out_{0};
   base::MappedBlock<Entry> entries_ = base::MapBlock<Entry>(kEntries);  // all zero
 };
 

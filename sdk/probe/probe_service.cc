@@ -366,7 +366,7 @@ ReadAnswer ProbeService::DataOf(const Program& program, bool wants_snapshot) {
                     .lost = stats.lost,
                     .faulted = stats.faulted,
                     .dropped_records = stats.dropped_records,
-                    .dropped_keys = stats.dropped_keys,
+                    .dropped_keys = stats.dropped_keys + program.armed->locks().left_out(),
                     .dropped_stacks = stats.dropped_stacks,
                     .missed = mechanism.hits_missed - program.before.hits_missed,
                     .returns_missed = mechanism.returns_unnoticed - program.before.returns_unnoticed,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sdk/probe/site_handlers.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -169,16 +170,29 @@ void OnAllocated(const ProbeReturn& returned, void* user_data) {
   Run(*site, hit);
 }
 
+// Of a mutex; locks for writers have 0 at that place.
+bool IsRecursive([[maybe_unused]] uint64_t lock) {
+#ifdef __GLIBC__
+  constexpr int kTypeBits = 3;
+  return (reinterpret_cast<const pthread_mutex_t*>(lock)->__data.__kind & kTypeBits) ==
+         PTHREAD_MUTEX_RECURSIVE_NP;
+#else
+  return true;
+#endif
+}
+
 void OnLocked(const ProbeReturn& returned, void* user_data) {
   const SiteState* site = ActiveSite(user_data);
   if (site == nullptr || returned.left_by_exception || static_cast<int32_t>(returned.result[0]) != 0) return;
-  site->locks->Take(returned.int_args[0], {.since_ticks = returned.left_ticks,
-                                           .waited_ticks = returned.left_ticks - returned.entered_ticks});
+  const uint64_t lock = returned.int_args[0];
+  site->locks->Take(
+      lock, OwnTid(), IsRecursive(lock),
+      {.since_ticks = returned.left_ticks, .waited_ticks = returned.left_ticks - returned.entered_ticks});
 }
 
 void RunUnlocked(const SiteState& site, const ProbeEntry& entry, uint64_t lock) {
   HeldLocks::Held held;
-  if (!site.locks->LetGo(lock, &held)) return;
+  if (!site.locks->LetGo(lock, OwnTid(), &held)) return;
   probe::HitDetails details;
   details.address = lock;
   details.waited_ns = ToNs(site, held.waited_ticks);
@@ -202,7 +216,8 @@ void OnWaitBegin(const ProbeEntry& entry, void* user_data) {
 void OnWaitEnd(const ProbeReturn& returned, void* user_data) {
   const SiteState* site = ActiveSite(user_data);
   if (site != nullptr && !returned.left_by_exception)
-    site->locks->Take(returned.int_args[1], {.since_ticks = returned.left_ticks, .waited_ticks = 0});
+    site->locks->Take(returned.int_args[1], OwnTid(), IsRecursive(returned.int_args[1]),
+                      {.since_ticks = returned.left_ticks, .waited_ticks = 0});
 }
 
 void OnTransferred(const ProbeReturn& returned, void* user_data) {
