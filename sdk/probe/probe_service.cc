@@ -217,7 +217,10 @@ void ProbeService::EndConsoles(int64_t now_ns) {
   const int64_t silent_ns = consoles_.size() < kMostConsoles
                                 ? options_.silent_ns
                                 : std::min(options_.silent_ns, options_.crowded_ns);
-  for (const auto& console : consoles_) console->is_over |= now_ns - console->moved_ns >= silent_ns;
+  for (const auto& console : consoles_) {
+    const int64_t patience_ns = console->to_send.empty() ? silent_ns : options_.stalled_ns;
+    console->is_over |= now_ns - console->moved_ns >= patience_ns;
+  }
   const auto is_over = [](const auto& console) { return console->is_over; };
   if (std::erase_if(consoles_, is_over) == 0) return;
   // A program that waits at its start for its probes goes on.

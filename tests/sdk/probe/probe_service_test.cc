@@ -265,7 +265,9 @@ TEST(ProbeSocket, RemovesThoseOfEndedProcesses) {
 TEST(ProbeSocket, LetsInWhatPtraceWouldLetRead) {
   constexpr uid_t kUser = 12'345;
   const testing::ScopedTempDirectory directory;
-  if (geteuid() == 0) ASSERT_EQ(chown(std::string(directory / "").c_str(), kUser, kUser), 0);
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(std::string(directory / "").c_str(), kUser, kUser), 0);
+  }
   const std::string folder = directory / "lagwatch";
   EXPECT_EQ(ExitCodeOf(folder, kUser, kUser, LetsItselfIn), 0);
   const auto hidden = [](const ProbeSocket& socket) {
