@@ -22,8 +22,8 @@ class HeldLocks {
   };
 
   // The calling thread, `owner`, has taken the lock at this address; once more if it has it already and the
-  // lock is recursive. What else is known of the lock is of an owner that was not seen to let it go. A lock
-  // for which there is no room is left out and counted. Context: hot.
+  // lock is recursive. Else an earlier entry of the lock is of an owner whose letting it go was not seen, and
+  // is replaced. A lock for which there is no room is left out and counted. Context: hot.
   void Take(uint64_t lock, uint32_t owner, bool is_recursive, const Held& held) {
     if (entries_ == nullptr || lock == 0) return;
     for (size_t i = 0; i < kProbes; ++i) {
