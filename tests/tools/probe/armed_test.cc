@@ -66,13 +66,25 @@ TEST_F(ProbeTest, CountsNothingInAForkedChild) {
   EXPECT_TRUE(Records(output).empty()) << output;
 }
 
+std::string SocketFolder() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  return runtime != nullptr && *runtime == '/' ? std::string(runtime) + "/lagwatch"
+                                               : "/tmp/lagwatch-" + std::to_string(geteuid());
+}
+
+TEST_F(ProbeTest, LeavesNoSocketAtTheProgramsEnd) {
+  ASSERT_EQ(Ask({pid(), "add_numbers { count }", "--for", "50ms"}), 0) << errors_;
+  const std::string path = SocketFolder() + "/probe-" + pid();
+  EXPECT_EQ(access(path.c_str(), F_OK), 0) << path;
+  program_->WriteInput("exit 0\n");
+  EXPECT_EQ(program_->Wait(), 0);
+  EXPECT_NE(access(path.c_str(), F_OK), 0) << path;
+}
+
 TEST_F(ProbeTest, ListensForItsOwnUserOnly) {
   const auto console = Start({pid(), "add_numbers { count }"});
   ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  const std::string folder = runtime != nullptr && *runtime == '/'
-                                 ? std::string(runtime) + "/lagwatch"
-                                 : "/tmp/lagwatch-" + std::to_string(geteuid());
+  const std::string folder = SocketFolder();
   struct stat status {};
   ASSERT_EQ(lstat(folder.c_str(), &status), 0) << folder;
   EXPECT_TRUE(S_ISDIR(status.st_mode));
