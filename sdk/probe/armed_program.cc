@@ -117,6 +117,7 @@ void ArmedProgram::Disarm(trace::FunctionProber* prober) {
   question_ = {};
   // A thread may still be in a handler: the addresses stay, as pages of zeros.
   madvise(memory_.get(), memory_bytes_, MADV_DONTNEED);
+  locks_->Clear();
 }
 
 // Context: lagwatch's own thread.

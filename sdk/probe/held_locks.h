@@ -6,6 +6,8 @@
 // orders its owners. Invariant: an entry's `lock` is 0 if it is free.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -55,6 +57,10 @@ class HeldLocks {
       return is_ours;
     }
     return false;
+  }
+  // Forgets all, and gives the memory back; other threads may go on. Context: background.
+  void Clear() {
+    if (entries_ != nullptr) madvise(entries_.get(), kEntries * sizeof(Entry), MADV_DONTNEED);
   }
   uint64_t left_out() const { return left_out_.load(std::memory_order_relaxed); }  // a statistic
 

@@ -62,6 +62,16 @@ TEST(HeldLocks, CountThoseForWhichThereIsNoRoom) {
   EXPECT_EQ(kept + locks.left_out(), kLocks);
 }
 
+TEST(HeldLocks, GiveTheirMemoryBack) {
+  HeldLocks locks;
+  HeldLocks::Held held;
+  locks.Take(0x1000, kOwner, false, {.since_ticks = 5, .waited_ticks = 0});
+  locks.Clear();
+  EXPECT_FALSE(locks.LetGo(0x1000, kOwner, &held));
+  locks.Take(0x1000, kOwner, false, {.since_ticks = 9, .waited_ticks = 0});
+  EXPECT_TRUE(locks.LetGo(0x1000, kOwner, &held));
+}
+
 // Each thread finds its own locks again, in a table that is nearly full.
 TEST(HeldLocks, KeepThreadsApart) {
   HeldLocks locks;
