@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -14,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/system/file_calls.h"
 #include "sdk/probe/probe_messages.h"
 #include "sdk/probe/probe_socket.h"
 
@@ -57,20 +57,18 @@ bool IsAbandoned(const std::string& path) {
 // Removes the sockets of processes that were killed or became another program.
 void Sweep(const std::string& directory) {
   constexpr time_t kYoungS = 10;  // one that is just being bound is not there for connect(2) yet
-  constexpr int kMostEntries = 4096;
-  DIR* folder = opendir(directory.c_str());
-  if (folder == nullptr) return;
-  for (int i = 0; i < kMostEntries; ++i) {
-    const dirent* entry = readdir(folder);
-    if (entry == nullptr) break;
-    const std::string path = directory + "/" + entry->d_name;
+  const base::OwnedFd folder(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return;
+  int left = 4096;
+  base::ForEachNameIn(folder.get(), [&](const char* name) {
+    const std::string path = directory + "/" + name;
     struct stat status {};
-    const bool is_old_socket = std::string_view(entry->d_name).starts_with("probe-") &&
+    const bool is_old_socket = std::string_view(name).starts_with("probe-") &&
                                lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode) &&
                                status.st_mtime + kYoungS < time(nullptr);
     if (is_old_socket && IsAbandoned(path)) unlink(path.c_str());
-  }
-  closedir(folder);
+    return --left != 0;
+  });
 }
 
 base::Result<ProbeSocket> ListenIn(const std::string& directory) {
