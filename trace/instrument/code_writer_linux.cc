@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,13 +10,21 @@
 
 namespace lagwatch::trace {
 
+namespace {
+
+pthread_mutex_t g_one_writer = PTHREAD_MUTEX_INITIALIZER;
+
+}  // namespace
+
 CodeWriter::CodeWriter() {
+  pthread_mutex_lock(&g_one_writer);
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) != 0) return;
   memory_fd_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 }
 
 CodeWriter::~CodeWriter() {
   if (memory_fd_ >= 0) close(memory_fd_);
+  pthread_mutex_unlock(&g_one_writer);
 }
 
 bool CodeWriter::Write(uint64_t address, const unsigned char* bytes, size_t size_bytes) const {
