@@ -9,7 +9,8 @@
 // libgcc unwinder distinguishes the thunk's frame from the caller's, which have one CFA; and it does not take
 // 1 off the address, as it does after calls, so we do. In bytes: 0x16 val_expression, 16 (rip), 15 bytes:
 // breg7 (rsp) -8, deref, const1s -8, and, const4u 0x40000, minus, deref, lit1, minus.
-// The personality routine is called by unwinders that leave the frame: the end of calls that exceptions leave.
+// The personality routine is called by unwinders that leave the frame: the end of calls that exceptions
+// leave.
 asm(R"(
   .pushsection .data.rel.ro.lagwatch_thunks, "aw", @progbits
   .balign 8
