@@ -423,7 +423,7 @@ bool FunctionProber::BytesAreOriginal() {
     pass->state->ForEachPlace(module, [&](Place* place) {
       const HeadPatch& patch = place->patch;
       const uint64_t function = place->site->function;
-      // Where the file has been replaced, the bytes that it had are those that were there.
+      // Once the file has been replaced, the saved bytes stand for it.
       const bool is_original =
           place->HasProbes() ||
           (patch.HasOriginal(function) && patch.HasPadOriginal() &&
