@@ -144,7 +144,7 @@ class Shown {
     add(stats_.dropped_records, "records dropped");
     add(stats_.dropped_keys, "counts dropped because the tables are full");
     add(stats_.dropped_stacks, "stacks dropped");
-    add(stats_.missed, "missed inside of other probes");
+    add(stats_.missed, "missed inside of other probes, or on small stacks");
     if (stats_.is_off)
       std::cerr << "; the script turned itself off, because it would have cost more than its budget";
     if (client_.is_over()) std::cerr << "; the program has ended";
