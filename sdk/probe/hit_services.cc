@@ -29,29 +29,34 @@ bool IsOnOwnStack(uint64_t address, size_t size) {
 }
 
 size_t Read(const probe::Hit&, uint64_t address, void* to, size_t size) {
-  if (!IsOnOwnStack(address, size)) return base::ReadOwnMemory(address, to, size);
+  if (!IsOnOwnStack(address, size)) return base::ReadOwnMemoryByCall(address, to, size);
   std::memcpy(to, reinterpret_cast<const void*>(address), size);
   return size;
 }
 
-size_t CaptureStack(const probe::Hit& hit, uint64_t* addresses, size_t most) {
-  // Ours: the interpreter, the handler, the code that leads there.
+// The callers of a function that has returned. Ours are left out: the interpreter, the handler, the code that
+// leads there. A function of its own, because the other captures need less of the stack.
+[[gnu::noinline]] size_t CaptureFromHandler(const stack::OwnStackWalker& walker, uint64_t caller,
+                                            uint64_t* addresses, size_t most) {
   constexpr size_t kMostOwn = 16;
   uint64_t walked[probe::kMaxStackFrames + kMostOwn];
+  bool is_complete = false;
+  const size_t count = walker.WalkCallers(walked, std::min(most + kMostOwn, std::size(walked)), &is_complete);
+  const uint64_t* begin = std::find(walked, walked + count, caller);
+  const size_t kept = std::min(static_cast<size_t>(walked + count - begin), most);
+  std::copy_n(begin, kept, addresses);
+  return kept;
+}
+
+size_t CaptureStack(const probe::Hit& hit, uint64_t* addresses, size_t most) {
   const auto& native = static_cast<const NativeHit&>(hit);
   const stack::OwnStackWalker* walker = g_walker.load(std::memory_order_acquire);  // pairs with its store
   size_t count = 0;
   bool is_complete = false;
-  const uint64_t* begin = walked;
-  if (walker != nullptr && native.from.program_counter != 0) {
-    count = walker->Walk(native.from, walked, std::min(most, std::size(walked)), &is_complete);
-  } else if (walker != nullptr) {
-    count = walker->WalkCallers(walked, std::min(most + kMostOwn, std::size(walked)), &is_complete);
-    begin = std::find(walked, walked + count, hit.caller);
-    count -= static_cast<size_t>(begin - walked);
-  }
-  count = std::min(count, most);
-  std::copy_n(begin, count, addresses);
+  if (walker != nullptr && native.from.program_counter != 0)
+    count = walker->Walk(native.from, addresses, most, &is_complete);
+  else if (walker != nullptr)
+    count = CaptureFromHandler(*walker, hit.caller, addresses, most);
   if (count == 0 && hit.caller != 0 && most != 0) addresses[count++] = hit.caller;
   return count;
 }

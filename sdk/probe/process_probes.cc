@@ -52,6 +52,7 @@ OpenedProbes OpenProbes(const std::string& directory) {
   if (g_prober == nullptr) {
     g_prober = new trace::FunctionProber;
     g_prober_pid = getpid();
+    g_probed_process.store(g_prober_pid);
     g_before_exit.store(&FlushProbes);
   }
   auto made = std::make_unique<ProbeService>(ProbeServiceOptions{.directory = directory}, g_prober);

@@ -19,6 +19,7 @@
 namespace lagwatch::sdk {
 
 constinit std::atomic<void (*)()> g_before_exit{nullptr};
+constinit std::atomic<pid_t> g_probed_process{0};
 
 namespace {
 
@@ -131,8 +132,8 @@ void OnThrow(const ProbeEntry& entry, void* user_data) {
   uint64_t text = 0;
   size_t size = 0;
   // A std::type_info is its table of virtual functions and its name.
-  if (base::ReadOwnValue(entry.int_args[1] + sizeof(uint64_t), &text))
-    size = base::ReadOwnMemory(text, mangled, sizeof mangled - 1);
+  if (base::ReadOwnMemoryByCall(entry.int_args[1] + sizeof(uint64_t), &text, sizeof text) == sizeof text)
+    size = base::ReadOwnMemoryByCall(text, mangled, sizeof mangled - 1);
   mangled[size] = '\0';
   ReadableTypeName(mangled, name, sizeof name);
   errno = saved_errno;
@@ -160,7 +161,9 @@ void OnAllocated(const ProbeReturn& returned, void* user_data) {
   if (kRole == SiteRole::kAllocateInto) {
     details.bytes = args[2];
     const int saved_errno = errno;
-    if (static_cast<int32_t>(returned.result[0]) != 0 || !base::ReadOwnValue(args[0], &details.address))
+    if (static_cast<int32_t>(returned.result[0]) != 0 ||
+        base::ReadOwnMemoryByCall(args[0], &details.address, sizeof details.address) !=
+            sizeof details.address)
       details.address = 0;
     errno = saved_errno;
   }
@@ -236,7 +239,8 @@ void OnTransferred(const ProbeReturn& returned, void* user_data) {
 
 void OnExit(const ProbeEntry& entry, void* user_data) {
   const SiteState* site = ActiveSite(user_data);
-  if (site == nullptr) return;
+  const pid_t probed = g_probed_process.load(std::memory_order_relaxed);  // set before the first hit
+  if (site == nullptr || (probed != 0 && probed != getpid())) return;
   probe::HitDetails details;
   details.status = static_cast<int32_t>(entry.int_args[0]);
   NativeHit hit = HitOf(entry, PlaceKind::kExit);

@@ -2,6 +2,8 @@
 // The handlers that run a probe's program when a function of the process begins or ends.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <memory>
 #include <string>
@@ -31,6 +33,9 @@ const trace::ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProb
 
 // Called by the thread that ends the process, after the probes of its exit have been run; may be null.
 extern std::atomic<void (*)()> g_before_exit;
+
+// The process that is probed; 0: not known yet. A child of vfork(2) has its memory, and ends for itself.
+extern std::atomic<pid_t> g_probed_process;
 
 // The services of all hits, those of lagwatch's own thread (timers, events) included.
 const probe::HitServices& ProbeHitServices();

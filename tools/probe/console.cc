@@ -144,7 +144,7 @@ class Shown {
     add(stats_.dropped_records, "records dropped");
     add(stats_.dropped_keys, "counts dropped because the tables are full");
     add(stats_.dropped_stacks, "stacks dropped");
-    add(stats_.missed, "missed inside of other probes");
+    add(stats_.missed, "missed inside of other probes, or on small stacks");
     if (stats_.returns_missed != 0)
       std::cerr << ", at least " << stats_.returns_missed
                 << " returns not seen (of calls too deep, or from code made or loaded at run time)";
@@ -236,8 +236,12 @@ int RunConsole(ServiceClient* client, uint32_t id, ProbeView* view, AskedCommand
   if (goes_on) static_cast<void>(shown.Read(/*wants_snapshot=*/true));
   shown.Print(/*has_snapshot=*/true, /*is_last=*/true);
   if (!client->is_over() && !options.leaves) {
-    static_cast<void>(client->Ask<sdk::NumberAnswer>(sdk::ProbeMessageKind::kDisarm, sdk::ProgramQuestion{id},
-                                                     sdk::ProbeMessageKind::kDone));
+    const auto done = client->Ask<sdk::NumberAnswer>(sdk::ProbeMessageKind::kDisarm, sdk::ProgramQuestion{id},
+                                                     sdk::ProbeMessageKind::kDone);
+    if (done.ok() && done->number == 0) {
+      shown.Summarize();
+      return Fail("probe: the program's code is not yet what it was; the probes there deliver nothing more");
+    }
   }
   shown.Summarize();
   return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Built without vector registers (see CMakeLists.txt): the arguments and results of patched functions are in
 // them while this runs.
+#include <cpuid.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -10,12 +11,14 @@
 
 #include "base/process/safe_memory.h"
 #include "base/process/thread_end_key.h"
+#include "base/system/seccomp.h"
 #include "stack/signal/replaced_returns.h"
 #include "trace/instrument/thunk_pool.h"
 
 extern "C" {
 // The target of the thunks' calls: continues at the original return address.
 LAGWATCH_HIDDEN void lagwatch_return();
+LAGWATCH_HIDDEN extern uint64_t lagwatch_saved_bytes;  // the room that lagwatch_call_saved() takes
 }
 
 namespace lagwatch::trace {
@@ -32,6 +35,20 @@ constexpr uint32_t kCallsTillNextLook = 1024;
 constexpr uint32_t kCallsTillRecovery = 4096;
 // Functions that end in jumps to each other for ever have no room for more.
 constexpr uint32_t kMaxChained = 16;
+
+// The bytes that xsave writes for the registers that trampolines_x86_64.cc keeps.
+uint64_t SavedRegistersBytes() {
+  constexpr uint32_t kLeaf = 0xd;
+  uint64_t bytes = 576;  // the oldest registers and the header
+  for (const uint32_t component : {2, 5, 6, 7}) {
+    uint32_t size_bytes = 0;
+    uint32_t offset = 0;
+    uint32_t unused = 0;
+    if (__get_cpuid_count(kLeaf, component, &size_bytes, &offset, &unused, &unused) == 0) return 4096;
+    if (size_bytes != 0 && bytes < uint64_t{offset} + size_bytes) bytes = uint64_t{offset} + size_bytes;
+  }
+  return bytes;
+}
 
 uint32_t g_given_thunks = 1;          // to threads, one after the other
 uint32_t g_returned_head = kNoThunk;  // of threads that ended, under the lock
@@ -57,8 +74,10 @@ LAGWATCH_UNTRACED ThunkState StateOf(uint32_t thunk) {
 LAGWATCH_UNTRACED bool IsAbandoned(uint32_t thunk) {
   const uint64_t slot = g_thunks[thunk].slot;
   uint64_t value = 0;
-  if (slot == 0) return true;
-  if (!base::ReadOwnValue(slot, &value)) return !base::IsReadable(slot);  // a sandbox may forbid to read
+  if (slot == 0) return false;  // this handler has interrupted the code that takes it
+  if (base::IsConfined()) return false;
+  if (base::ReadOwnMemoryByCall(slot, &value, sizeof value) != sizeof value)
+    return !base::IsReadable(slot);  // a sandbox may forbid to read
   return (value & ~(kThunkBytes - 1)) != AddressOfThunk(thunk);
 }
 
@@ -189,6 +208,7 @@ uint32_t ChainThunk(ThreadThunks* thunks, uint32_t outer, uint64_t function, uin
 
 bool PrepareReturnThunks() {
   if (g_is_prepared) return true;
+  lagwatch_saved_bytes = SavedRegistersBytes();
   if (!base::CreateThreadEndKey(&g_thread_key, &EndThreadThunks)) return false;
   for (uint32_t thunk = 0; thunk < kMaxThunks; ++thunk) {
     unsigned char* code = lagwatch_thunks + thunk * kThunkBytes;

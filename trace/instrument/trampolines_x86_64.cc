@@ -83,6 +83,13 @@ asm(R"(
     .cfi_endproc
     .size \name, . - \name
   .endm
+  .pushsection .data.lagwatch_saved_bytes, "aw", @progbits
+  .balign 8
+  .hidden lagwatch_saved_bytes
+  .globl lagwatch_saved_bytes
+lagwatch_saved_bytes:
+  .quad 4096
+  .popsection
   .pushsection .text
   lagwatch_entry_from lagwatch_entry, 5
   lagwatch_entry_from lagwatch_entry_after_landing_pad, 9
@@ -112,7 +119,7 @@ lagwatch_call_saved:
   .cfi_offset rbp, -16
   mov %rsp, %rbp
   .cfi_def_cfa_register rbp
-  sub $4096, %rsp
+  sub lagwatch_saved_bytes(%rip), %rsp
   and $-64, %rsp
   xor %eax, %eax
   mov %rax, 512(%rsp)

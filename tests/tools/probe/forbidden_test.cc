@@ -68,5 +68,17 @@ TEST_F(ForbiddenProbes, BeginWithTheProgramUnderRun) {
   EXPECT_THAT(program_->Errors(), HasSubstr("began"));
 }
 
+// Its texts are read by a system call that its filter does not expect.
+TEST_F(ForbiddenProbes, DoNotEndAProgramThatConfinesItself) {
+  Run({LAGWATCH_PROGRAM, "run", "--spool", "/nonexistent", "--quiet", "--probe",
+       "handle_request { print(str(arg1)) }", "--", LAGWATCH_PROBED_PROGRAM});
+  Do("request 2");
+  Do("confine");
+  EXPECT_THAT(program_->Output(), HasSubstr("confined 0"));
+  Do("request 3");
+  program_->WriteInput("exit 4\n");
+  EXPECT_EQ(program_->Wait(), 4);
+}
+
 }  // namespace
 }  // namespace lagwatch::tools

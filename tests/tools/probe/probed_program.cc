@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that does what its input says, a line each, and prints "done" after it: calls whose numbers,
 // arguments and times a test knows.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -88,6 +93,19 @@ void Repeat(const char* what, int count) {
   }
 }
 
+// A filter that ends the process at a call that it does not expect.
+void Confine() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{4, filter};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  std::printf("confined %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
 void PrintCode() {
   const auto* code = reinterpret_cast<const unsigned char*>(&add_numbers);
   for (int i = 0; i < 16; ++i) std::printf("%02x", code[i]);
@@ -107,6 +125,8 @@ int main() {
     if (std::strcmp(what, "exit") == 0) return count;
     if (std::strcmp(what, "code") == 0)
       PrintCode();
+    else if (std::strcmp(what, "confine") == 0)
+      Confine();
     else if (std::strcmp(what, "fork") == 0)
       std::printf("child %d\n", fork() == 0 ? (Repeat("add", count), _exit(0), 0) : 0);
     else

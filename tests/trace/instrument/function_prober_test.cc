@@ -27,12 +27,6 @@
 namespace lagwatch::trace {
 namespace {
 
-// The process's; never destroyed.
-FunctionProber& Prober() {
-  static auto* prober = new FunctionProber;
-  return *prober;
-}
-
 struct Hits {
   std::atomic<uint64_t> entries{0};
   std::atomic<uint64_t> returns{0};

@@ -131,6 +131,11 @@ uint64_t DifferingBytes(uint64_t begin, uint64_t end, uint64_t offset, const cha
 
 }  // namespace
 
+FunctionProber& Prober() {
+  static auto* prober = new FunctionProber;
+  return *prober;
+}
+
 uint64_t DifferingCodeBytes() {
   FILE* maps = std::fopen("/proc/self/maps", "re");
   if (maps == nullptr) return UINT64_MAX;

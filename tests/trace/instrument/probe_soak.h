@@ -33,4 +33,7 @@ SoakTotals SoakProbes(FunctionProber* prober, uint64_t cycles, const std::vector
 // Counts the bytes of the code of all modules that are not their files'.
 uint64_t DifferingCodeBytes();
 
+// The process's; never destroyed.
+FunctionProber& Prober();
+
 }  // namespace lagwatch::trace

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "base/process/loader_walk.h"
 #include "base/process/own_memory.h"
 #include "base/process/quiet_thread.h"
+#include "stack/thread_block_layout.h"
 #include "trace/instrument/patch_site.h"
 #include "trace/instrument/probes/code_scan.h"
 #include "trace/instrument/probes/code_space.h"
@@ -25,6 +27,10 @@
 #include "trace/instrument/probes/head_patch.h"
 #include "trace/instrument/probes/mapped_code.h"
 #include "trace/instrument/probes/probed_modules.h"
+#include "trace/instrument/probes/tail_jumps.h"
+
+// The loader's note of where the main thread's stack began.
+extern "C" [[gnu::weak]] void* __libc_stack_end;
 
 namespace lagwatch::trace {
 namespace {
@@ -39,6 +45,9 @@ uint32_t NeedsOf(const ProbeHandlers& handlers) {
   return needs;
 }
 
+// The program's dlopen() and fork() wait for the loader's lock, which is held for so many functions.
+constexpr size_t kMostAtOnce = 64;
+
 // A function that has, or had, probes.
 struct Place {
   ProbeSite* site = nullptr;
@@ -51,7 +60,9 @@ struct Place {
   bool reads_return_address = false;
 
   bool IsIn(const ProbedModule& module) const {
-    return load_bias == module.load_bias && path == module.path && build_id == module.build_id;
+    // A file that was replaced has another path, as the kernel says.
+    return load_bias == module.load_bias && build_id == module.build_id &&
+           (!build_id.empty() || path == module.path);
   }
   bool HasProbes() const {
     return std::any_of(std::begin(ids), std::end(ids), [](ProbeId id) { return id != 0; });
@@ -62,6 +73,19 @@ const ProbeSite* MakeSite(uint64_t function, ProbeSite** made) {
   void* memory = base::MapKept(sizeof(ProbeSite));
   *made = memory == nullptr ? nullptr : new (memory) ProbeSite{.function = function};
   return *made;
+}
+
+bool PrepareHits() {
+  constexpr uint64_t kUnlimitedMainStackBytes = 128 << 20;  // that the kernel keeps free below it
+  static const OwnStacks kStacks = [] {
+    rlimit limit{};
+    getrlimit(RLIMIT_STACK, &limit);
+    const uint64_t end = &__libc_stack_end == nullptr ? 0 : reinterpret_cast<uint64_t>(__libc_stack_end);
+    const uint64_t size_bytes = std::min({uint64_t{limit.rlim_cur}, kUnlimitedMainStackBytes, end});
+    return OwnStacks{stack::FindThreadBlockLayout(), end - size_bytes, end};
+  }();
+  UseOwnStacks(&kStacks);
+  return PrepareProbeHits();
 }
 
 }  // namespace
@@ -132,6 +156,7 @@ bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void
               .get_ip = reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, "_Unwind_GetIP")),
               .wants_ranges = !(counts == modules),
               .ranges = {}};
+    if (pass.wants_ranges) excluded.ReadTables();
     base::WalkLoadedModules(&VisitModule, &pass);
     if (pass.wants_ranges && UseCallerRangesOf(std::move(pass.ranges))) modules = counts;
     is_done = true;
@@ -168,7 +193,8 @@ ProbeReason FunctionProber::State::Refusal(const Pass& pass, const ProbedModule&
   head->functions = &module.functions;
   head->module_begin = module.begin;
   head->module_end = module.end;
-  head->reads_return_address = ReadsReturnAddress(function, found.end);
+  head->reads_return_address =
+      ReadsReturnAddress(function, found.end) || JumpsToReader(module, function, found.end);
   const ProbeReason reason = FindSpots(head);
   if (reason != ProbeReason::kNone) return reason;
   if (wants_return && head->reads_return_address) return ProbeReason::kReadsReturnAddress;
@@ -287,9 +313,11 @@ void FunctionProber::State::ArmIn(Pass* pass, const ProbedModule& module) {
     if (work->results[i].id != 0) armed.push_back(i);
   }
   // No processor may meet a jump before its target.
-  if (armed.empty() || !CodeWriter::SynchronizeProcessors()) return;
-  for (const size_t i : armed) Switch(*pass, &state->places.at(work->requests[i].function), true);
-  CodeWriter::SynchronizeProcessors();
+  if (armed.empty()) return;
+  if (CodeWriter::SynchronizeProcessors()) {
+    for (const size_t i : armed) Switch(*pass, &state->places.at(work->requests[i].function), true);
+    CodeWriter::SynchronizeProcessors();
+  }
   for (const size_t i : armed) {
     Place& place = state->places.at(work->requests[i].function);
     if (place.is_patched) continue;
@@ -299,12 +327,18 @@ void FunctionProber::State::ArmIn(Pass* pass, const ProbedModule& module) {
 }
 
 std::vector<ProbeResult> FunctionProber::Arm(std::span<const ProbeRequest> requests) {
-  ArmWork work{requests, std::vector<ProbeResult>(requests.size(), {.reason = ProbeReason::kNotCode})};
-  const bool is_supported = CanPatch() && PrepareProbeHits();
-  if (is_supported && state_->Walk(&State::ArmIn, &work)) return std::move(work.results);
-  const ProbeReason reason = is_supported ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
-  std::fill(work.results.begin(), work.results.end(), ProbeResult{.reason = reason});
-  return std::move(work.results);
+  std::vector<ProbeResult> results;
+  const bool is_supported = CanPatch() && PrepareHits();
+  const ProbeReason refusal = is_supported ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
+  while (results.size() < requests.size()) {
+    const auto some =
+        requests.subspan(results.size(), std::min(requests.size() - results.size(), kMostAtOnce));
+    ArmWork work{some, std::vector<ProbeResult>(some.size(), {.reason = ProbeReason::kNotCode})};
+    if (!is_supported || !state_->Walk(&State::ArmIn, &work))
+      work.results.assign(some.size(), ProbeResult{.reason = refusal});
+    results.insert(results.end(), work.results.begin(), work.results.end());
+  }
+  return results;
 }
 
 ProbeResult FunctionProber::Arm(uint64_t function, const ProbeHandlers* handlers, void* user_data) {
@@ -388,10 +422,12 @@ bool FunctionProber::BytesAreOriginal() {
   const auto compare = [](Pass* pass, const ProbedModule& module) {
     pass->state->ForEachPlace(module, [&](Place* place) {
       const HeadPatch& patch = place->patch;
+      const uint64_t function = place->site->function;
+      // Once the file has been replaced, the saved bytes stand for it.
       const bool is_original =
           place->HasProbes() ||
-          (HasFileBytes(pass->memory, place->site->function, patch.saved_bytes) &&
-           (patch.pad == 0 || HasFileBytes(pass->memory, patch.pad, sizeof patch.pad_original)));
+          (patch.HasOriginal(function) && patch.HasPadOriginal() &&
+           (!HasFile(pass->memory, function) || HasFileBytes(pass->memory, function, patch.saved_bytes)));
       if (!is_original) *static_cast<bool*>(pass->work) = false;
     });
   };
@@ -418,8 +454,7 @@ ProbeResult FunctionProber::State::ExamineOne(const Pass& pass, const ProbedModu
 }
 
 std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> functions, bool wants_return) {
-  ExamineWork work{functions, wants_return,
-                   std::vector<ProbeResult>(functions.size(), {.reason = ProbeReason::kNotCode})};
+  std::vector<ProbeResult> results;
   const auto examine = [](Pass* pass, const ProbedModule& module) {
     auto* found = static_cast<ExamineWork*>(pass->work);
     for (size_t i = 0; i < found->functions.size(); ++i) {
@@ -428,9 +463,16 @@ std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> funct
     }
   };
   const ProbeReason refusal = CanPatch() ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
-  if (!CanPatch() || !state_->Walk(examine, &work))
-    std::fill(work.results.begin(), work.results.end(), ProbeResult{.reason = refusal});
-  return std::move(work.results);
+  while (results.size() < functions.size()) {
+    const auto some =
+        functions.subspan(results.size(), std::min(functions.size() - results.size(), kMostAtOnce));
+    ExamineWork work{some, wants_return,
+                     std::vector<ProbeResult>(some.size(), {.reason = ProbeReason::kNotCode})};
+    if (!CanPatch() || !state_->Walk(examine, &work))
+      work.results.assign(some.size(), ProbeResult{.reason = refusal});
+    results.insert(results.end(), work.results.begin(), work.results.end());
+  }
+  return results;
 }
 
 std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter& filter, bool wants_return) {

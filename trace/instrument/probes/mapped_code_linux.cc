@@ -50,6 +50,11 @@ bool HasFileBytes(const MemoryMap& memory, uint64_t address, size_t size_bytes) 
          std::memcmp(bytes, reinterpret_cast<const void*>(address), size_bytes) == 0;
 }
 
+bool HasFile(const MemoryMap& memory, uint64_t address) {
+  const MemoryMap::Mapping* mapping = memory.FindFile(address, address + 1);
+  return mapping != nullptr && base::OwnedFd(OpenMapped(*mapping, mapping->file_offset, 1));
+}
+
 bool ExchangeBytes(const CodeWriter& writer, const MemoryMap& memory, uint64_t address,
                    const unsigned char* bytes, size_t size_bytes) {
   const uint64_t begin = address & ~(kCodePageBytes - 1);
@@ -58,9 +63,9 @@ bool ExchangeBytes(const CodeWriter& writer, const MemoryMap& memory, uint64_t a
   if (mapping == nullptr || !mapping->is_private_code) return false;
   const uint64_t offset = mapping->file_offset + (begin - mapping->begin);
   const base::OwnedFd file(OpenMapped(*mapping, offset, end - begin));
-  if (!file) return false;
-  void* copy =
-      mmap(nullptr, end - begin, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), static_cast<off_t>(offset));
+  const int kind = file ? MAP_PRIVATE : MAP_PRIVATE | MAP_ANONYMOUS;
+  void* copy = mmap(nullptr, end - begin, PROT_READ | PROT_EXEC, kind, file.get(),
+                    file ? static_cast<off_t>(offset) : 0);
   if (copy == MAP_FAILED) return false;
   // Threads that come by in between wait in their page fault for the same lock of the kernel's, then find the
   // copy.

@@ -36,14 +36,16 @@ struct ProbeReturn {
 
 // The registers that handlers may change, with all that they call; the less, the cheaper is a hit.
 enum class HandlerRegisters : uint8_t {
-  kAny,       // all: saved by the processor's own instruction, about 120 ns, and 4 KiB of stack
+  kAny,       // all: saved by the processor's own instruction, about 120 ns. Not called on small stacks
   kBaseline,  // built for plain x86-64, and calls nothing of other libraries, not even memcpy(): about 6 ns
   kGeneral,   // built with -mgeneral-regs-only: nothing
 };
 
 // The rules for handlers: they run on the program's thread, in any of its states (locks held, signals
-// blocked, 2 KiB of stack). They take no lock, allocate nothing, make no system call, do not throw, and leave
-// errno alone. Probes that they hit themselves are not delivered. Context: hot.
+// blocked). Where the thread's own stack has no 16 KiB left, and on all other stacks, those that may change
+// any register are not called, which is counted as missed; others have 1 KiB. They take no lock, allocate
+// nothing, make no system call, do not throw, and leave errno alone. Probes that they hit themselves are not
+// delivered. Context: hot.
 struct ProbeHandlers {
   // Either may be null. A probe without on_return costs no return.
   void (*on_entry)(const ProbeEntry& entry, void* user_data) = nullptr;

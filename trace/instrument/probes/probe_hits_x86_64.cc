@@ -3,6 +3,7 @@
 // this runs.
 #include <pthread.h>
 
+#include "base/process/own_memory.h"
 #include "trace/instrument/probes/function_prober.h"
 #include "trace/instrument/probes/probe_site.h"
 #include "trace/instrument/thunk_pool.h"
@@ -44,16 +45,48 @@ constexpr uint64_t kLargestStackBytes = uint64_t{8} << 20;
 uint64_t g_hits_missed = 0;
 uint64_t g_thunk_args[kMaxThunks][6];
 const CallerRanges* g_caller_ranges = nullptr;
-bool g_is_child = false;  // forked: nothing is delivered
+// Not 0 in the process that was prepared, but in its children, in which nothing is delivered.
+uint32_t g_copied_mark = 1;
+const uint32_t* g_process_mark = &g_copied_mark;
+const OwnStacks* g_own_stacks = nullptr;
 bool g_is_prepared = false;
 
 LAGWATCH_UNTRACED void CountMissed() {
   __atomic_fetch_add(&g_hits_missed, 1, __ATOMIC_RELAXED);  // a statistic
 }
 
+LAGWATCH_UNTRACED bool IsInChild() {
+  return __atomic_load_n(__atomic_load_n(&g_process_mark, __ATOMIC_RELAXED), __ATOMIC_RELAXED) == 0;
+}
+
+// The bytes of the calling thread's own stack below `stack`; 0 on another one.
+LAGWATCH_UNTRACED uint64_t OwnStackBytes(const OwnStacks& stacks, uint64_t stack) {
+  uint64_t thread_pointer = 0;
+  asm("mov %%fs:0, %0" : "=r"(thread_pointer));
+  const auto& note = *reinterpret_cast<const stack::ThreadStackNote*>(
+      thread_pointer + static_cast<uint64_t>(stacks.thread_block.stack_note_offset));
+  if (note.Holds(stack)) return stack - note.address;
+  return stack - stacks.main_begin < stacks.main_end - stacks.main_begin ? stack - stacks.main_begin : 0;
+}
+
+// The stacks of signal handlers and of coroutines may be small, and nothing may guard their ends. A thread's
+// own ends in a guard, which is a part of its bytes.
+LAGWATCH_UNTRACED bool HasRoom(uint64_t stack) {
+  constexpr uint64_t kRoomBytes = 16 << 10;  // for handlers that may use any register, with their walks
+  const OwnStacks* stacks = __atomic_load_n(&g_own_stacks, __ATOMIC_ACQUIRE);  // pairs with its store
+  return stacks == nullptr || !stacks->thread_block.is_known() || OwnStackBytes(*stacks, stack) >= kRoomBytes;
+}
+
+// Whether both are on the calling thread's own stack, or may be on one if that is not known.
+LAGWATCH_UNTRACED bool AreOnOneStack(uint64_t first, uint64_t second) {
+  const OwnStacks* stacks = __atomic_load_n(&g_own_stacks, __ATOMIC_ACQUIRE);  // pairs with its store
+  if (stacks == nullptr || !stacks->thread_block.is_known()) return first - second <= kLargestStackBytes;
+  return OwnStackBytes(*stacks, first) != 0 && OwnStackBytes(*stacks, second) != 0;
+}
+
 LAGWATCH_UNTRACED bool MayEnterBusy(ThreadThunks* thunks, uint64_t stack) {
   if (thunks->handler_stack == 0) return RecoverThunks(thunks);
-  if (stack <= thunks->handler_stack || stack - thunks->handler_stack > kLargestStackBytes) return false;
+  if (stack <= thunks->handler_stack || !AreOnOneStack(stack, thunks->handler_stack)) return false;
   thunks->handler_stack = 0;
   thunks->free_head = kNoThunk;  // as RecoverThunks()
   return true;
@@ -111,7 +144,10 @@ using SavedCall = void (*)(uint64_t, uint64_t, uint64_t, uint64_t);
 
 LAGWATCH_UNTRACED void CallSaved(uint32_t needs, uint64_t first, uint64_t second, uint64_t third,
                                  SavedCall function) {
-  if ((needs & kNeedsAny) != 0) return lagwatch_call_saved(first, second, third, 0, function);
+  if ((needs & kNeedsAny) != 0) {
+    if (!HasRoom(reinterpret_cast<uint64_t>(__builtin_frame_address(0)))) return CountMissed();
+    return lagwatch_call_saved(first, second, third, 0, function);
+  }
   lagwatch_call_baseline(first, second, third, 0, function);
 }
 
@@ -205,7 +241,7 @@ uint64_t EndProbedCall(ThreadThunks* thunks, uint32_t thunk, bool was_busy, cons
   const uint64_t original = lagwatch_originals[thunk];
   if (was_busy) {
     CountMissed();
-  } else if (!__atomic_load_n(&g_is_child, __ATOMIC_RELAXED)) {  // it has one thread
+  } else if (!IsInChild()) {
     thunks->handler_stack = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
     DeliverEnds(thunk, results);
     thunks->handler_stack = 0;
@@ -232,9 +268,22 @@ void UseUnwinder(const UnwinderCalls* unwinder) {
 
 bool PrepareProbeHits() {
   if (g_is_prepared) return true;
-  const auto note_child = [] { __atomic_store_n(&g_is_child, true, __ATOMIC_RELAXED); };  // it has one thread
-  g_is_prepared = PrepareReturnThunks() && pthread_atfork(nullptr, nullptr, note_child) == 0;
+  if (!PrepareReturnThunks()) return false;
+  if (auto* wiped = static_cast<uint32_t*>(base::TakeWiped(sizeof(uint32_t)))) {
+    *wiped = 1;
+    __atomic_store_n(&g_process_mark, wiped, __ATOMIC_RELEASE);  // the first hits are later
+    g_is_prepared = true;
+  } else {  // children of fork(3) alone
+    const auto note_child = [] {
+      __atomic_store_n(&g_copied_mark, 0, __ATOMIC_RELAXED);
+    };  // it has one thread
+    g_is_prepared = pthread_atfork(nullptr, nullptr, note_child) == 0;
+  }
   return g_is_prepared;
+}
+
+void UseOwnStacks(const OwnStacks* stacks) {
+  __atomic_store_n(&g_own_stacks, stacks, __ATOMIC_RELEASE);  // pairs with HasRoom()
 }
 
 ProbeStats FunctionProbeStats() {
@@ -256,7 +305,7 @@ void lagwatch_on_probe_entry(lagwatch::trace::SavedEntry* saved) {
   using namespace lagwatch::trace;
   const auto* site = *reinterpret_cast<const ProbeSite* const*>(saved->site_return - SiteCode::kSiteBefore);
   ThreadThunks& thunks = t_thunks;
-  if (thunks.is_left_out || __atomic_load_n(&g_is_child, __ATOMIC_RELAXED)) return;
+  if (thunks.is_left_out || IsInChild()) return;
   const auto stack = reinterpret_cast<uint64_t>(saved);
   if (thunks.is_busy && !MayEnterBusy(&thunks, stack)) return CountMissed();
   thunks.is_busy = true;
@@ -286,7 +335,7 @@ int lagwatch_thunk_personality(int version, int actions, uint64_t, void*, void* 
   const uint32_t thunk = ThunkAt(unwinder->get_ip(context));
   ThreadThunks& thunks = t_thunks;
   if (thunk == kNoThunk || g_thunks[thunk].IsRecordersAlone() || thunks.is_left_out) return kContinue;
-  if (thunks.is_busy || __atomic_load_n(&g_is_child, __ATOMIC_RELAXED)) {
+  if (thunks.is_busy || IsInChild()) {
     CountMissed();
     return kContinue;
   }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "stack/signal/thread_block.h"
 #include "trace/instrument/probes/instruction.h"
 #include "trace/instrument/probes/probe_events.h"
 #include "trace/instrument/probes/probe_reason.h"
@@ -73,6 +74,15 @@ struct UnwinderCalls {
   uint64_t (*get_ip)(void* context);
 };
 void UseUnwinder(const UnwinderCalls* unwinder);
+
+// The stacks that the C library and the kernel gave to threads.
+struct OwnStacks {
+  stack::ThreadBlockLayout thread_block;
+  uint64_t main_begin;  // of the main thread's
+  uint64_t main_end;
+};
+// Never freed. Until then all stacks are taken to have room.
+void UseOwnStacks(const OwnStacks* stacks);
 
 // Whether the calling thread's calls are delivered no more; returns what was. Context: background.
 bool SetLeftOutOfProbes(bool is_left_out);

@@ -23,6 +23,7 @@ struct ProbedModule {
   uint64_t code_begin = 0;
   uint64_t code_end = 0;
   uint64_t load_bias = 0;
+  uint64_t dynamic = 0;  // the loader's table of the module; 0: none
   std::string path;
   std::string build_id;
   bool is_excluded = false;
@@ -37,8 +38,12 @@ struct ProbedModule {
 class ExcludedFunctions {
  public:
   bool Has(const ProbedModule& module, uint64_t function);
+  // Reads the tables of the C libraries that are loaded, without the loader's lock: each takes a while.
+  void ReadTables();
 
  private:
+  const stack::FunctionTable& TableOf(const std::string& path, const std::string& build_id);
+
   std::map<std::string, stack::FunctionTable> tables_;  // of C libraries, by path and build id
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/process/loader_walk.h"
 #include "base/process/own_memory.h"
 #include "trace/instrument/patchable_module.h"
 #include "trace/instrument/probes/probed_modules.h"
@@ -66,6 +67,10 @@ bool BeginsWithOneOf(std::string_view name, const std::string_view* begin, const
 
 std::string_view FileName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+bool IsCLibrary(std::string_view path) {
+  return BeginsWithOneOf(FileName(path), std::begin(kCLibraries), std::end(kCLibraries));
+}
+
 // Go's linker leaves a note; its stacks move, and its functions have conventions of their own.
 bool IsGo(const dl_phdr_info& info) {
   for (int i = 0; i < info.dlpi_phnum; ++i) {
@@ -91,6 +96,7 @@ ProbedModule::ProbedModule(const dl_phdr_info& info) : functions(info) {
   begin = UINT64_MAX;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const auto& segment = info.dlpi_phdr[i];
+    if (segment.p_type == PT_DYNAMIC) dynamic = info.dlpi_addr + segment.p_vaddr;
     if (segment.p_type != PT_LOAD) continue;
     begin = std::min<uint64_t>(begin, info.dlpi_addr + segment.p_vaddr);
     end = std::max<uint64_t>(end, info.dlpi_addr + segment.p_vaddr + segment.p_memsz);
@@ -99,13 +105,27 @@ ProbedModule::ProbedModule(const dl_phdr_info& info) : functions(info) {
       BeginsWithOneOf(FileName(path), std::begin(kExcludedModules), std::end(kExcludedModules)) || IsGo(info);
 }
 
-bool ExcludedFunctions::Has(const ProbedModule& module, uint64_t function) {
-  if (!BeginsWithOneOf(FileName(module.path), std::begin(kCLibraries), std::end(kCLibraries))) return false;
-  const std::string key = module.path + '\0' + module.build_id;
+const stack::FunctionTable& ExcludedFunctions::TableOf(const std::string& path, const std::string& build_id) {
+  const std::string key = path + '\0' + build_id;
   auto found = tables_.find(key);
-  if (found == tables_.end())
-    found = tables_.emplace(key, stack::FunctionTable::Load(module.path, module.build_id)).first;
-  const auto name = found->second.NameAt(function - module.load_bias);
+  if (found == tables_.end()) found = tables_.emplace(key, stack::FunctionTable::Load(path, build_id)).first;
+  return found->second;
+}
+
+void ExcludedFunctions::ReadTables() {
+  std::vector<PatchableModule> libraries;
+  const auto note = [](dl_phdr_info* info, size_t, void* context) {
+    if (info->dlpi_name == nullptr || !IsCLibrary(info->dlpi_name)) return 0;
+    static_cast<std::vector<PatchableModule>*>(context)->push_back(DescribeModule(*info));
+    return 0;
+  };
+  base::WalkLoadedModules(note, &libraries);
+  for (const PatchableModule& each : libraries) TableOf(each.path, each.build_id);
+}
+
+bool ExcludedFunctions::Has(const ProbedModule& module, uint64_t function) {
+  if (!IsCLibrary(module.path)) return false;
+  const auto name = TableOf(module.path, module.build_id).NameAt(function - module.load_bias);
   return name && std::find(std::begin(kExcludedFunctions), std::end(kExcludedFunctions), *name) !=
                      std::end(kExcludedFunctions);
 }
