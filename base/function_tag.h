@@ -37,15 +37,16 @@ struct FunctionTag {
 inline std::optional<FunctionTag> ParseFunctionTag(std::string_view tag) {
   constexpr std::string_view kSign = "+0x";
   constexpr int kHexadecimal = 16;
-  constexpr size_t kFullHangTag = 127;
-  constexpr size_t kFullPastTag = 31;
+  constexpr size_t kFullHangTagBytes = 127;
+  constexpr size_t kFullPastTagBytes = 31;
   const size_t sign = tag.rfind(kSign);
   if (sign == 0 || sign == std::string_view::npos) return std::nullopt;
   uint64_t offset = 0;
   const char* end = tag.data() + tag.size();
   const auto parsed = std::from_chars(tag.data() + sign + kSign.size(), end, offset, kHexadecimal);
   if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  return FunctionTag{tag.substr(0, sign), offset, tag.size() == kFullHangTag || tag.size() == kFullPastTag};
+  return FunctionTag{tag.substr(0, sign), offset,
+                     tag.size() == kFullHangTagBytes || tag.size() == kFullPastTagBytes};
 }
 
 }  // namespace lagwatch::base

@@ -183,10 +183,15 @@ void QueryApi::AddQuotas(Json* usage) const {
 
 namespace {
 
-// Whether the record began on one of the filter's days.
-bool IsOfDays(const report::Usage& usage, const ReportFilter& filter) {
-  const int64_t day = ToSigned(usage.begin_wall_ms) / kMsPerDay;
-  return day >= filter.first_day.value_or(0) && day <= filter.last_day.value_or(INT64_MAX);
+// Gives `add` the records that began on one of the filter's days.
+template <typename Store, typename Add>
+Status ForEachUsageOfDays(const Store& store, const ReportFilter& filter, const Add& add) {
+  return store->ForEachUsage(filter, [&](std::string_view payload) {
+    const auto usage = report::DecodeUsage(payload);
+    if (!usage.ok()) return;
+    const int64_t day = ToSigned(usage->begin_wall_ms) / kMsPerDay;
+    if (day >= filter.first_day.value_or(0) && day <= filter.last_day.value_or(INT64_MAX)) add(*usage);
+  });
 }
 
 }  // namespace
@@ -195,10 +200,7 @@ QueryApi::Answer QueryApi::UsageByDay(const QueryString& query) const {
   auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxUsageDays));
   auto filter = LAGWATCH_TRY(ParseFilter(query));
   UsageDays days;
-  Status visited = store_->ForEachUsage(filter, [&](std::string_view payload) {
-    if (const auto usage = report::DecodeUsage(payload); usage.ok() && IsOfDays(*usage, filter))
-      days.Add(*usage);
-  });
+  Status visited = ForEachUsageOfDays(store_, filter, [&](const report::Usage& usage) { days.Add(usage); });
   if (!visited.ok()) return visited;
   return days.ToJson(static_cast<size_t>(limit));
 }
@@ -207,10 +209,9 @@ QueryApi::Answer QueryApi::UsageByValue(const QueryString& query) const {
   auto limit = LAGWATCH_TRY(query.GetInt("limit", kDefaultLimit, 1, kMaxUsageDays));
   auto filter = LAGWATCH_TRY(ParseFilter(query));
   UsageValues values;
-  Status visited = store_->ForEachUsage(filter, [&](std::string_view payload) {
-    if (const auto usage = report::DecodeUsage(payload); usage.ok() && IsOfDays(*usage, filter))
-      values.Add(*usage, query.Get("key"));
-  });
+  const std::string key = query.Get("key");
+  Status visited =
+      ForEachUsageOfDays(store_, filter, [&](const report::Usage& usage) { values.Add(usage, key); });
   if (!visited.ok()) return visited;
   return values.ToJson(static_cast<size_t>(limit));
 }

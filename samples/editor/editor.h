@@ -11,7 +11,7 @@
 
 class Editor {
  public:
-  // The work that freezes is sized on this machine to take about `freeze`.
+  // The work that freezes takes about `freeze`: that which computes is sized on this machine, now.
   Editor(std::string save_path, std::chrono::milliseconds freeze);
 
   // Handles one command; false when there is no such command.
@@ -25,6 +25,7 @@ class Editor {
   void OnPaste();
 
   std::string save_path_;
+  std::chrono::milliseconds freeze_;
   std::string text_;
   Index index_;
   size_t index_passes_;

@@ -15,6 +15,7 @@ class UsageKeys final : public watchdog::ValueSource {
  public:
   // Keys with commas between them; ones that are too long, and more than kMaxKeys, are left out. The key
   // "scene", without a value of its own, has the program's scene. `program` is borrowed.
+  // Context: background.
   UsageKeys(std::string_view keys, const ProgramContext* program);
 
   size_t key_count() const override { return keys_.size(); }

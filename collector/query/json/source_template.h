@@ -20,8 +20,8 @@ class SourceTemplate {
   // `url` has {file} once at least, and may have {version} and {line}:
   // https://host/o/r/blob/{version}/{file}#L{line}. `root` is the directory of the build that the files'
   // paths begin with; empty: only relative paths have an address. Errors: kInvalid unless it is an address
-  // with https or http, whose host is fixed, of at most kMostBytes printable characters; the message says
-  // what is wrong.
+  // with https or http, whose host is fixed, of at most kMostBytes printable characters; the message names
+  // the mistake.
   static base::Result<SourceTemplate> Parse(std::string url, std::string root);
 
   // {"url", "root"}: with the version put in, file and line left.

@@ -95,8 +95,8 @@ LW_API void lw_set_scene(const char* scene) LW_NOEXCEPT;
  * size, the number of open tabs. Both texts are copied, the value is cut to 64 bytes; NULL or "" removes it.
  * Returns 1 if it is kept; 0 if the key is empty or longer than 32 bytes, or if 16 others have been used. Any
  * thread, with the monitor on or off; the watchdog reads values without waiting. The first use of a key takes
- * a short lock, so it is not for signal handlers. The texts are sent, so they must not name a person. The hang
- * rate is counted by the values of keys that the option usage_keys names. */
+ * a short lock, so it is not for signal handlers. The texts are sent, so they must not name a person. The
+ * hang rate is counted by the values of keys that the option usage_keys names. */
 LW_API int lw_set_value(const char* key, const char* value) LW_NOEXCEPT;
 /* Names functions of an interpreter that the program is linked with and does not export: stacks then have the
  * functions and lines of its scripts. For Lua, lw_register_lua() of lagwatch/lua.h does it; a program that

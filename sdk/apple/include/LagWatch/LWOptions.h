@@ -40,9 +40,9 @@ LW_EXPORT NS_SWIFT_NAME(Options) @interface LWOptions : NSObject {
 // by default.
 @property(nonatomic) BOOL watchesFrames;
 
-// Sends the hangs that MetricKit reports (HangDiagnostic; before iOS 27 and macOS 27, MXHangDiagnostic) to the
-// collector at `endpoint`, too: all of them, without the limits of the other reports. Not with `seal_key`. NO by
-// default.
+// Sends the hangs that MetricKit reports (HangDiagnostic; before iOS 27 and macOS 27, MXHangDiagnostic) to
+// the collector at `endpoint`, too: all of them, without the limits of the other reports. Not with
+// `seal_key`. NO by default.
 @property(nonatomic) BOOL readsMetricKit;
 
 // Sets an option by its name. Returns NO, and changes nothing, if there is no such option or the value cannot

@@ -17,8 +17,8 @@ let browser;
 before(async () => (browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] })));
 after(() => browser.close());
 
-// Fails the test if the page asks for anything that is not of the site.
-async function withPage(path, options, look) {
+// Fails the test if the page asks for anything that is not of the site. Scripts that `slow` matches come 2 s late.
+async function withPage(path, { slow, ...options }, look) {
   const context = await browser.newContext({ viewport: kDesktop, colorScheme: "light", ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
@@ -28,6 +28,11 @@ async function withPage(path, options, look) {
     if (!request.url().startsWith(pathToFileURL(site).href) && !/^(data|blob|about):/.test(request.url()))
       problems.push(`asked ${request.url()}`);
   });
+  if (slow)
+    await page.route(slow, async (route) => {
+      await page.waitForTimeout(2_000);
+      await route.continue();
+    });
   await page.goto(address(path));
   await look(page);
   await context.close();
@@ -66,6 +71,12 @@ test("the search works from the disk, on pages of all folders", async () => {
       await page.locator(".md-search-result__link[href*='docs/page.html']").first().click();
       await page.waitForURL(/^file:.*docs\/page\.html/);
     });
+});
+
+test("what is typed while the search still loads is found", async () => {
+  await withPage("docs/page.html", { slow: /search\.\w+\.min\.js$/ }, async (page) =>
+    assert.equal((await find(page, "glossary"))[0], "Glossary"),
+  );
 });
 
 test("how-tos are found by their names, in the search and in the navigation", async () => {
