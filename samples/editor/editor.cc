@@ -55,7 +55,7 @@ void Editor::OnReindex() { index_.StartRebuild(text_, index_passes_); }
 
 [[gnu::noinline]] void Editor::OnFind() { std::printf("found %zu times\n", index_.Lookup("wait")); }
 
-// Saves again until the time is over: how long a disk will take, nobody knows in advance.
+// Saves again until the time is over: how long the disk will take is not known before.
 [[gnu::noinline]] void Editor::OnSave() {
   const steady_clock::time_point end = steady_clock::now() + freeze_;
   bool is_saved = true;
