@@ -45,6 +45,9 @@ void AddDaemonCommand(CLI::App* app, int* exit_code);
 void AddServiceCommands(CLI::App* app, int* exit_code);
 // `lagwatch attach PID` and `lagwatch detach PID`: watches a program that runs already, and ends that.
 void AddAttachCommands(CLI::App* app, int* exit_code);
+// `lagwatch probe PID|NAME SCRIPT`: counts and prints at functions of a running program. Its exit code is 2 if the
+// script or the program was refused.
+void AddProbeCommand(CLI::App* app, int* exit_code);
 // `lagwatch trace`: records programs, converts recordings, and shows how a program spends its time.
 void AddTraceCommand(CLI::App* app, int* exit_code);
 

@@ -23,6 +23,10 @@ bool IsReadable(uint64_t address) {
 }
 
 // The call reads all or nothing, so what spans an unreadable page is read again page by page.
+size_t ReadOwnMemoryByCall(uint64_t address, void* destination, size_t size_bytes) {
+  return ReadOwnMemory(address, destination, size_bytes);  // which opens no file here
+}
+
 size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
   constexpr uint64_t kPageBytes = 4096;
   auto* out = static_cast<char*>(destination);

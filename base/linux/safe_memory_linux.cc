@@ -11,6 +11,7 @@
 #include "base/process/core_image.h"
 #include "base/process/process.h"
 #include "base/process/safe_memory.h"
+#include "base/system/seccomp.h"
 
 namespace lagwatch::base {
 namespace {
@@ -44,14 +45,14 @@ bool IsReadable(uint64_t address) {
 
 namespace {
 
-// `pid` may be any thread's of the process.
+// `pid` may be any thread's of the process. Without `file`, where the call is forbidden nothing is read.
 size_t ReadMemoryOf(pid_t pid, const char* file, uint64_t address, void* destination, size_t size_bytes) {
   constexpr uint64_t kPageSize = 4096;
   // A read that spans pages is all or nothing for each remote segment, so every page is one of its own.
   constexpr int kMaxPages = 64;
   auto* out = static_cast<char*>(destination);
-  if (g_is_call_forbidden.load(std::memory_order_relaxed))
-    return ReadMemoryFile(file, address, out, size_bytes);
+  const auto read_file = [&] { return file == nullptr ? 0 : ReadMemoryFile(file, address, out, size_bytes); };
+  if (g_is_call_forbidden.load(std::memory_order_relaxed)) return read_file();
   size_t done = 0;
   while (done < size_bytes) {
     iovec local{out + done, size_bytes - done};
@@ -70,7 +71,7 @@ size_t ReadMemoryOf(pid_t pid, const char* file, uint64_t address, void* destina
         syscall(SYS_process_vm_readv, pid, &local, 1UL, remote, static_cast<unsigned long>(pages), 0UL);
     if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
       g_is_call_forbidden.store(true, std::memory_order_relaxed);
-      return ReadMemoryFile(file, address, out, size_bytes);
+      return read_file();
     }
     if (got <= 0) break;
     done += static_cast<size_t>(got);
@@ -84,6 +85,11 @@ size_t ReadMemoryOf(pid_t pid, const char* file, uint64_t address, void* destina
 size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes) {
   // The calling thread's id, because the process's names no memory once the main thread has ended.
   return ReadMemoryOf(gettid(), "/proc/thread-self/mem", address, destination, size_bytes);
+}
+
+size_t ReadOwnMemoryByCall(uint64_t address, void* destination, size_t size_bytes) {
+  if (IsConfined()) return 0;
+  return ReadMemoryOf(gettid(), nullptr, address, destination, size_bytes);
 }
 
 size_t Process::Read(uint64_t address, void* destination, size_t size_bytes) const {

@@ -12,6 +12,11 @@ namespace lagwatch::base {
 // unreadable page (0 when none). One system call in the usual case. Context: watchdog.
 size_t ReadOwnMemory(uint64_t address, void* destination, size_t size_bytes);
 
+// The same for the program's threads, which may be in any state: opens no file where the call is forbidden,
+// and makes no call at all once the process has confined itself (IsConfined() in base/system/seccomp.h); then
+// 0. Context: hot.
+size_t ReadOwnMemoryByCall(uint64_t address, void* destination, size_t size_bytes);
+
 // Reads one value; false when it is not readable. Context: watchdog.
 template <typename T>
 bool ReadOwnValue(uint64_t address, T* value) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "base/clock.h"
 #include "base/process/run_guarded.h"
 #include "base/system/float_environment.h"
 #include "base/system/seccomp.h"
@@ -19,6 +20,7 @@
 #include "sdk/preload/watch/thread_choice.h"
 #include "sdk/preload/watch/thread_state.h"
 #include "sdk/preload/watch/trace_recording.h"
+#include "sdk/probe/process_probes.h"
 #include "sdk/process_monitor.h"
 
 namespace lagwatch::sdk {
@@ -60,6 +62,15 @@ void SetUp(const ProcessConfig& config) {
   AddForkHandlers();
 }
 
+// Of `lagwatch run`, for the program that it has started.
+void BeginProbes(const PreloadConfig& config) {
+  if (config.is_probing_forbidden != 0) ForbidProbes();
+  if (config.probe_wait_ms == 0 || config.probe_pid != static_cast<uint32_t>(getpid())) return;
+  // The command sees that no socket is there.
+  if (OpenProbes(config.probe_directory).why_not.empty())
+    AwaitFirstProbes(config.probe_wait_ms * base::kNsPerMs);
+}
+
 void Begin() {
   const ProcessConfig& config = ProcessConfig::Instance();
   if (config.is_of_run()) {
@@ -77,6 +88,7 @@ void Begin() {
   } else {
     g_wait_switches.is_off.store(false);
     if (config.IsTraced()) StartTraceRecording(config.get());  // else the command sees that nothing comes
+    BeginProbes(config.get());
   }
 }
 
@@ -98,6 +110,7 @@ __attribute__((constructor)) void BeginInProcess() {
 __attribute__((destructor)) void EndInProcess() {
   const base::ScopedFloatEnvironment floats;
   NoteThreadsAtEnd();
+  FlushProbes();
   EndWithProcess();
   EndSummary();
 }

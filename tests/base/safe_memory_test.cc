@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/system/seccomp.h"
 #include "tests/testing/emulation.h"
 
 namespace lagwatch::base {
@@ -214,6 +217,48 @@ TEST_P(OwnStringTest, IsEmptyWhereNothingCanBeRead) {
     EXPECT_STREQ(copy, "");
   }
 }
+
+#ifdef SYS_process_vm_readv
+
+// A filter that answers the call with an error, and ends the process when it opens a file.
+bool ForbidReadsAndFiles() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(filter), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(ReadOwnMemoryByCall, OpensNoFileWhereTheCallIsForbidden) {
+  const int number = 7;
+  int copy = 0;
+  ASSERT_EQ(ReadOwnMemoryByCall(reinterpret_cast<uint64_t>(&number), &copy, sizeof copy), sizeof copy);
+  EXPECT_EQ(copy, 7);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!ForbidReadsAndFiles()) _exit(0);  // no filters here
+    _exit(ReadOwnMemoryByCall(reinterpret_cast<uint64_t>(&number), &copy, sizeof copy) == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(ReadOwnMemoryByCall, MakesNoCallInAConfinedProcess) {
+  const int number = 7;
+  int copy = 0;
+  SetConfined(true);
+  EXPECT_EQ(ReadOwnMemoryByCall(reinterpret_cast<uint64_t>(&number), &copy, sizeof copy), 0U);
+  SetConfined(false);
+}
+
+#endif
 
 }  // namespace
 }  // namespace lagwatch::base

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 
 #include "base/status.h"
 #include "sdk/preload/environment/preload_config.h"
@@ -14,6 +15,7 @@ namespace lagwatch::tools {
 
 struct Attached {
   int64_t stop_ns = 0;  // for which the process's own thread was stopped at most
+  std::string text;     // of the answer
 };
 
 // Ok if the library can be loaded into the process. Errors: kNotFound, kInvalid, kUnauthorized, saying why
@@ -26,6 +28,10 @@ base::Result<Attached> AttachPreload(pid_t pid, const sdk::PreloadConfig& config
 
 // Records the process as `config` says. Errors: likewise.
 base::Status AttachRecorder(pid_t pid, const sdk::PreloadConfig& config);
+
+// Has the process serve consoles of `lagwatch probe`: the path of its socket, as the process has it. Starts no
+// watch. Errors: likewise.
+base::Result<std::string> OpenProbes(pid_t pid, const sdk::PreloadConfig& config);
 
 // The library stays loaded, without a thread. Errors: likewise; kNotFound if the process is not attached.
 base::Result<Attached> DetachPreload(pid_t pid);

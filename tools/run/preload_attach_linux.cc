@@ -39,10 +39,10 @@ base::Status RefuseTarget(pid_t pid, const std::string& why) {
                                           "; `lagwatch watch " + number + "` watches it from outside"};
 }
 
-// The entry point's answer.
-base::Status Answer(const HelperThread& helper, uint64_t address, pid_t pid) {
+// The text of the entry point's answer.
+base::Result<std::string> Answer(const HelperThread& helper, uint64_t address, pid_t pid) {
   const auto text = LAGWATCH_TRY(helper.Read(address, kAnswerBytes));
-  if (text.starts_with("+")) return {};
+  if (text.starts_with("+")) return text.substr(1);
   return RefuseTarget(pid, text.empty() ? "gave no answer" : "cannot be attached: " + text.substr(1));
 }
 
@@ -224,8 +224,8 @@ base::Result<Attached> CallEntry(HelperThread* helper, pid_t pid, uint64_t entry
   std::vector<uint64_t> arguments{answer, kAnswerBytes};
   if (config) arguments.insert(arguments.begin(), LAGWATCH_TRY(helper->Copy(*config)));
   if (base::Status status = helper->Call(entry, arguments); !status.ok()) return status;
-  if (base::Status status = Answer(*helper, answer, pid); !status.ok()) return status;
-  return Attached{.stop_ns = helper->stop_ns()};
+  auto text = LAGWATCH_TRY(Answer(*helper, answer, pid));
+  return Attached{.stop_ns = helper->stop_ns(), .text = std::move(text)};
 }
 
 // Has the process load the library, if it has not done so, and call this function of it.
@@ -258,6 +258,11 @@ base::Result<Attached> AttachPreload(pid_t pid, const sdk::PreloadConfig& config
 base::Status AttachRecorder(pid_t pid, const sdk::PreloadConfig& config) {
   const auto recorded = CallWithConfig(pid, config, "lagwatch_record");
   return recorded.ok() ? base::Status() : recorded.status();
+}
+
+base::Result<std::string> OpenProbes(pid_t pid, const sdk::PreloadConfig& config) {
+  const auto opened = LAGWATCH_TRY(CallWithConfig(pid, config, "lagwatch_probe"));
+  return opened.text;
 }
 
 base::Result<Attached> DetachPreload(pid_t pid) {

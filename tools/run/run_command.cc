@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "sdk/preload/environment/preload_config.h"
+#include "sdk/probe/probe_messages.h"
 #include "sdk/run/default_paths.h"
 #include "sdk/run/run_end.h"
 #include "tools/commands.h"
@@ -32,6 +33,7 @@ namespace fs = std::filesystem;
 struct RunOptions : WatchFlags {
   sdk::PreloadConfig config;
   bool is_quiet = false;
+  std::string probe;  // a script
   std::vector<std::string> command;
 };
 
@@ -45,6 +47,13 @@ sdk::PreloadConfig ConfigFor(const RunOptions& run) {
   config.options = run.OptionsOfProgram();
   config.is_sent = run.options.endpoint.empty() ? 0 : 1;
   config.run_pid = static_cast<uint32_t>(getpid());
+  if (!run.probe.empty()) {
+    constexpr uint32_t kProbeWaitMs = 10'000;
+    config.probe_wait_ms = kProbeWaitMs;
+    config.probe_pid = config.run_pid;
+    const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+    config.probe_directory = sdk::ProbeDirectory(runtime == nullptr ? "" : runtime, geteuid());
+  }
   return config;
 }
 
@@ -67,6 +76,8 @@ base::Status SetEnvironment(const std::string& program, const RunOptions& run) {
 }
 
 int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
+  if (!run.probe.empty() && run.config.is_probing_forbidden != 0)
+    return Refuse("run: give --probe or --no-probes, not both");
   if (run.command.empty()) return Refuse("run: no program given; try: lagwatch run -- PROGRAM ARGUMENTS");
   auto program = FindWatchableProgram(run.command.front());
   if (!program.ok() && program.status().code() == base::StatusCode::kNotFound) {
@@ -111,6 +122,8 @@ int Run(RunOptions run, const TakeStoredConfig& take_stored_config) {
                     .has_children = run.config.children != "none"};
   if (base::Status status = StartHangLog(log, getpid()); !status.ok() && !run.is_quiet)
     std::cerr << "lagwatch: hangs are not logged: " << status.message() << "\n";
+  if (base::Status status = StartProbeConsole(run.probe, getpid()); !status.ok())
+    return Refuse("run: --probe: " + status.message());
   if (run.config.soft_watchdog != 0 && !run.is_quiet && std::getenv("WATCHDOG_USEC") == nullptr) {
     std::cerr << "lagwatch: --soft-watchdog has nothing to do: systemd has set no WATCHDOG_USEC (see "
                  "WatchdogSec= in "
@@ -136,6 +149,12 @@ void AddOptions(CLI::App* run, RunOptions* options) {
       ->check(CLI::IsMember({"none", "exec", "all"}))
       ->capture_default_str();
   AddSoftWatchdogFlag(run, &config);
+  run->add_option("--probe", options->probe,
+                  "Probe the program from its start by this script, as `lagwatch probe` does; what it prints goes to "
+                  "stderr");
+  run->add_flag("--no-probes", config.is_probing_forbidden,
+                "Refuse probes (`lagwatch probe`) in the program, for good")
+      ->envname("LAGWATCH_NO_PROBES");
   run->add_flag("--quiet", options->is_quiet, "Print no message if the program cannot be watched")
       ->envname("LAGWATCH_QUIET");
   run->add_flag("--verbose", config.is_verbose,

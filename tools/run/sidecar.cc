@@ -196,6 +196,21 @@ base::Status StartHangLog(const HangLog& log, pid_t followed_pid) {
   return StartHangLogBeside(log, followed_pid, /*followed_fd=*/-1);
 }
 
+base::Status StartProbeConsole(const std::string& script, pid_t followed_pid) {
+  if (script.empty()) return {};
+  std::error_code error;
+  const bool is_file = std::filesystem::is_regular_file(script, error);
+  const std::string named = is_file ? std::filesystem::absolute(script).string() : script;
+  const auto arguments = [&](const std::string&) {
+    return std::vector<std::string>{"probe", "--at-start", std::to_string(followed_pid), named};
+  };
+  return StartBeside({.followed_pid = followed_pid,
+                      .spool_directory = {},
+                      .environment = SidecarEnvironment(),
+                      .arguments = arguments,
+                      .keeps_stderr = true});
+}
+
 base::Result<base::OwnedFd> StartHangLogOfMany(const HangLog& log) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)

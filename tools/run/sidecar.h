@@ -37,6 +37,10 @@ struct HangLog {
 // Errors: also kUnavailable without a journal.
 base::Status StartHangLog(const HangLog& log, pid_t followed_pid);
 
+// Starts `lagwatch probe PID SCRIPT` likewise, except that it keeps this process's stderr, to which it prints.
+// Nothing if `script` is empty.
+base::Status StartProbeConsole(const std::string& script, pid_t followed_pid);
+
 // Starts one for the processes that AddToHangLog() names. It lives until all copies of the returned
 // descriptor are closed. `log.pid` is 0, and `log.to` not empty. Errors: as above.
 base::Result<base::OwnedFd> StartHangLogOfMany(const HangLog& log);

@@ -8,8 +8,11 @@
 
 namespace lagwatch::trace {
 
-// Holds a descriptor on the process's memory: to be made and destroyed on a thread with its own descriptor
-// table (base::RunWithOwnFiles), or the program could write there by mistake, and its children could.
+inline constexpr uint64_t kCodePageBytes = 4096;
+
+// Changes code; one at a time in a process, others wait. Holds a descriptor on the process's memory: to be
+// made and destroyed on a thread with its own descriptor table (base::RunWithOwnFiles), or the program could
+// write there by mistake, and its children could.
 class CodeWriter {
  public:
   // The object is not usable if the system lacks or forbids the calls that it needs.

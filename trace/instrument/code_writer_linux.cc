@@ -1,21 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+
+#include "base/process/own_memory.h"
 #include "trace/instrument/code_writer.h"
 
 namespace lagwatch::trace {
 
+namespace {
+
+// In memory that children find zeroed, which is an unlocked mutex: a thread of the parent may have it.
+pthread_mutex_t* OneWriter() {
+  static pthread_mutex_t copied = PTHREAD_MUTEX_INITIALIZER;
+  static std::atomic<pthread_mutex_t*> lock{nullptr};
+  if (pthread_mutex_t* known = lock.load()) return known;
+  auto* made = static_cast<pthread_mutex_t*>(base::TakeWiped(sizeof copied));
+  if (made == nullptr) made = &copied;  // before Linux 4.14
+  pthread_mutex_t* first = nullptr;
+  return lock.compare_exchange_strong(first, made) ? made : first;
+}
+
+}  // namespace
+
 CodeWriter::CodeWriter() {
+  pthread_mutex_lock(OneWriter());
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) != 0) return;
   memory_fd_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 }
 
 CodeWriter::~CodeWriter() {
   if (memory_fd_ >= 0) close(memory_fd_);
+  pthread_mutex_unlock(OneWriter());
 }
 
 bool CodeWriter::Write(uint64_t address, const unsigned char* bytes, size_t size_bytes) const {

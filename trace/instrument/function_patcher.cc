@@ -168,6 +168,8 @@ bool FunctionPatcher::Prepare(const CodeWriter& writer, PatchedModule* module, c
   MakeStub(stub, literal, code);
   if (!writer.Write(stub, code, sizeof code)) return false;
   const SiteBytes bytes = BytesFor(site, stubs.displacement);
+  // A probe's jump may be there, whose distance these bytes are.
+  if (*reinterpret_cast<const unsigned char*>(site.address) != bytes.off) return false;
   for (size_t i = 0; i < bytes.operand_count; ++i)
     if (!writer.WriteByte(site.address + bytes.operand_at[i], bytes.operands[i])) return false;
   return true;

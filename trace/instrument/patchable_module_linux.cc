@@ -10,6 +10,7 @@
 #include "stack/elf/build_id_note.h"
 #include "stack/elf/elf_file.h"
 #include "trace/instrument/patchable_module.h"
+#include "trace/instrument/unwind_index.h"
 
 namespace lagwatch::trace {
 namespace {
@@ -46,45 +47,6 @@ bool IsLoaded(const dl_phdr_info& info, uint64_t address, uint64_t size_bytes, u
   });
 }
 
-// The sorted table in .eh_frame_hdr, as linkers write it.
-class FunctionStarts {
- public:
-  explicit FunctionStarts(const dl_phdr_info& info) {
-    for (int i = 0; i < info.dlpi_phnum; ++i) {
-      const auto& segment = info.dlpi_phdr[i];
-      if (segment.p_type != PT_GNU_EH_FRAME || segment.p_memsz < kHeaderBytes) continue;
-      const uint64_t begin = info.dlpi_addr + segment.p_vaddr;
-      constexpr unsigned char kUsual[] = {1, 0x1b, 0x03, 0x3b};  // version, encodings
-      if (std::memcmp(reinterpret_cast<const void*>(begin), kUsual, sizeof kUsual) != 0) continue;
-      uint32_t count = 0;
-      std::memcpy(&count, reinterpret_cast<const void*>(begin + 8), sizeof count);
-      if (count > (segment.p_memsz - kHeaderBytes) / sizeof(Row)) continue;
-      begin_ = begin;
-      rows_ = reinterpret_cast<const Row*>(begin + kHeaderBytes);
-      count_ = count;
-    }
-  }
-
-  // The first at or after `address`; 0 when there is none.
-  uint64_t AtOrAfter(uint64_t address) const {
-    const auto* found = std::partition_point(rows_, rows_ + count_, [&](const Row& row) {
-      return begin_ + static_cast<uint64_t>(int64_t{row.start}) < address;
-    });
-    return found == rows_ + count_ ? 0 : begin_ + static_cast<uint64_t>(int64_t{found->start});
-  }
-
- private:
-  static constexpr uint64_t kHeaderBytes = 12;
-  struct Row {
-    int32_t start;  // from the header's begin
-    int32_t description;
-  };
-
-  uint64_t begin_ = 0;
-  const Row* rows_ = nullptr;
-  size_t count_ = 0;
-};
-
 }  // namespace
 
 PatchableModule DescribeModule(const dl_phdr_info& info) {
@@ -110,12 +72,12 @@ void FindSites(const dl_phdr_info& info, PatchableModule* module) {
   const uint64_t begin = info.dlpi_addr + section->address;
   if (!IsLoaded(info, begin, section->bytes.size(), PF_R)) return;
   const auto* areas = reinterpret_cast<const uint64_t*>(begin);
-  const FunctionStarts starts(info);
+  const UnwindIndex functions(info);
   const CodeView code{module->code_begin, module->code_end};
   for (size_t i = 0; i < section->bytes.size() / sizeof *areas; ++i) {
     // Sections that the linker has discarded are at 0.
     if (!IsLoaded(info, areas[i], 1, PF_X)) continue;
-    module->sites.push_back(FindPatchSite(code, areas[i], starts.AtOrAfter(areas[i])));
+    module->sites.push_back(FindPatchSite(code, areas[i], functions.AtOrAfter(areas[i])));
   }
   const auto is_before = [](const PatchSite& a, const PatchSite& b) { return a.address < b.address; };
   std::sort(module->sites.begin(), module->sites.end(), is_before);

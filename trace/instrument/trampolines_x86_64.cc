@@ -9,7 +9,15 @@
 // libgcc unwinder distinguishes the thunk's frame from the caller's, which have one CFA; and it does not take
 // 1 off the address, as it does after calls, so we do. In bytes: 0x16 val_expression, 16 (rip), 15 bytes:
 // breg7 (rsp) -8, deref, const1s -8, and, const4u 0x40000, minus, deref, lit1, minus.
+// The personality routine is called by unwinders that leave the frame: the end of calls that exceptions
+// leave.
 asm(R"(
+  .pushsection .data.rel.ro.lagwatch_thunks, "aw", @progbits
+  .balign 8
+  .hidden lagwatch_thunk_personality
+lagwatch_thunk_personality_pointer:
+  .quad lagwatch_thunk_personality
+  .popsection
   .pushsection .bss.lagwatch_thunks, "aw", @nobits
   .balign 4096
   .hidden lagwatch_originals
@@ -20,6 +28,7 @@ lagwatch_originals:
   .globl lagwatch_thunks
   .cfi_startproc
   .cfi_signal_frame
+  .cfi_personality 0x9b, lagwatch_thunk_personality_pointer
   .cfi_def_cfa rsp, 0
   .cfi_escape 0x16, 0x10, 0x0f, 0x77, 0x78, 0x06, 0x09, 0xf8, 0x1a, 0x0c, 0x00, 0x00, 0x04, 0x00, 0x1c, 0x06, 0x31, 0x1c
 lagwatch_thunks:
@@ -74,6 +83,13 @@ asm(R"(
     .cfi_endproc
     .size \name, . - \name
   .endm
+  .pushsection .data.lagwatch_saved_bytes, "aw", @progbits
+  .balign 8
+  .hidden lagwatch_saved_bytes
+  .globl lagwatch_saved_bytes
+lagwatch_saved_bytes:
+  .quad 4096
+  .popsection
   .pushsection .text
   lagwatch_entry_from lagwatch_entry, 5
   lagwatch_entry_from lagwatch_entry_after_landing_pad, 9
@@ -85,6 +101,7 @@ lagwatch_return:
   .cfi_startproc
   lagwatch_save 72
   mov 72(%rsp), %rdi
+  mov %rsp, %rsi
   call lagwatch_on_return
   mov %rax, 72(%rsp)
   lagwatch_restore 72
@@ -102,7 +119,7 @@ lagwatch_call_saved:
   .cfi_offset rbp, -16
   mov %rsp, %rbp
   .cfi_def_cfa_register rbp
-  sub $4096, %rsp
+  sub lagwatch_saved_bytes(%rip), %rsp
   and $-64, %rsp
   xor %eax, %eax
   mov %rax, 512(%rsp)

@@ -56,6 +56,12 @@ LW_API lw_status lw_set_consent(lw_consent consent) LW_NOEXCEPT;
 /* Sets the network that the program is on; initially an unmetered one. With LW_NETWORK_NONE nothing is sent,
  * and reports wait on disk. Any thread, with the monitor on or off; wait-free. */
 LW_API void lw_set_network(lw_network network) LW_NOEXCEPT;
+/* Forbids probes (`lagwatch probe`) in this process and in children that it forks, for good: those that are
+ * armed are taken away within a second, and others are refused. A probe can read all of the program's memory,
+ * as a debugger of the same user can. Returns 1; 0 if there was no descriptor or memory for it: then only
+ * probes of a library that is loaded already are refused. Any thread, with the monitor on or off; not for
+ * signal handlers. */
+LW_API int lw_forbid_probes(void) LW_NOEXCEPT;
 /* Returns why the monitor is off, for a log line; empty when it is on. Valid until this thread's next call.
  */
 LW_API const char* lw_why_off(void) LW_NOEXCEPT;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry points for `lagwatch attach`, `lagwatch detach` and `lagwatch trace record --pid`, which call
-// them on a thread of their own in a process that runs already.
+// The entry points for `lagwatch attach`, `lagwatch detach`, `lagwatch trace record --pid` and `lagwatch probe`,
+// which call them on a thread of their own in a process that runs already.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -20,6 +20,7 @@
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/preload/library_start.h"
 #include "sdk/preload/watch/trace_recording.h"
+#include "sdk/probe/process_probes.h"
 #include "trace/hooks/hook_recorder.h"
 
 namespace lagwatch::sdk {
@@ -128,14 +129,24 @@ std::string Record(const char* config_text) {
   return has_run ? why : "it could not start a thread for it";
 }
 
-// "+" or "-REASON", for the process that has asked.
-void Answer(const std::string& why, char* answer, size_t answer_bytes) {
-  const std::string text = why.empty() ? "+" : "-" + why;
+// "+", or "+TEXT", or "-REASON", for the process that has asked.
+void Answer(const std::string& text, char* answer, size_t answer_bytes) {
   const size_t size = std::min(text.size(), answer_bytes - 2);
   std::memcpy(answer + 1, text.data() + 1, size - 1);
   answer[size] = '\0';
   std::atomic_thread_fence(std::memory_order_release);
   answer[0] = text[0];
+}
+
+std::string AnswerOf(const std::string& why) { return why.empty() ? "+" : "-" + why; }
+
+// Answers with the socket at which consoles are served.
+std::string Probe(const char* config_text) {
+  trace::LeaveThisThreadOut();
+  const PreloadConfig config = PreloadConfig::Parse(config_text);
+  if (!MayRunAttached(config)) return "-a seccomp filter confines it";
+  const OpenedProbes opened = OpenProbes(config.probe_directory);
+  return opened.why_not.empty() ? "+" + opened.socket_path : AnswerOf(opened.why_not);
 }
 
 template <typename Function>
@@ -148,7 +159,7 @@ void AnswerGuarded(const Function& function, char* answer, size_t answer_bytes) 
     std::lock_guard lock(g_attach_mutex);
     Answer(function(), answer, answer_bytes);
   } catch (...) {
-    Answer("it has no memory left", answer, answer_bytes);
+    Answer("-it has no memory left", answer, answer_bytes);
   }
 }
 
@@ -157,18 +168,28 @@ void AnswerGuarded(const Function& function, char* answer, size_t answer_bytes) 
 
 extern "C" {
 
+using namespace lagwatch::sdk;
+
 __attribute__((visibility("default"))) void lagwatch_attach(const char* config, char* answer,
                                                             size_t answer_bytes) {
-  lagwatch::sdk::AnswerGuarded([config] { return lagwatch::sdk::Attach(config); }, answer, answer_bytes);
+  AnswerGuarded([config] { return AnswerOf(Attach(config)); }, answer, answer_bytes);
 }
 
 __attribute__((visibility("default"))) void lagwatch_detach(char* answer, size_t answer_bytes) {
-  lagwatch::sdk::AnswerGuarded([] { return lagwatch::sdk::Detach(); }, answer, answer_bytes);
+  AnswerGuarded([] { return AnswerOf(Detach()); }, answer, answer_bytes);
 }
 
 __attribute__((visibility("default"))) void lagwatch_record(const char* config, char* answer,
                                                             size_t answer_bytes) {
-  lagwatch::sdk::AnswerGuarded([config] { return lagwatch::sdk::Record(config); }, answer, answer_bytes);
+  AnswerGuarded([config] { return AnswerOf(Record(config)); }, answer, answer_bytes);
 }
+
+__attribute__((visibility("default"))) void lagwatch_probe(const char* config, char* answer,
+                                                           size_t answer_bytes) {
+  AnswerGuarded([config] { return Probe(config); }, answer, answer_bytes);
+}
+
+// Called by the library that the program links: see lw_forbid_probes().
+__attribute__((visibility("default"))) void lagwatch_forbid_probes() { ForbidProbes(); }
 
 }  // extern "C"

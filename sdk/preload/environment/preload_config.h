@@ -35,6 +35,11 @@ struct PreloadConfig {
   uint32_t is_verbose = 0;           // 1: print on stderr at the end what was watched
   uint32_t run_pid = 0;              // the process that `lagwatch run` became; 0: unknown
   uint32_t seccomp_filters = 0;      // that the command itself is confined by
+  uint32_t is_probing_forbidden = 0;  // 1: by `lagwatch run --no-probes`
+  std::string probe_directory;        // of the socket for consoles; empty: /tmp/lagwatch-USER
+  // So long the start of process `probe_pid` waits for its probes (`lagwatch run --probe`).
+  uint32_t probe_wait_ms = 0;
+  uint32_t probe_pid = 0;
   // The file of the trace::Arena that process `trace_pid` is recorded into; empty: it is not recorded. The
   // rest is for that case.
   std::string trace_arena;

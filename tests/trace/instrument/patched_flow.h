@@ -32,5 +32,7 @@ struct PatchedFlow {
 const PatchedFlow& FirstPatchedFlow();
 const PatchedFlow& SecondPatchedFlow();
 const PatchedFlow& ThirdPatchedFlow();
+// The same without room.
+const PatchedFlow& PlainFlow();
 
 }  // namespace lagwatch::trace

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/probe/costs.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/ticks.h"
+#include "trace/instrument/probes/function_prober.h"
+
+// Called by the measured loops; one for each first instruction that decides on the tier.
+extern "C" {
+uint64_t lagwatch_bench_one_byte(uint64_t number);
+uint64_t lagwatch_bench_instruction(uint64_t number);
+}
+// push %rbp needs one byte changed; the second's first instruction, of five bytes, is a jump into this
+// program if only one is.
+asm(R"(
+  .text
+  .balign 64
+  .globl lagwatch_bench_one_byte
+  .type lagwatch_bench_one_byte, @function
+lagwatch_bench_one_byte:
+  .cfi_startproc
+  push %rbp
+  .cfi_adjust_cfa_offset 8
+  mov %rsp, %rbp
+  lea 1(%rdi), %rax
+  pop %rbp
+  .cfi_adjust_cfa_offset -8
+  ret
+  .cfi_endproc
+  .size lagwatch_bench_one_byte, . - lagwatch_bench_one_byte
+  .balign 64
+  .globl lagwatch_bench_instruction
+  .type lagwatch_bench_instruction, @function
+lagwatch_bench_instruction:
+  .cfi_startproc
+  mov $1, %eax
+  add %rdi, %rax
+  ret
+  .cfi_endproc
+  .size lagwatch_bench_instruction, . - lagwatch_bench_instruction
+)");
+
+namespace lagwatch::bench {
+namespace {
+
+using trace::ProbeEntry;
+using trace::ProbeHandlers;
+using trace::ProbeReturn;
+
+constexpr int kCalls = 200'000;
+constexpr int kRounds = 15;
+
+#define GENERAL_ONLY __attribute__((target("general-regs-only")))
+
+GENERAL_ONLY void Count(const ProbeEntry&, void* count) { ++*static_cast<uint64_t*>(count); }
+GENERAL_ONLY void Filter(const ProbeEntry& entry, void* count) {
+  if (entry.int_args[0] == UINT64_MAX) ++*static_cast<uint64_t*>(count);
+}
+GENERAL_ONLY void CountReturn(const ProbeReturn&, void* count) { ++*static_cast<uint64_t*>(count); }
+GENERAL_ONLY void FilterReturn(const ProbeReturn& returned, void* count) {
+  if (returned.left_ticks - returned.entered_ticks > UINT64_MAX / 2) ++*static_cast<uint64_t*>(count);
+}
+
+struct Variant {
+  const char* name;
+  ProbeHandlers handlers;
+};
+constexpr Variant kVariants[] = {
+    {"entry_ns", {.on_entry = &Count, .registers = trace::HandlerRegisters::kGeneral}},
+    {"entry_filter_false_ns", {.on_entry = &Filter, .registers = trace::HandlerRegisters::kGeneral}},
+    {"entry_vector_args_ns",
+     {.on_entry = &Count, .wants_vectors = true, .registers = trace::HandlerRegisters::kGeneral}},
+    {"entry_baseline_ns", {.on_entry = &Count, .registers = trace::HandlerRegisters::kBaseline}},
+    {"entry_any_registers_ns", {.on_entry = &Count}},
+    {"jump_return_ns", {.on_return = &CountReturn, .registers = trace::HandlerRegisters::kGeneral}},
+    {"return_filter_false_ns", {.on_return = &FilterReturn, .registers = trace::HandlerRegisters::kGeneral}},
+    {"entry_and_return_ns",
+     {.on_entry = &Count, .on_return = &CountReturn, .registers = trace::HandlerRegisters::kGeneral}},
+    {"return_with_args_ns",
+     {.on_return = &CountReturn, .keeps_args = true, .registers = trace::HandlerRegisters::kGeneral}},
+    {"entry_and_return_baseline_ns",
+     {.on_entry = &Count, .on_return = &CountReturn, .registers = trace::HandlerRegisters::kBaseline}},
+    {"return_any_registers_ns", {.on_return = &CountReturn}},
+};
+
+constexpr ProbeHandlers kReturnOnly{.on_return = &CountReturn,
+                                    .registers = trace::HandlerRegisters::kGeneral};
+
+int64_t NowNs() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// The fastest of many rounds, for one call.
+template <typename Call>
+double BestNs(Call call) {
+  double best_ns = 1e9;
+  for (int round = 0; round < kRounds; ++round) {
+    const int64_t begin_ns = NowNs();
+    for (int i = 0; i < kCalls; ++i) call(static_cast<uint64_t>(i));
+    best_ns = std::min(best_ns, static_cast<double>(NowNs() - begin_ns) / kCalls);
+  }
+  return best_ns;
+}
+
+double ProbedNs(uint64_t (*function)(uint64_t), const ProbeHandlers& handlers, trace::ProbeTier tier) {
+  static auto* prober = new trace::FunctionProber;
+  static uint64_t count = 0;
+  const auto armed = prober->Arm(reinterpret_cast<uint64_t>(function), &handlers, &count);
+  if (armed.id == 0 || armed.tier != tier) {
+    std::fprintf(stderr, "bench_probe: not armed as expected: %s\n",
+                 std::string(trace::ProbeReasonText(armed.reason)).c_str());
+    std::exit(1);
+  }
+  const double ns = BestNs(function);
+  prober->Disarm({&armed.id, 1});
+  return ns;
+}
+
+void Append(std::string* json, const char* name, double value) {
+  char text[96];
+  std::snprintf(text, sizeof text, "%s\"%s\": %.1f", json->empty() ? "" : ", ", name, value);
+  *json += text;
+}
+
+}  // namespace
+
+std::string MeasureProbeCosts() {
+  std::string json;
+  const double empty_ns = BestNs([](uint64_t i) { asm volatile("" : : "r"(i)); });
+  const double tick_pair_ns = BestNs([](uint64_t) {
+    asm volatile("" : : "r"(base::ReadTicks()));
+    asm volatile("" : : "r"(base::ReadTicks()));
+  });
+  const double bare_ns = BestNs(&lagwatch_bench_one_byte);
+  Append(&json, "bare_ns", bare_ns - empty_ns);
+  Append(&json, "tick_pair_ns", tick_pair_ns - empty_ns);
+  for (const Variant& variant : kVariants)
+    Append(&json, variant.name,
+           ProbedNs(&lagwatch_bench_one_byte, variant.handlers, trace::ProbeTier::kOneByte) - bare_ns);
+  const double bare_instruction_ns = BestNs(&lagwatch_bench_instruction);
+  Append(&json, "instruction_tier_return_ns",
+         ProbedNs(&lagwatch_bench_instruction, kReturnOnly, trace::ProbeTier::kInstruction) -
+             bare_instruction_ns);
+  return json;
+}
+
+}  // namespace lagwatch::bench

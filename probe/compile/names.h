@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values that a name can stand for in a probe. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probe/hit.h"
+#include "probe/operation.h"
+#include "probe/program.h"
+#include "probe/types/calling_convention.h"
+#include "probe/types/declared_types.h"
+
+namespace lagwatch::probe {
+
+// A value in a register.
+struct Value {
+  RegisterType type = RegisterType::kInt;
+  Shown shown = Shown::kNumber;
+  bool is_unsigned = false;  // of 64 bits
+  TypePointer c_type{};      // if there is one; of a struct the register has the address
+  uint16_t width = 0;        // of a text, if the script says so
+};
+
+// A built-in value.
+struct HitValueRow {
+  HitValue value;
+  const char* name;
+  Shown shown;
+  Places places;
+};
+// By its name, if the place has it.
+const HitValueRow* FindHitValue(std::string_view name, PlaceKind place);
+// All of the place, for messages.
+std::vector<std::string> HitValueNames(PlaceKind place);
+
+struct Variable {
+  uint8_t in = 0;  // the register
+  Value value;
+};
+
+// Names of one probe, with the place's types.
+struct Names {
+  const DeclaredTypes& types;
+  const Place& place;
+  std::optional<Signature> signature;
+  ArgumentPlaces arguments;  // of the signature
+  std::map<std::string, Variable, std::less<>> variables;
+};
+
+}  // namespace lagwatch::probe

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/probe/armed_program.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/ticks.h"
+#include "probe/run/interpreter.h"
+#include "probe/verify/verifier.h"
+#include "sdk/probe/native_hit.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+// Time that a hit takes besides the program, with the vector registers saved around it.
+constexpr uint32_t kMechanismNs = 150;
+
+}  // namespace
+
+base::Result<std::unique_ptr<ArmedProgram>> ArmedProgram::Create(ArmQuestion question, uint32_t id,
+                                                                 const ProbeTicks& ticks) {
+  if (question.title.size() > probe::kMaxScriptBytes || question.sites.size() > kMaxProbeSites)
+    return base::Status(base::StatusCode::kTooLarge, "the script is too long, or is at too many functions");
+  auto parsed = LAGWATCH_TRY(probe::ParseProgram(question.program));
+  auto verified = LAGWATCH_TRY(probe::Verify(std::move(parsed)));
+  std::unique_ptr<ArmedProgram> armed(new ArmedProgram(std::move(question), id, ticks, std::move(verified)));
+  armed->memory_bytes_ = probe::ProbeState::Bytes(armed->program_);
+  armed->memory_ = base::MapBlock<char>(armed->memory_bytes_);
+  if (armed->memory_ == nullptr) return base::Status(base::StatusCode::kUnavailable, "it has no memory left");
+  const probe::ProbeClock clock{
+      .ns_per_tick = ticks.ns_per_tick, .base_ticks = ticks.base_ticks, .base_mono_ns = ticks.base_mono_ns};
+  armed->state_ =
+      std::make_unique<probe::ProbeState>(armed->program_, armed->memory_.get(), clock, kMechanismNs);
+  armed->locks_ = std::make_unique<HeldLocks>();
+  const int64_t now_ns = base::SystemClock().MonoNs();
+  for (const probe::VerifiedProbe& each : armed->program_.probes()) {
+    if (each.place().kind == probe::PlaceKind::kTimer)
+      armed->timers_.push_back({&each, now_ns + static_cast<int64_t>(each.place().period_ns)});
+  }
+  return armed;
+}
+
+bool ArmedProgram::NeedsStacks() const {
+  return std::ranges::any_of(program_.probes(),
+                             [](const auto& each) { return (each.needs() & probe::kNeedsStack) != 0; });
+}
+
+SiteState* ArmedProgram::StateFor(const ProbeSiteAt& site, const trace::ProbeHandlers** handlers,
+                                  SiteResult* result) {
+  if (site.probe >= program_.probes().size()) {
+    result->text = "the script has no such probe";
+    return nullptr;
+  }
+  const probe::VerifiedProbe& of = program_.probes()[site.probe];
+  *handlers = HandlersFor(site.role, of, &result->text);
+  if (*handlers == nullptr) return nullptr;
+  SiteState& state = sites_.emplace_back();
+  state.probe = &of;
+  state.state = state_.get();
+  state.is_active = &is_active_;
+  state.locks = locks_.get();
+  state.ns_per_tick = ticks_.ns_per_tick;
+  state.operation = site.detail;
+  if (site.role == SiteRole::kThrow) state.thrown_types = of.place().name;
+  return &state;
+}
+
+std::vector<SiteResult> ArmedProgram::Arm(trace::FunctionProber* prober) {
+  LoadedFiles files;
+  std::vector<SiteResult> results(question_.sites.size());
+  std::vector<size_t> order(results.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  // A lock that is taken before its end can be seen would count as held.
+  const auto rest = std::ranges::stable_partition(
+      order, [&](size_t i) { return question_.sites[i].role == SiteRole::kUnlock; });
+  is_active_.store(true);
+  ArmSites(prober, {order.begin(), rest.begin()}, &files, &results);
+  ArmSites(prober, {rest.begin(), rest.end()}, &files, &results);
+  return results;
+}
+
+void ArmedProgram::ArmSites(trace::FunctionProber* prober, const std::vector<size_t>& sites,
+                            LoadedFiles* files, std::vector<SiteResult>* results) {
+  std::vector<trace::ProbeRequest> requests;
+  std::vector<size_t> places;  // of the requests, among the sites
+  for (const size_t i : sites) {
+    const ProbeSiteAt& site = question_.sites[i];
+    trace::ProbeRequest request;
+    request.function = files->AddressOf(site, &(*results)[i].text);
+    if (request.function == 0) continue;
+    request.user_data = StateFor(site, &request.handlers, &(*results)[i]);
+    if (request.user_data == nullptr) continue;
+    requests.push_back(request);
+    places.push_back(i);
+  }
+  if (requests.empty()) return;
+  const std::vector<trace::ProbeResult> armed = prober->Arm(requests);
+  for (size_t i = 0; i < armed.size(); ++i) {
+    SiteResult& result = (*results)[places[i]];
+    result.is_armed = armed[i].id != 0;
+    result.text =
+        result.is_armed ? trace::ProbeTierText(armed[i].tier) : trace::ProbeReasonText(armed[i].reason);
+    if (result.is_armed) ids_.push_back(armed[i].id);
+  }
+}
+
+void ArmedProgram::Disarm(trace::FunctionProber* prober) {
+  is_active_.store(false);
+  prober->Disarm(ids_);
+  ids_.clear();
+  timers_.clear();
+  question_ = {};
+  // A thread may still be in a handler: the addresses stay, as pages of zeros.
+  madvise(memory_.get(), memory_bytes_, MADV_DONTNEED);
+  locks_->Clear();
+}
+
+// Context: lagwatch's own thread.
+void ArmedProgram::RunHere(const probe::VerifiedProbe& probe, int64_t number) {
+  probe::HitDetails details;
+  details.number = number;
+  NativeHit hit;
+  hit.services = &ProbeHitServices();
+  hit.details = &details;
+  hit.tid = static_cast<uint32_t>(gettid());
+  hit.kind = probe.place().kind;
+  probe::RunProbe(probe, hit, state_.get());
+}
+
+int64_t ArmedProgram::RunTimers(int64_t now_ns) {
+  int64_t next_ns = INT64_MAX;
+  for (Timer& timer : timers_) {
+    const auto period_ns = static_cast<int64_t>(timer.probe->place().period_ns);
+    if (timer.next_ns <= now_ns) {
+      // Periods that passed while the thread had no processor are counted, and run once.
+      const int64_t periods = (now_ns - timer.next_ns) / period_ns + 1;
+      timer.count += periods;
+      timer.next_ns += periods * period_ns;
+      RunHere(*timer.probe, timer.count);
+    }
+    next_ns = std::min(next_ns, timer.next_ns);
+  }
+  return next_ns;
+}
+
+uint64_t ArmedProgram::RunEvent(std::string_view name, int64_t number) {
+  uint64_t count = 0;
+  for (const probe::VerifiedProbe& each : program_.probes()) {
+    if (each.place().kind != probe::PlaceKind::kEvent || each.place().name != name) continue;
+    RunHere(each, number);
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/process/loader_walk.h"
+#include "sdk/probe/armed_program.h"
+#include "stack/elf/build_id_note.h"
+#include "stack/elf/elf_file.h"
+#include "stack/elf/function_symbol.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+std::string OwnProgramPath() {
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string();
+}
+
+// Of a loaded module, whose headers and notes are mapped.
+std::string BuildIdOf(const dl_phdr_info& info) {
+  const auto read = [](uint64_t place, void* to, size_t size) {
+    std::memcpy(to, reinterpret_cast<const void*>(place), size);
+    return true;
+  };
+  for (const auto* header = info.dlpi_phdr; header != info.dlpi_phdr + info.dlpi_phnum; ++header) {
+    if (header->p_type != PT_NOTE) continue;
+    const auto note = stack::FindBuildIdNote(info.dlpi_addr + header->p_vaddr, header->p_memsz, read);
+    if (note) return {reinterpret_cast<const char*>(note->place), note->size_bytes};
+  }
+  return {};
+}
+
+struct RoleRow {
+  SiteRole role;
+  std::string_view function;
+  std::string_view module;
+};
+
+constexpr RoleRow kRoles[] = {
+#define SITE_ROLE(place, function, role, module) {SiteRole::k##role, function, module},
+#include "sdk/probe/site_roles.def"
+};
+
+using Offsets = std::multimap<std::string, uint64_t, std::less<>>;
+
+void AddRoleFunctions(const std::optional<stack::ElfFile>& file, uint32_t section_type, Offsets* offsets) {
+  const auto symbols = file ? file->ReadSection(section_type) : std::nullopt;
+  const auto names = symbols ? file->ReadSectionAt(symbols->link) : std::nullopt;
+  if (!names) return;
+  for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols->bytes.size(); at += sizeof(Elf64_Sym)) {
+    Elf64_Sym symbol;
+    std::memcpy(&symbol, symbols->bytes.data() + at, sizeof symbol);
+    const bool is_function =
+        stack::IsDefinedFunction(symbol) && ELF64_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC;
+    if (!is_function || symbol.st_name >= names->bytes.size()) continue;
+    const std::string_view name = stack::WithoutVersion(names->bytes.c_str() + symbol.st_name);
+    if (std::ranges::find(kRoles, name, &RoleRow::function) != std::end(kRoles))
+      offsets->emplace(name, symbol.st_value);
+  }
+}
+
+// As the console looks them up.
+Offsets RoleFunctionsOf(const std::string& path, const std::string& build_id) {
+  Offsets offsets;
+  const auto file = stack::ElfFile::OpenBuild(path, build_id);
+  AddRoleFunctions(file, SHT_DYNSYM, &offsets);
+  AddRoleFunctions(file, SHT_SYMTAB, &offsets);
+  if (!build_id.empty()) AddRoleFunctions(stack::ElfFile::OpenDebugFile(build_id), SHT_SYMTAB, &offsets);
+  return offsets;
+}
+
+}  // namespace
+
+LoadedFiles::LoadedFiles() {
+  const auto add = [](dl_phdr_info* info, size_t, void* context) {
+    auto* files = static_cast<std::vector<File>*>(context);
+    File file{.path = info->dlpi_name == nullptr ? "" : info->dlpi_name,
+              .build_id = BuildIdOf(*info),
+              .bias = info->dlpi_addr,
+              .code = {}};
+    for (const auto* header = info->dlpi_phdr; header != info->dlpi_phdr + info->dlpi_phnum; ++header) {
+      if (header->p_type == PT_LOAD && (header->p_flags & PF_X) != 0)
+        file.code.emplace_back(file.bias + header->p_vaddr, file.bias + header->p_vaddr + header->p_memsz);
+    }
+    files->push_back(std::move(file));
+    return 0;
+  };
+  base::WalkLoadedModules(add, &files_);
+  if (files_.empty()) return;
+  files_.front().is_program = true;
+  if (files_.front().path.empty()) files_.front().path = OwnProgramPath();
+}
+
+bool LoadedFiles::HasRole(File* file, const ProbeSiteAt& site) {
+  const std::string_view file_name = std::string_view(file->path).substr(file->path.rfind('/') + 1);
+  if (!file->role_functions) file->role_functions = RoleFunctionsOf(file->path, file->build_id);
+  return std::ranges::any_of(kRoles, [&](const RoleRow& row) {
+    if (row.role != site.role || !(file->is_program || file_name.starts_with(row.module))) return false;
+    const auto [begin, end] = file->role_functions->equal_range(row.function);
+    return std::any_of(begin, end, [&](const auto& each) { return each.second == site.offset; });
+  });
+}
+
+uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
+  const auto is_it = [&](const File& file) {
+    return site.build_id.empty() ? file.build_id.empty() && file.path == site.module
+                                 : file.build_id == site.build_id;
+  };
+  const auto file = std::ranges::find_if(files_, is_it);
+  if (file == files_.end()) {
+    *why = "its file is not loaded, or another version of it is";
+    return 0;
+  }
+  const uint64_t address = file->bias + site.offset;
+  const bool is_code = std::ranges::any_of(
+      file->code, [&](const auto& range) { return range.first <= address && address < range.second; });
+  const bool has_role = is_code && (site.role == SiteRole::kFunction || HasRole(&*file, site));
+  if (has_role) return address;
+  *why = is_code ? "it is no function of this place" : "there is no code of its file";
+  return 0;
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/probe/probe_service.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/process/run_guarded.h"
+#include "trace/hooks/frame_pointer_walk.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+constexpr size_t kMostConsoles = 16;
+constexpr size_t kMostPrograms = 32;
+constexpr size_t kStackBytes = 512 * 1024;
+// While a console is there, so that the end of the process and what was forbidden are noticed.
+constexpr int64_t kBusyNs = 25 * base::kNsPerMs;
+constexpr int64_t kIdleNs = base::kNsPerSecond;
+
+int64_t NowNs() { return base::SystemClock().MonoNs(); }
+
+std::string Refusal(std::string text) {
+  return EncodeProbeMessage(ProbeMessageKind::kRefused, TextAnswer{std::move(text)});
+}
+
+}  // namespace
+
+base::Status ProbeService::Start() {
+  constexpr int64_t kStartNs = 5 * base::kNsPerSecond;
+  wanted_ns_.store(NowNs());
+  if (base::Status status = thread_.Start("lagwatch-probe", kStackBytes, &Run, this); !status.ok())
+    return status;
+  if (!started_.SleepUntil(NowNs() + kStartNs))
+    return {base::StatusCode::kUnavailable, "its thread does not start"};
+  return start_status_;
+}
+
+bool ProbeService::Prolong() {
+  const std::lock_guard lock(end_mutex_);
+  wanted_ns_.store(NowNs());
+  return !has_ended_;
+}
+
+bool ProbeService::TryJoin() {
+  constexpr int64_t kJoinNs = 2 * base::kNsPerSecond;
+  return thread_.TryJoin(kJoinNs);
+}
+
+void ProbeService::Flush() {
+  constexpr int64_t kFlushNs = 200 * base::kNsPerMs;
+  if (getpid() != pid_) return;
+  if (has_armed_.load() && !is_flush_wanted_.exchange(true)) flushed_.SleepUntil(NowNs() + kFlushNs);
+  unlink(socket_.path.c_str());
+}
+
+bool ProbeService::AwaitArmed(int64_t timeout_ns) {
+  const int64_t end_ns = NowNs() + timeout_ns;
+  while (!has_armed_.load() && NowNs() < end_ns) armed_.SleepUntil(end_ns);
+  return has_armed_.load();
+}
+
+void ProbeService::Run(void* self) {
+  base::RunGuarded(
+      [](void* context) {
+        auto* service = static_cast<ProbeService*>(context);
+        trace::LeaveThreadOutOfProbes();
+        auto socket = ListenForConsoles(service->options_.directory);
+        service->start_status_ = socket.status();
+        if (socket.ok()) service->socket_ = std::move(socket).value();
+        service->first_ticks_ = base::ReadTickPair(base::SystemClock());
+        trace::FindOwnStacks();
+        const bool serves = service->start_status_.ok();
+        service->started_.Wake();
+        if (serves) service->Serve();
+      },
+      self);
+  // Also after an exception, which is one of no memory: the program goes on without probes.
+  auto* service = static_cast<ProbeService*>(self);
+  base::RunGuarded([](void* context) { static_cast<ProbeService*>(context)->RemoveAll(); }, self);
+  if (!service->socket_.path.empty()) unlink(service->socket_.path.c_str());
+  service->socket_.fd.Close();
+  const std::lock_guard lock(service->end_mutex_);
+  service->has_ended_ = true;
+}
+
+void ProbeService::Serve() {
+  int64_t next_timer_ns = INT64_MAX;
+  for (int64_t now_ns = NowNs(); !MayEnd(now_ns); now_ns = NowNs()) {
+    Wait(next_timer_ns);
+    if (is_forbidden_.load()) break;
+    Accept();
+    for (const auto& console : consoles_) {
+      Receive(console.get());
+      AnswerAll(console.get());
+      Send(console.get());
+    }
+    EndConsoles(NowNs());
+    next_timer_ns = INT64_MAX;
+    for (Program& program : programs_)
+      next_timer_ns = std::min(next_timer_ns, program.armed->RunTimers(NowNs()));
+    RefreshStackCaptures();
+    NoteLoadedModules(NowNs());
+    if (is_flush_wanted_.load()) SendLast();
+    RemoveOrphans(NowNs());
+  }
+}
+
+bool ProbeService::MayEnd(int64_t now_ns) {
+  if (!programs_.empty() || !consoles_.empty()) {
+    wanted_ns_.store(now_ns);
+    return false;
+  }
+  if (now_ns - wanted_ns_.load() < options_.orphan_ns) return false;
+  const std::lock_guard lock(end_mutex_);
+  if (now_ns - wanted_ns_.load() < options_.orphan_ns) return false;
+  has_ended_ = true;
+  return true;
+}
+
+void ProbeService::Wait(int64_t next_timer_ns) {
+  const int64_t now_ns = NowNs();
+  // A socket that nothing is accepted from would be ready all the time.
+  std::vector<pollfd> polled{{HasRoom(now_ns) ? socket_.fd.get() : -1, POLLIN, 0}};
+  for (const auto& console : consoles_) {
+    const bool has_output = !console->to_send.empty();
+    polled.push_back({console->fd.get(), static_cast<short>(has_output ? POLLOUT : POLLIN), 0});
+  }
+  const int64_t period_ns =
+      consoles_.empty() && programs_.empty() ? std::min(kIdleNs, options_.orphan_ns) : kBusyNs;
+  const int64_t wait_ns = std::clamp<int64_t>(next_timer_ns - now_ns, 0, period_ns);
+  const timespec timeout{.tv_sec = wait_ns / base::kNsPerSecond, .tv_nsec = wait_ns % base::kNsPerSecond};
+  ppoll(polled.data(), polled.size(), &timeout, nullptr);
+}
+
+bool ProbeService::HasRoom(int64_t now_ns) const {
+  return consoles_.size() < kMostConsoles && now_ns >= accept_after_ns_;
+}
+
+void ProbeService::Accept() {
+  constexpr int64_t kPauseNs = 100 * base::kNsPerMs;
+  for (int64_t now_ns = NowNs(); HasRoom(now_ns); now_ns = NowNs()) {
+    ConsolePeer peer = AcceptConsole(socket_);
+    if (peer.has_failed) accept_after_ns_ = now_ns + kPauseNs;
+    if (!peer.fd) return;
+    auto console = std::make_unique<Console>();
+    console->fd = std::move(peer.fd);
+    console->user = peer.user;
+    console->pid = peer.pid;
+    console->moved_ns = now_ns;
+    consoles_.push_back(std::move(console));
+  }
+}
+
+void ProbeService::Receive(Console* console) {
+  constexpr size_t kPieceBytes = 64 * 1024;
+  char piece[4096];
+  size_t left = kPieceBytes;  // per round: other consoles wait, too
+  while (left != 0 && console->to_send.empty()) {
+    const ssize_t got = recv(console->fd.get(), piece, std::min(left, sizeof piece), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (got <= 0) {
+      console->is_over = true;
+      return;
+    }
+    console->received.append(piece, static_cast<size_t>(got));
+    console->moved_ns = NowNs();
+    left -= static_cast<size_t>(got);
+  }
+}
+
+void ProbeService::AnswerAll(Console* console) {
+  while (!console->is_over && console->to_send.empty()) {
+    ProbeMessageHeader header;
+    if (console->received.size() < sizeof header) return;
+    __builtin_memcpy(&header, console->received.data(), sizeof header);
+    if (header.magic != kProbeMagic || header.body_bytes > kMaxProbeQuestionBytes) {
+      console->is_over = true;
+      return;
+    }
+    const size_t whole = sizeof header + header.body_bytes;
+    if (console->received.size() < whole) return;
+    const std::string_view body =
+        std::string_view(console->received).substr(sizeof header, header.body_bytes);
+    console->to_send =
+        header.version == kProbeVersion
+            ? Answer(console, static_cast<ProbeMessageKind>(header.kind), body)
+            : Refusal(
+                  "it has loaded another version of lagwatch than this command is of: restart the program");
+    console->received.erase(0, whole);
+  }
+}
+
+void ProbeService::Send(Console* console) {
+  while (!console->is_over && console->sent_bytes < console->to_send.size()) {
+    const ssize_t sent = send(console->fd.get(), console->to_send.data() + console->sent_bytes,
+                              console->to_send.size() - console->sent_bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (sent < 0) console->is_over = true;
+    if (sent <= 0) continue;
+    console->sent_bytes += static_cast<size_t>(sent);
+    console->moved_ns = NowNs();
+  }
+  console->to_send.clear();
+  console->to_send.shrink_to_fit();
+  console->sent_bytes = 0;
+}
+
+void ProbeService::EndConsoles(int64_t now_ns) {
+  const int64_t silent_ns = consoles_.size() < kMostConsoles
+                                ? options_.silent_ns
+                                : std::min(options_.silent_ns, options_.crowded_ns);
+  for (const auto& console : consoles_) {
+    const int64_t patience_ns = console->to_send.empty() ? silent_ns : options_.stalled_ns;
+    console->is_over |= now_ns - console->moved_ns >= patience_ns;
+  }
+  const auto is_over = [](const auto& console) { return console->is_over; };
+  if (std::erase_if(consoles_, is_over) == 0) return;
+  // A program that waits at its start for its probes goes on.
+  has_armed_.store(true);
+  armed_.Wake();
+}
+
+std::string ProbeService::Answer(Console* console, ProbeMessageKind kind, std::string_view body) {
+  switch (kind) {
+    case ProbeMessageKind::kArm:
+      return Arm(console, body);
+    case ProbeMessageKind::kDisarm:
+      return Disarm(body);
+    case ProbeMessageKind::kList:
+      return List();
+    case ProbeMessageKind::kFollow:
+      return Follow(console, body);
+    case ProbeMessageKind::kRead:
+      return Read(body);
+    case ProbeMessageKind::kEvent:
+      return Event(body);
+    case ProbeMessageKind::kLevel:
+      return Level(body);
+    case ProbeMessageKind::kExamine:
+      return Examine(body);
+    default:
+      return Refusal("this is no question");
+  }
+}
+
+ProbeTicks ProbeService::MeasureTicks() {
+  constexpr int64_t kLeastNs = 50 * base::kNsPerMs;  // for 1 in 10^4
+  const timespec pause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
+  while (NowNs() - first_ticks_.mono_ns < kLeastNs) nanosleep(&pause, nullptr);
+  const base::TickPair now = base::ReadTickPair(base::SystemClock());
+  const auto ticks = static_cast<double>(now.ticks - first_ticks_.ticks);
+  return {.ns_per_tick = static_cast<double>(now.mono_ns - first_ticks_.mono_ns) / ticks,
+          .base_ticks = now.ticks,
+          .base_mono_ns = now.mono_ns};
+}
+
+std::string ProbeService::Arm(Console* console, std::string_view body) {
+  auto question = DecodeProbeBody<ArmQuestion>(body);
+  if (!question) return Refusal("the question is damaged");
+  if (programs_.size() >= kMostPrograms) return Refusal("it has as many probe scripts armed as there may be");
+  const std::string title = question->title;
+  auto created = ArmedProgram::Create(std::move(*question), next_id_, MeasureTicks());
+  if (!created.ok()) return Refusal(created.status().message());
+  std::unique_ptr<ArmedProgram> armed = std::move(created).value();
+  if (armed->NeedsStacks() && !PrepareStackCaptures()) return Refusal("its stacks cannot be walked");
+  WriteAuditLine("user " + std::to_string(console->user) + ", process " + std::to_string(console->pid) +
+                 ", arms a probe in this process: " + title);
+  const trace::ProbeStats before = trace::FunctionProbeStats();
+  ArmAnswer answer{.id = next_id_++, .ticks = armed->ticks(), .sites = armed->Arm(prober_)};
+  const bool is_useless = !answer.sites.empty() && armed->armed_sites() == 0;
+  if (is_useless) {
+    armed->Disarm(prober_);
+    static_cast<void>(armed.release());  // see ArmedProgram
+    answer.id = 0;
+    return EncodeProbeMessage(ProbeMessageKind::kArmed, std::move(answer));
+  }
+  console->programs.insert(answer.id);
+  programs_.push_back({.armed = std::move(armed), .since_ns = NowNs(), .before = before});
+  has_armed_.store(true);
+  armed_.Wake();
+  return EncodeProbeMessage(ProbeMessageKind::kArmed, std::move(answer));
+}
+
+ProbeService::Program* ProbeService::Find(uint32_t id) {
+  const auto found =
+      std::ranges::find_if(programs_, [id](const Program& each) { return each.armed->id() == id; });
+  return found == programs_.end() ? nullptr : &*found;
+}
+
+void ProbeService::Remove(uint32_t id) {
+  const auto found =
+      std::ranges::find_if(programs_, [id](const Program& each) { return each.armed->id() == id; });
+  if (found == programs_.end()) return;
+  found->armed->Disarm(prober_);
+  static_cast<void>(found->armed.release());  // see ArmedProgram
+  programs_.erase(found);
+}
+
+void ProbeService::RemoveAll() {
+  while (!programs_.empty()) Remove(programs_.front().armed->id());
+}
+
+std::string ProbeService::Disarm(std::string_view body) {
+  const auto question = DecodeProbeBody<ProgramQuestion>(body);
+  if (!question || Find(question->id) == nullptr) return Refusal("no such script is armed");
+  WriteAuditLine("disarms probe script " + std::to_string(question->id));
+  Remove(question->id);
+  return EncodeProbeMessage(ProbeMessageKind::kDone, NumberAnswer{prober_->BytesAreOriginal() ? 1U : 0U});
+}
+
+uint32_t ProbeService::ConsolesOf(uint32_t id) const {
+  return static_cast<uint32_t>(
+      std::ranges::count_if(consoles_, [id](const auto& each) { return each->programs.contains(id); }));
+}
+
+std::string ProbeService::List() {
+  ListAnswer answer;
+  for (Program& program : programs_) {
+    const probe::ProbeStats stats = program.armed->state().Stats();
+    answer.programs.push_back(
+        {.id = program.armed->id(),
+         .title = program.armed->question().title,
+         .sites = static_cast<uint32_t>(program.armed->armed_sites()),
+         .hits = stats.hits,
+         .age_s = static_cast<uint64_t>((NowNs() - program.since_ns) / base::kNsPerSecond),
+         .consoles = ConsolesOf(program.armed->id()),
+         .stays = program.armed->question().stays,
+         .is_off = stats.is_off});
+  }
+  return EncodeProbeMessage(ProbeMessageKind::kListed, std::move(answer));
+}
+
+std::string ProbeService::Follow(Console* console, std::string_view body) {
+  const auto question = DecodeProbeBody<ProgramQuestion>(body);
+  Program* program = question ? Find(question->id) : nullptr;
+  if (program == nullptr) return Refusal("no such script is armed");
+  console->programs.insert(question->id);
+  const ArmQuestion& armed = program->armed->question();
+  return EncodeProbeMessage(ProbeMessageKind::kFollowed, FollowAnswer{.title = armed.title,
+                                                                      .stays = armed.stays,
+                                                                      .program = armed.program,
+                                                                      .ticks = program->armed->ticks(),
+                                                                      .sites = armed.sites});
+}
+
+size_t ProbeService::PendingBytes() const {
+  size_t bytes = 0;
+  for (const auto& console : consoles_) bytes += console->to_send.size();
+  return bytes;
+}
+
+ReadAnswer ProbeService::DataOf(const Program& program, bool wants_snapshot) {
+  constexpr size_t kMostRecords = 4096;
+  probe::ProbeState& state = program.armed->state();
+  const trace::ProbeStats mechanism = trace::FunctionProbeStats();
+  const probe::ProbeStats stats = state.Stats();
+  ReadAnswer answer{.id = program.armed->id(),
+                    .is_last = false,
+                    .hits = stats.hits,
+                    .skipped = stats.skipped,
+                    .lost = stats.lost,
+                    .faulted = stats.faulted,
+                    .dropped_records = stats.dropped_records,
+                    .dropped_keys = stats.dropped_keys + program.armed->locks().left_out(),
+                    .dropped_stacks = stats.dropped_stacks,
+                    .missed = mechanism.hits_missed - program.before.hits_missed,
+                    .returns_missed = mechanism.returns_unnoticed - program.before.returns_unnoticed,
+                    .is_off = stats.is_off,
+                    .requests = 0,
+                    .records = {},
+                    .snapshot = {}};
+  for (const uint32_t request : state.TakeRequests()) answer.requests |= uint64_t{1} << request;
+  state.TakeRecords(kMostRecords, &answer.records);
+  if (wants_snapshot && PendingBytes() < options_.most_pending_bytes) answer.snapshot = state.Snapshot();
+  return answer;
+}
+
+std::string ProbeService::Read(std::string_view body) {
+  const auto question = DecodeProbeBody<ReadQuestion>(body);
+  Program* program = question ? Find(question->id) : nullptr;
+  if (program == nullptr) return Refusal("no such script is armed");
+  return EncodeProbeMessage(ProbeMessageKind::kData, DataOf(*program, question->wants_snapshot));
+}
+
+std::string ProbeService::Event(std::string_view body) {
+  const auto question = DecodeProbeBody<EventQuestion>(body);
+  if (!question) return Refusal("the question is damaged");
+  uint64_t count = 0;
+  for (Program& program : programs_) count += program.armed->RunEvent(question->name, question->number);
+  return EncodeProbeMessage(ProbeMessageKind::kDone, NumberAnswer{count});
+}
+
+std::string ProbeService::Level(std::string_view body) {
+  const auto question = DecodeProbeBody<LevelQuestion>(body);
+  Program* program = question ? Find(question->id) : nullptr;
+  if (program == nullptr) return Refusal("no such script is armed");
+  program->armed->state().SetLevel(question->level);
+  return EncodeProbeMessage(ProbeMessageKind::kDone, NumberAnswer{question->level});
+}
+
+std::string ProbeService::Examine(std::string_view body) {
+  const auto question = DecodeProbeBody<ExamineQuestion>(body);
+  if (!question) return Refusal("the question is damaged");
+  LoadedFiles files;
+  ExamineAnswer answer;
+  answer.sites.resize(question->sites.size());
+  std::vector<uint64_t> functions;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < answer.sites.size(); ++i) {
+    const uint64_t address = files.AddressOf(question->sites[i], &answer.sites[i].text);
+    if (address == 0) continue;
+    functions.push_back(address);
+    places.push_back(i);
+  }
+  const auto results = prober_->Examine(functions, question->wants_return);
+  for (size_t i = 0; i < results.size(); ++i) {
+    SiteResult& result = answer.sites[places[i]];
+    result.is_armed = results[i].reason == trace::ProbeReason::kNone;
+    result.text =
+        result.is_armed ? trace::ProbeTierText(results[i].tier) : trace::ProbeReasonText(results[i].reason);
+  }
+  return EncodeProbeMessage(ProbeMessageKind::kExamined, std::move(answer));
+}
+
+void ProbeService::RemoveOrphans(int64_t now_ns) {
+  std::vector<uint32_t> gone;
+  for (Program& program : programs_) {
+    const bool has_console = ConsolesOf(program.armed->id()) != 0;
+    if (has_console || program.armed->question().stays) {
+      program.orphan_since_ns = 0;
+    } else if (program.orphan_since_ns == 0) {
+      program.orphan_since_ns = now_ns;
+    } else if (now_ns - program.orphan_since_ns >= options_.orphan_ns) {
+      gone.push_back(program.armed->id());
+    }
+  }
+  for (const uint32_t id : gone) {
+    WriteAuditLine("removes probe script " + std::to_string(id) + ", which no console follows any more");
+    Remove(id);
+  }
+}
+
+// Returns into modules that were loaded since are not noticed before the mechanism knows these.
+void ProbeService::NoteLoadedModules(int64_t now_ns) {
+  constexpr int64_t kPeriodNs = 250 * base::kNsPerMs;
+  if (programs_.empty() || now_ns - loader_looked_ns_ < kPeriodNs) return;
+  loader_looked_ns_ = now_ns;
+  const base::LoaderCounts counts = base::LoaderCounts::Now();
+  if (counts == loader_counts_) return;
+  loader_counts_ = counts;
+  prober_->NoteLoadedModules();
+}
+
+void ProbeService::SendLast() {
+  for (const auto& console : consoles_) {
+    for (const uint32_t id : console->programs) {
+      Program* program = Find(id);
+      if (program == nullptr) continue;
+      ReadAnswer answer = DataOf(*program, /*wants_snapshot=*/true);
+      answer.is_last = true;
+      console->to_send += EncodeProbeMessage(ProbeMessageKind::kData, std::move(answer));
+    }
+    Send(console.get());
+  }
+  is_flush_wanted_.store(false);
+  flushed_.Wake();
+}
+
+}  // namespace lagwatch::sdk

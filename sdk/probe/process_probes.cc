@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/probe/process_probes.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <string_view>
+
+#include "base/process/proc_file.h"
+#include "base/process/quiet_thread.h"
+#include "sdk/probe/probe_service.h"
+#include "trace/instrument/probes/function_prober.h"
+
+namespace lagwatch::sdk {
+namespace {
+
+constexpr char kForbidden[] = "it has forbidden probes (`lagwatch run --no-probes`, lw_forbid_probes())";
+
+std::atomic<bool> g_is_forbidden{false};
+// Leaked at the process's end, and in a forked child. Set and replaced by one thread at a time: the caller of
+// OpenProbes() has a lock.
+std::atomic<ProbeService*> g_service{nullptr};
+trace::FunctionProber* g_prober = nullptr;
+pid_t g_prober_pid = 0;
+
+bool HasForbiddenMark() {
+  bool is_found = false;
+  const bool has_run = base::RunWithOwnFiles([&] {
+    char lines[8 * 1024];
+    base::ForEachLine("/proc/self/maps", lines, [&](std::string_view line) {
+      is_found = is_found || line.find(kForbiddenMark) != std::string_view::npos;
+      return !is_found;
+    });
+  });
+  return is_found || !has_run;
+}
+
+}  // namespace
+
+OpenedProbes OpenProbes(const std::string& directory) {
+  if (g_is_forbidden.load() || HasForbiddenMark()) return {.why_not = kForbidden, .socket_path = {}};
+  ProbeService* service = g_service.load();
+  if (service != nullptr && service->pid() == getpid()) {
+    if (service->Prolong()) return {.why_not = {}, .socket_path = service->socket_path()};
+    if (service->TryJoin()) delete service;
+    g_service.store(nullptr);
+  }
+  // The code of a forked child has its parent's probes, which deliver nothing there.
+  if (g_prober != nullptr && g_prober_pid != getpid())
+    return {.why_not = "it was forked by a process that was being probed", .socket_path = {}};
+  if (g_prober == nullptr) {
+    g_prober = new trace::FunctionProber;
+    g_prober_pid = getpid();
+    g_probed_process.store(g_prober_pid);
+    g_before_exit.store(&FlushProbes);
+  }
+  auto made = std::make_unique<ProbeService>(ProbeServiceOptions{.directory = directory}, g_prober);
+  if (base::Status status = made->Start(); !status.ok()) {
+    if (!made->TryJoin()) static_cast<void>(made.release());
+    return {.why_not = status.message(), .socket_path = {}};
+  }
+  g_service.store(made.release());
+  return {.why_not = {}, .socket_path = g_service.load()->socket_path()};
+}
+
+void AwaitFirstProbes(int64_t timeout_ns) {
+  if (ProbeService* service = g_service.load()) service->AwaitArmed(timeout_ns);
+}
+
+void ForbidProbes() {
+  g_is_forbidden.store(true);
+  ProbeService* service = g_service.load();
+  if (service != nullptr && service->pid() == getpid()) service->Forbid();
+}
+
+void FlushProbes() {
+  ProbeService* service = g_service.load();
+  if (service != nullptr && service->pid() == getpid()) service->Flush();
+}
+
+}  // namespace lagwatch::sdk

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The probes of this process: one service, from the first console on. Context: background, unless stated
+// otherwise.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lagwatch::sdk {
+
+struct OpenedProbes {
+  std::string why_not;      // empty: it serves
+  std::string socket_path;  // in this process's root directory
+};
+
+// Starts the service, unless it runs, with its socket in `directory` (empty: /tmp/lagwatch-USER).
+OpenedProbes OpenProbes(const std::string& directory);
+// Returns when a console has armed something, or has gone, or after `timeout_ns`.
+void AwaitFirstProbes(int64_t timeout_ns);
+// Takes all probes away, and refuses others in this process and in children that it forks.
+void ForbidProbes();
+// Sends consoles what was counted, because the process ends.
+void FlushProbes();
+
+// The file in memory by whose mapping a process has forbidden probes: also the library that loads later sees
+// it.
+inline constexpr char kForbiddenMark[] = "lagwatch-no-probes";
+
+}  // namespace lagwatch::sdk

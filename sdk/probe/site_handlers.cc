@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sdk/probe/site_handlers.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdint>
+
+#include "base/process/safe_memory.h"
+#include "base/ticks.h"
+#include "probe/run/interpreter.h"
+#include "sdk/probe/native_hit.h"
+#include "sdk/probe/thrown_type.h"
+#include "trace/instrument/function_filter.h"
+
+namespace lagwatch::sdk {
+
+constinit std::atomic<void (*)()> g_before_exit{nullptr};
+constinit std::atomic<pid_t> g_probed_process{0};
+
+namespace {
+
+using probe::PlaceKind;
+using trace::ProbeEntry;
+using trace::ProbeHandlers;
+using trace::ProbeReturn;
+
+constexpr size_t kIntArguments = 6;
+constexpr size_t kFloatArguments = 8;
+
+// Initial-exec: no call and no allocation at the first access.
+constinit thread_local uint32_t t_tid __attribute__((tls_model("initial-exec"))) = 0;
+
+uint32_t OwnTid() {
+  if (t_tid == 0) t_tid = static_cast<uint32_t>(syscall(SYS_gettid));
+  return t_tid;
+}
+
+const SiteState* ActiveSite(void* user_data) {
+  const auto* site = static_cast<const SiteState*>(user_data);
+  return site->is_active->load(std::memory_order_relaxed) ? site : nullptr;  // one hit more or less
+}
+
+// The frame pointer of the function that calls the probed one. The frames between are ours: each saves the
+// outer one's where its own leads to, or has left the register alone.
+uint64_t CallersFramePointer(uint64_t stack) {
+  constexpr int kMostFrames = 16;
+  auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  for (int i = 0; i < kMostFrames; ++i) {
+    const uint64_t outer = *reinterpret_cast<const uint64_t*>(frame);
+    if (outer <= frame || outer >= stack || outer % sizeof(uint64_t) != 0) return outer;
+    frame = outer;
+  }
+  return 0;
+}
+
+NativeHit HitOf(const ProbeEntry& entry, PlaceKind kind) {
+  NativeHit hit;
+  hit.services = &ProbeHitServices();
+  hit.int_arguments = entry.int_args;
+  hit.stack_arguments = reinterpret_cast<uint64_t>(entry.stack + 1);
+  hit.caller = entry.return_address;
+  hit.function = entry.function;
+  hit.tid = OwnTid();
+  hit.kind = kind;
+  return hit;
+}
+
+NativeHit HitOf(const ProbeReturn& returned, PlaceKind kind) {
+  NativeHit hit;
+  hit.services = &ProbeHitServices();
+  hit.int_arguments = returned.int_args;
+  hit.returned_ints[0] = returned.result[0];
+  hit.returned_ints[1] = returned.result[1];
+  if (returned.vectors != nullptr) {
+    hit.returned_floats[0] = std::bit_cast<double>(returned.vectors[0].low);
+    hit.returned_floats[1] = std::bit_cast<double>(returned.vectors[1].low);
+  }
+  hit.now_ticks = returned.left_ticks;
+  hit.duration_ticks = returned.left_ticks - returned.entered_ticks;
+  hit.caller = returned.return_address;
+  hit.function = returned.function;
+  hit.tid = OwnTid();
+  hit.kind = kind;
+  return hit;
+}
+
+void Run(const SiteState& site, const NativeHit& hit) {
+  const int saved_errno = errno;
+  probe::RunProbe(*site.probe, hit, site.state);
+  errno = saved_errno;
+}
+
+uint64_t ToNs(const SiteState& site, uint64_t ticks) {
+  return static_cast<uint64_t>(static_cast<double>(ticks) * site.ns_per_tick);
+}
+
+template <bool kHasVectors>
+void OnEntry(const ProbeEntry& entry, void* user_data) {
+  const SiteState* site = ActiveSite(user_data);
+  if (site == nullptr) return;
+  NativeHit hit = HitOf(entry, PlaceKind::kEntry);
+  double floats[kFloatArguments];
+  if (kHasVectors && entry.vector_args != nullptr) {
+    for (size_t i = 0; i < kFloatArguments; ++i) floats[i] = std::bit_cast<double>(entry.vector_args[i].low);
+    hit.float_arguments = floats;
+  }
+  if ((site->probe->needs() & probe::kNeedsStack) != 0) {
+    const auto stack = reinterpret_cast<uint64_t>(entry.stack);
+    hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
+  }
+  Run(*site, hit);
+}
+
+template <bool kTakesReturns, bool kTakesErrors>
+void OnReturn(const ProbeReturn& returned, void* user_data) {
+  const SiteState* site = ActiveSite(user_data);
+  if (site == nullptr || !(returned.left_by_exception ? kTakesErrors : kTakesReturns)) return;
+  Run(*site, HitOf(returned, returned.left_by_exception ? PlaceKind::kError : PlaceKind::kReturn));
+}
+
+// __cxa_throw(object, type, destructor).
+void OnThrow(const ProbeEntry& entry, void* user_data) {
+  const SiteState* site = ActiveSite(user_data);
+  if (site == nullptr) return;
+  const int saved_errno = errno;
+  char mangled[probe::kMaxTextBytes];
+  char name[probe::kMaxTextBytes];
+  uint64_t text = 0;
+  size_t size = 0;
+  // A std::type_info is its table of virtual functions and its name.
+  if (base::ReadOwnMemoryByCall(entry.int_args[1] + sizeof(uint64_t), &text, sizeof text) == sizeof text)
+    size = base::ReadOwnMemoryByCall(text, mangled, sizeof mangled - 1);
+  mangled[size] = '\0';
+  ReadableTypeName(mangled, name, sizeof name);
+  errno = saved_errno;
+  if (!site->thrown_types.empty() && !trace::MatchesGlob(site->thrown_types, name)) return;
+  probe::HitDetails details;
+  details.thrown_type = name;
+  details.thrown_object = entry.int_args[0];
+  NativeHit hit = HitOf(entry, PlaceKind::kThrow);
+  hit.details = &details;
+  const auto stack = reinterpret_cast<uint64_t>(entry.stack);
+  hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
+  Run(*site, hit);
+}
+
+template <SiteRole kRole>
+void OnAllocated(const ProbeReturn& returned, void* user_data) {
+  const SiteState* site = ActiveSite(user_data);
+  if (site == nullptr || returned.left_by_exception) return;
+  const uint64_t* args = returned.int_args;
+  probe::HitDetails details;
+  details.address = returned.result[0];
+  details.bytes = args[0];
+  if (kRole == SiteRole::kAllocateArray) details.bytes = args[0] * args[1];
+  if (kRole == SiteRole::kReallocate || kRole == SiteRole::kAllocateAligned) details.bytes = args[1];
+  if (kRole == SiteRole::kAllocateInto) {
+    details.bytes = args[2];
+    const int saved_errno = errno;
+    if (static_cast<int32_t>(returned.result[0]) != 0 ||
+        base::ReadOwnMemoryByCall(args[0], &details.address, sizeof details.address) !=
+            sizeof details.address)
+      details.address = 0;
+    errno = saved_errno;
+  }
+  if (details.address == 0) return;
+  NativeHit hit = HitOf(returned, PlaceKind::kAlloc);
+  hit.details = &details;
+  Run(*site, hit);
+}
+
+// Of a mutex; locks for writers have 0 at that place.
+bool IsRecursive([[maybe_unused]] uint64_t lock) {
+#ifdef __GLIBC__
+  constexpr int kTypeBits = 3;
+  return (reinterpret_cast<const pthread_mutex_t*>(lock)->__data.__kind & kTypeBits) ==
+         PTHREAD_MUTEX_RECURSIVE_NP;
+#else
+  return true;
+#endif
+}
+
+void OnLocked(const ProbeReturn& returned, void* user_data) {
+  const SiteState* site = ActiveSite(user_data);
+  if (site == nullptr || returned.left_by_exception || static_cast<int32_t>(returned.result[0]) != 0) return;
+  const uint64_t lock = returned.int_args[0];
+  site->locks->Take(
+      lock, OwnTid(), IsRecursive(lock),
+      {.since_ticks = returned.left_ticks, .waited_ticks = returned.left_ticks - returned.entered_ticks});
+}
+
+void RunUnlocked(const SiteState& site, const ProbeEntry& entry, uint64_t lock) {
+  HeldLocks::Held held;
+  if (!site.locks->LetGo(lock, OwnTid(), &held)) return;
+  probe::HitDetails details;
+  details.address = lock;
+  details.waited_ns = ToNs(site, held.waited_ticks);
+  NativeHit hit = HitOf(entry, PlaceKind::kLock);
+  hit.now_ticks = base::ReadTicks();
+  details.held_ns = ToNs(site, hit.now_ticks - held.since_ticks);
+  hit.details = &details;
+  const auto stack = reinterpret_cast<uint64_t>(entry.stack);
+  hit.from = {entry.return_address, stack + sizeof(uint64_t), CallersFramePointer(stack)};
+  Run(site, hit);
+}
+
+void OnUnlock(const ProbeEntry& entry, void* user_data) {
+  if (const SiteState* site = ActiveSite(user_data)) RunUnlocked(*site, entry, entry.int_args[0]);
+}
+
+// pthread_cond_wait(condition, lock) lets the lock go and takes it again.
+void OnWaitBegin(const ProbeEntry& entry, void* user_data) {
+  if (const SiteState* site = ActiveSite(user_data)) RunUnlocked(*site, entry, entry.int_args[1]);
+}
+void OnWaitEnd(const ProbeReturn& returned, void* user_data) {
+  const SiteState* site = ActiveSite(user_data);
+  if (site != nullptr && !returned.left_by_exception)
+    site->locks->Take(returned.int_args[1], OwnTid(), IsRecursive(returned.int_args[1]),
+                      {.since_ticks = returned.left_ticks, .waited_ticks = 0});
+}
+
+void OnTransferred(const ProbeReturn& returned, void* user_data) {
+  const SiteState* site = ActiveSite(user_data);
+  if (site == nullptr || returned.left_by_exception) return;
+  const auto bytes = static_cast<int64_t>(returned.result[0]);
+  probe::HitDetails details;
+  details.descriptor = static_cast<int32_t>(returned.int_args[0]);
+  details.bytes = bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+  details.waited_ns = ToNs(*site, returned.left_ticks - returned.entered_ticks);
+  details.operation = site->operation.c_str();
+  NativeHit hit = HitOf(returned, PlaceKind::kIo);
+  hit.details = &details;
+  Run(*site, hit);
+}
+
+void OnExit(const ProbeEntry& entry, void* user_data) {
+  const SiteState* site = ActiveSite(user_data);
+  const pid_t probed = g_probed_process.load(std::memory_order_relaxed);  // set before the first hit
+  if (site == nullptr || (probed != 0 && probed != getpid())) return;
+  probe::HitDetails details;
+  details.status = static_cast<int32_t>(entry.int_args[0]);
+  NativeHit hit = HitOf(entry, PlaceKind::kExit);
+  hit.details = &details;
+  Run(*site, hit);
+  if (void (*before_exit)() = g_before_exit.load(std::memory_order_acquire)) before_exit();
+}
+
+constexpr ProbeHandlers kEntry{.on_entry = OnEntry<false>};
+constexpr ProbeHandlers kVectorEntry{.on_entry = OnEntry<true>, .wants_vectors = true};
+constexpr ProbeHandlers kThrow{.on_entry = OnThrow};
+template <SiteRole kRole>
+constexpr ProbeHandlers kAllocate{.on_return = OnAllocated<kRole>, .keeps_args = true};
+constexpr ProbeHandlers kLock{.on_return = OnLocked, .keeps_args = true};
+constexpr ProbeHandlers kUnlock{.on_entry = OnUnlock};
+constexpr ProbeHandlers kWait{.on_entry = OnWaitBegin, .on_return = OnWaitEnd, .keeps_args = true};
+constexpr ProbeHandlers kTransfer{.on_return = OnTransferred, .keeps_args = true};
+constexpr ProbeHandlers kExit{.on_entry = OnExit};
+// By what they need: nothing more, arguments, vectors, both.
+template <bool kTakesReturns, bool kTakesErrors>
+constexpr ProbeHandlers kReturns[4] = {
+    {.on_return = OnReturn<kTakesReturns, kTakesErrors>},
+    {.on_return = OnReturn<kTakesReturns, kTakesErrors>, .keeps_args = true},
+    {.on_return = OnReturn<kTakesReturns, kTakesErrors>, .wants_vectors = true},
+    {.on_return = OnReturn<kTakesReturns, kTakesErrors>, .wants_vectors = true, .keeps_args = true}};
+
+const ProbeHandlers* FunctionHandlers(const probe::VerifiedProbe& probe, std::string* why) {
+  const uint32_t needs = probe.needs();
+  const PlaceKind kind = probe.place().kind;
+  if (kind == PlaceKind::kEntry || kind == PlaceKind::kCall)
+    return (needs & probe::kNeedsFloatArguments) != 0 ? &kVectorEntry : &kEntry;
+  if ((needs & (probe::kNeedsFloatArguments | probe::kNeedsStackArguments)) != 0) {
+    *why = "its floating-point arguments and those on the stack are known at @entry only";
+    return nullptr;
+  }
+  const size_t variant =
+      ((needs & probe::kNeedsIntArguments) != 0 ? 1 : 0) + ((needs & probe::kNeedsReturned) != 0 ? 2 : 0);
+  switch (kind) {
+    case PlaceKind::kReturn:
+      return &kReturns<true, false>[variant];
+    case PlaceKind::kError:
+      return &kReturns<false, true>[variant];
+    case PlaceKind::kDuration:
+      return &kReturns<true, true>[variant];
+    default:
+      *why = "it is at no function";
+      return nullptr;
+  }
+}
+
+// By the table; several rows have one role.
+PlaceKind PlaceOf(SiteRole role) {
+#define SITE_ROLE(place, function, its_role, module) \
+  if (role == SiteRole::k##its_role) return PlaceKind::k##place;
+#include "sdk/probe/site_roles.def"
+  return PlaceKind::kEntry;
+}
+
+}  // namespace
+
+const ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProbe& probe, std::string* why) {
+  if (role == SiteRole::kFunction) return FunctionHandlers(probe, why);
+  if (PlaceOf(role) != probe.place().kind) {
+    *why = "it is not of this place";
+    return nullptr;
+  }
+  switch (role) {
+    case SiteRole::kThrow:
+      return &kThrow;
+    case SiteRole::kAllocate:
+      return &kAllocate<SiteRole::kAllocate>;
+    case SiteRole::kAllocateArray:
+      return &kAllocate<SiteRole::kAllocateArray>;
+    case SiteRole::kReallocate:
+      return &kAllocate<SiteRole::kReallocate>;
+    case SiteRole::kAllocateAligned:
+      return &kAllocate<SiteRole::kAllocateAligned>;
+    case SiteRole::kAllocateInto:
+      return &kAllocate<SiteRole::kAllocateInto>;
+    case SiteRole::kLock:
+    case SiteRole::kTryLock:
+      return &kLock;
+    case SiteRole::kUnlock:
+      return &kUnlock;
+    case SiteRole::kWaitUnlocked:
+      return &kWait;
+    case SiteRole::kTransfer:
+      return &kTransfer;
+    case SiteRole::kExit:
+      return &kExit;
+    case SiteRole::kFunction:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace lagwatch::sdk

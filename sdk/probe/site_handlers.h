@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers that run a probe's program when a function of the process begins or ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "probe/run/probe_state.h"
+#include "probe/verify/verified.h"
+#include "sdk/probe/held_locks.h"
+#include "sdk/probe/probe_messages.h"
+#include "trace/instrument/probes/probe_events.h"
+
+namespace lagwatch::sdk {
+
+// A handler's user data. Never freed: a thread may be on its way to the handler for ever.
+struct SiteState {
+  const probe::VerifiedProbe* probe = nullptr;
+  probe::ProbeState* state = nullptr;
+  const std::atomic<bool>* is_active = nullptr;  // false once the program is disarmed
+  HeldLocks* locks = nullptr;                    // kLock and similar roles
+  double ns_per_tick = 1;
+  std::string operation;     // kTransfer
+  std::string thrown_types;  // kThrow: a glob; empty: all
+};
+
+// The handlers for the probe at a function of that role; null if its values are not available there, which
+// `why` says. Context: background.
+const trace::ProbeHandlers* HandlersFor(SiteRole role, const probe::VerifiedProbe& probe, std::string* why);
+
+// Called by the thread that ends the process, after the probes of its exit have been run; may be null.
+extern std::atomic<void (*)()> g_before_exit;
+
+// The process that is probed; 0: not known yet. A child of vfork(2) has its memory, and ends for itself.
+extern std::atomic<pid_t> g_probed_process;
+
+// The services of all hits, those of lagwatch's own thread (timers, events) included.
+const probe::HitServices& ProbeHitServices();
+// Makes HitServices::capture_stack work; called again, does nothing. False where stacks cannot be walked.
+// Context: background.
+bool PrepareStackCaptures();
+// Keeps the map of code for them up to date. Context: background.
+void RefreshStackCaptures();
+
+}  // namespace lagwatch::sdk

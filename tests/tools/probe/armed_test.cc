@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scripts that stay armed, several consoles, and consoles that die.
+#include <sys/stat.h>
+
+#include <csignal>
+
+#include "tests/tools/probe/probe_testing.h"
+
+namespace lagwatch::tools {
+namespace {
+
+TEST_F(ProbeTest, LeavesProbesForAnotherConsole) {
+  const std::string before = Code();
+  ASSERT_EQ(Ask({pid(), "add_numbers { count } event tick { print(number) }", "--leave", "--for", "100ms"}),
+            0);
+  EXPECT_THAT(errors_, HasSubstr("stays armed"));
+  EXPECT_NE(Code(), before);
+  Do("add 3");
+  ASSERT_EQ(Ask({pid(), "--event", "tick=42"}), 0);
+  EXPECT_THAT(output_, HasSubstr("1 probe of"));
+  ASSERT_EQ(Ask({pid(), "--armed"}), 0);
+  EXPECT_THAT(output_, HasSubstr("event tick"));
+  ASSERT_EQ(Ask({pid(), "--reattach", "--for", "100ms"}), 0);
+  EXPECT_THAT(output_, ::testing::AllOf(HasSubstr("42"), HasSubstr("3")));
+  ASSERT_EQ(Ask({pid(), "--disarm"}), 0);
+  EXPECT_EQ(Code(), before);
+  EXPECT_EQ(Ask({pid(), "--reattach"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("no script is armed"));
+}
+
+TEST_F(ProbeTest, RaisesTheLevelOfAnArmedScript) {
+  const auto console = Start({pid(), "add_numbers level 2 { print(a) }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  Do("add 1");
+  ASSERT_EQ(Ask({pid(), "--level", "2"}), 0);
+  Do("add 2");
+  console->Signal(SIGTERM);
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_EQ(Records(console->Output()).size(), 2U);
+}
+
+TEST_F(ProbeTest, OutlivesAKilledConsoleAndServesTwo) {
+  const std::string before = Code();
+  const auto killed = Start({pid(), "add_numbers { count }"});
+  const auto other = Start({pid(), "add_numbers @return { print(returned) }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*killed) && IsArmed(*other); }));
+  killed->Signal(SIGKILL);
+  EXPECT_EQ(killed->Wait(), -SIGKILL);
+  Do("add 2");
+  other->Signal(SIGINT);
+  EXPECT_EQ(other->Wait(), 0);
+  EXPECT_EQ(Records(other->Output()), (std::vector<std::string>{"2", "3"}));
+  ASSERT_EQ(Ask({pid(), "--disarm"}), 0);  // the killed one's
+  EXPECT_EQ(Code(), before);
+}
+
+// The first tenth of a second alone has more hits than the budget.
+TEST_F(ProbeTest, SaysAtLeastWhereHitsAreMissing) {
+  const std::string output = Probe("add_numbers { count }", "add 3000000");
+  EXPECT_THAT(output, HasSubstr("count, at least\n"));
+  EXPECT_THAT(Probe("add_numbers { count }", "add 3"), HasSubstr("count\n"));
+}
+
+TEST_F(ProbeTest, CountsNothingInAForkedChild) {
+  const std::string output = Probe("add_numbers { print(a) }", "fork 3");
+  EXPECT_TRUE(Records(output).empty()) << output;
+}
+
+std::string SocketFolder() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  return runtime != nullptr && *runtime == '/' ? std::string(runtime) + "/lagwatch"
+                                               : "/tmp/lagwatch-" + std::to_string(geteuid());
+}
+
+TEST_F(ProbeTest, LeavesNoSocketAtTheProgramsEnd) {
+  ASSERT_EQ(Ask({pid(), "add_numbers { count }", "--for", "50ms"}), 0) << errors_;
+  const std::string path = SocketFolder() + "/probe-" + pid();
+  EXPECT_EQ(access(path.c_str(), F_OK), 0) << path;
+  program_->WriteInput("exit 0\n");
+  EXPECT_EQ(program_->Wait(), 0);
+  EXPECT_NE(access(path.c_str(), F_OK), 0) << path;
+}
+
+TEST_F(ProbeTest, ListensForItsOwnUserOnly) {
+  const auto console = Start({pid(), "add_numbers { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  const std::string folder = SocketFolder();
+  struct stat status {};
+  ASSERT_EQ(lstat(folder.c_str(), &status), 0) << folder;
+  EXPECT_TRUE(S_ISDIR(status.st_mode));
+  EXPECT_EQ(status.st_mode & 0777U, 0700U);
+  ASSERT_EQ(lstat((folder + "/probe-" + pid()).c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+  console->Signal(SIGINT);
+  EXPECT_EQ(console->Wait(), 0);
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

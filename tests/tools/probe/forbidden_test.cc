@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that forbid probes, and probes from a program's start.
+#include <csignal>
+
+#include "tests/tools/probe/probe_testing.h"
+
+namespace lagwatch::tools {
+namespace {
+
+class ForbiddenProbes : public ProbeTest {
+ protected:
+  void SetUp() override {}
+  void Run(std::vector<std::string> command) {
+    program_ = std::make_unique<Process>(std::move(command));
+    ASSERT_TRUE(WaitUntil([&] { return program_->Output() == "ready\n"; })) << program_->Errors();
+  }
+  void Await(const std::string& input, const std::string& output) {
+    program_->WriteInput(input);
+    ASSERT_TRUE(WaitUntil([&] { return program_->Output().ends_with(output); })) << program_->Output();
+  }
+  std::string FirstByte() {
+    const size_t before = program_->Output().size();
+    program_->WriteInput("code\n");
+    EXPECT_TRUE(WaitUntil([&] { return program_->Output().size() > before; }));
+    return program_->Output().substr(before);
+  }
+};
+
+TEST_F(ForbiddenProbes, AreRefusedUnderRunWithNoProbes) {
+  Run({LAGWATCH_PROGRAM, "run", "--no-probes", "--spool", "/nonexistent", "--quiet", "--",
+       LAGWATCH_PROBED_PROGRAM});
+  const std::string before = Code();
+  EXPECT_EQ(Ask({pid(), "add_numbers { count }"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("it has forbidden probes"));
+  EXPECT_EQ(Code(), before);
+}
+
+TEST_F(ForbiddenProbes, AreTakenAwayWhenTheProgramForbidsThem) {
+  Run({LAGWATCH_FORBIDDING_PROGRAM});
+  const std::string before = FirstByte();
+  const auto console = Start({pid(), "probed_function { print(\"hit\", tid) }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  Await("call\n", "called 2\n");
+  EXPECT_NE(FirstByte(), before);
+  ASSERT_TRUE(WaitUntil([&] { return console->Output().find("hit") != std::string::npos; }));
+  Await("forbid\n", "forbidden 1\n");
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_TRUE(WaitUntil([&] { return FirstByte() == before; }));
+  EXPECT_EQ(Ask({pid(), "probed_function { count }"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("it has forbidden probes"));
+}
+
+TEST_F(ForbiddenProbes, AreForbiddenBeforeAnyConsole) {
+  Run({LAGWATCH_FORBIDDING_PROGRAM});
+  Await("forbid\n", "forbidden 1\n");
+  EXPECT_EQ(Ask({pid(), "probed_function { count }"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("it has forbidden probes"));
+}
+
+TEST_F(ForbiddenProbes, BeginWithTheProgramUnderRun) {
+  program_ = std::make_unique<Process>(std::vector<std::string>{
+      LAGWATCH_PROGRAM, "run", "--spool", "/nonexistent", "--quiet", "--probe",
+      "main { print(\"began\", tid) } exit { print(status) }", "--", LAGWATCH_PROBED_PROGRAM});
+  program_->WriteInput("exit 4\n");
+  EXPECT_EQ(program_->Wait(), 4);
+  EXPECT_TRUE(WaitUntil([&] { return program_->Errors().find("2 hits") != std::string::npos; }))
+      << program_->Errors();
+  EXPECT_THAT(program_->Errors(), HasSubstr("began"));
+}
+
+// Its texts are read by a system call that its filter does not expect.
+TEST_F(ForbiddenProbes, DoNotEndAProgramThatConfinesItself) {
+  Run({LAGWATCH_PROGRAM, "run", "--spool", "/nonexistent", "--quiet", "--probe",
+       "handle_request { print(str(arg1)) }", "--", LAGWATCH_PROBED_PROGRAM});
+  Do("request 2");
+  Do("confine");
+  EXPECT_THAT(program_->Output(), HasSubstr("confined 0"));
+  Do("request 3");
+  program_->WriteInput("exit 4\n");
+  EXPECT_EQ(program_->Wait(), 4);
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

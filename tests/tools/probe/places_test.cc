@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The places and values of probes, on a program that knows what there is to see.
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/probe/probe_testing.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST_F(ProbeTest, ShowsArgumentsAndResultsByDebugInformationAndLeavesTheCodeAsItWas) {
+  const std::string before = Code();
+  EXPECT_THAT(Records(Probe("add_numbers @return { print(a, b, returned) }", "add 3")),
+              ElementsAre("0 2 2", "1 2 3", "2 2 4"));
+  EXPECT_THAT(errors_, HasSubstr("3 hits"));
+  EXPECT_EQ(Code(), before);
+}
+
+TEST_F(ProbeTest, ReadsMembersAlongAPathAndTexts) {
+  const auto records = Records(
+      Probe("handle_request { print(request->number, request->uri->length, request->uri->text, tag) }",
+            "request 2"));
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_THAT(records[0], ::testing::AllOf(HasSubstr("7 5"), HasSubstr("/home"), HasSubstr("even")));
+  EXPECT_THAT(records[1], HasSubstr("odd"));
+}
+
+TEST_F(ProbeTest, ReadsFloatingPointArguments) {
+  EXPECT_THAT(Records(Probe("scale_number if number > 0.5 { print(number, factor) }", "scale 3")),
+              ElementsAre("1 0.5", "2 0.5"));
+}
+
+TEST_F(ProbeTest, FiltersByDuration) {
+  // Every second call sleeps for 5 ms, which never takes less; the others may take longer on a busy machine.
+  const auto records =
+      Records(Probe("sleep_ms @return if duration < 5ms { print(ms) } sleep_ms @return if duration >= 5ms { "
+                    "print(ms, ms) }",
+                    "sleep 4"));
+  EXPECT_EQ(records.size(), 4U);
+  EXPECT_EQ(std::ranges::count(records, "5"), 0);
+  EXPECT_EQ(std::ranges::count(records, "5 5"), 2);
+}
+
+TEST_F(ProbeTest, CountsByCallerWithStacks) {
+  const std::string folded = Probe("add_numbers { count by stack }", "outer 4", {"--folded"});
+  EXPECT_THAT(folded, HasSubstr("main;"));
+  EXPECT_THAT(folded, HasSubstr(";outer_caller 4\n"));
+}
+
+TEST_F(ProbeTest, SeesExceptionsByTypeAndTheFunctionsThatTheyLeave) {
+  const std::string output = Probe("throw { count by type } shop::Refuse @error { count }", "throw 4");
+  EXPECT_THAT(output, ::testing::ContainsRegex("2 +std::out_of_range"));
+  EXPECT_THAT(errors_, HasSubstr("4 hits"));
+}
+
+TEST_F(ProbeTest, SeesAllocationsAndLocks) {
+  EXPECT_THAT(Records(Probe("alloc if bytes == 1234 { print(bytes) }", "alloc 3")),
+              ElementsAre("1234", "1234", "1234"));
+  EXPECT_EQ(Records(Probe("lock if held > 1ms && held < 10s { print(tid) }", "lock 2")).size(), 2U);
+}
+
+TEST_F(ProbeTest, PrintsJson) {
+  const std::string output = Probe("add_numbers { sum(a) by b }", "add 4", {"--json"});
+  const auto last = nlohmann::json::parse(output.substr(output.rfind('\n', output.size() - 2) + 1));
+  EXPECT_EQ(last["value"], 6);
+  EXPECT_EQ(last["key"]["b"], 2);
+}
+
+TEST_F(ProbeTest, ShowsWhatTheProgramsEndCounts) {
+  const auto console = Start({pid(), "exit { print(status) } add_numbers { print(a) }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  program_->WriteInput("add 2\nexit 3\n");
+  EXPECT_EQ(program_->Wait(), 3);
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(Records(console->Output()), ::testing::UnorderedElementsAre("0", "1", "3"));
+}
+
+TEST_F(ProbeTest, RunsTimersUntilTheTimeIsOver) {
+  ASSERT_EQ(Ask({pid(), "timer 50ms { print(number) }", "--for", "500ms"}), 0);
+  const auto records = Records(output_);
+  ASSERT_GE(records.size(), 2U);
+  EXPECT_GE(std::stoi(records.back()), 3);
+}
+
+}  // namespace
+}  // namespace lagwatch::tools

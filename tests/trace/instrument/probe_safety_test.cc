@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes in processes that do what is dangerous for them: small stacks, forks, filters of system calls,
+// replaced files.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/process/quiet_thread.h"
+#include "tests/testing/temp_directory.h"
+#include "tests/trace/instrument/probe_soak.h"
+#include "trace/instrument/code_writer.h"
+#include "trace/instrument/patch_site.h"
+#include "trace/instrument/probes/function_prober.h"
+
+#if defined(__x86_64__)
+
+// They end in jumps, as compilers write calls that come last.
+extern "C" {
+void* probe_test_jumps_to_dlopen(const char* name, int flags);
+void* probe_test_jumps_to_a_jump(const char* name, int flags);
+char* probe_test_jumps_to_getenv(const char* name);
+}
+asm(R"(
+  .pushsection .text
+  .macro jump_to name, target
+    .globl \name
+    .type \name, @function
+    .balign 16
+  \name:
+    .cfi_startproc
+    endbr64
+    mov %rdi, %rax
+    jmp \target
+    .cfi_endproc
+    .size \name, . - \name
+  .endm
+  jump_to probe_test_jumps_to_dlopen, dlopen@PLT
+  jump_to probe_test_jumps_to_a_jump, probe_test_jumps_to_dlopen
+  jump_to probe_test_jumps_to_getenv, getenv@PLT
+  .popsection
+)");
+
+namespace lagwatch::trace {
+namespace {
+
+template <typename Function>
+uint64_t CodeOf(Function* function) {
+  return reinterpret_cast<uint64_t>(function);
+}
+
+__attribute__((noinline, noipa)) int AddOne(int number) { return number + 1; }
+
+void CountHit(const ProbeEntry&, void* count) { ++*static_cast<std::atomic<int>*>(count); }
+constexpr ProbeHandlers kCountsHits{.on_entry = &CountHit};
+constexpr ProbeHandlers kCountsOnSmallStacks{.on_entry = &CountHit, .registers = HandlerRegisters::kBaseline};
+
+class ProbeSafety : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!CanPatch()) GTEST_SKIP() << "this processor's code cannot be patched";
+  }
+  void TearDown() override {
+    Prober().DisarmAll();
+    EXPECT_TRUE(Prober().BytesAreOriginal());
+  }
+  static ProbeReason ReasonOf(uint64_t function, bool wants_return) {
+    return Prober().Examine({&function, 1}, wants_return).front().reason;
+  }
+};
+
+TEST_F(ProbeSafety, RefusesReturnsOfFunctionsThatJumpToReadersOfTheirs) {
+  for (auto* function : {&probe_test_jumps_to_dlopen, &probe_test_jumps_to_a_jump}) {
+    EXPECT_EQ(ReasonOf(CodeOf(function), true), ProbeReason::kReadsReturnAddress);
+    EXPECT_EQ(ReasonOf(CodeOf(function), false), ProbeReason::kNone);
+  }
+  EXPECT_EQ(ReasonOf(CodeOf(&probe_test_jumps_to_getenv), true), ProbeReason::kNone);
+}
+
+// Memory of a signal stack, with what lies below it.
+class SignalStack {
+ public:
+  static constexpr size_t kBytes = 8192;
+  static constexpr size_t kBelowBytes = 32 << 10;
+
+  SignalStack() {
+    memory_ = static_cast<unsigned char*>(
+        mmap(nullptr, kBelowBytes + kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    std::memset(memory_, kMark, kBelowBytes);
+    const stack_t stack{.ss_sp = memory_ + kBelowBytes, .ss_flags = 0, .ss_size = kBytes};
+    EXPECT_EQ(sigaltstack(&stack, nullptr), 0);
+    struct sigaction action {};
+    action.sa_handler = [](int) { AddOne(1); };
+    action.sa_flags = SA_ONSTACK;
+    EXPECT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+  }
+  ~SignalStack() {
+    const stack_t none{.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+    sigaltstack(&none, nullptr);
+    signal(SIGUSR1, SIG_DFL);
+    munmap(memory_, kBelowBytes + kBytes);
+  }
+  bool IsIntactBelow() const {
+    return std::all_of(memory_, memory_ + kBelowBytes, [](unsigned char byte) { return byte == kMark; });
+  }
+
+ private:
+  static constexpr unsigned char kMark = 0xa5;
+  unsigned char* memory_ = nullptr;
+};
+
+TEST_F(ProbeSafety, LeavesHitsOutOnSmallSignalStacks) {
+  std::atomic<int> hits{0};
+  const SignalStack stack;
+  const auto use_much = [](const ProbeEntry&, void* count) {
+    volatile char bytes[6 << 10];
+    for (volatile char& byte : bytes) byte = 1;
+    ++*static_cast<std::atomic<int>*>(count);
+  };
+  const ProbeHandlers handlers{.on_entry = use_much};
+  static ProbeHandlers kept;
+  kept = handlers;
+  ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kept, &hits).id, 0U);
+  AddOne(1);
+  EXPECT_EQ(hits, 1);
+  const uint64_t missed = FunctionProbeStats().hits_missed;
+  raise(SIGUSR1);
+  EXPECT_EQ(hits, 1);
+  EXPECT_EQ(FunctionProbeStats().hits_missed, missed + 1);
+  EXPECT_TRUE(stack.IsIntactBelow());
+  Prober().DisarmAll();
+  ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kCountsOnSmallStacks, &hits).id, 0U);
+  raise(SIGUSR1);
+  EXPECT_EQ(hits, 2);
+  EXPECT_TRUE(stack.IsIntactBelow());
+}
+
+// The thread's stack lies below the signal's.
+TEST_F(ProbeSafety, DoesNotTakeASignalForTheHandlersEnd) {
+  static std::atomic<int> hits{0};
+  constexpr ProbeHandlers kRaises{.on_entry =
+                                      [](const ProbeEntry&, void*) {
+                                        if (++hits == 1) raise(SIGUSR1);
+                                      },
+                                  .registers = HandlerRegisters::kBaseline};
+  static const ProbeHandlers kept = kRaises;
+  constexpr size_t kStackBytes = 256 << 10;
+  auto* memory = static_cast<char*>(
+      mmap(nullptr, 2 * kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kept, nullptr).id, 0U);
+  const uint64_t missed = FunctionProbeStats().hits_missed;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, memory, kStackBytes);
+  pthread_t thread{};
+  const auto call = [](void* above) -> void* {
+    const SignalStack handler;
+    const stack_t stack{.ss_sp = above, .ss_flags = 0, .ss_size = kStackBytes};
+    sigaltstack(&stack, nullptr);
+    AddOne(1);
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, call, memory + kStackBytes), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  EXPECT_EQ(hits, 1);
+  EXPECT_EQ(FunctionProbeStats().hits_missed, missed + 1);
+  munmap(memory, 2 * kStackBytes);
+}
+
+int StatusOf(pid_t child) {
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST_F(ProbeSafety, DeliversNothingInChildrenOfNoForkHandler) {
+  std::atomic<int> hits{0};
+  ASSERT_NE(Prober().Arm(CodeOf(&AddOne), &kCountsHits, &hits).id, 0U);
+  const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  if (child == 0) syscall(SYS_exit_group, AddOne(1) == 2 && hits == 0 ? 0 : 1);
+  EXPECT_EQ(StatusOf(child), 0);
+}
+
+TEST_F(ProbeSafety, LetsChildrenChangeCodeThatWereForkedMeanwhile) {
+  pid_t child = -1;
+  ASSERT_TRUE(base::RunWithOwnFiles([&] {
+    const CodeWriter writer;
+    ASSERT_TRUE(writer.is_usable());
+    child = fork();
+    if (child != 0) return;
+    alarm(10);
+    bool is_usable = false;
+    std::thread([&] { is_usable = CodeWriter().is_usable(); }).join();
+    _exit(is_usable ? 0 : 1);
+  }));
+  EXPECT_EQ(StatusOf(child), 0);
+}
+
+bool RefuseBarriers() {
+  constexpr uint32_t kSynchronize = 32;  // MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSynchronize, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(filter), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(ProbeSafety, RefusesWhereProcessorsCannotBeSynchronized) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!RefuseBarriers()) _exit(0);  // no filters here
+    std::atomic<int> hits{0};
+    const ProbeResult result = Prober().Arm(CodeOf(&AddOne), &kCountsHits, &hits);
+    _exit(result.id == 0 && result.reason == ProbeReason::kNotPermitted ? 0 : 1);
+  }
+  EXPECT_EQ(StatusOf(child), 0);
+}
+
+TEST_F(ProbeSafety, RestoresFunctionsOfFilesThatWereReplaced) {
+  const testing::ScopedTempDirectory directory;
+  const std::string path = directory / "replaced_subject.so";
+  const std::string newer = directory / "newer.so";
+  Dl_info of_library{};  // libm, whose functions need all kinds of patches
+  ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "cos"), &of_library), 0);
+  for (const std::string& copy : {path, newer})
+    std::ofstream(copy, std::ios::binary) << std::ifstream(of_library.dli_fname, std::ios::binary).rdbuf();
+  void* library = dlopen(path.c_str(), RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  std::atomic<int> hits{0};
+  std::vector<ProbeRequest> requests;
+  std::vector<std::string> bytes;
+  const auto bytes_of = [](uint64_t function) {
+    return std::string(reinterpret_cast<const char*>(function), 8);
+  };
+  const FunctionFilter filter{.allow_modules = {"*replaced_subject*"}};
+  for (const ProbedFunction& listed : Prober().List(filter, false)) {
+    if (listed.result.reason != ProbeReason::kNone || requests.size() == 300) continue;
+    requests.push_back({listed.function, &kCountsHits, &hits});
+    bytes.push_back(bytes_of(listed.function));
+  }
+  ASSERT_GE(requests.size(), 100U);
+  bool has_other_tiers = false;
+  size_t armed = 0;
+  for (const ProbeResult& result : Prober().Arm(requests)) {
+    armed += result.id != 0 ? 1 : 0;  // few are in each other's way
+    has_other_tiers = has_other_tiers || result.tier != ProbeTier::kOneByte;
+  }
+  EXPECT_TRUE(has_other_tiers);
+  EXPECT_GE(armed, 100U);
+  ASSERT_EQ(rename(newer.c_str(), path.c_str()), 0);
+  Prober().DisarmAll();
+  EXPECT_TRUE(Prober().BytesAreOriginal());
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(bytes_of(requests[i].function), bytes[i]) << i;
+  EXPECT_EQ(reinterpret_cast<double (*)(double)>(dlsym(library, "cos"))(0), 1);
+  dlclose(library);
+}
+
+TEST_F(ProbeSafety, LetsOthersUseTheLoaderBetweenFunctions) {
+  std::vector<uint64_t> functions;
+  for (int i = 0; i < 4000; ++i)
+    functions.push_back(reinterpret_cast<uint64_t>(dlsym(RTLD_NEXT, i % 2 == 0 ? "vfprintf" : "qsort_r")));
+  using Clock = std::chrono::steady_clock;
+  std::atomic<bool> is_over{false};
+  Clock::duration longest{0};
+  std::thread other([&] {
+    while (!is_over) {
+      const auto begin = Clock::now();
+      dl_iterate_phdr([](dl_phdr_info*, size_t, void*) { return 1; }, nullptr);
+      longest = std::max(longest, Clock::now() - begin);
+    }
+  });
+  const auto begin = Clock::now();
+  Prober().Examine(functions, true);
+  const auto all = Clock::now() - begin;
+  is_over = true;
+  other.join();
+  EXPECT_LT(longest, all / 2);
+}
+
+}  // namespace
+}  // namespace lagwatch::trace
+
+#endif  // __x86_64__

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/probe/function_search.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <set>
+#include <tuple>
+
+#include "base/command_line/nearest_word.h"
+#include "collector/symbols/names/function_name.h"
+#include "tools/read/table.h"
+#include "trace/instrument/function_filter.h"
+
+namespace lagwatch::tools {
+namespace {
+
+using probe::PatternKind;
+using probe::Place;
+using probe::PlaceKind;
+using sdk::ProbeSiteAt;
+
+bool IsMangled(std::string_view name) {
+  return name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_D");
+}
+
+std::string Readable(const std::string& name) {
+  return IsMangled(name) ? collector::ReadableFunctionName(name) : name;
+}
+
+std::string WholeName(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? text.get() : name;
+}
+
+bool IsGlob(std::string_view name) { return name.find_first_of("*?") != std::string_view::npos; }
+
+// Whether names are those that a place means.
+class NamePattern {
+ public:
+  static base::Result<NamePattern> Of(const Place& place) {
+    NamePattern pattern(place);
+    if (place.pattern != PatternKind::kRegex) return pattern;
+    try {
+      pattern.regex_.emplace(place.name, std::regex::ECMAScript | std::regex::optimize);
+    } catch (const std::regex_error& error) {
+      return base::Status(base::StatusCode::kInvalid,
+                          "/" + place.name + "/ is no regular expression: " + error.what());
+    }
+    return pattern;
+  }
+  // Whether it means one function, whatever the file.
+  bool is_plain() const {
+    return place_.pattern == PatternKind::kQuoted || (!regex_ && !IsGlob(place_.name));
+  }
+
+  bool Matches(const ModuleFunction& function) const {
+    if (function.name == place_.name) return true;
+    if (regex_) return std::regex_search(Readable(function.name), *regex_);
+    if (place_.pattern == PatternKind::kQuoted)
+      return IsMangled(function.name) && WholeName(function.name) == place_.name;
+    if (!IsGlob(place_.name)) return MayBe(function.name) && IsCalled(Readable(function.name));
+    return trace::MatchesGlob(place_.name, function.name) ||
+           (IsMangled(function.name) && trace::MatchesGlob(place_.name, Readable(function.name)));
+  }
+
+ private:
+  explicit NamePattern(const Place& place) : place_(place) {}
+
+  // Scripts need not say that a function is one file's own.
+  bool IsCalled(const std::string& readable) const {
+    constexpr std::string_view kOwn = "(anonymous namespace)::";
+    if (readable == place_.name) return true;
+    std::string name = readable;
+    for (size_t at = name.find(kOwn); at != std::string::npos; at = name.find(kOwn))
+      name.erase(at, kOwn.size());
+    return name == place_.name;
+  }
+
+  // The last part of a name is in its mangled form, too.
+  bool MayBe(const std::string& mangled) const {
+    const size_t at = place_.name.rfind(':');
+    const std::string_view last = std::string_view(place_.name).substr(at == std::string::npos ? 0 : at + 1);
+    return IsMangled(mangled) && (last.find_first_of("<~") != std::string_view::npos ||
+                                  last.starts_with("operator") || mangled.find(last) != std::string::npos);
+  }
+
+  const Place& place_;
+  std::optional<std::regex> regex_;
+};
+
+std::string_view FileNameOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool IsLoader(std::string_view file_name) { return file_name.starts_with("ld-linux"); }
+
+ProbeSiteAt SiteOf(const ProcessModule& module, const ModuleFunction& function, uint16_t probe) {
+  return {.probe = probe,
+          .role = sdk::SiteRole::kFunction,
+          .build_id = module.build_id(),
+          .module = module.path(),
+          .offset = function.offset,
+          .name = Readable(function.name),
+          .detail = {}};
+}
+
+std::string Location(const ProbeSiteAt& site) {
+  return std::string(FileNameOf(site.module)) + "!" + site.name;
+}
+
+// The names that were perhaps meant, of these modules.
+std::string Suggestion(const Place& place, ProcessFunctions* functions) {
+  std::vector<std::string> names;
+  for (ProcessModule& module : functions->modules()) {
+    if (!module.IsCalled(place.module)) continue;
+    for (const ModuleFunction& function : module.functions()) {
+      // The others are too far by their lengths alone.
+      const std::string name = Readable(function.name);
+      const size_t size = place.name.size();
+      if (name.size() * 3 < size * 2 || name.size() * 2 > size * 3 + 2) continue;
+      names.push_back(name);
+    }
+  }
+  const std::string nearest = base::NearestWord(place.name, names);
+  return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+}
+
+base::Status NoSuchFunction(const Place& place, ProcessFunctions* functions, DebugTypes* types) {
+  const bool has_module = std::ranges::any_of(
+      functions->modules(), [&](const ProcessModule& module) { return module.IsCalled(place.module); });
+  if (!has_module)
+    return {base::StatusCode::kNotFound, "the program has not loaded a file named '" + place.module + "'"};
+  const std::vector<std::string> callers = types->CallersOfInlined(place.module, place.name);
+  if (!callers.empty())
+    return {base::StatusCode::kNotFound, "'" + place.name +
+                                             "' has no code of its own: the compiler has put it into " +
+                                             Join(callers, ", ") + "; probe these"};
+  const std::string where =
+      place.module.empty() ? "the program and its libraries have" : "'" + place.module + "' has";
+  return {base::StatusCode::kNotFound, where + " no function '" + place.name + "'" +
+                                           Suggestion(place, functions) +
+                                           "; `lagwatch probe PID --functions 'PATTERN'` lists functions"};
+}
+
+// A plain name without a module: the program's own function, or the only library's.
+base::Result<std::vector<ProbeSiteAt>> OfOneFile(std::vector<ProbeSiteAt> sites, const std::string& program) {
+  std::set<std::string> modules;
+  for (const ProbeSiteAt& site : sites) modules.insert(site.module);
+  if (modules.size() <= 1) return sites;
+  if (modules.contains(program)) {
+    std::erase_if(sites, [&](const ProbeSiteAt& site) { return site.module != program; });
+    return sites;
+  }
+  std::vector<std::string> all;
+  for (const std::string& module : modules)
+    all.push_back(std::string(FileNameOf(module)) + "!" + sites.front().name);
+  return base::Status(base::StatusCode::kInvalid, "several files have a function '" + sites.front().name +
+                                                      "': say which: " + Join(all, ", "));
+}
+
+base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint16_t probe,
+                                                       ProcessFunctions* functions, DebugTypes* types) {
+  const auto pattern = LAGWATCH_TRY(NamePattern::Of(place));
+  std::vector<ProbeSiteAt> sites;
+  std::set<std::pair<std::string, uint64_t>> known;
+  bool is_chosen_at_load = false;
+  for (ProcessModule& module : functions->modules()) {
+    const bool is_meant =
+        place.module.empty() ? !IsLoader(module.file_name()) : module.IsCalled(place.module);
+    if (!is_meant) continue;
+    const std::set<uint64_t> of_file =
+        place.source_file.empty() ? std::set<uint64_t>() : types->FunctionsOfFile(&module, place.source_file);
+    if (!place.source_file.empty() && of_file.empty()) continue;
+    for (const ModuleFunction& function : module.functions()) {
+      if (!place.source_file.empty() && !of_file.contains(function.offset)) continue;
+      if (place.kind == PlaceKind::kCall && !function.is_global) continue;
+      if (!pattern.Matches(function)) continue;
+      is_chosen_at_load |= function.is_chosen_at_load;
+      if (function.is_chosen_at_load || !known.emplace(module.path(), function.offset).second) continue;
+      sites.push_back(SiteOf(module, function, probe));
+    }
+  }
+  if (is_chosen_at_load && pattern.is_plain())
+    return base::Status(base::StatusCode::kInvalid,
+                        "the C library chooses the code of '" + place.name +
+                            "' when it is loaded: probe the functions that call it");
+  if (sites.empty()) return NoSuchFunction(place, functions, types);
+  if (sites.size() > sdk::kMaxProbeSites)
+    return base::Status(base::StatusCode::kTooLarge,
+                        "'" + place.name + "' means " + std::to_string(sites.size()) +
+                            " functions; a script may be at " + std::to_string(sdk::kMaxProbeSites));
+  if (pattern.is_plain() && place.module.empty())
+    return OfOneFile(std::move(sites), functions->modules().front().path());
+  return sites;
+}
+
+struct RoleRow {
+  PlaceKind place;
+  const char* function;
+  sdk::SiteRole role;
+  const char* module;
+};
+
+constexpr RoleRow kRoles[] = {
+#define SITE_ROLE(place, function, role, module) \
+  {PlaceKind::k##place, function, sdk::SiteRole::k##role, module},
+#include "sdk/probe/site_roles.def"
+};
+
+// The functions that stand for a place, in the library that has them, or in what was linked with it
+// statically.
+base::Result<std::vector<ProbeSiteAt>> FindRoles(const Place& place, uint16_t probe,
+                                                 ProcessFunctions* functions) {
+  std::vector<ProbeSiteAt> sites;
+  for (const RoleRow& row : kRoles) {
+    if (row.place != place.kind) continue;
+    for (ProcessModule& module : functions->modules()) {
+      if (!module.file_name().starts_with(row.module) && &module != &functions->modules().front()) continue;
+      const auto is_it = [&](const ModuleFunction& each) {
+        return each.name == row.function && !each.is_chosen_at_load;
+      };
+      const auto found = std::ranges::find_if(module.functions(), is_it);
+      if (found == module.functions().end()) continue;
+      ProbeSiteAt site = SiteOf(module, *found, probe);
+      site.role = row.role;
+      if (row.role == sdk::SiteRole::kTransfer) site.detail = row.function;
+      sites.push_back(std::move(site));
+    }
+  }
+  if (!sites.empty()) return sites;
+  return base::Status(base::StatusCode::kNotFound,
+                      place.kind == PlaceKind::kThrow
+                          ? "the program throws no C++ exceptions: it has no __cxa_throw"
+                          : "the program has no functions for this place");
+}
+
+base::Status NotServed(const std::string& what, const std::string& instead) {
+  return {base::StatusCode::kInvalid, what + " cannot be probed by this version of lagwatch; " + instead};
+}
+
+}  // namespace
+
+base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t probe,
+                                                 ProcessFunctions* functions, DebugTypes* types) {
+  if (place.is_java) return NotServed("methods of Java", "probe functions of the JVM");
+  switch (place.kind) {
+    case PlaceKind::kEntry:
+    case PlaceKind::kReturn:
+    case PlaceKind::kError:
+    case PlaceKind::kDuration:
+    case PlaceKind::kCall:
+      return FindInFunctions(place, probe, functions, types);
+    case PlaceKind::kThrow:
+    case PlaceKind::kAlloc:
+    case PlaceKind::kLock:
+    case PlaceKind::kIo:
+    case PlaceKind::kExit:
+      return FindRoles(place, probe, functions);
+    case PlaceKind::kTimer:
+    case PlaceKind::kEvent:
+      return std::vector<ProbeSiteAt>();
+    case PlaceKind::kUsdt:
+      return NotServed("notes of <sys/sdt.h>", "probe the function that has the note");
+    case PlaceKind::kDispatch:
+      return NotServed("dispatches",
+                       "`lagwatch trace top` shows them, and a probe can be at the loop's callbacks");
+    case PlaceKind::kHang:
+      return NotServed("hangs", "`lagwatch run` and `lagwatch watch` report them");
+  }
+  return std::vector<ProbeSiteAt>();
+}
+
+base::Result<std::vector<ProbeSiteAt>> FindFunctions(const std::string& pattern, ProcessFunctions* functions,
+                                                     DebugTypes* types) {
+  Place place;
+  const size_t mark = pattern.find('!');
+  place.module = mark == std::string::npos ? "" : pattern.substr(0, mark);
+  place.name = mark == std::string::npos ? pattern : pattern.substr(mark + 1);
+  if (place.name.size() > 2 && place.name.starts_with('/') && place.name.ends_with('/')) {
+    place.pattern = PatternKind::kRegex;
+    place.name = place.name.substr(1, place.name.size() - 2);
+  }
+  auto sites = LAGWATCH_TRY(FindInFunctions(place, 0, functions, types));
+  std::ranges::stable_sort(sites, {}, [](const ProbeSiteAt& site) { return Location(site); });
+  return sites;
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "tools/commands.h"
+#include "tools/probe/asked_commands.h"
+#include "tools/probe/console.h"
+#include "tools/probe/debug_types.h"
+#include "tools/probe/function_search.h"
+#include "tools/probe/process_functions.h"
+#include "tools/probe/script.h"
+#include "tools/probe/service_client.h"
+#include "tools/process_files.h"
+#include "tools/read/output.h"
+#include "tools/read/table.h"
+#include "tools/watch/targets.h"
+
+namespace lagwatch::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kCannot = 2;
+
+struct ProbeOptions : ConsoleOptions {
+  std::vector<std::string> words;  // the target, and the script
+  std::string functions;
+  std::string for_text;
+  std::string event;
+  std::string level;
+  uint32_t id = 0;
+  bool lists_scripts = false;
+  bool lists_armed = false;
+  bool reattaches = false;
+  bool disarms = false;
+  bool is_at_start = false;  // of `lagwatch run --probe`: the program waits for it
+};
+
+int Refuse(const std::string& message) {
+  std::cerr << "lagwatch: probe: " << Printable(message) << "\n";
+  return kCannot;
+}
+
+// "10s", "500ms", "2m", "1h".
+base::Result<int64_t> ParseDuration(const std::string& text) {
+  const size_t end = text.find_first_not_of("0123456789");
+  const auto number = base::ParseNumber<int64_t>(text.substr(0, end));
+  const std::string unit = end == std::string::npos ? "s" : text.substr(end);
+  const std::map<std::string, int64_t> units{
+      {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
+  constexpr int64_t kMost = 1'000'000;
+  if (!number || *number <= 0 || *number > kMost || !units.contains(unit))
+    return base::Status(base::StatusCode::kInvalid, "'" + text + "' is no time: give 500ms, 10s, 2m or 1h");
+  return *number * units.at(unit);
+}
+
+base::Result<pid_t> FindTarget(const std::string& word) {
+  const std::vector<Target> found =
+      FindTargets({.words = {word}, .is_mine = false}, [](pid_t) { return false; });
+  if (found.empty())
+    return base::Status(
+        base::StatusCode::kNotFound,
+        "no process is '" + word + "'; `lagwatch run --probe SCRIPT -- " + word + "` starts one");
+  if (found.size() == 1) return found.front().pid;
+  std::vector<std::string> pids;
+  for (const Target& each : found) pids.push_back(std::to_string(each.pid));
+  return base::Status(base::StatusCode::kInvalid,
+                      "several processes are '" + word + "': give one of " + Join(pids, ", "));
+}
+
+// Says which functions have no probe, and why.
+void NoteRefused(const std::vector<sdk::ProbeSiteAt>& sites, const std::vector<sdk::SiteResult>& results) {
+  constexpr size_t kMostNamed = 5;
+  size_t refused = 0;
+  for (size_t i = 0; i < std::min(sites.size(), results.size()); ++i) {
+    if (results[i].is_armed || ++refused > kMostNamed) continue;
+    std::cerr << "lagwatch: probe: no probe at " << Printable(sites[i].name) << ": "
+              << Printable(results[i].text) << "\n";
+  }
+  if (refused > kMostNamed)
+    std::cerr << "lagwatch: probe: nor at " << refused - kMostNamed << " other functions\n";
+}
+
+// The program that `lagwatch run` becomes listens once its library is loaded.
+base::Result<ServiceClient> AwaitService(pid_t pid) {
+  constexpr int64_t kPatienceNs = 8 * base::kNsPerSecond;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 2 * base::kNsPerMs};
+  const int64_t end_ns = base::SystemClock().MonoNs() + kPatienceNs;
+  while (true) {
+    auto client = ServiceClient::Connect(pid);
+    if (client.ok() || base::SystemClock().MonoNs() > end_ns || !fs::exists(ProcessFolder(pid)))
+      return client;
+    nanosleep(&kPause, nullptr);
+  }
+}
+
+int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
+  if (options.is_at_start) dup2(STDERR_FILENO, STDOUT_FILENO);
+  // Connected first: the program goes on when the console is gone.
+  base::Result<ServiceClient> client = base::Status(base::StatusCode::kNotFound, "");
+  if (options.is_at_start) client = AwaitService(pid);
+  if (options.is_at_start && !client.ok()) return Refuse(client.status().message());
+  auto functions = ProcessFunctions::Of(pid);
+  if (!functions.ok()) return Refuse(functions.status().message());
+  auto prepared = PrepareScript(script, &*functions);
+  if (!prepared.ok()) return Refuse(prepared.status().message());
+  if (!client.ok()) client = ServiceClient::Open(pid);
+  if (!client.ok()) return Refuse(client.status().message());
+  CatchEndSignals();
+  auto armed = client->Ask<sdk::ArmAnswer>(sdk::ProbeMessageKind::kArm,
+                                           sdk::ArmQuestion{.title = script.title,
+                                                            .stays = options.leaves,
+                                                            .program = probe::Serialize(prepared->program),
+                                                            .sites = prepared->sites},
+                                           sdk::ProbeMessageKind::kArmed);
+  if (!armed.ok()) return Refuse(armed.status().message());
+  NoteRefused(prepared->sites, armed->sites);
+  if (armed->id == 0) return Refuse("nothing was armed");
+  const auto armed_sites =
+      std::ranges::count_if(armed->sites, [](const auto& each) { return each.is_armed; });
+  std::cerr << "lagwatch: probe: armed at " << armed_sites << (armed_sites == 1 ? " function" : " functions")
+            << (options.for_ns == 0 ? "; Ctrl-C ends it\n" : "\n");
+  ProbeView view(prepared->program, &*functions);
+  AskedCommands asked(pid, prepared->program.requests);
+  const int code = RunConsole(&*client, armed->id, &view, &asked, options);
+  if (options.leaves && !client->is_over())
+    std::cerr << "lagwatch: probe: script " << armed->id << " stays armed; `lagwatch probe --reattach " << pid
+              << "` shows it, `lagwatch probe --disarm " << pid << "` ends it\n";
+  return code;
+}
+
+base::Result<std::vector<sdk::ListedProgram>> ListOf(ServiceClient* client) {
+  auto answer = LAGWATCH_TRY(client->Ask<sdk::ListAnswer>(sdk::ProbeMessageKind::kList, sdk::NoFields{},
+                                                          sdk::ProbeMessageKind::kListed));
+  return std::move(answer.programs);
+}
+
+// The program that is meant: by its id, or the only one.
+base::Result<sdk::ListedProgram> Choose(ServiceClient* client, uint32_t id) {
+  const auto programs = LAGWATCH_TRY(ListOf(client));
+  if (programs.empty()) return base::Status(base::StatusCode::kNotFound, "no script is armed in the process");
+  if (id == 0 && programs.size() == 1) return programs.front();
+  std::vector<std::string> ids;
+  for (const sdk::ListedProgram& program : programs) {
+    if (program.id == id) return program;
+    ids.push_back(std::to_string(program.id));
+  }
+  return base::Status(base::StatusCode::kInvalid,
+                      "say which script by --id: " + Join(ids, ", ") + " are armed");
+}
+
+int PrintArmed(ServiceClient* client) {
+  const auto programs = ListOf(client);
+  if (!programs.ok()) return Refuse(programs.status().message());
+  Table table({{"id", Table::Align::kRight},
+               {"age", Table::Align::kRight},
+               {"functions", Table::Align::kRight},
+               {"hits", Table::Align::kRight},
+               {"consoles", Table::Align::kRight},
+               {"script", Table::Align::kLeft, /*is_elastic=*/true}});
+  for (const sdk::ListedProgram& each : *programs) {
+    table.AddRow({std::to_string(each.id), std::to_string(each.age_s) + " s", std::to_string(each.sites),
+                  std::to_string(each.hits), std::to_string(each.consoles) + (each.stays ? " (stays)" : ""),
+                  each.title + (each.is_off ? " (off)" : "")});
+  }
+  return Print(table.ToText(TerminalWidth()));
+}
+
+int Reattach(pid_t pid, ServiceClient* client, const ProbeOptions& options) {
+  const auto chosen = Choose(client, options.id);
+  if (!chosen.ok()) return Refuse(chosen.status().message());
+  auto followed = client->Ask<sdk::FollowAnswer>(
+      sdk::ProbeMessageKind::kFollow, sdk::ProgramQuestion{chosen->id}, sdk::ProbeMessageKind::kFollowed);
+  if (!followed.ok()) return Refuse(followed.status().message());
+  auto program = probe::ParseProgram(followed->program);
+  if (!program.ok()) return Refuse(program.status().message());
+  auto functions = ProcessFunctions::Of(pid);
+  if (!functions.ok()) return Refuse(functions.status().message());
+  std::cerr << "lagwatch: probe: script " << chosen->id << ", " << Printable(followed->title) << "\n";
+  CatchEndSignals();
+  AskedCommands asked(pid, program->requests);
+  ProbeView view(std::move(program).value(), &*functions);
+  ConsoleOptions console = options;
+  console.leaves = true;
+  return RunConsole(client, chosen->id, &view, &asked, console);
+}
+
+int Disarm(ServiceClient* client, const ProbeOptions& options) {
+  const auto chosen = Choose(client, options.id);
+  if (!chosen.ok()) return Refuse(chosen.status().message());
+  const auto done = client->Ask<sdk::NumberAnswer>(
+      sdk::ProbeMessageKind::kDisarm, sdk::ProgramQuestion{chosen->id}, sdk::ProbeMessageKind::kDone);
+  if (!done.ok()) return Refuse(done.status().message());
+  std::cout << "script " << chosen->id << " is not armed any more\n";
+  return 0;
+}
+
+int SendEvent(ServiceClient* client, const std::string& text) {
+  const size_t equals = text.find('=');
+  const auto number = base::ParseNumber<int64_t>(equals == std::string::npos ? "0" : text.substr(equals + 1));
+  if (!number) return Refuse("--event: give NAME, or NAME=NUMBER");
+  const auto done = client->Ask<sdk::NumberAnswer>(
+      sdk::ProbeMessageKind::kEvent, sdk::EventQuestion{.name = text.substr(0, equals), .number = *number},
+      sdk::ProbeMessageKind::kDone);
+  if (!done.ok()) return Refuse(done.status().message());
+  std::cout << done->number << (done->number == 1 ? " probe" : " probes")
+            << " of armed scripts took the event\n";
+  return done->number == 0 ? 1 : 0;
+}
+
+int SetLevel(ServiceClient* client, const ProbeOptions& options) {
+  const auto level = base::ParseNumber<uint32_t>(options.level);
+  if (!level) return Refuse("--level: give a number");
+  const auto chosen = Choose(client, options.id);
+  if (!chosen.ok()) return Refuse(chosen.status().message());
+  const auto done = client->Ask<sdk::NumberAnswer>(sdk::ProbeMessageKind::kLevel,
+                                                   sdk::LevelQuestion{.id = chosen->id, .level = *level},
+                                                   sdk::ProbeMessageKind::kDone);
+  if (!done.ok()) return Refuse(done.status().message());
+  std::cout << "script " << chosen->id << " is at level " << *level << "\n";
+  return 0;
+}
+
+int ListFunctions(pid_t pid, const std::string& pattern) {
+  auto functions = ProcessFunctions::Of(pid);
+  if (!functions.ok()) return Refuse(functions.status().message());
+  DebugTypes types(&*functions);
+  auto sites = FindFunctions(pattern, &*functions, &types);
+  if (!sites.ok()) return Refuse(sites.status().message());
+  auto client = ServiceClient::Open(pid);
+  if (!client.ok()) return Refuse(client.status().message());
+  const auto examined = client->Ask<sdk::ExamineAnswer>(
+      sdk::ProbeMessageKind::kExamine, sdk::ExamineQuestion{.wants_return = true, .sites = *sites},
+      sdk::ProbeMessageKind::kExamined);
+  if (!examined.ok()) return Refuse(examined.status().message());
+  Table table({{"function", Table::Align::kLeft, /*is_elastic=*/true}, {"probe", Table::Align::kLeft}});
+  size_t refused = 0;
+  for (size_t i = 0; i < std::min(sites->size(), examined->sites.size()); ++i) {
+    const sdk::SiteResult& result = examined->sites[i];
+    const std::string& module = (*sites)[i].module;
+    refused += result.is_armed ? 0 : 1;
+    table.AddRow({module.substr(module.rfind('/') + 1) + "!" + (*sites)[i].name,
+                  result.is_armed ? result.text : "no: " + result.text});
+  }
+  const std::string summary = std::to_string(sites->size()) + " functions, " + std::to_string(refused) +
+                              " of which cannot be probed\n";
+  return Print(table.ToText(TerminalWidth()) + summary);
+}
+
+int Run(ProbeOptions options) {
+  if (options.lists_scripts) return Print(ListScripts());
+  if (!options.for_text.empty()) {
+    const auto duration = ParseDuration(options.for_text);
+    if (!duration.ok()) return Refuse("--for: " + duration.status().message());
+    options.for_ns = *duration;
+  }
+  const size_t mark = options.functions.find('!');
+  const bool is_named_by_pattern = options.words.empty() && mark != std::string::npos;
+  if (options.words.empty() && !is_named_by_pattern)
+    return Refuse("say which process: its id or its name, and a script");
+  const std::string target = is_named_by_pattern ? options.functions.substr(0, mark) : options.words.front();
+  // Until `lagwatch run` has become the program it is lagwatch itself, which is not looked for.
+  const auto started = base::ParseNumber<pid_t>(target);
+  const auto pid = options.is_at_start && started ? base::Result<pid_t>(*started) : FindTarget(target);
+  if (!pid.ok()) return Refuse(pid.status().message());
+  if (!options.functions.empty()) return ListFunctions(*pid, options.functions);
+  const bool acts_on_armed = options.lists_armed || options.reattaches || options.disarms ||
+                             !options.event.empty() || !options.level.empty();
+  if (acts_on_armed) {
+    auto client = ServiceClient::Connect(*pid);
+    if (!client.ok()) return Refuse(client.status().message());
+    if (options.lists_armed) return PrintArmed(&*client);
+    if (options.disarms) return Disarm(&*client, options);
+    if (!options.event.empty()) return SendEvent(&*client, options.event);
+    if (!options.level.empty()) return SetLevel(&*client, options);
+    return Reattach(*pid, &*client, options);
+  }
+  if (options.words.size() < 2)
+    return Refuse("give a script, in quotes: lagwatch probe PID 'FUNCTION { count }'");
+  const auto script = FindScript({options.words.begin() + 1, options.words.end()});
+  if (!script.ok()) return Refuse(script.status().message());
+  return ArmAndShow(*pid, *script, options);
+}
+
+}  // namespace
+
+void AddProbeCommand(CLI::App* app, int* exit_code) {
+  auto options = std::make_shared<ProbeOptions>();
+  CLI::App* probe =
+      app->add_subcommand("probe", "Ask a running program a question: calls, arguments, times, callers");
+  probe->footer(
+      "A script says at which functions what is counted or printed. It is checked before anything is "
+      "touched: it\n"
+      "cannot loop, write to the program, or call into it; and it stays within a budget of 1 % of each "
+      "thread's\n"
+      "time. At the end the program's code is as it was. Works for programs of this user; root may probe "
+      "all.\n\n"
+      "  lagwatch probe redis-server 'dictFind @return if duration > 1ms { print(duration, stack) }'\n"
+      "  lagwatch probe redis-server slow-calls processCommand 1ms\n"
+      "  lagwatch probe 4711 'libc!open(const char* path, int flags) { count by path }' --for 10s");
+  probe->add_option("words", options->words,
+                    "The process, by its id or name, and the script: its text, a file NAME.lwp, or the name "
+                    "of a script that comes with "
+                    "lagwatch and its arguments");
+  probe->add_flag("--list", options->lists_scripts, "List the scripts that come with lagwatch");
+  probe->add_option("--functions", options->functions,
+                    "List the functions that match [MODULE!]PATTERN, and whether they can be probed");
+  probe->add_option("--for", options->for_text, "End after this time, such as 10s");
+  probe->add_flag("--json", options->is_json, "Print JSON, one object a line");
+  probe->add_flag(
+      "--folded", options->is_folded,
+      "At the end, print stacks as lines for flame graphs (flamegraph.pl, speedscope) in place of tables");
+  probe->add_option("--statsd", options->statsd,
+                    "Send aggregates to HOST:PORT by the statsd protocol (UDP) each second");
+  probe->add_option("--prometheus", options->prometheus_file,
+                    "Write aggregates to this file each second, in Prometheus' text format");
+  probe->add_flag("--leave", options->leaves, "Leave the probes in the program at the end, counting");
+  probe->add_flag("--armed", options->lists_armed, "List the scripts that are armed in the process");
+  probe->add_flag("--reattach", options->reattaches, "Show a script that is armed already");
+  probe->add_flag("--disarm", options->disarms, "Take a script's probes away");
+  probe->add_option("--event", options->event, "Send an event to the armed scripts: NAME, or NAME=NUMBER");
+  probe->add_option("--level", options->level, "Set the level of an armed script");
+  probe->add_flag("--at-start", options->is_at_start)->group("");
+  probe->add_option("--id", options->id, "The armed script that is meant, if there are several");
+  probe->callback([=] { *exit_code = Run(*options); });
+}
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/probe/probe_view.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "probe/show/formats.h"
+#include "tools/read/table.h"
+
+namespace lagwatch::tools {
+
+bool ProbeView::PrintsStacks() const {
+  return std::ranges::any_of(program_.prints, [](const probe::Print& print) {
+    return std::ranges::any_of(print.fields,
+                               [](const auto& field) { return field.shown == probe::Shown::kStack; });
+  });
+}
+
+void ProbeView::Add(const sdk::ReadAnswer& answer) {
+  is_at_least_ = answer.lost != 0;
+  std::map<uint64_t, probe::Stack> stacks;
+  if (!answer.snapshot.empty()) {
+    auto found = probe::ReadStacks(program_, answer.snapshot);
+    auto aggregates = probe::ReadSnapshot(program_, answer.snapshot);
+    if (!found.ok() || !aggregates.ok()) {
+      damage_ = "the process sent a damaged table";
+      return;
+    }
+    stacks = std::move(found).value();
+    aggregates_ = std::move(aggregates).value();
+  }
+  auto records = probe::ReadRecords(program_, stacks, answer.records);
+  if (!records.ok()) {
+    damage_ = "the process sent damaged records";
+    return;
+  }
+  std::ranges::move(*records, std::back_inserter(records_));
+}
+
+std::string ProbeView::NameOf(uint64_t address, bool has_offset) {
+  return Printable(functions_.NameOf(address, has_offset));
+}
+
+std::string ProbeView::TakeLines(bool is_json) {
+  std::string lines;
+  const auto namer = [this](uint64_t address) { return NameOf(address, /*has_offset=*/false); };
+  for (const probe::Record& record : records_)
+    lines += is_json ? probe::AsJsonLine(program_, record, namer) : probe::AsText(program_, record, namer);
+  records_.clear();
+  return lines;
+}
+
+template <typename Show>
+std::string ProbeView::OfAggregates(Show show) {
+  std::string text;
+  for (size_t i = 0; i < std::min(aggregates_.size(), program_.aggregates.size()); ++i) {
+    const auto& keys = program_.aggregates[i].keys;
+    const bool has_calls =
+        std::ranges::any_of(keys, [](const auto& key) { return key.shown == probe::Shown::kAddress; });
+    const auto namer = [&](uint64_t address) { return NameOf(address, has_calls); };
+    text += show(program_.aggregates[i], aggregates_[i], namer);
+  }
+  return text;
+}
+
+std::string ProbeView::Tables() {
+  return OfAggregates([this](probe::Aggregate aggregate, const auto&... parts) {
+    const bool adds_up = probe::CountsHits(aggregate.kind) || aggregate.kind == probe::AggregateKind::kSum;
+    if (is_at_least_ && adds_up) aggregate.name += ", at least";
+    return probe::AsText(aggregate, parts...);
+  });
+}
+std::string ProbeView::JsonTables() {
+  return OfAggregates([](const auto&... parts) { return probe::AsJsonLines(parts...); });
+}
+std::string ProbeView::FoldedStacks() {
+  return OfAggregates([](const auto&... parts) { return probe::AsFoldedStacks(parts...); });
+}
+std::string ProbeView::Statsd() {
+  return OfAggregates([](const auto&... parts) { return probe::AsStatsd(parts...); });
+}
+std::string ProbeView::Prometheus() {
+  return OfAggregates([](const auto&... parts) { return probe::AsPrometheus(parts...); });
+}
+
+}  // namespace lagwatch::tools

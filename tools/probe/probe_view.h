@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns what a probed process has sent into text. Context: background.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "probe/program.h"
+#include "probe/show/results.h"
+#include "sdk/probe/probe_messages.h"
+#include "tools/probe/process_functions.h"
+
+namespace lagwatch::tools {
+
+class ProbeView {
+ public:
+  // Borrows `functions`.
+  ProbeView(probe::Program program, ProcessFunctions* functions)
+      : program_(std::move(program)), functions_(*functions) {}
+
+  // Damaged data is left out, and NoteOfDamage() says so.
+  void Add(const sdk::ReadAnswer& answer);
+  bool has_aggregates() const { return !program_.aggregates.empty(); }
+  // Whether the stacks of its records are in snapshots alone: then each read needs one.
+  bool PrintsStacks() const;
+
+  // The records since the last call, a line each.
+  std::string TakeLines(bool is_json);
+  // The aggregates of the last snapshot; counts and sums from which hits are missing are marked "at least".
+  std::string Tables();
+  std::string JsonTables();
+  std::string FoldedStacks();
+  std::string Statsd();
+  std::string Prometheus();
+  const std::string& damage() const { return damage_; }
+
+ private:
+  template <typename Show>
+  std::string OfAggregates(Show show);
+  // A function's name; `has_offset`: with the place in it, by which two calls in one function differ.
+  std::string NameOf(uint64_t address, bool has_offset);
+
+  const probe::Program program_;
+  ProcessFunctions& functions_;
+  std::vector<probe::Record> records_;
+  std::vector<probe::AggregateResult> aggregates_;
+  bool is_at_least_ = false;  // hits were left out that no other one counts for
+  std::string damage_;
+};
+
+}  // namespace lagwatch::tools

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/instrument/probes/function_prober.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "base/process/loader_walk.h"
+#include "base/process/own_memory.h"
+#include "base/process/quiet_thread.h"
+#include "stack/thread_block_layout.h"
+#include "trace/instrument/patch_site.h"
+#include "trace/instrument/probes/code_scan.h"
+#include "trace/instrument/probes/code_space.h"
+#include "trace/instrument/probes/grace_period.h"
+#include "trace/instrument/probes/head_patch.h"
+#include "trace/instrument/probes/mapped_code.h"
+#include "trace/instrument/probes/probed_modules.h"
+#include "trace/instrument/probes/tail_jumps.h"
+
+// The loader's note of where the main thread's stack began.
+extern "C" [[gnu::weak]] void* __libc_stack_end;
+
+namespace lagwatch::trace {
+namespace {
+
+uint32_t NeedsOf(const ProbeHandlers& handlers) {
+  uint32_t needs = 0;
+  if (handlers.on_return != nullptr) needs |= kNeedsReturn;
+  if (handlers.wants_vectors) needs |= kNeedsVectors;
+  if (handlers.keeps_args) needs |= kNeedsArgs;
+  if (handlers.registers == HandlerRegisters::kBaseline) needs |= kNeedsBaseline;
+  if (handlers.registers == HandlerRegisters::kAny) needs |= kNeedsAny;
+  return needs;
+}
+
+// The program's dlopen() and fork() wait for the loader's lock, which is held for so many functions.
+constexpr size_t kMostAtOnce = 64;
+
+// A function that has, or had, probes.
+struct Place {
+  ProbeSite* site = nullptr;
+  HeadPatch patch;
+  ProbeId ids[kMaxProbesPerFunction]{};  // by slot; 0: free
+  uint64_t load_bias = 0;                // of its module, to know that again
+  std::string path;
+  std::string build_id;
+  bool is_patched = false;
+  bool reads_return_address = false;
+
+  bool IsIn(const ProbedModule& module) const {
+    // A file that was replaced has another path, as the kernel says.
+    return load_bias == module.load_bias && build_id == module.build_id &&
+           (!build_id.empty() || path == module.path);
+  }
+  bool HasProbes() const {
+    return std::any_of(std::begin(ids), std::end(ids), [](ProbeId id) { return id != 0; });
+  }
+};
+
+const ProbeSite* MakeSite(uint64_t function, ProbeSite** made) {
+  void* memory = base::MapKept(sizeof(ProbeSite));
+  *made = memory == nullptr ? nullptr : new (memory) ProbeSite{.function = function};
+  return *made;
+}
+
+bool PrepareHits() {
+  constexpr uint64_t kUnlimitedMainStackBytes = 128 << 20;  // that the kernel keeps free below it
+  static const OwnStacks kStacks = [] {
+    rlimit limit{};
+    getrlimit(RLIMIT_STACK, &limit);
+    const uint64_t end = &__libc_stack_end == nullptr ? 0 : reinterpret_cast<uint64_t>(__libc_stack_end);
+    const uint64_t size_bytes = std::min({uint64_t{limit.rlim_cur}, kUnlimitedMainStackBytes, end});
+    return OwnStacks{stack::FindThreadBlockLayout(), end - size_bytes, end};
+  }();
+  UseOwnStacks(&kStacks);
+  return PrepareProbeHits();
+}
+
+}  // namespace
+
+// One call of the prober's, on a thread of its own.
+struct FunctionProber::Pass {
+  State* state;
+  const CodeWriter& writer;
+  const MemoryMap& memory;
+  void (*visit)(Pass* pass, const ProbedModule& module);  // for each module
+  void* work;
+  uint64_t get_ip = 0;  // the unwinder's function
+  bool wants_ranges = false;
+  std::vector<CallerRanges::Range> ranges;
+};
+
+struct FunctionProber::State {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  std::map<uint64_t, Place> places;  // by function
+  std::map<std::pair<const ProbeHandlers*, void*>, const ArmedProbe*> probes;
+  std::map<ProbeId, uint64_t> functions;  // of armed probes
+  ProbeId last_id = 0;
+  CodeSpace space;
+  ExcludedFunctions excluded;
+  std::atomic<bool> has_unused_pads{false};
+  base::LoaderCounts modules;  // those that the caller ranges are of
+
+  // Calls `visit` for each module, while no other changes code, and none can be unloaded. False if there is
+  // no way to change code.
+  bool Walk(void (*visit)(Pass*, const ProbedModule&), void* work);
+  static int VisitModule(dl_phdr_info* info, size_t size_bytes, void* pass);
+
+  ProbeReason Refusal(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return,
+                      HeadPlace* head);
+  ProbeReason FindPlace(const Pass& pass, const ProbedModule& module, const HeadPlace& head, Place** found);
+  ProbeResult ArmOne(const Pass& pass, const ProbedModule& module, const ProbeRequest& request);
+  ProbeResult ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return);
+  static void ArmIn(Pass* pass, const ProbedModule& module);
+  static void DisarmIn(Pass* pass, const ProbedModule& module);
+  static void RestorePadsIn(Pass* pass, const ProbedModule& module);
+  void RestorePads(int64_t most_ms);
+  template <typename Visit>
+  void ForEachPlace(const ProbedModule& module, Visit visit);
+  const ArmedProbe* ProbeOf(const ProbeRequest& request);
+  void Remove(Place* place, ProbeId id);
+  static void Recount(const Place& place);
+  static void Switch(const Pass& pass, Place* place, bool is_on);
+};
+
+FunctionProber::FunctionProber() : state_(std::make_unique<State>()) {}
+FunctionProber::~FunctionProber() = default;
+
+bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void* work) {
+  bool is_done = false;
+  const auto walk = [&] {
+    const CodeWriter writer;
+    if (!writer.is_usable()) return;
+    pthread_mutex_lock(&mutex);
+    const auto unlock = [](pthread_mutex_t* locked) { pthread_mutex_unlock(locked); };
+    const std::unique_ptr<pthread_mutex_t, decltype(unlock)> lock(&mutex, unlock);
+    const MemoryMap memory;
+    const auto counts = base::LoaderCounts::Now();
+    Pass pass{.state = this,
+              .writer = writer,
+              .memory = memory,
+              .visit = visit,
+              .work = work,
+              .get_ip = reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, "_Unwind_GetIP")),
+              .wants_ranges = !(counts == modules),
+              .ranges = {}};
+    if (pass.wants_ranges) excluded.ReadTables();
+    base::WalkLoadedModules(&VisitModule, &pass);
+    if (pass.wants_ranges && UseCallerRangesOf(std::move(pass.ranges))) modules = counts;
+    is_done = true;
+  };
+  return base::RunWithOwnFiles([&] {
+           const bool was_left_out = SetLeftOutOfProbes(true);
+           walk();
+           SetLeftOutOfProbes(was_left_out);
+         }) &&
+         is_done;
+}
+
+int FunctionProber::State::VisitModule(dl_phdr_info* info, size_t, void* context) {
+  auto* pass = static_cast<Pass*>(context);
+  const ProbedModule module(*info);
+  if (module.code_begin >= module.code_end) return 0;
+  if (pass->wants_ranges) AddCallerRanges(module, &pass->ranges);
+  if (module.HasCode(pass->get_ip)) UseUnwinderAt(module, pass->get_ip);
+  pass->visit(pass, module);
+  return 0;
+}
+
+ProbeReason FunctionProber::State::Refusal(const Pass& pass, const ProbedModule& module, uint64_t function,
+                                           bool wants_return, HeadPlace* head) {
+  if (module.is_excluded) return ProbeReason::kExcludedModule;
+  const UnwindIndex::Function found = module.functions.Find(function);
+  if (found.begin != function || !module.HasCode(found.end - 1)) return ProbeReason::kNoUnwindTable;
+  if (!found.is_called) return ProbeReason::kUnusualFrame;
+  if (excluded.Has(module, function)) return ProbeReason::kExcludedFunction;
+  const uint64_t compared_bytes = std::min<uint64_t>(found.end - function, HeadPatch::kSavedBytes);
+  if (!HasFileBytes(pass.memory, function, compared_bytes)) return ProbeReason::kChanged;
+  head->function = function;
+  head->end = found.end;
+  head->functions = &module.functions;
+  head->module_begin = module.begin;
+  head->module_end = module.end;
+  head->reads_return_address =
+      ReadsReturnAddress(function, found.end) || JumpsToReader(module, function, found.end);
+  const ProbeReason reason = FindSpots(head);
+  if (reason != ProbeReason::kNone) return reason;
+  if (wants_return && head->reads_return_address) return ProbeReason::kReadsReturnAddress;
+  return ProbeReason::kNone;
+}
+
+ProbeReason FunctionProber::State::FindPlace(const Pass& pass, const ProbedModule& module,
+                                             const HeadPlace& head, Place** found) {
+  const auto known = places.find(head.function);
+  if (known != places.end() && known->second.IsIn(module) && known->second.patch.HasOriginal(head.function)) {
+    *found = &known->second;
+    return WritePad(pass.writer, known->second.patch) ? ProbeReason::kNone : ProbeReason::kNotPermitted;
+  }
+  Place place;
+  place.load_bias = module.load_bias;
+  place.path = module.path;
+  place.build_id = module.build_id;
+  if (MakeSite(head.function, &place.site) == nullptr) return ProbeReason::kTooManyProbes;
+  const ProbeReason reason = PrepareHead(pass.writer, pass.memory, &space, head, place.site, &place.patch);
+  if (reason == ProbeReason::kNone && !WritePad(pass.writer, place.patch)) return ProbeReason::kNotPermitted;
+  if (reason == ProbeReason::kNone)
+    *found = &places.insert_or_assign(head.function, std::move(place)).first->second;
+  return reason;
+}
+
+const ArmedProbe* FunctionProber::State::ProbeOf(const ProbeRequest& request) {
+  const ArmedProbe*& probe = probes[{request.handlers, request.user_data}];
+  if (probe == nullptr) {
+    void* memory = base::MapKept(sizeof(ArmedProbe));
+    if (memory != nullptr) probe = new (memory) ArmedProbe{request.handlers, request.user_data};
+  }
+  return probe;
+}
+
+void FunctionProber::State::Recount(const Place& place) {
+  uint32_t needs = 0;
+  for (const ArmedProbe* probe : place.site->slots)
+    if (probe != nullptr) needs |= NeedsOf(*probe->handlers);
+  __atomic_store_n(&place.site->needs, needs, __ATOMIC_RELEASE);  // before the probes themselves
+}
+
+void FunctionProber::State::Switch(const Pass& pass, Place* place, bool is_on) {
+  if (place->is_patched != is_on &&
+      SwitchHead(pass.writer, pass.memory, place->site->function, place->patch, is_on))
+    place->is_patched = is_on;
+}
+
+ProbeResult FunctionProber::State::ArmOne(const Pass& pass, const ProbedModule& module,
+                                          const ProbeRequest& request) {
+  ProbeResult result;
+  const bool wants_return = request.handlers->on_return != nullptr;
+  const auto known = places.find(request.function);
+  Place* place = nullptr;
+  if (known != places.end() && known->second.IsIn(module) && known->second.is_patched &&
+      known->second.patch.HasPatch(request.function)) {
+    place = &known->second;
+    if (wants_return && place->reads_return_address) {
+      result.reason = ProbeReason::kReadsReturnAddress;
+      return result;
+    }
+  } else {
+    HeadPlace head{};
+    result.reason = Refusal(pass, module, request.function, wants_return, &head);
+    if (result.reason == ProbeReason::kNone) result.reason = FindPlace(pass, module, head, &place);
+    if (place == nullptr) return result;
+    place->is_patched = false;
+    place->reads_return_address = head.reads_return_address;
+  }
+  const auto slot =
+      static_cast<size_t>(std::find(std::begin(place->ids), std::end(place->ids), 0U) - place->ids);
+  const ArmedProbe* probe = slot == kMaxProbesPerFunction ? nullptr : ProbeOf(request);
+  if (probe == nullptr) {
+    result.reason = ProbeReason::kTooManyProbes;
+    return result;
+  }
+  ProbeSite* site = place->site;
+  __atomic_fetch_or(&site->needs, NeedsOf(*request.handlers), __ATOMIC_RELEASE);  // before the probe itself
+  __atomic_store_n(&site->slots[slot], probe, __ATOMIC_RELEASE);                  // pairs with hits
+  if (site->slot_count <= slot) __atomic_store_n(&site->slot_count, slot + 1, __ATOMIC_RELEASE);
+  result.id = ++last_id;
+  result.tier = place->patch.tier;
+  place->ids[slot] = result.id;
+  functions[result.id] = request.function;
+  return result;
+}
+
+namespace {
+
+// The requests of one call, and their results.
+struct ArmWork {
+  std::span<const ProbeRequest> requests;
+  std::vector<ProbeResult> results;
+};
+
+struct ExamineWork {
+  std::span<const uint64_t> functions;
+  bool wants_return;
+  std::vector<ProbeResult> results;
+};
+
+struct ListWork {
+  const FunctionFilter& filter;
+  bool wants_return;
+  std::vector<ProbedFunction> functions;
+};
+
+}  // namespace
+
+void FunctionProber::State::ArmIn(Pass* pass, const ProbedModule& module) {
+  auto* work = static_cast<ArmWork*>(pass->work);
+  State* state = pass->state;
+  std::vector<size_t> armed;
+  for (size_t i = 0; i < work->requests.size(); ++i) {
+    if (!module.HasCode(work->requests[i].function)) continue;
+    work->results[i] = state->ArmOne(*pass, module, work->requests[i]);
+    if (work->results[i].id != 0) armed.push_back(i);
+  }
+  // No processor may meet a jump before its target.
+  if (armed.empty()) return;
+  if (CodeWriter::SynchronizeProcessors()) {
+    for (const size_t i : armed) Switch(*pass, &state->places.at(work->requests[i].function), true);
+    CodeWriter::SynchronizeProcessors();
+  }
+  for (const size_t i : armed) {
+    Place& place = state->places.at(work->requests[i].function);
+    if (place.is_patched) continue;
+    state->Remove(&place, work->results[i].id);
+    work->results[i] = {.reason = ProbeReason::kNotPermitted};
+  }
+}
+
+std::vector<ProbeResult> FunctionProber::Arm(std::span<const ProbeRequest> requests) {
+  std::vector<ProbeResult> results;
+  const bool is_supported = CanPatch() && PrepareHits();
+  const ProbeReason refusal = is_supported ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
+  while (results.size() < requests.size()) {
+    const auto some =
+        requests.subspan(results.size(), std::min(requests.size() - results.size(), kMostAtOnce));
+    ArmWork work{some, std::vector<ProbeResult>(some.size(), {.reason = ProbeReason::kNotCode})};
+    if (!is_supported || !state_->Walk(&State::ArmIn, &work))
+      work.results.assign(some.size(), ProbeResult{.reason = refusal});
+    results.insert(results.end(), work.results.begin(), work.results.end());
+  }
+  return results;
+}
+
+ProbeResult FunctionProber::Arm(uint64_t function, const ProbeHandlers* handlers, void* user_data) {
+  const ProbeRequest request{function, handlers, user_data};
+  return Arm({&request, 1}).front();
+}
+
+void FunctionProber::State::Remove(Place* place, ProbeId id) {
+  auto* const slot = std::find(std::begin(place->ids), std::end(place->ids), id);
+  if (slot == std::end(place->ids)) return;
+  *slot = 0;
+  __atomic_store_n(&place->site->slots[slot - place->ids], nullptr, __ATOMIC_RELEASE);  // pairs with hits
+  functions.erase(id);
+  Recount(*place);
+}
+
+// Calls `visit` for the module's places.
+template <typename Visit>
+void FunctionProber::State::ForEachPlace(const ProbedModule& module, Visit visit) {
+  const auto end = places.lower_bound(module.code_end);
+  for (auto at = places.lower_bound(module.code_begin); at != end; ++at)
+    if (at->second.IsIn(module)) visit(&at->second);  // else that was unloaded, and its code with it
+}
+
+void FunctionProber::State::DisarmIn(Pass* pass, const ProbedModule& module) {
+  pass->state->ForEachPlace(module, [&](Place* place) {
+    if (!place->is_patched || place->HasProbes() || !place->patch.HasPatch(place->site->function)) return;
+    Switch(*pass, place, false);
+    if (place->patch.pad != 0) pass->state->has_unused_pads = true;
+  });
+}
+
+void FunctionProber::State::RestorePadsIn(Pass* pass, const ProbedModule& module) {
+  pass->state->ForEachPlace(module, [&](Place* place) {
+    if (!place->is_patched && !place->patch.HasPadOriginal())
+      static_cast<void>(RestorePad(pass->writer, place->patch));  // BytesAreOriginal() reports it
+  });
+}
+
+// Gives padding back that no function leads to any more, when no thread can be on its way there.
+void FunctionProber::State::RestorePads(int64_t most_ms) {
+  if (!has_unused_pads) return;
+  GracePeriod grace;
+  for (; !grace.IsOver(); --most_ms) {
+    if (most_ms <= 0) return;  // the next time
+    constexpr timespec kMillisecond{0, 1'000'000};
+    nanosleep(&kMillisecond, nullptr);
+  }
+  has_unused_pads = !Walk(&RestorePadsIn, nullptr);
+}
+
+void FunctionProber::Disarm(std::span<const ProbeId> ids) {
+  pthread_mutex_lock(&state_->mutex);
+  for (const ProbeId id : ids) {
+    const auto function = state_->functions.find(id);
+    if (function != state_->functions.end()) state_->Remove(&state_->places.at(function->second), id);
+  }
+  pthread_mutex_unlock(&state_->mutex);
+  if (!state_->Walk(&State::DisarmIn, nullptr)) return;  // they lead to probes that deliver nothing
+  CodeWriter::SynchronizeProcessors();
+  constexpr int64_t kMostMs = 20;
+  state_->RestorePads(kMostMs);
+}
+
+void FunctionProber::NoteLoadedModules() {
+  static_cast<void>(state_->Walk([](Pass*, const ProbedModule&) {}, nullptr));  // which is what walks do
+}
+
+void FunctionProber::DisarmAll() {
+  std::vector<ProbeId> ids;
+  pthread_mutex_lock(&state_->mutex);
+  for (const auto& [id, function] : state_->functions) ids.push_back(id);
+  pthread_mutex_unlock(&state_->mutex);
+  Disarm(ids);
+}
+
+bool FunctionProber::BytesAreOriginal() {
+  constexpr int64_t kMostMs = 2000;
+  state_->RestorePads(kMostMs);
+  bool are_original = true;
+  const auto compare = [](Pass* pass, const ProbedModule& module) {
+    pass->state->ForEachPlace(module, [&](Place* place) {
+      const HeadPatch& patch = place->patch;
+      const uint64_t function = place->site->function;
+      // Once the file has been replaced, the saved bytes stand for it.
+      const bool is_original =
+          place->HasProbes() ||
+          (patch.HasOriginal(function) && patch.HasPadOriginal() &&
+           (!HasFile(pass->memory, function) || HasFileBytes(pass->memory, function, patch.saved_bytes)));
+      if (!is_original) *static_cast<bool*>(pass->work) = false;
+    });
+  };
+  return state_->Walk(compare, &are_original) && are_original;
+}
+
+ProbeResult FunctionProber::State::ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function,
+                                              bool wants_return) {
+  HeadPlace head{};
+  ProbeResult result;
+  const auto known = places.find(function);
+  if (known != places.end() && known->second.IsIn(module) && known->second.is_patched) {
+    const bool is_refused = wants_return && known->second.reads_return_address;
+    result.reason = is_refused ? ProbeReason::kReadsReturnAddress : ProbeReason::kNone;
+    result.tier = known->second.patch.tier;
+    return result;
+  }
+  result.reason = Refusal(pass, module, function, wants_return, &head);
+  if (result.reason != ProbeReason::kNone) return result;
+  const bool is_known = known != places.end() && known->second.IsIn(module);  // its jump is there
+  result.tier = is_known ? known->second.patch.tier : FindTier(pass.memory, space, head);
+  if (result.tier == ProbeTier::kNone) result.reason = ProbeReason::kOutOfReach;
+  return result;
+}
+
+std::vector<ProbeResult> FunctionProber::Examine(std::span<const uint64_t> functions, bool wants_return) {
+  std::vector<ProbeResult> results;
+  const auto examine = [](Pass* pass, const ProbedModule& module) {
+    auto* found = static_cast<ExamineWork*>(pass->work);
+    for (size_t i = 0; i < found->functions.size(); ++i) {
+      if (!module.HasCode(found->functions[i])) continue;
+      found->results[i] = pass->state->ExamineOne(*pass, module, found->functions[i], found->wants_return);
+    }
+  };
+  const ProbeReason refusal = CanPatch() ? ProbeReason::kNotPermitted : ProbeReason::kNotSupported;
+  while (results.size() < functions.size()) {
+    const auto some =
+        functions.subspan(results.size(), std::min(functions.size() - results.size(), kMostAtOnce));
+    ExamineWork work{some, wants_return,
+                     std::vector<ProbeResult>(some.size(), {.reason = ProbeReason::kNotCode})};
+    if (!CanPatch() || !state_->Walk(examine, &work))
+      work.results.assign(some.size(), ProbeResult{.reason = refusal});
+    results.insert(results.end(), work.results.begin(), work.results.end());
+  }
+  return results;
+}
+
+std::vector<ProbedFunction> FunctionProber::List(const FunctionFilter& filter, bool wants_return) {
+  ListWork work{filter, wants_return, {}};
+  const auto list = [](Pass* pass, const ProbedModule& module) {
+    auto* listed = static_cast<ListWork*>(pass->work);
+    if (!listed->filter.WantsModule(module.path)) return;
+    const auto names = stack::FunctionTable::Load(module.path, module.build_id);
+    for (size_t i = 0; i < module.functions.size(); ++i) {
+      const uint64_t function = module.functions.BeginOf(i);
+      if (!listed->filter.WantsAddress(function)) continue;
+      std::string name = names.NameAt(function - module.load_bias).value_or("");
+      if (!listed->filter.WantsName(name)) continue;
+      const ProbeResult result = pass->state->ExamineOne(*pass, module, function, listed->wants_return);
+      if (result.reason == ProbeReason::kUnusualFrame) continue;
+      listed->functions.push_back({function, std::move(name), module.path, result});
+    }
+  };
+  if (CanPatch()) static_cast<void>(state_->Walk(list, &work));  // without, there is nothing to list
+  return std::move(work.functions);
+}
+
+}  // namespace lagwatch::trace
