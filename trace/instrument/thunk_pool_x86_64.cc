@@ -103,6 +103,7 @@ LAGWATCH_UNTRACED void FreeAbandoned(ThreadThunks* thunks) {
     for (uint32_t i = 0; i < kThunksAtOnce; ++i) {
       const uint32_t thunk = thunks->owned[lot] + i;
       const ThunkState state = StateOf(thunk);
+      thunks->calls_while_busy = 0;  // it is: what is called here may be patched, too
       if (state == ThunkState::kReturned)
         FreeThunk(thunks, thunk);
       else if (state == ThunkState::kInUse && IsAbandoned(thunk))
