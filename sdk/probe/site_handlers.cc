@@ -28,7 +28,6 @@ using trace::ProbeEntry;
 using trace::ProbeHandlers;
 using trace::ProbeReturn;
 
-constexpr size_t kIntArguments = 6;
 constexpr size_t kFloatArguments = 8;
 
 // Initial-exec: no call and no allocation at the first access.

@@ -21,6 +21,7 @@
 #include "base/ticks.h"
 #include "tests/trace/instrument/patched_flow.h"
 #include "tests/trace/instrument/probe_soak.h"
+#include "tests/trace/instrument/probed_function.h"
 #include "tests/trace/instrument/recording.h"
 #include "trace/instrument/patch_site.h"
 
@@ -73,7 +74,7 @@ class FunctionProbes : public ::testing::Test {
   }
 };
 
-__attribute__((noinline, noipa)) double Mix(int a, long b, double c, const char* text, double d) {
+PROBED_FUNCTION double Mix(int a, long b, double c, const char* text, double d) {
   return a + static_cast<double>(b) + c + static_cast<double>(std::strlen(text)) + d;
 }
 

@@ -28,6 +28,7 @@
 #include "base/process/quiet_thread.h"
 #include "tests/testing/temp_directory.h"
 #include "tests/trace/instrument/probe_soak.h"
+#include "tests/trace/instrument/probed_function.h"
 #include "trace/instrument/code_writer.h"
 #include "trace/instrument/patch_site.h"
 #include "trace/instrument/probes/function_prober.h"
@@ -68,7 +69,7 @@ uint64_t CodeOf(Function* function) {
   return reinterpret_cast<uint64_t>(function);
 }
 
-__attribute__((noinline, noipa)) int AddOne(int number) { return number + 1; }
+PROBED_FUNCTION int AddOne(int number) { return number + 1; }
 
 void CountHit(const ProbeEntry&, void* count) { ++*static_cast<std::atomic<int>*>(count); }
 constexpr ProbeHandlers kCountsHits{.on_entry = &CountHit};

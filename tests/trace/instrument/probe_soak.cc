@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "tests/trace/instrument/patched_flow.h"
+#include "tests/trace/instrument/probed_function.h"
 
 namespace lagwatch::trace {
 namespace {
@@ -31,7 +32,7 @@ void CountSoakReturn(const ProbeReturn&, void* counts) { ++static_cast<Counts*>(
 constexpr ProbeHandlers kSoakCounts{.on_entry = &CountSoakEntry, .on_return = &CountSoakReturn};
 
 // Only the arming thread calls it.
-__attribute__((noinline, noipa)) uint64_t CallOfOne(uint64_t number) { return number * 3 + 1; }
+PROBED_FUNCTION uint64_t CallOfOne(uint64_t number) { return number * 3 + 1; }
 
 class Workers {
  public:
