@@ -69,6 +69,12 @@ uint64_t CodeOf(Function* function) {
   return reinterpret_cast<uint64_t>(function);
 }
 
+#ifdef __SANITIZE_THREAD__
+#define SKIP_UNDER_TSAN(reason) GTEST_SKIP() << "under the thread sanitizer: " << reason
+#else
+#define SKIP_UNDER_TSAN(reason) static_cast<void>(0)
+#endif
+
 PROBED_FUNCTION int AddOne(int number) { return number + 1; }
 
 void CountHit(const ProbeEntry&, void* count) { ++*static_cast<std::atomic<int>*>(count); }
@@ -157,6 +163,7 @@ TEST_F(ProbeSafety, LeavesHitsOutOnSmallSignalStacks) {
 
 // The thread's stack lies below the signal's.
 TEST_F(ProbeSafety, DoesNotTakeASignalForTheHandlersEnd) {
+  SKIP_UNDER_TSAN("its threads need larger stacks");
   static std::atomic<int> hits{0};
   constexpr ProbeHandlers kRaises{.on_entry =
                                       [](const ProbeEntry&, void*) {
@@ -203,6 +210,7 @@ TEST_F(ProbeSafety, DeliversNothingInChildrenOfNoForkHandler) {
 }
 
 TEST_F(ProbeSafety, LetsChildrenChangeCodeThatWereForkedMeanwhile) {
+  SKIP_UNDER_TSAN("it has no threads in forked children");
   pid_t child = -1;
   ASSERT_TRUE(base::RunWithOwnFiles([&] {
     const CodeWriter writer;
@@ -233,6 +241,7 @@ bool RefuseBarriers() {
 }
 
 TEST_F(ProbeSafety, RefusesWhereProcessorsCannotBeSynchronized) {
+  SKIP_UNDER_TSAN("it has no threads in forked children");
   const pid_t child = fork();
   if (child == 0) {
     if (!RefuseBarriers()) _exit(0);  // no filters here
