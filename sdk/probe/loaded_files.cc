@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -122,6 +123,20 @@ uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
   if (has_role) return address;
   *why = is_code ? "it is no function of this place" : "there is no code of its file";
   return 0;
+}
+
+uint64_t LoadedFiles::OwnAddressOf(const ProbeSiteAt& site) const {
+  Dl_info info;
+  link_map* own = nullptr;
+  if (dladdr1(kRoles, &info, reinterpret_cast<void**>(&own), RTLD_DL_LINKMAP) == 0 || own == nullptr)
+    return 0;
+  const auto address = reinterpret_cast<uint64_t>(dlsym(own, site.symbol.c_str()));
+  const auto is_own = [&](const File& file) {
+    return file.bias == own->l_addr && std::ranges::any_of(file.code, [&](const auto& range) {
+             return range.first <= address && address < range.second;
+           });
+  };
+  return std::ranges::any_of(files_, is_own) ? address : 0;
 }
 
 }  // namespace lagwatch::sdk

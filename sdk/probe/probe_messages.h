@@ -72,12 +72,13 @@ struct ProbeSiteAt {
   std::string module;    // path, as the process has it
   uint64_t offset = 0;   // in the file's own address space
   std::string name;      // for people
+  std::string symbol;    // of the function, as symbol tables have it
   std::string detail;    // kTransfer: the operation's name
 
   template <typename Fields>
   void Visit(Fields& fields) {
     fields(probe), fields(role), fields(build_id), fields(module), fields(offset), fields(name),
-        fields(detail);
+        fields(symbol), fields(detail);
   }
 };
 

@@ -106,6 +106,7 @@ ProbeSiteAt SiteOf(const ProcessModule& module, const ModuleFunction& function, 
           .module = module.path(),
           .offset = function.offset,
           .name = Readable(function.name),
+          .symbol = function.name,
           .detail = {}};
 }
 
@@ -167,12 +168,12 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
                                                        ProcessFunctions* functions, DebugTypes* types) {
   const auto pattern = LAGWATCH_TRY(NamePattern::Of(place));
   std::vector<ProbeSiteAt> sites;
-  std::set<std::pair<std::string, uint64_t>> known;
+  std::set<std::tuple<std::string, uint64_t, std::string>> known;
   bool is_chosen_at_load = false;
   for (ProcessModule& module : functions->modules()) {
-    const bool is_meant =
-        place.module.empty() ? !IsLoader(module.file_name()) : module.IsCalled(place.module);
-    if (!is_meant) continue;
+    const bool is_left_out =
+        (place.module.empty() || place.kind == PlaceKind::kCall) && IsLoader(module.file_name());
+    if (is_left_out || !(place.module.empty() || module.IsCalled(place.module))) continue;
     const std::set<uint64_t> of_file =
         place.source_file.empty() ? std::set<uint64_t>() : types->FunctionsOfFile(&module, place.source_file);
     if (!place.source_file.empty() && of_file.empty()) continue;
@@ -181,7 +182,9 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
       if (place.kind == PlaceKind::kCall && !function.is_global) continue;
       if (!pattern.Matches(function)) continue;
       is_chosen_at_load |= function.is_chosen_at_load;
-      if (function.is_chosen_at_load || !known.emplace(module.path(), function.offset).second) continue;
+      // Import tables go by names.
+      const std::string name = place.kind == PlaceKind::kCall ? function.name : std::string();
+      if (function.is_chosen_at_load || !known.emplace(module.path(), function.offset, name).second) continue;
       sites.push_back(SiteOf(module, function, probe));
     }
   }
