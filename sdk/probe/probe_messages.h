@@ -73,12 +73,13 @@ struct ProbeSiteAt {
   uint64_t offset = 0;   // in the file's own address space
   std::string name;      // for people
   std::string symbol;    // of the function, as symbol tables have it
+  bool is_chosen_at_load = false;  // the offset is that of the code which chooses the function
   std::string detail;    // kTransfer: the operation's name
 
   template <typename Fields>
   void Visit(Fields& fields) {
     fields(probe), fields(role), fields(build_id), fields(module), fields(offset), fields(name),
-        fields(symbol), fields(detail);
+        fields(symbol), fields(is_chosen_at_load), fields(detail);
   }
 };
 

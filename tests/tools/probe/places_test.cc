@@ -79,6 +79,15 @@ TEST_F(ProbeTest, SeesImportedCallsAndChangesNoCode) {
   EXPECT_THAT(errors_, HasSubstr("no import table leads to it"));
 }
 
+TEST_F(ProbeTest, FindsFunctionsThatTheLibraryChooses) {
+  for (const char* place : {"libc!memcpy", "call memcpy"}) {
+    const auto records = Records(Probe(std::string(place) + "(void* to, const void* from, size_t size) if size == 1234 { "
+                                       "print(size) }",
+                                       "copy 3"));
+    EXPECT_THAT(records, ElementsAre("1234", "1234", "1234")) << place << errors_;
+  }
+}
+
 TEST_F(ProbeTest, PrintsJson) {
   const std::string output = Probe("add_numbers { sum(a) by b }", "add 4", {"--json"});
   const auto last = nlohmann::json::parse(output.substr(output.rfind('\n', output.size() - 2) + 1));
