@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/hooks/import_patches.h"
-
 #include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
 #include <string_view>
 
+#include "trace/hooks/import_patches.h"
 #include "trace/hooks/loaded_module_linux.h"
 #include "trace/hooks/page_access.h"
 

@@ -72,18 +72,20 @@ TEST_F(ProbeTest, SeesImportedCallsAndChangesNoCode) {
   EXPECT_THAT(Records(console->Output()), ElementsAre("0", "5000", "0", "5000"));
   Do("sleep 2");  // by its own tables again
   // Two scripts have one name, and each its own hits.
-  EXPECT_EQ(Records(Probe("call usleep { print(1) } call usleep(unsigned us) if us == 0 { print(2) }", "sleep 2"))
-                .size(),
-            3U);
+  EXPECT_EQ(
+      Records(Probe("call usleep { print(1) } call usleep(unsigned us) if us == 0 { print(2) }", "sleep 2"))
+          .size(),
+      3U);
   EXPECT_EQ(Ask({pid(), "call add_numbers { count }"}), 2);
   EXPECT_THAT(errors_, HasSubstr("no import table leads to it"));
 }
 
 TEST_F(ProbeTest, FindsFunctionsThatTheLibraryChooses) {
   for (const char* place : {"libc!memcpy", "call memcpy"}) {
-    const auto records = Records(Probe(std::string(place) + "(void* to, const void* from, size_t size) if size == 1234 { "
-                                       "print(size) }",
-                                       "copy 3"));
+    const auto records =
+        Records(Probe(std::string(place) + "(void* to, const void* from, size_t size) if size == 1234 { "
+                                           "print(size) }",
+                      "copy 3"));
     EXPECT_THAT(records, ElementsAre("1234", "1234", "1234")) << place << errors_;
   }
 }

@@ -48,7 +48,7 @@ struct Place {
   uint64_t load_bias = 0;                // of its module, to know that again
   std::string path;
   std::string build_id;
-  uint64_t import_code = 0;              // to which slots of import tables lead; the patch is none then
+  uint64_t import_code = 0;  // to which slots of import tables lead; the patch is none then
   bool is_patched = false;
   bool reads_return_address = false;
 
@@ -82,7 +82,7 @@ struct FunctionProber::Pass {
 
 struct FunctionProber::State {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  std::map<uint64_t, Place> places;  // by function
+  std::map<uint64_t, Place> places;                           // by function
   std::map<std::pair<uint64_t, std::string>, Place> imports;  // by function and name
   ImportPatches import_patches;
   std::map<std::pair<const ProbeHandlers*, void*>, const ArmedProbe*> probes;

@@ -6,7 +6,8 @@
 namespace lagwatch::trace {
 
 std::string_view ProbeTierText(ProbeTier tier) {
-  constexpr std::string_view kTexts[] = {"none", "import tables", "one byte", "one instruction", "by padding"};
+  constexpr std::string_view kTexts[] = {"none", "import tables", "one byte", "one instruction",
+                                         "by padding"};
   return kTexts[static_cast<size_t>(tier)];
 }
 
