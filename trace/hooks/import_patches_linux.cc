@@ -13,13 +13,15 @@ namespace lagwatch::trace {
 namespace {
 
 // The calls that these make must not come back to this library.
-constexpr std::string_view kNeverTouched[] = {"libc.so",  "libc-",    "ld-",       "ld.so",    "linux-vdso",
-                                              "libasan.", "libtsan.", "libubsan.", "liblsan.", "libmsan."};
+constexpr std::string_view kUntouchedModules[] = {"libc.so",    "libc-",    "ld-",      "ld.so",
+                                                  "linux-vdso", "libasan.", "libtsan.", "libubsan.",
+                                                  "liblsan.",   "libmsan."};
 constexpr uint64_t kNothing = 1;  // no function of that name and version
 
 bool IsTouched(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  return std::ranges::none_of(kNeverTouched, [&](std::string_view start) { return name.starts_with(start); });
+  return std::ranges::none_of(kUntouchedModules,
+                              [&](std::string_view start) { return name.starts_with(start); });
 }
 
 uint64_t Resolve(const std::string& name, [[maybe_unused]] const std::string& version) {
@@ -90,7 +92,7 @@ void ImportPatches::Rewrite(bool is_install, uint64_t ours) {
         if (walk->is_install) self.counts_ = base::LoaderCounts::Of(*info);
         LoadedModule module;
         if (!IsTouched(info->dlpi_name) || !module.Read(*info) ||
-            module.Holds(reinterpret_cast<uint64_t>(&kNeverTouched)))
+            module.Holds(reinterpret_cast<uint64_t>(&kUntouchedModules)))
           return 0;
         ScopedWritable relro(&walk->pages, module.relro().begin, module.relro().end);
         const auto store = [&](const ImportSlot& slot, uint64_t value) {
