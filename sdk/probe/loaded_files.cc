@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -73,6 +74,16 @@ Offsets RoleFunctionsOf(const std::string& path, const std::string& build_id) {
   return offsets;
 }
 
+// The one that the code at `chooser` has chosen; 0: the loader does not know the name.
+uint64_t ChosenFunction(uint64_t chooser, const char* name) {
+  Dl_info info;
+  link_map* module = nullptr;
+  const bool is_known = dladdr1(reinterpret_cast<void*>(chooser), &info, reinterpret_cast<void**>(&module),
+                                RTLD_DL_LINKMAP) != 0 &&
+                        module != nullptr;
+  return is_known ? reinterpret_cast<uint64_t>(dlsym(module, name)) : 0;
+}
+
 }  // namespace
 
 LoadedFiles::LoadedFiles() {
@@ -115,13 +126,34 @@ uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
     *why = "its file is not loaded, or another version of it is";
     return 0;
   }
-  const uint64_t address = file->bias + site.offset;
-  const bool is_code = std::ranges::any_of(
-      file->code, [&](const auto& range) { return range.first <= address && address < range.second; });
+  uint64_t address = file->bias + site.offset;
+  const auto is_code_at = [&](uint64_t place) {
+    return std::ranges::any_of(
+        file->code, [&](const auto& range) { return range.first <= place && place < range.second; });
+  };
+  bool is_code = is_code_at(address);
+  if (is_code && site.is_chosen_at_load) {
+    address = ChosenFunction(address, site.symbol.c_str());
+    is_code = is_code_at(address);
+  }
   const bool has_role = is_code && (site.role == SiteRole::kFunction || HasRole(&*file, site));
   if (has_role) return address;
   *why = is_code ? "it is no function of this place" : "there is no code of its file";
   return 0;
+}
+
+uint64_t LoadedFiles::OwnAddressOf(const ProbeSiteAt& site) const {
+  Dl_info info;
+  link_map* own = nullptr;
+  if (dladdr1(kRoles, &info, reinterpret_cast<void**>(&own), RTLD_DL_LINKMAP) == 0 || own == nullptr)
+    return 0;
+  const auto address = reinterpret_cast<uint64_t>(dlsym(own, site.symbol.c_str()));
+  const auto is_own = [&](const File& file) {
+    return file.bias == own->l_addr && std::ranges::any_of(file.code, [&](const auto& range) {
+             return range.first <= address && address < range.second;
+           });
+  };
+  return std::ranges::any_of(files_, is_own) ? address : 0;
 }
 
 }  // namespace lagwatch::sdk
