@@ -74,14 +74,24 @@ Offsets RoleFunctionsOf(const std::string& path, const std::string& build_id) {
   return offsets;
 }
 
-// The one that the code at `chooser` has chosen; 0: the loader does not know the name.
-uint64_t ChosenFunction(uint64_t chooser, const char* name) {
-  Dl_info info;
-  link_map* module = nullptr;
-  const bool is_known = dladdr1(reinterpret_cast<void*>(chooser), &info, reinterpret_cast<void**>(&module),
-                                RTLD_DL_LINKMAP) != 0 &&
-                        module != nullptr;
-  return is_known ? reinterpret_cast<uint64_t>(dlsym(module, name)) : 0;
+// The function that the loader has for the name in a loaded file; empty path: the program. 0: it has none.
+uint64_t LoadersFunction(const std::string& path, const std::string& name) {
+  struct Look {
+    const char* path;
+    const char* name;
+    void* function;
+  } look{path.empty() ? nullptr : path.c_str(), name.c_str(), nullptr};
+  base::RunBetweenForks(
+      [](void* context) {
+        auto* asked = static_cast<Look*>(context);
+        // The handle of a file that dlopen() has not been asked for has no list of symbols' files yet.
+        void* file = dlopen(asked->path, RTLD_LAZY | RTLD_NOLOAD);
+        if (file == nullptr) return;
+        asked->function = dlsym(file, asked->name);
+        dlclose(file);
+      },
+      &look);
+  return reinterpret_cast<uint64_t>(look.function);
 }
 
 }  // namespace
@@ -133,7 +143,7 @@ uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
   };
   bool is_code = is_code_at(address);
   if (is_code && site.is_chosen_at_load) {
-    address = ChosenFunction(address, site.symbol.c_str());
+    address = LoadersFunction(file->is_program ? "" : file->path, site.symbol);
     is_code = is_code_at(address);
   }
   const bool has_role = is_code && (site.role == SiteRole::kFunction || HasRole(&*file, site));
@@ -147,7 +157,7 @@ uint64_t LoadedFiles::OwnAddressOf(const ProbeSiteAt& site) const {
   link_map* own = nullptr;
   if (dladdr1(kRoles, &info, reinterpret_cast<void**>(&own), RTLD_DL_LINKMAP) == 0 || own == nullptr)
     return 0;
-  const auto address = reinterpret_cast<uint64_t>(dlsym(own, site.symbol.c_str()));
+  const uint64_t address = LoadersFunction(own->l_name, site.symbol);
   const auto is_own = [&](const File& file) {
     return file.bias == own->l_addr && std::ranges::any_of(file.code, [&](const auto& range) {
              return range.first <= address && address < range.second;

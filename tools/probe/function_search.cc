@@ -169,6 +169,7 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
                                                        ProcessFunctions* functions, DebugTypes* types) {
   const auto pattern = LAGWATCH_TRY(NamePattern::Of(place));
   std::vector<ProbeSiteAt> sites;
+  bool is_local = false;  // a function that no other file can call by its name
   std::set<std::tuple<std::string, uint64_t, std::string>> known;
   for (ProcessModule& module : functions->modules()) {
     const bool is_left_out =
@@ -179,8 +180,11 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
     if (!place.source_file.empty() && of_file.empty()) continue;
     for (const ModuleFunction& function : module.functions()) {
       if (!place.source_file.empty() && !of_file.contains(function.offset)) continue;
-      if (place.kind == PlaceKind::kCall && !function.is_global) continue;
       if (!pattern.Matches(function)) continue;
+      if (place.kind == PlaceKind::kCall && !function.is_global) {
+        is_local = true;
+        continue;
+      }
       // Import tables, and the loader, go by names.
       const bool is_by_name = place.kind == PlaceKind::kCall || function.is_chosen_at_load;
       const bool is_new = known
@@ -191,6 +195,10 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
       sites.push_back(SiteOf(module, function, probe));
     }
   }
+  if (sites.empty() && is_local)
+    return base::Status(base::StatusCode::kNotFound, "no import table leads to '" + place.name +
+                                                         "', which its file keeps to itself: probe the function "
+                                                         "itself, without call");
   if (sites.empty()) return NoSuchFunction(place, functions, types);
   if (sites.size() > sdk::kMaxProbeSites)
     return base::Status(base::StatusCode::kTooLarge,
