@@ -98,7 +98,7 @@ std::string AsJsonLines(const Aggregate& aggregate, const AggregateResult& resul
     } else {
       lines += ",\"value\":" + ValueJsonOf(aggregate, row);
     }
-    lines += "}\n";
+    lines += result.is_at_least ? ",\"is_at_least\":true}\n" : "}\n";
   }
   return lines;
 }
@@ -125,6 +125,7 @@ std::string AsStatsd(const Aggregate& aggregate, const AggregateResult& result, 
     }
     lines += name + ':' + NumberText(RowNumber(aggregate, row)) + "|g\n";
   }
+  if (result.is_at_least) lines += "lagwatch." + MetricName(aggregate.name) + "_is_at_least:1|g\n";
   return lines;
 }
 
@@ -139,6 +140,7 @@ std::string AsPrometheus(const Aggregate& aggregate, const AggregateResult& resu
                                          : name + Labels(aggregate, row, namer, "") + " " +
                                                NumberText(RowNumber(aggregate, row)) + "\n";
   }
+  if (result.is_at_least) lines += "# TYPE " + name + "_is_at_least gauge\n" + name + "_is_at_least 1\n";
   return lines;
 }
 

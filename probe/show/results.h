@@ -41,6 +41,7 @@ struct ResultRow {
 
 struct AggregateResult {
   std::vector<ResultRow> rows;  // the largest first
+  bool is_at_least = false;     // hits are missing that would have been added
 };
 
 struct Record {

@@ -52,7 +52,7 @@ std::string HistogramText(const Aggregate& aggregate, const ResultRow& row) {
 }  // namespace
 
 std::string AsText(const Aggregate& aggregate, const AggregateResult& result, const AddressNamer& namer) {
-  std::string text = aggregate.name + "\n";
+  std::string text = aggregate.name + (result.is_at_least ? ", at least\n" : "\n");
   if (result.rows.empty()) return text + "  (nothing)\n";
   size_t width = 0;
   for (const ResultRow& row : result.rows) width = std::max(width, RowText(aggregate, row).size());

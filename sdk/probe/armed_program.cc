@@ -95,6 +95,15 @@ void ArmedProgram::ArmSites(trace::FunctionProber* prober, const std::vector<siz
     if (request.function == 0) continue;
     request.user_data = StateFor(site, &request.handlers, &(*results)[i]);
     if (request.user_data == nullptr) continue;
+    if (program_.probes()[site.probe].place().kind == probe::PlaceKind::kCall) {
+      request.import = site.symbol;
+      trace::ProbeRequest own = request;
+      own.function = files->OwnAddressOf(site);
+      if (own.function != 0) {
+        requests.push_back(own);
+        places.push_back(i);
+      }
+    }
     requests.push_back(request);
     places.push_back(i);
   }
@@ -102,10 +111,11 @@ void ArmedProgram::ArmSites(trace::FunctionProber* prober, const std::vector<siz
   const std::vector<trace::ProbeResult> armed = prober->Arm(requests);
   for (size_t i = 0; i < armed.size(); ++i) {
     SiteResult& result = (*results)[places[i]];
+    if (armed[i].id != 0) ids_.push_back(armed[i].id);
+    if (result.is_armed) continue;  // at lagwatch's function for it
     result.is_armed = armed[i].id != 0;
     result.text =
         result.is_armed ? trace::ProbeTierText(armed[i].tier) : trace::ProbeReasonText(armed[i].reason);
-    if (result.is_armed) ids_.push_back(armed[i].id);
   }
 }
 

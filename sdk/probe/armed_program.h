@@ -89,6 +89,8 @@ class LoadedFiles {
  public:
   LoadedFiles();
   uint64_t AddressOf(const ProbeSiteAt& site, std::string* why);
+  // The function of lagwatch that a watched program calls in place of the site's; 0 if there is none.
+  uint64_t OwnAddressOf(const ProbeSiteAt& site) const;
 
  private:
   struct File {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -73,6 +74,26 @@ Offsets RoleFunctionsOf(const std::string& path, const std::string& build_id) {
   return offsets;
 }
 
+// The function that the loader has for the name in a loaded file; empty path: the program. 0: it has none.
+uint64_t LoadersFunction(const std::string& path, const std::string& name) {
+  struct Look {
+    const char* path;
+    const char* name;
+    void* function;
+  } look{path.empty() ? nullptr : path.c_str(), name.c_str(), nullptr};
+  base::RunBetweenForks(
+      [](void* context) {
+        auto* asked = static_cast<Look*>(context);
+        // The handle of a file that dlopen() has not been asked for has no list of symbols' files yet.
+        void* file = dlopen(asked->path, RTLD_LAZY | RTLD_NOLOAD);
+        if (file == nullptr) return;
+        asked->function = dlsym(file, asked->name);
+        dlclose(file);
+      },
+      &look);
+  return reinterpret_cast<uint64_t>(look.function);
+}
+
 }  // namespace
 
 LoadedFiles::LoadedFiles() {
@@ -115,13 +136,34 @@ uint64_t LoadedFiles::AddressOf(const ProbeSiteAt& site, std::string* why) {
     *why = "its file is not loaded, or another version of it is";
     return 0;
   }
-  const uint64_t address = file->bias + site.offset;
-  const bool is_code = std::ranges::any_of(
-      file->code, [&](const auto& range) { return range.first <= address && address < range.second; });
+  uint64_t address = file->bias + site.offset;
+  const auto is_code_at = [&](uint64_t place) {
+    return std::ranges::any_of(
+        file->code, [&](const auto& range) { return range.first <= place && place < range.second; });
+  };
+  bool is_code = is_code_at(address);
+  if (is_code && site.is_chosen_at_load) {
+    address = LoadersFunction(file->is_program ? "" : file->path, site.symbol);
+    is_code = is_code_at(address);
+  }
   const bool has_role = is_code && (site.role == SiteRole::kFunction || HasRole(&*file, site));
   if (has_role) return address;
   *why = is_code ? "it is no function of this place" : "there is no code of its file";
   return 0;
+}
+
+uint64_t LoadedFiles::OwnAddressOf(const ProbeSiteAt& site) const {
+  Dl_info info;
+  link_map* own = nullptr;
+  if (dladdr1(kRoles, &info, reinterpret_cast<void**>(&own), RTLD_DL_LINKMAP) == 0 || own == nullptr)
+    return 0;
+  const uint64_t address = LoadersFunction(own->l_name, site.symbol);
+  const auto is_own = [&](const File& file) {
+    return file.bias == own->l_addr && std::ranges::any_of(file.code, [&](const auto& range) {
+             return range.first <= address && address < range.second;
+           });
+  };
+  return std::ranges::any_of(files_, is_own) ? address : 0;
 }
 
 }  // namespace lagwatch::sdk

@@ -68,16 +68,18 @@ inline constexpr uint8_t kLastSiteRole = static_cast<uint8_t>(SiteRole::kExit);
 struct ProbeSiteAt {
   uint16_t probe = 0;  // index in the program
   SiteRole role = SiteRole::kFunction;
-  std::string build_id;  // raw; empty if the file has none: then by `module`
-  std::string module;    // path, as the process has it
-  uint64_t offset = 0;   // in the file's own address space
-  std::string name;      // for people
-  std::string detail;    // kTransfer: the operation's name
+  std::string build_id;            // raw; empty if the file has none: then by `module`
+  std::string module;              // path, as the process has it
+  uint64_t offset = 0;             // in the file's own address space
+  std::string name;                // for people
+  std::string symbol;              // of the function, as symbol tables have it
+  bool is_chosen_at_load = false;  // the offset is that of the code which chooses the function
+  std::string detail;              // kTransfer: the operation's name
 
   template <typename Fields>
   void Visit(Fields& fields) {
     fields(probe), fields(role), fields(build_id), fields(module), fields(offset), fields(name),
-        fields(detail);
+        fields(symbol), fields(is_chosen_at_load), fields(detail);
   }
 };
 

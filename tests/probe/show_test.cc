@@ -143,6 +143,21 @@ TEST(Show, MetricsHavePlainNames) {
       "# TYPE lagwatch_probe_opens gauge\nlagwatch_probe_opens{a=\"/etc/a \\\"b\\\"\",caller=\"f16\"} 1\n");
 }
 
+TEST(Show, SaysAtLeastInAllFormats) {
+  ConsoleOf shown("f { opens: count }");
+  shown.Run({});
+  AggregateResult result = shown.Result();
+  result.is_at_least = true;
+  const Aggregate& opens = shown.aggregate();
+  EXPECT_THAT(AsText(opens, result, NameAddress), StartsWith("opens, at least\n"));
+  EXPECT_EQ(AsJsonLines(opens, result, NameAddress),
+            "{\"aggregate\":\"opens\",\"key\":{},\"count\":1,\"is_at_least\":true}\n");
+  EXPECT_EQ(AsStatsd(opens, result, NameAddress), "lagwatch.opens:1|g\nlagwatch.opens_is_at_least:1|g\n");
+  EXPECT_EQ(AsPrometheus(opens, result, NameAddress),
+            "# TYPE lagwatch_probe_opens gauge\nlagwatch_probe_opens 1\n"
+            "# TYPE lagwatch_probe_opens_is_at_least gauge\nlagwatch_probe_opens_is_at_least 1\n");
+}
+
 TEST(Show, DurationsHaveUnits) {
   EXPECT_EQ(DurationText(999), "999ns");
   EXPECT_EQ(DurationText(1'250), "1.25us");

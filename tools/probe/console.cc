@@ -150,7 +150,11 @@ class Shown {
                 << " returns not seen (of calls too deep, or from code made or loaded at run time)";
     if (stats_.is_off)
       std::cerr << "; the script turned itself off, because it would have cost more than its budget";
-    if (client_.is_over()) std::cerr << "; the program has ended";
+    if (is_over_ || (client_.is_over() && client_.HasProcessEnded()))
+      std::cerr << "; the program has ended";
+    else if (client_.is_over())
+      std::cerr << "; the program has closed the connection: it has become another one (exec), or this "
+                   "command was stopped for more than a minute";
     if (!view_.damage().empty()) std::cerr << "; " << view_.damage();
     if (!refusal_.empty()) std::cerr << "; " << refusal_;
     std::cerr << "\n";

@@ -106,6 +106,8 @@ ProbeSiteAt SiteOf(const ProcessModule& module, const ModuleFunction& function, 
           .module = module.path(),
           .offset = function.offset,
           .name = Readable(function.name),
+          .symbol = function.name,
+          .is_chosen_at_load = function.is_chosen_at_load,
           .detail = {}};
 }
 
@@ -167,28 +169,36 @@ base::Result<std::vector<ProbeSiteAt>> FindInFunctions(const Place& place, uint1
                                                        ProcessFunctions* functions, DebugTypes* types) {
   const auto pattern = LAGWATCH_TRY(NamePattern::Of(place));
   std::vector<ProbeSiteAt> sites;
-  std::set<std::pair<std::string, uint64_t>> known;
-  bool is_chosen_at_load = false;
+  bool is_local = false;  // a function that no other file can call by its name
+  std::set<std::tuple<std::string, uint64_t, std::string>> known;
   for (ProcessModule& module : functions->modules()) {
-    const bool is_meant =
-        place.module.empty() ? !IsLoader(module.file_name()) : module.IsCalled(place.module);
-    if (!is_meant) continue;
+    const bool is_left_out =
+        (place.module.empty() || place.kind == PlaceKind::kCall) && IsLoader(module.file_name());
+    if (is_left_out || !(place.module.empty() || module.IsCalled(place.module))) continue;
     const std::set<uint64_t> of_file =
         place.source_file.empty() ? std::set<uint64_t>() : types->FunctionsOfFile(&module, place.source_file);
     if (!place.source_file.empty() && of_file.empty()) continue;
     for (const ModuleFunction& function : module.functions()) {
       if (!place.source_file.empty() && !of_file.contains(function.offset)) continue;
-      if (place.kind == PlaceKind::kCall && !function.is_global) continue;
       if (!pattern.Matches(function)) continue;
-      is_chosen_at_load |= function.is_chosen_at_load;
-      if (function.is_chosen_at_load || !known.emplace(module.path(), function.offset).second) continue;
+      if (place.kind == PlaceKind::kCall && !function.is_global) {
+        is_local = true;
+        continue;
+      }
+      // Import tables, and the loader, go by names.
+      const bool is_by_name = place.kind == PlaceKind::kCall || function.is_chosen_at_load;
+      const bool is_new = known
+                              .emplace(module.path(), function.is_chosen_at_load ? 0 : function.offset,
+                                       is_by_name ? function.name : std::string())
+                              .second;
+      if (!is_new) continue;
       sites.push_back(SiteOf(module, function, probe));
     }
   }
-  if (is_chosen_at_load && pattern.is_plain())
-    return base::Status(base::StatusCode::kInvalid,
-                        "the C library chooses the code of '" + place.name +
-                            "' when it is loaded: probe the functions that call it");
+  if (sites.empty() && is_local)
+    return base::Status(base::StatusCode::kNotFound, "no import table leads to '" + place.name +
+                                                         "', which its file keeps to itself: probe the function "
+                                                         "itself, without call");
   if (sites.empty()) return NoSuchFunction(place, functions, types);
   if (sites.size() > sdk::kMaxProbeSites)
     return base::Status(base::StatusCode::kTooLarge,

@@ -18,7 +18,6 @@ bool ProbeView::PrintsStacks() const {
 }
 
 void ProbeView::Add(const sdk::ReadAnswer& answer) {
-  is_at_least_ = answer.lost != 0;
   std::map<uint64_t, probe::Stack> stacks;
   if (!answer.snapshot.empty()) {
     auto found = probe::ReadStacks(program_, answer.snapshot);
@@ -29,6 +28,11 @@ void ProbeView::Add(const sdk::ReadAnswer& answer) {
     }
     stacks = std::move(found).value();
     aggregates_ = std::move(aggregates).value();
+    for (size_t i = 0; i < std::min(aggregates_.size(), program_.aggregates.size()); ++i) {
+      const probe::AggregateKind kind = program_.aggregates[i].kind;
+      aggregates_[i].is_at_least =
+          answer.lost != 0 && (probe::CountsHits(kind) || kind == probe::AggregateKind::kSum);
+    }
   }
   auto records = probe::ReadRecords(program_, stacks, answer.records);
   if (!records.ok()) {
@@ -65,11 +69,7 @@ std::string ProbeView::OfAggregates(Show show) {
 }
 
 std::string ProbeView::Tables() {
-  return OfAggregates([this](probe::Aggregate aggregate, const auto&... parts) {
-    const bool adds_up = probe::CountsHits(aggregate.kind) || aggregate.kind == probe::AggregateKind::kSum;
-    if (is_at_least_ && adds_up) aggregate.name += ", at least";
-    return probe::AsText(aggregate, parts...);
-  });
+  return OfAggregates([](const auto&... parts) { return probe::AsText(parts...); });
 }
 std::string ProbeView::JsonTables() {
   return OfAggregates([](const auto&... parts) { return probe::AsJsonLines(parts...); });

@@ -45,7 +45,6 @@ class ProbeView {
   ProcessFunctions& functions_;
   std::vector<probe::Record> records_;
   std::vector<probe::AggregateResult> aggregates_;
-  bool is_at_least_ = false;  // hits were left out that no other one counts for
   std::string damage_;
 };
 

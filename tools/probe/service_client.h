@@ -37,11 +37,14 @@ class ServiceClient {
   void WaitForEnd(int timeout_ms);
   // The data that the process has sent because it ends.
   std::vector<sdk::ReadAnswer> TakeLast() { return std::exchange(last_, {}); }
-  // Whether the process has ended, or has become another program.
+  // Whether the process answers no more.
   bool is_over() const { return is_over_; }
+  // Whether it has ended; waits for a moment for that. False if it has become another program, or has closed
+  // the connection of a console that was stopped for too long.
+  bool HasProcessEnded() const;
 
  private:
-  explicit ServiceClient(base::OwnedFd fd) : fd_(std::move(fd)) {}
+  ServiceClient(base::OwnedFd fd, pid_t pid);
 
   base::Result<std::string> Exchange(const std::string& message, sdk::ProbeMessageKind expected);
   base::Status SendAll(const std::string& bytes);
@@ -49,6 +52,7 @@ class ServiceClient {
   std::optional<std::pair<sdk::ProbeMessageKind, std::string>> Receive(int timeout_ms);
 
   base::OwnedFd fd_;
+  base::OwnedFd process_;  // a pidfd
   std::string received_;
   std::vector<sdk::ReadAnswer> last_;
   bool is_over_ = false;

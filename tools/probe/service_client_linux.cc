@@ -2,7 +2,9 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -46,7 +48,7 @@ base::Result<ServiceClient> ServiceClient::Connect(pid_t pid) {
   const pid_t own_pid = OwnPidOf(pid);
   for (const std::string& directory : {DirectoryOf(pid), sdk::ProbeDirectory("", UserOf(pid))}) {
     base::OwnedFd fd = ConnectTo(pid, PathSeenFromHere(pid, sdk::ProbeSocketPath(directory, own_pid)));
-    if (fd) return ServiceClient(std::move(fd));
+    if (fd) return ServiceClient(std::move(fd), pid);
   }
   return base::Status(base::StatusCode::kNotFound, "process " + std::to_string(pid) + " (" + CommandOf(pid) +
                                                        ") has no probes, and none were asked for");
@@ -62,7 +64,17 @@ base::Result<ServiceClient> ServiceClient::Open(pid_t pid) {
   if (!fd)
     return base::Status(base::StatusCode::kUnavailable,
                         "process " + std::to_string(pid) + " does not answer at its socket " + path);
-  return ServiceClient(std::move(fd));
+  return ServiceClient(std::move(fd), pid);
+}
+
+ServiceClient::ServiceClient(base::OwnedFd fd, pid_t pid)
+    : fd_(std::move(fd)), process_(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))) {}
+
+bool ServiceClient::HasProcessEnded() const {
+  // Its descriptors are closed before it has ended.
+  constexpr int kPatienceMs = 500;
+  pollfd polled{process_.get(), POLLIN, 0};
+  return !process_ || poll(&polled, 1, kPatienceMs) > 0;
 }
 
 base::Status ServiceClient::SendAll(const std::string& bytes) {

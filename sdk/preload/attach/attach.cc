@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entry points for `lagwatch attach`, `lagwatch detach`, `lagwatch trace record --pid` and `lagwatch probe`,
 // which call them on a thread of their own in a process that runs already.
+#include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -16,15 +18,38 @@
 #include "base/process/quiet_thread.h"
 #include "base/process/run_guarded.h"
 #include "base/process/sleeper.h"
-#include "sdk/preload/attach/import_patches.h"
 #include "sdk/preload/environment/preload_config.h"
 #include "sdk/preload/library_start.h"
 #include "sdk/preload/watch/trace_recording.h"
 #include "sdk/probe/process_probes.h"
 #include "trace/hooks/hook_recorder.h"
+#include "trace/hooks/import_patches.h"
 
 namespace lagwatch::sdk {
 namespace {
+
+// The functions of preload.map, up to the ones that are not redirected.
+constexpr const char* kRedirected[] = {
+#include "sdk/preload/attach/redirected_functions.inc"
+};
+
+// This library's functions in place of the C library's, where a preloaded library is found by the order of
+// symbols.
+trace::ImportPatches RedirectedImports() {
+  trace::ImportPatches patches;
+  Dl_info info;
+  link_map* own = nullptr;
+  if (dladdr1(kRedirected, &info, reinterpret_cast<void**>(&own), RTLD_DL_LINKMAP) == 0 || own == nullptr)
+    return patches;
+  for (const char* name : kRedirected) {
+    // The C library's handle of a module is its link map. A name in this library itself could mean the C
+    // library's function, because this library is not in the global scope.
+    const auto ours = reinterpret_cast<uint64_t>(dlsym(own, name));
+    const auto real = reinterpret_cast<uint64_t>(dlsym(RTLD_NEXT, name));
+    if (ours != 0 && real != 0 && ours != real) patches.Add(name, ours, real);
+  }
+  return patches;
+}
 
 // Keeps the import tables patched. It has its own descriptors, because it reads files under /proc.
 class Patcher {
@@ -52,7 +77,7 @@ class Patcher {
   }
 
   void Patch() {
-    ImportPatches patches;
+    trace::ImportPatches patches = RedirectedImports();
     do {
       patches.Install();
       slots_.store(patches.slots());

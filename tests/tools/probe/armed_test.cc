@@ -58,7 +58,17 @@ TEST_F(ProbeTest, OutlivesAKilledConsoleAndServesTwo) {
 TEST_F(ProbeTest, SaysAtLeastWhereHitsAreMissing) {
   const std::string output = Probe("add_numbers { count }", "add 3000000");
   EXPECT_THAT(output, HasSubstr("count, at least\n"));
+  EXPECT_THAT(Probe("add_numbers { count }", "add 3000000", {"--json"}), HasSubstr("\"is_at_least\":true"));
   EXPECT_THAT(Probe("add_numbers { count }", "add 3"), HasSubstr("count\n"));
+}
+
+TEST_F(ProbeTest, TellsTheEndOfTheConnectionFromTheProgramsEnd) {
+  const auto console = Start({pid(), "add_numbers { count }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); }));
+  program_->WriteInput("become\n");
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(console->Errors(), HasSubstr("has become another one"));
+  EXPECT_THAT(console->Errors(), ::testing::Not(HasSubstr("the program has ended")));
 }
 
 TEST_F(ProbeTest, CountsNothingInAForkedChild) {

@@ -68,6 +68,18 @@ TEST_F(ForbiddenProbes, BeginWithTheProgramUnderRun) {
   EXPECT_THAT(program_->Errors(), HasSubstr("began"));
 }
 
+// Of a function that lagwatch's own takes the place of, too.
+TEST_F(ForbiddenProbes, SeeImportedCallsUnderRun) {
+  Run({LAGWATCH_PROGRAM, "run", "--spool", "/nonexistent", "--quiet", "--probe",
+       "call usleep(unsigned us) { print(\"sleeps\", us) }", "--", LAGWATCH_PROBED_PROGRAM});
+  Do("sleep 2");
+  program_->WriteInput("exit 4\n");
+  EXPECT_EQ(program_->Wait(), 4);
+  EXPECT_TRUE(WaitUntil([&] { return program_->Errors().find("2 hits") != std::string::npos; }))
+      << program_->Errors();
+  EXPECT_THAT(program_->Errors(), HasSubstr("sleeps 5000"));
+}
+
 // Its texts are read by a system call that its filter does not expect.
 TEST_F(ForbiddenProbes, DoNotEndAProgramThatConfinesItself) {
   Run({LAGWATCH_PROGRAM, "run", "--spool", "/nonexistent", "--quiet", "--probe",

@@ -61,6 +61,35 @@ TEST_F(ProbeTest, SeesAllocationsAndLocks) {
   EXPECT_EQ(Records(Probe("lock if held > 1ms && held < 10s { print(tid) }", "lock 2")).size(), 2U);
 }
 
+TEST_F(ProbeTest, SeesImportedCallsAndChangesNoCode) {
+  const std::string before = Code();
+  const auto console = Start({pid(), "call usleep(unsigned us) { print(us) }"});
+  ASSERT_TRUE(WaitUntil([&] { return IsArmed(*console); })) << console->Errors();
+  EXPECT_EQ(Code(), before);
+  Do("sleep 4");
+  console->Signal(SIGINT);
+  EXPECT_EQ(console->Wait(), 0);
+  EXPECT_THAT(Records(console->Output()), ElementsAre("0", "5000", "0", "5000"));
+  Do("sleep 2");  // by its own tables again
+  // Two scripts have one name, and each its own hits.
+  EXPECT_EQ(
+      Records(Probe("call usleep { print(1) } call usleep(unsigned us) if us == 0 { print(2) }", "sleep 2"))
+          .size(),
+      3U);
+  EXPECT_EQ(Ask({pid(), "call add_numbers { count }"}), 2);
+  EXPECT_THAT(errors_, HasSubstr("no import table leads to"));
+}
+
+TEST_F(ProbeTest, FindsFunctionsThatTheLibraryChooses) {
+  for (const char* place : {"libc!memcpy", "call memcpy"}) {
+    const auto records =
+        Records(Probe(std::string(place) + "(void* to, const void* from, size_t size) if size == 1234 { "
+                                           "print(size) }",
+                      "copy 3"));
+    EXPECT_THAT(records, ElementsAre("1234", "1234", "1234")) << place << errors_;
+  }
+}
+
 TEST_F(ProbeTest, PrintsJson) {
   const std::string output = Probe("add_numbers { sum(a) by b }", "add 4", {"--json"});
   const auto last = nlohmann::json::parse(output.substr(output.rfind('\n', output.size() - 2) + 1));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that does what its input says, a line each, and prints "done" after it: calls whose numbers,
 // arguments and times a test knows.
+#include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -65,6 +66,9 @@ namespace {
 
 pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 void* volatile g_memory;
+char g_original[4096];
+char g_copy[sizeof g_original];
+volatile size_t g_copy_bytes = 1234;
 
 void Repeat(const char* what, int count) {
   Request request{.number = 7, .uri = nullptr, .own = {.length = 5, .text = "/home"}};
@@ -75,6 +79,7 @@ void Repeat(const char* what, int count) {
     if (std::strcmp(what, "request") == 0) handle_request(&request, i % 2 == 0 ? "even" : "odd");
     if (std::strcmp(what, "sleep") == 0) sleep_ms(i % 2 == 0 ? 0 : 5);
     if (std::strcmp(what, "outer") == 0) outer_caller(1);
+    if (std::strcmp(what, "copy") == 0) __builtin_memcpy(g_copy, g_original, g_copy_bytes);
     if (std::strcmp(what, "alloc") == 0) {
       g_memory = std::malloc(1234);
       std::free(g_memory);
@@ -106,9 +111,13 @@ void Confine() {
   std::printf("confined %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
 }
 
+// Of a function of its own, and one of the C library's.
 void PrintCode() {
-  const auto* code = reinterpret_cast<const unsigned char*>(&add_numbers);
-  for (int i = 0; i < 16; ++i) std::printf("%02x", code[i]);
+  const void* library_function = dlsym(RTLD_DEFAULT, "usleep");
+  for (const void* function : {reinterpret_cast<const void*>(&add_numbers), library_function}) {
+    const auto* code = static_cast<const unsigned char*>(function);
+    for (int i = 0; i < 16; ++i) std::printf("%02x", code[i]);
+  }
   std::printf("\n");
 }
 
@@ -123,6 +132,7 @@ int main() {
     int count = 0;
     if (std::sscanf(line, "%31s %d", what, &count) < 1) continue;
     if (std::strcmp(what, "exit") == 0) return count;
+    if (std::strcmp(what, "become") == 0) return execl("/bin/sleep", "sleep", "20", nullptr);
     if (std::strcmp(what, "code") == 0)
       PrintCode();
     else if (std::strcmp(what, "confine") == 0)

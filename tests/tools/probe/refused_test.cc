@@ -20,7 +20,6 @@ TEST_F(ProbeTest, RefusesWithWhatHelpsAndTouchesNothing) {
       {"nosuch!foo { count }", "has not loaded a file named 'nosuch'"},
       {"add_numbers { print(c) }", "1:21: unknown value \"c\": did you mean a or b?"},
       {"add_numbers { print(a }", "1:"},
-      {"memcpy { count }", "chooses the code of 'memcpy'"},
       {"java java.util.HashMap::put { count }", "methods of Java"},
   };
   for (const Refused& row : rows) {

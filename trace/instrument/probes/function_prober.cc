@@ -20,6 +20,7 @@
 #include "base/process/own_memory.h"
 #include "base/process/quiet_thread.h"
 #include "stack/thread_block_layout.h"
+#include "trace/hooks/import_patches.h"
 #include "trace/instrument/patch_site.h"
 #include "trace/instrument/probes/code_scan.h"
 #include "trace/instrument/probes/code_space.h"
@@ -56,6 +57,7 @@ struct Place {
   uint64_t load_bias = 0;                // of its module, to know that again
   std::string path;
   std::string build_id;
+  uint64_t import_code = 0;  // to which slots of import tables lead; the patch is none then
   bool is_patched = false;
   bool reads_return_address = false;
 
@@ -104,15 +106,21 @@ struct FunctionProber::Pass {
 
 struct FunctionProber::State {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  std::map<uint64_t, Place> places;  // by function
+  std::map<uint64_t, Place> places;                           // by function
+  std::map<std::pair<uint64_t, std::string>, Place> imports;  // by function and name
+  ImportPatches import_patches;
   std::map<std::pair<const ProbeHandlers*, void*>, const ArmedProbe*> probes;
-  std::map<ProbeId, uint64_t> functions;  // of armed probes
+  std::map<ProbeId, Place*> armed_places;
   ProbeId last_id = 0;
   CodeSpace space;
   ExcludedFunctions excluded;
   std::atomic<bool> has_unused_pads{false};
   base::LoaderCounts modules;  // those that the caller ranges are of
 
+  // Runs `work(writer, memory)` while no other changes code, on a thread with its own files. False if there
+  // is no way to change code.
+  template <typename Work>
+  bool ChangeCode(const Work& work);
   // Calls `visit` for each module, while no other changes code, and none can be unloaded. False if there is
   // no way to change code.
   bool Walk(void (*visit)(Pass*, const ProbedModule&), void* work);
@@ -122,6 +130,10 @@ struct FunctionProber::State {
                       HeadPlace* head);
   ProbeReason FindPlace(const Pass& pass, const ProbedModule& module, const HeadPlace& head, Place** found);
   ProbeResult ArmOne(const Pass& pass, const ProbedModule& module, const ProbeRequest& request);
+  ProbeResult AddProbe(Place* place, const ProbeRequest& request);
+  ProbeResult ArmImport(const CodeWriter& writer, const MemoryMap& memory, const ProbeRequest& request);
+  void ArmImports(std::span<const ProbeRequest> requests, std::vector<ProbeResult>* results);
+  void DisarmImports();
   ProbeResult ExamineOne(const Pass& pass, const ProbedModule& module, uint64_t function, bool wants_return);
   static void ArmIn(Pass* pass, const ProbedModule& module);
   static void DisarmIn(Pass* pass, const ProbedModule& module);
@@ -138,15 +150,29 @@ struct FunctionProber::State {
 FunctionProber::FunctionProber() : state_(std::make_unique<State>()) {}
 FunctionProber::~FunctionProber() = default;
 
-bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void* work) {
+template <typename Work>
+bool FunctionProber::State::ChangeCode(const Work& work) {
   bool is_done = false;
-  const auto walk = [&] {
+  const auto change = [&] {
     const CodeWriter writer;
     if (!writer.is_usable()) return;
     pthread_mutex_lock(&mutex);
     const auto unlock = [](pthread_mutex_t* locked) { pthread_mutex_unlock(locked); };
     const std::unique_ptr<pthread_mutex_t, decltype(unlock)> lock(&mutex, unlock);
     const MemoryMap memory;
+    work(writer, memory);
+    is_done = true;
+  };
+  return base::RunWithOwnFiles([&] {
+           const bool was_left_out = SetLeftOutOfProbes(true);
+           change();
+           SetLeftOutOfProbes(was_left_out);
+         }) &&
+         is_done;
+}
+
+bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void* work) {
+  return ChangeCode([&](const CodeWriter& writer, const MemoryMap& memory) {
     const auto counts = base::LoaderCounts::Now();
     Pass pass{.state = this,
               .writer = writer,
@@ -159,14 +185,7 @@ bool FunctionProber::State::Walk(void (*visit)(Pass*, const ProbedModule&), void
     if (pass.wants_ranges) excluded.ReadTables();
     base::WalkLoadedModules(&VisitModule, &pass);
     if (pass.wants_ranges && UseCallerRangesOf(std::move(pass.ranges))) modules = counts;
-    is_done = true;
-  };
-  return base::RunWithOwnFiles([&] {
-           const bool was_left_out = SetLeftOutOfProbes(true);
-           walk();
-           SetLeftOutOfProbes(was_left_out);
-         }) &&
-         is_done;
+  });
 }
 
 int FunctionProber::State::VisitModule(dl_phdr_info* info, size_t, void* context) {
@@ -263,6 +282,11 @@ ProbeResult FunctionProber::State::ArmOne(const Pass& pass, const ProbedModule& 
     place->is_patched = false;
     place->reads_return_address = head.reads_return_address;
   }
+  return AddProbe(place, request);
+}
+
+ProbeResult FunctionProber::State::AddProbe(Place* place, const ProbeRequest& request) {
+  ProbeResult result;
   const auto slot =
       static_cast<size_t>(std::find(std::begin(place->ids), std::end(place->ids), 0U) - place->ids);
   const ArmedProbe* probe = slot == kMaxProbesPerFunction ? nullptr : ProbeOf(request);
@@ -277,8 +301,66 @@ ProbeResult FunctionProber::State::ArmOne(const Pass& pass, const ProbedModule& 
   result.id = ++last_id;
   result.tier = place->patch.tier;
   place->ids[slot] = result.id;
-  functions[result.id] = request.function;
+  armed_places[result.id] = place;
   return result;
+}
+
+ProbeResult FunctionProber::State::ArmImport(const CodeWriter& writer, const MemoryMap& memory,
+                                             const ProbeRequest& request) {
+  Place& place = imports[{request.function, request.import}];
+  if (place.import_code == 0) {
+    if (MakeSite(request.function, &place.site) == nullptr) return {.reason = ProbeReason::kTooManyProbes};
+    const uint64_t code =
+        space.TakeNear(memory, request.function, request.function + 1, sizeof(SiteCode::bytes));
+    if (code == 0) return {.reason = ProbeReason::kOutOfReach};
+    SiteCode made;
+    MakeCallCode(place.site, &made);
+    if (!writer.Write(code, made.bytes, sizeof made.bytes)) return {.reason = ProbeReason::kNotPermitted};
+    place.import_code = code + SiteCode::kEntryAt;
+    place.patch.tier = ProbeTier::kImports;
+  }
+  const ProbeResult result = AddProbe(&place, request);
+  if (result.id != 0 && !std::exchange(place.is_patched, true))
+    import_patches.Add(request.import, place.import_code, request.function);
+  return result;
+}
+
+// Those that no import table leads to are refused.
+void FunctionProber::State::ArmImports(std::span<const ProbeRequest> requests,
+                                       std::vector<ProbeResult>* results) {
+  const auto is_import = [](const ProbeRequest& request) { return !request.import.empty(); };
+  if (std::ranges::none_of(requests, is_import)) return;
+  const bool is_done = ChangeCode([&](const CodeWriter& writer, const MemoryMap& memory) {
+    for (size_t i = 0; i < requests.size(); ++i)
+      if (is_import(requests[i])) (*results)[i] = ArmImport(writer, memory, requests[i]);
+    if (CodeWriter::SynchronizeProcessors()) import_patches.Install();
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const ProbeId id = (*results)[i].id;
+      if (!is_import(requests[i]) || id == 0) continue;
+      Place* place = armed_places.at(id);
+      if (import_patches.SlotsOf(place->import_code) != 0) continue;
+      Remove(place, id);
+      (*results)[i] = {.reason = ProbeReason::kNotImported};
+    }
+  });
+  for (size_t i = 0; i < requests.size() && !is_done; ++i)
+    if (is_import(requests[i])) (*results)[i] = {.reason = ProbeReason::kNotPermitted};
+  DisarmImports();
+}
+
+void FunctionProber::State::DisarmImports() {
+  const auto is_unused = [](const auto& each) { return each.second.is_patched && !each.second.HasProbes(); };
+  const auto restore = [&](const CodeWriter&, const MemoryMap&) {
+    for (auto& [name, place] : imports) {
+      if (!place.is_patched || place.HasProbes()) continue;
+      import_patches.Remove(place.import_code);
+      place.is_patched = false;
+    }
+  };
+  pthread_mutex_lock(&mutex);
+  const bool is_any = std::ranges::any_of(imports, is_unused);
+  pthread_mutex_unlock(&mutex);
+  if (is_any) static_cast<void>(ChangeCode(restore));  // else they lead to probes that deliver nothing
 }
 
 namespace {
@@ -308,7 +390,7 @@ void FunctionProber::State::ArmIn(Pass* pass, const ProbedModule& module) {
   State* state = pass->state;
   std::vector<size_t> armed;
   for (size_t i = 0; i < work->requests.size(); ++i) {
-    if (!module.HasCode(work->requests[i].function)) continue;
+    if (!work->requests[i].import.empty() || !module.HasCode(work->requests[i].function)) continue;
     work->results[i] = state->ArmOne(*pass, module, work->requests[i]);
     if (work->results[i].id != 0) armed.push_back(i);
   }
@@ -338,6 +420,7 @@ std::vector<ProbeResult> FunctionProber::Arm(std::span<const ProbeRequest> reque
       work.results.assign(some.size(), ProbeResult{.reason = refusal});
     results.insert(results.end(), work.results.begin(), work.results.end());
   }
+  if (is_supported) state_->ArmImports(requests, &results);
   return results;
 }
 
@@ -351,7 +434,7 @@ void FunctionProber::State::Remove(Place* place, ProbeId id) {
   if (slot == std::end(place->ids)) return;
   *slot = 0;
   __atomic_store_n(&place->site->slots[slot - place->ids], nullptr, __ATOMIC_RELEASE);  // pairs with hits
-  functions.erase(id);
+  armed_places.erase(id);
   Recount(*place);
 }
 
@@ -393,10 +476,11 @@ void FunctionProber::State::RestorePads(int64_t most_ms) {
 void FunctionProber::Disarm(std::span<const ProbeId> ids) {
   pthread_mutex_lock(&state_->mutex);
   for (const ProbeId id : ids) {
-    const auto function = state_->functions.find(id);
-    if (function != state_->functions.end()) state_->Remove(&state_->places.at(function->second), id);
+    const auto place = state_->armed_places.find(id);
+    if (place != state_->armed_places.end()) state_->Remove(place->second, id);
   }
   pthread_mutex_unlock(&state_->mutex);
+  state_->DisarmImports();
   if (!state_->Walk(&State::DisarmIn, nullptr)) return;  // they lead to probes that deliver nothing
   CodeWriter::SynchronizeProcessors();
   constexpr int64_t kMostMs = 20;
@@ -405,12 +489,14 @@ void FunctionProber::Disarm(std::span<const ProbeId> ids) {
 
 void FunctionProber::NoteLoadedModules() {
   static_cast<void>(state_->Walk([](Pass*, const ProbedModule&) {}, nullptr));  // which is what walks do
+  const auto install = [&](const CodeWriter&, const MemoryMap&) { state_->import_patches.Install(); };
+  if (!state_->imports.empty()) static_cast<void>(state_->ChangeCode(install));
 }
 
 void FunctionProber::DisarmAll() {
   std::vector<ProbeId> ids;
   pthread_mutex_lock(&state_->mutex);
-  for (const auto& [id, function] : state_->functions) ids.push_back(id);
+  for (const auto& [id, place] : state_->armed_places) ids.push_back(id);
   pthread_mutex_unlock(&state_->mutex);
   Disarm(ids);
 }

@@ -24,6 +24,9 @@ struct ProbeRequest {
   uint64_t function = 0;                    // address of the function's first instruction
   const ProbeHandlers* handlers = nullptr;  // must stay for the process's life, as `user_data` must: a thread
   void* user_data = nullptr;                // may be on its way to a handler long after Disarm()
+  // If not empty, calls by way of import tables that have this name for the function are delivered, and no
+  // others: no code is changed. The handlers have no on_return.
+  std::string import{};
 };
 
 struct ProbeResult {
@@ -64,8 +67,8 @@ class FunctionProber {
   // nothing more, except handlers that run already. Unknown ids are ignored. Context: background.
   void Disarm(std::span<const ProbeId> ids);
   void DisarmAll();
-  // Notices the ends of calls from modules that were loaded since the last arming, too: to be called after
-  // dlopen(). Context: background.
+  // Notices the ends of calls from modules that were loaded since the last arming, too, and patches their
+  // import tables: to be called after dlopen(). Context: background.
   void NoteLoadedModules();
   // Whether every function that ever had a probe, and has none now, has the bytes of its module's file.
   // Context: background.

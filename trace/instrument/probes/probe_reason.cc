@@ -6,7 +6,8 @@
 namespace lagwatch::trace {
 
 std::string_view ProbeTierText(ProbeTier tier) {
-  constexpr std::string_view kTexts[] = {"none", "one byte", "one instruction", "by padding"};
+  constexpr std::string_view kTexts[] = {"none", "import tables", "one byte", "one instruction",
+                                         "by padding"};
   return kTexts[static_cast<size_t>(tier)];
 }
 
@@ -25,6 +26,7 @@ std::string_view ProbeReasonText(ProbeReason reason) {
       "it reads its return address",
       "its code is not the file's",
       "no free memory is where a jump could lead",
+      "no import table leads to it: probe the function itself, without call",
       "it has too many probes",
   };
   static_assert(std::size(kTexts) == static_cast<size_t>(ProbeReason::kTooManyProbes) + 1);

@@ -11,6 +11,7 @@ namespace lagwatch::trace {
 // The way in which a function's first bytes lead to its probe, the one with the least changes first.
 enum class ProbeTier : uint8_t {
   kNone,         // refused
+  kImports,      // slots of import tables lead to it: no code is changed
   kOneByte,      // a jump whose displacement are the bytes that are there: one byte is changed
   kInstruction,  // a jump in the place of one instruction, whose page is exchanged for a changed copy
   kHop,          // the same with a short jump to a long one, in the padding behind a function
@@ -31,6 +32,7 @@ enum class ProbeReason : uint8_t {
   kReadsReturnAddress,  // a probe of its return would be seen
   kChanged,             // its bytes are not its file's: another tool has patched it
   kOutOfReach,          // no free memory where a jump could go
+  kNotImported,         // no import table leads to it
   kTooManyProbes,       // kMaxProbesPerFunction, or no memory
 };
 std::string_view ProbeReasonText(ProbeReason reason);

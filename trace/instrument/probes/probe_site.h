@@ -49,11 +49,15 @@ struct SiteCode {
   unsigned char bytes[kBytes];
 };
 static_assert(SiteCode::kEntryAt + 6 + kMaxMovedBytes <= SiteCode::kBytes);
+static_assert(SiteCode::kEntryAt + 6 + 6 + 8 <= SiteCode::kBytes);
 
 // Makes the code that will be at `code`, with the instruction that is at `address` now. False if that cannot
 // be moved there.
 bool MakeSiteCode(const ProbeSite* site, const Instruction& instruction, uint64_t address, uint64_t code,
                   SiteCode* made);
+
+// The code that calls the handlers, then jumps to the site's function: for the slots of import tables.
+void MakeCallCode(const ProbeSite* site, SiteCode* made);
 
 // The code that a caller may be in: that of modules with unwind tables. Code made at run time (by the JVM,
 // V8) has unwinders of its own, which replaced return addresses would mislead. Ascending; never freed.
