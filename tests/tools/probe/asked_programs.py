@@ -172,4 +172,4 @@ def gtk(_folder: pathlib.Path):
 # By the words of the page's commands: the program, and a file that it needs.
 PROGRAMS = {"redis-server": (redis, "/usr/bin/redis-server"), "nginx": (nginx, "/usr/sbin/nginx"), "python3": (python, "/usr/bin/python3"),
             "node": (node, "/usr/bin/node"), "postgres": (postgres, "/usr/lib/postgresql"),
-            "gtk": (gtk, "/usr/lib/girepository-1.0")}
+            "gtk": (gtk, "/usr/lib/python3/dist-packages/gi")}
