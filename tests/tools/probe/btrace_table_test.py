@@ -4,6 +4,7 @@
 
 Usage: btrace_table_test.py REPOSITORY LAGWATCH PROBED_PROGRAM
 """
+import concurrent.futures
 import pathlib
 import re
 import signal
@@ -11,7 +12,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 
 WORK = ["add", "scale", "request", "sleep", "outer", "alloc", "lock", "throw"]
 CALLS = 20
@@ -33,16 +33,21 @@ class Console:
         self.script = script
         self.process = subprocess.Popen([lagwatch, "probe", str(pid), *words, *options], text=True, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE)
-        self.errors = ""
-        while "armed at" not in self.errors:
-            line = self.process.stderr.readline()
-            assert line, f"{script}: {self.errors}"
-            self.errors += line
+        self.is_ended_by_program = script.startswith("exit")
 
-    def end(self) -> str:
-        """Ends it, except if the program's end does, and returns its output."""
-        if not self.script.startswith("exit"):
+    def wait_until_armed(self) -> None:
+        errors = ""
+        while "armed at" not in errors:
+            line = self.process.stderr.readline()
+            assert line, f"{self.script}: {errors}"
+            errors += line
+
+    def interrupt(self) -> None:
+        if not self.is_ended_by_program:
             self.process.send_signal(signal.SIGINT)
+
+    def output(self) -> str:
+        """Until its end."""
         output, errors = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, f"{self.script}: {errors}"
         hits = re.search(r"probe: (\d+) hit", errors)
@@ -70,6 +75,7 @@ class Program:
 
 def check_together(lagwatch: str, path: str, examples: list[list[str]]) -> None:
     program = Program(path)
+    pid = program.process.pid
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as statsd:
         statsd.bind(("127.0.0.1", 0))
         statsd.settimeout(30)
@@ -78,25 +84,29 @@ def check_together(lagwatch: str, path: str, examples: list[list[str]]) -> None:
         consoles = []
         for script, *options in examples:
             words = " ".join(options).replace("FILE", str(file)).replace("HOST:PORT", place).split()
-            consoles.append(Console(lagwatch, program.process.pid, script, words))
+            consoles.append(Console(lagwatch, pid, script, words))
+        for console in consoles:
+            console.wait_until_armed()
         if any(script.startswith("event") for script, *_ in examples):
-            subprocess.check_call([lagwatch, "probe", str(program.process.pid), "--event", "tick=42"], stdout=subprocess.DEVNULL)
+            subprocess.check_call([lagwatch, "probe", str(pid), "--event", "tick=42"], stdout=subprocess.DEVNULL)
         program.work()
-        at_exit = [console for console in consoles if console.script.startswith("exit")]
-        ends = [threading.Thread(target=program.end)] if at_exit else []
+        for console in consoles:
+            console.interrupt()
+        at_exit = [console for console in consoles if console.is_ended_by_program]
         for console in [each for each in consoles if each not in at_exit]:
-            console.end()
-        for end in ends:
-            end.start()
-        for console in at_exit:
-            assert "3" in console.end()
+            console.output()
+        program.end()
+        assert all(re.search(r"\b3\b", console.output()) for console in at_exit)
         options = " ".join(word for _, *rest in examples for word in rest)
         assert "FILE" not in options or "lagwatch_probe_count" in file.read_text()
         assert "HOST:PORT" not in options or statsd.recv(1000).startswith(b"lagwatch.count")
-        for end in ends:
-            end.join()
-    if not at_exit:
-        program.end()
+
+
+def check_refused(lagwatch: str, path: str, example: list[str]) -> None:
+    program = Program(path)
+    refused = subprocess.run([lagwatch, "probe", str(program.process.pid), *example], capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 2, f"{example}: {refused.stdout}{refused.stderr}"
+    program.end()
 
 
 def main() -> None:
@@ -109,12 +119,11 @@ def main() -> None:
             assert example, here
             examples.append(example)
         elif example:
-            program = Program(path)
-            refused = subprocess.run([lagwatch, "probe", str(program.process.pid), *example], capture_output=True, text=True, timeout=60)
-            assert refused.returncode == 2, f"{example}: {refused.stdout}{refused.stderr}"
-            program.end()
-    for begin in range(0, len(examples), AT_ONCE):
-        check_together(lagwatch, path, examples[begin:begin + AT_ONCE])
+            check_refused(lagwatch, path, example)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        groups = [examples[begin:begin + AT_ONCE] for begin in range(0, len(examples), AT_ONCE)]
+        for group in [pool.submit(check_together, lagwatch, path, each) for each in groups]:
+            group.result()
 
 
 if __name__ == "__main__":

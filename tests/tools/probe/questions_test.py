@@ -5,7 +5,6 @@
 Usage: questions_test.py REPOSITORY DIRECTORY_OF_PROGRAMS [--write]. --write puts the answers into the page.
 """
 import concurrent.futures
-import contextlib
 import os
 import pathlib
 import re
@@ -35,18 +34,25 @@ def ask(command: str, pid: int, environment: dict[str, str]) -> str:
     return run.stdout
 
 
-def answers_of(commands: list[str], environment: dict[str, str]) -> list[str | None]:
-    """None for a program that is missing."""
-    with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor() as pool:
-        pids = {}
-        for name in {command.split()[2] for command in commands}:
-            context, needed = PROGRAMS[name]
-            if os.path.exists(needed):
-                folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-                folder.chmod(0o755)  # servers have users of their own
-                pids[name] = stack.enter_context(context(folder))
-        asked = [pool.submit(ask, command, pids[name], environment) if (name := command.split()[2]) in pids else None for command in commands]
-        return [each.result() if each else None for each in asked]
+def answers_of(name: str, commands: list[str], environment: dict[str, str]) -> dict[str, str]:
+    """Nothing of a program that is missing."""
+    context, needed = PROGRAMS[name]
+    if not os.path.exists(needed):
+        print("missing:", name)
+        return {}
+    with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder, concurrent.futures.ThreadPoolExecutor() as pool:
+        os.chmod(folder, 0o755)  # servers have users of their own
+        with context(pathlib.Path(folder)) as pid:
+            return dict(zip(commands, pool.map(lambda command: ask(command, pid, environment), commands)))
+
+
+def all_answers(commands: list[str], environment: dict[str, str]) -> dict[str, str]:
+    by_name: dict[str, list[str]] = {}
+    for command in commands:
+        by_name.setdefault(command.split()[2], []).append(command)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        asked = [pool.submit(answers_of, name, of_program, environment) for name, of_program in by_name.items()]
+        return {command: answer for each in asked for command, answer in each.result().items()}
 
 
 def main() -> None:
@@ -55,20 +61,20 @@ def main() -> None:
     blocks = BLOCK.findall(text)
     assert len(blocks) == len(TRUTH), blocks
     environment = dict(os.environ, PATH=f"{sys.argv[2]}:{os.environ['PATH']}")
-    answers = answers_of([command for command, _ in blocks], environment)
-    for (command, shown), truth, answer in zip(blocks, TRUTH, answers):
-        if answer is None:
-            print("missing:", command.split()[2])
+    answers = all_answers([command for command, _ in blocks], environment)
+    if not answers:
+        sys.exit(77)
+    for (command, shown), truth in zip(blocks, TRUTH):
+        if command not in answers:
             continue
-        assert re.search(truth, answer), f"{command}\n{answer}\nlacks {truth}"
+        assert re.search(truth, answers[command]), f"{command}\n{answers[command]}\nlacks {truth}"
         if "--write" not in sys.argv:
-            assert shown and titles(shown) == titles(answer), f"{command} shows\n{shown}\nit is\n{answer}"
+            assert shown and titles(shown) == titles(answers[command]), f"{command} shows\n{shown}\nit is\n{answers[command]}"
     if "--write" in sys.argv:
-        rest = iter(answers)
 
         def with_answer(block: re.Match[str]) -> str:
-            answer = next(rest)
-            shown = block[2] if answer is None else "".join(line + "\n" for line in answer.splitlines()[:12])
+            answer = answers.get(block[1])
+            shown = block[2] if answer is None else "".join(line + "\n" for line in answer.splitlines()[:8])
             return f"```sh\n{block[1]}```\n\n```text\n{shown}```\n"
 
         page.write_text(BLOCK.sub(with_answer, text))
