@@ -45,13 +45,21 @@ std::string ListIn(const Subject& subject, const std::string& library) {
 std::string MeasureProbeable(const std::string& own_path) {
   const auto bin = std::filesystem::absolute(own_path).parent_path();
   const std::string library = (bin.parent_path() / "lib/liblagwatch_bench_probe_list.so").string();
-  std::string json;
+  std::string shares;
+  std::string lists;
+  const auto append = [](std::string* json, const char* name, const std::string& value) {
+    *json += (json->empty() ? "\"" : ", \"") + std::string(name) + "\": " + value;
+  };
   for (const Subject& subject : kSubjects) {
     const std::string listed = ListIn(subject, library);
-    if (listed.empty()) continue;  // it is not installed
-    json += (json.empty() ? "" : ", ") + ("\"" + std::string(subject.name) + "\": ") + listed;
+    const std::string key = "\"probeable_pct\": ";
+    const size_t share = listed.find(key);
+    if (share == std::string::npos) continue;  // it is not installed
+    const size_t begin = share + key.size();
+    append(&shares, subject.name, listed.substr(begin, listed.find_first_of(",}", begin) - begin));
+    append(&lists, subject.name, listed);
   }
-  return "\"probeable\": {" + json + "}";
+  return "\"probeable_pct\": {" + shares + "}, \"probeable\": {" + lists + "}";
 }
 
 }  // namespace lagwatch::bench

@@ -10,13 +10,12 @@
 #include "base/ticks.h"
 #include "trace/instrument/probes/function_prober.h"
 
-// Called by the measured loops; one for each first instruction that decides on the tier.
 extern "C" {
-uint64_t lagwatch_bench_one_byte(uint64_t number);
 uint64_t lagwatch_bench_instruction(uint64_t number);
+uint64_t lagwatch_bench_hop(uint64_t number);
 }
-// push %rbp needs one byte changed; the second's first instruction, of five bytes, is a jump into this
-// program if only one is.
+// push %rbp needs one byte changed. The first instructions of the others are jumps into this program if only
+// one is: one has the five bytes of a long jump, one the two of a short one.
 asm(R"(
   .text
   .balign 64
@@ -43,6 +42,17 @@ lagwatch_bench_instruction:
   ret
   .cfi_endproc
   .size lagwatch_bench_instruction, . - lagwatch_bench_instruction
+  .balign 64
+  .globl lagwatch_bench_hop
+  .type lagwatch_bench_hop, @function
+lagwatch_bench_hop:
+  .cfi_startproc
+  mov %edi, %eax
+  .byte 0x05, 0, 0, 0, 0  # add $0, %eax
+  inc %eax
+  ret
+  .cfi_endproc
+  .size lagwatch_bench_hop, . - lagwatch_bench_hop
 )");
 
 namespace lagwatch::bench {
@@ -88,33 +98,42 @@ constexpr Variant kVariants[] = {
     {"return_any_registers_ns", {.on_return = &CountReturn}},
 };
 
+constexpr ProbeHandlers kEntryOnly{.on_entry = &Count, .registers = trace::HandlerRegisters::kGeneral};
 constexpr ProbeHandlers kReturnOnly{.on_return = &CountReturn,
                                     .registers = trace::HandlerRegisters::kGeneral};
 
-int64_t NowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
+// The other tiers.
+struct TierSubject {
+  const char* entry_name;
+  const char* return_name;
+  uint64_t (*function)(uint64_t);
+  trace::ProbeTier tier;
+};
+constexpr TierSubject kTiers[] = {
+    {"instruction_tier_entry_ns", "instruction_tier_return_ns", &lagwatch_bench_instruction,
+     trace::ProbeTier::kInstruction},
+    {"hop_tier_entry_ns", "hop_tier_return_ns", &lagwatch_bench_hop, trace::ProbeTier::kHop},
+};
 
 // The fastest of many rounds, for one call.
 template <typename Call>
 double BestNs(Call call) {
   double best_ns = 1e9;
   for (int round = 0; round < kRounds; ++round) {
-    const int64_t begin_ns = NowNs();
+    const int64_t begin_ns = ThreadNowNs();
     for (int i = 0; i < kCalls; ++i) call(static_cast<uint64_t>(i));
-    best_ns = std::min(best_ns, static_cast<double>(NowNs() - begin_ns) / kCalls);
+    best_ns = std::min(best_ns, static_cast<double>(ThreadNowNs() - begin_ns) / kCalls);
   }
   return best_ns;
 }
 
-double ProbedNs(uint64_t (*function)(uint64_t), const ProbeHandlers& handlers, trace::ProbeTier tier) {
-  static auto* prober = new trace::FunctionProber;
+double ProbedNs(trace::FunctionProber* prober, uint64_t (*function)(uint64_t), const ProbeHandlers& handlers,
+                trace::ProbeTier tier) {
   static uint64_t count = 0;
   const auto armed = prober->Arm(reinterpret_cast<uint64_t>(function), &handlers, &count);
   if (armed.id == 0 || armed.tier != tier) {
-    std::fprintf(stderr, "bench_probe: not armed as expected: %s\n",
+    std::fprintf(stderr, "bench_probe: not armed as expected: %s, %s\n",
+                 std::string(trace::ProbeTierText(armed.tier)).c_str(),
                  std::string(trace::ProbeReasonText(armed.reason)).c_str());
     std::exit(1);
   }
@@ -131,7 +150,13 @@ void Append(std::string* json, const char* name, double value) {
 
 }  // namespace
 
-std::string MeasureProbeCosts() {
+int64_t ThreadNowNs() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::string MeasureProbeCosts(trace::FunctionProber* prober) {
   std::string json;
   const double empty_ns = BestNs([](uint64_t i) { asm volatile("" : : "r"(i)); });
   const double tick_pair_ns = BestNs([](uint64_t) {
@@ -142,12 +167,16 @@ std::string MeasureProbeCosts() {
   Append(&json, "bare_ns", bare_ns - empty_ns);
   Append(&json, "tick_pair_ns", tick_pair_ns - empty_ns);
   for (const Variant& variant : kVariants)
-    Append(&json, variant.name,
-           ProbedNs(&lagwatch_bench_one_byte, variant.handlers, trace::ProbeTier::kOneByte) - bare_ns);
-  const double bare_instruction_ns = BestNs(&lagwatch_bench_instruction);
-  Append(&json, "instruction_tier_return_ns",
-         ProbedNs(&lagwatch_bench_instruction, kReturnOnly, trace::ProbeTier::kInstruction) -
-             bare_instruction_ns);
+    Append(
+        &json, variant.name,
+        ProbedNs(prober, &lagwatch_bench_one_byte, variant.handlers, trace::ProbeTier::kOneByte) - bare_ns);
+  for (const TierSubject& subject : kTiers) {
+    const double its_bare_ns = BestNs(subject.function);
+    Append(&json, subject.entry_name,
+           ProbedNs(prober, subject.function, kEntryOnly, subject.tier) - its_bare_ns);
+    Append(&json, subject.return_name,
+           ProbedNs(prober, subject.function, kReturnOnly, subject.tier) - its_bare_ns);
+  }
   return json;
 }
 

@@ -20,6 +20,8 @@ inline double MedianOf(std::vector<double> values) {
 
 // Each part appends its own.
 void MeasureInstrumentation(Figures* figures);
+// One call, entered and left, as recorded by uftrace and XRay.
+void MeasureOtherTracers(Figures* figures);
 void MeasureSampling(Figures* figures);
 void MeasureSampleBytes(Figures* figures);
 void MeasureScripts(Figures* figures);

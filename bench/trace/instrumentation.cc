@@ -89,33 +89,43 @@ class ScratchDirectory {
   std::string path_;
 };
 
-}  // namespace
-
-void MeasureInstrumentation(Figures* figures) {
-  const ScratchDirectory scratch;
-  const std::string xray =
-      "XRAY_OPTIONS='patch_premain=true xray_mode=xray-fdr verbosity=0 xray_logfile_base=" + scratch.path() +
-      "/xray.' XRAY_FDR_OPTIONS=func_duration_threshold_us=0";
-  const std::string uftrace = "uftrace record --no-libcall -d " + scratch.path() + "/uftrace";
-  std::vector<Way> ways{
-      {"tick_ns", "", "", "", 0},
-      {"instr_precise_ns", "hooked", "plain", "LAGWATCH_BENCH_CLOCK=precise", 1'000'000},
-      {"instr_coarse_ns", "hooked", "plain", "LAGWATCH_BENCH_CLOCK=coarse", 1'000'000},
-      {"instr_off_ns", "patchable", "plain", "", 1'000'000},
-      {"hooks_off_ns", "hooked", "plain", "", 1'000'000},
-      {"patched_precise_ns", "patched", "plain", "LAGWATCH_BENCH_PATCH=1 LAGWATCH_BENCH_CLOCK=precise",
-       1'000'000},
-      {"patched_coarse_ns", "patched", "plain", "LAGWATCH_BENCH_PATCH=1 LAGWATCH_BENCH_CLOCK=coarse",
-       1'000'000},
-      {"uftrace_ns", "hooks_only", "plain", uftrace, 200'000},
-      {"uftrace_pg_ns", "mcount", "plain", uftrace, 200'000},
-      {"xray_fdr_ns", "xray", "xray_plain", xray, 300'000},
-  };
+void TakeAll(std::vector<Way> ways, Figures* figures) {
   for (int take = 0; take < kTakes; ++take)
     for (Way& way : ways) Take(&way);
   for (const Way& way : ways)
     figures->emplace_back(way.key,
                           way.takes_ns.empty() ? std::nullopt : std::optional(MedianOf(way.takes_ns)));
+}
+
+}  // namespace
+
+void MeasureInstrumentation(Figures* figures) {
+  TakeAll(
+      {
+          {"tick_ns", "", "", "", 0},
+          {"instr_precise_ns", "hooked", "plain", "LAGWATCH_BENCH_CLOCK=precise", 1'000'000},
+          {"instr_coarse_ns", "hooked", "plain", "LAGWATCH_BENCH_CLOCK=coarse", 1'000'000},
+          {"instr_off_ns", "patchable", "plain", "", 1'000'000},
+          {"hooks_off_ns", "hooked", "plain", "", 1'000'000},
+          {"patched_precise_ns", "patched", "plain", "LAGWATCH_BENCH_PATCH=1 LAGWATCH_BENCH_CLOCK=precise",
+           1'000'000},
+          {"patched_coarse_ns", "patched", "plain", "LAGWATCH_BENCH_PATCH=1 LAGWATCH_BENCH_CLOCK=coarse",
+           1'000'000},
+      },
+      figures);
+  MeasureOtherTracers(figures);
+}
+
+void MeasureOtherTracers(Figures* figures) {
+  const ScratchDirectory scratch;
+  const std::string xray =
+      "XRAY_OPTIONS='patch_premain=true xray_mode=xray-fdr verbosity=0 xray_logfile_base=" + scratch.path() +
+      "/xray.' XRAY_FDR_OPTIONS=func_duration_threshold_us=0";
+  const std::string uftrace = "uftrace record --no-libcall -d " + scratch.path() + "/uftrace";
+  TakeAll({{"uftrace_ns", "hooks_only", "plain", uftrace, 200'000},
+           {"uftrace_pg_ns", "mcount", "plain", uftrace, 200'000},
+           {"xray_fdr_ns", "xray", "xray_plain", xray, 300'000}},
+          figures);
 }
 
 }  // namespace lagwatch::bench

@@ -150,7 +150,8 @@ class ProbeCompiler {
         print.fields.push_back(Stored(*argument, kTextWidth, to++));
       }
     }
-    if (to == registers_) emitter_.Fail(action.position, "there is no value to print");
+    if (to == registers_)
+      emitter_.Fail(action.position, "there is no value to print: add one, as in print(\"here\", tid)");
     if (print.fields.size() > kMaxFields)
       emitter_.Fail(action.position, "a record has at most " + std::to_string(kMaxFields) + " values");
     std::vector<Print>& prints = emitter_.program().prints;
@@ -191,7 +192,7 @@ class ProbeCompiler {
       return Shown::kNumber;
     }
     if (value.type == RegisterType::kFloat) return Shown::kFloat;
-    if (value.type != RegisterType::kInt)
+    if (value.type != RegisterType::kInt || IsTextAddress(value))
       emitter_.Fail(expression.position, "\"" + expression.source + "\" is no number");
     return value.shown == Shown::kDuration ? Shown::kDuration : Shown::kNumber;
   }

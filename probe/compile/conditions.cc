@@ -41,6 +41,13 @@ bool IsShortNumber(const Expression& expression) {
 
 bool IsText(const Expression& expression) { return expression.kind == Expression::Kind::kText; }
 
+bool IsZero(const Expression& expression) {
+  return expression.kind == Expression::Kind::kNumber && expression.number == 0;
+}
+
+constexpr const char* kCannotCompare =
+    "these cannot be compared: a text is compared with a text in quotation marks";
+
 }  // namespace
 
 void ValueCompiler::CompileJump(const Expression& condition, bool jump_if, Label* label, size_t to) {
@@ -75,6 +82,8 @@ void ValueCompiler::CompareJump(const Expression& comparison, bool jump_if, Labe
   const Value left_value = Compile(*comparison.parts[0], left_in);
   const ComparisonRow* row = &RowOf(comparison.text);
   const bool is_equality = row->sign == "==" || row->sign == "!=";
+  if (IsTextAddress(left_value) && !(is_equality && IsZero(right)))
+    return emitter_.Fail(comparison.position, kCannotCompare);
   const bool is_short = IsShortNumber(right) && (!left_value.is_unsigned || is_equality);
   if (left_value.type == RegisterType::kInt && is_short) {
     if (!jump_if) row = &RowOf(row->opposite);
@@ -90,8 +99,7 @@ void ValueCompiler::CompareJump(const Expression& comparison, bool jump_if, Labe
     return CompareFloats(comparison, row->sign, jump_if, label, left_in);
   }
   if (left_value.type != RegisterType::kInt || right_value.type != RegisterType::kInt) {
-    return emitter_.Fail(comparison.position,
-                         "these cannot be compared: a text is compared with a text in quotation marks");
+    return emitter_.Fail(comparison.position, kCannotCompare);
   }
   if (!jump_if) row = &RowOf(row->opposite);
   const bool is_unsigned = left_value.is_unsigned || right_value.is_unsigned;

@@ -4,6 +4,11 @@
 namespace lagwatch::probe {
 namespace {
 
+constexpr const char* kPlaceNames[] = {
+#define PROBE_PLACE(name, text, help) text,
+#include "probe/places.def"
+};
+
 constexpr HitValueRow kRows[] = {
 #define PROBE_VALUE(name, text, shown, places, help) {HitValue::k##name, text, Shown::k##shown, places},
 #include "probe/values.def"
@@ -16,6 +21,19 @@ const HitValueRow* FindHitValue(std::string_view name, PlaceKind place) {
     if (row.name == name && (row.places & At(place)) != 0) return &row;
   }
   return nullptr;
+}
+
+std::string PlacesOfValue(std::string_view name) {
+  Places places = name == "returned" ? kWithReturned : 0;
+  for (const HitValueRow& row : kRows) places |= row.name == name ? row.places : Places{0};
+  std::string text;
+  for (size_t i = 0; i < std::size(kPlaceNames); ++i) {
+    const auto place = static_cast<PlaceKind>(i);
+    if ((places & At(place)) == 0) continue;
+    const bool is_end_or_begin = place <= PlaceKind::kDuration;  // of a function
+    text += (text.empty() ? "" : ", ") + std::string(is_end_or_begin ? "@" : "") + kPlaceNames[i];
+  }
+  return text;
 }
 
 std::vector<std::string> HitValueNames(PlaceKind place) {

@@ -25,6 +25,12 @@ struct Value {
   uint16_t width = 0;        // of a text, if the script says so
 };
 
+// Whether it is a string of C or C++, whose address the register has.
+inline bool IsTextAddress(const Value& value) {
+  return value.c_type != nullptr &&
+         (value.c_type->kind == Type::Kind::kStdString || IsCString(*value.c_type));
+}
+
 // A built-in value.
 struct HitValueRow {
   HitValue value;
@@ -34,6 +40,8 @@ struct HitValueRow {
 };
 // By its name, if the place has it.
 const HitValueRow* FindHitValue(std::string_view name, PlaceKind place);
+// The kinds of places that have it, for messages: "@return, @error"; empty if there is no such value.
+std::string PlacesOfValue(std::string_view name);
 // All of the place, for messages.
 std::vector<std::string> HitValueNames(PlaceKind place);
 

@@ -232,7 +232,13 @@ Value ValueCompiler::Call(const Expression& expression, uint8_t to) {
       value.c_type = nullptr;
       return value;
     }
-    Value value = Stored(expression.position, Compile(*expression.parts[0], to), to);
+    const Value whole = Compile(*expression.parts[0], to);
+    if (whole.c_type != nullptr && whole.c_type->kind == Type::Kind::kInt && whole.c_type->size < 8) {
+      emitter_.Fail(expression.parts[0]->position, "\"" + expression.parts[0]->source + "\" is of type " +
+                                                       whole.c_type->name +
+                                                       ", str() takes the address of a text");
+    }
+    Value value = Stored(expression.position, whole, to);
     if (value.type == RegisterType::kInt) {  // of an unknown type: the address of a text
       emitter_.Emit(expression.position, {.code = Code::kAsText, .to = to, .a = to});
       value = {.type = RegisterType::kText, .shown = Shown::kText};
@@ -295,6 +301,10 @@ Value ValueCompiler::Name(const Expression& expression, uint8_t to) {
     if (const auto index = base::ParseNumber<uint32_t>(std::string_view(name).substr(3))) {
       return RawArgument(expression, *index, to);
     }
+  }
+  if (const std::string places = PlacesOfValue(name); !places.empty()) {
+    emitter_.Fail(expression.position, "\"" + name + "\" is known only at " + places);
+    return {};
   }
   std::vector<std::string> known = HitValueNames(names_.place.kind);
   for (const auto& [variable, ignored] : names_.variables) known.push_back(variable);

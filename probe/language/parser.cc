@@ -93,8 +93,10 @@ class ScriptParser {
     while (!tokens_.failed() && TakeModifier(&probe)) {
     }
     if (!tokens_.failed() && !tokens_.Is("{")) {
-      tokens_.FailHere("expected @KIND, sample, limit, level, in, if or { after the place, found " +
-                       tokens_.Found());
+      tokens_.FailHere(
+          "expected @KIND, sample, limit, level, in, if or what to do, as in { count }, after the "
+          "place, found " +
+          tokens_.Found());
     }
     probe.actions = TakeActions(&tokens_);
     tree_.probes.push_back(std::move(probe));

@@ -19,6 +19,11 @@ std::string KeyText(const Aggregate& aggregate, const ResultRow& row, const Addr
   return text;
 }
 
+// Behind another one. Stacks are on lines of their own.
+std::string Column(const std::string& text) {
+  return (text.empty() || text.starts_with('\n') ? "" : "  ") + text;
+}
+
 std::string Right(const std::string& text, size_t width) {
   return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
 }
@@ -61,7 +66,7 @@ std::string AsText(const Aggregate& aggregate, const AggregateResult& result, co
       if (!row.key.empty()) text += "  " + KeyText(aggregate, row, namer) + "\n";
       text += HistogramText(aggregate, row);
     } else {
-      text += "  " + Right(RowText(aggregate, row), width) + "  " + KeyText(aggregate, row, namer) + "\n";
+      text += "  " + Right(RowText(aggregate, row), width) + Column(KeyText(aggregate, row, namer)) + "\n";
     }
   }
   return text;
@@ -73,7 +78,7 @@ std::string AsText(const Program& program, const Record& record, const AddressNa
   size_t index = 0;
   for (const Field& field : program.prints[record.print].fields) {
     const bool is_literal = field.shown == Shown::kLiteral;
-    text += "  " + (is_literal ? field.name : ValueText(field.shown, record.values[index], namer));
+    text += Column(is_literal ? field.name : ValueText(field.shown, record.values[index], namer));
     index += !is_literal;
   }
   return text + "\n";

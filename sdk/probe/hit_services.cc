@@ -67,7 +67,7 @@ constexpr probe::HitServices kServices{.read = Read, .capture_stack = CaptureSta
 
 // Has the unwind tables compiled, which the first hits need; waits for that, but not for ever.
 void CompileTables(const stack::CodeMap& code) {
-  constexpr int64_t kPatienceNs = base::kNsPerSecond;
+  constexpr int64_t kPatienceNs = 5 * base::kNsPerSecond;
   constexpr timespec kPause{.tv_sec = 0, .tv_nsec = base::kNsPerMs};
   stack::TableLibrary* tables = code.tables();
   const int64_t end_ns = base::SystemClock().MonoNs() + kPatienceNs;

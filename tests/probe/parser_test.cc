@@ -132,7 +132,7 @@ TEST(Parser, BadScriptsAreRefusedWithPositionAndReason) {
       BadScript{"f @return if duratoin > 1ms { count }",
                 "1:14: unknown value \"duratoin\": did you mean duration?"},
       BadScript{"f { print(path) }", "the parameters are unknown: declare them, as in f(const char* path)"},
-      BadScript{"f { print(duration) }", "1:11: unknown value \"duration\""},
+      BadScript{"f { print(duration) }", "1:11: \"duration\" is known only at @return, @error"},
       BadScript{"timer 1ms { count }", "1:7: a period is 10000000 to"},
       BadScript{"timer 5 { count }", "1:7: expected a period, as in 10ms"},
       BadScript{"timer 1s @entry { count }", "1:10: only functions have @entry"},

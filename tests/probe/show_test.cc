@@ -85,11 +85,11 @@ TEST(Show, NumbersOfAllKinds) {
   EXPECT_EQ(shown.Text(1), "min(a)\n  (nothing)\n");
   for (const int64_t value : {5, -3, 10})
     shown.Run({static_cast<uint64_t>(value)}, static_cast<uint32_t>(value + 3));
-  EXPECT_EQ(shown.Text(0), "sum(a)\n  12  \n");
-  EXPECT_EQ(shown.Text(1), "min(a)\n  -3  \n");
-  EXPECT_EQ(shown.Text(2), "max(a)\n  10  \n");
-  EXPECT_EQ(shown.Text(3), "avg(a)\n  4  \n");
-  EXPECT_EQ(shown.Text(4), "min(a / 2.0)\n  -1.5  \n");
+  EXPECT_EQ(shown.Text(0), "sum(a)\n  12\n");
+  EXPECT_EQ(shown.Text(1), "min(a)\n  -3\n");
+  EXPECT_EQ(shown.Text(2), "max(a)\n  10\n");
+  EXPECT_EQ(shown.Text(3), "avg(a)\n  4\n");
+  EXPECT_EQ(shown.Text(4), "min(a / 2.0)\n  -1.5\n");
 }
 
 TEST(Show, HistogramsHaveTheirBuckets) {
@@ -118,7 +118,7 @@ TEST(Show, StacksFold) {
   EXPECT_EQ(AsFoldedStacks(shown.aggregate(), shown.Result(), NameAddress),
             "f8193;f4097 2\nf12290;f8194;f4098 1\n");
   EXPECT_EQ(shown.Text(),
-            "count by stack(3)\n  2  \n    f4097\n    f8193\n  1  \n    f4098\n    f8194\n    f12290\n");
+            "count by stack(3)\n  2\n    f4097\n    f8193\n  1\n    f4098\n    f8194\n    f12290\n");
 }
 
 TEST(Show, RecordsAreLinesAndJson) {
@@ -127,7 +127,7 @@ TEST(Show, RecordsAreLinesAndJson) {
   const std::vector<Record> records = shown.Records();
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(AsText(shown.armed().program(), records[0], NameAddress),
-            "2.5  1  got  caf\xc3\xa9 \xff.\"x\"  0xff  f16  0  3ms  \n    f4097\n");
+            "2.5  1  got  caf\xc3\xa9 \xff.\"x\"  0xff  f16  0  3ms\n    f4097\n");
   EXPECT_EQ(AsJsonLine(shown.armed().program(), records[0], NameAddress),
             "{\"time_ns\":2500000000,\"tid\":1,\"values\":{\"a\":\"caf\xc3\xa9 "
             "\\ufffd\\u000a\\\"x\\\"\",\"hex(b)\":\"0xff\","

@@ -132,11 +132,21 @@ std::string Suggestion(const Place& place, ProcessFunctions* functions) {
   return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
 }
 
+base::Status NoSuchFile(const std::string& name, ProcessFunctions* functions) {
+  std::vector<std::string> names;
+  for (const ProcessModule& module : functions->modules()) {
+    const std::string file(module.file_name());
+    names.push_back(file.substr(0, file.find(".so")));
+  }
+  const std::string nearest = base::NearestWord(name, names);
+  return {base::StatusCode::kNotFound, "the program has not loaded a file named '" + name + "'" +
+                                           (nearest.empty() ? "" : "; did you mean '" + nearest + "'?")};
+}
+
 base::Status NoSuchFunction(const Place& place, ProcessFunctions* functions, DebugTypes* types) {
   const bool has_module = std::ranges::any_of(
       functions->modules(), [&](const ProcessModule& module) { return module.IsCalled(place.module); });
-  if (!has_module)
-    return {base::StatusCode::kNotFound, "the program has not loaded a file named '" + place.module + "'"};
+  if (!has_module) return NoSuchFile(place.module, functions);
   const std::vector<std::string> callers = types->CallersOfInlined(place.module, place.name);
   if (!callers.empty())
     return {base::StatusCode::kNotFound, "'" + place.name +

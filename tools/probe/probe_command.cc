@@ -26,6 +26,7 @@
 #include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
+#include "tools/run/preload_attach.h"
 #include "tools/watch/targets.h"
 
 namespace lagwatch::tools {
@@ -70,6 +71,10 @@ base::Result<int64_t> ParseDuration(const std::string& text) {
 base::Result<pid_t> FindTarget(const std::string& word) {
   const std::vector<Target> found =
       FindTargets({.words = {word}, .is_mine = false}, [](pid_t) { return false; });
+  if (const auto pid = base::ParseNumber<pid_t>(word); found.empty() && pid) {
+    if (base::Status status = CheckTarget(*pid); !status.ok()) return status;
+    return base::Status(base::StatusCode::kInvalid, "process " + word + " is lagwatch itself");
+  }
   if (found.empty())
     return base::Status(
         base::StatusCode::kNotFound,
@@ -110,9 +115,11 @@ base::Result<ServiceClient> AwaitService(pid_t pid) {
 int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (options.is_at_start) dup2(STDERR_FILENO, STDOUT_FILENO);
   // Connected first: the program goes on when the console is gone.
-  base::Result<ServiceClient> client = base::Status(base::StatusCode::kNotFound, "");
-  if (options.is_at_start) client = AwaitService(pid);
+  auto client = options.is_at_start ? AwaitService(pid) : ServiceClient::Connect(pid);
   if (options.is_at_start && !client.ok()) return Refuse(client.status().message());
+  // The script matters only where it could be armed.
+  const base::Status can_open = client.ok() ? base::Status() : CheckCanAttach(pid);
+  if (!can_open.ok()) return Refuse(can_open.message());
   auto functions = ProcessFunctions::Of(pid);
   if (!functions.ok()) return Refuse(functions.status().message());
   auto prepared = PrepareScript(script, &*functions);
@@ -235,12 +242,15 @@ int SetLevel(ServiceClient* client, const ProbeOptions& options) {
 }
 
 int ListFunctions(pid_t pid, const std::string& pattern) {
+  auto client = ServiceClient::Connect(pid);
+  const base::Status can_open = client.ok() ? base::Status() : CheckCanAttach(pid);
+  if (!can_open.ok()) return Refuse(can_open.message());
   auto functions = ProcessFunctions::Of(pid);
   if (!functions.ok()) return Refuse(functions.status().message());
   DebugTypes types(&*functions);
   auto sites = FindFunctions(pattern, &*functions, &types);
   if (!sites.ok()) return Refuse(sites.status().message());
-  auto client = ServiceClient::Open(pid);
+  if (!client.ok()) client = ServiceClient::Open(pid);
   if (!client.ok()) return Refuse(client.status().message());
   const auto examined = client->Ask<sdk::ExamineAnswer>(
       sdk::ProbeMessageKind::kExamine, sdk::ExamineQuestion{.wants_return = true, .sites = *sites},
@@ -250,12 +260,13 @@ int ListFunctions(pid_t pid, const std::string& pattern) {
   size_t refused = 0;
   for (size_t i = 0; i < std::min(sites->size(), examined->sites.size()); ++i) {
     const sdk::SiteResult& result = examined->sites[i];
-    const std::string& module = (*sites)[i].module;
+    const auto is_it = [&](const ProcessModule& each) { return each.path() == (*sites)[i].module; };
+    const std::string module(std::ranges::find_if(functions->modules(), is_it)->shown_name());
     refused += result.is_armed ? 0 : 1;
-    table.AddRow({module.substr(module.rfind('/') + 1) + "!" + (*sites)[i].name,
-                  result.is_armed ? result.text : "no: " + result.text});
+    table.AddRow({module + "!" + (*sites)[i].name, result.is_armed ? result.text : "no: " + result.text});
   }
-  const std::string summary = std::to_string(sites->size()) + " functions, " + std::to_string(refused) +
+  const std::string summary = std::to_string(sites->size()) +
+                              (sites->size() == 1 ? " function, " : " functions, ") + std::to_string(refused) +
                               " of which cannot be probed\n";
   return Print(table.ToText(TerminalWidth()) + summary);
 }

@@ -43,6 +43,10 @@ class ProcessModule {
   bool IsCalled(const std::string& pattern) const {
     return MatchesModule(pattern, file_name()) || (!command_.empty() && MatchesModule(pattern, command_));
   }
+  // The name under which it was started, as through a link; the file's, if the kernel has cut that off.
+  std::string_view shown_name() const {
+    return command_.empty() || file_name().starts_with(command_) ? file_name() : command_;
+  }
   void SetCommand(std::string command) { command_ = std::move(command); }
   // Of one address the best name comes first. By offset; read at the first call.
   const std::vector<ModuleFunction>& functions();

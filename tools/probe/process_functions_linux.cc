@@ -177,7 +177,7 @@ std::string ProcessFunctions::NameOf(uint64_t address, bool has_offset) {
   const ModuleFunction* function = module->At(offset);
   // The address behind a call may be another function's.
   if (function == nullptr || function->offset != offset) function = module->At(offset - 1);
-  if (function == nullptr) return std::string(module->file_name()) + "+" + Hex(offset);
+  if (function == nullptr) return std::string(module->shown_name()) + "+" + Hex(offset);
   std::string name = collector::ReadableFunctionName(function->name);
   if (has_offset && function->offset != offset) name += "+" + Hex(offset - function->offset);
   if (module != &modules_.front()) name += " (" + std::string(module->file_name()) + ")";

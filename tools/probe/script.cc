@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "base/command_line/nearest_word.h"
 #include "probe/compile/compiler.h"
 #include "probe/scripts/scripts.h"
 #include "probe/verify/verifier.h"
@@ -45,6 +46,22 @@ void DropDoubles(const probe::Program& program, std::vector<sdk::ProbeSiteAt>* s
   *sites = std::move(kept);
 }
 
+// For words that are no script.
+base::Status NoScript(const std::string& word, bool has_actions) {
+  if (has_actions)
+    return {base::StatusCode::kInvalid, "give one script, in quotes: behind it is more than options"};
+  std::vector<std::string> names;
+  for (const probe::BundledScript& script : probe::BundledScripts()) names.emplace_back(script.name);
+  const std::string nearest = base::NearestWord(word, names);
+  if (!nearest.empty())
+    return {base::StatusCode::kInvalid, "no script is named '" + word + "'; did you mean '" + nearest + "'?"};
+  return {base::StatusCode::kInvalid,
+          "'" + word +
+              "' is no script that `lagwatch probe --list` shows and no file, and says not what to do, "
+              "as in '" +
+              word + " { count }'"};
+}
+
 }  // namespace
 
 base::Result<Script> FindScript(const std::vector<std::string>& words) {
@@ -56,10 +73,10 @@ base::Result<Script> FindScript(const std::vector<std::string>& words) {
     return base::Status(text.status().code(), text.status().message() + ": lagwatch probe PID " + word + " " +
                                                   ArgumentsText(*bundled));
   }
-  if (words.size() > 1)
-    return base::Status(base::StatusCode::kInvalid,
-                        "give one script, in quotes, or the name of one that `lagwatch probe --list` shows");
-  if (!word.ends_with(".lwp") && !std::filesystem::is_regular_file(word, error)) return Script{word, word};
+  const bool is_file = word.ends_with(".lwp") || std::filesystem::is_regular_file(word, error);
+  const bool has_actions = word.find('{') != std::string::npos;
+  if (words.size() > 1 || (!is_file && !has_actions)) return NoScript(word, has_actions);
+  if (!is_file) return Script{word, word};
   std::ifstream file(word);
   if (!file) return base::Status(base::StatusCode::kNotFound, "cannot read " + word);
   return Script{word, std::string(std::istreambuf_iterator<char>(file), {})};

@@ -45,13 +45,19 @@ base::OwnedFd ConnectTo(pid_t pid, const std::string& path) {
 }  // namespace
 
 base::Result<ServiceClient> ServiceClient::Connect(pid_t pid) {
+  const std::string number = std::to_string(pid);
+  if (base::Status status = CheckMayLookInto(pid); !status.ok()) return status;
+  if (StatusField(pid, "State").starts_with("T"))
+    return base::Status(base::StatusCode::kInvalid, "process " + number + " (" + CommandOf(pid) +
+                                                        ") is stopped: continue it first (kill -CONT " +
+                                                        number + ")");
   const pid_t own_pid = OwnPidOf(pid);
   for (const std::string& directory : {DirectoryOf(pid), sdk::ProbeDirectory("", UserOf(pid))}) {
     base::OwnedFd fd = ConnectTo(pid, PathSeenFromHere(pid, sdk::ProbeSocketPath(directory, own_pid)));
     if (fd) return ServiceClient(std::move(fd), pid);
   }
-  return base::Status(base::StatusCode::kNotFound, "process " + std::to_string(pid) + " (" + CommandOf(pid) +
-                                                       ") has no probes, and none were asked for");
+  return base::Status(base::StatusCode::kNotFound,
+                      "process " + number + " (" + CommandOf(pid) + ") has no probes: none were asked for");
 }
 
 base::Result<ServiceClient> ServiceClient::Open(pid_t pid) {
