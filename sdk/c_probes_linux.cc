@@ -32,7 +32,8 @@ std::vector<std::string> ProbingLibraries() {
   std::vector<std::string> names;
   const auto add = [](dl_phdr_info* info, size_t, void* context) {
     const std::string_view name = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-    if (name.find("liblagwatch-preload") != std::string_view::npos || name.starts_with("/proc/self/fd/"))
+    if (name.find("liblagwatch-preload") != std::string_view::npos ||
+        name.find("liblagwatch_jvm") != std::string_view::npos || name.starts_with("/proc/self/fd/"))
       static_cast<std::vector<std::string>*>(context)->emplace_back(name);
     return 0;
   };

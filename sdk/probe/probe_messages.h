@@ -61,8 +61,9 @@ enum class SiteRole : uint8_t {
   kWaitUnlocked,  // pthread_cond_wait() and similar ones
   kTransfer,      // (fd, …): returns the bytes
   kExit,
+  kJavaMethod,  // those that the place in the program means, which the JVM's agent finds
 };
-inline constexpr uint8_t kLastSiteRole = static_cast<uint8_t>(SiteRole::kExit);
+inline constexpr uint8_t kLastSiteRole = static_cast<uint8_t>(SiteRole::kJavaMethod);
 
 // A function that a probe is on: by its place in a file that the process has loaded.
 struct ProbeSiteAt {

@@ -38,7 +38,7 @@ bool HasForbiddenMark() {
 
 }  // namespace
 
-OpenedProbes OpenProbes(const std::string& directory) {
+OpenedProbes OpenProbes(const std::string& directory, JavaProber* java) {
   if (g_is_forbidden.load() || HasForbiddenMark()) return {.why_not = kForbidden, .socket_path = {}};
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) {
@@ -55,7 +55,8 @@ OpenedProbes OpenProbes(const std::string& directory) {
     g_probed_process.store(g_prober_pid);
     g_before_exit.store(&FlushProbes);
   }
-  auto made = std::make_unique<ProbeService>(ProbeServiceOptions{.directory = directory}, g_prober);
+  auto made =
+      std::make_unique<ProbeService>(ProbeServiceOptions{.directory = directory, .java = java}, g_prober);
   if (base::Status status = made->Start(); !status.ok()) {
     if (!made->TryJoin()) static_cast<void>(made.release());
     return {.why_not = status.message(), .socket_path = {}};

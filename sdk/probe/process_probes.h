@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "sdk/probe/java_prober.h"
+
 namespace lagwatch::sdk {
 
 struct OpenedProbes {
@@ -13,8 +15,9 @@ struct OpenedProbes {
   std::string socket_path;  // in this process's root directory
 };
 
-// Starts the service, unless it runs, with its socket in `directory` (empty: /tmp/lagwatch-USER).
-OpenedProbes OpenProbes(const std::string& directory);
+// Starts the service, unless it runs, with its socket in `directory` (empty: /tmp/lagwatch-USER). `java`
+// serves methods of Java, and is borrowed for ever.
+OpenedProbes OpenProbes(const std::string& directory, JavaProber* java = nullptr);
 // Returns when a console has armed something, or has gone, or after `timeout_ns`.
 void AwaitFirstProbes(int64_t timeout_ns);
 // Takes all probes away, and refuses others in this process and in children that it forks.

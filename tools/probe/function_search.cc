@@ -243,11 +243,26 @@ base::Status NotServed(const std::string& what, const std::string& instead) {
   return {base::StatusCode::kInvalid, what + " cannot be probed by this version of lagwatch; " + instead};
 }
 
+// The JVM's agent finds the methods: nothing outside knows the classes.
+base::Result<std::vector<ProbeSiteAt>> OfJava(const Place& place, uint16_t probe) {
+  if (place.pattern == PatternKind::kRegex)
+    return NotServed("methods by a regular expression", "use `*` and `?`");
+  if (place.name.starts_with('+') || place.name.starts_with('@'))
+    return NotServed("subtypes and annotations", "name the classes, or use `*`");
+  return std::vector<ProbeSiteAt>{{.probe = probe,
+                                   .role = sdk::SiteRole::kJavaMethod,
+                                   .build_id = {},
+                                   .module = {},
+                                   .offset = 0,
+                                   .name = place.name,
+                                   .detail = {}}};
+}
+
 }  // namespace
 
 base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t probe,
                                                  ProcessFunctions* functions, DebugTypes* types) {
-  if (place.is_java) return NotServed("methods of Java", "probe functions of the JVM");
+  if (place.is_java) return OfJava(place, probe);
   switch (place.kind) {
     case PlaceKind::kEntry:
     case PlaceKind::kReturn:

@@ -26,6 +26,7 @@
 #include "tools/process_files.h"
 #include "tools/read/output.h"
 #include "tools/read/table.h"
+#include "tools/run/jvm_attach.h"
 #include "tools/watch/targets.h"
 
 namespace lagwatch::tools {
@@ -107,6 +108,17 @@ base::Result<ServiceClient> AwaitService(pid_t pid) {
   }
 }
 
+base::Result<ServiceClient> OpenFor(pid_t pid, const std::vector<sdk::ProbeSiteAt>& sites) {
+  const bool is_of_java =
+      std::ranges::any_of(sites, [](const auto& each) { return each.role == sdk::SiteRole::kJavaMethod; });
+  if (!is_of_java) return ServiceClient::Open(pid);
+  if (IsJvm(pid) && !HasAgent(pid))
+    std::cerr << "lagwatch: probe: the JVM was started without lagwatch's agent: one of version 17 compiles "
+                 "all its "
+                 "code again at the first probe, and is slower for 1 to 2 s\n";
+  return ServiceClient::OpenJvm(pid);
+}
+
 int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (options.is_at_start) dup2(STDERR_FILENO, STDOUT_FILENO);
   // Connected first: the program goes on when the console is gone.
@@ -117,7 +129,7 @@ int ArmAndShow(pid_t pid, const Script& script, const ProbeOptions& options) {
   if (!functions.ok()) return Refuse(functions.status().message());
   auto prepared = PrepareScript(script, &*functions);
   if (!prepared.ok()) return Refuse(prepared.status().message());
-  if (!client.ok()) client = ServiceClient::Open(pid);
+  if (!client.ok()) client = OpenFor(pid, prepared->sites);
   if (!client.ok()) return Refuse(client.status().message());
   CatchEndSignals();
   auto armed = client->Ask<sdk::ArmAnswer>(sdk::ProbeMessageKind::kArm,

@@ -30,9 +30,9 @@ std::string ArgumentsText(const probe::BundledScript& script) {
 bool IsSameProbe(const probe::Program& program, const sdk::ProbeSiteAt& a, const sdk::ProbeSiteAt& b) {
   const probe::Probe& one = program.probes[a.probe];
   const probe::Probe& other = program.probes[b.probe];
-  return a.offset == b.offset && a.module == b.module && a.role == b.role && a.probe != b.probe &&
-         one.place.kind == other.place.kind && one.place.name != other.place.name &&
-         one.operations == other.operations;
+  return a.role != sdk::SiteRole::kJavaMethod && a.offset == b.offset && a.module == b.module &&
+         a.role == b.role && a.probe != b.probe && one.place.kind == other.place.kind &&
+         one.place.name != other.place.name && one.operations == other.operations;
 }
 
 void DropDoubles(const probe::Program& program, std::vector<sdk::ProbeSiteAt>* sites) {
