@@ -135,7 +135,7 @@ void ArmedProgram::ArmJavaSites(JavaProber* java, std::vector<SiteResult>* resul
   if (places.empty()) return;
   std::vector<SiteResult> armed = java->Arm(java_sites_);
   for (size_t i = 0; i < armed.size(); ++i) {
-    armed_java_sites_ += armed[i].is_armed ? 1 : 0;
+    armed_java_methods_ += armed[i].is_armed ? armed[i].functions : 0;
     (*results)[places[i]] = std::move(armed[i]);
   }
 }
@@ -146,7 +146,7 @@ void ArmedProgram::Disarm(trace::FunctionProber* prober, JavaProber* java) {
   ids_.clear();
   if (!java_sites_.empty()) java->Disarm(java_sites_);
   java_sites_.clear();
-  armed_java_sites_ = 0;
+  armed_java_methods_ = 0;
   timers_.clear();
   question_ = {};
   // A thread may still be in a handler: the addresses stay, as pages of zeros.

@@ -49,7 +49,7 @@ class ArmedProgram {
   uint32_t id() const { return id_; }
   const ArmQuestion& question() const { return question_; }
   const ProbeTicks& ticks() const { return ticks_; }
-  size_t armed_sites() const { return ids_.size() + armed_java_sites_; }
+  size_t armed_sites() const { return ids_.size() + armed_java_methods_; }
   bool NeedsStacks() const;
   probe::ProbeState& state() { return *state_; }
   const HeldLocks& locks() const { return *locks_; }
@@ -83,7 +83,7 @@ class ArmedProgram {
   std::deque<SiteState> sites_;  // addresses stay
   std::vector<trace::ProbeId> ids_;
   std::vector<const SiteState*> java_sites_;
-  size_t armed_java_sites_ = 0;
+  size_t armed_java_methods_ = 0;
   std::vector<Timer> timers_;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sdk/probe/probe_messages.h"
@@ -22,6 +23,8 @@ class JavaProber {
   virtual void Disarm(std::span<const SiteState* const> sites) = 0;
   // Whether every method that ever had a probe, and has none now, has its first bytecode.
   virtual bool CodeIsOriginal() = 0;
+  // What the program feels when the first probes come, besides their cost; empty: nothing. Any thread.
+  virtual std::string Caution() const = 0;
 };
 
 }  // namespace lagwatch::sdk

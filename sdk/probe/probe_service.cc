@@ -324,7 +324,7 @@ uint32_t ProbeService::ConsolesOf(uint32_t id) const {
 }
 
 std::string ProbeService::List() {
-  ListAnswer answer;
+  ListAnswer answer{.programs = {}, .caution = options_.java == nullptr ? "" : options_.java->Caution()};
   for (Program& program : programs_) {
     const probe::ProbeStats stats = program.armed->state().Stats();
     answer.programs.push_back(

@@ -5,10 +5,8 @@
 
 #include <atomic>
 #include <memory>
-#include <string_view>
 
-#include "base/process/proc_file.h"
-#include "base/process/quiet_thread.h"
+#include "sdk/probe/forbidden_mark.h"
 #include "sdk/probe/probe_service.h"
 #include "trace/instrument/probes/function_prober.h"
 
@@ -23,18 +21,6 @@ std::atomic<bool> g_is_forbidden{false};
 std::atomic<ProbeService*> g_service{nullptr};
 trace::FunctionProber* g_prober = nullptr;
 pid_t g_prober_pid = 0;
-
-bool HasForbiddenMark() {
-  bool is_found = false;
-  const bool has_run = base::RunWithOwnFiles([&] {
-    char lines[8 * 1024];
-    base::ForEachLine("/proc/self/maps", lines, [&](std::string_view line) {
-      is_found = is_found || line.find(kForbiddenMark) != std::string_view::npos;
-      return !is_found;
-    });
-  });
-  return is_found || !has_run;
-}
 
 }  // namespace
 
@@ -71,6 +57,7 @@ void AwaitFirstProbes(int64_t timeout_ns) {
 
 void ForbidProbes() {
   g_is_forbidden.store(true);
+  MakeForbiddenMark();  // for another of lagwatch's libraries; this one knows
   ProbeService* service = g_service.load();
   if (service != nullptr && service->pid() == getpid()) service->Forbid();
 }

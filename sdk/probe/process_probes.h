@@ -25,8 +25,4 @@ void ForbidProbes();
 // Sends consoles what was counted, because the process ends.
 void FlushProbes();
 
-// The file in memory by whose mapping a process has forbidden probes: also the library that loads later sees
-// it.
-inline constexpr char kForbiddenMark[] = "lagwatch-no-probes";
-
 }  // namespace lagwatch::sdk
