@@ -101,7 +101,9 @@ jint Load(JavaVM* vm, const char* text) {
     if (options->is_strict) return JNI_ERR;
   }
   if (!options->watches_children) LeaveEnvironment();
-  TakeProbeCapabilities(vm);  // refused: `lagwatch probe` says so
+  if (options->forbids_probes && lw_forbid_probes() == 0) Say("probes are not forbidden: there is no memory");
+  TakeProbeCapabilities(vm, /*is_at_start=*/true);  // refused: `lagwatch probe` says so
+  if (!options->is_watched) return JNI_OK;
   if (vm->GetEnv(reinterpret_cast<void**>(&g_tools), JVMTI_VERSION_9) != JNI_OK) {
     Say(std::string(kNoToolInterface) + ": it runs unwatched");
     return JNI_OK;

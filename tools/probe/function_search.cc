@@ -244,18 +244,28 @@ base::Status NotServed(const std::string& what, const std::string& instead) {
 }
 
 // The JVM's agent finds the methods: nothing outside knows the classes.
-base::Result<std::vector<ProbeSiteAt>> OfJava(const Place& place, uint16_t probe) {
-  if (place.pattern == PatternKind::kRegex)
-    return NotServed("methods by a regular expression", "use `*` and `?`");
-  if (place.name.starts_with('+') || place.name.starts_with('@'))
-    return NotServed("subtypes and annotations", "name the classes, or use `*`");
-  return std::vector<ProbeSiteAt>{{.probe = probe,
-                                   .role = sdk::SiteRole::kJavaMethod,
-                                   .build_id = {},
-                                   .module = {},
-                                   .offset = 0,
-                                   .name = place.name,
-                                   .detail = {}}};
+std::vector<ProbeSiteAt> OfJava(const Place& place, uint16_t probe) {
+  return {{.probe = probe,
+           .role = sdk::SiteRole::kJavaMethod,
+           .build_id = {},
+           .module = {},
+           .offset = 0,
+           .name = place.name,
+           .detail = {}}};
+}
+
+// In a JVM CLASS::METHOD is one of Java if no native function has the name.
+base::Result<std::vector<ProbeSiteAt>> OfEitherKind(const Place& place, uint16_t probe,
+                                                    ProcessFunctions* functions, DebugTypes* types) {
+  auto sites = FindInFunctions(place, probe, functions, types);
+  const bool may_be_java = place.kind != PlaceKind::kCall && place.pattern != PatternKind::kRegex &&
+                           place.module.empty() && place.source_file.empty() &&
+                           place.name.find("::") != std::string::npos;
+  if (sites.ok() || sites.status().code() != base::StatusCode::kNotFound || !may_be_java) return sites;
+  const bool is_jvm = std::ranges::any_of(
+      functions->modules(), [](const ProcessModule& module) { return module.file_name() == "libjvm.so"; });
+  if (!is_jvm) return sites;
+  return OfJava(place, probe);
 }
 
 }  // namespace
@@ -269,7 +279,7 @@ base::Result<std::vector<ProbeSiteAt>> FindSites(const Place& place, uint16_t pr
     case PlaceKind::kError:
     case PlaceKind::kDuration:
     case PlaceKind::kCall:
-      return FindInFunctions(place, probe, functions, types);
+      return OfEitherKind(place, probe, functions, types);
     case PlaceKind::kThrow:
     case PlaceKind::kAlloc:
     case PlaceKind::kLock:

@@ -87,6 +87,8 @@ base::Result<PreparedScript> PrepareScript(const Script& script, ProcessFunction
           std::to_string(each.position.line) + ":" + std::to_string(each.position.column) + ": ";
       return base::Status(sites.status().code(), at + sites.status().message());
     }
+    for (const sdk::ProbeSiteAt& site : *sites)
+      prepared.program.probes[i].place.is_java |= site.role == sdk::SiteRole::kJavaMethod;
     prepared.sites.insert(prepared.sites.end(), sites->begin(), sites->end());
   }
   if (prepared.sites.size() > sdk::kMaxProbeSites)

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <vector>
 
 #include "base/ticks.h"
 #include "probe/limits.h"
@@ -18,20 +19,28 @@
 namespace lagwatch::sdk::jvm {
 namespace {
 
-constexpr size_t kMostHitSites = 1 << 16;
 constexpr size_t kTextArguments = 6;
 
-constinit std::atomic<const SiteState*> g_hit_sites[kMostHitSites];
-uint32_t g_hit_site_count = 1;
+// A site's number is its place in the table, and how often the place was used before, above that.
+constexpr uint32_t kPlaceBits = 16;
+constexpr uint32_t kMostHitSites = 1 << kPlaceBits;
+constexpr uint32_t kMostUses = 1 << (31 - kPlaceBits);  // a number is an int that is not negative
+constexpr uint32_t kAddressBits = 48;
+static_assert(sizeof(void*) == sizeof(uint64_t));
+
+// A site's address, with the number's upper part above it.
+constinit std::atomic<uint64_t> g_hit_sites[kMostHitSites];
+uint32_t g_used_places = 1;  // 0 is no number
+std::vector<uint32_t> g_free_ids;
 jvmtiEnv* g_hit_tools = nullptr;  // set before the first hit
 
 const SiteState* HitSiteOf(jint id) {
-  const auto index = static_cast<uint32_t>(id);
-  if (index >= kMostHitSites) return nullptr;
-  const SiteState* site = g_hit_sites[index].load(std::memory_order_acquire);  // with what it leads to
-  const bool is_active =
-      site != nullptr && site->is_active->load(std::memory_order_relaxed);  // a hit more or less
-  return is_active ? site : nullptr;
+  const auto number = static_cast<uint32_t>(id);
+  // With what it leads to.
+  const uint64_t word = g_hit_sites[number % kMostHitSites].load(std::memory_order_acquire);
+  const auto* site = reinterpret_cast<const SiteState*>(word & ((uint64_t{1} << kAddressBits) - 1));
+  if (site == nullptr || word >> kAddressBits != number >> kPlaceBits) return nullptr;
+  return site->is_active->load(std::memory_order_relaxed) ? site : nullptr;  // a hit more or less
 }
 
 NativeHit JavaHitOf(probe::PlaceKind kind) {
@@ -162,9 +171,22 @@ void JNICALL OnFail(JNIEnv* jni, jclass, jobject thrown, jint id, jlong entered_
 }  // namespace
 
 uint32_t AddHitSite(const SiteState* site) {
-  if (g_hit_site_count >= kMostHitSites) return 0;
-  g_hit_sites[g_hit_site_count].store(site, std::memory_order_release);  // with what it leads to
-  return g_hit_site_count++;
+  uint32_t id = 0;
+  if (!g_free_ids.empty()) {
+    id = g_free_ids.back();
+    g_free_ids.pop_back();
+  } else if (g_used_places < kMostHitSites) {
+    id = g_used_places++;
+  }
+  const uint64_t word = reinterpret_cast<uint64_t>(site) | uint64_t{id >> kPlaceBits} << kAddressBits;
+  if (id != 0)
+    g_hit_sites[id % kMostHitSites].store(word, std::memory_order_release);  // with what it leads to
+  return id;
+}
+
+void RemoveHitSite(uint32_t id) {
+  g_hit_sites[id % kMostHitSites].store(0, std::memory_order_relaxed);
+  if ((id >> kPlaceBits) + 1 < kMostUses) g_free_ids.push_back(id + kMostHitSites);
 }
 
 bool BindHitMethods(jvmtiEnv* tools, JNIEnv* jni, jclass hooks) {

@@ -11,9 +11,11 @@
 
 namespace lagwatch::sdk::jvm {
 
-// The number by which inserted code means the site, for the process's life: its calls may come long after the
-// site is disarmed, and do nothing then. 0: there are none left. Context: background, one thread.
+// The number by which inserted code means the site: its calls may come long after the site is disarmed, and
+// do nothing then. 0: there are too many sites. Context: background, one thread.
 uint32_t AddHitSite(const SiteState* site);
+// Lets the place be used again, under another number. Context: background, the same thread.
+void RemoveHitSite(uint32_t id);
 // Binds the native methods to their class. `tools` stays. False, with an exception pending, if that fails.
 // Context: background.
 bool BindHitMethods(jvmtiEnv* tools, JNIEnv* jni, jclass hooks);

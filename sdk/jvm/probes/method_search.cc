@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <span>
+#include <sstream>
 #include <string_view>
 
 #include "base/command_line/nearest_word.h"
+#include "sdk/jvm/probes/weaver.h"
 #include "trace/instrument/function_filter.h"
 
 namespace lagwatch::sdk::jvm {
@@ -100,8 +102,8 @@ std::string TakeToolText(jvmtiEnv* tools, char* text) {
   return copy;
 }
 
-MethodSearch::MethodSearch(jvmtiEnv* tools, JNIEnv* jni, jobject own_loader)
-    : tools_(tools), jni_(jni), own_loader_(own_loader) {
+MethodSearch::MethodSearch(jvmtiEnv* tools, JNIEnv* jni, const Weaver& weaver)
+    : tools_(tools), jni_(jni), weaver_(weaver) {
   jint count = 0;
   jclass* classes = nullptr;
   if (tools->GetLoadedClasses(&count, &classes) != JVMTI_ERROR_NONE) return;
@@ -121,26 +123,136 @@ MethodSearch::MethodSearch(jvmtiEnv* tools, JNIEnv* jni, jobject own_loader)
   tools->Deallocate(reinterpret_cast<unsigned char*>(classes));
 }
 
-std::vector<FoundClass> MethodSearch::Find(const probe::VerifiedProbe& probe, std::string* why) const {
-  const std::string& place = probe.place().name;
-  const size_t mark = place.rfind("::");
-  *why = mark == place.npos ? "a Java method is named CLASS::METHOD" : WhyNoProbe(probe);
-  if (!why->empty()) return {};
-  const std::string class_name = place.substr(0, mark);
-  const std::string method = place.substr(mark + 2);
-  std::vector<FoundClass> found;
-  bool is_known = false;
-  for (const Loaded& loaded : classes_) {
-    if (!trace::MatchesGlob(class_name, loaded.name)) continue;
-    is_known = true;
-    std::string reason = WhyNoClass(loaded.type);
-    FoundClass in_class;
-    if (reason.empty()) in_class = FindIn(loaded, method, probe, &reason);
-    if (!in_class.methods.empty()) found.push_back(std::move(in_class));
-    if (why->empty()) *why = std::move(reason);
+bool MethodSearch::Wanted::Matches(const std::string& pattern, const std::string& name) const {
+  return is_exact ? pattern == name : trace::MatchesGlob(pattern, name);
+}
+
+void MethodSearch::Find(const probe::VerifiedProbe& probe, FoundMethods* found) const {
+  const probe::Place& place = probe.place();
+  const bool is_regex = place.pattern == probe::PatternKind::kRegex;
+  const size_t mark = place.name.rfind("::");
+  found->why_none =
+      mark == place.name.npos && !is_regex ? "a Java method is named CLASS::METHOD" : WhyNoProbe(probe);
+  if (!found->why_none.empty()) return;
+  if (is_regex) return FindMatching(probe, found);
+  Wanted wanted{.type = place.name.substr(0, mark),
+                .method = place.name.substr(mark + 2),
+                .is_exact = place.pattern == probe::PatternKind::kQuoted,
+                .probe = &probe};
+  const char kind = wanted.type.empty() ? '\0' : wanted.type.front();
+  if (kind == '+' || kind == '@') wanted.type.erase(0, 1);
+  if (kind == '+') {
+    FindSubtypes(wanted, found);
+  } else if (kind == '@') {
+    FindAnnotated(wanted, found);
+  } else {
+    FindNamed(wanted, found);
   }
-  if (!is_known) *why = NoClass(class_name);
-  return found;
+}
+
+void MethodSearch::FindNamed(const Wanted& wanted, FoundMethods* found) const {
+  bool is_known = false;
+  bool has_method = false;
+  std::vector<std::string> names;
+  for (const Loaded& loaded : classes_) {
+    if (!wanted.Matches(wanted.type, loaded.name)) continue;
+    is_known = true;
+    has_method |= FindIn(loaded, wanted, found, &names);
+  }
+  if (!is_known) {
+    found->why_none = NoClass(wanted.type);
+  } else if (!has_method) {
+    found->why_none =
+        "class " + wanted.type + " has no method '" + wanted.method + "'" + Nearest(wanted.method, names);
+  }
+}
+
+void MethodSearch::FindSubtypes(const Wanted& wanted, FoundMethods* found) const {
+  std::vector<jclass> bases;
+  for (const Loaded& loaded : classes_) {
+    if (wanted.Matches(wanted.type, loaded.name)) bases.push_back(loaded.type);
+  }
+  if (bases.empty()) {
+    found->why_none = NoClass(wanted.type);
+    return;
+  }
+  bool has_method = false;
+  std::vector<std::string> names;
+  for (const Loaded& loaded : classes_) {
+    const bool is_one = std::ranges::any_of(
+        bases, [&](jclass base) { return jni_->IsAssignableFrom(loaded.type, base) != JNI_FALSE; });
+    if (is_one) has_method |= FindIn(loaded, wanted, found, &names);
+  }
+  if (!has_method) {
+    found->why_none = "no class below " + wanted.type + " has a method '" + wanted.method + "' of its own" +
+                      Nearest(wanted.method, names);
+  }
+}
+
+void MethodSearch::FindAnnotated(const Wanted& wanted, FoundMethods* found) const {
+  for (const Loaded& loaded : classes_) {
+    if (!WhyNoClass(loaded.type).empty()) continue;
+    const auto annotations = weaver_.AnnotationsOf(jni_, loaded.type);
+    if (annotations.ok()) {
+      FindAnnotatedIn(loaded, *annotations, wanted, found);
+    } else {
+      found->refuse(loaded.name, annotations.status().message());
+    }
+  }
+  if (found->classes.empty()) {
+    found->why_none = "no method '" + wanted.method + "' has the annotation " + wanted.type +
+                      ", or it is not kept at run time";
+  }
+}
+
+void MethodSearch::FindAnnotatedIn(const Loaded& loaded, const std::string& annotations, const Wanted& wanted,
+                                   FoundMethods* found) const {
+  std::istringstream lines(annotations);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string annotation, name, descriptor;
+    words >> annotation >> name >> descriptor;
+    if (!wanted.Matches(wanted.type, annotation)) continue;
+    std::vector<std::string> names;
+    if (name.empty()) {  // of the class
+      FindIn(loaded, wanted, found, &names);
+    } else if (wanted.Matches(wanted.method, name)) {
+      Wanted one = wanted;
+      one.method = name;
+      one.descriptor = descriptor;
+      one.is_exact = true;
+      FindIn(loaded, one, found, &names);
+    }
+  }
+}
+
+void MethodSearch::FindMatching(const probe::VerifiedProbe& probe, FoundMethods* found) const {
+  std::vector<std::pair<const Loaded*, std::string>> methods;
+  std::string names;
+  for (const Loaded& loaded : classes_) {
+    if (!WhyNoClass(loaded.type).empty()) continue;
+    std::vector<std::string> of_class;
+    for (const Method& each : MethodsOf(loaded)) of_class.push_back(each.method.name);
+    std::ranges::sort(of_class);
+    of_class.erase(std::ranges::unique(of_class).begin(), of_class.end());
+    for (std::string& name : of_class) {
+      names += loaded.name + "::" + name + "\n";
+      methods.emplace_back(&loaded, std::move(name));
+    }
+  }
+  const auto matching = weaver_.Matching(jni_, probe.place().name, names);
+  if (!matching.ok()) {
+    found->why_none = matching.status().message();
+    return;
+  }
+  for (size_t i = 0; i < std::min(methods.size(), matching->size()); ++i) {
+    if ((*matching)[i] != 'x') continue;
+    std::vector<std::string> other;
+    FindIn(*methods[i].first, {.type = {}, .method = methods[i].second, .is_exact = true, .probe = &probe},
+           found, &other);
+  }
+  if (matching->find('x') == std::string::npos)
+    found->why_none = "the expression is found in no CLASS::METHOD of the program's";
 }
 
 std::string MethodSearch::NoClass(const std::string& name) const {
@@ -155,41 +267,59 @@ std::string MethodSearch::WhyNoClass(jclass type) const {
   if (tools_->GetClassLoader(type, &loader) != JVMTI_ERROR_NONE) return "its class is gone";
   // A JVM of version 17 does not verify what these classes become, and has code of its own for some methods.
   if (loader == nullptr) return "it is a class of the JVM's own (of its boot loader)";
-  if (jni_->IsSameObject(loader, own_loader_) != JNI_FALSE) return "it is a class of lagwatch's own";
+  const bool is_own = jni_->IsSameObject(loader, weaver_.loader()) != JNI_FALSE;
+  jni_->DeleteLocalRef(loader);
+  if (is_own) return "it is a class of lagwatch's own";
   if (tools_->IsModifiableClass(type, &is_modifiable) != JVMTI_ERROR_NONE || is_modifiable == JNI_FALSE)
     return "the JVM does not let its class be changed (a hidden class)";
   return "";
 }
 
-FoundClass MethodSearch::FindIn(const Loaded& loaded, const std::string& method,
-                                const probe::VerifiedProbe& probe, std::string* why) const {
-  FoundClass found{.type = loaded.type, .methods = {}};
-  std::vector<std::string> names;
-  bool is_known = false;
+std::vector<MethodSearch::Method> MethodSearch::MethodsOf(const Loaded& loaded) const {
   jint count = 0;
-  jmethodID* methods = nullptr;
-  if (tools_->GetClassMethods(loaded.type, &count, &methods) != JVMTI_ERROR_NONE) return found;
-  for (const jmethodID id : std::span(methods, static_cast<size_t>(count))) {
-    char* name_text = nullptr;
-    char* descriptor_text = nullptr;
+  jmethodID* ids = nullptr;
+  if (tools_->GetClassMethods(loaded.type, &count, &ids) != JVMTI_ERROR_NONE) return {};
+  std::vector<Method> methods;
+  for (const jmethodID id : std::span(ids, static_cast<size_t>(count))) {
+    char* name = nullptr;
+    char* descriptor = nullptr;
     jint modifiers = 0;
-    if (tools_->GetMethodName(id, &name_text, &descriptor_text, nullptr) != JVMTI_ERROR_NONE) continue;
-    const std::string name = TakeToolText(tools_, name_text);
-    const std::string descriptor = TakeToolText(tools_, descriptor_text);
+    if (tools_->GetMethodName(id, &name, &descriptor, nullptr) != JVMTI_ERROR_NONE) continue;
+    FoundMethod method{
+        .id = id, .name = TakeToolText(tools_, name), .descriptor = TakeToolText(tools_, descriptor)};
     // A bridge calls the method that is meant.
-    if (tools_->GetMethodModifiers(id, &modifiers) != JVMTI_ERROR_NONE || (modifiers & kBridge) != 0)
-      continue;
-    names.push_back(name);
-    if (!trace::MatchesGlob(method, name)) continue;
-    is_known = true;
-    std::string reason = (modifiers & (kNative | kAbstract)) != 0 ? "it has no bytecode (native or abstract)"
-                                                                  : WhyNoValues(probe, descriptor);
-    if (reason.empty()) found.methods.push_back({id, name, descriptor});
-    if (why->empty()) *why = std::move(reason);
+    if (tools_->GetMethodModifiers(id, &modifiers) == JVMTI_ERROR_NONE && (modifiers & kBridge) == 0)
+      methods.push_back({std::move(method), modifiers});
   }
-  tools_->Deallocate(reinterpret_cast<unsigned char*>(methods));
-  if (!is_known) *why = "class " + loaded.name + " has no method '" + method + "'" + Nearest(method, names);
-  return found;
+  tools_->Deallocate(reinterpret_cast<unsigned char*>(ids));
+  return methods;
+}
+
+bool MethodSearch::FindIn(const Loaded& loaded, const Wanted& wanted, FoundMethods* found,
+                          std::vector<std::string>* names) const {
+  if (const std::string why = WhyNoClass(loaded.type); !why.empty()) {
+    found->refuse(loaded.name, why);
+    return true;  // it may have such a method
+  }
+  bool is_known = false;
+  FoundClass in_class{.type = loaded.type, .name = loaded.name, .methods = {}};
+  for (Method& each : MethodsOf(loaded)) {
+    names->push_back(each.method.name);
+    const bool is_meant = wanted.Matches(wanted.method, each.method.name) &&
+                          (wanted.descriptor.empty() || wanted.descriptor == each.method.descriptor);
+    if (!is_meant) continue;
+    is_known = true;
+    const std::string why = (each.modifiers & (kNative | kAbstract)) != 0
+                                ? "it has no bytecode (native or abstract)"
+                                : WhyNoValues(*wanted.probe, each.method.descriptor);
+    if (why.empty()) {
+      in_class.methods.push_back(std::move(each.method));
+    } else {
+      found->refuse(loaded.name + "::" + each.method.name, why);
+    }
+  }
+  if (!in_class.methods.empty()) found->classes.push_back(std::move(in_class));
+  return is_known;
 }
 
 }  // namespace lagwatch::sdk::jvm

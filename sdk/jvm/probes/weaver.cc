@@ -83,6 +83,29 @@ jclass LoadWeaver(JNIEnv* jni) {
   return is_ready ? weaver : nullptr;
 }
 
+jclass LoadFrom(JNIEnv* jni, jobject loader, const char* name) {
+  const jclass type = jni->FindClass("java/lang/ClassLoader");
+  const jmethodID load = type == nullptr
+                             ? nullptr
+                             : jni->GetMethodID(type, "loadClass", "(Ljava/lang/String;)Ljava/lang/Class;");
+  const jstring text = load == nullptr ? nullptr : jni->NewStringUTF(name);
+  if (text == nullptr) return nullptr;
+  auto* const loaded = static_cast<jclass>(jni->CallObjectMethod(loader, load, text));
+  return jni->ExceptionCheck() == JNI_FALSE ? loaded : nullptr;
+}
+
+// The text that a call has returned, unless an exception is pending.
+base::Result<std::string> TakeText(JNIEnv* jni, jobject returned) {
+  const auto text = static_cast<jstring>(returned);
+  const char* characters =
+      jni->ExceptionCheck() == JNI_FALSE && text != nullptr ? jni->GetStringUTFChars(text, nullptr) : nullptr;
+  if (characters == nullptr) return base::Status(base::StatusCode::kInvalid, TakeJavaException(jni));
+  std::string copy = characters;
+  jni->ReleaseStringUTFChars(text, characters);
+  jni->DeleteLocalRef(text);
+  return copy;
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<Weaver>> Weaver::Load(jvmtiEnv* tools, JNIEnv* jni) {
@@ -93,15 +116,36 @@ base::Result<std::unique_ptr<Weaver>> Weaver::Load(jvmtiEnv* tools, JNIEnv* jni)
                         "the JVM does not load lagwatch's classes: " + TakeJavaException(jni));
   }
   std::unique_ptr<Weaver> weaver(new Weaver);
-  weaver->type_ = static_cast<jclass>(jni->NewGlobalRef(type));
-  weaver->weave_ = jni->GetStaticMethodID(type, "weave", "([BLjava/lang/String;)[B");
   jobject loader = nullptr;
-  if (weaver->weave_ == nullptr || tools->GetClassLoader(type, &loader) != JVMTI_ERROR_NONE) {
+  const bool has_loader = tools->GetClassLoader(type, &loader) == JVMTI_ERROR_NONE;
+  const jclass matcher = has_loader ? LoadFrom(jni, loader, "lagwatch.MethodMatcher") : nullptr;
+  if (matcher != nullptr) {
+    weaver->weave_ = jni->GetStaticMethodID(type, "weave", "([BLjava/lang/String;)[B");
+    weaver->matching_ = jni->GetStaticMethodID(matcher, "matching",
+                                               "(Ljava/lang/String;Ljava/lang/String;)Ljava/lang/String;");
+    weaver->annotations_ =
+        jni->GetStaticMethodID(matcher, "annotations", "(Ljava/lang/Class;)Ljava/lang/String;");
+  }
+  if (weaver->weave_ == nullptr || weaver->matching_ == nullptr || weaver->annotations_ == nullptr) {
     return base::Status(base::StatusCode::kUnavailable,
                         "the JVM has other classes of lagwatch's: " + TakeJavaException(jni));
   }
+  weaver->type_ = static_cast<jclass>(jni->NewGlobalRef(type));
+  weaver->matcher_ = static_cast<jclass>(jni->NewGlobalRef(matcher));
   weaver->loader_ = jni->NewGlobalRef(loader);
   return weaver;
+}
+
+base::Result<std::string> Weaver::Matching(JNIEnv* jni, const std::string& expression,
+                                           const std::string& names) const {
+  const jstring text = jni->NewStringUTF(expression.c_str());
+  const jstring lines = text == nullptr ? nullptr : jni->NewStringUTF(names.c_str());
+  return TakeText(jni,
+                  lines == nullptr ? nullptr : jni->CallStaticObjectMethod(matcher_, matching_, text, lines));
+}
+
+base::Result<std::string> Weaver::AnnotationsOf(JNIEnv* jni, jclass type) const {
+  return TakeText(jni, jni->CallStaticObjectMethod(matcher_, annotations_, type));
 }
 
 base::Result<std::vector<unsigned char>> Weaver::Weave(JNIEnv* jni, std::span<const unsigned char> file,

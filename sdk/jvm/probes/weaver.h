@@ -23,14 +23,23 @@ class Weaver {
   // The class file with the calls that `plan` (see Weaver.java) asks for. Errors: kInvalid, with the reason.
   base::Result<std::vector<unsigned char>> Weave(JNIEnv* jni, std::span<const unsigned char> file,
                                                  const std::string& plan) const;
+  // A letter for each line of `names`, x where the regular expression is found. Errors: kInvalid, with the
+  // reason.
+  base::Result<std::string> Matching(JNIEnv* jni, const std::string& expression,
+                                     const std::string& names) const;
+  // The lines of MethodMatcher.annotations(). Errors: kInvalid if classes that they need are missing.
+  base::Result<std::string> AnnotationsOf(JNIEnv* jni, jclass type) const;
   jobject loader() const { return loader_; }  // a global reference
 
  private:
   Weaver() = default;
 
-  jclass type_ = nullptr;  // a global reference
+  jclass type_ = nullptr;     // a global reference
+  jclass matcher_ = nullptr;  // likewise
   jobject loader_ = nullptr;
   jmethodID weave_ = nullptr;
+  jmethodID matching_ = nullptr;
+  jmethodID annotations_ = nullptr;
 };
 
 }  // namespace lagwatch::sdk::jvm

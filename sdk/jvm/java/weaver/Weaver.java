@@ -37,7 +37,8 @@ final class Weaver {
   /**
    * Returns the class file with the calls. `plan` has a line a site and method: NAME DESCRIPTOR BYTES ID KINDS, with the
    * method's present size and letters: E entry, A entry with arguments, R return, V return with the value, X exception.
-   * Throws a RuntimeException with the reason if a method cannot have them.
+   * If a method cannot have them, throws an IllegalArgumentException with its name and descriptor on the first line, and the
+   * reason on the second.
    */
   static byte[] weave(byte[] file, String plan) {
     int version = majorVersion(file);

@@ -136,7 +136,7 @@ final class WovenMethod extends MethodVisitor {
     super.visitLabel(end);
     if (end.getOffset() > MOST_CODE_BYTES && plan.codeBytes <= MOST_CODE_BYTES) {
       throw new IllegalArgumentException(
-          name + " would have " + end.getOffset() + " bytes of bytecode, and the JVM compiles no method of more than "
+          name + descriptor + "\nit would have " + end.getOffset() + " bytes of bytecode, and the JVM compiles no method of more than "
               + MOST_CODE_BYTES);
     }
     super.visitMaxs(stack, locals);
